@@ -1,0 +1,3 @@
+module github.com/grapnel-go/grapnel
+
+go 1.26

@@ -1,0 +1,91 @@
+package hook
+
+import (
+	"slices"
+	"time"
+)
+
+// AgentConfig names an agent and says how it works. It is a value while it is
+// built; once registered, hooks share one pointer and leave it as it is.
+type AgentConfig struct {
+	// Name is unique among the registered agents: ^[a-zA-Z0-9_-]{1,64}$.
+	Name string
+	// Description is one sentence for people and for agents that delegate.
+	Description string
+	// Model is the model id; "" is the provider's default.
+	Model string
+	// Instructions are the first part of the system prompt.
+	Instructions string
+	Format       ResponseFormat
+	Choice       ToolChoice
+	// Tools are the public names of the tools that the agent may use. Nil means
+	// all that its hooks offer; empty and non-nil means none. A name that nobody
+	// owns is an error at registration.
+	Tools  []string
+	Limits Limits
+
+	sections sections
+	prefix   string
+	host     Host
+}
+
+// Limits bound one turn. Zero is the runtime's default for Steps (20) and no
+// limit for the others.
+type Limits struct {
+	// Steps is the number of model calls.
+	Steps int `json:"steps,omitzero"`
+	// Tokens is input plus output over all model calls.
+	Tokens int64 `json:"tokens,omitzero"`
+	// Time is wall time.
+	Time time.Duration `json:"time,omitzero"`
+	// MaxTokens bounds one answer of the model.
+	MaxTokens int `json:"max_tokens,omitzero"`
+}
+
+// Merge returns c with what over sets laid above it: an empty value in over
+// leaves what is there. Tools that are empty but non-nil do count, and sections
+// are merged by name, each as a whole.
+func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
+	keep(&c.Name, over.Name)
+	keep(&c.Description, over.Description)
+	keep(&c.Model, over.Model)
+	keep(&c.Instructions, over.Instructions)
+	keep(&c.Format, over.Format)
+	keep(&c.Choice, over.Choice)
+	keep(&c.Limits.Steps, over.Limits.Steps)
+	keep(&c.Limits.Tokens, over.Limits.Tokens)
+	keep(&c.Limits.Time, over.Limits.Time)
+	keep(&c.Limits.MaxTokens, over.Limits.MaxTokens)
+	if over.Tools != nil {
+		c.Tools = slices.Clone(over.Tools)
+	}
+	for _, s := range over.sections {
+		c = c.WithSection(s.name, s.body)
+	}
+	return c
+}
+
+func keep[T comparable](to *T, over T) {
+	var zero T
+	if over != zero {
+		*to = over
+	}
+}
+
+// ToolName returns the public name of a hook's own tool: under a prefix, the
+// prefix and the local name.
+func (c *AgentConfig) ToolName(local string) string { return c.prefix + local }
+
+// Prefixed returns the configuration as the owner under one more prefix sees it.
+// Composites use it.
+func (c *AgentConfig) Prefixed(prefix string) *AgentConfig {
+	out := *c
+	out.prefix += prefix
+	return &out
+}
+
+// WithHost returns c with the runtime's host. The runtime uses it.
+func (c AgentConfig) WithHost(h Host) AgentConfig { c.host = h; return c }
+
+// Host is what a hook may ask of the runtime outside a turn. It is never nil.
+func (c *AgentConfig) Host() Host { return hostOr(c.host) }

@@ -1,0 +1,238 @@
+package hook
+
+import (
+	"strings"
+	"time"
+)
+
+// Role says who speaks in a [Message].
+type Role string
+
+// The roles of a history. Standing instructions are no message: they are
+// [ModelRequest].System.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+)
+
+// BlockKind says which fields of a [Block] are set.
+type BlockKind string
+
+// The kinds of block.
+const (
+	BlockText      BlockKind = "text"      // Text
+	BlockReasoning BlockKind = "reasoning" // Text; Meta must go back to the provider unchanged
+	BlockImage     BlockKind = "image"     // MIME, and Data or URI
+	BlockResource  BlockKind = "resource"  // URI, MIME, and Text or Data
+	BlockJSON      BlockKind = "json"      // JSON, a structured value
+	BlockToolCall  BlockKind = "tool_call" // CallID, Tool, JSON (the arguments)
+)
+
+// Block is one part of a message or of a tool result. Which fields are set
+// follows from Kind; the others are zero.
+type Block struct {
+	Kind BlockKind `json:"kind"`
+	Text string    `json:"text,omitzero"`
+	// MIME is the media type of an image or resource.
+	MIME string `json:"mime,omitzero"`
+	// URI is where an image or resource can be found.
+	URI string `json:"uri,omitzero"`
+	// Data is the bytes of an image or resource in base64, as the wires carry them.
+	Data string `json:"data,omitzero"`
+	// JSON is a structured value, or the arguments of a tool call. The arguments
+	// are canonical if they could be bound, else exactly what the model sent.
+	JSON JSON `json:"json,omitzero"`
+	// CallID is the id that the result of this tool call must carry.
+	CallID string `json:"call_id,omitzero"`
+	// Tool is the public name of the called tool.
+	Tool string `json:"tool,omitzero"`
+	// Meta is what the provider sent beside the block and must get back as it
+	// was (signatures of reasoning, for instance). Nobody else reads it.
+	Meta JSON `json:"meta,omitzero"`
+}
+
+// TextBlock returns a block of plain text.
+func TextBlock(text string) Block { return Block{Kind: BlockText, Text: text} }
+
+// Message is one entry of a conversation's history.
+type Message struct {
+	Role Role `json:"role"`
+	// Content is what a user or an assistant said, in order: text, reasoning,
+	// media, and the assistant's tool calls.
+	Content List[Block] `json:"content,omitzero"`
+	// CallID and Tool name the call that Result answers (role tool only). Every
+	// tool call of an assistant message is answered by exactly one tool message
+	// after it, in call order.
+	CallID string     `json:"call_id,omitzero"`
+	Tool   string     `json:"tool,omitzero"`
+	Result ToolResult `json:"result,omitzero"`
+	// Label names the framework's own entries ("skill", "feedback", …); what a
+	// person or a model said has none.
+	Label string `json:"label,omitzero"`
+	// Ephemeral entries are sent to the model but never stored.
+	Ephemeral bool `json:"-"`
+}
+
+// UserText returns a user's message of plain text.
+func UserText(text string) Message {
+	return Message{Role: RoleUser, Content: ListOf(TextBlock(text))}
+}
+
+// Text returns the text blocks of the message, joined as they are.
+func (m Message) Text() string { return joinText(m.Content, BlockText) }
+
+// Input is what a user sends to start a turn: one message, or several after
+// Preprocess expanded it.
+type Input struct {
+	Messages List[Message]
+}
+
+// TextInput returns the input of one line of text.
+func TextInput(text string) Input { return Input{Messages: ListOf(UserText(text))} }
+
+// Text returns the text of all messages, joined by a blank line.
+func (in Input) Text() string {
+	if in.Messages.Len() == 1 {
+		return in.Messages.At(0).Text()
+	}
+	parts := make([]string, 0, in.Messages.Len())
+	for _, m := range in.Messages.All() {
+		parts = append(parts, m.Text())
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func joinText(blocks List[Block], kind BlockKind) string {
+	n, last := 0, ""
+	for _, b := range blocks.s {
+		if b.Kind == kind {
+			n, last = n+1, b.Text
+		}
+	}
+	if n <= 1 {
+		return last
+	}
+	var sb strings.Builder
+	for _, b := range blocks.s {
+		if b.Kind == kind {
+			sb.WriteString(b.Text)
+		}
+	}
+	return sb.String()
+}
+
+// Trust says where the content of a tool result comes from. It is a label for
+// deciders and clients; the runtime itself does not act on it.
+type Trust string
+
+// Trust labels. The empty label is TrustTrusted.
+const (
+	TrustTrusted   Trust = "trusted"   // made by this program
+	TrustWorkspace Trust = "workspace" // read from the user's own files
+	TrustExternal  Trust = "external"  // came from elsewhere: an MCP server, the web
+)
+
+// FailureKind says why a tool result is a failure. The empty kind is success.
+type FailureKind string
+
+// The kinds of failed result. Each is an answer to the model in the call's
+// place; none ends the step.
+const (
+	FailArguments     FailureKind = "invalid_arguments" // the arguments do not fit the schema
+	FailNotFound      FailureKind = "not_found"         // the thing asked for does not exist
+	FailOperation     FailureKind = "operation"         // the tool ran and failed
+	FailDenied        FailureKind = "denied"            // a decider or a person said no
+	FailNotAvailable  FailureKind = "not_available"     // the tool is out of the agent's scope
+	FailNotRegistered FailureKind = "not_registered"    // nobody owns a tool of that name
+	FailUnreachable   FailureKind = "unreachable"       // the tool's server cannot be reached
+	FailTimeout       FailureKind = "timeout"           // the tool's time ran out
+	FailCancelled     FailureKind = "cancelled"         // the turn was cancelled; the outcome is unknown
+	FailPanic         FailureKind = "panic"             // the tool panicked
+)
+
+// ToolResult is the answer to one tool call. The zero value is an empty
+// success.
+type ToolResult struct {
+	Content List[Block] `json:"content,omitzero"`
+	// Failure is "" for success.
+	Failure FailureKind `json:"failure,omitzero"`
+	Trust   Trust       `json:"trust,omitzero"`
+	// Meta is passed on to clients and the store, never to the model.
+	Meta JSON `json:"meta,omitzero"`
+}
+
+// TextResult returns a successful result of plain text.
+func TextResult(text string) ToolResult { return ToolResult{Content: ListOf(TextBlock(text))} }
+
+// JSONResult returns a successful result of one structured value.
+func JSONResult(value JSON) ToolResult {
+	return ToolResult{Content: ListOf(Block{Kind: BlockJSON, JSON: value})}
+}
+
+// FailedResult returns a failed result; the text is what the model reads.
+func FailedResult(kind FailureKind, text string) ToolResult {
+	return ToolResult{Content: ListOf(TextBlock(text)), Failure: kind}
+}
+
+// IsError reports whether the result is a failure.
+func (r ToolResult) IsError() bool { return r.Failure != "" }
+
+// IsZero reports whether the result is the zero value; it makes omitzero work.
+func (r ToolResult) IsZero() bool {
+	return r.Content.Len() == 0 && r.Failure == "" && r.Trust == "" && r.Meta == ""
+}
+
+// Text returns what a provider without structured results is told: the text
+// blocks and, as JSON, the structured ones, joined by a line break.
+func (r ToolResult) Text() string {
+	if r.Content.Len() == 1 {
+		return blockText(r.Content.At(0))
+	}
+	parts := make([]string, 0, r.Content.Len())
+	for _, b := range r.Content.s {
+		if s := blockText(b); s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+func blockText(b Block) string {
+	switch {
+	case b.Kind == BlockJSON:
+		return string(b.JSON)
+	case b.Text != "" || b.URI == "":
+		return b.Text
+	}
+	return b.URI
+}
+
+// Outcome says how a tool call ended.
+type Outcome string
+
+// The outcomes of a tool call.
+const (
+	OutcomeExecuted    Outcome = "executed"    // ran, and the result is a success
+	OutcomeFailed      Outcome = "failed"      // ran, and the result is a failure
+	OutcomeDenied      Outcome = "denied"      // a decider denied it, or approval was refused
+	OutcomeAnswered    Outcome = "answered"    // a decider answered in the tool's place
+	OutcomeCancelled   Outcome = "cancelled"   // the turn was cancelled before it started
+	OutcomeTimedOut    Outcome = "timed_out"   // its time ran out
+	OutcomePanicked    Outcome = "panicked"    // it panicked
+	OutcomeUnknown     Outcome = "unknown"     // no such tool, or out of scope
+	OutcomeInvalid     Outcome = "invalid"     // its arguments could not be bound
+	OutcomeInterrupted Outcome = "interrupted" // it had started when the turn was cancelled; what it did is not known
+)
+
+// ToolOutcome is what AfterTool judges.
+type ToolOutcome struct {
+	// Result is what goes into the history, after every RewriteResult.
+	Result  ToolResult
+	Outcome Outcome
+	// Duration is counted from the start of execution, not from queueing; zero
+	// for a call that never started.
+	Duration time.Duration
+	// Grant is what the call was allowed to do.
+	Grant Grant
+}

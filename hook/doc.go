@@ -1,0 +1,43 @@
+// Package hook is the contract of Grapnel: what a subsystem implements, and
+// the values it is handed.
+//
+// A subsystem is a type that implements [Hook]. It embeds [Nop], which
+// implements all nine methods as "nothing to add", and writes only the methods
+// it needs. It may also implement any of the points ([BeforeTool],
+// [RewriteArgs], [AfterModel], …): one-method interfaces that the runtime calls
+// at one moment of the lifecycle each.
+//
+//	type Polite struct{ hook.Nop }
+//
+//	func (Polite) SystemPrompt(*hook.AgentConfig) string { return "Be polite." }
+//
+// Several subsystems become one hook through a composite: a struct of hooks
+// welded by the generator (command hookgen) or, at run time, by
+// composite.New. A runtime drives the agent loop through that one hook and
+// knows nothing else.
+//
+// # Order of calls
+//
+// A process: OnOpen … OnClose. An agent: OnBuildAgent, ScopedTools,
+// SystemPrompt, OnRegisterAgent … OnUnregisterAgent. A turn: Preprocess, then
+// steps, then AfterTurn. A step: RewriteRequest, BeforeModel, WrapModel,
+// RewriteReply, AfterModel, and for each tool call Dispatch, RewriteArgs,
+// BeforeTool, Approve, WrapTool, RewriteResult, AfterTool. Every value that
+// crosses the loop is rewritten first and judged afterwards, so no rewriter can
+// slip something past a decider.
+//
+// # Concurrency
+//
+// Calls that belong to one turn come from the loop's goroutine, one at a time,
+// with two exceptions: WrapTool and [Runner].Run are called concurrently for
+// the calls of one step. Different turns run concurrently, so a hook that keeps
+// state guards it.
+//
+// # Values and places
+//
+// What a hook receives it cannot change: places ([Turn], [Step], [ToolCall],
+// [Conversation]) have accessors only, sequences are [List], JSON is the string
+// type [JSON], and everything else is a value. A hook answers by returning.
+//
+// The package imports the standard library only.
+package hook

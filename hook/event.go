@@ -1,0 +1,150 @@
+package hook
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// EventKind names a happening. The names are the names on the wire.
+type EventKind string
+
+// The kinds of event, in the order of a turn. Brackets always close: every
+// …Start is followed by its …End, also when the turn fails.
+const (
+	EventTurnStart      EventKind = "turn_start"      // Text: the input
+	EventStepStart      EventKind = "step_start"      // Step
+	EventTextStart      EventKind = "text_start"      //
+	EventTextDelta      EventKind = "text_delta"      // Text
+	EventTextEnd        EventKind = "text_end"        //
+	EventReasoningStart EventKind = "reasoning_start" //
+	EventReasoningDelta EventKind = "reasoning_delta" // Text
+	EventReasoningEnd   EventKind = "reasoning_end"   //
+	EventUsage          EventKind = "usage"           // Detail.Usage of one model call
+	EventCallsBegin     EventKind = "calls_begin"     // Detail.Tools: the names, as early as known
+	EventCallStart      EventKind = "call_start"      // Detail: the call and its arguments, once bound
+	EventCallProgress   EventKind = "call_progress"   // Text, Detail: the call
+	EventApprovalAsked  EventKind = "approval_asked"  // Detail: the call; Text: the reason
+	EventApprovalGiven  EventKind = "approval_given"  // Detail: the call, Answer; Text: the reason
+	EventCallResult     EventKind = "call_result"     // Detail: call, result, outcome, duration; in completion order
+	EventCallsComplete  EventKind = "calls_complete"  // Detail.Tools
+	EventTurnRetried    EventKind = "turn_retried"    // clients drop what the step showed; Text: why
+	EventError          EventKind = "error"           // Text: what went wrong
+	EventStepEnd        EventKind = "step_end"        // Step
+	EventTurnEnd        EventKind = "turn_end"        // Detail.Stop, Detail.Usage; Text: the final answer
+)
+
+// Kinds of event outside the course of a turn.
+const (
+	EventAgentRegistered   EventKind = "agent_registered"   //
+	EventAgentUnregistered EventKind = "agent_unregistered" //
+	EventSkillLoaded       EventKind = "skill_loaded"       // Text: the name
+	EventServerConnected   EventKind = "server_connected"   // Text: the name of the MCP server
+	EventServerLost        EventKind = "server_lost"        // Text: the name and the cause
+	EventHookFailed        EventKind = "hook_failed"        // Detail.Subsystem, Detail.Point; the cause is not in it
+	EventDiagnostic        EventKind = "diagnostic"         // Text, safe to show
+)
+
+// Event is one happening. It is a value; passing one allocates nothing.
+type Event struct {
+	Kind EventKind
+	// Seq counts the events of a conversation from 1, without gaps.
+	Seq  uint64
+	Time time.Time
+	// Agent, Conversation and Turn are ids; empty outside one.
+	Agent        string
+	Conversation string
+	Turn         string
+	// Step counts from 1; 0 outside a step.
+	Step int
+	Text string
+
+	detail *EventDetail
+	host   Host
+}
+
+// EventDetail is the part of an event that only some kinds have.
+type EventDetail struct {
+	CallID    string
+	Tool      string
+	Args      JSON
+	Tools     List[string]
+	Result    ToolResult
+	Outcome   Outcome
+	Duration  time.Duration
+	Answer    Answer
+	By        string
+	Usage     Usage
+	Stop      StopReason
+	Subsystem string
+	Point     Point
+}
+
+// WithDetail returns the event with the detail (1 allocation).
+func (e Event) WithDetail(d EventDetail) Event { e.detail = &d; return e }
+
+// Detail returns a copy of the detail; zero if the kind has none.
+func (e Event) Detail() EventDetail {
+	if e.detail == nil {
+		return EventDetail{}
+	}
+	return *e.detail
+}
+
+// WithHost returns the event with the runtime's host. The runtime uses it.
+func (e Event) WithHost(h Host) Event { e.host = h; return e }
+
+// Host is what a hook may ask of the runtime. It is never nil.
+func (e Event) Host() Host { return hostOr(e.host) }
+
+// FailureEvent returns the event that tells of a hook's failure without its
+// cause, which may quote secrets.
+func FailureEvent(f *Failure) Event {
+	return Event{Kind: EventHookFailed, Text: f.Public()}.
+		WithDetail(EventDetail{Subsystem: f.Subsystem, Point: f.Point})
+}
+
+// MarshalJSON writes the event as one flat object, without empty members: the
+// form on the wire.
+func (e Event) MarshalJSON() ([]byte, error) {
+	d := e.Detail()
+	w := struct {
+		Seq          uint64       `json:"seq,omitzero"`
+		Kind         EventKind    `json:"kind"`
+		Time         time.Time    `json:"time,omitzero"`
+		Agent        string       `json:"agent,omitzero"`
+		Conversation string       `json:"conversation,omitzero"`
+		Turn         string       `json:"turn,omitzero"`
+		Step         int          `json:"step,omitzero"`
+		Text         string       `json:"text,omitzero"`
+		CallID       string       `json:"call_id,omitzero"`
+		Tool         string       `json:"tool,omitzero"`
+		Args         JSON         `json:"args,omitzero"`
+		Tools        List[string] `json:"tools,omitzero"`
+		Result       *string      `json:"result,omitzero"`
+		IsError      bool         `json:"is_error,omitzero"`
+		Failure      FailureKind  `json:"failure,omitzero"`
+		Outcome      Outcome      `json:"outcome,omitzero"`
+		DurationMS   float64      `json:"duration_ms,omitzero"`
+		Answer       Answer       `json:"answer,omitzero"`
+		By           string       `json:"by,omitzero"`
+		Usage        Usage        `json:"usage,omitzero"`
+		Stop         StopReason   `json:"stop,omitzero"`
+		Subsystem    string       `json:"subsystem,omitzero"`
+		Point        string       `json:"point,omitzero"`
+	}{
+		Seq: e.Seq, Kind: e.Kind, Time: e.Time, Agent: e.Agent, Conversation: e.Conversation,
+		Turn: e.Turn, Step: e.Step, Text: e.Text,
+		CallID: d.CallID, Tool: d.Tool, Args: d.Args, Tools: d.Tools,
+		IsError: d.Result.IsError(), Failure: d.Result.Failure, Outcome: d.Outcome,
+		DurationMS: float64(d.Duration.Microseconds()) / 1000, Answer: d.Answer, By: d.By,
+		Usage: d.Usage, Stop: d.Stop, Subsystem: d.Subsystem,
+	}
+	if d.Outcome != "" {
+		text := d.Result.Text()
+		w.Result = &text
+	}
+	if e.Kind == EventHookFailed {
+		w.Point = d.Point.String()
+	}
+	return json.Marshal(w)
+}

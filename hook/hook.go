@@ -1,0 +1,115 @@
+package hook
+
+import "context"
+
+// Hook is the facade of one subsystem, or of a whole composite of them. Embed
+// [Nop] and implement what is needed. A nil Hook is [Nop] wherever one is
+// accepted.
+//
+// The error of a method is the hook's own failure; answers have types of their
+// own. What a failure causes is said at each method.
+type Hook interface {
+	// Schema returns the tools this hook owns; there is no other registry.
+	// Called when an agent is registered or refreshed. The result is only read
+	// and may be shared. Two owners of one name are an error: at generation for
+	// static tools, at registration for tools known only at run time.
+	//
+	//hook:point facade union
+	Schema() []Tool
+
+	// SystemPrompt returns standing instructions about this hook's tools for one
+	// agent, or "". Called once per registration, after scoping, and only if the
+	// agent has at least one of the hook's tools or the hook has no tools at all.
+	// Under a prefix, cfg.ToolName gives the public name of a tool.
+	//
+	//hook:point facade concat
+	SystemPrompt(cfg *AgentConfig) string
+
+	// OnBuildAgent may change the configuration before the agent is registered:
+	// each hook gets what the one before it returned. It may do I/O. An error
+	// ends the registration.
+	//
+	//hook:point facade chain
+	OnBuildAgent(ctx context.Context, cfg AgentConfig) (AgentConfig, error)
+
+	// OnRegisterAgent opens the time in which the agent can be looked up; the
+	// agent is visible once every hook has returned nil. If one fails, those
+	// before it get OnUnregisterAgent in reverse order and the registration ends
+	// with that error. cfg stays valid and unchanged until OnUnregisterAgent,
+	// which gets the same pointer.
+	//
+	//hook:point facade register
+	OnRegisterAgent(ctx context.Context, cfg *AgentConfig) error
+
+	// OnUnregisterAgent closes that time, in reverse order, after the last turn
+	// in flight has ended. It is called exactly once for each OnRegisterAgent
+	// that returned nil.
+	//
+	//hook:point facade unregister
+	OnUnregisterAgent(ctx context.Context, cfg *AgentConfig)
+
+	// Preprocess may rewrite the user's input or expand it to several messages
+	// (slash commands live here). Called once per turn, before anything is
+	// stored. Each hook gets what the one before it returned; an error rejects
+	// the turn.
+	//
+	//hook:point facade fold
+	Preprocess(ctx context.Context, t *Turn, in Input) (Input, error)
+
+	// ScopedTools narrows this hook's tools for one agent and may add a line to
+	// the prompt's <scope> block. The zero Scope means "all of my tools, no
+	// line"; an empty, non-nil list means none. Names are local names.
+	//
+	//hook:point facade scope
+	ScopedTools(cfg *AgentConfig) Scope
+
+	// Dispatch binds a call to a tool of this hook: it decodes and validates the
+	// arguments and returns an invocation, to be run later or never. It has no
+	// effect of its own and must not block. False means "not mine". It may be
+	// called several times for one call, because rewritten arguments are bound
+	// again.
+	//
+	//hook:point facade route
+	Dispatch(ctx context.Context, call *ToolCall) (Invocation, bool)
+
+	// OnEvent observes. It cannot fail, change anything or block; it is called
+	// in order within one conversation, on the loop's goroutine, so its time is
+	// the turn's time.
+	//
+	//hook:point facade fanout
+	OnEvent(ctx context.Context, ev Event)
+}
+
+// Nop implements every method of [Hook] as the identity of that method's
+// combination rule: putting Nop anywhere in a composite changes nothing.
+// Subsystems embed it by value; an embedder passes it to run without hooks.
+type Nop struct{}
+
+var _ Hook = Nop{}
+
+// Schema returns no tools.
+func (Nop) Schema() []Tool { return nil }
+
+// SystemPrompt returns "".
+func (Nop) SystemPrompt(*AgentConfig) string { return "" }
+
+// OnBuildAgent returns cfg as it is.
+func (Nop) OnBuildAgent(_ context.Context, cfg AgentConfig) (AgentConfig, error) { return cfg, nil }
+
+// OnRegisterAgent returns nil.
+func (Nop) OnRegisterAgent(context.Context, *AgentConfig) error { return nil }
+
+// OnUnregisterAgent does nothing.
+func (Nop) OnUnregisterAgent(context.Context, *AgentConfig) {}
+
+// Preprocess returns in as it is.
+func (Nop) Preprocess(_ context.Context, _ *Turn, in Input) (Input, error) { return in, nil }
+
+// ScopedTools returns the zero Scope: nothing narrowed.
+func (Nop) ScopedTools(*AgentConfig) Scope { return Scope{} }
+
+// Dispatch owns no tool.
+func (Nop) Dispatch(context.Context, *ToolCall) (Invocation, bool) { return Invocation{}, false }
+
+// OnEvent ignores the event.
+func (Nop) OnEvent(context.Context, Event) {}

@@ -1,0 +1,72 @@
+package hook
+
+import (
+	"encoding/json"
+	"iter"
+	"slices"
+)
+
+// List is a read-only sequence: nobody who holds one can change it for another
+// holder. The zero List is empty. Copying a List copies three words and shares
+// the elements.
+type List[T any] struct{ s []T }
+
+// ListOf returns a List of the items, which it copies.
+func ListOf[T any](items ...T) List[T] { return List[T]{slices.Clone(items)} }
+
+// Freeze returns a List over s without copying it (0 allocations). The caller
+// gives s[:len(s)] up: it may append beyond its length but never change an
+// element.
+func Freeze[T any](s []T) List[T] { return List[T]{s[:len(s):len(s)]} }
+
+// Len returns the number of elements.
+func (l List[T]) Len() int { return len(l.s) }
+
+// At returns element i; it panics if i is out of range.
+func (l List[T]) At(i int) T { return l.s[i] }
+
+// All yields index and element, in order.
+func (l List[T]) All() iter.Seq2[int, T] { return slices.All(l.s) }
+
+// Slice returns a copy of the elements that the caller owns.
+func (l List[T]) Slice() []T { return slices.Clone(l.s) }
+
+// From returns the elements from index i on, without copying.
+func (l List[T]) From(i int) List[T] { return List[T]{l.s[i:]} }
+
+// Append returns a new List of l's elements and the items; l stays as it is.
+// It copies: building a long list this way costs quadratic time.
+func (l List[T]) Append(items ...T) List[T] {
+	return List[T]{append(l.s[:len(l.s):len(l.s)], items...)}
+}
+
+// MarshalJSON writes a JSON array, [] for an empty list.
+func (l List[T]) MarshalJSON() ([]byte, error) {
+	if len(l.s) == 0 {
+		return []byte("[]"), nil
+	}
+	return json.Marshal(l.s)
+}
+
+// UnmarshalJSON reads a JSON array.
+func (l *List[T]) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &l.s) }
+
+// IsZero reports whether the list is empty; it makes omitzero work.
+func (l List[T]) IsZero() bool { return len(l.s) == 0 }
+
+// JSON is a JSON text. Being a string it cannot be changed in place. Where the
+// runtime hands one to a hook it is valid and canonical: no blanks outside
+// strings, every string in its shortest escaping, members in the order in which
+// they were given.
+type JSON string
+
+// MarshalJSON writes the text itself; the empty JSON is null.
+func (j JSON) MarshalJSON() ([]byte, error) {
+	if j == "" {
+		return []byte("null"), nil
+	}
+	return []byte(j), nil
+}
+
+// UnmarshalJSON keeps the text as it is.
+func (j *JSON) UnmarshalJSON(data []byte) error { *j = JSON(data); return nil }

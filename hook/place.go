@@ -1,0 +1,214 @@
+package hook
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Conversation is the place of one message history, keyed by agent and sender.
+// It is immutable.
+type Conversation struct{ d ConversationData }
+
+// ConversationData is what a Conversation is made of.
+type ConversationData struct {
+	ID     string
+	Sender string
+	// Agent is the registered configuration; hooks read it and leave it as it is.
+	Agent *AgentConfig
+	// Host is what the runtime offers; nil offers nothing.
+	Host Host
+}
+
+// NewConversation returns the place. The runtime and tests use it.
+func NewConversation(d ConversationData) *Conversation { return &Conversation{d} }
+
+// ID is unique in the store.
+func (c *Conversation) ID() string { return c.d.ID }
+
+// Sender is who talks to the agent.
+func (c *Conversation) Sender() string { return c.d.Sender }
+
+// Agent returns the agent's registered configuration.
+func (c *Conversation) Agent() *AgentConfig { return c.d.Agent }
+
+// Turn is the place of one turn: from a user message to the final answer. What
+// was there when it began never changes; Usage, History, Signals and Errors
+// tell how far it is and are safe to read from any goroutine.
+type Turn struct {
+	d        TurnData
+	standing atomic.Pointer[Standing]
+}
+
+// TurnData is what a Turn is made of.
+type TurnData struct {
+	Conversation *Conversation
+	ID           string
+	// Number counts the conversation's turns from 1.
+	Number  int
+	Started time.Time
+	// Depth is 0 for a turn that a user started, 1 for its children, and so on.
+	Depth  int
+	Input  Input
+	Limits Limits
+	// Now is the runtime's clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Standing is how far a turn is.
+type Standing struct {
+	// History is what has been committed, this turn's finished steps included.
+	History List[Message]
+	Usage   Usage
+	Steps   int
+	Signals List[StopSignal]
+	Errors  List[error]
+}
+
+// NewTurn returns the place and the function that tells it how far the turn is,
+// which the runtime keeps to itself.
+func NewTurn(d TurnData) (*Turn, func(Standing)) {
+	t := &Turn{d: d}
+	return t, func(s Standing) { t.standing.Store(&s) }
+}
+
+// Conversation returns the conversation of the turn.
+func (t *Turn) Conversation() *Conversation { return t.d.Conversation }
+
+// Agent returns the agent's registered configuration.
+func (t *Turn) Agent() *AgentConfig { return t.d.Conversation.d.Agent }
+
+// ID is unique in the store.
+func (t *Turn) ID() string { return t.d.ID }
+
+// Number counts the turns of the conversation from 1.
+func (t *Turn) Number() int { return t.d.Number }
+
+// Depth is 0 for a turn that a user started.
+func (t *Turn) Depth() int { return t.d.Depth }
+
+// Started is when the turn began.
+func (t *Turn) Started() time.Time { return t.d.Started }
+
+// Elapsed is the time since then, by the runtime's clock.
+func (t *Turn) Elapsed() time.Duration {
+	if t.d.Now == nil {
+		return time.Since(t.d.Started)
+	}
+	return t.d.Now().Sub(t.d.Started)
+}
+
+// Input is what the user sent: in Preprocess as it came, afterwards as it was
+// left by it.
+func (t *Turn) Input() Input { return t.d.Input }
+
+// Limits are the agent's limits for this turn.
+func (t *Turn) Limits() Limits { return t.d.Limits }
+
+// Standing returns how far the turn is, as one consistent value.
+func (t *Turn) Standing() Standing {
+	if s := t.standing.Load(); s != nil {
+		return *s
+	}
+	return Standing{}
+}
+
+// Host is what a hook may ask of the runtime. It is never nil.
+func (t *Turn) Host() Host { return hostOr(t.d.Conversation.d.Host) }
+
+// Step is the place of one model call and the tool calls that it asked for. It
+// is immutable.
+type Step struct {
+	turn   *Turn
+	number int
+	model  string
+}
+
+// NewStep returns the place; number counts from 1.
+func NewStep(t *Turn, number int, model string) *Step {
+	return &Step{turn: t, number: number, model: model}
+}
+
+// Turn returns the turn of the step.
+func (s *Step) Turn() *Turn { return s.turn }
+
+// Number counts the turn's steps from 1.
+func (s *Step) Number() int { return s.number }
+
+// Model is the id of the model that is asked.
+func (s *Step) Model() string { return s.model }
+
+// ToolCall is the place of one tool call. It is immutable: rewritten arguments
+// make a new ToolCall with the same id.
+type ToolCall struct{ d ToolCallData }
+
+// ToolCallData is what a ToolCall is made of.
+type ToolCallData struct {
+	Step *Step
+	// ID is the model's id of the call, unique in the turn.
+	ID string
+	// Tool is the descriptor; only its Name is set while nobody is known to own it.
+	Tool Tool
+	// Index counts the step's calls from 0, in the model's order.
+	Index int
+	// Args are the arguments as they stand; before binding, as the model sent them.
+	Args JSON
+	// Original are the arguments as the model sent them.
+	Original JSON
+}
+
+// NewToolCall returns the place.
+func NewToolCall(d ToolCallData) *ToolCall { return &ToolCall{d} }
+
+// Step returns the step of the call; nil in tests of a Dispatch alone.
+func (c *ToolCall) Step() *Step { return c.d.Step }
+
+// ID is the model's id of the call.
+func (c *ToolCall) ID() string { return c.d.ID }
+
+// Name is the name of the tool: the public one, but within Dispatch of an owner
+// under a prefix its local one.
+func (c *ToolCall) Name() string { return c.d.Tool.Name }
+
+// Tool is the descriptor of the tool.
+func (c *ToolCall) Tool() Tool { return c.d.Tool }
+
+// Index counts the step's calls from 0.
+func (c *ToolCall) Index() int { return c.d.Index }
+
+// Args are the arguments as they stand now: what approval shows, what runs and
+// what history stores. Canonical once the call is bound.
+func (c *ToolCall) Args() JSON { return c.d.Args }
+
+// Original are the arguments as the model sent them, for the audit.
+func (c *ToolCall) Original() JSON { return c.d.Original }
+
+// WithArgs returns the same call with other arguments.
+func (c *ToolCall) WithArgs(args JSON) *ToolCall {
+	d := c.d
+	d.Args = args
+	return &ToolCall{d}
+}
+
+// As returns the same call under another tool name. Composites use it to give an
+// owner under a prefix its local name.
+func (c *ToolCall) As(name string) *ToolCall {
+	d := c.d
+	d.Tool.Name = name
+	return &ToolCall{d}
+}
+
+// Host is what a hook may ask of the runtime. It is never nil.
+func (c *ToolCall) Host() Host {
+	if c.d.Step == nil || c.d.Step.turn == nil {
+		return noHost{}
+	}
+	return c.d.Step.turn.Host()
+}
+
+// Host returns the turn's host. It is never nil.
+func (s *Step) Host() Host {
+	if s.turn == nil {
+		return noHost{}
+	}
+	return s.turn.Host()
+}

@@ -1,0 +1,167 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// sections are the per-subsystem parts of a configuration, sorted by name.
+type sections []section
+
+type section struct {
+	name string
+	body JSON
+}
+
+// WithSection returns c with the section of one subsystem set; body "" removes
+// it. The name is the subsystem's, "ostools".
+func (c AgentConfig) WithSection(name string, body JSON) AgentConfig {
+	i, found := slices.BinarySearchFunc(c.sections, name, func(s section, n string) int {
+		return strings.Compare(s.name, n)
+	})
+	out := slices.Clone(c.sections)
+	switch {
+	case found && body == "":
+		out = slices.Delete(out, i, i+1)
+	case found:
+		out[i].body = body
+	case body != "":
+		out = slices.Insert(out, i, section{name, body})
+	}
+	c.sections = out
+	return c
+}
+
+// Sections returns the names of the sections that are set, sorted.
+func (c *AgentConfig) Sections() []string {
+	names := make([]string, len(c.sections))
+	for i, s := range c.sections {
+		names[i] = s.name
+	}
+	return names
+}
+
+// SectionOf decodes the section of one subsystem into a T, a struct with json
+// tags. Without the section it returns the zero T and false. Decoding is strict:
+// an unknown or repeated key, a key in another case, and data after the value
+// are errors that say where. The subsystem calls it in OnBuildAgent, so that a
+// wrong section ends the registration.
+func SectionOf[T any](c *AgentConfig, name string) (T, bool, error) {
+	var v T
+	i, found := slices.BinarySearchFunc(c.sections, name, func(s section, n string) int {
+		return strings.Compare(s.name, n)
+	})
+	if !found {
+		return v, false, nil
+	}
+	if err := decodeStrict([]byte(c.sections[i].body), &v); err != nil {
+		var zero T
+		return zero, true, fmt.Errorf("agent %q: section %s: %w", c.Name, name, err)
+	}
+	return v, true, nil
+}
+
+// decodeStrict decodes data into the struct that v points to. encoding/json
+// alone accepts repeated keys and other cases, so the keys are checked first.
+func decodeStrict(data []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	if err := checkKeys(dec, reflect.TypeOf(v).Elem(), ""); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return fmt.Errorf("data after the value")
+	}
+	dec = json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	return dec.Decode(v)
+}
+
+// checkKeys reads one value and compares the keys of its objects with the fields
+// of t; t is nil where any key goes.
+func checkKeys(dec *json.Decoder, t reflect.Type, path string) error {
+	tok, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch tok {
+	case json.Delim('['):
+		var elem reflect.Type
+		if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
+			elem = t.Elem()
+		}
+		for i := 0; dec.More(); i++ {
+			if err := checkKeys(dec, elem, fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return err
+			}
+		}
+		_, err = dec.Token()
+	case json.Delim('{'):
+		err = checkObject(dec, t, path)
+	}
+	return err
+}
+
+func checkObject(dec *json.Decoder, t reflect.Type, path string) error {
+	fields := map[string]reflect.Type{}
+	if t != nil && t.Kind() == reflect.Struct {
+		fields = jsonFields(t)
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		tok, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		key := tok.(string)
+		at := strings.TrimPrefix(path+"."+key, ".")
+		if seen[key] {
+			return fmt.Errorf("%s: given twice", at)
+		}
+		seen[key] = true
+		elem, known := fields[key]
+		if t != nil && t.Kind() == reflect.Map {
+			elem, known = t.Elem(), true
+		}
+		if t != nil && t.Kind() == reflect.Struct && !known {
+			return fmt.Errorf("%s: unknown key; known are %s", at, knownKeys(fields))
+		}
+		if err := checkKeys(dec, elem, at); err != nil {
+			return err
+		}
+	}
+	_, err := dec.Token()
+	return err
+}
+
+func jsonFields(t reflect.Type) map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || name == "-" || f.Anonymous && name == "" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		out[name] = f.Type
+	}
+	return out
+}
+
+func knownKeys(fields map[string]reflect.Type) string {
+	names := make([]string, 0, len(fields))
+	for n := range fields {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}

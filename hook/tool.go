@@ -1,0 +1,215 @@
+package hook
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Tool describes what the model may call. It is a value: to change a tool is to
+// make another.
+type Tool struct {
+	// Name matches ^[a-zA-Z0-9_-]{1,64}$, the pattern that all providers accept.
+	Name        string
+	Description string
+	// Input is the JSON Schema of the arguments: an object at the top.
+	Input JSON
+	// Output is the JSON Schema of a structured result; "" if there is none.
+	Output      JSON
+	Annotations Annotations
+	// Timeout bounds one execution, counted from its start; 0 is no bound of the
+	// tool's own.
+	Timeout time.Duration
+	// Exclusive is a key: calls with the same non-empty key never overlap.
+	Exclusive string
+	// MaxResult bounds the text of a result in bytes; 0 is the runtime's default.
+	MaxResult int
+	// Waits marks a tool that waits for a person or another agent: it takes no
+	// execution slot.
+	Waits bool
+}
+
+// Annotations are the owner's claims about a tool, all false by default. Where
+// the owner is remote they are claims of a stranger.
+type Annotations struct {
+	// ReadOnly: the tool changes nothing.
+	ReadOnly bool
+	// Destructive: the tool may overwrite or delete.
+	Destructive bool
+	// Idempotent: a second call with the same arguments changes nothing more.
+	Idempotent bool
+	// OpenWorld: the tool reaches beyond this machine or runs what others wrote.
+	OpenWorld bool
+}
+
+var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// ValidToolName reports whether name is one that every provider accepts:
+// ^[a-zA-Z0-9_-]{1,64}$.
+func ValidToolName(name string) bool { return toolName.MatchString(name) }
+
+// Scope is a hook's answer to "which of your tools may this agent use?".
+type Scope struct {
+	// Tools are local names. Nil means all; empty and non-nil means none.
+	Tools []string
+	// Line is added to the prompt's <scope> block; "" adds nothing.
+	Line string
+}
+
+// Restricted reports whether the scope narrows anything.
+func (s Scope) Restricted() bool { return s.Tools != nil }
+
+// Runner runs a bound call. Run is called at most once per approval, on a
+// goroutine of its own, concurrently with the other calls of the step. It ends
+// soon after ctx does. A failure is a result, not a panic.
+type Runner interface {
+	Run(ctx context.Context, env *Env) ToolResult
+}
+
+// Invocation is a call that Dispatch has bound: the arguments as everyone from
+// here on sees them, and either a way to run it or the reason why it cannot be
+// run. The zero Invocation cannot be run.
+type Invocation struct {
+	args   JSON
+	runner Runner
+	err    *ArgError
+}
+
+// Bound returns an invocation that can be run. args are the canonical arguments
+// from which r was made.
+func Bound(args JSON, r Runner) Invocation { return Invocation{args: args, runner: r} }
+
+// BadArgs returns an invocation that cannot be run, with the error that the
+// model is told. args are the arguments as they came.
+func BadArgs(args JSON, err *ArgError) Invocation { return Invocation{args: args, err: err} }
+
+// Args returns the arguments: canonical if the invocation can be run.
+func (i Invocation) Args() JSON { return i.args }
+
+// Runner returns what runs the call, or nil if it cannot be run.
+func (i Invocation) Runner() Runner { return i.runner }
+
+// Err returns why the call cannot be run, or nil.
+func (i Invocation) Err() *ArgError { return i.err }
+
+// ArgError says what is wrong with the arguments of a call, for the model that
+// has to mend them. It never repeats a value.
+type ArgError struct {
+	Tool string
+	// Path is where: "title", "items[2].name"; "" is the whole value.
+	Path string
+	// Reason is what is expected: "is required", "must be one of low, high".
+	Reason string
+	// Schema is the tool's input schema; it goes back to the model with the error.
+	Schema JSON
+}
+
+// Error returns one line without the schema.
+func (e *ArgError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("%s: invalid arguments: %s", e.Tool, e.Reason)
+	}
+	return fmt.Sprintf("%s: invalid argument %s: %s", e.Tool, e.Path, e.Reason)
+}
+
+// Result returns the failed result that answers the call: the error and the
+// schema to follow.
+func (e *ArgError) Result() ToolResult {
+	text := e.Error()
+	if e.Schema != "" {
+		text += "\nThe arguments must fit this schema: " + string(e.Schema)
+	}
+	return FailedResult(FailArguments, text)
+}
+
+// Env is what is known of a call only when it runs.
+type Env struct {
+	Call *ToolCall
+	// Grant is what the call may do; the zero Grant adds no limit.
+	Grant Grant
+	// Attempt counts from 1; a retry by WrapTool counts on.
+	Attempt int
+	// Key is the same for every attempt at this call, also after a crash: hand it
+	// to a service that knows idempotency keys.
+	Key string
+	// Deadline is when ctx ends; zero if there is none.
+	Deadline time.Time
+
+	progress func(text string)
+}
+
+// WithProgress returns a copy of e whose Progress calls report. The runtime
+// uses it.
+func (e Env) WithProgress(report func(text string)) *Env { e.progress = report; return &e }
+
+// Progress tells the clients how far the call is, in one line. It may be called
+// from any goroutine while Run runs; it never blocks for long and does nothing
+// where nobody listens.
+func (e *Env) Progress(text string) {
+	if e.progress != nil {
+		e.progress(text)
+	}
+}
+
+// Grant is what a call is allowed to do beyond its arguments. Deciders narrow
+// it; grants are intersected, never widened. The zero Grant adds no limit to
+// what the tool's owner enforces anyway.
+type Grant struct {
+	// ReadOnly: no change to files or elsewhere.
+	ReadOnly bool
+	// NoNetwork: nothing beyond this machine.
+	NoNetwork bool
+	// Root is an absolute, slash-separated path below which files may be touched;
+	// "" is no limit.
+	Root string
+	// Timeout bounds the execution; 0 is no bound.
+	Timeout time.Duration
+	// MaxOutput bounds the output in bytes; 0 is no bound.
+	MaxOutput int
+	// Void: nothing is allowed. Two grants with disjoint roots intersect to it.
+	Void bool
+}
+
+// Intersect returns what both g and o allow.
+func (g Grant) Intersect(o Grant) Grant {
+	out := Grant{
+		ReadOnly:  g.ReadOnly || o.ReadOnly,
+		NoNetwork: g.NoNetwork || o.NoNetwork,
+		Timeout:   tighter(g.Timeout, o.Timeout),
+		MaxOutput: tighter(g.MaxOutput, o.MaxOutput),
+		Void:      g.Void || o.Void,
+	}
+	root, ok := inner(g.Root, o.Root)
+	out.Root = root
+	out.Void = out.Void || !ok
+	return out
+}
+
+// inner returns the narrower of two roots, where "" is no limit; false if
+// neither lies in the other.
+func inner(a, b string) (string, bool) {
+	switch {
+	case a == "" || b != "" && within(b, a):
+		return b, true
+	case b == "" || within(a, b):
+		return a, true
+	}
+	return "", false
+}
+
+// tighter returns the smaller of two bounds, where 0 is no bound.
+func tighter[T ~int | ~int64](a, b T) T {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// within reports whether p is dir or lies below it.
+func within(p, dir string) bool {
+	p, dir = path.Clean(p), path.Clean(dir)
+	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
+}

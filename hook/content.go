@@ -236,3 +236,14 @@ type ToolOutcome struct {
 	// Grant is what the call was allowed to do.
 	Grant Grant
 }
+
+// ToolError is the error by which a typed tool says what kind of failure its
+// result is. Any other error is FailOperation, except the two of a context.
+type ToolError struct {
+	Kind FailureKind
+	// Text is what the model reads.
+	Text string
+}
+
+// Error returns the text.
+func (e *ToolError) Error() string { return e.Text }

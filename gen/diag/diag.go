@@ -1,0 +1,81 @@
+// Package diag is what the generator says about somebody's code: a problem with a code, a place, a reason and a fix.
+// It is data and its printing; who finds a problem decides nothing about how it is shown.
+package diag
+
+import (
+	"cmp"
+	"fmt"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// Severity is how much a problem weighs. The zero value is Error.
+type Severity int
+
+const (
+	// Error stops the run: nothing is written.
+	Error Severity = iota
+	// Warning is printed and stops nothing.
+	Warning
+)
+
+// String returns the word that is printed before the code.
+func (s Severity) String() string {
+	if s == Warning {
+		return "warning"
+	}
+	return "error"
+}
+
+// Problem is one finding. Code is one of the table of [Explain]; Pos is exact to the column; Message says what and why in one
+// line, lower case, without a full stop; Fix is what to write instead, ready to copy, or "".
+type Problem struct {
+	Code     string
+	Severity Severity
+	Pos      token.Position
+	Message  string
+	Notes    []Note
+	Fix      string
+}
+
+// Note is a further place that belongs to a problem: the other party of a conflict, the declaration that decides.
+// A zero position is allowed and printed as no place.
+type Note struct {
+	Pos     token.Position
+	Message string
+}
+
+// Error returns the problem's first line, as Print writes it.
+func (p Problem) Error() string { return p.line() }
+
+func (p Problem) line() string {
+	return fmt.Sprintf("%s%s: %s: %s", place(p.Pos), p.Severity, p.Code, p.Message)
+}
+
+func place(pos token.Position) string {
+	if pos.Filename == "" && pos.Line == 0 {
+		return ""
+	}
+	return pos.String() + ": "
+}
+
+// Sort orders problems by file, line, column and code, and removes the ones that are said twice.
+func Sort(problems []Problem) []Problem {
+	sorted := slices.Clone(problems)
+	slices.SortStableFunc(sorted, func(a, b Problem) int {
+		return cmp.Or(comparePos(a.Pos, b.Pos), strings.Compare(a.Code, b.Code), strings.Compare(a.Message, b.Message))
+	})
+	return slices.CompactFunc(sorted, func(a, b Problem) bool {
+		return a.Pos == b.Pos && a.Code == b.Code && a.Message == b.Message
+	})
+}
+
+func comparePos(a, b token.Position) int {
+	return cmp.Or(strings.Compare(a.Filename, b.Filename), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+}
+
+// HasErrors tells whether one of the problems stops the run.
+func HasErrors(problems []Problem) bool {
+	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Severity == Error })
+}

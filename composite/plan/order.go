@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// edge says that one spec comes before another, and which words said so.
+type edge struct {
+	from, to int
+	why      string
+}
+
+// sortSpecs returns the order of the specs: a topological order of their
+// constraints that stays as close as possible to (order=, declaration). A cycle
+// is reported with every constraint on it; the specs on it then keep their
+// declared order.
+func sortSpecs(specs []Spec) ([]int, []Problem) {
+	edges := edgesOf(specs)
+	rank := make([]int, len(specs))
+	for i := range rank {
+		rank[i] = i
+	}
+	slices.SortStableFunc(rank, func(a, b int) int {
+		return specs[a].Options.order() - specs[b].Options.order()
+	})
+	blocked := make([]int, len(specs))
+	for _, e := range edges {
+		blocked[e.to]++
+	}
+	var out []int
+	for len(rank) > 0 {
+		k := slices.IndexFunc(rank, func(i int) bool { return blocked[i] == 0 })
+		if k < 0 {
+			cycle := findCycle(specs, edges, rank)
+			return append(out, rank...), []Problem{cycle}
+		}
+		i := rank[k]
+		rank = slices.Delete(rank, k, k+1)
+		out = append(out, i)
+		for _, e := range edges {
+			if e.from == i {
+				blocked[e.to]--
+			}
+		}
+	}
+	return out, nil
+}
+
+func edgesOf(specs []Spec) []edge {
+	at := index(specs)
+	var out []edge
+	for i, s := range specs {
+		for _, f := range s.Options.Before {
+			if j, ok := at[f]; ok && j != i {
+				out = append(out, edge{i, j, fmt.Sprintf("%s before=%s", s.Field, f)})
+			}
+		}
+		for _, f := range s.Options.After {
+			if j, ok := at[f]; ok && j != i {
+				out = append(out, edge{j, i, fmt.Sprintf("%s after=%s", s.Field, f)})
+			}
+		}
+	}
+	return out
+}
+
+// findCycle follows edges backwards among the specs that are left until one is
+// met again.
+func findCycle(specs []Spec, edges []edge, left []int) Problem {
+	seen := map[int]int{}
+	var path []edge
+	at := left[0]
+	for {
+		seen[at] = len(path)
+		k := slices.IndexFunc(edges, func(e edge) bool { return e.to == at && slices.Contains(left, e.from) })
+		path = append(path, edges[k])
+		at = edges[k].from
+		if start, met := seen[at]; met {
+			path = path[start:]
+			break
+		}
+	}
+	slices.Reverse(path)
+	var names, why, fields []string
+	for _, e := range path {
+		names = append(names, specs[e.from].Field)
+		why = append(why, e.why)
+		fields = append(fields, specs[e.from].Field)
+	}
+	names = append(names, names[0])
+	return Problem{Code: "HG026", Fields: fields,
+		Message: fmt.Sprintf("order cycle: %s (%s)", strings.Join(names, " -> "), strings.Join(why, ", ")),
+		Fix:     "drop one of these constraints"}
+}

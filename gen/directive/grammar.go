@@ -1,0 +1,75 @@
+package directive
+
+import "time"
+
+// The grammar: one struct per directive. Parser, hookgen explain and documentation are made from these structs; the doc comments
+// are the manual. A field's tag is the option's name; "…args" takes all words that are no option, "…word" one of them.
+
+// Composite marks a struct of hooks, for which the facade is generated: nine methods, the points that its members have, Ready,
+// Points, Plan and DispatchAll. Fields are configured by their tag `hook:"…"`.
+type Composite struct{}
+
+// Subsystem marks the type whose methods may be tools. Its Schema and Dispatch are generated.
+type Subsystem struct {
+	// Prefix is put in front of every tool name that is made from a method's name.
+	Prefix string `option:"prefix"`
+	// Dynamic says that the tools are known only at run time: Schema and Dispatch are written by hand, and a composite asks the
+	// subsystem after all owners of static tools.
+	Dynamic bool `option:"dynamic"`
+}
+
+// Tool makes a method a tool of its subsystem: (ctx[, env *hook.Env][, in T]) (out, error), or only error. The method's doc
+// comment is the description that the model sees.
+type Tool struct {
+	// Name is the tool's name; without it, prefix and method name in snake_case.
+	Name string `option:"name"`
+	// ReadOnly: the tool changes nothing.
+	ReadOnly bool `option:"readonly"`
+	// Destructive: the tool may overwrite or delete.
+	Destructive bool `option:"destructive"`
+	// Idempotent: a second call with the same arguments changes nothing more.
+	Idempotent bool `option:"idempotent"`
+	// OpenWorld: the tool reaches beyond this machine or runs what others wrote.
+	OpenWorld bool `option:"openworld"`
+	// Waits: the tool waits for a person or another agent and takes no execution slot.
+	Waits bool `option:"waits"`
+	// Timeout bounds one execution: 30s, 2m.
+	Timeout time.Duration `option:"timeout"`
+	// Exclusive is a key: calls with the same key never overlap.
+	Exclusive string `option:"exclusive"`
+	// MaxResult bounds the text of a result, in bytes.
+	MaxResult int `option:"maxresult"`
+}
+
+// Tools names the tools of a subsystem whose Schema and Dispatch are written by hand, so that a composite can route to them.
+type Tools struct {
+	// Names are the tools' names.
+	Names []string `option:"…args"`
+}
+
+// Enum says that the constants of a named string or integer type are all of its values. It is the default for a type that has
+// constants in its package; with open, other values are allowed too.
+type Enum struct {
+	// Open: the constants are examples, not all there is.
+	Open bool `option:"open"`
+}
+
+// Point declares a point of the lifecycle; only in package hook, on a method of Hook or on a one-method interface.
+type Point struct {
+	// Kind is facade, contribute, rewrite, decide, wrap or observe.
+	Kind string `option:"…word" oneof:"facade contribute rewrite decide wrap observe"`
+	// Combine is the rule by which the answers of several hooks become one.
+	Combine string `option:"…word" oneof:"union concat chain register unregister fold scope route fanout gate judge first nest open close"`
+	// Reverse: the last hook comes first.
+	Reverse bool `option:"reverse"`
+	// FailClosed: a hook's own failure counts as a denial.
+	FailClosed bool `option:"failclosed"`
+	// FailOpen: a hook's own failure counts as if the hook were not there.
+	FailOpen bool `option:"failopen"`
+}
+
+// Ignore silences warnings with these codes on the line below and in the declaration that it documents.
+type Ignore struct {
+	// Codes are codes of warnings, HG013.
+	Codes []string `option:"…args"`
+}

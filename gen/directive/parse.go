@@ -1,0 +1,175 @@
+package directive
+
+import (
+	"fmt"
+	"go/ast"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+)
+
+// parse reads verb and options of a line that is a directive for hook.
+func parse(line ast.Directive) (Directive, []problem) {
+	d := Directive{Verb: line.Name, Pos: line.Slash}
+	v, ok := verbOf(line.Name)
+	if !ok {
+		return d, []problem{unknownVerb(line)}
+	}
+	args, err := line.ParseArgs()
+	if err != nil {
+		return d, []problem{{"HG008", line.ArgsPos, fmt.Sprintf("the options of //hook:%s cannot be read: %v", v.name, err), ""}}
+	}
+	d.Args = args
+	o := options{verb: v.name, into: v.target(&d), seen: map[string]bool{}}
+	for _, a := range args {
+		o.word(a)
+	}
+	o.missing(line)
+	return d, o.problems
+}
+
+func unknownVerb(line ast.Directive) problem {
+	p := problem{
+		code: "HG005", pos: line.Slash,
+		message: fmt.Sprintf("unknown directive //hook:%s", line.Name),
+		fix:     "use one of: " + strings.Join(Verbs(), ", "),
+	}
+	if c := diag.Closest(line.Name, Verbs()); c != "" {
+		p.message += fmt.Sprintf("; did you mean //hook:%s?", c)
+		p.fix = strings.TrimSpace("//hook:" + c + " " + line.Args)
+	}
+	return p
+}
+
+// options fills a grammar struct from words.
+type options struct {
+	verb     string
+	into     reflect.Value
+	seen     map[string]bool
+	problems []problem
+}
+
+func (o *options) word(a ast.DirectiveArg) {
+	key, value, hasValue := strings.Cut(a.Arg, "=")
+	if field, ok := o.named(key); ok {
+		if o.seen[key] {
+			o.bad(a, fmt.Sprintf("option %s of //hook:%s is given twice", key, o.verb), "")
+			return
+		}
+		o.seen[key] = true
+		o.set(a, field, key, value, hasValue)
+		return
+	}
+	if !hasValue && o.positional(a) {
+		return
+	}
+	names := o.names()
+	fix := fmt.Sprintf("//hook:%s takes no options", o.verb)
+	if len(names) > 0 {
+		fix = "use one of: " + strings.Join(names, ", ")
+	}
+	o.bad(a, fmt.Sprintf("unknown option %q of //hook:%s%s", key, o.verb, diag.DidYouMean(key, names, `"`)), fix)
+}
+
+func (o *options) named(key string) (reflect.Value, bool) {
+	for i := range o.into.NumField() {
+		if o.into.Type().Field(i).Tag.Get("option") == key && !strings.HasPrefix(key, "…") {
+			return o.into.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+// names are the options that are valid here, and the words of the next free place.
+func (o *options) names() []string {
+	var names []string
+	for i := range o.into.NumField() {
+		tag := o.into.Type().Field(i).Tag
+		switch name := tag.Get("option"); {
+		case !strings.HasPrefix(name, "…"):
+			names = append(names, name)
+		case name == "…word" && o.into.Field(i).String() == "":
+			return append(names, strings.Fields(tag.Get("oneof"))...)
+		}
+	}
+	return names
+}
+
+func (o *options) set(a ast.DirectiveArg, field reflect.Value, key, value string, hasValue bool) {
+	if field.Kind() == reflect.Bool {
+		if hasValue {
+			o.bad(a, fmt.Sprintf("option %s of //hook:%s takes no value", key, o.verb), key)
+			return
+		}
+		field.SetBool(true)
+		return
+	}
+	if value == "" {
+		o.bad(a, fmt.Sprintf("option %s of //hook:%s wants a value", key, o.verb), key+"=…")
+		return
+	}
+	switch field.Interface().(type) {
+	case time.Duration:
+		d, err := time.ParseDuration(value)
+		if err != nil || d <= 0 {
+			o.bad(a, fmt.Sprintf("option %s wants a positive duration, got %q", key, value), key+"=30s")
+			return
+		}
+		field.SetInt(int64(d))
+	case int:
+		n, err := strconv.Atoi(value)
+		if err != nil || n <= 0 {
+			o.bad(a, fmt.Sprintf("option %s wants a positive number, got %q", key, value), key+"=65536")
+			return
+		}
+		field.SetInt(int64(n))
+	default:
+		field.SetString(value)
+	}
+}
+
+// positional stores a word that is no option in the first place that takes it.
+func (o *options) positional(a ast.DirectiveArg) bool {
+	for i := range o.into.NumField() {
+		field, tag := o.into.Field(i), o.into.Type().Field(i).Tag
+		switch tag.Get("option") {
+		case "…args":
+			field.Set(reflect.Append(field, reflect.ValueOf(a.Arg)))
+			return true
+		case "…word":
+			if field.String() == "" && slices.Contains(strings.Fields(tag.Get("oneof")), a.Arg) {
+				field.SetString(a.Arg)
+				return true
+			}
+			if field.String() == "" {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// missing reports the places that need a word and got none.
+func (o *options) missing(line ast.Directive) {
+	if len(o.problems) > 0 {
+		return
+	}
+	for i := range o.into.NumField() {
+		f := o.into.Type().Field(i)
+		name := f.Tag.Get("option")
+		if strings.HasPrefix(name, "…") && o.into.Field(i).IsZero() {
+			o.problems = append(o.problems, problem{
+				"HG008", line.Slash, fmt.Sprintf("//hook:%s wants %s", o.verb, strings.ToLower(f.Name)), "",
+			})
+			return
+		}
+	}
+}
+
+func (o *options) bad(a ast.DirectiveArg, message, fix string) {
+	o.problems = append(o.problems, problem{"HG008", a.Pos, message, fix})
+}

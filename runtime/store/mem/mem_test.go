@@ -1,0 +1,49 @@
+package mem_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+	"github.com/grapnel-go/grapnel/runtime/store/storetest"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(*testing.T) store.Store { return mem.New(nil) })
+}
+
+func TestClosedStoreRefuses(t *testing.T) {
+	t.Parallel()
+	s := mem.New(nil)
+	require.NoError(t, s.Close())
+
+	_, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
+	assert.ErrorIs(t, err, store.ErrClosed)
+	_, err = s.Messages(t.Context(), "c1")
+	assert.ErrorIs(t, err, store.ErrClosed)
+	_, err = s.Append(t.Context(), "c1", 0, store.Append{})
+	assert.ErrorIs(t, err, store.ErrClosed)
+	_, err = s.List(t.Context())
+	assert.ErrorIs(t, err, store.ErrClosed)
+}
+
+func TestTimesComeFromTheClock(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := mem.New(&mem.Options{Now: func() time.Time { return now }})
+	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
+	require.NoError(t, err)
+	assert.Equal(t, now, rec.Created)
+	now = now.Add(time.Minute)
+	_, err = s.Append(t.Context(), rec.ID, 0, store.Append{})
+	require.NoError(t, err)
+	again, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
+	require.NoError(t, err)
+	assert.Equal(t, now, again.Updated)
+	assert.Equal(t, rec.Created, again.Created)
+}

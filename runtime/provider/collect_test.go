@@ -1,0 +1,137 @@
+package provider_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+func stream(err error, chunks ...hook.Chunk) hook.ModelStream {
+	return func(yield func(hook.Chunk, error) bool) {
+		for _, c := range chunks {
+			if !yield(c, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(hook.Chunk{}, err)
+		}
+	}
+}
+
+func text(s string) hook.Chunk      { return hook.Chunk{Kind: hook.ChunkText, Text: s} }
+func reasoning(s string) hook.Chunk { return hook.Chunk{Kind: hook.ChunkReasoning, Text: s} }
+func callEnd(i int) hook.Chunk      { return hook.Chunk{Kind: hook.ChunkCallEnd, Index: i} }
+func args(i int, s string) hook.Chunk {
+	return hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: s}
+}
+func callStart(i int, id, tool string) hook.Chunk {
+	return hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: id, Tool: tool}
+}
+func finish(r hook.FinishReason) hook.Chunk { return hook.Chunk{Kind: hook.ChunkFinish, Finish: r} }
+
+func TestCollectKeepsTheOrderOfBlocks(t *testing.T) {
+	t.Parallel()
+	usage := hook.Usage{Input: 3, Output: 4}
+	reply, err := provider.Collect(stream(nil,
+		reasoning("let "), reasoning("me"), hook.Chunk{Kind: hook.ChunkMeta, Meta: `{"signature":"s"}`},
+		text("I "), text("look"), text(""),
+		callStart(4, "b", "read"), callStart(2, "a", "bash"),
+		args(2, `{"command"`), args(4, `{}`), args(2, `:"ls"}`), callEnd(2), callEnd(4),
+		text("."),
+		hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishTools, Usage: usage},
+	))
+	require.NoError(t, err)
+	assert.Equal(t, hook.ModelReply{
+		Content: hook.ListOf(
+			hook.Block{Kind: hook.BlockReasoning, Text: "let me", Meta: `{"signature":"s"}`},
+			hook.TextBlock("I look"),
+			hook.Block{Kind: hook.BlockToolCall, CallID: "b", Tool: "read", JSON: `{}`},
+			hook.Block{Kind: hook.BlockToolCall, CallID: "a", Tool: "bash", JSON: `{"command":"ls"}`},
+			hook.TextBlock("."),
+		),
+		Usage: usage, Finish: hook.FinishTools,
+	}, reply)
+}
+
+func TestCollectRefusesBrokenStreams(t *testing.T) {
+	t.Parallel()
+	cut := errors.New("connection reset")
+	for _, tc := range []struct {
+		name   string
+		stream hook.ModelStream
+		want   error
+	}{
+		{"nothing at all", stream(nil), provider.ErrNoFinish},
+		{"text without a finish", stream(nil, text("whole answer.")), provider.ErrNoFinish},
+		{"a call without a finish", stream(nil, callStart(0, "1", "x"), args(0, "{}"), callEnd(0)), provider.ErrNoFinish},
+		{"an error", stream(cut, text("a")), cut},
+		{"an error after the finish", stream(cut, text("a"), finish(hook.FinishStop)), cut},
+		{"a chunk after the finish", stream(nil, finish(hook.FinishStop), text("a")), provider.ErrProtocol},
+		{"two finishes", stream(nil, finish(hook.FinishStop), finish(hook.FinishStop)), provider.ErrProtocol},
+		{"a finish without a reason", stream(nil, text("a"), finish("")), provider.ErrProtocol},
+		{"a call left open", stream(nil, callStart(0, "1", "x"), args(0, "{"), finish(hook.FinishTools)), provider.ErrProtocol},
+		{"a call twice", stream(nil, callStart(0, "1", "x"), callStart(0, "1", "x")), provider.ErrProtocol},
+		{"arguments of no call", stream(nil, args(0, "{")), provider.ErrProtocol},
+		{"arguments after the end", stream(nil, callStart(0, "1", "x"), callEnd(0), args(0, "{")), provider.ErrProtocol},
+		{"an end of no call", stream(nil, callEnd(0)), provider.ErrProtocol},
+		{"two ends", stream(nil, callStart(0, "1", "x"), callEnd(0), callEnd(0)), provider.ErrProtocol},
+		{"metadata of nothing", stream(nil, hook.Chunk{Kind: hook.ChunkMeta}), provider.ErrProtocol},
+		{"no kind", stream(nil, hook.Chunk{}), provider.ErrProtocol},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := provider.Collect(tc.stream)
+			assert.ErrorIs(t, err, tc.want)
+		})
+	}
+}
+
+func TestCollectKeepsTheTextOfABrokenStream(t *testing.T) {
+	t.Parallel()
+	reply, err := provider.Collect(stream(nil,
+		reasoning("hm"), text("half "), text("an"), callStart(0, "1", "x"), args(0, "{}"), callEnd(0), text("swer")))
+	require.ErrorIs(t, err, provider.ErrNoFinish)
+	assert.Equal(t, hook.ListOf(hook.TextBlock("half an"), hook.TextBlock("swer")), reply.Content)
+	assert.Empty(t, reply.Finish)
+}
+
+func TestACallCutByTheTokenLimitIsKeptAsItIs(t *testing.T) {
+	t.Parallel()
+	reply, err := provider.Collect(stream(nil, callStart(0, "1", "x"), args(0, `{"a":"b`), finish(hook.FinishLength)))
+	require.NoError(t, err)
+	assert.Equal(t, hook.JSON(`{"a":"b`), reply.Content.At(0).JSON)
+}
+
+func TestLongStreamsCostNoAllocationPerChunk(t *testing.T) {
+	const n = 1000
+	chunks := make([]hook.Chunk, 0, n+1)
+	for range n {
+		chunks = append(chunks, text("word "))
+	}
+	s := stream(nil, append(chunks, finish(hook.FinishStop))...)
+	allocs := testing.AllocsPerRun(20, func() {
+		reply, err := provider.Collect(s)
+		if err != nil || reply.Content.Len() != 1 {
+			panic("not collected")
+		}
+	})
+	assert.LessOrEqual(t, allocs, 20.0, "allocations for %d chunks", n)
+}
+
+func TestFuncIsAProvider(t *testing.T) {
+	t.Parallel()
+	var p provider.Provider = provider.Func(func(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+		return stream(nil, text(strings.ToUpper(req.System)), finish(hook.FinishStop))
+	})
+	reply, err := provider.Collect(p.Stream(t.Context(), hook.ModelRequest{System: "echo"}))
+	require.NoError(t, err)
+	assert.Equal(t, "ECHO", reply.Text())
+}

@@ -1,0 +1,246 @@
+package agentfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/agentfile"
+)
+
+const whole = `---
+name: reviewer
+description: "Reads a change: says what is wrong."
+model: script:review.yaml
+tools: [read, grep]
+limits:
+  steps: 8
+  tokens: 9000
+  time: 2m
+  max_tokens: 500
+format: {name: verdict, schema: {type: object, required: [ok]}}
+tool_choice: {tool: read}
+ostools: {tools: [read], cap: 0x10, deep: {b: yes-no, a: 1.50, on: true, none: }}
+memory: {}
+---
+
+You review changes.
+
+---
+A rule in the text stays.
+`
+
+func TestParseWhole(t *testing.T) {
+	t.Parallel()
+	cfg, warnings, err := agentfile.Parse("agents/r.md", []byte(whole), agentfile.Grapnel)
+	require.NoError(t, err)
+	assert.Empty(t, warnings)
+	want := hook.AgentConfig{
+		Name:         "reviewer",
+		Description:  "Reads a change: says what is wrong.",
+		Model:        "script:review.yaml",
+		Instructions: "You review changes.\n\n---\nA rule in the text stays.",
+		Format:       hook.ResponseFormat{JSON: true, Name: "verdict", Schema: `{"type":"object","required":["ok"]}`},
+		Choice:       hook.ToolChoice{Mode: hook.ToolChoiceTool, Tool: "read"},
+		Tools:        []string{"read", "grep"},
+		Limits:       hook.Limits{Steps: 8, Tokens: 9000, Time: 2 * time.Minute, MaxTokens: 500},
+	}.WithSection("ostools", `{"tools":["read"],"cap":16,"deep":{"b":"yes-no","a":1.50,"on":true,"none":null}}`).
+		WithSection("memory", `{}`)
+	assert.Equal(t, want, cfg)
+}
+
+func TestParseTolerates(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, text string
+		want       hook.AgentConfig
+	}{
+		{"CRLF and byte order mark", "\xef\xbb\xbf---\r\nmodel: m\r\n---\r\nA\r\nB\r\n", hook.AgentConfig{Name: "a", Model: "m", Instructions: "A\nB"}},
+		{"empty values leave the default", "---\nmodel:\ntools:\nlimits:\nostools:\ndescription: \"\"\n---\n", hook.AgentConfig{Name: "a"}},
+		{"no tools", "---\ntools: []\n---\n", hook.AgentConfig{Name: "a", Tools: []string{}}},
+		{"no keys, no text", "---\n---", hook.AgentConfig{Name: "a"}},
+		{"only a comment", "---\n# nothing yet\n---\nHi", hook.AgentConfig{Name: "a", Instructions: "Hi"}},
+		{"JSON", "---\nformat: json\ntool_choice: none\n---\n", hook.AgentConfig{Name: "a", Format: hook.ResponseFormat{JSON: true}, Choice: hook.ToolChoice{Mode: hook.ToolChoiceNone}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cfg, _, err := agentfile.Parse("a.md", []byte(tt.text), agentfile.Grapnel)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, cfg)
+		})
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, front, want string }{
+		{"unknown key", "descripton: x", `d/a.md:2:1: unknown key "descripton"; did you mean "description"?`},
+		{"far from any key", "zzzzzz: x", `d/a.md:2:1: unknown key "zzzzzz"; known are description, format, limits, mcp, memory, model, name, ostools, skills, tool_choice, tools`},
+		{"a key of another program", "permissionMode: plan", `d/a.md:2:1: unknown key "permissionMode"; it is a key of Claude Code's agent files: delete it, or move the file to .claude/agents`},
+		{"twice", "model: a\nmodel: b", `d/a.md:3:1: key "model" is given twice, first in line 2; delete one of them`},
+		{"twice below", "ostools:\n  a: 1\n  a: 2", `d/a.md:4:3: key "a" is given twice; delete one of them`},
+		{"twice in limits", "limits: {steps: 1, steps: 2}", `d/a.md:2:20: key of limits "steps" is given twice, first in line 2; delete one of them`},
+		{"unknown limit", "limits: {step: 1}", `d/a.md:2:10: unknown key of limits "step"; did you mean "steps"?`},
+		{"no number", "limits: {steps: many}", `d/a.md:2:17: limits.steps is "many"; write a whole number from 1 to 2147483647, or leave it out for the default`},
+		{"no unit", "limits: {time: 90}", `d/a.md:2:16: limits.time is "90"; write a time with its unit: 90s, 2m, 1h30m`},
+		{"limits is a list", "limits: [1]", "d/a.md:2:9: limits is no mapping; write `limits: {steps: 10, time: 2m}`"},
+		{"name", "name: my agent", `d/a.md:2:1: "my agent" is no name for an agent; set ` + "`name:` to 1 to 64 letters, digits, _ or -"},
+		{"text", "model: [a]", "d/a.md:2:8: model is no text; write `model: …` in one line"},
+		{"tools in a line", "tools: read, grep", "d/a.md:2:8: tools is no list; write `tools: [read, grep]`, or `tools: []` for none"},
+		{"tool name", "tools: [read, a b]", `d/a.md:2:15: "a b" is no tool name; use 1 to 64 letters, digits, _ or -`},
+		{"tool twice", "tools: [read, read]", `d/a.md:2:15: tool "read" is listed twice; delete one of them`},
+		{"format", "format: xml", "d/a.md:2:9: format is \"xml\"; write `format: text`, `format: json`, or `format: {schema: {…}, name: …}`"},
+		{"choice", "tool_choice: read", "d/a.md:2:14: tool_choice is \"read\"; write `tool_choice: auto`, `none` or `required`, or `tool_choice: {tool: NAME}`"},
+		{"section", "skills: [a]", "d/a.md:2:9: skills is no mapping; write `skills: {key: value}`"},
+		{"alias", "ostools: {a: &x 1, b: *x}", "d/a.md:2:14: anchors and aliases are not read here; write the value out\nd/a.md:2:23: anchors and aliases are not read here; write the value out"},
+		{"merge", "ostools: {<<: {a: 1}}", "d/a.md:2:11: a key is no plain text; write `key: value`"},
+		{"no JSON", "ostools: {a: .inf}", "d/a.md:2:14: the number .inf has no JSON; write a decimal number"},
+		{"no mapping", "- a", "d/a.md:2:1: the frontmatter is no mapping; write `key: value` lines"},
+		{"no YAML", "description: a: b", "d/a.md:2:1: the frontmatter is no YAML: mapping values are not allowed in this context; put a value that holds `: ` or begins with a special character in quotes"},
+		{"all at once", "modle: a\ntools: 1", "d/a.md:2:1: unknown key \"modle\"; did you mean \"model\"?\nd/a.md:3:8: tools is no list; write `tools: [read, grep]`, or `tools: []` for none"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cfg, _, err := agentfile.Parse("d/a.md", []byte("---\n"+tt.front+"\n---\ntext"), agentfile.Grapnel)
+			require.Error(t, err)
+			assert.Equal(t, tt.want, err.Error())
+			assert.Zero(t, cfg)
+		})
+	}
+}
+
+func TestParseNeedsFrontmatter(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "hello", "---\nmodel: a\n", " ---\n---\n"} {
+		_, _, err := agentfile.Parse("a.md", []byte(text), agentfile.Grapnel)
+		assert.EqualError(t, err, "a.md:1:1: the frontmatter is missing; begin the file with a line `---`, the keys, and a second line `---`", "%q", text)
+	}
+}
+
+func TestClaude(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, front string
+		want        hook.AgentConfig
+		warnings    []string
+	}{
+		{
+			"a usual file", "name: helper\ndescription: Helps.\ntools: Read, Grep, WebFetch, Bash(git:*), mcp__gh__list\nmodel: inherit\ncolor: blue\nmaxTurns: 4",
+			hook.AgentConfig{Name: "helper", Description: "Helps.", Instructions: "text", Tools: []string{"read", "grep", "mcp__gh__list"}, Limits: hook.Limits{Steps: 4}},
+			[]string{"a.md:4:8: the agent does not get WebFetch, Bash(git:*)", `a.md:6:1: key "color" is passed over`},
+		},
+		{
+			"sections are not ours there", "memory: user\nskills: [a]\nodd: 1",
+			hook.AgentConfig{Name: "a", Instructions: "text"},
+			[]string{`a.md:2:1: key "memory" is passed over`, `a.md:3:1: key "skills" is passed over`, `a.md:4:1: key "odd" is passed over`},
+		},
+		{
+			"a restriction leaves it out", "disallowedTools: Bash", hook.AgentConfig{},
+			[]string{"a.md:2:1: disallowedTools restricts the agent and is not supported here; the agent is left out; write the agent for this program, in .grapnel/agents"},
+		},
+		{"plan mode leaves it out", "permissionMode: plan", hook.AgentConfig{}, []string{
+			"a.md:2:1: permissionMode restricts the agent and is not supported here; the agent is left out; write the agent for this program, in .grapnel/agents"}},
+		{"other modes ask anyway", "permissionMode: acceptEdits", hook.AgentConfig{Name: "a", Instructions: "text"}, []string{`a.md:2:1: key "permissionMode" is passed over`}},
+		{"broken", "name: a b", hook.AgentConfig{}, []string{`a.md:2:1: "a b" is no name for an agent; the agent is left out; set ` + "`name:` to 1 to 64 letters, digits, _ or -"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cfg, warnings, err := agentfile.Parse("a.md", []byte("---\n"+tt.front+"\n---\ntext"), agentfile.Claude)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, cfg)
+			assert.Equal(t, tt.warnings, texts(warnings))
+		})
+	}
+}
+
+func texts(ps agentfile.Problems) []string {
+	var out []string
+	for _, p := range ps {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+func write(t *testing.T, dir string, files map[string]string) string {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	return dir
+}
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	own := write(t, t.TempDir(), map[string]string{
+		"b.md": "---\n---\nB", "a.md": "---\n---\nA", ".hidden.md": "broken", "notes.txt": "broken", "sub/c.md": "broken",
+	})
+	claude := write(t, t.TempDir(), map[string]string{"a.md": "---\n---\nother", "z.md": "---\nhooks: {}\n---\n"})
+	agents, warnings, err := agentfile.Load(
+		agentfile.Dir{Path: own}, agentfile.Dir{Path: claude, Dialect: agentfile.Claude}, agentfile.Dir{Path: filepath.Join(own, "none")})
+	require.NoError(t, err)
+	assert.Equal(t, []agentfile.Agent{
+		{Config: hook.AgentConfig{Name: "a", Instructions: "A"}, File: filepath.Join(own, "a.md")},
+		{Config: hook.AgentConfig{Name: "b", Instructions: "B"}, File: filepath.Join(own, "b.md")},
+	}, agents)
+	require.Len(t, warnings, 2)
+	assert.Equal(t, `agent "a" is already defined in `+filepath.Join(own, "a.md")+"; the first one counts", warnings[0].What)
+	assert.Contains(t, warnings[1].What, "the agent is left out")
+}
+
+func TestLoadNamesBothFiles(t *testing.T) {
+	t.Parallel()
+	dir := write(t, t.TempDir(), map[string]string{
+		"a.md": "---\n---\nA", "b.md": "---\nname: a\n---\nB", "c.md": "---\nx: 1\n---", "d.md": "---\n---\nD",
+	})
+	agents, _, err := agentfile.Load(agentfile.Dir{Path: dir})
+	require.Error(t, err)
+	lines := strings.Split(err.Error(), "\n")
+	require.Len(t, lines, 2)
+	assert.Contains(t, lines[0], filepath.Join(dir, "b.md"))
+	assert.Contains(t, lines[0], filepath.Join(dir, "a.md"))
+	assert.Contains(t, lines[1], filepath.Join(dir, "c.md")+`:2:1: unknown key "x"`)
+	assert.Len(t, agents, 2, "what is right is still there")
+}
+
+func TestLoadRefusesWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink(filepath.Join(dir, "gone"), filepath.Join(dir, "a.md")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.md"), make([]byte, agentfile.MaxSize+1), 0o600))
+	_, _, err := agentfile.Load(agentfile.Dir{Path: dir})
+	require.Error(t, err)
+	assert.Contains(t, err.Error(), filepath.Join(dir, "a.md")+": cannot be read: no such file or directory; make it")
+	assert.Contains(t, err.Error(), filepath.Join(dir, "b.md")+": cannot be read: has 1048577 bytes")
+	_, _, err = agentfile.Load(agentfile.Dir{Path: filepath.Join(dir, "b.md")})
+	assert.ErrorContains(t, err, "read the agents")
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(whole))
+	f.Add([]byte("---\nostools: {a: [1, {b: \"\\u00e9\"}], c: 1e400}\n---"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, d := range []agentfile.Dialect{agentfile.Grapnel, agentfile.Claude} {
+			cfg, _, err := agentfile.Parse("a.md", data, d)
+			if err != nil || cfg.Name == "" {
+				continue
+			}
+			require.True(t, hook.ValidToolName(cfg.Name))
+			for _, name := range cfg.Sections() {
+				_, found, err := hook.SectionOf[map[string]any](&cfg, name)
+				require.NoError(t, err)
+				require.True(t, found)
+			}
+		}
+	})
+}

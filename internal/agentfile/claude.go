@@ -1,0 +1,96 @@
+package agentfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// effect says what becomes of an agent if a key of Claude Code is passed over.
+type effect int
+
+const (
+	unheard  effect = iota // no key of Claude Code
+	harmless               // the agent does the same, or less
+	loosens                // the agent could do more than its author allowed
+)
+
+func claudeKey(key string) effect {
+	switch key {
+	case "background", "color", "effort", "initialPrompt", "mcpServers", "memory", "skills":
+		return harmless
+	case "disallowedTools", "hooks", "isolation", "permissionMode":
+		return loosens
+	}
+	return unheard
+}
+
+// claudeTool returns the name that a tool of Claude Code has here.
+func claudeTool(name string) (own string, ok bool) {
+	switch name {
+	case "Bash", "Edit", "Glob", "Grep", "Read", "Skill", "Write":
+		return strings.ToLower(name), true
+	}
+	return name, strings.HasPrefix(name, "mcp__") && hook.ValidToolName(name)
+}
+
+// foreign reads a key the way Claude Code means it; false leaves it to the keys
+// that both have.
+func (r *reader) foreign(k, v *yaml.Node) bool {
+	switch k.Value {
+	case "name", "description":
+		return false
+	case "model":
+		return v.Value == "inherit"
+	case "tools":
+		r.claudeTools(v)
+		return true
+	case "maxTurns":
+		r.cfg.Limits.Steps = int(r.number(v, "maxTurns"))
+		return true
+	}
+	asksAnyway := k.Value == "permissionMode" && v.Value != "plan"
+	if claudeKey(k.Value) == loosens && !asksAnyway {
+		r.skip = true
+		r.warnAt(k, k.Value+" restricts the agent and is not supported here; the agent is left out",
+			"write the agent for this program, in .grapnel/agents")
+		return true
+	}
+	r.warnAt(k, fmt.Sprintf("key %q is passed over", k.Value), "")
+	return true
+}
+
+// claudeTools reads a list, or one line separated by commas. A tool that does
+// not exist here and one with a pattern, Bash(git:*), are left out: the agent
+// gets less than the file asks for, never more.
+func (r *reader) claudeTools(v *yaml.Node) {
+	var names []string
+	switch {
+	case v.Kind == yaml.SequenceNode:
+		for _, n := range v.Content {
+			names = append(names, n.Value)
+		}
+	case v.Tag == "!!null" || v.Value == "" || v.Value == "*":
+		return
+	default:
+		names = strings.Split(v.Value, ",")
+	}
+	tools, gone := []string{}, []string{}
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		own, ok := claudeTool(name)
+		if !ok {
+			gone = append(gone, name)
+		} else if !slices.Contains(tools, own) {
+			tools = append(tools, own)
+		}
+	}
+	if len(gone) > 0 {
+		r.warnAt(v, "the agent does not get "+strings.Join(gone, ", "), "")
+	}
+	r.cfg.Tools = tools
+}

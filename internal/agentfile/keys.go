@@ -1,0 +1,197 @@
+package agentfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// keys says how each key of the frontmatter is read.
+func (r *reader) keys() map[string]func(v *yaml.Node) {
+	keys := map[string]func(v *yaml.Node){
+		"name":        func(v *yaml.Node) { r.text(v, "name", &r.cfg.Name) },
+		"description": func(v *yaml.Node) { r.text(v, "description", &r.cfg.Description) },
+		"model":       func(v *yaml.Node) { r.text(v, "model", &r.cfg.Model) },
+		"tools":       r.tools,
+		"limits":      r.limits,
+		"format":      r.format,
+		"tool_choice": r.choice,
+	}
+	for _, name := range []string{"ostools", "skills", "memory", "mcp"} {
+		keys[name] = func(v *yaml.Node) { r.section(name, v) }
+	}
+	return keys
+}
+
+// mapping reads the frontmatter.
+func (r *reader) mapping(top *yaml.Node) {
+	if r.dialect == Claude {
+		own := *top
+		own.Content = nil
+		for i := 0; i+1 < len(top.Content); i += 2 {
+			if k, v := top.Content[i], top.Content[i+1]; !r.foreign(k, v) {
+				own.Content = append(own.Content, k, v)
+			}
+		}
+		top = &own
+	}
+	r.members(top, "key", r.keys())
+}
+
+// members calls the reader of each key of a mapping and notes unknown and
+// repeated ones. An empty value leaves the default.
+func (r *reader) members(m *yaml.Node, kind string, keys map[string]func(v *yaml.Node)) {
+	seen := map[string]int{}
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		k, v := m.Content[i], m.Content[i+1]
+		read, known := keys[k.Value]
+		switch first, again := seen[k.Value]; {
+		case again:
+			r.errorAt(k, fmt.Sprintf("%s %q is given twice, first in line %d", kind, k.Value, first+1), "delete one of them")
+		case !known:
+			r.unknown(k, kind, slices.Sorted(maps.Keys(keys)))
+		case v.Kind == yaml.AliasNode || v.Anchor != "":
+			r.errorAt(v, "anchors and aliases are not read here", "write the value out")
+		case v.Kind == yaml.ScalarNode && (v.Tag == "!!null" || v.Value == ""):
+		default:
+			read(v)
+		}
+		seen[k.Value] = k.Line
+	}
+}
+
+func (r *reader) unknown(k *yaml.Node, kind string, known []string) {
+	fix := "known are " + strings.Join(known, ", ")
+	if near := nearest(k.Value, known); near != "" {
+		fix = fmt.Sprintf("did you mean %q?", near)
+	} else if claudeKey(k.Value) != unheard {
+		fix = "it is a key of Claude Code's agent files: delete it, or move the file to .claude/agents"
+	}
+	r.errorAt(k, fmt.Sprintf("unknown %s %q", kind, k.Value), fix)
+}
+
+func (r *reader) text(v *yaml.Node, key string, to *string) {
+	if v.Kind != yaml.ScalarNode {
+		r.errorAt(v, key+" is no text", fmt.Sprintf("write `%s: …` in one line", key))
+		return
+	}
+	*to = strings.TrimSpace(v.Value)
+}
+
+// tools reads the list of tools; an empty list is kept as "none".
+func (r *reader) tools(v *yaml.Node) {
+	if v.Kind != yaml.SequenceNode {
+		r.errorAt(v, "tools is no list", "write `tools: [read, grep]`, or `tools: []` for none")
+		return
+	}
+	tools := make([]string, 0, len(v.Content))
+	for _, n := range v.Content {
+		switch {
+		case n.Kind != yaml.ScalarNode || !hook.ValidToolName(n.Value):
+			r.errorAt(n, fmt.Sprintf("%q is no tool name", n.Value), "use 1 to 64 letters, digits, _ or -")
+		case slices.Contains(tools, n.Value):
+			r.errorAt(n, fmt.Sprintf("tool %q is listed twice", n.Value), "delete one of them")
+		default:
+			tools = append(tools, n.Value)
+		}
+	}
+	r.cfg.Tools = tools
+}
+
+func (r *reader) limits(v *yaml.Node) {
+	l := &r.cfg.Limits
+	r.nested(v, "limits", "write `limits: {steps: 10, time: 2m}`", map[string]func(*yaml.Node){
+		"steps":      func(n *yaml.Node) { l.Steps = int(r.number(n, "limits.steps")) },
+		"tokens":     func(n *yaml.Node) { l.Tokens = r.number(n, "limits.tokens") },
+		"max_tokens": func(n *yaml.Node) { l.MaxTokens = int(r.number(n, "limits.max_tokens")) },
+		"time":       func(n *yaml.Node) { l.Time = r.duration(n, "limits.time") },
+	})
+}
+
+func (r *reader) nested(v *yaml.Node, key, fix string, keys map[string]func(*yaml.Node)) {
+	if v.Kind != yaml.MappingNode {
+		r.errorAt(v, key+" is no mapping", fix)
+		return
+	}
+	r.members(v, "key of "+key, keys)
+}
+
+func (r *reader) number(v *yaml.Node, key string) int64 {
+	n, err := strconv.ParseInt(v.Value, 10, 32)
+	if v.Kind != yaml.ScalarNode || err != nil || n < 1 {
+		r.errorAt(v, fmt.Sprintf("%s is %q", key, v.Value), "write a whole number from 1 to 2147483647, or leave it out for the default")
+		return 0
+	}
+	return n
+}
+
+func (r *reader) duration(v *yaml.Node, key string) time.Duration {
+	d, err := time.ParseDuration(v.Value)
+	if v.Kind != yaml.ScalarNode || err != nil || d <= 0 {
+		r.errorAt(v, fmt.Sprintf("%s is %q", key, v.Value), "write a time with its unit: 90s, 2m, 1h30m")
+		return 0
+	}
+	return d
+}
+
+// format reads `text`, `json`, or a mapping with a schema.
+func (r *reader) format(v *yaml.Node) {
+	const fix = "write `format: text`, `format: json`, or `format: {schema: {…}, name: …}`"
+	if v.Kind == yaml.ScalarNode {
+		switch v.Value {
+		case "text":
+		case "json":
+			r.cfg.Format = hook.ResponseFormat{JSON: true}
+		default:
+			r.errorAt(v, fmt.Sprintf("format is %q", v.Value), fix)
+		}
+		return
+	}
+	r.nested(v, "format", fix, map[string]func(*yaml.Node){
+		"name": func(n *yaml.Node) { r.text(n, "format.name", &r.cfg.Format.Name) },
+		"schema": func(n *yaml.Node) {
+			if n.Kind != yaml.MappingNode {
+				r.errorAt(n, "format.schema is no mapping", "write the JSON Schema as YAML")
+				return
+			}
+			r.cfg.Format.JSON, r.cfg.Format.Schema = true, r.json(n)
+		},
+	})
+}
+
+// choice reads a mode, or a mapping that names the one tool.
+func (r *reader) choice(v *yaml.Node) {
+	const fix = "write `tool_choice: auto`, `none` or `required`, or `tool_choice: {tool: NAME}`"
+	if v.Kind == yaml.ScalarNode {
+		switch mode := hook.ToolChoiceMode(v.Value); mode {
+		case hook.ToolChoiceAuto, hook.ToolChoiceNone, hook.ToolChoiceRequired:
+			r.cfg.Choice = hook.ToolChoice{Mode: mode}
+		default:
+			r.errorAt(v, fmt.Sprintf("tool_choice is %q", v.Value), fix)
+		}
+		return
+	}
+	r.nested(v, "tool_choice", fix, map[string]func(*yaml.Node){
+		"tool": func(n *yaml.Node) {
+			r.cfg.Choice.Mode = hook.ToolChoiceTool
+			r.text(n, "tool_choice.tool", &r.cfg.Choice.Tool)
+		},
+	})
+}
+
+// section hands one subsystem's part on as canonical JSON; the subsystem itself
+// checks what is in it, when the agent is registered.
+func (r *reader) section(name string, v *yaml.Node) {
+	if v.Kind != yaml.MappingNode {
+		r.errorAt(v, name+" is no mapping", fmt.Sprintf("write `%s: {key: value}`", name))
+		return
+	}
+	r.cfg = r.cfg.WithSection(name, r.json(v))
+}

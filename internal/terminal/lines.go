@@ -1,0 +1,67 @@
+package terminal
+
+import (
+	"bufio"
+	"context"
+	"io"
+)
+
+// maxLine is the longest line in bytes that is read as an answer.
+const maxLine = 4096
+
+// lineReader reads lines so that waiting for one ends with a context. Reading a
+// terminal cannot be interrupted, so one goroutine, started by the first read,
+// may outlive a cancelled wait: at most one, blocked in Read until there is a
+// line or the input ends, which is when the process does. Its line then goes to
+// the next read, unless drop came first.
+type lineReader struct {
+	in      *bufio.Reader
+	got     chan typed
+	pending bool
+}
+
+type typed struct {
+	line string
+	err  error
+}
+
+func newLineReader(in io.Reader) *lineReader {
+	return &lineReader{in: bufio.NewReaderSize(in, maxLine), got: make(chan typed, 1)}
+}
+
+// drop forgets a line that was typed before the question was shown. One
+// goroutine at a time, as read.
+func (r *lineReader) drop() {
+	select {
+	case t := <-r.got:
+		r.pending = false
+		if t.err != nil { // the end of the input is still the end
+			r.got <- t
+			r.pending = true
+		}
+	default:
+	}
+}
+
+// read returns the next line without its end; io.EOF after the last one.
+func (r *lineReader) read(ctx context.Context) (string, error) {
+	if !r.pending {
+		r.pending = true
+		go func() {
+			line, err := r.in.ReadSlice('\n')
+			if err != nil && (err != io.EOF || len(line) == 0) {
+				line = nil
+			} else {
+				err = nil
+			}
+			r.got <- typed{string(line), err}
+		}()
+	}
+	select {
+	case t := <-r.got:
+		r.pending = false
+		return t.line, t.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}

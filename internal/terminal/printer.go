@@ -1,0 +1,272 @@
+// Package terminal is the person's side of a turn: it prints what happens,
+// for eyes ([Printer]) or for programs ([JSONPrinter]), and asks before a tool
+// does something that cannot be undone ([Approver]).
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// IsTerminal reports whether f is one that a person looks at or types into.
+func IsTerminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
+
+// Colored reports whether to use colour on f: on a terminal, unless NO_COLOR is
+// set (https://no-color.org) or the terminal is "dumb".
+func Colored(f *os.File) bool {
+	return IsTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// Width is the number of characters at which a line about a call is cut.
+const Width = 100
+
+// Printer shows a turn to a person: text as it streams, a line for each tool
+// call with what it was called with, how it ended and its time, hook failures,
+// and how the turn ended. Lines only ever grow at the end, so that a pipe gets
+// the same as a terminal. Safe for concurrent use.
+type Printer struct {
+	mu    sync.Mutex
+	out   io.Writer
+	color bool
+
+	// open says what the last line waits for: "" if it is complete.
+	open openLine
+	// alone is the id of the step's only call, whose result ends its line.
+	alone   string
+	batch   int
+	numbers map[string]int
+}
+
+type openLine string
+
+const (
+	openText openLine = "text"
+	openCall openLine = "call"
+)
+
+// NewPrinter returns a printer to out.
+func NewPrinter(out io.Writer, color bool) *Printer {
+	return &Printer{out: out, color: color, numbers: map[string]int{}}
+}
+
+// OnEvent shows one event. Events come in the order of their sequence.
+func (p *Printer) OnEvent(ev hook.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch ev.Kind {
+	case hook.EventTextDelta:
+		p.text(ev.Text, "")
+	case hook.EventReasoningDelta:
+		p.text(ev.Text, dim)
+	case hook.EventTextEnd, hook.EventReasoningEnd, hook.EventStepEnd:
+		p.end()
+	case hook.EventTurnRetried:
+		p.note(yellow, "~ the answer above is dropped: "+line(ev.Text, Width))
+	case hook.EventError:
+		p.note(red, "✗ "+line(ev.Text, Width))
+	case hook.EventHookFailed:
+		p.note(yellow, "! "+line(ev.Text, Width))
+	case hook.EventSkillLoaded:
+		p.note(dim, "· skill loaded: "+line(ev.Text, Width))
+	case hook.EventServerConnected:
+		p.note(dim, "· MCP server connected: "+line(ev.Text, Width))
+	case hook.EventServerLost:
+		p.note(yellow, "! MCP server lost: "+line(ev.Text, Width))
+	case hook.EventDiagnostic:
+		p.note(dim, "· "+line(ev.Text, Width))
+	default:
+		p.call(ev)
+	}
+}
+
+// call shows what happens to tool calls.
+func (p *Printer) call(ev hook.Event) {
+	d := ev.Detail()
+	switch ev.Kind {
+	case hook.EventCallsBegin:
+		p.batch, p.alone = 0, ""
+		clear(p.numbers)
+		if d.Tools.Len() > 1 {
+			p.batch = d.Tools.Len()
+		}
+	case hook.EventCallStart:
+		p.start(d)
+	case hook.EventCallProgress:
+		p.note(dim, "  … "+p.number(d.CallID)+line(d.Tool+": "+ev.Text, Width))
+	case hook.EventApprovalAsked:
+		p.end()
+	case hook.EventApprovalGiven:
+		p.approval(d, ev.Text)
+	case hook.EventCallResult:
+		p.result(d)
+	}
+}
+
+func (p *Printer) start(d hook.EventDetail) {
+	p.end()
+	p.numbers[d.CallID] = len(p.numbers) + 1
+	head := fmt.Sprintf("  → %s%s", p.number(d.CallID), d.Tool)
+	summary := Summary(d.Args, Width-len(head)-2)
+	if summary != "" {
+		summary = "  " + summary
+	}
+	p.write(p.paint(cyan, head) + summary)
+	if p.batch > 1 {
+		p.write("\n")
+		return
+	}
+	p.open, p.alone = openCall, d.CallID
+}
+
+// number returns the call's place in its step, where there are several.
+func (p *Printer) number(id string) string {
+	if n := p.numbers[id]; p.batch > 1 && n > 0 {
+		return fmt.Sprintf("%d ", n)
+	}
+	return ""
+}
+
+func (p *Printer) approval(d hook.EventDetail, reason string) {
+	p.end()
+	said := "allowed"
+	if d.Answer == hook.AnswerModify {
+		said = "allowed with other arguments"
+	} else if d.Answer != hook.AnswerApprove {
+		said = "refused"
+	}
+	text := fmt.Sprintf("  ? %s%s asks first: %s", p.number(d.CallID), d.Tool, said)
+	if d.By != "" {
+		text += " by " + d.By
+	}
+	if reason != "" && d.Answer == hook.AnswerApprove {
+		text += ", " + line(reason, Width)
+	}
+	p.note(yellow, text)
+}
+
+// result ends the open line of a single call, or writes one of its own.
+func (p *Printer) result(d hook.EventDetail) {
+	mark, color := "✓", green
+	text := d.Result.Text()
+	if d.Result.IsError() || d.Outcome != hook.OutcomeExecuted && d.Outcome != hook.OutcomeAnswered {
+		mark, color = "✗", red
+		text = string(d.Outcome) + ": " + text
+	}
+	took := ""
+	if d.Duration > 0 {
+		took = Took(d.Duration)
+	}
+	if p.open == openCall && p.alone == d.CallID {
+		p.write("  " + p.paint(color, mark+" "+took) + "\n")
+		p.open = ""
+		if color == red {
+			p.note(red, "    "+line(text, Width-4))
+		} else if first := line(text, Width-4); first != "" {
+			p.note(dim, "    "+first)
+		}
+		return
+	}
+	p.end()
+	head := fmt.Sprintf("  %s %s%s", mark, p.number(d.CallID), d.Tool)
+	rest := line(text, max(20, Width-len(head)-len(took)-2))
+	if color == red {
+		rest = p.paint(red, rest)
+	} else {
+		rest = p.paint(dim, rest)
+	}
+	if took != "" {
+		took = "  " + took
+	}
+	p.write(p.paint(color, head) + p.paint(dim, took) + "  " + rest + "\n")
+}
+
+// Outcome shows how the turn ended, in one line.
+func (p *Printer) Outcome(out hook.TurnOutcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end()
+	if cause := Cause(out); cause != "" {
+		p.note(red, "✗ "+line(cause, 3*Width))
+	}
+	p.note(dim, fmt.Sprintf("— %s · %s · %s · %d tokens in, %d out · %s", out.Stop,
+		count(out.Steps, "step"), count(out.Calls, "tool call"), out.Usage.Input, out.Usage.Output, Took(out.Duration)))
+}
+
+// Note writes a line of the program's own.
+func (p *Printer) Note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.note("", Clean(text))
+}
+
+func (p *Printer) text(s, color string) {
+	if p.open == openCall {
+		p.end()
+	}
+	p.write(p.paint(color, Clean(s)))
+	p.open = openText
+	if strings.HasSuffix(s, "\n") {
+		p.open = ""
+	}
+}
+
+// end completes a line that is still open.
+func (p *Printer) end() {
+	if p.open != "" {
+		p.write("\n")
+		p.open = ""
+	}
+}
+
+func (p *Printer) note(color, text string) {
+	p.end()
+	p.write(p.paint(color, text) + "\n")
+}
+
+// write drops the error: there is nobody left to tell when the person's own
+// screen is gone, and the turn goes on for the history's sake.
+func (p *Printer) write(s string) { _, _ = io.WriteString(p.out, s) }
+
+// The colours, as the standard sixteen that every theme defines.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+	dim    = "2"
+)
+
+func (p *Printer) paint(color, s string) string {
+	if !p.color || color == "" || s == "" {
+		return s
+	}
+	return "\x1b[" + color + "m" + s + "\x1b[0m"
+}
+
+// Took returns a duration as a person reads it: "3 ms", "1.2 s", "2m5s".
+func Took(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return "<1 ms"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

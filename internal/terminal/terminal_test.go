@@ -1,0 +1,408 @@
+package terminal_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestClean(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, in, want string }{
+		{"plain", "Grüße,\n\t世界 👩‍💻", "Grüße,\n\t世界 👩‍💻"},
+		{"escape sequence", "a\x1b[2Jb\x07", `a\x1b[2Jb\x07`},
+		{"carriage return", "rm -rf /\rls", `rm -rf /\x0dls`},
+		{"8-bit control", "a\u009b2Jb", `a\x9b2Jb`},
+		{"bidi", "a\u202eb\u2066c", `a\u202eb\u2066c`},
+		{"invisible", "a\u200bb\ufeffc\u00adz", `a\u200bb\ufeffc\xadz`},
+		{"line separator", "a\u2028b", `a\u2028b`},
+		{"tag characters", "a\U000e0041b", `a\ue0041b`},
+		{"no UTF-8", "a\xffb", "a\ufffdb"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, terminal.Clean(tt.in))
+		})
+	}
+}
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		args hook.JSON
+		want string
+	}{
+		{"", ""},
+		{"{}", ""},
+		{`{"command":"ls\n-l"}`, "ls -l"},
+		{`{"n":12}`, "12"},
+		{`{"a":"x","b":[1,2],"c":{"d":null}}`, `a=x b=[1,2] c={"d":null}`},
+		{`{"content":"` + hook.JSON(strings.Repeat("x", 60)) + `","file_path":"a"}`, "content=" + strings.Repeat("x", 39) + "… file_path=a"},
+		{`{"a":`, `{"a":`},
+		{`[1]`, `[1]`},
+		{`{"a":"` + `\u001b[2J` + `"}`, `\x1b[2J`},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.args), func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, terminal.Summary(tt.args, 100))
+		})
+	}
+	assert.Equal(t, "abcd…", terminal.Summary(`{"a":"abcdefgh"}`, 5))
+}
+
+func event(kind hook.EventKind, text string, d hook.EventDetail) hook.Event {
+	return hook.Event{Kind: kind, Text: text}.WithDetail(d)
+}
+
+// turn is a whole turn: a single call, then three at once of which the first is
+// the slowest, one of them asked and refused.
+func turn() []hook.Event {
+	done := func(id, tool string, r hook.ToolResult, o hook.Outcome, took time.Duration) hook.Event {
+		return event(hook.EventCallResult, "", hook.EventDetail{CallID: id, Tool: tool, Result: r, Outcome: o, Duration: took})
+	}
+	start := func(id, tool string, args hook.JSON) hook.Event {
+		return event(hook.EventCallStart, "", hook.EventDetail{CallID: id, Tool: tool, Args: args})
+	}
+	return []hook.Event{
+		event(hook.EventTurnStart, "hello", hook.EventDetail{}),
+		event(hook.EventReasoningDelta, "Hm.", hook.EventDetail{}),
+		event(hook.EventReasoningEnd, "", hook.EventDetail{}),
+		event(hook.EventTextDelta, "I look ", hook.EventDetail{}),
+		event(hook.EventTextDelta, "it up\x1b[2J.", hook.EventDetail{}),
+		event(hook.EventTextEnd, "", hook.EventDetail{}),
+		event(hook.EventCallsBegin, "", hook.EventDetail{Tools: hook.ListOf("recall")}),
+		start("c1", "recall", `{"query":"tea"}`),
+		done("c1", "recall", hook.TextResult("## tea\ngreen"), hook.OutcomeExecuted, 3*time.Millisecond),
+		event(hook.EventStepEnd, "", hook.EventDetail{}),
+		event(hook.EventCallsBegin, "", hook.EventDetail{Tools: hook.ListOf("bash", "read", "write")}),
+		start("a", "bash", `{"command":"sleep 1"}`),
+		start("b", "read", `{"file_path":"x.md"}`),
+		start("c", "write", `{"file_path":"y","content":"z"}`),
+		event(hook.EventApprovalAsked, "destructive", hook.EventDetail{CallID: "a", Tool: "bash"}),
+		event(hook.EventApprovalGiven, "as you like", hook.EventDetail{CallID: "a", Tool: "bash", Answer: hook.AnswerApprove, By: "Asking"}),
+		event(hook.EventApprovalGiven, "The user said no.", hook.EventDetail{CallID: "c", Tool: "write", Answer: hook.AnswerRefuse}),
+		done("c", "write", hook.FailedResult(hook.FailDenied, "The user said no."), hook.OutcomeDenied, 0),
+		event(hook.EventCallProgress, "half way", hook.EventDetail{CallID: "a", Tool: "bash"}),
+		done("b", "read", hook.FailedResult(hook.FailNotFound, "no such file"), hook.OutcomeFailed, 200*time.Microsecond),
+		done("a", "bash", hook.TextResult("ok"), hook.OutcomeExecuted, 1200*time.Millisecond),
+		event(hook.EventHookFailed, "Memory failed at OnEvent", hook.EventDetail{}),
+		event(hook.EventSkillLoaded, "review", hook.EventDetail{}),
+		event(hook.EventServerConnected, "gh", hook.EventDetail{}),
+		event(hook.EventServerLost, "gh: exit status 1", hook.EventDetail{}),
+		event(hook.EventDiagnostic, "cut", hook.EventDetail{}),
+		event(hook.EventTextDelta, "Half", hook.EventDetail{}),
+		event(hook.EventTurnRetried, "too short", hook.EventDetail{}),
+		event(hook.EventTextDelta, "Done.\n", hook.EventDetail{}),
+		event(hook.EventTextEnd, "", hook.EventDetail{}),
+		event(hook.EventError, "odd", hook.EventDetail{}),
+	}
+}
+
+const printed = `Hm.
+I look it up\x1b[2J.
+  → recall  tea  ✓ 3 ms
+    ## tea green
+  → 1 bash  sleep 1
+  → 2 read  x.md
+  → 3 write  file_path=y content=z
+  ? 1 bash asks first: allowed by Asking, as you like
+  ? 3 write asks first: refused
+  ✗ 3 write  denied: The user said no.
+  … 1 bash: half way
+  ✗ 2 read  <1 ms  failed: no such file
+  ✓ 1 bash  1.2 s  ok
+! Memory failed at OnEvent
+· skill loaded: review
+· MCP server connected: gh
+! MCP server lost: gh: exit status 1
+· cut
+Half
+~ the answer above is dropped: too short
+Done.
+✗ odd
+— completed · 2 steps · 4 tool calls · 10 tokens in, 3 out · 2m5s
+`
+
+func outcome() hook.TurnOutcome {
+	return hook.TurnOutcome{
+		Stop: hook.StopCompleted, Message: hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("Done."))},
+		Usage: hook.Usage{Input: 10, Output: 3}, Steps: 2, Calls: 4, Duration: 2*time.Minute + 5*time.Second,
+	}
+}
+
+func TestPrinter(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := terminal.NewPrinter(&out, false)
+	for _, ev := range turn() {
+		p.OnEvent(ev)
+	}
+	p.Outcome(outcome())
+	assert.Equal(t, printed, out.String())
+}
+
+func TestPrinterColor(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := terminal.NewPrinter(&out, true)
+	for _, ev := range turn() {
+		p.OnEvent(ev)
+	}
+	assert.Contains(t, out.String(), "\x1b[31m  ✗ 2 read\x1b[0m")
+	assert.Contains(t, out.String(), `it up\x1b[2J.`, "what the model wrote never reaches the terminal raw")
+}
+
+func TestCause(t *testing.T) {
+	t.Parallel()
+	secret := &hook.Failure{Subsystem: "Guard", Point: hook.PointBeforeModel, Err: errors.New("secret")}
+	tests := []struct {
+		name string
+		out  hook.TurnOutcome
+		want string
+	}{
+		{"completed", hook.TurnOutcome{Stop: hook.StopCompleted}, ""},
+		{"cancelled", hook.TurnOutcome{Stop: hook.StopCancelled, Err: context.Canceled}, "cancelled; what had finished is kept in the conversation"},
+		{"error", hook.TurnOutcome{Stop: hook.StopError, Err: errors.New("no model")}, "the turn failed: no model"},
+		{"a hook's failure", hook.TurnOutcome{Stop: hook.StopError, Err: fmt.Errorf("step 1: %w", secret)}, "the turn failed: Guard failed at BeforeModel"},
+		{"signal", hook.TurnOutcome{Stop: hook.StopStepsLimit, Signals: hook.ListOf(hook.StopSignal{Reason: hook.StopStepsLimit, Text: "20 of 20 steps"})}, "stopped: 20 of 20 steps"},
+		{"no text", hook.TurnOutcome{Stop: hook.StopDenied}, "stopped: denied"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, terminal.Cause(tt.out))
+		})
+	}
+}
+
+func TestJSONPrinter(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := terminal.NewJSONPrinter(&out)
+	events := turn()
+	for _, ev := range events {
+		p.OnEvent(ev)
+	}
+	p.Outcome(outcome())
+	require.NoError(t, p.Err())
+	var kinds []string
+	var last map[string]any
+	for sc := bufio.NewScanner(&out); sc.Scan(); {
+		last = map[string]any{}
+		require.NoError(t, json.Unmarshal(sc.Bytes(), &last))
+		kinds = append(kinds, last["kind"].(string))
+	}
+	require.Len(t, kinds, len(events)+1)
+	assert.Equal(t, "turn_start", kinds[0])
+	assert.Equal(t, map[string]any{
+		"kind": "outcome", "stop": "completed", "text": "Done.", "steps": 2.0, "calls": 4.0,
+		"usage": map[string]any{"input": 10.0, "output": 3.0}, "duration_ms": 125000.0,
+	}, last)
+}
+
+func TestJSONPrinterKeepsTheFirstError(t *testing.T) {
+	t.Parallel()
+	p := terminal.NewJSONPrinter(brokenPipe{})
+	p.OnEvent(hook.Event{Kind: hook.EventStepStart})
+	p.OnEvent(hook.Event{Kind: hook.EventStepEnd})
+	assert.ErrorIs(t, p.Err(), io.ErrClosedPipe)
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func call(conversation, tool string, args hook.JSON, notes hook.Annotations) *hook.ToolCall {
+	conv := hook.NewConversation(hook.ConversationData{ID: conversation, Agent: &hook.AgentConfig{}})
+	turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv})
+	return hook.NewToolCall(hook.ToolCallData{
+		Step: hook.NewStep(turn, 1, ""), ID: "c", Tool: hook.Tool{Name: tool, Annotations: notes}, Args: args,
+	})
+}
+
+func TestApproverAsks(t *testing.T) {
+	t.Parallel()
+	a := terminal.NewApprover(nil)
+	for notes, want := range map[hook.Annotations]hook.Answer{
+		{}:                                   hook.AnswerNone,
+		{ReadOnly: true}:                     hook.AnswerNone,
+		{Destructive: true}:                  hook.AnswerAsk,
+		{OpenWorld: true}:                    hook.AnswerAsk,
+		{ReadOnly: true, OpenWorld: true}:    hook.AnswerAsk,
+		{Destructive: true, OpenWorld: true}: hook.AnswerAsk,
+	} {
+		d, err := a.BeforeTool(t.Context(), call("1", "x", "{}", notes))
+		require.NoError(t, err)
+		assert.Equal(t, want, d.Verdict().Kind, "%+v", notes)
+	}
+}
+
+func TestApprove(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, typed string
+		want        []hook.Answer
+		asked       int
+	}{
+		{"yes", "y\nYES\n", []hook.Answer{hook.AnswerApprove, hook.AnswerApprove}, 2},
+		{"no", "n\n no \n", []hook.Answer{hook.AnswerRefuse, hook.AnswerRefuse}, 2},
+		{"always", "always\n", []hook.Answer{hook.AnswerApprove, hook.AnswerApprove, hook.AnswerApprove}, 1},
+		{"asked again until understood", "\nmaybe\ny\n", []hook.Answer{hook.AnswerApprove}, 3},
+		{"end of input", "", []hook.Answer{hook.AnswerRefuse}, 1},
+		{"no line break at the end", "y", []hook.Answer{hook.AnswerApprove}, 1},
+		{"too long", strings.Repeat("y", 5000) + "\n", []hook.Answer{hook.AnswerNone}, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, tt.typed), Out: &out})
+			for _, want := range tt.want {
+				d, err := a.Approve(t.Context(), call("1", "bash", `{"command":"ls"}`, hook.Annotations{}), hook.AskTool("it may change things"))
+				assert.Equal(t, want == hook.AnswerNone, err != nil)
+				assert.Equal(t, want, d.Verdict().Kind)
+			}
+			assert.Equal(t, tt.asked, strings.Count(out.String(), "Allow it?"))
+			assert.Contains(t, out.String(), "bash wants to run: it may change things\n  $ ls\n")
+		})
+	}
+}
+
+// slowly returns a reader that gives one line per read, as a terminal does.
+func slowly(t *testing.T, text string) io.Reader {
+	r, w := io.Pipe()
+	go func() {
+		for l := range strings.Lines(text) {
+			_, _ = io.WriteString(w, l)
+		}
+		_ = w.Close()
+	}()
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func TestApproveRemembersPerConversationAndTool(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "a\nn\nn\n"), Out: &out})
+	for _, tt := range []struct {
+		conversation, tool string
+		want               hook.Answer
+	}{
+		{"1", "bash", hook.AnswerApprove}, {"1", "bash", hook.AnswerApprove},
+		{"1", "write", hook.AnswerRefuse}, {"2", "bash", hook.AnswerRefuse}, {"1", "bash", hook.AnswerApprove},
+	} {
+		d, err := a.Approve(t.Context(), call(tt.conversation, tt.tool, "{}", hook.Annotations{}), hook.AskTool(""))
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, d.Verdict().Kind)
+	}
+	assert.Equal(t, 3, strings.Count(out.String(), "Allow it?"))
+}
+
+func TestApproveWhereNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	c := call("1", "bash", `{"command":"ls"}`, hook.Annotations{})
+	d, err := terminal.NewApprover(nil).Approve(t.Context(), c, hook.AskTool(""))
+	require.NoError(t, err)
+	assert.Equal(t, hook.AnswerRefuse, d.Verdict().Kind)
+	assert.Equal(t, "bash needs a person's approval and nobody can answer here: standard input is not a terminal. "+
+		"To allow such calls, run the command again with --yes, or in a terminal.", d.Verdict().Reason)
+	d, err = terminal.NewApprover(&terminal.ApproverOptions{Yes: true}).Approve(t.Context(), c, hook.AskTool(""))
+	require.NoError(t, err)
+	assert.Equal(t, hook.AnswerApprove, d.Verdict().Kind)
+}
+
+func TestApproveEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in, typing := io.Pipe()
+		a := terminal.NewApprover(&terminal.ApproverOptions{In: in})
+		ctx, cancel := context.WithCancel(t.Context())
+		c := call("1", "bash", "{}", hook.Annotations{})
+		ended := make(chan error, 2)
+		for range 2 { // the second one waits for the screen
+			go func() {
+				_, err := a.Approve(ctx, c, hook.AskTool(""))
+				ended <- err
+			}()
+		}
+		synctest.Wait()
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.ErrorIs(t, <-ended, context.Canceled)
+
+		// What is typed late answers nothing: it was meant for another question.
+		_, _ = io.WriteString(typing, "yes\n")
+		synctest.Wait()
+		answered := make(chan hook.Answer)
+		go func() {
+			d, _ := a.Approve(t.Context(), c, hook.AskTool(""))
+			answered <- d.Verdict().Kind
+		}()
+		synctest.Wait()
+		_, _ = io.WriteString(typing, "no\n")
+		require.Equal(t, hook.AnswerRefuse, <-answered)
+	})
+}
+
+func TestPreview(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		args  hook.JSON
+		lines int
+		want  string
+		cut   bool
+	}{
+		{"command", `{"command":"cd /\nrm \u001b[1A-rf x"}`, 9, "  $ cd /\n    rm \\x1b[1A-rf x\n", false},
+		{"edit", `{"file_path":"a.go","old_string":"a\nb","new_string":"c\n"}`, 9, "  file_path: a.go\n  - a\n  - b\n  + c\n", false},
+		{"write", `{"file_path":"a","content":"1\n2\n3\n4"}`, 2, "  file_path: a\n  + 1\n  + 2\n    … 2 more lines\n", true},
+		{"all", `{"content":"1\n2\n3"}`, 0, "  + 1\n  + 2\n  + 3\n", false},
+		{"other", `{"a":{"b":[1]},"n":null}`, 9, "  a: {\n       \"b\": [\n         1\n       ]\n     }\n  n: null\n", false},
+		{"no object", `"x"`, 9, "  \"x\"\n", false},
+		{"empty", `{}`, 9, "  {}\n", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			text, cut := terminal.Preview(call("1", "x", tt.args, hook.Annotations{}), tt.lines, false)
+			assert.Equal(t, tt.want, text)
+			assert.Equal(t, tt.cut, cut)
+		})
+	}
+	text, _ := terminal.Preview(call("1", "x", `{"old_string":"a","new_string":"b"}`, hook.Annotations{}), 0, true)
+	assert.Equal(t, "\x1b[31m  - a\x1b[0m\n\x1b[32m  + b\x1b[0m\n", text)
+}
+
+func TestApproveShowsAll(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "s\ny\n"), Out: &out})
+	content := strings.Repeat(`x\n`, 40) + "the end"
+	d, err := a.Approve(t.Context(), call("1", "write", hook.JSON(`{"content":"`+content+`"}`), hook.Annotations{}), hook.AskTool(""))
+	require.NoError(t, err)
+	assert.Equal(t, hook.AnswerApprove, d.Verdict().Kind)
+	before, after, _ := strings.Cut(out.String(), "[s]how all: ")
+	assert.NotContains(t, before, "the end")
+	assert.Contains(t, before, "… 11 more lines")
+	assert.Contains(t, after, "  + the end\nAllow it? [y]es, [n]o, [a]lways in this conversation: ")
+}

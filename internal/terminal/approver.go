@@ -11,11 +11,29 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// Approver asks a person before a tool runs that is destructive or reaches
-// beyond this machine, by the annotations of its owner, and remembers "always"
-// for the conversation and the tool until the process ends. Where nobody can
-// answer, it refuses with a sentence that says how to allow the call. Safe for
-// concurrent use: of several asks, one is on the screen at a time.
+// Asker wants a person's approval for every call of a tool that is destructive
+// or reaches beyond this machine, by the annotations of its owner. Who answers
+// is another hook's business: [Approver], where there is a terminal. The zero
+// Asker works.
+type Asker struct{ hook.Nop }
+
+var _ hook.BeforeTool = (*Asker)(nil)
+
+// BeforeTool asks where the annotations say destructive or open-world.
+func (*Asker) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	switch notes := call.Tool().Annotations; {
+	case notes.Destructive:
+		return hook.AskTool("it may change or delete things"), nil
+	case notes.OpenWorld:
+		return hook.AskTool("it reaches beyond this machine or runs what others wrote"), nil
+	}
+	return hook.ToolDecision{}, nil
+}
+
+// Approver answers every ask by asking the person at the terminal, and remembers
+// "always" for the conversation and the tool until the process ends. Where nobody
+// can answer, it refuses with a sentence that says how to allow the call. Safe
+// for concurrent use: of several asks, one is on the screen at a time.
 type Approver struct {
 	hook.Nop
 	opts   ApproverOptions
@@ -26,10 +44,7 @@ type Approver struct {
 	always map[remembered]bool
 }
 
-var (
-	_ hook.BeforeTool = (*Approver)(nil)
-	_ hook.Approve    = (*Approver)(nil)
-)
+var _ hook.Approve = (*Approver)(nil)
 
 type remembered struct{ conversation, tool string }
 
@@ -58,17 +73,6 @@ func NewApprover(o *ApproverOptions) *Approver {
 		a.lines = newLineReader(a.opts.In)
 	}
 	return a
-}
-
-// BeforeTool asks where the tool's annotations say destructive or open-world.
-func (a *Approver) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	switch notes := call.Tool().Annotations; {
-	case notes.Destructive:
-		return hook.AskTool("it may change or delete things"), nil
-	case notes.OpenWorld:
-		return hook.AskTool("it reaches beyond this machine or runs what others wrote"), nil
-	}
-	return hook.ToolDecision{}, nil
 }
 
 // Approve shows the call and reads the answer. It blocks until the person has

@@ -239,9 +239,9 @@ func call(conversation, tool string, args hook.JSON, notes hook.Annotations) *ho
 	})
 }
 
-func TestApproverAsks(t *testing.T) {
+func TestAsker(t *testing.T) {
 	t.Parallel()
-	a := terminal.NewApprover(nil)
+	var a terminal.Asker
 	for notes, want := range map[hook.Annotations]hook.Answer{
 		{}:                                   hook.AnswerNone,
 		{ReadOnly: true}:                     hook.AnswerNone,

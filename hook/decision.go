@@ -97,6 +97,9 @@ func (d decided) from(owner string) decided {
 	}
 	a := *d.a
 	a.By = under(owner, a.By)
+	if a.Failure != nil {
+		a.Failure = a.Failure.Under(owner)
+	}
 	return decided{&a}
 }
 

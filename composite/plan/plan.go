@@ -102,7 +102,7 @@ func Build(typeName string, specs []Spec) (*Plan, []Problem) {
 
 func member(s Spec) Member {
 	m := Member{
-		Field: s.Field, Type: s.Type, Optional: s.Options.Optional, Dynamic: s.Dynamic,
+		Field: s.Field, Type: s.Type, Optional: s.Options.Optional, Dynamic: s.Dynamic || s.Options.Dynamic,
 		Group: s.Group, Prefix: s.Options.Prefix, Requires: s.Options.Requires, Composite: s.Composite,
 	}
 	for _, t := range s.Tools {

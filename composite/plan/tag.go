@@ -18,6 +18,8 @@ type Options struct {
 	Ignore bool
 	// Optional: the field may be nil.
 	Optional bool
+	// Dynamic: the member's tools are known only at run time.
+	Dynamic bool
 	// Prefix is put in front of the member's tool names.
 	Prefix string
 	// Before, After and Requires name fields of the same composite.
@@ -72,6 +74,7 @@ func Words() []Word {
 	return []Word{
 		{"-", "the field takes no part", false},
 		{"optional", "the field may be nil", false},
+		{"dynamic", "the member's tools are known only at run time", false},
 		{"prefix=", "is put in front of the member's tool names", false},
 		{"before=", "comes before the named field", false},
 		{"after=", "comes after the named field", false},
@@ -130,12 +133,13 @@ func (o *Options) parseField(text string) []Problem {
 
 func (o *Options) setField(key, value string, valued bool) *Problem {
 	switch key {
-	case "-", "optional":
+	case "-", "optional", "dynamic":
 		if valued {
 			return one(problem("%s takes no value", key))
 		}
 		o.Ignore = o.Ignore || key == "-"
 		o.Optional = o.Optional || key == "optional"
+		o.Dynamic = o.Dynamic || key == "dynamic"
 		return nil
 	case "prefix", "before", "after", "requires", "order":
 		if value == "" {

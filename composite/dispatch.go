@@ -1,0 +1,209 @@
+package composite
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/sourcegraph/conc"
+	"github.com/sourcegraph/conc/panics"
+)
+
+// Call is one bound call that the gates have let through.
+type Call struct {
+	Env    *hook.Env
+	Runner hook.Runner
+	// Waits: the call waits for a person or an agent and counts towards no bound.
+	Waits bool
+}
+
+// Completion is how a call ended.
+type Completion struct {
+	Result   hook.ToolResult
+	Outcome  hook.Outcome
+	Duration time.Duration
+}
+
+// DispatchOptions bound a [DispatchAll]. Nil and zero mean the defaults.
+type DispatchOptions struct {
+	// Limit is how many calls run at once; 0 is 32.
+	Limit int
+	// Grace is how long to wait for running calls after ctx has ended; 0 is two
+	// seconds, negative is not at all.
+	Grace time.Duration
+}
+
+const (
+	defaultLimit = 32
+	defaultGrace = 2 * time.Second
+)
+
+// DispatchAll runs the calls of one step concurrently and returns how each ended,
+// by index. done, if not nil, is called once per call, on the caller's goroutine
+// and in completion order.
+//
+// A panic in a call is that call's completion. When ctx ends, calls that have not
+// started complete as cancelled; those that run get the grace period and then
+// complete as interrupted, while their goroutine goes on until Run returns.
+// Without such strays every goroutine has ended when DispatchAll returns.
+func DispatchAll(ctx context.Context, calls []Call, o *DispatchOptions, done func(i int, c Completion)) []Completion {
+	if len(calls) == 0 {
+		return nil
+	}
+	limit, grace := o.bounds()
+	d := &dispatch{
+		ctx: ctx, calls: calls, slots: make([]slot, len(calls)),
+		ended: make(chan int, len(calls)),
+	}
+	d.start(limit)
+	return d.collect(grace, done)
+}
+
+func (o *DispatchOptions) bounds() (limit int, grace time.Duration) {
+	limit, grace = defaultLimit, defaultGrace
+	if o != nil && o.Limit > 0 {
+		limit = o.Limit
+	}
+	if o != nil && o.Grace != 0 {
+		grace = max(o.Grace, 0)
+	}
+	return limit, grace
+}
+
+// dispatch is one DispatchAll. A worker writes a slot and then sends its index;
+// the caller reads a slot only after it has received the index, so strays never
+// race with it.
+type dispatch struct {
+	ctx   context.Context
+	calls []Call
+	slots []slot
+	ended chan int
+	taken atomic.Int64
+	wg    conc.WaitGroup
+}
+
+type slot struct {
+	started atomic.Int64 // unix nanoseconds, 0 before the start
+	end     Completion
+}
+
+// start starts the workers, and one goroutine for each call that waits.
+func (d *dispatch) start(limit int) {
+	bounded := 0
+	for i, c := range d.calls {
+		if c.Waits {
+			d.wg.Go(func() { d.run(i) })
+			continue
+		}
+		bounded++
+	}
+	for range min(limit, bounded) {
+		d.wg.Go(d.work)
+	}
+}
+
+// work runs calls that do not wait until none is left.
+func (d *dispatch) work() {
+	for {
+		i := int(d.taken.Add(1)) - 1
+		if i >= len(d.calls) {
+			return
+		}
+		if !d.calls[i].Waits {
+			d.run(i)
+		}
+	}
+}
+
+func (d *dispatch) run(i int) {
+	s := &d.slots[i]
+	if err := d.ctx.Err(); err != nil {
+		s.end = notStarted()
+		d.ended <- i
+		return
+	}
+	begin := time.Now()
+	s.started.Store(begin.UnixNano())
+	if p := panics.Try(func() { s.end.Result = d.calls[i].Runner.Run(d.ctx, d.calls[i].Env) }); p != nil {
+		s.end.Result = hook.FailedResult(hook.FailPanic, "the tool panicked")
+	}
+	s.end.Duration = time.Since(begin)
+	s.end.Outcome = outcomeOf(s.end.Result)
+	d.ended <- i
+}
+
+// collect hands completions on until all have come or the grace period is over.
+func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) []Completion {
+	out := make([]Completion, len(d.calls))
+	cancelled := d.ctx.Done()
+	var late <-chan time.Time
+	for left := len(d.calls); left > 0; {
+		select {
+		case i := <-d.ended:
+			out[i] = d.slots[i].end
+			left--
+			if done != nil {
+				done(i, out[i])
+			}
+		case <-cancelled:
+			cancelled = nil
+			late = time.After(grace)
+		case <-late:
+			d.abandon(out, done)
+			return out
+		}
+	}
+	d.wg.Wait()
+	return out
+}
+
+// abandon completes what has not ended: first those that ended just now.
+func (d *dispatch) abandon(out []Completion, done func(int, Completion)) {
+	finish := func(i int, c Completion) {
+		out[i] = c
+		if done != nil {
+			done(i, c)
+		}
+	}
+	for len(d.ended) > 0 {
+		i := <-d.ended
+		finish(i, d.slots[i].end)
+	}
+	for i := range out {
+		if out[i].Outcome != "" {
+			continue
+		}
+		c := notStarted()
+		if at := d.slots[i].started.Load(); at != 0 {
+			c = Completion{
+				Result:   hook.FailedResult(hook.FailCancelled, "interrupted: the turn was cancelled while the tool ran; what it did is not known"),
+				Outcome:  hook.OutcomeInterrupted,
+				Duration: time.Since(time.Unix(0, at)),
+			}
+		}
+		finish(i, c)
+	}
+}
+
+func notStarted() Completion {
+	return Completion{
+		Result:  hook.FailedResult(hook.FailCancelled, "cancelled before it started"),
+		Outcome: hook.OutcomeCancelled,
+	}
+}
+
+// outcomeOf tells the outcome of a call that ran from its result.
+func outcomeOf(r hook.ToolResult) hook.Outcome {
+	switch r.Failure {
+	case "":
+		return hook.OutcomeExecuted
+	case hook.FailTimeout:
+		return hook.OutcomeTimedOut
+	case hook.FailPanic:
+		return hook.OutcomePanicked
+	case hook.FailCancelled:
+		return hook.OutcomeInterrupted
+	}
+	return hook.OutcomeFailed
+}

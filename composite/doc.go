@@ -1,0 +1,27 @@
+// Package composite welds several hooks into one.
+//
+// There are two ways to the same behaviour. The generator (command hookgen)
+// writes the facade of a struct of hooks as static Go, which calls the small
+// helpers of this package: [Gate] for points that decide, [Fold] for those that
+// rewrite, [Fan] for those that observe, [Bracket] for those that open and close,
+// [ToolWraps] and [ModelWraps] for those that wrap. [New] reads the same struct
+// and the same tags at run time, with the same planner (package plan): for
+// plug-ins, for programs before the first generation, and as the oracle that
+// generated code is tested against.
+//
+//	c, err := composite.New(&Daemon{Guard: guard.New(nil), OS: os})
+//
+// # Failures
+//
+// A composite isolates its members: an error or a panic becomes a *hook.Failure
+// with the path of the field, and the fail policy of the point or of the field's
+// tag decides what takes the place of the answer. Deciding methods of a
+// composite return a decision and a nil error; rewriting ones return the
+// *hook.Failure. Failures that no answer carries are emitted as hook_failed
+// events to the host of the place.
+//
+// # Concurrency
+//
+// A composite keeps no state of its own. Its methods are as safe for concurrent
+// use as its members.
+package composite

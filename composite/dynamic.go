@@ -1,0 +1,240 @@
+package composite
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Composite is a composite that is put together at run time. It is immutable and
+// behaves as the generated facade of the same struct does.
+type Composite struct {
+	name    string
+	fields  []Field
+	plan    *plan.Plan
+	missing []string
+	// members are in plan order, groups flattened in place.
+	members []member
+	// routes knows the static tools by public name.
+	routes map[string]route
+	points hook.PointSet
+}
+
+// Field is one hook of a composite that is put together by hand. Hook and Group
+// exclude each other; a nil Hook takes no part.
+type Field struct {
+	// Name is the field's name in paths and constraints.
+	Name    string
+	Hook    hook.Hook
+	Group   []hook.Hook
+	Options plan.Options
+}
+
+// member is one hook to ask.
+type member struct {
+	path   string
+	hook   hook.Hook
+	prefix string
+	tag    plan.Options
+	points hook.PointSet
+}
+
+type route struct {
+	member int
+	local  string
+}
+
+// New returns the composite of the struct that s points to: of its exported
+// fields that are hooks or slices of hooks, with their hook tags, as hookgen
+// would generate it. The error lists everything that is wrong. Required fields
+// that are nil are no error here but one of Ready.
+func New(s any) (*Composite, error) {
+	v := reflect.ValueOf(s)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("composite: New wants a pointer to a struct, not %T", s)
+	}
+	v = v.Elem()
+	var fields []Field
+	var errs []error
+	for i := range v.NumField() {
+		f, ok, err := fieldOf(v.Type().Field(i), v.Field(i))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("composite: %s.%s: %w", v.Type(), v.Type().Field(i).Name, err))
+		}
+		if ok {
+			fields = append(fields, f)
+		}
+	}
+	if errs != nil {
+		return nil, errors.Join(errs...)
+	}
+	return Of(v.Type().String(), fields...)
+}
+
+var (
+	hookType  = reflect.TypeFor[hook.Hook]()
+	groupType = reflect.TypeFor[[]hook.Hook]()
+)
+
+// fieldOf returns the field if it takes part.
+func fieldOf(sf reflect.StructField, v reflect.Value) (Field, bool, error) {
+	tag, tagged := sf.Tag.Lookup("hook")
+	options, problems := plan.ParseTag(tag, pointNames())
+	if problems != nil {
+		return Field{}, false, joinProblems(problems)
+	}
+	isHook := sf.Type.Implements(hookType) || reflect.PointerTo(sf.Type).Implements(hookType)
+	isGroup := sf.Type.ConvertibleTo(groupType) && sf.Type.Kind() == reflect.Slice
+	switch {
+	case options.Ignore || !isHook && !isGroup && !tagged:
+		return Field{}, false, nil
+	case !isHook && !isGroup:
+		return Field{}, false, fmt.Errorf("has a hook tag, but %s is no hook; drop the tag or implement hook.Hook", sf.Type)
+	case !sf.IsExported():
+		return Field{}, false, errors.New("is unexported, so it cannot be read at run time; export it or generate the composite")
+	}
+	f := Field{Name: sf.Name, Options: options}
+	switch {
+	case isGroup:
+		f.Group = v.Convert(groupType).Interface().([]hook.Hook)
+		if f.Group == nil {
+			f.Group = []hook.Hook{}
+		}
+	case v.Kind() == reflect.Pointer && v.IsNil(), v.Kind() == reflect.Interface && v.IsNil():
+	case sf.Type.Implements(hookType):
+		f.Hook = v.Interface().(hook.Hook)
+	default:
+		f.Hook = v.Addr().Interface().(hook.Hook)
+	}
+	return f, true, nil
+}
+
+// Of returns the composite of the fields, in their order; name is the type's in
+// messages and plans.
+func Of(name string, fields ...Field) (*Composite, error) {
+	c := &Composite{name: name, fields: slices.Clone(fields)}
+	specs := make([]plan.Spec, len(fields))
+	for i, f := range fields {
+		specs[i] = specOf(f)
+		if f.Hook == nil && f.Group == nil && !f.Options.Optional {
+			c.missing = append(c.missing, f.Name)
+		}
+	}
+	p, problems := plan.Build(name, specs)
+	if problems != nil {
+		return nil, fmt.Errorf("composite %s: %w", name, joinProblems(problems))
+	}
+	c.plan = p
+	for _, m := range p.Members {
+		c.add(fields[slices.IndexFunc(fields, func(f Field) bool { return f.Name == m.Field })])
+	}
+	c.route()
+	return c, nil
+}
+
+func joinProblems(problems []plan.Problem) error {
+	errs := make([]error, len(problems))
+	for i, p := range problems {
+		errs[i] = p
+	}
+	return errors.Join(errs...)
+}
+
+// specOf describes a field for the planner. Which of hook.Hook's own methods a
+// hook overrides cannot be seen at run time, so only its points are listed.
+func specOf(f Field) plan.Spec {
+	s := plan.Spec{Field: f.Name, Options: f.Options, Group: f.Group != nil, Dynamic: f.Options.Dynamic}
+	if f.Hook == nil {
+		return s
+	}
+	s.Type = fmt.Sprintf("%T", f.Hook)
+	if p, ok := f.Hook.(planned); ok {
+		s.Composite = p.Plan()
+	}
+	for p := range hook.PointsOf(f.Hook).All() {
+		s.Points = append(s.Points, p.String())
+	}
+	if !s.Dynamic {
+		for _, t := range f.Hook.Schema() {
+			s.Tools = append(s.Tools, t.Name)
+		}
+	}
+	return s
+}
+
+func (c *Composite) add(f Field) {
+	if f.Hook != nil {
+		c.members = append(c.members, member{
+			path: f.Name, hook: f.Hook, prefix: f.Options.Prefix, tag: f.Options, points: hook.PointsOf(f.Hook),
+		})
+	}
+	for i, h := range f.Group {
+		if h != nil {
+			c.members = append(c.members, member{
+				path: fmt.Sprintf("%s[%d]", f.Name, i), hook: h, tag: plan.Options{Dynamic: true}, points: hook.PointsOf(h),
+			})
+		}
+	}
+}
+
+// route notes the owners of the static tools; all others are asked in order.
+func (c *Composite) route() {
+	c.routes = map[string]route{}
+	for i, m := range c.members {
+		c.points |= m.points
+		if m.tag.Dynamic {
+			continue
+		}
+		for _, t := range m.hook.Schema() {
+			c.routes[m.prefix+t.Name] = route{i, t.Name}
+		}
+	}
+}
+
+// With returns a new composite that has one more field behind the others; c
+// stays as it is, and so do the agents that were registered through it.
+func (c *Composite) With(name string, h hook.Hook, options plan.Options) (*Composite, error) {
+	if h == nil {
+		return c, nil
+	}
+	return Of(c.name, append(slices.Clone(c.fields), Field{Name: name, Hook: h, Options: options})...)
+}
+
+// Plan returns the plan: members in order, owners, policies.
+func (c *Composite) Plan() *plan.Plan { return c.plan }
+
+// Points returns the points that some member has.
+func (c *Composite) Points() hook.PointSet { return c.points }
+
+// Ready returns an error that names the required fields that are nil.
+func (c *Composite) Ready() error {
+	return Missing(c.name, c.missing...)
+}
+
+func pointNames() []string {
+	var names []string
+	for _, info := range hook.Points() {
+		names = append(names, info.Name)
+	}
+	return names
+}
+
+// closed returns the fail policy of the member at the point.
+func (m *member) closed(p hook.Point) bool {
+	switch m.tag.Policy(p.String()) {
+	case "failopen":
+		return false
+	case "failclosed":
+		return true
+	}
+	info := p.Info()
+	return info.Closed || info.Kind == "facade"
+}
+
+// local returns the tool's name as its owner knows it.
+func (m *member) local(name string) (string, bool) { return strings.CutPrefix(name, m.prefix) }

@@ -1,0 +1,178 @@
+package composite
+
+import (
+	"context"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+var _ hook.Hook = (*Composite)(nil)
+
+// Schema implements [hook.Hook]: the union, in plan order.
+func (c *Composite) Schema() []hook.Tool {
+	var at string
+	defer Blame(hook.PointSchema, &at)
+	var out []hook.Tool
+	for _, m := range c.members {
+		at = m.path
+		out = append(out, Prefixed(m.prefix, m.hook.Schema())...)
+	}
+	return out
+}
+
+// SystemPrompt implements [hook.Hook]: what the members say, in plan order.
+func (c *Composite) SystemPrompt(cfg *hook.AgentConfig) string {
+	var at string
+	defer Blame(hook.PointSystemPrompt, &at)
+	var parts []string
+	for _, m := range c.members {
+		at = m.path
+		parts = append(parts, PromptOf(m.view(cfg), m.hook))
+	}
+	return JoinPrompts(parts)
+}
+
+// ScopedTools implements [hook.Hook]: the union of the scopes.
+func (c *Composite) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	var at string
+	defer Blame(hook.PointScopedTools, &at)
+	var s Scoping
+	for _, m := range c.members {
+		at = m.path
+		s.Add(m.prefix, m.hook.Schema(), m.hook.ScopedTools(m.view(cfg)))
+	}
+	return s.Scope()
+}
+
+// view returns the configuration as the member sees it.
+func (m *member) view(cfg *hook.AgentConfig) *hook.AgentConfig {
+	if m.prefix == "" {
+		return cfg
+	}
+	return cfg.Prefixed(m.prefix)
+}
+
+// OnBuildAgent implements [hook.Hook]: a fold.
+func (c *Composite) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	v, err := fold(ctx, c, hook.PointOnBuildAgent, cfg, cfg.Host(), func(h hook.Hook, v hook.AgentConfig) (hook.AgentConfig, error) {
+		return h.OnBuildAgent(ctx, v)
+	})
+	return v, err
+}
+
+// Preprocess implements [hook.Hook]: a fold.
+func (c *Composite) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return fold(ctx, c, hook.PointPreprocess, in, turnHost{t}, func(h hook.Hook, v hook.Input) (hook.Input, error) {
+		return h.Preprocess(ctx, t, v)
+	})
+}
+
+// OnRegisterAgent implements [hook.Hook]: in order; on failure those before are
+// unregistered in reverse order.
+func (c *Composite) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	b := Bracket{Point: hook.PointOnRegisterAgent}
+	for i, m := range c.members {
+		if registerOne(ctx, m, cfg, &b); b.Final() {
+			c.unregister(ctx, c.members[:i], cfg)
+			return b.Err()
+		}
+	}
+	return nil
+}
+
+func registerOne(ctx context.Context, m member, cfg *hook.AgentConfig, b *Bracket) {
+	defer b.Recover()
+	b.Ask(m.path)
+	b.Opened(m.hook.OnRegisterAgent(ctx, cfg))
+}
+
+// OnUnregisterAgent implements [hook.Hook]: in reverse order.
+func (c *Composite) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	c.unregister(ctx, c.members, cfg)
+}
+
+func (c *Composite) unregister(ctx context.Context, members []member, cfg *hook.AgentConfig) {
+	f := Fan{Point: hook.PointOnUnregisterAgent}
+	for _, m := range slices.Backward(members) {
+		tell(&f, m.path, func() { m.hook.OnUnregisterAgent(ctx, cfg) })
+	}
+	f.Report(ctx, cfg.Host())
+}
+
+// Dispatch implements [hook.Hook]: static tools go to their owner, anything else
+// to whoever takes it, in plan order.
+func (c *Composite) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	if r, ok := c.routes[call.Name()]; ok {
+		m := c.members[r.member]
+		if m.prefix != "" {
+			call = call.As(r.local)
+		}
+		return m.hook.Dispatch(ctx, call)
+	}
+	for _, m := range c.members {
+		local, ok := m.local(call.Name())
+		if !ok {
+			continue
+		}
+		asked := call
+		if m.prefix != "" {
+			asked = call.As(local)
+		}
+		if inv, ok := m.hook.Dispatch(ctx, asked); ok {
+			return inv, true
+		}
+	}
+	return hook.Invocation{}, false
+}
+
+// OnEvent implements [hook.Hook]: every member is told.
+func (c *Composite) OnEvent(ctx context.Context, ev hook.Event) {
+	f := Fan{Point: hook.PointOnEvent}
+	for _, m := range c.members {
+		tell(&f, m.path, func() { m.hook.OnEvent(ctx, ev) })
+	}
+	if f.Failed() {
+		f.Report(ctx, ev.Host())
+	}
+}
+
+// DispatchAll runs bound calls; see [DispatchAll].
+func (c *Composite) DispatchAll(ctx context.Context, calls []Call, o *DispatchOptions, done func(int, Completion)) []Completion {
+	return DispatchAll(ctx, calls, o, done)
+}
+
+// tell calls one observer.
+func tell(f *Fan, path string, call func()) {
+	defer f.Recover()
+	f.Ask(path)
+	call()
+}
+
+// turnHost finds the host of a turn only when there is something to emit.
+type turnHost struct{ t *hook.Turn }
+
+func (h turnHost) Emit(ctx context.Context, ev hook.Event) {
+	if h.t != nil {
+		h.t.Host().Emit(ctx, ev)
+	}
+}
+
+// fold passes v through the members of a facade method.
+func fold[T any](ctx context.Context, c *Composite, p hook.Point, v T, host hook.Host, call func(hook.Hook, T) (T, error)) (T, error) {
+	f := Fold[T]{Point: p, Value: v}
+	for _, m := range c.members {
+		foldOne(&f, m, func() (T, error) { return call(m.hook, f.Value) })
+		if f.Final() {
+			break
+		}
+	}
+	f.Report(ctx, host)
+	return f.Value, f.Err()
+}
+
+func foldOne[T any](f *Fold[T], m member, call func() (T, error)) {
+	defer f.Recover()
+	f.ask(m.path, -1, m.closed(f.Point))
+	f.Set(call())
+}

@@ -1,0 +1,242 @@
+package composite
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// The methods below give every point of package hook to the dynamic composite,
+// one line each. A test compares them with the declarations.
+
+// RewriteArgs implements [hook.RewriteArgs].
+func (c *Composite) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+	return rewrite(ctx, c, hook.PointRewriteArgs, args, call, func(h hook.RewriteArgs, v hook.JSON) (hook.JSON, error) {
+		return h.RewriteArgs(ctx, call, v)
+	})
+}
+
+// BeforeTool implements [hook.BeforeTool]. The error is always nil.
+func (c *Composite) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	return decide(ctx, c, hook.PointBeforeTool, call, func(h hook.BeforeTool) (hook.ToolDecision, error) {
+		return h.BeforeTool(ctx, call)
+	}), nil
+}
+
+// Approve implements [hook.Approve]. The error is always nil.
+func (c *Composite) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
+	return decide(ctx, c, hook.PointApprove, call, func(h hook.Approve) (hook.ApprovalDecision, error) {
+		return h.Approve(ctx, call, asked)
+	}), nil
+}
+
+// WrapTool implements [hook.WrapTool].
+func (c *Composite) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	w := &toolChain{c: c, inner: make([]ToolLevel, len(c.members))}
+	w.ToolWraps = ToolWraps{Call: call, Next: next}
+	w.Init(w, w.inner)
+	return w.WrapToolAt(ctx, 0)
+}
+
+type toolChain struct {
+	ToolWraps
+	c     *Composite
+	inner []ToolLevel
+}
+
+func (w *toolChain) WrapToolAt(ctx context.Context, at int) (result hook.ToolResult) {
+	if at == len(w.c.members) {
+		return w.End(ctx)
+	}
+	m := &w.c.members[at]
+	h, ok := m.hook.(hook.WrapTool)
+	if !ok {
+		return w.Through(ctx, at)
+	}
+	defer w.Recover(ctx, at, m.path, m.closed(hook.PointWrapTool), &result)
+	return h.WrapTool(ctx, w.Call, w.Rest(at))
+}
+
+// RewriteResult implements [hook.RewriteResult].
+func (c *Composite) RewriteResult(ctx context.Context, call *hook.ToolCall, result hook.ToolResult) (hook.ToolResult, error) {
+	return rewrite(ctx, c, hook.PointRewriteResult, result, call, func(h hook.RewriteResult, v hook.ToolResult) (hook.ToolResult, error) {
+		return h.RewriteResult(ctx, call, v)
+	})
+}
+
+// AfterTool implements [hook.AfterTool]. The error is always nil.
+func (c *Composite) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	return decide(ctx, c, hook.PointAfterTool, call, func(h hook.AfterTool) (hook.OutcomeDecision, error) {
+		return h.AfterTool(ctx, call, outcome)
+	}), nil
+}
+
+// RewriteRequest implements [hook.RewriteRequest].
+func (c *Composite) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	return rewrite(ctx, c, hook.PointRewriteRequest, req, step, func(h hook.RewriteRequest, v hook.ModelRequest) (hook.ModelRequest, error) {
+		return h.RewriteRequest(ctx, step, v)
+	})
+}
+
+// BeforeModel implements [hook.BeforeModel]. The error is always nil.
+func (c *Composite) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
+	return decide(ctx, c, hook.PointBeforeModel, step, func(h hook.BeforeModel) (hook.ModelDecision, error) {
+		return h.BeforeModel(ctx, step, req)
+	}), nil
+}
+
+// WrapModel implements [hook.WrapModel].
+func (c *Composite) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	w := &modelChain{c: c, ModelWraps: ModelWraps{Step: step, Req: req, Next: next}}
+	w.Init(w)
+	return w.WrapModelAt(ctx, 0)
+}
+
+type modelChain struct {
+	ModelWraps
+	c *Composite
+}
+
+func (w *modelChain) WrapModelAt(ctx context.Context, at int) (stream hook.ModelStream) {
+	if at == len(w.c.members) {
+		return w.End(ctx)
+	}
+	m := &w.c.members[at]
+	h, ok := m.hook.(hook.WrapModel)
+	if !ok {
+		return w.WrapModelAt(ctx, at+1)
+	}
+	defer w.Recover(ctx, at, m.path, m.closed(hook.PointWrapModel), &stream)
+	return w.Isolate(m.path, h.WrapModel(ctx, w.Step, w.Req, w.Rest(at)))
+}
+
+// RewriteReply implements [hook.RewriteReply].
+func (c *Composite) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+	return rewrite(ctx, c, hook.PointRewriteReply, reply, step, func(h hook.RewriteReply, v hook.ModelReply) (hook.ModelReply, error) {
+		return h.RewriteReply(ctx, step, v)
+	})
+}
+
+// AfterModel implements [hook.AfterModel]. The error is always nil.
+func (c *Composite) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
+	return decide(ctx, c, hook.PointAfterModel, step, func(h hook.AfterModel) (hook.ReplyDecision, error) {
+		return h.AfterModel(ctx, step, reply)
+	}), nil
+}
+
+// AfterTurn implements [hook.AfterTurn].
+func (c *Composite) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
+	f := Fan{Point: hook.PointAfterTurn}
+	for m, h := range having[hook.AfterTurn](c, hook.PointAfterTurn) {
+		tell(&f, m.path, func() { h.AfterTurn(ctx, turn, outcome) })
+	}
+	f.Report(ctx, turn.Host())
+}
+
+// OnOpen implements [hook.OnOpen]: in order; on failure those before are closed
+// in reverse order.
+func (c *Composite) OnOpen(ctx context.Context, host hook.Host) error {
+	b := Bracket{Point: hook.PointOnOpen}
+	for i := range c.members {
+		m := &c.members[i]
+		h, ok := m.hook.(hook.OnOpen)
+		if !ok {
+			continue
+		}
+		if openOne(ctx, m, h, host, &b); b.Final() {
+			return joinErrors(b.Err(), c.close(ctx, c.members[:i]))
+		}
+	}
+	return nil
+}
+
+func openOne(ctx context.Context, m *member, h hook.OnOpen, host hook.Host, b *Bracket) {
+	defer b.Recover()
+	b.Ask(m.path)
+	b.Opened(h.OnOpen(ctx, host))
+}
+
+// OnClose implements [hook.OnClose]: in reverse order, all of them.
+func (c *Composite) OnClose(ctx context.Context) error { return c.close(ctx, c.members) }
+
+func (c *Composite) close(ctx context.Context, members []member) error {
+	b := Bracket{Point: hook.PointOnClose}
+	for _, m := range slices.Backward(members) {
+		if h, ok := m.hook.(hook.OnClose); ok {
+			closeOne(ctx, m, h, &b)
+		}
+	}
+	return b.Err()
+}
+
+func closeOne(ctx context.Context, m member, h hook.OnClose, b *Bracket) {
+	defer b.Recover()
+	b.Ask(m.path)
+	b.Closed(h.OnClose(ctx))
+}
+
+// joinErrors joins what failed, keeping a single error as it is.
+func joinErrors(first, more error) error {
+	if more == nil {
+		return first
+	}
+	return errors.Join(first, more)
+}
+
+// having yields the members that have the point H, in the point's direction.
+func having[H any](c *Composite, p hook.Point) iter.Seq2[*member, H] {
+	reverse := p.Info().Reverse
+	return func(yield func(*member, H) bool) {
+		for i := range c.members {
+			if reverse {
+				i = len(c.members) - 1 - i
+			}
+			m := &c.members[i]
+			if h, ok := m.hook.(H); ok && !yield(m, h) {
+				return
+			}
+		}
+	}
+}
+
+// place is what Turn, Step and ToolCall have in common.
+type place interface{ Host() hook.Host }
+
+// decide asks the members that have the point H.
+func decide[H any, D Decision[D]](ctx context.Context, c *Composite, p hook.Point, at place, call func(H) (D, error)) D {
+	g := Gate[D]{Point: p}
+	for m, h := range having[H](c, p) {
+		ask(&g, m, func() (D, error) { return call(h) })
+		if g.Final() {
+			break
+		}
+	}
+	if g.Failed() {
+		g.Report(ctx, at.Host())
+	}
+	return g.Decision()
+}
+
+func ask[D Decision[D]](g *Gate[D], m *member, call func() (D, error)) {
+	defer g.Recover()
+	g.ask(m.path, -1, m.closed(g.Point))
+	g.Answer(call())
+}
+
+// rewrite passes v through the members that have the point H.
+func rewrite[H, T any](ctx context.Context, c *Composite, p hook.Point, v T, at place, call func(H, T) (T, error)) (T, error) {
+	f := Fold[T]{Point: p, Value: v}
+	for m, h := range having[H](c, p) {
+		foldOne(&f, *m, func() (T, error) { return call(h, f.Value) })
+		if f.Final() {
+			break
+		}
+	}
+	if f.Failed() {
+		f.Report(ctx, at.Host())
+	}
+	return f.Value, f.Err()
+}

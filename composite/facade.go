@@ -1,0 +1,185 @@
+package composite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// GenVersion1 is named by every generated file: generator and run time that do
+// not fit do not compile.
+const GenVersion1 = 1
+
+// Missing returns the error for required fields that are nil, or nil if there
+// are none.
+func Missing(typeName string, fields ...string) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: required and nil: %s; set them, or tag them optional", typeName, strings.Join(fields, ", "))
+}
+
+// Prefixed returns the tools with the prefix in front of their names; the slice
+// is new.
+func Prefixed(prefix string, tools []hook.Tool) []hook.Tool {
+	out := slices.Clone(tools)
+	for i := range out {
+		out[i].Name = prefix + out[i].Name
+	}
+	return out
+}
+
+// JoinPrompts joins the parts that are not empty by a blank line.
+func JoinPrompts(parts []string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "\n\n")
+}
+
+// Offers reports whether an agent has at least one of the tools, or there are
+// none to have: the condition for asking their owner for its SystemPrompt. The
+// names are local ones, cfg is as the owner sees it, and cfg.Tools are the
+// effective tools.
+func Offers(cfg *hook.AgentConfig, tools []hook.Tool) bool {
+	if len(tools) == 0 || cfg.Tools == nil {
+		return true
+	}
+	return slices.ContainsFunc(tools, func(t hook.Tool) bool {
+		return slices.Contains(cfg.Tools, cfg.ToolName(t.Name))
+	})
+}
+
+// PromptOf returns the SystemPrompt of a hook whose type is not known before run
+// time, or "" if the agent has none of its tools. A composite asks its members
+// itself.
+func PromptOf(cfg *hook.AgentConfig, h hook.Hook) string {
+	if _, ok := h.(planned); !ok && !Offers(cfg, h.Schema()) {
+		return ""
+	}
+	return h.SystemPrompt(cfg)
+}
+
+// planned is what a composite has and other hooks have not.
+type planned interface{ Plan() *plan.Plan }
+
+// Scoping unites the scopes of a composite's members.
+type Scoping struct {
+	tools    []string
+	narrowed bool
+	lines    []string
+}
+
+// Add adds one member: its tools, and its scope over them, in local names.
+// Names that the member does not own are ignored, so no member can widen.
+func (s *Scoping) Add(prefix string, tools []hook.Tool, scope hook.Scope) {
+	for _, t := range tools {
+		if scope.Tools == nil || slices.Contains(scope.Tools, t.Name) {
+			s.tools = append(s.tools, prefix+t.Name)
+		}
+	}
+	s.narrowed = s.narrowed || scope.Restricted()
+	if scope.Line != "" {
+		s.lines = append(s.lines, scope.Line)
+	}
+}
+
+// Scope returns the union: unrestricted if no member narrows anything.
+func (s *Scoping) Scope() hook.Scope {
+	out := hook.Scope{Line: strings.Join(s.lines, "\n")}
+	if s.narrowed {
+		out.Tools = s.tools
+		if out.Tools == nil {
+			out.Tools = []string{}
+		}
+	}
+	return out
+}
+
+// Blame is deferred in the facade methods that can return no error: a panic goes
+// on as a *hook.Failure that names *owner, for the runtime, which then refuses
+// the registration.
+func Blame(point hook.Point, owner *string) {
+	if v := recover(); v != nil {
+		s := isolated{owner: *owner, index: -1}
+		panic(s.fault(point, panicError(v), true))
+	}
+}
+
+// RegisterGroup registers an agent with every member of a group, in order. If
+// one fails, those before it are unregistered in reverse order. The failure
+// names the member.
+func RegisterGroup(ctx context.Context, owner string, group []hook.Hook, cfg *hook.AgentConfig) error {
+	b := Bracket{Point: hook.PointOnRegisterAgent}
+	for i, h := range group {
+		if registerMember(ctx, owner, i, h, cfg, &b); b.Final() {
+			UnregisterGroup(ctx, owner, group[:i], cfg)
+			return b.Err()
+		}
+	}
+	return nil
+}
+
+func registerMember(ctx context.Context, owner string, i int, h hook.Hook, cfg *hook.AgentConfig, b *Bracket) {
+	defer b.Recover()
+	if h != nil {
+		b.AskMember(owner, i)
+		b.Opened(h.OnRegisterAgent(ctx, cfg))
+	}
+}
+
+// UnregisterGroup unregisters an agent from every member of a group, in reverse
+// order. Failures are emitted to the agent's host.
+func UnregisterGroup(ctx context.Context, owner string, group []hook.Hook, cfg *hook.AgentConfig) {
+	f := Fan{Point: hook.PointOnUnregisterAgent}
+	for i, h := range slices.Backward(group) {
+		unregisterMember(ctx, owner, i, h, cfg, &f)
+	}
+	f.Report(ctx, cfg.Host())
+}
+
+func unregisterMember(ctx context.Context, owner string, i int, h hook.Hook, cfg *hook.AgentConfig, f *Fan) {
+	defer f.Recover()
+	if h != nil {
+		f.AskMember(owner, i)
+		h.OnUnregisterAgent(ctx, cfg)
+	}
+}
+
+// OpenGroup opens every member of a group that has OnOpen, in order. If one
+// fails, those before it are closed in reverse order.
+func OpenGroup(ctx context.Context, owner string, group []hook.Hook, host hook.Host) error {
+	b := Bracket{Point: hook.PointOnOpen}
+	for i, h := range group {
+		if openMember(ctx, owner, i, h, host, &b); b.Final() {
+			return joinErrors(b.Err(), CloseGroup(ctx, owner, group[:i]))
+		}
+	}
+	return nil
+}
+
+func openMember(ctx context.Context, owner string, i int, h hook.Hook, host hook.Host, b *Bracket) {
+	defer b.Recover()
+	if o, ok := h.(hook.OnOpen); ok {
+		b.AskMember(owner, i)
+		b.Opened(o.OnOpen(ctx, host))
+	}
+}
+
+// CloseGroup closes every member of a group that has OnClose, in reverse order.
+func CloseGroup(ctx context.Context, owner string, group []hook.Hook) error {
+	b := Bracket{Point: hook.PointOnClose}
+	for i, h := range slices.Backward(group) {
+		closeMember(ctx, owner, i, h, &b)
+	}
+	return b.Err()
+}
+
+func closeMember(ctx context.Context, owner string, i int, h hook.Hook, b *Bracket) {
+	defer b.Recover()
+	if o, ok := h.(hook.OnClose); ok {
+		b.AskMember(owner, i)
+		b.Closed(o.OnClose(ctx))
+	}
+}

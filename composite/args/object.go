@@ -1,0 +1,191 @@
+package args
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Object is the place within a JSON object. Make it with [Decoder.Object].
+type Object struct {
+	d     *Decoder
+	start int
+	seen  uint64
+	more  bool // a member has been read
+}
+
+// Object begins to read an object. Anything else is an error.
+func (d *Decoder) Object() Object {
+	o := Object{d: d, start: d.pos}
+	if d.next() != '{' {
+		d.want("an object")
+		return o
+	}
+	o.start = d.pos
+	d.open()
+	return o
+}
+
+// open steps into an object or array.
+func (d *Decoder) open() {
+	if d.depth++; d.depth > maxDepth {
+		d.fail(d.pos, "", fmt.Sprintf("must not be nested deeper than %d levels", maxDepth))
+		return
+	}
+	d.pos++
+}
+
+// Next reads the name of the next member and reports whether there is one. The
+// caller reads its value before it calls Next again.
+func (o *Object) Next() bool {
+	d := o.d
+	if d.err != nil {
+		return false
+	}
+	c := d.next()
+	if c == '}' {
+		d.pos++
+		d.depth--
+		return false
+	}
+	if o.more {
+		if c != ',' {
+			d.syntax(", or }")
+			return false
+		}
+		d.pos++
+		c = d.next()
+	}
+	o.more = true
+	return o.name(c)
+}
+
+// name reads a name and its colon, up to the value.
+func (o *Object) name(c byte) bool {
+	d := o.d
+	if c != '"' {
+		d.syntax("a name in quotes")
+		return false
+	}
+	d.key = d.scan(true)
+	if d.next() != ':' {
+		d.syntax(":")
+		return false
+	}
+	d.pos++
+	d.next()
+	d.at = d.pos
+	return d.err == nil
+}
+
+// Key is the name of the member that Next stopped at. Ask before its value is
+// read.
+func (o *Object) Key() string { return o.d.key }
+
+// Once notes that the name number i of the object (0 to 63) is there; a second
+// time is an error.
+func (o *Object) Once(i uint) {
+	if o.seen&(1<<i) != 0 {
+		o.Twice()
+	}
+	o.seen |= 1 << i
+}
+
+// Has reports whether the name number i was noted by Once.
+func (o *Object) Has(i uint) bool { return o.seen&(1<<i) != 0 }
+
+// Require refuses an object in which the name number i was not noted by Once.
+// Call it after the last member.
+func (o *Object) Require(i uint, name string) {
+	if o.seen&(1<<i) == 0 {
+		o.d.fail(o.start, name, "is required")
+	}
+}
+
+// Twice refuses the member because its name was given before. Readers of maps
+// call it; Once does so by itself.
+func (o *Object) Twice() { o.d.fail(o.start, o.d.key, "must not be given twice") }
+
+// Unknown refuses the member because the type has only the known names. It says
+// which one was probably meant.
+func (o *Object) Unknown(known ...string) {
+	reason := "is not known here: nothing may be given"
+	if len(known) > 0 {
+		reason = "is not known here; known are " + strings.Join(known, ", ")
+	}
+	if near := closest(o.d.key, known); near != "" {
+		reason = fmt.Sprintf("is not known here; did you mean %s? Known are %s", near, strings.Join(known, ", "))
+	}
+	o.d.fail(o.start, o.d.key, reason)
+}
+
+// Array is the place within a JSON array. Make it with [Decoder.Array].
+type Array struct {
+	d     *Decoder
+	start int
+	n     int
+}
+
+// Array begins to read an array. Anything else is an error.
+func (d *Decoder) Array() Array {
+	a := Array{d: d, start: d.pos}
+	if d.next() != '[' {
+		d.want("an array")
+		return a
+	}
+	a.start = d.pos
+	d.open()
+	return a
+}
+
+// Next steps to the next element and reports whether there is one. The caller
+// reads it before it calls Next again.
+func (a *Array) Next() bool {
+	d := a.d
+	if d.err != nil {
+		return false
+	}
+	c := d.next()
+	switch {
+	case c == ']':
+		d.pos++
+		d.depth--
+		return false
+	case a.n == 0:
+	case c != ',':
+		d.syntax(", or ]")
+		return false
+	default:
+		d.pos++
+		if d.next() == ']' {
+			d.syntax("a value")
+			return false
+		}
+	}
+	a.n++
+	d.at = d.pos
+	return true
+}
+
+// Len is the number of elements so far.
+func (a *Array) Len() int { return a.n }
+
+// AtLeast refuses an array of fewer elements. Call it after the last one.
+func (a *Array) AtLeast(n int) {
+	if a.n < n {
+		a.d.fail(a.start, "", fmt.Sprintf("must have at least %d %s", n, plural(n, "item")))
+	}
+}
+
+// AtMost refuses an array of more elements. Call it after the last one.
+func (a *Array) AtMost(n int) {
+	if a.n > n {
+		a.d.fail(a.start, "", fmt.Sprintf("must have at most %d %s", n, plural(n, "item")))
+	}
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}

@@ -1,0 +1,139 @@
+package args
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Null reads null, if that is what follows, and reports whether it was. What may
+// be null is asked for it before its value is read.
+func (d *Decoder) Null() bool { return d.next() == 'n' && d.word("null") }
+
+// Bool reads true or false.
+func (d *Decoder) Bool() bool {
+	switch c := d.next(); {
+	case c == 't' && d.word("true"):
+		return true
+	case c == 'f' && d.word("false"):
+		return false
+	}
+	d.want("true or false")
+	return false
+}
+
+func (d *Decoder) word(w string) bool {
+	if !strings.HasPrefix(d.text[d.pos:], w) {
+		return false
+	}
+	d.pos += len(w)
+	return true
+}
+
+// QuotedBool reads "true" or "false" as a string.
+func (d *Decoder) QuotedBool() bool {
+	switch s := d.String(); s {
+	case "true", "false":
+		return s == "true"
+	}
+	d.Refuse("must be true or false in quotes")
+	return false
+}
+
+// Time reads a time as RFC 3339 writes it.
+func (d *Decoder) Time() time.Time {
+	var t time.Time
+	if s := d.String(); d.err == nil && t.UnmarshalText([]byte(s)) != nil {
+		d.Refuse("must be a time as in 2006-01-02T15:04:05Z")
+		return time.Time{}
+	}
+	return t
+}
+
+// Duration reads a duration as Go writes it, with the units h, m, s, ms, us and
+// ns: "1m30s".
+func (d *Decoder) Duration() time.Duration {
+	s := d.String()
+	if d.err != nil {
+		return 0
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil || !plainDuration(s) {
+		d.Refuse("must be a duration as in 1m30s")
+		return 0
+	}
+	return v
+}
+
+// plainDuration refuses the spellings of time.ParseDuration that the schema of a
+// duration does not have: a plus, a micro sign, a point without digits on both
+// sides, a bare 0.
+func plainDuration(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '+' || c >= utf8.RuneSelf:
+			return false
+		case c == '.' && (i == 0 || !isDigit(s[i-1]) || i+1 == len(s) || !isDigit(s[i+1])):
+			return false
+		}
+	}
+	return len(s) > 0 && !isDigit(s[len(s)-1])
+}
+
+// Bytes reads a string of base64 (RFC 4648 section 4, with padding).
+func (d *Decoder) Bytes() []byte {
+	s := d.String()
+	if d.err != nil {
+		return nil
+	}
+	b, err := base64.StdEncoding.Strict().DecodeString(s)
+	if err != nil || strings.ContainsAny(s, "\r\n") {
+		d.Refuse("must be base64 with padding")
+		return nil
+	}
+	return b
+}
+
+// Raw reads any value and returns its canonical text; "" after an error. At the
+// top it must be an object, and names that differ only in case are refused too,
+// because readers that ignore the case are common.
+func (d *Decoder) Raw() hook.JSON {
+	c := d.next()
+	start, loose, top := d.pos, d.loose, d.depth == 0
+	if top && c != '{' {
+		d.want("an object")
+		return ""
+	}
+	d.loose = false
+	d.skip(top)
+	if d.err != nil {
+		return ""
+	}
+	raw := d.text[start:d.pos]
+	if d.loose {
+		raw = compact(raw)
+	}
+	d.loose = d.loose || loose
+	return hook.JSON(raw)
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// Any reads any value and returns it as encoding/json does: nil, bool, float64,
+// string, []any or map[string]any.
+func (d *Decoder) Any() any {
+	raw := d.Raw()
+	if d.err != nil {
+		return nil
+	}
+	var v any
+	if err := json.Unmarshal([]byte(raw), &v); err != nil {
+		d.Refuse("must be valid JSON")
+		return nil
+	}
+	return v
+}

@@ -23,6 +23,8 @@ type Composite struct {
 	// routes knows the static tools by public name.
 	routes map[string]route
 	points hook.PointSet
+	// tables are the members as each point sees them.
+	tables map[hook.Point][]Member
 }
 
 // Field is one hook of a composite that is put together by hand. Hook and Group
@@ -134,6 +136,7 @@ func Of(name string, fields ...Field) (*Composite, error) {
 		c.add(fields[slices.IndexFunc(fields, func(f Field) bool { return f.Name == m.Field })])
 	}
 	c.route()
+	c.tabulate()
 	return c, nil
 }
 
@@ -196,6 +199,16 @@ func (c *Composite) route() {
 	}
 }
 
+// tabulate notes path and policy of every member at every point.
+func (c *Composite) tabulate() {
+	c.tables = map[hook.Point][]Member{}
+	for p := range hook.Points() {
+		for _, m := range c.members {
+			c.tables[p] = append(c.tables[p], Member{m.path, m.policy(p)})
+		}
+	}
+}
+
 // With returns a new composite that has one more field behind the others; c
 // stays as it is, and so do the agents that were registered through it.
 func (c *Composite) With(name string, h hook.Hook, options plan.Options) (*Composite, error) {
@@ -224,16 +237,15 @@ func pointNames() []string {
 	return names
 }
 
-// closed returns the fail policy of the member at the point.
-func (m *member) closed(p hook.Point) bool {
+// policy returns the member's fail policy at the point.
+func (m *member) policy(p hook.Point) Policy {
 	switch m.tag.Policy(p.String()) {
 	case "failopen":
-		return false
+		return PolicyOpen
 	case "failclosed":
-		return true
+		return PolicyClosed
 	}
-	info := p.Info()
-	return info.Closed || info.Kind == "facade"
+	return PolicyDefault
 }
 
 // local returns the tool's name as its owner knows it.

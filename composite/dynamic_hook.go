@@ -71,34 +71,36 @@ func (c *Composite) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input)
 // OnRegisterAgent implements [hook.Hook]: in order; on failure those before are
 // unregistered in reverse order.
 func (c *Composite) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
-	b := Bracket{Point: hook.PointOnRegisterAgent}
+	b := c.bracket(hook.PointOnRegisterAgent)
 	for i, m := range c.members {
-		if registerOne(ctx, m, cfg, &b); b.Final() {
-			c.unregister(ctx, c.members[:i], cfg)
+		b.At = i + 1
+		if openOne(&b, func() error { return m.hook.OnRegisterAgent(ctx, cfg) }); b.Err() != nil {
+			c.unregister(ctx, i, cfg)
 			return b.Err()
 		}
 	}
 	return nil
 }
 
-func registerOne(ctx context.Context, m member, cfg *hook.AgentConfig, b *Bracket) {
-	defer b.Recover()
-	b.Ask(m.path)
-	b.Opened(m.hook.OnRegisterAgent(ctx, cfg))
-}
-
 // OnUnregisterAgent implements [hook.Hook]: in reverse order.
 func (c *Composite) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
-	c.unregister(ctx, c.members, cfg)
+	c.unregister(ctx, len(c.members), cfg)
 }
 
-func (c *Composite) unregister(ctx context.Context, members []member, cfg *hook.AgentConfig) {
-	f := Fan{Point: hook.PointOnUnregisterAgent}
-	for _, m := range slices.Backward(members) {
-		tell(&f, m.path, func() { m.hook.OnUnregisterAgent(ctx, cfg) })
+// unregister unregisters the first n members.
+func (c *Composite) unregister(ctx context.Context, n int, cfg *hook.AgentConfig) {
+	f := NewFan(hook.PointOnUnregisterAgent, c.table(hook.PointOnUnregisterAgent))
+	for i, m := range slices.Backward(c.members[:n]) {
+		f.At = i + 1
+		tell(&f, func() { m.hook.OnUnregisterAgent(ctx, cfg) })
 	}
 	f.Report(ctx, cfg.Host())
 }
+
+func (c *Composite) bracket(p hook.Point) Bracket { return NewBracket(p, c.table(p)) }
+
+// table returns the members as the point sees them, in plan order.
+func (c *Composite) table(p hook.Point) []Member { return c.tables[p] }
 
 // Dispatch implements [hook.Hook]: static tools go to their owner, anything else
 // to whoever takes it, in plan order.
@@ -128,9 +130,10 @@ func (c *Composite) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Inv
 
 // OnEvent implements [hook.Hook]: every member is told.
 func (c *Composite) OnEvent(ctx context.Context, ev hook.Event) {
-	f := Fan{Point: hook.PointOnEvent}
-	for _, m := range c.members {
-		tell(&f, m.path, func() { m.hook.OnEvent(ctx, ev) })
+	f := NewFan(hook.PointOnEvent, c.table(hook.PointOnEvent))
+	for i, m := range c.members {
+		f.At = i + 1
+		tell(&f, func() { m.hook.OnEvent(ctx, ev) })
 	}
 	if f.Failed() {
 		f.Report(ctx, ev.Host())
@@ -143,9 +146,8 @@ func (c *Composite) DispatchAll(ctx context.Context, calls []Call, o *DispatchOp
 }
 
 // tell calls one observer.
-func tell(f *Fan, path string, call func()) {
+func tell(f *Fan, call func()) {
 	defer f.Recover()
-	f.Ask(path)
 	call()
 }
 
@@ -160,10 +162,11 @@ func (h turnHost) Emit(ctx context.Context, ev hook.Event) {
 
 // fold passes v through the members of a facade method.
 func fold[T any](ctx context.Context, c *Composite, p hook.Point, v T, host hook.Host, call func(hook.Hook, T) (T, error)) (T, error) {
-	f := Fold[T]{Point: p, Value: v}
-	for _, m := range c.members {
-		foldOne(&f, m, func() (T, error) { return call(m.hook, f.Value) })
-		if f.Final() {
+	f := NewFold(p, c.table(p), v)
+	for i, m := range c.members {
+		f.At = i + 1
+		foldOne(&f, func() (T, error) { return call(m.hook, f.Value) })
+		if f.Err() != nil {
 			break
 		}
 	}
@@ -171,8 +174,7 @@ func fold[T any](ctx context.Context, c *Composite, p hook.Point, v T, host hook
 	return f.Value, f.Err()
 }
 
-func foldOne[T any](f *Fold[T], m member, call func() (T, error)) {
+func foldOne[T any](f *Fold[T], call func() (T, error)) {
 	defer f.Recover()
-	f.ask(m.path, -1, m.closed(f.Point))
 	f.Set(call())
 }

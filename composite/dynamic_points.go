@@ -2,9 +2,7 @@ package composite
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -56,7 +54,7 @@ func (w *toolChain) WrapToolAt(ctx context.Context, at int) (result hook.ToolRes
 	if !ok {
 		return w.Through(ctx, at)
 	}
-	defer w.Recover(ctx, at, m.path, m.closed(hook.PointWrapTool), &result)
+	defer w.Recover(ctx, at, m.path, m.policy(hook.PointWrapTool).closed(hook.PointWrapTool), &result)
 	return h.WrapTool(ctx, w.Call, w.Rest(at))
 }
 
@@ -109,7 +107,7 @@ func (w *modelChain) WrapModelAt(ctx context.Context, at int) (stream hook.Model
 	if !ok {
 		return w.WrapModelAt(ctx, at+1)
 	}
-	defer w.Recover(ctx, at, m.path, m.closed(hook.PointWrapModel), &stream)
+	defer w.Recover(ctx, at, m.path, m.policy(hook.PointWrapModel).closed(hook.PointWrapModel), &stream)
 	return w.Isolate(m.path, h.WrapModel(ctx, w.Step, w.Req, w.Rest(at)))
 }
 
@@ -129,9 +127,10 @@ func (c *Composite) AfterModel(ctx context.Context, step *hook.Step, reply hook.
 
 // AfterTurn implements [hook.AfterTurn].
 func (c *Composite) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
-	f := Fan{Point: hook.PointAfterTurn}
-	for m, h := range having[hook.AfterTurn](c, hook.PointAfterTurn) {
-		tell(&f, m.path, func() { h.AfterTurn(ctx, turn, outcome) })
+	f := NewFan(hook.PointAfterTurn, c.table(hook.PointAfterTurn))
+	for i, h := range having[hook.AfterTurn](c, hook.PointAfterTurn) {
+		f.At = i + 1
+		tell(&f, func() { h.AfterTurn(ctx, turn, outcome) })
 	}
 	f.Report(ctx, turn.Host())
 }
@@ -139,63 +138,40 @@ func (c *Composite) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook
 // OnOpen implements [hook.OnOpen]: in order; on failure those before are closed
 // in reverse order.
 func (c *Composite) OnOpen(ctx context.Context, host hook.Host) error {
-	b := Bracket{Point: hook.PointOnOpen}
-	for i := range c.members {
-		m := &c.members[i]
-		h, ok := m.hook.(hook.OnOpen)
-		if !ok {
-			continue
-		}
-		if openOne(ctx, m, h, host, &b); b.Final() {
-			return joinErrors(b.Err(), c.close(ctx, c.members[:i]))
+	b := c.bracket(hook.PointOnOpen)
+	for i, h := range having[hook.OnOpen](c, hook.PointOnOpen) {
+		b.At = i + 1
+		if openOne(&b, func() error { return h.OnOpen(ctx, host) }); b.Err() != nil {
+			return joinErrors(b.Err(), c.close(ctx, i))
 		}
 	}
 	return nil
 }
 
-func openOne(ctx context.Context, m *member, h hook.OnOpen, host hook.Host, b *Bracket) {
-	defer b.Recover()
-	b.Ask(m.path)
-	b.Opened(h.OnOpen(ctx, host))
-}
-
 // OnClose implements [hook.OnClose]: in reverse order, all of them.
-func (c *Composite) OnClose(ctx context.Context) error { return c.close(ctx, c.members) }
+func (c *Composite) OnClose(ctx context.Context) error { return c.close(ctx, len(c.members)) }
 
-func (c *Composite) close(ctx context.Context, members []member) error {
-	b := Bracket{Point: hook.PointOnClose}
-	for _, m := range slices.Backward(members) {
-		if h, ok := m.hook.(hook.OnClose); ok {
-			closeOne(ctx, m, h, &b)
+// close closes the first n members.
+func (c *Composite) close(ctx context.Context, n int) error {
+	b := c.bracket(hook.PointOnClose)
+	for i, h := range having[hook.OnClose](c, hook.PointOnClose) {
+		if b.At = i + 1; i < n {
+			openOne(&b, func() error { return h.OnClose(ctx) })
 		}
 	}
 	return b.Err()
 }
 
-func closeOne(ctx context.Context, m member, h hook.OnClose, b *Bracket) {
-	defer b.Recover()
-	b.Ask(m.path)
-	b.Closed(h.OnClose(ctx))
-}
-
-// joinErrors joins what failed, keeping a single error as it is.
-func joinErrors(first, more error) error {
-	if more == nil {
-		return first
-	}
-	return errors.Join(first, more)
-}
-
-// having yields the members that have the point H, in the point's direction.
-func having[H any](c *Composite, p hook.Point) iter.Seq2[*member, H] {
+// having yields the members that have the point H, with their position in the
+// plan, in the point's direction.
+func having[H any](c *Composite, p hook.Point) iter.Seq2[int, H] {
 	reverse := p.Info().Reverse
-	return func(yield func(*member, H) bool) {
+	return func(yield func(int, H) bool) {
 		for i := range c.members {
 			if reverse {
 				i = len(c.members) - 1 - i
 			}
-			m := &c.members[i]
-			if h, ok := m.hook.(H); ok && !yield(m, h) {
+			if h, ok := c.members[i].hook.(H); ok && !yield(i, h) {
 				return
 			}
 		}
@@ -207,10 +183,10 @@ type place interface{ Host() hook.Host }
 
 // decide asks the members that have the point H.
 func decide[H any, D Decision[D]](ctx context.Context, c *Composite, p hook.Point, at place, call func(H) (D, error)) D {
-	g := Gate[D]{Point: p}
-	for m, h := range having[H](c, p) {
-		ask(&g, m, func() (D, error) { return call(h) })
-		if g.Final() {
+	g := NewGate[D](p, c.table(p))
+	for i, h := range having[H](c, p) {
+		g.At = i + 1
+		if ask(&g, func() (D, error) { return call(h) }); g.final {
 			break
 		}
 	}
@@ -220,18 +196,17 @@ func decide[H any, D Decision[D]](ctx context.Context, c *Composite, p hook.Poin
 	return g.Decision()
 }
 
-func ask[D Decision[D]](g *Gate[D], m *member, call func() (D, error)) {
+func ask[D Decision[D]](g *Gate[D], call func() (D, error)) {
 	defer g.Recover()
-	g.ask(m.path, -1, m.closed(g.Point))
 	g.Answer(call())
 }
 
 // rewrite passes v through the members that have the point H.
 func rewrite[H, T any](ctx context.Context, c *Composite, p hook.Point, v T, at place, call func(H, T) (T, error)) (T, error) {
-	f := Fold[T]{Point: p, Value: v}
-	for m, h := range having[H](c, p) {
-		foldOne(&f, *m, func() (T, error) { return call(h, f.Value) })
-		if f.Final() {
+	f := NewFold(p, c.table(p), v)
+	for i, h := range having[H](c, p) {
+		f.At = i + 1
+		if foldOne(&f, func() (T, error) { return call(h, f.Value) }); f.Err() != nil {
 			break
 		}
 	}

@@ -102,84 +102,91 @@ func (s *Scoping) Scope() hook.Scope {
 // the registration.
 func Blame(point hook.Point, owner *string) {
 	if v := recover(); v != nil {
-		s := isolated{owner: *owner, index: -1}
-		panic(s.fault(point, panicError(v), true))
+		panic(newFailure(point, *owner, panicError(v), true))
 	}
 }
 
-// RegisterGroup registers an agent with every member of a group, in order. If
-// one fails, those before it are unregistered in reverse order. The failure
-// names the member.
-func RegisterGroup(ctx context.Context, owner string, group []hook.Hook, cfg *hook.AgentConfig) error {
-	b := Bracket{Point: hook.PointOnRegisterAgent}
-	for i, h := range group {
-		if registerMember(ctx, owner, i, h, cfg, &b); b.Final() {
-			UnregisterGroup(ctx, owner, group[:i], cfg)
-			return b.Err()
-		}
-	}
-	return nil
+// RegisterGroup registers an agent with every hook of a group, in order. If one
+// fails, those before it are unregistered in reverse order, and the failure names
+// its index.
+func RegisterGroup(ctx context.Context, group []hook.Hook, cfg *hook.AgentConfig) error {
+	return openGroup(hook.PointOnRegisterAgent, group, func(h hook.Hook) error {
+		return h.OnRegisterAgent(ctx, cfg)
+	}, func(opened []hook.Hook) error {
+		UnregisterGroup(ctx, opened, cfg)
+		return nil
+	})
 }
 
-func registerMember(ctx context.Context, owner string, i int, h hook.Hook, cfg *hook.AgentConfig, b *Bracket) {
-	defer b.Recover()
-	if h != nil {
-		b.AskMember(owner, i)
-		b.Opened(h.OnRegisterAgent(ctx, cfg))
-	}
-}
-
-// UnregisterGroup unregisters an agent from every member of a group, in reverse
+// UnregisterGroup unregisters an agent from every hook of a group, in reverse
 // order. Failures are emitted to the agent's host.
-func UnregisterGroup(ctx context.Context, owner string, group []hook.Hook, cfg *hook.AgentConfig) {
-	f := Fan{Point: hook.PointOnUnregisterAgent}
-	for i, h := range slices.Backward(group) {
-		unregisterMember(ctx, owner, i, h, cfg, &f)
+func UnregisterGroup(ctx context.Context, group []hook.Hook, cfg *hook.AgentConfig) {
+	f := NewFan(hook.PointOnUnregisterAgent, []Member{{}})
+	for !f.Done() {
+		unregisterGroup(ctx, group, cfg, &f)
 	}
 	f.Report(ctx, cfg.Host())
 }
 
-func unregisterMember(ctx context.Context, owner string, i int, h hook.Hook, cfg *hook.AgentConfig, f *Fan) {
+func unregisterGroup(ctx context.Context, group []hook.Hook, cfg *hook.AgentConfig, f *Fan) {
 	defer f.Recover()
-	if h != nil {
-		f.AskMember(owner, i)
-		h.OnUnregisterAgent(ctx, cfg)
+	for i, ok := f.Next(len(group)); ok; i, ok = f.Next(len(group)) {
+		if h := group[len(group)-1-i]; h != nil {
+			h.OnUnregisterAgent(ctx, cfg)
+		}
 	}
 }
 
-// OpenGroup opens every member of a group that has OnOpen, in order. If one
-// fails, those before it are closed in reverse order.
-func OpenGroup(ctx context.Context, owner string, group []hook.Hook, host hook.Host) error {
-	b := Bracket{Point: hook.PointOnOpen}
+// OpenGroup opens every hook of a group that has OnOpen, in order. If one fails,
+// those before it are closed in reverse order.
+func OpenGroup(ctx context.Context, group []hook.Hook, host hook.Host) error {
+	return openGroup(hook.PointOnOpen, group, func(h hook.Hook) error {
+		if o, ok := h.(hook.OnOpen); ok {
+			return o.OnOpen(ctx, host)
+		}
+		return nil
+	}, func(opened []hook.Hook) error {
+		return CloseGroup(ctx, opened)
+	})
+}
+
+// CloseGroup closes every hook of a group that has OnClose, in reverse order; the
+// errors are joined.
+func CloseGroup(ctx context.Context, group []hook.Hook) error {
+	b := NewBracket(hook.PointOnClose, []Member{{}})
+	for b.Closing() {
+		closeGroup(ctx, group, &b)
+	}
+	return b.Err()
+}
+
+func closeGroup(ctx context.Context, group []hook.Hook, b *Bracket) {
+	defer b.Recover()
+	for i, ok := b.Next(len(group)); ok; i, ok = b.Next(len(group)) {
+		if h, is := group[len(group)-1-i].(hook.OnClose); is {
+			b.Set(h.OnClose(ctx))
+		}
+	}
+}
+
+// openGroup opens the hooks of a group in order; after a failure it undoes those
+// before.
+func openGroup(point hook.Point, group []hook.Hook, open func(hook.Hook) error, undo func(opened []hook.Hook) error) error {
+	b := NewBracket(point, []Member{{}})
 	for i, h := range group {
-		if openMember(ctx, owner, i, h, host, &b); b.Final() {
-			return joinErrors(b.Err(), CloseGroup(ctx, owner, group[:i]))
+		b.walked = i + 1
+		if h != nil {
+			openOne(&b, func() error { return open(h) })
+		}
+		if b.Err() != nil {
+			return joinErrors(b.Err(), undo(group[:i]))
 		}
 	}
 	return nil
 }
 
-func openMember(ctx context.Context, owner string, i int, h hook.Hook, host hook.Host, b *Bracket) {
+// openOne opens or closes one member.
+func openOne(b *Bracket, open func() error) {
 	defer b.Recover()
-	if o, ok := h.(hook.OnOpen); ok {
-		b.AskMember(owner, i)
-		b.Opened(o.OnOpen(ctx, host))
-	}
-}
-
-// CloseGroup closes every member of a group that has OnClose, in reverse order.
-func CloseGroup(ctx context.Context, owner string, group []hook.Hook) error {
-	b := Bracket{Point: hook.PointOnClose}
-	for i, h := range slices.Backward(group) {
-		closeMember(ctx, owner, i, h, &b)
-	}
-	return b.Err()
-}
-
-func closeMember(ctx context.Context, owner string, i int, h hook.Hook, b *Bracket) {
-	defer b.Recover()
-	if o, ok := h.(hook.OnClose); ok {
-		b.AskMember(owner, i)
-		b.Closed(o.OnClose(ctx))
-	}
+	b.Set(open())
 }

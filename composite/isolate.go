@@ -10,69 +10,97 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// isolated is what Gate, Fold, Fan and Bracket have in common: who is being
-// asked, under which fail policy, and which of them failed. One deferred
-// Recover serves all members of a point, because a generated method can be
-// entered again behind the member that panicked.
-type isolated struct {
-	owner    string
-	index    int // of the member in a group, -1 outside one
-	next     int // of the group's next member
-	closed   bool
+// Member is one member as a point sees it: its path for answers and failures,
+// and its fail policy there.
+type Member struct {
+	Path   string
+	Policy Policy
+}
+
+// Policy is a fail policy; the zero Policy is the point's own.
+type Policy uint8
+
+// The fail policies.
+const (
+	PolicyDefault Policy = iota
+	PolicyOpen
+	PolicyClosed
+)
+
+// closed resolves the policy at a point. The rewriting methods of hook.Hook are
+// closed.
+func (p Policy) closed(point hook.Point) bool {
+	if p != PolicyDefault {
+		return p == PolicyClosed
+	}
+	info := point.Info()
+	return info.Closed || info.Kind == "facade"
+}
+
+// walk is what Gate, Fold, Fan and Bracket have in common: how far the walk over
+// a point's members is, and who failed. A generated method switches on At and
+// moves it on before it calls a member; after a panic it is entered again, behind
+// the member that panicked. So one deferred Recover serves all members.
+type walk struct {
+	// At is the number of members that have been called.
+	At       int
+	point    hook.Point
+	members  []Member
+	walked   int // members of the group at At that have been called
 	failures []*hook.Failure
 }
 
-func (s *isolated) ask(owner string, index int, closed bool) {
-	s.owner, s.index, s.closed = owner, index, closed
-}
-
-// path returns who is being asked. It allocates only within a group, and is
-// needed only for an answer or a failure.
-func (s *isolated) path() string {
-	if s.index < 0 {
-		return s.owner
-	}
-	return s.owner + "[" + strconv.Itoa(s.index) + "]"
-}
-
-// Member walks a group of n: it returns the next index, or false at its end.
-// The state survives a panic, so that the walk goes on behind who panicked.
-func (s *isolated) Member(n int) (int, bool) {
-	if s.next >= n {
-		s.next = 0
+// Next walks a group of n hooks, which is one member: it returns the index of the
+// next, or moves At on and returns false at the end.
+func (w *walk) Next(n int) (int, bool) {
+	if w.walked >= n {
+		w.walked = 0
+		w.At++
 		return 0, false
 	}
-	s.next++
-	return s.next - 1, true
+	w.walked++
+	return w.walked - 1, true
 }
 
-// MemberReverse is Member from the last index to the first.
-func (s *isolated) MemberReverse(n int) (int, bool) {
-	i, ok := s.Member(n)
-	return n - 1 - i, ok
-}
-
-// fault turns what the member that was asked returned or panicked with into its
-// failure. A composite reports a *hook.Failure of a member of its own, which
-// only gets the path prolonged.
-func (s *isolated) fault(point hook.Point, err error, panicked bool) *hook.Failure {
-	var f *hook.Failure
-	if own, ok := err.(*hook.Failure); ok {
-		f = own.Under(s.path())
-	} else {
-		f = &hook.Failure{Subsystem: s.path(), Point: point, Err: err, Panic: panicked}
-		if panicked {
-			f.Stack = debug.Stack()
-		}
+// current returns who was called last.
+func (w *walk) current() Member {
+	if w.walked == 0 {
+		return w.members[w.At-1]
 	}
-	s.failures = append(s.failures, f)
+	m := w.members[w.At]
+	m.Path = indexed(m.Path, w.walked-1)
+	return m
+}
+
+func indexed(group string, i int) string { return group + "[" + strconv.Itoa(i) + "]" }
+
+// fault notes the failure of who was called last and reports whether its policy
+// is closed.
+func (w *walk) fault(err error, panicked bool) (*hook.Failure, bool) {
+	m := w.current()
+	f := newFailure(w.point, m.Path, err, panicked)
+	w.failures = append(w.failures, f)
+	return f, m.Policy.closed(w.point)
+}
+
+// newFailure returns the failure of the member with this path. A composite
+// reports a *hook.Failure of a member of its own, which only gets the path
+// prolonged.
+func newFailure(point hook.Point, path string, err error, panicked bool) *hook.Failure {
+	if own, ok := err.(*hook.Failure); ok {
+		return own.Under(path)
+	}
+	f := &hook.Failure{Subsystem: path, Point: point, Err: err, Panic: panicked}
+	if panicked {
+		f.Stack = debug.Stack()
+	}
 	return f
 }
 
-// panicError returns the recovered value as an error.
+// panicError returns a recovered value as an error.
 func panicError(value any) error {
-	if err, ok := value.(*hook.Failure); ok {
-		return err
+	if f, ok := value.(*hook.Failure); ok {
+		return f
 	}
 	if err, ok := value.(error); ok {
 		return fmt.Errorf("panic: %w", err)
@@ -81,12 +109,12 @@ func panicError(value any) error {
 }
 
 // Failed reports whether a member has failed so far.
-func (s *isolated) Failed() bool { return s.failures != nil }
+func (w *walk) Failed() bool { return w.failures != nil }
 
 // report emits one hook_failed event for each failure that the caller does not
 // learn of anyway.
-func (s *isolated) report(ctx context.Context, h hook.Host, known error) {
-	for _, f := range s.failures {
+func (w *walk) report(ctx context.Context, h hook.Host, known error) {
+	for _, f := range w.failures {
 		if f != known {
 			h.Emit(ctx, hook.FailureEvent(f))
 		}
@@ -104,36 +132,38 @@ type Decision[D any] interface {
 }
 
 // Gate asks the deciders of one point and merges what they answer; the decision
-// type knows the rule of its point, gate, judge or first. It is ready with Point
-// set, and one goroutine's at a time.
+// type knows the rule of its point, gate, judge or first. One goroutine at a
+// time uses it.
 type Gate[D Decision[D]] struct {
-	Point hook.Point
-	isolated
+	walk
 	decision D
 	final    bool
 }
 
-// Ask says who is asked next, under the point's own fail policy.
-func (g *Gate[D]) Ask(owner string) { g.ask(owner, -1, g.Point.Info().Closed) }
+// NewGate returns the gate of a point over its members, in the order in which
+// they are asked.
+func NewGate[D Decision[D]](point hook.Point, members []Member) Gate[D] {
+	return Gate[D]{walk: walk{point: point, members: members}}
+}
 
-// AskClosed says who is asked next; its failure blocks.
-func (g *Gate[D]) AskClosed(owner string) { g.ask(owner, -1, true) }
+// Done reports whether nobody else is to be asked.
+func (g *Gate[D]) Done() bool { return g.final || g.At >= len(g.members) }
 
-// AskOpen says who is asked next; its failure counts as no opinion.
-func (g *Gate[D]) AskOpen(owner string) { g.ask(owner, -1, false) }
-
-// AskMember says which member of a group is asked next.
-func (g *Gate[D]) AskMember(group string, i int) { g.ask(group, i, g.Point.Info().Closed) }
-
-// Answer takes the answer of who was asked and reports whether nobody else is to
-// be asked.
+// Answer takes the answer of who was asked and reports whether it ends the gate.
+// A silent answer costs one comparison.
 func (g *Gate[D]) Answer(d D, err error) bool {
 	var silent D
-	switch {
-	case err != nil:
-		g.fail(g.fault(g.Point, err, false))
-	case d != silent:
-		g.merge(d.From(g.path()))
+	if err == nil && d == silent {
+		return false
+	}
+	return g.answer(d, err)
+}
+
+func (g *Gate[D]) answer(d D, err error) bool {
+	if err != nil {
+		g.fail(err, false)
+	} else {
+		g.merge(d.From(g.current().Path))
 	}
 	return g.final
 }
@@ -143,17 +173,17 @@ func (g *Gate[D]) merge(d D) {
 	g.final = g.decision.Final()
 }
 
-func (g *Gate[D]) fail(f *hook.Failure) {
-	if g.closed {
+func (g *Gate[D]) fail(err error, panicked bool) {
+	if f, closed := g.fault(err, panicked); closed {
 		g.merge(g.decision.Closed(f))
 	}
 }
 
 // Recover is deferred around the members: a panic becomes the failure of who was
-// asked, and the caller enters again at the position it has noted.
+// asked.
 func (g *Gate[D]) Recover() {
 	if v := recover(); v != nil {
-		g.fail(g.fault(g.Point, panicError(v), true))
+		g.fail(panicError(v), true)
 	}
 }
 
@@ -162,52 +192,38 @@ func (g *Gate[D]) Report(ctx context.Context, h hook.Host) {
 	g.report(ctx, h, g.decision.Verdict().Failure)
 }
 
-// Final reports whether nobody else is to be asked.
-func (g *Gate[D]) Final() bool { return g.final }
-
 // Decision returns the merged answer.
 func (g *Gate[D]) Decision() D { return g.decision }
 
-// Fold passes a value through the rewriters of one point. It is ready with Point
-// and Value set, and one goroutine's at a time.
+// Fold passes a value through the rewriters of one point. One goroutine at a time
+// uses it.
 type Fold[T any] struct {
-	Point hook.Point
 	// Value is what the next rewriter gets, and in the end the result.
 	Value T
-	isolated
+	walk
 	err error
 }
 
-// Ask says who rewrites next, under the point's own fail policy; the rewriting
-// methods of hook.Hook are closed.
-func (f *Fold[T]) Ask(owner string) { f.ask(owner, -1, f.defaultClosed()) }
-
-// AskClosed says who rewrites next; its failure ends the fold.
-func (f *Fold[T]) AskClosed(owner string) { f.ask(owner, -1, true) }
-
-// AskOpen says who rewrites next; its failure leaves the value as it is.
-func (f *Fold[T]) AskOpen(owner string) { f.ask(owner, -1, false) }
-
-// AskMember says which member of a group rewrites next.
-func (f *Fold[T]) AskMember(group string, i int) { f.ask(group, i, f.defaultClosed()) }
-
-func (f *Fold[T]) defaultClosed() bool {
-	info := f.Point.Info()
-	return info.Closed || info.Kind == "facade"
+// NewFold returns the fold of a value over the members of a point.
+func NewFold[T any](point hook.Point, members []Member, value T) Fold[T] {
+	return Fold[T]{walk: walk{point: point, members: members}, Value: value}
 }
 
-// Set takes what who was asked returned and reports whether to go on.
+// Done reports whether nobody else is to be called.
+func (f *Fold[T]) Done() bool { return f.err != nil || f.At >= len(f.members) }
+
+// Set takes what the rewriter returned and reports whether it ends the fold.
 func (f *Fold[T]) Set(v T, err error) bool {
 	if err != nil {
-		f.fail(f.fault(f.Point, err, false))
-		return f.err == nil
+		f.fail(err, false)
+		return f.err != nil
 	}
 	f.Value = v
-	return true
+	return false
 }
 
-func (f *Fold[T]) fail(failure *hook.Failure) {
-	if f.closed {
+func (f *Fold[T]) fail(err error, panicked bool) {
+	if failure, closed := f.fault(err, panicked); closed {
 		f.err = failure
 	}
 }
@@ -215,97 +231,93 @@ func (f *Fold[T]) fail(failure *hook.Failure) {
 // Recover is deferred around the members.
 func (f *Fold[T]) Recover() {
 	if v := recover(); v != nil {
-		f.fail(f.fault(f.Point, panicError(v), true))
+		f.fail(panicError(v), true)
 	}
 }
 
 // Report emits the failures that Err does not carry.
 func (f *Fold[T]) Report(ctx context.Context, h hook.Host) { f.report(ctx, h, f.err) }
 
-// Final reports whether a failure has ended the fold.
-func (f *Fold[T]) Final() bool { return f.err != nil }
-
 // Err returns the *hook.Failure that ended the fold, or nil.
 func (f *Fold[T]) Err() error { return f.err }
 
 // Fan tells the observers of one point; each is told whatever becomes of the
-// others. It is ready with Point set.
-type Fan struct {
-	Point hook.Point
-	isolated
+// others. One goroutine at a time uses it.
+type Fan struct{ walk }
+
+// NewFan returns the fan of a point over its members.
+func NewFan(point hook.Point, members []Member) Fan {
+	return Fan{walk{point: point, members: members}}
 }
 
-// Ask says who is told next.
-func (f *Fan) Ask(owner string) { f.ask(owner, -1, false) }
-
-// AskMember says which member of a group is told next.
-func (f *Fan) AskMember(group string, i int) { f.ask(group, i, false) }
+// Done reports whether all have been told.
+func (f *Fan) Done() bool { return f.At >= len(f.members) }
 
 // Recover is deferred around the members.
 func (f *Fan) Recover() {
 	if v := recover(); v != nil {
-		f.fault(f.Point, panicError(v), true)
+		f.fault(panicError(v), true)
 	}
 }
 
 // Report emits all failures.
 func (f *Fan) Report(ctx context.Context, h hook.Host) { f.report(ctx, h, nil) }
 
-// Bracket opens the members of a composite in order and closes them in reverse
-// order. Both sides run over the same n members, so position i of one is
-// position n-1-i of the other; a group is one position. It is ready with Point
-// set.
+// Bracket opens the members of a composite in order, or closes them in reverse
+// order. Both sides run over the same members, so that position i of one is
+// position n-1-i of the other; a group is one member. One goroutine at a time
+// uses it.
 type Bracket struct {
-	Point hook.Point
-	isolated
-	done int
-	err  error
+	walk
+	err error
 }
 
-// Ask says who is next.
-func (b *Bracket) Ask(owner string) { b.ask(owner, -1, true) }
-
-// AskMember says which member of a group is next.
-func (b *Bracket) AskMember(group string, i int) { b.ask(group, i, true) }
-
-// Opened takes the result of opening a member and reports whether to go on.
-func (b *Bracket) Opened(err error) bool {
-	if err != nil {
-		b.err = b.fault(b.Point, err, false)
-		return false
-	}
-	b.done++
-	return true
+// NewBracket returns one side of a bracket over its members.
+func NewBracket(point hook.Point, members []Member) Bracket {
+	return Bracket{walk: walk{point: point, members: members}}
 }
 
-// Skip counts a member that has nothing to open.
-func (b *Bracket) Skip() { b.done++ }
+// Opening reports whether there is somebody else to open: a failure ends it.
+func (b *Bracket) Opening() bool { return b.err == nil && b.At < len(b.members) }
 
-// Closed takes the result of closing a member. All are closed; the errors are
-// joined.
-func (b *Bracket) Closed(err error) {
+// Closing reports whether there is somebody else to close: failures end nothing.
+func (b *Bracket) Closing() bool { return b.At < len(b.members) }
+
+// Set takes the error of opening or closing a member and reports whether it was
+// a failure.
+func (b *Bracket) Set(err error) bool {
 	if err != nil {
-		b.err = errors.Join(b.err, b.fault(b.Point, err, false))
+		b.fail(err, false)
 	}
+	return err != nil
+}
+
+func (b *Bracket) fail(err error, panicked bool) {
+	f, _ := b.fault(err, panicked)
+	b.err = joinErrors(b.err, f)
 }
 
 // Recover is deferred around the members.
 func (b *Bracket) Recover() {
 	if v := recover(); v != nil {
-		f := b.fault(b.Point, panicError(v), true)
-		if b.err == nil {
-			b.err = f
-			return
-		}
-		b.err = errors.Join(b.err, f)
+		b.fail(panicError(v), true)
 	}
 }
 
-// Final reports whether a member has failed.
-func (b *Bracket) Final() bool { return b.err != nil }
-
-// Done returns how many members have been opened or skipped.
-func (b *Bracket) Done() int { return b.done }
+// Undo returns the position at which closing starts after a failure: at the
+// member before the one that failed.
+func (b *Bracket) Undo() int { return len(b.members) - (b.At - 1) }
 
 // Err returns what failed: one *hook.Failure, or several joined.
 func (b *Bracket) Err() error { return b.err }
+
+// joinErrors joins two errors, keeping a single one as it is.
+func joinErrors(first, more error) error {
+	switch {
+	case more == nil:
+		return first
+	case first == nil:
+		return more
+	}
+	return errors.Join(first, more)
+}

@@ -53,8 +53,7 @@ func (w *ToolWraps) returned(at int, result hook.ToolResult) hook.ToolResult {
 // error result, or under an open policy runs without the wrap.
 func (w *ToolWraps) Recover(ctx context.Context, at int, owner string, closed bool, result *hook.ToolResult) {
 	if v := recover(); v != nil {
-		s := isolated{owner: owner, index: -1}
-		f := s.fault(hook.PointWrapTool, panicError(v), true)
+		f := newFailure(hook.PointWrapTool, owner, panicError(v), true)
 		w.Call.Host().Emit(ctx, hook.FailureEvent(f))
 		switch {
 		case w.inner[at].returned:
@@ -92,8 +91,7 @@ func (c *toolGroup) WrapToolAt(ctx context.Context, at int) (result hook.ToolRes
 	if !ok {
 		return c.Through(ctx, at)
 	}
-	s := isolated{owner: c.owner, index: at}
-	defer c.Recover(ctx, at, s.path(), true, &result)
+	defer c.Recover(ctx, at, indexed(c.owner, at), true, &result)
 	return h.WrapTool(ctx, c.Call, c.Rest(at))
 }
 
@@ -120,8 +118,7 @@ func (w *ModelWraps) End(ctx context.Context) hook.ModelStream { return w.Next.S
 // wrap.
 func (w *ModelWraps) Recover(ctx context.Context, at int, owner string, closed bool, stream *hook.ModelStream) {
 	if v := recover(); v != nil {
-		s := isolated{owner: owner, index: -1}
-		f := s.fault(hook.PointWrapModel, panicError(v), true)
+		f := newFailure(hook.PointWrapModel, owner, panicError(v), true)
 		if closed {
 			*stream = func(yield func(hook.Chunk, error) bool) { yield(hook.Chunk{}, f) }
 			return
@@ -166,8 +163,7 @@ func (it *iteration) recover() {
 		return
 	}
 	if v := recover(); v != nil && !it.stopped {
-		s := isolated{owner: it.owner, index: -1}
-		it.yield(hook.Chunk{}, s.fault(hook.PointWrapModel, panicError(v), true))
+		it.yield(hook.Chunk{}, newFailure(hook.PointWrapModel, it.owner, panicError(v), true))
 	}
 }
 
@@ -193,7 +189,7 @@ func (c *modelGroup) WrapModelAt(ctx context.Context, at int) (stream hook.Model
 	if !ok {
 		return c.WrapModelAt(ctx, at+1)
 	}
-	s := isolated{owner: c.owner, index: at}
-	defer c.Recover(ctx, at, s.path(), true, &stream)
-	return c.Isolate(s.path(), h.WrapModel(ctx, c.Step, c.Req, c.Rest(at)))
+	path := indexed(c.owner, at)
+	defer c.Recover(ctx, at, path, true, &stream)
+	return c.Isolate(path, h.WrapModel(ctx, c.Step, c.Req, c.Rest(at)))
 }

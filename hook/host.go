@@ -61,13 +61,16 @@ func (f *Failure) Under(owner string) *Failure {
 	return &out
 }
 
-// under joins the path of a field and a path inside it.
+// under joins the path of a field and a path inside it, which may be an index.
 func under(owner, inner string) string {
 	switch {
 	case inner == "":
 		return owner
 	case owner == "":
 		return inner
+	}
+	if inner[0] == '[' {
+		return owner + inner
 	}
 	return owner + "." + inner
 }

@@ -458,7 +458,7 @@ func TestArrayLengths(t *testing.T) {
 		for o.Next() {
 			a := d.Array()
 			for a.Next() {
-				d.String()
+				_ = d.String()
 			}
 			a.AtLeast(1)
 			a.AtMost(2)

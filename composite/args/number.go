@@ -91,6 +91,10 @@ func (d *Decoder) number(what string) (number, bool) {
 // Int reads an integer that fits in bits, as strconv has it: 0 is int. It must be
 // written without fraction and exponent and lie within ±(2^53-1).
 func (d *Decoder) Int(bits int) int64 {
+	if v, end := shortInt(d.text, d.pos); end > 0 {
+		d.pos = end
+		return d.inInt(v, bits)
+	}
 	n, ok := d.number("an integer")
 	if !ok {
 		return 0
@@ -104,6 +108,31 @@ func (d *Decoder) Int(bits int) int64 {
 		v = -v
 	}
 	return d.inInt(v, bits)
+}
+
+// shortInt reads what most integers are: at most 15 digits and then a comma or a
+// bracket. The index behind them is 0 for everything else.
+func shortInt(s string, i int) (int64, int) {
+	first := i
+	if i < len(s) && s[i] == '-' {
+		first++
+	}
+	var v int64
+	for i = first; i < len(s); i++ {
+		c := s[i]
+		if c-'0' > 9 {
+			break
+		}
+		v = v*10 + int64(c-'0')
+	}
+	n := i - first
+	if n == 0 || n > 15 || n > 1 && s[first] == '0' || i == len(s) || s[i] != ',' && s[i] != '}' && s[i] != ']' {
+		return 0, 0
+	}
+	if first > 0 && s[first-1] == '-' {
+		v = -v
+	}
+	return v, i
 }
 
 func (d *Decoder) inInt(v int64, bits int) int64 {

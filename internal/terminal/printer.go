@@ -70,8 +70,8 @@ func (p *Printer) OnEvent(ev hook.Event) {
 		p.end()
 	case hook.EventTurnRetried:
 		p.note(yellow, "~ the answer above is dropped: "+line(ev.Text, Width))
-	case hook.EventError:
-		p.note(red, "✗ "+line(ev.Text, Width))
+	case hook.EventError: // Outcome says it
+		p.end()
 	case hook.EventHookFailed:
 		p.note(yellow, "! "+line(ev.Text, Width))
 	case hook.EventSkillLoaded:

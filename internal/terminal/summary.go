@@ -69,8 +69,10 @@ func Summary(args hook.JSON, width int) string {
 func Cause(out hook.TurnOutcome) string {
 	var failure *hook.Failure
 	switch {
-	case out.Stop == hook.StopCompleted || out.Stop == hook.StopFinishReason:
+	case out.Stop == hook.StopCompleted:
 		return ""
+	case out.Stop == hook.StopNoAction:
+		return "stopped: the model neither said nor did anything"
 	case out.Stop == hook.StopCancelled:
 		return "cancelled; what had finished is kept in the conversation"
 	case errors.As(out.Err, &failure):

@@ -138,7 +138,6 @@ I look it up\x1b[2J.
 Half
 ~ the answer above is dropped: too short
 Done.
-✗ odd
 — completed · 2 steps · 4 tool calls · 10 tokens in, 3 out · 2m5s
 `
 

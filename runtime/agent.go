@@ -1,0 +1,146 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Agent is a registered agent. It is safe for concurrent use and stays readable
+// after it is unregistered.
+type Agent struct {
+	rt   *Runtime
+	name string
+	cfg  *hook.AgentConfig
+	// asked is the configured list of tools, before any scope; nil is all.
+	asked []string
+	view  atomic.Pointer[view]
+
+	mu    sync.Mutex
+	state agentState
+	// turns are in flight; drained is closed when the last has ended.
+	turns         int
+	drained       chan struct{}
+	conversations map[string]*Conversation
+}
+
+type agentState int
+
+const (
+	agentRegistering agentState = iota
+	agentVisible
+	agentClosing
+	agentGone
+)
+
+// Name is the agent's name.
+func (a *Agent) Name() string { return a.name }
+
+// Config returns the configuration as it was registered: after every
+// OnBuildAgent, with the effective tools. It is only read.
+func (a *Agent) Config() *hook.AgentConfig { return a.cfg }
+
+// Prompt returns the system prompt.
+func (a *Agent) Prompt() string { return a.view.Load().prompt }
+
+// Tools returns the tools that the agent may use: those that its model is told
+// of, and no others are run.
+func (a *Agent) Tools() *hook.ToolSet { return a.view.Load().tools }
+
+// Agent returns the agent of that name, from when its registration returned
+// until its unregistration began: then ErrAgentClosing, otherwise
+// ErrAgentUnknown.
+func (r *Runtime) Agent(name string) (*Agent, error) {
+	r.mu.Lock()
+	a, err := r.agents[name], r.checkOpenLocked()
+	r.mu.Unlock()
+	switch {
+	case err != nil:
+		return nil, err
+	case a == nil:
+		return nil, fmt.Errorf("%w: %q", ErrAgentUnknown, name)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a, a.usableLocked()
+}
+
+// Agents returns the names of the registered agents, sorted.
+func (r *Runtime) Agents() []string {
+	agents := r.visible()
+	names := make([]string, len(agents))
+	for i, a := range agents {
+		names[i] = a.Name()
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (a *Agent) usableLocked() error {
+	switch a.state {
+	case agentVisible:
+		return nil
+	case agentClosing:
+		return fmt.Errorf("%w: %q", ErrAgentClosing, a.Name())
+	}
+	return fmt.Errorf("%w: %q", ErrAgentUnknown, a.Name())
+}
+
+// enter lets a turn begin and leave tells that it has ended.
+func (a *Agent) enter() error {
+	if err := a.rt.checkOpen(); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.usableLocked(); err != nil {
+		return err
+	}
+	a.turns++
+	return nil
+}
+
+func (a *Agent) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turns--
+	if a.turns == 0 && a.state == agentClosing {
+		close(a.drained)
+	}
+}
+
+// startClosing lets no new turn begin; the channel is closed when those in
+// flight have ended.
+func (a *Agent) startClosing() (<-chan struct{}, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.usableLocked(); err != nil {
+		return nil, err
+	}
+	a.state, a.drained = agentClosing, make(chan struct{})
+	if a.turns == 0 {
+		close(a.drained)
+	}
+	return a.drained, nil
+}
+
+func (a *Agent) setState(s agentState) {
+	a.mu.Lock()
+	a.state = s
+	a.mu.Unlock()
+}
+
+func (a *Agent) cancelTurns(cause error) {
+	a.mu.Lock()
+	conversations := make([]*Conversation, 0, len(a.conversations))
+	for _, c := range a.conversations {
+		conversations = append(conversations, c)
+	}
+	a.mu.Unlock()
+	for _, c := range conversations {
+		c.stop(cause)
+	}
+}

@@ -1,0 +1,347 @@
+package runtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// maxRounds is how often one call may be modified and asked about before it is
+// denied.
+const maxRounds = 3
+
+// call is one tool call on its way through the step.
+type call struct {
+	at     *hook.ToolCall
+	runner hook.Runner
+	grant  hook.Grant
+	// cut: the model's answer ended at its token limit, perhaps within this call.
+	cut bool
+	// outcome is "" as long as the call may still run.
+	outcome hook.Outcome
+	result  hook.ToolResult
+	took    time.Duration
+	// context is what AfterTool adds for the model.
+	context hook.List[string]
+}
+
+// settle answers the call without running it.
+func (c *call) settle(o hook.Outcome, r hook.ToolResult) { c.outcome, c.result = o, r }
+
+// newCalls returns the tool calls of a reply, in the model's order.
+func (t *turn) newCalls(reply hook.ModelReply) []call {
+	n := 0
+	for range reply.Calls() {
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	calls := make([]call, n)
+	for i, b := range reply.Calls() {
+		tool, _ := t.view.find(b.Tool)
+		cut := reply.Finish == hook.FinishLength && i == n-1
+		args := b.JSON
+		if !cut && strings.TrimSpace(string(args)) == "" {
+			args = "{}" // how some models call a tool without parameters
+		}
+		calls[i] = call{cut: cut, at: hook.NewToolCall(hook.ToolCallData{
+			Step: t.step, ID: b.CallID, Tool: tool, Index: i, Args: args, Original: b.JSON,
+		})}
+	}
+	return calls
+}
+
+// runCalls takes the calls of a reply through their gates, runs what is let
+// through, and stores the reply with all results. It reports whether the turn
+// goes on.
+func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
+	t.calls += len(calls)
+	begin := hook.Event{Kind: hook.EventCallsBegin}.WithDetail(hook.EventDetail{Tools: toolNames(calls)})
+	t.emit(begin)
+	for i := range calls {
+		t.gate(&calls[i])
+	}
+	t.refuseRest(calls)
+	for i := range calls {
+		if calls[i].outcome != "" {
+			t.conclude(&calls[i])
+		}
+	}
+	t.execute(calls)
+	t.record(reply, calls)
+	stored := t.commit(false)
+	for i := range calls {
+		for _, text := range calls[i].context.All() {
+			t.history.note("context", text)
+		}
+	}
+	begin.Kind = hook.EventCallsComplete
+	t.emit(begin)
+	if t.ctx.Err() != nil {
+		return t.cancelled()
+	}
+	return stored && !t.stopping()
+}
+
+func toolNames(calls []call) hook.List[string] {
+	names := make([]string, len(calls))
+	for i := range calls {
+		names[i] = calls[i].at.Name()
+	}
+	return hook.Freeze(names)
+}
+
+// gate takes one call as far as it gets without running.
+func (t *turn) gate(c *call) {
+	if t.ctx.Err() != nil || t.stopping() {
+		return
+	}
+	bound := t.bind(c, c.at) && t.rewrite(c)
+	t.emitCall(hook.EventCallStart, c, "")
+	if bound {
+		t.decide(c)
+	}
+}
+
+// refuseRest answers the calls that do not run because the turn is over.
+func (t *turn) refuseRest(calls []call) {
+	text := ""
+	switch {
+	case t.ctx.Err() != nil:
+		text = "cancelled before it started"
+	case t.stopping():
+		text = "not run: the turn was stopped"
+	default:
+		return
+	}
+	for i := range calls {
+		if calls[i].outcome == "" {
+			calls[i].settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, text))
+		}
+	}
+}
+
+// bind checks the scope and has the owner bind the call; the call is settled and
+// the answer false if that cannot be done.
+func (t *turn) bind(c *call, at *hook.ToolCall) bool {
+	c.at, c.runner = at, nil
+	if _, s := t.view.find(at.Name()); s != available {
+		c.settle(hook.OutcomeUnknown, t.view.refusal(at.Name(), s))
+		return false
+	}
+	inv, owned, err := t.dispatch(at)
+	switch {
+	case err != nil:
+		t.hookFailed(t.ctx, failureOf(hook.PointDispatch, err))
+		c.settle(hook.OutcomePanicked, hook.FailedResult(hook.FailPanic, "the tool's owner panicked while it read the arguments"))
+		return false
+	case !owned:
+		c.settle(hook.OutcomeUnknown, t.view.refusal(at.Name(), notRegistered))
+		return false
+	case inv.Err() != nil:
+		c.settle(hook.OutcomeInvalid, badArguments(inv.Err(), c.cut))
+		return false
+	case inv.Runner() == nil:
+		c.settle(hook.OutcomeFailed, hook.FailedResult(hook.FailOperation, "the tool's owner cannot run it"))
+		return false
+	}
+	if inv.Args() != at.Args() {
+		c.at = at.WithArgs(inv.Args())
+	}
+	c.runner = inv.Runner()
+	return true
+}
+
+func (t *turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err error) {
+	defer caught(hook.PointDispatch, &err)
+	inv, owned = t.rt.hook.Dispatch(t.ctx, at)
+	return inv, owned, nil
+}
+
+// badArguments is the result of a call that could not be bound: what is wrong,
+// and the schema.
+func badArguments(err *hook.ArgError, cut bool) hook.ToolResult {
+	r := err.Result()
+	if !cut {
+		return r
+	}
+	return hook.FailedResult(r.Failure, "The answer was cut off at its token limit within this call: send less at once.\n"+r.Text())
+}
+
+// rewrite lets the hooks change the arguments of a bound call and binds it again
+// if they did. False if the call is settled.
+func (t *turn) rewrite(c *call) bool {
+	args, err := t.points.argsRewritten(t.ctx, c.at)
+	if err != nil {
+		f := failureOf(hook.PointRewriteArgs, err)
+		t.hookFailed(t.ctx, f)
+		c.settle(hook.OutcomeDenied, hook.FailedResult(hook.FailDenied, f.Public()))
+		return false
+	}
+	if args == c.at.Args() {
+		return true
+	}
+	return t.bind(c, c.at.WithArgs(args))
+}
+
+// decide asks BeforeTool, and a person where it says so, until the call is
+// settled or may run.
+func (t *turn) decide(c *call) {
+	var approved hook.JSON
+	asked := false
+	for range maxRounds {
+		d, err := t.points.decideTool(t.ctx, c.at)
+		d = answered(t.ctx, t, d, err)
+		c.grant = c.grant.Intersect(d.Grant())
+		if !t.applies(c, d) {
+			return
+		}
+		if asked && c.at.Args() == approved {
+			return
+		}
+		var again bool
+		if approved, again = t.approve(c, d); !again {
+			return
+		}
+		asked = true
+	}
+	c.settle(hook.OutcomeDenied, hook.FailedResult(hook.FailDenied, "denied: no agreement on the arguments"))
+}
+
+// applies does what the decision says and reports whether a person has to be
+// asked.
+func (t *turn) applies(c *call, d hook.ToolDecision) (ask bool) {
+	v := d.Verdict()
+	switch {
+	case v.Kind == hook.AnswerStop:
+		t.stopped(v)
+		c.settle(hook.OutcomeDenied, denial(v.Reason))
+	case v.Kind == hook.AnswerDeny:
+		c.settle(hook.OutcomeDenied, denial(v.Reason))
+	case c.grant.Void:
+		c.settle(hook.OutcomeDenied, denial("denied: nothing is left of what the call may do"))
+	case v.Kind == hook.AnswerAnswer:
+		c.settle(hook.OutcomeAnswered, d.Result())
+	case v.Kind == hook.AnswerAsk:
+		return true
+	}
+	return false
+}
+
+func denial(reason string) hook.ToolResult {
+	if reason == "" {
+		reason = "denied"
+	}
+	return hook.FailedResult(hook.FailDenied, reason)
+}
+
+// approve asks for approval. If the person gave other arguments, they are bound
+// and rewritten; what was approved is returned, and that it has to be decided
+// again. Otherwise the call may run or is settled.
+func (t *turn) approve(c *call, asked hook.ToolDecision) (approved hook.JSON, again bool) {
+	t.emitCall(hook.EventApprovalAsked, c, asked.Verdict().Reason)
+	a, err := t.points.approval(t.ctx, c.at, asked)
+	a = answered(t.ctx, t, a, err)
+	v := a.Verdict()
+	switch v.Kind {
+	case hook.AnswerApprove:
+		t.emitApproval(c, v)
+		return "", false
+	case hook.AnswerModify:
+		if t.bind(c, c.at.WithArgs(a.Args())) {
+			approved = c.at.Args()
+			again = t.rewrite(c)
+		}
+		t.emitApproval(c, v)
+		return approved, again
+	case hook.AnswerNone:
+		v = hook.Verdict{Kind: hook.AnswerRefuse, Reason: "refused: nobody is there to approve it"}
+	}
+	if v.Reason == "" {
+		v.Reason = "refused"
+	}
+	c.settle(hook.OutcomeDenied, denial(v.Reason))
+	if t.ctx.Err() != nil {
+		c.settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, "cancelled before it was approved"))
+	}
+	t.emitApproval(c, v)
+	return "", false
+}
+
+// emitCall emits an event about a call.
+func (t *turn) emitCall(kind hook.EventKind, c *call, text string) {
+	t.emit(hook.Event{Kind: kind, Text: text}.
+		WithDetail(hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Args: c.args()}))
+}
+
+func (t *turn) emitApproval(c *call, v hook.Verdict) {
+	t.emit(hook.Event{Kind: hook.EventApprovalGiven, Text: v.Reason}.
+		WithDetail(hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Args: c.args(), Answer: v.Kind, By: v.By}))
+}
+
+// args are the arguments as events and the history have them: canonical if the
+// call could be bound, else a JSON object all the same, because every provider
+// takes an object back and a call that nobody can read would end the
+// conversation for good.
+func (c *call) args() hook.JSON {
+	if c.runner != nil {
+		return c.at.Args()
+	}
+	return storable(c.at.Args())
+}
+
+// storable returns what the model sent if it is a JSON object without lone
+// surrogates, which some providers refuse, and else an object that quotes it.
+func storable(raw hook.JSON) hook.JSON {
+	var compact bytes.Buffer
+	s := strings.ToValidUTF8(strings.TrimSpace(string(raw)), "\uFFFD")
+	if strings.HasPrefix(s, "{") && !strings.Contains(strings.ToLower(s), `\ud`) && json.Compact(&compact, []byte(s)) == nil {
+		return hook.JSON(compact.String())
+	}
+	quoted, err := json.Marshal(struct {
+		Raw string `json:"unparsed_arguments"`
+	}{string(raw)})
+	if err != nil {
+		return "{}" // a string always marshals
+	}
+	return hook.JSON(quoted)
+}
+
+// record appends the reply and the results of its calls to the history, in call
+// order.
+func (t *turn) record(reply hook.ModelReply, calls []call) {
+	t.history.add(hook.Message{Role: hook.RoleAssistant, Content: withArgs(reply.Content, calls)})
+	for i := range calls {
+		c := &calls[i]
+		t.history.add(hook.Message{Role: hook.RoleTool, CallID: c.at.ID(), Tool: c.at.Name(), Result: c.result})
+	}
+}
+
+// withArgs puts the arguments as they are stored in the place of those that the
+// model sent.
+func withArgs(content hook.List[hook.Block], calls []call) hook.List[hook.Block] {
+	var changed []hook.Block
+	n := 0
+	for i, b := range content.All() {
+		if b.Kind != hook.BlockToolCall {
+			continue
+		}
+		args := calls[n].args()
+		n++
+		if args == b.JSON {
+			continue
+		}
+		if changed == nil {
+			changed = content.Slice()
+		}
+		changed[i].JSON = args
+	}
+	if changed == nil {
+		return content
+	}
+	return hook.Freeze(changed)
+}

@@ -1,0 +1,182 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// Conversation is the history of one agent and one sender. It runs one turn at a
+// time and is safe for concurrent use.
+type Conversation struct {
+	agent  *Agent
+	record store.Record
+	place  *hook.Conversation
+	events emitter
+
+	mu sync.Mutex
+	// cancel ends the turn that is running; nil if there is none.
+	cancel context.CancelCauseFunc
+
+	// What follows belongs to the running turn.
+	version int64
+	turns   int
+	loaded  bool
+	// history is what the store has. It is only appended to: every view of it
+	// stays valid.
+	history []hook.Message
+	// ids are the call ids of the history: providers want them unique.
+	ids map[string]struct{}
+}
+
+// Conversation returns the conversation of the agent with the sender, which the
+// store creates if there is none. The same value is returned until the agent is
+// unregistered. Its messages are read at the first turn.
+func (r *Runtime) Conversation(ctx context.Context, agent, sender string) (*Conversation, error) {
+	a, err := r.Agent(agent)
+	if err != nil {
+		return nil, err
+	}
+	if c := a.conversation(sender); c != nil {
+		return c, nil
+	}
+	rec, err := r.o.Store.Conversation(ctx, store.Key{Agent: agent, Sender: sender})
+	if err != nil {
+		return nil, fmt.Errorf("conversation of %q with %q: %w", agent, sender, err)
+	}
+	return a.keep(sender, rec), nil
+}
+
+func (a *Agent) conversation(sender string) *Conversation {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.conversations[sender]
+}
+
+// keep makes the conversation unless somebody else just has.
+func (a *Agent) keep(sender string, rec store.Record) *Conversation {
+	c := &Conversation{agent: a, record: rec}
+	c.events.init(a.rt)
+	c.events.agent, c.events.conversation = a.Name(), rec.ID
+	c.place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: sender, Agent: a.cfg, Host: &c.events})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if other := a.conversations[sender]; other != nil {
+		return other
+	}
+	if a.conversations == nil {
+		a.conversations = map[string]*Conversation{}
+	}
+	a.conversations[sender] = c
+	return c
+}
+
+// ID is the conversation's id in the store.
+func (c *Conversation) ID() string { return c.record.ID }
+
+// Agent returns the agent.
+func (c *Conversation) Agent() *Agent { return c.agent }
+
+// Sender is who talks to the agent.
+func (c *Conversation) Sender() string { return c.place.Sender() }
+
+// Send runs one turn and returns how it ended. Events are handed to observe, if
+// it is not nil, on this goroutine, except for what a running tool or a hook
+// emits from elsewhere: never two at a time, and none after Send has returned.
+//
+// The error is the outcome's Err: nil unless the turn failed or was cancelled.
+// If no turn began, it says why: ErrBusy, ErrNoInput, ErrClosed,
+// ErrAgentClosing, ErrAgentUnknown, or the store's. When ctx ends, the turn is
+// cancelled: what has been done is kept, and the next turn goes on from there.
+func (c *Conversation) Send(ctx context.Context, in hook.Input, observe func(hook.Event)) (hook.TurnOutcome, error) {
+	if in.Messages.Len() == 0 {
+		return refused(ErrNoInput)
+	}
+	if err := c.agent.enter(); err != nil {
+		return refused(err)
+	}
+	defer c.agent.leave()
+	ctx, err := c.start(ctx)
+	if err != nil {
+		return refused(err)
+	}
+	defer c.stop(nil)
+	if err := c.load(ctx); err != nil {
+		return refused(fmt.Errorf("load conversation %s: %w", c.ID(), err))
+	}
+	out := c.runTurn(ctx, in, observe)
+	return out, out.Err
+}
+
+// refused is the outcome where no turn began.
+func refused(err error) (hook.TurnOutcome, error) {
+	return hook.TurnOutcome{Stop: hook.StopError, Err: err}, err
+}
+
+func (c *Conversation) start(ctx context.Context) (context.Context, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cancel != nil {
+		return nil, fmt.Errorf("%w: %s", ErrBusy, c.ID())
+	}
+	ctx, c.cancel = context.WithCancelCause(ctx)
+	return ctx, nil
+}
+
+// stop cancels the running turn; a nil cause says that it has ended.
+func (c *Conversation) stop(cause error) {
+	c.mu.Lock()
+	cancel := c.cancel
+	if cause == nil {
+		c.cancel = nil
+	}
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel(cause)
+	}
+}
+
+// load reads the history, once, and again after somebody else has written.
+func (c *Conversation) load(ctx context.Context) error {
+	if c.loaded {
+		return nil
+	}
+	rec, err := c.agent.rt.o.Store.Conversation(ctx, c.record.Key)
+	if err != nil {
+		return err
+	}
+	history, err := c.agent.rt.o.Store.Messages(ctx, rec.ID)
+	if err != nil {
+		return err
+	}
+	c.ids = map[string]struct{}{}
+	for _, m := range history {
+		if m.Role == hook.RoleTool {
+			c.ids[m.CallID] = struct{}{}
+		}
+	}
+	c.version, c.turns, c.history, c.loaded = rec.Version, rec.Turns, history, true
+	return nil
+}
+
+// commit stores what stands behind the history in messages and makes it part of
+// the history. messages is the history, appended to.
+func (c *Conversation) commit(ctx context.Context, messages []hook.Message, turnEnds bool) error {
+	added := messages[len(c.history):]
+	v, err := c.agent.rt.o.Store.Append(ctx, c.ID(), c.version, store.Append{Messages: added, TurnEnds: turnEnds})
+	if err != nil {
+		if errors.Is(err, store.ErrConflict) {
+			c.loaded = false
+		}
+		return fmt.Errorf("store conversation %s: %w", c.ID(), err)
+	}
+	c.version, c.history = v, messages
+	if turnEnds {
+		c.turns++
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+// Package runtime drives agents: it registers them, keeps their conversations,
+// and runs the loop of model calls and tool calls. It knows one [hook.Hook] and
+// nothing of what is behind it.
+//
+//	rt := runtime.New(hook.Nop{}, model, nil)
+//	err := rt.Open(ctx)
+//	_, err = rt.Register(ctx, hook.AgentConfig{Name: "helper", Instructions: "Be brief."})
+//	conv, err := rt.Conversation(ctx, "helper", "ann")
+//	out, err := conv.Send(ctx, hook.TextInput("hi"), nil)
+//	err = rt.Close(ctx)
+//
+// # Where things are
+//
+// register.go builds agents and takes them away, tools.go says which tools an
+// agent has and refuses the others, prompt.go writes the system prompt. A turn is
+// turn.go (from input to outcome), step.go (one reply and what follows from it),
+// model.go (one request and its stream), calls.go (the gates of a step's tool
+// calls), execute.go (running them), result.go (what becomes of their results).
+// emit.go delivers events, points.go calls the hook's points under their fail
+// policy.
+//
+// # Delivery of events
+//
+// The events of one conversation are delivered one at a time, in the order of
+// their sequence numbers, to the hook's OnEvent and then to the observer of the
+// turn. The loop delivers its own; an event that a hook or a running tool emits
+// is delivered by whoever emits it unless a delivery is under way, which then
+// delivers it too. Nothing is dropped, so a slow observer slows its own turn.
+// After Send has returned its observer is not called again.
+//
+// # What goes into the history
+//
+// An assistant message and the results of all its calls are stored in one
+// append, in call order. Arguments are stored canonical if the call could be
+// bound. Otherwise they are stored as the model sent them if that is a JSON
+// object, and else as {"unparsed_arguments": "…"}: every provider takes an
+// object back, and the model sees what it wrote. After a cancellation the
+// results that exist are stored, every other call is answered as cancelled or
+// interrupted, and the text that the model had written so far is kept if the
+// hooks at RewriteReply and AfterModel let it pass.
+//
+// # Locks
+//
+// No hook is called with a lock held. No lock is taken while another is held.
+package runtime

@@ -1,0 +1,259 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// errToolTimeout is the cause with which a tool's context ends when its own time
+// is over, and not the turn's.
+var errToolTimeout = errors.New("runtime: the tool's time is over")
+
+// execute runs the calls that are not settled, and concludes each as it ends.
+func (t *turn) execute(calls []call) {
+	runs := make([]execution, 0, len(calls))
+	batch := make([]composite.Call, 0, len(calls))
+	for i := range calls {
+		c := &calls[i]
+		if c.outcome != "" {
+			continue
+		}
+		runs = append(runs, execution{
+			rt: t.rt, wrap: t.points.wrapTool, events: &t.conv.events, ctx: t.ctx,
+			place: c.at, runner: c.runner, call: c, limit: shorter(c.at.Tool().Timeout, c.grant.Timeout),
+		})
+		x := &runs[len(runs)-1]
+		env := hook.Env{Call: c.at, Grant: c.grant, Attempt: 1, Key: t.id + "/" + c.at.ID()}
+		batch = append(batch, composite.Call{Runner: x, Env: env.WithProgress(x.progress), Waits: c.at.Tool().Waits})
+	}
+	if len(batch) == 0 {
+		return
+	}
+	o := composite.DispatchOptions{Limit: t.rt.o.Slots, Grace: t.rt.o.Grace}
+	composite.DispatchAll(t.ctx, batch, &o, func(i int, done composite.Completion) {
+		c := runs[i].call
+		c.outcome, c.result, c.took = done.Outcome, done.Result, done.Duration
+		runs[i].correct(c)
+		t.conclude(c)
+	})
+}
+
+// shorter returns the smaller of two bounds, where 0 is no bound.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// execution is one call while it runs. It is what composite.DispatchAll runs and
+// what the wraps surround; from outside: wraps, exclusive key, slot, time limit,
+// recovery, tool.
+type execution struct {
+	rt     *Runtime
+	wrap   hook.WrapTool
+	events *emitter
+	ctx    context.Context
+	place  *hook.ToolCall
+	runner hook.Runner
+	limit  time.Duration
+	// call belongs to the loop; only correct uses it.
+	call *call
+
+	// What follows belongs to the running goroutine until ended is set.
+	env      *hook.Env
+	attempts int
+	// unlock frees the exclusive key; nil if there is none.
+	unlock func()
+	// queued is how long the call waited for its key and slot.
+	queued  time.Duration
+	started bool
+	// last is what the tool returned, if it is back.
+	last  hook.ToolResult
+	back  bool
+	ended atomic.Bool
+}
+
+var (
+	_ hook.Runner    = (*execution)(nil)
+	_ hook.ToolChain = (*execution)(nil)
+)
+
+// Run implements hook.Runner.
+func (x *execution) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
+	defer x.ended.Store(true)
+	x.env = env
+	if x.wrap == nil {
+		return x.WrapToolAt(ctx, 0)
+	}
+	return x.wrapped(ctx)
+}
+
+// wrapped runs the hook's wrap. If it panics, the result of the tool stands if
+// there is one.
+func (x *execution) wrapped(ctx context.Context) (r hook.ToolResult) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		f := panicOf(hook.PointWrapTool, v)
+		x.events.Emit(ctx, hook.FailureEvent(f))
+		r = x.last
+		if !x.back {
+			r = hook.FailedResult(hook.FailPanic, f.Public())
+		}
+	}()
+	return x.wrap.WrapTool(ctx, x.place, hook.NewToolNext(x, 0))
+}
+
+// WrapToolAt implements hook.ToolChain: it is one attempt.
+func (x *execution) WrapToolAt(ctx context.Context, _ int) hook.ToolResult {
+	x.back = false
+	x.attempts++
+	if err := x.admit(ctx); err != nil {
+		return hook.FailedResult(hook.FailCancelled, "cancelled before it started")
+	}
+	defer x.free()
+	x.started = true
+	x.last = x.attempt(ctx)
+	x.back = true
+	return x.last
+}
+
+// admit waits for the exclusive key and a slot, which free gives back.
+func (x *execution) admit(ctx context.Context) (err error) {
+	tool := x.place.Tool()
+	if tool.Exclusive == "" && (tool.Waits || x.takeSlot()) {
+		return nil
+	}
+	waiting := time.Now()
+	defer func() { x.queued += time.Since(waiting) }()
+	if x.unlock, err = x.rt.keys.lock(ctx, tool.Exclusive); err != nil {
+		return err
+	}
+	if tool.Waits {
+		return nil
+	}
+	select {
+	case x.rt.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		x.unlock()
+		return ctx.Err()
+	}
+}
+
+func (x *execution) takeSlot() bool {
+	select {
+	case x.rt.slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (x *execution) free() {
+	if !x.place.Tool().Waits {
+		<-x.rt.slots
+	}
+	if x.unlock != nil {
+		x.unlock()
+		x.unlock = nil
+	}
+}
+
+// attempt runs the tool within its time limit.
+func (x *execution) attempt(ctx context.Context) hook.ToolResult {
+	env := x.env
+	if x.attempts > 1 {
+		again := *env
+		again.Attempt = x.attempts
+		env = &again
+	}
+	if x.limit > 0 {
+		return x.limited(ctx, env)
+	}
+	if at, ok := ctx.Deadline(); ok {
+		env.Deadline = at
+	}
+	return x.recovered(ctx, env)
+}
+
+// limited runs the tool on a goroutine of its own, so that one that ignores its
+// context holds the turn no longer than the grace period.
+func (x *execution) limited(ctx context.Context, env *hook.Env) hook.ToolResult {
+	limited, cancel := context.WithTimeoutCause(ctx, x.limit, errToolTimeout)
+	defer cancel()
+	env.Deadline, _ = limited.Deadline()
+	ended := make(chan hook.ToolResult, 1)
+	go func() { ended <- x.recovered(limited, env) }()
+	select {
+	case r := <-ended:
+		return x.inTime(limited, r)
+	case <-limited.Done():
+	}
+	grace := time.NewTimer(x.rt.o.Grace)
+	defer grace.Stop()
+	select {
+	case r := <-ended:
+		return x.inTime(limited, r)
+	case <-grace.C:
+		if ctx.Err() != nil {
+			return hook.FailedResult(hook.FailCancelled, "interrupted: the tool did not end when the turn was cancelled; what it did is not known")
+		}
+		return hook.FailedResult(hook.FailTimeout, x.timeoutText()+"; it did not end, and what it did is not known")
+	}
+}
+
+func (x *execution) timeoutText() string { return fmt.Sprintf("timed out after %s", x.limit) }
+
+// inTime marks a failed result as a timeout if the tool's time was over. What
+// the tool has to say stays.
+func (x *execution) inTime(limited context.Context, r hook.ToolResult) hook.ToolResult {
+	if !r.IsError() || !errors.Is(context.Cause(limited), errToolTimeout) {
+		return r
+	}
+	switch r.Failure {
+	case hook.FailTimeout:
+	case hook.FailCancelled:
+		r = hook.FailedResult(hook.FailTimeout, x.timeoutText())
+	default:
+		r.Failure = hook.FailTimeout
+	}
+	return r
+}
+
+// recovered runs the tool; a panic is its result.
+func (x *execution) recovered(ctx context.Context, env *hook.Env) (r hook.ToolResult) {
+	defer func() {
+		if v := recover(); v != nil {
+			r = hook.FailedResult(hook.FailPanic, fmt.Sprintf("the tool panicked: %v", v))
+		}
+	}()
+	return x.runner.Run(ctx, env)
+}
+
+// progress tells the clients how far the call is.
+func (x *execution) progress(text string) {
+	x.events.emit(x.ctx, hook.Event{Kind: hook.EventCallProgress, Text: text}.
+		WithDetail(hook.EventDetail{CallID: x.place.ID(), Tool: x.place.Name()}))
+}
+
+// correct says what composite.DispatchAll cannot know: that a call never came
+// past its queue, and how long it queued. A stray still runs and is left alone.
+func (x *execution) correct(c *call) {
+	if c.outcome == hook.OutcomeCancelled || !x.ended.Load() {
+		return
+	}
+	c.took -= x.queued
+	if !x.started {
+		c.outcome, c.took = hook.OutcomeCancelled, 0
+	}
+}

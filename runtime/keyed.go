@@ -1,0 +1,57 @@
+package runtime
+
+import (
+	"context"
+	"sync"
+)
+
+// keyed is one lock for each key. The zero keyed is ready.
+type keyed struct {
+	mu   sync.Mutex
+	held map[string]*keyLock
+}
+
+// keyLock is free while its channel is empty; it goes when nobody wants it.
+type keyLock struct {
+	taken chan struct{}
+	users int
+}
+
+// lock waits for the key; "" is no key. The caller calls unlock.
+func (k *keyed) lock(ctx context.Context, key string) (unlock func(), err error) {
+	if key == "" {
+		return func() {}, nil
+	}
+	l := k.use(key)
+	select {
+	case l.taken <- struct{}{}:
+		return func() { <-l.taken; k.leave(key, l) }, nil
+	case <-ctx.Done():
+		k.leave(key, l)
+		return nil, ctx.Err()
+	}
+}
+
+func (k *keyed) use(key string) *keyLock {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l := k.held[key]
+	if l == nil {
+		if k.held == nil {
+			k.held = map[string]*keyLock{}
+		}
+		l = &keyLock{taken: make(chan struct{}, 1)}
+		k.held[key] = l
+	}
+	l.users++
+	return l
+}
+
+func (k *keyed) leave(key string, l *keyLock) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l.users--
+	if l.users == 0 {
+		delete(k.held, key)
+	}
+}

@@ -1,0 +1,217 @@
+package runtime
+
+import (
+	"context"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+// ask makes one request and returns the reply as the hooks have left it; false
+// if the turn is over.
+func (t *turn) ask() (hook.ModelReply, bool) {
+	req, err := t.points.requestRewritten(t.ctx, t.step, t.request())
+	if err != nil {
+		return hook.ModelReply{}, t.failHook(err)
+	}
+	began := t.rt.o.Now()
+	reply, ok := t.responded(req)
+	if !ok {
+		return reply, false
+	}
+	if reply.Finish == "" {
+		reply, err = t.stream(req)
+		if err != nil {
+			return reply, t.brokenOff(reply, err)
+		}
+	}
+	reply.Duration = t.rt.o.Now().Sub(began)
+	if reply.Model == "" {
+		reply.Model = req.Model
+	}
+	t.count(reply.Usage)
+	if reply, err = t.points.replyRewritten(t.ctx, t.step, reply); err != nil {
+		return reply, t.failHook(err)
+	}
+	return reply, true
+}
+
+// failHook ends the turn with a hook's own failure.
+func (t *turn) failHook(err error) bool {
+	f := failureOf(0, err)
+	t.hookFailed(t.ctx, f)
+	return t.fail(f)
+}
+
+func (t *turn) request() hook.ModelRequest {
+	return hook.ModelRequest{
+		Model: t.cfg.Model, System: t.view.prompt, Messages: t.history.list(), Tools: t.view.tools,
+		Choice: t.cfg.Choice, Format: t.cfg.Format, MaxTokens: t.cfg.Limits.MaxTokens,
+	}
+}
+
+// responded asks BeforeModel. A reply without a finish means: ask the model.
+func (t *turn) responded(req hook.ModelRequest) (hook.ModelReply, bool) {
+	t.answer.held = t.points.rewriteReply != nil
+	if t.points.beforeModel == nil {
+		return hook.ModelReply{}, true
+	}
+	d, err := t.points.decideModel(t.ctx, t.step, req)
+	d = answered(t.ctx, t, d, err)
+	v := d.Verdict()
+	switch v.Kind {
+	case hook.AnswerStop:
+		t.stopped(v)
+		return hook.ModelReply{}, false
+	case hook.AnswerReject:
+		return hook.ModelReply{}, t.fail(rejection(v))
+	case hook.AnswerRespond:
+		reply := d.Reply()
+		if reply.Finish == "" {
+			reply.Finish = hook.FinishStop
+		}
+		t.answer.held = true
+		return reply, true
+	}
+	return hook.ModelReply{}, true
+}
+
+// stream asks the model and shows its text as it comes, unless it is held back.
+func (t *turn) stream(req hook.ModelRequest) (hook.ModelReply, error) {
+	a := &t.answer
+	a.collector, a.over, a.err = provider.Collector{}, false, nil
+	t.consume(req)
+	t.closeSegment()
+	if a.err != nil {
+		return a.collector.Partial(), a.err
+	}
+	return a.collector.Reply()
+}
+
+// consume reads the stream. A panic in provider or wrap ends it with an error.
+func (t *turn) consume(req hook.ModelRequest) {
+	var err error
+	func() {
+		defer caught(hook.PointWrapModel, &err)
+		t.open(req)(t.answer.yield)
+	}()
+	if err != nil && t.answer.err == nil {
+		t.answer.err = err
+	}
+}
+
+func (t *turn) open(req hook.ModelRequest) hook.ModelStream {
+	if t.points.wrapModel == nil {
+		return t.rt.provider.Stream(t.ctx, req)
+	}
+	next := &modelCall{provider: t.rt.provider, req: req}
+	return t.points.wrapModel.WrapModel(t.ctx, t.step, req, hook.NewModelNext(next, 0))
+}
+
+// modelCall is what the wraps of a model call surround.
+type modelCall struct {
+	provider provider.Provider
+	req      hook.ModelRequest
+}
+
+// WrapModelAt implements hook.ModelChain.
+func (m *modelCall) WrapModelAt(ctx context.Context, _ int) hook.ModelStream {
+	return m.provider.Stream(ctx, m.req)
+}
+
+// take is the consumer of a stream.
+func (t *turn) take(chunk hook.Chunk, err error) bool {
+	a := &t.answer
+	if a.over {
+		return false
+	}
+	if err == nil {
+		err = t.ctx.Err() // a provider may not look at the context
+	}
+	if err == nil {
+		err = a.collector.Add(chunk)
+	}
+	if err != nil {
+		a.err, a.over = err, true
+		return false
+	}
+	if !a.held {
+		t.showChunk(chunk)
+	}
+	return true
+}
+
+func (t *turn) showChunk(chunk hook.Chunk) {
+	switch chunk.Kind {
+	case hook.ChunkText:
+		t.showText(hook.BlockText, chunk.Text)
+	case hook.ChunkReasoning:
+		t.showText(hook.BlockReasoning, chunk.Text)
+	case hook.ChunkCallStart:
+		t.closeSegment()
+	}
+}
+
+// showText shows a piece of text within a segment of its kind.
+func (t *turn) showText(kind hook.BlockKind, text string) {
+	if text == "" {
+		return
+	}
+	if t.answer.open != kind {
+		t.closeSegment()
+		t.answer.open = kind
+		t.emit(hook.Event{Kind: segmentOf(kind).start})
+	}
+	t.emit(hook.Event{Kind: segmentOf(kind).delta, Text: text})
+}
+
+func (t *turn) closeSegment() {
+	if kind := t.answer.open; kind != "" {
+		t.answer.open = ""
+		t.emit(hook.Event{Kind: segmentOf(kind).end})
+	}
+}
+
+// segment is the events of a stretch of text.
+type segment struct{ start, delta, end hook.EventKind }
+
+func segmentOf(kind hook.BlockKind) segment {
+	if kind == hook.BlockReasoning {
+		return segment{hook.EventReasoningStart, hook.EventReasoningDelta, hook.EventReasoningEnd}
+	}
+	return segment{hook.EventTextStart, hook.EventTextDelta, hook.EventTextEnd}
+}
+
+// showHeld shows a reply that was held back until it was accepted.
+func (t *turn) showHeld(reply hook.ModelReply) {
+	if !t.answer.held {
+		return
+	}
+	for _, b := range reply.Content.All() {
+		if b.Kind == hook.BlockText || b.Kind == hook.BlockReasoning {
+			t.showText(b.Kind, b.Text)
+		}
+	}
+	t.closeSegment()
+}
+
+// brokenOff ends the turn because the stream did not come to its end. If that is
+// because the turn was cancelled, the text so far is kept.
+func (t *turn) brokenOff(partial hook.ModelReply, err error) bool {
+	if t.ctx.Err() == nil {
+		return t.fail(err)
+	}
+	t.cancelled()
+	t.keepPartial(partial)
+	return false
+}
+
+// count adds what a model call has used.
+func (t *turn) count(u hook.Usage) {
+	t.usage = t.usage.Add(u)
+	t.report()
+	if u == (hook.Usage{}) {
+		return
+	}
+	t.emit(hook.Event{Kind: hook.EventUsage}.WithDetail(hook.EventDetail{Usage: u}))
+}

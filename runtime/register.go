@@ -1,0 +1,194 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Register builds the agent and registers it with the hook. Its name is unknown
+// to everybody else until Register returns; if anything fails nothing is left
+// of it. A hook that panics fails the registration by its name. The errors
+// besides those of the hook: ErrNotOpen, ErrClosed, ErrAgentExists,
+// ErrAgentClosing, and what is wrong with the configuration or the tools.
+func (r *Runtime) Register(ctx context.Context, cfg hook.AgentConfig) (*Agent, error) {
+	a, err := r.register(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("register agent %q: %w", cfg.Name, err)
+	}
+	r.events.emit(ctx, hook.Event{Kind: hook.EventAgentRegistered, Agent: a.Name()})
+	return a, nil
+}
+
+func (r *Runtime) register(ctx context.Context, cfg hook.AgentConfig) (*Agent, error) {
+	if err := checkConfig(cfg); err != nil {
+		return nil, err
+	}
+	a := &Agent{rt: r, name: cfg.Name}
+	if err := r.reserve(a); err != nil {
+		return nil, err
+	}
+	defer r.changes.Done()
+	err := a.build(ctx, cfg)
+	if err == nil {
+		err = a.opened(ctx)
+	}
+	if err != nil {
+		r.forget(a)
+		return nil, err
+	}
+	a.setState(agentVisible)
+	r.mu.Lock()
+	r.order = append(r.order, a)
+	r.mu.Unlock()
+	return a, nil
+}
+
+func checkConfig(cfg hook.AgentConfig) error {
+	switch {
+	case !hook.ValidToolName(cfg.Name):
+		return fmt.Errorf("the name has to match ^[a-zA-Z0-9_-]{1,64}$")
+	case cfg.Limits.Steps < 0 || cfg.Limits.Tokens < 0 || cfg.Limits.Time < 0 || cfg.Limits.MaxTokens < 0:
+		return fmt.Errorf("limits are not negative: %+v", cfg.Limits)
+	}
+	return nil
+}
+
+// reserve takes the name and counts the change, which the caller ends.
+func (r *Runtime) reserve(a *Agent) error {
+	name := a.Name()
+	r.mu.Lock()
+	other := r.agents[name]
+	if err := r.checkOpenLocked(); err != nil {
+		r.mu.Unlock()
+		return err
+	}
+	if other == nil {
+		r.agents[name] = a
+		r.changes.Add(1)
+		r.mu.Unlock()
+		return nil
+	}
+	r.mu.Unlock()
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	if other.state == agentClosing {
+		return ErrAgentClosing
+	}
+	return ErrAgentExists
+}
+
+func (r *Runtime) forget(a *Agent) {
+	a.setState(agentGone)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.agents, a.name)
+	r.order = slices.DeleteFunc(r.order, func(o *Agent) bool { return o == a })
+}
+
+// build runs OnBuildAgent and makes what the agent sees of the hook.
+func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
+	cfg.Tools = slices.Clone(cfg.Tools)
+	cfg, err := a.rt.buildAgent(ctx, cfg.WithHost(&a.rt.events))
+	if err != nil {
+		return err
+	}
+	if cfg.Name != a.name {
+		return fmt.Errorf("OnBuildAgent changed the name to %q", cfg.Name)
+	}
+	if err := checkConfig(cfg); err != nil {
+		return fmt.Errorf("after OnBuildAgent: %w", err)
+	}
+	a.asked = cfg.Tools
+	a.cfg = &cfg
+	v, err := a.rt.newView(a.cfg, true)
+	if err != nil {
+		return err
+	}
+	a.view.Store(v)
+	return nil
+}
+
+func (r *Runtime) buildAgent(ctx context.Context, cfg hook.AgentConfig) (out hook.AgentConfig, err error) {
+	defer caught(hook.PointOnBuildAgent, &err)
+	return r.hook.OnBuildAgent(ctx, cfg)
+}
+
+func (a *Agent) opened(ctx context.Context) (err error) {
+	defer caught(hook.PointOnRegisterAgent, &err)
+	return a.rt.hook.OnRegisterAgent(ctx, a.cfg)
+}
+
+// Unregister takes the agent away: new turns are refused with ErrAgentClosing,
+// those in flight are waited for, then the hook is told and the name is unknown.
+// When ctx ends, the turns in flight are cancelled, and the rest is done all the
+// same. It must not be called from within a turn of the agent.
+func (r *Runtime) Unregister(ctx context.Context, name string) error {
+	a, err := r.Agent(name)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	if err := r.checkOpenLocked(); err != nil {
+		r.mu.Unlock()
+		return err
+	}
+	r.changes.Add(1)
+	r.mu.Unlock()
+	defer r.changes.Done()
+	return r.retire(ctx, a)
+}
+
+func (r *Runtime) retire(ctx context.Context, a *Agent) error {
+	drained, err := a.startClosing()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-drained:
+	case <-ctx.Done():
+		a.cancelTurns(context.Cause(ctx))
+		<-drained
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := a.closed(ctx); err != nil {
+		r.events.emit(ctx, hook.FailureEvent(failureOf(hook.PointOnUnregisterAgent, err)))
+	}
+	r.forget(a)
+	r.events.emit(ctx, hook.Event{Kind: hook.EventAgentUnregistered, Agent: a.Name()})
+	return nil
+}
+
+func (a *Agent) closed(ctx context.Context) (err error) {
+	defer caught(hook.PointOnUnregisterAgent, &err)
+	a.rt.hook.OnUnregisterAgent(ctx, a.cfg)
+	return nil
+}
+
+// Refresh reads the tools of the hook again, for those that come and go at run
+// time, and with them scope and prompt. Turns in flight go on with what they
+// had; Config stays as it was registered. A configured tool that has gone is
+// no error: the agent has it again when it is back.
+func (r *Runtime) Refresh(ctx context.Context, name string) error {
+	a, err := r.Agent(name)
+	if err != nil {
+		return err
+	}
+	cfg := *a.cfg
+	cfg.Tools = slices.Clone(a.asked)
+	v, err := r.newView(&cfg, false)
+	if err != nil {
+		return fmt.Errorf("refresh agent %q: %w", name, err)
+	}
+	a.view.Store(v)
+	return ctx.Err()
+}
+
+// promptOf asks the hook for its part of the prompt.
+func (r *Runtime) promptOf(cfg *hook.AgentConfig) (text string, err error) {
+	defer caught(hook.PointSystemPrompt, &err)
+	return composite.PromptOf(cfg, r.hook), nil
+}

@@ -1,0 +1,106 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// conclude does everything that happens to a call after it has ended, however it
+// ended: the result is cut to size, rewritten and judged, and the clients are
+// told. It is called exactly once for each call, on the loop's goroutine.
+func (t *turn) conclude(c *call) {
+	ctx, done := t.after()
+	defer done()
+	c.result = capped(c.result, t.maxResult(c))
+	r, err := t.points.resultRewritten(ctx, c.at, c.result)
+	if err != nil {
+		f := failureOf(hook.PointRewriteResult, err)
+		t.hookFailed(ctx, f)
+		r = withheld(f.Public())
+	}
+	c.result = r
+	t.judgeOutcome(ctx, c)
+	t.conv.events.emit(ctx, hook.Event{Kind: hook.EventCallResult}.WithDetail(hook.EventDetail{
+		CallID: c.at.ID(), Tool: c.at.Name(), Result: c.result, Outcome: c.outcome, Duration: c.took,
+	}))
+}
+
+// judgeOutcome asks AfterTool.
+func (t *turn) judgeOutcome(ctx context.Context, c *call) {
+	if t.points.afterTool == nil {
+		return
+	}
+	o := hook.ToolOutcome{Result: c.result, Outcome: c.outcome, Duration: c.took, Grant: c.grant}
+	d, err := t.points.judgeTool(ctx, c.at, o)
+	d = answered(ctx, t, d, err)
+	c.context = d.Context()
+	switch v := d.Verdict(); v.Kind {
+	case hook.AnswerStop:
+		t.stopped(v)
+	case hook.AnswerWithhold:
+		c.result = withheld(v.Reason)
+	}
+}
+
+// withheld is what the model is told in the place of a result.
+func withheld(reason string) hook.ToolResult {
+	return hook.FailedResult(hook.FailDenied, "the result was withheld: "+reason)
+}
+
+// maxResult is the bound of a call's result in bytes.
+func (t *turn) maxResult(c *call) int {
+	n := c.at.Tool().MaxResult
+	if n <= 0 {
+		n = t.rt.o.MaxResult
+	}
+	if c.grant.MaxOutput > 0 {
+		n = min(n, c.grant.MaxOutput)
+	}
+	return n
+}
+
+// capped bounds the text of a result: text and structured values, over all
+// blocks. What is cut is said. Bytes that are no UTF-8 are replaced.
+func capped(r hook.ToolResult, limit int) hook.ToolResult {
+	size, valid := 0, true
+	for _, b := range r.Content.All() {
+		size += len(b.Text) + len(b.JSON)
+		valid = valid && utf8.ValidString(b.Text) && utf8.ValidString(string(b.JSON))
+	}
+	if size <= limit && valid {
+		return r
+	}
+	blocks := r.Content.Slice()
+	for i := range blocks {
+		b := &blocks[i]
+		b.Text = strings.ToValidUTF8(b.Text, "\uFFFD")
+		b.JSON = hook.JSON(strings.ToValidUTF8(string(b.JSON), "\uFFFD"))
+		if b.Kind == hook.BlockJSON && len(b.JSON) > limit {
+			*b = hook.TextBlock(string(b.JSON)) // half a JSON text is none
+		}
+		b.Text = headAndTail(b.Text, limit)
+		limit = max(0, limit-len(b.Text)-len(b.JSON))
+	}
+	r.Content = hook.Freeze(blocks)
+	return r
+}
+
+// headAndTail cuts the middle out of a text, at the borders of runes.
+func headAndTail(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	head := limit / 2
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	tail := len(s) - (limit - limit/2)
+	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", s[:head], tail-head, s[tail:])
+}

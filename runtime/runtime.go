@@ -1,0 +1,231 @@
+package runtime
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+)
+
+// Defaults of Options, and of Limits.Steps.
+const (
+	DefaultSteps     = 20
+	DefaultSlots     = 128
+	DefaultMaxResult = 100_000
+	DefaultGrace     = 5 * time.Second
+)
+
+// Options of a Runtime; nil is all zero values.
+type Options struct {
+	// Store keeps the conversations; nil is a store in memory. Who opened it
+	// closes it, after the runtime.
+	Store store.Store
+	// Environment is told to agents that have tools; zero tells nothing.
+	Environment Environment
+	// Slots is how many tools may run at once in the whole process, those that
+	// wait for a person or an agent aside; 0 is DefaultSlots.
+	Slots int
+	// MaxResult bounds the text of a tool result in bytes where the tool itself
+	// says nothing; 0 is DefaultMaxResult.
+	MaxResult int
+	// Grace is how long a cancelled turn waits for its tools and hooks; 0 is
+	// DefaultGrace.
+	Grace time.Duration
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// NewID makes the ids of turns, unique in the store; nil is random.
+	NewID func() string
+}
+
+// Environment is what an agent is told about where its tools work. Empty fields
+// are left out.
+type Environment struct {
+	OS       string
+	Shell    string
+	Platform string
+	// Root is the directory that the file tools see.
+	Root string
+}
+
+// Runtime runs agents over one hook and one provider. Make it with New, then
+// Open; all methods are safe for concurrent use.
+type Runtime struct {
+	hook     hook.Hook
+	points   points
+	provider provider.Provider
+	o        Options
+	slots    chan struct{}
+	keys     keyed
+	events   emitter
+	known    catalogCache
+
+	mu     sync.Mutex
+	state  state
+	agents map[string]*Agent
+	// order is the visible agents in the order of their registration.
+	order []*Agent
+	// changes counts registrations and unregistrations under way.
+	changes sync.WaitGroup
+}
+
+type state int
+
+const (
+	stateNew state = iota
+	stateOpening
+	stateOpen
+	stateClosed
+)
+
+// New returns a runtime that is not open yet. A nil h is hook.Nop.
+func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
+	if p == nil {
+		panic("runtime: New: the provider is nil")
+	}
+	if h == nil {
+		h = hook.Nop{}
+	}
+	r := &Runtime{hook: h, points: pointsOf(h), provider: p, agents: map[string]*Agent{}}
+	if o != nil {
+		r.o = *o
+	}
+	r.o.fill()
+	r.slots = make(chan struct{}, r.o.Slots)
+	r.events.init(r)
+	return r
+}
+
+func (o *Options) fill() {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Store == nil {
+		o.Store = mem.New(&mem.Options{Now: o.Now})
+	}
+	if o.NewID == nil {
+		o.NewID = rand.Text
+	}
+	if o.Slots <= 0 {
+		o.Slots = DefaultSlots
+	}
+	if o.MaxResult <= 0 {
+		o.MaxResult = DefaultMaxResult
+	}
+	if o.Grace <= 0 {
+		o.Grace = DefaultGrace
+	}
+}
+
+// Open opens the hook (OnOpen) and lets agents be registered. If it fails,
+// nothing is left open and it may be called again. The error of a second call
+// says so.
+func (r *Runtime) Open(ctx context.Context) error {
+	if err := r.enter(stateNew, stateOpening); err != nil {
+		return err
+	}
+	err := r.openHook(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.state = stateNew
+		return fmt.Errorf("open: %w", err)
+	}
+	r.state = stateOpen
+	return nil
+}
+
+func (r *Runtime) openHook(ctx context.Context) error {
+	if h, ok := r.hook.(interface{ Ready() error }); ok {
+		if err := h.Ready(); err != nil {
+			return err
+		}
+	}
+	return r.points.open(ctx, &r.events)
+}
+
+// enter goes from one state to another, or says why it cannot.
+func (r *Runtime) enter(from, to state) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.state == stateClosed:
+		return ErrClosed
+	case r.state != from:
+		return errors.New("runtime: Open was called before")
+	}
+	r.state = to
+	return nil
+}
+
+// Close lets no new turn begin, waits for those in flight, unregisters all
+// agents in the reverse order of their registration and closes the hook
+// (OnClose). When ctx ends, the turns in flight are cancelled, so that they end
+// within the grace period; everything else is done all the same. It must not be
+// called from within a turn. After it everything answers ErrClosed.
+func (r *Runtime) Close(ctx context.Context) error {
+	r.mu.Lock()
+	was := r.state
+	if was == stateOpening {
+		r.mu.Unlock()
+		return errors.New("runtime: Close was called before Open had returned")
+	}
+	r.state = stateClosed
+	r.mu.Unlock()
+	switch was {
+	case stateClosed:
+		return ErrClosed
+	case stateNew:
+		return nil
+	}
+	stop := context.AfterFunc(ctx, r.cancelTurns)
+	defer stop()
+	r.changes.Wait()
+	for _, a := range slices.Backward(r.visible()) {
+		r.retire(ctx, a)
+	}
+	return r.points.close(context.WithoutCancel(ctx))
+}
+
+// cancelTurns cancels every turn in flight.
+func (r *Runtime) cancelTurns() {
+	r.mu.Lock()
+	agents := make([]*Agent, 0, len(r.agents))
+	for _, a := range r.agents {
+		agents = append(agents, a)
+	}
+	r.mu.Unlock()
+	for _, a := range agents {
+		a.cancelTurns(ErrClosed)
+	}
+}
+
+func (r *Runtime) visible() []*Agent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.order)
+}
+
+// checkOpen returns ErrClosed or ErrNotOpen where nothing can be done.
+func (r *Runtime) checkOpen() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.checkOpenLocked()
+}
+
+func (r *Runtime) checkOpenLocked() error {
+	switch r.state {
+	case stateOpen:
+		return nil
+	case stateClosed:
+		return ErrClosed
+	}
+	return ErrNotOpen
+}

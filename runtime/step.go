@@ -1,0 +1,169 @@
+package runtime
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// maxRetries is how often the hooks may ask for another reply in one step.
+const maxRetries = 3
+
+// runStep runs one step and reports whether another one follows.
+func (t *turn) runStep() (more bool) {
+	t.number++
+	t.step = hook.NewStep(t.place, t.number, t.cfg.Model)
+	t.conv.events.atStep(t.number)
+	t.emit(hook.Event{Kind: hook.EventStepStart})
+	defer func() {
+		t.emit(hook.Event{Kind: hook.EventStepEnd})
+		t.conv.events.atStep(0)
+	}()
+	if t.ctx.Err() != nil {
+		return t.cancelled()
+	}
+	if t.points.seesRequest() {
+		t.report()
+	}
+	reply, ok := t.acceptedReply()
+	if !ok {
+		return false
+	}
+	return t.follow(reply)
+}
+
+// acceptedReply asks the model until the hooks accept its reply.
+func (t *turn) acceptedReply() (hook.ModelReply, bool) {
+	for tries := 0; ; tries++ {
+		reply, ok := t.ask()
+		if !ok {
+			return reply, false
+		}
+		v := t.judge(reply)
+		switch v.Kind {
+		case hook.AnswerRetry:
+			t.emit(hook.Event{Kind: hook.EventTurnRetried, Text: v.Reason})
+			if tries == maxRetries {
+				t.signal(hook.StopRetryLimit, v.By, v.Reason)
+				return reply, t.fail(fmt.Errorf("%w: %d: %s", ErrRetries, maxRetries, v.Reason))
+			}
+			t.history.note("feedback", v.Reason)
+		case hook.AnswerReject:
+			return reply, t.fail(rejection(v))
+		case hook.AnswerStop:
+			t.stopped(v)
+			fallthrough
+		default:
+			t.showHeld(reply)
+			return reply, true
+		}
+	}
+}
+
+// judge asks AfterModel about the reply.
+func (t *turn) judge(reply hook.ModelReply) hook.Verdict {
+	if t.points.afterModel == nil {
+		return hook.Verdict{}
+	}
+	ctx, done := t.after()
+	defer done()
+	d, err := t.points.judgeReply(ctx, t.step, reply)
+	return answered(ctx, t, d, err).Verdict()
+}
+
+// rejection is the error of a step that a hook has rejected.
+func rejection(v hook.Verdict) error {
+	if v.Failure != nil {
+		return v.Failure
+	}
+	if v.By == "" {
+		return fmt.Errorf("%w: %s", ErrRejected, v.Reason)
+	}
+	return fmt.Errorf("%w: %s: %s", ErrRejected, v.By, v.Reason)
+}
+
+// follow does what the reply asks for: it answers the user, or calls tools.
+func (t *turn) follow(reply hook.ModelReply) (more bool) {
+	reply.Content = t.withUniqueIDs(reply.Content)
+	calls := t.newCalls(reply)
+	if len(calls) > 0 {
+		return t.runCalls(reply, calls)
+	}
+	if reply.Text() == "" {
+		t.signal(hook.StopNoAction, "", "")
+		return false
+	}
+	switch reply.Finish {
+	case hook.FinishLength:
+		t.signal(hook.StopMaxTokens, "", "")
+	case hook.FinishFilter:
+		t.signal(hook.StopFinishReason, "", string(reply.Finish))
+	default:
+		t.signal(hook.StopCompleted, "", "")
+	}
+	t.say(reply)
+	return false
+}
+
+// say stores the reply as the turn's last message.
+func (t *turn) say(reply hook.ModelReply) {
+	m := hook.Message{Role: hook.RoleAssistant, Content: reply.Content}
+	t.history.add(m)
+	if t.commit(true) {
+		t.final = m
+	}
+}
+
+// keepPartial stores what a cancelled model had said so far, if the hooks that
+// every reply has to pass let it pass.
+func (t *turn) keepPartial(reply hook.ModelReply) {
+	if reply.Text() == "" {
+		return
+	}
+	ctx, done := t.after()
+	defer done()
+	reply, err := t.points.replyRewritten(ctx, t.step, reply)
+	if err != nil {
+		t.hookFailed(ctx, failureOf(hook.PointRewriteReply, err))
+		return
+	}
+	switch t.judge(reply).Kind {
+	case hook.AnswerRetry, hook.AnswerReject:
+		return
+	}
+	t.showHeld(reply)
+	t.say(reply)
+}
+
+// withUniqueIDs gives an id to every call that has none, or one that the
+// conversation has had.
+func (t *turn) withUniqueIDs(content hook.List[hook.Block]) hook.List[hook.Block] {
+	var repaired []hook.Block
+	for i, b := range content.All() {
+		if b.Kind != hook.BlockToolCall {
+			continue
+		}
+		if _, had := t.conv.ids[b.CallID]; had || b.CallID == "" {
+			if repaired == nil {
+				repaired = content.Slice()
+			}
+			repaired[i].CallID = t.newCallID()
+			b = repaired[i]
+		}
+		t.conv.ids[b.CallID] = struct{}{}
+	}
+	if repaired == nil {
+		return content
+	}
+	return hook.Freeze(repaired)
+}
+
+func (t *turn) newCallID() string {
+	for n := len(t.conv.ids) + 1; ; n++ {
+		id := "call_" + strconv.Itoa(n)
+		if _, had := t.conv.ids[id]; !had {
+			return id
+		}
+	}
+}

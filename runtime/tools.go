@@ -1,0 +1,239 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// catalog is the checked tools of the hook. It is immutable and shared by the
+// agents that were registered while the hook had these tools.
+type catalog struct {
+	tools []hook.Tool
+	index map[string]int
+	// all is the set for an agent without a narrower scope.
+	all *hook.ToolSet
+}
+
+// view is what one agent sees of the hook: the same object says which tools the
+// model is told of and which calls are let through. It is immutable.
+type view struct {
+	catalog *catalog
+	// scope has a bit for every tool of the catalog; nil is all.
+	scope  []uint64
+	tools  *hook.ToolSet
+	prompt string
+}
+
+// catalogCache keeps the last catalog, because a hook without run-time tools has
+// the same one for every agent.
+type catalogCache struct {
+	mu   sync.Mutex
+	last *catalog
+}
+
+func (c *catalogCache) of(tools []hook.Tool) (*catalog, error) {
+	c.mu.Lock()
+	last := c.last
+	c.mu.Unlock()
+	if last != nil && slices.Equal(last.tools, tools) {
+		return last, nil
+	}
+	made, err := newCatalog(tools)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.last = made
+	c.mu.Unlock()
+	return made, nil
+}
+
+func newCatalog(tools []hook.Tool) (*catalog, error) {
+	c := &catalog{tools: slices.Clone(tools), index: make(map[string]int, len(tools))}
+	for i, t := range c.tools {
+		if !hook.ValidToolName(t.Name) {
+			return nil, fmt.Errorf("tool %q: the name has to match ^[a-zA-Z0-9_-]{1,64}$", t.Name)
+		}
+		if _, twice := c.index[t.Name]; twice {
+			return nil, fmt.Errorf("tool %q has two owners; give one of them a prefix", t.Name)
+		}
+		if t.Input != "" && (!json.Valid([]byte(t.Input)) || t.Input[0] != '{') {
+			return nil, fmt.Errorf("tool %q: its input schema is no JSON object", t.Name)
+		}
+		c.index[t.Name] = i
+	}
+	c.all = hook.NewToolSet(c.tools)
+	return c, nil
+}
+
+// newView makes what an agent sees, and sets cfg.Tools from the configured to
+// the effective tools. A strict one refuses a configured name that nobody owns.
+func (r *Runtime) newView(cfg *hook.AgentConfig, strict bool) (*view, error) {
+	tools, err := r.schema()
+	if err != nil {
+		return nil, err
+	}
+	c, err := r.known.of(tools)
+	if err != nil {
+		return nil, err
+	}
+	if strict {
+		if err := c.checkNames(cfg.Tools); err != nil {
+			return nil, err
+		}
+	}
+	scope, err := r.scopeOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{catalog: c}
+	v.narrow(cfg, scope)
+	text, err := r.promptOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	v.prompt = writePrompt(cfg, r.o.Environment, text, scope.Line, v.scope != nil)
+	return v, nil
+}
+
+func (r *Runtime) schema() (tools []hook.Tool, err error) {
+	defer caught(hook.PointSchema, &err)
+	return r.hook.Schema(), nil
+}
+
+func (r *Runtime) scopeOf(cfg *hook.AgentConfig) (s hook.Scope, err error) {
+	defer caught(hook.PointScopedTools, &err)
+	return r.hook.ScopedTools(cfg), nil
+}
+
+func (c *catalog) checkNames(names []string) error {
+	for _, name := range names {
+		if _, ok := c.index[name]; ok {
+			continue
+		}
+		if near := nearest(name, c.tools); near != "" {
+			return fmt.Errorf("tool %q: nobody owns it; did you mean %s?", name, near)
+		}
+		return fmt.Errorf("tool %q: nobody owns it", name)
+	}
+	return nil
+}
+
+// narrow sets the scope to the intersection of both lists, where nil is all.
+func (v *view) narrow(cfg *hook.AgentConfig, scope hook.Scope) {
+	n := len(v.catalog.tools)
+	bits, effective := make([]uint64, (n+63)/64), make([]hook.Tool, 0, n)
+	asked, allowed := setOf(cfg.Tools), setOf(scope.Tools)
+	names := make([]string, 0, n)
+	for i, t := range v.catalog.tools {
+		if asked.has(t.Name) && allowed.has(t.Name) {
+			bits[i/64] |= 1 << (i % 64)
+			effective, names = append(effective, t), append(names, t.Name)
+		}
+	}
+	cfg.Tools = names
+	if len(effective) == n {
+		v.tools = v.catalog.all
+		return
+	}
+	v.scope, v.tools = bits, hook.NewToolSet(effective)
+}
+
+// nameSet is a set of names, where nil is all of them.
+type nameSet map[string]bool
+
+func setOf(names []string) nameSet {
+	if names == nil {
+		return nil
+	}
+	s := make(nameSet, len(names))
+	for _, n := range names {
+		s[n] = true
+	}
+	return s
+}
+
+func (s nameSet) has(name string) bool { return s == nil || s[name] }
+
+// standing says whether a name may be called.
+type standing int
+
+const (
+	notRegistered standing = iota
+	notAvailable
+	available
+)
+
+// find returns the tool of that name and whether the agent may call it.
+func (v *view) find(name string) (hook.Tool, standing) {
+	i, ok := v.catalog.index[name]
+	switch {
+	case !ok:
+		return hook.Tool{Name: name}, notRegistered
+	case v.scope != nil && v.scope[i/64]&(1<<(i%64)) == 0:
+		return v.catalog.tools[i], notAvailable
+	}
+	return v.catalog.tools[i], available
+}
+
+// refusal is the result of a call that no owner gets to see. It names no tool
+// that the agent may not use.
+func (v *view) refusal(name string, s standing) hook.ToolResult {
+	if s == notAvailable {
+		return hook.FailedResult(hook.FailNotAvailable, fmt.Sprintf("tool %q is not available to this agent", name))
+	}
+	text := fmt.Sprintf("tool %q is not registered", name)
+	if near := nearest(name, v.tools.Tools().Slice()); near != "" {
+		text += "; did you mean " + near + "?"
+	}
+	return hook.FailedResult(hook.FailNotRegistered, text)
+}
+
+// nearest returns up to three names that a mistyped one may have meant, the
+// closest first, as a list for people; "" if none is close.
+func nearest(name string, tools []hook.Tool) string {
+	type near struct {
+		name string
+		far  int
+	}
+	var found []near
+	for _, t := range tools {
+		far := distance(strings.ToLower(name), strings.ToLower(t.Name))
+		if far <= max(2, len(name)/3) || strings.HasSuffix(t.Name, "_"+name) {
+			found = append(found, near{t.Name, far})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return a.far - b.far })
+	names := make([]string, 0, 3)
+	for _, f := range found[:min(3, len(found))] {
+		names = append(names, fmt.Sprintf("%q", f.name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// distance is the number of single-byte edits between both.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

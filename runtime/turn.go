@@ -1,0 +1,325 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+// turn is one turn of a conversation. It belongs to the loop's goroutine.
+type turn struct {
+	conv   *Conversation
+	rt     *Runtime
+	view   *view
+	points *points
+	cfg    *hook.AgentConfig
+	// ctx ends when the turn is cancelled or its time is over; durable does not.
+	ctx     context.Context
+	durable context.Context
+	place   *hook.Turn
+	tell    func(hook.Standing)
+	id      string
+	started time.Time
+
+	history history
+	usage   hook.Usage
+	signals []hook.StopSignal
+	errs    []error
+	final   hook.Message
+	calls   int
+	// stored: something of the turn is in the store, and ended: so is its end.
+	stored, ended bool
+
+	// What follows belongs to the step.
+	number int
+	step   *hook.Step
+	answer answer
+}
+
+// answer is the state of one model call.
+type answer struct {
+	collector provider.Collector
+	// yield is take as a value, made once a turn.
+	yield func(hook.Chunk, error) bool
+	// open is the kind of the text segment whose end is still to come.
+	open hook.BlockKind
+	// held: text is not shown before it is accepted.
+	held bool
+	// over: the stream has been told to stop.
+	over bool
+	err  error
+}
+
+// runTurn runs a turn to its end, whatever happens.
+func (c *Conversation) runTurn(ctx context.Context, in hook.Input, observe func(hook.Event)) hook.TurnOutcome {
+	t, done := c.newTurn(ctx, in)
+	defer done()
+	c.events.begin(t.id, observe)
+	defer c.events.end()
+	t.emit(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
+	if t.begin(in) {
+		t.loop()
+	}
+	return t.finish()
+}
+
+func (c *Conversation) newTurn(ctx context.Context, in hook.Input) (*turn, func()) {
+	rt, cfg := c.agent.rt, c.agent.cfg
+	done := func() {}
+	t := &turn{
+		conv: c, rt: rt, view: c.agent.view.Load(), points: &rt.points, cfg: cfg,
+		id: rt.o.NewID(), started: rt.o.Now(), durable: context.WithoutCancel(ctx),
+	}
+	if limit := cfg.Limits.Time; limit > 0 {
+		ctx, done = context.WithTimeoutCause(ctx, limit, errTimeLimit)
+	}
+	t.ctx = ctx
+	t.answer.yield = t.take
+	t.history.stored = c.history
+	t.makePlace(in)
+	return t, done
+}
+
+// makePlace makes the place that hooks see. It is made again if Preprocess
+// changed the input, because a place never changes.
+func (t *turn) makePlace(in hook.Input) {
+	limits := t.cfg.Limits
+	limits.Steps = cmp.Or(limits.Steps, DefaultSteps)
+	t.place, t.tell = hook.NewTurn(hook.TurnData{
+		Conversation: t.conv.place, ID: t.id, Number: t.conv.turns + 1, Started: t.started,
+		Input: in, Limits: limits, Now: t.rt.o.Now,
+	})
+	t.report()
+}
+
+// report tells the place how far the turn is.
+func (t *turn) report() {
+	t.tell(hook.Standing{
+		History: hook.Freeze(t.conv.history), Usage: t.usage, Steps: t.number,
+		Signals: hook.Freeze(t.signals), Errors: hook.Freeze(t.errs),
+	})
+}
+
+// begin preprocesses the input and stores it.
+func (t *turn) begin(in hook.Input) bool {
+	out, err := t.preprocess(in)
+	if err != nil {
+		return t.fail(err)
+	}
+	if out.Messages.Len() == 0 {
+		return t.fail(ErrNoInput)
+	}
+	if !sameInput(in, out) {
+		t.makePlace(out)
+	}
+	for _, m := range out.Messages.All() {
+		t.history.add(m)
+	}
+	return t.commit(false)
+}
+
+func (t *turn) preprocess(in hook.Input) (out hook.Input, err error) {
+	defer caught(hook.PointPreprocess, &err)
+	return t.rt.hook.Preprocess(t.ctx, t.place, in)
+}
+
+// sameInput reports whether Preprocess left the input as it was.
+func sameInput(a, b hook.Input) bool {
+	if a.Messages.Len() != b.Messages.Len() {
+		return false
+	}
+	for i, m := range a.Messages.All() {
+		o := b.Messages.At(i)
+		if m.Role != o.Role || m.Label != o.Label || m.Ephemeral != o.Ephemeral || m.Content.Len() != o.Content.Len() {
+			return false
+		}
+		for j, block := range m.Content.All() {
+			if block != o.Content.At(j) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// loop runs steps until one of them ends the turn.
+func (t *turn) loop() {
+	limits := t.place.Limits()
+	for t.number < limits.Steps {
+		if !t.runStep() {
+			return
+		}
+		if limits.Tokens > 0 && t.usage.Total() >= limits.Tokens {
+			t.signal(hook.StopTokenLimit, "", "")
+			return
+		}
+	}
+	t.signal(hook.StopStepsLimit, "", "")
+}
+
+// finish tells everybody how the turn ended.
+func (t *turn) finish() hook.TurnOutcome {
+	if t.stored && !t.ended {
+		t.commit(true)
+	}
+	t.report()
+	out := t.outcome()
+	if out.Stop == hook.StopError {
+		t.emit(hook.Event{Kind: hook.EventError, Text: publicText(out.Err)})
+	}
+	if err := t.points.turnEnded(t.durable, t.place, out); err != nil {
+		t.hookFailed(t.durable, failureOf(hook.PointAfterTurn, err))
+	}
+	t.emit(hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.
+		WithDetail(hook.EventDetail{Stop: out.Stop, Usage: out.Usage}))
+	return out
+}
+
+func (t *turn) outcome() hook.TurnOutcome {
+	if len(t.signals) == 0 {
+		t.signal(hook.StopCompleted, "", "")
+	}
+	stop := t.signals[0].Reason
+	for _, s := range t.signals[1:] {
+		if s.Reason.Authority() < stop.Authority() {
+			stop = s.Reason
+		}
+	}
+	out := hook.TurnOutcome{
+		Stop: stop, Signals: hook.Freeze(t.signals), Message: t.final, Usage: t.usage,
+		Steps: t.number, Calls: t.calls, Duration: t.rt.o.Now().Sub(t.started),
+	}
+	if stop == hook.StopError || stop == hook.StopCancelled {
+		out.Err = joinErrors(t.errs)
+	}
+	return out
+}
+
+func joinErrors(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// publicText is what clients are told of an error: of a hook's failure the place
+// without the cause, which may quote secrets.
+func publicText(err error) string {
+	var f *hook.Failure
+	switch {
+	case errors.As(err, &f):
+		return f.Public()
+	case err != nil:
+		return err.Error()
+	}
+	return "the turn failed"
+}
+
+// signal notes a reason to stop.
+func (t *turn) signal(reason hook.StopReason, by, text string) {
+	t.signals = append(t.signals, hook.StopSignal{Reason: reason, By: by, Text: text})
+}
+
+// fail ends the turn with an error; if the turn was cancelled, that is the
+// reason instead. It returns false, for the callers that say whether to go on.
+func (t *turn) fail(err error) bool {
+	if t.ctx.Err() != nil {
+		return t.cancelled()
+	}
+	t.errs = append(t.errs, err)
+	t.signal(hook.StopError, "", publicText(err))
+	return false
+}
+
+// cancelled notes that the turn's context has ended. It returns false.
+func (t *turn) cancelled() bool {
+	cause := context.Cause(t.ctx)
+	if errors.Is(cause, errTimeLimit) {
+		t.signal(hook.StopTimeLimit, "", "")
+		return false
+	}
+	if !slices.ContainsFunc(t.signals, func(s hook.StopSignal) bool { return s.Reason == hook.StopCancelled }) {
+		t.errs = append(t.errs, cause)
+		t.signal(hook.StopCancelled, "", "")
+	}
+	return false
+}
+
+// stopped notes that a hook has answered stop.
+func (t *turn) stopped(v hook.Verdict) { t.signal(hook.StopStopRequested, v.By, v.Reason) }
+
+// stopping reports whether a hook has answered stop.
+func (t *turn) stopping() bool {
+	return slices.ContainsFunc(t.signals, func(s hook.StopSignal) bool { return s.Reason == hook.StopStopRequested })
+}
+
+// after is the context for what has to be done although the turn may have been
+// cancelled: then it lives for the grace period. The caller calls the function.
+func (t *turn) after() (context.Context, func()) {
+	if t.ctx.Err() == nil {
+		return t.ctx, func() {}
+	}
+	return context.WithTimeout(t.durable, t.rt.o.Grace)
+}
+
+// commit stores what has been added to the history since the last time. It does
+// so although the turn may have been cancelled.
+func (t *turn) commit(turnEnds bool) bool {
+	if err := t.conv.commit(t.durable, t.history.stored, turnEnds); err != nil {
+		t.errs = append(t.errs, err)
+		t.signal(hook.StopError, "", publicText(err))
+		t.ended = true // what cannot be stored is not tried again
+		return false
+	}
+	t.stored, t.ended = true, turnEnds
+	return true
+}
+
+// emit tells observers, who may have something to finish although the turn was
+// cancelled.
+func (t *turn) emit(ev hook.Event) { t.conv.events.emit(t.durable, ev) }
+
+func (t *turn) hookFailed(ctx context.Context, f *hook.Failure) {
+	t.conv.events.emit(ctx, hook.FailureEvent(f))
+}
+
+// history is what the model is shown: what the store has, and in between the
+// turn's ephemeral entries. It is only appended to, so that a request shares it.
+type history struct {
+	// stored is the conversation's history with what the next commit adds.
+	stored []hook.Message
+	// shown is the same with the ephemeral entries; nil as long as there are none,
+	// so that only a turn that has some pays for a copy.
+	shown []hook.Message
+}
+
+func (h *history) add(m hook.Message) {
+	if m.Ephemeral && h.shown == nil {
+		h.shown = slices.Clone(h.stored)
+	}
+	if h.shown != nil {
+		h.shown = append(h.shown, m)
+	}
+	if !m.Ephemeral {
+		h.stored = append(h.stored, m)
+	}
+}
+
+// note adds an ephemeral entry of the framework.
+func (h *history) note(label, text string) {
+	m := hook.UserText(text)
+	m.Label, m.Ephemeral = label, true
+	h.add(m)
+}
+
+func (h *history) list() hook.List[hook.Message] {
+	if h.shown != nil {
+		return hook.Freeze(h.shown)
+	}
+	return hook.Freeze(h.stored)
+}

@@ -130,8 +130,8 @@ func UnregisterGroup(ctx context.Context, group []hook.Hook, cfg *hook.AgentConf
 
 func unregisterGroup(ctx context.Context, group []hook.Hook, cfg *hook.AgentConfig, f *Fan) {
 	defer f.Recover()
-	for i, ok := f.Next(len(group)); ok; i, ok = f.Next(len(group)) {
-		if h := group[len(group)-1-i]; h != nil {
+	for i, ok := f.NextReverse(len(group)); ok; i, ok = f.NextReverse(len(group)) {
+		if h := group[i]; h != nil {
 			h.OnUnregisterAgent(ctx, cfg)
 		}
 	}
@@ -162,8 +162,8 @@ func CloseGroup(ctx context.Context, group []hook.Hook) error {
 
 func closeGroup(ctx context.Context, group []hook.Hook, b *Bracket) {
 	defer b.Recover()
-	for i, ok := b.Next(len(group)); ok; i, ok = b.Next(len(group)) {
-		if h, is := group[len(group)-1-i].(hook.OnClose); is {
+	for i, ok := b.NextReverse(len(group)); ok; i, ok = b.NextReverse(len(group)) {
+		if h, is := group[i].(hook.OnClose); is {
 			b.Set(h.OnClose(ctx))
 		}
 	}
@@ -174,7 +174,7 @@ func closeGroup(ctx context.Context, group []hook.Hook, b *Bracket) {
 func openGroup(point hook.Point, group []hook.Hook, open func(hook.Hook) error, undo func(opened []hook.Hook) error) error {
 	b := NewBracket(point, []Member{{}})
 	for i, h := range group {
-		b.walked = i + 1
+		b.walked, b.index = i+1, i
 		if h != nil {
 			openOne(&b, func() error { return open(h) })
 		}

@@ -47,6 +47,7 @@ type walk struct {
 	point    hook.Point
 	members  []Member
 	walked   int // members of the group at At that have been called
+	index    int // of the one called last
 	failures []*hook.Failure
 }
 
@@ -58,8 +59,18 @@ func (w *walk) Next(n int) (int, bool) {
 		w.At++
 		return 0, false
 	}
+	w.index = w.walked
 	w.walked++
-	return w.walked - 1, true
+	return w.index, true
+}
+
+// NextReverse is Next from the last index to the first.
+func (w *walk) NextReverse(n int) (int, bool) {
+	i, ok := w.Next(n)
+	if ok {
+		w.index = n - 1 - i
+	}
+	return w.index, ok
 }
 
 // current returns who was called last.
@@ -68,7 +79,7 @@ func (w *walk) current() Member {
 		return w.members[w.At-1]
 	}
 	m := w.members[w.At]
-	m.Path = indexed(m.Path, w.walked-1)
+	m.Path = indexed(m.Path, w.index)
 	return m
 }
 

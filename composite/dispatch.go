@@ -7,7 +7,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/sourcegraph/conc"
-	"github.com/sourcegraph/conc/panics"
 )
 
 // Call is one bound call that the gates have let through.
@@ -123,14 +122,29 @@ func (d *dispatch) run(i int) {
 		d.ended <- i
 		return
 	}
-	begin := time.Now()
-	s.started.Store(begin.UnixNano())
-	if p := panics.Try(func() { s.end.Result = d.calls[i].Runner.Run(d.ctx, d.calls[i].Env) }); p != nil {
-		s.end.Result = hook.FailedResult(hook.FailPanic, "the tool panicked")
-	}
-	s.end.Duration = time.Since(begin)
-	s.end.Outcome = outcomeOf(s.end.Result)
+	s.started.Store(time.Now().UnixNano())
+	d.invoke(i)
 	d.ended <- i
+}
+
+// invoke runs the call. A panic, and a runtime.Goexit that would take the worker
+// with it, are a result.
+func (d *dispatch) invoke(i int) {
+	s, begin, returned := &d.slots[i], time.Now(), false
+	defer func() {
+		panicked := recover() != nil
+		if !returned {
+			s.end.Result = hook.FailedResult(hook.FailPanic, "the tool panicked")
+		}
+		s.end.Duration = time.Since(begin)
+		s.end.Outcome = outcomeOf(s.end.Result)
+		if !returned && !panicked {
+			d.ended <- i
+			d.wg.Go(d.work)
+		}
+	}()
+	s.end.Result = d.calls[i].Runner.Run(d.ctx, d.calls[i].Env)
+	returned = true
 }
 
 // collect hands completions on until all have come or the grace period is over.

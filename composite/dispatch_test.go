@@ -1,0 +1,188 @@
+package composite_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sourcegraph/conc/pool"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// runFunc runs a call by a function.
+type runFunc func(ctx context.Context) hook.ToolResult
+
+func (f runFunc) Run(ctx context.Context, _ *hook.Env) hook.ToolResult { return f(ctx) }
+
+func sleep(d time.Duration, text string) composite.Call {
+	return composite.Call{Runner: runFunc(func(ctx context.Context) hook.ToolResult {
+		select {
+		case <-time.After(d):
+			return hook.TextResult(text)
+		case <-ctx.Done():
+			return hook.FailedResult(hook.FailCancelled, "stopped")
+		}
+	})}
+}
+
+// deaf ignores its context.
+func deaf(d time.Duration, text string) composite.Call {
+	return composite.Call{Runner: runFunc(func(context.Context) hook.ToolResult {
+		time.Sleep(d)
+		return hook.TextResult(text)
+	})}
+}
+
+func TestDispatchAllOrders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var completed []int
+		got := composite.DispatchAll(t.Context(), []composite.Call{
+			sleep(150*time.Millisecond, "slow"), sleep(2*time.Millisecond, "b"), sleep(time.Millisecond, "c"),
+		}, nil, func(i int, c composite.Completion) {
+			completed = append(completed, i)
+			assert.Equal(t, hook.OutcomeExecuted, c.Outcome)
+		})
+		assert.Equal(t, []int{2, 1, 0}, completed, "callbacks come in completion order")
+		var texts []string
+		for _, c := range got {
+			texts = append(texts, c.Result.Text())
+		}
+		assert.Equal(t, []string{"slow", "b", "c"}, texts, "results come by index")
+		assert.Equal(t, 150*time.Millisecond, got[0].Duration)
+	})
+}
+
+func TestDispatchAllPanicStaysInItsCall(t *testing.T) {
+	for k := range 4 {
+		calls := []composite.Call{sleep(0, "0"), sleep(0, "1"), sleep(0, "2"), sleep(0, "3")}
+		calls[k].Runner = runFunc(func(context.Context) hook.ToolResult { panic("secret") })
+		for i, c := range composite.DispatchAll(t.Context(), calls, nil, nil) {
+			if i == k {
+				assert.Equal(t, hook.OutcomePanicked, c.Outcome)
+				assert.Equal(t, hook.FailPanic, c.Result.Failure)
+				assert.NotContains(t, c.Result.Text(), "secret")
+				continue
+			}
+			assert.Equal(t, fmt.Sprint(i), c.Result.Text())
+		}
+	}
+}
+
+func TestDispatchAllIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running, most atomic.Int32
+		calls := make([]composite.Call, 20)
+		for i := range calls {
+			calls[i].Waits = i >= 15
+			calls[i].Runner = runFunc(func(context.Context) hook.ToolResult {
+				if n := running.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				time.Sleep(time.Second)
+				running.Add(-1)
+				return hook.ToolResult{}
+			})
+		}
+		begin := time.Now()
+		composite.DispatchAll(t.Context(), calls, &composite.DispatchOptions{Limit: 5}, nil)
+		assert.Equal(t, 3*time.Second, time.Since(begin), "15 calls, 5 at once")
+		assert.LessOrEqual(t, most.Load(), int32(10), "5 slots and 5 that wait")
+	})
+}
+
+func TestDispatchAllCancelKeepsWhatFinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var order []int
+		calls := []composite.Call{
+			sleep(time.Millisecond, "done"),        // finishes before the cancel
+			deaf(time.Hour, "never seen"),          // does not listen
+			sleep(time.Hour, "listens"),            // ends at the cancel
+			deaf(1500*time.Millisecond, "in time"), // ends within the grace period
+			sleep(0, "never started"),
+		}
+		go func() { time.Sleep(time.Second); cancel() }()
+		got := composite.DispatchAll(ctx, calls, &composite.DispatchOptions{Limit: 4, Grace: time.Second},
+			func(i int, _ composite.Completion) { order = append(order, i) })
+		outcomes := make([]hook.Outcome, len(got))
+		for i, c := range got {
+			outcomes[i] = c.Outcome
+		}
+		// The fifth call took the slot of the first and finished at once.
+		assert.Equal(t, []hook.Outcome{hook.OutcomeExecuted, hook.OutcomeInterrupted, hook.OutcomeInterrupted,
+			hook.OutcomeExecuted, hook.OutcomeExecuted}, outcomes)
+		assert.Len(t, order, 5, "every call completes exactly once")
+		assert.Contains(t, got[1].Result.Text(), "not known")
+		time.Sleep(time.Hour) // the stray ends
+	})
+}
+
+func TestDispatchAllCancelledBeforeStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := []composite.Call{deaf(time.Minute, "stray"), sleep(0, "waiting")}
+		go func() { time.Sleep(time.Second); cancel() }()
+		got := composite.DispatchAll(ctx, calls, &composite.DispatchOptions{Limit: 1, Grace: -1}, nil)
+		assert.Equal(t, hook.OutcomeInterrupted, got[0].Outcome)
+		assert.Equal(t, hook.OutcomeCancelled, got[1].Outcome)
+		time.Sleep(time.Minute)
+	})
+}
+
+func TestDispatchAllSurvivesGoexit(t *testing.T) {
+	calls := []composite.Call{sleep(0, "0"), sleep(0, "1"), sleep(0, "2")}
+	calls[1].Runner = runFunc(func(context.Context) hook.ToolResult { runtime.Goexit(); return hook.ToolResult{} })
+	got := composite.DispatchAll(t.Context(), calls, &composite.DispatchOptions{Limit: 1}, nil)
+	assert.Equal(t, "0", got[0].Result.Text())
+	assert.Equal(t, hook.FailPanic, got[1].Result.Failure)
+	assert.Equal(t, "2", got[2].Result.Text(), "the worker is replaced")
+}
+
+func TestDispatchAllNothing(t *testing.T) {
+	require.Empty(t, composite.DispatchAll(t.Context(), nil, nil, nil))
+}
+
+var noop = runFunc(func(context.Context) hook.ToolResult { return hook.ToolResult{} })
+
+func BenchmarkDispatchAll(b *testing.B) {
+	for _, n := range []int{1, 8, 1000} {
+		calls := make([]composite.Call, n)
+		for i := range calls {
+			calls[i] = composite.Call{Runner: noop}
+		}
+		b.Run(fmt.Sprintf("conc pool/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p := pool.New().WithMaxGoroutines(32)
+				out := make([]hook.ToolResult, n)
+				for i := range calls {
+					p.Go(func() { out[i] = calls[i].Runner.Run(b.Context(), nil) })
+				}
+				p.Wait()
+			}
+		})
+		b.Run(fmt.Sprintf("DispatchAll/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				composite.DispatchAll(b.Context(), calls, nil, nil)
+			}
+		})
+	}
+	calls := make([]composite.Call, 16)
+	for i := range calls {
+		calls[i] = sleep(5*time.Millisecond, "")
+	}
+	b.Run("16 x 5 ms", func(b *testing.B) {
+		for b.Loop() {
+			composite.DispatchAll(b.Context(), calls, nil, nil)
+		}
+	})
+}

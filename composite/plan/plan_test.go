@@ -1,0 +1,248 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+)
+
+// spec returns a spec from a short form: name, tag, tools.
+func spec(t *testing.T, name, tag string, tools ...string) plan.Spec {
+	t.Helper()
+	o, problems := plan.ParseTag(tag, []string{"BeforeTool", "AfterTurn"})
+	require.Empty(t, problems)
+	return plan.Spec{Field: name, Type: "*p." + name, Options: o, Tools: tools}
+}
+
+func order(p *plan.Plan) string {
+	var names []string
+	for _, m := range p.Members {
+		names = append(names, m.Field)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestOrder(t *testing.T) {
+	tests := []struct {
+		name  string
+		specs []plan.Spec
+		want  string
+	}{
+		{"as declared", []plan.Spec{spec(t, "A", ""), spec(t, "B", ""), spec(t, "C", "")}, "A B C"},
+		{"before", []plan.Spec{spec(t, "A", ""), spec(t, "B", "before=A")}, "B A"},
+		{"after", []plan.Spec{spec(t, "A", "after=B"), spec(t, "B", "")}, "B A"},
+		{"lower order first", []plan.Spec{spec(t, "A", ""), spec(t, "B", "order=5"), spec(t, "C", "order=500")}, "B A C"},
+		{"constraint beats order", []plan.Spec{spec(t, "A", "order=1,after=C"), spec(t, "B", ""), spec(t, "C", "")}, "B C A"},
+		{"the rest stays put", []plan.Spec{spec(t, "A", ""), spec(t, "B", "before=A"), spec(t, "C", ""), spec(t, "D", "")}, "B A C D"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, problems := plan.Build("p.T", tt.specs)
+			require.Empty(t, problems)
+			assert.Equal(t, tt.want, order(p))
+		})
+	}
+}
+
+func TestProblems(t *testing.T) {
+	tests := []struct {
+		name   string
+		specs  []plan.Spec
+		code   string
+		fields []string
+		text   string
+	}{
+		{"duplicate tool", []plan.Spec{spec(t, "OS", "", "read"), spec(t, "Files", "", "read")},
+			"HG020", []string{"OS", "Files"}, `tool "read" is provided by both OS and Files`},
+		{"prefix makes a duplicate", []plan.Spec{spec(t, "A", "", "u_q"), spec(t, "B", "prefix=u_", "q")},
+			"HG020", []string{"A", "B"}, `tool "u_q"`},
+		{"cycle names every party", []plan.Spec{spec(t, "A", "before=B"), spec(t, "B", "before=C"), spec(t, "C", "before=A"), spec(t, "D", "")},
+			"HG026", []string{"A", "B", "C"}, "A before=B"},
+		{"before nobody", []plan.Spec{spec(t, "Skills", "before=Memry"), spec(t, "Memory", "")},
+			"HG027", []string{"Skills"}, "did you mean Memory?"},
+		{"before itself", []plan.Spec{spec(t, "A", "before=A")}, "HG027", []string{"A"}, "on the field itself"},
+		{"requires nobody", []plan.Spec{spec(t, "A", "requires=B")}, "HG028", []string{"A"}, "which the composite does not have"},
+		{"requires an optional one", []plan.Spec{spec(t, "A", "requires=B"), spec(t, "B", "optional")},
+			"HG028", []string{"A", "B"}, "which is optional"},
+		{"name too long with its prefix", []plan.Spec{spec(t, "A", "prefix=users_", strings.Repeat("x", 60))},
+			"HG022", []string{"A"}, "not one that providers accept"},
+		{"prefix on a group", []plan.Spec{{Field: "Extra", Group: true, Options: plan.Options{Prefix: "x_"}}},
+			"HG024", []string{"Extra"}, "prefix on a group"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, problems := plan.Build("p.T", tt.specs)
+			require.Len(t, problems, 1)
+			assert.Equal(t, tt.code, problems[0].Code)
+			assert.ElementsMatch(t, tt.fields, problems[0].Fields)
+			assert.Contains(t, problems[0].Error(), tt.text)
+			assert.NotEmpty(t, problems[0].Fix)
+		})
+	}
+}
+
+func TestAllProblemsAtOnce(t *testing.T) {
+	_, problems := plan.Build("p.T", []plan.Spec{
+		spec(t, "A", "before=Nobody", "read"), spec(t, "B", "requires=Nothing", "read"),
+	})
+	var codes []string
+	for _, p := range problems {
+		codes = append(codes, p.Code)
+	}
+	assert.Equal(t, []string{"HG027", "HG028", "HG020"}, codes)
+}
+
+func TestNoProblem(t *testing.T) {
+	tests := map[string][]plan.Spec{
+		"optional requires optional": {spec(t, "A", "optional,requires=B"), spec(t, "B", "optional")},
+		"same tool, own prefixes":    {spec(t, "A", "prefix=a_", "q"), spec(t, "B", "prefix=b_", "q")},
+		"before and after agree":     {spec(t, "A", "before=B"), spec(t, "B", "after=A")},
+	}
+	for name, specs := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, problems := plan.Build("p.T", specs)
+			assert.Empty(t, problems)
+		})
+	}
+}
+
+// Whatever the constraints: either the order satisfies all of them, or the cycle
+// that is reported is one.
+func TestOrderOrRealCycle(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(rt, "n")
+		name := func(i int) string { return fmt.Sprintf("F%d", i) }
+		specs := make([]plan.Spec, n)
+		before := map[[2]int]bool{}
+		for i := range specs {
+			specs[i] = plan.Spec{Field: name(i), Type: "T"}
+			for _, j := range rapid.SliceOfN(rapid.IntRange(0, n-1), 0, 2).Draw(rt, "before") {
+				if j == i {
+					continue
+				}
+				if rapid.Bool().Draw(rt, "as after") {
+					specs[i].Options.After = append(specs[i].Options.After, name(j))
+					before[[2]int{j, i}] = true
+					continue
+				}
+				specs[i].Options.Before = append(specs[i].Options.Before, name(j))
+				before[[2]int{i, j}] = true
+			}
+		}
+		p, problems := plan.Build("p.T", specs)
+		if len(problems) > 0 {
+			cycle := problems[0].Fields
+			for k := range cycle {
+				from, to := indexOf(specs, cycle[k]), indexOf(specs, cycle[(k+1)%len(cycle)])
+				require.True(rt, before[[2]int{from, to}], "%v: %s is not before %s", problems[0], cycle[k], cycle[(k+1)%len(cycle)])
+			}
+			return
+		}
+		pos := func(i int) int {
+			return slices.IndexFunc(p.Members, func(m plan.Member) bool { return m.Field == name(i) })
+		}
+		for e := range before {
+			require.Less(rt, pos(e[0]), pos(e[1]))
+		}
+	})
+}
+
+func indexOf(specs []plan.Spec, field string) int {
+	return slices.IndexFunc(specs, func(s plan.Spec) bool { return s.Field == field })
+}
+
+func TestParseTag(t *testing.T) {
+	five := 5
+	tests := []struct {
+		tag  string
+		want plan.Options
+	}{
+		{"", plan.Options{}},
+		{"-", plan.Options{Ignore: true}},
+		{"optional, before=Memory ,before=OS", plan.Options{Optional: true, Before: []string{"Memory", "OS"}}},
+		{"prefix=u_,order=5,requires=A,after=B,dynamic", plan.Options{Prefix: "u_", Order: &five, Requires: []string{"A"}, After: []string{"B"}, Dynamic: true}},
+		{"optional; BeforeTool: failopen; AfterTurn: failclosed", plan.Options{Optional: true,
+			Points: []plan.PointUse{{Name: "BeforeTool", Policy: "failopen"}, {Name: "AfterTurn", Policy: "failclosed"}}}},
+		{"BeforeTool: failopen", plan.Options{Points: []plan.PointUse{{Name: "BeforeTool", Policy: "failopen"}}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.tag, func(t *testing.T) {
+			got, problems := plan.ParseTag(tt.tag, []string{"BeforeTool", "AfterTurn"})
+			require.Empty(t, problems)
+			assert.Equal(t, tt.want, got)
+		})
+	}
+}
+
+func TestParseTagProblems(t *testing.T) {
+	tests := []struct{ tag, message, fix string }{
+		{"befor=Memory", `unknown word "befor"`, `did you mean "before"?`},
+		{"xyzzy", `unknown word "xyzzy"`, "the words are"},
+		{"optional=yes", "optional takes no value", ""},
+		{"before", "before wants a value", ""},
+		{"order=soon", `order wants a number, got "soon"`, ""},
+		{"prefix=a b", "only letters, digits", ""},
+		{"BeforeTol: failopen", `unknown point "BeforeTol"`, `did you mean "BeforeTool"?`},
+		{"BeforeTool: failopn", `unknown word "failopn"`, `did you mean "failopen"?`},
+		{"BeforeTool: failopen, failclosed", "two fail policies", ""},
+		{"optional; failopen", "stands after a point", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.tag, func(t *testing.T) {
+			_, problems := plan.ParseTag(tt.tag, []string{"BeforeTool", "AfterTurn"})
+			require.Len(t, problems, 1)
+			assert.Equal(t, "HG009", problems[0].Code)
+			assert.Contains(t, problems[0].Message, tt.message)
+			assert.Contains(t, problems[0].Fix, tt.fix)
+		})
+	}
+}
+
+func FuzzParseTag(f *testing.F) {
+	for _, s := range []string{"-", "optional,before=A; BeforeTool: failopen", ";;:,=", "prefix=\x00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, tag string) {
+		o, problems := plan.ParseTag(tag, []string{"BeforeTool"})
+		if len(problems) == 0 && o.Prefix != "" {
+			require.Regexp(t, `^[a-zA-Z0-9_-]{1,64}$`, o.Prefix)
+		}
+	})
+}
+
+func TestOwner(t *testing.T) {
+	inner, problems := plan.Build("p.Core", []plan.Spec{spec(t, "Notes", "prefix=n_", "add")})
+	require.Empty(t, problems)
+	s := spec(t, "Core", "prefix=c_", "n_add")
+	s.Composite = inner
+	p, problems := plan.Build("p.T", []plan.Spec{spec(t, "OS", "", "bash"), s})
+	require.Empty(t, problems)
+	assert.Equal(t, "OS", p.Owner("bash"))
+	assert.Equal(t, "Core.Notes", p.Owner("c_n_add"))
+	assert.Empty(t, p.Owner("add"))
+}
+
+func ExamplePlan_Text() {
+	p, _ := plan.Build("daemon.Daemon", []plan.Spec{
+		{Field: "Memory", Options: plan.Options{Optional: true}, Points: []string{"SystemPrompt", "OnClose"}, Tools: []string{"recall", "remember"}},
+		{Field: "Guard", Options: plan.Options{Before: []string{"Memory"}, Points: []plan.PointUse{{Name: "BeforeTool", Policy: "failopen"}}}, Points: []string{"BeforeTool"}},
+		{Field: "MCP", Dynamic: true, Points: []string{"SystemPrompt"}},
+		{Field: "Extra", Group: true},
+	})
+	fmt.Print(p.Text())
+	// Output:
+	// #  field    points                tools
+	// 1  Guard    BeforeTool:failopen
+	// 2  Memory?  SystemPrompt OnClose  recall remember
+	// 3  MCP      SystemPrompt          (run time)
+	// 4  Extra[]  (run time)            (run time)
+	//
+	// ? may be nil, [] a group given at run time
+}

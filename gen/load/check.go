@@ -1,0 +1,196 @@
+package load
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/tools/go/gcexportdata"
+	"golang.org/x/tools/go/packages"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+)
+
+// Checker type-checks listed packages on demand, each once, together with the packages that they import. Its packages are one
+// consistent set of types. It is not safe for concurrent use.
+type Checker struct {
+	Fset    *token.FileSet
+	listing *Listing
+	// output is the text of the generated file by package path; a package without an entry is checked without one.
+	output map[string][]byte
+	done   map[string]*Package
+	types  map[string]*types.Package
+}
+
+// Package is one package from source.
+type Package struct {
+	Path, Name, Dir string
+	// Writable: the package is of the main module.
+	Writable bool
+	// Files are the parsed files, without generated ones.
+	Files []*ast.File
+	Types *types.Package
+	Info  *types.Info
+	// Errors are the checker's, in order; most of them are of no interest, because what they concern is not used.
+	Errors []types.Error
+	// Syntax are the problems of files that could not be parsed.
+	Syntax []diag.Problem
+	// Own are the generated files that are on disk.
+	Own []string
+	// Foreign is the file of the generated file's name that somebody else wrote, or "".
+	Foreign string
+}
+
+// NewChecker returns a checker that sees no generated file of the main module.
+func (l *Listing) NewChecker() *Checker { return l.NewCheckerWith(nil) }
+
+// NewCheckerWith returns a checker that sees these generated files, by package path, and checks the bodies in their packages.
+func (l *Listing) NewCheckerWith(output map[string][]byte) *Checker {
+	return &Checker{
+		Fset: token.NewFileSet(), listing: l, output: output,
+		done: map[string]*Package{}, types: map[string]*types.Package{"unsafe": types.Unsafe},
+	}
+}
+
+// Position resolves a position, relative to the directory of the run where it lies below it.
+func (c *Checker) Position(pos token.Pos) token.Position {
+	return c.listing.position(c.Fset.Position(pos))
+}
+
+// Import implements types.Importer.
+func (c *Checker) Import(path string) (*types.Package, error) {
+	if t := c.types[path]; t != nil && t.Complete() {
+		return t, nil
+	}
+	p := c.listing.Package(path)
+	if p == nil {
+		return nil, fmt.Errorf("package %s is not among the dependencies", path)
+	}
+	if !writable(p) && p.ExportFile != "" {
+		if t, err := c.export(p); err == nil {
+			return t, nil
+		}
+	}
+	from, err := c.Package(path)
+	if err != nil {
+		return nil, err
+	}
+	return from.Types, nil
+}
+
+func (c *Checker) export(p *packages.Package) (*types.Package, error) {
+	f, err := os.Open(p.ExportFile)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := gcexportdata.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return gcexportdata.Read(r, c.Fset, c.types, p.PkgPath)
+}
+
+// Package returns a package checked from source.
+func (c *Checker) Package(path string) (*Package, error) {
+	if p, ok := c.done[path]; ok {
+		if p == nil {
+			return nil, fmt.Errorf("import cycle through %s", path)
+		}
+		return p, nil
+	}
+	listed := c.listing.Package(path)
+	if listed == nil || len(listed.GoFiles) == 0 {
+		return nil, fmt.Errorf("%s: %w", path, ErrNoSource)
+	}
+	c.done[path] = nil
+	p, err := c.parse(listed)
+	if err != nil {
+		delete(c.done, path)
+		return nil, err
+	}
+	c.check(p, listed)
+	c.done[path], c.types[path] = p, p.Types
+	return p, nil
+}
+
+func (c *Checker) parse(listed *packages.Package) (*Package, error) {
+	files, err := sources(listed)
+	if err != nil {
+		return nil, err
+	}
+	p := &Package{Path: listed.PkgPath, Name: listed.Name, Dir: filepath.Dir(listed.GoFiles[0]), Writable: writable(listed)}
+	for _, src := range files {
+		if src.own && p.Writable {
+			p.Own = append(p.Own, src.name)
+			continue
+		}
+		if filepath.Base(src.name) == Output {
+			p.Foreign = src.name
+		}
+		c.parseFile(p, src.name, src.text)
+	}
+	if text := c.output[p.Path]; text != nil {
+		c.parseFile(p, filepath.Join(p.Dir, Output), text)
+	}
+	if len(p.Files) > 0 {
+		p.Name = p.Files[0].Name.Name
+	}
+	return p, nil
+}
+
+func (c *Checker) parseFile(p *Package, name string, text []byte) {
+	f, err := parser.ParseFile(c.Fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		p.Syntax = append(p.Syntax, syntaxProblems(c.listing, err)...)
+	}
+	if f != nil {
+		p.Files = append(p.Files, f)
+	}
+}
+
+func (c *Checker) check(p *Package, listed *packages.Package) {
+	p.Info = &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+	}
+	conf := types.Config{
+		IgnoreFuncBodies: c.output[p.Path] == nil,
+		FakeImportC:      true,
+		Importer:         c,
+		Sizes:            types.SizesFor("gc", runtime.GOARCH),
+		Error: func(err error) {
+			if e, ok := err.(types.Error); ok {
+				p.Errors = append(p.Errors, e)
+			}
+		},
+	}
+	if m := listed.Module; m != nil && m.GoVersion != "" {
+		conf.GoVersion = "go" + m.GoVersion
+	}
+	p.Types, _ = conf.Check(p.Path, c.Fset, p.Files, p.Info) // errors are collected, not fatal
+	p.Types.MarkComplete()
+}
+
+// Mentions tells whether a file of the package contains a text: a cheap question before anything is parsed.
+func (l *Listing) Mentions(path, text string) bool {
+	p := l.Package(path)
+	if p == nil {
+		return false
+	}
+	files, err := sources(p)
+	if err != nil {
+		return false
+	}
+	for _, src := range files {
+		if bytes.Contains(src.text, []byte(text)) {
+			return true
+		}
+	}
+	return false
+}

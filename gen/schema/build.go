@@ -1,0 +1,277 @@
+package schema
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+)
+
+// maxDepth is how many objects may lie in each other, the input itself not counted.
+const maxDepth = 5
+
+// maxFields is how many names the generated decoder keeps apart in one object.
+const maxFields = 64
+
+type builder struct {
+	pkg      *types.Package
+	src      Source
+	open     []types.Type // the structs that the walk is in
+	problems []diag.Problem
+}
+
+func (b *builder) report(code string, severity diag.Severity, pos token.Pos, format string, args ...any) *diag.Problem {
+	b.problems = append(b.problems, diag.Problem{
+		Code: code, Severity: severity, Pos: b.src.Position(pos), Message: fmt.Sprintf(format, args...),
+	})
+	return &b.problems[len(b.problems)-1]
+}
+
+func (b *builder) errorf(code string, pos token.Pos, format string, args ...any) *diag.Problem {
+	return b.report(code, diag.Error, pos, format, args...)
+}
+
+// name writes a type as the generated package would.
+func (b *builder) name(t types.Type) string {
+	if _, ok := t.(*types.Struct); ok {
+		return "the struct"
+	}
+	return types.TypeString(t, types.RelativeTo(b.pkg))
+}
+
+// object reads the struct t, which the field at pos mentions.
+func (b *builder) object(t types.Type, pos token.Pos) *Object {
+	for i, outer := range b.open {
+		if types.Identical(outer, t) {
+			b.recursion(b.open[i:], pos)
+			return nil
+		}
+	}
+	if len(b.open) > maxDepth {
+		b.errorf("HG036", pos, "%s lies more than %d objects deep: models lose track, make the input flatter", b.name(t), maxDepth)
+		return nil
+	}
+	b.open = append(b.open, t)
+	defer func() { b.open = b.open[:len(b.open)-1] }()
+
+	o := &Object{Type: t}
+	for _, c := range b.candidates(t) {
+		if f := b.field(t, c); f != nil {
+			o.Fields = append(o.Fields, f)
+		}
+	}
+	if len(o.Fields) > maxFields {
+		b.errorf("HG034", pos, "%s has %d fields, a tool input has at most %d", b.name(t), len(o.Fields), maxFields)
+		return nil
+	}
+	return o
+}
+
+func (b *builder) recursion(cycle []types.Type, pos token.Pos) {
+	path := make([]string, 0, len(cycle)+1)
+	for _, t := range append(cycle[:len(cycle):len(cycle)], cycle[0]) {
+		path = append(path, b.name(t))
+	}
+	p := b.errorf("HG036", pos, "type %s refers to itself (%s): tool inputs must be finite", path[0], strings.Join(path, " -> "))
+	p.Fix = "use json.RawMessage for the field, or leave it out with `json:\"-\"`"
+}
+
+// field reads one field of owner.
+func (b *builder) field(owner types.Type, c candidate) *Field {
+	v := b.value(c.v.Type(), c.v, owner)
+	if v == nil {
+		return nil
+	}
+	f := &Field{Go: c.path(owner, b.pkg), Name: c.name, Value: v, Pos: b.src.Position(c.v.Pos())}
+	f.Required = !v.Pointer && !c.options.omit
+	if c.options.quoted && !b.quote(v, c.v) {
+		return nil
+	}
+	if b.src.Doc != nil {
+		f.Doc = cleanDoc(b.src.Doc(c.v))
+	}
+	if f.Doc == "" {
+		b.report("HG032", diag.Warning, c.v.Pos(), "field %s of %s has no description", c.v.Name(), b.name(owner)).
+			Fix = "say in a comment above the field what the model is to put there"
+	}
+	if !b.constrain(f, c.v, c.hook) {
+		return nil
+	}
+	return f
+}
+
+// quote applies ",string".
+func (b *builder) quote(v *Value, field *types.Var) bool {
+	switch v.Kind {
+	case Int, Uint, Float, Bool:
+		if len(v.Enum) == 0 {
+			v.Quoted = true
+			return true
+		}
+	}
+	b.errorf("HG033", field.Pos(), "json option string is for numbers and booleans, %s is %s", field.Name(), b.name(field.Type()))
+	return false
+}
+
+// value reads the type of a field, or of what lies in it.
+func (b *builder) value(t types.Type, field *types.Var, owner types.Type) *Value {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		v := b.value(p.Elem(), field, owner)
+		if v == nil {
+			return nil
+		}
+		if v.Pointer {
+			b.errorf("HG034", field.Pos(), "field %s of %s: a pointer to a pointer cannot be in a tool input", field.Name(), b.name(owner))
+			return nil
+		}
+		v.Pointer = true
+		return v
+	}
+	t = types.Unalias(t)
+	if v := special(t); v != nil {
+		if v.Kind == Any || v.Kind == Raw || v.Kind == JSON {
+			b.report("HG037", diag.Warning, field.Pos(), "field %s is %s: the model may send anything", field.Name(), b.name(t))
+		}
+		return v
+	}
+	if own := decodesItself(t); own != "" {
+		b.errorf("HG035", field.Pos(), "field %s of %s: %s has its own %s, so its JSON is not known here", field.Name(), b.name(owner), b.name(t), own).
+			Fix = "use a string and convert it in the method"
+		return nil
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return b.basic(t, u, field, owner)
+	case *types.Struct:
+		if o := b.object(t, field.Pos()); o != nil {
+			return &Value{Kind: Struct, Type: t, Struct: o}
+		}
+		return nil
+	case *types.Slice:
+		return b.elem(List, t, u.Elem(), field, owner)
+	case *types.Map:
+		if key, ok := u.Key().Underlying().(*types.Basic); ok && key.Info()&types.IsString != 0 && decodesItself(u.Key()) == "" {
+			return b.elem(Map, t, u.Elem(), field, owner)
+		}
+	}
+	p := b.errorf("HG034", field.Pos(), "field %s of %s: %s cannot be in a tool input", field.Name(), b.name(owner), b.name(t))
+	if _, ok := t.Underlying().(*types.Array); ok {
+		p.Fix = "use a slice, with minitems= and maxitems= in the tag"
+	}
+	return nil
+}
+
+func (b *builder) elem(kind Kind, t, elem types.Type, field *types.Var, owner types.Type) *Value {
+	if v := b.value(elem, field, owner); v != nil {
+		return &Value{Kind: kind, Type: t, Elem: v}
+	}
+	return nil
+}
+
+func (b *builder) basic(t types.Type, u *types.Basic, field *types.Var, owner types.Type) *Value {
+	v := &Value{Type: t}
+	switch info := u.Info(); {
+	case info&types.IsString != 0:
+		v.Kind = String
+	case info&types.IsBoolean != 0:
+		v.Kind = Bool
+	case info&types.IsUnsigned != 0 && u.Kind() != types.Uintptr:
+		v.Kind, v.Bits = Uint, bitsOf(u.Kind())
+	case info&types.IsInteger != 0 && u.Kind() != types.Uintptr:
+		v.Kind, v.Bits = Int, bitsOf(u.Kind())
+	case info&types.IsFloat != 0:
+		v.Kind, v.Bits = Float, bitsOf(u.Kind())
+	case u.Kind() == types.Invalid:
+		b.errorf("HG010", field.Pos(), "field %s of %s has a type that is not valid", field.Name(), b.name(owner))
+		return nil
+	default:
+		b.errorf("HG034", field.Pos(), "field %s of %s: %s cannot be in a tool input", field.Name(), b.name(owner), b.name(t))
+		return nil
+	}
+	v.Enum = b.constants(v)
+	return v
+}
+
+func bitsOf(k types.BasicKind) int {
+	switch k {
+	case types.Int8, types.Uint8:
+		return 8
+	case types.Int16, types.Uint16:
+		return 16
+	case types.Int32, types.Uint32, types.Float32:
+		return 32
+	case types.Int64, types.Uint64, types.Float64:
+		return 64
+	}
+	return 0
+}
+
+// special returns the value of a type that is written in its own way.
+func special(t types.Type) *Value {
+	v := &Value{Type: t}
+	switch fullName(t) {
+	case "time.Time":
+		v.Kind = Time
+	case "time.Duration":
+		v.Kind = Duration
+	case "encoding/json.RawMessage", "encoding/json/jsontext.Value":
+		v.Kind = Raw
+	case "github.com/grapnel-go/grapnel/hook.JSON":
+		v.Kind = JSON
+	default:
+		if s, ok := t.Underlying().(*types.Slice); ok && decodesItself(t) == "" {
+			if e, ok := types.Unalias(s.Elem()).(*types.Basic); ok && e.Kind() == types.Uint8 {
+				v.Kind = Bytes
+				return v
+			}
+		}
+		if i, ok := t.Underlying().(*types.Interface); ok && i.Empty() {
+			v.Kind = Any
+			return v
+		}
+		return nil
+	}
+	return v
+}
+
+func fullName(t types.Type) string {
+	n, ok := t.(*types.Named)
+	if !ok || n.Obj().Pkg() == nil || n.TypeArgs().Len() > 0 {
+		return ""
+	}
+	return n.Obj().Pkg().Path() + "." + n.Obj().Name()
+}
+
+// decodesItself returns the method by which encoding/json would let the type decode itself, or "".
+func decodesItself(t types.Type) string {
+	set := types.NewMethodSet(types.NewPointer(t))
+	if types.IsInterface(t) {
+		return ""
+	}
+	for _, name := range []string{"UnmarshalJSON", "UnmarshalText"} {
+		if set.Lookup(nil, name) != nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// cleanDoc returns the text of a comment with one line per paragraph and without what a reader would not see.
+func cleanDoc(doc string) string {
+	var paragraphs []string
+	for _, p := range strings.Split(strings.ReplaceAll(doc, "\r\n", "\n"), "\n\n") {
+		words := strings.FieldsFunc(p, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' || r == '\r' || hidden(r) })
+		if len(words) > 0 {
+			paragraphs = append(paragraphs, strings.Join(words, " "))
+		}
+	}
+	return strings.Join(paragraphs, "\n")
+}
+
+// hidden reports control characters and those that change the direction of the text around them.
+func hidden(r rune) bool {
+	return r < ' ' || r == 0x7f || r == 0x061c || r == 0x200e || r == 0x200f ||
+		0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 || r == 0xfeff
+}

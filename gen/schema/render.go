@@ -1,0 +1,184 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+)
+
+// The forms of values that JSON has no type for.
+const (
+	durationPattern = `^-?([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$`
+	integerPattern  = `^-?(0|[1-9][0-9]*)$`
+	naturalPattern  = `^(0|[1-9][0-9]*)$`
+	numberPattern   = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`
+)
+
+// Words lists values as an error message does: low, normal, high.
+func Words(values []Literal) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = v.JSON
+		if s, err := strconv.Unquote(v.JSON); err == nil {
+			words[i] = s
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// JSON returns the schema of the object, without blanks. A nil object has no members.
+func (o *Object) JSON() string { return strings.Join(o.Pieces(), "") }
+
+// Pieces returns the schema in parts: its head, one part per member, its tail.
+func (o *Object) Pieces() []string {
+	if o == nil {
+		return []string{`{"type":"object","properties":{},"additionalProperties":false}`}
+	}
+	return o.pieces(`"object"`, "")
+}
+
+func (o *Object) pieces(typ, description string) []string {
+	var required []string
+	pieces := []string{`{"type":` + typ + description + `,"properties":{`}
+	for i, f := range o.Fields {
+		piece := quote(f.Name) + ":" + f.schema()
+		if i < len(o.Fields)-1 {
+			piece += ","
+		}
+		pieces = append(pieces, piece)
+		if f.Required {
+			required = append(required, quote(f.Name))
+		}
+	}
+	tail := `}`
+	if len(required) > 0 {
+		tail += `,"required":[` + strings.Join(required, ",") + `]`
+	}
+	return append(pieces, tail+`,"additionalProperties":false}`)
+}
+
+func (f *Field) schema() string {
+	extra := ""
+	if f.Default != nil {
+		extra += `,"default":` + f.Default.JSON
+	}
+	if f.Example != nil {
+		extra += `,"examples":[` + f.Example.JSON + `]`
+	}
+	return f.Value.schema(f.Doc, extra)
+}
+
+// schema returns the schema of a value: its type, the description, its limits and what else is to be said.
+func (v *Value) schema(doc, extra string) string {
+	description := ""
+	if doc != "" {
+		description = `,"description":` + quote(doc)
+	}
+	typ, limits := v.typeAndLimits()
+	if typ == "" {
+		return "{" + strings.TrimPrefix(description+extra, ",") + "}"
+	}
+	typ = quote(typ)
+	if v.Pointer {
+		typ = `[` + typ + `,"null"]`
+	}
+	switch v.Kind {
+	case Struct:
+		return strings.TrimSuffix(strings.Join(v.Struct.pieces(typ, description), ""), "}") + extra + "}"
+	case List:
+		limits += `,"items":` + v.Elem.schema("", "")
+	case Map:
+		limits += `,"additionalProperties":` + v.Elem.schema("", "")
+	}
+	return `{"type":` + typ + description + limits + extra + "}"
+}
+
+// typeAndLimits returns the JSON type, "" for any, and the keywords for the limits, each with a comma before it.
+func (v *Value) typeAndLimits() (string, string) {
+	switch v.Kind {
+	case Bytes:
+		return "string", `,"contentEncoding":"base64"`
+	case Time:
+		return "string", `,"format":"date-time"`
+	case Duration:
+		return "string", `,"pattern":` + quote(durationPattern)
+	case Bool:
+		if v.Quoted {
+			return "string", v.enum(`"true"`, `"false"`)
+		}
+		return "boolean", ""
+	case Int, Uint, Float:
+		return v.numberLimits()
+	case String:
+		return "string", v.stringLimits()
+	case Struct, Map:
+		return "object", ""
+	case List:
+		return "array", keyword("minItems", v.MinItems) + keyword("maxItems", v.MaxItems)
+	}
+	return "", ""
+}
+
+func (v *Value) numberLimits() (string, string) {
+	if v.Quoted {
+		pattern := map[Kind]string{Int: integerPattern, Uint: naturalPattern, Float: numberPattern}[v.Kind]
+		return "string", `,"pattern":` + quote(pattern)
+	}
+	typ, least, most := "number", v.Min, v.Max
+	if v.Kind != Float {
+		typ = "integer"
+		low, high := intRange(v)
+		if least == "" && (v.Kind == Uint || v.Bits > 0 && v.Bits < 64) {
+			least = low.String()
+		}
+		if most == "" && v.Bits > 0 && v.Bits < 64 {
+			most = high.String()
+		}
+	}
+	limits := ""
+	if least != "" {
+		limits += `,"minimum":` + least
+	}
+	if most != "" {
+		limits += `,"maximum":` + most
+	}
+	if len(v.Enum) > 0 {
+		limits = v.literals()
+	}
+	return typ, limits
+}
+
+func (v *Value) stringLimits() string {
+	limits := keyword("minLength", v.MinLen) + keyword("maxLength", v.MaxLen)
+	if v.Pattern != "" {
+		limits += `,"pattern":` + quote(v.Pattern)
+	}
+	if v.Format != "" {
+		limits += `,"format":` + quote(v.Format)
+	}
+	return limits + v.literals()
+}
+
+func (v *Value) literals() string {
+	var values []string
+	for _, l := range v.Enum {
+		values = append(values, l.JSON)
+	}
+	return v.enum(values...)
+}
+
+func (v *Value) enum(values ...string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	if v.Pointer {
+		values = append(values, "null")
+	}
+	return `,"enum":[` + strings.Join(values, ",") + `]`
+}
+
+func keyword(name string, n *int) string {
+	if n == nil {
+		return ""
+	}
+	return `,"` + name + `":` + strconv.Itoa(*n)
+}

@@ -1,0 +1,110 @@
+// Package schema turns the Go type of a tool's input into the model that schema, decoder and validation are generated from, and
+// into the JSON Schema itself. It is pure: types in, a tree and problems out.
+//
+// The schemas keep to what every provider takes: an object at the top, properties in the order of the fields,
+// additionalProperties false, everything inlined.
+package schema
+
+import (
+	"go/token"
+	"go/types"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+)
+
+// Kind is how a value is written in JSON and read from it.
+type Kind int
+
+// The kinds of value.
+const (
+	String   Kind = iota + 1
+	Int           // Value.Bits, 0 for int
+	Uint          // Value.Bits, 0 for uint
+	Float         // Value.Bits
+	Bool          //
+	Bytes         // []byte as base64
+	Time          // time.Time as RFC 3339
+	Duration      // time.Duration as a string, 1m30s
+	JSON          // hook.JSON: any value, as canonical text
+	Raw           // json.RawMessage: the same as bytes
+	Any           // any
+	Struct        // Value.Struct
+	List          // a slice of Value.Elem
+	Map           // a map of strings to Value.Elem
+)
+
+// Object is a JSON object that is made of a Go struct.
+type Object struct {
+	// Type is the struct, named or not, never a pointer.
+	Type   types.Type
+	Fields []*Field
+}
+
+// Field is one member of an object.
+type Field struct {
+	// Go is how the field is reached from the struct: "Title", "Base.Title".
+	Go string
+	// Name is the member's name in JSON.
+	Name string
+	// Doc is the description, on one line per paragraph.
+	Doc      string
+	Required bool
+	// Default and Example are nil where there is none.
+	Default, Example *Literal
+	Value            *Value
+	Pos              token.Position
+}
+
+// Value is the type of a field, of an element or of what a pointer points to.
+type Value struct {
+	Kind Kind
+	// Type is the Go type without the pointer.
+	Type types.Type
+	// Pointer: the Go value is a pointer to Type, and nil is null.
+	Pointer bool
+	Bits    int
+	// Quoted: the tag says ",string": a number or boolean in quotes.
+	Quoted bool
+	Struct *Object
+	Elem   *Value
+	// Enum is not empty if only these values are allowed.
+	Enum []Literal
+	Limits
+}
+
+// Limits are what the tag of a field demands of its value; nil and "" demand nothing. Those of a list's elements stand at Elem.
+type Limits struct {
+	// Min and Max are numbers as JSON and Go write them.
+	Min, Max string
+	// MinLen and MaxLen count characters.
+	MinLen, MaxLen *int
+	// MinItems and MaxItems count elements of a list.
+	MinItems, MaxItems *int
+	Pattern, Format    string
+}
+
+// Literal is one value, as JSON writes it and as Go does.
+type Literal struct {
+	JSON string
+	// Go is an untyped constant expression, or the name of Const.
+	Go string
+	// Const is the constant that has the value, where it may be named from the package that is generated.
+	Const *types.Const
+}
+
+// Source is what types alone do not tell. Position must be set; the others may be nil.
+type Source struct {
+	Position func(token.Pos) token.Position
+	// Doc returns the comment of a struct field, as it stands.
+	Doc func(*types.Var) string
+	// Open reports whether values other than a type's constants are allowed.
+	Open func(*types.TypeName) bool
+}
+
+// New returns the model of the struct t, which the generated code of pkg decodes. Where a problem is an error, what belongs to it
+// is missing from the model.
+func New(pkg *types.Package, t types.Type, src Source) (*Object, []diag.Problem) {
+	b := &builder{pkg: pkg, src: src}
+	o := b.object(t, token.NoPos)
+	return o, diag.Sort(b.problems)
+}

@@ -1,0 +1,198 @@
+package schema
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+)
+
+// term is a word that a hook tag on an input field may have, and the kinds of value that it is for; none is all.
+type term struct {
+	name  string
+	value bool
+	kinds []Kind
+	what  string
+}
+
+var terms = []term{
+	{"required", false, nil, ""},
+	{"minlen", true, []Kind{String}, "strings"},
+	{"maxlen", true, []Kind{String}, "strings"},
+	{"min", true, []Kind{Int, Uint, Float}, "numbers"},
+	{"max", true, []Kind{Int, Uint, Float}, "numbers"},
+	{"minitems", true, []Kind{List}, "lists"},
+	{"maxitems", true, []Kind{List}, "lists"},
+	{"pattern", true, []Kind{String}, "strings"},
+	{"format", true, []Kind{String}, "strings"},
+	{"enum", true, []Kind{String, Int, Uint}, "strings and integers"},
+	{"default", true, []Kind{String, Int, Uint, Float, Bool, Duration}, "single values"},
+	{"example", true, []Kind{String, Int, Uint, Float, Bool, Duration, Time}, "single values"},
+}
+
+// Formats are the values of format= that the decoder checks.
+func Formats() []string {
+	return []string{"date-time", "date", "time", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"}
+}
+
+// word is one word of a tag.
+type word struct {
+	key, value string
+	hasValue   bool
+}
+
+// split reads "required,maxlen=80,pattern='^[a-z]{1,3}$'": words between commas; a value in single quotes may have commas, and a
+// quote in it is written twice.
+func split(tag string) ([]word, error) {
+	var out []word
+	for rest := tag; rest != ""; {
+		end := strings.IndexAny(rest, "=,")
+		if end < 0 {
+			end = len(rest)
+		}
+		w := word{key: strings.TrimSpace(rest[:end])}
+		rest = rest[end:]
+		if strings.HasPrefix(rest, "=") {
+			var err error
+			if w.value, rest, err = cutValue(rest[1:]); err != nil {
+				return nil, fmt.Errorf("%s=: %w", w.key, err)
+			}
+			w.hasValue = true
+		}
+		out = append(out, w)
+		if rest == "," {
+			return nil, fmt.Errorf("the tag ends with a comma")
+		}
+		rest = strings.TrimPrefix(rest, ",")
+	}
+	return out, nil
+}
+
+func cutValue(s string) (value, rest string, err error) {
+	if !strings.HasPrefix(s, "'") {
+		end := strings.IndexByte(s, ',')
+		if end < 0 {
+			end = len(s)
+		}
+		return s[:end], s[end:], nil
+	}
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] != '\'':
+			b.WriteByte(s[i])
+		case i+1 < len(s) && s[i+1] == '\'':
+			b.WriteByte('\'')
+			i++
+		case i+1 == len(s) || s[i+1] == ',':
+			return b.String(), s[i+1:], nil
+		default:
+			return "", "", fmt.Errorf("after the closing quote a comma must follow")
+		}
+	}
+	return "", "", fmt.Errorf("the closing quote is missing")
+}
+
+// constrain applies the hook tag to the field; false if it is wrong.
+func (b *builder) constrain(f *Field, field *types.Var, tag string) bool {
+	c := &constraint{b: b, f: f, field: field, v: f.Value, ok: true}
+	if f.Value.Kind == List {
+		c.v = f.Value.Elem
+	}
+	list, err := split(tag)
+	if err != nil {
+		c.refuse("hook tag of %s: %v", field.Name(), err)
+		return false
+	}
+	seen := map[string]bool{}
+	for _, w := range list {
+		if seen[w.key] {
+			c.refuse("%s stands twice in the tag of %s", w.key, field.Name())
+		}
+		seen[w.key] = true
+		c.word(w)
+	}
+	// What is given is compared with the limits once all of them are known.
+	for _, w := range list {
+		if c.ok && (w.key == "default" || w.key == "example") {
+			c.given(w)
+		}
+	}
+	if seen["required"] && seen["default"] {
+		c.refuse("field %s is required, so its default is never used", field.Name())
+	}
+	c.order()
+	return c.ok
+}
+
+// constraint is the work on one tag. v is what the limits are about: the field's value, or a list's elements.
+type constraint struct {
+	b     *builder
+	f     *Field
+	field *types.Var
+	v     *Value
+	ok    bool
+}
+
+func (c *constraint) refuse(format string, args ...any) {
+	c.ok = false
+	c.b.errorf("HG033", c.field.Pos(), format, args...)
+}
+
+func (c *constraint) word(w word) {
+	i := slices.IndexFunc(terms, func(t term) bool { return t.name == w.key })
+	if i < 0 {
+		var names []string
+		for _, k := range terms {
+			names = append(names, k.name)
+		}
+		c.refuse("unknown constraint %q%s", w.key, diag.DidYouMean(strings.ToLower(w.key), names, `"`))
+		return
+	}
+	known := terms[i]
+	kind := c.v.Kind
+	if known.what == "lists" || known.name == "default" || known.name == "example" {
+		kind = c.f.Value.Kind
+	}
+	switch {
+	case known.value && w.value == "" && w.key != "default" && w.key != "example":
+		c.refuse("constraint %s wants a value: %s=…", w.key, w.key)
+	case !known.value && w.hasValue:
+		c.refuse("constraint %s takes no value", w.key)
+	case known.kinds != nil && !slices.Contains(known.kinds, kind):
+		c.refuse("%s is for %s, %s is %s", w.key, known.what, c.field.Name(), c.b.name(c.field.Type()))
+	default:
+		c.set(w)
+	}
+}
+
+func (c *constraint) set(w word) {
+	l := &c.v.Limits
+	switch w.key {
+	case "required":
+		c.f.Required = true
+	case "minlen":
+		l.MinLen = c.count(w)
+	case "maxlen":
+		l.MaxLen = c.count(w)
+	case "min":
+		l.Min = c.number(w)
+	case "max":
+		l.Max = c.number(w)
+	case "minitems":
+		c.f.Value.MinItems = c.count(w)
+	case "maxitems":
+		c.f.Value.MaxItems = c.count(w)
+	case "pattern":
+		l.Pattern = c.pattern(w.value)
+	case "format":
+		l.Format = w.value
+		if !slices.Contains(Formats(), w.value) {
+			c.refuse("unknown format %q%s", w.value, diag.DidYouMean(w.value, Formats(), `"`))
+		}
+	case "enum":
+		c.enum(w)
+	}
+}

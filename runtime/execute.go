@@ -146,6 +146,7 @@ func (x *execution) admit(ctx context.Context) (err error) {
 		return nil
 	case <-ctx.Done():
 		x.unlock()
+		x.unlock = nil
 		return ctx.Err()
 	}
 }

@@ -1,0 +1,222 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+func TestLawACancelKeepsFinishedResultsAndMarksTheRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		stubborn := does("stubborn", func(context.Context) hook.ToolResult {
+			<-release
+			return hook.TextResult("too late")
+		})
+		outcomes := map[string]hook.Outcome{}
+		after := hook.AfterToolFunc(func(ctx context.Context, c *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
+			assert.NoError(t, ctx.Err(), "AfterTool can still work")
+			outcomes[c.ID()] = o.Outcome
+			return hook.OutcomeDecision{}, nil
+		})
+		w := startWith(t, plays(
+			calls(want{"1", "quick", "{}"}, want{"2", "polite", "{}"}, want{"3", "stubborn", "{}"}, want{"4", "nobody", "{}"}),
+			says("back again"),
+		), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, after,
+			box(sleeps("quick", time.Millisecond), sleeps("polite", time.Hour), stubborn))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("the user pressed a key")
+		go func() {
+			time.Sleep(10 * time.Millisecond)
+			cancel(why)
+		}()
+		began := time.Now()
+		out, err := w.try(ctx, "go")
+
+		require.ErrorIs(t, err, why)
+		assert.Equal(t, hook.StopCancelled, out.Stop)
+		assert.Equal(t, time.Second+10*time.Millisecond, time.Since(began), "one grace period")
+		assert.Equal(t, map[string]hook.Outcome{
+			"1": hook.OutcomeExecuted, "2": hook.OutcomeInterrupted, "3": hook.OutcomeInterrupted, "4": hook.OutcomeUnknown,
+		}, outcomes)
+		h := w.history()
+		require.Len(t, h, 6, "the message and all results are there together: %v", h)
+		assert.Equal(t, "tool 1 quick: quick", h[2])
+		assert.Contains(t, h[3], "tool 2 polite cancelled:")
+		assert.Contains(t, h[4], "tool 3 stubborn cancelled: interrupted")
+		assert.Equal(t, hook.EventTurnEnd, w.kinds()[len(w.kinds())-1])
+		assertBrackets(t, w)
+
+		close(release)
+		synctest.Wait()
+		again := w.send("still there?")
+		assert.Equal(t, "back again", again.Text(), "the next turn works")
+		assert.Len(t, w.model.requests[1].Messages.Slice(), 7)
+	})
+}
+
+// assertBrackets checks that what began has ended.
+func assertBrackets(t *testing.T, w *world) {
+	t.Helper()
+	for open, end := range map[hook.EventKind]hook.EventKind{
+		hook.EventTurnStart: hook.EventTurnEnd, hook.EventStepStart: hook.EventStepEnd, hook.EventTextStart: hook.EventTextEnd,
+		hook.EventReasoningStart: hook.EventReasoningEnd, hook.EventCallsBegin: hook.EventCallsComplete,
+		hook.EventCallStart: hook.EventCallResult, hook.EventApprovalAsked: hook.EventApprovalGiven,
+	} {
+		assert.Len(t, w.eventsOf(end), len(w.eventsOf(open)), "%s and %s", open, end)
+	}
+}
+
+func TestLawACancelKeepsTheTextSoFar(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	half := func(yield func(hook.Chunk, error) bool) {
+		_ = yield(text("half an "), nil) && yield(text("answer"), nil) &&
+			yield(hook.Chunk{Kind: hook.ChunkCallStart, CallID: "1", Tool: "x"}, nil) &&
+			yield(hook.Chunk{Kind: hook.ChunkCallArgs, Text: `{"s":`}, nil)
+		cancel()
+		yield(hook.Chunk{}, ctx.Err())
+	}
+	w := start(t, plays(half, says("and the rest")), box(does("x", never(t))))
+	out, err := w.try(ctx, "go")
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, hook.StopCancelled, out.Stop)
+	assert.Equal(t, "half an answer", out.Text())
+	assert.Equal(t, []string{"user go", "assistant half an answer"}, w.history())
+	assertBrackets(t, w)
+	assert.Equal(t, "and the rest", w.send("go on").Text())
+}
+
+func TestLawPartialTextPassesTheHooksThatAReplyPasses(t *testing.T) {
+	t.Parallel()
+	broken := func(cancel func()) hook.ModelStream {
+		return func(yield func(hook.Chunk, error) bool) {
+			yield(text("the secret is"), nil)
+			cancel()
+			yield(hook.Chunk{}, context.Canceled)
+		}
+	}
+	rewrite := hook.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, r hook.ModelReply) (hook.ModelReply, error) {
+		r.Content = hook.ListOf(hook.TextBlock("[redacted]"))
+		return r, nil
+	})
+	reject := hook.AfterModelFunc(func(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+		return hook.RejectReply("no"), nil
+	})
+	for name, tc := range map[string]struct {
+		h    hook.Hook
+		want []string
+	}{
+		"rewritten": {rewrite, []string{"user go", "assistant [redacted]"}},
+		"rejected":  {reject, []string{"user go"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			w := start(t, plays(broken(cancel)), tc.h)
+			_, err := w.try(ctx, "go")
+			require.ErrorIs(t, err, context.Canceled)
+			assert.Equal(t, tc.want, w.history())
+		})
+	}
+}
+
+func TestACancelDuringApprovalCancelsTheBatch(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	ask := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+		return hook.AskTool("sure?"), nil
+	})
+	wait := hook.ApproveFunc(func(ctx context.Context, _ *hook.ToolCall, _ hook.ToolDecision) (hook.ApprovalDecision, error) {
+		cancel()
+		<-ctx.Done()
+		return hook.ApprovalDecision{}, ctx.Err()
+	})
+	w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"})), ask, wait, box(does("x", never(t))))
+	_, err := w.try(ctx, "go")
+	require.ErrorIs(t, err, context.Canceled)
+	for _, ev := range w.eventsOf(hook.EventCallResult) {
+		assert.Equal(t, hook.OutcomeCancelled, ev.Detail().Outcome)
+	}
+	assert.Len(t, w.history(), 4)
+}
+
+func TestATurnEndsWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := startWith(t, plays(calls(want{"1", "slow", "{}"}), says("next")),
+			hook.AgentConfig{Name: "a", Limits: hook.Limits{Time: time.Minute}}, nil, box(sleeps("slow", time.Hour)))
+		began := time.Now()
+		out, err := w.try(t.Context(), "go")
+		require.NoError(t, err)
+		assert.Equal(t, hook.StopTimeLimit, out.Stop)
+		assert.Equal(t, time.Minute, time.Since(began))
+		assert.Len(t, w.history(), 3)
+		assert.Equal(t, "next", w.send("more").Text())
+	})
+}
+
+func TestAToolEndsWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		polite := sleeps("polite", time.Hour)
+		polite.Timeout = time.Minute
+		talks := does("talks", func(ctx context.Context) hook.ToolResult {
+			<-ctx.Done()
+			return hook.FailedResult(hook.FailOperation, "half of it")
+		})
+		talks.Timeout = time.Minute
+		release := make(chan struct{})
+		deaf := does("deaf", func(context.Context) hook.ToolResult { <-release; return hook.TextResult("late") })
+		deaf.Timeout = time.Minute
+		narrow := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+			if c.Name() == "granted" {
+				return hook.NarrowTool(hook.Grant{Timeout: time.Second}), nil
+			}
+			return hook.ToolDecision{}, nil
+		})
+		w := start(t, plays(calls(want{"1", "polite", "{}"}, want{"2", "talks", "{}"}, want{"3", "deaf", "{}"}, want{"4", "granted", "{}"}), says("done")),
+			narrow, box(polite, talks, deaf, sleeps("granted", time.Hour)))
+		began := time.Now()
+		w.send("go")
+		assert.Equal(t, time.Minute+runtime.DefaultGrace, time.Since(began))
+		h := w.history()
+		assert.Equal(t, "tool 1 polite timeout: timed out after 1m0s", h[2])
+		assert.Equal(t, "tool 2 talks timeout: half of it", h[3], "what the tool has to say stays")
+		assert.Contains(t, h[4], "tool 3 deaf timeout: timed out after 1m0s; it did not end")
+		assert.Equal(t, "tool 4 granted timeout: timed out after 1s", h[5])
+		for _, ev := range w.eventsOf(hook.EventCallResult) {
+			assert.Equal(t, hook.OutcomeTimedOut, ev.Detail().Outcome)
+		}
+		close(release)
+		synctest.Wait()
+	})
+}
+
+func TestAProviderThatIgnoresItsContextIsLeft(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	endless := func(yield func(hook.Chunk, error) bool) {
+		for i := 0; ; i++ {
+			if i == 10 {
+				cancel()
+			}
+			if !yield(text("x"), nil) {
+				return
+			}
+		}
+	}
+	w := start(t, plays(endless))
+	out, err := w.try(ctx, "go")
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, "xxxxxxxxxx", out.Text())
+}

@@ -13,9 +13,9 @@ type edge struct {
 }
 
 // sortSpecs returns the order of the specs: a topological order of their
-// constraints that stays as close as possible to (order=, declaration). A cycle
-// is reported with every constraint on it; the specs on it then keep their
-// declared order.
+// constraints that stays close to (order=, declaration), in that the field that
+// states a constraint is the one that moves. A cycle is reported with every
+// constraint on it; the specs on it then keep their declared order.
 func sortSpecs(specs []Spec) ([]int, []Problem) {
 	edges := edgesOf(specs)
 	rank := make([]int, len(specs))
@@ -25,6 +25,7 @@ func sortSpecs(specs []Spec) ([]int, []Problem) {
 	slices.SortStableFunc(rank, func(a, b int) int {
 		return specs[a].Options.order() - specs[b].Options.order()
 	})
+	hoist(rank, specs)
 	blocked := make([]int, len(specs))
 	for _, e := range edges {
 		blocked[e.to]++
@@ -46,6 +47,32 @@ func sortSpecs(specs []Spec) ([]int, []Problem) {
 		}
 	}
 	return out, nil
+}
+
+// hoist moves every field that wants to be before another directly in front of
+// it. A round that changes nothing ends it; a cycle, which is reported later,
+// would never end.
+func hoist(rank []int, specs []Spec) {
+	at := index(specs)
+	for range rank {
+		moved := false
+		for _, i := range slices.Clone(rank) {
+			from := slices.Index(rank, i)
+			to := from
+			for _, f := range specs[i].Options.Before {
+				if j, ok := at[f]; ok {
+					to = min(to, slices.Index(rank, j))
+				}
+			}
+			if to < from {
+				copy(rank[to+1:from+1], rank[to:from])
+				rank[to], moved = i, true
+			}
+		}
+		if !moved {
+			return
+		}
+	}
 }
 
 func edgesOf(specs []Spec) []edge {

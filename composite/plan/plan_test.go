@@ -40,6 +40,9 @@ func TestOrder(t *testing.T) {
 		{"after", []plan.Spec{spec(t, "A", "after=B"), spec(t, "B", "")}, "B A"},
 		{"lower order first", []plan.Spec{spec(t, "A", ""), spec(t, "B", "order=5"), spec(t, "C", "order=500")}, "B A C"},
 		{"constraint beats order", []plan.Spec{spec(t, "A", "order=1,after=C"), spec(t, "B", ""), spec(t, "C", "")}, "B C A"},
+		{"who states it moves: before", []plan.Spec{spec(t, "A", ""), spec(t, "B", ""), spec(t, "C", "before=A")}, "C A B"},
+		{"who states it moves: after", []plan.Spec{spec(t, "A", "after=C"), spec(t, "B", ""), spec(t, "C", "")}, "B C A"},
+		{"a chain moves", []plan.Spec{spec(t, "A", ""), spec(t, "B", ""), spec(t, "C", "before=A"), spec(t, "D", "before=C")}, "D C A B"},
 		{"the rest stays put", []plan.Spec{spec(t, "A", ""), spec(t, "B", "before=A"), spec(t, "C", ""), spec(t, "D", "")}, "B A C D"},
 	}
 	for _, tt := range tests {

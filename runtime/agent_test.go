@@ -1,0 +1,383 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+// lifecycle is a hook that logs registration, and fails where it is told to.
+type lifecycle struct {
+	hook.Nop
+	name string
+	log  *[]string
+	fail string
+	cfg  *hook.AgentConfig
+}
+
+func (l *lifecycle) act(what string) error {
+	*l.log = append(*l.log, what+" "+l.name)
+	switch l.fail {
+	case what:
+		return errors.New(l.name + " is broken")
+	case what + "!":
+		panic(l.name + " is broken")
+	}
+	return nil
+}
+
+func (l *lifecycle) OnOpen(context.Context, hook.Host) error { return l.act("open") }
+func (l *lifecycle) OnClose(context.Context) error           { return l.act("close") }
+func (l *lifecycle) OnRegisterAgent(_ context.Context, cfg *hook.AgentConfig) error {
+	l.cfg = cfg
+	return l.act("register")
+}
+
+func (l *lifecycle) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) {
+	if cfg != l.cfg {
+		panic("another pointer")
+	}
+	_ = l.act("unregister")
+}
+
+func five(log *[]string, failing int, fail string) []hook.Hook {
+	var out []hook.Hook
+	for i := range 5 {
+		l := &lifecycle{name: fmt.Sprint(i), log: log}
+		if i == failing {
+			l.fail = fail
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+func opened(t *testing.T, hooks ...hook.Hook) *runtime.Runtime {
+	t.Helper()
+	rt := runtime.New(compose(t, hooks), plays(), nil)
+	require.NoError(t, rt.Open(t.Context()))
+	t.Cleanup(func() { _ = rt.Close(context.Background()) })
+	return rt
+}
+
+func TestLawAFailedRegistrationIsUndoneInReverse(t *testing.T) {
+	t.Parallel()
+	for _, fail := range []string{"register", "register!"} {
+		t.Run(fail, func(t *testing.T) {
+			t.Parallel()
+			var log []string
+			rt := opened(t, five(&log, 2, fail)...)
+			log = nil
+			_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
+			require.ErrorContains(t, err, "2 is broken")
+			require.ErrorContains(t, err, "H2", "the hook is named")
+			assert.Equal(t, []string{"register 0", "register 1", "register 2", "unregister 1", "unregister 0"}, log)
+			_, err = rt.Agent("a")
+			require.ErrorIs(t, err, runtime.ErrAgentUnknown)
+			assert.Empty(t, rt.Agents())
+			require.NoError(t, rt.Close(t.Context()))
+			assert.Equal(t, []string{"close 4", "close 3", "close 2", "close 1", "close 0"}, log[5:], "nothing is unregistered twice")
+		})
+	}
+}
+
+func TestRegistrationIsRefusedWhenAHookPanicsBeforeIt(t *testing.T) {
+	t.Parallel()
+	for name, h := range map[string]hook.Hook{
+		"Schema": panicky{at: "Schema"}, "ScopedTools": panicky{at: "ScopedTools"},
+		"SystemPrompt": panicky{at: "SystemPrompt"}, "OnBuildAgent": panicky{at: "OnBuildAgent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rt := runtime.New(h, plays(), nil)
+			require.NoError(t, rt.Open(t.Context()))
+			_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
+			var f *hook.Failure
+			require.ErrorAs(t, err, &f)
+			assert.True(t, f.Panic)
+			assert.Equal(t, name, f.Point.String())
+			_, err = rt.Agent("a")
+			assert.ErrorIs(t, err, runtime.ErrAgentUnknown)
+		})
+	}
+}
+
+type panicky struct {
+	hook.Nop
+	at string
+}
+
+func (p panicky) trip(at string) {
+	if p.at == at {
+		panic("boom")
+	}
+}
+func (p panicky) Schema() []hook.Tool                   { p.trip("Schema"); return nil }
+func (p panicky) SystemPrompt(*hook.AgentConfig) string { p.trip("SystemPrompt"); return "" }
+func (p panicky) ScopedTools(*hook.AgentConfig) hook.Scope {
+	p.trip("ScopedTools")
+	return hook.Scope{}
+}
+func (p panicky) OnEvent(context.Context, hook.Event) { p.trip("OnEvent") }
+func (p panicky) OnBuildAgent(_ context.Context, c hook.AgentConfig) (hook.AgentConfig, error) {
+	p.trip("OnBuildAgent")
+	return c, nil
+}
+
+func TestANameIsUnknownUntilRegistrationHasReturned(t *testing.T) {
+	t.Parallel()
+	var rt *runtime.Runtime
+	var during error
+	h := registers{f: func(context.Context, *hook.AgentConfig) error {
+		_, during = rt.Agent("a")
+		_, err := rt.Register(context.Background(), hook.AgentConfig{Name: "a"})
+		assert.ErrorIs(t, err, runtime.ErrAgentExists, "the second of two registrations of one name")
+		return nil
+	}}
+	rt = opened(t, h)
+	_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
+	require.NoError(t, err)
+	require.ErrorIs(t, during, runtime.ErrAgentUnknown)
+	_, err = rt.Agent("a")
+	require.NoError(t, err)
+	_, err = rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
+	require.ErrorIs(t, err, runtime.ErrAgentExists)
+}
+
+type registers struct {
+	hook.Nop
+	f func(context.Context, *hook.AgentConfig) error
+}
+
+func (r registers) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return r.f(ctx, cfg)
+}
+
+func TestLookupDuringUnregister(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log []string
+		w := start(t, plays(calls(want{"1", "slow", "{}"}), says("done")), &lifecycle{name: "L", log: &log}, box(sleeps("slow", time.Minute)))
+		ended := make(chan error, 1)
+		go func() {
+			_, err := w.try(context.Background(), "go")
+			ended <- err
+		}()
+		synctest.Wait()
+		gone := make(chan error, 1)
+		go func() { gone <- w.rt.Unregister(context.Background(), "a") }()
+		synctest.Wait()
+
+		_, err := w.rt.Agent("a")
+		require.ErrorIs(t, err, runtime.ErrAgentClosing)
+		_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
+		require.ErrorIs(t, err, runtime.ErrAgentClosing)
+		_, err = w.rt.Conversation(t.Context(), "a", "bob")
+		require.ErrorIs(t, err, runtime.ErrAgentClosing)
+		_, err = w.conv.Send(t.Context(), hook.TextInput("more"), nil)
+		require.ErrorIs(t, err, runtime.ErrAgentClosing)
+		assert.NotContains(t, log, "unregister L", "a turn is in flight")
+
+		require.NoError(t, <-ended, "the turn in flight ends in peace")
+		require.NoError(t, <-gone)
+		assert.Contains(t, log, "unregister L")
+		_, err = w.rt.Agent("a")
+		require.ErrorIs(t, err, runtime.ErrAgentUnknown)
+		_, err = w.conv.Send(t.Context(), hook.TextInput("more"), nil)
+		require.ErrorIs(t, err, runtime.ErrAgentUnknown)
+		_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
+		require.NoError(t, err, "the name is free again")
+	})
+}
+
+func TestCloseUnregistersInReverseAndCancelsWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log []string
+		w := start(t, plays(calls(want{"1", "slow", "{}"})), &registrar{log: &log}, box(sleeps("slow", time.Hour)))
+		for _, name := range []string{"b", "c"} {
+			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: name})
+			require.NoError(t, err)
+		}
+		assert.Equal(t, []string{"a", "b", "c"}, w.rt.Agents())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := w.try(context.Background(), "go")
+			ended <- err
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		require.NoError(t, w.rt.Close(ctx))
+		assert.Equal(t, time.Minute, time.Since(began))
+		require.ErrorIs(t, <-ended, runtime.ErrClosed, "the cause of the cancellation")
+		assert.Equal(t, []string{"c", "b", "a"}, log)
+		assert.Len(t, w.history(), 3, "what the turn did is kept")
+
+		for name, err := range map[string]error{
+			"Close": w.rt.Close(t.Context()), "Open": w.rt.Open(t.Context()), "Unregister": w.rt.Unregister(t.Context(), "a"),
+			"Refresh": w.rt.Refresh(t.Context(), "a"),
+		} {
+			assert.ErrorIs(t, err, runtime.ErrClosed, name)
+		}
+		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "d"})
+		require.ErrorIs(t, err, runtime.ErrClosed)
+		_, err = w.rt.Agent("a")
+		require.ErrorIs(t, err, runtime.ErrClosed)
+		_, err = w.conv.Send(t.Context(), hook.TextInput("x"), nil)
+		require.ErrorIs(t, err, runtime.ErrClosed)
+	})
+}
+
+type registrar struct {
+	hook.Nop
+	log *[]string
+}
+
+func (r *registrar) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) {
+	*r.log = append(*r.log, cfg.Name)
+}
+
+func TestOpenAndCloseBracketTheProcess(t *testing.T) {
+	t.Parallel()
+	var log []string
+	hooks := five(&log, 3, "open")
+	rt := runtime.New(compose(t, hooks), plays(), nil)
+	_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
+	require.ErrorIs(t, err, runtime.ErrNotOpen)
+	require.ErrorContains(t, rt.Open(t.Context()), "3 is broken")
+	assert.Equal(t, []string{"open 0", "open 1", "open 2", "open 3", "close 2", "close 1", "close 0"}, log)
+
+	hooks[3].(*lifecycle).fail = ""
+	require.NoError(t, rt.Open(t.Context()), "it may be tried again")
+	require.Error(t, rt.Open(t.Context()))
+	hooks[1].(*lifecycle).fail = "close"
+	hooks[4].(*lifecycle).fail = "close!"
+	log = nil
+	err = rt.Close(t.Context())
+	require.ErrorContains(t, err, "1 is broken")
+	require.ErrorContains(t, err, "4 is broken")
+	assert.Equal(t, []string{"close 4", "close 3", "close 2", "close 1", "close 0"}, log)
+}
+
+func TestConfigurationIsChecked(t *testing.T) {
+	t.Parallel()
+	rt := opened(t, box(named("read"), named("write"), named("mcp__files__search")))
+	for _, tc := range []struct {
+		name string
+		cfg  hook.AgentConfig
+		want string
+	}{
+		{"no name", hook.AgentConfig{}, "the name has to match"},
+		{"a bad name", hook.AgentConfig{Name: "a b"}, "the name has to match"},
+		{"an unknown tool", hook.AgentConfig{Name: "a", Tools: []string{"read", "raed"}}, `tool "raed": nobody owns it; did you mean "read"?`},
+		{"a short name of a long one", hook.AgentConfig{Name: "a", Tools: []string{"search"}}, `did you mean "mcp__files__search"?`},
+		{"nothing near", hook.AgentConfig{Name: "a", Tools: []string{"quantum"}}, `tool "quantum": nobody owns it`},
+		{"a negative limit", hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: -1}}, "limits are not negative"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := rt.Register(t.Context(), tc.cfg)
+			require.ErrorContains(t, err, tc.want)
+		})
+	}
+	assert.Empty(t, rt.Agents())
+}
+
+func TestToolsAreChecked(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		tools []tool
+		want  string
+	}{
+		"two owners":    {[]tool{named("read"), named("write"), named("read")}, `tool "read" has two owners`},
+		"a bad name":    {[]tool{named("mcp.read")}, `tool "mcp.read": the name has to match`},
+		"a long name":   {[]tool{named("x1234567890123456789012345678901234567890123456789012345678901234")}, "the name has to match"},
+		"an empty name": {[]tool{named("")}, "the name has to match"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := opened(t, box(tc.tools...)).Register(t.Context(), hook.AgentConfig{Name: "a"})
+			require.ErrorContains(t, err, tc.want)
+		})
+	}
+	_, err := opened(t, fixedTools{tools: []hook.Tool{{Name: "x", Input: `{"type":`}}}).Register(t.Context(), hook.AgentConfig{Name: "a"})
+	require.ErrorContains(t, err, "input schema")
+}
+
+type fixedTools struct {
+	hook.Nop
+	tools []hook.Tool
+}
+
+func (f fixedTools) Schema() []hook.Tool { return f.tools }
+
+func TestRefreshReadsRunTimeToolsAgain(t *testing.T) {
+	t.Parallel()
+	b := box(named("a"), named("b"))
+	m := plays(says("1"), calls(want{"1", "a", "{}"}, want{"2", "c", "{}"}), says("2"))
+	w := startWith(t, m, hook.AgentConfig{Name: "x"}, nil, b)
+	w.send("one")
+	b.tools = []tool{named("b"), named("c")}
+	require.NoError(t, w.rt.Refresh(t.Context(), "x"))
+	w.send("two")
+	agent, err := w.rt.Agent("x")
+	require.NoError(t, err)
+	assert.Equal(t, "c", agent.Tools().Tools().At(1).Name)
+	assert.Equal(t, []string{"a", "b"}, agent.Config().Tools, "the registered configuration stays")
+	assert.Contains(t, w.history()[4], "tool 1 a not_registered:")
+	assert.Contains(t, w.history()[5], "tool 2 c: c:")
+	require.ErrorIs(t, w.rt.Refresh(t.Context(), "nobody"), runtime.ErrAgentUnknown)
+
+	b.tools = append(b.tools, named("b"))
+	require.ErrorContains(t, w.rt.Refresh(t.Context(), "x"), "two owners")
+	assert.Equal(t, 2, agent.Tools().Tools().Len(), "a failed refresh changes nothing")
+}
+
+func TestAgentsComeAndGoDuringTurns(t *testing.T) {
+	t.Parallel()
+	rt := runtime.New(box(named("x")), echoes{}, nil)
+	require.NoError(t, rt.Open(t.Context()))
+	var wg sync.WaitGroup
+	for i := range 4 {
+		name := fmt.Sprintf("a%d", i)
+		wg.Go(func() {
+			for range 50 {
+				if _, err := rt.Register(t.Context(), hook.AgentConfig{Name: name}); err != nil {
+					t.Error(err)
+				}
+				if err := rt.Unregister(t.Context(), name); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		wg.Go(func() {
+			for range 200 {
+				c, err := rt.Conversation(t.Context(), name, "s")
+				if err == nil {
+					_, err = c.Send(t.Context(), hook.TextInput("hi"), nil)
+				}
+				if err != nil && !errors.Is(err, runtime.ErrAgentUnknown) && !errors.Is(err, runtime.ErrAgentClosing) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, rt.Close(t.Context()))
+}
+
+// echoes is a provider that answers "ok".
+type echoes struct{}
+
+func (echoes) Stream(context.Context, hook.ModelRequest) hook.ModelStream { return says("ok") }

@@ -1,0 +1,293 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+func TestRewriteRequestTouchesTheRequestOnly(t *testing.T) {
+	t.Parallel()
+	m := plays(says("ok"))
+	rewrite := hook.RewriteRequestFunc(func(_ context.Context, s *hook.Step, r hook.ModelRequest) (hook.ModelRequest, error) {
+		r.System += " In French."
+		r.Messages = r.Messages.Append(hook.UserText("(hint)"))
+		return r, nil
+	})
+	w := start(t, m, rewrite)
+	w.send("hi")
+	assert.Equal(t, "Help. In French.", m.requests[0].System)
+	assert.Equal(t, 2, m.requests[0].Messages.Len())
+	assert.Equal(t, []string{"user hi", "assistant ok"}, w.history())
+}
+
+func TestBeforeModelMayStopRejectOrRespond(t *testing.T) {
+	t.Parallel()
+	decides := func(d hook.ModelDecision, err error) hook.Hook {
+		return hook.BeforeModelFunc(func(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelDecision, error) { return d, err })
+	}
+	t.Run("stop", func(t *testing.T) {
+		t.Parallel()
+		w := start(t, plays(), decides(hook.StopModel("budget"), nil))
+		out := w.send("hi")
+		assert.Equal(t, hook.StopStopRequested, out.Stop)
+		assert.Equal(t, "budget", out.Signals.At(0).Text)
+		assert.Equal(t, []string{"user hi"}, w.history())
+		assert.Empty(t, w.model.requests)
+	})
+	t.Run("reject", func(t *testing.T) {
+		t.Parallel()
+		w := start(t, plays(), decides(hook.RejectModel("not that"), nil))
+		out, err := w.try(t.Context(), "hi")
+		require.ErrorIs(t, err, runtime.ErrRejected)
+		assert.Equal(t, hook.StopError, out.Stop)
+		assert.Contains(t, w.eventsOf(hook.EventError)[0].Text, "not that")
+	})
+	t.Run("respond", func(t *testing.T) {
+		t.Parallel()
+		w := start(t, plays(), decides(hook.RespondModel(hook.ModelReply{Content: hook.ListOf(hook.TextBlock("cached"))}), nil))
+		out := w.send("hi")
+		assert.Equal(t, "cached", out.Text())
+		assert.Empty(t, w.model.requests)
+		assert.Equal(t, []string{"user hi", "assistant cached"}, w.history())
+		assert.Equal(t, "cached", w.eventsOf(hook.EventTextDelta)[0].Text)
+	})
+	t.Run("fail", func(t *testing.T) {
+		t.Parallel()
+		w := start(t, plays(), decides(hook.ModelDecision{}, errors.New("password is hunter2")))
+		_, err := w.try(t.Context(), "hi")
+		var f *hook.Failure
+		require.ErrorAs(t, err, &f)
+		assert.Equal(t, hook.PointBeforeModel, f.Point)
+		assert.NotContains(t, w.eventsOf(hook.EventError)[0].Text, "hunter2", "the cause is not for clients")
+		assert.Len(t, w.eventsOf(hook.EventHookFailed), 1)
+		assert.Equal(t, []string{"user hi"}, w.history())
+	})
+}
+
+func TestLawAHookThatFailsAtTheModelFailsTheStep(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for name, tc := range map[string]struct {
+		h     hook.Hook
+		point hook.Point
+	}{
+		"RewriteRequest error": {hook.RewriteRequestFunc(func(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelRequest, error) {
+			return hook.ModelRequest{}, broken
+		}), hook.PointRewriteRequest},
+		"RewriteRequest panic": {hook.RewriteRequestFunc(func(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelRequest, error) {
+			panic(broken)
+		}), hook.PointRewriteRequest},
+		"BeforeModel panic": {hook.BeforeModelFunc(func(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelDecision, error) {
+			panic(broken)
+		}), hook.PointBeforeModel},
+		"WrapModel panic": {hook.WrapModelFunc(func(context.Context, *hook.Step, hook.ModelRequest, hook.ModelNext) hook.ModelStream {
+			panic(broken)
+		}), hook.PointWrapModel},
+		"WrapModel panic in the stream": {hook.WrapModelFunc(func(context.Context, *hook.Step, hook.ModelRequest, hook.ModelNext) hook.ModelStream {
+			return func(yield func(hook.Chunk, error) bool) { yield(text("a"), nil); panic(broken) }
+		}), hook.PointWrapModel},
+		"RewriteReply error": {hook.RewriteReplyFunc(func(context.Context, *hook.Step, hook.ModelReply) (hook.ModelReply, error) {
+			return hook.ModelReply{}, broken
+		}), hook.PointRewriteReply},
+		"AfterModel panic": {hook.AfterModelFunc(func(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+			panic(broken)
+		}), hook.PointAfterModel},
+	} {
+		for members, hooks := range map[string][]hook.Hook{"alone": {tc.h}, "in a composite": {hook.Nop{}, tc.h}} {
+			t.Run(name+" "+members, func(t *testing.T) {
+				t.Parallel()
+				w := start(t, plays(says("ok")), hooks...)
+				out, err := w.try(t.Context(), "hi")
+				require.ErrorIs(t, err, broken)
+				var f *hook.Failure
+				require.ErrorAs(t, err, &f)
+				assert.Equal(t, tc.point, f.Point)
+				assert.Equal(t, hook.StopError, out.Stop)
+				assert.Equal(t, []string{"user hi"}, w.history())
+				assertBrackets(t, w)
+				assert.Len(t, w.eventsOf(hook.EventError), 1)
+			})
+		}
+	}
+}
+
+func TestLawARewrittenReplyIsHeldBackWhole(t *testing.T) {
+	t.Parallel()
+	redact := hook.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, r hook.ModelReply) (hook.ModelReply, error) {
+		r.Content = hook.ListOf(hook.TextBlock("the key is [gone]"))
+		return r, nil
+	})
+	w := start(t, plays(says("the key ", "is ", "sk-123")), redact)
+	w.send("tell")
+	deltas := w.eventsOf(hook.EventTextDelta)
+	require.Len(t, deltas, 1)
+	assert.Equal(t, "the key is [gone]", deltas[0].Text)
+	assert.Equal(t, "assistant the key is [gone]", w.history()[1])
+	assertBrackets(t, w)
+}
+
+func TestLawRetriesAreCappedAndStreamsProvisional(t *testing.T) {
+	t.Parallel()
+	seen := []string{}
+	judge := hook.AfterModelFunc(func(_ context.Context, _ *hook.Step, r hook.ModelReply) (hook.ReplyDecision, error) {
+		seen = append(seen, r.Text())
+		if r.Text() == "good" {
+			return hook.ReplyDecision{}, nil
+		}
+		return hook.RetryReply("be good"), nil
+	})
+	m := plays(says("bad"), says("worse"), says("good"))
+	w := start(t, m, judge)
+	out := w.send("hi")
+	assert.Equal(t, "good", out.Text())
+	assert.Equal(t, 1, out.Steps)
+	assert.Equal(t, []string{"user hi", "assistant good"}, w.history(), "feedback is never stored")
+	assert.Len(t, w.eventsOf(hook.EventTurnRetried), 2)
+	last := m.requests[2].Messages
+	require.Equal(t, 3, last.Len())
+	assert.Equal(t, "feedback", last.At(2).Label)
+	assert.Equal(t, "be good", last.At(2).Text())
+	assert.Equal(t, hook.Usage{Input: 30, Output: 15}, out.Usage, "dropped replies have cost something")
+
+	w = start(t, plays(says("bad"), says("bad"), says("bad"), says("bad"), says("good")), judge)
+	out, err := w.try(t.Context(), "hi")
+	require.ErrorIs(t, err, runtime.ErrRetries)
+	assert.Len(t, w.model.requests, 4)
+	assert.Equal(t, hook.StopError, out.Stop)
+	assert.Equal(t, hook.StopRetryLimit, out.Signals.At(0).Reason, "the other reason is kept")
+	assertBrackets(t, w)
+}
+
+func TestAfterModelMayStopWithTheReplySoFar(t *testing.T) {
+	t.Parallel()
+	stop := hook.AfterModelFunc(func(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+		return hook.StopReply("enough"), nil
+	})
+	w := start(t, plays(calls(want{"1", "x", "{}"})), stop, box(does("x", never(t))))
+	out := w.send("hi")
+	assert.Equal(t, hook.StopStopRequested, out.Stop)
+	assert.Equal(t, []string{"user hi", "assistant [1 x {}]", "tool 1 x cancelled: not run: the turn was stopped"}, w.history())
+
+	w = start(t, plays(says("so far")), stop)
+	out = w.send("hi")
+	assert.Equal(t, hook.StopStopRequested, out.Stop)
+	assert.Equal(t, "so far", out.Text())
+	assert.Equal(t, 2, out.Signals.Len(), "all signals are kept")
+}
+
+func TestABrokenStreamIsAnErrorAndNotAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		stream hook.ModelStream
+		want   error
+	}{
+		"no finish": {chunks(text("looks whole.")), provider.ErrNoFinish},
+		"protocol":  {chunks(finish(hook.FinishStop), text("more")), provider.ErrProtocol},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, plays(tc.stream, says("fine")))
+			_, err := w.try(t.Context(), "hi")
+			require.ErrorIs(t, err, tc.want)
+			assert.Equal(t, []string{"user hi"}, w.history())
+			assertBrackets(t, w)
+			assert.Equal(t, "fine", w.send("again").Text())
+		})
+	}
+}
+
+func TestStopReasonsOfAReply(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		stream hook.ModelStream
+		want   hook.StopReason
+		stored int
+	}{
+		"nothing":        {chunks(finish(hook.FinishStop)), hook.StopNoAction, 1},
+		"only reasoning": {chunks(hook.Chunk{Kind: hook.ChunkReasoning, Text: "hm"}, finish(hook.FinishStop)), hook.StopNoAction, 1},
+		"stop":           {chunks(text("a"), finish(hook.FinishStop)), hook.StopCompleted, 2},
+		"length":         {chunks(text("a"), finish(hook.FinishLength)), hook.StopMaxTokens, 2},
+		"filter":         {chunks(text("a"), finish(hook.FinishFilter)), hook.StopFinishReason, 2},
+		"other":          {chunks(text("a"), finish(hook.FinishOther)), hook.StopCompleted, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, plays(tc.stream))
+			out := w.send("hi")
+			assert.Equal(t, tc.want, out.Stop)
+			assert.Len(t, w.history(), tc.stored)
+		})
+	}
+}
+
+func TestCallIDsAreMadeUnique(t *testing.T) {
+	t.Parallel()
+	w := start(t, plays(
+		calls(want{"", "x", `{"s":"a"}`}, want{"", "x", `{"s":"b"}`}, want{"same", "x", `{"s":"c"}`}, want{"same", "x", `{"s":"d"}`}),
+		calls(want{"same", "x", `{"s":"e"}`}), says("done")), box(named("x")))
+	w.send("go")
+	assert.Equal(t, []string{
+		"user go",
+		`assistant [call_1 x {"s":"a"}] [call_2 x {"s":"b"}] [same x {"s":"c"}] [call_4 x {"s":"d"}]`,
+		"tool call_1 x: x:a", "tool call_2 x: x:b", "tool same x: x:c", "tool call_4 x: x:d",
+		`assistant [call_5 x {"s":"e"}]`, "tool call_5 x: x:e", "assistant done",
+	}, w.history())
+}
+
+func TestACallWithoutArgumentsIsOneWithNone(t *testing.T) {
+	t.Parallel()
+	w := start(t, plays(calls(want{"1", "x", ""}), says("done")), box(named("x")))
+	w.send("go")
+	assert.Equal(t, []string{"assistant [1 x {}]", "tool 1 x: x:"}, w.history()[1:3])
+}
+
+func TestLimitsOfATurn(t *testing.T) {
+	t.Parallel()
+	forever := make([]hook.ModelStream, 30)
+	for i := range forever {
+		forever[i] = calls(want{"", "x", "{}"})
+	}
+	w := start(t, plays(forever...), box(named("x")))
+	out := w.send("go")
+	assert.Equal(t, hook.StopStepsLimit, out.Stop)
+	assert.Equal(t, 20, out.Steps)
+
+	w = startWith(t, plays(forever...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: 3}}, nil, box(named("x")))
+	assert.Equal(t, 3, w.send("go").Steps)
+
+	w = startWith(t, plays(forever...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Tokens: 31, MaxTokens: 7}}, nil, box(named("x")))
+	out = w.send("go")
+	assert.Equal(t, hook.StopTokenLimit, out.Stop)
+	assert.Equal(t, 3, out.Steps)
+	assert.Equal(t, 7, w.model.requests[0].MaxTokens)
+}
+
+func TestAWrapOfTheModelSeesTheStream(t *testing.T) {
+	t.Parallel()
+	upper := hook.WrapModelFunc(func(ctx context.Context, _ *hook.Step, _ hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+		return func(yield func(hook.Chunk, error) bool) {
+			for c, err := range next.Stream(ctx) {
+				if c.Kind == hook.ChunkText {
+					c.Text += "!"
+				}
+				if !yield(c, err) {
+					return
+				}
+			}
+		}
+	})
+	for name, hooks := range map[string][]hook.Hook{"alone": {upper}, "twice": {upper, upper}} {
+		w := start(t, plays(says("hi", "ho")), hooks...)
+		out := w.send("go")
+		assert.Equal(t, map[string]string{"alone": "hi!ho!", "twice": "hi!!ho!!"}[name], out.Text())
+		assert.Len(t, w.eventsOf(hook.EventTextDelta), 2, "the stream stays live")
+	}
+}

@@ -1,0 +1,212 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+)
+
+// fast is a subsystem as the generator writes one: it binds without reflection,
+// so that what is measured is the runtime. It has no Nop of its own at OnEvent.
+type fast struct {
+	hook.Nop
+	tools []hook.Tool
+	seen  int
+}
+
+func newFast(n int) *fast {
+	f := &fast{}
+	for i := range n {
+		f.tools = append(f.tools, hook.Tool{Name: fmt.Sprintf("tool_%d", i), Input: boxSchema})
+	}
+	return f
+}
+
+func (f *fast) Schema() []hook.Tool                 { return f.tools }
+func (f *fast) OnEvent(context.Context, hook.Event) { f.seen++ }
+func (f *fast) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return hook.Bound(call.Args(), fastRun{}), true
+}
+
+type fastRun struct{}
+
+var fastResult = hook.TextResult("ok")
+
+func (fastRun) Run(context.Context, *hook.Env) hook.ToolResult { return fastResult }
+
+// loop is a provider that calls n tools and then answers, for ever, without an
+// allocation of its own.
+type loop struct {
+	call, answer hook.ModelStream
+}
+
+func newLoop(n int) *loop {
+	ws := make([]want, n)
+	for i := range ws {
+		ws[i] = want{"", "tool_0", `{"s":"x"}`}
+	}
+	return &loop{call: calls(ws...), answer: says("done")}
+}
+
+func (l *loop) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+	if req.Messages.At(req.Messages.Len()-1).Role == hook.RoleTool {
+		return l.answer
+	}
+	return l.call
+}
+
+func turns(tb testing.TB, tools, calls, history int) func() {
+	tb.Helper()
+	st := mem.New(nil)
+	rec, err := st.Conversation(tb.Context(), store.Key{Agent: "a", Sender: "s"})
+	require.NoError(tb, err)
+	ms := make([]hook.Message, history)
+	for i := range ms {
+		ms[i] = hook.UserText("an old message")
+	}
+	_, err = st.Append(tb.Context(), rec.ID, 0, store.Append{Messages: ms})
+	require.NoError(tb, err)
+	rt := runtime.New(newFast(tools), newLoop(calls), &runtime.Options{Store: st})
+	require.NoError(tb, rt.Open(tb.Context()))
+	tb.Cleanup(func() { _ = rt.Close(context.Background()) })
+	_, err = rt.Register(tb.Context(), hook.AgentConfig{Name: "a"})
+	require.NoError(tb, err)
+	conv, err := rt.Conversation(tb.Context(), "a", "s")
+	require.NoError(tb, err)
+	in, n, ctx := hook.TextInput("go"), 0, tb.Context()
+	observe := func(hook.Event) { n++ }
+	return func() {
+		out, err := conv.Send(ctx, in, observe)
+		if err != nil || out.Calls != calls || out.Text() != "done" {
+			panic(fmt.Sprint(out, err))
+		}
+	}
+}
+
+// limit is the same turn as a hand would write it for this one case: the same
+// messages, goroutines and events, and none of the rest.
+func limit(calls int) func() {
+	p, f, st := newLoop(calls), newFast(1), mem.New(nil)
+	ctx, n := context.Background(), 0
+	rec, _ := st.Conversation(ctx, store.Key{})
+	var history []hook.Message
+	observe := func(hook.Event) { n++ }
+	var version int64
+	return func() {
+		history = append(history, hook.UserText("go"))
+		from := len(history) - 1
+		for {
+			var content []hook.Block
+			for c := range p.Stream(ctx, hook.ModelRequest{Messages: hook.Freeze(history)}) {
+				switch c.Kind {
+				case hook.ChunkText:
+					content = append(content, hook.TextBlock(c.Text))
+					observe(hook.Event{Kind: hook.EventTextDelta, Text: c.Text})
+				case hook.ChunkCallStart:
+					content = append(content, hook.Block{Kind: hook.BlockToolCall, CallID: "1", Tool: c.Tool})
+				case hook.ChunkCallArgs:
+					content[len(content)-1].JSON = hook.JSON(c.Text)
+				}
+			}
+			history = append(history, hook.Message{Role: hook.RoleAssistant, Content: hook.Freeze(content)})
+			if content[0].Kind == hook.BlockText {
+				break
+			}
+			bound := make([]composite.Call, len(content))
+			for i, b := range content {
+				call := hook.NewToolCall(hook.ToolCallData{ID: b.CallID, Tool: f.tools[0], Args: b.JSON, Index: i})
+				inv, _ := f.Dispatch(ctx, call)
+				bound[i] = composite.Call{Env: &hook.Env{Call: call}, Runner: inv.Runner()}
+			}
+			results := composite.DispatchAll(ctx, bound, nil, func(i int, c composite.Completion) {
+				observe(hook.Event{Kind: hook.EventCallResult}.WithDetail(hook.EventDetail{Result: c.Result}))
+			})
+			for i, r := range results {
+				history = append(history, hook.Message{Role: hook.RoleTool, CallID: content[i].CallID, Result: r.Result})
+			}
+		}
+		v, err := st.Append(ctx, rec.ID, version, store.Append{Messages: history[from:]})
+		if err != nil {
+			panic(err)
+		}
+		version = v
+	}
+}
+
+func BenchmarkTurn(b *testing.B) {
+	for _, tc := range []struct{ tools, calls, history int }{
+		{1, 1, 1}, {64, 1, 1}, {512, 1, 1}, {1, 8, 1}, {1, 1, 100}, {1, 1, 10_000},
+	} {
+		b.Run(fmt.Sprintf("tools=%d/calls=%d/history=%d", tc.tools, tc.calls, tc.history), func(b *testing.B) {
+			turn := turns(b, tc.tools, tc.calls, tc.history)
+			turn()
+			b.ReportAllocs()
+			for b.Loop() {
+				turn()
+			}
+		})
+	}
+	for _, n := range []int{1, 8} {
+		b.Run(fmt.Sprintf("limit/calls=%d", n), func(b *testing.B) {
+			turn := limit(n)
+			b.ReportAllocs()
+			for b.Loop() {
+				turn()
+			}
+		})
+	}
+}
+
+func BenchmarkDeltas(b *testing.B) {
+	words := make([]string, 1000)
+	for i := range words {
+		words[i] = "word "
+	}
+	w := streaming(b, says(words...))
+	b.ReportAllocs()
+	for b.Loop() {
+		w()
+	}
+}
+
+func streaming(tb testing.TB, s hook.ModelStream) func() {
+	tb.Helper()
+	rt := runtime.New(newFast(1), same{s}, nil)
+	require.NoError(tb, rt.Open(tb.Context()))
+	tb.Cleanup(func() { _ = rt.Close(context.Background()) })
+	_, err := rt.Register(tb.Context(), hook.AgentConfig{Name: "a"})
+	require.NoError(tb, err)
+	conv, err := rt.Conversation(tb.Context(), "a", "s")
+	require.NoError(tb, err)
+	n, ctx := 0, tb.Context()
+	return func() {
+		if _, err := conv.Send(ctx, hook.TextInput("go"), func(hook.Event) { n++ }); err != nil {
+			panic(err)
+		}
+	}
+}
+
+type same struct{ stream hook.ModelStream }
+
+func (s same) Stream(context.Context, hook.ModelRequest) hook.ModelStream { return s.stream }
+
+func TestATurnAllocatesLittleAndDoesNotGrow(t *testing.T) {
+	measure := func(tools, calls, history int) float64 {
+		turn := turns(t, tools, calls, history)
+		turn()
+		return testing.AllocsPerRun(200, turn)
+	}
+	base := measure(1, 1, 1)
+	assert.LessOrEqual(t, base, 60.0)
+	t.Logf("allocations of a turn: one call %v, limit %v; eight calls %v, limit %v", base,
+		testing.AllocsPerRun(200, limit(1)), measure(1, 8, 1), testing.AllocsPerRun(200, limit(8)))
+}

@@ -1,0 +1,247 @@
+package difftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Log is what the members did, in order.
+type Log struct{ Lines []string }
+
+// Mode is what a member does at a point.
+type Mode int
+
+// The modes.
+const (
+	Silent Mode = iota
+	Answers
+	Fails
+	Panics
+)
+
+// Member is the mix-in of all members: every point, driven by a table.
+type Member struct {
+	hook.Nop
+	Name string
+	Log  *Log
+	// Do says what to do at a point; Silent where it says nothing.
+	Do map[hook.Point]Mode
+	// Say chooses among the answers of a decider.
+	Say int
+}
+
+// at logs the point and fails or panics if the table says so; true means to
+// answer.
+func (m *Member) at(p hook.Point, detail any) (bool, error) {
+	m.Log.Lines = append(m.Log.Lines, fmt.Sprintf("%s.%s(%v)", m.Name, p, detail))
+	switch m.Do[p] {
+	case Answers:
+		return true, nil
+	case Fails:
+		return false, errors.New(m.Name + " fails")
+	case Panics:
+		panic(m.Name + " panics")
+	}
+	return false, nil
+}
+
+// mark appends the member's name where the table says so.
+func (m *Member) mark(p hook.Point, s string) (string, error) {
+	yes, err := m.at(p, s)
+	if yes {
+		s += "+" + m.Name
+	}
+	return s, err
+}
+
+// SystemPrompt implements hook.Hook.
+func (m *Member) SystemPrompt(cfg *hook.AgentConfig) string {
+	yes, err := m.at(hook.PointSystemPrompt, cfg.ToolName(""))
+	if err != nil {
+		panic(err)
+	}
+	if !yes {
+		return ""
+	}
+	return m.Name + " of " + cfg.ToolName("x")
+}
+
+// OnBuildAgent implements hook.Hook.
+func (m *Member) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	var err error
+	cfg.Instructions, err = m.mark(hook.PointOnBuildAgent, cfg.Instructions)
+	return cfg, err
+}
+
+// OnRegisterAgent implements hook.Hook.
+func (m *Member) OnRegisterAgent(_ context.Context, cfg *hook.AgentConfig) error {
+	_, err := m.at(hook.PointOnRegisterAgent, cfg.Name)
+	return err
+}
+
+// OnUnregisterAgent implements hook.Hook.
+func (m *Member) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) {
+	if _, err := m.at(hook.PointOnUnregisterAgent, cfg.Name); err != nil {
+		panic(err)
+	}
+}
+
+// Preprocess implements hook.Hook.
+func (m *Member) Preprocess(_ context.Context, _ *hook.Turn, in hook.Input) (hook.Input, error) {
+	text, err := m.mark(hook.PointPreprocess, in.Text())
+	return hook.TextInput(text), err
+}
+
+// ScopedTools implements hook.Hook.
+func (m *Member) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	yes, err := m.at(hook.PointScopedTools, cfg.ToolName(""))
+	if err != nil {
+		return hook.Scope{Tools: []string{}, Line: m.Name + " has none"}
+	}
+	if yes {
+		return hook.Scope{Tools: []string{"read", "add", "echo", "read"}, Line: m.Name + " has some"}
+	}
+	return hook.Scope{}
+}
+
+// OnEvent implements hook.Hook.
+func (m *Member) OnEvent(_ context.Context, ev hook.Event) {
+	if _, err := m.at(hook.PointOnEvent, ev.Text); err != nil {
+		panic(err)
+	}
+}
+
+// OnOpen implements hook.OnOpen.
+func (m *Member) OnOpen(context.Context, hook.Host) error {
+	_, err := m.at(hook.PointOnOpen, "")
+	return err
+}
+
+// OnClose implements hook.OnClose.
+func (m *Member) OnClose(context.Context) error {
+	_, err := m.at(hook.PointOnClose, "")
+	return err
+}
+
+// RewriteArgs implements hook.RewriteArgs.
+func (m *Member) RewriteArgs(_ context.Context, _ *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+	s, err := m.mark(hook.PointRewriteArgs, string(args))
+	return hook.JSON(s), err
+}
+
+// BeforeTool implements hook.BeforeTool.
+func (m *Member) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	yes, err := m.at(hook.PointBeforeTool, call.Name())
+	if !yes {
+		return hook.ToolDecision{}, err
+	}
+	return []hook.ToolDecision{
+		hook.AskTool("ask " + m.Name), hook.DenyTool("deny " + m.Name), hook.StopTool("stop " + m.Name),
+		hook.AnswerTool(hook.TextResult(m.Name)), hook.NarrowTool(hook.Grant{Root: "/" + m.Name, MaxOutput: 10 + m.Say}),
+	}[m.Say%5], nil
+}
+
+// Approve implements hook.Approve.
+func (m *Member) Approve(_ context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
+	yes, err := m.at(hook.PointApprove, asked.Verdict().By)
+	if !yes {
+		return hook.ApprovalDecision{}, err
+	}
+	return []hook.ApprovalDecision{hook.ApproveCall(), hook.RefuseCall(m.Name), hook.ModifyCall(hook.JSON(m.Name))}[m.Say%3], nil
+}
+
+// WrapTool implements hook.WrapTool. It panics before or after the rest.
+func (m *Member) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	if m.Say%2 == 0 {
+		if _, err := m.at(hook.PointWrapTool, call.ID()); err != nil {
+			return hook.FailedResult(hook.FailOperation, err.Error())
+		}
+	}
+	r := next.Run(ctx)
+	if m.Say%2 == 1 {
+		if _, err := m.at(hook.PointWrapTool, call.ID()); err != nil {
+			return hook.FailedResult(hook.FailOperation, err.Error())
+		}
+	}
+	return hook.TextResult(r.Text() + "<" + m.Name)
+}
+
+// RewriteResult implements hook.RewriteResult.
+func (m *Member) RewriteResult(_ context.Context, _ *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
+	s, err := m.mark(hook.PointRewriteResult, r.Text())
+	return hook.TextResult(s), err
+}
+
+// AfterTool implements hook.AfterTool.
+func (m *Member) AfterTool(_ context.Context, _ *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	yes, err := m.at(hook.PointAfterTool, o.Outcome)
+	if !yes {
+		return hook.OutcomeDecision{}, err
+	}
+	return []hook.OutcomeDecision{hook.StopOutcome(m.Name), hook.WithholdOutcome(m.Name), hook.ContextOutcome(m.Name)}[m.Say%3], nil
+}
+
+// RewriteRequest implements hook.RewriteRequest.
+func (m *Member) RewriteRequest(_ context.Context, _ *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	var err error
+	req.System, err = m.mark(hook.PointRewriteRequest, req.System)
+	return req, err
+}
+
+// BeforeModel implements hook.BeforeModel.
+func (m *Member) BeforeModel(_ context.Context, _ *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
+	yes, err := m.at(hook.PointBeforeModel, req.System)
+	if !yes {
+		return hook.ModelDecision{}, err
+	}
+	return []hook.ModelDecision{hook.StopModel(m.Name), hook.RejectModel(m.Name), hook.RespondModel(hook.ModelReply{Model: m.Name})}[m.Say%3], nil
+}
+
+// WrapModel implements hook.WrapModel. It panics when called or while it streams.
+func (m *Member) WrapModel(ctx context.Context, _ *hook.Step, _ hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	if m.Say%2 == 0 {
+		if _, err := m.at(hook.PointWrapModel, "call"); err != nil {
+			panic(err)
+		}
+	}
+	return func(yield func(hook.Chunk, error) bool) {
+		for c, err := range next.Stream(ctx) {
+			c.Text += "<" + m.Name
+			if !yield(c, err) {
+				return
+			}
+			if m.Say%2 == 1 {
+				if _, err := m.at(hook.PointWrapModel, "stream"); err != nil {
+					yield(hook.Chunk{}, err)
+					return
+				}
+			}
+		}
+	}
+}
+
+// RewriteReply implements hook.RewriteReply.
+func (m *Member) RewriteReply(_ context.Context, _ *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+	var err error
+	reply.Model, err = m.mark(hook.PointRewriteReply, reply.Model)
+	return reply, err
+}
+
+// AfterModel implements hook.AfterModel.
+func (m *Member) AfterModel(_ context.Context, _ *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
+	yes, err := m.at(hook.PointAfterModel, reply.Model)
+	if !yes {
+		return hook.ReplyDecision{}, err
+	}
+	return []hook.ReplyDecision{hook.StopReply(m.Name), hook.RejectReply(m.Name), hook.RetryReply(m.Name)}[m.Say%3], nil
+}
+
+// AfterTurn implements hook.AfterTurn.
+func (m *Member) AfterTurn(_ context.Context, t *hook.Turn, _ hook.TurnOutcome) {
+	if _, err := m.at(hook.PointAfterTurn, t.ID()); err != nil {
+		panic(err)
+	}
+}

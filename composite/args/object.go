@@ -118,6 +118,15 @@ func (o *Object) Unknown(known ...string) {
 	o.d.fail(o.start, o.d.key, reason)
 }
 
+// Nothing reads an object without members: the arguments of a tool that takes
+// none.
+func (d *Decoder) Nothing() {
+	o := d.Object()
+	for o.Next() {
+		o.Unknown()
+	}
+}
+
 // Array is the place within a JSON array. Make it with [Decoder.Array].
 type Array struct {
 	d     *Decoder

@@ -90,7 +90,7 @@ func (b *builder) field(owner types.Type, c candidate) *Field {
 		return nil
 	}
 	if b.src.Doc != nil {
-		f.Doc = cleanDoc(b.src.Doc(c.v))
+		f.Doc = Text(b.src.Doc(c.v))
 	}
 	if f.Doc == "" {
 		b.report("HG032", diag.Warning, c.v.Pos(), "field %s of %s has no description", c.v.Name(), b.name(owner)).
@@ -258,16 +258,26 @@ func decodesItself(t types.Type) string {
 	return ""
 }
 
-// cleanDoc returns the text of a comment with one line per paragraph and without what a reader would not see.
-func cleanDoc(doc string) string {
-	var paragraphs []string
-	for _, p := range strings.Split(strings.ReplaceAll(doc, "\r\n", "\n"), "\n\n") {
-		words := strings.FieldsFunc(p, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' || r == '\r' || hidden(r) })
-		if len(words) > 0 {
-			paragraphs = append(paragraphs, strings.Join(words, " "))
+// Text returns the text of a comment as a model reads it: one line for each paragraph and for each item of a list, and without
+// characters that a person would not see.
+func Text(doc string) string {
+	var lines []string
+	open := false // the last line goes on
+	for _, raw := range strings.Split(doc, "\n") {
+		words := strings.FieldsFunc(raw, func(r rune) bool { return r == ' ' || r == '\t' || hidden(r) })
+		line := strings.Join(words, " ")
+		item := strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "* ")
+		switch {
+		case line == "":
+			open = false
+		case open && !item:
+			lines[len(lines)-1] += " " + line
+		default:
+			lines = append(lines, line)
+			open = true
 		}
 	}
-	return strings.Join(paragraphs, "\n")
+	return strings.Join(lines, "\n")
 }
 
 // hidden reports control characters and those that change the direction of the text around them.

@@ -8,101 +8,135 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// typeCode writes a type as package path does. Only what can stand in a signature or a tool input is known.
-func typeCode(t types.Type, path string) *jen.Statement {
-	inner := func(t types.Type) *jen.Statement { return typeCode(t, path) }
+// Type writes a type, with the imports that it needs. It panics for a type that cannot be named from the package; callers have
+// checked that.
+func (f *File) Type(t types.Type) *jen.Statement {
 	switch t := t.(type) {
-	case *types.Alias:
-		return withArgs(named(t.Obj(), path), t.TypeArgs(), path)
+	case *types.Basic:
+		return f.basic(t)
 	case *types.Named:
-		return withArgs(named(t.Obj(), path), t.TypeArgs(), path)
+		return f.named(t.Obj(), t.TypeArgs())
+	case *types.Alias:
+		return f.named(t.Obj(), t.TypeArgs())
+	case *types.Pointer:
+		return jen.Op("*").Add(f.Type(t.Elem()))
+	case *types.Slice:
+		return jen.Index().Add(f.Type(t.Elem()))
+	case *types.Array:
+		return jen.Index(jen.Lit(int(t.Len()))).Add(f.Type(t.Elem()))
+	case *types.Map:
+		return jen.Map(f.Type(t.Key())).Add(f.Type(t.Elem()))
+	case *types.Chan:
+		return f.channel(t)
+	case *types.Signature:
+		return jen.Func().Add(f.Signature(t, nil))
+	case *types.Struct:
+		return f.structure(t)
+	case *types.Interface:
+		return f.iface(t)
 	case *types.TypeParam:
 		return identifier(t.Obj().Name())
-	case *types.Basic:
-		return jen.Id(t.Name())
-	case *types.Pointer:
-		return jen.Op("*").Add(inner(t.Elem()))
-	case *types.Slice:
-		return jen.Index().Add(inner(t.Elem()))
-	case *types.Array:
-		return jen.Index(jen.Lit(int(t.Len()))).Add(inner(t.Elem()))
-	case *types.Map:
-		return jen.Map(inner(t.Key())).Add(inner(t.Elem()))
-	case *types.Interface:
-		if t.Empty() {
-			return jen.Any()
-		}
-	case *types.Struct:
-		return structCode(t, path)
-	case *types.Signature:
-		return jen.Func().Add(signatureCode(nil, t, path))
-	case *types.Chan:
-		switch t.Dir() {
-		case types.SendOnly:
-			return jen.Chan().Op("<-").Add(inner(t.Elem()))
-		case types.RecvOnly:
-			return jen.Op("<-").Chan().Add(inner(t.Elem()))
-		}
-		return jen.Chan().Parens(inner(t.Elem()))
 	}
-	panic(fmt.Sprintf("emit: type %s: it cannot be written here", t))
+	panic(fmt.Sprintf("emit: type %s: cannot be written", t))
 }
 
-func named(obj *types.TypeName, path string) *jen.Statement {
-	if obj.Pkg() == nil || obj.Pkg().Path() == path {
-		return identifier(obj.Name())
+func (f *File) basic(t *types.Basic) *jen.Statement {
+	switch t.Kind() {
+	case types.UnsafePointer:
+		return jen.Qual("unsafe", "Pointer")
+	case types.Invalid:
+		panic("emit: invalid type")
 	}
-	return jen.Qual(obj.Pkg().Path(), obj.Name())
+	return jen.Id(t.Name())
 }
 
-func withArgs(name *jen.Statement, list *types.TypeList, path string) *jen.Statement {
-	if list.Len() == 0 {
-		return name
+func (f *File) named(obj *types.TypeName, args *types.TypeList) *jen.Statement {
+	var out *jen.Statement
+	if obj.Pkg() == nil {
+		out = jen.Id(obj.Name())
+	} else {
+		out = f.Qual(obj.Pkg(), obj.Name())
 	}
-	var args []jen.Code
-	for t := range list.Types() {
-		args = append(args, typeCode(t, path))
+	if args.Len() == 0 {
+		return out
 	}
-	return name.Types(args...)
+	var list []jen.Code
+	for t := range args.Types() {
+		list = append(list, f.Type(t))
+	}
+	return out.Types(list...)
 }
 
-func structCode(s *types.Struct, path string) *jen.Statement {
+func (f *File) channel(t *types.Chan) *jen.Statement {
+	switch t.Dir() {
+	case types.SendOnly:
+		return jen.Chan().Op("<-").Add(f.Type(t.Elem()))
+	case types.RecvOnly:
+		return jen.Op("<-").Chan().Add(f.Type(t.Elem()))
+	}
+	return jen.Chan().Parens(f.Type(t.Elem()))
+}
+
+func (f *File) structure(t *types.Struct) *jen.Statement {
 	var fields []jen.Code
-	for i := range s.NumFields() {
-		f := typeCode(s.Field(i).Type(), path)
-		if !s.Field(i).Embedded() {
-			f = identifier(s.Field(i).Name()).Add(f)
+	for i := range t.NumFields() {
+		v := t.Field(i)
+		field := f.Type(v.Type())
+		if !v.Embedded() {
+			field = identifier(v.Name()).Add(field)
 		}
-		if tag := s.Tag(i); tag != "" {
-			f.Op(tagText(tag))
+		if tag := t.Tag(i); tag != "" {
+			field.Op(tagLiteral(tag))
 		}
-		fields = append(fields, f)
+		fields = append(fields, field)
 	}
 	return jen.Struct(fields...)
 }
 
-// tagText writes a struct tag exactly as it is: the type is another one with another tag.
-func tagText(tag string) string {
+// tagLiteral writes a struct tag so that it means the same bytes.
+func tagLiteral(tag string) string {
 	if strconv.CanBackquote(tag) {
 		return "`" + tag + "`"
 	}
-	return strconv.Quote(tag)
+	return fmt.Sprintf("%q", tag)
 }
 
-// signatureCode writes parameters and results; recv is the first parameter of a method expression, or nil.
-func signatureCode(recv jen.Code, sig *types.Signature, path string) *jen.Statement {
-	var params, results []jen.Code
-	if recv != nil {
-		params = append(params, recv)
+func (f *File) iface(t *types.Interface) *jen.Statement {
+	if t.Empty() {
+		return jen.Any()
 	}
-	for v := range sig.Params().Variables() {
-		params = append(params, typeCode(v.Type(), path))
+	var list []jen.Code
+	for m := range t.ExplicitMethods() {
+		list = append(list, identifier(m.Name()).Add(f.Signature(m.Signature(), nil)))
+	}
+	for e := range t.EmbeddedTypes() {
+		list = append(list, f.Type(e))
+	}
+	return jen.Interface(list...)
+}
+
+// Signature writes parameters and results; names are those of the parameters, nil for none.
+func (f *File) Signature(sig *types.Signature, names []string) *jen.Statement {
+	var params, results []jen.Code
+	for i := range sig.Params().Len() {
+		t := sig.Params().At(i).Type()
+		code := f.Type(t)
+		if s, ok := t.(*types.Slice); ok && sig.Variadic() && i == sig.Params().Len()-1 {
+			code = jen.Op("...").Add(f.Type(s.Elem()))
+		}
+		if names != nil {
+			code = identifier(names[i]).Add(code)
+		}
+		params = append(params, code)
 	}
 	for v := range sig.Results().Variables() {
-		results = append(results, typeCode(v.Type(), path))
+		results = append(results, f.Type(v.Type()))
 	}
 	out := jen.Params(params...)
-	if len(results) == 1 {
+	switch len(results) {
+	case 0:
+		return out
+	case 1:
 		return out.Add(results[0])
 	}
 	return out.Params(results...)

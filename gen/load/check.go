@@ -194,3 +194,14 @@ func (l *Listing) Mentions(path, text string) bool {
 	}
 	return false
 }
+
+// Checked returns the package if its types came from source.
+func (c *Checker) Checked(t *types.Package) (*Package, error) {
+	if p := c.done[t.Path()]; p != nil && p.Types == t {
+		return p, nil
+	}
+	return nil, fmt.Errorf("%s: %w", t.Path(), ErrNoSource)
+}
+
+// Relative makes the file of a position relative to the directory of the run, as Position does.
+func (c *Checker) Relative(pos token.Position) token.Position { return c.listing.position(pos) }

@@ -1,0 +1,180 @@
+// Package emit writes Go. It is the only user of the library that it writes with: what comes in are types and models, what goes
+// out is formatted source. Text of other people gets into the output only as identifiers that are checked, as quoted literals and
+// as comment lines that are written one by one.
+package emit
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/grapnel-go/grapnel/gen/load"
+)
+
+// File is one generated file that is being written. Imports get the name of their package, unless the package being generated or
+// the generated code uses that name for something else.
+type File struct {
+	jen  *jen.File
+	pkg  *types.Package
+	used map[string]bool   // names that an import or a new declaration must not have
+	path map[string]string // import path by local name
+	name map[string]string // local name by import path
+}
+
+// locals are the names of parameters and variables in generated code that also names packages.
+var locals = []string{"ctx", "call", "cfg", "tools", "tool", "parts", "points", "at", "s", "d", "h", "i", "ok", "inv", "name", "missing", "next", "w", "b", "f", "g"}
+
+// NewFile returns an empty file of the package. imports are the packages that the code may name, which fixes their local names.
+func NewFile(pkg *types.Package) *File {
+	f := &File{
+		jen: jen.NewFilePathName(pkg.Path(), pkg.Name()), pkg: pkg,
+		used: map[string]bool{}, path: map[string]string{}, name: map[string]string{},
+	}
+	for _, name := range pkg.Scope().Names() {
+		f.used[name] = true
+	}
+	f.jen.HeaderComment(load.Header)
+	for _, p := range [][2]string{
+		{"context", "context"}, {"errors", "errors"}, {"regexp", "regexp"}, {"strconv", "strconv"}, {"strings", "strings"}, {"time", "time"},
+		{hookPath, "hook"}, {compositePath, "composite"}, {argsPath, "args"}, {planPath, "plan"},
+	} {
+		f.Import(p[0], p[1])
+	}
+	return f
+}
+
+const planPath = "github.com/grapnel-go/grapnel/composite/plan"
+
+// Path is the import path of the package.
+func (f *File) Path() string { return f.pkg.Path() }
+
+// Import fixes the local name of a package and returns it; "" for the package itself.
+func (f *File) Import(importPath, pkgName string) string {
+	if importPath == f.pkg.Path() {
+		return ""
+	}
+	if name, ok := f.name[importPath]; ok {
+		return name
+	}
+	name := f.free(pkgName, path.Base(path.Dir(importPath)))
+	f.used[name], f.path[name], f.name[importPath] = true, importPath, name
+	if name == pkgName {
+		f.jen.ImportName(importPath, name)
+	} else {
+		f.jen.ImportAlias(importPath, name)
+	}
+	return name
+}
+
+// free returns the name, else with its parent's in front, else numbered.
+func (f *File) free(name, parent string) string {
+	taken := func(s string) bool {
+		return f.used[s] || !token.IsIdentifier(s) || types.Universe.Lookup(s) != nil || slices.Contains(locals, s)
+	}
+	if !taken(name) {
+		return name
+	}
+	if both := parent + name; !taken(both) {
+		return both
+	}
+	for i := 2; ; i++ {
+		if s := name + strconv.Itoa(i); !taken(s) {
+			return s
+		}
+	}
+}
+
+// Unique returns the name, numbered if the package or the file has it already, and keeps it.
+func (f *File) Unique(name string) string {
+	s := name
+	for i := 2; f.used[s] || types.Universe.Lookup(s) != nil; i++ {
+		s = name + strconv.Itoa(i)
+	}
+	f.used[s] = true
+	return s
+}
+
+// Qual names an exported thing of another package, or one of this.
+func (f *File) Qual(pkg *types.Package, name string) *jen.Statement {
+	if !token.IsIdentifier(name) {
+		panic(fmt.Sprintf("emit: name %q: not an identifier", name))
+	}
+	f.Import(pkg.Path(), pkg.Name())
+	return jen.Qual(pkg.Path(), name)
+}
+
+// Add writes declarations, with a blank line in front.
+func (f *File) Add(code ...jen.Code) {
+	f.jen.Line()
+	for _, c := range code {
+		f.jen.Add(c)
+	}
+}
+
+// Render returns the formatted file: imports in two groups, and nothing that Go would not parse.
+func (f *File) Render() ([]byte, error) {
+	var buf bytes.Buffer
+	if err := f.jen.Render(&buf); err != nil {
+		return nil, fmt.Errorf("render %s: %w", f.pkg.Path(), err)
+	}
+	return tidy(buf.Bytes())
+}
+
+// tidy sorts the imports into the standard library's and others, refuses compiler directives, and formats.
+func tidy(src []byte) ([]byte, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", src, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			if d, ok := ast.ParseDirective(c.Slash, c.Text); ok {
+				return nil, fmt.Errorf("the output would have the directive //%s:%s", d.Tool, d.Name)
+			}
+			if strings.HasPrefix(c.Text, "/*") {
+				return nil, fmt.Errorf("the output would have a comment that is no line: %.40q", c.Text)
+			}
+		}
+	}
+	var std, others []string
+	from, to := -1, -1
+	for _, decl := range file.Decls {
+		d, ok := decl.(*ast.GenDecl)
+		if !ok || d.Tok != token.IMPORT {
+			continue
+		}
+		from, to = fset.Position(d.Pos()).Offset, fset.Position(d.End()).Offset
+		for _, s := range d.Specs {
+			spec := s.(*ast.ImportSpec)
+			line := spec.Path.Value
+			if spec.Name != nil {
+				line = spec.Name.Name + " " + line
+			}
+			if head, _, _ := strings.Cut(spec.Path.Value, "/"); strings.Contains(head, ".") {
+				others = append(others, line)
+			} else {
+				std = append(std, line)
+			}
+		}
+	}
+	if from < 0 {
+		return format.Source(src)
+	}
+	groups := strings.TrimSpace(strings.Join(std, "\n\t") + "\n\n\t" + strings.Join(others, "\n\t"))
+	block := "import (\n\t" + groups + "\n)"
+	if len(std)+len(others) == 1 {
+		block = "import " + groups
+	}
+	return format.Source(slices.Concat(src[:from], []byte(block), src[to:]))
+}

@@ -1,0 +1,105 @@
+package model
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// docs finds the comments of struct fields, in files that were checked and in those of packages known by export data only.
+type docs struct {
+	fset   *token.FileSet
+	byPos  map[token.Pos]string
+	parsed map[string]map[lineKey]string
+}
+
+type lineKey struct {
+	line int
+	name string
+}
+
+// FieldDoc returns the doc comment of a struct field, else the comment behind it, without directives; "" if there is none.
+func (m *Model) FieldDoc(v *types.Var) string {
+	if m.docs.byPos == nil {
+		m.docs.byPos = map[token.Pos]string{}
+		m.docs.parsed = map[string]map[lineKey]string{}
+	}
+	if v.Pkg() == nil {
+		return ""
+	}
+	if p := m.packages[v.Pkg().Path()]; p != nil {
+		m.docs.index(p)
+	} else if p, err := m.checked(v.Pkg()); err == nil {
+		m.docs.index(p)
+	}
+	if doc, ok := m.docs.byPos[v.Pos()]; ok {
+		return doc
+	}
+	return m.docs.file(m.checker.Fset.Position(v.Pos()), v.Name())
+}
+
+// checked returns the package if it was checked from source.
+func (m *Model) checked(t *types.Package) (*Package, error) {
+	p, err := m.checker.Checked(t)
+	if err != nil {
+		return nil, err
+	}
+	return &Package{Package: p}, nil
+}
+
+func (d *docs) index(p *Package) {
+	for _, f := range p.Files {
+		if _, done := d.byPos[f.Package]; done {
+			return
+		}
+		d.byPos[f.Package] = ""
+		fields(f, func(name *ast.Ident, doc string) { d.byPos[name.Pos()] = doc })
+	}
+}
+
+// file reads the comment out of a file that nobody else parses.
+func (d *docs) file(at token.Position, name string) string {
+	lines, ok := d.parsed[at.Filename]
+	if !ok {
+		lines = map[lineKey]string{}
+		d.parsed[at.Filename] = lines
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, at.Filename, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return ""
+		}
+		fields(f, func(name *ast.Ident, doc string) { lines[lineKey{fset.Position(name.Pos()).Line, name.Name}] = doc })
+	}
+	return lines[lineKey{at.Line, name}]
+}
+
+// fields calls yield for every field of every struct in the file.
+func fields(f *ast.File, yield func(name *ast.Ident, doc string)) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		s, ok := n.(*ast.StructType)
+		if !ok {
+			return true
+		}
+		for _, field := range s.Fields.List {
+			doc := strings.TrimSpace(field.Doc.Text())
+			if doc == "" {
+				doc = strings.TrimSpace(field.Comment.Text())
+			}
+			for _, name := range field.Names {
+				yield(name, doc)
+			}
+		}
+		return true
+	})
+}
+
+// Open reports whether values beside the type's constants are allowed: the type says //hook:enum open.
+func (m *Model) Open(t *types.TypeName) bool {
+	p := m.packages[t.Pkg().Path()]
+	if p == nil {
+		return false
+	}
+	return p.enums[t].Open
+}

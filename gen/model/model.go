@@ -1,0 +1,276 @@
+// Package model is what the generator knows of a program: the points of package hook, subsystems with their typed tools, and
+// composites with their members. It is made from type-checked packages and decides what is wrong with the declarations; order and
+// ownership are the planner's.
+package model
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/directive"
+	"github.com/grapnel-go/grapnel/gen/load"
+)
+
+// Model holds what is known. Packages are added on demand; it is not safe for concurrent use.
+type Model struct {
+	// Points are the methods of hook.Hook and the points beside it, in the order of their declaration.
+	Points []*Point
+
+	checker  *load.Checker
+	hookPkg  *types.Package
+	packages map[string]*Package
+	docs     docs
+	ignores  map[ignoreKey]bool
+	problems []diag.Problem
+}
+
+// Package is one package with what it declares, in source order.
+type Package struct {
+	*load.Package
+	Subsystems []*Subsystem
+	Composites []*Composite
+	// Declares: the package is hook itself.
+	Declares bool
+	enums    map[*types.TypeName]directive.Enum
+}
+
+// Subsystem is a type with //hook:subsystem, //hook:tools or at least one //hook:tool.
+type Subsystem struct {
+	Pkg   *Package
+	Named *types.Named
+	// Name is the type's name.
+	Name string
+	// Receiver is how the author's methods call their receiver.
+	Receiver string
+	// Pointer: some method has a pointer receiver, so the hook is *T.
+	Pointer bool
+	Options directive.Subsystem
+	// Tools are the typed tools in source order; Schema and Dispatch are generated for them.
+	Tools []*Tool
+	// Names are the tools of a hand-written Schema and Dispatch.
+	Names []string
+	Pos   token.Pos
+}
+
+// Tool is one method with //hook:tool.
+type Tool struct {
+	// Name is the tool's name without a composite's prefix.
+	Name string
+	// Const is the name of the generated constant, ToolNoteAdd.
+	Const  string
+	Method *types.Func
+	Decl   *ast.FuncDecl
+	// Doc is the method's doc comment without directives.
+	Doc     string
+	Options directive.Tool
+	Pos     token.Pos
+}
+
+// New reads the points; checker is used for everything that is added later.
+func New(checker *load.Checker) (*Model, error) {
+	m := &Model{
+		checker: checker, packages: map[string]*Package{}, ignores: map[ignoreKey]bool{},
+		docs: docs{fset: checker.Fset},
+	}
+	hook, err := checker.Package(load.HookPath)
+	if err != nil {
+		return nil, fmt.Errorf("load the contract: %w", err)
+	}
+	m.hookPkg = hook.Types
+	p, err := m.Package(load.HookPath)
+	if err != nil {
+		return nil, err
+	}
+	m.readPoints(p)
+	return m, nil
+}
+
+// Problems returns what has been found so far.
+func (m *Model) Problems() []diag.Problem { return diag.Sort(m.problems) }
+
+// Position resolves a position.
+func (m *Model) Position(pos token.Pos) token.Position { return m.checker.Position(pos) }
+
+func (m *Model) add(code string, pos token.Pos, fix, format string, args ...any) {
+	m.Add(diag.Problem{Code: code, Pos: m.Position(pos), Message: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+// Add notes a problem, unless a directive silences it.
+func (m *Model) Add(p diag.Problem) {
+	if !m.ignores[ignoreKey{p.Code, p.Pos.Filename, p.Pos.Line}] {
+		m.problems = append(m.problems, p)
+	}
+}
+
+// Package returns the package with what it declares. Problems of the declarations are noted once.
+func (m *Model) Package(path string) (*Package, error) {
+	if p := m.packages[path]; p != nil {
+		return p, nil
+	}
+	src, err := m.checker.Package(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &Package{Package: src, Declares: path == load.HookPath, enums: map[*types.TypeName]directive.Enum{}}
+	m.packages[path] = p
+	m.problems = append(m.problems, src.Syntax...)
+	found := m.scan(p)
+	for _, f := range found {
+		m.declareType(p, f)
+	}
+	for _, f := range found {
+		if f.Tool != nil {
+			m.declareTool(p, f)
+		}
+	}
+	for _, s := range p.Subsystems {
+		m.checkSubsystem(s)
+	}
+	return p, nil
+}
+
+// scan reads the directives of all files; those that silence a code are noted first.
+func (m *Model) scan(p *Package) []directive.Found {
+	var all []directive.Found
+	var problems []diag.Problem
+	for _, f := range p.Files {
+		found, wrong := directive.Scan(m.checker.Fset, f)
+		all = append(all, found...)
+		problems = append(problems, wrong...)
+	}
+	for _, f := range all {
+		if f.Ignore != nil {
+			m.ignore(f)
+		}
+	}
+	for _, w := range problems {
+		w.Pos = m.checker.Relative(w.Pos)
+		m.Add(w)
+	}
+	return all
+}
+
+type ignoreKey struct {
+	code, file string
+	line       int
+}
+
+// ignore silences the codes on the lines of the comment's group and of the declaration's first line behind it.
+func (m *Model) ignore(f directive.Found) {
+	from := m.Position(f.Pos)
+	last := from.Line + 1
+	if f.Node != nil {
+		last = m.Position(declared(f.Node)).Line
+	}
+	for _, code := range f.Ignore.Codes {
+		for line := from.Line; line <= max(last, from.Line+1); line++ {
+			m.ignores[ignoreKey{code, from.Filename, line}] = true
+		}
+	}
+}
+
+// declared is the place of the name that a node declares.
+func declared(n ast.Node) token.Pos {
+	switch n := n.(type) {
+	case *ast.TypeSpec:
+		return n.Name.Pos()
+	case *ast.FuncDecl:
+		return n.Name.Pos()
+	}
+	return n.Pos()
+}
+
+// declareType handles the directives that stand above a type.
+func (m *Model) declareType(p *Package, f directive.Found) {
+	spec, ok := f.Node.(*ast.TypeSpec)
+	if f.Point != nil && !p.Declares {
+		m.add("HG007", f.Pos, "delete it", "//hook:point declares a point of package hook and has no effect elsewhere")
+	}
+	if !ok {
+		return
+	}
+	name, ok := p.Info.Defs[spec.Name].(*types.TypeName)
+	if !ok {
+		return
+	}
+	switch {
+	case f.Enum != nil:
+		p.enums[name] = *f.Enum
+	case f.Composite != nil:
+		if named := m.named(name, f); named != nil {
+			p.Composites = append(p.Composites, &Composite{Pkg: p, Named: named, Name: name.Name(), Spec: spec, Pos: spec.Name.Pos()})
+		}
+	case f.Subsystem != nil || f.Tools != nil:
+		named := m.named(name, f)
+		if named == nil {
+			return
+		}
+		s := m.subsystem(p, named)
+		if f.Subsystem != nil {
+			s.Options = *f.Subsystem
+		}
+		if f.Tools != nil {
+			s.Names = f.Tools.Names
+			m.checkNames(f)
+		}
+	}
+}
+
+func (m *Model) checkNames(f directive.Found) {
+	for i, name := range f.Tools.Names {
+		if !validTool.MatchString(name) {
+			m.add("HG022", f.Args[i].Pos, "use 1 to 64 letters, digits, _ or -", "tool name %q is not valid: want %s", name, validTool)
+		}
+	}
+}
+
+// named returns the type if code can be generated for it.
+func (m *Model) named(name *types.TypeName, f directive.Found) *types.Named {
+	named, ok := name.Type().(*types.Named)
+	switch {
+	case !ok || name.IsAlias():
+		m.add("HG040", f.Pos, "put the directive above the type itself",
+			"//hook:%s on %s: methods cannot be generated for an alias", f.Verb, name.Name())
+		return nil
+	case named.TypeParams().Len() > 0:
+		m.add("HG040", f.Pos, "declare a type without type parameters around one instance",
+			"//hook:%s on %s: code for types with type parameters is not generated", f.Verb, name.Name())
+		return nil
+	}
+	return named
+}
+
+// subsystem returns the entry of the type, new if there is none.
+func (m *Model) subsystem(p *Package, named *types.Named) *Subsystem {
+	i := slices.IndexFunc(p.Subsystems, func(s *Subsystem) bool { return s.Named == named })
+	if i >= 0 {
+		return p.Subsystems[i]
+	}
+	s := &Subsystem{Pkg: p, Named: named, Name: named.Obj().Name(), Pos: named.Obj().Pos()}
+	s.Receiver, s.Pointer = receiver(named)
+	p.Subsystems = append(p.Subsystems, s)
+	return s
+}
+
+// receiver returns how the methods of a type call their receiver, and whether one of them has a pointer.
+func receiver(named *types.Named) (string, bool) {
+	name, pointer := "", named.NumMethods() == 0
+	for m := range named.Methods() {
+		recv := m.Signature().Recv()
+		if _, ok := recv.Type().(*types.Pointer); ok {
+			pointer = true
+		}
+		if n := recv.Name(); name == "" && n != "_" {
+			name = n
+		}
+	}
+	if name == "" {
+		name = strings.ToLower(named.Obj().Name()[:1])
+	}
+	return name, pointer
+}

@@ -1,0 +1,124 @@
+package model
+
+import (
+	"cmp"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/gen/directive"
+)
+
+// Point is a method of hook.Hook or a one-method interface beside it, as its declaration says.
+type Point struct {
+	Name, Kind, Combine string
+	Reverse, Closed     bool
+	// Facade: a method of hook.Hook itself.
+	Facade    bool
+	Signature *types.Signature
+	Pos       token.Pos
+}
+
+// readPoints reads the declarations of package hook.
+func (m *Model) readPoints(p *Package) {
+	var beside []*Point
+	for _, f := range p.Files {
+		found, _ := directive.Scan(m.checker.Fset, f)
+		for _, d := range found {
+			if d.Point == nil {
+				continue
+			}
+			if pt := m.point(p, d); pt != nil && pt.Facade {
+				m.Points = append(m.Points, pt)
+			} else if pt != nil {
+				beside = append(beside, pt)
+			}
+		}
+	}
+	m.checkFacade(p)
+	byPlace := func(a, b *Point) int {
+		x, y := m.Position(a.Pos), m.Position(b.Pos)
+		return cmp.Or(cmp.Compare(x.Filename, y.Filename), cmp.Compare(x.Line, y.Line))
+	}
+	slices.SortStableFunc(m.Points, byPlace)
+	slices.SortStableFunc(beside, byPlace)
+	m.Points = append(m.Points, beside...)
+}
+
+func (m *Model) point(p *Package, d directive.Found) *Point {
+	pt := &Point{
+		Kind: d.Point.Kind, Combine: d.Point.Combine, Reverse: d.Point.Reverse || d.Point.Combine == "unregister",
+		Closed: d.Point.FailClosed,
+	}
+	var name *ast.Ident
+	switch n := d.Node.(type) {
+	case *ast.TypeSpec:
+		name = n.Name
+		pt.Signature = onlyMethod(p, n)
+	case *ast.Field:
+		if len(n.Names) == 1 {
+			name, pt.Facade = n.Names[0], true
+			if f, ok := p.Info.Defs[name].(*types.Func); ok {
+				pt.Signature = f.Signature()
+			}
+		}
+	}
+	if name == nil || pt.Signature == nil {
+		m.add("HG007", d.Pos, "declare an interface with one method of its own name", "//hook:point wants a one-method interface or a method of Hook")
+		return nil
+	}
+	pt.Name, pt.Pos = name.Name, name.Pos()
+	return pt
+}
+
+// onlyMethod returns the signature of the interface's one method, which has the interface's name.
+func onlyMethod(p *Package, spec *ast.TypeSpec) *types.Signature {
+	obj := p.Info.Defs[spec.Name]
+	if obj == nil {
+		return nil
+	}
+	i, ok := obj.Type().Underlying().(*types.Interface)
+	if !ok || i.NumMethods() != 1 || i.Method(0).Name() != spec.Name.Name {
+		return nil
+	}
+	return i.Method(0).Signature()
+}
+
+// checkFacade reports methods of Hook without a directive.
+func (m *Model) checkFacade(p *Package) {
+	hook, ok := p.Types.Scope().Lookup("Hook").(*types.TypeName)
+	if !ok {
+		return
+	}
+	i, ok := hook.Type().Underlying().(*types.Interface)
+	if !ok {
+		return
+	}
+	for f := range i.Methods() {
+		if !slices.ContainsFunc(m.Points, func(pt *Point) bool { return pt.Name == f.Name() }) {
+			m.add("HG008", f.Pos(), "//hook:point facade …", "method %s of Hook has no //hook:point", f.Name())
+		}
+	}
+}
+
+// PointNames are the names of all points, for tags.
+func (m *Model) PointNames() []string {
+	names := make([]string, len(m.Points))
+	for i, p := range m.Points {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// Point returns the point with this name, or nil.
+func (m *Model) Point(name string) *Point {
+	i := slices.IndexFunc(m.Points, func(p *Point) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return m.Points[i]
+}
+
+// HookPackage is the type-checked contract.
+func (m *Model) HookPackage() *types.Package { return m.hookPkg }

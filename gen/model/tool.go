@@ -1,0 +1,156 @@
+package model
+
+import (
+	"go/ast"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/directive"
+)
+
+var validTool = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// declareTool adds the method to its subsystem.
+func (m *Model) declareTool(p *Package, f directive.Found) {
+	decl := f.Node.(*ast.FuncDecl)
+	method, ok := p.Info.Defs[decl.Name].(*types.Func)
+	if !ok {
+		return
+	}
+	named := receiverType(method)
+	if named == nil {
+		m.add("HG030", decl.Name.Pos(), "", "%s cannot be a tool: its receiver is not valid", decl.Name.Name)
+		return
+	}
+	if named.TypeParams().Len() > 0 {
+		m.add("HG040", f.Pos, "declare a type without type parameters around one instance",
+			"//hook:tool on a method of %s: code for types with type parameters is not generated", named.Obj().Name())
+		return
+	}
+	s := m.subsystem(p, named)
+	t := &Tool{
+		Name: f.Tool.Name, Method: method, Decl: decl, Doc: strings.TrimSpace(decl.Doc.Text()), Options: *f.Tool, Pos: decl.Name.Pos(),
+	}
+	if t.Name == "" {
+		t.Name = s.Options.Prefix + Snake(decl.Name.Name)
+	}
+	t.Const = ConstName(t.Name)
+	s.Tools = append(s.Tools, t)
+}
+
+func receiverType(method *types.Func) *types.Named {
+	recv := method.Signature().Recv()
+	if recv == nil {
+		return nil
+	}
+	t := recv.Type()
+	if ptr, ok := t.(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	named, _ := t.(*types.Named)
+	if named == nil {
+		return nil
+	}
+	return named.Origin()
+}
+
+// checkSubsystem reports what is wrong with one subsystem as a whole.
+func (m *Model) checkSubsystem(s *Subsystem) {
+	slices.SortStableFunc(s.Tools, func(a, b *Tool) int { return int(a.Pos) - int(b.Pos) })
+	for i, t := range s.Tools {
+		m.checkTool(s, t, s.Tools[:i])
+	}
+	if len(s.Tools) == 0 {
+		return
+	}
+	if s.Options.Dynamic || len(s.Names) > 0 {
+		m.add("HG008", s.Pos, "drop it, or write Schema and Dispatch by hand and drop //hook:tool",
+			"%s has //hook:tool methods, so its tools are static and its Dispatch is generated; dynamic and //hook:tools say otherwise", s.Name)
+	}
+	for _, name := range []string{"Schema", "Dispatch"} {
+		if own := declaredMethod(s.Named, name); own != nil {
+			m.add("HG053", own.Pos(), "delete it, or drop //hook:tool and list the tools in //hook:tools",
+				"%s of %s is written by hand, but its //hook:tool methods generate it", name, s.Name)
+		}
+	}
+}
+
+func (m *Model) checkTool(s *Subsystem, t *Tool, before []*Tool) {
+	if !validTool.MatchString(t.Name) {
+		m.add("HG022", t.Pos, "//hook:tool name=…", "tool name %q is not valid: want %s", t.Name, validTool)
+		return
+	}
+	i := slices.IndexFunc(before, func(o *Tool) bool { return o.Name == t.Name || o.Const == t.Const })
+	if i >= 0 {
+		o := before[i]
+		m.Add(diag.Problem{
+			Code: "HG020", Pos: m.Position(t.Pos),
+			Message: "tool " + quoted(t.Name) + " is provided by both " + s.Name + "." + o.Method.Name() + " and " + s.Name + "." + t.Method.Name(),
+			Notes:   []diag.Note{{Pos: m.Position(o.Pos), Message: o.Method.Name() + " declares it here"}},
+			Fix:     "give one of them another name:  //hook:tool name=…",
+		})
+	}
+	if t.Doc == "" {
+		m.Add(diag.Problem{
+			Code: "HG031", Severity: diag.Warning, Pos: m.Position(t.Pos),
+			Message: "tool " + t.Name + " has no doc comment: the model sees no description",
+			Fix:     "say in a comment above " + t.Method.Name() + " what the tool does",
+		})
+	}
+}
+
+func quoted(s string) string { return `"` + s + `"` }
+
+// declaredMethod returns the method that the type itself declares, or nil.
+func declaredMethod(named *types.Named, name string) *types.Func {
+	for f := range named.Methods() {
+		if f.Name() == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// Snake returns a Go name in snake_case: ListAll is list_all, HTTPGet is http_get.
+func Snake(name string) string {
+	var sb strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		if unicode.IsUpper(r) && i > 0 {
+			after := i+1 < len(runes) && unicode.IsLower(runes[i+1])
+			if !unicode.IsUpper(runes[i-1]) || after {
+				sb.WriteByte('_')
+			}
+		}
+		sb.WriteRune(unicode.ToLower(r))
+	}
+	return sb.String()
+}
+
+// ConstName returns the name of the constant for a tool: note_add is ToolNoteAdd.
+func ConstName(tool string) string {
+	out := "Tool"
+	for part := range strings.FieldsFuncSeq(tool, func(r rune) bool { return r == '_' || r == '-' }) {
+		out += strings.ToUpper(part[:1]) + part[1:]
+	}
+	return out
+}
+
+// RevName and ManifestName are the names of the generated constants that identify a tool set.
+func (s *Subsystem) RevName() string { return s.Name + "Rev" }
+
+// ManifestName is the name of the constant that composites outside the module read.
+func (s *Subsystem) ManifestName() string { return s.Name + "Hook" }
+
+// Tool returns the tool with this name, or nil.
+func (s *Subsystem) Tool(name string) *Tool {
+	i := slices.IndexFunc(s.Tools, func(t *Tool) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.Tools[i]
+}

@@ -1,0 +1,266 @@
+package script
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Error is one thing that is wrong with a script.
+type Error struct {
+	// File is the name that Parse was given; Line counts from 1, 0 is the file as
+	// a whole.
+	File string
+	Line int
+	// Text says what is wrong and how to mend it.
+	Text string
+}
+
+// Error returns file:line: text.
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s", e.File, e.Text)
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Text)
+}
+
+// Parse reads a script in YAML; name is what errors call it. The error joins an
+// *Error for everything that is wrong, in the order of the lines.
+func Parse(name string, data []byte) (*Script, error) {
+	p := parser{file: name}
+	root := p.document(data)
+	s := &Script{name: name}
+	if root != nil {
+		s.rules = p.rules(root)
+	}
+	if len(p.errs) == 0 {
+		return s, nil
+	}
+	slices.SortStableFunc(p.errs, func(a, b *Error) int { return a.Line - b.Line })
+	errs := make([]error, len(p.errs))
+	for i, e := range p.errs {
+		errs[i] = e
+	}
+	return nil, errors.Join(errs...)
+}
+
+// parser reads the tree of a file and collects what is wrong with it.
+type parser struct {
+	file string
+	errs []*Error
+	// at holds where the fields of the rule being read are, by their names in
+	// problems.
+	at map[string]*yaml.Node
+}
+
+func (p *parser) fail(n *yaml.Node, format string, args ...any) {
+	line := 0
+	if n != nil {
+		line = n.Line
+	}
+	p.errs = append(p.errs, &Error{p.file, line, fmt.Sprintf(format, args...)})
+}
+
+func (p *parser) document(data []byte) *yaml.Node {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, more yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		p.fail(nil, "is empty; a script has a list `rules:`")
+		return nil
+	case err != nil:
+		p.errs = append(p.errs, p.syntax(err))
+		return nil
+	}
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		p.fail(&more, "a second document; a script is one, take the --- out")
+		return nil
+	}
+	return doc.Content[0]
+}
+
+// syntax takes the line out of a text such as "yaml: line 3: did not find …".
+func (p *parser) syntax(err error) *Error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	e := &Error{File: p.file, Text: "this is not YAML: " + text}
+	if n, scanErr := fmt.Sscanf(text, "line %d:", &e.Line); n == 1 && scanErr == nil {
+		_, text, _ = strings.Cut(text, ": ")
+		e.Text = "this is not YAML: " + text
+	}
+	return e
+}
+
+func (p *parser) rules(root *yaml.Node) []rule {
+	top := p.mapping(root, "a script", "rules", "pace")
+	list := top.node("rules")
+	if list == nil {
+		if top != nil {
+			p.fail(root, "`rules:` is missing; a script is a list of rules")
+		}
+		return nil
+	}
+	if list.Kind != yaml.SequenceNode || len(list.Content) == 0 {
+		p.fail(list, "rules must be a list with at least one rule")
+		return nil
+	}
+	pace := p.pace(top.node("pace"))
+	sequence := 0
+	out := make([]rule, 0, len(list.Content))
+	for _, n := range list.Content {
+		p.at = map[string]*yaml.Node{"": n}
+		before := len(p.errs)
+		r := p.rule(n, pace)
+		c, problems := compile(r, fmt.Sprintf("line %d", n.Line), &sequence)
+		if len(p.errs) > before {
+			problems = slices.DeleteFunc(problems, func(b problem) bool { return b.field == "" })
+		}
+		for _, b := range problems {
+			p.problem(b)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// problem reports what compile has found, at the field or what is around it.
+func (p *parser) problem(b problem) {
+	text := b.text
+	if b.field != "" {
+		text = b.field + ": " + b.text
+	}
+	field := b.field
+	for p.at[field] == nil && field != "" {
+		field = field[:max(0, strings.LastIndexAny(field, ".["))]
+	}
+	p.fail(p.at[field], "%s", text)
+}
+
+func (p *parser) rule(n *yaml.Node, pace Pace) Rule {
+	m := p.mapping(n, "a rule", "name", "when", "reason", "say", "calls", "finish", "usage", "error", "pace")
+	for key, value := range m {
+		p.at[key] = value
+	}
+	r := Rule{
+		Name: p.text(m.node("name"), "name"), Reason: p.text(m.node("reason"), "reason"),
+		Say: p.text(m.node("say"), "say"), Finish: hook.FinishReason(p.text(m.node("finish"), "finish")),
+		When: p.when(m.node("when")), Calls: p.calls(m.node("calls")), Usage: p.usage(m.node("usage")), Pace: pace,
+	}
+	if e := m.node("error"); e != nil {
+		r.Err = errors.New(p.text(e, "error"))
+	}
+	if own := m.node("pace"); own != nil {
+		r.Pace = p.pace(own)
+	}
+	return r
+}
+
+func (p *parser) when(n *yaml.Node) *When {
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == yaml.ScalarNode && n.Value == "always":
+		return &When{}
+	case n.Kind != yaml.MappingNode || len(n.Content) == 0:
+		p.fail(n, "when must be a mapping of conditions or `always`; leave it out for the next rule in order")
+		return &When{}
+	}
+	m := p.mapping(n, "when", "user", "system", "model", "result", "tools", "no_tools", "turn", "step", "call")
+	for key, value := range m {
+		p.at["when."+key] = value
+	}
+	w := &When{
+		User: p.test(m.node("user"), "user"), System: p.test(m.node("system"), "system"), Model: p.test(m.node("model"), "model"),
+		Tools: p.names(m.node("tools"), "tools"), NoTools: p.names(m.node("no_tools"), "no_tools"),
+		Turn: p.ordinal(m.node("turn"), "turn"), Step: p.ordinal(m.node("step"), "step"), Call: p.ordinal(m.node("call"), "call"),
+	}
+	for i, item := range items(m.node("result")) {
+		p.at[fmt.Sprintf("when.result[%d]", i)] = item
+		w.Results = append(w.Results, p.result(item))
+	}
+	return w
+}
+
+func (p *parser) test(n *yaml.Node, what string) Text {
+	if n == nil || n.Kind == yaml.ScalarNode {
+		return Text{Contains: p.word(n, what)}
+	}
+	return p.tests(p.mapping(n, what, "contains", "equals", "matches"))
+}
+
+func (p *parser) tests(m fields) Text {
+	return Text{
+		Contains: p.word(m.node("contains"), "contains"),
+		Equals:   p.word(m.node("equals"), "equals"),
+		Matches:  p.word(m.node("matches"), "matches"),
+	}
+}
+
+func (p *parser) result(n *yaml.Node) Result {
+	if n.Kind == yaml.ScalarNode {
+		return Result{Tool: p.word(n, "result")}
+	}
+	m := p.mapping(n, "result", "tool", "failed", "contains", "equals", "matches")
+	r := Result{Tool: p.word(m.node("tool"), "tool"), Text: p.tests(m)}
+	if f := m.node("failed"); f != nil {
+		var is bool
+		if f.Decode(&is) != nil {
+			p.fail(f, "failed must be true or false")
+		}
+		r.Failed = &is
+	}
+	return r
+}
+
+func (p *parser) calls(n *yaml.Node) []Call {
+	if n == nil {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		p.fail(n, "calls must be a list: `- {tool: NAME, args: {…}}`")
+		return nil
+	}
+	var out []Call
+	for i, item := range n.Content {
+		m := p.mapping(item, "a call", "tool", "args", "id", "raw")
+		p.at[fmt.Sprintf("calls[%d]", i)] = item
+		for key, value := range m {
+			p.at[fmt.Sprintf("calls[%d].%s", i, key)] = value
+		}
+		c := Call{Tool: p.text(m.node("tool"), "tool"), ID: p.text(m.node("id"), "id"), Raw: p.word(m.node("raw"), "raw")}
+		if a := m.node("args"); a != nil {
+			c.Args = hook.JSON(p.json(a))
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func (p *parser) usage(n *yaml.Node) *hook.Usage {
+	if n == nil {
+		return nil
+	}
+	m := p.mapping(n, "usage", "input", "output", "cache_read", "cache_write", "reasoning")
+	return &hook.Usage{
+		Input: p.count(m.node("input"), "input"), Output: p.count(m.node("output"), "output"),
+		CacheRead: p.count(m.node("cache_read"), "cache_read"), CacheWrite: p.count(m.node("cache_write"), "cache_write"),
+		Reasoning: p.count(m.node("reasoning"), "reasoning"),
+	}
+}
+
+func (p *parser) pace(n *yaml.Node) Pace {
+	if n == nil || n.Kind == yaml.ScalarNode {
+		return Pace{Delta: p.duration(n, "pace")}
+	}
+	m := p.mapping(n, "pace", "wait", "delta", "bytes")
+	return Pace{
+		Wait: p.duration(m.node("wait"), "wait"), Delta: p.duration(m.node("delta"), "delta"),
+		Bytes: int(p.count(m.node("bytes"), "bytes")),
+	}
+}

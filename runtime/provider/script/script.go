@@ -1,0 +1,199 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+// ErrNoRule is what the error of a stream wraps if no rule answers the request.
+var ErrNoRule = errors.New("no rule answers this request")
+
+// Script answers requests by rules. It implements provider.Provider, is
+// immutable and safe for concurrent use.
+type Script struct {
+	name  string
+	rules []rule
+}
+
+var _ provider.Provider = (*Script)(nil)
+
+// rule is a Rule made ready.
+type rule struct {
+	Rule
+	where       string // "line 4" or "rule 2", with the name if it has one
+	when        conditions
+	reason, say template
+	args        []template
+}
+
+// problem is what is wrong with one field of a rule.
+type problem struct {
+	field string // "say", "calls[1].args"
+	text  string
+}
+
+// Load reads a script from a file. The errors of the file name it and the line.
+func Load(path string) (*Script, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("script: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// New returns the script of the rules. It panics if a rule is wrong: rules in Go
+// are part of the program.
+func New(rules ...Rule) *Script {
+	s := &Script{name: "script"}
+	sequence := 0
+	for i, r := range rules {
+		c, problems := compile(r, "rule "+fmt.Sprint(i+1), &sequence)
+		if len(problems) > 0 {
+			panic(fmt.Sprintf("script: %s: %s: %s", c.where, problems[0].field, problems[0].text))
+		}
+		s.rules = append(s.rules, c)
+	}
+	return s
+}
+
+// compile makes a rule ready; sequence counts the rules without When so far.
+func compile(r Rule, where string, sequence *int) (rule, []problem) {
+	c := rule{Rule: r, where: where}
+	if r.Name != "" {
+		c.where += fmt.Sprintf(" (%s)", r.Name)
+	}
+	var bad []problem
+	c.when, bad = r.conditions(sequence)
+	refs := references{results: c.when.results, exprs: c.when.expressions()}
+	add := func(field, text string, escape bool) template {
+		t, err := refs.parse(text, escape)
+		if err != nil {
+			bad = append(bad, problem{field, err.Error()})
+		}
+		return t
+	}
+	c.reason = add("reason", r.Reason, false)
+	c.say = add("say", r.Say, false)
+	for i, call := range r.Calls {
+		field := fmt.Sprintf("calls[%d].", i)
+		bad = append(bad, call.check(field)...)
+		if call.Raw != "" {
+			c.args = append(c.args, template{plain: call.Raw})
+			continue
+		}
+		if call.Args == "" {
+			call.Args = "{}"
+		}
+		c.args = append(c.args, add(field+"args", string(call.Args), true))
+	}
+	return c, append(bad, r.check()...)
+}
+
+func (r *Rule) check() (bad []problem) {
+	finishes := []hook.FinishReason{
+		hook.FinishStop, hook.FinishTools, hook.FinishLength, hook.FinishFilter, hook.FinishOther, FinishNone,
+	}
+	if r.Finish != "" && !slices.Contains(finishes, r.Finish) {
+		bad = append(bad, problem{"finish", fmt.Sprintf("unknown finish %q; write one of %s", r.Finish, joined(finishes))})
+	}
+	if r.Err != nil && r.Finish != "" {
+		bad = append(bad, problem{"finish", "a stream ends with an error or with a finish; leave one of them out"})
+	}
+	if r.Say == "" && r.Reason == "" && len(r.Calls) == 0 && r.Err == nil && r.Finish == "" {
+		bad = append(bad, problem{"", "the rule answers nothing; write say, reason, calls or error, or finish: stop for an empty answer"})
+	}
+	if r.Pace.Wait < 0 || r.Pace.Delta < 0 || r.Pace.Bytes < 0 {
+		bad = append(bad, problem{"pace", "is negative; write 0 or more"})
+	}
+	return bad
+}
+
+func (c *Call) check(field string) (bad []problem) {
+	if c.Tool == "" {
+		bad = append(bad, problem{field + "tool", "is missing; name the tool to call"})
+	}
+	if c.Raw != "" && c.Args != "" {
+		bad = append(bad, problem{field + "raw", "stands beside args; leave one of them out"})
+	}
+	if c.Args != "" && !validJSON(string(c.Args)) {
+		bad = append(bad, problem{field + "args", "is not JSON; arguments that shall be malformed go into raw"})
+	}
+	return bad
+}
+
+func joined[T ~string](words []T) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = string(w)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Stream answers the request by the first rule that fits. The stream ends with
+// ctx's error as soon as ctx is done.
+func (s *Script) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+	a := &answer{view: view{req: req}, player: player{ctx: ctx}}
+	return func(yield func(hook.Chunk, error) bool) {
+		a.player.yield = yield
+		defer a.player.release()
+		if s.play(a) || a.player.stopped {
+			return
+		}
+		yield(hook.Chunk{}, a.player.err)
+	}
+}
+
+// answer is all that one stream needs, in one allocation.
+type answer struct {
+	view   view
+	player player
+}
+
+// play reports whether the stream has come to its end; else the player says why
+// not.
+func (s *Script) play(a *answer) bool {
+	a.view.look()
+	for i := range s.rules {
+		if s.rules[i].when.missed(&a.view) == fits {
+			return a.player.play(&s.rules[i], &a.view)
+		}
+	}
+	a.player.err = s.noRule(&a.view)
+	return false
+}
+
+// noRule says of every rule why it does not fit.
+func (s *Script) noRule(v *view) error {
+	var sb strings.Builder
+	for i := range s.rules {
+		c := &s.rules[i]
+		fmt.Fprintf(&sb, "\n  %s: %s", c.where, c.when.explain(c.when.missed(v), v))
+	}
+	if len(s.rules) == 0 {
+		sb.WriteString("\n  the script has no rules")
+	}
+	return fmt.Errorf("%s: %w: turn %d, step %d, the user said %q%s\nadd a rule, or one with `when: always` at the end",
+		s.name, ErrNoRule, v.turnNumber(), v.step, excerpt(v.user), sb.String())
+}
+
+func excerpt(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// expression is a compiled regular expression and the text that it is for.
+type expression struct {
+	re   *regexp.Regexp
+	text func(*view) string
+}

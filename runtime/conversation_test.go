@@ -1,0 +1,160 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+)
+
+func TestAConversationContinuesAfterARestart(t *testing.T) {
+	t.Parallel()
+	o := &runtime.Options{Store: mem.New(nil)}
+	cfg := hook.AgentConfig{Name: "a"}
+	first := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), cfg, o, box(named("x")))
+	first.send("one")
+	require.NoError(t, first.rt.Close(t.Context()))
+
+	numbers := []int{}
+	number := hook.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
+		numbers = append(numbers, turn.Number())
+		assert.Equal(t, 8, turn.Standing().History.Len())
+	})
+	second := startWith(t, plays(calls(want{"1", "x", "{}"}), says("again")), cfg, o, number, box(named("x")))
+	second.send("two")
+	assert.Equal(t, first.conv.ID(), second.conv.ID())
+	assert.Equal(t, []int{2}, numbers)
+	assert.Equal(t, 5, second.model.requests[0].Messages.Len())
+	assert.Equal(t, []string{
+		"user one", "assistant [1 x {}]", "tool 1 x: x:", "assistant done",
+		"user two", "assistant [call_2 x {}]", "tool call_2 x: x:", "assistant again",
+	}, second.history(), "ids are unique over the whole history")
+}
+
+func TestTheSameConversationIsTheSameValue(t *testing.T) {
+	t.Parallel()
+	w := start(t, plays())
+	again, err := w.rt.Conversation(t.Context(), "a", "ann")
+	require.NoError(t, err)
+	assert.Same(t, w.conv, again)
+	other, err := w.rt.Conversation(t.Context(), "a", "bob")
+	require.NoError(t, err)
+	assert.NotEqual(t, w.conv.ID(), other.ID())
+	_, err = w.rt.Conversation(t.Context(), "nobody", "ann")
+	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
+}
+
+func TestPreprocessMayRewriteAndExpandTheInput(t *testing.T) {
+	t.Parallel()
+	seen := ""
+	expand := preprocess(func(in hook.Input) (hook.Input, error) {
+		skill := hook.UserText("(the text of a skill)")
+		skill.Label = "skill"
+		hint := hook.UserText("(not to be stored)")
+		hint.Ephemeral = true
+		return hook.Input{Messages: hook.ListOf(skill, hint, hook.UserText("do it"))}, nil
+	})
+	after := hook.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, _ hook.TurnOutcome) { seen = turn.Input().Text() })
+	m := plays(calls(want{"1", "x", "{}"}), says("done"), says("next"))
+	w := start(t, m, expand, after, box(named("x")))
+	w.send("/skill")
+	assert.Equal(t, "/skill", w.events[0].Text, "the event says what the user sent")
+	assert.Equal(t, "(the text of a skill)\n\n(not to be stored)\n\ndo it", seen)
+	assert.Equal(t, []string{"user (the text of a skill)", "user do it"}, w.history()[:2])
+	assert.Equal(t, []string{"(the text of a skill)", "(not to be stored)", "do it"}, texts(m.requests[0])[:3])
+	assert.Equal(t, "(not to be stored)", texts(m.requests[1])[1], "it stays where it was for the rest of the turn")
+	assert.Len(t, texts(m.requests[1]), 5)
+	w.send("/skill")
+	assert.NotContains(t, texts(m.requests[2])[:5], "(not to be stored)", "and is gone in the next one")
+}
+
+func texts(r hook.ModelRequest) []string {
+	var out []string
+	for _, m := range r.Messages.All() {
+		out = append(out, m.Text())
+	}
+	return out
+}
+
+func TestContextFromAfterToolIsEphemeral(t *testing.T) {
+	t.Parallel()
+	after := hook.AfterToolFunc(func(_ context.Context, c *hook.ToolCall, _ hook.ToolOutcome) (hook.OutcomeDecision, error) {
+		return hook.ContextOutcome("note about " + c.ID()), nil
+	})
+	m := plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"}), says("done"))
+	w := start(t, m, after, box(named("x")))
+	w.send("go")
+	last := m.requests[1].Messages
+	require.Equal(t, 6, last.Len())
+	assert.Equal(t, "note about 1", last.At(4).Text())
+	assert.Equal(t, "context", last.At(5).Label)
+	assert.Len(t, w.history(), 5)
+}
+
+func TestPreprocessMayLeaveNothing(t *testing.T) {
+	t.Parallel()
+	w := start(t, plays(), preprocess(func(hook.Input) (hook.Input, error) { return hook.Input{}, nil }))
+	_, err := w.try(t.Context(), "hi")
+	require.ErrorIs(t, err, runtime.ErrNoInput)
+}
+
+// faulty is a store whose appends fail when they are told to.
+type faulty struct {
+	store.Store
+	fail func(a store.Append) error
+}
+
+func (f *faulty) Append(ctx context.Context, id string, v int64, a store.Append) (int64, error) {
+	if err := f.fail(a); err != nil {
+		return 0, err
+	}
+	return f.Store.Append(ctx, id, v, a)
+}
+
+func TestAStoreThatFailsEndsTheTurnAndNotTheConversation(t *testing.T) {
+	t.Parallel()
+	full := errors.New("disk full")
+	for name, role := range map[string]hook.Role{"at the input": hook.RoleUser, "at the results": hook.RoleTool, "at the answer": hook.RoleAssistant} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broken := true
+			st := &faulty{Store: mem.New(nil), fail: func(a store.Append) error {
+				if broken && len(a.Messages) > 0 && a.Messages[len(a.Messages)-1].Role == role {
+					return full
+				}
+				return nil
+			}}
+			w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done"), says("better")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st}, box(named("x")))
+			out, err := w.try(t.Context(), "one")
+			require.ErrorIs(t, err, full)
+			assert.Equal(t, hook.StopError, out.Stop)
+			assertBrackets(t, w)
+			broken = false
+			w.model.mu.Lock()
+			w.model.requests = w.model.requests[:0]
+			w.model.replies = []hook.ModelStream{says("better")}
+			w.model.mu.Unlock()
+			assert.Equal(t, "better", w.send("two").Text())
+			assert.Len(t, w.model.requests[0].Messages.Slice(), len(w.history())-1, "what was not stored is not shown")
+		})
+	}
+}
+
+func TestAConflictReloadsTheHistory(t *testing.T) {
+	t.Parallel()
+	w := start(t, plays(says("one"), says("three")))
+	w.send("first")
+	_, err := w.store.Append(t.Context(), w.conv.ID(), 2, store.Append{Messages: []hook.Message{hook.UserText("from elsewhere")}})
+	require.NoError(t, err)
+	_, err = w.try(t.Context(), "second")
+	require.ErrorIs(t, err, store.ErrConflict)
+	w.send("third")
+	assert.Equal(t, []string{"user first", "assistant one", "user from elsewhere", "user third", "assistant three"}, w.history())
+}

@@ -1,0 +1,274 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+// observer is a hook that only has OnEvent.
+type observer struct {
+	hook.Nop
+	f func(context.Context, hook.Event)
+}
+
+func (o observer) OnEvent(ctx context.Context, ev hook.Event) { o.f(ctx, ev) }
+
+func TestEventsAreNumberedWithoutGapsAndKnowTheirPlace(t *testing.T) {
+	t.Parallel()
+	var seen []hook.Event
+	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done"), says("more")),
+		observer{f: func(_ context.Context, ev hook.Event) { seen = append(seen, ev) }}, box(named("x")))
+	w.send("one")
+	w.send("two")
+	require.Equal(t, hook.EventAgentRegistered, seen[0].Kind)
+	assert.Equal(t, "a", seen[0].Agent)
+	assert.Zero(t, seen[0].Seq, "outside a conversation nothing is numbered")
+	require.Len(t, seen[1:], len(w.events), "the hook and the caller get the same")
+	turn := ""
+	for i, ev := range w.events {
+		assert.Equal(t, uint64(i+1), ev.Seq)
+		assert.Equal(t, w.conv.ID(), ev.Conversation)
+		assert.Equal(t, "a", ev.Agent)
+		assert.False(t, ev.Time.IsZero())
+		if ev.Kind == hook.EventTurnStart {
+			assert.NotEqual(t, turn, ev.Turn)
+			turn = ev.Turn
+		}
+		assert.Equal(t, turn, ev.Turn)
+		outside := ev.Kind == hook.EventTurnStart || ev.Kind == hook.EventTurnEnd
+		assert.Equal(t, outside, ev.Step == 0, "%s in step %d", ev.Kind, ev.Step)
+	}
+}
+
+func TestASegmentEndsWhereAnotherBegins(t *testing.T) {
+	t.Parallel()
+	think := func(s string) hook.Chunk { return hook.Chunk{Kind: hook.ChunkReasoning, Text: s} }
+	w := start(t, plays(chunks(think("a"), think("b"), text("c"), think("d"), text(""), text("e"), finish(hook.FinishStop))))
+	w.send("go")
+	assert.Equal(t, []hook.EventKind{
+		hook.EventTurnStart, hook.EventStepStart,
+		hook.EventReasoningStart, hook.EventReasoningDelta, hook.EventReasoningDelta, hook.EventReasoningEnd,
+		hook.EventTextStart, hook.EventTextDelta, hook.EventTextEnd,
+		hook.EventReasoningStart, hook.EventReasoningDelta, hook.EventReasoningEnd,
+		hook.EventTextStart, hook.EventTextDelta, hook.EventTextEnd,
+		hook.EventUsage, hook.EventStepEnd, hook.EventTurnEnd,
+	}, w.kinds())
+}
+
+func TestAnEventEmittedFromAnEventComesAfterIt(t *testing.T) {
+	t.Parallel()
+	var order []hook.EventKind
+	depth := 0
+	h := observer{f: func(ctx context.Context, ev hook.Event) {
+		depth++
+		assert.Equal(t, 1, depth, "never within a delivery")
+		if ev.Kind == hook.EventStepStart {
+			ev.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "from within"})
+		}
+		order = append(order, ev.Kind)
+		depth--
+	}}
+	w := start(t, plays(says("ok")), h)
+	w.send("go")
+	assert.Equal(t, []hook.EventKind{hook.EventTurnStart, hook.EventStepStart, hook.EventDiagnostic, hook.EventTextStart}, order[1:5])
+	assert.Equal(t, order[1:], w.kinds())
+	assert.Equal(t, "from within", w.events[2].Text)
+	assert.Equal(t, 1, w.events[2].Step, "the runtime fills in the place")
+	assert.Equal(t, uint64(3), w.events[2].Seq)
+}
+
+func TestLawAPanicInAnObserverKillsNothing(t *testing.T) {
+	t.Parallel()
+	for name, hooks := range map[string][]hook.Hook{
+		"alone":          {panicky{at: "OnEvent"}},
+		"in a composite": {panicky{at: "OnEvent"}, hook.Nop{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, plays(says("fine")), hooks...)
+			assert.Equal(t, "fine", w.send("go").Text())
+			assert.NotEmpty(t, w.eventsOf(hook.EventHookFailed), "it is said that it failed")
+		})
+	}
+	w := start(t, plays(says("fine")))
+	told := 0
+	out, err := w.conv.Send(t.Context(), hook.TextInput("go"), func(hook.Event) { told++; panic("boom") })
+	require.NoError(t, err)
+	assert.Equal(t, "fine", out.Text())
+	assert.Equal(t, 1, told, "it is not called again")
+}
+
+func TestProgressIsToldWhileTheToolRuns(t *testing.T) {
+	t.Parallel()
+	told := make(chan struct{})
+	slow := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+		env.Progress("half way")
+		<-told // the tool goes on only when the client knows
+		return hook.TextResult("ok")
+	}}
+	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), box(slow))
+	var progress hook.Event
+	_, err := w.conv.Send(t.Context(), hook.TextInput("go"), func(ev hook.Event) {
+		if ev.Kind == hook.EventCallProgress {
+			progress = ev
+			close(told)
+		}
+	})
+	require.NoError(t, err)
+	assert.Equal(t, "half way", progress.Text)
+	assert.Equal(t, "1", progress.Detail().CallID)
+}
+
+func TestManyToolsMayReportAtOnce(t *testing.T) {
+	t.Parallel()
+	busy := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+		for range 50 {
+			env.Progress("working")
+		}
+		return hook.TextResult("ok")
+	}}
+	ws := make([]want, 8)
+	for i := range ws {
+		ws[i] = want{"", "x", "{}"}
+	}
+	w := start(t, plays(calls(ws...), says("done")), box(busy))
+	w.send("go")
+	assert.Len(t, w.eventsOf(hook.EventCallProgress), 8*50, "nothing is dropped")
+	for i, ev := range w.events {
+		require.Equal(t, uint64(i+1), ev.Seq, "in order, one at a time")
+	}
+}
+
+func TestAStrayToolTellsNobodyAfterTheTurn(t *testing.T) {
+	t.Parallel()
+	release, ended := make(chan struct{}), make(chan struct{})
+	stray := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+		<-release
+		env.Progress("still here")
+		close(ended)
+		return hook.ToolResult{}
+	}}
+	w := startWith(t, plays(calls(want{"1", "x", "{}"})), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Millisecond}, box(stray))
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := w.conv.Send(ctx, hook.TextInput("go"), func(ev hook.Event) {
+		w.events = append(w.events, ev)
+		if ev.Kind == hook.EventCallStart {
+			time.AfterFunc(time.Millisecond, cancel)
+		}
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	n := len(w.events)
+	close(release)
+	<-ended
+	assert.Len(t, w.events, n)
+}
+
+func TestEveryEventIsWritableAsJSON(t *testing.T) {
+	t.Parallel()
+	w := start(t, plays(calls(want{"1", "x", `{"s":`}, want{"2", "nobody", "\xff"}, want{"3", "x", `{"s":"a"}`}), says("done")), box(named("x")))
+	w.send("go \xff")
+	for _, ev := range w.events {
+		data, err := json.Marshal(ev)
+		require.NoError(t, err, "%s", ev.Kind)
+		assert.True(t, json.Valid(data))
+	}
+}
+
+func TestDeltasCostNoAllocation(t *testing.T) {
+	count := func(n int) float64 {
+		words := make([]string, n)
+		for i := range words {
+			words[i] = "word "
+		}
+		turn := streaming(t, says(words...))
+		turn()
+		return testing.AllocsPerRun(20, turn)
+	}
+	few, many := count(10), count(2010)
+	assert.LessOrEqual(t, many-few, 20.0, "2000 more deltas grow one buffer and nothing else")
+}
+
+func TestHistoryDoesNotDependOnTheObserver(t *testing.T) {
+	t.Parallel()
+	play := func() *model { return plays(calls(want{"1", "x", "{}"}), says("a", "b")) }
+	with := start(t, play(), box(named("x")))
+	with.send("go")
+	without := start(t, play(), box(named("x")))
+	_, err := without.conv.Send(t.Context(), hook.TextInput("go"), nil)
+	require.NoError(t, err)
+	assert.Equal(t, with.history(), without.history())
+}
+
+func TestConversationsRunAtTheSameTimeAndDoNotMix(t *testing.T) {
+	t.Parallel()
+	w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, nil, box(named("x")))
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			sender := fmt.Sprint("s", i)
+			c, err := w.rt.Conversation(context.Background(), "a", sender)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for range 20 {
+				_, err := c.Send(context.Background(), hook.TextInput(sender), func(ev hook.Event) {
+					if ev.Conversation != c.ID() {
+						t.Errorf("an event of %s in %s", ev.Conversation, c.ID())
+					}
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	records, err := w.store.List(t.Context())
+	require.NoError(t, err)
+	for _, r := range records {
+		if r.Key.Sender == "ann" {
+			continue
+		}
+		ms, err := w.store.Messages(t.Context(), r.ID)
+		require.NoError(t, err)
+		require.Len(t, ms, 40)
+		for _, m := range ms {
+			assert.True(t, m.Role == hook.RoleAssistant || m.Text() == r.Key.Sender)
+		}
+		assert.Equal(t, 20, r.Turns)
+	}
+}
+
+func TestOneTurnAtATimeInAConversation(t *testing.T) {
+	t.Parallel()
+	running, release := make(chan struct{}), make(chan struct{})
+	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), box(does("x", func(context.Context) hook.ToolResult {
+		close(running)
+		<-release
+		return hook.ToolResult{}
+	})))
+	ended := make(chan error, 1)
+	go func() { _, err := w.try(context.Background(), "one"); ended <- err }()
+	<-running
+	out, err := w.conv.Send(t.Context(), hook.TextInput("two"), nil)
+	require.ErrorIs(t, err, runtime.ErrBusy)
+	assert.Equal(t, hook.StopError, out.Stop)
+	close(release)
+	require.NoError(t, <-ended)
+	assert.NotContains(t, strings.Join(w.history(), "\n"), "two")
+	_, err = w.conv.Send(t.Context(), hook.Input{}, nil)
+	require.True(t, errors.Is(err, runtime.ErrNoInput))
+}

@@ -1,0 +1,277 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+// resultOf runs one call of a tool that returns r and returns what was stored.
+func resultOf(t *testing.T, r hook.ToolResult, o *runtime.Options, max int, hooks ...hook.Hook) hook.ToolResult {
+	t.Helper()
+	x := does("x", func(context.Context) hook.ToolResult { return r })
+	x.MaxResult = max
+	w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"}, o, append(hooks, box(x))...)
+	w.send("go")
+	ms, err := w.store.Messages(t.Context(), w.conv.ID())
+	require.NoError(t, err)
+	require.Len(t, ms, 4)
+	assert.Equal(t, ms[2].Result.Text(), w.results()[0], "clients see what the model sees")
+	return ms[2].Result
+}
+
+func TestResultsAreCutAtRuneBordersHeadAndTailKept(t *testing.T) {
+	t.Parallel()
+	long := "begin " + strings.Repeat("ä😀", 1000) + " end"
+	for limit := 100; limit < 110; limit++ {
+		got := resultOf(t, hook.TextResult(long), nil, limit).Text()
+		assert.True(t, utf8.ValidString(got))
+		assert.True(t, strings.HasPrefix(got, "begin ä"))
+		assert.True(t, strings.HasSuffix(got, " end"))
+		assert.Contains(t, got, "bytes left out")
+		assert.Less(t, len(got), limit+50)
+	}
+	assert.Less(t, len(resultOf(t, hook.TextResult(strings.Repeat("x", 1e6)), nil, 0).Text()), runtime.DefaultMaxResult+50)
+	assert.Less(t, len(resultOf(t, hook.TextResult(long), &runtime.Options{MaxResult: 50}, 0).Text()), 100)
+	assert.Equal(t, long, resultOf(t, hook.TextResult(long), &runtime.Options{MaxResult: 50}, 1e6).Text(), "the tool's own bound counts")
+	assert.Equal(t, "short", resultOf(t, hook.TextResult("short"), nil, 5).Text())
+}
+
+func TestTheBoundIsForAllBlocksTogether(t *testing.T) {
+	t.Parallel()
+	r := hook.ToolResult{Content: hook.ListOf(
+		hook.TextBlock(strings.Repeat("a", 80)), hook.TextBlock(strings.Repeat("b", 80)),
+		hook.Block{Kind: hook.BlockJSON, JSON: hook.JSON(`["` + strings.Repeat("c", 80) + `"]`)},
+	)}
+	got := resultOf(t, r, nil, 100)
+	assert.Less(t, len(got.Text()), 250)
+	assert.Equal(t, strings.Repeat("a", 80), got.Content.At(0).Text)
+	assert.Equal(t, hook.BlockText, got.Content.At(2).Kind, "half a JSON text is none")
+}
+
+func TestBytesThatAreNoTextAreReplaced(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "a\uFFFDb", resultOf(t, hook.TextResult("a\xff\xfeb"), nil, 0).Text())
+}
+
+func TestAGrantBoundsTheOutput(t *testing.T) {
+	t.Parallel()
+	narrow := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+		return hook.NarrowTool(hook.Grant{MaxOutput: 10}), nil
+	})
+	assert.Less(t, len(resultOf(t, hook.TextResult(strings.Repeat("x", 1000)), nil, 500, narrow).Text()), 60)
+}
+
+func TestLawResultsAreRewrittenThenJudgedThenTold(t *testing.T) {
+	t.Parallel()
+	var judged string
+	rewrite := hook.RewriteResultFunc(func(_ context.Context, _ *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
+		return hook.TextResult(strings.ReplaceAll(r.Text(), "secret", "[gone]")), nil
+	})
+	judge := hook.AfterToolFunc(func(_ context.Context, _ *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
+		judged = o.Result.Text()
+		return hook.OutcomeDecision{}, nil
+	})
+	got := resultOf(t, hook.TextResult("the secret"), nil, 0, rewrite, judge)
+	assert.Equal(t, "the [gone]", got.Text())
+	assert.Equal(t, "the [gone]", judged)
+}
+
+func TestLawAHookThatFailsAtAResultWithholdsIt(t *testing.T) {
+	t.Parallel()
+	for name, h := range map[string]hook.Hook{
+		"RewriteResult error": hook.RewriteResultFunc(func(_ context.Context, _ *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
+			return r, errors.New("broken")
+		}),
+		"RewriteResult panic": hook.RewriteResultFunc(func(context.Context, *hook.ToolCall, hook.ToolResult) (hook.ToolResult, error) {
+			panic("broken")
+		}),
+		"AfterTool error": hook.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
+			return hook.OutcomeDecision{}, errors.New("broken")
+		}),
+		"AfterTool panic": hook.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
+			panic("broken")
+		}),
+		"AfterTool says so": hook.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
+			return hook.WithholdOutcome("private"), nil
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := resultOf(t, hook.TextResult("the secret"), nil, 0, h, hook.Nop{})
+			assert.Contains(t, got.Text(), "the result was withheld")
+			assert.NotContains(t, got.Text(), "secret")
+			assert.NotContains(t, got.Text(), "broken")
+			assert.Equal(t, hook.FailDenied, got.Failure)
+		})
+	}
+}
+
+func TestAfterToolMayStopTheTurnAfterTheStep(t *testing.T) {
+	t.Parallel()
+	stop := hook.AfterToolFunc(func(_ context.Context, c *hook.ToolCall, _ hook.ToolOutcome) (hook.OutcomeDecision, error) {
+		if c.ID() == "1" {
+			return hook.StopOutcome("found it"), nil
+		}
+		return hook.OutcomeDecision{}, nil
+	})
+	w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"})), stop, box(named("x")))
+	out := w.send("go")
+	assert.Equal(t, hook.StopStopRequested, out.Stop)
+	assert.Equal(t, "H0", out.Signals.At(0).By)
+	assert.Equal(t, []string{"tool 1 x: x:", "tool 2 x: x:"}, w.history()[2:], "the results stay")
+	assert.Len(t, w.model.requests, 1)
+}
+
+func TestBeforeToolMayStopTheTurn(t *testing.T) {
+	t.Parallel()
+	stop := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+		if c.ID() == "2" {
+			return hook.StopTool("that is the limit"), nil
+		}
+		return hook.ToolDecision{}, nil
+	})
+	w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"}, want{"3", "x", "{}"})), stop, box(does("x", never(t))))
+	out := w.send("go")
+	assert.Equal(t, hook.StopStopRequested, out.Stop)
+	assert.Equal(t, []string{
+		"tool 1 x cancelled: not run: the turn was stopped", "tool 2 x denied: that is the limit",
+		"tool 3 x cancelled: not run: the turn was stopped",
+	}, w.history()[2:])
+	assert.Len(t, w.eventsOf(hook.EventCallResult), 3)
+}
+
+func TestAWrapSurroundsTheRun(t *testing.T) {
+	t.Parallel()
+	attempts := []int{}
+	keys := map[string]bool{}
+	flaky := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+		attempts = append(attempts, env.Attempt)
+		keys[env.Key] = true
+		if env.Attempt == 1 {
+			panic("flaky")
+		}
+		return hook.TextResult("ok")
+	}}
+	retry := hook.WrapToolFunc(func(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+		r := next.Run(ctx)
+		if r.IsError() {
+			assert.Equal(t, hook.FailPanic, r.Failure, "a wrap sees a panic as a result")
+			r = next.Run(ctx)
+		}
+		return r
+	})
+	for name, hooks := range map[string][]hook.Hook{"alone": {wrapBox{box(flaky), retry.(hook.WrapTool)}}, "composite": {retry, box(flaky)}} {
+		attempts = nil
+		w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), hooks...)
+		w.send("go")
+		assert.Equal(t, "tool 1 x: ok", w.history()[2], name)
+		assert.Equal(t, []int{1, 2}, attempts)
+		assert.Equal(t, hook.OutcomeExecuted, w.eventsOf(hook.EventCallResult)[0].Detail().Outcome)
+	}
+	assert.Len(t, keys, 2, "one key for every attempt at a call")
+}
+
+// wrapBox is one hook with both tools and a wrap.
+type wrapBox struct {
+	*toolbox
+	wrap hook.WrapTool
+}
+
+func (w wrapBox) WrapTool(ctx context.Context, c *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	return w.wrap.WrapTool(ctx, c, next)
+}
+
+func TestLawAWrapThatPanicsLeavesTheResultIfThereIsOne(t *testing.T) {
+	t.Parallel()
+	before := hook.WrapToolFunc(func(context.Context, *hook.ToolCall, hook.ToolNext) hook.ToolResult { panic("early") })
+	after := hook.WrapToolFunc(func(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+		next.Run(ctx)
+		panic("late")
+	})
+	for name, compose := range map[string]func(h hook.Hook) []hook.Hook{
+		"alone":     func(h hook.Hook) []hook.Hook { return []hook.Hook{wrapBox{box(named("x")), h.(hook.WrapTool)}} },
+		"composite": func(h hook.Hook) []hook.Hook { return []hook.Hook{h, box(named("x"))} },
+	} {
+		w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), compose(before)...)
+		w.send("go")
+		assert.Contains(t, w.history()[2], "tool 1 x panic:", name)
+		assert.NotEmpty(t, w.eventsOf(hook.EventHookFailed))
+
+		w = start(t, plays(calls(want{"1", "x", "{}"}), says("done")), compose(after)...)
+		w.send("go")
+		assert.Equal(t, "tool 1 x: x:", w.history()[2], name)
+		assert.NotEmpty(t, w.eventsOf(hook.EventHookFailed))
+	}
+}
+
+func TestExclusiveCallsNeverOverlap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		running, most := 0, 0
+		exclusive := does("x", func(context.Context) hook.ToolResult {
+			running++
+			most = max(most, running)
+			time.Sleep(time.Second)
+			running--
+			return hook.ToolResult{}
+		})
+		exclusive.Exclusive = "the printer"
+		w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"}, want{"3", "x", "{}"}), says("done")), box(exclusive))
+		began := time.Now()
+		w.send("go")
+		assert.Equal(t, 1, most)
+		assert.Equal(t, 3*time.Second, time.Since(began))
+		for _, ev := range w.eventsOf(hook.EventCallResult) {
+			assert.Equal(t, time.Second, ev.Detail().Duration, "queueing does not count")
+		}
+	})
+}
+
+func TestSlotsBoundTheProcessAndWaitingToolsTakeNone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		waits := sleeps("waits", time.Minute)
+		waits.Waits = true
+		b := box(sleeps("works", time.Second), waits)
+		w := startWith(t, plays(
+			calls(want{"", "waits", "{}"}, want{"", "works", "{}"}, want{"", "works", "{}"}, want{"", "works", "{}"}, want{"", "works", "{}"}), says("done"),
+		), hook.AgentConfig{Name: "a"}, &runtime.Options{Slots: 2}, b)
+		began := time.Now()
+		w.send("go")
+		assert.Equal(t, time.Minute, time.Since(began))
+		var ends []time.Duration
+		for _, ev := range w.eventsOf(hook.EventCallResult) {
+			ends = append(ends, ev.Time.Sub(began))
+		}
+		assert.Equal(t, []time.Duration{time.Second, time.Second, 2 * time.Second, 2 * time.Second, time.Minute}, ends)
+	})
+}
+
+func TestACallThatOnlyQueuedIsCancelledAndNotInterrupted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		exclusive := sleeps("x", time.Hour)
+		exclusive.Exclusive = "key"
+		w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"})), box(exclusive))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := w.try(ctx, "go")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		outcomes := []hook.Outcome{}
+		for _, ev := range w.eventsOf(hook.EventCallResult) {
+			outcomes = append(outcomes, ev.Detail().Outcome)
+		}
+		assert.ElementsMatch(t, []hook.Outcome{hook.OutcomeInterrupted, hook.OutcomeCancelled}, outcomes)
+	})
+}

@@ -139,10 +139,11 @@ func (r *Runtime) Unregister(ctx context.Context, name string) error {
 	r.changes.Add(1)
 	r.mu.Unlock()
 	defer r.changes.Done()
-	return r.retire(ctx, a)
+	return r.retire(ctx, a, ErrAgentClosing)
 }
 
-func (r *Runtime) retire(ctx context.Context, a *Agent) error {
+// retire unregisters the agent; cause is why its turns are cancelled, if they are.
+func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 	drained, err := a.startClosing()
 	if err != nil {
 		return err
@@ -150,7 +151,7 @@ func (r *Runtime) retire(ctx context.Context, a *Agent) error {
 	select {
 	case <-drained:
 	case <-ctx.Done():
-		a.cancelTurns(context.Cause(ctx))
+		a.cancelTurns(cause)
 		<-drained
 	}
 	ctx = context.WithoutCancel(ctx)

@@ -189,7 +189,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	defer stop()
 	r.changes.Wait()
 	for _, a := range slices.Backward(r.visible()) {
-		r.retire(ctx, a)
+		r.retire(ctx, a, ErrClosed)
 	}
 	return r.points.close(context.WithoutCancel(ctx))
 }

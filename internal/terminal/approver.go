@@ -128,6 +128,39 @@ func (a *Approver) ask(ctx context.Context, call *hook.ToolCall, reason string, 
 	}
 }
 
+// Confirm shows the text and asks a question that yes or no answers. Where nobody
+// can answer, and at the end of the input, the answer is no; Yes does not count.
+func (a *Approver) Confirm(ctx context.Context, text, question string) (bool, error) {
+	if a.lines == nil {
+		return false, nil
+	}
+	select {
+	case a.screen <- struct{}{}:
+		defer func() { <-a.screen }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	a.show(Clean(text) + "\n")
+	a.lines.drop()
+	for {
+		a.show(Clean(question) + " [y]es, [n]o: ")
+		answer, err := a.lines.read(ctx)
+		if err != nil {
+			a.show("\n")
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return false, err
+		}
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "y", "yes":
+			return true, nil
+		case "n", "no":
+			return false, nil
+		}
+	}
+}
+
 func refuse(call *hook.ToolCall, why string) hook.ApprovalDecision {
 	return hook.RefuseCall(fmt.Sprintf(
 		"%s needs a person's approval and nobody can answer here: %s. To allow such calls, run the command again with --yes, or in a terminal.",

@@ -405,3 +405,19 @@ func TestApproveShowsAll(t *testing.T) {
 	assert.Contains(t, before, "… 11 more lines")
 	assert.Contains(t, after, "  + the end\nAllow it? [y]es, [n]o, [a]lways in this conversation: ")
 }
+
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "what?\ny\nno\n"), Out: &out})
+	for _, want := range []bool{true, false, false} { // the third time the input has ended
+		ok, err := a.Confirm(t.Context(), "Servers:\x1b[2J", "Start them?")
+		require.NoError(t, err)
+		assert.Equal(t, want, ok)
+	}
+	assert.Equal(t, 4, strings.Count(out.String(), "Start them? [y]es, [n]o: "))
+	assert.NotContains(t, out.String(), "\x1b")
+	ok, err := terminal.NewApprover(&terminal.ApproverOptions{Yes: true}).Confirm(t.Context(), "", "")
+	require.NoError(t, err)
+	assert.False(t, ok, "nobody is there")
+}

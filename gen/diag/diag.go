@@ -50,7 +50,7 @@ type Note struct {
 func (p Problem) Error() string { return p.line() }
 
 func (p Problem) line() string {
-	return fmt.Sprintf("%s%s: %s: %s", place(p.Pos), p.Severity, p.Code, p.Message)
+	return fmt.Sprintf("%s%s %s: %s", place(p.Pos), p.Severity, p.Code, p.Message)
 }
 
 func place(pos token.Position) string {

@@ -24,15 +24,16 @@ import (
 // File is one generated file that is being written. Imports get the name of their package, unless the package being generated or
 // the generated code uses that name for something else.
 type File struct {
-	jen  *jen.File
-	pkg  *types.Package
-	used map[string]bool   // names that an import or a new declaration must not have
-	path map[string]string // import path by local name
-	name map[string]string // local name by import path
+	jen     *jen.File
+	pkg     *types.Package
+	used    map[string]bool   // names that an import or a new declaration must not have
+	path    map[string]string // import path by local name
+	name    map[string]string // local name by import path
+	written bool
 }
 
 // locals are the names of parameters and variables in generated code that also names packages.
-var locals = []string{"ctx", "call", "cfg", "tools", "tool", "parts", "points", "at", "s", "d", "h", "i", "ok", "inv", "name", "missing", "next", "w", "b", "f", "g"}
+var locals = []string{"a", "c", "env", "in", "item", "key", "m", "o", "self", "twice", "v", "ctx", "call", "cfg", "tools", "tool", "parts", "points", "at", "s", "d", "h", "i", "ok", "inv", "name", "missing", "next", "w", "b", "f", "g"}
 
 // NewFile returns an empty file of the package. imports are the packages that the code may name, which fixes their local names.
 func NewFile(pkg *types.Package) *File {
@@ -115,6 +116,7 @@ func (f *File) Qual(pkg *types.Package, name string) *jen.Statement {
 
 // Add writes declarations, with a blank line in front.
 func (f *File) Add(code ...jen.Code) {
+	f.written = true
 	f.jen.Line()
 	for _, c := range code {
 		f.jen.Add(c)
@@ -178,3 +180,6 @@ func tidy(src []byte) ([]byte, error) {
 	}
 	return format.Source(slices.Concat(src[:from], []byte(block), src[to:]))
 }
+
+// Empty tells whether nothing has been written.
+func (f *File) Empty() bool { return !f.written }

@@ -181,3 +181,18 @@ func (l *Listing) position(pos token.Position) token.Position {
 	}
 	return pos
 }
+
+// OwnFiles returns the files of a package that this generator wrote.
+func OwnFiles(p *packages.Package) ([]string, error) {
+	files, err := sources(p)
+	if err != nil {
+		return nil, err
+	}
+	var own []string
+	for _, src := range files {
+		if src.own {
+			own = append(own, src.name)
+		}
+	}
+	return own, nil
+}

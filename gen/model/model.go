@@ -274,3 +274,20 @@ func receiver(named *types.Named) (string, bool) {
 	}
 	return name, pointer
 }
+
+// Packages returns the packages that were added and are of the main module, sorted by path.
+func (m *Model) Packages() []*Package {
+	var out []*Package
+	for _, p := range m.packages {
+		if p.Writable {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Package) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// InFile is the first place of a file.
+func (m *Model) InFile(name string) token.Position {
+	return m.checker.Relative(token.Position{Filename: name, Line: 1, Column: 1})
+}

@@ -1,0 +1,24 @@
+// Command hookgen generates the static parts of a program's hooks: names, schemas and dispatch of typed tools, and the facades of
+// composites.
+//
+//	//go:generate go tool hookgen ./...
+//
+//	hookgen [-C dir] [-check] [packages]   generate, or with -check only compare; the default is ./...
+//	hookgen explain CODE                   what a problem's code means
+//
+// Problems are printed as file:line:col: error CODE: what, with notes and a fix. Exit status: 0 if all is well, 1 if -check found a
+// file that is stale, missing or orphaned, 2 if there is a problem.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+
+	"github.com/grapnel-go/grapnel/gen"
+	"github.com/grapnel-go/grapnel/gen/diag"
+)
+
+// The exit statuses.
+const (
+	well    = 0
+	differs = 1
+	failed  = 2
+)
+
+const usage = `usage: hookgen [-C dir] [-check] [packages]
+       hookgen explain CODE
+
+Generates hook_gen.go in the packages that have //hook: directives; the
+default is ./...
+`
+
+// run is the program without its process.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("hookgen", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprint(stderr, usage)
+		flags.PrintDefaults()
+	}
+	check := flags.Bool("check", false, "write nothing; exit 1 if a file is stale, missing or orphaned")
+	dir := flags.String("C", "", "run in this `dir`ectory")
+	if err := flags.Parse(args); err != nil {
+		if err == flag.ErrHelp {
+			return well
+		}
+		return failed
+	}
+	if flags.Arg(0) == "explain" {
+		return explain(flags.Args()[1:], stdout, stderr)
+	}
+	result, err := gen.Run(ctx, gen.Options{Dir: *dir, Patterns: flags.Args(), Check: *check})
+	diag.Print(stderr, result.Problems)
+	if err != nil {
+		fmt.Fprintf(stderr, "hookgen: %v\n", err)
+		return failed
+	}
+	if diag.HasErrors(result.Problems) {
+		return failed
+	}
+	if *check && len(result.Changes) > 0 {
+		diag.Print(stderr, checkProblems(result.Changes))
+		return differs
+	}
+	return well
+}
+
+// checkProblems says what a check has found.
+func checkProblems(changes []gen.Change) []diag.Problem {
+	var out []diag.Problem
+	for _, c := range changes {
+		p := diag.Problem{Code: "HG070", Message: "is out of date", Fix: `run "go generate ./..."`}
+		switch c.Kind {
+		case gen.Missing:
+			p.Code, p.Message = "HG071", "is missing"
+		case gen.Orphaned:
+			p.Code, p.Message, p.Fix = "HG072", "was generated, but nothing generates it any more", `delete it, or run "go generate ./..."`
+		}
+		p.Pos.Filename, p.Pos.Line, p.Pos.Column = c.Path, 1, 1
+		out = append(out, p)
+	}
+	return out
+}
+
+func explain(args []string, stdout, stderr io.Writer) int {
+	if len(args) != 1 {
+		fmt.Fprint(stderr, usage)
+		return failed
+	}
+	text, ok := diag.Explain(args[0])
+	if !ok {
+		fmt.Fprintf(stderr, "hookgen: there is no code %s; the codes are HG001 to HG099, as printed with each problem\n", args[0])
+		return failed
+	}
+	fmt.Fprint(stdout, text)
+	return well
+}

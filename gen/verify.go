@@ -1,0 +1,51 @@
+package gen
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/load"
+)
+
+// verify type-checks every package together with its generated file, bodies included. What does not compile there is a mistake of
+// this generator, unless it follows from one in the package itself.
+func (r *run) verify(ctx context.Context, output map[string][]byte) ([]diag.Problem, error) {
+	paths := slices.Sorted(maps.Keys(output))
+	for _, path := range paths {
+		needed, err := imports(output[path])
+		if err != nil {
+			return nil, fmt.Errorf("HG099: internal error: %w", err)
+		}
+		if err := r.listing.Ensure(ctx, needed...); err != nil {
+			return nil, err
+		}
+	}
+	checker := r.listing.NewCheckerWith(output)
+	if _, err := checker.Package(load.HookPath); err != nil {
+		return nil, err
+	}
+	var problems []diag.Problem
+	for _, path := range paths {
+		p, err := checker.Package(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range p.Errors {
+			pos := outputLine(r.dir, checker.Fset.Position(e.Pos))
+			if filepath.Base(pos.Filename) != load.Output || strings.Contains(e.Msg, "declared and not used") && e.Soft {
+				continue
+			}
+			problems = append(problems, diag.Problem{
+				Code: "HG099", Pos: pos,
+				Message: "internal error: generated code does not compile: " + e.Msg + "; nothing was written",
+				Fix:     "please report this with the declarations of the package",
+			})
+		}
+	}
+	return diag.Sort(problems), nil
+}

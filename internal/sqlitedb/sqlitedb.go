@@ -1,0 +1,216 @@
+// Package sqlitedb opens SQLite files the way Grapnel's stores want them: in
+// write-ahead mode, synced at every commit, readable by their owner alone, with
+// a schema that is brought up to date, and never a file that belongs to somebody
+// else. It knows nothing of what is in them.
+package sqlitedb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Sentinels that callers test with errors.Is.
+var (
+	// ErrForeign: the file is no database, or the database of something else.
+	ErrForeign = errors.New("not a file of this kind")
+	// ErrNewer: a newer program has written the file.
+	ErrNewer = errors.New("the file has a newer schema")
+)
+
+// busyTimeout is how long a write waits for another process's.
+const busyTimeout = 10 * time.Second
+
+// readers is the number of connections that read beside the one that writes.
+const readers = 4
+
+// Schema is the kind of a file.
+type Schema struct {
+	// Name says in errors what the file is: "conversation store".
+	Name string
+	// ID marks the files (PRAGMA application_id), so that one kind is never taken
+	// for another. Not 0.
+	ID int32
+	// Steps are SQL scripts: step i makes a file of version i one of version i+1.
+	// The version is PRAGMA user_version. Released steps are never changed.
+	Steps []string
+}
+
+// DB is an open file: one connection that writes and a few that only read. It is
+// safe for concurrent use.
+type DB struct {
+	write *sql.DB
+	read  *sql.DB
+}
+
+// Open opens the file and brings its schema up to date. A file that is not there
+// is made, with mode 0600, and so are its directories, with 0700. It waits while
+// another process does the same. Close closes it.
+func Open(ctx context.Context, path string, s Schema) (*DB, error) {
+	db, err := open(ctx, path, s)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", s.Name, path, err)
+	}
+	return db, nil
+}
+
+func open(ctx context.Context, path string, s Schema) (*DB, error) {
+	file, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := create(file); err != nil {
+		return nil, err
+	}
+	db := &DB{}
+	if db.write, err = connect(file, "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)", 1); err != nil {
+		return nil, err
+	}
+	if db.read, err = connect(file, "_query_only=1", readers); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if err := db.prepare(ctx, s); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// create makes the file, so that SQLite does not make it readable for others.
+func create(file string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("%w: it is a %s; name a file", ErrForeign, kind(info.Mode()))
+	case err == nil || !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func kind(m fs.FileMode) string {
+	if m.IsDir() {
+		return "directory"
+	}
+	return "special file"
+}
+
+func connect(file, params string, most int) (*sql.DB, error) {
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(file)}
+	u.RawQuery = fmt.Sprintf("_busy_timeout=%d&_foreign_keys=1&_dqs=0&%s", busyTimeout.Milliseconds(), params)
+	c, err := sqlite.NewConnector(u.String())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(c)
+	db.SetMaxOpenConns(most)
+	db.SetMaxIdleConns(most)
+	return db, nil
+}
+
+// prepare checks whose file it is and migrates it. Switching to write-ahead mode
+// does not wait for others by itself, so that is tried again.
+func (d *DB) prepare(ctx context.Context, s Schema) error {
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	defer cancel()
+	for {
+		err := d.Write(ctx, func(tx *sql.Tx) error { return s.migrate(ctx, tx) })
+		switch code(err) {
+		case sqlite3.SQLITE_NOTADB:
+			return fmt.Errorf("%w: %w; move it away or name another one", ErrForeign, err)
+		case sqlite3.SQLITE_BUSY:
+		default:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("another process holds it: %w", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// code returns the primary result code of an SQLite error, 0 for any other.
+func code(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+func (s Schema) migrate(ctx context.Context, tx *sql.Tx) error {
+	var id int32
+	var version, tables int
+	row := tx.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
+		(SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)`)
+	if err := row.Scan(&id, &version, &tables); err != nil {
+		return err
+	}
+	switch {
+	case tables == 0 && id == 0:
+	case id != s.ID:
+		return fmt.Errorf("%w: it is the database of something else; name another one", ErrForeign)
+	case version > len(s.Steps):
+		return fmt.Errorf("%w: version %d, this program knows %d; use the newer program, or name another file", ErrNewer, version, len(s.Steps))
+	case version == len(s.Steps):
+		return nil
+	}
+	for i := version; i < len(s.Steps); i++ {
+		if _, err := tx.ExecContext(ctx, s.Steps[i]); err != nil {
+			return fmt.Errorf("schema step %d: %w", i+1, err)
+		}
+	}
+	_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", s.ID, len(s.Steps)))
+	return err
+}
+
+// Write runs f in a transaction that is committed, on disk, when Write returns
+// nil, and undone when f fails. One runs at a time; the others wait until ctx
+// ends. f uses nothing of the database but tx.
+func (d *DB) Write(ctx context.Context, f func(tx *sql.Tx) error) error {
+	tx, err := d.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(err, undo(tx))
+	}
+	return tx.Commit()
+}
+
+func undo(tx *sql.Tx) error {
+	if err := tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil
+}
+
+// Read returns what reads. It sees what has been committed and cannot write.
+func (d *DB) Read() *sql.DB { return d.read }
+
+// Close closes the file; calls in flight end first. A second Close does nothing.
+func (d *DB) Close() error {
+	var errs []error
+	for _, db := range []*sql.DB{d.read, d.write} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,175 @@
+package sqlitedb_test
+
+import (
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	one = sqlitedb.Schema{Name: "note store", ID: 0x6e6f7465, Steps: []string{
+		`CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+		 CREATE TABLE tag (note INTEGER NOT NULL REFERENCES note, name TEXT NOT NULL) STRICT`,
+	}}
+	two = sqlitedb.Schema{Name: one.Name, ID: one.ID, Steps: append(one.Steps[:1:1],
+		`ALTER TABLE note ADD COLUMN title TEXT NOT NULL DEFAULT 'none'`)}
+)
+
+func open(t *testing.T, path string, s sqlitedb.Schema) *sqlitedb.DB {
+	t.Helper()
+	db, err := sqlitedb.Open(t.Context(), path, s)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, db.Close()) })
+	return db
+}
+
+func exec(t *testing.T, db *sqlitedb.DB, query string, args ...any) error {
+	t.Helper()
+	return db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), query, args...)
+		return err
+	})
+}
+
+func value(t *testing.T, db *sqlitedb.DB, query string) (v string) {
+	t.Helper()
+	require.NoError(t, db.Read().QueryRowContext(t.Context(), query).Scan(&v))
+	return v
+}
+
+func TestFilesAreTheOwnersAlone(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return // modes mean nothing there
+	}
+	dir := filepath.Join(t.TempDir(), "a", "b c?d%20#e")
+	db := open(t, filepath.Join(dir, "x.db"), one)
+	require.NoError(t, exec(t, db, `INSERT INTO note (body) VALUES ('x')`))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		info, err := e.Info()
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), e.Name())
+		names = append(names, e.Name())
+	}
+	assert.Equal(t, []string{"x.db", "x.db-shm", "x.db-wal"}, names)
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		info, err := os.Stat(d)
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o700), info.Mode().Perm(), d)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "x.db"), one)
+	assert.Equal(t, "wal", value(t, db, "PRAGMA journal_mode"))
+	require.NoError(t, db.Write(t.Context(), func(tx *sql.Tx) error {
+		for pragma, want := range map[string]int{"synchronous": 2, "foreign_keys": 1, "busy_timeout": 10000} {
+			var got int
+			require.NoError(t, tx.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
+			assert.Equal(t, want, got, pragma)
+		}
+		return nil
+	}))
+	require.Error(t, exec(t, db, `INSERT INTO tag VALUES (7, 'of no note')`))
+	_, err := db.Read().ExecContext(t.Context(), `INSERT INTO note (body) VALUES ('x')`)
+	require.Error(t, err, "a reader writes")
+}
+
+func TestOldFilesAreMigrated(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	old := open(t, path, one)
+	require.NoError(t, exec(t, old, `INSERT INTO note (body) VALUES ('kept')`))
+	require.NoError(t, old.Close())
+
+	db := open(t, path, two)
+	assert.Equal(t, "kept none", value(t, db, `SELECT body || ' ' || title FROM note`))
+	assert.Equal(t, "2", value(t, db, `PRAGMA user_version`))
+
+	_, err := sqlitedb.Open(t.Context(), path, one)
+	require.ErrorIs(t, err, sqlitedb.ErrNewer)
+	assert.EqualError(t, err, "note store "+path+": the file has a newer schema: version 2, this program knows 1; use the newer program, or name another file")
+}
+
+func TestAFailedStepChangesNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	require.NoError(t, open(t, path, one).Close())
+	broken := sqlitedb.Schema{Name: one.Name, ID: one.ID, Steps: append(two.Steps[:2:2], `CREATE TABLE more (x); NONSENSE`)}
+	_, err := sqlitedb.Open(t.Context(), path, broken)
+	require.ErrorContains(t, err, "schema step 3")
+	assert.Equal(t, "1", value(t, open(t, path, one), `PRAGMA user_version`))
+}
+
+func TestForeignFilesAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := filepath.Join(dir, "notes.txt")
+	require.NoError(t, os.WriteFile(text, []byte("these are my notes, and there are more than a hundred bytes of them, so that a header could be read from them"), 0o644))
+	other := filepath.Join(dir, "other.db")
+	require.NoError(t, open(t, other, sqlitedb.Schema{Name: "other", ID: 1, Steps: one.Steps}).Close())
+	for path, want := range map[string]string{
+		text:  "move it away or name another one",
+		other: "it is the database of something else; name another one",
+		dir:   "it is a directory; name a file",
+	} {
+		_, err := sqlitedb.Open(t.Context(), path, one)
+		require.ErrorIs(t, err, sqlitedb.ErrForeign, path)
+		assert.ErrorContains(t, err, "note store "+path+": not a file of this kind: ")
+		assert.ErrorContains(t, err, want)
+	}
+	data, err := os.ReadFile(text)
+	require.NoError(t, err)
+	assert.Contains(t, string(data), "these are my notes")
+}
+
+func TestManyOpenOneNewFileAtOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	const n = 8
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			db, err := sqlitedb.Open(t.Context(), path, two)
+			if err == nil {
+				err = errors.Join(exec(t, db, `INSERT INTO note (body) VALUES ('x')`), db.Close())
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	require.NoError(t, errors.Join(errs...))
+	assert.Equal(t, "8", value(t, open(t, path, two), `SELECT count(*) FROM note`))
+}
+
+func TestAFailedWriteIsUndone(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "x.db"), one)
+	cause := errors.New("changed my mind")
+	err := db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `INSERT INTO note (body) VALUES ('x')`)
+		require.NoError(t, err)
+		return cause
+	})
+	require.ErrorIs(t, err, cause)
+	assert.Equal(t, "0", value(t, db, `SELECT count(*) FROM note`))
+	require.NoError(t, db.Close())
+	require.NoError(t, db.Close(), "a second Close")
+}

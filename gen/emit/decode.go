@@ -17,19 +17,9 @@ const (
 	regexpPath = "regexp"
 )
 
-// typer is what the emission of tools asks of the file that it writes to.
-type typer interface {
-	// Type writes a type, with the imports that it needs.
-	Type(t types.Type) *jen.Statement
-	// Unique returns the name, changed if the package or the file has it already, and keeps it.
-	Unique(name string) string
-	// Path is the import path of the package.
-	Path() string
-}
-
 // decoders writes the functions that read the arguments of a package's tools, one for each struct.
 type decoders struct {
-	f     typer
+	f     *File
 	names map[string]string
 	todo  []pending
 	vars  []jen.Code // compiled patterns
@@ -42,7 +32,7 @@ type pending struct {
 	object *schema.Object
 }
 
-func newDecoders(f typer) *decoders { return &decoders{f: f, names: map[string]string{}} }
+func newDecoders(f *File) *decoders { return &decoders{f: f, names: map[string]string{}} }
 
 // name returns the name of the function that reads the object. One without a name of its own is called after the place where it
 // is used.
@@ -68,11 +58,11 @@ func (e *decoders) code() []jen.Code {
 	var out []jen.Code
 	for i := 0; i < len(e.todo); i++ { // reading one may ask for more
 		p := e.todo[i]
-		out = append(out, jen.Line(), e.function(p.name, p.object))
+		out = append(out, e.function(p.name, p.object))
 		e.typed = append(e.typed, p.object)
 	}
 	if len(e.vars) > 0 {
-		out = append([]jen.Code{jen.Line(), jen.Comment("// The patterns of the arguments."), jen.Var().Defs(e.vars...)}, out...)
+		out = append([]jen.Code{comment("The patterns of the arguments.", jen.Var().Defs(e.vars...))}, out...)
 	}
 	return out
 }
@@ -282,7 +272,7 @@ func (w *writer) enum(dst target, v *schema.Value) jen.Code {
 		case c.Pkg().Path() == w.e.f.Path():
 			values = append(values, identifier(c.Name()))
 		default:
-			values = append(values, jen.Qual(c.Pkg().Path(), c.Name()))
+			values = append(values, w.e.f.Qual(c.Pkg(), c.Name()))
 		}
 	}
 	return jen.Switch(dst()).Block(

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"go/types"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/dave/jennifer/jen"
 
+	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/directive"
+	"github.com/grapnel-go/grapnel/gen/model"
 	"github.com/grapnel-go/grapnel/gen/schema"
 )
 
@@ -18,33 +21,32 @@ const (
 	compositePath = "github.com/grapnel-go/grapnel/composite"
 )
 
-// Toolset is a subsystem with static tools, as its generated part is written from it.
+// Toolset is a subsystem with static tools and the forms of their methods, in the same order.
 type Toolset struct {
-	// Type is the subsystem's type; it is not generic.
-	Type *types.TypeName
-	// Recv is the name of the receiver that the author uses; "" is the first letter of the type.
-	Recv  string
-	Tools []Tool
+	*model.Subsystem
+	Methods []*schema.Method
 }
 
-// Tool is one tool of a Toolset.
-type Tool struct {
-	// Method has one of the forms of a typed tool.
-	Method *types.Func
-	// Name is the tool's whole name, prefix included.
-	Name    string
-	Doc     string
-	Options directive.Tool
-	// Input is nil for a tool without arguments.
-	Input *schema.Object
-	// Pointer: the method takes a pointer to the input.
-	Pointer bool
-	// Env: the method takes a *hook.Env.
-	Env bool
+// NewToolset reads the methods of the subsystem's tools. With a problem that is an error there is nothing to write.
+func NewToolset(m *model.Model, s *model.Subsystem) (Toolset, []diag.Problem) {
+	out := Toolset{Subsystem: s}
+	var problems []diag.Problem
+	src := schema.Source{Position: m.Position, Doc: m.FieldDoc, Open: m.Open}
+	for _, t := range s.Tools {
+		method, found := schema.NewMethod(s.Pkg.Types, t.Method, src)
+		out.Methods = append(out.Methods, method)
+		problems = append(problems, found...)
+	}
+	return out, diag.Sort(problems)
 }
 
-// ToolConst is the name of the constant that holds a tool's name: ToolNoteAdd for note_add.
-func ToolConst(tool string) string { return "Tool" + camel(tool) }
+// self writes the type of the receiver: a pointer as soon as one of the author's methods has one.
+func (s Toolset) self() *jen.Statement {
+	if s.Pointer {
+		return jen.Op("*").Add(identifier(s.Name))
+	}
+	return identifier(s.Name)
+}
 
 // Rev identifies a set of tools by their names in order; a composite that was generated for another one does not compile.
 func Rev(tools []string) uint16 {
@@ -56,28 +58,32 @@ func Rev(tools []string) uint16 {
 	return uint16(sum ^ sum>>16)
 }
 
-// Toolsets writes the generated part of all subsystems of one package, the decoders that they share at the end.
-func Toolsets(f typer, sets []Toolset) []jen.Code {
+// Toolsets writes the generated part of all subsystems with static tools of one package: names, tools, Schema, Dispatch, one bind
+// function and one call type for each tool; then the decoders, which they share, and the guards.
+func Toolsets(f *File, sets []Toolset) {
 	e := newDecoders(f)
-	var out []jen.Code
 	for _, s := range sets {
-		w := &toolWriter{f: f, e: e, s: s, recv: s.Recv}
-		if w.recv == "" || local(w.recv) || w.recv == "call" || w.recv == "c" || w.recv == "ctx" {
-			w.recv = strings.ToLower(s.Type.Name()[:1]) + "s"
+		w := &toolWriter{f: f, e: e, s: s, recv: s.Receiver}
+		if local(w.recv) || slices.Contains([]string{"", "_", "call", "c", "ctx", "env"}, w.recv) {
+			w.recv = "self"
 		}
 		for _, t := range s.Tools {
 			w.binds = append(w.binds, f.Unique("bind"+camel(t.Name)))
 			w.calls = append(w.calls, f.Unique(unexported(camel(t.Name))+"Call"))
 		}
-		out = append(out, w.code()...)
+		w.write()
 	}
-	out = append(out, e.code()...)
-	return append(out, guards(e, sets)...)
+	for _, c := range e.code() {
+		f.Add(c)
+	}
+	if len(sets) > 0 {
+		f.Add(toolGuards(e, sets))
+	}
 }
 
 // toolWriter writes one subsystem.
 type toolWriter struct {
-	f    typer
+	f    *File
 	e    *decoders
 	s    Toolset
 	recv string
@@ -85,58 +91,65 @@ type toolWriter struct {
 	binds, calls []string
 }
 
-func (w *toolWriter) code() []jen.Code {
-	out := []jen.Code{w.constants(), jen.Line(), w.manifest(), jen.Line(), w.array(), jen.Line(), w.schema(), jen.Line(), w.dispatch()}
-	for i, t := range w.s.Tools {
-		out = append(out, jen.Line(), w.bind(i, t), jen.Line(), w.callType(i, t), jen.Line(), w.run(i, t))
+func (w *toolWriter) write() {
+	for _, c := range []jen.Code{w.constants(), w.rev(), w.manifest(), w.array(), w.schema(), w.dispatch()} {
+		w.f.Add(c)
 	}
-	return out
+	for i, t := range w.s.Tools {
+		w.f.Add(w.bind(i, t))
+		w.f.Add(w.callType(i, t))
+		w.f.Add(w.run(i, t))
+	}
+}
+
+func (w *toolWriter) names() []string {
+	names := make([]string, len(w.s.Tools))
+	for i, t := range w.s.Tools {
+		names[i] = t.Name
+	}
+	return names
 }
 
 func (w *toolWriter) constants() jen.Code {
 	var defs []jen.Code
 	for _, t := range w.s.Tools {
-		defs = append(defs, identifier(ToolConst(t.Name)).Op("=").Lit(t.Name))
+		defs = append(defs, identifier(t.Const).Op("=").Lit(t.Name))
 	}
-	return comment("Names of the tools of ["+w.s.Type.Name()+"].", jen.Const().Defs(defs...))
+	return comment("Names of the tools of ["+w.s.Name+"].", jen.Const().Defs(defs...))
+}
+
+func (w *toolWriter) rev() jen.Code {
+	return comment(w.s.Name+"Rev identifies this set of tools; composites compile against it.",
+		jen.Const().Add(identifier(w.s.RevName())).Op("=").Op(fmt.Sprintf("0x%04x", Rev(w.names()))))
 }
 
 // manifest writes what generated code of other packages reads without the source.
 func (w *toolWriter) manifest() jen.Code {
-	names := make([]string, len(w.s.Tools))
-	for i, t := range w.s.Tools {
-		names[i] = t.Name
-	}
-	name, rev := w.s.Type.Name(), fmt.Sprintf("%04x", Rev(names))
-	return jen.Add(
-		comment(name+"Rev identifies this set of tools; composites compile against it.",
-			jen.Const().Add(identifier(name+"Rev")).Op("=").Op("0x"+rev)),
-		jen.Line().Line(),
-		comment(name+"Hook tells hookgen in other packages what ["+name+"] has.",
-			jen.Const().Add(identifier(name+"Hook")).Op("=").Lit("hook1 rev="+rev+" tools="+strings.Join(names, ","))),
-	)
+	text := fmt.Sprintf("hook1 rev=%04x tools=%s", Rev(w.names()), strings.Join(w.names(), ","))
+	return comment(w.s.Name+"Hook tells hookgen in other packages what ["+w.s.Name+"] has.",
+		jen.Const().Add(identifier(w.s.ManifestName())).Op("=").Lit(text))
 }
 
-func (w *toolWriter) tools() string { return unexported(w.s.Type.Name()) + "Tools" }
+func (w *toolWriter) tools() string { return unexported(w.s.Name) + "Tools" }
 
 func (w *toolWriter) array() jen.Code {
 	var elems []jen.Code
-	for _, t := range w.s.Tools {
-		elems = append(elems, multi(descriptor(t)))
+	for i, t := range w.s.Tools {
+		elems = append(elems, multi(descriptor(t, w.s.Methods[i].Input)))
 	}
-	return comment(w.tools()+" are the tools of ["+w.s.Type.Name()+"], in the order of the source.",
+	return comment(w.tools()+" are the tools of ["+w.s.Name+"], in the order of the source.",
 		jen.Var().Add(identifier(w.tools())).Op("=").Index(jen.Op("...")).Qual(hookPath, "Tool").Add(multi(elems)))
 }
 
 // descriptor writes the fields of one hook.Tool, one on each line.
-func descriptor(t Tool) []jen.Code {
+func descriptor(t *model.Tool, in *schema.Object) []jen.Code {
 	var fields []jen.Code
 	add := func(name string, value jen.Code) { fields = append(fields, jen.Id(name).Op(":").Add(value)) }
-	add("Name", jen.Id(ToolConst(t.Name)))
+	add("Name", identifier(t.Const))
 	if doc := schema.Text(t.Doc); doc != "" {
 		add("Description", paragraphs(doc))
 	}
-	add("Input", schemaText(t.Input))
+	add("Input", schemaText(in))
 	if a := annotations(t.Options); len(a) > 0 {
 		add("Annotations", jen.Qual(hookPath, "Annotations").Values(a...))
 	}
@@ -214,7 +227,7 @@ func duration(d time.Duration) *jen.Statement {
 }
 
 func (w *toolWriter) receiver() *jen.Statement {
-	return jen.Params(identifier(w.recv).Op("*").Add(identifier(w.s.Type.Name())))
+	return jen.Params(identifier(w.recv).Add(w.s.self()))
 }
 
 func (w *toolWriter) schema() jen.Code {
@@ -227,7 +240,7 @@ func (w *toolWriter) schema() jen.Code {
 func (w *toolWriter) dispatch() jen.Code {
 	var cases []jen.Code
 	for i, t := range w.s.Tools {
-		cases = append(cases, jen.Case(jen.Id(ToolConst(t.Name))).Block(
+		cases = append(cases, jen.Case(identifier(t.Const)).Block(
 			jen.Return(jen.Id(w.binds[i]).Call(jen.Id(w.recv), jen.Id("call")), jen.True())))
 	}
 	return comment("Dispatch implements [hook.Hook].",
@@ -238,14 +251,14 @@ func (w *toolWriter) dispatch() jen.Code {
 			jen.Return(jen.Qual(hookPath, "Invocation").Values(), jen.False())))
 }
 
-func (w *toolWriter) bind(i int, t Tool) jen.Code {
+func (w *toolWriter) bind(i int, t *model.Tool) jen.Code {
 	decode := jen.Id("d").Dot("Nothing").Call()
-	if t.Input != nil {
-		decode = jen.Id(w.e.name(t.Input, camel(t.Name)+"Input")).Call(jen.Op("&").Id("d"), jen.Op("&").Id("c").Dot("in"))
+	if in := w.s.Methods[i].Input; in != nil {
+		decode = jen.Id(w.e.name(in, camel(t.Name)+"Input")).Call(jen.Op("&").Id("d"), jen.Op("&").Id("c").Dot("in"))
 	}
 	return comment(w.binds[i]+" decodes the arguments of "+t.Name+".",
 		jen.Func().Id(w.binds[i]).Params(
-			jen.Id(w.recv).Op("*").Add(identifier(w.s.Type.Name())),
+			identifier(w.recv).Add(w.s.self()),
 			jen.Id("call").Op("*").Qual(hookPath, "ToolCall"),
 		).Qual(hookPath, "Invocation").Block(
 			jen.Id("c").Op(":=").Op("&").Add(identifier(w.calls[i])).Values(jen.Id(w.recv).Op(":").Id(w.recv)),
@@ -255,33 +268,34 @@ func (w *toolWriter) bind(i int, t Tool) jen.Code {
 		))
 }
 
-func (w *toolWriter) callType(i int, t Tool) jen.Code {
-	fields := []jen.Code{jen.Id(w.recv).Op("*").Add(identifier(w.s.Type.Name()))}
-	if t.Input != nil {
-		fields = append(fields, jen.Id("in").Add(w.f.Type(t.Input.Type)))
+func (w *toolWriter) callType(i int, t *model.Tool) jen.Code {
+	fields := []jen.Code{identifier(w.recv).Add(w.s.self())}
+	if in := w.s.Methods[i].Input; in != nil {
+		fields = append(fields, jen.Id("in").Add(w.f.Type(in.Type)))
 	}
 	return comment(w.calls[i]+" is a bound call of "+t.Name+".", jen.Type().Add(identifier(w.calls[i])).Struct(fields...))
 }
 
 // run writes the method that calls the tool. A pointer points to a copy: a second attempt begins with the same arguments.
-func (w *toolWriter) run(i int, t Tool) jen.Code {
+func (w *toolWriter) run(i int, t *model.Tool) jen.Code {
+	method := w.s.Methods[i]
 	args := []jen.Code{jen.Id("ctx")}
 	env := "_"
-	if t.Env {
+	if method.Env {
 		env = "env"
 		args = append(args, jen.Id("env"))
 	}
 	var body []jen.Code
 	switch {
-	case t.Input == nil:
-	case t.Pointer:
+	case method.Input == nil:
+	case method.Pointer:
 		body = append(body, jen.Id("in").Op(":=").Id("c").Dot("in"))
 		args = append(args, jen.Op("&").Id("in"))
 	default:
 		args = append(args, jen.Id("c").Dot("in"))
 	}
 	helper := "Reply"
-	if t.Method.Signature().Results().Len() == 1 {
+	if method.Out == nil {
 		helper = "Done"
 	}
 	called := jen.Id("c").Dot(w.recv).Dot(t.Method.Name()).Call(args...)
@@ -292,14 +306,13 @@ func (w *toolWriter) run(i int, t Tool) jen.Code {
 		).Qual(hookPath, "ToolResult").Block(body...))
 }
 
-// guards writes what this file was generated from, in a form that does not compile once it is something else.
-func guards(e *decoders, sets []Toolset) []jen.Code {
+// toolGuards writes what this file was generated from, in a form that does not compile once it is something else: the signatures
+// of the methods, and the fields and tags of the inputs.
+func toolGuards(e *decoders, sets []Toolset) jen.Code {
 	var defs []jen.Code
 	for _, s := range sets {
-		recv := jen.Op("*").Add(identifier(s.Type.Name()))
 		for _, t := range s.Tools {
-			defs = append(defs, jen.Id("_").Func().Add(signatureCode(recv, t.Method.Signature(), e.f.Path())).
-				Op("=").Parens(jen.Op("*").Add(identifier(s.Type.Name()))).Dot(t.Method.Name()))
+			defs = append(defs, jen.Id("_").Add(e.f.Type(expression(s, t.Method))).Op("=").Parens(s.self()).Dot(t.Method.Name()))
 		}
 	}
 	for _, o := range e.typed {
@@ -307,8 +320,21 @@ func guards(e *decoders, sets []Toolset) []jen.Code {
 			defs = append(defs, jen.Id("_").Add(e.f.Type(n.Underlying())).Op("=").Add(identifier(n.Obj().Name())).Values())
 		}
 	}
-	return []jen.Code{jen.Line(), jen.Comment("// What this file was generated from. If one of these lines does not compile, the code has changed since:"),
-		jen.Comment(`// run "go generate ./..." again.`), jen.Var().Defs(defs...)}
+	return jen.Comment("// What this file was generated from. If one of these lines does not compile, the code has changed since:").Line().
+		Comment(`// run "go generate ./..." again.`).Line().Var().Defs(defs...)
+}
+
+// expression is the type of a method expression.
+func expression(s Toolset, fn *types.Func) *types.Signature {
+	var recv types.Type = s.Named
+	if s.Pointer {
+		recv = types.NewPointer(recv)
+	}
+	params := []*types.Var{types.NewParam(0, nil, "", recv)}
+	for v := range fn.Signature().Params().Variables() {
+		params = append(params, v)
+	}
+	return types.NewSignatureType(nil, nil, nil, types.NewTuple(params...), fn.Signature().Results(), false)
 }
 
 // comment writes one line above a declaration. The text is this package's own, with names that are identifiers or tool names.

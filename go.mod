@@ -49,6 +49,7 @@ require (
 )
 
 tool (
+	github.com/grapnel-go/grapnel/cmd/hookgen
 	golang.org/x/perf/cmd/benchstat
 	honnef.co/go/tools/cmd/staticcheck
 )

@@ -11,7 +11,7 @@ import (
 // Points writes the generated part of package hook: the constants, their descriptions, the set of points that a hook has, and an
 // adapter for each point.
 func Points(f *File, points []*model.Point) {
-	f.Add(jen.Comment("// The points: the methods of [Hook], then the interfaces beside it."), jen.Line(), jen.Const().DefsFunc(func(g *jen.Group) {
+	f.Add(comment("The points: the methods of [Hook], then the interfaces beside it.", jen.Const().DefsFunc(func(g *jen.Group) {
 		for i, p := range points {
 			id := pointConst(p)
 			if i == 0 {
@@ -19,10 +19,10 @@ func Points(f *File, points []*model.Point) {
 			}
 			g.Add(id)
 		}
-	}))
-	f.Add(jen.Comment("// pointInfos is indexed by Point; 0 is no point."), jen.Line(),
-		jen.Var().Id("pointInfos").Op("=").Index(jen.Op("...")).Id("PointInfo").Values(infos(points)...))
-	f.Add(jen.Comment("// implemented returns the points whose interfaces h has."), jen.Line(),
+	})))
+	f.Add(comment("pointInfos is indexed by Point; 0 is no point.",
+		jen.Var().Id("pointInfos").Op("=").Index(jen.Op("...")).Id("PointInfo").Values(infos(points)...)))
+	f.Add(comment("implemented returns the points whose interfaces h has.",
 		jen.Func().Id("implemented").Params(jen.Id("h").Id("Hook")).Id("PointSet").BlockFunc(func(g *jen.Group) {
 			g.Var().Id("s").Id("PointSet")
 			for _, p := range points {
@@ -32,7 +32,7 @@ func Points(f *File, points []*model.Point) {
 				}
 			}
 			g.Return(jen.Id("s"))
-		}))
+		})))
 	for _, p := range points {
 		if !p.Facade {
 			f.adapter(p)
@@ -67,9 +67,9 @@ func (f *File) adapter(p *model.Point) {
 	for _, n := range names {
 		args = append(args, identifier(n))
 	}
-	f.Add(jen.Comment("// "+p.Name+"Func returns a hook that has f at the point "+p.Name+" and nothing else."), jen.Line(),
+	f.Add(comment(p.Name+"Func returns a hook that has f at the point "+p.Name+" and nothing else.",
 		jen.Func().Id(p.Name+"Func").Params(jen.Id("f").Func().Add(signature())).Id("Hook").
-			Block(jen.Return(identifier(typ).Values(jen.Id("f").Op(":").Id("f")))))
+			Block(jen.Return(identifier(typ).Values(jen.Id("f").Op(":").Id("f"))))))
 	f.Add(jen.Type().Add(identifier(typ)).Struct(jen.Id("Nop"), jen.Id("f").Func().Add(signature())))
 	body := jen.Id("fn").Dot("f").Call(args...)
 	if p.Signature.Results().Len() > 0 {

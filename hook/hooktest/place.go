@@ -1,0 +1,131 @@
+package hooktest
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Recorder is a [hook.Host] that keeps the events which hooks emit, instead of
+// delivering them. The zero Recorder is ready. Safe for concurrent use.
+type Recorder struct {
+	mu     sync.Mutex
+	events []hook.Event
+}
+
+var _ hook.Host = (*Recorder)(nil)
+
+// Emit keeps the event. Like a runtime it numbers the events from 1.
+func (r *Recorder) Emit(_ context.Context, ev hook.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ev.Seq = uint64(len(r.events)) + 1
+	r.events = append(r.events, ev)
+}
+
+// Events returns a copy of what was emitted so far, in order.
+func (r *Recorder) Events() []hook.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.events)
+}
+
+// Kinds returns the kinds of what was emitted so far, in order.
+func (r *Recorder) Kinds() []hook.EventKind {
+	events := r.Events()
+	kinds := make([]hook.EventKind, len(events))
+	for i, ev := range events {
+		kinds[i] = ev.Kind
+	}
+	return kinds
+}
+
+// Agent returns a configuration as hooks get it at and after registration. An
+// empty name becomes "tester".
+func Agent(cfg hook.AgentConfig) *hook.AgentConfig {
+	if cfg.Name == "" {
+		cfg.Name = "tester"
+	}
+	return &cfg
+}
+
+// Conversation returns the place of a history between agent and a sender
+// "someone". A nil agent is Agent of the zero configuration; a nil host offers
+// nothing.
+func Conversation(agent *hook.AgentConfig, host hook.Host) *hook.Conversation {
+	if agent == nil {
+		agent = Agent(hook.AgentConfig{})
+	}
+	return hook.NewConversation(hook.ConversationData{
+		ID: "conversation-1", Sender: "someone", Agent: agent, Host: host,
+	})
+}
+
+// Turn returns the place of the first turn of c, started by one line of text at
+// a fixed time by a clock that stands still. A nil conversation is one of a bare
+// agent without a host.
+func Turn(c *hook.Conversation, text string) *hook.Turn {
+	if c == nil {
+		c = Conversation(nil, nil)
+	}
+	started := time.Date(2026, time.January, 2, 3, 4, 5, 0, time.UTC)
+	t, _ := hook.NewTurn(hook.TurnData{
+		Conversation: c, ID: "turn-1", Number: 1, Started: started,
+		Input: hook.TextInput(text), Limits: c.Agent().Limits,
+		Now: func() time.Time { return started },
+	})
+	return t
+}
+
+// Step returns the place of the first step of t, by a model "model". A nil turn
+// is one with the input "hello".
+func Step(t *hook.Turn) *hook.Step {
+	if t == nil {
+		t = Turn(nil, "hello")
+	}
+	return hook.NewStep(t, 1, "model")
+}
+
+// Call returns the place of the first call of s: to the named tool, with the
+// arguments as a model sent them. A nil step is one of a bare turn. Only the
+// name of the descriptor is set.
+func Call(s *hook.Step, tool string, args hook.JSON) *hook.ToolCall {
+	if s == nil {
+		s = Step(nil)
+	}
+	return hook.NewToolCall(hook.ToolCallData{
+		Step: s, ID: "call-1", Tool: hook.Tool{Name: tool}, Args: args, Original: args,
+	})
+}
+
+// Invoke binds the call and runs it once, as a pipeline without any other hook
+// would, under ctx and the tool's own timeout. A call that nobody owns and one
+// whose arguments cannot be bound get the result that a runtime gives them.
+func Invoke(ctx context.Context, h hook.Hook, call *hook.ToolCall) hook.ToolResult {
+	inv, owned := h.Dispatch(ctx, call)
+	if !owned {
+		return hook.FailedResult(hook.FailNotRegistered, "no tool named "+call.Name())
+	}
+	if err := inv.Err(); err != nil {
+		return err.Result()
+	}
+	env := hook.Env{Call: call.WithArgs(inv.Args()), Attempt: 1, Key: call.ID()}
+	if tool, ok := find(h.Schema(), call.Name()); ok && tool.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, tool.Timeout)
+		defer cancel()
+	}
+	env.Deadline, _ = ctx.Deadline()
+	return inv.Runner().Run(ctx, &env)
+}
+
+func find(tools []hook.Tool, name string) (hook.Tool, bool) {
+	i := slices.IndexFunc(tools, func(t hook.Tool) bool { return t.Name == name })
+	if i < 0 {
+		return hook.Tool{}, false
+	}
+	return tools[i], true
+}

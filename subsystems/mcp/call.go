@@ -1,0 +1,87 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// invocation is a bound call.
+type invocation struct {
+	t    *tool
+	args hook.JSON
+}
+
+// Run calls the tool, starting its server first if need be. The call itself is
+// made once: whether a call that found no answer had an effect is not known.
+func (c *invocation) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
+	g := env.Grant
+	if g.Void || g.ReadOnly || g.NoNetwork || g.Root != "" {
+		return hook.FailedResult(hook.FailDenied, c.t.Name+
+			" runs on an MCP server, which cannot be kept within the limits that this call was given")
+	}
+	limit := c.t.Timeout
+	if g.Timeout > 0 {
+		limit = min(limit, g.Timeout)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	s := c.t.server
+	p, err := s.connect(ctx)
+	if err != nil {
+		return c.failed(ctx, err, "the server %s cannot be reached", s.cfg.Name)
+	}
+	// It may have come back as another than it was.
+	if reason := s.unusable(c.t.Name); reason != "" {
+		return hook.FailedResult(hook.FailNotAvailable, c.t.Name+": "+reason)
+	}
+	res, err := p.call(ctx, &sdk.CallToolParams{Name: c.t.remote, Arguments: json.RawMessage(c.args)})
+	var answered *jsonrpc.Error
+	switch {
+	case err == nil:
+		return result(res, outputMost(s.m.o.MaxOutput, g.MaxOutput))
+	case errors.As(err, &answered):
+		r := hook.FailedResult(hook.FailOperation, clip(answered.Message, s.m.o.MaxOutput))
+		r.Trust = hook.TrustExternal
+		return r
+	}
+	return c.failed(ctx, err, "the server %s was lost during the call; whether the call had an effect is not known", s.cfg.Name)
+}
+
+// failed is the result of a call without an answer. The cause is not in it: it
+// may quote what the server wrote.
+func (c *invocation) failed(ctx context.Context, err error, format, server string) hook.ToolResult {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return hook.FailedResult(hook.FailTimeout, fmt.Sprintf("%s did not answer in time", c.t.Name))
+	case ctx.Err() != nil:
+		return hook.FailedResult(hook.FailCancelled, fmt.Sprintf("the call of %s was cancelled", c.t.Name))
+	}
+	_ = err // in Status and in the event of the loss
+	return hook.FailedResult(hook.FailUnreachable, fmt.Sprintf(format, server))
+}
+
+// unusable says why the tool is out of use, "" if it is not.
+func (s *server) unusable(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.shown.byName[name]
+	if t == nil {
+		return reasonGone
+	}
+	return t.unusable
+}
+
+// outputMost is the tighter of the subsystem's and the grant's bound.
+func outputMost(own, granted int) int {
+	if granted > 0 {
+		return min(own, granted)
+	}
+	return own
+}

@@ -1,0 +1,239 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Config is what a file declares.
+type Config struct {
+	// Servers in the order of the file.
+	Servers []Server
+	// Warnings say, in one sentence each, what in the file has no effect or keeps
+	// a server from being used. They never quote values.
+	Warnings []string
+}
+
+// Server declares one server.
+type Server struct {
+	// Name matches ^[A-Za-z0-9_-]+$ and is part of the names of the tools.
+	Name string
+	// Command is the program: a path, or a name to look up in PATH.
+	Command string
+	Args    []string
+	// Env is added to the few variables that a server inherits.
+	Env map[string]string
+	// Timeout bounds each call; 0 is the default of [Options].
+	Timeout time.Duration
+	// Harmless says that no tool of this server overwrites or deletes anything:
+	// the word of who wrote the configuration, where the server's own word does
+	// not count. Without it all tools are taken for destructive.
+	Harmless bool
+	// Refused says why the server cannot be used; "" if it can.
+	Refused string
+}
+
+var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// refuse sets Refused where the name is not usable beside the servers declared
+// before. A name that another one's tool names could begin with is refused, so
+// that no server can ever claim a tool name of another.
+func (s *Server) refuse(before []*server) {
+	if s.Refused != "" {
+		return
+	}
+	if !serverName.MatchString(s.Name) {
+		s.Refused = "its name must consist of letters, digits, _ and -"
+		return
+	}
+	if s.Command == "" {
+		s.Refused = "it has no command"
+		return
+	}
+	for _, b := range before {
+		one, other := b.cfg.Name+"__", s.Name+"__"
+		if strings.HasPrefix(one, other) || strings.HasPrefix(other, one) {
+			s.Refused = fmt.Sprintf("its tool names could be those of server %q; rename one of the two", b.cfg.Name)
+			return
+		}
+	}
+}
+
+// Load reads a file in the format of .mcp.json, see [Parse]; variables come from
+// the environment of the process. The error of a missing file is fs.ErrNotExist.
+func Load(path string) (Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("mcp: %w", err)
+	}
+	cfg, err := Parse(data, os.LookupEnv)
+	if err != nil {
+		return Config{}, fmt.Errorf("mcp: %s: %w", path, err)
+	}
+	return cfg, nil
+}
+
+// Parse reads the text of a .mcp.json:
+//
+//	{"mcpServers": {"files": {"command": "npx", "args": ["-y", "files@1"],
+//	  "env": {"KEY": "${KEY:-none}"}, "timeout": 60000, "destructive": false}}}
+//
+// In command, args and env, ${NAME} and ${NAME:-default} are replaced by what
+// lookup says; a name that is not set and has no default stays as it is, with a
+// warning. The timeout is in milliseconds for each call; below 1000 it has no
+// effect. A wrong entry makes that server unusable, with a warning, and leaves
+// the others as they are; text that is no JSON object, and a server named twice,
+// are errors with their place.
+func Parse(data []byte, lookup func(name string) (string, bool)) (Config, error) {
+	var cfg Config
+	found := false
+	err := eachMember(data, func(key string, raw json.RawMessage) error {
+		if key != "mcpServers" {
+			cfg.warn("the key %q has no effect; servers are declared under mcpServers", key)
+			return nil
+		}
+		found = true
+		return eachMember(raw, func(name string, raw json.RawMessage) error {
+			cfg.Servers = append(cfg.Servers, cfg.server(name, raw, lookup))
+			return nil
+		})
+	})
+	if err == nil && !found {
+		cfg.warn("no server is declared: the key mcpServers is missing")
+	}
+	return cfg, err
+}
+
+func (c *Config) warn(format string, args ...any) {
+	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
+}
+
+// server reads one entry. It always returns a server, if need be a refused one.
+func (c *Config) server(name string, raw json.RawMessage, lookup func(string) (string, bool)) Server {
+	e := entry{name: name, lookup: lookup, cfg: c}
+	if err := eachMember(raw, e.member); err != nil {
+		e.fail("%v", err)
+	}
+	s := e.finish()
+	if s.refuse(nil); s.Refused != "" {
+		c.warn("server %q cannot be used: %s", name, s.Refused)
+	}
+	return s
+}
+
+// entry is a server while it is read.
+type entry struct {
+	name   string
+	lookup func(string) (string, bool)
+	cfg    *Config
+	out    Server
+	kind   string
+	url    string
+}
+
+// fail keeps the first reason why the server cannot be used.
+func (e *entry) fail(format string, args ...any) {
+	if e.out.Refused == "" {
+		e.out.Refused = fmt.Sprintf(format, args...)
+	}
+}
+
+func (e *entry) member(key string, raw json.RawMessage) error {
+	switch key {
+	case "type":
+		decode(e, key, raw, &e.kind, "a string")
+	case "command":
+		decode(e, key, raw, &e.out.Command, "a string")
+	case "args":
+		decode(e, key, raw, &e.out.Args, "a list of strings")
+	case "env":
+		decode(e, key, raw, &e.out.Env, "an object of strings")
+	case "url":
+		decode(e, key, raw, &e.url, "a string")
+	case "timeout":
+		var ms float64
+		decode(e, key, raw, &ms, "a number of milliseconds")
+		e.timeout(ms)
+	case "destructive":
+		destructive := true
+		decode(e, key, raw, &destructive, "true or false")
+		e.out.Harmless = !destructive
+	case "alwaysLoad", "headers", "description":
+		// Of the format, but without an effect here: all tools are always loaded,
+		// and headers belong to transports that are refused.
+	default:
+		e.cfg.warn("server %q: the key %q has no effect", e.name, key)
+	}
+	return nil
+}
+
+// decode reads one value; null counts as absent.
+func decode[T any](e *entry, key string, raw json.RawMessage, to *T, what string) {
+	if string(raw) == "null" {
+		return
+	}
+	if err := json.Unmarshal(raw, to); err != nil {
+		var zero T
+		*to = zero
+		e.fail("%s must be %s", key, what)
+	}
+}
+
+func (e *entry) timeout(ms float64) {
+	const most = float64(24 * time.Hour / time.Millisecond)
+	switch {
+	case ms == 0:
+	case ms < 1000:
+		e.cfg.warn("server %q: a timeout below 1000 (milliseconds) has no effect", e.name)
+	default:
+		e.out.Timeout = time.Duration(min(ms, most)) * time.Millisecond
+	}
+}
+
+// finish expands the variables and judges the transport.
+func (e *entry) finish() Server {
+	s := e.out
+	s.Name = e.name
+	kind := e.kind
+	if kind == "" && e.url != "" && s.Command == "" {
+		kind = "http"
+	}
+	switch kind {
+	case "", "stdio":
+	case "http", "streamable-http", "sse", "ws":
+		e.fail("the transport %s is not supported, only stdio is", kind)
+		s.Refused = e.out.Refused
+		return s
+	default:
+		e.fail("its type must be stdio, http, sse or ws")
+	}
+	s.Refused = e.out.Refused
+	s.Command = e.expand("command", s.Command)
+	for i, a := range s.Args {
+		s.Args[i] = e.expand("args", a)
+	}
+	for k, v := range s.Env {
+		s.Env[k] = e.expand("env", v)
+	}
+	return s
+}
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+
+func (e *entry) expand(where, text string) string {
+	return variable.ReplaceAllStringFunc(text, func(whole string) string {
+		parts := variable.FindStringSubmatch(whole)
+		if value, set := e.lookup(parts[1]); set {
+			return value
+		}
+		if def, ok := strings.CutPrefix(parts[2], ":-"); ok {
+			return def
+		}
+		e.cfg.warn("server %q: %s names the variable %s, which is not set", e.name, where, parts[1])
+		return whole
+	})
+}

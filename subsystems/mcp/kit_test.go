@@ -1,0 +1,121 @@
+package mcp_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/mcp"
+)
+
+// testServer declares the test binary as a server of one kind.
+func testServer(t testing.TB, name, mode string) mcp.Server {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	return mcp.Server{Name: name, Command: self, Env: map[string]string{envMode: mode}}
+}
+
+// newMCP returns the subsystem with the servers; it is closed with the test.
+func newMCP(t testing.TB, o *mcp.Options, servers ...mcp.Server) *mcp.MCP {
+	t.Helper()
+	m, err := mcp.New(mcp.Config{Servers: servers}, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.OnClose(context.Background())) })
+	return m
+}
+
+// build builds an agent with the section, "" for none.
+func build(t testing.TB, m *mcp.MCP, section hook.JSON) hook.AgentConfig {
+	t.Helper()
+	cfg, err := m.OnBuildAgent(t.Context(), agent(section))
+	require.NoError(t, err)
+	return cfg
+}
+
+func agent(section hook.JSON) hook.AgentConfig {
+	cfg := hook.AgentConfig{Name: "a"}
+	if section != "" {
+		cfg = cfg.WithSection("mcp", section)
+	}
+	return cfg
+}
+
+// run binds and runs a call.
+func run(t testing.TB, m *mcp.MCP, tool string, args hook.JSON) hook.ToolResult {
+	t.Helper()
+	return runIn(t, t.Context(), m, tool, args)
+}
+
+func runIn(t testing.TB, ctx context.Context, m *mcp.MCP, tool string, args hook.JSON) hook.ToolResult {
+	t.Helper()
+	inv := bind(t, m, tool, args)
+	require.Nil(t, inv.Err())
+	return inv.Runner().Run(ctx, &hook.Env{})
+}
+
+func bind(t testing.TB, m *mcp.MCP, tool string, args hook.JSON) hook.Invocation {
+	t.Helper()
+	call := hook.NewToolCall(hook.ToolCallData{ID: "1", Tool: hook.Tool{Name: tool}, Args: args})
+	inv, mine := m.Dispatch(t.Context(), call)
+	require.True(t, mine, "%s is not bound", tool)
+	return inv
+}
+
+func names(m *mcp.MCP) []string {
+	var out []string
+	for _, tool := range m.Schema() {
+		out = append(out, tool.Name)
+	}
+	return out
+}
+
+// starts returns the process ids that a server wrote to its file.
+func starts(t testing.TB, file string) []string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return strings.Fields(string(data))
+}
+
+func startsFile(t testing.TB, s *mcp.Server) string {
+	t.Helper()
+	s.Env[envFile] = filepath.Join(t.TempDir(), "starts")
+	return s.Env[envFile]
+}
+
+// eventually waits for something that another process does.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	require.Eventually(t, ok, 10*time.Second, 5*time.Millisecond, what)
+}
+
+// recorder is a host that keeps what it is told.
+type recorder struct {
+	mu     sync.Mutex
+	events []hook.Event
+}
+
+func (r *recorder) Emit(_ context.Context, ev hook.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, ev)
+}
+
+// texts returns kind and text of the events.
+func (r *recorder) texts() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for _, ev := range r.events {
+		out = append(out, string(ev.Kind)+" "+ev.Text)
+	}
+	return out
+}

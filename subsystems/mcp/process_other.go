@@ -1,0 +1,19 @@
+//go:build !unix
+
+package mcp
+
+import (
+	"os"
+	"os/exec"
+)
+
+// Without process groups only the process itself is ended.
+func ownGroup(*exec.Cmd) {}
+
+func killGroup(leader int) {
+	if p, err := os.FindProcess(leader); err == nil {
+		_ = p.Kill()
+	}
+}
+
+func terminateGroup(leader int) { killGroup(leader) }

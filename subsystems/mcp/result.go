@@ -1,0 +1,146 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// binaryMost bounds the images and other binary parts of one result, in bytes
+// before base64.
+const binaryMost = 8 << 20
+
+// result maps a server's answer; text and JSON together have at most max bytes.
+func result(res *sdk.CallToolResult, max int) hook.ToolResult {
+	b := blocks{text: max, binary: binaryMost}
+	structured, inText := structuredText(res)
+	for i, c := range res.Content {
+		if i == inText {
+			continue
+		}
+		b.add(c)
+	}
+	if structured != "" {
+		b.json(structured)
+	}
+	if b.cut > 0 {
+		b.out = append(b.out, hook.TextBlock(fmt.Sprintf("[cut: the last %d bytes of this result are not shown]", b.cut)))
+	}
+	out := hook.ToolResult{Content: hook.Freeze(b.out), Trust: hook.TrustExternal}
+	if res.IsError {
+		out.Failure = hook.FailOperation
+	}
+	return out
+}
+
+// structuredText returns the structured result as JSON, "" without one, and the
+// index of the text part that says the same, -1 without one: servers repeat it
+// there for clients that know no structured results. The text is preferred, for
+// it has the numbers as the server wrote them.
+func structuredText(res *sdk.CallToolResult) (hook.JSON, int) {
+	if res.StructuredContent == nil {
+		return "", -1
+	}
+	for i, c := range res.Content {
+		t, ok := c.(*sdk.TextContent)
+		if !ok {
+			continue
+		}
+		var value any
+		if json.Unmarshal([]byte(t.Text), &value) != nil || !reflect.DeepEqual(value, res.StructuredContent) {
+			continue
+		}
+		var compact bytes.Buffer
+		if json.Compact(&compact, []byte(t.Text)) == nil {
+			return hook.JSON(compact.String()), i
+		}
+	}
+	text, err := encode(res.StructuredContent)
+	if err != nil {
+		return "", -1
+	}
+	return text, -1
+}
+
+// blocks collects the parts of a result within their bounds.
+type blocks struct {
+	text   int // bytes of text that may still come
+	binary int
+	cut    int // bytes of text that were left out
+	out    []hook.Block
+}
+
+func (b *blocks) add(c sdk.Content) {
+	switch c := c.(type) {
+	case *sdk.TextContent:
+		b.put(hook.Block{Kind: hook.BlockText, Text: c.Text})
+	case *sdk.ImageContent:
+		b.data(hook.Block{Kind: hook.BlockImage, MIME: c.MIMEType}, c.Data)
+	case *sdk.AudioContent:
+		b.data(hook.Block{Kind: hook.BlockResource, MIME: c.MIMEType}, c.Data)
+	case *sdk.ResourceLink:
+		b.put(hook.Block{Kind: hook.BlockResource, URI: c.URI, MIME: c.MIMEType})
+	case *sdk.EmbeddedResource:
+		b.resource(c.Resource)
+	default:
+		b.put(hook.TextBlock("[a part of a kind that is not supported]"))
+	}
+}
+
+func (b *blocks) resource(r *sdk.ResourceContents) {
+	if r == nil {
+		return
+	}
+	block := hook.Block{Kind: hook.BlockResource, URI: r.URI, MIME: r.MIMEType}
+	if len(r.Blob) > 0 {
+		b.data(block, r.Blob)
+		return
+	}
+	block.Text = r.Text
+	b.put(block)
+}
+
+// put adds a block whose text counts, cut to what is left.
+func (b *blocks) put(block hook.Block) {
+	cost := len(block.Text) + len(block.URI)
+	if cost <= b.text {
+		b.text -= cost
+		b.out = append(b.out, block)
+		return
+	}
+	kept := clip(block.Text, max(0, b.text-len(block.URI)-len("…")))
+	b.cut += len(block.Text) - (len(kept) - len("…"))
+	b.text = 0
+	if kept != "…" {
+		block.Text = kept
+		b.out = append(b.out, block)
+	}
+}
+
+// json adds a structured value; one that is too long becomes text, because a
+// part of it is no JSON.
+func (b *blocks) json(value hook.JSON) {
+	if len(value) > b.text {
+		b.put(hook.TextBlock(string(value)))
+		return
+	}
+	b.text -= len(value)
+	b.out = append(b.out, hook.Block{Kind: hook.BlockJSON, JSON: value})
+}
+
+// data adds a block with bytes, or says that they are too many.
+func (b *blocks) data(block hook.Block, data []byte) {
+	if len(data) > b.binary {
+		b.put(hook.TextBlock(fmt.Sprintf("[%s of %d bytes is not shown]", clip(block.MIME, 100), len(data))))
+		return
+	}
+	b.binary -= len(data)
+	block.Data = base64.StdEncoding.EncodeToString(data)
+	b.out = append(b.out, block)
+}

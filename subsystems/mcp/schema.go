@@ -1,0 +1,237 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// schema is a tool's input schema, ready to validate with.
+type schema struct {
+	root     *jsonschema.Schema
+	resolved *jsonschema.Resolved
+}
+
+// compile prepares a schema that a stranger wrote. The schema must describe an
+// object and be one that every value can be validated against in bounded time.
+func compile(text hook.JSON) (*schema, error) {
+	var raw map[string]any
+	if err := json.Unmarshal([]byte(text), &raw); err != nil || raw == nil {
+		return nil, errors.New("it is no JSON object")
+	}
+	loosen(raw, true)
+	out := &schema{root: new(jsonschema.Schema)}
+	if err := convert(raw, out.root); err != nil {
+		return nil, err
+	}
+	if out.root.Type != "object" {
+		return nil, errors.New(`it must have "type": "object" at its root`)
+	}
+	// What is checked is what the library understood, not what was written: it
+	// also takes keywords in another case.
+	var understood map[string]any
+	if err := convert(out.root, &understood); err != nil {
+		return nil, err
+	}
+	if err := checkBounded(understood); err != nil {
+		return nil, err
+	}
+	var err error
+	out.resolved, err = out.root.Resolve(nil)
+	return out, err
+}
+
+// convert makes one form of a schema from another.
+func convert(from, to any) error {
+	data, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, to)
+}
+
+// loosen removes from a schema what this process cannot check: regular
+// expressions of another dialect and unknown versions. The server still checks
+// them. The model is shown the schema as it came.
+func loosen(node any, root bool) {
+	switch n := node.(type) {
+	case map[string]any:
+		if version, ok := n["$schema"].(string); ok && (!root || !knownVersion(version)) {
+			delete(n, "$schema")
+		}
+		if p, ok := n["pattern"].(string); ok && !compiles(p) {
+			delete(n, "pattern")
+		}
+		if ps, ok := n["patternProperties"].(map[string]any); ok {
+			for p := range ps {
+				if !compiles(p) {
+					delete(ps, p)
+					delete(n, "additionalProperties") // would now refuse what the pattern allows
+				}
+			}
+		}
+		for _, child := range n {
+			loosen(child, false)
+		}
+	case []any:
+		for _, child := range n {
+			loosen(child, false)
+		}
+	}
+}
+
+func compiles(pattern string) bool {
+	_, err := regexp.Compile(pattern)
+	return err == nil
+}
+
+func knownVersion(v string) bool {
+	switch v {
+	case "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#",
+		"https://json-schema.org/draft/2020-12/schema":
+		return true
+	}
+	return false
+}
+
+// appliedMost bounds how many schemas are applied to one and the same value.
+const appliedMost = 10_000
+
+// bounds counts the schemas that each schema applies to the value it is applied
+// to itself. A schema that comes back to itself that way would never end, and
+// one that branches often enough would take as long.
+type bounds struct {
+	root  map[string]any
+	count map[uintptr]int // by schema; 0 while it is being counted
+}
+
+func checkBounded(root map[string]any) error {
+	b := &bounds{root: root, count: map[uintptr]int{}}
+	return b.all(root, true)
+}
+
+// all checks every schema of the tree. It takes every object for a schema, which
+// is harmless for those that are none.
+func (b *bounds) all(node any, root bool) error {
+	switch n := node.(type) {
+	case map[string]any:
+		if _, ok := n["$id"].(string); ok && !root {
+			return errors.New("it has a $id inside")
+		}
+		if _, ok := n["$dynamicRef"].(string); ok {
+			return errors.New("it has a $dynamicRef")
+		}
+		if _, err := b.applied(n); err != nil {
+			return err
+		}
+		for _, child := range n {
+			if err := b.all(child, false); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, child := range n {
+			if err := b.all(child, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bounds) applied(node any) (int, error) {
+	n, ok := node.(map[string]any)
+	if !ok {
+		return 1, nil
+	}
+	id := reflect.ValueOf(n).Pointer()
+	if count, seen := b.count[id]; seen {
+		if count == 0 {
+			return 0, errors.New("it refers to itself without end")
+		}
+		return count, nil
+	}
+	b.count[id] = 0
+	total := 1
+	here, err := b.inPlace(n)
+	if err != nil {
+		return 0, err
+	}
+	for _, child := range here {
+		count, err := b.applied(child)
+		if err != nil {
+			return 0, err
+		}
+		if total += count; total > appliedMost {
+			return 0, errors.New("it branches too often")
+		}
+	}
+	b.count[id] = total
+	return total, nil
+}
+
+// inPlace returns the schemas that n applies to its own value.
+func (b *bounds) inPlace(n map[string]any) ([]any, error) {
+	var out []any
+	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
+		if list, ok := n[key].([]any); ok {
+			out = append(out, list...)
+		}
+	}
+	for _, key := range []string{"not", "if", "then", "else"} {
+		out = append(out, n[key])
+	}
+	for _, key := range []string{"dependentSchemas", "dependencies"} {
+		if byName, ok := n[key].(map[string]any); ok {
+			for _, s := range byName {
+				out = append(out, s)
+			}
+		}
+	}
+	if ref, ok := n["$ref"].(string); ok {
+		target, err := lookup(b.root, ref)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, target)
+	}
+	return out, nil
+}
+
+// lookup finds what a reference within the schema refers to; others are not
+// followed, least of all over the network.
+func lookup(root any, ref string) (any, error) {
+	path, err := url.PathUnescape(strings.TrimPrefix(ref, "#"))
+	if err != nil || !strings.HasPrefix(ref, "#") || path != "" && path[0] != '/' {
+		return nil, fmt.Errorf("it refers to %q; only references of the form #/… are followed", clip(ref, 100))
+	}
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	node := root
+	for _, step := range strings.Split(path, "/")[1:] {
+		switch n := node.(type) {
+		case map[string]any:
+			node = n[unescape.Replace(step)]
+		case []any:
+			if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n) {
+				node = n[i]
+				continue
+			}
+			node = nil
+		default:
+			node = nil
+		}
+	}
+	if node == nil {
+		return nil, fmt.Errorf("it refers to %q, which is not there", clip(ref, 100))
+	}
+	return node, nil
+}

@@ -1,0 +1,82 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+const (
+	descriptionMost = 4 << 10  // bytes; what is longer is cut
+	schemaMost      = 64 << 10 // bytes; a tool with a longer schema is refused
+)
+
+// newTool makes a tool of what the server lists, or says why it cannot be one.
+func newTool(s *server, l *sdk.Tool) (*tool, error) {
+	name := toolName(s.cfg.Name, l.Name)
+	if !hook.ValidToolName(name) {
+		return nil, fmt.Errorf("the name %q must match ^[a-zA-Z0-9_-]{1,64}$", clip(name, 200))
+	}
+	text, err := schemaText(l.InputSchema)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("its schema cannot be used: %w", err)
+	}
+	return &tool{
+		Tool: hook.Tool{
+			Name:        name,
+			Description: clip(l.Description, descriptionMost),
+			Input:       text,
+			// The server's own annotations are not believed: what a stranger calls
+			// read-only must not pass a guard that lets read-only tools pass.
+			Annotations: hook.Annotations{OpenWorld: true, Destructive: !s.cfg.Harmless},
+			Timeout:     s.callTimeout(),
+			MaxResult:   s.m.o.MaxOutput,
+		},
+		server: s, remote: l.Name, schema: compiled,
+	}, nil
+}
+
+// toolName is the public name of a server's tool.
+func toolName(server, remote string) string { return "mcp__" + server + "__" + remote }
+
+// schemaText returns the schema as text.
+func schemaText(s any) (hook.JSON, error) {
+	text, err := encode(s)
+	if err != nil {
+		return "", fmt.Errorf("its schema cannot be used: %w", err)
+	}
+	if len(text) > schemaMost {
+		return "", fmt.Errorf("its schema has more than %d bytes", schemaMost)
+	}
+	return text, nil
+}
+
+// encode returns a value as JSON, members in the order of their names.
+func encode(v any) (hook.JSON, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return hook.JSON(strings.TrimSpace(buf.String())), err
+}
+
+// clip cuts text to at most n bytes, at the border of a rune.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}

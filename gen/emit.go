@@ -10,7 +10,6 @@ import (
 	"github.com/grapnel-go/grapnel/gen/emit"
 	"github.com/grapnel-go/grapnel/gen/load"
 	"github.com/grapnel-go/grapnel/gen/model"
-	"github.com/grapnel-go/grapnel/gen/schema"
 )
 
 // emit writes the generated files in memory, for the roots and for the packages of the module that these depend on.
@@ -47,9 +46,7 @@ func (r *run) emitPackage(f *emit.File, p *model.Package) bool {
 	if p.Declares {
 		emit.Points(f, r.model.Points)
 	}
-	if sets := r.toolsets(p); len(sets) > 0 {
-		f.Add(emit.Toolsets(f, sets)...)
-	}
+	emit.Toolsets(f, r.toolsets(p))
 	return !f.Empty()
 }
 
@@ -60,34 +57,15 @@ func (r *run) toolsets(p *model.Package) []emit.Toolset {
 		if len(s.Tools) == 0 {
 			continue
 		}
-		set := emit.Toolset{Type: s.Named.Obj(), Recv: s.Receiver}
-		for _, t := range s.Tools {
-			if tool, ok := r.tool(p, t); ok {
-				set.Tools = append(set.Tools, tool)
-			}
+		set, problems := emit.NewToolset(r.model, s)
+		for _, problem := range problems {
+			r.model.Add(problem)
 		}
-		sets = append(sets, set)
+		if !diag.HasErrors(problems) {
+			sets = append(sets, set)
+		}
 	}
 	return sets
-}
-
-func (r *run) tool(p *model.Package, t *model.Tool) (emit.Tool, bool) {
-	form, ok := r.model.Form(t)
-	if !ok {
-		return emit.Tool{}, false
-	}
-	tool := emit.Tool{Method: t.Method, Name: t.Name, Doc: t.Doc, Options: t.Options, Pointer: form.Pointer, Env: form.Env}
-	if form.Input == nil {
-		return tool, true
-	}
-	input, problems := schema.New(p.Types, form.Input, schema.Source{
-		Position: r.model.Position, Doc: r.model.FieldDoc, Open: r.model.Open,
-	})
-	tool.Input = input
-	for _, problem := range problems {
-		r.model.Add(problem)
-	}
-	return tool, true
 }
 
 // outputLine makes a position in a generated file readable.

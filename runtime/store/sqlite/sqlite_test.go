@@ -1,0 +1,214 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+	"github.com/grapnel-go/grapnel/runtime/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(appenderFile); path != "" {
+		appendForever(path)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func open(t *testing.T, path string) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), path, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	return s
+}
+
+func file(t *testing.T) string { return filepath.Join(t.TempDir(), "grapnel.db") }
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, file(t)) })
+}
+
+func TestAConversationContinuesAfterARestart(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	key := store.Key{Agent: "a", Sender: "me"}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC)
+	first, err := sqlite.Open(t.Context(), path, &sqlite.Options{
+		Now: func() time.Time { now = now.Add(time.Second); return now }, NewID: func() string { return "c-1" }})
+	require.NoError(t, err)
+	rec, err := first.Conversation(t.Context(), key)
+	require.NoError(t, err)
+	v, err := first.Append(t.Context(), rec.ID, 0, store.Append{Messages: []hook.Message{hook.UserText("one")}, TurnEnds: true})
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+
+	s := open(t, path)
+	got, err := s.Conversation(t.Context(), key)
+	require.NoError(t, err)
+	assert.Equal(t, store.Record{ID: "c-1", Key: key, Version: v, Turns: 1,
+		Created: rec.Created, Updated: rec.Created.Add(time.Second)}, got)
+	_, err = s.Append(t.Context(), "c-1", v, store.Append{Messages: []hook.Message{hook.UserText("two"), hook.UserText("three")}})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"one", "two", "three"}, texts(t, s, "c-1"))
+}
+
+func texts(t *testing.T, s *sqlite.Store, id string) []string {
+	t.Helper()
+	ms, err := s.Messages(t.Context(), id)
+	require.NoError(t, err)
+	out := make([]string, len(ms))
+	for i, m := range ms {
+		out[i] = m.Text()
+	}
+	return out
+}
+
+func TestOfTwoHandlesOnOneFileOneWins(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	a, b := open(t, path), open(t, path)
+	rec, err := a.Conversation(t.Context(), store.Key{Agent: "a"})
+	require.NoError(t, err)
+	other, err := b.Conversation(t.Context(), store.Key{Agent: "a"})
+	require.NoError(t, err)
+	assert.Equal(t, rec, other)
+
+	const rounds = 20
+	for v := range int64(rounds) {
+		var wg sync.WaitGroup
+		errs := make([]error, 2)
+		for i, s := range []*sqlite.Store{a, b} {
+			wg.Go(func() {
+				_, errs[i] = s.Append(t.Context(), rec.ID, v, store.Append{Messages: []hook.Message{hook.UserText(fmt.Sprint(v))}})
+			})
+		}
+		wg.Wait()
+		if errs[0] == nil {
+			errs[0], errs[1] = errs[1], errs[0]
+		}
+		require.ErrorIs(t, errs[0], store.ErrConflict)
+		require.NoError(t, errs[1])
+	}
+	assert.Len(t, texts(t, a, rec.ID), rounds)
+	assert.Equal(t, texts(t, a, rec.ID), texts(t, b, rec.ID))
+}
+
+// fill sets every field of v to something that is not zero.
+func fill(t *testing.T, v reflect.Value, path string) {
+	t.Helper()
+	switch x := v.Addr().Interface().(type) {
+	case *hook.JSON:
+		*x = hook.JSON(`{"at":"` + path + `","html":"<&>","n":12345678901234567890,"e":"\u0041"}`)
+		return
+	case *hook.List[hook.Block]:
+		var b hook.Block
+		fill(t, reflect.ValueOf(&b).Elem(), path+".block")
+		*x = hook.ListOf(b, hook.TextBlock(path))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			require.True(t, f.IsExported(), "%s.%s cannot be stored", path, f.Name)
+			if f.Tag.Get("json") != "-" {
+				fill(t, v.Field(i), path+"."+f.Name)
+			}
+		}
+	case reflect.String:
+		v.SetString(path + " \x00\u2028\"\\ 😀")
+	default:
+		require.Failf(t, "unknown kind", "%s is a %s: teach this test to fill it", path, v.Kind())
+	}
+}
+
+func TestEveryFieldOfAMessageComesBack(t *testing.T) {
+	t.Parallel()
+	s := open(t, file(t))
+	var full hook.Message
+	fill(t, reflect.ValueOf(&full).Elem(), "message")
+	call := func(args hook.JSON) hook.Message {
+		return hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.Block{Kind: hook.BlockToolCall, CallID: "1", Tool: "t", JSON: args})}
+	}
+	want := []hook.Message{full, {}, {Role: hook.RoleTool, CallID: "1"}}
+	for _, args := range []hook.JSON{
+		`{"command":"ls`, `{"a":1,"a":2}`, `{ "a" : 1 }`, `"text"`, `"open`, `null`, `7`, `1e400`, `[1,{}] trailing`, " ", "{\"a\":\"\x01\"}", `"\ud800"`, "plain\n",
+	} {
+		want = append(want, call(args))
+	}
+	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a\x00b", Sender: "\xff é"})
+	require.NoError(t, err)
+	assert.Equal(t, store.Key{Agent: "a\x00b", Sender: "\xff é"}, rec.Key)
+	_, err = s.Append(t.Context(), rec.ID, 0, store.Append{Messages: want})
+	require.NoError(t, err)
+	got, err := s.Messages(t.Context(), rec.ID)
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+
+	mended := call("{\"a\":\"\xff\"}")
+	mended.Content = mended.Content.Append(hook.TextBlock("bad \xff"))
+	ephemeral := hook.UserText("never stored")
+	ephemeral.Ephemeral = true
+	_, err = s.Append(t.Context(), rec.ID, 1, store.Append{Messages: []hook.Message{ephemeral, mended}})
+	require.NoError(t, err)
+	got, err = s.Messages(t.Context(), rec.ID)
+	require.NoError(t, err)
+	require.Len(t, got, len(want)+1)
+	assert.Equal(t, hook.JSON("{\"a\":\"\ufffd\"}"), got[len(want)].Content.At(0).JSON)
+	assert.Equal(t, "bad \ufffd", got[len(want)].Text())
+}
+
+func TestFilesOfOthersAreRefused(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	require.NoError(t, os.WriteFile(path, []byte("no database"), 0o600))
+	_, err := sqlite.Open(t.Context(), path, nil)
+	require.ErrorIs(t, err, sqlitedb.ErrForeign)
+	assert.ErrorContains(t, err, "conversation store "+path)
+}
+
+func TestAfterCloseNothingWorks(t *testing.T) {
+	t.Parallel()
+	s := open(t, file(t))
+	rec, err := s.Conversation(t.Context(), store.Key{})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Close())
+	_, err = s.Conversation(t.Context(), store.Key{})
+	require.ErrorIs(t, err, store.ErrClosed)
+	_, err = s.Messages(t.Context(), rec.ID)
+	require.ErrorIs(t, err, store.ErrClosed)
+	_, err = s.Append(t.Context(), rec.ID, 0, store.Append{})
+	require.ErrorIs(t, err, store.ErrClosed)
+	_, err = s.List(t.Context())
+	require.ErrorIs(t, err, store.ErrClosed)
+}
+
+func BenchmarkTurn(b *testing.B) {
+	s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "x.db"), nil)
+	require.NoError(b, err)
+	defer func() { require.NoError(b, s.Close()) }()
+	rec, err := s.Conversation(b.Context(), store.Key{Agent: "a"})
+	require.NoError(b, err)
+	turn := store.Append{TurnEnds: true, Messages: []hook.Message{hook.UserText("q"), hook.UserText("a")}}
+	b.ReportAllocs()
+	for v := rec.Version; b.Loop(); v++ {
+		if _, err := s.Append(b.Context(), rec.ID, v, turn); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -276,21 +276,29 @@ func (fn afterTurnFunc) AfterTurn(ctx context.Context, turn *Turn, outcome TurnO
 }
 
 // OnOpenFunc returns a hook that has f at the point OnOpen and nothing else.
-func OnOpenFunc(f func(ctx context.Context, h Host) error) Hook { return onOpenFunc{f: f} }
+func OnOpenFunc(f func(ctx context.Context, h Host) error) Hook {
+	return onOpenFunc{f: f}
+}
 
 type onOpenFunc struct {
 	Nop
 	f func(ctx context.Context, h Host) error
 }
 
-func (fn onOpenFunc) OnOpen(ctx context.Context, h Host) error { return fn.f(ctx, h) }
+func (fn onOpenFunc) OnOpen(ctx context.Context, h Host) error {
+	return fn.f(ctx, h)
+}
 
 // OnCloseFunc returns a hook that has f at the point OnClose and nothing else.
-func OnCloseFunc(f func(ctx context.Context) error) Hook { return onCloseFunc{f: f} }
+func OnCloseFunc(f func(ctx context.Context) error) Hook {
+	return onCloseFunc{f: f}
+}
 
 type onCloseFunc struct {
 	Nop
 	f func(ctx context.Context) error
 }
 
-func (fn onCloseFunc) OnClose(ctx context.Context) error { return fn.f(ctx) }
+func (fn onCloseFunc) OnClose(ctx context.Context) error {
+	return fn.f(ctx)
+}

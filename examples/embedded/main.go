@@ -1,0 +1,43 @@
+// Command embedded is an agent inside a program: no hooks, no tools, no
+// database, no state but its own.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider/script"
+)
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
+	model := script.New(script.Rule{Say: "Hello, I follow a script."}, script.Rule{Say: "You said: ${user}"})
+	rt := runtime.New(hook.Nop{}, model, nil)
+	if err := rt.Open(ctx); err != nil {
+		return err
+	}
+	defer rt.Close(ctx)
+	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "helper", Instructions: "Be brief."}); err != nil {
+		return err
+	}
+	conv, err := rt.Conversation(ctx, "helper", "ann")
+	if err != nil {
+		return err
+	}
+	for _, line := range []string{"Hi!", "And again."} {
+		out, err := conv.Send(ctx, hook.TextInput(line), nil)
+		if err != nil {
+			return err
+		}
+		fmt.Println(out.Text())
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+# Every target runs from a clean checkout with Go alone; ci also needs git, make
+# and a C compiler (for the race detector). FLAGS is added to go test: FLAGS=-v.
+
+FLAGS   ?=
+FUZZTIME ?= 30s
+SOURCES = $$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/)
+
+.PHONY: fmt lint test gen bench fuzz cover ci
+
+# fmt formats every source file that is not test data.
+fmt:
+	gofmt -s -w $(SOURCES)
+
+# lint says what go vet, staticcheck and gofmt have against the sources.
+lint:
+	@bad=$$(gofmt -s -l $(SOURCES)); test -z "$$bad" || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+
+# test is the quick round: all tests, without the race detector.
+test:
+	go test -p 2 -timeout 10m $(FLAGS) ./...
+
+# gen writes all generated code.
+gen:
+	go generate ./...
+
+# bench runs every benchmark ten times; compare two runs with go tool benchstat.
+bench:
+	go test -run '^$$' -bench . -benchmem -count 10 -p 1 -timeout 60m $(FLAGS) ./...
+
+# fuzz runs every fuzz target for FUZZTIME.
+fuzz:
+	@grep -rlE '^func Fuzz' --include='*_test.go' --exclude-dir=node_modules . | while read -r f; do \
+	  for t in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*).*/\1/p' "$$f"); do \
+	    echo "$$f $$t"; go test -run '^$$' -fuzz "^$$t\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$f")" || exit 1; \
+	  done; done
+
+# cover writes coverage.out and prints the total.
+cover:
+	go test -p 2 -timeout 15m -coverpkg ./... -coverprofile coverage.out $(FLAGS) ./...
+	go tool cover -func coverage.out | tail -n 1
+
+# ci is everything that a change must pass.
+ci: lint
+	go mod tidy -diff
+	go generate ./... && git diff --exit-code -- '*_gen.go'
+	@new=$$(git ls-files -o --exclude-standard '*_gen.go'); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
+	go test -race -shuffle=on -p 2 -timeout 20m $(FLAGS) ./...

@@ -15,9 +15,10 @@ const maxRounds = 3
 
 // call is one tool call on its way through the step.
 type call struct {
-	at     *hook.ToolCall
-	runner hook.Runner
-	grant  hook.Grant
+	// execution is what runs; its runner is set as long as the call is bound.
+	execution
+	at    *hook.ToolCall
+	grant hook.Grant
 	// cut: the model's answer ended at its token limit, perhaps within this call.
 	cut bool
 	// outcome is "" as long as the call may still run.
@@ -42,15 +43,16 @@ func (t *turn) newCalls(reply hook.ModelReply) []call {
 	}
 	calls := make([]call, n)
 	for i, b := range reply.Calls() {
+		c := &calls[i]
 		tool, _ := t.view.find(b.Tool)
-		cut := reply.Finish == hook.FinishLength && i == n-1
+		c.cut = reply.Finish == hook.FinishLength && i == n-1
 		args := b.JSON
-		if !cut && strings.TrimSpace(string(args)) == "" {
+		if !c.cut && strings.TrimSpace(string(args)) == "" {
 			args = "{}" // how some models call a tool without parameters
 		}
-		calls[i] = call{cut: cut, at: hook.NewToolCall(hook.ToolCallData{
+		c.at = hook.NewToolCall(hook.ToolCallData{
 			Step: t.step, ID: b.CallID, Tool: tool, Index: i, Args: args, Original: b.JSON,
-		})}
+		})
 	}
 	return calls
 }
@@ -60,7 +62,8 @@ func (t *turn) newCalls(reply hook.ModelReply) []call {
 // goes on.
 func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
 	t.calls += len(calls)
-	begin := hook.Event{Kind: hook.EventCallsBegin}.WithDetail(hook.EventDetail{Tools: toolNames(calls)})
+	t.report()
+	begin := hook.Event{Kind: hook.EventCallsBegin}.WithDetail(hook.EventDetail{Tools: t.view.names(calls)})
 	t.emit(begin)
 	for i := range calls {
 		t.gate(&calls[i])
@@ -85,14 +88,6 @@ func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
 		return t.cancelled()
 	}
 	return stored && !t.stopping()
-}
-
-func toolNames(calls []call) hook.List[string] {
-	names := make([]string, len(calls))
-	for i := range calls {
-		names[i] = calls[i].at.Name()
-	}
-	return hook.Freeze(names)
 }
 
 // gate takes one call as far as it gets without running.

@@ -17,31 +17,34 @@ var errToolTimeout = errors.New("runtime: the tool's time is over")
 
 // execute runs the calls that are not settled, and concludes each as it ends.
 func (t *turn) execute(calls []call) {
-	runs := make([]execution, 0, len(calls))
 	batch := make([]composite.Call, 0, len(calls))
+	index := make([]int, 0, 8) // of the calls that run; stays on the stack for a few
 	for i := range calls {
-		c := &calls[i]
-		if c.outcome != "" {
-			continue
+		if c := &calls[i]; c.outcome == "" {
+			c.arm(t)
+			batch = append(batch, composite.Call{Runner: &c.execution, Env: &c.env, Waits: c.at.Tool().Waits})
+			index = append(index, i)
 		}
-		runs = append(runs, execution{
-			rt: t.rt, wrap: t.points.wrapTool, events: &t.conv.events, ctx: t.ctx,
-			place: c.at, runner: c.runner, call: c, limit: shorter(c.at.Tool().Timeout, c.grant.Timeout),
-		})
-		x := &runs[len(runs)-1]
-		env := hook.Env{Call: c.at, Grant: c.grant, Attempt: 1, Key: t.id + "/" + c.at.ID()}
-		batch = append(batch, composite.Call{Runner: x, Env: env.WithProgress(x.progress), Waits: c.at.Tool().Waits})
 	}
 	if len(batch) == 0 {
 		return
 	}
 	o := composite.DispatchOptions{Limit: t.rt.o.Slots, Grace: t.rt.o.Grace}
 	composite.DispatchAll(t.ctx, batch, &o, func(i int, done composite.Completion) {
-		c := runs[i].call
+		c := &calls[index[i]]
 		c.outcome, c.result, c.took = done.Outcome, done.Result, done.Duration
-		runs[i].correct(c)
+		c.correct()
 		t.conclude(c)
 	})
+}
+
+// arm makes the call ready to run.
+func (c *call) arm(t *turn) {
+	x := &c.execution
+	x.rt, x.wrap, x.events, x.ctx, x.place = t.rt, t.points.wrapTool, &t.conv.events, t.durable, c.at
+	x.limit = shorter(c.at.Tool().Timeout, c.grant.Timeout)
+	env := hook.Env{Call: c.at, Grant: c.grant, Attempt: 1, Key: t.id + "/" + c.at.ID()}
+	x.env = *env.WithProgress(x.progress)
 }
 
 // shorter returns the smaller of two bounds, where 0 is no bound.
@@ -54,7 +57,7 @@ func shorter(a, b time.Duration) time.Duration {
 
 // execution is one call while it runs. It is what composite.DispatchAll runs and
 // what the wraps surround; from outside: wraps, exclusive key, slot, time limit,
-// recovery, tool.
+// recovery, tool. A stray goroutine may hold it after the turn has ended.
 type execution struct {
 	rt     *Runtime
 	wrap   hook.WrapTool
@@ -63,11 +66,9 @@ type execution struct {
 	place  *hook.ToolCall
 	runner hook.Runner
 	limit  time.Duration
-	// call belongs to the loop; only correct uses it.
-	call *call
+	env    hook.Env
 
 	// What follows belongs to the running goroutine until ended is set.
-	env      *hook.Env
 	attempts int
 	// unlock frees the exclusive key; nil if there is none.
 	unlock func()
@@ -86,9 +87,8 @@ var (
 )
 
 // Run implements hook.Runner.
-func (x *execution) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
+func (x *execution) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
 	defer x.ended.Store(true)
-	x.env = env
 	if x.wrap == nil {
 		return x.WrapToolAt(ctx, 0)
 	}
@@ -172,9 +172,9 @@ func (x *execution) free() {
 
 // attempt runs the tool within its time limit.
 func (x *execution) attempt(ctx context.Context) hook.ToolResult {
-	env := x.env
-	if x.attempts > 1 {
-		again := *env
+	env := &x.env
+	if x.attempts > 1 { // a stray of the attempt before may still hold the first
+		again := x.env
 		again.Attempt = x.attempts
 		env = &again
 	}
@@ -249,12 +249,12 @@ func (x *execution) progress(text string) {
 
 // correct says what composite.DispatchAll cannot know: that a call never came
 // past its queue, and how long it queued. A stray still runs and is left alone.
-func (x *execution) correct(c *call) {
-	if c.outcome == hook.OutcomeCancelled || !x.ended.Load() {
+func (c *call) correct() {
+	if c.outcome == hook.OutcomeCancelled || !c.ended.Load() {
 		return
 	}
-	c.took -= x.queued
-	if !x.started {
+	c.took -= c.queued
+	if !c.started {
 		c.outcome, c.took = hook.OutcomeCancelled, 0
 	}
 }

@@ -85,6 +85,7 @@ func (t *turn) stream(req hook.ModelRequest) (hook.ModelReply, error) {
 	if a.err != nil {
 		return a.collector.Partial(), a.err
 	}
+	t.repairIDs()
 	return a.collector.Reply()
 }
 
@@ -209,7 +210,9 @@ func (t *turn) brokenOff(partial hook.ModelReply, err error) bool {
 // count adds what a model call has used.
 func (t *turn) count(u hook.Usage) {
 	t.usage = t.usage.Add(u)
-	t.report()
+	if t.points.seesReply() {
+		t.report()
+	}
 	if u == (hook.Usage{}) {
 		return
 	}

@@ -180,7 +180,7 @@ func TestAfterModelMayStopWithTheReplySoFar(t *testing.T) {
 	out = w.send("hi")
 	assert.Equal(t, hook.StopStopRequested, out.Stop)
 	assert.Equal(t, "so far", out.Text())
-	assert.Equal(t, 2, out.Signals.Len(), "all signals are kept")
+	assert.Equal(t, []string{"user hi", "assistant so far"}, w.history())
 }
 
 func TestABrokenStreamIsAnErrorAndNotAnAnswer(t *testing.T) {
@@ -290,4 +290,22 @@ func TestAWrapOfTheModelSeesTheStream(t *testing.T) {
 		assert.Equal(t, map[string]string{"alone": "hi!ho!", "twice": "hi!!ho!!"}[name], out.Text())
 		assert.Len(t, w.eventsOf(hook.EventTextDelta), 2, "the stream stays live")
 	}
+}
+
+func TestCallsThatAHookPutsInGetUniqueIDsToo(t *testing.T) {
+	t.Parallel()
+	add := hook.RewriteReplyFunc(func(_ context.Context, s *hook.Step, r hook.ModelReply) (hook.ModelReply, error) {
+		if s.Number() == 1 {
+			call := hook.Block{Kind: hook.BlockToolCall, Tool: "x", JSON: "{}"}
+			twice := call
+			twice.CallID = "1"
+			r.Content = r.Content.Append(call, twice)
+		}
+		return r, nil
+	})
+	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), add, box(named("x")))
+	w.send("go")
+	assert.Equal(t, []string{
+		"user go", "assistant [1 x {}] [call_2 x {}] [call_3 x {}]", "tool 1 x: x:", "tool call_2 x: x:", "tool call_3 x: x:", "assistant done",
+	}, w.history())
 }

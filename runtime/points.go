@@ -62,6 +62,9 @@ func (p *points) seesRequest() bool {
 	return p.rewriteRequest != nil || p.beforeModel != nil || p.wrapModel != nil
 }
 
+// seesReply reports whether a hook looks at the turn before tools run.
+func (p *points) seesReply() bool { return p.rewriteReply != nil || p.afterModel != nil }
+
 // failureOf makes the failure of the hook as a whole of the error it returned.
 func failureOf(p hook.Point, err error) *hook.Failure {
 	if f, ok := err.(*hook.Failure); ok {

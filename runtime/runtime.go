@@ -66,6 +66,8 @@ type Runtime struct {
 	keys     keyed
 	events   emitter
 	known    catalogCache
+	// completed is the signals of a turn that ended as it should.
+	completed hook.List[hook.StopSignal]
 
 	mu     sync.Mutex
 	state  state
@@ -100,6 +102,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	r.o.fill()
 	r.slots = make(chan struct{}, r.o.Slots)
 	r.events.init(r)
+	r.completed = hook.ListOf(hook.StopSignal{Reason: hook.StopCompleted})
 	return r
 }
 

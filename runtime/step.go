@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // maxRetries is how often the hooks may ask for another reply in one step.
@@ -85,7 +86,7 @@ func rejection(v hook.Verdict) error {
 
 // follow does what the reply asks for: it answers the user, or calls tools.
 func (t *turn) follow(reply hook.ModelReply) (more bool) {
-	reply.Content = t.withUniqueIDs(reply.Content)
+	reply.Content = t.takeIDs(reply.Content)
 	calls := t.newCalls(reply)
 	if len(calls) > 0 {
 		return t.runCalls(reply, calls)
@@ -99,10 +100,8 @@ func (t *turn) follow(reply hook.ModelReply) (more bool) {
 		t.signal(hook.StopMaxTokens, "", "")
 	case hook.FinishFilter:
 		t.signal(hook.StopFinishReason, "", string(reply.Finish))
-	default:
-		t.signal(hook.StopCompleted, "", "")
 	}
-	t.say(reply)
+	t.say(reply) // and without any other reason to stop it is completed
 	return false
 }
 
@@ -136,20 +135,51 @@ func (t *turn) keepPartial(reply hook.ModelReply) {
 	t.say(reply)
 }
 
-// withUniqueIDs gives an id to every call that has none, or one that the
-// conversation has had.
-func (t *turn) withUniqueIDs(content hook.List[hook.Block]) hook.List[hook.Block] {
+// repairIDs gives an id to every call that has none, or one that the conversation
+// or the reply has had, before anybody has seen the reply.
+func (t *turn) repairIDs() {
+	c := &t.answer.collector
+	for i := range c.Calls() {
+		call := c.Call(i)
+		if _, known := t.conv.ids[call.CallID]; known || call.CallID == "" || hadBefore(c, i, call.CallID) {
+			call.CallID = t.newCallID(i, func(id string) bool { return hadBefore(c, i, id) })
+		}
+	}
+}
+
+func hadBefore(c *provider.Collector, n int, id string) bool {
+	for i := range n {
+		if c.Call(i).CallID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// newCallID returns an id for call number n of a reply.
+func (t *turn) newCallID(n int, had func(id string) bool) string {
+	for n += len(t.conv.ids) + 1; ; n++ {
+		id := "call_" + strconv.Itoa(n)
+		if _, known := t.conv.ids[id]; !known && !had(id) {
+			return id
+		}
+	}
+}
+
+// takeIDs makes the ids of an accepted reply the conversation's, and repairs
+// those that a hook has put in.
+func (t *turn) takeIDs(content hook.List[hook.Block]) hook.List[hook.Block] {
 	var repaired []hook.Block
 	for i, b := range content.All() {
 		if b.Kind != hook.BlockToolCall {
 			continue
 		}
-		if _, had := t.conv.ids[b.CallID]; had || b.CallID == "" {
+		if _, known := t.conv.ids[b.CallID]; known || b.CallID == "" {
 			if repaired == nil {
 				repaired = content.Slice()
 			}
-			repaired[i].CallID = t.newCallID()
-			b = repaired[i]
+			b.CallID = t.newCallID(0, func(id string) bool { return repeated(content, id) })
+			repaired[i] = b
 		}
 		t.conv.ids[b.CallID] = struct{}{}
 	}
@@ -159,11 +189,11 @@ func (t *turn) withUniqueIDs(content hook.List[hook.Block]) hook.List[hook.Block
 	return hook.Freeze(repaired)
 }
 
-func (t *turn) newCallID() string {
-	for n := len(t.conv.ids) + 1; ; n++ {
-		id := "call_" + strconv.Itoa(n)
-		if _, had := t.conv.ids[id]; !had {
-			return id
+func repeated(content hook.List[hook.Block], id string) bool {
+	for _, b := range content.All() {
+		if b.Kind == hook.BlockToolCall && b.CallID == id {
+			return true
 		}
 	}
+	return false
 }

@@ -14,6 +14,7 @@ import (
 // agents that were registered while the hook had these tools.
 type catalog struct {
 	tools []hook.Tool
+	names []string
 	index map[string]int
 	// all is the set for an agent without a narrower scope.
 	all *hook.ToolSet
@@ -66,6 +67,7 @@ func newCatalog(tools []hook.Tool) (*catalog, error) {
 			return nil, fmt.Errorf("tool %q: its input schema is no JSON object", t.Name)
 		}
 		c.index[t.Name] = i
+		c.names = append(c.names, t.Name)
 	}
 	c.all = hook.NewToolSet(c.tools)
 	return c, nil
@@ -179,6 +181,19 @@ func (v *view) find(name string) (hook.Tool, standing) {
 		return v.catalog.tools[i], notAvailable
 	}
 	return v.catalog.tools[i], available
+}
+
+// names returns the names of the called tools; for one known tool it allocates
+// nothing.
+func (v *view) names(calls []call) hook.List[string] {
+	if i, ok := v.catalog.index[calls[0].at.Name()]; ok && len(calls) == 1 {
+		return hook.Freeze(v.catalog.names[i : i+1])
+	}
+	names := make([]string, len(calls))
+	for i := range calls {
+		names[i] = calls[i].at.Name()
+	}
+	return hook.Freeze(names)
 }
 
 // refusal is the result of a call that no owner gets to see. It names no tool

@@ -181,17 +181,14 @@ func (t *turn) finish() hook.TurnOutcome {
 }
 
 func (t *turn) outcome() hook.TurnOutcome {
-	if len(t.signals) == 0 {
-		t.signal(hook.StopCompleted, "", "")
-	}
-	stop := t.signals[0].Reason
-	for _, s := range t.signals[1:] {
-		if s.Reason.Authority() < stop.Authority() {
-			stop = s.Reason
+	stop, signals := hook.StopCompleted, t.rt.completed
+	for i, s := range t.signals {
+		if i == 0 || s.Reason.Authority() < stop.Authority() {
+			stop, signals = s.Reason, hook.Freeze(t.signals)
 		}
 	}
 	out := hook.TurnOutcome{
-		Stop: stop, Signals: hook.Freeze(t.signals), Message: t.final, Usage: t.usage,
+		Stop: stop, Signals: signals, Message: t.final, Usage: t.usage,
 		Steps: t.number, Calls: t.calls, Duration: t.rt.o.Now().Sub(t.started),
 	}
 	if stop == hook.StopError || stop == hook.StopCancelled {

@@ -33,7 +33,7 @@ func Collect(stream hook.ModelStream) (hook.ModelReply, error) {
 }
 
 // Collector makes a reply of the chunks of one stream. The zero Collector is
-// ready. A chunk that continues text costs no allocation but the growth of a
+// ready and must not be copied once it is in use. A chunk that continues text costs no allocation but the growth of a
 // buffer.
 //
 // Blocks stand in the order in which they began. Text and reasoning end where
@@ -42,6 +42,8 @@ func Collect(stream hook.ModelStream) (hook.ModelReply, error) {
 type Collector struct {
 	blocks []hook.Block
 	calls  []partialCall
+	// few is where calls are kept as long as they are few.
+	few [2]partialCall
 	// first is the open text block's only piece so far, buf all of its pieces if
 	// there are several: a text of one piece is not copied.
 	first  string
@@ -93,6 +95,14 @@ func (c *Collector) Reply() (hook.ModelReply, error) {
 	}
 	return hook.ModelReply{Content: hook.Freeze(c.blocks), Usage: c.usage, Finish: c.finish}, nil
 }
+
+// Calls returns the number of tool calls that have begun.
+func (c *Collector) Calls() int { return len(c.calls) }
+
+// Call returns tool call i, counted from 0 in the order in which they began. It
+// is for the runtime, which mends ids before anybody has seen the reply; after
+// Reply it must not be changed.
+func (c *Collector) Call(i int) *hook.Block { return &c.blocks[c.calls[i].block] }
 
 // Partial returns the text that has come so far: no calls, because a call of
 // which a part is missing must not run, and no reasoning, because a provider
@@ -152,6 +162,9 @@ func (c *Collector) startCall(chunk hook.Chunk) error {
 		return broken("call %d begins twice", chunk.Index)
 	}
 	c.closeText()
+	if c.calls == nil {
+		c.calls = c.few[:0]
+	}
 	c.calls = append(c.calls, partialCall{index: chunk.Index, block: len(c.blocks)})
 	c.blocks = append(c.blocks, hook.Block{Kind: hook.BlockToolCall, CallID: chunk.CallID, Tool: chunk.Tool})
 	return nil

@@ -158,7 +158,7 @@ func explainValue(sub *jsonschema.Schema, value any, path string) *hook.ArgError
 	if sub.Enum != nil && !slices.ContainsFunc(sub.Enum, func(e any) bool { return same(e, value) }) {
 		allowed := make([]string, len(sub.Enum))
 		for i, e := range sub.Enum {
-			allowed[i] = fmt.Sprint(e)
+			allowed[i] = literal(e)
 		}
 		return &hook.ArgError{Path: path, Reason: "must be one of " + strings.Join(allowed, ", ")}
 	}
@@ -208,6 +208,18 @@ func same(a, b any) bool {
 		return false
 	}
 	return a == b
+}
+
+// literal shows a value of an enum: strings as they are, everything else as JSON.
+func literal(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	text, err := encode(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
 }
 
 func join(path, name string) string {

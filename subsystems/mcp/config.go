@@ -89,6 +89,9 @@ func Load(path string) (Config, error) {
 // the others as they are; text that is no JSON object, and a server named twice,
 // are errors with their place.
 func Parse(data []byte, lookup func(name string) (string, bool)) (Config, error) {
+	if err := checkSyntax(data); err != nil {
+		return Config{}, err
+	}
 	var cfg Config
 	found := false
 	err := eachMember(data, func(key string, raw json.RawMessage) error {

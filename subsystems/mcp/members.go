@@ -5,61 +5,52 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 )
 
+// checkSyntax returns nil if data is one JSON value, else an error with line and
+// column, both from 1.
+func checkSyntax(data []byte) error {
+	var whole json.RawMessage
+	err := json.Unmarshal(data, &whole)
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return err
+	}
+	before := data[:max(0, min(int(syntax.Offset), len(data))-1)]
+	if int(syntax.Offset) >= len(data) {
+		before = data
+	}
+	line := 1 + bytes.Count(before, []byte("\n"))
+	column := len(before) - bytes.LastIndexByte(before, '\n')
+	return fmt.Errorf("line %d, column %d: %w", line, column, err)
+}
+
 // eachMember calls f for each member of the JSON object, in the order of the
-// text. Anything but one object, and a name given twice, are errors; where data
-// is no JSON they say the place.
+// text. Anything but an object, and a name given twice, are errors. The syntax
+// has been checked.
 func eachMember(data []byte, f func(key string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
-	tok, err := dec.Token()
-	if err != nil {
-		return placed(data, dec, err)
-	}
-	if tok != json.Delim('{') {
+	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
 		return errors.New("must be a JSON object")
 	}
 	seen := map[string]bool{}
 	for dec.More() {
 		tok, err := dec.Token()
 		if err != nil {
-			return placed(data, dec, err)
+			return err
 		}
 		key := tok.(string) // the decoder accepts nothing else there
 		if seen[key] {
 			return fmt.Errorf("%q is given twice", key)
 		}
 		seen[key] = true
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return placed(data, dec, err)
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return err
 		}
-		if err := f(key, raw); err != nil {
+		if err := f(key, value); err != nil {
 			return err
 		}
 	}
-	if _, err := dec.Token(); err != nil {
-		return placed(data, dec, err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return placed(data, dec, errors.New("there is more after the object"))
-	}
 	return nil
-}
-
-// placed adds line and column, both from 1, to an error.
-func placed(data []byte, dec *json.Decoder, err error) error {
-	at := int(dec.InputOffset())
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		at = int(syntax.Offset)
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		at, err = len(data), errors.New("the text ends too early")
-	}
-	before := data[:min(at, len(data))]
-	line := 1 + bytes.Count(before, []byte("\n"))
-	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Errorf("line %d, column %d: %w", line, column, err)
 }

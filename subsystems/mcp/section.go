@@ -33,11 +33,12 @@ func (m *MCP) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.Agen
 	if err != nil {
 		return cfg, fmt.Errorf("agent %q: section mcp: %w", cfg.Name, err)
 	}
-	for _, s := range used {
-		_, _, _ = s.begin() // all at once; their failures are met below
+	starts := make([]*attempt, len(used))
+	for i, s := range used {
+		starts[i] = s.begin()
 	}
-	for _, s := range used {
-		_, err := s.connect(ctx)
+	for i, s := range used {
+		_, err := starts[i].wait(ctx)
 		if ctx.Err() != nil {
 			return cfg, fmt.Errorf("agent %q: connect MCP servers: %w", cfg.Name, ctx.Err())
 		}

@@ -44,11 +44,10 @@ func newServer(m *MCP, cfg Server) *server {
 // connect returns the connection, starting the server if there is none. Callers
 // at the same time share one start and its failure. It blocks until the start
 // ends or ctx does.
-func (s *server) connect(ctx context.Context) (*peer, error) {
-	p, a, err := s.begin()
-	if a == nil {
-		return p, err
-	}
+func (s *server) connect(ctx context.Context) (*peer, error) { return s.begin().wait(ctx) }
+
+// wait blocks until the start has ended or ctx does.
+func (a *attempt) wait(ctx context.Context) (*peer, error) {
 	select {
 	case <-a.done:
 		return a.peer, a.err
@@ -57,22 +56,32 @@ func (s *server) connect(ctx context.Context) (*peer, error) {
 	}
 }
 
-// begin returns the connection, the attempt to wait for, or why there is neither.
-func (s *server) begin() (*peer, *attempt, error) {
+// ended returns an attempt that is over.
+func ended(p *peer, err error) *attempt {
+	a := &attempt{done: make(chan struct{}), peer: p, err: err}
+	close(a.done)
+	return a
+}
+
+// begin starts the server if there is neither a connection nor a start under way.
+func (s *server) begin() *attempt {
 	if s.cfg.Refused != "" {
-		return nil, nil, errors.New(s.cfg.Refused)
+		return ended(nil, errors.New(s.cfg.Refused))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.peer != nil || s.attempt != nil {
-		return s.peer, s.attempt, nil
+	if s.peer != nil {
+		return ended(s.peer, nil)
+	}
+	if s.attempt != nil {
+		return s.attempt
 	}
 	a := &attempt{done: make(chan struct{})}
 	if !s.m.spawn(func() { s.run(a) }) {
-		return nil, nil, errClosed
+		return ended(nil, errClosed)
 	}
 	s.attempt = a
-	return nil, a, nil
+	return a
 }
 
 // run is the life of one connection: start, publish, wait for its end, clean up.

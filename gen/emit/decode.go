@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/dave/jennifer/jen"
 
@@ -74,12 +75,12 @@ func (e *decoders) function(name string, o *schema.Object) jen.Code {
 	for i, f := range o.Fields {
 		dst := func() *jen.Statement { return selector("in", f.Go) }
 		if f.Default != nil {
-			body = append(body, dst().Op("=").Add(constant(f.Default.Go)))
+			body = append(body, dst().Op("=").Add(e.given(f)))
 		}
 		known = append(known, jen.Lit(f.Name))
 		cases = append(cases, jen.Case(jen.Lit(f.Name)).Block(append(
 			[]jen.Code{jen.Id("o").Dot("Once").Call(jen.Lit(i))},
-			w.value(dst, f.Value, exported(lastName(f.Go)), 1)...,
+			w.value(dst, "=", f.Value, exported(lastName(f.Go)), 1)...,
 		)...))
 	}
 	unknown := jen.Id("o").Dot("Unknown").Call(known...)
@@ -110,8 +111,8 @@ type writer struct {
 // target writes the place that a value goes to, afresh each time: jen statements grow when they are used.
 type target func() *jen.Statement
 
-// value reads v into dst. Depth tells apart the variables of lists in lists.
-func (w *writer) value(dst target, v *schema.Value, place string, depth int) []jen.Code {
+// value reads v into dst, which op assigns to or declares. Depth tells apart the variables of lists in lists.
+func (w *writer) value(dst target, op string, v *schema.Value, place string, depth int) []jen.Code {
 	if v.Pointer {
 		return []jen.Code{jen.If(jen.Op("!").Id("d").Dot("Null").Call()).Block(w.pointer(dst, v, place, depth)...)}
 	}
@@ -119,11 +120,11 @@ func (w *writer) value(dst target, v *schema.Value, place string, depth int) []j
 	case schema.Struct:
 		return []jen.Code{jen.Id(w.e.name(v.Struct, w.place+place)).Call(jen.Id("d"), jen.Op("&").Add(dst()))}
 	case schema.List:
-		return w.list(dst, v, place, depth)
+		return w.list(dst, op, v, place, depth)
 	case schema.Map:
-		return w.entries(dst, v, place, depth)
+		return w.entries(dst, op, v, place, depth)
 	}
-	return append([]jen.Code{dst().Op("=").Add(w.read(v))}, w.checks(dst, v, place)...)
+	return append([]jen.Code{dst().Op(op).Add(w.read(v))}, w.checks(dst, v, place)...)
 }
 
 func (w *writer) pointer(dst target, v *schema.Value, place string, depth int) []jen.Code {
@@ -137,16 +138,15 @@ func (w *writer) pointer(dst target, v *schema.Value, place string, depth int) [
 	plain.Pointer = false
 	name := numbered("v", depth)
 	inner := func() *jen.Statement { return jen.Id(name) }
-	code := append([]jen.Code{jen.Var().Id(name).Add(w.e.f.Type(v.Type))}, w.value(inner, &plain, place, depth+1)...)
-	return append(code, dst().Op("=").Op("&").Id(name))
+	return append(w.value(inner, ":=", &plain, place, depth+1), dst().Op("=").Op("&").Id(name))
 }
 
-func (w *writer) list(dst target, v *schema.Value, place string, depth int) []jen.Code {
+func (w *writer) list(dst target, op string, v *schema.Value, place string, depth int) []jen.Code {
 	a := numbered("a", depth)
 	push := func(elem jen.Code) jen.Code { return dst().Op("=").Append(dst(), elem) }
 	code := []jen.Code{
 		jen.Id(a).Op(":=").Id("d").Dot("Array").Call(),
-		dst().Op("=").Add(w.e.f.Type(v.Type)).Values(),
+		dst().Op(op).Add(w.e.f.Type(v.Type)).Values(),
 		jen.For(jen.Id(a).Dot("Next").Call()).Block(w.element(push, v.Elem, place, depth)...),
 	}
 	if v.MinItems != nil {
@@ -158,7 +158,7 @@ func (w *writer) list(dst target, v *schema.Value, place string, depth int) []je
 	return code
 }
 
-func (w *writer) entries(dst target, v *schema.Value, place string, depth int) []jen.Code {
+func (w *writer) entries(dst target, op string, v *schema.Value, place string, depth int) []jen.Code {
 	m, key, twice := numbered("m", depth), numbered("key", depth), numbered("twice", depth)
 	name := jen.Id(m).Dot("Key").Call()
 	if k := v.Type.Underlying().(*types.Map).Key(); !types.Identical(k, types.Typ[types.String]) {
@@ -172,7 +172,7 @@ func (w *writer) entries(dst target, v *schema.Value, place string, depth int) [
 	}
 	return []jen.Code{
 		jen.Id(m).Op(":=").Id("d").Dot("Object").Call(),
-		dst().Op("=").Add(w.e.f.Type(v.Type)).Values(),
+		dst().Op(op).Add(w.e.f.Type(v.Type)).Values(),
 		jen.For(jen.Id(m).Dot("Next").Call()).Block(append(loop, w.element(put, v.Elem, place, depth)...)...),
 	}
 }
@@ -185,11 +185,16 @@ func (w *writer) element(put func(jen.Code) jen.Code, v *schema.Value, place str
 	if single && len(w.checks(dst, v, place)) == 0 {
 		return []jen.Code{put(w.read(v))}
 	}
-	typ := w.e.f.Type(v.Type)
-	if v.Pointer {
-		typ = jen.Op("*").Add(typ)
+	op := ":="
+	var code []jen.Code
+	if v.Pointer || v.Kind == schema.Struct {
+		typ := w.e.f.Type(v.Type)
+		if v.Pointer {
+			typ = jen.Op("*").Add(typ)
+		}
+		op, code = "=", append(code, jen.Var().Id(item).Add(typ))
 	}
-	code := append([]jen.Code{jen.Var().Id(item).Add(typ)}, w.value(dst, v, place, depth+1)...)
+	code = append(code, w.value(dst, op, v, place, depth+1)...)
 	return append(code, put(jen.Id(item)))
 }
 
@@ -266,19 +271,32 @@ func (w *writer) checks(dst target, v *schema.Value, place string) []jen.Code {
 func (w *writer) enum(dst target, v *schema.Value) jen.Code {
 	var values []jen.Code
 	for _, l := range v.Enum {
-		switch c := l.Const; {
-		case c == nil || c.Pkg().Path() == w.e.f.Path() && local(c.Name()):
-			values = append(values, constant(l.Go))
-		case c.Pkg().Path() == w.e.f.Path():
-			values = append(values, identifier(c.Name()))
-		default:
-			values = append(values, w.e.f.Qual(c.Pkg(), c.Name()))
-		}
+		values = append(values, w.e.literal(l))
 	}
 	return jen.Switch(dst()).Block(
 		jen.Case(values...),
 		jen.Default().Block(refuse("must be one of "+schema.Words(v.Enum))),
 	)
+}
+
+// literal writes a value by the name of its constant, if it has one that means the same here.
+func (e *decoders) literal(l schema.Literal) *jen.Statement {
+	switch c := l.Const; {
+	case c == nil || c.Pkg().Path() == e.f.Path() && local(c.Name()):
+		return constant(l.Go)
+	case c.Pkg().Path() == e.f.Path():
+		return identifier(c.Name())
+	default:
+		return e.f.Qual(c.Pkg(), c.Name())
+	}
+}
+
+// given writes the default of a field.
+func (e *decoders) given(f *schema.Field) *jen.Statement {
+	if n, err := strconv.ParseInt(f.Default.Go, 10, 64); err == nil && f.Value.Kind == schema.Duration {
+		return duration(time.Duration(n))
+	}
+	return e.literal(*f.Default)
 }
 
 func bounds(dst target, v *schema.Value) jen.Code {
@@ -301,9 +319,7 @@ func (w *writer) pattern(text, place string) string {
 	return name
 }
 
-var (
-	numeral = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
-)
+var numeral = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 
 // constant writes an untyped constant expression that the schema knows: a number, a quoted string, true or false. Anything else
 // would be a way to put code into the output.

@@ -64,8 +64,11 @@ func Toolsets(f *File, sets []Toolset) {
 	e := newDecoders(f)
 	for _, s := range sets {
 		w := &toolWriter{f: f, e: e, s: s, recv: s.Receiver}
-		if local(w.recv) || slices.Contains([]string{"", "_", "call", "c", "ctx", "env"}, w.recv) {
-			w.recv = "self"
+		if taken(w.recv) {
+			w.recv = unexported(s.Name)
+		}
+		if taken(w.recv) {
+			w.recv += "s"
 		}
 		for _, t := range s.Tools {
 			w.binds = append(w.binds, f.Unique("bind"+camel(t.Name)))
@@ -79,6 +82,11 @@ func Toolsets(f *File, sets []Toolset) {
 	if len(sets) > 0 {
 		f.Add(toolGuards(e, sets))
 	}
+}
+
+// taken reports whether a receiver must not have the name, because bind functions and runners use it.
+func taken(name string) bool {
+	return local(name) || slices.Contains([]string{"", "_", "call", "c", "ctx", "env", "hook", "args", "composite", "context"}, name)
 }
 
 // toolWriter writes one subsystem.
@@ -312,7 +320,7 @@ func toolGuards(e *decoders, sets []Toolset) jen.Code {
 	var defs []jen.Code
 	for _, s := range sets {
 		for _, t := range s.Tools {
-			defs = append(defs, jen.Id("_").Add(e.f.Type(expression(s, t.Method))).Op("=").Parens(s.self()).Dot(t.Method.Name()))
+			defs = append(defs, jen.Id("_").Add(e.f.Type(expression(s, t.Method))).Op("=").Add(method(s)).Dot(t.Method.Name()))
 		}
 	}
 	for _, o := range e.typed {
@@ -322,6 +330,13 @@ func toolGuards(e *decoders, sets []Toolset) jen.Code {
 	}
 	return jen.Comment("// What this file was generated from. If one of these lines does not compile, the code has changed since:").Line().
 		Comment(`// run "go generate ./..." again.`).Line().Var().Defs(defs...)
+}
+
+func method(s Toolset) *jen.Statement {
+	if s.Pointer {
+		return jen.Parens(s.self())
+	}
+	return s.self()
 }
 
 // expression is the type of a method expression.

@@ -38,7 +38,12 @@ func (b *builder) name(t types.Type) string {
 	if _, ok := t.(*types.Struct); ok {
 		return "the struct"
 	}
-	return types.TypeString(t, types.RelativeTo(b.pkg))
+	return types.TypeString(t, func(p *types.Package) string {
+		if p == b.pkg {
+			return ""
+		}
+		return p.Name()
+	})
 }
 
 // object reads the struct t, which the field at pos mentions.

@@ -41,7 +41,7 @@ func (b *builder) constants(v *Value) []Literal {
 			continue
 		}
 		if c.Pkg() == b.pkg || c.Exported() {
-			lit.Go, lit.Const = c.Name(), c
+			lit.Const = c
 		}
 		out = append(out, lit)
 	}
@@ -230,6 +230,9 @@ func (c *constraint) given(w word) {
 	if w.key == "example" {
 		c.f.Example = &lit
 		return
+	}
+	if i := slices.IndexFunc(c.f.Value.Enum, func(o Literal) bool { return o.JSON == lit.JSON }); i >= 0 {
+		lit = c.f.Value.Enum[i]
 	}
 	c.f.Default, c.f.Required = &lit, false
 }

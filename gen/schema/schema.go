@@ -86,7 +86,7 @@ type Limits struct {
 // Literal is one value, as JSON writes it and as Go does.
 type Literal struct {
 	JSON string
-	// Go is an untyped constant expression, or the name of Const.
+	// Go is an untyped constant: a number, a quoted string, true or false. A duration is in nanoseconds.
 	Go string
 	// Const is the constant that has the value, where it may be named from the package that is generated.
 	Const *types.Const

@@ -167,7 +167,7 @@ func TestProblems(t *testing.T) {
 		{"pointer to pointer", head + "F **int\n}", "3: HG034: field F of In: a pointer to a pointer cannot be in a tool input"},
 		{"in a list", head + "F []chan int\n}", "3: HG034: field F of In: chan int cannot be in a tool input"},
 		{"embedded pointer", "type Base struct{ A int }\n" + head + "*Base\n}", "4: HG034: field Base of In: a struct embedded by pointer cannot be in a tool input"},
-		{"decodes itself", "import \"net/netip\"\n" + head + "A netip.Addr\n}", "4: HG035: field A of In: net/netip.Addr has its own UnmarshalText, so its JSON is not known here"},
+		{"decodes itself", "import \"net/netip\"\n" + head + "A netip.Addr\n}", "4: HG035: field A of In: netip.Addr has its own UnmarshalText, so its JSON is not known here"},
 		{"recursion", "type Node struct { Children []Node }\n" + head + "N Node\n}", "2: HG036: type Node refers to itself (Node -> Node): tool inputs must be finite"},
 		{"recursion over two", "type A struct { B *B }\ntype B struct { A *A }\n" + head + "A A\n}", "3: HG036: type A refers to itself (A -> B -> A): tool inputs must be finite"},
 		{"too deep", "type A struct { B struct { C struct { D struct { E struct { F struct { G int }}}}}}\n" + head + "A A\n}", "2: HG036: the struct lies more than 5 objects deep: models lose track, make the input flatter"},
@@ -214,6 +214,6 @@ func TestWarnings(t *testing.T) {
 	t.Parallel()
 	_, problems := load(t, "type In struct {\nA any\n}")
 	require.Len(t, problems, 2)
-	assert.Equal(t, "in.go:3:1: warning: HG032: field A of In has no description", problems[0].Error())
-	assert.Equal(t, "in.go:3:1: warning: HG037: field A is any: the model may send anything", problems[1].Error())
+	assert.Equal(t, "in.go:3:1: warning HG032: field A of In has no description", problems[0].Error())
+	assert.Equal(t, "in.go:3:1: warning HG037: field A is any: the model may send anything", problems[1].Error())
 }

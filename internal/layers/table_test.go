@@ -1,0 +1,117 @@
+package layers
+
+import "strings"
+
+// layer says what the packages that match may import: a table of what is
+// allowed, so that a new package needs a row and a reason.
+type layer struct {
+	// pkgs is a pattern: "hook" is this package, "gen/..." it and all below,
+	// "subsystems/*/..." each below subsystems for itself: what one has below
+	// itself is its own, its siblings are not.
+	pkgs string
+	// may are patterns of packages of this module, besides the package's own tree
+	// for a pattern with "*".
+	may []string
+	// generated are patterns that generated files may import in addition.
+	generated []string
+	// outside are prefixes of import paths beyond the standard library; "*" is any.
+	outside []string
+	reason  string
+}
+
+// heavy are the libraries that only the packages named may import, whatever
+// their row says.
+var heavy = map[string][]string{
+	"github.com/spf13/cobra":      {"cmd/grapnel"},
+	"modernc.org/sqlite":          {"internal/sqlitedb"},
+	"github.com/dave/jennifer":    {"gen/emit"},
+	"golang.org/x/tools":          {"gen/load"},
+	"github.com/stretchr/testify": {"runtime/store/storetest"},
+}
+
+// layers is read from the top; the first row that matches counts.
+var layers = []layer{
+	{pkgs: "hook", reason: "the contract: whoever implements it must get nothing else with it"},
+	{pkgs: "hook/hooktest", may: []string{"hook"},
+		reason: "used by the tests of every subsystem, also by those of other modules"},
+	{pkgs: "composite/plan", reason: "pure data, read by the generator and at run time"},
+	{pkgs: "composite/args", may: []string{"hook"}, reason: "what generated decoding calls, and nothing it does not"},
+	{pkgs: "composite", may: []string{"hook", "composite/..."}, outside: []string{"github.com/sourcegraph/conc"},
+		reason: "linked into every program that has a composite"},
+	{pkgs: "gen/...", may: []string{"gen/...", "composite/plan"},
+		outside: []string{"golang.org/x/tools", "github.com/dave/jennifer"},
+		reason:  "the generator reads hook and subsystems as source; linking them would make it depend on its own output"},
+	{pkgs: "cmd/hookgen", may: []string{"gen", "gen/diag"}, reason: "flags and exit codes only"},
+	{pkgs: "runtime", may: []string{"hook", "composite/...", "runtime/provider", "runtime/store", "runtime/store/mem"},
+		outside: []string{"github.com/oklog/ulid", "github.com/sourcegraph/conc"},
+		reason:  "the embedder's package: one hook and nothing of any subsystem, database or command line"},
+	{pkgs: "runtime/provider", may: []string{"hook"}, reason: "an interface that adapters outside implement"},
+	{pkgs: "runtime/provider/...", may: []string{"hook", "runtime/provider"}, outside: []string{"*"},
+		reason: "one adapter per package brings its vendor's library to those who import it"},
+	{pkgs: "runtime/store", may: []string{"hook"}, reason: "an interface that stores outside implement"},
+	{pkgs: "runtime/store/sqlite", may: []string{"hook", "runtime/store", "internal/sqlitedb"}, outside: []string{"*"},
+		reason: "the one store that brings a database"},
+	{pkgs: "runtime/store/...", may: []string{"hook", "runtime/store"}, outside: []string{"github.com/stretchr/testify", "github.com/oklog/ulid"},
+		reason: "small stores and the test that all of them pass"},
+	{pkgs: "subsystems/*/...", may: []string{"hook", "composite/args", "internal/sqlitedb"}, generated: []string{"composite/..."},
+		outside: []string{"*"},
+		reason:  "a subsystem can be taken out or used alone: it knows the contract and its own field, never another one or the runtime"},
+	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
+	{pkgs: "internal/agentfile", may: []string{"hook"}, outside: []string{"go.yaml.in/yaml"}, reason: "a file format"},
+	{pkgs: "internal/terminal", may: []string{"hook"}, outside: []string{"github.com/mattn/go-isatty"},
+		reason: "an approver and a printer are hooks like any other"},
+	{pkgs: "internal/node", reason: "for tests"},
+	{pkgs: "internal/layers", reason: "for tests"},
+	{pkgs: "internal/difftest", may: []string{"hook"}, generated: []string{"composite/..."}, reason: "for tests"},
+	{pkgs: "internal/daemon", may: []string{"hook", "runtime/...", "subsystems/...", "internal/..."}, generated: []string{"composite/..."},
+		outside: []string{"github.com/oklog/ulid"},
+		reason:  "the one place where subsystems and runtime meet"},
+	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},
+		reason: "drives the daemon's parts as a user would"},
+	{pkgs: "cmd/grapnel", may: []string{"hook", "runtime", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid"},
+		reason: "the command line over internal/daemon"},
+	{pkgs: "examples/*/...", may: []string{"hook", "runtime", "runtime/provider/script"}, generated: []string{"composite/..."},
+		reason: "what a program outside this module can do, with the standard library"},
+}
+
+// allowed are the exceptions from a rule, by place, each with its reason.
+var allowed = map[string]map[string]string{
+	"function-length": {},
+	"file-length":     {},
+	"no-options":      {},
+	"goleak": {
+		"runtime/store/storetest": "runs inside the tests of each store, and those use goleak",
+	},
+}
+
+// matches reports whether the pattern covers the package.
+func matches(pattern, pkg string) bool {
+	if tree, ok := strings.CutSuffix(pattern, "/..."); ok {
+		if root, each := strings.CutSuffix(tree, "/*"); each {
+			return strings.HasPrefix(pkg, root+"/")
+		}
+		return pkg == tree || strings.HasPrefix(pkg, tree+"/")
+	}
+	return pkg == pattern
+}
+
+// own reports whether to lies in the tree of the one package under a pattern
+// with "*" that from belongs to.
+func (l layer) own(from, to string) bool {
+	root, each := strings.CutSuffix(l.pkgs, "/*/...")
+	if !each {
+		return false
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(from, root+"/"), "/")
+	tree := root + "/" + name
+	return to == tree || strings.HasPrefix(to, tree+"/")
+}
+
+func layerOf(pkg string) (layer, bool) {
+	for _, l := range layers {
+		if matches(l.pkgs, pkg) {
+			return l, true
+		}
+	}
+	return layer{}, false
+}

@@ -1,0 +1,173 @@
+package ostools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+const (
+	defaultTimeout = 30 * time.Second
+	maxTimeout     = 10 * time.Minute
+	// keptHead and keptTail are how many bytes of each of the two outputs are kept.
+	keptHead = 8 << 10
+	keptTail = 24 << 10
+)
+
+// BashInput are the arguments of bash.
+type BashInput struct {
+	// The command, in the language of the shell; it may have several lines.
+	Command string `json:"command" hook:"minlen=1"`
+	// What the command does, in five to ten words, for the person who may be asked.
+	Description string `json:"description,omitzero"`
+	// Milliseconds after which the command is killed: at most 600000; without it, 30000.
+	Timeout int `json:"timeout,omitzero" hook:"min=0,max=600000"`
+	// Environment variables for the command, beside the few that it has anyway.
+	Env map[string]string `json:"env,omitzero"`
+}
+
+// commandOutput is the answer of bash.
+type commandOutput struct {
+	Stdout   string `json:"stdout"`
+	Stderr   string `json:"stderr"`
+	ExitCode int    `json:"exit_code"`
+	// Truncated: the middle of an output is missing.
+	Truncated bool `json:"truncated,omitzero"`
+	TimedOut  bool `json:"timed_out,omitzero"`
+}
+
+// Bash runs a command in the shell and answers with its output and exit code as
+// JSON. It starts in the root but is not confined to it. Each call is a new shell:
+// a cd or a variable does not last. There is no input and no terminal. An exit
+// code other than 0 is no failure of the tool. When the shell ends, everything
+// that it left in the background is killed. Of each output the first 8 KB and the
+// last 24 KB are kept.
+//
+//hook:tool destructive openworld
+func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (hook.ToolResult, error) {
+	if err := o.allowed(env.Grant, in); err != nil {
+		return hook.ToolResult{}, err
+	}
+	limit := timeLimit(env.Grant, in)
+	timed, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	cmd := exec.Command(o.shell, "-c", in.Command)
+	cmd.Dir = o.main.path
+	cmd.Env = o.environ
+	for name, value := range in.Env {
+		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], name+"="+value)
+	}
+	head, tail := window(env.Grant)
+	stdout, stderr := newCapture(head, tail), newCapture(head, tail)
+	code, ended, err := run(timed, cmd, stdout, stderr)
+	if err != nil {
+		return hook.ToolResult{}, failf(hook.FailOperation, "the command could not be started: %v", err)
+	}
+	out := commandOutput{
+		Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: code,
+		Truncated: stdout.cut() || stderr.cut(),
+	}
+	if ended {
+		return out.result("", "")
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return out.result(hook.FailCancelled, "The call was cancelled and the command killed; this is what it had printed.")
+	}
+	out.TimedOut = true
+	return out.result(hook.FailTimeout, fmt.Sprintf("The command took longer than %v and was killed; this is what it had printed.", limit))
+}
+
+// allowed refuses what cannot be run and what cannot be held to its grant: an
+// unconfined shell cannot be kept from writing, from the network or in a
+// directory.
+func (o *OS) allowed(grant hook.Grant, in BashInput) error {
+	switch {
+	case o.shell == "":
+		return failf(hook.FailOperation, "there is no shell on this machine")
+	case grant.Void || grant.ReadOnly || grant.NoNetwork || grant.Root != "":
+		return failf(hook.FailDenied, "this call is limited (%s), and a command cannot be kept to that", limits(grant))
+	case strings.ContainsRune(in.Command, 0):
+		return failf(hook.FailArguments, "the command has a NUL byte in it")
+	}
+	for name, value := range in.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+			return failf(hook.FailArguments, "env: %q is no variable", name)
+		}
+	}
+	return nil
+}
+
+func limits(g hook.Grant) string {
+	var out []string
+	if g.Void {
+		out = append(out, "nothing is allowed")
+	}
+	if g.ReadOnly {
+		out = append(out, "read only")
+	}
+	if g.NoNetwork {
+		out = append(out, "no network")
+	}
+	if g.Root != "" {
+		out = append(out, "only below "+g.Root)
+	}
+	return strings.Join(out, ", ")
+}
+
+func timeLimit(grant hook.Grant, in BashInput) time.Duration {
+	limit := time.Duration(in.Timeout) * time.Millisecond
+	if limit <= 0 {
+		limit = defaultTimeout
+	}
+	limit = min(limit, maxTimeout)
+	if grant.Timeout > 0 {
+		limit = min(limit, grant.Timeout)
+	}
+	return limit
+}
+
+// window divides the bytes that a grant allows among the two outputs.
+func window(grant hook.Grant) (head, tail int) {
+	if m := grant.MaxOutput; m > 0 && m/2 < keptHead+keptTail {
+		return m / 8, m/2 - m/8
+	}
+	return keptHead, keptTail
+}
+
+func (c commandOutput) result(failure hook.FailureKind, text string) (hook.ToolResult, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // output full of \u003c is hard to read
+	if err := enc.Encode(c); err != nil {
+		return hook.ToolResult{}, err
+	}
+	r := hook.JSONResult(hook.JSON(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))))
+	if failure != "" {
+		r.Content = hook.ListOf(hook.TextBlock(text), r.Content.At(0))
+	}
+	r.Failure, r.Trust = failure, hook.TrustWorkspace
+	return r, nil
+}
+
+// inherited picks the variables that commands inherit: what a shell needs, and
+// nothing that may be a secret.
+func inherited(environ []string) []string {
+	allowed := []string{"PATH", "HOME", "USER", "LANG", "TERM", "TMPDIR", "SHELL", "TZ"}
+	var out []string
+	for _, kv := range environ {
+		name, _, ok := strings.Cut(kv, "=")
+		if ok && (slices.Contains(allowed, name) || strings.HasPrefix(name, "LC_")) {
+			out = append(out, kv)
+		}
+	}
+	return out
+}

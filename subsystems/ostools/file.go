@@ -1,0 +1,88 @@
+package ostools
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// maxFile is the size in bytes up to which files are read and written.
+const maxFile = 50 << 20
+
+// open opens a regular file for reading and refuses everything else. It never
+// waits for the other end of a pipe.
+func (o *OS) open(p place, rel string) (*os.File, fs.FileInfo, error) {
+	name := p.name(rel)
+	f, err := p.root.OpenFile(rel, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, nil, pathError(name, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, pathError(name, err)
+	}
+	if err := o.refuse(name, info); err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+func (o *OS) refuse(name string, info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return failf(hook.FailOperation, "%s is a directory; list it with a pattern like %s/*", name, name)
+	case !info.Mode().IsRegular():
+		return failf(hook.FailOperation, "%s is no regular file (%s)", name, kindOf(info.Mode()))
+	case info.Size() > maxFile:
+		return failf(hook.FailOperation, "%s has %d bytes; the limit is %d", name, info.Size(), int64(maxFile))
+	case !o.hardLinks && names(info) > 1:
+		return failf(hook.FailDenied, "%s is a hard link: it has %d names, and the others may be outside of the root", name, names(info))
+	}
+	return nil
+}
+
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return m.Type().String()
+}
+
+// content reads a whole file.
+func (o *OS) content(p place, rel string) ([]byte, fs.FileInfo, error) {
+	f, info, err := o.open(p, rel)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	var buf bytes.Buffer
+	buf.Grow(int(info.Size()) + bytes.MinRead)
+	n, err := buf.ReadFrom(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, nil, pathError(p.name(rel), err)
+	case n > maxFile:
+		return nil, nil, failf(hook.FailOperation, "%s has more than %d bytes", p.name(rel), int64(maxFile))
+	}
+	return buf.Bytes(), info, nil
+}
+
+// isBinary reports whether the beginning of a file is not text.
+func isBinary(head []byte) bool { return bytes.IndexByte(head, 0) >= 0 }
+
+// workspace labels a text as read from the user's own files.
+func workspace(text string) hook.ToolResult {
+	r := hook.TextResult(text)
+	r.Trust = hook.TrustWorkspace
+	return r
+}

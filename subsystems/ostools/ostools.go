@@ -1,0 +1,211 @@
+// Package ostools gives an agent a shell and files: the tools bash, read,
+// write, edit, glob and grep, all of them at one directory, the root.
+//
+// The file tools go through [os.Root]: whatever a path or a symbolic link says,
+// no file outside the root is opened, also while somebody swaps links under
+// their feet. bash only starts in the root. It is not confined in any way, and a
+// command can do whatever the user can who runs this program; an agent that must
+// not have that gets no bash (see [Section]), or a person is asked before each
+// call.
+//
+//	tools, err := ostools.New("/home/me/project", nil)
+//	…
+//	defer tools.Close()
+//
+// There is no rule that a file must have been read before it is edited. edit
+// checks its old text against the file as it is at that moment and refuses
+// unless it is found exactly once, so a stale picture of the file fails by
+// itself; a list of files read, kept per conversation, would not make that safer
+// and would be wrong after each restart.
+//
+// Calls run concurrently. Changes of one file wait for each other.
+package ostools
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// OS owns the tools. The zero value is not usable; [New] makes one. It is safe
+// for concurrent use, also by several agents.
+//
+//hook:subsystem
+type OS struct {
+	hook.Nop
+
+	main      tree
+	readable  []tree
+	shell     string
+	environ   []string
+	hardLinks bool
+	locks     locks
+}
+
+var (
+	_ hook.Hook    = (*OS)(nil)
+	_ hook.OnClose = (*OS)(nil)
+)
+
+// Options are the settings of an [OS]. The zero value of each field is usable.
+type Options struct {
+	// Readable are further directories that read, glob and grep may use by
+	// absolute path, the folders of skills for instance. Those that do not exist
+	// are left out. They are never written to.
+	Readable []string
+	// HardLinks lets read, edit and grep open files that have several names. A
+	// hard link cannot be told from the file it was made of, so one that leads out
+	// of the root would not be noticed; by default such files are refused.
+	HardLinks bool
+	// Environ is the environment from which commands get the few variables that
+	// they inherit, as NAME=value; nil is that of this process.
+	Environ []string
+}
+
+// Section is the agent's section "ostools".
+type Section struct {
+	// Tools are the tools that the agent gets: bash, read, write, edit, glob,
+	// grep. Nil means all, empty means none.
+	Tools []string `json:"tools"`
+}
+
+// New opens the root, which must be an existing directory. Close the result when
+// it is no longer used; a runtime does so through OnClose.
+func New(root string, o *Options) (*OS, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	main, err := openTree(root)
+	if err != nil {
+		return nil, fmt.Errorf("ostools: root: %w", err)
+	}
+	t := &OS{main: main, hardLinks: o.HardLinks, shell: findShell()}
+	environ := o.Environ
+	if environ == nil {
+		environ = os.Environ()
+	}
+	t.environ = inherited(environ)
+	for _, dir := range o.Readable {
+		if more, err := openTree(dir); err == nil {
+			t.readable = append(t.readable, more)
+		}
+	}
+	return t, nil
+}
+
+// findShell prefers bash, which is what models write for.
+func findShell() string {
+	for _, name := range []string{"bash", "sh"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// Close releases the root. Calls that come later fail; commands that still run
+// are not touched. A second Close does nothing.
+func (o *OS) Close() error {
+	err := o.main.root.Close()
+	for _, t := range o.readable {
+		_ = t.root.Close()
+	}
+	return err
+}
+
+// OnClose closes the root.
+func (o *OS) OnClose(context.Context) error { return o.Close() }
+
+// Root returns the absolute path of the root, without symbolic links.
+func (o *OS) Root() string { return o.main.path }
+
+// OnBuildAgent refuses an agent whose section names a tool that does not exist.
+func (o *OS) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	section, _, err := hook.SectionOf[Section](&cfg, "ostools")
+	if err != nil {
+		return cfg, err
+	}
+	names := o.names()
+	for _, name := range section.Tools {
+		if !slices.Contains(names, name) {
+			return cfg, fmt.Errorf("agent %q: section ostools: tools: there is no %q; there are %s",
+				cfg.Name, name, strings.Join(names, ", "))
+		}
+	}
+	return cfg, nil
+}
+
+func (o *OS) names() []string {
+	var names []string
+	for _, t := range o.Schema() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// ScopedTools gives an agent the tools that its section names. A section that
+// cannot be read gives none; OnBuildAgent has refused it before.
+func (o *OS) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	section, _, err := hook.SectionOf[Section](cfg, "ostools")
+	if err != nil {
+		return hook.Scope{Tools: []string{}}
+	}
+	if len(section.Tools) == 0 {
+		return hook.Scope{Tools: section.Tools}
+	}
+	public := make([]string, len(section.Tools))
+	for i, name := range section.Tools {
+		public[i] = cfg.ToolName(name)
+	}
+	return hook.Scope{Tools: section.Tools, Line: "Of the tools for files and commands: " + strings.Join(public, ", ") + "."}
+}
+
+// SystemPrompt says where the agent's tools work and what holds them, for those
+// tools that it has.
+func (o *OS) SystemPrompt(cfg *hook.AgentConfig) string {
+	has := o.offered(cfg)
+	var files []string
+	for _, name := range []string{"read", "write", "edit", "glob", "grep"} {
+		if has[name] {
+			files = append(files, cfg.ToolName(name))
+		}
+	}
+	var sb strings.Builder
+	if len(files) > 0 {
+		fmt.Fprintf(&sb, "Files: %s work below %s and nowhere else. Paths are relative to it, or absolute and inside it;"+
+			" a link that leads out of it is refused.\n", strings.Join(files, ", "), o.main.path)
+	}
+	for _, t := range o.readable {
+		if has["read"] || has["glob"] || has["grep"] {
+			fmt.Fprintf(&sb, "Files below %s can be read by absolute path.\n", t.path)
+		}
+	}
+	if has["bash"] {
+		fmt.Fprintf(&sb, "Commands: %s starts %s in %s on %s. It is not confined to that directory: a command can reach"+
+			" whatever the user can who runs this program, so touch nothing outside unless you are asked to. There is no"+
+			" terminal and no input; everything that a command started is killed when it ends or after its timeout.\n",
+			cfg.ToolName("bash"), filepath.Base(o.shell), o.main.path, runtime.GOOS)
+		if has["edit"] {
+			fmt.Fprintf(&sb, "Change files with %s rather than with a command.\n", cfg.ToolName("edit"))
+		}
+	}
+	return strings.TrimSuffix(sb.String(), "\n")
+}
+
+// offered returns the local names of the tools that the agent has.
+func (o *OS) offered(cfg *hook.AgentConfig) map[string]bool {
+	scope := o.ScopedTools(cfg)
+	has := map[string]bool{}
+	for _, t := range o.Schema() {
+		has[t.Name] = (scope.Tools == nil || slices.Contains(scope.Tools, t.Name)) &&
+			(cfg.Tools == nil || slices.Contains(cfg.Tools, cfg.ToolName(t.Name)))
+	}
+	return has
+}

@@ -1,0 +1,255 @@
+package ostools
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// tree is a directory below which files may be touched.
+type tree struct {
+	root *os.Root
+	// path is absolute and without links; given is absolute, as it was given.
+	path, given string
+}
+
+func openTree(dir string) (tree, error) {
+	given, err := filepath.Abs(dir)
+	if err != nil {
+		return tree{}, err
+	}
+	path, err := filepath.EvalSymlinks(given)
+	if err != nil {
+		return tree{}, err
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return tree{}, err
+	}
+	return tree{root: root, path: path, given: given}, nil
+}
+
+// inside returns the path below the tree that an absolute path means.
+func (t tree) inside(abs string) (string, bool) {
+	for _, base := range []string{t.path, t.given} {
+		if rel, err := filepath.Rel(base, abs); err == nil && filepath.IsLocal(rel) {
+			return rel, true
+		}
+	}
+	return "", false
+}
+
+// place is a path that a call may use: always handed to root, never to package
+// os.
+type place struct {
+	root *os.Root
+	rel  string
+	// base is the absolute path of root; shown is what is put in front of a path
+	// below root to name it to the model.
+	base, shown string
+	// done closes a root that was opened for this call.
+	done func()
+}
+
+// name returns the name of a path below the place's root as the model knows it.
+func (p place) name(rel string) string { return filepath.ToSlash(filepath.Join(p.shown, rel)) }
+
+// locate finds what a path means for a call. It touches no file but the root of
+// a grant. The caller calls done.
+func (o *OS) locate(grant hook.Grant, path string, write bool) (place, error) {
+	switch {
+	case grant.Void || write && grant.ReadOnly:
+		return place{}, failf(hook.FailDenied, "this call may not %s files", map[bool]string{true: "change", false: "read"}[write])
+	case path == "":
+		return place{}, failf(hook.FailArguments, "the path is empty; give one below %s", o.main.path)
+	case strings.ContainsRune(path, 0):
+		return place{}, failf(hook.FailArguments, "the path has a NUL byte in it")
+	}
+	p, err := o.find(path, write)
+	if err != nil {
+		return place{}, err
+	}
+	return p.narrow(grant.Root, path)
+}
+
+func (o *OS) find(path string, write bool) (place, error) {
+	if !filepath.IsAbs(path) {
+		rel := filepath.Clean(path)
+		if !filepath.IsLocal(rel) {
+			return place{}, outside(path, o.main.path)
+		}
+		return place{root: o.main.root, rel: rel, base: o.main.path, done: func() {}}, nil
+	}
+	clean := filepath.Clean(path)
+	if rel, ok := o.main.inside(clean); ok {
+		return place{root: o.main.root, rel: rel, base: o.main.path, done: func() {}}, nil
+	}
+	for _, t := range o.readable {
+		rel, ok := t.inside(clean)
+		switch {
+		case ok && write:
+			return place{}, failf(hook.FailDenied, "%s can be read but not changed", path)
+		case ok:
+			return place{root: t.root, rel: rel, base: t.path, shown: t.path, done: func() {}}, nil
+		}
+	}
+	return place{}, outside(path, o.main.path)
+}
+
+// narrow applies the root of a grant: files are opened through it, so that a
+// link cannot lead past it either.
+func (p place) narrow(limit, path string) (place, error) {
+	if limit == "" {
+		return p, nil
+	}
+	limit = filepath.FromSlash(limit)
+	if rel, err := filepath.Rel(limit, p.base); err == nil && filepath.IsLocal(rel) {
+		return p, nil
+	}
+	sub, err := filepath.Rel(p.base, limit)
+	if err != nil || !filepath.IsLocal(sub) {
+		return place{}, outside(path, limit)
+	}
+	if p.rel == "." {
+		p.rel = sub
+	}
+	rel, err := filepath.Rel(sub, p.rel)
+	if err != nil || !filepath.IsLocal(rel) {
+		return place{}, outside(path, limit)
+	}
+	root, err := p.root.OpenRoot(sub)
+	if err != nil {
+		return place{}, pathError(sub, err)
+	}
+	return place{
+		root: root, rel: rel, base: filepath.Join(p.base, sub), shown: filepath.Join(p.shown, sub),
+		done: func() { _ = root.Close() },
+	}, nil
+}
+
+func outside(path, root string) error {
+	return failf(hook.FailDenied, "%s is outside of %s; use a path below that directory", path, root)
+}
+
+// escapes is the text of the error by which [os.Root] refuses a path; the error
+// itself is not exported.
+const escapes = "path escapes from parent"
+
+// pathError says what went wrong with a file without the names of system calls.
+func pathError(name string, err error) error {
+	cause := err
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		cause = pe.Err
+	case errors.As(err, &le):
+		cause = le.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return failf(hook.FailNotFound, "%s does not exist", name)
+	case cause.Error() == escapes:
+		return failf(hook.FailDenied, "%s leads out of the directory that may be used, through a link or ..", name)
+	}
+	return failf(hook.FailOperation, "%s: %v", name, cause)
+}
+
+func failf(kind hook.FailureKind, format string, args ...any) error {
+	return &hook.ToolError{Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+// maxLinks is how many symbolic links a path may go through.
+const maxLinks = 40
+
+// resolve follows the links of a place by hand and returns the path of what it
+// means, which may not exist yet. The answer can be old when it is used: it
+// serves to lock and to rename onto the right name, while root does the guarding.
+func (p place) resolve() (string, error) {
+	var done []string
+	links := 0
+	for todo := split(p.rel); len(todo) > 0; {
+		part := todo[0]
+		todo = todo[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			if len(done) == 0 {
+				return "", &fs.PathError{Op: "resolve", Path: p.rel, Err: errors.New(escapes)}
+			}
+			done = done[:len(done)-1]
+			continue
+		}
+		name := filepath.Join(append(done[:len(done):len(done)], part)...)
+		target, err := p.link(name)
+		if err != nil {
+			return "", err
+		}
+		if target == "" {
+			done = append(done, part)
+			continue
+		}
+		if links++; links > maxLinks || filepath.IsAbs(target) {
+			return "", &fs.PathError{Op: "resolve", Path: p.rel, Err: errors.New(escapes)}
+		}
+		todo = append(split(target), todo...)
+	}
+	return filepath.Join(append([]string{"."}, done...)...), nil
+}
+
+// link returns where the symbolic link of that name points, or "" if it is none.
+func (p place) link(name string) (string, error) {
+	info, err := p.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return "", err
+	}
+	return p.root.Readlink(name)
+}
+
+func split(path string) []string { return strings.Split(filepath.ToSlash(path), "/") }
+
+// locks are one lock per file that is being changed.
+type locks struct {
+	mu   sync.Mutex
+	held map[string]*held
+}
+
+type held struct {
+	mu   sync.Mutex
+	want int
+}
+
+// lock waits for the file and returns what gives it free. Nobody else's code
+// runs while it is held.
+func (l *locks) lock(path string) (unlock func()) {
+	l.mu.Lock()
+	if l.held == nil {
+		l.held = map[string]*held{}
+	}
+	h := l.held[path]
+	if h == nil {
+		h = &held{}
+		l.held[path] = h
+	}
+	h.want++
+	l.mu.Unlock()
+	h.mu.Lock()
+	return func() {
+		h.mu.Unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if h.want--; h.want == 0 {
+			delete(l.held, path)
+		}
+	}
+}

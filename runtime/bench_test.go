@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	goruntime "runtime"
 	"strings"
 	"testing"
 
@@ -240,4 +241,34 @@ func TestATurnAllocatesLittleAndDoesNotGrow(t *testing.T) {
 	assert.Equal(t, measure(1, 1, 100), measure(1, 1, 10_000), "history")
 	t.Logf("allocations: one call %v (limit %v), eight calls %v (limit %v)",
 		one, testing.AllocsPerRun(200, limit(1)), eight, testing.AllocsPerRun(200, limit(8)))
+}
+
+// BenchmarkAgents registers agents that share 64 tools, each with a conversation
+// of one turn, and says what one of them takes.
+func BenchmarkAgents(b *testing.B) {
+	rt := runtime.New(newFast(64), same{says("ok")}, nil)
+	require.NoError(b, rt.Open(b.Context()))
+	b.Cleanup(func() { _ = rt.Close(context.Background()) })
+	var before, after goruntime.MemStats
+	goruntime.GC()
+	goruntime.ReadMemStats(&before)
+	n, in := 0, hook.TextInput("go")
+	for b.Loop() {
+		name := fmt.Sprintf("agent_%d", n)
+		n++
+		if _, err := rt.Register(b.Context(), hook.AgentConfig{Name: name}); err != nil {
+			b.Fatal(err)
+		}
+		conv, err := rt.Conversation(b.Context(), name, "s")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := conv.Send(b.Context(), in, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	goruntime.GC()
+	goruntime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(n), "heap-B/agent")
+	goruntime.KeepAlive(rt)
 }

@@ -92,10 +92,8 @@ func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
 
 // gate takes one call as far as it gets without running.
 func (t *turn) gate(c *call) {
-	if t.ctx.Err() != nil || t.stopping() {
-		return
-	}
-	bound := t.bind(c, c.at) && t.rewrite(c)
+	over := t.ctx.Err() != nil || t.stopping()
+	bound := !over && t.bind(c, c.at) && t.rewrite(c)
 	t.emitCall(hook.EventCallStart, c, "")
 	if bound {
 		t.decide(c)

@@ -158,3 +158,22 @@ func TestAConflictReloadsTheHistory(t *testing.T) {
 	w.send("third")
 	assert.Equal(t, []string{"user first", "assistant one", "user from elsewhere", "user third", "assistant three"}, w.history())
 }
+
+func TestOnlyUserMessagesAreInput(t *testing.T) {
+	t.Parallel()
+	for name, m := range map[string]hook.Message{
+		"a result":     {Role: hook.RoleTool, CallID: "1", Result: hook.TextResult("x")},
+		"an answer":    {Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("x"))},
+		"nothing":      {Role: hook.RoleUser},
+		"a tool call":  {Role: hook.RoleUser, Content: hook.ListOf(hook.Block{Kind: hook.BlockToolCall, CallID: "1", Tool: "x"})},
+		"without role": {Content: hook.ListOf(hook.TextBlock("x"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, plays())
+			_, err := w.conv.Send(t.Context(), hook.Input{Messages: hook.ListOf(m)}, nil)
+			require.ErrorContains(t, err, "input message 0")
+			assert.Empty(t, w.history())
+		})
+	}
+}

@@ -23,14 +23,17 @@ type emitter struct {
 	observer func(hook.Event)
 	// delivering: somebody is delivering and will take what is queued.
 	delivering bool
+	// waiting: end waits for the delivery.
+	waiting bool
 	// about is the kind that is being delivered.
 	about hook.EventKind
 	queue []queuedEvent
 }
 
 type queuedEvent struct {
-	ctx context.Context
-	ev  hook.Event
+	ctx      context.Context
+	ev       hook.Event
+	observer func(hook.Event)
 }
 
 var _ hook.Host = (*emitter)(nil)
@@ -55,7 +58,13 @@ func (e *emitter) delivers(kind hook.EventKind) bool {
 }
 
 // emit numbers and delivers the event, and what is queued meanwhile.
-func (e *emitter) emit(ctx context.Context, ev hook.Event) {
+func (e *emitter) emit(ctx context.Context, ev hook.Event) { e.post(ctx, ev, false) }
+
+// emitLast is emit for the last event of a turn: what is emitted after it, or
+// because of it, is outside the turn and not for its observer.
+func (e *emitter) emitLast(ctx context.Context, ev hook.Event) { e.post(ctx, ev, true) }
+
+func (e *emitter) post(ctx context.Context, ev hook.Event, last bool) {
 	e.mu.Lock()
 	e.seq++
 	ev.Seq, ev.Time = e.seq, e.rt.o.Now()
@@ -64,13 +73,16 @@ func (e *emitter) emit(ctx context.Context, ev hook.Event) {
 	} else {
 		ev.Seq = 0
 	}
+	observer := e.observer
+	if last {
+		e.turn, e.step, e.observer = "", 0, nil
+	}
 	if e.delivering {
-		e.queue = append(e.queue, queuedEvent{ctx, ev})
+		e.queue = append(e.queue, queuedEvent{ctx, ev, observer})
 		e.mu.Unlock()
 		return
 	}
 	e.delivering, e.about = true, ev.Kind
-	observer := e.observer
 	e.mu.Unlock()
 	done := false
 	defer func() {
@@ -93,7 +105,7 @@ func (e *emitter) next(ctx *context.Context, ev *hook.Event, observer *func(hook
 		e.releaseLocked()
 		return false
 	}
-	*ctx, *ev, *observer = e.queue[0].ctx, e.queue[0].ev, e.observer
+	*ctx, *ev, *observer = e.queue[0].ctx, e.queue[0].ev, e.queue[0].observer
 	e.queue = e.queue[1:]
 	e.about = ev.Kind
 	return true
@@ -101,7 +113,9 @@ func (e *emitter) next(ctx *context.Context, ev *hook.Event, observer *func(hook
 
 func (e *emitter) releaseLocked() {
 	e.queue, e.delivering, e.about = nil, false, ""
-	e.idle.Broadcast()
+	if e.waiting {
+		e.idle.Broadcast()
+	}
 }
 
 func (e *emitter) abandon() {
@@ -131,13 +145,20 @@ func (e *emitter) tellHook(ctx context.Context, ev hook.Event) {
 func (e *emitter) tellObserver(ctx context.Context, ev hook.Event, observer func(hook.Event)) {
 	defer func() {
 		if v := recover(); v != nil {
-			e.mu.Lock()
-			e.observer = nil
-			e.mu.Unlock()
+			e.dropObserver()
 			e.emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "the observer of the turn panicked and is not called again"})
 		}
 	}()
 	observer(ev)
+}
+
+func (e *emitter) dropObserver() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.observer = nil
+	for i := range e.queue {
+		e.queue[i].observer = nil
+	}
 }
 
 // begin and end bracket a turn.
@@ -156,9 +177,11 @@ func (e *emitter) atStep(n int) {
 // end waits until everything is delivered.
 func (e *emitter) end() {
 	e.mu.Lock()
+	e.waiting = true
 	for e.delivering {
 		e.idle.Wait()
 	}
+	e.waiting = false
 	e.turn, e.step, e.observer = "", 0, nil
 	e.mu.Unlock()
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -199,6 +200,10 @@ func (t *turn) showHeld(reply hook.ModelReply) {
 // brokenOff ends the turn because the stream did not come to its end. If that is
 // because the turn was cancelled, the text so far is kept.
 func (t *turn) brokenOff(partial hook.ModelReply, err error) bool {
+	var f *hook.Failure
+	if errors.As(err, &f) {
+		t.hookFailed(t.durable, f)
+	}
 	if t.ctx.Err() == nil {
 		return t.fail(err)
 	}

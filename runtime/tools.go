@@ -55,7 +55,7 @@ func (c *catalogCache) of(tools []hook.Tool) (*catalog, error) {
 }
 
 func newCatalog(tools []hook.Tool) (*catalog, error) {
-	c := &catalog{tools: slices.Clone(tools), index: make(map[string]int, len(tools))}
+	c := &catalog{tools: slices.Clone(tools), names: make([]string, 0, len(tools)), index: make(map[string]int, len(tools))}
 	for i, t := range c.tools {
 		if !hook.ValidToolName(t.Name) {
 			return nil, fmt.Errorf("tool %q: the name has to match ^[a-zA-Z0-9_-]{1,64}$", t.Name)
@@ -129,6 +129,10 @@ func (c *catalog) checkNames(names []string) error {
 // narrow sets the scope to the intersection of both lists, where nil is all.
 func (v *view) narrow(cfg *hook.AgentConfig, scope hook.Scope) {
 	n := len(v.catalog.tools)
+	if cfg.Tools == nil && scope.Tools == nil {
+		v.tools, cfg.Tools = v.catalog.all, v.catalog.names[:n:n] // shared by all such agents
+		return
+	}
 	bits, effective := make([]uint64, (n+63)/64), make([]hook.Tool, 0, n)
 	asked, allowed := setOf(cfg.Tools), setOf(scope.Tools)
 	names := make([]string, 0, n)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -111,8 +112,8 @@ func (t *turn) begin(in hook.Input) bool {
 	if err != nil {
 		return t.fail(err)
 	}
-	if out.Messages.Len() == 0 {
-		return t.fail(ErrNoInput)
+	if err := checkInput(out); err != nil {
+		return t.fail(err)
 	}
 	if !sameInput(in, out) {
 		t.makePlace(out)
@@ -126,6 +127,27 @@ func (t *turn) begin(in hook.Input) bool {
 func (t *turn) preprocess(in hook.Input) (out hook.Input, err error) {
 	defer caught(hook.PointPreprocess, &err)
 	return t.rt.hook.Preprocess(t.ctx, t.place, in)
+}
+
+// checkInput refuses what would not be a user's part of a history.
+func checkInput(in hook.Input) error {
+	for i, m := range in.Messages.All() {
+		switch {
+		case m.Role != hook.RoleUser:
+			return fmt.Errorf("input message %d: its role is %q and has to be %q", i, m.Role, hook.RoleUser)
+		case m.Content.Len() == 0:
+			return fmt.Errorf("input message %d is empty", i)
+		}
+		for _, b := range m.Content.All() {
+			if b.Kind == hook.BlockToolCall {
+				return fmt.Errorf("input message %d: a user calls no tools", i)
+			}
+		}
+	}
+	if in.Messages.Len() == 0 {
+		return ErrNoInput
+	}
+	return nil
 }
 
 // sameInput reports whether Preprocess left the input as it was.
@@ -175,7 +197,7 @@ func (t *turn) finish() hook.TurnOutcome {
 	if err := t.points.turnEnded(t.durable, t.place, out); err != nil {
 		t.hookFailed(t.durable, failureOf(hook.PointAfterTurn, err))
 	}
-	t.emit(hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.
+	t.conv.events.emitLast(t.durable, hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.
 		WithDetail(hook.EventDetail{Stop: out.Stop, Usage: out.Usage}))
 	return out
 }

@@ -1,0 +1,53 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+// parrot is a model that answers with what it was told last.
+func parrot(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+	last := req.Messages.At(req.Messages.Len() - 1)
+	return func(yield func(hook.Chunk, error) bool) {
+		_ = yield(hook.Chunk{Kind: hook.ChunkText, Text: "You said: "}, nil) &&
+			yield(hook.Chunk{Kind: hook.ChunkText, Text: last.Text()}, nil) &&
+			yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop}, nil)
+	}
+}
+
+// An agent without any hook: no tools, no database, nothing global.
+func Example() {
+	ctx := context.Background()
+	rt := runtime.New(hook.Nop{}, provider.Func(parrot), nil)
+	if err := rt.Open(ctx); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "parrot"}); err != nil {
+		log.Fatal(err)
+	}
+	conv, err := rt.Conversation(ctx, "parrot", "ann")
+	if err != nil {
+		log.Fatal(err)
+	}
+	out, err := conv.Send(ctx, hook.TextInput("hello"), func(ev hook.Event) {
+		if ev.Kind == hook.EventTextDelta {
+			fmt.Printf("%q\n", ev.Text)
+		}
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(out.Stop, out.Text())
+	if err := rt.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// "You said: "
+	// "hello"
+	// completed You said: hello
+}

@@ -128,3 +128,25 @@ func TestSearchIsBounded(t *testing.T) {
 	_, text = rows(o.Glob(t.Context(), granted(hook.Grant{MaxOutput: 40}), ostools.GlobInput{Pattern: "many/*"}))
 	assert.Equal(t, "many/0000\nmany/0001\nmany/0002\nmany/0003\n"+more, text)
 }
+
+func BenchmarkRead(b *testing.B) {
+	o, _ := newOS(b, map[string]string{"f": numbered(2000)})
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := o.Read(b.Context(), env, ostools.ReadInput{FilePath: "f"})
+		require.NoError(b, err)
+	}
+}
+
+func BenchmarkGrep(b *testing.B) {
+	files := map[string]string{}
+	for i := range 200 {
+		files[fmt.Sprintf("d%d/f%d", i%10, i)] = numbered(500)
+	}
+	o, _ := newOS(b, files)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := o.Grep(b.Context(), env, ostools.GrepInput{Pattern: "line 499"})
+		require.NoError(b, err)
+	}
+}

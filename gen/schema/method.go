@@ -69,7 +69,7 @@ func (m *Method) params(sig *types.Signature) (types.Type, bool) {
 		m.Pointer, in = true, types.Unalias(p.Elem())
 	}
 	_, ok := in.Underlying().(*types.Struct)
-	return in, ok && next+1 == list.Len()
+	return in, ok && fullName(in) != envName && next+1 == list.Len()
 }
 
 func (m *Method) results(sig *types.Signature) bool {

@@ -20,7 +20,8 @@ func testServer(t testing.TB, name, mode string) mcp.Server {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	return mcp.Server{Name: name, Command: self, Env: map[string]string{envMode: mode}}
+	// A program built with -race sleeps for a second before it ends, unless told.
+	return mcp.Server{Name: name, Command: self, Env: map[string]string{envMode: mode, "GORACE": "atexit_sleep_ms=0"}}
 }
 
 // newMCP returns the subsystem with the servers; it is closed with the test.
@@ -91,10 +92,13 @@ func startsFile(t testing.TB, s *mcp.Server) string {
 	return s.Env[envFile]
 }
 
-// eventually waits for something that another process does.
+// eventually waits for something that another process does. It starts no
+// goroutine, so that ok may count them.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	require.Eventually(t, ok, 10*time.Second, 5*time.Millisecond, what)
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		require.True(t, time.Now().Before(end), "not within 10 s: %s", what)
+	}
 }
 
 // recorder is a host that keeps what it is told.

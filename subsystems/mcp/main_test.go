@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,6 +51,10 @@ func serve(mode string) int {
 		return serveRaw(mode)
 	case "tools":
 		return serveTools()
+	case "stubborn": // hears neither the end of its input nor SIGTERM
+		signal.Ignore(syscall.SIGTERM)
+		serveTools()
+		time.Sleep(time.Minute)
 	case "parent": // leaves a child behind that holds all pipes
 		child := exec.Command("sleep", "60")
 		child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr

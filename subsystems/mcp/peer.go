@@ -27,6 +27,7 @@ type peer struct {
 	session *sdk.ClientSession
 	ended   chan struct{} // closed when the session has ended
 	stuck   chan struct{} // closed when the server does not take its input
+	noted   chan struct{} // closed when its server knows that it has ended
 	once    sync.Once
 }
 
@@ -40,7 +41,10 @@ func greet(ctx context.Context, proc *process) (*peer, []*sdk.Tool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &peer{proc: proc, session: session, ended: make(chan struct{}), stuck: make(chan struct{})}
+	p := &peer{
+		proc: proc, session: session,
+		ended: make(chan struct{}), stuck: make(chan struct{}), noted: make(chan struct{}),
+	}
 	go func() { _ = session.Wait(); close(p.ended) }()
 	listed, err := p.list(ctx)
 	if err != nil {
@@ -65,6 +69,18 @@ func (p *peer) list(ctx context.Context) ([]*sdk.Tool, error) {
 		}
 	}
 	return listed, nil
+}
+
+// over reports whether the connection has ended.
+func (p *peer) over() bool {
+	select {
+	case <-p.ended:
+	case <-p.proc.exited:
+	case <-p.stuck:
+	default:
+		return false
+	}
+	return true
 }
 
 // call calls a tool. It returns soon after ctx ends, which the server is told.

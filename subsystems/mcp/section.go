@@ -38,7 +38,7 @@ func (m *MCP) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.Agen
 		starts[i] = s.begin()
 	}
 	for i, s := range used {
-		_, err := starts[i].wait(ctx)
+		_, err := s.await(ctx, starts[i])
 		if ctx.Err() != nil {
 			return cfg, fmt.Errorf("agent %q: connect MCP servers: %w", cfg.Name, ctx.Err())
 		}

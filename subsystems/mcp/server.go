@@ -44,7 +44,24 @@ func newServer(m *MCP, cfg Server) *server {
 // connect returns the connection, starting the server if there is none. Callers
 // at the same time share one start and its failure. It blocks until the start
 // ends or ctx does.
-func (s *server) connect(ctx context.Context) (*peer, error) { return s.begin().wait(ctx) }
+func (s *server) connect(ctx context.Context) (*peer, error) { return s.await(ctx, s.begin()) }
+
+// await waits for the start. A connection that has just ended, which nobody else
+// has noticed yet, is no connection: once that is noted it starts another.
+func (s *server) await(ctx context.Context, a *attempt) (*peer, error) {
+	for {
+		p, err := a.wait(ctx)
+		if err != nil || !p.over() {
+			return p, err
+		}
+		select {
+		case <-p.noted:
+			a = s.begin()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
 
 // wait blocks until the start has ended or ctx does.
 func (a *attempt) wait(ctx context.Context) (*peer, error) {
@@ -104,11 +121,13 @@ func (s *server) run(a *attempt) {
 	}
 	s.tell(hook.EventServerConnected, s.cfg.Name)
 	cause := p.wait(s.m.life.Done())
+	// Told before anybody can start it again, so that the events are in order.
+	s.tell(hook.EventServerLost, fmt.Sprintf("%s: %v", s.cfg.Name, cause))
 	s.mu.Lock()
 	s.peer, s.failure = nil, cause
 	s.mu.Unlock()
+	close(p.noted)
 	p.end(s.m.life.Done(), s.m.hard, s.m.o.StopGrace)
-	s.tell(hook.EventServerLost, fmt.Sprintf("%s: %v", s.cfg.Name, cause))
 }
 
 // tell emits an event, but not about what OnClose itself brought about.

@@ -1,0 +1,36 @@
+package mcp_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/subsystems/mcp"
+)
+
+func foreign(tool hook.Tool) bool { return strings.HasPrefix(tool.Name, "mcp__") }
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	// Tools are known once the first agent has been built; the kit wants to know
+	// them before.
+	connected := func(t *testing.T) hook.Hook {
+		m := newMCP(t, nil, testServer(t, "srv", "tools"), testServer(t, "raw", "raw"))
+		build(t, m, "")
+		assert.NotEmpty(t, m.Schema())
+		return m
+	}
+	narrowed := hook.AgentConfig{}.WithSection("mcp", `{"servers":["raw"],"tools":["mcp__raw__hello"]}`)
+	t.Run("connected", func(t *testing.T) { hooktest.Run(t, connected, &hooktest.Options{Foreign: foreign}) })
+	t.Run("narrowed", func(t *testing.T) {
+		hooktest.Run(t, connected, &hooktest.Options{Foreign: foreign, Agent: narrowed})
+	})
+	t.Run("no servers", func(t *testing.T) {
+		hooktest.Run(t, func(t *testing.T) hook.Hook { return newMCP(t, nil) }, nil)
+	})
+}
+
+var _ hook.Hook = (*mcp.MCP)(nil)

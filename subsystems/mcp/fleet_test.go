@@ -1,0 +1,96 @@
+package mcp_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/node"
+	"github.com/grapnel-go/grapnel/subsystems/mcp"
+)
+
+// The reference servers, which nobody here wrote.
+
+func TestServerEverything(t *testing.T) {
+	t.Parallel()
+	program := node.Require(t, "mcp-server-everything")
+	m := newMCP(t, &mcp.Options{StopGrace: 500 * time.Millisecond}, mcp.Server{Name: "all", Command: program, Args: []string{"stdio"}})
+	build(t, m, "")
+	status := m.Status()[0]
+	require.Equal(t, mcp.StateConnected, status.State, "%+v", status)
+	assert.Empty(t, status.Refused, "no schema of the reference server is refused")
+	assert.Subset(t, status.Tools, []string{
+		"mcp__all__echo", "mcp__all__get-annotated-message", "mcp__all__get-resource-links", "mcp__all__get-resource-reference",
+		"mcp__all__get-structured-content", "mcp__all__get-sum", "mcp__all__get-tiny-image",
+		"mcp__all__trigger-long-running-operation",
+	})
+
+	assert.Equal(t, hook.ToolResult{Content: hook.ListOf(hook.TextBlock("Echo: grüß")), Trust: hook.TrustExternal},
+		run(t, m, "mcp__all__echo", `{"message":"grüß"}`))
+	assert.Contains(t, run(t, m, "mcp__all__get-sum", `{"a":40,"b":2}`).Text(), "42")
+
+	image := run(t, m, "mcp__all__get-tiny-image", "{}").Content
+	var kinds []hook.BlockKind
+	for _, b := range image.All() {
+		kinds = append(kinds, b.Kind)
+		if b.Kind == hook.BlockImage {
+			assert.Equal(t, "image/png", b.MIME)
+			assert.NotEmpty(t, b.Data)
+		}
+	}
+	assert.Contains(t, kinds, hook.BlockImage)
+
+	links := run(t, m, "mcp__all__get-resource-links", `{"count":2}`).Content
+	uris := 0
+	for _, b := range links.All() {
+		if b.Kind == hook.BlockResource && b.URI != "" {
+			uris++
+		}
+	}
+	assert.Equal(t, 2, uris)
+
+	structured := run(t, m, "mcp__all__get-structured-content", `{"location":"New York"}`).Content
+	require.Equal(t, 1, structured.Len(), "what is given twice is shown once")
+	assert.Equal(t, hook.BlockJSON, structured.At(0).Kind)
+	assert.Contains(t, string(structured.At(0).JSON), `"temperature":`)
+
+	bad := bind(t, m, "mcp__all__get-sum", `{"a":"x","b":2}`).Err()
+	require.NotNil(t, bad)
+	assert.Equal(t, "a", bad.Path)
+}
+
+func TestServerFilesystem(t *testing.T) {
+	t.Parallel()
+	program := node.Require(t, "mcp-server-filesystem")
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	m := newMCP(t, &mcp.Options{Dir: dir, StopGrace: 500 * time.Millisecond},
+		mcp.Server{Name: "files", Command: program, Args: []string{dir}})
+	build(t, m, "")
+	status := m.Status()[0]
+	require.Equal(t, mcp.StateConnected, status.State, "%+v", status)
+	assert.Empty(t, status.Refused)
+	for _, tool := range m.Schema() {
+		assert.False(t, tool.Annotations.ReadOnly, "%s: the server calls some of its tools read-only", tool.Name)
+	}
+
+	path := filepath.Join(dir, "log.txt")
+	r := run(t, m, "mcp__files__write_file", hook.JSON(`{"path":"`+path+`","content":"wind 7"}`))
+	require.Empty(t, r.Failure, r.Text())
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "wind 7", string(data))
+	assert.Contains(t, run(t, m, "mcp__files__read_text_file", hook.JSON(`{"path":"`+path+`"}`)).Text(), "wind 7")
+
+	r = run(t, m, "mcp__files__read_text_file", `{"path":"/etc/passwd"}`)
+	assert.Equal(t, hook.FailOperation, r.Failure, "is_error is kept")
+	assert.Contains(t, r.Text(), "Access denied")
+
+	crash(t, m, 0)
+	assert.Contains(t, run(t, m, "mcp__files__read_text_file", hook.JSON(`{"path":"`+path+`"}`)).Text(), "wind 7", "it is started again")
+}

@@ -25,8 +25,12 @@ func Colored(f *os.File) bool {
 	return IsTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// Width is the number of characters at which a line about a call is cut.
-const Width = 100
+// Width is the number of characters at which a line about a call is cut. What
+// went wrong gets more, because it says what to do.
+const (
+	Width        = 100
+	failureWidth = 3 * Width
+)
 
 // Printer shows a turn to a person: text as it streams, a line for each tool
 // call with what it was called with, how it ended and its time, hook failures,
@@ -68,6 +72,11 @@ func (p *Printer) OnEvent(ev hook.Event) {
 		p.text(ev.Text, dim)
 	case hook.EventTextEnd, hook.EventReasoningEnd, hook.EventStepEnd:
 		p.end()
+	case hook.EventStepStart:
+		p.end()
+		if ev.Step > 1 { // a blank line between the steps of a turn
+			p.write("\n")
+		}
 	case hook.EventTurnRetried:
 		p.note(yellow, "~ the answer above is dropped: "+line(ev.Text, Width))
 	case hook.EventError: // Outcome says it
@@ -143,9 +152,6 @@ func (p *Printer) approval(d hook.EventDetail, reason string) {
 		said = "refused"
 	}
 	text := fmt.Sprintf("  ? %s%s asks first: %s", p.number(d.CallID), d.Tool, said)
-	if d.By != "" {
-		text += " by " + d.By
-	}
 	if reason != "" && d.Answer == hook.AnswerApprove {
 		text += ", " + line(reason, Width)
 	}
@@ -168,7 +174,7 @@ func (p *Printer) result(d hook.EventDetail) {
 		p.write("  " + p.paint(color, mark+" "+took) + "\n")
 		p.open = ""
 		if color == red {
-			p.note(red, "    "+line(text, Width-4))
+			p.note(red, "    "+line(text, failureWidth))
 		} else if first := line(text, Width-4); first != "" {
 			p.note(dim, "    "+first)
 		}
@@ -176,11 +182,11 @@ func (p *Printer) result(d hook.EventDetail) {
 	}
 	p.end()
 	head := fmt.Sprintf("  %s %s%s", mark, p.number(d.CallID), d.Tool)
-	rest := line(text, max(20, Width-len(head)-len(took)-2))
+	rest := ""
 	if color == red {
-		rest = p.paint(red, rest)
+		rest = p.paint(red, line(text, failureWidth))
 	} else {
-		rest = p.paint(dim, rest)
+		rest = p.paint(dim, line(text, max(20, Width-len(head)-len(took)-2)))
 	}
 	if took != "" {
 		took = "  " + took
@@ -194,7 +200,7 @@ func (p *Printer) Outcome(out hook.TurnOutcome) {
 	defer p.mu.Unlock()
 	p.end()
 	if cause := Cause(out); cause != "" {
-		p.note(red, "✗ "+line(cause, 3*Width))
+		p.note(red, "✗ "+line(cause, failureWidth))
 	}
 	p.note(dim, fmt.Sprintf("— %s · %s · %s · %d tokens in, %d out · %s", out.Stop,
 		count(out.Steps, "step"), count(out.Calls, "tool call"), out.Usage.Input, out.Usage.Output, Took(out.Duration)))

@@ -93,6 +93,7 @@ func turn() []hook.Event {
 		start("c1", "recall", `{"query":"tea"}`),
 		done("c1", "recall", hook.TextResult("## tea\ngreen"), hook.OutcomeExecuted, 3*time.Millisecond),
 		event(hook.EventStepEnd, "", hook.EventDetail{}),
+		{Kind: hook.EventStepStart, Step: 2},
 		event(hook.EventCallsBegin, "", hook.EventDetail{Tools: hook.ListOf("bash", "read", "write")}),
 		start("a", "bash", `{"command":"sleep 1"}`),
 		start("b", "read", `{"file_path":"x.md"}`),
@@ -121,10 +122,11 @@ const printed = `Hm.
 I look it up\x1b[2J.
   → recall  tea  ✓ 3 ms
     ## tea green
+
   → 1 bash  sleep 1
   → 2 read  x.md
   → 3 write  file_path=y content=z
-  ? 1 bash asks first: allowed by Asking, as you like
+  ? 1 bash asks first: allowed, as you like
   ? 3 write asks first: refused
   ✗ 3 write  denied: The user said no.
   … 1 bash: half way

@@ -385,3 +385,58 @@ func TestAgentsComeAndGoDuringTurns(t *testing.T) {
 type echoes struct{}
 
 func (echoes) Stream(context.Context, hook.ModelRequest) hook.ModelStream { return says("ok") }
+
+func TestUnregisterCancelsTurnsWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, plays(calls(want{"1", "slow", "{}"})), box(sleeps("slow", time.Hour)))
+		ended := make(chan error, 1)
+		go func() {
+			_, err := w.try(context.Background(), "go")
+			ended <- err
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, w.rt.Unregister(ctx, "a"), "it is done all the same")
+		require.ErrorIs(t, <-ended, runtime.ErrAgentClosing)
+		assert.Empty(t, w.rt.Agents())
+	})
+}
+
+func TestOnBuildAgentMayChangeTheConfigurationButNotTheName(t *testing.T) {
+	t.Parallel()
+	builds := func(f func(*hook.AgentConfig)) hook.Hook { return builder{f: f} }
+	w := startWith(t, plays(says("ok")), hook.AgentConfig{Name: "a", Instructions: "Help."}, nil,
+		builds(func(c *hook.AgentConfig) { c.Instructions += " Quickly." }), builds(func(c *hook.AgentConfig) { c.Model = "big" }))
+	w.send("hi")
+	assert.Equal(t, "Help. Quickly.", w.model.requests[0].System)
+	assert.Equal(t, "big", w.model.requests[0].Model)
+	_, err := opened(t, builds(func(c *hook.AgentConfig) { c.Name = "b" })).Register(t.Context(), hook.AgentConfig{Name: "a"})
+	require.ErrorContains(t, err, "changed the name")
+	_, err = opened(t, builds(func(c *hook.AgentConfig) { c.Limits.Steps = -1 })).Register(t.Context(), hook.AgentConfig{Name: "a"})
+	require.ErrorContains(t, err, "limits")
+}
+
+type builder struct {
+	hook.Nop
+	f func(*hook.AgentConfig)
+}
+
+func (b builder) OnBuildAgent(_ context.Context, c hook.AgentConfig) (hook.AgentConfig, error) {
+	b.f(&c)
+	return c, nil
+}
+
+func TestACompositeThatIsNotReadyDoesNotOpen(t *testing.T) {
+	t.Parallel()
+	rt := runtime.New(unready{}, plays(), nil)
+	require.ErrorContains(t, rt.Open(t.Context()), "Guard is nil")
+	assert.Panics(t, func() { runtime.New(nil, nil, nil) }, "misuse at setup")
+	require.NoError(t, rt.Close(t.Context()))
+	require.ErrorIs(t, rt.Open(t.Context()), runtime.ErrClosed)
+}
+
+type unready struct{ hook.Nop }
+
+func (unready) Ready() error { return errors.New("Guard is nil") }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -271,4 +272,18 @@ func TestOneTurnAtATimeInAConversation(t *testing.T) {
 	assert.NotContains(t, strings.Join(w.history(), "\n"), "two")
 	_, err = w.conv.Send(t.Context(), hook.Input{}, nil)
 	require.True(t, errors.Is(err, runtime.ErrNoInput))
+}
+
+func TestAnObserverThatEndsItsGoroutineLeavesTheConversationUsable(t *testing.T) {
+	t.Parallel()
+	w := start(t, plays(says("one"), says("two")))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = w.conv.Send(context.Background(), hook.TextInput("go"), func(hook.Event) { goruntime.Goexit() })
+	}()
+	<-ended
+	assert.Equal(t, "one", w.send("again").Text())
+	assert.Same(t, w.conv.Agent().Tools(), w.conv.Agent().Tools())
+	assert.Equal(t, "ann", w.conv.Sender())
 }

@@ -373,3 +373,42 @@ func preprocess(f func(hook.Input) (hook.Input, error)) hook.Hook { return prepr
 func (p preprocessor) Preprocess(_ context.Context, _ *hook.Turn, in hook.Input) (hook.Input, error) {
 	return p.f(in)
 }
+
+// careless is a subsystem whose Dispatch breaks its promises.
+type careless struct{ hook.Nop }
+
+func (careless) Schema() []hook.Tool {
+	return []hook.Tool{{Name: "panics"}, {Name: "forgets"}, {Name: "unbound"}, {Name: "nilrunner"}}
+}
+
+func (careless) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch call.Name() {
+	case "panics":
+		panic("password is hunter2")
+	case "unbound":
+		return hook.Invocation{}, true
+	case "nilrunner":
+		return hook.Bound("{}", nil), true
+	}
+	return hook.Invocation{}, false
+}
+
+func TestLawADispatchThatBreaksItsPromisesIsAResult(t *testing.T) {
+	t.Parallel()
+	for name, hooks := range map[string][]hook.Hook{"alone": {careless{}}, "in a composite": {hook.Nop{}, careless{}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, plays(calls(
+				want{"1", "panics", "{}"}, want{"2", "forgets", "{}"}, want{"3", "unbound", "{}"}, want{"4", "nilrunner", "{}"},
+			), says("done")), hooks...)
+			assert.Equal(t, "done", w.send("go").Text())
+			outcomes := []hook.Outcome{}
+			for _, ev := range w.eventsOf(hook.EventCallResult) {
+				outcomes = append(outcomes, ev.Detail().Outcome)
+			}
+			assert.Equal(t, []hook.Outcome{hook.OutcomePanicked, hook.OutcomeUnknown, hook.OutcomeFailed, hook.OutcomeFailed}, outcomes)
+			assert.NotContains(t, strings.Join(w.history(), "\n"), "hunter2")
+			assert.Len(t, w.eventsOf(hook.EventHookFailed), 1)
+		})
+	}
+}

@@ -20,6 +20,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 )
 
+//go:generate go tool hookgen .
+
 // Memory is the subsystem. It is safe for concurrent use; Open makes one.
 //
 //hook:subsystem

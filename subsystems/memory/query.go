@@ -8,20 +8,17 @@ import (
 // maxTerms bounds the words of one query; what comes after them is left out.
 const maxTerms = 32
 
-// match returns the FTS5 expression that finds memories of the space with any of
-// the query's words, or "" if it has none. Every word is quoted, so no query can
+// match returns the FTS5 expression that finds memories with any of the query's
+// words, or "" if it has none. Every word is quoted, so no query can
 // be an error or mean anything but its words. A star right after a word, foo*,
 // stands for all words that begin with it. Words that every text has count only
 // where there are no others.
-func match(space, query string) string {
+func match(query string) string {
 	terms, common := terms(query)
 	if len(terms) == 0 {
 		terms = common
 	}
-	if len(terms) == 0 {
-		return ""
-	}
-	return `space : "` + space + `" AND {name aliases content} : (` + strings.Join(terms, " OR ") + `)`
+	return strings.Join(terms, " OR ")
 }
 
 // terms returns the query's words as FTS5 phrases, without repetition, and apart

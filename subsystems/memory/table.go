@@ -6,7 +6,6 @@ import (
 	_ "embed" // the schema
 	"encoding/json"
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,35 +39,40 @@ func tidy(name string) string { return strings.Join(strings.Fields(name), " ") }
 // put adds the entry, or replaces the one of the same name, and reports whether
 // there was one.
 func (t *table) put(ctx context.Context, space string, e entry) (replaced bool, err error) {
+	err = t.db.Write(ctx, func(tx *sql.Tx) error {
+		replaced, err = t.putIn(ctx, tx, space, e)
+		return err
+	})
+	return replaced, err
+}
+
+func (t *table) putIn(ctx context.Context, tx *sql.Tx, space string, e entry) (replaced bool, err error) {
 	aliases, err := json.Marshal(e.aliases)
 	if err != nil {
 		return false, err
 	}
+	home, err := ensureSpace(ctx, tx, space)
+	if err != nil {
+		return false, err
+	}
 	now := t.now().UnixNano()
-	err = t.db.Write(ctx, func(tx *sql.Tx) error {
-		home, err := ensureSpace(ctx, tx, space)
-		if err != nil {
-			return err
+	var num int64
+	err = tx.QueryRowContext(ctx, `INSERT INTO memory (num, space, key, name, aliases, content, created, updated)
+		VALUES (coalesce((SELECT max(num) FROM memory WHERE num BETWEEN ? AND ?), ?) + 1, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (space, key) DO UPDATE SET name = excluded.name, aliases = excluded.aliases,
+			content = excluded.content, updated = excluded.updated
+		RETURNING num, EXISTS (SELECT 1 FROM word WHERE rowid = num)`,
+		first(home), first(home+1)-1, first(home), home, key(e.name), e.name, string(aliases), e.content, now, now).Scan(&num, &replaced)
+	if err != nil {
+		return false, err
+	}
+	if replaced {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM word WHERE rowid = ?`, num); err != nil {
+			return false, err
 		}
-		var num int64
-		err = tx.QueryRowContext(ctx, `INSERT INTO memory (space, key, name, aliases, content, created, updated)
-			VALUES (?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (space, key) DO UPDATE SET name = excluded.name, aliases = excluded.aliases,
-				content = excluded.content, updated = excluded.updated
-			RETURNING num, (SELECT count(*) FROM word WHERE rowid = num)`,
-			home, key(e.name), e.name, string(aliases), e.content, now, now).Scan(&num, &replaced)
-		if err != nil {
-			return err
-		}
-		if replaced {
-			if _, err := tx.ExecContext(ctx, `DELETE FROM word WHERE rowid = ?`, num); err != nil {
-				return err
-			}
-		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO word (rowid, name, aliases, content, space) VALUES (?, ?, ?, ?, ?)`,
-			num, e.name, strings.Join(e.aliases, "\n"), e.content, label(home))
-		return err
-	})
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO word (rowid, name, aliases, content) VALUES (?, ?, ?, ?)`,
+		num, e.name, strings.Join(e.aliases, "\n"), e.content)
 	return replaced, err
 }
 
@@ -81,8 +85,8 @@ func ensureSpace(ctx context.Context, tx *sql.Tx, space string) (num int64, err 
 	return num, err
 }
 
-// label is how the index calls a space.
-func label(space int64) string { return "s" + strconv.FormatInt(space, 10) }
+// first is where the numbers of a space's memories begin.
+func first(space int64) int64 { return space << 40 }
 
 // find returns the entries that fit the query best, the best first. Without a
 // word in the query they are the newest.
@@ -95,12 +99,12 @@ func (t *table) find(ctx context.Context, space, query string, limit int) ([]ent
 	if err != nil {
 		return nil, err
 	}
-	if m := match(label(num), query); m != "" {
+	if m := match(query); m != "" {
 		// A word in the name counts eight times, one in an alias four times.
 		return t.entries(ctx, `SELECT name, content FROM (
-				SELECT rowid AS found, bm25(word, 8, 4, 1, 0) AS score FROM word WHERE word MATCH ?
-				ORDER BY score, found DESC LIMIT ?)
-			JOIN memory ON num = found ORDER BY score, found DESC`, m, limit)
+				SELECT rowid AS found, bm25(word, 8, 4, 1) AS score FROM word
+				WHERE word MATCH ? AND rowid BETWEEN ? AND ? ORDER BY score, found DESC LIMIT ?)
+			JOIN memory ON num = found ORDER BY score, found DESC`, m, first(num), first(num+1)-1, limit)
 	}
 	return t.entries(ctx, `SELECT name, content FROM memory WHERE space = ? ORDER BY updated DESC, num DESC LIMIT ?`, num, limit)
 }

@@ -4,6 +4,8 @@ CREATE TABLE space (
 	key TEXT    NOT NULL UNIQUE
 ) STRICT;
 
+-- The memories of one space have neighbouring numbers: space << 40 and what
+-- follows it. So a search walks one space only, by a range of rowids.
 CREATE TABLE memory (
 	num     INTEGER PRIMARY KEY,
 	space   INTEGER NOT NULL REFERENCES space (num),
@@ -18,11 +20,10 @@ CREATE TABLE memory (
 
 CREATE INDEX memory_updated ON memory (space, updated);
 
--- The index of words; its rowid is memory.num. The column space holds "s" and
--- space.num, so that a search walks the memories of one space only. What was
--- indexed is in memory; it is not kept here again.
+-- The index of words; its rowid is memory.num. What was indexed is in memory; it
+-- is not kept here again.
 CREATE VIRTUAL TABLE word USING fts5 (
-	name, aliases, content, space,
+	name, aliases, content,
 	content = '', contentless_delete = 1,
 	tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3'
 );

@@ -171,7 +171,7 @@ func limit(calls int) func() {
 
 func BenchmarkTurn(b *testing.B) {
 	for _, tc := range []struct{ tools, calls, history int }{
-		{1, 1, 1}, {64, 1, 1}, {512, 1, 1}, {1, 8, 1}, {1, 1, 100}, {1, 1, 10_000},
+		{1, 1, 1}, {64, 1, 1}, {512, 1, 1}, {1, 8, 1}, {1, 1000, 1}, {1, 1, 100}, {1, 1, 10_000},
 	} {
 		b.Run(fmt.Sprintf("tools=%d/calls=%d/history=%d", tc.tools, tc.calls, tc.history), func(b *testing.B) {
 			turn := turns(b, tc.tools, tc.calls, tc.history)
@@ -182,7 +182,7 @@ func BenchmarkTurn(b *testing.B) {
 			}
 		})
 	}
-	for _, n := range []int{1, 8} {
+	for _, n := range []int{1, 8, 1000} {
 		b.Run(fmt.Sprintf("limit/calls=%d", n), func(b *testing.B) {
 			turn := limit(n)
 			b.ReportAllocs()

@@ -29,8 +29,10 @@ type Conversation struct {
 	// history is what the store has. It is only appended to: every view of it
 	// stays valid.
 	history []hook.Message
-	// ids are the call ids of the history: providers want them unique.
-	ids map[string]struct{}
+	// ids are the call ids of the history, because providers want them unique, and
+	// those of replies, which are counted.
+	ids     map[string]int
+	replies int
 }
 
 // Conversation returns the conversation of the agent with the sender, which the
@@ -153,10 +155,10 @@ func (c *Conversation) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.ids = map[string]struct{}{}
+	c.ids = map[string]int{}
 	for _, m := range history {
 		if m.Role == hook.RoleTool {
-			c.ids[m.CallID] = struct{}{}
+			c.ids[m.CallID] = accepted
 		}
 	}
 	c.version, c.turns, c.history, c.loaded = rec.Version, rec.Turns, history, true

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // maxRetries is how often the hooks may ask for another reply in one step.
@@ -135,65 +134,57 @@ func (t *turn) keepPartial(reply hook.ModelReply) {
 	t.say(reply)
 }
 
+// accepted marks a call id as one of the history's; any other number is the reply
+// that it came with, which may have been dropped since.
+const accepted = 0
+
 // repairIDs gives an id to every call that has none, or one that the conversation
 // or the reply has had, before anybody has seen the reply.
 func (t *turn) repairIDs() {
+	t.conv.replies++
 	c := &t.answer.collector
 	for i := range c.Calls() {
 		call := c.Call(i)
-		if _, known := t.conv.ids[call.CallID]; known || call.CallID == "" || hadBefore(c, i, call.CallID) {
-			call.CallID = t.newCallID(i, func(id string) bool { return hadBefore(c, i, id) })
+		if call.CallID == "" || t.conv.hasID(call.CallID) {
+			call.CallID = t.conv.newID()
 		}
+		t.conv.ids[call.CallID] = t.conv.replies
 	}
 }
 
-func hadBefore(c *provider.Collector, n int, id string) bool {
-	for i := range n {
-		if c.Call(i).CallID == id {
-			return true
-		}
-	}
-	return false
+// hasID reports whether the id is one of the history or of the newest reply.
+func (c *Conversation) hasID(id string) bool {
+	reply, known := c.ids[id]
+	return known && (reply == accepted || reply == c.replies)
 }
 
-// newCallID returns an id for call number n of a reply.
-func (t *turn) newCallID(n int, had func(id string) bool) string {
-	for n += len(t.conv.ids) + 1; ; n++ {
-		id := "call_" + strconv.Itoa(n)
-		if _, known := t.conv.ids[id]; !known && !had(id) {
+func (c *Conversation) newID() string {
+	for n := len(c.ids) + 1; ; n++ {
+		if id := "call_" + strconv.Itoa(n); !c.hasID(id) {
 			return id
 		}
 	}
 }
 
-// takeIDs makes the ids of an accepted reply the conversation's, and repairs
-// those that a hook has put in.
+// takeIDs makes the ids of an accepted reply the history's, and repairs those
+// that a hook has put in.
 func (t *turn) takeIDs(content hook.List[hook.Block]) hook.List[hook.Block] {
 	var repaired []hook.Block
 	for i, b := range content.All() {
 		if b.Kind != hook.BlockToolCall {
 			continue
 		}
-		if _, known := t.conv.ids[b.CallID]; known || b.CallID == "" {
+		if reply, known := t.conv.ids[b.CallID]; b.CallID == "" || known && reply == accepted {
 			if repaired == nil {
 				repaired = content.Slice()
 			}
-			b.CallID = t.newCallID(0, func(id string) bool { return repeated(content, id) })
+			b.CallID = t.conv.newID()
 			repaired[i] = b
 		}
-		t.conv.ids[b.CallID] = struct{}{}
+		t.conv.ids[b.CallID] = accepted
 	}
 	if repaired == nil {
 		return content
 	}
 	return hook.Freeze(repaired)
-}
-
-func repeated(content hook.List[hook.Block], id string) bool {
-	for _, b := range content.All() {
-		if b.Kind == hook.BlockToolCall && b.CallID == id {
-			return true
-		}
-	}
-	return false
 }

@@ -46,6 +46,11 @@ func (r *run) emitPackage(f *emit.File, p *model.Package) bool {
 	if p.Declares {
 		emit.Points(f, r.model.Points)
 	}
+	for _, c := range p.Composites {
+		if c.Plan != nil && !diag.HasErrors(r.model.Problems()) {
+			emit.Composite(f, c, r.model.Points, r.model.Position(c.Pos).Filename)
+		}
+	}
 	emit.Toolsets(f, r.toolsets(p))
 	return !f.Empty()
 }

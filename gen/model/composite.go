@@ -4,6 +4,12 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/gen/diag"
 )
 
 // Composite is a struct with //hook:composite.
@@ -13,4 +19,184 @@ type Composite struct {
 	Name  string
 	Spec  *ast.TypeSpec
 	Pos   token.Pos
+	// Receiver is how the author's methods call their receiver, else the first letter of the type.
+	Receiver string
+	// Members are in plan order.
+	Members []*Member
+	Plan    *plan.Plan
+	// Own are the points that the author wrote methods for.
+	Own map[string]bool
+
+	state state
+}
+
+// state says how far a composite is.
+type state int
+
+const (
+	unresolved state = iota
+	resolving
+	resolved
+)
+
+// Member is a field that takes part.
+type Member struct {
+	Field string
+	Type  types.Type
+	Pos   token.Pos
+	Tag   plan.Options
+	Kind  Kind
+	// Nilable: the field can be nil.
+	Nilable bool
+	// Points are the names of the points that the member overrides; nil for what is known only at run time.
+	Points map[string]bool
+	Tools  []ToolRef
+	// Dynamic: the member has tools that are known only at run time.
+	Dynamic bool
+	// Rev guards the set of tools; nil if nothing is generated for it.
+	Rev *Rev
+	// Nested is the member's own composite.
+	Nested *Composite
+}
+
+// Kind is how a member is called.
+type Kind int
+
+// The kinds.
+const (
+	// Direct members have a type whose methods are known.
+	Direct Kind = iota
+	// Interface members may have any point.
+	Interface
+	// Group members are slices of hooks.
+	Group
+)
+
+// ToolRef is a tool as a member owns it.
+type ToolRef struct {
+	// Prefixes are those of the composites between the member and the owner, outermost first; the member's own is not among them.
+	Prefixes []string
+	// Name is the owner's name for it.
+	Name string
+	// Pkg and Const name the generated constant; nil where there is none.
+	Pkg   *types.Package
+	Const string
+	Pos   token.Pos
+}
+
+// Local returns the tool's name as the member knows it.
+func (t ToolRef) Local() string { return strings.Join(t.Prefixes, "") + t.Name }
+
+// Rev is the constant that changes with a set of tools.
+type Rev struct {
+	Pkg  *types.Package
+	Name string
+	// Tools are the names whose set it is.
+	Tools []string
+}
+
+// Has tells whether the member is to be called at the point.
+func (m *Member) Has(point string) bool { return m.Kind != Direct || m.Points[point] }
+
+// Optional: the field may be nil.
+func (m *Member) Optional() bool { return m.Tag.Optional && m.Nilable }
+
+// Resolve finds the members of a composite and plans it. It is done once.
+func (m *Model) Resolve(c *Composite) {
+	if c.state != unresolved {
+		return
+	}
+	c.state = resolving
+	defer func() { c.state = resolved }()
+	c.Receiver, _ = receiver(c.Named)
+	c.Own = map[string]bool{}
+	for _, p := range m.Points {
+		if declaredMethod(c.Named, p.Name) != nil {
+			c.Own[p.Name] = true
+		}
+	}
+	st := c.Named.Underlying().(*types.Struct)
+	for i := range st.NumFields() {
+		if member := m.member(c, st.Field(i), reflect.StructTag(st.Tag(i))); member != nil {
+			c.Members = append(c.Members, member)
+		}
+	}
+	if len(c.Members) == 0 && !m.failed() {
+		m.add("HG011", c.Pos, "add a field of a type that implements hook.Hook", "%s has no subsystems: no field is a hook", c.Name)
+	}
+	m.plan(c)
+}
+
+func (m *Model) failed() bool { return diag.HasErrors(m.problems) }
+
+// plan orders the members.
+func (m *Model) plan(c *Composite) {
+	specs := make([]plan.Spec, len(c.Members))
+	for i, member := range c.Members {
+		specs[i] = m.spec(member)
+	}
+	p, problems := plan.Build(c.Pkg.Name+"."+c.Name, specs)
+	for _, problem := range problems {
+		m.planProblem(c, problem)
+	}
+	c.Plan = p
+	byField := map[string]*Member{}
+	for _, member := range c.Members {
+		byField[member.Field] = member
+	}
+	for i, planned := range p.Members {
+		c.Members[i] = byField[planned.Field]
+	}
+}
+
+func (m *Model) spec(member *Member) plan.Spec {
+	s := plan.Spec{
+		Field: member.Field, Type: types.TypeString(member.Type, (*types.Package).Name), Options: member.Tag,
+		Dynamic: member.Dynamic, Group: member.Kind == Group,
+	}
+	for _, t := range member.Tools {
+		s.Tools = append(s.Tools, t.Local())
+	}
+	for _, p := range m.Points {
+		if member.Points[p.Name] {
+			s.Points = append(s.Points, p.Name)
+		}
+	}
+	if member.Nested != nil {
+		s.Composite = member.Nested.Plan
+	}
+	return s
+}
+
+// planProblem gives a problem of the planner its places.
+func (m *Model) planProblem(c *Composite, p plan.Problem) {
+	find := func(field string) *Member {
+		i := slices.IndexFunc(c.Members, func(o *Member) bool { return o.Field == field })
+		return c.Members[i]
+	}
+	out := diag.Problem{Code: p.Code, Pos: m.Position(find(p.Fields[0]).Pos), Message: p.Message, Fix: p.Fix}
+	for _, field := range p.Fields[1:] {
+		if o := find(field); o.Pos != find(p.Fields[0]).Pos {
+			out.Notes = append(out.Notes, diag.Note{Pos: m.Position(o.Pos), Message: field + " is declared here"})
+		}
+	}
+	if p.Code == "HG020" && len(p.Fields) == 2 {
+		for _, note := range m.declarations(find(p.Fields[0]), find(p.Fields[1]), p.Message) {
+			out.Notes = append(out.Notes, note)
+		}
+	}
+	m.Add(out)
+}
+
+// declarations are the places where two members declare the tool that a message names.
+func (m *Model) declarations(a, b *Member, message string) []diag.Note {
+	var notes []diag.Note
+	for _, member := range []*Member{a, b} {
+		for _, t := range member.Tools {
+			if t.Pos.IsValid() && strings.Contains(message, `"`+member.Tag.Prefix+t.Local()+`"`) {
+				notes = append(notes, diag.Note{Pos: m.Position(t.Pos), Message: member.Field + " declares it here"})
+			}
+		}
+	}
+	return notes
 }

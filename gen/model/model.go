@@ -131,6 +131,9 @@ func (m *Model) Package(path string) (*Package, error) {
 	for _, s := range p.Subsystems {
 		m.checkSubsystem(s)
 	}
+	for _, c := range p.Composites {
+		m.Resolve(c)
+	}
 	return p, nil
 }
 

@@ -64,6 +64,7 @@ func (m *Model) checkSubsystem(s *Subsystem) {
 	for i, t := range s.Tools {
 		m.checkTool(s, t, s.Tools[:i])
 	}
+	m.analyze(s.Named)
 	if len(s.Tools) == 0 {
 		return
 	}

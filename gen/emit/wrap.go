@@ -1,0 +1,91 @@
+package emit
+
+import (
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/grapnel-go/grapnel/gen/model"
+)
+
+// wraps writes WrapTool and WrapModel: the chain is one value with an index, so that it costs one allocation.
+func (w *weld) wraps(p *model.Point) {
+	members := w.at(p)
+	kind := strings.TrimPrefix(p.Name, "Wrap") + "Wraps" // ToolWraps, ModelWraps
+	chain := w.global(p.Name)
+	names := paramNames(p.Signature)
+	var parts []jen.Code
+	for _, n := range names[1:] {
+		parts = append(parts, jen.Id(exported(n)).Op(":").Add(identifier(n)))
+	}
+	levels := kind == "ToolWraps"
+	init := []jen.Code{jen.Id("w")}
+	fields := []jen.Code{jen.Qual(compositePath, kind), identifier(w.recv).Add(w.self())}
+	if levels {
+		init = append(init, jen.Id("w").Dot("levels").Index(jen.Op(":")))
+		fields = append(fields, jen.Id("levels").Index(jen.Lit(len(members))).Qual(compositePath, "ToolLevel"))
+	}
+	at := p.Name + "At"
+	w.method(p, w.callers(p),
+		jen.Id("w").Op(":=").Op("&").Id(chain).Values(jen.Id(w.recv).Op(":").Id(w.recv)),
+		jen.Id("w").Dot(kind).Op("=").Qual(compositePath, kind).Values(parts...),
+		jen.Id("w").Dot("Init").Call(init...),
+		jen.Return(jen.Id("w").Dot(at).Call(jen.Id("ctx"), jen.Lit(0))))
+	w.f.Add(comment(chain+" is one pass through the wraps of "+w.c.Name+".", jen.Type().Id(chain).Struct(fields...)))
+
+	var cases []jen.Code
+	for i, m := range members {
+		cases = append(cases, jen.Case(jen.Lit(i)).Block(w.wrap(p, m, i, levels)...))
+	}
+	result := w.f.Type(p.Signature.Results().At(0).Type())
+	w.f.Add(comment(at+" runs the chain from this position on.",
+		jen.Func().Params(jen.Id("w").Op("*").Id(chain)).Id(at).
+			Params(jen.Id("ctx").Qual("context", "Context"), jen.Id("at").Int()).Params(jen.Id("out").Add(result)).Block(
+			jen.Switch(jen.Id("at")).Block(cases...),
+			jen.Return(jen.Id("w").Dot("End").Call(jen.Id("ctx"))))))
+}
+
+// wrap writes one position of the chain.
+func (w *weld) wrap(p *model.Point, m *model.Member, i int, levels bool) []jen.Code {
+	field := jen.Id("w").Dot(w.recv).Dot(m.Field)
+	through := jen.Return(jen.Id("w").Dot(p.Name+"At").Call(jen.Id("ctx"), jen.Lit(i+1)))
+	if levels {
+		through = jen.Return(jen.Id("w").Dot("Through").Call(jen.Id("ctx"), jen.Lit(i)))
+	}
+	var args []jen.Code
+	names := paramNames(p.Signature)
+	for _, n := range names[1 : len(names)-1] {
+		args = append(args, jen.Id("w").Dot(exported(n)))
+	}
+	args = append(args, jen.Id("w").Dot("Rest").Call(jen.Lit(i)))
+
+	closed := p.Closed
+	if policy := m.Tag.Policy(p.Name); policy != "" {
+		closed = policy == "failclosed"
+	}
+	recover := jen.Defer().Id("w").Dot("Recover").Call(
+		jen.Id("ctx"), jen.Lit(i), jen.Lit(m.Field), jen.Lit(closed), jen.Op("&").Id("out"))
+	isolate := func(call *jen.Statement) *jen.Statement {
+		if levels {
+			return call
+		}
+		return jen.Id("w").Dot("Isolate").Call(jen.Lit(m.Field), call)
+	}
+	switch m.Kind {
+	case model.Group:
+		args = append([]jen.Code{jen.Id("ctx"), jen.Lit(m.Field), field}, args...)
+		return []jen.Code{recover, jen.Return(jen.Qual(compositePath, p.Name+"Group").Call(args...))}
+	case model.Interface:
+		return []jen.Code{
+			jen.List(jen.Id("m"), jen.Id("ok")).Op(":=").Add(field).Assert(jen.Qual(hookPath, p.Name)),
+			jen.If(jen.Op("!").Id("ok")).Block(through),
+			recover,
+			jen.Return(isolate(jen.Id("m").Dot(p.Name).Call(append([]jen.Code{jen.Id("ctx")}, args...)...))),
+		}
+	}
+	code := []jen.Code{recover, jen.Return(isolate(jen.Add(field).Dot(p.Name).Call(append([]jen.Code{jen.Id("ctx")}, args...)...)))}
+	if m.Optional() {
+		code = append([]jen.Code{jen.If(jen.Add(field).Op("==").Nil()).Block(through)}, code...)
+	}
+	return code
+}

@@ -1,0 +1,270 @@
+package model
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/gen/diag"
+)
+
+// member returns the field as a member, or nil if it takes no part or is wrong.
+func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Member {
+	text, tagged := tag.Lookup("hook")
+	options, ok := m.options(c, v, tag, text)
+	if !ok || options.Ignore {
+		return nil
+	}
+	if bad := invalidIn(v.Type()); bad != nil {
+		m.invalid(v.Pos(), "field "+v.Name(), bad)
+		return nil
+	}
+	if isType(v.Type(), m.hookPkg.Path(), "Nop") {
+		return nil
+	}
+	out := &Member{Field: v.Name(), Type: v.Type(), Pos: v.Pos(), Tag: options, Nilable: nilable(v.Type())}
+	if !m.classify(c, out, tagged) {
+		return nil
+	}
+	if options.Optional && !out.Nilable {
+		m.add("HG009", v.Pos(), "drop optional, or use a pointer", "optional on %s: a %s is never nil", v.Name(), m.relative(v.Type(), c.Pkg.Types))
+	}
+	return out
+}
+
+// classify fills in what the type of the field tells.
+func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
+	t := types.Unalias(out.Type)
+	if s, ok := t.Underlying().(*types.Slice); ok && m.hookLike(s.Elem()) {
+		if !isType(s.Elem(), m.hookPkg.Path(), "Hook") {
+			m.add("HG016", out.Pos, out.Field+" []hook.Hook", "field %s: a group is a []hook.Hook, not a %s", out.Field, m.relative(out.Type, c.Pkg.Types))
+			return false
+		}
+		out.Kind, out.Dynamic = Group, true
+		return true
+	}
+	if nested := m.compositeOf(t); nested != nil {
+		return m.nest(c, out, nested)
+	}
+	a := m.analyze(t)
+	if !a.hook {
+		return m.notHook(c, out, a, tagged)
+	}
+	if types.IsInterface(t) {
+		out.Kind, out.Dynamic = Interface, true
+		return true
+	}
+	out.Points = a.points
+	m.tools(out, t)
+	return true
+}
+
+// nest makes the member a composite of its own.
+func (m *Model) nest(c *Composite, out *Member, nested *Composite) bool {
+	if nested.state == resolving {
+		m.add("HG026", out.Pos, "take one of them out", "composite %s is nested in itself through field %s", nested.Name, out.Field)
+		return false
+	}
+	m.Resolve(nested)
+	out.Nested, out.Points = nested, map[string]bool{}
+	for _, p := range m.Points {
+		if nested.Has(p.Name) {
+			out.Points[p.Name] = true
+		}
+	}
+	for _, inner := range nested.Members {
+		out.Dynamic = out.Dynamic || inner.Dynamic
+		for _, t := range inner.Tools {
+			if inner.Tag.Prefix != "" {
+				t.Prefixes = append([]string{inner.Tag.Prefix}, t.Prefixes...)
+			}
+			out.Tools = append(out.Tools, t)
+		}
+	}
+	m.forgetTools(out)
+	return true
+}
+
+// Has tells whether the composite does something at the point.
+func (c *Composite) Has(point string) bool {
+	if c.Own[point] {
+		return true
+	}
+	for _, m := range c.Members {
+		if m.Has(point) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgetTools applies the tag dynamic.
+func (m *Model) forgetTools(out *Member) {
+	if out.Tag.Dynamic {
+		out.Dynamic, out.Tools, out.Rev = true, nil, nil
+	}
+}
+
+// compositeOf returns the composite that t, or what it points to, is, if its source is at hand.
+func (m *Model) compositeOf(t types.Type) *Composite {
+	named := namedOf(t)
+	if named == nil || named.Obj().Pkg() == nil {
+		return nil
+	}
+	p := m.sourceOf(named)
+	if p == nil {
+		return nil
+	}
+	for _, c := range p.Composites {
+		if c.Named == named {
+			return c
+		}
+	}
+	return nil
+}
+
+// namedOf returns the named type that t is or points to.
+func namedOf(t types.Type) *types.Named {
+	t = types.Unalias(t)
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	named, _ := t.(*types.Named)
+	return named
+}
+
+// sourceOf returns the package of a type if it is of the main module.
+func (m *Model) sourceOf(named *types.Named) *Package {
+	src, err := m.checker.Checked(named.Obj().Pkg())
+	if err != nil || !src.Writable {
+		return nil
+	}
+	p, err := m.Package(named.Obj().Pkg().Path())
+	if err != nil {
+		return nil
+	}
+	return p
+}
+
+func nilable(t types.Type) bool {
+	switch t.Underlying().(type) {
+	case *types.Pointer, *types.Interface, *types.Slice, *types.Map, *types.Chan, *types.Signature:
+		return true
+	}
+	return false
+}
+
+// tools finds the tools of a direct member.
+func (m *Model) tools(out *Member, t types.Type) {
+	defer m.forgetTools(out)
+	if !out.Points["Schema"] && !out.Points["Dispatch"] {
+		return
+	}
+	out.Dynamic = true
+	named := namedOf(t)
+	if named == nil || named.Obj().Pkg() == nil {
+		return
+	}
+	if p := m.sourceOf(named); p != nil {
+		m.sourceTools(out, p, named)
+		return
+	}
+	manifest, ok := readManifest(named)
+	if !ok {
+		return
+	}
+	out.Dynamic = false
+	out.Rev = &Rev{Pkg: named.Obj().Pkg(), Name: named.Obj().Name() + "Rev", Tools: manifest}
+	for _, name := range manifest {
+		out.Tools = append(out.Tools, ToolRef{Name: name, Pkg: named.Obj().Pkg(), Const: ConstName(name)})
+	}
+}
+
+func (m *Model) sourceTools(out *Member, p *Package, named *types.Named) {
+	for _, s := range p.Subsystems {
+		if s.Named != named {
+			continue
+		}
+		for _, name := range s.Names {
+			out.Tools = append(out.Tools, ToolRef{Name: name, Pos: s.Pos})
+		}
+		for _, t := range s.Tools {
+			out.Tools = append(out.Tools, ToolRef{Name: t.Name, Pkg: p.Types, Const: t.Const, Pos: t.Pos})
+		}
+		if len(s.Tools) > 0 {
+			out.Rev = &Rev{Pkg: p.Types, Name: s.RevName()}
+			for _, t := range s.Tools {
+				out.Rev.Tools = append(out.Rev.Tools, t.Name)
+			}
+		}
+		out.Dynamic = len(out.Tools) == 0
+	}
+}
+
+// readManifest reads the tools of a type of another module from its generated constant.
+func readManifest(named *types.Named) ([]string, bool) {
+	obj, ok := named.Obj().Pkg().Scope().Lookup(named.Obj().Name() + "Hook").(*types.Const)
+	if !ok {
+		return nil, false
+	}
+	text := strings.Trim(obj.Val().ExactString(), `"`)
+	head, list, ok := strings.Cut(text, " tools=")
+	if !ok || !strings.HasPrefix(head, "hook1 ") {
+		return nil, false
+	}
+	names := strings.Split(list, ",")
+	for _, name := range names {
+		if !validTool.MatchString(name) {
+			return nil, false
+		}
+	}
+	return names, true
+}
+
+// options reads the hook tag of a field.
+func (m *Model) options(c *Composite, v *types.Var, tag reflect.StructTag, text string) (plan.Options, bool) {
+	for _, key := range tagKey.FindAllStringSubmatch(string(tag), -1) {
+		if k := key[1]; k != "hook" && diag.Closest(strings.ToLower(k), []string{"hook"}) != "" {
+			m.add("HG009", m.tagPos(c, v, k), "write hook:\"…\"", "unknown tag key %q of %s.%s; did you mean \"hook\"?", k, c.Name, v.Name())
+		}
+	}
+	options, problems := plan.ParseTag(text, m.PointNames())
+	for _, p := range problems {
+		m.add(p.Code, m.tagPos(c, v, firstQuoted(p.Message)), p.Fix, "%s in the hook tag of %s.%s", p.Message, c.Name, v.Name())
+	}
+	return options, len(problems) == 0
+}
+
+var (
+	tagKey = regexp.MustCompile(`([A-Za-z]+):"`)
+	inside = regexp.MustCompile(`"([^"]+)"`)
+)
+
+func firstQuoted(message string) string {
+	if found := inside.FindStringSubmatch(message); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// tagPos is the place of a word in the tag of a field, else of the tag.
+func (m *Model) tagPos(c *Composite, v *types.Var, word string) token.Pos {
+	st, ok := c.Spec.Type.(*ast.StructType)
+	if !ok {
+		return v.Pos()
+	}
+	for _, f := range st.Fields.List {
+		if f.Tag == nil || v.Pos() < f.Pos() || v.Pos() >= f.End() {
+			continue
+		}
+		if i := strings.Index(f.Tag.Value, word); i > 0 {
+			return f.Tag.Pos() + token.Pos(i)
+		}
+		return f.Tag.Pos()
+	}
+	return v.Pos()
+}

@@ -1,0 +1,250 @@
+package model
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+)
+
+// analysis is which points a type overrides.
+type analysis struct {
+	// hook: the type has all methods of hook.Hook.
+	hook bool
+	// points are the overridden ones.
+	points map[string]bool
+	// missing are the methods of hook.Hook that it does not have.
+	missing []string
+	// embeds: some method comes from hook.Nop.
+	embeds bool
+	// fits: some point is there with its signature.
+	fits bool
+}
+
+// analyze looks for every point in the method set of a field's type and notes what is almost one.
+func (m *Model) analyze(t types.Type) analysis {
+	a := analysis{points: map[string]bool{}}
+	virtual := m.virtual(t)
+	var wrong []diag.Problem
+	for _, p := range m.Points {
+		if virtual[p.Name] {
+			a.points[p.Name], a.fits = true, true
+			continue
+		}
+		found := m.find(t, p)
+		a.embeds = a.embeds || found.nop
+		switch {
+		case found.problem != nil:
+			wrong = append(wrong, *found.problem)
+		case !found.has:
+			if p.Facade {
+				a.missing = append(a.missing, p.Name)
+			}
+		case !found.nop:
+			a.points[p.Name] = true
+			a.fits = a.fits || p.Name != "OnClose"
+		}
+	}
+	a.hook = len(a.missing) == 0
+	if a.embeds || a.fits && a.hook {
+		for _, w := range wrong {
+			m.once(w)
+		}
+		m.nearMisses(t)
+	}
+	return a
+}
+
+// virtual are the methods that will be generated for the type.
+func (m *Model) virtual(t types.Type) map[string]bool {
+	named := namedOf(t)
+	if named == nil || named.Obj().Pkg() == nil {
+		return nil
+	}
+	p := m.sourceOf(named)
+	if p == nil {
+		return nil
+	}
+	i := slices.IndexFunc(p.Subsystems, func(s *Subsystem) bool { return s.Named == named && len(s.Tools) > 0 })
+	if i < 0 {
+		return nil
+	}
+	return map[string]bool{"Schema": true, "Dispatch": true}
+}
+
+// finding is one point in one type.
+type finding struct {
+	has, nop bool
+	problem  *diag.Problem
+}
+
+func (m *Model) find(t types.Type, p *Point) finding {
+	obj, index, _ := types.LookupFieldOrMethod(t, true, m.hookPkg, p.Name)
+	switch o := obj.(type) {
+	case nil:
+		if index == nil {
+			return finding{}
+		}
+		return finding{has: true, problem: m.ambiguous(t, p, index)}
+	case *types.Var:
+		return finding{has: true, problem: &diag.Problem{
+			Code: "HG015", Pos: m.Position(o.Pos()), Message: fmt.Sprintf("field %s of %s hides the point of the same name", p.Name, m.short(t)),
+			Fix: "give the field another name",
+		}}
+	case *types.Func:
+		return m.method(t, p, o)
+	}
+	return finding{}
+}
+
+func (m *Model) method(t types.Type, p *Point, f *types.Func) finding {
+	if recv := f.Signature().Recv(); recv != nil && isType(recv.Type(), m.hookPkg.Path(), "Nop") {
+		return finding{has: true, nop: true}
+	}
+	if bad := invalidIn(f.Signature()); bad != nil {
+		m.invalid(f.Pos(), "the signature of "+f.Name(), bad)
+		return finding{has: true}
+	}
+	if types.Identical(f.Signature(), p.Signature) {
+		return finding{has: true}
+	}
+	what := "hook." + p.Name
+	if p.Facade {
+		what = "hook.Hook"
+	}
+	return finding{has: true, problem: &diag.Problem{
+		Code: "HG012", Pos: m.Position(f.Pos()),
+		Message: fmt.Sprintf("(%s).%s does not fit %s, so it would never be called", m.short(t), p.Name, what),
+		Notes: []diag.Note{
+			{Message: "have " + m.relative(f.Signature(), f.Pkg())},
+			{Message: "want " + m.relative(p.Signature, nil)},
+		},
+		Fix: "change the signature, or the name",
+	}}
+}
+
+// ambiguous reports a point that two embedded fields promote.
+func (m *Model) ambiguous(t types.Type, p *Point, index []int) *diag.Problem {
+	pos := token.NoPos
+	if named := namedOf(t); named != nil {
+		pos = named.Obj().Pos()
+		if st, ok := named.Underlying().(*types.Struct); ok && len(index) > 0 && index[0] < st.NumFields() {
+			pos = st.Field(index[0]).Pos()
+		}
+	}
+	return &diag.Problem{
+		Code: "HG014", Pos: m.Position(pos),
+		Message: fmt.Sprintf("%s of %s is ambiguous: two embedded fields have it at the same depth", p.Name, m.short(t)),
+		Fix:     fmt.Sprintf("declare %s on the type itself, or drop one of the fields", p.Name),
+	}
+}
+
+func (m *Model) short(t types.Type) string { return types.TypeString(t, (*types.Package).Name) }
+
+// once notes a problem of a type, however many fields have that type.
+func (m *Model) once(p diag.Problem) {
+	same := func(o diag.Problem) bool { return o.Code == p.Code && o.Pos == p.Pos && o.Message == p.Message }
+	if !slices.ContainsFunc(m.problems, same) {
+		m.Add(p)
+	}
+}
+
+// nearMisses reports exported methods whose names look like a point's.
+func (m *Model) nearMisses(t types.Type) {
+	set := types.NewMethodSet(addressable(t))
+	for i := range set.Len() {
+		f, ok := set.At(i).Obj().(*types.Func)
+		if !ok || !f.Exported() || m.Point(f.Name()) != nil || f.Pkg() == m.hookPkg {
+			continue
+		}
+		for _, p := range m.Points {
+			if m.resembles(f, p) {
+				m.once(diag.Problem{
+					Code: "HG013", Pos: m.Position(f.Pos()),
+					Message: fmt.Sprintf("(%s).%s looks like the point %s and is never called", m.short(t), f.Name(), p.Name),
+					Fix:     fmt.Sprintf("call it %s, or put //hook:ignore HG013 above it", p.Name),
+				})
+				break
+			}
+		}
+	}
+}
+
+// resembles tells whether somebody may have meant the point: a name that differs in case or little more, and the context that
+// most points begin with.
+func (m *Model) resembles(f *types.Func, p *Point) bool {
+	d := diag.Distance(strings.ToLower(f.Name()), strings.ToLower(p.Name))
+	if d > min(2, len(p.Name)/4) {
+		return false
+	}
+	want := p.Signature.Params()
+	if want.Len() == 0 || !isType(want.At(0).Type(), "context", "Context") {
+		return true
+	}
+	have := f.Signature().Params()
+	return have.Len() > 0 && isType(have.At(0).Type(), "context", "Context")
+}
+
+// addressable returns the type whose method set a field of type t has.
+func addressable(t types.Type) types.Type {
+	t = types.Unalias(t)
+	if _, ok := t.(*types.Pointer); ok || types.IsInterface(t) {
+		return t
+	}
+	return types.NewPointer(t)
+}
+
+// hookLike tells whether values of the type are meant to be hooks.
+func (m *Model) hookLike(t types.Type) bool {
+	hook := m.hookPkg.Scope().Lookup("Hook")
+	if hook == nil {
+		return false
+	}
+	if m.compositeOf(t) != nil || len(m.virtual(t)) > 0 {
+		return true
+	}
+	i, ok := hook.Type().Underlying().(*types.Interface)
+	return ok && types.Implements(addressable(t), i)
+}
+
+// notHook handles a field whose type lacks methods of hook.Hook: no matter, unless somebody meant it to be one.
+func (m *Model) notHook(c *Composite, out *Member, a analysis, tagged bool) bool {
+	if !tagged && !a.embeds && !a.fits {
+		return false
+	}
+	what := "is no hook"
+	if len(a.missing) < len(m.facade()) || a.fits {
+		what = "is no hook.Hook: it does not have " + strings.Join(a.missing, ", ")
+	}
+	m.add("HG012", out.Pos, "embed hook.Nop in it, or tag the field `hook:\"-\"`", "field %s: %s %s", out.Field, m.relative(out.Type, c.Pkg.Types), what)
+	return false
+}
+
+func (m *Model) facade() []*Point {
+	var out []*Point
+	for _, p := range m.Points {
+		if p.Facade {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// isType tells whether t is the named type of a package.
+func isType(t types.Type, pkg, name string) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg && n.Obj().Name() == name
+}
+
+// relative writes a type for people: names of other packages with the package's name.
+func (m *Model) relative(t types.Type, from *types.Package) string {
+	return types.TypeString(t, func(p *types.Package) string {
+		if p == from {
+			return ""
+		}
+		return p.Name()
+	})
+}

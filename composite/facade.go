@@ -108,20 +108,21 @@ func Blame(point hook.Point, owner *string) {
 
 // RegisterGroup registers an agent with every hook of a group, in order. If one
 // fails, those before it are unregistered in reverse order, and the failure names
-// its index.
-func RegisterGroup(ctx context.Context, group []hook.Hook, cfg *hook.AgentConfig) error {
+// its index. owner is the group's field, for failures while undoing.
+func RegisterGroup(ctx context.Context, owner string, group []hook.Hook, cfg *hook.AgentConfig) error {
 	return openGroup(hook.PointOnRegisterAgent, group, func(h hook.Hook) error {
 		return h.OnRegisterAgent(ctx, cfg)
 	}, func(opened []hook.Hook) error {
-		UnregisterGroup(ctx, opened, cfg)
+		UnregisterGroup(ctx, owner, opened, cfg)
 		return nil
 	})
 }
 
 // UnregisterGroup unregisters an agent from every hook of a group, in reverse
-// order. Failures are emitted to the agent's host.
-func UnregisterGroup(ctx context.Context, group []hook.Hook, cfg *hook.AgentConfig) {
-	f := NewFan(hook.PointOnUnregisterAgent, []Member{{}})
+// order. Failures are emitted to the agent's host, with owner in front of the
+// index.
+func UnregisterGroup(ctx context.Context, owner string, group []hook.Hook, cfg *hook.AgentConfig) {
+	f := NewFan(hook.PointOnUnregisterAgent, []Member{{Path: owner}})
 	for !f.Done() {
 		unregisterGroup(ctx, group, cfg, &f)
 	}

@@ -77,9 +77,12 @@ func (w *weld) bracket(p *model.Point) shape {
 		s.make = jen.Qual(compositePath, "NewFan").Call(pointID(p), table)
 	}
 	if group := map[string]string{"register": "RegisterGroup", "open": "OpenGroup"}[p.Combine]; group != "" {
-		s.group = func(field *jen.Statement) *jen.Statement {
-			args := arguments(p.Signature)
-			return jen.Qual(compositePath, group).Call(slices.Concat(args[:1], []jen.Code{field}, args[1:])...)
+		s.group = func(m *model.Member) *jen.Statement {
+			args, target := arguments(p.Signature), []jen.Code{w.field(m)}
+			if group == "RegisterGroup" {
+				target = []jen.Code{jen.Lit(m.Field), w.field(m)}
+			}
+			return jen.Qual(compositePath, group).Call(slices.Concat(args[:1], target, args[1:])...)
 		}
 	}
 	return s

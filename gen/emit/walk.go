@@ -25,7 +25,7 @@ type shape struct {
 	// value is the parameter that is handed from member to member, or "".
 	value string
 	// group writes the call for a whole group, if a group is one member; else nil.
-	group func(field *jen.Statement) *jen.Statement
+	group func(m *model.Member) *jen.Statement
 }
 
 // walk writes gates, folds and fans: a method that owns the state, and one with the switch over the members, which is entered
@@ -159,7 +159,7 @@ func (w *weld) step(s shape, m *model.Member, i int) []jen.Code {
 	next := jen.Id(s.acc).Dot("At").Op("=").Lit(i + 1)
 	switch {
 	case m.Kind == model.Group && s.group != nil:
-		return []jen.Code{next, ended(s, nil, s.group(w.field(m)))}
+		return []jen.Code{next, ended(s, nil, s.group(m))}
 	case m.Kind == model.Group:
 		return []jen.Code{w.eachOf(s, m)}
 	case !m.Has(s.p.Name):

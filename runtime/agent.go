@@ -25,6 +25,8 @@ type Agent struct {
 	turns         int
 	drained       chan struct{}
 	conversations map[string]*Conversation
+	// cancelled is why turns are cancelled, those too that are about to begin.
+	cancelled error
 }
 
 type agentState int
@@ -133,8 +135,15 @@ func (a *Agent) setState(s agentState) {
 	a.mu.Unlock()
 }
 
+func (a *Agent) cancelCause() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.cancelled
+}
+
 func (a *Agent) cancelTurns(cause error) {
 	a.mu.Lock()
+	a.cancelled = cause
 	conversations := make([]*Conversation, 0, len(a.conversations))
 	for _, c := range a.conversations {
 		conversations = append(conversations, c)

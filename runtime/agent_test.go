@@ -440,3 +440,23 @@ func TestACompositeThatIsNotReadyDoesNotOpen(t *testing.T) {
 type unready struct{ hook.Nop }
 
 func (unready) Ready() error { return errors.New("Guard is nil") }
+
+func TestCloseCancelsTurnsThatAreJustBeginning(t *testing.T) {
+	t.Parallel()
+	for range 300 {
+		w := start(t, plays(calls(want{"1", "waits", "{}"})), box(does("waits", func(ctx context.Context) hook.ToolResult {
+			<-ctx.Done()
+			return hook.FailedResult(hook.FailCancelled, "cancelled")
+		})))
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, err := w.try(context.Background(), "go")
+			assert.ErrorIs(t, err, runtime.ErrClosed)
+		}()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.NoError(t, w.rt.Close(ctx))
+		<-ended
+	}
+}

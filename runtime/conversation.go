@@ -121,11 +121,16 @@ func refused(err error) (hook.TurnOutcome, error) {
 
 func (c *Conversation) start(ctx context.Context) (context.Context, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.cancel != nil {
+		c.mu.Unlock()
 		return nil, fmt.Errorf("%w: %s", ErrBusy, c.ID())
 	}
-	ctx, c.cancel = context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	c.cancel = cancel
+	c.mu.Unlock()
+	if cause := c.agent.cancelCause(); cause != nil {
+		cancel(cause)
+	}
 	return ctx, nil
 }
 

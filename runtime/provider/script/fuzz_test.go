@@ -1,7 +1,9 @@
 package script_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,8 +28,10 @@ func FuzzParse(f *testing.F) {
 			require.Nil(t, s)
 			return
 		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the script may ask to wait
+		defer cancel()
 		req := request("hello \"user\"", "> call", "! t x")
-		reply, err := provider.Collect(s.Stream(t.Context(), req))
+		reply, err := provider.Collect(s.Stream(ctx, req))
 		require.NotErrorIs(t, err, provider.ErrProtocol)
 		for _, call := range reply.Calls() {
 			require.Equal(t, hook.BlockToolCall, call.Kind)

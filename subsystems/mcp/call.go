@@ -41,7 +41,7 @@ func (c *invocation) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
 	if reason := s.unusable(c.t.Name); reason != "" {
 		return hook.FailedResult(hook.FailNotAvailable, c.t.Name+": "+reason)
 	}
-	res, err := p.call(ctx, &sdk.CallToolParams{Name: c.t.remote, Arguments: json.RawMessage(c.args)})
+	res, err := p.call(ctx, &sdk.CallToolParams{Name: c.t.remote, Arguments: json.RawMessage(c.args)}, env.Progress)
 	var answered *jsonrpc.Error
 	switch {
 	case err == nil:

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,6 +59,14 @@ func TestServerEverything(t *testing.T) {
 	require.Equal(t, 1, structured.Len(), "what is given twice is shown once")
 	assert.Equal(t, hook.BlockJSON, structured.At(0).Kind)
 	assert.Contains(t, string(structured.At(0).JSON), `"temperature":`)
+
+	var mu sync.Mutex
+	var lines []string
+	env := hook.Env{}.WithProgress(func(line string) { mu.Lock(); defer mu.Unlock(); lines = append(lines, line) })
+	r := bind(t, m, "mcp__all__trigger-long-running-operation", `{"duration":0.2,"steps":2}`).Runner().Run(t.Context(), env)
+	assert.Empty(t, r.Failure, r.Text())
+	eventually(t, "progress", func() bool { mu.Lock(); defer mu.Unlock(); return len(lines) == 2 })
+	assert.Equal(t, []string{"1 of 2", "2 of 2"}, lines)
 
 	bad := bind(t, m, "mcp__all__get-sum", `{"a":"x","b":2}`).Err()
 	require.NotNil(t, bad)

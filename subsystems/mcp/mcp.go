@@ -14,8 +14,8 @@
 // Servers speak over standard input and output; other transports are declared
 // without error and refused with a reason. The package is no MCP server.
 //
-// Lock order: MCP.building, server.mu, MCP.mu. No host and no process is called
-// with a mutex held.
+// Lock order: MCP.building, server.mu, MCP.mu. No host is called and no process
+// waited for with one of them held.
 package mcp
 
 import (

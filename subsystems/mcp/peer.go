@@ -29,22 +29,21 @@ type peer struct {
 	stuck   chan struct{} // closed when the server does not take its input
 	noted   chan struct{} // closed when its server knows that it has ended
 	once    sync.Once
+	reports reports
 }
 
 // greet opens the session and reads the list of tools.
 func greet(ctx context.Context, proc *process) (*peer, []*sdk.Tool, error) {
 	// No capability is offered: roots, sampling and elicitation would let the
 	// server ask things of the user's machine and model.
+	p := &peer{proc: proc, ended: make(chan struct{}), stuck: make(chan struct{}), noted: make(chan struct{})}
 	client := sdk.NewClient(&sdk.Implementation{Name: "grapnel", Version: "1"},
-		&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
+		&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}, ProgressNotificationHandler: p.reports.handle})
 	session, err := client.Connect(ctx, &sdk.IOTransport{Reader: proc.stdout, Writer: proc.stdin}, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &peer{
-		proc: proc, session: session,
-		ended: make(chan struct{}), stuck: make(chan struct{}), noted: make(chan struct{}),
-	}
+	p.session = session
 	go func() { _ = session.Wait(); close(p.ended) }()
 	listed, err := p.list(ctx)
 	if err != nil {
@@ -85,8 +84,11 @@ func (p *peer) over() bool {
 
 // call calls a tool. It returns soon after ctx ends, which the server is told.
 // An error is the server's own answer if it is a *jsonrpc.Error, else the call
-// found no answer.
-func (p *peer) call(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
+// found no answer. What the server reports meanwhile goes to report.
+func (p *peer) call(ctx context.Context, params *sdk.CallToolParams, report func(string)) (*sdk.CallToolResult, error) {
+	token, done := p.reports.begin(report)
+	defer done()
+	params.SetProgressToken(token)
 	type answer struct {
 		res *sdk.CallToolResult
 		err error

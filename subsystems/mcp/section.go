@@ -29,7 +29,7 @@ func (m *MCP) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.Agen
 	if err != nil {
 		return cfg, err
 	}
-	used, err := m.used(&sec)
+	used, err := m.used(&sec, cfg.Tools)
 	if err != nil {
 		return cfg, fmt.Errorf("agent %q: section mcp: %w", cfg.Name, err)
 	}
@@ -50,9 +50,9 @@ func (m *MCP) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.Agen
 	return cfg, nil
 }
 
-// used returns the servers of a section, in the order of their declaration. An
-// agent that may use no tool uses no server.
-func (m *MCP) used(sec *Section) ([]*server, error) {
+// used returns the servers whose tools the section and the agent's own list of
+// tools (nil for all) allow, in the order of their declaration.
+func (m *MCP) used(sec *Section, tools []string) ([]*server, error) {
 	for _, name := range sec.Servers {
 		if m.byName[name] == nil {
 			return nil, fmt.Errorf("no server %q is declared; declared are: %s", name, m.names())
@@ -63,11 +63,19 @@ func (m *MCP) used(sec *Section) ([]*server, error) {
 	}
 	var out []*server
 	for _, s := range m.servers {
-		if sec.Servers == nil || slices.Contains(sec.Servers, s.cfg.Name) {
+		if (sec.Servers == nil || slices.Contains(sec.Servers, s.cfg.Name)) && s.named(tools) {
 			out = append(out, s)
 		}
 	}
 	return out, nil
+}
+
+// named reports whether one of the tools can be the server's. Contains and not
+// HasPrefix: under a composite's prefix public names are longer.
+func (s *server) named(tools []string) bool {
+	return tools == nil || slices.ContainsFunc(tools, func(t string) bool {
+		return strings.Contains(t, toolName(s.cfg.Name, ""))
+	})
 }
 
 func (m *MCP) names() string {

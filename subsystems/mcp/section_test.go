@@ -56,6 +56,10 @@ func TestAnAgentStartsOnlyItsServers(t *testing.T) {
 	m := newMCP(t, nil, testServer(t, "one", "raw"), testServer(t, "two", "raw"))
 	build(t, m, `{"servers":[]}`)
 	build(t, m, `{"tools":[]}`)
+	cfg := agent("")
+	cfg.Tools = []string{"bash"}
+	_, err := m.OnBuildAgent(t.Context(), cfg)
+	require.NoError(t, err)
 	assert.Equal(t, mcp.StateDeclared, m.Status()[0].State)
 	build(t, m, `{"servers":["two"]}`)
 	assert.Equal(t, mcp.StateDeclared, m.Status()[0].State)

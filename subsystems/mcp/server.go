@@ -169,7 +169,7 @@ func (s *server) start() (*peer, []*sdk.Tool, error) {
 	case gone:
 		return nil, nil, fmt.Errorf("it ended while it was started (%s)", status)
 	}
-	return nil, nil, fmt.Errorf("connect: %w", err)
+	return nil, nil, fmt.Errorf("connect: %s", clip(err.Error(), 500)) // the server may have written it
 }
 
 // callTimeout is the time that each call has.

@@ -1,0 +1,283 @@
+package skills
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Skill is one skill as its SKILL.md describes it.
+type Skill struct {
+	// Name is how it is called; Description says what it is for and when to use it.
+	Name        string
+	Description string
+	// WhenToUse is more about when to use it.
+	WhenToUse string
+	// License, Compatibility and Metadata are for people.
+	License       string
+	Compatibility string
+	Metadata      map[string]string
+	// ArgumentHint shows what to write behind /name; Arguments are the names of
+	// the arguments in order.
+	ArgumentHint string
+	Arguments    []string
+	// AllowedTools are the tools that the author thinks the skill needs. They grant
+	// nothing.
+	AllowedTools []string
+	// ManualOnly: only a person may start it. NotManual: only the model may.
+	ManualOnly bool
+	NotManual  bool
+	// Dir is its folder, absolute; "" if it is built in and not on disk.
+	Dir string
+	// Resources are the other files of the folder, at most 100, sorted, relative.
+	Resources []string
+
+	body string
+}
+
+const (
+	maxName          = 64
+	maxDescription   = 1024
+	maxCompatibility = 500
+	maxFrontmatter   = 64 << 10
+)
+
+var specName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// parse reads a SKILL.md in a folder of that name. It takes what it can: notes
+// say where the file breaks the format, an error that it cannot be used at all.
+func parse(text, folder string) (Skill, []string, error) {
+	p := parser{}
+	front, body, err := split(text)
+	if err != nil {
+		return Skill{}, nil, err
+	}
+	p.skill.body = strings.TrimSpace(body)
+	if err := p.front(front); err != nil {
+		return Skill{}, p.notes, err
+	}
+	if err := p.name(folder); err != nil {
+		return Skill{}, p.notes, err
+	}
+	if err := p.description(); err != nil {
+		return Skill{}, p.notes, err
+	}
+	if n := utf8.RuneCountInString(p.skill.Compatibility); n > maxCompatibility {
+		p.note("compatibility has %d characters; the format allows %d", n, maxCompatibility)
+	}
+	return p.skill, p.notes, nil
+}
+
+// split separates the frontmatter from the instructions.
+func split(text string) (front, body string, err error) {
+	if !utf8.ValidString(text) {
+		return "", "", errors.New("not UTF-8")
+	}
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n")
+	first, rest, ok := strings.Cut(text, "\n")
+	if !ok || strings.TrimRight(first, " \t") != "---" {
+		return "", text, nil
+	}
+	var lines []string
+	for line := range strings.Lines(rest) {
+		if strings.TrimRight(line, " \t\n") == "---" {
+			front = strings.Join(lines, "")
+			return front, rest[len(front)+len(line):], nil
+		}
+		lines = append(lines, line)
+	}
+	return "", "", errors.New("the frontmatter has no end; close it with a line ---")
+}
+
+type parser struct {
+	skill Skill
+	notes []string
+}
+
+func (p *parser) note(format string, args ...any) {
+	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+}
+
+// front reads the frontmatter; a second time with quotes added if it is no YAML,
+// because "description: Use it when: …" is what people write.
+func (p *parser) front(text string) error {
+	if len(text) > maxFrontmatter {
+		return fmt.Errorf("the frontmatter has more than %d bytes", maxFrontmatter)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		doc = yaml.Node{}
+		if yaml.Unmarshal([]byte(quoteValues(text)), &doc) != nil {
+			return fmt.Errorf("the frontmatter is no YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+		}
+		p.note("the frontmatter is YAML only with quotes around values that have a colon")
+	}
+	if len(doc.Content) == 0 {
+		return nil
+	}
+	top := doc.Content[0]
+	if top.Kind != yaml.MappingNode {
+		return errors.New("the frontmatter is no list of keys and values")
+	}
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		p.set(top.Content[i].Value, top.Content[i+1])
+	}
+	return nil
+}
+
+var bareValue = regexp.MustCompile(`^([A-Za-z_-]+):[ \t]+([^"'\[{|>&*!%@#\s].*)$`)
+
+// quoteValues puts quotes around plain values that have a colon and a blank.
+func quoteValues(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		m := bareValue.FindStringSubmatch(line)
+		if m != nil && strings.Contains(m[2], ": ") {
+			lines[i] = m[1] + ": '" + strings.ReplaceAll(m[2], "'", "''") + "'"
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// set takes one key. Those of the format and those that Claude Code has beside
+// them are known.
+func (p *parser) set(key string, v *yaml.Node) {
+	k := &p.skill
+	switch key {
+	case "name":
+		k.Name = strings.TrimSpace(v.Value)
+	case "description":
+		k.Description = strings.TrimSpace(v.Value)
+	case "license":
+		k.License = v.Value
+	case "compatibility":
+		k.Compatibility = v.Value
+	case "metadata":
+		k.Metadata = mapping(v)
+	case "allowed-tools":
+		k.AllowedTools = tools(v)
+	case "when_to_use":
+		k.WhenToUse = strings.TrimSpace(v.Value)
+	case "argument-hint":
+		k.ArgumentHint = v.Value
+	case "arguments":
+		k.Arguments = words(v)
+	case "disable-model-invocation":
+		k.ManualOnly = p.truth(key, v, false)
+	case "user-invocable":
+		k.NotManual = !p.truth(key, v, true)
+	case "disallowed-tools", "model", "effort", "context", "agent", "background", "hooks", "paths", "shell":
+		p.note("key %s is understood elsewhere but has no effect here", key)
+	default:
+		p.note("unknown key %q is passed over", key)
+	}
+}
+
+// truth reads a boolean as generously as people write it.
+func (p *parser) truth(key string, v *yaml.Node, otherwise bool) bool {
+	switch strings.ToLower(v.Value) {
+	case "true", "yes", "on", "1":
+		return true
+	case "false", "no", "off", "0":
+		return false
+	}
+	p.note("%s: %q is neither true nor false", key, v.Value)
+	return otherwise
+}
+
+func mapping(v *yaml.Node) map[string]string {
+	if v.Kind != yaml.MappingNode {
+		return nil
+	}
+	out := map[string]string{}
+	for i := 0; i+1 < len(v.Content); i += 2 {
+		out[v.Content[i].Value] = v.Content[i+1].Value
+	}
+	return out
+}
+
+// words reads a list, or a text of words.
+func words(v *yaml.Node) []string {
+	if v.Kind != yaml.SequenceNode {
+		return strings.Fields(v.Value)
+	}
+	var out []string
+	for _, item := range v.Content {
+		out = append(out, item.Value)
+	}
+	return out
+}
+
+// tools reads a list, or a text that is separated by blanks or commas outside of
+// parentheses: "Bash(git log:*) Read".
+func tools(v *yaml.Node) []string {
+	if v.Kind == yaml.SequenceNode {
+		return words(v)
+	}
+	depth := 0
+	return strings.FieldsFunc(v.Value, func(r rune) bool {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		return depth <= 0 && (r == ',' || unicode.IsSpace(r))
+	})
+}
+
+// name settles what the skill is called. A name that breaks the format is
+// replaced by the folder's if that one keeps it, and kept otherwise.
+func (p *parser) name(folder string) error {
+	k := &p.skill
+	good := func(s string) bool { return len(s) <= maxName && specName.MatchString(s) }
+	switch {
+	case k.Name == "":
+		k.Name = folder
+		p.note("has no name; the folder's is used")
+	case good(k.Name):
+		if k.Name != folder {
+			p.note("name %q is not the folder's, %q", k.Name, folder)
+		}
+		return nil
+	case good(folder):
+		p.note("name %q is not valid (a-z, 0-9 and single hyphens, at most %d); the folder's is used", k.Name, maxName)
+		k.Name = folder
+		return nil
+	}
+	if strings.ContainsAny(k.Name, `/\`) || strings.Contains(k.Name, "..") || strings.ContainsFunc(k.Name, odd) || len(k.Name) > 4*maxName {
+		return fmt.Errorf("name %q cannot be used; use a-z, 0-9 and single hyphens", k.Name)
+	}
+	if !good(k.Name) {
+		p.note("name %q is not valid (a-z, 0-9 and single hyphens, at most %d)", k.Name, maxName)
+	}
+	return nil
+}
+
+func odd(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) && r != ' ' }
+
+// description settles what is listed: without one the first paragraph of the
+// instructions; a skill that says nothing is of no use.
+func (p *parser) description() error {
+	k := &p.skill
+	if n := utf8.RuneCountInString(k.Description); n > maxDescription {
+		p.note("description has %d characters; the format allows %d", n, maxDescription)
+	}
+	if k.Description != "" {
+		return nil
+	}
+	for par := range strings.SplitSeq(k.body, "\n\n") {
+		par = strings.TrimSpace(par)
+		if par != "" && !strings.HasPrefix(par, "#") {
+			k.Description = par
+			p.note("has no description; the first paragraph is used")
+			return nil
+		}
+	}
+	return errors.New("has no description")
+}

@@ -1,0 +1,210 @@
+package skills
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	// fileName is what makes a folder a skill, in exactly these letters.
+	fileName = "SKILL.md"
+	// maxDepth is how deep below a directory skills are looked for, maxDirs in how
+	// many folders of it.
+	maxDepth = 6
+	maxDirs  = 2000
+	// maxSkill is the size of a SKILL.md in bytes, maxResources how many files of
+	// a skill are listed.
+	maxSkill     = 1 << 20
+	maxResources = 100
+)
+
+// source is a place of skills: a directory, or files in the program.
+type source struct {
+	dir   string
+	files fs.FS
+}
+
+// open returns the files of the source; nil if there are none. A directory is
+// opened as a root: links that lead out of it are not followed, so that a folder
+// from elsewhere cannot make a model read other files.
+func (s source) open() (fs.FS, func(), error) {
+	if s.files != nil {
+		return s.files, func() {}, nil
+	}
+	root, err := os.OpenRoot(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return root.FS(), func() { _ = root.Close() }, nil
+}
+
+// scanned is what one look at all sources finds.
+type scanned struct {
+	skills   []Skill
+	warnings []string
+}
+
+func (r *scanned) warn(where, format string, args ...any) {
+	r.warnings = append(r.warnings, where+": "+fmt.Sprintf(format, args...))
+}
+
+// scan reads the skills of all sources.
+func (s *Skills) scan() scanned {
+	var r scanned
+	for _, src := range s.sources {
+		files, done, err := src.open()
+		if err != nil {
+			r.warn(src.dir, "cannot be read: %v", err)
+			continue
+		}
+		if files == nil {
+			continue
+		}
+		w := walker{source: src, files: files, out: &r}
+		w.dir(".", 0)
+		done()
+	}
+	slices.SortStableFunc(r.skills, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
+	return r
+}
+
+// walker looks for skills in one source.
+type walker struct {
+	source source
+	files  fs.FS
+	out    *scanned
+	dirs   int
+}
+
+// where names a path for people.
+func (w *walker) where(name string) string {
+	if w.source.files != nil {
+		return "built in: " + name
+	}
+	return filepath.Join(w.source.dir, name)
+}
+
+// dir looks at a folder: it is a skill, or skills may be below it.
+func (w *walker) dir(name string, depth int) {
+	if w.dirs++; w.dirs > maxDirs {
+		if w.dirs == maxDirs+1 {
+			w.out.warn(w.where("."), "only the first %d folders were searched", maxDirs)
+		}
+		return
+	}
+	entries, err := fs.ReadDir(w.files, name)
+	if err != nil {
+		w.out.warn(w.where(name), "cannot be read: %v", err)
+		return
+	}
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == fileName }) {
+		w.skill(name)
+		return
+	}
+	for _, e := range entries {
+		if depth < maxDepth && w.isDir(name, e) {
+			w.dir(path.Join(name, e.Name()), depth+1)
+		}
+	}
+}
+
+func (w *walker) isDir(parent string, e fs.DirEntry) bool {
+	if passedOver(e.Name()) {
+		return false
+	}
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir()
+	}
+	name := path.Join(parent, e.Name())
+	info, err := fs.Stat(w.files, name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.out.warn(w.where(name), "is a link that leads out of %s and is not followed; search its target instead", w.source.dir)
+	}
+	return err == nil && info.IsDir()
+}
+
+func passedOver(name string) bool { return strings.HasPrefix(name, ".") || name == "node_modules" }
+
+// skill reads the skill of a folder.
+func (w *walker) skill(name string) {
+	file := path.Join(name, fileName)
+	data, err := readFile(w.files, file)
+	if err != nil {
+		w.out.warn(w.where(file), "left out: %v", err)
+		return
+	}
+	k, notes, err := parse(string(data), path.Base(w.where(name)))
+	for _, note := range notes {
+		w.out.warn(w.where(file), "%s", note)
+	}
+	if err != nil {
+		w.out.warn(w.where(file), "left out: %v", err)
+		return
+	}
+	if first, ok := find(w.out.skills, k.Name); ok {
+		w.out.warn(w.where(file), "left out: there is a skill %q already, in %s", k.Name, first.location())
+		return
+	}
+	if w.source.files == nil {
+		k.Dir = filepath.Join(w.source.dir, name)
+	}
+	k.Resources = resources(w.files, name)
+	w.out.skills = append(w.out.skills, k)
+}
+
+// readFile reads a regular file of bounded size. It is looked at before it is
+// opened: a pipe would never end.
+func readFile(files fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("no regular file")
+	}
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSkill+1))
+	if err == nil && len(data) > maxSkill {
+		err = fmt.Errorf("more than %d bytes", maxSkill)
+	}
+	return data, err
+}
+
+// resources lists the other files of a skill, sorted, as paths below its folder.
+func resources(files fs.FS, dir string) []string {
+	var out []string
+	_ = fs.WalkDir(files, dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || len(out) == maxResources:
+			return fs.SkipAll // what cannot be listed is left to who looks for it
+		case name != dir && passedOver(d.Name()):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir() || name == path.Join(dir, fileName):
+			return nil
+		}
+		rel := name
+		if dir != "." {
+			rel = strings.TrimPrefix(name, dir+"/")
+		}
+		out = append(out, rel)
+		return nil
+	})
+	return out
+}

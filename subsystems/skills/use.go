@@ -1,0 +1,209 @@
+package skills
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// SkillInput are the arguments of skill.
+type SkillInput struct {
+	// Name of the skill, as the list of skills has it. Empty lists them.
+	Name string `json:"name"`
+	// What the skill is to be applied to, if it takes arguments: words, quoted as in a shell.
+	Arguments string `json:"arguments,omitzero"`
+}
+
+// Load gives the instructions of a skill, with the directory of its files and
+// their list. Load a skill before you begin with a task that it is for, and follow
+// it.
+//
+//hook:tool name=skill readonly idempotent
+func (s *Skills) Load(ctx context.Context, env *hook.Env, in SkillInput) (hook.ToolResult, error) {
+	name := strings.TrimSpace(in.Name)
+	if strings.ContainsAny(name, `/\`) || strings.Contains(name, "..") {
+		return hook.ToolResult{}, &hook.ToolError{Kind: hook.FailArguments, Text: fmt.Sprintf("%q is a path; give the name of a skill", name)}
+	}
+	conv := conversation(env.Call)
+	if conv == nil {
+		return hook.ToolResult{}, notFound(name, nil)
+	}
+	skills := s.forModel(conv.Agent())
+	if name == "" {
+		return workspace(list(skills)), nil
+	}
+	k, ok := find(skills, name)
+	if !ok {
+		return hook.ToolResult{}, notFound(name, skills)
+	}
+	e := expansion{skill: k, args: strings.TrimSpace(in.Arguments), conversation: conv.ID()}
+	env.Call.Host().Emit(ctx, loaded(k))
+	return workspace(e.content()), nil
+}
+
+func loaded(k Skill) hook.Event { return hook.Event{Kind: hook.EventSkillLoaded, Text: k.Name} }
+
+// conversation returns where the call is made, or nil if that is not known.
+func conversation(call *hook.ToolCall) *hook.Conversation {
+	if call == nil || call.Step() == nil || call.Step().Turn() == nil {
+		return nil
+	}
+	return call.Step().Turn().Conversation()
+}
+
+func workspace(text string) hook.ToolResult {
+	r := hook.TextResult(text)
+	r.Trust = hook.TrustWorkspace
+	return r
+}
+
+func list(skills []Skill) string {
+	if len(skills) == 0 {
+		return "There are no skills."
+	}
+	var sb strings.Builder
+	sb.WriteString("The skills are:\n")
+	for _, k := range skills {
+		fmt.Fprintf(&sb, "- %s: %s\n", k.Name, k.listed())
+	}
+	return strings.TrimSuffix(sb.String(), "\n")
+}
+
+func notFound(name string, skills []Skill) error {
+	text := fmt.Sprintf("There is no skill %q.", name)
+	if near := similar(name, skills); len(near) > 0 {
+		text += " Do you mean " + strings.Join(near, ", ") + "?"
+	} else if len(skills) > 0 {
+		text += " Call with an empty name to list them."
+	}
+	return &hook.ToolError{Kind: hook.FailNotFound, Text: text}
+}
+
+// maxSimilar is how many names are offered in place of a wrong one.
+const maxSimilar = 5
+
+// similar returns the names that may have been meant: those near in spelling,
+// then those that a word of the name occurs in, then those whose description has
+// it.
+func similar(name string, skills []Skill) []string {
+	name = strings.ToLower(name)
+	type scored struct {
+		name  string
+		score int
+	}
+	var found []scored
+	for _, k := range skills {
+		if score := similarity(name, k); score > 0 {
+			found = append(found, scored{k.Name, score})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b scored) int { return b.score - a.score })
+	var names []string
+	for _, f := range found[:min(len(found), maxSimilar)] {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+func similarity(name string, k Skill) int {
+	have := strings.ToLower(k.Name)
+	switch {
+	case distance(name, have) <= 1+len(have)/5:
+		return 4
+	case strings.Contains(have, name) || strings.Contains(name, have):
+		return 3
+	case strings.Contains(strings.ToLower(k.Description), name):
+		return 2
+	}
+	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == ' ' }) {
+		if len(word) > 2 && strings.Contains(have+" "+strings.ToLower(k.Description), word) {
+			return 1
+		}
+	}
+	return 0
+}
+
+// distance is the number of letters to change, add or leave out. Names of more
+// than 256 bytes are far from all others.
+func distance(a, b string) int {
+	if len(a) > 4*maxName || len(b) > 4*maxName {
+		return 4 * maxName
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// Preprocess adds the instructions of a skill behind a message that begins with
+// its name: "/release-notes v2". The message stays as it was written; what is
+// added is a message of its own with the label "skill". A text that begins with a
+// slash but names no skill of the agent's is left alone, and costs a look at the
+// files; any other text costs nothing.
+func (s *Skills) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	if !slash(in) {
+		return in, nil
+	}
+	skills := slices.DeleteFunc(s.inScope(t.Agent()), func(k Skill) bool { return k.NotManual })
+	var out []hook.Message
+	for _, m := range in.Messages.All() {
+		out = append(out, m)
+		name, args := command(m)
+		k, ok := find(skills, name)
+		if !ok {
+			continue
+		}
+		e := expansion{skill: k, args: args, conversation: t.Conversation().ID()}
+		added := hook.UserText(e.content())
+		added.Label = "skill"
+		out = append(out, added)
+		t.Host().Emit(ctx, loaded(k))
+	}
+	if len(out) == in.Messages.Len() {
+		return in, nil
+	}
+	return hook.Input{Messages: hook.Freeze(out)}, nil
+}
+
+func slash(in hook.Input) bool {
+	for _, m := range in.Messages.All() {
+		if name, _ := command(m); name != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// command returns the name and the arguments that a person's message begins with,
+// or "".
+func command(m hook.Message) (name, args string) {
+	if m.Role != hook.RoleUser || m.Label != "" || m.Content.Len() == 0 {
+		return "", ""
+	}
+	first := m.Content.At(0)
+	if first.Kind != hook.BlockText || !strings.HasPrefix(first.Text, "/") {
+		return "", ""
+	}
+	text := first.Text[1:]
+	end := strings.IndexAny(text, " \t\r\n")
+	if end < 0 {
+		return text, ""
+	}
+	return text[:end], strings.TrimSpace(text[end:])
+}

@@ -1,9 +1,13 @@
 package hook
 
 import (
+	"bytes"
 	"encoding/json"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // List is a read-only sequence: nobody who holds one can change it for another
@@ -48,8 +52,15 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(l.s)
 }
 
-// UnmarshalJSON reads a JSON array.
-func (l *List[T]) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &l.s) }
+// UnmarshalJSON reads a JSON array. Copies made of l before stay as they are.
+func (l *List[T]) UnmarshalJSON(data []byte) error {
+	var s []T
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	l.s = s
+	return nil
+}
 
 // IsZero reports whether the list is empty; it makes omitzero work.
 func (l List[T]) IsZero() bool { return len(l.s) == 0 }
@@ -60,13 +71,45 @@ func (l List[T]) IsZero() bool { return len(l.s) == 0 }
 // they were given.
 type JSON string
 
-// MarshalJSON writes the text itself; the empty JSON is null.
+// MarshalJSON writes the text itself; the empty JSON is null. A text that is no
+// JSON, which arguments can be that could not be bound, is written as a string
+// that holds it: what it stands in can always be written.
 func (j JSON) MarshalJSON() ([]byte, error) {
-	if j == "" {
+	switch {
+	case j == "":
 		return []byte("null"), nil
+	case !json.Valid([]byte(j)):
+		return json.Marshal(string(j))
 	}
 	return []byte(j), nil
 }
 
-// UnmarshalJSON keeps the text as it is.
-func (j *JSON) UnmarshalJSON(data []byte) error { *j = JSON(data); return nil }
+// UnmarshalJSON keeps the text, but for the escapes that encoding/json puts
+// around <, >, & and the line separators: without them a canonical text comes
+// back as it was.
+func (j *JSON) UnmarshalJSON(data []byte) error { *j = JSON(plain(data)); return nil }
+
+// plain returns the text with the five characters that encoding/json escapes
+// for the sake of HTML and JavaScript written out.
+func plain(data []byte) []byte {
+	if !bytes.Contains(data, []byte(`\u`)) {
+		return data
+	}
+	out := make([]byte, 0, len(data))
+	for i := 0; i < len(data); i++ {
+		if data[i] != '\\' || i+1 == len(data) {
+			out = append(out, data[i])
+			continue
+		}
+		switch escape := string(data[i:min(i+6, len(data))]); strings.ToLower(escape) {
+		case `\u003c`, `\u003e`, `\u0026`, `\u2028`, `\u2029`:
+			r, _ := strconv.ParseUint(escape[2:], 16, 32)
+			out = utf8.AppendRune(out, rune(r))
+			i += 5
+		default:
+			out = append(out, data[i], data[i+1])
+			i++
+		}
+	}
+	return out
+}

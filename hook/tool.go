@@ -169,7 +169,8 @@ type Grant struct {
 	Timeout time.Duration
 	// MaxOutput bounds the output in bytes; 0 is no bound.
 	MaxOutput int
-	// Void: nothing is allowed. Two grants with disjoint roots intersect to it.
+	// Void: nothing is allowed, whatever the other fields say. Two grants with
+	// disjoint roots intersect to it.
 	Void bool
 }
 
@@ -188,16 +189,26 @@ func (g Grant) Intersect(o Grant) Grant {
 	return out
 }
 
-// inner returns the narrower of two roots, where "" is no limit; false if
-// neither lies in the other.
+// inner returns the narrower of two roots, where "" is no limit; if neither lies
+// in the other, it returns one of them, so that nobody mistakes the result for no
+// limit, and false.
 func inner(a, b string) (string, bool) {
+	a, b = clean(a), clean(b)
 	switch {
 	case a == "" || b != "" && within(b, a):
 		return b, true
 	case b == "" || within(a, b):
 		return a, true
 	}
-	return "", false
+	return min(a, b), false
+}
+
+// clean returns the shortest spelling of a root.
+func clean(root string) string {
+	if root == "" {
+		return ""
+	}
+	return path.Clean(root)
 }
 
 // tighter returns the smaller of two bounds, where 0 is no bound.
@@ -208,8 +219,7 @@ func tighter[T ~int | ~int64](a, b T) T {
 	return a
 }
 
-// within reports whether p is dir or lies below it.
+// within reports whether p is dir or lies below it; both are clean.
 func within(p, dir string) bool {
-	p, dir = path.Clean(p), path.Clean(dir)
 	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
 }

@@ -75,17 +75,3 @@ func checkProblems(changes []gen.Change) []diag.Problem {
 	}
 	return out
 }
-
-func explain(args []string, stdout, stderr io.Writer) int {
-	if len(args) != 1 {
-		fmt.Fprint(stderr, usage)
-		return failed
-	}
-	text, ok := diag.Explain(args[0])
-	if !ok {
-		fmt.Fprintf(stderr, "hookgen: there is no code %s; the codes are HG001 to HG099, as printed with each problem\n", args[0])
-		return failed
-	}
-	fmt.Fprint(stdout, text)
-	return well
-}

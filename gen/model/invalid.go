@@ -3,6 +3,9 @@ package model
 import (
 	"go/token"
 	"go/types"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
 )
@@ -63,12 +66,28 @@ func firstOf(a, b types.Type) types.Type {
 func (m *Model) invalid(pos token.Pos, what string, _ types.Type) {
 	at := m.Position(pos)
 	p := diag.Problem{Code: "HG010", Pos: at, Message: what + " has a type that is not valid"}
-	for _, pkg := range m.packages {
-		for _, e := range pkg.Errors {
+	for _, path := range slices.Sorted(maps.Keys(m.packages)) {
+		for _, e := range m.packages[path].Errors {
 			if where := m.Position(e.Pos); where.Filename == at.Filename && where.Line >= at.Line && where.Line <= at.Line+1 {
 				p.Notes = append(p.Notes, diag.Note{Pos: where, Message: e.Msg})
 			}
 		}
 	}
+	if p.Notes == nil {
+		p.Notes = m.importErrors(at.Filename)
+	}
 	m.Add(p)
+}
+
+// importErrors are the packages that a file imports in vain.
+func (m *Model) importErrors(file string) []diag.Note {
+	var notes []diag.Note
+	for _, path := range slices.Sorted(maps.Keys(m.packages)) {
+		for _, e := range m.packages[path].Errors {
+			if where := m.Position(e.Pos); where.Filename == file && strings.HasPrefix(e.Msg, "could not import") {
+				notes = append(notes, diag.Note{Pos: where, Message: e.Msg})
+			}
+		}
+	}
+	return notes
 }

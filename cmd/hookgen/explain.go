@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/directive"
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// explain prints the page of a code, with the grammar where the code is about words.
+func explain(args []string, stdout, stderr io.Writer) int {
+	if len(args) != 1 {
+		fmt.Fprint(stderr, usage)
+		return failed
+	}
+	text, ok := diag.Explain(args[0])
+	if !ok {
+		fmt.Fprintf(stderr, "hookgen: there is no code %s; the codes are %s\n", args[0], strings.Join(diag.Codes(), " "))
+		return failed
+	}
+	fmt.Fprint(stdout, text)
+	switch strings.ToUpper(args[0]) {
+	case "HG005", "HG007", "HG008":
+		fmt.Fprint(stdout, "\nThe directives:\n\n", directive.Manual())
+	case "HG009":
+		words(stdout)
+	}
+	return well
+}
+
+// words prints what a tag on a composite's field may say.
+func words(w io.Writer) {
+	for _, point := range []bool{false, true} {
+		title := "For the field:"
+		if point {
+			title = "Behind a point:"
+		}
+		fmt.Fprintf(w, "\n%s\n\n", title)
+		for _, word := range plan.Words() {
+			if word.Point == point {
+				fmt.Fprintf(w, "\t%-12s%s\n", word.Word, word.Doc)
+			}
+		}
+	}
+	fmt.Fprint(w, "\nThe points:\n\n")
+	for _, info := range hook.Points() {
+		fmt.Fprintf(w, "\t%s\n", info.Name)
+	}
+}

@@ -82,15 +82,15 @@ func (p *Printer) OnEvent(ev hook.Event) {
 	case hook.EventError: // Outcome says it
 		p.end()
 	case hook.EventHookFailed:
-		p.note(yellow, "! "+line(ev.Text, Width))
+		p.note(yellow, "  ! "+line(ev.Text, Width))
 	case hook.EventSkillLoaded:
-		p.note(dim, "· skill loaded: "+line(ev.Text, Width))
+		p.note(dim, "  · skill loaded: "+line(ev.Text, Width))
 	case hook.EventServerConnected:
-		p.note(dim, "· MCP server connected: "+line(ev.Text, Width))
+		p.note(dim, "  · MCP server connected: "+line(ev.Text, Width))
 	case hook.EventServerLost:
-		p.note(yellow, "! MCP server lost: "+line(ev.Text, Width))
+		p.note(yellow, "  ! MCP server lost: "+line(ev.Text, Width))
 	case hook.EventDiagnostic:
-		p.note(dim, "· "+line(ev.Text, Width))
+		p.note(dim, "  · "+line(ev.Text, Width))
 	default:
 		p.call(ev)
 	}

@@ -132,11 +132,11 @@ I look it up\x1b[2J.
   … 1 bash: half way
   ✗ 2 read  <1 ms  failed: no such file
   ✓ 1 bash  1.2 s  ok
-! Memory failed at OnEvent
-· skill loaded: review
-· MCP server connected: gh
-! MCP server lost: gh: exit status 1
-· cut
+  ! Memory failed at OnEvent
+  · skill loaded: review
+  · MCP server connected: gh
+  ! MCP server lost: gh: exit status 1
+  · cut
 Half
 ~ the answer above is dropped: too short
 Done.

@@ -1,0 +1,17 @@
+// Command grapnel runs agents: one task at a time, in the directory where it is
+// started.
+//
+//	grapnel demo                 see it work: no key, no network
+//	grapnel run "prompt"         give an agent a task
+//	grapnel agents, tools, plan  what there is, and how it is put together
+//
+// Exit codes: 0 done, 1 the turn failed, 2 what was asked is wrong and nothing
+// has happened, 130 interrupted.
+package main
+
+import "os"
+
+func main() {
+	c := &command{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
+	os.Exit(c.execute(os.Args[1:]))
+}

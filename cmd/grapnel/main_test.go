@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"grapnel": main})
+}
+
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GRAPNEL_HOME", filepath.Join(env.WorkDir, ".state"))
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":       exits,
+			"jsonlines":   jsonLines,
+			"lines":       lines,
+			"interrupted": interrupted,
+		},
+		RequireExplicitExec: true,
+	})
+}
+
+// exits runs a command and compares its exit code: exits 2 grapnel run
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARGUMENT…")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := "0"
+	if err != nil {
+		code = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if code != args[0] {
+		ts.Fatalf("exit code %s, want %s", code, args[0])
+	}
+}
+
+// jsonLines checks that every line of a file is a JSON object, and that the last
+// one has the kind: jsonlines stdout outcome
+func jsonLines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: jsonlines FILE KIND")
+	}
+	var last struct {
+		Kind string `json:"kind"`
+	}
+	for l := range strings.Lines(ts.ReadFile(args[0])) {
+		last.Kind = ""
+		if err := json.Unmarshal([]byte(l), &last); err != nil {
+			ts.Fatalf("%q: %v", l, err)
+		}
+	}
+	if last.Kind != args[1] {
+		ts.Fatalf("the last line is of kind %q, want %q", last.Kind, args[1])
+	}
+}
+
+// lines checks that a file has at most so many lines: lines stdout 60
+func lines(ts *testscript.TestScript, neg bool, args []string) {
+	var most int
+	if neg || len(args) != 2 || json.Unmarshal([]byte(args[1]), &most) != nil {
+		ts.Fatalf("usage: lines FILE MOST")
+	}
+	if n := strings.Count(ts.ReadFile(args[0]), "\n"); n > most {
+		ts.Fatalf("%s has %d lines, at most %d are allowed", args[0], n, most)
+	}
+}
+
+// interrupted starts a command, sends it an interrupt as soon as a file exists
+// that it makes, and wants exit code 130: interrupted FILE COMMAND ARGUMENT…
+func interrupted(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: interrupted FILE COMMAND ARGUMENT…")
+	}
+	path, err := lookPath(args[1], ts.Getenv("PATH"))
+	ts.Check(err)
+	cmd := exec.Command(path, args[2:]...)
+	cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "GRAPNEL_HOME"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	ts.Check(cmd.Start())
+	for {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			break
+		}
+		runtime.Gosched()
+	}
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	err = cmd.Wait()
+	ts.Logf("%s", out.String())
+	if cmd.ProcessState.ExitCode() != exitInterrupted {
+		ts.Fatalf("exit: %v, want %d", err, exitInterrupted)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("interrupted.out"), out.Bytes(), 0o600))
+}
+
+func lookPath(name, path string) (string, error) {
+	for _, dir := range filepath.SplitList(path) {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not in %s", name, path)
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+// maxPrompt is the longest prompt in bytes that is read from standard input.
+const maxPrompt = 4 << 20
+
+type runFlags struct {
+	place
+	agent, model, sender string
+	yes                  bool
+}
+
+func (c *command) run() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   `run "prompt"`,
+		Short: "Give an agent a task, here and now",
+		Long: "Runs one turn of an agent in the working directory and shows it as it happens.\n" +
+			"The prompt is the argument, or standard input if the argument is -.",
+		Example: "  grapnel run --model script:answers.yaml \"What is in this directory?\"\n" +
+			"  git diff | grapnel run - --agent reviewer --sender me",
+		Args: onePrompt,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			prompt, err := c.prompt(args[0])
+			if err != nil {
+				return err
+			}
+			return c.turn(cmd.Context(), f, args[0] == "-", prompt)
+		},
+	}
+	f.flags(cmd)
+	cmd.Flags().StringVar(&f.agent, "agent", daemon.DefaultAgent, "the agent to ask; `grapnel agents` lists them")
+	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's: script:FILE")
+	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
+	return cmd
+}
+
+func onePrompt(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return errors.New("there is no prompt; write it in quotes, grapnel run \"…\", or - to read it from standard input")
+	case 1:
+		return nil
+	}
+	return fmt.Errorf("there are %d prompts; put one prompt in quotes", len(args))
+}
+
+// prompt returns the argument, or what is on standard input for "-".
+func (c *command) prompt(arg string) (string, error) {
+	if arg == "-" {
+		data, err := io.ReadAll(io.LimitReader(c.in, maxPrompt+1))
+		if err != nil {
+			return "", fmt.Errorf("read the prompt from standard input: %w", err)
+		}
+		if len(data) > maxPrompt {
+			return "", fmt.Errorf("the prompt on standard input is longer than %d bytes; put the text into a file and tell the agent to read it", maxPrompt)
+		}
+		arg = string(data)
+	}
+	switch {
+	case strings.TrimSpace(arg) == "":
+		return "", errors.New("the prompt is empty; write what the agent is to do")
+	case !utf8.ValidString(arg):
+		return "", errors.New("the prompt is no UTF-8 text; convert it first")
+	}
+	return arg, nil
+}
+
+// shower shows a turn.
+type shower interface {
+	OnEvent(ev hook.Event)
+	Outcome(out hook.TurnOutcome)
+}
+
+func (c *command) shower(json bool) shower {
+	if json {
+		return terminal.NewJSONPrinter(c.out)
+	}
+	return terminal.NewPrinter(c.out, terminal.Colored(c.out))
+}
+
+// turn runs one turn. Everything that can be wrong with what was asked is found
+// before the first event.
+func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt string) (err error) {
+	paths, err := c.paths(f.place)
+	if err != nil {
+		return err
+	}
+	approver := c.approver(f.yes, stdinUsed)
+	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Person: approver, Note: c.note, Trust: trust(approver, f.yes)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, app.Close(context.WithoutCancel(ctx))) }()
+	agent, err := app.Register(ctx, f.agent, hook.AgentConfig{Model: absolute(f.model)})
+	if err != nil {
+		return err
+	}
+	if err := app.CheckModel(agent.Config()); err != nil {
+		return err
+	}
+	if f.sender == "" {
+		f.sender = "run-" + ulid.Make().String()
+	}
+	conv, err := app.Runtime.Conversation(ctx, f.agent, f.sender)
+	if err != nil {
+		return err
+	}
+	show := c.shower(f.json)
+	out, err := conv.Send(ctx, hook.TextInput(prompt), show.OnEvent)
+	if err != nil && out.Stop == "" {
+		return &failed{exitFailed, fmt.Errorf("the turn could not begin: %w", err)}
+	}
+	show.Outcome(out)
+	return verdict(out)
+}
+
+// verdict turns an outcome that was shown already into an exit code.
+func verdict(out hook.TurnOutcome) error {
+	switch {
+	case terminal.Cause(out) == "":
+		return nil
+	case out.Stop == hook.StopCancelled:
+		return &failed{code: exitInterrupted}
+	}
+	return &failed{code: exitFailed}
+}
+
+// approver asks at the terminal, where there is one: somebody has to see the
+// question as well as to answer it.
+func (c *command) approver(yes, stdinUsed bool) *terminal.Approver {
+	o := &terminal.ApproverOptions{Yes: yes}
+	screen := c.screen()
+	if screen != nil && !stdinUsed && terminal.IsTerminal(c.in) {
+		o.In, o.Out, o.Color = c.in, screen, terminal.Colored(screen)
+	}
+	return terminal.NewApprover(o)
+}
+
+// screen is where a question is seen: standard error, or the terminal itself if
+// that leads elsewhere; nil if there is none.
+func (c *command) screen() *os.File {
+	if terminal.IsTerminal(c.err) {
+		return c.err
+	}
+	if c.tty == nil {
+		tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
+		if err != nil {
+			return nil
+		}
+		c.tty = tty
+	}
+	return c.tty
+}
+
+// trust asks before the MCP servers of a project are started.
+func trust(a *terminal.Approver, yes bool) func(context.Context, daemon.Servers) (daemon.Trust, error) {
+	return func(ctx context.Context, s daemon.Servers) (daemon.Trust, error) {
+		if yes {
+			return daemon.TrustOnce, nil
+		}
+		text := fmt.Sprintf("%s wants to start:\n  %s", s.File, strings.Join(s.Commands, "\n  "))
+		ok, err := a.Confirm(ctx, text, "Start them, now and whenever the file is still the same?")
+		if err != nil || !ok {
+			return daemon.TrustNo, err
+		}
+		return daemon.TrustAlways, nil
+	}
+}
+
+// absolute makes the file of a scripted model one of the working directory: what
+// a person types is meant from there, also with --dir.
+func absolute(model string) string {
+	file, ok := strings.CutPrefix(model, "script:")
+	if !ok || file == "" {
+		return model
+	}
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return model
+	}
+	return "script:" + abs
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+func (c *command) tools() *cobra.Command {
+	var p place
+	var yes bool
+	agent := daemon.DefaultAgent
+	cmd := &cobra.Command{
+		Use:   "tools",
+		Short: "List the tools of an agent, and those out of its scope",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.listTools(cmd.Context(), p, agent, yes)
+		},
+	}
+	p.flags(cmd)
+	cmd.Flags().StringVar(&agent, "agent", agent, "the agent")
+	cmd.Flags().BoolVar(&yes, "yes", false, "start the project's MCP servers without asking")
+	return cmd
+}
+
+func (c *command) listTools(ctx context.Context, p place, agent string, yes bool) (err error) {
+	paths, err := c.paths(p)
+	if err != nil {
+		return err
+	}
+	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note, Trust: trust(c.approver(yes, false), yes)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, app.Close(context.WithoutCancel(ctx))) }()
+	a, err := app.Register(ctx, agent, hook.AgentConfig{})
+	if err != nil {
+		return err
+	}
+	tools := app.Tools(a)
+	if p.json {
+		return c.writeJSON(tools)
+	}
+	return c.table(func(w *tabwriter.Writer) {
+		for _, scoped := range []bool{true, false} {
+			header := "TOOL\tOWNER\tNOTES\tWHAT IT DOES"
+			if !scoped {
+				header = "\nOUT OF SCOPE\tOWNER\tNOTES\tWHY"
+			}
+			for _, t := range tools {
+				if (t.OutOfScope == "") != scoped {
+					continue
+				}
+				if header != "" {
+					fmt.Fprintln(w, header)
+					header = ""
+				}
+				text := t.OutOfScope
+				if scoped {
+					text, _, _ = strings.Cut(t.Description, "\n")
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, t.Owner, notes(t), terminal.Clean(cut(text, 80)))
+			}
+		}
+	})
+}
+
+// notes are the annotations of a tool in a few words.
+func notes(t daemon.Tool) string {
+	var out []string
+	for _, n := range []struct {
+		word string
+		on   bool
+	}{{"read-only", t.ReadOnly}, {"destructive", t.Destructive}, {"idempotent", t.Idempotent}, {"open-world", t.OpenWorld}} {
+		if n.on {
+			out = append(out, n.word)
+		}
+	}
+	if len(out) == 0 {
+		return "-"
+	}
+	return strings.Join(out, ", ")
+}
+
+func cut(s string, width int) string {
+	if r := []rune(s); len(r) > width {
+		return string(r[:width-1]) + "…"
+	}
+	return s
+}
+
+func (c *command) agents() *cobra.Command {
+	var p place
+	cmd := &cobra.Command{
+		Use:   "agents",
+		Short: "List the agents and the files that define them",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			paths, err := c.paths(p)
+			if err != nil {
+				return err
+			}
+			agents, err := daemon.Agents(paths, c.note)
+			if err != nil {
+				return err
+			}
+			return c.showAgents(p, paths, agents)
+		},
+	}
+	p.flags(cmd)
+	return cmd
+}
+
+func (c *command) showAgents(p place, paths daemon.Paths, agents []daemon.Agent) error {
+	type row struct {
+		Name        string   `json:"name"`
+		Description string   `json:"description,omitzero"`
+		Model       string   `json:"model,omitzero"`
+		Tools       []string `json:"tools"` // null is all
+		File        string   `json:"file,omitzero"`
+	}
+	rows := make([]row, len(agents))
+	for i, a := range agents {
+		rows[i] = row{a.Config.Name, a.Config.Description, a.Config.Model, a.Config.Tools, paths.Short(a.File)}
+	}
+	if p.json {
+		return c.writeJSON(rows)
+	}
+	return c.table(func(w *tabwriter.Writer) {
+		fmt.Fprintln(w, "AGENT\tMODEL\tDEFINED IN\tWHAT FOR")
+		for _, r := range rows {
+			model, file := r.Model, r.File
+			if model == "" {
+				model = "-"
+			}
+			if file == "" {
+				file = "(built in)"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, terminal.Clean(model), terminal.Clean(file), terminal.Clean(cut(r.Description, 80)))
+		}
+	})
+}
+
+func (c *command) plan() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Show how the subsystems are put together",
+		Long: "Shows the composite that the generator made: the order of the subsystems, the points at which\n" +
+			"each acts, the tools that each owns, and every fail policy that differs from the default.",
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			plan := new(daemon.Daemon).Plan()
+			if asJSON {
+				return c.writeJSON(plan)
+			}
+			_, err := fmt.Fprint(c.out, plan.Text())
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
+	return cmd
+}
+
+// writeJSON writes one value; v is any because it is only encoded.
+func (c *command) writeJSON(v any) error {
+	enc := json.NewEncoder(c.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+func (c *command) table(fill func(w *tabwriter.Writer)) error {
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fill(w)
+	return w.Flush()
+}

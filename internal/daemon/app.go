@@ -1,0 +1,190 @@
+package daemon
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/agentfile"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+)
+
+// Options of Open.
+type Options struct {
+	Paths Paths
+	// Person answers what has to be approved; nil leaves it to Extra, and if none
+	// of those answers, the call is refused.
+	Person *terminal.Approver
+	// Extra are hooks of the program's own. They come last.
+	Extra []hook.Hook
+	// Note is told, in a sentence, what is odd but no error. Nil drops it.
+	Note func(text string)
+	// Trust is asked whether the project's MCP servers may be started; nil is no.
+	Trust func(ctx context.Context, servers Servers) (Trust, error)
+}
+
+// App is everything that a command needs, open. Close it.
+type App struct {
+	Runtime *runtime.Runtime
+	Store   *sqlite.Store
+	Daemon  *Daemon
+
+	agents []Agent
+	models *models
+}
+
+// Agent is one agent that could be registered. File is "" for the one that is
+// built in.
+type Agent = agentfile.Agent
+
+//go:embed default.md
+var defaultAgent []byte
+
+// Agents returns the agents of the project, and the one that is built in unless
+// the project has its own of that name, sorted by name. What is wrong with any
+// file is one error.
+func Agents(p Paths, note func(string)) ([]Agent, error) {
+	agents, warnings, err := agentfile.Load(p.agentDirs()...)
+	for _, w := range warnings {
+		if note != nil {
+			note(w.String())
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(agents, func(a Agent) bool { return a.Config.Name == DefaultAgent }) {
+		cfg, _, err := agentfile.Parse("default.md", defaultAgent, agentfile.Grapnel)
+		if err != nil {
+			return nil, err
+		}
+		agents = append(agents, Agent{Config: cfg})
+	}
+	slices.SortFunc(agents, func(a, b Agent) int { return strings.Compare(a.Config.Name, b.Config.Name) })
+	return agents, nil
+}
+
+// Open reads what there is, opens the database and the subsystems, and starts
+// the runtime. Nothing is left open if it fails. It writes to the state
+// directory only.
+func Open(ctx context.Context, o Options) (*App, error) {
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	agents, err := Agents(o.Paths, o.Note)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{agents: agents, models: newModels(o.Paths.Root)}
+	if a.Store, err = sqlite.Open(ctx, o.Paths.Conversations, nil); err != nil {
+		return nil, err
+	}
+	if a.Daemon, err = assemble(ctx, o); err == nil {
+		a.Runtime = runtime.New(a.Daemon, a.models, &runtime.Options{Store: a.Store, Environment: environment(o.Paths)})
+		err = a.Runtime.Open(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, a.Store.Close())
+	}
+	return a, nil
+}
+
+func environment(p Paths) runtime.Environment {
+	return runtime.Environment{OS: goruntime.GOOS, Shell: "bash", Platform: goruntime.GOARCH, Root: p.Root}
+}
+
+// Close ends the runtime, the subsystems and the store, in this order.
+func (a *App) Close(ctx context.Context) error {
+	return errors.Join(a.Runtime.Close(ctx), a.Store.Close())
+}
+
+// Register registers one agent, with what over sets laid above its file.
+func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) (*runtime.Agent, error) {
+	i := slices.IndexFunc(a.agents, func(c Agent) bool { return c.Config.Name == name })
+	if i < 0 {
+		names := make([]string, len(a.agents))
+		for j, c := range a.agents {
+			names[j] = c.Config.Name
+		}
+		return nil, fmt.Errorf("there is no agent %q; known are %s; define it in .grapnel/agents/NAME.md", name, strings.Join(names, ", "))
+	}
+	agent, err := a.Runtime.Register(ctx, a.agents[i].Config.Merge(over))
+	if err != nil && a.agents[i].File != "" {
+		return nil, fmt.Errorf("%s: %w", a.agents[i].File, err)
+	}
+	return agent, err
+}
+
+// CheckModel returns an error that says what to do if the agent's model cannot
+// be asked.
+func (a *App) CheckModel(cfg *hook.AgentConfig) error {
+	_, err := a.models.find(cfg.Model)
+	return err
+}
+
+// Tool is one tool as an agent stands to it.
+type Tool struct {
+	Name        string `json:"name"`
+	Owner       string `json:"owner"`
+	Description string `json:"description"`
+	ReadOnly    bool   `json:"read_only,omitzero"`
+	Destructive bool   `json:"destructive,omitzero"`
+	Idempotent  bool   `json:"idempotent,omitzero"`
+	OpenWorld   bool   `json:"open_world,omitzero"`
+	// OutOfScope says why the agent may not call it; "" if it may.
+	OutOfScope string `json:"out_of_scope,omitzero"`
+}
+
+// Tools returns all tools there are, in the order in which a model is told of
+// them, and how the agent stands to each.
+func (a *App) Tools(agent *runtime.Agent) []Tool {
+	mine := map[string]bool{}
+	for _, t := range agent.Tools().Tools().All() {
+		mine[t.Name] = true
+	}
+	listed := a.listed(agent.Name())
+	plan, all := a.Daemon.Plan(), a.Daemon.Schema()
+	out := make([]Tool, len(all))
+	for i, t := range all {
+		out[i] = Tool{
+			Name: t.Name, Owner: plan.Owner(t.Name), Description: t.Description,
+			ReadOnly: t.Annotations.ReadOnly, Destructive: t.Annotations.Destructive,
+			Idempotent: t.Annotations.Idempotent, OpenWorld: t.Annotations.OpenWorld,
+		}
+		if out[i].Owner == "" {
+			out[i].Owner = a.ownerAtRunTime(t.Name)
+		}
+		switch {
+		case mine[t.Name]:
+		case listed != nil && !slices.Contains(listed, t.Name):
+			out[i].OutOfScope = "not in the agent's list of tools"
+		default:
+			out[i].OutOfScope = "excluded by the agent's section for " + out[i].Owner
+		}
+	}
+	return out
+}
+
+// listed is the list of tools in the agent's file; nil is all.
+func (a *App) listed(name string) []string {
+	for _, c := range a.agents {
+		if c.Config.Name == name {
+			return c.Config.Tools
+		}
+	}
+	return nil
+}
+
+func (a *App) ownerAtRunTime(tool string) string {
+	if slices.ContainsFunc(a.Daemon.MCP.Schema(), func(t hook.Tool) bool { return t.Name == tool }) {
+		return "MCP"
+	}
+	return "Extra"
+}

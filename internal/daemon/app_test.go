@@ -1,0 +1,147 @@
+package daemon_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// project makes a project of the files and returns its paths, with a state
+// directory of its own.
+func project(t *testing.T, files map[string]string) daemon.Paths {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	p, err := daemon.FindPaths(dir, env(map[string]string{"GRAPNEL_HOME": t.TempDir(), "HOME": t.TempDir()}))
+	require.NoError(t, err)
+	return p
+}
+
+func names(agents []daemon.Agent) []string {
+	var out []string
+	for _, a := range agents {
+		out = append(out, a.Config.Name)
+	}
+	return out
+}
+
+func TestAgents(t *testing.T) {
+	t.Parallel()
+	agents, err := daemon.Agents(project(t, nil), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{daemon.DefaultAgent}, names(agents))
+	assert.NotEmpty(t, agents[0].Config.Instructions)
+	assert.Nil(t, agents[0].Config.Tools, "the one that is built in has every tool")
+
+	var notes []string
+	p := project(t, map[string]string{
+		".grapnel/agents/z.md":       "---\n---\nZ",
+		".grapnel/agents/grapnel.md": "---\ntools: []\n---\nMine",
+		".claude/agents/a.md":        "---\ncolor: red\n---\nA",
+	})
+	agents, err = daemon.Agents(p, func(text string) { notes = append(notes, text) })
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", "grapnel", "z"}, names(agents))
+	assert.Equal(t, "Mine", agents[1].Config.Instructions)
+	require.Len(t, notes, 1)
+	assert.Contains(t, notes[0], `a.md:2:1: key "color" is passed over`)
+
+	_, err = daemon.Agents(project(t, map[string]string{".grapnel/agents/a.md": "nothing"}), nil)
+	assert.ErrorContains(t, err, "the frontmatter is missing")
+}
+
+func TestOpenAndRegister(t *testing.T) {
+	t.Parallel()
+	p := project(t, map[string]string{
+		".grapnel/agents/reader.md": "---\ntools: [read]\nmodel: script:m.yaml\n---\nYou read.",
+		"m.yaml":                    "rules: [{say: Hello.}]",
+	})
+	app, err := daemon.Open(t.Context(), daemon.Options{Paths: p})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, app.Close(context.WithoutCancel(t.Context()))) }()
+
+	a, err := app.Register(t.Context(), "reader", hook.AgentConfig{})
+	require.NoError(t, err)
+	require.NoError(t, app.CheckModel(a.Config()))
+	for _, tool := range app.Tools(a) {
+		assert.Equal(t, tool.Name == "read", tool.OutOfScope == "", tool.Name)
+		assert.NotEmpty(t, tool.Owner)
+	}
+	conv, err := app.Runtime.Conversation(t.Context(), "reader", "ann")
+	require.NoError(t, err)
+	out, err := conv.Send(t.Context(), hook.TextInput("hi"), nil)
+	require.NoError(t, err)
+	assert.Equal(t, "Hello.", out.Text())
+
+	a, err = app.Register(t.Context(), daemon.DefaultAgent, hook.AgentConfig{})
+	require.NoError(t, err)
+	for _, tool := range app.Tools(a) {
+		assert.Empty(t, tool.OutOfScope, tool.Name)
+	}
+	assert.EqualError(t, app.CheckModel(a.Config()),
+		"no model is configured: name one with --model script:FILE, or with `model: script:FILE` in the agent's file")
+	_, err = app.Register(t.Context(), "nobody", hook.AgentConfig{})
+	assert.EqualError(t, err, `there is no agent "nobody"; known are grapnel, reader; define it in .grapnel/agents/NAME.md`)
+}
+
+func TestOpenLeavesNothingOpen(t *testing.T) {
+	t.Parallel()
+	p := project(t, map[string]string{".mcp.json": "{"})
+	_, err := daemon.Open(t.Context(), daemon.Options{Paths: p})
+	require.ErrorContains(t, err, ".mcp.json")
+	require.NoError(t, os.Remove(filepath.Join(p.Root, ".mcp.json")))
+	require.NoError(t, os.WriteFile(p.Memories, []byte("the notes of another program, which are long enough to be looked at\n"), 0o600))
+	_, err = daemon.Open(t.Context(), daemon.Options{Paths: p})
+	require.ErrorContains(t, err, "memory.db")
+}
+
+const servers = `{"mcpServers": {"a": {"command": "does-not-exist", "args": ["x"]}, "b": {"url": "http://localhost"}}}`
+
+func TestServersAreNotStartedUnasked(t *testing.T) {
+	t.Parallel()
+	p := project(t, map[string]string{".mcp.json": servers})
+	open := func(answer daemon.Trust) (asked []string, state string) {
+		app, err := daemon.Open(t.Context(), daemon.Options{Paths: p, Trust: func(_ context.Context, s daemon.Servers) (daemon.Trust, error) {
+			asked = append(asked, s.Commands...)
+			return answer, nil
+		}})
+		require.NoError(t, err)
+		state = app.Daemon.MCP.Status()[0].Reason
+		require.NoError(t, app.Close(t.Context()))
+		return asked, state
+	}
+	const no = "the list of servers has not been approved; run the command in a terminal to be asked, or with --yes"
+	steps := []struct {
+		answer daemon.Trust
+		asked  []string
+		reason string
+	}{
+		{daemon.TrustNo, []string{"a: does-not-exist x"}, no},
+		{daemon.TrustOnce, []string{"a: does-not-exist x"}, ""},
+		{daemon.TrustAlways, []string{"a: does-not-exist x"}, ""},
+		{daemon.TrustNo, nil, ""},
+	}
+	for i, s := range steps {
+		asked, reason := open(s.answer)
+		assert.Equal(t, s.asked, asked, "step %d", i)
+		assert.Equal(t, s.reason, reason, "step %d", i)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(p.Root, ".mcp.json"), []byte(servers+"\n"), 0o600))
+	asked, reason := open(daemon.TrustNo)
+	assert.Len(t, asked, 1, "another file is another question")
+	assert.Equal(t, no, reason)
+}

@@ -1,0 +1,50 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+
+	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/mcp"
+	"github.com/grapnel-go/grapnel/subsystems/memory"
+	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/skills"
+)
+
+// assemble makes the subsystems of what is on disk. They start nothing yet: the
+// runtime opens them.
+func assemble(ctx context.Context, o Options) (d *Daemon, err error) {
+	servers, err := loadServers(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	d = &Daemon{Ask: new(terminal.Asker), Person: o.Person, Extra: o.Extra}
+	if d.MCP, err = mcp.New(servers, &mcp.Options{Dir: o.Paths.Root}); err != nil {
+		return nil, err
+	}
+	if d.Skills, err = loadSkills(o); err != nil {
+		return nil, err
+	}
+	if d.Memory, err = memory.Open(ctx, o.Paths.Memories, nil); err != nil {
+		return nil, err
+	}
+	d.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs()})
+	if err != nil {
+		return nil, errors.Join(err, d.Memory.OnClose(ctx))
+	}
+	return d, nil
+}
+
+// loadSkills makes the skills of the project, of the user and of the program
+// itself, which are written to the state directory so that their scripts can be
+// run.
+func loadSkills(o Options) (*skills.Skills, error) {
+	if err := skills.WriteBundled(o.Paths.bundledSkills()); err != nil {
+		return nil, err
+	}
+	s := skills.New(&skills.Options{Dirs: o.Paths.skillDirs()})
+	for _, w := range s.Warnings() {
+		o.Note(w)
+	}
+	return s, nil
+}

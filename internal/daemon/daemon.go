@@ -1,0 +1,41 @@
+// Package daemon puts the program together: the composite of all subsystems,
+// which the generator welds into one hook, and its assembly from what is on
+// disk.
+package daemon
+
+import (
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/mcp"
+	"github.com/grapnel-go/grapnel/subsystems/memory"
+	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/skills"
+)
+
+// Daemon is everything that the program offers to an agent, as one hook. The
+// order of the fields is the order in which they act; what goes out (results,
+// replies, the end of the process) goes through them in reverse.
+//
+//hook:composite
+type Daemon struct {
+	// Ask comes first, so that what needs approval does not depend on anything
+	// behind it.
+	Ask *terminal.Asker
+	// Person answers where somebody sits at a terminal; without one the hooks of
+	// Extra may, and else the answer is no.
+	Person *terminal.Approver `hook:"optional"`
+	// Skills expands /name before anybody else reads the input.
+	Skills *skills.Skills
+	// Memory is opened before and closed after the subsystems whose events it
+	// could have to note: a server that is being stopped, a command that still
+	// runs.
+	Memory *memory.Memory `hook:"optional"`
+	// MCP has tools that are only known at run time; they are routed after all
+	// static ones wherever it stands.
+	MCP *mcp.MCP
+	// OS is innermost of what has tools: it does what the others have decided.
+	OS *ostools.OS
+	// Extra are hooks that a program adds at run time. They come last and so
+	// cannot get between the question and the answer of those above.
+	Extra []hook.Hook
+}

@@ -1,0 +1,151 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/agentfile"
+)
+
+// Paths are the places that a daemon reads and writes.
+type Paths struct {
+	// Root is the project: an absolute path. File tools see nothing outside it,
+	// and it is bash's working directory.
+	Root string
+	// Home is the user's home directory; "" if there is none.
+	Home string
+	// State is the directory of what lasts, readable by the user alone.
+	State string
+	// Conversations and Memories are the databases in State.
+	Conversations string
+	Memories      string
+}
+
+// DefaultAgent is the name of the agent that is always there.
+const DefaultAgent = "grapnel"
+
+// FindPaths returns the paths of the project in dir, "" for the working
+// directory. The state is in $GRAPNEL_HOME, else $XDG_STATE_HOME/grapnel, else
+// ~/.local/state/grapnel; the directory is made, for the user alone. Nothing in
+// the project is written.
+func FindPaths(dir string, getenv func(string) string) (Paths, error) {
+	root, err := project(dir)
+	if err != nil {
+		return Paths{}, err
+	}
+	p := Paths{Root: root, Home: getenv("HOME")}
+	if p.State, err = stateDir(p.Home, getenv); err != nil {
+		return Paths{}, err
+	}
+	p.databases()
+	return p, nil
+}
+
+func (p *Paths) databases() {
+	p.Conversations = filepath.Join(p.State, "conversations.db")
+	p.Memories = filepath.Join(p.State, "memory.db")
+}
+
+// In returns the same paths with the state in a directory of its own below.
+func (p Paths) In(name string) (Paths, error) {
+	p.State = filepath.Join(p.State, name)
+	p.databases()
+	if err := os.MkdirAll(p.State, 0o700); err != nil {
+		return Paths{}, unwritable(p.State, err)
+	}
+	return p, nil
+}
+
+// project returns the absolute path of dir without symbolic links.
+func project(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find the project: %w", err)
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", fmt.Errorf("there is no directory %s; make it, or name another one with --dir", abs)
+	}
+	if info, err := os.Stat(real); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s is no directory; name one with --dir", abs)
+	}
+	return real, nil
+}
+
+func stateDir(home string, getenv func(string) string) (string, error) {
+	dir := getenv("GRAPNEL_HOME")
+	if xdg := getenv("XDG_STATE_HOME"); dir == "" && filepath.IsAbs(xdg) {
+		dir = filepath.Join(xdg, "grapnel")
+	}
+	if dir == "" {
+		if home == "" {
+			return "", errors.New("there is no place for the databases: set HOME, or GRAPNEL_HOME to a directory of its own")
+		}
+		dir = filepath.Join(home, ".local", "state", "grapnel")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find the state directory: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", unwritable(dir, err)
+	}
+	probe, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return "", unwritable(dir, err)
+	}
+	return dir, errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+func unwritable(dir string, err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("the state directory %s cannot be written: %w; set GRAPNEL_HOME to one that can", dir, err)
+}
+
+// bundledSkills is where the program writes the skills that it brings.
+func (p Paths) bundledSkills() string { return filepath.Join(p.State, "skills") }
+
+// skillDirs are where skills are looked for, the first one to have a name
+// winning: the project's before the user's and those that the program brings,
+// and in each our own before those that we share with other programs.
+func (p Paths) skillDirs() []string {
+	var dirs []string
+	for _, base := range []string{p.Root, p.Home} {
+		if base == "" || len(dirs) > 0 && base == p.Root {
+			continue
+		}
+		for _, name := range []string{".grapnel", ".agents", ".claude"} {
+			dirs = append(dirs, filepath.Join(base, name, "skills"))
+		}
+	}
+	return append(dirs, p.bundledSkills())
+}
+
+// agentDirs are where agents are looked for, in order.
+func (p Paths) agentDirs() []agentfile.Dir {
+	return []agentfile.Dir{
+		{Path: filepath.Join(p.Root, ".grapnel", "agents"), Dialect: agentfile.Grapnel},
+		{Path: filepath.Join(p.Root, ".claude", "agents"), Dialect: agentfile.Claude},
+	}
+}
+
+// servers is the project's list of MCP servers.
+func (p Paths) servers() string { return filepath.Join(p.Root, ".mcp.json") }
+
+// Short returns a path as a person writes it: relative to the project, or with ~
+// for the home directory.
+func (p Paths) Short(path string) string {
+	if rel, err := filepath.Rel(p.Root, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	if p.Home != "" && strings.HasPrefix(path, p.Home+string(filepath.Separator)) {
+		return "~" + path[len(p.Home):]
+	}
+	return path
+}

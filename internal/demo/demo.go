@@ -1,0 +1,126 @@
+// Package demo is the demonstration: a scripted model plays a task over the
+// generated composite, with every subsystem doing real work. It needs no key and
+// no network.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+// Options of Run.
+type Options struct {
+	// Dir is where the demo works: empty, or the directory of an earlier demo. ""
+	// is a new temporary directory, which is kept.
+	Dir string
+	// Getenv says where the state directory is, as for every other command.
+	Getenv func(string) string
+	// Executable is the program itself, which the demo starts again as MCP server.
+	Executable string
+	Out        io.Writer
+	JSON       bool
+	Color      bool
+}
+
+// agentName is the agent that the demo's directory defines.
+const agentName = "skipper"
+
+// memoryName is what the demo remembers, and what a later one recalls.
+const memoryName = "last voyage"
+
+const prompt = "Write the summary of our voyage from the log, in the form that the skill asks for."
+
+// Run plays the demo and shows it. An error means that it could not begin, or
+// that the turn did not come to its end.
+func Run(ctx context.Context, o Options) error {
+	paths, err := prepare(o)
+	if err != nil {
+		return err
+	}
+	answerer := &answers{}
+	app, err := daemon.Open(ctx, daemon.Options{
+		Paths: paths, Extra: []hook.Hook{answerer},
+		Note:  func(string) {},
+		Trust: func(context.Context, daemon.Servers) (daemon.Trust, error) { return daemon.TrustOnce, nil },
+	})
+	if err != nil {
+		return err
+	}
+	err = play(ctx, o, app, paths, answerer)
+	return errors.Join(err, app.Close(context.WithoutCancel(ctx)))
+}
+
+// prepare makes the two directories: the project, and the state of all demos.
+func prepare(o Options) (daemon.Paths, error) {
+	dir := o.Dir
+	if dir == "" {
+		made, err := os.MkdirTemp("", "grapnel-demo-")
+		if err != nil {
+			return daemon.Paths{}, fmt.Errorf("make a temporary directory: %w; name another one with --dir", reason(err))
+		}
+		dir = made
+	}
+	if err := lay(dir, o.Executable); err != nil {
+		return daemon.Paths{}, err
+	}
+	paths, err := daemon.FindPaths(dir, o.Getenv)
+	if err != nil {
+		return daemon.Paths{}, err
+	}
+	return paths.In("demo")
+}
+
+func play(ctx context.Context, o Options, app *daemon.App, paths daemon.Paths, a *answers) error {
+	if _, err := app.Register(ctx, agentName, hook.AgentConfig{}); err != nil {
+		return err
+	}
+	conv, err := app.Runtime.Conversation(ctx, agentName, "demo-"+ulid.Make().String())
+	if err != nil {
+		return err
+	}
+	r := newReport(paths, func() ([]hook.Message, error) { return app.Store.Messages(ctx, conv.ID()) })
+	out, err := show(ctx, o, conv, r)
+	if err != nil {
+		return err
+	}
+	r.asked(a.counts())
+	if o.JSON {
+		return r.writeJSON(o.Out, out)
+	}
+	return r.writeText(o.Out)
+}
+
+// show runs the turn and shows it as it happens.
+func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report) (hook.TurnOutcome, error) {
+	if o.JSON {
+		p := terminal.NewJSONPrinter(o.Out)
+		out, err := conv.Send(ctx, hook.TextInput(prompt), func(ev hook.Event) { p.OnEvent(ev); r.onEvent(ev) })
+		return out, errors.Join(err, p.Err())
+	}
+	p := terminal.NewPrinter(o.Out, o.Color)
+	p.Note(intro)
+	p.Note("> " + prompt + "\n")
+	out, err := conv.Send(ctx, hook.TextInput(prompt), func(ev hook.Event) {
+		p.OnEvent(ev)
+		if note := r.onEvent(ev); note != "" {
+			p.Note(note)
+		}
+	})
+	p.Outcome(out)
+	return out, err
+}
+
+const intro = `A scripted model, real tools: no key, no network. The agent has a log of three days, a skill, a memory and
+an MCP server, which is this program started again. Where a person would be asked, the demo answers itself: yes to
+the script of the skill, to summary.md and to that server, no to everything else.
+`

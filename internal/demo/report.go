@@ -1,0 +1,184 @@
+package demo
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+// report notes what happens in the turn, for the summary. It is used by one
+// goroutine at a time.
+type report struct {
+	paths   daemon.Paths
+	history func() ([]hook.Message, error)
+
+	calls map[string]hook.JSON // arguments by call id, of the step under way
+	order []string             // ids in call order
+	ended []string             // ids in the order in which they ended
+	began time.Time
+	err   error
+
+	facts facts
+}
+
+// facts is the summary.
+type facts struct {
+	Skill      string `json:"skill"`
+	Recalled   string `json:"recalled"`
+	Remembered string `json:"remembered"`
+	ServerUses int    `json:"mcp_calls"`
+	AtOnce     int    `json:"at_once"`
+	AtOnceMS   int64  `json:"at_once_ms"`
+	Finished   []int  `json:"finished"`
+	Kept       []int  `json:"kept"`
+	Failed     string `json:"failed"`
+	OutOfScope string `json:"out_of_scope"`
+	Yes        int    `json:"approved"`
+	No         int    `json:"refused"`
+	Dir        string `json:"dir"`
+	Database   string `json:"database"`
+}
+
+func newReport(paths daemon.Paths, history func() ([]hook.Message, error)) *report {
+	return &report{
+		paths: paths, history: history, calls: map[string]hook.JSON{},
+		facts: facts{Dir: paths.Root, Database: paths.Memories},
+	}
+}
+
+// onEvent notes one event and returns what to say about it, mostly nothing.
+func (r *report) onEvent(ev hook.Event) string {
+	d := ev.Detail()
+	switch ev.Kind {
+	case hook.EventCallsBegin:
+		clear(r.calls)
+		r.order, r.ended, r.began = nil, nil, ev.Time
+	case hook.EventCallStart:
+		r.calls[d.CallID] = d.Args
+		r.order = append(r.order, d.CallID)
+	case hook.EventCallResult:
+		r.ended = append(r.ended, d.CallID)
+		r.result(d)
+	case hook.EventCallsComplete:
+		return r.complete(ev.Time)
+	}
+	return ""
+}
+
+func (r *report) result(d hook.EventDetail) {
+	args := r.calls[d.CallID]
+	switch {
+	case d.Outcome == hook.OutcomeUnknown:
+		r.facts.OutOfScope = d.Tool
+	case d.Outcome == hook.OutcomeFailed:
+		r.facts.Failed = d.Tool + " " + terminal.Summary(args, 60)
+	case strings.HasPrefix(d.Tool, "mcp__"):
+		r.facts.ServerUses++
+	case d.Tool == "skill":
+		r.facts.Skill = named(args)
+	case d.Tool == "remember":
+		r.facts.Remembered = named(args)
+	case d.Tool == "recall" && strings.Contains(d.Result.Text(), memoryName):
+		r.facts.Recalled = memoryName
+	}
+}
+
+// named is the member name of a call's arguments.
+func named(args hook.JSON) string {
+	var in struct {
+		Name string `json:"name"`
+	}
+	if err := json.Unmarshal([]byte(args), &in); err != nil {
+		return string(args)
+	}
+	return in.Name
+}
+
+// complete compares both orders of a step with several calls: that of the
+// events, and that which the conversation in the database has.
+func (r *report) complete(now time.Time) string {
+	if len(r.order) < 3 || r.facts.AtOnce > 0 {
+		return ""
+	}
+	messages, err := r.history()
+	if err != nil {
+		r.err = err
+		return ""
+	}
+	r.facts.AtOnce, r.facts.AtOnceMS = len(r.order), now.Sub(r.began).Milliseconds()
+	r.facts.Finished = r.places(r.ended)
+	var kept []string
+	for _, m := range messages {
+		if m.Role == hook.RoleTool && slices.Contains(r.order, m.CallID) {
+			kept = append(kept, m.CallID)
+		}
+	}
+	r.facts.Kept = r.places(kept)
+	return fmt.Sprintf("  They ended in the order %s; the conversation keeps them as called, %s.", join(r.facts.Finished), join(r.facts.Kept))
+}
+
+// places turns ids into places in the order of the calls, from 1.
+func (r *report) places(ids []string) []int {
+	out := make([]int, len(ids))
+	for i, id := range ids {
+		out[i] = slices.Index(r.order, id) + 1
+	}
+	return out
+}
+
+func join(places []int) string {
+	words := make([]string, len(places))
+	for i, p := range places {
+		words[i] = strconv.Itoa(p)
+	}
+	return strings.Join(words, " ")
+}
+
+func (r *report) asked(yes, no int) { r.facts.Yes, r.facts.No = yes, no }
+
+func (r *report) writeText(out io.Writer) error {
+	f := r.facts
+	memory := fmt.Sprintf("remembered %s; there was nothing to recall yet: run the demo again", strconv.Quote(f.Remembered))
+	if f.Recalled != "" {
+		memory = fmt.Sprintf("recalled %s, which an earlier run remembered, and remembered it anew", strconv.Quote(f.Recalled))
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w)
+	for _, row := range [][2]string{
+		{"skill", f.Skill + ", from a folder in .agents/skills"},
+		{"memory", memory},
+		{"MCP", fmt.Sprintf("%d calls to the server chartroom, a child process", f.ServerUses)},
+		{"at once", fmt.Sprintf("%d calls in %s", f.AtOnce, terminal.Took(time.Duration(f.AtOnceMS)*time.Millisecond))},
+		{"failed", f.Failed + ": the model was told, and the turn went on"},
+		{"out of scope", f.OutOfScope + ", which the agent does not have: refused before any subsystem was asked"},
+		{"approval", fmt.Sprintf("asked %d times: %d yes, %d no", f.Yes+f.No, f.Yes, f.No)},
+		{"files", f.Dir},
+		{"database", f.Database + " (memories)"},
+	} {
+		fmt.Fprintf(w, "  %s\t%s\n", row[0], terminal.Clean(row[1]))
+	}
+	return errors.Join(r.err, w.Flush())
+}
+
+// writeJSON writes the summary and, as the last line, the outcome.
+func (r *report) writeJSON(out io.Writer, outcome hook.TurnOutcome) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(struct {
+		Kind string `json:"kind"`
+		facts
+	}{"summary", r.facts})
+	p := terminal.NewJSONPrinter(out)
+	p.Outcome(outcome)
+	return errors.Join(r.err, err, p.Err())
+}

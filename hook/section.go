@@ -3,6 +3,7 @@ package hook
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -71,11 +72,17 @@ func SectionOf[T any](c *AgentConfig, name string) (T, bool, error) {
 func decodeStrict(data []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	if err := checkKeys(dec, reflect.TypeOf(v).Elem(), ""); err != nil {
+	if text := bytes.TrimLeft(data, " \t\r\n"); len(text) > 0 && text[0] != '{' && json.Valid(text) {
+		return errors.New("must be an object")
+	}
+	switch err := checkKeys(dec, reflect.TypeOf(v).Elem(), ""); {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("unexpected end of the text")
+	case err != nil:
 		return err
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return fmt.Errorf("data after the value")
+		return errors.New("data after the value")
 	}
 	dec = json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()

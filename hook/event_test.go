@@ -1,0 +1,85 @@
+package hook_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+func at(kind hook.EventKind, seq uint64) hook.Event {
+	return hook.Event{
+		Kind: kind, Seq: seq, Time: time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC),
+		Agent: "writer", Conversation: "c1", Turn: "t1", Step: 2,
+	}
+}
+
+func TestEventShape(t *testing.T) {
+	call := hook.EventDetail{CallID: "k1", Tool: "bash", Args: `{"command":"a < b"}`}
+	done := call
+	done.Result, done.Outcome, done.Duration = hook.TextResult("ok\n<done>"), hook.OutcomeExecuted, 1500*time.Microsecond
+	failed := call
+	failed.Result, failed.Outcome = hook.FailedResult(hook.FailDenied, "not here"), hook.OutcomeDenied
+	empty := call
+	empty.Outcome = hook.OutcomeExecuted
+	asked := call
+	asked.Answer, asked.By = hook.AnswerApprove, "Approval"
+
+	text := at(hook.EventTextDelta, 1)
+	text.Text = `say "hi"`
+	over := at(hook.EventTurnEnd, 9)
+	over.Text, over.Step = "bye", 0
+	events := []hook.Event{
+		{},
+		{Kind: hook.EventAgentRegistered, Agent: "writer"},
+		text,
+		at(hook.EventUsage, 2).WithDetail(hook.EventDetail{Usage: hook.Usage{Input: 10, Output: 2, CacheRead: 3, CacheWrite: 4, Reasoning: 5}}),
+		at(hook.EventCallsBegin, 3).WithDetail(hook.EventDetail{Tools: hook.ListOf("bash", "read")}),
+		at(hook.EventCallStart, 4).WithDetail(call),
+		at(hook.EventApprovalGiven, 5).WithDetail(asked),
+		at(hook.EventCallResult, 6).WithDetail(done),
+		at(hook.EventCallResult, 7).WithDetail(failed),
+		at(hook.EventCallResult, 8).WithDetail(empty),
+		over.WithDetail(hook.EventDetail{Stop: hook.StopCompleted, Usage: hook.Usage{Output: 1}}),
+		hook.FailureEvent(&hook.Failure{Subsystem: "Core.Guard", Point: hook.PointBeforeTool}),
+	}
+	var sb strings.Builder
+	for _, ev := range events {
+		data, err := json.Marshal(ev)
+		require.NoError(t, err)
+		sb.Write(append(data, '\n'))
+	}
+	golden(t, "events.golden", sb.String())
+}
+
+func TestEventWithAnythingCanBeWritten(t *testing.T) {
+	ev := hook.Event{Kind: hook.EventCallStart}.WithDetail(hook.EventDetail{Args: `{"command":`})
+	data, err := json.Marshal(ev)
+	require.NoError(t, err)
+	assert.True(t, json.Valid(data))
+}
+
+func TestEventDetailIsACopy(t *testing.T) {
+	ev := hook.Event{}.WithDetail(hook.EventDetail{Tool: "bash"})
+	d := ev.Detail()
+	d.Tool = "changed"
+	assert.Equal(t, "bash", ev.Detail().Tool)
+	assert.Equal(t, hook.EventDetail{}, hook.Event{}.Detail())
+	assert.NotNil(t, hook.Event{}.Host())
+	assert.Equal(t, host{"h"}, ev.WithHost(host{"h"}).Host())
+	assert.Equal(t, "bash", ev.WithHost(host{"h"}).Detail().Tool)
+}
+
+func TestPassingAnEventIsFree(t *testing.T) {
+	var h hook.Hook = hook.Nop{}
+	ev := at(hook.EventTextDelta, 1).WithHost(host{"h"}).WithDetail(hook.EventDetail{Tool: "bash"})
+	ctx := t.Context()
+	noAllocs(t, "passing an event", func() { h.OnEvent(ctx, ev) })
+	noAllocs(t, "making a text delta", func() { h.OnEvent(ctx, hook.Event{Kind: hook.EventTextDelta, Text: "x"}) })
+	noAllocs(t, "reading the detail", func() { _ = ev.Detail() })
+}

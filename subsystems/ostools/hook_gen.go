@@ -94,32 +94,32 @@ var osTools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (self *OS) Schema() []hook.Tool {
+func (os *OS) Schema() []hook.Tool {
 	return osTools[:len(osTools):len(osTools)]
 }
 
 // Dispatch implements [hook.Hook].
-func (self *OS) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+func (os *OS) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolBash:
-		return bindBash(self, call), true
+		return bindBash(os, call), true
 	case ToolEdit:
-		return bindEdit(self, call), true
+		return bindEdit(os, call), true
 	case ToolGlob:
-		return bindGlob(self, call), true
+		return bindGlob(os, call), true
 	case ToolGrep:
-		return bindGrep(self, call), true
+		return bindGrep(os, call), true
 	case ToolRead:
-		return bindRead(self, call), true
+		return bindRead(os, call), true
 	case ToolWrite:
-		return bindWrite(self, call), true
+		return bindWrite(os, call), true
 	}
 	return hook.Invocation{}, false
 }
 
 // bindBash decodes the arguments of bash.
-func bindBash(self *OS, call *hook.ToolCall) hook.Invocation {
-	c := &bashCall{self: self}
+func bindBash(os *OS, call *hook.ToolCall) hook.Invocation {
+	c := &bashCall{os: os}
 	d := args.New(call, osTools[0].Input)
 	decodeBashInput(&d, &c.in)
 	return d.Bind(c)
@@ -127,18 +127,18 @@ func bindBash(self *OS, call *hook.ToolCall) hook.Invocation {
 
 // bashCall is a bound call of bash.
 type bashCall struct {
-	self *OS
-	in   BashInput
+	os *OS
+	in BashInput
 }
 
 // Run implements [hook.Runner].
 func (c *bashCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
-	return composite.Reply(c.self.Bash(ctx, env, c.in))
+	return composite.Reply(c.os.Bash(ctx, env, c.in))
 }
 
 // bindEdit decodes the arguments of edit.
-func bindEdit(self *OS, call *hook.ToolCall) hook.Invocation {
-	c := &editCall{self: self}
+func bindEdit(os *OS, call *hook.ToolCall) hook.Invocation {
+	c := &editCall{os: os}
 	d := args.New(call, osTools[1].Input)
 	decodeEditInput(&d, &c.in)
 	return d.Bind(c)
@@ -146,18 +146,18 @@ func bindEdit(self *OS, call *hook.ToolCall) hook.Invocation {
 
 // editCall is a bound call of edit.
 type editCall struct {
-	self *OS
-	in   EditInput
+	os *OS
+	in EditInput
 }
 
 // Run implements [hook.Runner].
 func (c *editCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
-	return composite.Reply(c.self.Edit(ctx, env, c.in))
+	return composite.Reply(c.os.Edit(ctx, env, c.in))
 }
 
 // bindGlob decodes the arguments of glob.
-func bindGlob(self *OS, call *hook.ToolCall) hook.Invocation {
-	c := &globCall{self: self}
+func bindGlob(os *OS, call *hook.ToolCall) hook.Invocation {
+	c := &globCall{os: os}
 	d := args.New(call, osTools[2].Input)
 	decodeGlobInput(&d, &c.in)
 	return d.Bind(c)
@@ -165,18 +165,18 @@ func bindGlob(self *OS, call *hook.ToolCall) hook.Invocation {
 
 // globCall is a bound call of glob.
 type globCall struct {
-	self *OS
-	in   GlobInput
+	os *OS
+	in GlobInput
 }
 
 // Run implements [hook.Runner].
 func (c *globCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
-	return composite.Reply(c.self.Glob(ctx, env, c.in))
+	return composite.Reply(c.os.Glob(ctx, env, c.in))
 }
 
 // bindGrep decodes the arguments of grep.
-func bindGrep(self *OS, call *hook.ToolCall) hook.Invocation {
-	c := &grepCall{self: self}
+func bindGrep(os *OS, call *hook.ToolCall) hook.Invocation {
+	c := &grepCall{os: os}
 	d := args.New(call, osTools[3].Input)
 	decodeGrepInput(&d, &c.in)
 	return d.Bind(c)
@@ -184,18 +184,18 @@ func bindGrep(self *OS, call *hook.ToolCall) hook.Invocation {
 
 // grepCall is a bound call of grep.
 type grepCall struct {
-	self *OS
-	in   GrepInput
+	os *OS
+	in GrepInput
 }
 
 // Run implements [hook.Runner].
 func (c *grepCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
-	return composite.Reply(c.self.Grep(ctx, env, c.in))
+	return composite.Reply(c.os.Grep(ctx, env, c.in))
 }
 
 // bindRead decodes the arguments of read.
-func bindRead(self *OS, call *hook.ToolCall) hook.Invocation {
-	c := &readCall{self: self}
+func bindRead(os *OS, call *hook.ToolCall) hook.Invocation {
+	c := &readCall{os: os}
 	d := args.New(call, osTools[4].Input)
 	decodeReadInput(&d, &c.in)
 	return d.Bind(c)
@@ -203,18 +203,18 @@ func bindRead(self *OS, call *hook.ToolCall) hook.Invocation {
 
 // readCall is a bound call of read.
 type readCall struct {
-	self *OS
-	in   ReadInput
+	os *OS
+	in ReadInput
 }
 
 // Run implements [hook.Runner].
 func (c *readCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
-	return composite.Reply(c.self.Read(ctx, env, c.in))
+	return composite.Reply(c.os.Read(ctx, env, c.in))
 }
 
 // bindWrite decodes the arguments of write.
-func bindWrite(self *OS, call *hook.ToolCall) hook.Invocation {
-	c := &writeCall{self: self}
+func bindWrite(os *OS, call *hook.ToolCall) hook.Invocation {
+	c := &writeCall{os: os}
 	d := args.New(call, osTools[5].Input)
 	decodeWriteInput(&d, &c.in)
 	return d.Bind(c)
@@ -222,13 +222,13 @@ func bindWrite(self *OS, call *hook.ToolCall) hook.Invocation {
 
 // writeCall is a bound call of write.
 type writeCall struct {
-	self *OS
-	in   WriteInput
+	os *OS
+	in WriteInput
 }
 
 // Run implements [hook.Runner].
 func (c *writeCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
-	return composite.Reply(c.self.Write(ctx, env, c.in))
+	return composite.Reply(c.os.Write(ctx, env, c.in))
 }
 
 func decodeBashInput(d *args.Decoder, in *BashInput) {

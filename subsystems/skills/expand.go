@@ -9,7 +9,7 @@ import (
 
 // placeholder is what may be replaced in a skill's text, with the backslash that
 // keeps it from being replaced.
-var placeholder = regexp.MustCompile(`\\?\$(?:(ARGUMENTS)(?:\[(\d{1,4})\])?\b|(\d{1,4})|\{(CLAUDE_[A-Z_]+)\}|([A-Za-z_]\w*))`)
+var placeholder = regexp.MustCompile(`\\?\$(?:(ARGUMENTS)\b(?:\[(\d{1,4})\])?|(\d{1,4})|\{(CLAUDE_[A-Z_]+)\}|([A-Za-z_]\w*))`)
 
 // expansion is one use of a skill.
 type expansion struct {

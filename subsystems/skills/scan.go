@@ -89,7 +89,7 @@ type walker struct {
 // where names a path for people.
 func (w *walker) where(name string) string {
 	if w.source.files != nil {
-		return "built in: " + name
+		return filepath.Join("built in", name)
 	}
 	return filepath.Join(w.source.dir, name)
 }
@@ -143,7 +143,7 @@ func (w *walker) skill(name string) {
 		w.out.warn(w.where(file), "left out: %v", err)
 		return
 	}
-	k, notes, err := parse(string(data), path.Base(w.where(name)))
+	k, notes, err := parse(string(data), filepath.Base(w.where(name)))
 	for _, note := range notes {
 		w.out.warn(w.where(file), "%s", note)
 	}

@@ -1,0 +1,184 @@
+package skills_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/subsystems/skills"
+)
+
+func TestWhereSkillsAreFound(t *testing.T) {
+	t.Parallel()
+	deep := "1/2/3/4/5/"
+	dir := folder(t, map[string]string{
+		"b/SKILL.md":                md("b", "B.", "do b"),
+		"a/SKILL.md":                md("a", "A.", "do a"),
+		"group/c/SKILL.md":          md("c", "C.", "do c"),
+		deep + "six/SKILL.md":       md("six", "Deep enough.", "x"),
+		deep + "x/seven/SKILL.md":   md("seven", "Too deep.", "x"),
+		"a/nested/SKILL.md":         md("nested", "A part of a.", "x"),
+		".git/g/SKILL.md":           md("g", "G.", "x"),
+		".hidden/h/SKILL.md":        md("h", "H.", "x"),
+		"node_modules/n/SKILL.md":   md("n", "N.", "x"),
+		"lower/skill.md":            md("lower", "Other letters.", "x"),
+		"plain/README.md":           "nothing",
+		"a/scripts/run.sh":          "x",
+		"a/references/more/x.md":    "x",
+		"a/.secret":                 "x",
+		"a/node_modules/p/index.js": "x",
+	})
+	s := in(dir, filepath.Join(dir, "missing"))
+	all := s.All()
+	assert.Equal(t, "a b c six", names(all))
+	assert.Equal(t, filepath.Join(dir, "a"), all[0].Dir)
+	assert.Equal(t, []string{"nested/SKILL.md", "references/more/x.md", "scripts/run.sh"}, all[0].Resources)
+	assert.Empty(t, s.Warnings())
+	assert.Equal(t, "a", names(in(filepath.Join(dir, "a")).All()), "a directory that is a skill itself")
+	assert.Empty(t, skills.New(nil).All())
+}
+
+func TestTheFirstOfANameCounts(t *testing.T) {
+	t.Parallel()
+	project := folder(t, map[string]string{"x/SKILL.md": md("x", "The project's.", "p")})
+	user := folder(t, map[string]string{"x/SKILL.md": md("x", "The user's.", "u"), "y/SKILL.md": md("y", "Y.", "y")})
+	s := in(project, user)
+	all := s.All()
+	require.Equal(t, "x y", names(all))
+	assert.Equal(t, "The project's.", all[0].Description)
+	assert.Equal(t, []string{fmt.Sprintf(`%s/x/SKILL.md: left out: there is a skill "x" already, in %s/x/SKILL.md`, user, project)}, s.Warnings())
+}
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	out := folder(t, map[string]string{"secret": md("stolen", "Canary.", "x"), "dir/SKILL.md": md("dir", "D.", "x")})
+	dir := folder(t, map[string]string{"real/SKILL.md": md("real", "R.", "x"), "thief/other": ""})
+	require.NoError(t, os.Symlink("real", filepath.Join(dir, "alias")))
+	require.NoError(t, os.Symlink(filepath.Join(out, "dir"), filepath.Join(dir, "away")))
+	require.NoError(t, os.Symlink("..", filepath.Join(dir, "thief", "loop")))
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "dangling")))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "z", "pipe"), 0o755))
+	require.NoError(t, os.Symlink(filepath.Join(out, "secret"), filepath.Join(dir, "z", fileName)))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "real2-"+fileName), 0o644))
+	s := in(dir)
+	assert.Equal(t, "real", names(s.All()))
+	text := strings.Join(s.Warnings(), "\n")
+	assert.Contains(t, text, filepath.Join(dir, "away")+": is a link that leads out of "+dir)
+	assert.Contains(t, text, filepath.Join(dir, "z", fileName)+": left out: ")
+	assert.NotContains(t, text, "Canary")
+}
+
+const fileName = "SKILL.md"
+
+func TestAPipeIsNoSkill(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"p/x": ""})
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "p", fileName), 0o644))
+	s := in(dir)
+	assert.Empty(t, s.All(), "and nobody waits for it")
+	assert.Equal(t, []string{filepath.Join(dir, "p", fileName) + ": left out: no regular file"}, s.Warnings())
+}
+
+func TestScanIsBounded(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"zz/big/SKILL.md": md("big", "B.", strings.Repeat("x", 1<<20))}
+	for i := range 2100 {
+		files[fmt.Sprintf("many/%04d/x", i)] = ""
+	}
+	dir := folder(t, files)
+	s := in(dir, filepath.Join(dir, "zz"))
+	assert.Empty(t, s.All())
+	assert.Equal(t, []string{
+		dir + ": only the first 2000 folders were searched",
+		dir + "/zz/big/SKILL.md: left out: more than 1048576 bytes",
+	}, s.Warnings())
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "many")))
+	resources := map[string]string{"r/SKILL.md": md("r", "R.", "x")}
+	for i := range 150 {
+		resources[fmt.Sprintf("r/f%03d", i)] = ""
+	}
+	all := in(folder(t, resources)).All()
+	require.Len(t, all, 1)
+	assert.Len(t, all[0].Resources, 100)
+}
+
+func TestFrontmatter(t *testing.T) {
+	t.Parallel()
+	const body = "\n\nFirst paragraph\nof two lines.\n\nSecond."
+	tests := []struct {
+		name, text string
+		want       skills.Skill
+		warning    string
+		out        bool
+	}{
+		{"the six keys", "---\nname: x\ndescription: D.\nlicense: MIT\ncompatibility: git\nmetadata: {author: me, version: 1.0}\nallowed-tools: Bash(git log:*) Read\n---\nbody",
+			skills.Skill{
+				Name: "x", Description: "D.", License: "MIT", Compatibility: "git", Metadata: map[string]string{"author": "me", "version": "1.0"},
+				AllowedTools: []string{"Bash(git log:*)", "Read"},
+			}, "", false},
+		{"Claude's", "---\nname: x\ndescription: D.\nwhen_to_use: Often.\nargument-hint: <n>\narguments: [n, m]\ndisable-model-invocation: yes\nuser-invocable: 0\nallowed-tools: [Read, Grep]\n---\n",
+			skills.Skill{
+				Name: "x", Description: "D.", WhenToUse: "Often.", ArgumentHint: "<n>", Arguments: []string{"n", "m"},
+				ManualOnly: true, NotManual: true, AllowedTools: []string{"Read", "Grep"},
+			}, "", false},
+		{"commas", "---\nname: x\ndescription: D.\nallowed-tools: Read, Bash(a, b), Grep\narguments: n m\nuser-invocable: off\n---\n",
+			skills.Skill{Name: "x", Description: "D.", AllowedTools: []string{"Read", "Bash(a, b)", "Grep"}, Arguments: []string{"n", "m"}, NotManual: true}, "", false},
+		{"CR LF and a byte order mark", "\uFEFF---\r\nname: x\r\ndescription: D.\r\n---\r\nbody\r\n", skills.Skill{Name: "x", Description: "D."}, "", false},
+		{"a colon in a value", "---\nname: x\ndescription: Use it when: it's needed: now\n---\n",
+			skills.Skill{Name: "x", Description: "Use it when: it's needed: now"}, "the frontmatter is YAML only with quotes around values that have a colon", false},
+		{"several lines", "---\nname: x\ndescription: >\n  One\n  two.\n---\n", skills.Skill{Name: "x", Description: "One two."}, "", false},
+		{"no description", "---\nname: x\n---\n# Title" + body, skills.Skill{Name: "x", Description: "First paragraph\nof two lines."}, "has no description; the first paragraph is used", false},
+		{"no frontmatter", "# Title" + body, skills.Skill{Name: "x", Description: "First paragraph\nof two lines."}, "has no name; the folder's is used", false},
+		{"another name", "---\nname: y\ndescription: D.\n---\n", skills.Skill{Name: "y", Description: "D."}, `name "y" is not the folder's, "x"`, false},
+		{"a name against the format", "---\nname: My Skill\ndescription: D.\n---\n", skills.Skill{Name: "x", Description: "D."}, `name "My Skill" is not valid (a-z, 0-9 and single hyphens, at most 64); the folder's is used`, false},
+		{"unknown key", "---\nname: x\ndescription: D.\nfoo: 1\n---\n", skills.Skill{Name: "x", Description: "D."}, `unknown key "foo" is passed over`, false},
+		{"without effect", "---\nname: x\ndescription: D.\nmodel: big\n---\n", skills.Skill{Name: "x", Description: "D."}, "key model is understood elsewhere but has no effect here", false},
+		{"no truth", "---\nname: x\ndescription: D.\nuser-invocable: maybe\n---\n", skills.Skill{Name: "x", Description: "D."}, `user-invocable: "maybe" is neither true nor false`, false},
+		{"long description", "---\nname: x\ndescription: " + strings.Repeat("d", 1025) + "\n---\n", skills.Skill{Name: "x", Description: strings.Repeat("d", 1025)}, "description has 1025 characters; the format allows 1024", false},
+		{"nothing to say", "---\nname: x\n---\n# Title\n", skills.Skill{}, "left out: has no description", true},
+		{"no end", "---\nname: x\n", skills.Skill{}, "left out: the frontmatter has no end; close it with a line ---", true},
+		{"no YAML", "---\nname: [x\n---\n", skills.Skill{}, "left out: the frontmatter is no YAML: line 1: did not find expected ',' or ']'", true},
+		{"a list", "---\n- name\n---\nbody", skills.Skill{}, "left out: the frontmatter is no list of keys and values", true},
+		{"other bytes", "---\nname: x\ndescription: caf\xe9\n---\n", skills.Skill{}, "left out: not UTF-8", true},
+		{"too much of it", "---\nname: x\ndescription: |\n" + strings.Repeat("  line\n", 10_000) + "---\n", skills.Skill{}, "left out: the frontmatter has more than 65536 bytes", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, map[string]string{"x/SKILL.md": tt.text})
+			s := in(dir)
+			var warning string
+			if w := s.Warnings(); len(w) > 0 {
+				warning = strings.TrimPrefix(w[0], filepath.Join(dir, "x", fileName)+": ")
+			}
+			assert.Equal(t, tt.warning, warning)
+			all := s.All()
+			if tt.out {
+				assert.Empty(t, all)
+				return
+			}
+			require.Len(t, all, 1)
+			if tt.want.Dir == "" {
+				tt.want.Dir = filepath.Join(dir, "x")
+			}
+			assert.EqualExportedValues(t, tt.want, all[0])
+		})
+	}
+}
+
+// A name that is a path must not reach the tool, which refuses paths.
+func TestNamesThatCannotBeCalled(t *testing.T) {
+	t.Parallel()
+	s := in(folder(t, map[string]string{
+		"Bad Folder/SKILL.md":  md(`"../x"`, "D.", "x"),
+		"Bad Folder2/SKILL.md": md(`"My Skill"`, "D.", "x"),
+	}))
+	assert.Equal(t, "My Skill", names(s.All()))
+	assert.Contains(t, strings.Join(s.Warnings(), "\n"), `left out: name "../x" cannot be used; use a-z, 0-9 and single hyphens`)
+}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -39,14 +40,14 @@ func (s *schema) validate(canonical hook.JSON) error {
 	if err := json.Unmarshal([]byte(canonical), &value); err != nil {
 		return err
 	}
-	if bad := s.caseVariants(s.root, value, ""); bad != nil {
+	if bad := s.caseVariants(value); bad != nil {
 		return bad
 	}
 	if s.resolved.Validate(value) == nil {
 		return nil
 	}
 	// The library's message quotes the value; the model is told the expectation.
-	if bad := s.explain(s.root, value, ""); bad != nil {
+	if bad := s.explain(value); bad != nil {
 		return bad
 	}
 	return &hook.ArgError{Reason: "must fit the schema"}
@@ -55,8 +56,8 @@ func (s *schema) validate(canonical hook.JSON) error {
 // caseVariants refuses names that differ from a declared one only in case. A
 // schema that allows further names would let them pass, and a server that does
 // not distinguish cases would see another value than everybody before it.
-func (s *schema) caseVariants(sub *jsonschema.Schema, value any, path string) *hook.ArgError {
-	return s.each(sub, value, path, func(sub *jsonschema.Schema, object map[string]any, path string) *hook.ArgError {
+func (s *schema) caseVariants(value any) *hook.ArgError {
+	w := walk{s: s, object: func(sub *jsonschema.Schema, object map[string]any, path string) *hook.ArgError {
 		for _, name := range slices.Sorted(maps.Keys(object)) {
 			if sub.Properties[name] != nil {
 				continue
@@ -68,60 +69,64 @@ func (s *schema) caseVariants(sub *jsonschema.Schema, value any, path string) *h
 			}
 		}
 		return nil
-	}, nil)
+	}}
+	return w.at(s.root, value, "")
 }
 
 // explain finds the first place where the value does not fit, among the simple
 // rules; nil if it is none of them.
-func (s *schema) explain(sub *jsonschema.Schema, value any, path string) *hook.ArgError {
-	return s.each(sub, value, path, func(sub *jsonschema.Schema, object map[string]any, path string) *hook.ArgError {
-		for _, name := range sub.Required {
-			if _, ok := object[name]; !ok {
-				return &hook.ArgError{Path: join(path, name), Reason: "is required"}
-			}
-		}
-		closed := sub.AdditionalProperties != nil && sub.AdditionalProperties.Not != nil && len(sub.PatternProperties) == 0
-		for _, name := range slices.Sorted(maps.Keys(object)) {
-			if closed && sub.Properties[name] == nil {
-				return &hook.ArgError{Path: join(path, name), Reason: "is not an argument; known are " +
-					strings.Join(slices.Sorted(maps.Keys(sub.Properties)), ", ")}
-			}
-		}
-		return nil
-	}, explainValue)
+func (s *schema) explain(value any) *hook.ArgError {
+	return walk{s: s, object: explainObject, leaf: explainValue}.at(s.root, value, "")
 }
 
-// each walks value and schema together: object is asked about every object, leaf
-// about every value; the first answer ends it. It follows properties, items and
-// references, which is where the values of arguments are; allOf and the like are
-// left to the library.
-func (s *schema) each(
-	sub *jsonschema.Schema, value any, path string,
-	object func(*jsonschema.Schema, map[string]any, string) *hook.ArgError,
-	leaf func(*jsonschema.Schema, any, string) *hook.ArgError,
-) *hook.ArgError {
-	sub = s.deref(sub)
-	if sub == nil {
+func explainObject(sub *jsonschema.Schema, object map[string]any, path string) *hook.ArgError {
+	for _, name := range sub.Required {
+		if _, ok := object[name]; !ok {
+			return &hook.ArgError{Path: join(path, name), Reason: "is required"}
+		}
+	}
+	closed := sub.AdditionalProperties != nil && sub.AdditionalProperties.Not != nil && len(sub.PatternProperties) == 0
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if closed && sub.Properties[name] == nil {
+			return &hook.ArgError{Path: join(path, name), Reason: "is not an argument; known are " +
+				strings.Join(slices.Sorted(maps.Keys(sub.Properties)), ", ")}
+		}
+	}
+	return nil
+}
+
+// walk goes through value and schema together: object is asked about every
+// object, leaf (nil for none) about every value; the first answer ends it. It
+// follows properties, items and references, which is where the values of
+// arguments are; allOf and the like are left to the library.
+type walk struct {
+	s      *schema
+	object func(sub *jsonschema.Schema, object map[string]any, path string) *hook.ArgError
+	leaf   func(sub *jsonschema.Schema, value any, path string) *hook.ArgError
+}
+
+func (w walk) at(sub *jsonschema.Schema, value any, path string) *hook.ArgError {
+	if sub = w.s.deref(sub); sub == nil {
 		return nil
 	}
-	if leaf != nil {
-		if bad := leaf(sub, value, path); bad != nil {
+	if w.leaf != nil {
+		if bad := w.leaf(sub, value, path); bad != nil {
 			return bad
 		}
 	}
 	switch v := value.(type) {
 	case map[string]any:
-		if bad := object(sub, v, path); bad != nil {
+		if bad := w.object(sub, v, path); bad != nil {
 			return bad
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if bad := s.each(sub.Properties[name], v[name], join(path, name), object, leaf); bad != nil {
+			if bad := w.at(sub.Properties[name], v[name], join(path, name)); bad != nil {
 				return bad
 			}
 		}
 	case []any:
 		for i, item := range v {
-			if bad := s.each(sub.Items, item, fmt.Sprintf("%s[%d]", path, i), object, leaf); bad != nil {
+			if bad := w.at(sub.Items, item, fmt.Sprintf("%s[%d]", path, i)); bad != nil {
 				return bad
 			}
 		}
@@ -162,20 +167,31 @@ func explainValue(sub *jsonschema.Schema, value any, path string) *hook.ArgError
 		}
 		return &hook.ArgError{Path: path, Reason: "must be one of " + strings.Join(allowed, ", ")}
 	}
-	switch v := value.(type) {
-	case float64:
-		switch {
-		case sub.Minimum != nil && v < *sub.Minimum:
-			return &hook.ArgError{Path: path, Reason: fmt.Sprintf("must be at least %v", *sub.Minimum)}
-		case sub.Maximum != nil && v > *sub.Maximum:
-			return &hook.ArgError{Path: path, Reason: fmt.Sprintf("must be at most %v", *sub.Maximum)}
-		}
-	case string:
-		if sub.MinLength != nil && len([]rune(v)) < *sub.MinLength {
-			return &hook.ArgError{Path: path, Reason: fmt.Sprintf("must have at least %d characters", *sub.MinLength)}
-		}
+	if reason := explainBounds(sub, value); reason != "" {
+		return &hook.ArgError{Path: path, Reason: reason}
 	}
 	return nil
+}
+
+func explainBounds(sub *jsonschema.Schema, value any) string {
+	switch v := value.(type) {
+	case float64:
+		if sub.Minimum != nil && v < *sub.Minimum {
+			return fmt.Sprintf("must be at least %v", *sub.Minimum)
+		}
+		if sub.Maximum != nil && v > *sub.Maximum {
+			return fmt.Sprintf("must be at most %v", *sub.Maximum)
+		}
+	case string:
+		n := utf8.RuneCountInString(v)
+		if sub.MinLength != nil && n < *sub.MinLength {
+			return fmt.Sprintf("must have at least %d characters", *sub.MinLength)
+		}
+		if sub.MaxLength != nil && n > *sub.MaxLength {
+			return fmt.Sprintf("must have at most %d characters", *sub.MaxLength)
+		}
+	}
+	return ""
 }
 
 func isType(value any, name string) bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -35,7 +34,7 @@ func (c *invocation) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
 	s := c.t.server
 	p, err := s.connect(ctx)
 	if err != nil {
-		return c.failed(ctx, err, "the server %s cannot be reached", s.cfg.Name)
+		return c.unanswered(ctx, "the server "+s.cfg.Name+" cannot be reached")
 	}
 	// It may have come back as another than it was.
 	if reason := s.unusable(c.t.Name); reason != "" {
@@ -51,20 +50,21 @@ func (c *invocation) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
 		r.Trust = hook.TrustExternal
 		return r
 	}
-	return c.failed(ctx, err, "the server %s was lost during the call; whether the call had an effect is not known", s.cfg.Name)
+	return c.unanswered(ctx, "the server "+s.cfg.Name+
+		" was lost during the call; whether the call had an effect is not known")
 }
 
-// failed is the result of a call without an answer. The cause is not in it: it
-// may quote what the server wrote.
-func (c *invocation) failed(ctx context.Context, err error, format, server string) hook.ToolResult {
+// unanswered is the result of a call without an answer. The cause is not in it:
+// it may quote what the server wrote. It is in Status and in the event of the
+// loss.
+func (c *invocation) unanswered(ctx context.Context, lost string) hook.ToolResult {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return hook.FailedResult(hook.FailTimeout, fmt.Sprintf("%s did not answer in time", c.t.Name))
+		return hook.FailedResult(hook.FailTimeout, c.t.Name+" did not answer in time")
 	case ctx.Err() != nil:
-		return hook.FailedResult(hook.FailCancelled, fmt.Sprintf("the call of %s was cancelled", c.t.Name))
+		return hook.FailedResult(hook.FailCancelled, "the call of "+c.t.Name+" was cancelled")
 	}
-	_ = err // in Status and in the event of the loss
-	return hook.FailedResult(hook.FailUnreachable, fmt.Sprintf(format, server))
+	return hook.FailedResult(hook.FailUnreachable, lost)
 }
 
 // unusable says why the tool is out of use, "" if it is not.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
-	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
 func foreign(tool hook.Tool) bool { return strings.HasPrefix(tool.Name, "mcp__") }
@@ -32,5 +31,3 @@ func TestConformance(t *testing.T) {
 		hooktest.Run(t, func(t *testing.T) hook.Hook { return newMCP(t, nil) }, nil)
 	})
 }
-
-var _ hook.Hook = (*mcp.MCP)(nil)

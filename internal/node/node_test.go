@@ -1,0 +1,60 @@
+package node_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/grapnel-go/grapnel/internal/node"
+)
+
+// outcome is a test that only records how Require ends it.
+type outcome struct {
+	testing.TB
+	failed, skipped string
+}
+
+func (o *outcome) Helper()      {}
+func (o *outcome) Name() string { return "TestX" }
+func (o *outcome) Fatalf(format string, args ...any) {
+	o.failed = fmt.Sprintf(format, args...)
+	panic(o)
+}
+func (o *outcome) Skip(args ...any) {
+	o.skipped = fmt.Sprint(args...)
+	panic(o)
+}
+
+func require(t *testing.T, program string) *outcome {
+	t.Helper()
+	o := &outcome{TB: t}
+	func() {
+		defer func() { assert.Same(t, o, recover()) }()
+		node.Require(o, program)
+	}()
+	return o
+}
+
+func TestMissingProgramFailsInCI(t *testing.T) {
+	t.Setenv("CI", "true")
+	assert.Contains(t, require(t, "no-such-program").failed, "no-such-program: ")
+}
+
+func TestMissingProgramIsSkippedLoudly(t *testing.T) {
+	t.Setenv("CI", "")
+	assert.Contains(t, require(t, "no-such-program").skipped, "SKIPPED: TestX needs no-such-program: ")
+}
+
+func TestMissingNode(t *testing.T) {
+	t.Setenv("CI", "")
+	t.Setenv("PATH", "")
+	assert.Contains(t, require(t, "skills-ref").skipped, "node (20 or later) is not in PATH")
+}
+
+func TestInstalledProgram(t *testing.T) {
+	info, err := os.Stat(node.Require(t, "skills-ref"))
+	assert.NoError(t, err)
+	assert.False(t, info.IsDir())
+}

@@ -98,14 +98,21 @@ func interrupted(ts *testscript.TestScript, neg bool, args []string) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	ts.Check(cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
 	for {
 		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
 			break
 		}
-		runtime.Gosched()
+		select {
+		case err := <-ended:
+			ts.Fatalf("ended too early: %v\n%s", err, out.String())
+		default:
+			runtime.Gosched()
+		}
 	}
 	ts.Check(cmd.Process.Signal(os.Interrupt))
-	err = cmd.Wait()
+	err = <-ended
 	ts.Logf("%s", out.String())
 	if cmd.ProcessState.ExitCode() != exitInterrupted {
 		ts.Fatalf("exit: %v, want %d", err, exitInterrupted)

@@ -30,6 +30,9 @@ func Colored(f *os.File) bool {
 const (
 	Width        = 100
 	failureWidth = 3 * Width
+	// timeWidth is kept free for the time, so that the same result is cut at the
+	// same place however long it took.
+	timeWidth = 10
 )
 
 // Printer shows a turn to a person: text as it streams, a line for each tool
@@ -186,7 +189,7 @@ func (p *Printer) result(d hook.EventDetail) {
 	if color == red {
 		rest = p.paint(red, line(text, failureWidth))
 	} else {
-		rest = p.paint(dim, line(text, max(20, Width-len(head)-len(took)-2)))
+		rest = p.paint(dim, line(text, max(20, Width-len(head)-timeWidth)))
 	}
 	if took != "" {
 		took = "  " + took

@@ -1,6 +1,7 @@
 package ostools_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -75,6 +76,28 @@ func TestNewRefusesWhatIsNoDirectory(t *testing.T) {
 		_, err := ostools.New(root, nil)
 		assert.ErrorContains(t, err, "ostools: root: ")
 	}
+}
+
+// A root that is given through a link is known by both of its paths.
+func TestRootThroughALink(t *testing.T) {
+	t.Parallel()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	fill(t, base, map[string]string{"real/f": "x"})
+	link := filepath.Join(base, "link")
+	require.NoError(t, os.Symlink("real", link))
+	o, err := ostools.New(link, nil)
+	require.NoError(t, err)
+	defer o.Close()
+	assert.Equal(t, filepath.Join(base, "real"), o.Root())
+	for _, path := range []string{"f", filepath.Join(link, "f"), filepath.Join(base, "real", "f")} {
+		_, err := o.Read(t.Context(), env, ostools.ReadInput{FilePath: path})
+		assert.NoError(t, err)
+	}
+	require.NoError(t, o.Close())
+	_, err = o.Read(t.Context(), env, ostools.ReadInput{FilePath: "f"})
+	kind, _ := failure(t, err)
+	assert.Equal(t, hook.FailOperation, kind, "after Close")
 }
 
 func TestConformance(t *testing.T) {

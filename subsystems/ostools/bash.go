@@ -56,6 +56,9 @@ func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (hook.ToolRe
 	if err := o.allowed(env.Grant, in); err != nil {
 		return hook.ToolResult{}, err
 	}
+	if ctx.Err() != nil {
+		return hook.ToolResult{}, ctx.Err() // nothing has been started
+	}
 	limit := timeLimit(env.Grant, in)
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -83,7 +86,11 @@ func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (hook.ToolRe
 		return out.result(hook.FailCancelled, "The call was cancelled and the command killed; this is what it had printed.")
 	}
 	out.TimedOut = true
-	return out.result(hook.FailTimeout, fmt.Sprintf("The command took longer than %v and was killed; this is what it had printed.", limit))
+	text := fmt.Sprintf("The command took longer than %v and was killed; this is what it had printed.", limit)
+	if ctx.Err() != nil {
+		text = "The time for this call ran out and the command was killed; this is what it had printed."
+	}
+	return out.result(hook.FailTimeout, text)
 }
 
 // allowed refuses what cannot be run and what cannot be held to its grant: an

@@ -142,10 +142,10 @@ func TestBashKillsTheWholeGroup(t *testing.T) {
 	t.Run("on timeout", func(t *testing.T) {
 		t.Parallel()
 		o, root := newOS(t, nil)
-		r, got := bash(t, o, ostools.BashInput{Command: family, Timeout: 1000})
+		r, got := bash(t, o, ostools.BashInput{Command: family, Timeout: 3000})
 		assert.Equal(t, hook.FailTimeout, r.Failure)
 		assert.Equal(t, output{Stdout: "started\n", ExitCode: 137, TimedOut: true}, got)
-		assert.Contains(t, r.Text(), "The command took longer than 1s and was killed")
+		assert.Contains(t, r.Text(), "The command took longer than 3s and was killed")
 		gone(t, content(t, root, "grandchild"))
 	})
 	t.Run("on cancel", func(t *testing.T) {
@@ -189,6 +189,16 @@ func TestBashKillsTheWholeGroup(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, hook.FailTimeout, r.Failure)
 		assert.True(t, outputOf(t, r).TimedOut)
+		assert.Contains(t, r.Text(), "The time for this call ran out")
+	})
+	t.Run("nothing is started when it is cancelled before", func(t *testing.T) {
+		t.Parallel()
+		o, root := newOS(t, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := o.Bash(ctx, env, ostools.BashInput{Command: "touch started"})
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.NoFileExists(t, filepath.Join(root, "started"))
 	})
 	t.Run("a process that left the group does not hold the call", func(t *testing.T) {
 		t.Parallel()

@@ -78,6 +78,7 @@ type search struct {
 	glob    *pattern
 	mode    OutputMode
 	out     *found
+	lines   *lines // one buffer for all files
 	refused int
 }
 
@@ -90,7 +91,7 @@ func newSearch(in GrepInput, grant hook.Grant) (*search, error) {
 	if err != nil {
 		return nil, failf(hook.FailArguments, "pattern: %v", err)
 	}
-	s := &search{re: re, mode: in.OutputMode, out: newFound(grant)}
+	s := &search{re: re, mode: in.OutputMode, out: newFound(grant), lines: newLines(nil, matched)}
 	if in.Glob != "" {
 		g, err := newPattern(in.Glob, false)
 		if err != nil {
@@ -111,7 +112,8 @@ func (o *OS) grep(ctx context.Context, p place, rel string, s *search) error {
 		return nil
 	}
 	defer f.Close()
-	l := newLines(f, matched)
+	l := s.lines
+	l.reset(f)
 	if l.binary() {
 		return nil
 	}

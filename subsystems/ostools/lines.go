@@ -27,6 +27,12 @@ func newLines(r io.Reader, keep int) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), keep: keep}
 }
 
+// reset begins with another text.
+func (l *lines) reset(r io.Reader) {
+	l.r.Reset(r)
+	l.number, l.crlf = 0, 0
+}
+
 // binary reports whether the text begins like one; called before next.
 func (l *lines) binary() bool {
 	head, _ := l.r.Peek(sniffed)

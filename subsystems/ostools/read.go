@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -96,14 +97,15 @@ func (v *view) fill(ctx context.Context) error {
 
 func (v *view) add(n int, line []byte, size int) {
 	text, whole := shown(line, size)
-	row := fmt.Sprintf("%d\t%s\n", n, text)
-	if len(row) > v.room && v.first > 0 {
+	number := strconv.Itoa(n)
+	if size := len(number) + len("\t\n") + len(text); size > v.room {
 		v.full = true
-		return
-	}
-	if len(row) > v.room {
-		row = row[:runeEnd(row, v.room)] + "…\n"
-		v.full = true
+		if v.first > 0 {
+			return
+		}
+		if room := max(0, v.room-len(number)); room < len(text) {
+			text = text[:runeEnd(text, room)] + "…"
+		}
 	}
 	if v.first == 0 {
 		v.first = n
@@ -112,8 +114,11 @@ func (v *view) add(n int, line []byte, size int) {
 		v.odd++
 	}
 	v.last = n
-	v.room -= len(row)
-	v.sb.WriteString(row)
+	v.room -= len(number) + len("\t\n") + len(text)
+	v.sb.WriteString(number)
+	v.sb.WriteByte('\t')
+	v.sb.WriteString(text)
+	v.sb.WriteByte('\n')
 }
 
 func (v *view) text() string {

@@ -91,6 +91,17 @@ func TestReadIsBounded(t *testing.T) {
 		assert.Less(t, len(got.Text()), 100_500)
 		assert.Contains(t, got.Text(), "go on with offset 67.\n--- 1000 total lines (showing lines 1-66) ---")
 	})
+	t.Run("by the smallest grant", func(t *testing.T) {
+		for _, text := range []string{"", "a", "ä", "\xe4"} {
+			o, _ := newOS(t, map[string]string{"f": text + "\nb\n"})
+			for m := 1; m < 6; m++ {
+				got, err := o.Read(t.Context(), granted(hook.Grant{MaxOutput: m}), ostools.ReadInput{FilePath: "f"})
+				require.NoError(t, err)
+				assert.True(t, utf8.ValidString(got.Text()))
+				assert.Contains(t, got.Text(), "--- 2 total lines (showing lines 1-")
+			}
+		}
+	})
 	t.Run("by the grant", func(t *testing.T) {
 		got, err := o.Read(t.Context(), granted(hook.Grant{MaxOutput: 100}), ostools.ReadInput{FilePath: "first"})
 		require.NoError(t, err)

@@ -28,7 +28,7 @@ func garbageFor(in *schema, valid hook.JSON) []garbage {
 		{"a truncated string", `{"` + marker},
 		{"trailing data", string(valid) + `{}`},
 		{"trailing text", string(valid) + ` ` + marker},
-		{"nesting 10,000 deep", strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000)},
+		{"nesting 10,000 deep", strings.Repeat(`{"hooktest":`, 10_000) + "1" + strings.Repeat("}", 10_000)},
 		{"unclosed nesting", strings.Repeat("[", 10_000)},
 		{"invalid UTF-8", "{\"\xff\":1}"},
 		{"a NUL", "{\"a\":\"\x00\"}"},

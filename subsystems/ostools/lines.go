@@ -83,7 +83,7 @@ func (l *lines) next() (line []byte, size int, err error) {
 // runeEnd returns the largest index of at most n at which s can be cut without
 // splitting a rune; n < len(s).
 func runeEnd[T ~string | ~[]byte](s T, n int) int {
-	for i := n; i > 0 && i > n-utf8.UTFMax; i-- {
+	for i := n; i >= 0 && i > n-utf8.UTFMax; i-- {
 		if utf8.RuneStart(s[i]) {
 			return i
 		}

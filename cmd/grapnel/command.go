@@ -66,10 +66,14 @@ func (c *command) execute(args []string) int {
 	if errors.As(err, &f) {
 		code = f.code
 	}
+	text := err.Error()
 	if ctx.Err() != nil {
 		code = exitInterrupted
+		if errors.Is(err, context.Canceled) {
+			text = "interrupted before the turn began"
+		}
 	}
-	if text := err.Error(); text != "" {
+	if text != "" {
 		fmt.Fprintln(c.err, "grapnel: "+terminal.Clean(strings.TrimSpace(text)))
 	}
 	return code

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
 // Options of Open.
@@ -38,6 +39,7 @@ type App struct {
 
 	agents []Agent
 	models *models
+	note   func(string)
 }
 
 // Agent is one agent that could be registered. File is "" for the one that is
@@ -82,7 +84,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{agents: agents, models: newModels(o.Paths.Root)}
+	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note}
 	if a.Store, err = sqlite.Open(ctx, o.Paths.Conversations, nil); err != nil {
 		return nil, err
 	}
@@ -105,7 +107,8 @@ func (a *App) Close(ctx context.Context) error {
 	return errors.Join(a.Runtime.Close(ctx), a.Store.Close())
 }
 
-// Register registers one agent, with what over sets laid above its file.
+// Register registers one agent, with what over sets laid above its file. MCP
+// servers that it has to do without are noted.
 func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) (*runtime.Agent, error) {
 	i := slices.IndexFunc(a.agents, func(c Agent) bool { return c.Config.Name == name })
 	if i < 0 {
@@ -119,7 +122,15 @@ func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) 
 	if err != nil && a.agents[i].File != "" {
 		return nil, fmt.Errorf("%s: %w", a.agents[i].File, err)
 	}
-	return agent, err
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range a.Daemon.MCP.Status() {
+		if s.State == mcp.StateLost {
+			a.note(fmt.Sprintf("the MCP server %s is not there: %s", s.Name, s.Reason))
+		}
+	}
+	return agent, nil
 }
 
 // CheckModel returns an error that says what to do if the agent's model cannot

@@ -109,7 +109,7 @@ func TestOpenLeavesNothingOpen(t *testing.T) {
 	require.ErrorContains(t, err, "memory.db")
 }
 
-const servers = `{"mcpServers": {"a": {"command": "does-not-exist", "args": ["x"]}, "b": {"url": "http://localhost"}}}`
+const servers = `{"mcpServers": {"a": {"command": "does-not-exist", "args": ["${HOME}"]}, "b": {"url": "http://localhost"}}}`
 
 func TestServersAreNotStartedUnasked(t *testing.T) {
 	t.Parallel()
@@ -130,9 +130,9 @@ func TestServersAreNotStartedUnasked(t *testing.T) {
 		asked  []string
 		reason string
 	}{
-		{daemon.TrustNo, []string{"a: does-not-exist x"}, no},
-		{daemon.TrustOnce, []string{"a: does-not-exist x"}, ""},
-		{daemon.TrustAlways, []string{"a: does-not-exist x"}, ""},
+		{daemon.TrustNo, []string{"a: does-not-exist ${HOME}"}, no},
+		{daemon.TrustOnce, []string{"a: does-not-exist ${HOME}"}, ""},
+		{daemon.TrustAlways, []string{"a: does-not-exist ${HOME}"}, ""},
 		{daemon.TrustNo, nil, ""},
 	}
 	for i, s := range steps {

@@ -55,7 +55,7 @@ func loadServers(ctx context.Context, o Options) (mcp.Config, error) {
 	for _, w := range cfg.Warnings {
 		o.Note(o.Paths.Short(file) + ": " + w)
 	}
-	ok, err := trusted(ctx, o, file, data, cfg)
+	ok, err := trusted(ctx, o, file, data)
 	if err != nil || ok {
 		return cfg, err
 	}
@@ -66,9 +66,14 @@ func loadServers(ctx context.Context, o Options) (mcp.Config, error) {
 	return cfg, nil
 }
 
-func trusted(ctx context.Context, o Options, file string, data []byte, cfg mcp.Config) (bool, error) {
+func trusted(ctx context.Context, o Options, file string, data []byte) (bool, error) {
+	// Variables are shown by their names: their values may be secrets.
+	shown, err := mcp.Parse(data, func(name string) (string, bool) { return "${" + name + "}", true })
+	if err != nil {
+		return false, err
+	}
 	servers := Servers{File: file}
-	for _, s := range cfg.Servers {
+	for _, s := range shown.Servers {
 		if s.Refused == "" {
 			servers.Commands = append(servers.Commands, s.Name+": "+strings.Join(append([]string{s.Command}, s.Args...), " "))
 		}

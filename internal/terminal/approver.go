@@ -76,7 +76,7 @@ func NewApprover(o *ApproverOptions) *Approver {
 }
 
 // Approve shows the call and reads the answer. It blocks until the person has
-// answered or ctx ends.
+// answered or ctx ends, which refuses the call.
 func (a *Approver) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
 	key := remembered{conversation: conversationOf(call), tool: call.Name()}
 	switch {
@@ -89,7 +89,7 @@ func (a *Approver) Approve(ctx context.Context, call *hook.ToolCall, asked hook.
 	case a.screen <- struct{}{}:
 		defer func() { <-a.screen }()
 	case <-ctx.Done():
-		return hook.ApprovalDecision{}, ctx.Err()
+		return interrupted(), nil
 	}
 	return a.ask(ctx, call, asked.Verdict().Reason, key)
 }
@@ -109,6 +109,9 @@ func (a *Approver) ask(ctx context.Context, call *hook.ToolCall, reason string, 
 		case errors.Is(err, io.EOF):
 			a.show("\n")
 			return refuse(call, "standard input has ended"), nil
+		case ctx.Err() != nil:
+			a.show("\n")
+			return interrupted(), nil
 		case err != nil:
 			a.show("\n")
 			return hook.ApprovalDecision{}, err
@@ -159,6 +162,11 @@ func (a *Approver) Confirm(ctx context.Context, text, question string) (bool, er
 			return false, nil
 		}
 	}
+}
+
+// interrupted is no failure of the approver: the turn is over.
+func interrupted() hook.ApprovalDecision {
+	return hook.RefuseCall("The turn ended before the user answered.")
 }
 
 func refuse(call *hook.ToolCall, why string) hook.ApprovalDecision {

@@ -339,17 +339,19 @@ func TestApproveEndsWithTheContext(t *testing.T) {
 		a := terminal.NewApprover(&terminal.ApproverOptions{In: in})
 		ctx, cancel := context.WithCancel(t.Context())
 		c := call("1", "bash", "{}", hook.Annotations{})
-		ended := make(chan error, 2)
+		ended := make(chan hook.Verdict, 2)
 		for range 2 { // the second one waits for the screen
 			go func() {
-				_, err := a.Approve(ctx, c, hook.AskTool(""))
-				ended <- err
+				d, err := a.Approve(ctx, c, hook.AskTool(""))
+				assert.NoError(t, err, "an end is no failure")
+				ended <- d.Verdict()
 			}()
 		}
 		synctest.Wait()
 		cancel()
-		require.ErrorIs(t, <-ended, context.Canceled)
-		require.ErrorIs(t, <-ended, context.Canceled)
+		for range 2 {
+			require.Equal(t, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "The turn ended before the user answered."}, <-ended)
+		}
 
 		// What is typed late answers nothing: it was meant for another question.
 		_, _ = io.WriteString(typing, "yes\n")

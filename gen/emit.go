@@ -12,15 +12,14 @@ import (
 	"github.com/grapnel-go/grapnel/gen/model"
 )
 
-// emit writes the generated files in memory, for the roots and for the packages of the module that these depend on.
+// emit writes the generated files in memory, for the roots and for the packages of the module that these depend on. Everything is
+// read and judged before the first line is written.
 func (r *run) emit() (map[string][]byte, error) {
-	files := map[string]*emit.File{}
-	for _, p := range r.model.Packages() {
-		f := emit.NewFile(p.Types)
-		if r.emitPackage(f, p) {
-			files[p.Path] = f
-		}
-		if p.Foreign != "" && files[p.Path] != nil {
+	packages := r.model.Packages()
+	sets := map[string][]emit.Toolset{}
+	for _, p := range packages {
+		sets[p.Path] = r.toolsets(p)
+		if p.Foreign != "" && (len(sets[p.Path]) > 0 || len(p.Composites) > 0) {
 			r.model.Add(diag.Problem{
 				Code: "HG052", Pos: r.model.InFile(p.Foreign), Message: load.Output + " exists but was not written by hookgen",
 				Fix: "move it to another file",
@@ -31,28 +30,38 @@ func (r *run) emit() (map[string][]byte, error) {
 		return nil, nil
 	}
 	output := map[string][]byte{}
-	for path, f := range files {
-		text, err := f.Render()
+	for _, p := range packages {
+		text, err := r.file(p, sets[p.Path])
 		if err != nil {
-			return nil, fmt.Errorf("HG099: internal error: %w", err)
+			return nil, fmt.Errorf("HG099: internal error, nothing was written: %s: %w", p.Path, err)
 		}
-		output[path] = text
+		if text != nil {
+			output[p.Path] = text
+		}
 	}
 	return output, nil
 }
 
-// emitPackage writes what the package needs and tells whether that is anything.
-func (r *run) emitPackage(f *emit.File, p *model.Package) bool {
+// file writes the generated file of a package; nil if there is nothing to write. The emitter panics rather than write what it must
+// not; that is an error here.
+func (r *run) file(p *model.Package, sets []emit.Toolset) (text []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%v", v)
+		}
+	}()
+	f := emit.NewFile(p.Types)
 	if p.Declares {
 		emit.Points(f, r.model.Points)
 	}
 	for _, c := range p.Composites {
-		if c.Plan != nil && !diag.HasErrors(r.model.Problems()) {
-			emit.Composite(f, c, r.model.Points, r.model.Position(c.Pos).Filename)
-		}
+		emit.Composite(f, c, r.model.Points, r.model.Position(c.Pos).Filename)
 	}
-	emit.Toolsets(f, r.toolsets(p))
-	return !f.Empty()
+	emit.Toolsets(f, sets)
+	if f.Empty() {
+		return nil, nil
+	}
+	return f.Render()
 }
 
 // toolsets returns the subsystems with typed tools.

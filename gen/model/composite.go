@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -125,6 +126,31 @@ func (m *Model) Resolve(c *Composite) {
 		m.add("HG011", c.Pos, "add a field of a type that implements hook.Hook", "%s has no subsystems: no field is a hook", c.Name)
 	}
 	m.plan(c)
+	m.uncalled(c)
+}
+
+// uncalled warns of methods that the author wrote without calling what is generated in their place.
+func (m *Model) uncalled(c *Composite) {
+	called := map[string]bool{}
+	for _, f := range c.Pkg.Files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				called[s.Sel.Name] = true
+			}
+			return true
+		})
+	}
+	for _, p := range m.Points {
+		members := slices.ContainsFunc(c.Members, func(o *Member) bool { return o.Has(p.Name) })
+		if !c.Own[p.Name] || !members || called["compose"+p.Name] {
+			continue
+		}
+		m.Add(diag.Problem{
+			Code: "HG051", Severity: diag.Warning, Pos: m.Position(declaredMethod(c.Named, p.Name).Pos()),
+			Message: fmt.Sprintf("%s is written by hand and does not call compose%s, so no member of %s is asked", p.Name, p.Name, c.Name),
+			Fix:     fmt.Sprintf("call %s.compose%s in it, or put //hook:ignore HG051 above it", c.Receiver, p.Name),
+		})
+	}
 }
 
 func (m *Model) failed() bool { return diag.HasErrors(m.problems) }

@@ -170,12 +170,22 @@ func (m *Model) ignore(f directive.Found) {
 	if f.Node != nil {
 		last = m.Position(declared(f.Node)).Line
 	}
-	for _, code := range f.Ignore.Codes {
+	for i, code := range f.Ignore.Codes {
+		if !slices.Contains(ignorable(), code) {
+			m.problems = append(m.problems, diag.Problem{
+				Code: "HG008", Pos: m.Position(f.Args[i].Pos), Message: code + " cannot be ignored" + diag.DidYouMean(code, ignorable(), ""),
+				Fix: "these can: " + strings.Join(ignorable(), ", "),
+			})
+			continue
+		}
 		for line := from.Line; line <= max(last, from.Line+1); line++ {
 			m.ignores[ignoreKey{code, from.Filename, line}] = true
 		}
 	}
 }
+
+// ignorable are the codes of warnings, and of errors about names that may be meant as they are.
+func ignorable() []string { return []string{"HG012", "HG013", "HG031", "HG032", "HG037", "HG051"} }
 
 // declared is the place of the name that a node declares.
 func declared(n ast.Node) token.Pos {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
 
 func TestMain(m *testing.M) {
@@ -31,6 +35,7 @@ func TestScripts(t *testing.T) {
 			"jsonlines":   jsonLines,
 			"lines":       lines,
 			"interrupted": interrupted,
+			"history":     history,
 		},
 		RequireExplicitExec: true,
 	})
@@ -128,4 +133,25 @@ func lookPath(name, path string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%s is not in %s", name, path)
+}
+
+// history writes what a conversation has in the database, one line for each
+// message, to the file "history": history AGENT SENDER
+func history(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: history AGENT SENDER")
+	}
+	ctx := context.Background()
+	s, err := sqlite.Open(ctx, filepath.Join(ts.Getenv("GRAPNEL_HOME"), "conversations.db"), nil)
+	ts.Check(err)
+	defer func() { ts.Check(s.Close()) }()
+	rec, err := s.Conversation(ctx, store.Key{Agent: args[0], Sender: args[1]})
+	ts.Check(err)
+	messages, err := s.Messages(ctx, rec.ID)
+	ts.Check(err)
+	var sb strings.Builder
+	for _, m := range messages {
+		fmt.Fprintf(&sb, "%s %s %s %q\n", m.Role, m.Tool, m.Result.Failure, m.Text()+m.Result.Text())
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("history"), []byte(sb.String()), 0o600))
 }

@@ -7,6 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/grapnel-go/grapnel/examples/subsystem/pantry"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/hooktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,4 +28,8 @@ func TestCook(t *testing.T) {
 	} {
 		assert.Contains(t, out.String(), line)
 	}
+}
+
+func TestConformance(t *testing.T) {
+	hooktest.Run(t, func(*testing.T) hook.Hook { return &Kitchen{Rules: &HouseRules{}, Pantry: pantry.New()} }, nil)
 }

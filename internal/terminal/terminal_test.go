@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/hooktest"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -424,4 +425,12 @@ func TestConfirm(t *testing.T) {
 	ok, err := terminal.NewApprover(&terminal.ApproverOptions{Yes: true}).Confirm(t.Context(), "", "")
 	require.NoError(t, err)
 	assert.False(t, ok, "nobody is there")
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	t.Run("Asker", func(t *testing.T) { hooktest.Run(t, func(*testing.T) hook.Hook { return new(terminal.Asker) }, nil) })
+	t.Run("Approver", func(t *testing.T) {
+		hooktest.Run(t, func(*testing.T) hook.Hook { return terminal.NewApprover(nil) }, nil)
+	})
 }

@@ -1,0 +1,89 @@
+package daemon_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/mcp"
+	"github.com/grapnel-go/grapnel/subsystems/memory"
+	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/skills"
+)
+
+// whole is the composite with all its members.
+func whole(t *testing.T) *daemon.Daemon {
+	t.Helper()
+	servers, err := mcp.New(mcp.Config{}, nil)
+	require.NoError(t, err)
+	memories, err := memory.Open(t.Context(), t.TempDir()+"/memory.db", nil)
+	require.NoError(t, err)
+	tools, err := ostools.New(t.TempDir(), nil)
+	require.NoError(t, err)
+	d := &daemon.Daemon{
+		Ask: new(terminal.Asker), Person: terminal.NewApprover(nil), Skills: skills.New(&skills.Options{Bundled: true}),
+		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
+	}
+	t.Cleanup(func() { assert.NoError(t, d.OnClose(t.Context())) })
+	return d
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	hooktest.Run(t, func(t *testing.T) hook.Hook { return whole(t) }, nil)
+}
+
+// TestGeneratedIsDynamic: what was generated and what is made of the same struct
+// at run time are one composite.
+func TestGeneratedIsDynamic(t *testing.T) {
+	t.Parallel()
+	d := whole(t)
+	dynamic, err := composite.New(d)
+	require.NoError(t, err)
+	assert.Equal(t, toolNames(dynamic.Schema()), toolNames(d.Schema()))
+	assert.Equal(t, dynamic.Points(), d.Points())
+	for i, m := range d.Plan().Members {
+		other := dynamic.Plan().Members[i]
+		assert.Equal(t, other.Field, m.Field)
+		assert.Equal(t, other.Tools, m.Tools)
+	}
+}
+
+func toolNames(tools []hook.Tool) []string {
+	var out []string
+	for _, t := range tools {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+func TestReady(t *testing.T) {
+	t.Parallel()
+	d := whole(t)
+	require.NoError(t, d.Ready())
+	assert.NoError(t, (&daemon.Daemon{Ask: d.Ask, Skills: d.Skills, MCP: d.MCP, OS: d.OS}).Ready(), "what is optional may be missing")
+	assert.EqualError(t, new(daemon.Daemon).Ready(), composite.Missing("daemon.Daemon", "Ask", "Skills", "MCP", "OS").Error())
+}
+
+// TestWhatIsAsked pins which of the static tools need a person's approval.
+func TestWhatIsAsked(t *testing.T) {
+	t.Parallel()
+	d := whole(t)
+	var asked []string
+	for _, tool := range d.Schema() {
+		call := hook.NewToolCall(hook.ToolCallData{Step: hooktest.Step(nil), Tool: tool, Args: "{}"})
+		decision, err := d.BeforeTool(t.Context(), call)
+		require.NoError(t, err)
+		if decision.Verdict().Kind == hook.AnswerAsk {
+			asked = append(asked, tool.Name)
+			assert.Equal(t, "Ask", decision.Verdict().By)
+		}
+	}
+	assert.ElementsMatch(t, []string{"bash", "write", "edit", "forget"}, asked)
+}

@@ -40,8 +40,9 @@ type Block struct {
 	URI string `json:"uri,omitzero"`
 	// Data is the bytes of an image or resource in base64, as the wires carry them.
 	Data string `json:"data,omitzero"`
-	// JSON is a structured value, or the arguments of a tool call. The arguments
-	// are canonical if they could be bound, else exactly what the model sent.
+	// JSON is a structured value, or the arguments of a tool call. In a reply they
+	// are exactly what the model sent, which may be no JSON; in the history they
+	// are an object, canonical if the call could be bound.
 	JSON JSON `json:"json,omitzero"`
 	// CallID is the id that the result of this tool call must carry.
 	CallID string `json:"call_id,omitzero"`

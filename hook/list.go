@@ -65,10 +65,11 @@ func (l *List[T]) UnmarshalJSON(data []byte) error {
 // IsZero reports whether the list is empty; it makes omitzero work.
 func (l List[T]) IsZero() bool { return len(l.s) == 0 }
 
-// JSON is a JSON text. Being a string it cannot be changed in place. Where the
-// runtime hands one to a hook it is valid and canonical: no blanks outside
-// strings, every string in its shortest escaping, members in the order in which
-// they were given.
+// JSON is a JSON text. Being a string it cannot be changed in place. Canonical
+// means: no blanks outside strings, every string in its shortest escaping,
+// members in the order in which they were given. The arguments of a bound call
+// are canonical; what a model sent ([ToolCall].Original, the blocks of a
+// [ModelReply]) is as it came and may be no JSON at all.
 type JSON string
 
 // MarshalJSON writes the text itself; the empty JSON is null. A text that is no

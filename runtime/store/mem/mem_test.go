@@ -6,11 +6,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 	"github.com/grapnel-go/grapnel/runtime/store/storetest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
 	t.Parallel()

@@ -83,6 +83,9 @@ func (l layer) allows(f file, path string) bool {
 		if f.generated {
 			may = slices.Concat(l.may, l.generated)
 		}
+		if slices.Contains(leaf, to) {
+			return f.pkg != "hook" && f.pkg != "hook/hooktest"
+		}
 		return l.own(f.pkg, to) || slices.ContainsFunc(may, func(p string) bool { return matches(p, to) })
 	}
 	if path == "C" {

@@ -29,6 +29,10 @@ var heavy = map[string][]string{
 	"github.com/stretchr/testify": {"runtime/store/storetest"},
 }
 
+// leaf are the packages that every layer but the contract and its kit may import:
+// they import the standard library only, and there are few of them.
+var leaf = []string{"internal/spell"}
+
 // layers is read from the top; the first row that matches counts.
 var layers = []layer{
 	{pkgs: "hook", reason: "the contract: whoever implements it must get nothing else with it"},
@@ -57,6 +61,7 @@ var layers = []layer{
 	{pkgs: "subsystems/*/...", may: []string{"hook", "composite/args", "internal/sqlitedb"}, generated: []string{"composite/..."},
 		outside: []string{"*"},
 		reason:  "a subsystem can be taken out or used alone: it knows the contract and its own field, never another one or the runtime"},
+	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
 	{pkgs: "internal/agentfile", may: []string{"hook"}, outside: []string{"go.yaml.in/yaml"}, reason: "a file format"},
 	{pkgs: "internal/terminal", may: []string{"hook"}, outside: []string{"github.com/mattn/go-isatty"},

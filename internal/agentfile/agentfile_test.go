@@ -244,3 +244,19 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestDocumentedExample reads the agent that the documentation shows.
+func TestDocumentedExample(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "files.md"))
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(data), "```markdown\n")
+	require.True(t, found)
+	example, _, _ := strings.Cut(rest, "```\n")
+	cfg, warnings, err := agentfile.Parse("reviewer.md", []byte(example), agentfile.Grapnel)
+	require.NoError(t, err)
+	assert.Empty(t, warnings)
+	assert.Equal(t, []string{"read", "glob", "grep"}, cfg.Tools)
+	assert.Equal(t, hook.Limits{Steps: 8, Time: 2 * time.Minute}, cfg.Limits)
+	assert.Equal(t, "You review changes. Quote file and line.", cfg.Instructions)
+}

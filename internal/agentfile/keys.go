@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // keys says how each key of the frontmatter is read.
@@ -69,7 +70,7 @@ func (r *reader) members(m *yaml.Node, kind string, keys map[string]func(v *yaml
 
 func (r *reader) unknown(k *yaml.Node, kind string, known []string) {
 	fix := "known are " + strings.Join(known, ", ")
-	if near := nearest(k.Value, known); near != "" {
+	if near := spell.Closest(k.Value, known); near != "" {
 		fix = fmt.Sprintf("did you mean %q?", near)
 	} else if claudeKey(k.Value) != unheard {
 		fix = "it is a key of Claude Code's agent files: delete it, or move the file to .claude/agents"

@@ -51,38 +51,3 @@ func (ps Problems) err() error {
 	})
 	return ps
 }
-
-// nearest returns the candidate that key was probably meant to be, or "".
-func nearest(key string, candidates []string) string {
-	best, least := "", len(key)/3+2
-	for _, c := range candidates {
-		if d := distance(strings.ToLower(key), c); d < least {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
-// distance is the number of letters to insert, delete or replace, or to swap
-// with their neighbour, that turn a into b.
-func distance(a, b string) int {
-	before, prev, row := []int(nil), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := prev[j-1]
-			if a[i-1] != b[j-1] {
-				change++
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, change)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, prev, row = prev, row, make([]int, len(b)+1)
-	}
-	return prev[len(b)]
-}

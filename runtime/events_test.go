@@ -154,21 +154,17 @@ func TestManyToolsMayReportAtOnce(t *testing.T) {
 
 func TestAStrayToolTellsNobodyAfterTheTurn(t *testing.T) {
 	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
 	release, ended := make(chan struct{}), make(chan struct{})
 	stray := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+		cancel()
 		<-release
 		env.Progress("still here")
 		close(ended)
 		return hook.ToolResult{}
 	}}
 	w := startWith(t, plays(calls(want{"1", "x", "{}"})), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Millisecond}, box(stray))
-	ctx, cancel := context.WithCancel(t.Context())
-	_, err := w.conv.Send(ctx, hook.TextInput("go"), func(ev hook.Event) {
-		w.events = append(w.events, ev)
-		if ev.Kind == hook.EventCallStart {
-			time.AfterFunc(time.Millisecond, cancel)
-		}
-	})
+	_, err := w.try(ctx, "go")
 	require.ErrorIs(t, err, context.Canceled)
 	n := len(w.events)
 	close(release)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // catalog is the checked tools of the hook. It is immutable and shared by the
@@ -222,7 +223,7 @@ func nearest(name string, tools []hook.Tool) string {
 	}
 	var found []near
 	for _, t := range tools {
-		far := distance(strings.ToLower(name), strings.ToLower(t.Name))
+		far := spell.Distance(name, t.Name)
 		if far <= max(2, len(name)/3) || strings.HasSuffix(t.Name, "_"+name) {
 			found = append(found, near{t.Name, far})
 		}
@@ -233,26 +234,4 @@ func nearest(name string, tools []hook.Tool) string {
 		names = append(names, fmt.Sprintf("%q", f.name))
 	}
 	return strings.Join(names, ", ")
-}
-
-// distance is the number of single-byte edits between both.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }

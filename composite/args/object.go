@@ -3,6 +3,8 @@ package args
 import (
 	"fmt"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // Object is the place within a JSON object. Make it with [Decoder.Object].
@@ -112,7 +114,7 @@ func (o *Object) Unknown(known ...string) {
 	if len(known) > 0 {
 		reason = "is not known here; known are " + strings.Join(known, ", ")
 	}
-	if near := closest(o.d.key, known); near != "" {
+	if near := spell.Closest(o.d.key, known); near != "" {
 		reason = fmt.Sprintf("is not known here; did you mean %s? Known are %s", near, strings.Join(known, ", "))
 	}
 	o.d.fail(o.start, o.d.key, reason)

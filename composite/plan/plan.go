@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // Spec is what is known of one field of a composite.
@@ -167,7 +169,7 @@ func unknownField(s Spec, ref ref, specs []Spec) Problem {
 		}
 	}
 	fix := "the fields are " + strings.Join(names, ", ")
-	if near := Nearest(ref.field, names); near != "" {
+	if near := spell.Closest(ref.field, names); near != "" {
 		fix = fmt.Sprintf("did you mean %s?", near)
 	}
 	return Problem{Code: code, Fields: []string{s.Field}, Message: msg, Fix: fix}

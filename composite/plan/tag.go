@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // Options are what the hook tag of one field says:
@@ -192,7 +194,7 @@ func (o *Options) parsePoint(name, text string, points []string) []Problem {
 func unknownWord(word string, known []string) Problem {
 	p := problem("unknown word %q", word)
 	p.Fix = "the words are " + strings.Join(known, ", ")
-	if near := Nearest(word, known); near != "" {
+	if near := spell.Closest(word, known); near != "" {
 		p.Fix = fmt.Sprintf("did you mean %q?", near)
 	}
 	return p
@@ -201,7 +203,7 @@ func unknownWord(word string, known []string) Problem {
 func unknownPoint(name string, points []string) Problem {
 	p := problem("unknown point %q", name)
 	p.Fix = "`hookgen explain HG009` lists the points"
-	if near := Nearest(name, points); near != "" {
+	if near := spell.Closest(name, points); near != "" {
 		p.Fix = fmt.Sprintf("did you mean %q?", near)
 	}
 	return p
@@ -221,36 +223,4 @@ func example(key string) string {
 		return "50"
 	}
 	return "Memory"
-}
-
-// Nearest returns the one of names that is at most two edits from name,
-// ignoring case, or "".
-func Nearest(name string, names []string) string {
-	best, at := "", 3
-	for _, n := range names {
-		if d := distance(strings.ToLower(name), strings.ToLower(n)); d < at && d < len(n) {
-			best, at = n, d
-		}
-	}
-	return best
-}
-
-// distance is the number of edits (insert, delete, replace) from a to b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			next := diag
-			if a[i] != b[j] {
-				next = 1 + min(diag, row[j], row[j+1])
-			}
-			diag, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // parse reads verb and options of a line that is a directive for hook.
@@ -38,7 +39,7 @@ func unknownVerb(line ast.Directive) problem {
 		message: fmt.Sprintf("unknown directive //hook:%s", line.Name),
 		fix:     "use one of: " + strings.Join(Verbs(), ", "),
 	}
-	if c := diag.Closest(line.Name, Verbs()); c != "" {
+	if c := spell.Closest(line.Name, Verbs()); c != "" {
 		p.message += fmt.Sprintf("; did you mean //hook:%s?", c)
 		p.fix = strings.TrimSpace("//hook:" + c + " " + line.Args)
 	}

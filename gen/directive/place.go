@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // home is the declaration that a comment group documents.
@@ -69,9 +69,13 @@ func misplaced(d Directive, got Place, want []Place) problem {
 	for _, p := range want {
 		places = append(places, string(p))
 	}
+	where := "on " + string(got)
+	if got == Elsewhere {
+		where = "here, where it is part of no doc comment"
+	}
 	return problem{
 		code: "HG007", pos: d.Pos,
-		message: fmt.Sprintf("//hook:%s has no effect on %s; it belongs above %s", d.Verb, got, strings.Join(places, " or ")),
+		message: fmt.Sprintf("//hook:%s has no effect %s; it belongs above %s", d.Verb, where, strings.Join(places, " or ")),
 		fix:     fmt.Sprintf("move it to the last line of the doc comment of %s, or delete it", want[0]),
 	}
 }
@@ -89,7 +93,7 @@ func nearMiss(c *ast.Comment) (problem, bool) {
 		return problem{}, false
 	}
 	word := strings.ToLower(m[3])
-	if word != "" && diag.Closest(word, Verbs()) == "" {
+	if word != "" && spell.Closest(word, Verbs()) == "" {
 		return problem{}, false // prose
 	}
 	head, _, _ := strings.Cut(c.Text, "\n")

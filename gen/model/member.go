@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
-	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // member returns the field as a member, or nil if it takes no part or is wrong.
@@ -228,7 +228,7 @@ func readManifest(named *types.Named) ([]string, bool) {
 // options reads the hook tag of a field.
 func (m *Model) options(c *Composite, v *types.Var, tag reflect.StructTag, text string) (plan.Options, bool) {
 	for _, key := range tagKey.FindAllStringSubmatch(string(tag), -1) {
-		if k := key[1]; k != "hook" && diag.Closest(strings.ToLower(k), []string{"hook"}) != "" {
+		if k := key[1]; k != "hook" && spell.Closest(k, []string{"hook"}) != "" {
 			m.add("HG009", m.tagPos(c, v, k), "write hook:\"…\"", "unknown tag key %q of %s.%s; did you mean \"hook\"?", k, c.Name, v.Name())
 		}
 	}

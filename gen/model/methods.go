@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // analysis is which points a type overrides.
@@ -176,7 +177,7 @@ func (m *Model) nearMisses(t types.Type) {
 // resembles tells whether somebody may have meant the point: a name that differs in case or little more, and the context that
 // most points begin with.
 func (m *Model) resembles(f *types.Func, p *Point) bool {
-	d := diag.Distance(strings.ToLower(f.Name()), strings.ToLower(p.Name))
+	d := spell.Distance(f.Name(), p.Name)
 	if d > min(2, len(p.Name)/4) {
 		return false
 	}

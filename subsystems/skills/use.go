@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // SkillInput are the arguments of skill.
@@ -111,7 +112,7 @@ func similar(name string, skills []Skill) []string {
 func similarity(name string, k Skill) int {
 	have := strings.ToLower(k.Name)
 	switch {
-	case distance(name, have) <= 1+len(have)/5:
+	case spell.Distance(name, have) <= 1+len(have)/5:
 		return 4
 	case strings.Contains(have, name) || strings.Contains(name, have):
 		return 3
@@ -124,31 +125,6 @@ func similarity(name string, k Skill) int {
 		}
 	}
 	return 0
-}
-
-// distance is the number of letters to change, add or leave out. Names of more
-// than 256 bytes are far from all others.
-func distance(a, b string) int {
-	if len(a) > 4*maxName || len(b) > 4*maxName {
-		return 4 * maxName
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // Preprocess adds the instructions of a skill behind a message that begins with

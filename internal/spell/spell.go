@@ -1,0 +1,51 @@
+// Package spell finds the word that a mistyped one was meant to be, for every
+// message that asks "did you mean …?".
+package spell
+
+import "strings"
+
+// Closest returns the candidate that word was most likely meant to be: one that
+// differs only in case, else the one with the fewest edits, at most two and fewer
+// than half of its letters, the first among equals. "" if none is that close.
+func Closest(word string, candidates []string) string {
+	best, least := "", 3
+	for _, c := range candidates {
+		if strings.EqualFold(c, word) {
+			return c
+		}
+		if d := Distance(word, c); d < least && 2*d < len(c) {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+// longest is the length up to which words are compared; no name is longer.
+const longest = 128
+
+// Distance is the number of letters to insert, delete, replace or swap with their
+// neighbour to get from a to b, whatever their case. Of longer texts only the
+// first 128 bytes count.
+func Distance(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
+	var before, last, row [longest + 1]int
+	for j := range len(b) + 1 {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			change := 1
+			if a[i] == b[j] {
+				change = 0
+			}
+			row[j+1] = min(row[j]+1, last[j+1]+1, last[j]+change)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}

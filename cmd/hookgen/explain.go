@@ -8,7 +8,6 @@ import (
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/directive"
-	"github.com/grapnel-go/grapnel/hook"
 )
 
 // explain prints the page of a code, with the grammar where the code is about words.
@@ -46,8 +45,5 @@ func words(w io.Writer) {
 			}
 		}
 	}
-	fmt.Fprint(w, "\nThe points:\n\n")
-	for _, info := range hook.Points() {
-		fmt.Fprintf(w, "\t%s\n", info.Name)
-	}
+	fmt.Fprint(w, "\nThe points are the interfaces of package hook with the directive //hook:point.\n")
 }

@@ -202,7 +202,7 @@ func unknownWord(word string, known []string) Problem {
 
 func unknownPoint(name string, points []string) Problem {
 	p := problem("unknown point %q", name)
-	p.Fix = "`hookgen explain HG009` lists the points"
+	p.Fix = "the points are " + strings.Join(points, ", ")
 	if near := spell.Closest(name, points); near != "" {
 		p.Fix = fmt.Sprintf("did you mean %q?", near)
 	}

@@ -177,7 +177,7 @@ func TestErrors(t *testing.T) {
 			result, stderr := run(t, dir, false, "./"+s.name+"/...")
 			assert.Empty(t, result.Changes, "something was written in spite of an error")
 			assert.Contains(t, stderr, ": error HG")
-			s.check(t, "stderr", strings.ReplaceAll(stderr, s.name+"/", ""))
+			s.check(t, "stderr", regexp.MustCompile(`(?m)^(\t?)`+s.name+"/").ReplaceAllString(stderr, "$1"))
 			s.save(t)
 		})
 	}

@@ -201,6 +201,10 @@ func (m *Model) planProblem(c *Composite, p plan.Problem) {
 		return c.Members[i]
 	}
 	out := diag.Problem{Code: p.Code, Pos: m.Position(find(p.Fields[0]).Pos), Message: p.Message, Fix: p.Fix}
+	for _, field := range p.Fields {
+		t := find(field).Type
+		out.Fix = strings.ReplaceAll(out.Fix, m.short(t), m.relative(t, c.Pkg.Types))
+	}
 	for _, field := range p.Fields[1:] {
 		if o := find(field); o.Pos != find(p.Fields[0]).Pos {
 			out.Notes = append(out.Notes, diag.Note{Pos: m.Position(o.Pos), Message: field + " is declared here"})

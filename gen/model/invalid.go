@@ -62,13 +62,13 @@ func firstOf(a, b types.Type) types.Type {
 	return b
 }
 
-// invalid reports something that does not type-check, with what the checker says about that line or the lines nearby.
+// invalid reports something that does not type-check, with what the checker says about that line or about the imports.
 func (m *Model) invalid(pos token.Pos, what string, _ types.Type) {
 	at := m.Position(pos)
 	p := diag.Problem{Code: "HG010", Pos: at, Message: what + " has a type that is not valid"}
 	for _, path := range slices.Sorted(maps.Keys(m.packages)) {
 		for _, e := range m.packages[path].Errors {
-			if where := m.Position(e.Pos); where.Filename == at.Filename && where.Line >= at.Line && where.Line <= at.Line+1 {
+			if where := m.Position(e.Pos); where.Filename == at.Filename && where.Line == at.Line {
 				p.Notes = append(p.Notes, diag.Note{Pos: where, Message: e.Msg})
 			}
 		}

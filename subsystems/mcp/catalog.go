@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/schema"
 )
 
 // catalog is the tools of all servers at one time; it is never changed.
@@ -41,7 +42,7 @@ type tool struct {
 	hook.Tool
 	server *server
 	remote string // the server's own name for it
-	schema *schema
+	schema *schema.Schema
 	// unusable says why the tool is out of use although an agent may still have
 	// it; such a tool is bound, so that its call is answered with the reason.
 	unusable string

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/schema"
 )
 
 const (
@@ -27,7 +28,7 @@ func newTool(s *server, l *sdk.Tool) (*tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := compile(text)
+	compiled, err := schema.Compile(text)
 	if err != nil {
 		return nil, fmt.Errorf("its schema cannot be used: %w", err)
 	}

@@ -1,4 +1,8 @@
-package mcp
+// Package schema compiles the input schemas of tools that strangers wrote and
+// checks the arguments of calls against them. Neither a schema nor a value makes
+// it run without end, and what it says of a value that does not fit repeats the
+// expectation, never the value.
+package schema
 
 import (
 	"encoding/json"
@@ -15,21 +19,22 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// schema is a tool's input schema, ready to validate with.
-type schema struct {
+// Schema is a tool's input schema, ready to validate with. Make it with
+// [Compile]. It is safe for concurrent use.
+type Schema struct {
 	root     *jsonschema.Schema
 	resolved *jsonschema.Resolved
 }
 
-// compile prepares a schema that a stranger wrote. The schema must describe an
+// Compile prepares a schema that a stranger wrote. The schema must describe an
 // object and be one that every value can be validated against in bounded time.
-func compile(text hook.JSON) (*schema, error) {
+func Compile(text hook.JSON) (*Schema, error) {
 	var raw map[string]any
 	if err := json.Unmarshal([]byte(text), &raw); err != nil || raw == nil {
 		return nil, errors.New("it is no JSON object")
 	}
 	loosen(raw, true)
-	out := &schema{root: new(jsonschema.Schema)}
+	out := &Schema{root: new(jsonschema.Schema)}
 	if err := convert(raw, out.root); err != nil {
 		return nil, err
 	}
@@ -212,7 +217,7 @@ func (b *bounds) inPlace(n map[string]any) ([]any, error) {
 func lookup(root any, ref string) (any, error) {
 	path, err := url.PathUnescape(strings.TrimPrefix(ref, "#"))
 	if err != nil || !strings.HasPrefix(ref, "#") || path != "" && path[0] != '/' {
-		return nil, fmt.Errorf("it refers to %q; only references of the form #/… are followed", clip(ref, 100))
+		return nil, fmt.Errorf("it refers to %.100q; only references of the form #/… are followed", ref)
 	}
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	node := root
@@ -231,7 +236,7 @@ func lookup(root any, ref string) (any, error) {
 		}
 	}
 	if node == nil {
-		return nil, fmt.Errorf("it refers to %q, which is not there", clip(ref, 100))
+		return nil, fmt.Errorf("it refers to %.100q, which is not there", ref)
 	}
 	return node, nil
 }

@@ -1,4 +1,4 @@
-package mcp
+package schema_test
 
 import (
 	"testing"
@@ -7,22 +7,23 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/schema"
 )
 
 // FuzzSchema shows that no schema of a stranger and no arguments of a model make
 // this process panic, hang or run out of stack.
 func FuzzSchema(f *testing.F) {
-	for _, schema := range []string{
+	for _, text := range []string{
 		`{"type":"object","properties":{"a":{"type":"string","pattern":"^a"},"b":{"$ref":"#/$defs/x"}},"$defs":{"x":{"items":{"$ref":"#"}}}}`,
 		`{"type":"object","allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}}}`,
 		`{"type":"object","$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a":{}},"dependencies":{"a":["b"],"c":{"$ref":"#"}}}`,
 		`{"type":"object","AllOf":[{"$Ref":"#"}],"$id":"http://x/y","$anchor":"z","propertyNames":{"$ref":"#"}}`,
 		`{"type":"object","unevaluatedProperties":{"$ref":"#"},"if":{"required":["a"]},"then":{"$ref":"#/properties/a"},"properties":{"a":{"else":{"$ref":"#"}}}}`,
 	} {
-		f.Add(schema, `{"a":{"b":[{"a":1}]},"c":null,"A":"x"}`)
+		f.Add(text, `{"a":{"b":[{"a":1}]},"c":null,"A":"x"}`)
 	}
 	f.Fuzz(func(t *testing.T, text, value string) {
-		s, err := compile(hook.JSON(text))
+		s, err := schema.Compile(hook.JSON(text))
 		if err != nil {
 			return
 		}
@@ -30,24 +31,10 @@ func FuzzSchema(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := s.validate(canonical); err != nil {
+		if err := s.Validate(canonical); err != nil {
 			var bad *hook.ArgError
 			require.ErrorAs(t, err, &bad)
 			require.NotEmpty(t, bad.Reason)
 		}
 	})
-}
-
-func BenchmarkBind(b *testing.B) {
-	s, err := compile(`{"type":"object","required":["path"],"additionalProperties":false,
-		"properties":{"path":{"type":"string"},"offset":{"type":"integer"},"limit":{"type":"integer"}}}`)
-	require.NoError(b, err)
-	t := &tool{Tool: hook.Tool{Name: "mcp__srv__read"}, schema: s}
-	call := hook.NewToolCall(hook.ToolCallData{Tool: t.Tool, Args: `{"path":"notes/log.txt","limit":100}`})
-	b.ReportAllocs()
-	for b.Loop() {
-		if t.bind(call).Err() != nil {
-			b.Fatal("not bound")
-		}
-	}
 }

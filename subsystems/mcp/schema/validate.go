@@ -1,0 +1,226 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Validate returns nil if the arguments fit, else a *hook.ArgError that says
+// where they do not.
+func (s *Schema) Validate(canonical hook.JSON) error {
+	var value any
+	if err := json.Unmarshal([]byte(canonical), &value); err != nil {
+		return err
+	}
+	if bad := s.caseVariants(value); bad != nil {
+		return bad
+	}
+	if s.resolved.Validate(value) == nil {
+		return nil
+	}
+	// The library's message quotes the value; the model is told the expectation.
+	if bad := s.explain(value); bad != nil {
+		return bad
+	}
+	return &hook.ArgError{Reason: "must fit the schema"}
+}
+
+// caseVariants refuses names that differ from a declared one only in case. A
+// schema that allows further names would let them pass, and a server that does
+// not distinguish cases would see another value than everybody before it.
+func (s *Schema) caseVariants(value any) *hook.ArgError {
+	w := walk{s: s, object: func(sub *jsonschema.Schema, object map[string]any, path string) *hook.ArgError {
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			if sub.Properties[name] != nil {
+				continue
+			}
+			for declared := range sub.Properties {
+				if strings.EqualFold(declared, name) {
+					return &hook.ArgError{Path: join(path, name), Reason: "is not an argument; did you mean " + declared + "?"}
+				}
+			}
+		}
+		return nil
+	}}
+	return w.at(s.root, value, "")
+}
+
+// explain finds the first place where the value does not fit, among the simple
+// rules; nil if it is none of them.
+func (s *Schema) explain(value any) *hook.ArgError {
+	return walk{s: s, object: explainObject, leaf: explainValue}.at(s.root, value, "")
+}
+
+func explainObject(sub *jsonschema.Schema, object map[string]any, path string) *hook.ArgError {
+	for _, name := range sub.Required {
+		if _, ok := object[name]; !ok {
+			return &hook.ArgError{Path: join(path, name), Reason: "is required"}
+		}
+	}
+	closed := sub.AdditionalProperties != nil && sub.AdditionalProperties.Not != nil && len(sub.PatternProperties) == 0
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if closed && sub.Properties[name] == nil {
+			return &hook.ArgError{Path: join(path, name), Reason: "is not an argument; known are " +
+				strings.Join(slices.Sorted(maps.Keys(sub.Properties)), ", ")}
+		}
+	}
+	return nil
+}
+
+// walk goes through value and schema together: object is asked about every
+// object, leaf (nil for none) about every value; the first answer ends it. It
+// follows properties, items and references, which is where the values of
+// arguments are; allOf and the like are left to the library.
+type walk struct {
+	s      *Schema
+	object func(sub *jsonschema.Schema, object map[string]any, path string) *hook.ArgError
+	leaf   func(sub *jsonschema.Schema, value any, path string) *hook.ArgError
+}
+
+func (w walk) at(sub *jsonschema.Schema, value any, path string) *hook.ArgError {
+	if sub = w.s.deref(sub); sub == nil {
+		return nil
+	}
+	if w.leaf != nil {
+		if bad := w.leaf(sub, value, path); bad != nil {
+			return bad
+		}
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		if bad := w.object(sub, v, path); bad != nil {
+			return bad
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if bad := w.at(sub.Properties[name], v[name], join(path, name)); bad != nil {
+				return bad
+			}
+		}
+	case []any:
+		for i, item := range v {
+			if bad := w.at(sub.Items, item, fmt.Sprintf("%s[%d]", path, i)); bad != nil {
+				return bad
+			}
+		}
+	}
+	return nil
+}
+
+// deref follows references to the schema's own definitions; nil for any other.
+// It ends because compile refused those that come back to themselves.
+func (s *Schema) deref(sub *jsonschema.Schema) *jsonschema.Schema {
+	for sub != nil && sub.Ref != "" {
+		if sub.Ref == "#" {
+			return s.root
+		}
+		if name, ok := strings.CutPrefix(sub.Ref, "#/$defs/"); ok {
+			sub = s.root.Defs[name]
+		} else if name, ok := strings.CutPrefix(sub.Ref, "#/definitions/"); ok {
+			sub = s.root.Definitions[name]
+		} else {
+			return nil
+		}
+	}
+	return sub
+}
+
+func explainValue(sub *jsonschema.Schema, value any, path string) *hook.ArgError {
+	types := sub.Types
+	if sub.Type != "" {
+		types = []string{sub.Type}
+	}
+	if len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return isType(value, t) }) {
+		return &hook.ArgError{Path: path, Reason: "must be of type " + strings.Join(types, " or ")}
+	}
+	if sub.Enum != nil && !slices.ContainsFunc(sub.Enum, func(e any) bool { return same(e, value) }) {
+		allowed := make([]string, len(sub.Enum))
+		for i, e := range sub.Enum {
+			allowed[i] = literal(e)
+		}
+		return &hook.ArgError{Path: path, Reason: "must be one of " + strings.Join(allowed, ", ")}
+	}
+	if reason := explainBounds(sub, value); reason != "" {
+		return &hook.ArgError{Path: path, Reason: reason}
+	}
+	return nil
+}
+
+func explainBounds(sub *jsonschema.Schema, value any) string {
+	switch v := value.(type) {
+	case float64:
+		if sub.Minimum != nil && v < *sub.Minimum {
+			return fmt.Sprintf("must be at least %v", *sub.Minimum)
+		}
+		if sub.Maximum != nil && v > *sub.Maximum {
+			return fmt.Sprintf("must be at most %v", *sub.Maximum)
+		}
+	case string:
+		n := utf8.RuneCountInString(v)
+		if sub.MinLength != nil && n < *sub.MinLength {
+			return fmt.Sprintf("must have at least %d characters", *sub.MinLength)
+		}
+		if sub.MaxLength != nil && n > *sub.MaxLength {
+			return fmt.Sprintf("must have at most %d characters", *sub.MaxLength)
+		}
+	}
+	return ""
+}
+
+func isType(value any, name string) bool {
+	switch v := value.(type) {
+	case nil:
+		return name == "null"
+	case bool:
+		return name == "boolean"
+	case string:
+		return name == "string"
+	case []any:
+		return name == "array"
+	case map[string]any:
+		return name == "object"
+	case float64:
+		return name == "number" || name == "integer" && v == float64(int64(v))
+	}
+	return false
+}
+
+// same compares two values that are no object and no array; such members of an
+// enum are left to the library.
+func same(a, b any) bool {
+	switch a.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
+
+// literal shows a value of an enum: strings as they are, everything else as JSON.
+func literal(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

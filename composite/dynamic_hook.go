@@ -145,6 +145,12 @@ func (c *Composite) DispatchAll(ctx context.Context, calls []Call, o *DispatchOp
 	return DispatchAll(ctx, calls, o, done)
 }
 
+// openOne opens or closes one member.
+func openOne(b *Bracket, call func() error) {
+	defer b.Recover()
+	b.Set(call())
+}
+
 // tell calls one observer.
 func tell(f *Fan, call func()) {
 	defer f.Recover()

@@ -275,6 +275,22 @@ func TestOpenUndoesAndCloseClosesAll(t *testing.T) {
 	assert.Equal(t, []string{"C.OnClose", "B.OnClose", "A.OnClose"}, l.lines)
 }
 
+func TestFailuresWhileUndoingKeepTheirPaths(t *testing.T) {
+	l := new(log)
+	bad := func(name string, points ...hook.Point) *probe {
+		p := &probe{log: l, name: name, err: map[hook.Point]error{}}
+		for _, at := range points {
+			p.err[at] = errors.New(name)
+		}
+		return p
+	}
+	core, err := composite.New(&struct{ Extra []hook.Hook }{[]hook.Hook{bad("x", hook.PointOnClose), bad("y", hook.PointOnOpen)}})
+	require.NoError(t, err)
+	c, err := composite.New(&struct{ Core hook.Hook }{core})
+	require.NoError(t, err)
+	require.EqualError(t, c.OnOpen(t.Context(), nil), "Core.Extra[1]: OnOpen: y\nCore.Extra[0]: OnClose: x")
+}
+
 // innermost is what a chain of wraps surrounds.
 type innermost struct{ log *log }
 

@@ -1,7 +1,6 @@
 package composite
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,90 +103,4 @@ func Blame(point hook.Point, owner *string) {
 	if v := recover(); v != nil {
 		panic(newFailure(point, *owner, panicError(v), true))
 	}
-}
-
-// RegisterGroup registers an agent with every hook of a group, in order. If one
-// fails, those before it are unregistered in reverse order, and the failure names
-// its index. owner is the group's field, for failures while undoing.
-func RegisterGroup(ctx context.Context, owner string, group []hook.Hook, cfg *hook.AgentConfig) error {
-	return openGroup(hook.PointOnRegisterAgent, group, func(h hook.Hook) error {
-		return h.OnRegisterAgent(ctx, cfg)
-	}, func(opened []hook.Hook) error {
-		UnregisterGroup(ctx, owner, opened, cfg)
-		return nil
-	})
-}
-
-// UnregisterGroup unregisters an agent from every hook of a group, in reverse
-// order. Failures are emitted to the agent's host, with owner in front of the
-// index.
-func UnregisterGroup(ctx context.Context, owner string, group []hook.Hook, cfg *hook.AgentConfig) {
-	f := NewFan(hook.PointOnUnregisterAgent, []Member{{Path: owner}})
-	for !f.Done() {
-		unregisterGroup(ctx, group, cfg, &f)
-	}
-	f.Report(ctx, cfg.Host())
-}
-
-func unregisterGroup(ctx context.Context, group []hook.Hook, cfg *hook.AgentConfig, f *Fan) {
-	defer f.Recover()
-	for i, ok := f.NextReverse(len(group)); ok; i, ok = f.NextReverse(len(group)) {
-		if h := group[i]; h != nil {
-			h.OnUnregisterAgent(ctx, cfg)
-		}
-	}
-}
-
-// OpenGroup opens every hook of a group that has OnOpen, in order. If one fails,
-// those before it are closed in reverse order.
-func OpenGroup(ctx context.Context, group []hook.Hook, host hook.Host) error {
-	return openGroup(hook.PointOnOpen, group, func(h hook.Hook) error {
-		if o, ok := h.(hook.OnOpen); ok {
-			return o.OnOpen(ctx, host)
-		}
-		return nil
-	}, func(opened []hook.Hook) error {
-		return CloseGroup(ctx, opened)
-	})
-}
-
-// CloseGroup closes every hook of a group that has OnClose, in reverse order; the
-// errors are joined.
-func CloseGroup(ctx context.Context, group []hook.Hook) error {
-	b := NewBracket(hook.PointOnClose, []Member{{}})
-	for b.Closing() {
-		closeGroup(ctx, group, &b)
-	}
-	return b.Err()
-}
-
-func closeGroup(ctx context.Context, group []hook.Hook, b *Bracket) {
-	defer b.Recover()
-	for i, ok := b.NextReverse(len(group)); ok; i, ok = b.NextReverse(len(group)) {
-		if h, is := group[i].(hook.OnClose); is {
-			b.Set(h.OnClose(ctx))
-		}
-	}
-}
-
-// openGroup opens the hooks of a group in order; after a failure it undoes those
-// before.
-func openGroup(point hook.Point, group []hook.Hook, open func(hook.Hook) error, undo func(opened []hook.Hook) error) error {
-	b := NewBracket(point, []Member{{}})
-	for i, h := range group {
-		b.walked, b.index = i+1, i
-		if h != nil {
-			openOne(&b, func() error { return open(h) })
-		}
-		if b.Err() != nil {
-			return joinErrors(b.Err(), undo(group[:i]))
-		}
-	}
-	return nil
-}
-
-// openOne opens or closes one member.
-func openOne(b *Bracket, open func() error) {
-	defer b.Recover()
-	b.Set(open())
 }

@@ -47,6 +47,7 @@ type walk struct {
 	point    hook.Point
 	members  []Member
 	walked   int // members of the group at At that have been called
+	length   int // of that group
 	index    int // of the one called last
 	failures []*hook.Failure
 }
@@ -54,6 +55,7 @@ type walk struct {
 // Next walks a group of n hooks, which is one member: it returns the index of the
 // next, or moves At on and returns false at the end.
 func (w *walk) Next(n int) (int, bool) {
+	w.length = n
 	if w.walked >= n {
 		w.walked = 0
 		w.At++
@@ -72,6 +74,13 @@ func (w *walk) NextReverse(n int) (int, bool) {
 	}
 	return w.index, ok
 }
+
+// Position is a place in a walk: at a member, or within a group. The zero
+// Position is the start.
+type Position struct{ at, walked int }
+
+// Start puts the walk at a position, before its first call.
+func (w *walk) Start(from Position) { w.At, w.walked = from.at, from.walked }
 
 // current returns who was called last.
 func (w *walk) current() Member {
@@ -276,8 +285,7 @@ func (f *Fan) Report(ctx context.Context, h hook.Host) { f.report(ctx, h, nil) }
 
 // Bracket opens the members of a composite in order, or closes them in reverse
 // order. Both sides run over the same members, so that position i of one is
-// position n-1-i of the other; a group is one member. One goroutine at a time
-// uses it.
+// position n-1-i of the other. One goroutine at a time uses it.
 type Bracket struct {
 	walk
 	err error
@@ -303,7 +311,15 @@ func (b *Bracket) Set(err error) bool {
 	return err != nil
 }
 
+// fail notes the failure, or all of them if a composite or a group had several:
+// each keeps its own path.
 func (b *Bracket) fail(err error, panicked bool) {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range several.Unwrap() {
+			b.fail(err, panicked)
+		}
+		return
+	}
 	f, _ := b.fault(err, panicked)
 	b.err = joinErrors(b.err, f)
 }
@@ -315,9 +331,15 @@ func (b *Bracket) Recover() {
 	}
 }
 
-// Undo returns the position at which closing starts after a failure: at the
-// member before the one that failed.
-func (b *Bracket) Undo() int { return len(b.members) - (b.At - 1) }
+// Undo returns the position at which closing starts after a failure: behind the
+// member that failed, as seen from the other end.
+func (b *Bracket) Undo() Position {
+	n := len(b.members)
+	if b.walked == 0 {
+		return Position{at: n - (b.At - 1)}
+	}
+	return Position{at: n - 1 - b.At, walked: b.length - b.index}
+}
 
 // Err returns what failed: one *hook.Failure, or several joined.
 func (b *Bracket) Err() error { return b.err }

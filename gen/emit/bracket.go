@@ -76,15 +76,6 @@ func (w *weld) bracket(p *model.Point) shape {
 		s.acc, s.typ, s.done, s.step = "f", jen.Qual(compositePath, "Fan"), "Done", nil
 		s.make = jen.Qual(compositePath, "NewFan").Call(pointID(p), table)
 	}
-	if group := map[string]string{"register": "RegisterGroup", "open": "OpenGroup"}[p.Combine]; group != "" {
-		s.group = func(m *model.Member) *jen.Statement {
-			args, target := arguments(p.Signature), []jen.Code{w.field(m)}
-			if group == "RegisterGroup" {
-				target = []jen.Code{jen.Lit(m.Field), w.field(m)}
-			}
-			return jen.Qual(compositePath, group).Call(slices.Concat(args[:1], target, args[1:])...)
-		}
-	}
 	return s
 }
 
@@ -107,7 +98,7 @@ func (w *weld) closing(p *model.Point) {
 	s := w.bracket(p)
 	helper, from := w.helper(unexported(p.Name)), w.undoName(p)
 	w.table(w.global(p.Name), p, members)
-	all := selector(w.recv, from).Call(append(arguments(p.Signature), jen.Lit(0))...)
+	all := selector(w.recv, from).Call(append(arguments(p.Signature), jen.Qual(compositePath, "Position").Values())...)
 	if p.Signature.Results().Len() > 0 {
 		all = jen.Return(all)
 	}
@@ -115,7 +106,7 @@ func (w *weld) closing(p *model.Point) {
 
 	body := []jen.Code{
 		jen.Id(s.acc).Op(":=").Add(s.make),
-		jen.Id(s.acc).Dot("At").Op("=").Id("from"),
+		jen.Id(s.acc).Dot("Start").Call(jen.Id("from")),
 		jen.For(closingCondition(s)).Block(selector(w.recv, helper).Call(w.pass(s)...)),
 	}
 	if s.step == nil {
@@ -127,7 +118,7 @@ func (w *weld) closing(p *model.Point) {
 	for v := range p.Signature.Params().Variables() {
 		params = append(params, identifier(v.Name()).Add(w.f.Type(v.Type())))
 	}
-	fn := w.fn(from).Params(append(params, jen.Id("from").Int())...)
+	fn := w.fn(from).Params(append(params, jen.Id("from").Qual(compositePath, "Position"))...)
 	if s.step != nil {
 		fn = fn.Error()
 	}

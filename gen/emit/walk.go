@@ -24,8 +24,6 @@ type shape struct {
 	done string
 	// value is the parameter that is handed from member to member, or "".
 	value string
-	// group writes the call for a whole group, if a group is one member; else nil.
-	group func(m *model.Member) *jen.Statement
 }
 
 // walk writes gates, folds and fans: a method that owns the state, and one with the switch over the members, which is entered
@@ -158,8 +156,6 @@ func (w *weld) steps(name string, s shape, members []*model.Member) {
 func (w *weld) step(s shape, m *model.Member, i int) []jen.Code {
 	next := jen.Id(s.acc).Dot("At").Op("=").Lit(i + 1)
 	switch {
-	case m.Kind == model.Group && s.group != nil:
-		return []jen.Code{next, ended(s, nil, s.group(m))}
 	case m.Kind == model.Group:
 		return []jen.Code{w.eachOf(s, m)}
 	case !m.Has(s.p.Name):

@@ -224,9 +224,10 @@ func (d *Daemon) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *
 	defer b.Recover()
 	switch b.At {
 	case 0:
-		b.At = 1
-		if b.Set(composite.RegisterGroup(ctx, "Extra", d.Extra, cfg)) {
-			return
+		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
+			if m := d.Extra[i]; m != nil && b.Set(m.OnRegisterAgent(ctx, cfg)) {
+				return
+			}
 		}
 	}
 }
@@ -237,13 +238,13 @@ var daemonOnUnregisterAgent = [...]composite.Member{
 
 // OnUnregisterAgent implements [hook.Hook]: Extra.
 func (d *Daemon) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
-	d.onUnregisterAgentFrom(ctx, cfg, 0)
+	d.onUnregisterAgentFrom(ctx, cfg, composite.Position{})
 }
 
 // onUnregisterAgentFrom closes the members from this position on.
-func (d *Daemon) onUnregisterAgentFrom(ctx context.Context, cfg *hook.AgentConfig, from int) {
+func (d *Daemon) onUnregisterAgentFrom(ctx context.Context, cfg *hook.AgentConfig, from composite.Position) {
 	f := composite.NewFan(hook.PointOnUnregisterAgent, daemonOnUnregisterAgent[:])
-	f.At = from
+	f.Start(from)
 	for !f.Done() {
 		d.onUnregisterAgent(ctx, cfg, &f)
 	}
@@ -770,9 +771,10 @@ func (d *Daemon) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) 
 		b.At = 3
 		fallthrough
 	case 3:
-		b.At = 4
-		if b.Set(composite.OpenGroup(ctx, d.Extra, h)) {
-			return
+		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+				return
+			}
 		}
 	}
 }
@@ -786,13 +788,13 @@ var daemonOnClose = [...]composite.Member{
 
 // OnClose implements [hook.OnClose]: Extra, OS, MCP, Memory.
 func (d *Daemon) OnClose(ctx context.Context) error {
-	return d.onCloseFrom(ctx, 0)
+	return d.onCloseFrom(ctx, composite.Position{})
 }
 
 // onCloseFrom closes the members from this position on.
-func (d *Daemon) onCloseFrom(ctx context.Context, from int) error {
+func (d *Daemon) onCloseFrom(ctx context.Context, from composite.Position) error {
 	b := composite.NewBracket(hook.PointOnClose, daemonOnClose[:])
-	b.At = from
+	b.Start(from)
 	for b.Closing() {
 		d.onClose(ctx, &b)
 	}

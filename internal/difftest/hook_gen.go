@@ -162,13 +162,13 @@ var coreOnUnregisterAgent = [...]composite.Member{
 
 // OnUnregisterAgent implements [hook.Hook]: Guard, Notes.
 func (c *Core) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
-	c.onUnregisterAgentFrom(ctx, cfg, 0)
+	c.onUnregisterAgentFrom(ctx, cfg, composite.Position{})
 }
 
 // onUnregisterAgentFrom closes the members from this position on.
-func (c *Core) onUnregisterAgentFrom(ctx context.Context, cfg *hook.AgentConfig, from int) {
+func (c *Core) onUnregisterAgentFrom(ctx context.Context, cfg *hook.AgentConfig, from composite.Position) {
 	f := composite.NewFan(hook.PointOnUnregisterAgent, coreOnUnregisterAgent[:])
-	f.At = from
+	f.Start(from)
 	for !f.Done() {
 		c.onUnregisterAgent(ctx, cfg, &f)
 	}
@@ -721,13 +721,13 @@ var coreOnClose = [...]composite.Member{
 
 // OnClose implements [hook.OnClose]: Guard, Notes.
 func (c *Core) OnClose(ctx context.Context) error {
-	return c.onCloseFrom(ctx, 0)
+	return c.onCloseFrom(ctx, composite.Position{})
 }
 
 // onCloseFrom closes the members from this position on.
-func (c *Core) onCloseFrom(ctx context.Context, from int) error {
+func (c *Core) onCloseFrom(ctx context.Context, from composite.Position) error {
 	b := composite.NewBracket(hook.PointOnClose, coreOnClose[:])
-	b.At = from
+	b.Start(from)
 	for b.Closing() {
 		c.onClose(ctx, &b)
 	}
@@ -1060,9 +1060,10 @@ func (d *Welded) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *
 		}
 		fallthrough
 	case 7:
-		b.At = 8
-		if b.Set(composite.RegisterGroup(ctx, "Extra", d.Extra, cfg)) {
-			return
+		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
+			if m := d.Extra[i]; m != nil && b.Set(m.OnRegisterAgent(ctx, cfg)) {
+				return
+			}
 		}
 	}
 }
@@ -1080,13 +1081,13 @@ var weldedOnUnregisterAgent = [...]composite.Member{
 
 // OnUnregisterAgent implements [hook.Hook]: Extra, Any, Run, Plain, Users, Core, First, Front.
 func (d *Welded) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
-	d.onUnregisterAgentFrom(ctx, cfg, 0)
+	d.onUnregisterAgentFrom(ctx, cfg, composite.Position{})
 }
 
 // onUnregisterAgentFrom closes the members from this position on.
-func (d *Welded) onUnregisterAgentFrom(ctx context.Context, cfg *hook.AgentConfig, from int) {
+func (d *Welded) onUnregisterAgentFrom(ctx context.Context, cfg *hook.AgentConfig, from composite.Position) {
 	f := composite.NewFan(hook.PointOnUnregisterAgent, weldedOnUnregisterAgent[:])
-	f.At = from
+	f.Start(from)
 	for !f.Done() {
 		d.onUnregisterAgent(ctx, cfg, &f)
 	}
@@ -2320,9 +2321,10 @@ func (d *Welded) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) 
 		}
 		fallthrough
 	case 7:
-		b.At = 8
-		if b.Set(composite.OpenGroup(ctx, d.Extra, h)) {
-			return
+		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+				return
+			}
 		}
 	}
 }
@@ -2340,13 +2342,13 @@ var weldedOnClose = [...]composite.Member{
 
 // OnClose implements [hook.OnClose]: Extra, Any, Run, Plain, Users, Core, First, Front.
 func (d *Welded) OnClose(ctx context.Context) error {
-	return d.onCloseFrom(ctx, 0)
+	return d.onCloseFrom(ctx, composite.Position{})
 }
 
 // onCloseFrom closes the members from this position on.
-func (d *Welded) onCloseFrom(ctx context.Context, from int) error {
+func (d *Welded) onCloseFrom(ctx context.Context, from composite.Position) error {
 	b := composite.NewBracket(hook.PointOnClose, weldedOnClose[:])
-	b.At = from
+	b.Start(from)
 	for b.Closing() {
 		d.onClose(ctx, &b)
 	}

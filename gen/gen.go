@@ -75,7 +75,15 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{Problems: problems}, err
 	}
 	changes, err := r.compare(output)
-	if err == nil && !o.Check {
+	if err != nil {
+		return Result{Problems: problems}, err
+	}
+	wrong, err := r.verify(ctx, output, changes)
+	problems = diag.Sort(append(problems, wrong...))
+	if err != nil || diag.HasErrors(wrong) {
+		return Result{Problems: problems}, err
+	}
+	if !o.Check {
 		err = r.write(changes, output)
 	}
 	return Result{Problems: problems, Changes: relative(dir, changes)}, err
@@ -117,11 +125,7 @@ func (r *run) generate(ctx context.Context) (map[string][]byte, []diag.Problem, 
 		r.mentioned = append(r.mentioned, p)
 	}
 	output, err := r.emit()
-	if err != nil || diag.HasErrors(m.Problems()) {
-		return nil, m.Problems(), err
-	}
-	problems, err := r.verify(ctx, output)
-	return output, append(m.Problems(), problems...), err
+	return output, m.Problems(), err
 }
 
 // compare returns the files of the roots that are not what they should be.

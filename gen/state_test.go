@@ -60,7 +60,10 @@ func TestStates(t *testing.T) {
 		"other":       func(string) string { return load.Header + "\n\npackage wrong\n\nvar x = undefined\n" },
 	}
 	for name, change := range states {
-		for _, which := range []string{"a", "z", "all"} {
+		for _, which := range []string{"all", "a", "z"} {
+			if which != "all" && name != "absent" && name != "conflict" {
+				continue // one file alone matters where it changes what the go command says
+			}
 			t.Run(name+" "+which, func(t *testing.T) {
 				for file, text := range want {
 					if which != "all" && path.Base(path.Dir(file)) != which {

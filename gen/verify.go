@@ -12,11 +12,21 @@ import (
 	"github.com/grapnel-go/grapnel/gen/load"
 )
 
-// verify type-checks every package together with its generated file, bodies included. What does not compile there is a mistake of
-// this generator, unless it follows from one in the package itself.
-func (r *run) verify(ctx context.Context, output map[string][]byte) ([]diag.Problem, error) {
-	paths := slices.Sorted(maps.Keys(output))
-	for _, path := range paths {
+// verify type-checks every package whose generated file changes together with that file, bodies included. What does not compile
+// there is a mistake of this generator.
+func (r *run) verify(ctx context.Context, output map[string][]byte, changes []Change) ([]diag.Problem, error) {
+	var paths []string
+	for _, c := range changes {
+		for _, root := range r.listing.Roots {
+			if output[root.PkgPath] != nil && filepath.Join(filepath.Dir(root.GoFiles[0]), load.Output) == c.Path {
+				paths = append(paths, root.PkgPath)
+			}
+		}
+	}
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	for _, path := range slices.Sorted(maps.Keys(output)) {
 		needed, err := imports(output[path])
 		if err != nil {
 			return nil, fmt.Errorf("HG099: internal error: %w", err)
@@ -25,7 +35,7 @@ func (r *run) verify(ctx context.Context, output map[string][]byte) ([]diag.Prob
 			return nil, err
 		}
 	}
-	checker := r.listing.NewCheckerWith(output)
+	checker := r.listing.NewCheckerWith(output, paths)
 	if _, err := checker.Package(load.HookPath); err != nil {
 		return nil, err
 	}

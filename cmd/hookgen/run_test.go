@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,8 +39,8 @@ func newModule(t *testing.T, directive string) string {
 	dir := t.TempDir()
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	require.NoError(t, err)
-	head, _, _ := strings.Cut(string(mod), "\ntool ")
-	text := strings.Replace(head, "module github.com/grapnel-go/grapnel", "module example.com/p", 1) +
+	tools := regexp.MustCompile(`(?s)\ntool (\(.*?\n\)|[^\n(]*)\n`)
+	text := strings.Replace(tools.ReplaceAllString(string(mod), "\n"), "module github.com/grapnel-go/grapnel", "module example.com/p", 1) +
 		"\nrequire github.com/grapnel-go/grapnel v0.0.0\nreplace github.com/grapnel-go/grapnel => " + root + "\n"
 	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"golang.org/x/tools/go/gcexportdata"
 	"golang.org/x/tools/go/packages"
@@ -24,6 +25,8 @@ type Checker struct {
 	listing *Listing
 	// output is the text of the generated file by package path; a package without an entry is checked without one.
 	output map[string][]byte
+	// bodies are the packages whose function bodies are checked too.
+	bodies []string
 	done   map[string]*Package
 	types  map[string]*types.Package
 }
@@ -48,12 +51,12 @@ type Package struct {
 }
 
 // NewChecker returns a checker that sees no generated file of the main module.
-func (l *Listing) NewChecker() *Checker { return l.NewCheckerWith(nil) }
+func (l *Listing) NewChecker() *Checker { return l.NewCheckerWith(nil, nil) }
 
-// NewCheckerWith returns a checker that sees these generated files, by package path, and checks the bodies in their packages.
-func (l *Listing) NewCheckerWith(output map[string][]byte) *Checker {
+// NewCheckerWith returns a checker that sees these generated files, by package path, and checks the bodies of some packages.
+func (l *Listing) NewCheckerWith(output map[string][]byte, bodies []string) *Checker {
 	return &Checker{
-		Fset: token.NewFileSet(), listing: l, output: output,
+		Fset: token.NewFileSet(), listing: l, output: output, bodies: bodies,
 		done: map[string]*Package{}, types: map[string]*types.Package{"unsafe": types.Unsafe},
 	}
 }
@@ -160,7 +163,7 @@ func (c *Checker) check(p *Package, listed *packages.Package) {
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
 	}
 	conf := types.Config{
-		IgnoreFuncBodies: c.output[p.Path] == nil,
+		IgnoreFuncBodies: !slices.Contains(c.bodies, p.Path),
 		FakeImportC:      true,
 		Importer:         c,
 		Sizes:            types.SizesFor("gc", runtime.GOARCH),

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+func agentOf(a *runtime.Agent) wire.Agent {
+	cfg, tools := a.Config(), a.Tools().Tools()
+	out := wire.Agent{Name: a.Name(), Description: cfg.Description, Model: cfg.Model, Tools: make([]string, tools.Len())}
+	for i, t := range tools.All() {
+		out.Tools[i] = t.Name
+	}
+	return out
+}
+
+func (s *Server) listAgents(w http.ResponseWriter, _ *http.Request) error {
+	out := wire.Agents{Agents: []wire.Agent{}}
+	for _, name := range s.o.Runtime.Agents() {
+		if a, err := s.o.Runtime.Agent(name); err == nil { // one that is going is not listed
+			out.Agents = append(out.Agents, agentOf(a))
+		}
+	}
+	writeJSON(w, http.StatusOK, out)
+	return nil
+}
+
+func (s *Server) showAgent(w http.ResponseWriter, r *http.Request) error {
+	a, err := s.agent(r.PathValue("agent"))
+	if err != nil {
+		return err
+	}
+	out := agentOf(a)
+	out.Prompt = a.Prompt()
+	writeJSON(w, http.StatusOK, out)
+	return nil
+}
+
+func (s *Server) agent(name string) (*runtime.Agent, error) {
+	a, err := s.o.Runtime.Agent(name)
+	if errors.Is(err, runtime.ErrAgentUnknown) {
+		return nil, notFound("there is no agent %q; registered are %s", name, strings.Join(s.o.Runtime.Agents(), ", "))
+	}
+	return a, err
+}
+
+func (s *Server) tools(w http.ResponseWriter, r *http.Request) error {
+	name := r.URL.Query().Get("agent")
+	if name == "" {
+		name = s.o.Agent
+	}
+	a, err := s.agent(name)
+	if err != nil {
+		return err
+	}
+	out := wire.Tools{Agent: name, Tools: []wire.Tool{}}
+	if s.o.Tools != nil {
+		out.Tools = append(out.Tools, s.o.Tools(a)...)
+	}
+	writeJSON(w, http.StatusOK, out)
+	return nil
+}
+
+func (s *Server) createAgent(w http.ResponseWriter, r *http.Request) error {
+	in, err := readJSON[wire.NewAgent](w, r)
+	if err != nil {
+		return err
+	}
+	cfg, err := configOf(in)
+	if err != nil {
+		return err
+	}
+	a, err := s.o.Runtime.Register(context.WithoutCancel(r.Context()), cfg)
+	if err != nil {
+		if f := failureOf(err); f.code != wire.CodeInternal {
+			return f
+		}
+		return invalid("%v", err) // a hook or the runtime has something against the configuration
+	}
+	out := agentOf(a)
+	out.Prompt = a.Prompt()
+	w.Header().Set("Location", "/v1/agents/"+url.PathEscape(a.Name()))
+	writeJSON(w, http.StatusCreated, out)
+	return nil
+}
+
+func configOf(in wire.NewAgent) (hook.AgentConfig, error) {
+	cfg := hook.AgentConfig{
+		Name: in.Name, Description: in.Description, Model: in.Model, Instructions: in.Instructions,
+		Format: in.Format, Choice: in.ToolChoice, Tools: slices.Clone(in.Tools),
+		Limits: hook.Limits{Steps: in.Limits.Steps, Tokens: in.Limits.Tokens, MaxTokens: in.Limits.MaxTokens},
+	}
+	if in.Tools != nil && cfg.Tools == nil {
+		cfg.Tools = []string{}
+	}
+	if in.Limits.Time != "" {
+		d, err := time.ParseDuration(in.Limits.Time)
+		if err != nil || d <= 0 {
+			return cfg, invalid("limits.time is %.40q; write a time with its unit: 90s, 2m", in.Limits.Time)
+		}
+		cfg.Limits.Time = d
+	}
+	for name, body := range in.Sections {
+		if !strings.HasPrefix(string(body), "{") {
+			return cfg, invalid("sections.%.40s is no object; write {\"%.40s\": {…}}", name, name)
+		}
+		cfg = cfg.WithSection(name, body)
+	}
+	return cfg, nil
+}
+
+// deleteAgent waits for the turns of the agent as long as the grace period, and
+// then cancels them.
+func (s *Server) deleteAgent(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("agent")
+	if _, err := s.agent(name); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.o.Grace)
+	defer cancel()
+	if err := s.o.Runtime.Unregister(ctx, name); err != nil {
+		return fmt.Errorf("unregister agent %q: %w", name, err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

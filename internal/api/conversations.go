@@ -1,0 +1,122 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+func (s *Server) conversationOf(rec store.Record) wire.Conversation {
+	out := wire.Conversation{
+		ID: rec.ID, Agent: rec.Key.Agent, Sender: rec.Key.Sender, Turns: rec.Turns,
+		Created: rec.Created.UTC(), Updated: rec.Updated.UTC(), LastEventID: s.hub.ring(rec.ID).end().String(),
+	}
+	if t := s.turnOf(rec.ID); t != nil {
+		out.Turn = t.id
+	}
+	return out
+}
+
+func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error {
+	recs, err := s.list(r.Context())
+	if err != nil {
+		return err
+	}
+	out := wire.Conversations{Conversations: make([]wire.Conversation, len(recs))}
+	for i, rec := range recs {
+		out.Conversations[i] = s.conversationOf(rec)
+	}
+	writeJSON(w, http.StatusOK, out)
+	return nil
+}
+
+// list returns all conversations and notes their keys.
+func (s *Server) list(ctx context.Context) ([]store.Record, error) {
+	recs, err := s.o.Store.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, rec := range recs {
+		s.keys[rec.ID] = rec.Key
+	}
+	return recs, nil
+}
+
+// find returns a conversation by its id.
+func (s *Server) find(ctx context.Context, id string) (store.Record, error) {
+	s.mu.Lock()
+	key, known := s.keys[id]
+	s.mu.Unlock()
+	if known {
+		return s.o.Store.Conversation(ctx, key)
+	}
+	recs, err := s.list(ctx)
+	if err != nil {
+		return store.Record{}, err
+	}
+	i := slices.IndexFunc(recs, func(rec store.Record) bool { return rec.ID == id })
+	if i < 0 {
+		return store.Record{}, notFound("there is no conversation %.80q; GET /v1/conversations lists them", id)
+	}
+	return recs[i], nil
+}
+
+// openConversation makes the conversation if there is none. It does so for
+// registered agents only.
+func (s *Server) openConversation(w http.ResponseWriter, r *http.Request) error {
+	in, err := readJSON[wire.NewConversation](w, r)
+	if err != nil {
+		return err
+	}
+	if in.Agent == "" {
+		in.Agent = s.o.Agent
+	}
+	if in.Sender == "" {
+		in.Sender = "api-" + ulid.Make().String()
+	}
+	if _, err := s.agent(in.Agent); err != nil {
+		return err
+	}
+	rec, err := s.o.Store.Conversation(r.Context(), store.Key{Agent: in.Agent, Sender: in.Sender})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.keys[rec.ID] = rec.Key
+	s.mu.Unlock()
+	writeJSON(w, http.StatusOK, s.conversationOf(rec))
+	return nil
+}
+
+func (s *Server) showConversation(w http.ResponseWriter, r *http.Request) error {
+	rec, err := s.find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, s.conversationOf(rec))
+	return nil
+}
+
+func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
+	rec, err := s.find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	messages, err := s.o.Store.Messages(r.Context(), rec.ID)
+	if err != nil {
+		return err
+	}
+	if messages == nil {
+		messages = []hook.Message{}
+	}
+	writeJSON(w, http.StatusOK, wire.Messages{Messages: messages})
+	return nil
+}

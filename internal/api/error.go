@@ -1,0 +1,102 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+
+	strict "github.com/go-json-experiment/json"
+
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// maxBody bounds the body of a request in bytes.
+const maxBody = 8 << 20
+
+// failure is an error with its status and code. Every other one is looked up by
+// its sentinel, or internal.
+type failure struct {
+	status int
+	code   wire.Code
+	text   string
+}
+
+func (f *failure) Error() string { return f.text }
+
+func invalid(format string, args ...any) error {
+	return &failure{http.StatusBadRequest, wire.CodeInvalid, fmt.Sprintf(format, args...)}
+}
+
+func notFound(format string, args ...any) error {
+	return &failure{http.StatusNotFound, wire.CodeNotFound, fmt.Sprintf(format, args...)}
+}
+
+func forbidden(text string) error {
+	return &failure{http.StatusForbidden, wire.CodeForbidden, text}
+}
+
+// failureOf says how an error goes out.
+func failureOf(err error) *failure {
+	var f *failure
+	if errors.As(err, &f) {
+		return f
+	}
+	for _, known := range []struct {
+		is     error
+		status int
+		code   wire.Code
+	}{
+		{runtime.ErrAgentUnknown, http.StatusNotFound, wire.CodeNotFound},
+		{runtime.ErrAgentExists, http.StatusConflict, wire.CodeExists},
+		{runtime.ErrAgentClosing, http.StatusConflict, wire.CodeAgentGone},
+		{runtime.ErrBusy, http.StatusConflict, wire.CodeBusy},
+		{runtime.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
+		{runtime.ErrNotOpen, http.StatusServiceUnavailable, wire.CodeUnavailable},
+		{store.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
+		{store.ErrUnknown, http.StatusNotFound, wire.CodeNotFound},
+	} {
+		if errors.Is(err, known.is) {
+			return &failure{known.status, known.code, err.Error()}
+		}
+	}
+	return &failure{http.StatusInternalServerError, wire.CodeInternal, err.Error()}
+}
+
+// writeError writes what went wrong, before anything else was written.
+func writeError(w http.ResponseWriter, err error) {
+	f := failureOf(err)
+	writeJSON(w, f.status, wire.Failure{Error: wire.Error{Code: f.code, Message: f.text}})
+}
+
+// writeJSON writes a response. v is any because it is only encoded. An error of
+// writing is not told: there is nobody left to tell.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v)
+}
+
+// readJSON reads the body of a request strictly: unknown and repeated members,
+// members in another case, text that is no UTF-8 and data after the value are
+// errors that say where.
+func readJSON[T any](w http.ResponseWriter, r *http.Request) (T, error) {
+	var v T
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return v, &failure{http.StatusUnsupportedMediaType, wire.CodeMedia, "the body has to be JSON; send it with Content-Type: application/json"}
+	}
+	err := strict.UnmarshalRead(http.MaxBytesReader(w, r.Body, maxBody), &v, strict.RejectUnknownMembers(true))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return v, &failure{http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf("the body is longer than %d bytes; send less at once", maxBody)}
+	case err != nil:
+		return v, invalid("the body is no such JSON: %v; docs/openapi.yaml has its members", err)
+	}
+	return v, nil
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+)
+
+// Route is one operation of the API; docs/openapi.yaml has the same.
+type Route struct {
+	Method string
+	// Path is that of the document, with {names} of parameters.
+	Path string
+}
+
+// handler answers a request, or returns what is wrong before it has written
+// anything.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+func (s *Server) routes() map[Route]handler {
+	return map[Route]handler{
+		{"GET", "/v1/health"}:                       s.health,
+		{"GET", "/v1/plan"}:                         s.plan,
+		{"GET", "/v1/tools"}:                        s.tools,
+		{"GET", "/v1/agents"}:                       s.listAgents,
+		{"POST", "/v1/agents"}:                      s.createAgent,
+		{"GET", "/v1/agents/{agent}"}:               s.showAgent,
+		{"DELETE", "/v1/agents/{agent}"}:            s.deleteAgent,
+		{"GET", "/v1/conversations"}:                s.listConversations,
+		{"POST", "/v1/conversations"}:               s.openConversation,
+		{"GET", "/v1/conversations/{id}"}:           s.showConversation,
+		{"GET", "/v1/conversations/{id}/messages"}:  s.messages,
+		{"POST", "/v1/conversations/{id}/messages"}: s.send,
+		{"GET", "/v1/conversations/{id}/events"}:    s.conversationEvents,
+		{"POST", "/v1/conversations/{id}/cancel"}:   s.cancel,
+		{"GET", "/v1/events"}:                       s.allEvents,
+		{"GET", "/v1/asks"}:                         s.listAsks,
+		{"POST", "/v1/asks/{id}"}:                   s.answerAsk,
+	}
+}
+
+// Routes returns all operations, sorted.
+func (s *Server) Routes() []Route {
+	return slices.SortedFunc(maps.Keys(s.routes()), func(a, b Route) int {
+		return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)
+	})
+}
+
+func (s *Server) newMux() *http.ServeMux {
+	mux := http.NewServeMux()
+	methods := map[string][]string{}
+	for r, h := range s.routes() {
+		methods[r.Path] = append(methods[r.Path], r.Method)
+		mux.HandleFunc(r.Method+" "+r.Path, func(w http.ResponseWriter, r *http.Request) {
+			if err := h(w, r); err != nil {
+				writeError(w, err)
+			}
+		})
+	}
+	for path, allowed := range methods {
+		slices.Sort(allowed)
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			writeError(w, &failure{http.StatusMethodNotAllowed, wire.CodeMethod,
+				fmt.Sprintf("%s has no method %s; it has %s", r.URL.Path, r.Method, strings.Join(allowed, " and "))})
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, notFound("there is no path %.200q; docs/openapi.yaml has those that there are", r.URL.Path))
+	})
+	return mux
+}

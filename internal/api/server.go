@@ -1,0 +1,188 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// Defaults of Options.
+const (
+	DefaultGrace     = 10 * time.Second
+	DefaultHeartbeat = 15 * time.Second
+	DefaultStall     = 30 * time.Second
+)
+
+// stopTime is how long the end of the daemon waits for readers to take what is
+// left for them.
+const stopTime = 2 * time.Second
+
+// Options of a Server. Runtime, Store and Hook are required.
+type Options struct {
+	Runtime *runtime.Runtime
+	Store   store.Store
+	// Hook has to be in the runtime's composite.
+	Hook *Hook
+	// Root is the project, and State where the databases are: for clients that want
+	// to know whether this is the daemon they mean.
+	Root, State string
+	// Agent is the one that is meant where a request names none.
+	Agent string
+	// Plan is how the composite is put together; nil is none.
+	Plan *plan.Plan
+	// Tools returns all tools and how the agent stands to each; nil is none.
+	Tools func(agent *runtime.Agent) []wire.Tool
+	// Check says why a turn of the agent cannot begin; nil lets all begin.
+	Check func(cfg *hook.AgentConfig) error
+	// Grace is how long the turns in flight may go on when the daemon ends; 0 is
+	// DefaultGrace.
+	Grace time.Duration
+	// Heartbeat is how often a stream without events shows that it is alive; 0 is
+	// DefaultHeartbeat.
+	Heartbeat time.Duration
+	// Stall is how long a stream waits for a reader that takes nothing; then the
+	// connection is ended, and the reader can resume. 0 is DefaultStall.
+	Stall time.Duration
+}
+
+// Server answers requests. It is safe for concurrent use.
+type Server struct {
+	o       Options
+	hub     *hub
+	asks    *asks
+	started time.Time
+	mux     *http.ServeMux
+
+	mu      sync.Mutex
+	closing bool
+	// turns are in flight, by conversation.
+	turns map[string]*turn
+	// keys are the conversations whose key is known, by their ids.
+	keys map[string]store.Key
+	// running counts the turns in flight, to wait for.
+	running sync.WaitGroup
+}
+
+// New returns a server over an open runtime. It panics without what is required.
+func New(o Options) *Server {
+	if o.Runtime == nil || o.Store == nil || o.Hook == nil {
+		panic("api: New: Runtime, Store and Hook are required")
+	}
+	for _, d := range []struct {
+		to *time.Duration
+		is time.Duration
+	}{{&o.Grace, DefaultGrace}, {&o.Heartbeat, DefaultHeartbeat}, {&o.Stall, DefaultStall}} {
+		if *d.to <= 0 {
+			*d.to = d.is
+		}
+	}
+	s := &Server{
+		o: o, hub: o.Hook.hub, asks: o.Hook.asks, started: time.Now(),
+		turns: map[string]*turn{}, keys: map[string]store.Key{},
+	}
+	s.mux = s.newMux()
+	return s
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if err := admit(r); err != nil {
+		writeError(w, err)
+		return
+	}
+	defer func() {
+		v := recover()
+		if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(v) // how net/http is told to cut the connection
+		}
+		if v != nil {
+			writeError(w, fmt.Errorf("the daemon failed: %v", v))
+		}
+	}()
+	s.mux.ServeHTTP(w, r)
+}
+
+// Run serves the listener until ctx ends and then ends in order: no turn begins
+// any more, end is called to close the runtime and what is below it, with a
+// context that ends after the grace period, the streams get their last event, and
+// the listener is closed. Asks can be answered, and streams read, as long as
+// turns are in flight. The error is that of end, or of a listener that failed.
+func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Context) error) error {
+	srv := &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
+		ConnContext: identify, ErrorLog: log.New(io.Discard, "", 0),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(ln) }()
+	var err error
+	select {
+	case err = <-failed:
+		failed <- http.ErrServerClosed
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Grace)
+	defer cancel()
+	err = errors.Join(err, end(grace))
+	s.running.Wait()
+	s.hub.close()
+	err = errors.Join(err, stop(srv))
+	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// stop lets the readers take the last event, but not for ever.
+func stop(srv *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	err := srv.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = srv.Close()
+	}
+	return err
+}
+
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
+	s.mu.Lock()
+	closing, turns := s.closing, len(s.turns)
+	s.mu.Unlock()
+	h := wire.Health{
+		Status: wire.StatusOK, Root: s.o.Root, State: s.o.State, PID: os.Getpid(),
+		Started: s.started, Turns: turns,
+	}
+	if closing {
+		h.Status = wire.StatusClosing
+	}
+	writeJSON(w, http.StatusOK, h)
+	return nil
+}
+
+func (s *Server) plan(w http.ResponseWriter, _ *http.Request) error {
+	p := s.o.Plan
+	if p == nil {
+		p = &plan.Plan{Members: []plan.Member{}}
+	}
+	writeJSON(w, http.StatusOK, p)
+	return nil
+}

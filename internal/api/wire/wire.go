@@ -1,0 +1,219 @@
+// Package wire is the form of the daemon's API: what requests and responses are
+// as JSON, and how a stream of events is written. The server and its client
+// share it; docs/openapi.yaml says the same for everybody else.
+package wire
+
+import (
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Health says what a daemon is and whether it takes new turns.
+type Health struct {
+	Status Status `json:"status"`
+	// Root is the project that the daemon works in, and State the directory of its
+	// databases: absolute paths.
+	Root    string    `json:"root"`
+	State   string    `json:"state"`
+	PID     int       `json:"pid"`
+	Started time.Time `json:"started"`
+	// Turns is the number of turns in flight.
+	Turns int `json:"turns"`
+}
+
+// Status is how a daemon is.
+type Status string
+
+// The states of a daemon.
+const (
+	StatusOK      Status = "ok"
+	StatusClosing Status = "closing" // it ends what is in flight and takes nothing new
+)
+
+// Agent is a registered agent.
+type Agent struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitzero"`
+	Model       string `json:"model,omitzero"`
+	// Tools are the public names of those that the agent may use.
+	Tools []string `json:"tools"`
+	// Prompt is the system prompt; lists of agents leave it out.
+	Prompt string `json:"prompt,omitzero"`
+}
+
+// Agents is a list of agents, sorted by name.
+type Agents struct {
+	Agents []Agent `json:"agents"`
+}
+
+// NewAgent is an agent to be registered until the daemon ends.
+type NewAgent struct {
+	Name         string `json:"name"`
+	Description  string `json:"description,omitzero"`
+	Model        string `json:"model,omitzero"`
+	Instructions string `json:"instructions,omitzero"`
+	// Tools: nil is all there are, empty and non-nil is none.
+	Tools      []string            `json:"tools,omitzero"`
+	Limits     Limits              `json:"limits,omitzero"`
+	Format     hook.ResponseFormat `json:"format,omitzero"`
+	ToolChoice hook.ToolChoice     `json:"tool_choice,omitzero"`
+	// Sections are the configurations of subsystems, each an object, by their
+	// names: {"ostools": {…}}.
+	Sections map[string]hook.JSON `json:"sections,omitzero"`
+}
+
+// Limits bound a turn; zero is the default.
+type Limits struct {
+	Steps     int   `json:"steps,omitzero"`
+	Tokens    int64 `json:"tokens,omitzero"`
+	MaxTokens int   `json:"max_tokens,omitzero"`
+	// Time is a duration with its unit: "90s", "2m".
+	Time string `json:"time,omitzero"`
+}
+
+// Tool is one tool as an agent stands to it.
+type Tool struct {
+	Name        string `json:"name"`
+	Owner       string `json:"owner"`
+	Description string `json:"description"`
+	ReadOnly    bool   `json:"read_only,omitzero"`
+	Destructive bool   `json:"destructive,omitzero"`
+	Idempotent  bool   `json:"idempotent,omitzero"`
+	OpenWorld   bool   `json:"open_world,omitzero"`
+	// OutOfScope says why the agent may not call it; "" if it may.
+	OutOfScope string `json:"out_of_scope,omitzero"`
+}
+
+// Tools is a list of tools, in the order in which a model is told of them.
+type Tools struct {
+	Agent string `json:"agent"`
+	Tools []Tool `json:"tools"`
+}
+
+// Conversation is one message history.
+type Conversation struct {
+	ID     string `json:"id"`
+	Agent  string `json:"agent"`
+	Sender string `json:"sender"`
+	// Turns is the number of turns that have ended.
+	Turns   int       `json:"turns"`
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
+	// Turn is the id of the turn that is running.
+	Turn string `json:"turn,omitzero"`
+	// LastEventID is that of the newest event: a stream that is begun with it has
+	// everything that follows.
+	LastEventID string `json:"last_event_id"`
+}
+
+// Conversations is a list of conversations, ordered by agent, then sender.
+type Conversations struct {
+	Conversations []Conversation `json:"conversations"`
+}
+
+// NewConversation asks for the conversation of an agent with a sender, which is
+// made if there is none. An empty agent is the daemon's default, an empty sender
+// a new one.
+type NewConversation struct {
+	Agent  string `json:"agent,omitzero"`
+	Sender string `json:"sender,omitzero"`
+}
+
+// Messages is a history, oldest first.
+type Messages struct {
+	Messages []hook.Message `json:"messages"`
+}
+
+// NewMessage starts a turn.
+type NewMessage struct {
+	Text string `json:"text"`
+}
+
+// Turn is a turn that has begun.
+type Turn struct {
+	ID           string `json:"id"`
+	Conversation string `json:"conversation"`
+	// LastEventID is that of the event before the turn's first one: a stream of the
+	// conversation that is begun with it has the whole turn.
+	LastEventID string `json:"last_event_id"`
+}
+
+// Cancelled says whether there was a turn to cancel.
+type Cancelled struct {
+	Cancelled bool `json:"cancelled"`
+	// Turn is the one that is being cancelled.
+	Turn string `json:"turn,omitzero"`
+}
+
+// Ask is a tool call that waits for somebody's approval.
+type Ask struct {
+	ID           string `json:"id"`
+	Agent        string `json:"agent,omitzero"`
+	Conversation string `json:"conversation"`
+	Turn         string `json:"turn"`
+	CallID       string `json:"call_id"`
+	Tool         string `json:"tool"`
+	// Args are the arguments with which the tool will run.
+	Args hook.JSON `json:"args"`
+	// Reason is why somebody is asked.
+	Reason string    `json:"reason,omitzero"`
+	Asked  time.Time `json:"asked"`
+	// Expires is when the call is refused if nobody has answered; zero is never.
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+// Asks is a list of asks, the oldest first.
+type Asks struct {
+	Asks []Ask `json:"asks"`
+}
+
+// Answer answers an ask.
+type Answer struct {
+	Answer AnswerKind `json:"answer"`
+	// Args are the arguments to run the tool with: an object, with modify only.
+	Args hook.JSON `json:"args,omitzero"`
+	// Reason is what the model is told, with refuse only.
+	Reason string `json:"reason,omitzero"`
+}
+
+// AnswerKind is what can be answered.
+type AnswerKind string
+
+// The answers to an ask.
+const (
+	AnswerApprove AnswerKind = "approve"
+	AnswerRefuse  AnswerKind = "refuse"
+	AnswerModify  AnswerKind = "modify"
+)
+
+// Error is why a request was refused or failed.
+type Error struct {
+	// Code is for programs.
+	Code Code `json:"code"`
+	// Message says what is wrong, where, and what to do.
+	Message string `json:"message"`
+}
+
+// Failure is the body of every response that is no success.
+type Failure struct {
+	Error Error `json:"error"`
+}
+
+// Code is a kind of error.
+type Code string
+
+// The kinds of error.
+const (
+	CodeInvalid     Code = "invalid"           // the request is wrong
+	CodeForbidden   Code = "forbidden"         // the client may not ask at all
+	CodeNotFound    Code = "not_found"         // there is nothing of that name
+	CodeMethod      Code = "method"            // the path has no such method
+	CodeExists      Code = "exists"            // the name is taken
+	CodeBusy        Code = "busy"              // a turn of the conversation is running
+	CodeAgentGone   Code = "agent_gone"        // the conversation's agent is not registered
+	CodeTooLarge    Code = "too_large"         // the body is too long
+	CodeMedia       Code = "unsupported_media" // the body is no JSON by its header
+	CodeUnavailable Code = "unavailable"       // the daemon is ending
+	CodeInternal    Code = "internal"          // the daemon failed
+)

@@ -190,7 +190,7 @@ func TestSuccess(t *testing.T) {
 	_, stderr := run(t, dir, false, "./...")
 	out, err := command(t.Context(), dir, "go", "vet", "./...")
 	require.NoError(t, err, "vet: %s\n%s", out, stderr)
-	out, err = command(t.Context(), dir, "go", "build", "-o", "bin/", "./...")
+	out, err = command(t.Context(), dir, "go", "build", "-ldflags=-s -w", "-o", "bin/", "./...")
 	require.NoError(t, err, "build: %s", out)
 	result, _ := run(t, dir, true, "./...")
 	assert.Empty(t, result.Changes, "a second run would write something else")

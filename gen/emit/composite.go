@@ -98,7 +98,7 @@ func (w *weld) global(suffix string) string {
 }
 
 // lines writes a comment of several lines.
-func lines(text string) jen.Code {
+func lines(text string) *jen.Statement {
 	out := jen.Null()
 	for i, l := range strings.Split(text, "\n") {
 		if i > 0 {
@@ -137,7 +137,7 @@ func (w *weld) head(file string) {
 		}
 	}
 	w.f.Add(lines("What "+w.c.Name+" was generated from. If one of these lines does not compile, the code has changed since:\n"+
-		`run "go generate ./..." again.`).(*jen.Statement).Line().Const().Id("_").Op("=").Qual(compositePath, "GenVersion1"))
+		`run "go generate ./..." again.`).Line().Const().Id("_").Op("=").Qual(compositePath, "GenVersion1"))
 	w.f.Add(jen.Var().Defs(unique(defs)...))
 }
 
@@ -188,26 +188,13 @@ func (w *weld) pointSet() {
 		fixed[p] = true
 	}
 	var more []jen.Code
-	add := func(set *jen.Statement) jen.Code {
-		return jen.Id("points").Op("=").Id("points").Dot("With").Call(set)
-	}
 	for _, m := range w.c.Members {
-		switch {
-		case m.Kind == model.Group:
-			more = append(more, jen.For(jen.List(jen.Id("_"), jen.Id("m")).Op(":=").Range().Add(w.field(m))).Block(
-				add(jen.Qual(hookPath, "PointsOf").Call(jen.Id("m")))))
-		case m.Kind == model.Interface:
-			more = append(more, add(jen.Qual(hookPath, "PointsOf").Call(w.field(m))))
-		case m.Nested != nil:
-			more = append(more, w.guarded(m, add(w.field(m).Dot("Points").Call())))
-		case m.Optional():
-			if set := w.setOf(m.Points); set != nil {
-				more = append(more, w.guarded(m, add(set)))
-			}
-		default:
-			for p := range m.Points {
-				fixed[p] = true
-			}
+		if code := w.pointsOf(m); code != nil {
+			more = append(more, code)
+			continue
+		}
+		for p := range m.Points {
+			fixed[p] = fixed[p] || !m.Optional()
 		}
 	}
 	set := w.setOf(fixed)
@@ -220,6 +207,27 @@ func (w *weld) pointSet() {
 	}
 	w.f.Add(comment("Points returns the points that some member has.",
 		w.fn("Points").Params().Qual(hookPath, "PointSet").Block(body...)))
+}
+
+// pointsOf writes the question to a member whose points are not the same at all times; nil for one whose are.
+func (w *weld) pointsOf(m *model.Member) jen.Code {
+	add := func(set *jen.Statement) jen.Code {
+		return jen.Id("points").Op("=").Id("points").Dot("With").Call(set)
+	}
+	switch {
+	case m.Kind == model.Group:
+		return jen.For(jen.List(jen.Id("_"), jen.Id("m")).Op(":=").Range().Add(w.field(m))).Block(
+			add(jen.Qual(hookPath, "PointsOf").Call(jen.Id("m"))))
+	case m.Kind == model.Interface:
+		return add(jen.Qual(hookPath, "PointsOf").Call(w.field(m)))
+	case m.Nested != nil:
+		return w.guarded(m, add(w.field(m).Dot("Points").Call()))
+	case m.Optional():
+		if set := w.setOf(m.Points); set != nil {
+			return w.guarded(m, add(set))
+		}
+	}
+	return nil
 }
 
 // setOf writes the set of the points beside hook.Hook's own, or returns nil for none.
@@ -289,7 +297,7 @@ func memberLiteral(m plan.Member) *jen.Statement {
 		set("Prefix", jen.Lit(m.Prefix))
 	}
 	if len(m.Requires) > 0 {
-		set("Requires", strings_(m.Requires))
+		set("Requires", stringList(m.Requires))
 	}
 	if len(m.Points) > 0 {
 		var uses []jen.Code
@@ -303,7 +311,7 @@ func memberLiteral(m plan.Member) *jen.Statement {
 		set("Points", jen.Index().Qual(planPath, "PointUse").Values(uses...))
 	}
 	if len(m.Tools) > 0 {
-		set("Tools", strings_(m.Tools))
+		set("Tools", stringList(m.Tools))
 	}
 	if m.Composite != nil {
 		set("Composite", planLiteral(m.Composite))
@@ -311,7 +319,7 @@ func memberLiteral(m plan.Member) *jen.Statement {
 	return jen.Values(fields...)
 }
 
-func strings_(list []string) *jen.Statement {
+func stringList(list []string) *jen.Statement {
 	var out []jen.Code
 	for _, s := range list {
 		out = append(out, jen.Lit(s))

@@ -139,46 +139,54 @@ func tidy(src []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := onlyLines(file); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(file.Decls, func(d ast.Decl) bool {
+		g, ok := d.(*ast.GenDecl)
+		return ok && g.Tok == token.IMPORT
+	})
+	if i < 0 {
+		return format.Source(src)
+	}
+	from, to := fset.Position(file.Decls[i].Pos()).Offset, fset.Position(file.Decls[i].End()).Offset
+	return format.Source(slices.Concat(src[:from], []byte(importBlock(file.Imports)), src[to:]))
+}
+
+// onlyLines refuses comments that are more than text.
+func onlyLines(file *ast.File) error {
 	for _, group := range file.Comments {
 		for _, c := range group.List {
 			if d, ok := ast.ParseDirective(c.Slash, c.Text); ok {
-				return nil, fmt.Errorf("the output would have the directive //%s:%s", d.Tool, d.Name)
+				return fmt.Errorf("the output would have the directive //%s:%s", d.Tool, d.Name)
 			}
 			if strings.HasPrefix(c.Text, "/*") {
-				return nil, fmt.Errorf("the output would have a comment that is no line: %.40q", c.Text)
+				return fmt.Errorf("the output would have a comment that is no line: %.40q", c.Text)
 			}
 		}
 	}
+	return nil
+}
+
+// importBlock writes the imports in two groups.
+func importBlock(specs []*ast.ImportSpec) string {
 	var std, others []string
-	from, to := -1, -1
-	for _, decl := range file.Decls {
-		d, ok := decl.(*ast.GenDecl)
-		if !ok || d.Tok != token.IMPORT {
-			continue
+	for _, spec := range specs {
+		line := spec.Path.Value
+		if spec.Name != nil {
+			line = spec.Name.Name + " " + line
 		}
-		from, to = fset.Position(d.Pos()).Offset, fset.Position(d.End()).Offset
-		for _, s := range d.Specs {
-			spec := s.(*ast.ImportSpec)
-			line := spec.Path.Value
-			if spec.Name != nil {
-				line = spec.Name.Name + " " + line
-			}
-			if head, _, _ := strings.Cut(spec.Path.Value, "/"); strings.Contains(head, ".") {
-				others = append(others, line)
-			} else {
-				std = append(std, line)
-			}
+		if head, _, _ := strings.Cut(spec.Path.Value, "/"); strings.Contains(head, ".") {
+			others = append(others, line)
+		} else {
+			std = append(std, line)
 		}
-	}
-	if from < 0 {
-		return format.Source(src)
 	}
 	groups := strings.TrimSpace(strings.Join(std, "\n\t") + "\n\n\t" + strings.Join(others, "\n\t"))
-	block := "import (\n\t" + groups + "\n)"
-	if len(std)+len(others) == 1 {
-		block = "import " + groups
+	if len(specs) == 1 {
+		return "import " + groups
 	}
-	return format.Source(slices.Concat(src[:from], []byte(block), src[to:]))
+	return "import (\n\t" + groups + "\n)"
 }
 
 // Empty tells whether nothing has been written.

@@ -27,7 +27,7 @@ func (w *weld) route(p *model.Point) {
 		var cases []jen.Code
 		for i, m := range owners {
 			cases = append(cases, jen.Case(jen.Lit(i)).Block(w.guarded(m,
-				jen.Return(w.field(m).Dot("Dispatch").Call(jen.Id("ctx"), local_(m))))))
+				jen.Return(w.field(m).Dot("Dispatch").Call(jen.Id("ctx"), localCall(m))))))
 		}
 		body = append(body, jen.Switch(jen.Id(name).Call(jen.Id("call").Dot("Name").Call())).Block(cases...))
 		defer w.ownerFunc(name, owners)
@@ -39,8 +39,8 @@ func (w *weld) route(p *model.Point) {
 	w.method(p, w.ownerNames(), body...)
 }
 
-// local_ writes the call as the owner knows it.
-func local_(m *model.Member) *jen.Statement {
+// localCall writes the call as the owner knows it.
+func localCall(m *model.Member) *jen.Statement {
 	if m.Tag.Prefix == "" {
 		return jen.Id("call")
 	}

@@ -1,0 +1,203 @@
+package openai
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// maxCalls bounds the tool calls of one answer.
+const maxCalls = 1024
+
+// calls are the tool calls of an answer, in the order in which they began; that
+// is the index by which they are passed on.
+type calls struct {
+	all []call
+	few [4]call
+	ids map[string]bool // those that were passed on
+	// chunks counts the chunks that had a part of a call.
+	chunks int
+}
+
+// call is a tool call on its way.
+type call struct {
+	index int    // on the wire, -1 for none
+	id    string // on the wire, "" for none
+	name  string
+	args  shape
+	// half of a character that waits for the other half.
+	half rune
+	// early are arguments that came before the name.
+	early []byte
+	begun bool
+	// chunk is the newest one with a part of this call.
+	chunk int
+}
+
+// call passes one piece of a tool call on.
+func (a *answer) call(d *callDelta) error {
+	at := a.calls.find(d)
+	if at < 0 {
+		switch {
+		case d.args.empty() && len(d.name) == 0 && len(d.id) == 0:
+			return nil // nothing has begun, and nothing is lost
+		case len(d.name) == 0 && len(d.id) == 0 && d.index < 0:
+			return a.p.broken("there are arguments of no tool call", d.args.b)
+		case len(a.calls.all) == maxCalls:
+			return a.p.broken("there are more than "+strconv.Itoa(maxCalls)+" tool calls", nil)
+		}
+		at = a.calls.add(d.index)
+	}
+	c := &a.calls.all[at]
+	c.chunk = a.calls.chunks
+	if c.name == "" {
+		c.name = string(d.name)
+	}
+	if c.id == "" {
+		c.id = string(d.id)
+	}
+	text := glue(&c.half, d.args)
+	c.args.feed(text)
+	if c.name == "" {
+		c.early = append(c.early, text...)
+		return nil
+	}
+	if !c.begun {
+		text = a.begin(at, text)
+	}
+	if text != "" {
+		a.send(hook.Chunk{Kind: hook.ChunkCallArgs, Index: at, Text: text})
+	}
+	return nil
+}
+
+// begin passes on that a call has begun and returns what is known of its
+// arguments, of which text is the newest part.
+func (a *answer) begin(at int, text string) string {
+	c := &a.calls.all[at]
+	c.begun = true
+	a.sent += len(c.name)
+	a.send(hook.Chunk{Kind: hook.ChunkCallStart, Index: at, CallID: a.calls.unique(c.id, a.messages, at), Tool: c.name})
+	if len(c.early) > 0 {
+		text, c.early = string(c.early)+text, nil
+	}
+	return text
+}
+
+// find returns the call that a piece belongs to, -1 if it begins one.
+func (s *calls) find(d *callDelta) int {
+	last := len(s.all) - 1
+	at := last
+	switch {
+	case last < 0:
+		return -1
+	case d.index >= 0:
+		for at >= 0 && s.all[at].index != d.index {
+			at--
+		}
+		if at < 0 && len(d.name) == 0 && s.all[last].index < 0 {
+			at = last // its first piece had no index
+		}
+	case len(d.id) > 0:
+		for at >= 0 && s.all[at].id != string(d.id) {
+			at--
+		}
+		if at < 0 {
+			at = last // some give every piece an id of its own
+		}
+	}
+	if at < 0 || s.beginsAnother(&s.all[at], d) {
+		return -1
+	}
+	return at
+}
+
+// beginsAnother reports whether the piece is the beginning of a call that only
+// looks like c, having the same index or none. A piece without a name never
+// begins a call; some servers repeat the name with every piece.
+func (s *calls) beginsAnother(c *call, d *callDelta) bool {
+	switch {
+	case len(d.name) == 0 || c.name == "":
+		return false
+	case c.name != string(d.name):
+		return true
+	case len(d.id) > 0 && c.id != "" && c.id != string(d.id):
+		return true
+	case d.index < 0 && c.chunk == s.chunks:
+		return true // two entries of one list
+	}
+	return c.args.whole && bytes.HasPrefix(bytes.TrimLeft(d.args.b, " \t\r\n"), []byte{'{'})
+}
+
+func (s *calls) add(index int) int {
+	if s.all == nil {
+		s.all = s.few[:0]
+	}
+	s.all = append(s.all, call{index: index})
+	return len(s.all) - 1
+}
+
+// unique returns the id, or one made of the place in the conversation if there
+// is none or this answer has used it before.
+func (s *calls) unique(id string, messages, at int) string {
+	if s.ids == nil {
+		s.ids = map[string]bool{}
+	}
+	for n := 0; id == "" || s.ids[id]; n++ {
+		id = "call_" + strconv.Itoa(messages) + "_" + strconv.Itoa(at+n*maxCalls)
+	}
+	s.ids[id] = true
+	return id
+}
+
+// endCalls passes on the ends of the calls, but for the last one of an answer
+// that was cut off.
+func (a *answer) endCalls() error {
+	last := len(a.calls.all) - 1
+	for i := range a.calls.all {
+		c := &a.calls.all[i]
+		cut := a.finish == hook.FinishLength && i == last
+		switch {
+		case c.begun:
+		case cut:
+			return nil // before it had a name
+		default:
+			return a.p.broken("a tool call has no name", c.early)
+		}
+		if rest := half(c.half); rest != "" {
+			a.send(hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: rest})
+		}
+		if !cut {
+			a.send(hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+		}
+	}
+	return nil
+}
+
+// shape follows a JSON text as far as brackets and quotes go, to see whether an
+// object has come to its end.
+type shape struct {
+	depth         int
+	text, escaped bool
+	whole         bool
+}
+
+func (s *shape) feed(text string) {
+	for i := range len(text) {
+		switch b := text[i]; {
+		case s.escaped:
+			s.escaped = false
+		case s.text:
+			s.text, s.escaped = b != '"', b == '\\'
+		case b == '"':
+			s.text = true
+		case b == '{' || b == '[':
+			s.depth++
+			s.whole = false
+		case b == '}' || b == ']':
+			s.depth--
+			s.whole = s.depth <= 0
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package openai
+
+import "unicode/utf8"
+
+const hexDigits = "0123456789abcdef"
+
+// appendString appends s as a JSON string, byte for byte what encoding/json
+// writes without its escapes for HTML.
+func appendString(dst []byte, s string) []byte {
+	return append(appendInside(append(dst, '"'), s), '"')
+}
+
+// appendInside appends s without the quotes.
+func appendInside(dst []byte, s string) []byte {
+	from := 0
+	for i := 0; i < len(s); {
+		b := s[i]
+		if b >= ' ' && b != '"' && b != '\\' && b < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if b < utf8.RuneSelf {
+			dst = append(dst, s[from:i]...)
+			dst = appendEscape(dst, b)
+			i++
+			from = i
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			dst = append(append(dst, s[from:i]...), `\ufffd`...)
+			from = i + n
+		} else if r == '\u2028' || r == '\u2029' {
+			dst = append(append(dst, s[from:i]...), `\u202`...)
+			dst = append(dst, hexDigits[r&0xF])
+			from = i + n
+		}
+		i += n
+	}
+	return append(dst, s[from:]...)
+}
+
+// appendEscape appends a byte below 0x80 that cannot stand in a string.
+func appendEscape(dst []byte, b byte) []byte {
+	switch b {
+	case '"', '\\':
+		return append(dst, '\\', b)
+	case '\b':
+		return append(dst, `\b`...)
+	case '\f':
+		return append(dst, `\f`...)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&0xF])
+}

@@ -1,0 +1,227 @@
+package openai
+
+import "github.com/grapnel-go/grapnel/hook"
+
+func (e *encoder) messages(req hook.ModelRequest) {
+	first := true
+	begin := func(role string) {
+		if !first {
+			e.raw(`,`)
+		}
+		first = false
+		e.raw(`{"role":"`)
+		e.raw(role)
+		e.raw(`","content":`)
+	}
+	if req.System != "" {
+		begin("system")
+		e.string(req.System)
+		e.raw(`}`)
+	}
+	images := 0 // in the results since the last message that was none
+	for i, m := range req.Messages.All() {
+		begin(string(m.Role))
+		switch m.Role {
+		case hook.RoleTool:
+			images += e.result(m)
+		case hook.RoleAssistant:
+			e.assistant(m)
+		default:
+			e.user(m.Content)
+		}
+		e.raw(`}`)
+		if images > 0 && (i+1 == req.Messages.Len() || req.Messages.At(i+1).Role != hook.RoleTool) {
+			begin("user")
+			e.resultImages(req.Messages, i)
+			e.raw(`}`)
+			images = 0
+		}
+	}
+}
+
+// user writes a text where that is all, because not every server reads lists.
+func (e *encoder) user(content hook.List[hook.Block]) {
+	if content.Len() == 1 && content.At(0).Kind == hook.BlockText {
+		e.string(content.At(0).Text)
+		return
+	}
+	if !contains(content, isImage) {
+		e.texts(content)
+		return
+	}
+	e.raw(`[`)
+	for i, b := range content.All() {
+		if i > 0 {
+			e.raw(`,`)
+		}
+		if isImage(b) {
+			e.image(b)
+			continue
+		}
+		e.part(plain(b))
+	}
+	e.raw(`]`)
+}
+
+func contains(content hook.List[hook.Block], is func(hook.Block) bool) bool {
+	for _, b := range content.All() {
+		if is(b) {
+			return true
+		}
+	}
+	return false
+}
+
+// texts writes the text of all blocks as one string.
+func (e *encoder) texts(content hook.List[hook.Block]) {
+	e.raw(`"`)
+	for _, b := range content.All() {
+		if b.Kind == hook.BlockReasoning || b.Kind == hook.BlockToolCall {
+			continue
+		}
+		e.inside(plain(b))
+	}
+	e.raw(`"`)
+}
+
+func (e *encoder) part(text string) {
+	e.raw(`{"type":"text","text":`)
+	e.string(text)
+	e.raw(`}`)
+}
+
+func isImage(b hook.Block) bool {
+	return b.Kind == hook.BlockImage && (b.Data != "" || b.URI != "")
+}
+
+func (e *encoder) image(b hook.Block) {
+	e.raw(`{"type":"image_url","image_url":{"url":`)
+	if b.Data == "" {
+		e.string(b.URI)
+	} else {
+		e.raw(`"data:`)
+		e.inside(orElse(b.MIME, "image/png"))
+		e.raw(`;base64,`)
+		e.inside(b.Data)
+		e.raw(`"`)
+		e.media += len(b.Data)
+	}
+	e.raw(`}}`)
+}
+
+// plain returns the text that stands for a block on a wire of text.
+func plain(b hook.Block) string {
+	switch {
+	case b.Kind == hook.BlockJSON:
+		return string(b.JSON)
+	case b.Text == "":
+		return b.URI
+	}
+	return b.Text
+}
+
+// assistant writes an answer. Its content is a string also where there is none:
+// not every server knows null.
+func (e *encoder) assistant(m hook.Message) {
+	e.texts(m.Content)
+	if e.reasoningKey != "" {
+		e.reasoning(m.Content)
+	}
+	first := true
+	for _, b := range m.Content.All() {
+		if b.Kind != hook.BlockToolCall {
+			continue
+		}
+		if first {
+			e.raw(`,"tool_calls":[{"id":`)
+		} else {
+			e.raw(`,{"id":`)
+		}
+		first = false
+		e.string(b.CallID)
+		e.raw(`,"type":"function","function":{"name":`)
+		e.string(b.Tool)
+		e.raw(`,"arguments":`)
+		e.arguments(string(b.JSON))
+		e.raw(`}}`)
+	}
+	if !first {
+		e.raw(`]`)
+	}
+}
+
+func (e *encoder) reasoning(content hook.List[hook.Block]) {
+	if !contains(content, func(b hook.Block) bool { return b.Kind == hook.BlockReasoning }) {
+		return
+	}
+	e.raw(`,`)
+	e.string(e.reasoningKey)
+	e.raw(`:"`)
+	for _, b := range content.All() {
+		if b.Kind == hook.BlockReasoning {
+			e.inside(b.Text)
+		}
+	}
+	e.raw(`"`)
+}
+
+// arguments writes the arguments of an earlier call. What the model sent may
+// have been no object; servers that read it again for their template would
+// refuse the whole history, so it goes back inside of one.
+func (e *encoder) arguments(args string) {
+	e.text = append(e.text[:0], args...)
+	switch {
+	case args == "":
+		e.raw(`"{}"`)
+	case e.check.isObject(e.text):
+		e.string(args)
+	default:
+		e.text = append(appendString(append(e.text[:0], `{"malformed":`...), args), '}')
+		e.string(string(e.text))
+	}
+}
+
+// result writes a tool's result and returns its number of images. The wire has
+// no mark for a failure: its text has to say it.
+func (e *encoder) result(m hook.Message) (images int) {
+	for _, b := range m.Result.Content.All() {
+		if isImage(b) && b.Data != "" {
+			images++
+		}
+	}
+	text := m.Result.Text()
+	switch {
+	case text == "" && images > 0:
+		text = "[the image follows]"
+	case text == "" && m.Result.IsError():
+		text = "failed: " + string(m.Result.Failure)
+	}
+	e.string(text)
+	e.raw(`,"tool_call_id":`)
+	e.string(m.CallID)
+	return images
+}
+
+// resultImages writes the images of the results that end at message i: a result
+// on this wire is text, so a user has to show them.
+func (e *encoder) resultImages(ms hook.List[hook.Message], i int) {
+	from := i
+	for from > 0 && ms.At(from-1).Role == hook.RoleTool {
+		from--
+	}
+	e.raw(`[`)
+	for n := from; n <= i; n++ {
+		for _, b := range ms.At(n).Result.Content.All() {
+			if !isImage(b) || b.Data == "" {
+				continue
+			}
+			if e.buf[len(e.buf)-1] != '[' {
+				e.raw(`,`)
+			}
+			e.part("An image of the result of " + ms.At(n).CallID + ":")
+			e.raw(`,`)
+			e.image(b)
+		}
+	}
+	e.raw(`]`)
+}

@@ -1,0 +1,230 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+// DefaultBaseURL is where Options.BaseURL "" points.
+const DefaultBaseURL = "https://api.openai.com/v1"
+
+// Defaults of Options.
+const (
+	DefaultHeaderTimeout = 5 * time.Minute
+	DefaultIdleTimeout   = 5 * time.Minute
+	DefaultMaxEvent      = 16 << 20
+	DefaultMaxStream     = 256 << 20
+)
+
+// Sentinels that callers test with errors.Is.
+var (
+	// ErrTimeout: the server kept quiet for longer than Options allow.
+	ErrTimeout = errors.New("openai: the server did not answer in time")
+	// ErrOptions: the options are wrong; no request was made.
+	ErrOptions = errors.New("openai: wrong options")
+)
+
+// Options of a Provider; nil is all zero values.
+type Options struct {
+	// BaseURL is the address up to "/chat/completions"; "" is DefaultBaseURL.
+	BaseURL string
+	// APIKey is sent as a bearer token; "" sends none, which only local servers
+	// accept.
+	APIKey string
+	// Model answers requests that name none; "" leaves the choice to the server.
+	Model string
+	// Client makes the requests; nil is one over http.DefaultTransport that
+	// follows no redirect, so that the key goes nowhere else.
+	Client *http.Client
+	// Header is added to every request.
+	Header http.Header
+	// Extra is a JSON object whose members are added to every request, for what
+	// this package has no name for: {"temperature":0,"reasoning_effort":"low"}.
+	// The members that the package writes itself are refused.
+	Extra hook.JSON
+	// MaxTokensKey is the member that carries ModelRequest.MaxTokens. "" is
+	// "max_completion_tokens" for OpenAI and Azure, which refuse the older name for
+	// their newer models, and "max_tokens" elsewhere, where not everyone knows the
+	// newer one.
+	MaxTokensKey string
+	// ReasoningKey is the member under which the reasoning of earlier answers goes
+	// back, "reasoning_content" for models that want to see it between tool calls;
+	// "" sends none back, because others refuse it.
+	ReasoningKey string
+	// NoUsage leaves out stream_options, for servers that refuse what they do not
+	// know. Usage is then estimated unless it comes unasked.
+	NoUsage bool
+	// HeaderTimeout bounds the time from the request to the head of the response,
+	// IdleTimeout that between two pieces of the stream; the consumer's own time
+	// does not count. 0 is the default, less is no bound.
+	HeaderTimeout, IdleTimeout time.Duration
+	// MaxEvent bounds one event of the stream and one line of it, MaxStream all of
+	// it, both in bytes; 0 is the default.
+	MaxEvent, MaxStream int
+}
+
+// FromEnv returns options with APIKey from OPENAI_API_KEY and BaseURL from
+// OPENAI_BASE_URL, which getenv (os.Getenv) looks up.
+func FromEnv(getenv func(string) string) *Options {
+	return &Options{
+		APIKey:  strings.TrimSpace(getenv("OPENAI_API_KEY")),
+		BaseURL: strings.TrimSpace(getenv("OPENAI_BASE_URL")),
+	}
+}
+
+// Provider asks one server. It implements provider.Provider, is immutable and
+// safe for concurrent use. Its text form never shows the key.
+type Provider struct {
+	o      Options
+	url    *url.URL
+	host   string // how errors call the server
+	header http.Header
+	extra  string // ,"temperature":0
+	veil   veil
+	err    error
+}
+
+var _ provider.Provider = (*Provider)(nil)
+
+// New returns a provider; o is copied. If the options are wrong, every stream
+// ends with the error that Err returns.
+func New(o *Options) *Provider {
+	p := &Provider{}
+	if o != nil {
+		p.o = *o
+	}
+	p.o.BaseURL = orElse(p.o.BaseURL, DefaultBaseURL)
+	p.o.HeaderTimeout = orElse(p.o.HeaderTimeout, DefaultHeaderTimeout)
+	p.o.IdleTimeout = orElse(p.o.IdleTimeout, DefaultIdleTimeout)
+	p.o.MaxEvent = orElse(p.o.MaxEvent, DefaultMaxEvent)
+	p.o.MaxStream = orElse(p.o.MaxStream, DefaultMaxStream)
+	if p.o.Client == nil {
+		p.o.Client = &http.Client{CheckRedirect: stay}
+	}
+	p.veil = newVeil(p.o.APIKey, p.o.Header)
+	p.err = errors.Join(p.setURL(), p.setHeader(), p.setExtra())
+	return p
+}
+
+func orElse[T comparable](v, other T) T {
+	var zero T
+	if v == zero {
+		return other
+	}
+	return v
+}
+
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Err returns what is wrong with the options (ErrOptions), or nil. A program
+// asks it at its start; a stream says the same later.
+func (p *Provider) Err() error { return p.err }
+
+// String names the server.
+func (p *Provider) String() string { return "openai(" + p.host + ")" }
+
+// GoString is String: the %#v of a struct would show the key.
+func (p *Provider) GoString() string { return p.String() }
+
+// Format writes String for every verb.
+func (p *Provider) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(p.String())) }
+
+func (p *Provider) setURL() error {
+	u, err := url.Parse(p.o.BaseURL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		p.host = "no server"
+		return fmt.Errorf("%w: the base URL is not http(s)://host[:port]/path", ErrOptions)
+	}
+	p.veil = p.veil.over(u)
+	p.host = u.Host
+	p.url = u.JoinPath("chat", "completions")
+	if p.o.MaxTokensKey == "" {
+		p.o.MaxTokensKey = "max_tokens"
+		if p.vendor() {
+			p.o.MaxTokensKey = "max_completion_tokens"
+		}
+	}
+	if p.o.APIKey == "" && u.Hostname() == "api.openai.com" && p.o.Header.Get("Authorization") == "" {
+		return fmt.Errorf("%w: no API key for %s; set OPENAI_API_KEY, or OPENAI_BASE_URL to a server that needs none", ErrOptions, u.Host)
+	}
+	return nil
+}
+
+// vendor reports whether the server is OpenAI's own or Azure's.
+func (p *Provider) vendor() bool {
+	host := p.url.Hostname()
+	return host == "api.openai.com" || strings.HasSuffix(host, ".api.openai.com") ||
+		strings.HasSuffix(host, ".openai.azure.com") || strings.HasSuffix(host, ".azure-api.net")
+}
+
+func (p *Provider) setHeader() error {
+	p.header = http.Header{
+		"Content-Type": {"application/json"},
+		"Accept":       {"text/event-stream"},
+		"User-Agent":   {"grapnel"},
+	}
+	if p.o.APIKey != "" {
+		p.header.Set("Authorization", "Bearer "+p.o.APIKey)
+	}
+	for name, values := range p.o.Header {
+		p.header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	for _, b := range []byte(p.o.APIKey) {
+		if b <= ' ' || b > '~' {
+			return fmt.Errorf("%w: the API key holds a blank or another character that no key has", ErrOptions)
+		}
+	}
+	return nil
+}
+
+func (p *Provider) setExtra() error {
+	if p.o.Extra == "" {
+		return nil
+	}
+	c := cursor{data: []byte(p.o.Extra)}
+	var bad error
+	for m := c.object(); m.next(); c.skip() {
+		if reserved(string(m.key)) {
+			bad = fmt.Errorf("%w: Extra may not set %q", ErrOptions, m.key)
+		}
+	}
+	if c.peek(); c.fault != "" || c.pos < len(c.data) {
+		return fmt.Errorf("%w: Extra is not a JSON object: %s", ErrOptions, orElse(c.fault, "there is more behind it"))
+	}
+	text := strings.TrimSpace(string(p.o.Extra))
+	if members := strings.TrimSpace(text[1 : len(text)-1]); members != "" {
+		p.extra = "," + members
+	}
+	return bad
+}
+
+// reserved reports whether the package writes the member itself.
+func reserved(key string) bool {
+	switch key {
+	case "model", "messages", "stream", "stream_options", "tools", "tool_choice", "response_format",
+		"max_tokens", "max_completion_tokens", "n":
+		return true
+	}
+	return false
+}
+
+// Stream asks the model. The errors of the stream are *Error for what the
+// server says, provider.ErrNoFinish, provider.ErrProtocol, ErrTimeout, that of
+// ctx, or what the network reports. It makes one request and never retries.
+func (p *Provider) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+	return func(yield func(hook.Chunk, error) bool) {
+		a := answer{p: p, yield: yield}
+		if err := a.run(ctx, req); err != nil && !a.left {
+			yield(hook.Chunk{}, err)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// toolsForm names the encoding of a tool set.
+const toolsForm = "openai-chat"
+
+// encoder appends a request to buf. It reads the request once and builds
+// nothing in between.
+type encoder struct {
+	buf []byte
+	// reasoningKey is Options.ReasoningKey.
+	reasoningKey string
+	// media counts the bytes of images, which are no text.
+	media int
+	// check and text are for looking at arguments.
+	check cursor
+	text  []byte
+}
+
+// encode returns the body of a request and how many bytes of it are text.
+func (p *Provider) encode(req hook.ModelRequest) (body []byte, text int, err error) {
+	tools := req.Tools.Encoded(toolsForm, encodeTools)
+	e := encoder{reasoningKey: p.o.ReasoningKey, buf: make([]byte, 0, sizeOf(req)+len(tools)+len(p.extra)+512)}
+	e.raw(`{`)
+	if model := orElse(req.Model, p.o.Model); model != "" {
+		e.raw(`"model":`)
+		e.string(model)
+		e.raw(`,`)
+	}
+	e.raw(`"messages":[`)
+	e.messages(req)
+	e.raw(`]`)
+	if tools != "" {
+		e.raw(`,"tools":`)
+		e.raw(tools)
+		e.choice(req.Choice)
+	}
+	if err := e.format(req.Format); err != nil {
+		return nil, 0, err
+	}
+	if req.MaxTokens > 0 {
+		e.raw(`,"`)
+		e.raw(p.o.MaxTokensKey)
+		e.raw(`":`)
+		e.buf = strconv.AppendInt(e.buf, int64(req.MaxTokens), 10)
+	}
+	e.raw(p.extra)
+	e.raw(`,"stream":true`)
+	if !p.o.NoUsage {
+		e.raw(`,"stream_options":{"include_usage":true}`)
+	}
+	e.raw(`}`)
+	return e.buf, len(e.buf) - e.media, nil
+}
+
+// sizeOf guesses the bytes of the messages, a little too high.
+func sizeOf(req hook.ModelRequest) int {
+	n := len(req.System)
+	for _, m := range req.Messages.All() {
+		n += 96 + len(m.CallID) + blocksSize(m.Content) + blocksSize(m.Result.Content)
+	}
+	return n + n/8
+}
+
+func blocksSize(blocks hook.List[hook.Block]) (n int) {
+	for _, b := range blocks.All() {
+		n += 96 + len(b.Text) + len(b.JSON) + len(b.Data) + len(b.URI)
+	}
+	return n
+}
+
+func (e *encoder) raw(s string)    { e.buf = append(e.buf, s...) }
+func (e *encoder) string(s string) { e.buf = appendString(e.buf, s) }
+
+// inside appends to a string that is open.
+func (e *encoder) inside(s string) { e.buf = appendInside(e.buf, s) }
+
+// encodeTools returns the list of tools, "" for none.
+func encodeTools(tools hook.List[hook.Tool]) string {
+	if tools.Len() == 0 {
+		return ""
+	}
+	var e encoder
+	e.raw(`[`)
+	for i, t := range tools.All() {
+		if i > 0 {
+			e.raw(`,`)
+		}
+		e.raw(`{"type":"function","function":{"name":`)
+		e.string(t.Name)
+		if t.Description != "" {
+			e.raw(`,"description":`)
+			e.string(t.Description)
+		}
+		e.raw(`,"parameters":`)
+		if json.Valid([]byte(t.Input)) {
+			e.raw(string(t.Input))
+		} else {
+			e.raw(`{"type":"object","properties":{}}`)
+		}
+		e.raw(`}}`)
+	}
+	e.raw(`]`)
+	return string(e.buf)
+}
+
+func (e *encoder) choice(c hook.ToolChoice) {
+	switch c.Mode {
+	case hook.ToolChoiceNone, hook.ToolChoiceRequired:
+		e.raw(`,"tool_choice":"`)
+		e.raw(string(c.Mode))
+		e.raw(`"`)
+	case hook.ToolChoiceTool:
+		e.raw(`,"tool_choice":{"type":"function","function":{"name":`)
+		e.string(c.Tool)
+		e.raw(`}}`)
+	}
+}
+
+func (e *encoder) format(f hook.ResponseFormat) error {
+	switch {
+	case f.Schema != "":
+		if !json.Valid([]byte(f.Schema)) {
+			return fmt.Errorf("openai: the schema of the response format %q is no JSON", f.Name)
+		}
+		name := f.Name
+		if !hook.ValidToolName(name) {
+			name = "response"
+		}
+		e.raw(`,"response_format":{"type":"json_schema","json_schema":{"name":`)
+		e.string(name)
+		e.raw(`,"schema":`)
+		e.raw(string(f.Schema))
+		e.raw(`}}`)
+	case f.JSON:
+		e.raw(`,"response_format":{"type":"json_object"}`)
+	}
+	return nil
+}

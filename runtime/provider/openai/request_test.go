@@ -1,0 +1,253 @@
+package openai_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/openai"
+)
+
+// records keeps the requests and answers them with "ok".
+type records struct {
+	bodies  []string
+	headers []http.Header
+	urls    []string
+}
+
+func (r *records) serve(t testing.TB) server {
+	return func(req *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(req.Body)
+		require.NoError(t, err)
+		require.True(t, json.Valid(body), "no JSON: %s", body)
+		r.bodies, r.headers = append(r.bodies, string(body)), append(r.headers, req.Header)
+		r.urls = append(r.urls, req.URL.String())
+		return serves(strings.NewReader(says("ok") + whole))(req)
+	}
+}
+
+// body returns what is sent for a request.
+func body(t testing.TB, req hook.ModelRequest, o *openai.Options) string {
+	t.Helper()
+	var r records
+	_, err := provider.Collect(asks(r.serve(t), o).Stream(t.Context(), req))
+	require.NoError(t, err)
+	require.Len(t, r.bodies, 1)
+	return r.bodies[0]
+}
+
+func lookup() hook.Tool {
+	return hook.Tool{Name: "read", Description: "Reads a <file>.", Input: `{"type":"object","properties":{"path":{"type":"string"}}}`}
+}
+
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	req := hook.ModelRequest{
+		Model: "gpt", System: "Be brief.",
+		Messages: hook.ListOf(
+			hook.UserText("Read a & b"),
+			hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(
+				reasoning("hm"), hook.TextBlock("I "), hook.TextBlock("look."),
+				call("1", "read", `{"path":"a"}`), call("2", "read", `{"path":`), call("3", "list", ""), call("4", "list", `[1]`))},
+			hook.Message{Role: hook.RoleTool, CallID: "1", Tool: "read", Result: hook.TextResult("line \"1\"\n")},
+			hook.Message{Role: hook.RoleTool, CallID: "2", Tool: "read", Result: hook.FailedResult(hook.FailArguments, "bad arguments")},
+			hook.Message{Role: hook.RoleTool, CallID: "3", Tool: "list", Result: hook.JSONResult(`{"n":1}`)},
+			hook.Message{Role: hook.RoleTool, CallID: "4", Tool: "list", Result: hook.ToolResult{Failure: hook.FailTimeout}},
+		),
+		Tools:     hook.NewToolSet([]hook.Tool{lookup(), {Name: "list", Input: "{"}}),
+		Choice:    hook.ToolChoice{Mode: hook.ToolChoiceTool, Tool: "read"},
+		Format:    hook.ResponseFormat{JSON: true},
+		MaxTokens: 100,
+	}
+	want := `{"model":"gpt","messages":[` +
+		`{"role":"system","content":"Be brief."},{"role":"user","content":"Read a & b"},` +
+		`{"role":"assistant","content":"I look.","tool_calls":[` +
+		`{"id":"1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},` +
+		`{"id":"2","type":"function","function":{"name":"read","arguments":"{\"malformed\":\"{\\\"path\\\":\"}"}},` +
+		`{"id":"3","type":"function","function":{"name":"list","arguments":"{}"}},` +
+		`{"id":"4","type":"function","function":{"name":"list","arguments":"{\"malformed\":\"[1]\"}"}}]},` +
+		`{"role":"tool","content":"line \"1\"\n","tool_call_id":"1"},` +
+		`{"role":"tool","content":"bad arguments","tool_call_id":"2"},` +
+		`{"role":"tool","content":"{\"n\":1}","tool_call_id":"3"},` +
+		`{"role":"tool","content":"failed: timeout","tool_call_id":"4"}],` +
+		`"tools":[{"type":"function","function":{"name":"read","description":"Reads a <file>.","parameters":{"type":"object","properties":{"path":{"type":"string"}}}}},` +
+		`{"type":"function","function":{"name":"list","parameters":{"type":"object","properties":{}}}}],` +
+		`"tool_choice":{"type":"function","function":{"name":"read"}},` +
+		`"response_format":{"type":"json_object"},"max_tokens":100,` +
+		`"stream":true,"stream_options":{"include_usage":true}}`
+	assert.Equal(t, want, body(t, req, nil))
+
+	got := body(t, req, &openai.Options{ReasoningKey: "reasoning_content", MaxTokensKey: "max_completion_tokens", NoUsage: true,
+		Extra: ` {"temperature":0, "reasoning_effort":"low"} `})
+	assert.Contains(t, got, `"content":"I look.","reasoning_content":"hm","tool_calls":`)
+	assert.Contains(t, got, `"max_completion_tokens":100,"temperature":0, "reasoning_effort":"low","stream":true}`)
+}
+
+func TestRequestDetails(t *testing.T) {
+	t.Parallel()
+	image := hook.Block{Kind: hook.BlockImage, MIME: "image/gif", Data: "R0lG"}
+	link := hook.Block{Kind: hook.BlockImage, URI: "https://a.test/b.png"}
+	user := func(blocks ...hook.Block) hook.ModelRequest {
+		return hook.ModelRequest{Messages: hook.ListOf(hook.Message{Role: hook.RoleUser, Content: hook.ListOf(blocks...)})}
+	}
+	result := func(id string, blocks ...hook.Block) hook.Message {
+		return hook.Message{Role: hook.RoleTool, CallID: id, Tool: "shot", Result: hook.ToolResult{Content: hook.ListOf(blocks...)}}
+	}
+	with := func(change func(*hook.ModelRequest)) hook.ModelRequest {
+		req := hello()
+		req.Tools = hook.NewToolSet([]hook.Tool{lookup()})
+		change(&req)
+		return req
+	}
+	for name, tc := range map[string]struct {
+		req   hook.ModelRequest
+		o     *openai.Options
+		want  string
+		never string
+	}{
+		"no model":            {req: user(hook.TextBlock("a")), want: `{"messages":[{"role":"user","content":"a"}],"stream"`},
+		"default model":       {req: user(hook.TextBlock("a")), o: &openai.Options{Model: "d"}, want: `{"model":"d",`},
+		"the request's own":   {req: hello(), o: &openai.Options{Model: "d"}, want: `{"model":"m",`},
+		"no message":          {req: hook.ModelRequest{}, want: `"messages":[],`},
+		"texts":               {req: user(hook.TextBlock("a"), hook.Block{Kind: hook.BlockJSON, JSON: `{}`}, hook.Block{Kind: hook.BlockResource, URI: "file:///x", Text: "b"}), want: `"content":"a{}b"`},
+		"an empty message":    {req: user(), want: `{"role":"user","content":""}`},
+		"images":              {req: user(hook.TextBlock("see"), image, link), want: `"content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lG"}},{"type":"image_url","image_url":{"url":"https://a.test/b.png"}}]`},
+		"an image of no kind": {req: user(hook.Block{Kind: hook.BlockImage, Data: "R0lG"}), want: `"url":"data:image/png;base64,R0lG"`},
+		"images of results": {
+			req:  hook.ModelRequest{Messages: hook.ListOf(result("1", image), result("2", hook.TextBlock("two"), image), hook.UserText("and?"))},
+			want: `{"role":"tool","content":"[the image follows]","tool_call_id":"1"},{"role":"tool","content":"two","tool_call_id":"2"},{"role":"user","content":[{"type":"text","text":"An image of the result of 1:"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lG"}},{"type":"text","text":"An image of the result of 2:"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lG"}}]},{"role":"user","content":"and?"}]`,
+		},
+		"a link in a result": {req: hook.ModelRequest{Messages: hook.ListOf(result("1", link))}, want: `[{"role":"tool","content":"https://a.test/b.png","tool_call_id":"1"}]`},
+		"no tools":           {req: with(func(r *hook.ModelRequest) { r.Tools = nil; r.Choice.Mode = hook.ToolChoiceRequired }), never: "tool"},
+		"an empty set":       {req: with(func(r *hook.ModelRequest) { r.Tools = hook.NewToolSet(nil) }), never: "tool"},
+		"auto":               {req: with(func(r *hook.ModelRequest) { r.Choice.Mode = hook.ToolChoiceAuto }), never: "tool_choice"},
+		"none":               {req: with(func(r *hook.ModelRequest) { r.Choice.Mode = hook.ToolChoiceNone }), want: `"tool_choice":"none"`},
+		"required":           {req: with(func(r *hook.ModelRequest) { r.Choice.Mode = hook.ToolChoiceRequired }), want: `"tool_choice":"required"`},
+		"a schema": {req: with(func(r *hook.ModelRequest) {
+			r.Format = hook.ResponseFormat{JSON: true, Schema: `{"type":"object"}`, Name: "out"}
+		}), want: `"response_format":{"type":"json_schema","json_schema":{"name":"out","schema":{"type":"object"}}}`},
+		"a schema's name": {req: with(func(r *hook.ModelRequest) { r.Format = hook.ResponseFormat{Schema: `{}`, Name: "my answer"} }), want: `{"name":"response","schema":{}}`},
+		"nothing extra":   {req: hello(), o: &openai.Options{Extra: " { } "}, want: `}],"stream":true`},
+		"no limit":        {req: hello(), never: "max_"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := body(t, tc.req, tc.o)
+			assert.Contains(t, got, tc.want)
+			if tc.never != "" {
+				assert.NotContains(t, got, tc.never)
+			}
+		})
+	}
+	_, err := provider.Collect(asks(nil, nil).Stream(t.Context(), with(func(r *hook.ModelRequest) { r.Format = hook.ResponseFormat{Schema: `{`} })))
+	assert.ErrorContains(t, err, "schema")
+}
+
+func TestWhereItAsks(t *testing.T) {
+	t.Parallel()
+	var r records
+	h := http.Header{"x-extra": {"1", "2"}, "User-Agent": {"me"}}
+	for _, o := range []openai.Options{
+		{APIKey: canary},
+		{BaseURL: "http://127.0.0.1:8080/v1/", Header: h},
+		{BaseURL: "https://x.openai.azure.com/openai/v1?api-version=preview", Header: http.Header{"api-key": {canary}}},
+	} {
+		o.Client = &http.Client{Transport: r.serve(t)}
+		req := hello()
+		req.MaxTokens = 7
+		p := openai.New(&o)
+		require.NoError(t, p.Err())
+		_, err := provider.Collect(p.Stream(t.Context(), req))
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []string{
+		"https://api.openai.com/v1/chat/completions", "http://127.0.0.1:8080/v1/chat/completions",
+		"https://x.openai.azure.com/openai/v1/chat/completions?api-version=preview",
+	}, r.urls)
+	assert.Contains(t, r.bodies[0], `"max_completion_tokens":7`)
+	assert.Contains(t, r.bodies[1], `"max_tokens":7`)
+	assert.Contains(t, r.bodies[2], `"max_completion_tokens":7`)
+	assert.Equal(t, "Bearer "+canary, r.headers[0].Get("Authorization"))
+	assert.Equal(t, "text/event-stream", r.headers[0].Get("Accept"))
+	assert.Equal(t, "grapnel", r.headers[0].Get("User-Agent"))
+	assert.Empty(t, r.headers[1].Get("Authorization"))
+	assert.Equal(t, []string{"1", "2"}, r.headers[1].Values("X-Extra"))
+	assert.Equal(t, "me", r.headers[1].Get("User-Agent"))
+	assert.Equal(t, canary, r.headers[2].Get("Api-Key"))
+}
+
+func TestFromEnv(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"OPENAI_API_KEY": " " + canary + "\n", "OPENAI_BASE_URL": "http://localhost:1/v1"}
+	assert.Equal(t, &openai.Options{APIKey: canary, BaseURL: "http://localhost:1/v1"}, openai.FromEnv(func(k string) string { return env[k] }))
+	assert.Equal(t, &openai.Options{}, openai.FromEnv(func(string) string { return "" }))
+}
+
+func TestToolsAreEncodedOncePerSet(t *testing.T) {
+	t.Parallel()
+	set := hook.NewToolSet([]hook.Tool{lookup()})
+	req := hello()
+	req.Tools = set
+	first := body(t, req, nil)
+	asked := false
+	text := set.Encoded("openai-chat", func(hook.List[hook.Tool]) string { asked = true; return "" })
+	assert.False(t, asked)
+	assert.Contains(t, first, `"tools":`+text)
+	assert.Equal(t, first, body(t, req, nil))
+}
+
+// The cost of a request in allocations does not grow with tools or history.
+func TestEncodingDoesNotAllocatePerMessage(t *testing.T) {
+	stop := server(func(*http.Request) (*http.Response, error) { return nil, io.ErrClosedPipe })
+	p := asks(stop, nil)
+	allocs := func(n int) float64 {
+		var ms []hook.Message
+		for range n {
+			ms = append(ms, hook.UserText("go on \"now\""),
+				hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("ok\n"), call("1", "read", `{"path":"a"}`))},
+				hook.Message{Role: hook.RoleTool, CallID: "1", Tool: "read", Result: hook.TextResult(strings.Repeat("text\n", 20))})
+		}
+		var tools []hook.Tool
+		for range n {
+			tools = append(tools, lookup())
+		}
+		req := hook.ModelRequest{Model: "m", System: "s", Messages: hook.Freeze(ms), Tools: hook.NewToolSet(tools)}
+		return testing.AllocsPerRun(20, func() { _, _ = provider.Collect(p.Stream(t.Context(), req)) })
+	}
+	assert.InDelta(t, allocs(1), allocs(1000), 3)
+}
+
+func FuzzStrings(f *testing.F) {
+	for _, s := range []string{"", "plain", "a\"b\\c\n\r\t\b\f\x00\x1f\x7f", "é\u2028\u2029😀", "\xff\xc3(\xed\xa0\x80", "<&>"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		require.NoError(t, enc.Encode(s))
+		got := body(t, hook.ModelRequest{Messages: hook.ListOf(hook.UserText(s))}, nil)
+		got = strings.TrimPrefix(got, `{"messages":[{"role":"user","content":`)
+		assert.Equal(t, strings.TrimSpace(want.String()), strings.TrimSuffix(got, `}],"stream":true,"stream_options":{"include_usage":true}}`))
+
+		args := body(t, hook.ModelRequest{Messages: hook.ListOf(hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(call(s, s, s))})}, nil)
+		var back struct {
+			Messages []struct {
+				Calls []struct {
+					Function struct{ Arguments string }
+				} `json:"tool_calls"`
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(args), &back))
+		var object map[string]any
+		require.NoError(t, json.Unmarshal([]byte(back.Messages[0].Calls[0].Function.Arguments), &object), "arguments are always an object")
+	})
+}

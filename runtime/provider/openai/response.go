@@ -1,0 +1,84 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+func (p *Provider) post(ctx context.Context, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header = p.header.Clone()
+	return p.o.Client.Do(req)
+}
+
+// accept refuses a response that is no stream of events.
+func (p *Provider) accept(resp *http.Response, body io.Reader) error {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return p.refusal(resp, body)
+	}
+	kind := resp.Header.Get("Content-Type")
+	if parsed, _, err := mime.ParseMediaType(kind); err == nil {
+		kind = parsed
+	}
+	if kind == "text/event-stream" || kind == "" {
+		return nil
+	}
+	head, _ := io.ReadAll(io.LimitReader(body, maxRefusal)) // only to say more
+	e := &Error{Status: resp.StatusCode}
+	var c cursor
+	c.reset(head)
+	if c.peek() == '{' {
+		if c.refusal(e); e.Message != "" {
+			return p.shown(e)
+		}
+	}
+	if isHTML(resp.Header, strings.TrimSpace(string(head))) {
+		head = []byte(unworded(resp, head))
+	}
+	return p.broken("the server sent "+p.veil.line(kind, 100)+" instead of a stream of events", head)
+}
+
+// ended says why there is no answer: the caller's context first, then the
+// server's silence, then what the error says itself.
+func (p *Provider) ended(ctx, parent context.Context, err error) error {
+	var e *Error
+	switch {
+	case parent.Err() != nil:
+		return fmt.Errorf("openai: %w", parent.Err())
+	case errors.As(err, &e), errors.Is(err, provider.ErrProtocol), errors.Is(err, provider.ErrNoFinish):
+		return err
+	case errors.Is(context.Cause(ctx), ErrTimeout):
+		return fmt.Errorf("%w (%s)", ErrTimeout, p.host)
+	}
+	return p.unreachable(err)
+}
+
+// finishOf maps a server's finish reason; false if it means that the answer was
+// not finished.
+func finishOf(reason string) (hook.FinishReason, bool) {
+	switch strings.ToLower(reason) {
+	case "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed", "end":
+		return hook.FinishStop, true
+	case "tool_calls", "tool_call", "tool_use", "function_call":
+		return hook.FinishTools, true
+	case "length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded":
+		return hook.FinishLength, true
+	case "content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "refusal", "sensitive":
+		return hook.FinishFilter, true
+	case "error", "abort", "aborted", "cancelled", "canceled", "network_error", "insufficient_system_resource":
+		return "", false
+	}
+	return hook.FinishOther, true
+}

@@ -100,7 +100,10 @@ type toolWriter struct {
 }
 
 func (w *toolWriter) write() {
-	for _, c := range []jen.Code{w.constants(), w.rev(), w.manifest(), w.array(), w.schema(), w.dispatch()} {
+	if defs := w.constants(); len(defs) > 0 {
+		w.f.Add(comment("Names of the tools of ["+w.s.Name+"].", jen.Const().Defs(defs...)))
+	}
+	for _, c := range []jen.Code{w.rev(), w.manifest(), w.array(), w.schema(), w.dispatch()} {
 		w.f.Add(c)
 	}
 	for i, t := range w.s.Tools {
@@ -118,12 +121,15 @@ func (w *toolWriter) names() []string {
 	return names
 }
 
-func (w *toolWriter) constants() jen.Code {
+// constants writes the names that no subsystem before this one has.
+func (w *toolWriter) constants() []jen.Code {
 	var defs []jen.Code
 	for _, t := range w.s.Tools {
-		defs = append(defs, identifier(t.Const).Op("=").Lit(t.Name))
+		if !t.Shared {
+			defs = append(defs, identifier(t.Const).Op("=").Lit(t.Name))
+		}
 	}
-	return comment("Names of the tools of ["+w.s.Name+"].", jen.Const().Defs(defs...))
+	return defs
 }
 
 func (w *toolWriter) rev() jen.Code {

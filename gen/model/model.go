@@ -62,7 +62,9 @@ type Tool struct {
 	// Name is the tool's name without a composite's prefix.
 	Name string
 	// Const is the name of the generated constant, ToolNoteAdd.
-	Const  string
+	Const string
+	// Shared: a subsystem further up in the package has a tool of the same name, and so the constant.
+	Shared bool
 	Method *types.Func
 	Decl   *ast.FuncDecl
 	// Doc is the method's doc comment without directives.
@@ -131,6 +133,7 @@ func (m *Model) Package(path string) (*Package, error) {
 	for _, s := range p.Subsystems {
 		m.checkSubsystem(s)
 	}
+	m.checkNamesOf(p)
 	for _, c := range p.Composites {
 		m.Resolve(c)
 	}

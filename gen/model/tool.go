@@ -104,6 +104,41 @@ func (m *Model) checkTool(s *Subsystem, t *Tool, before []*Tool) {
 	}
 }
 
+// checkNamesOf finds the constants that two tools of a package need, and those that somebody has declared by hand.
+func (m *Model) checkNamesOf(p *Package) {
+	first := map[string]*Tool{}
+	for _, s := range p.Subsystems {
+		for _, t := range s.Tools {
+			before := first[t.Const]
+			switch {
+			case before == nil:
+				first[t.Const] = t
+				m.free(p, t.Const)
+			case before.Name == t.Name:
+				t.Shared = true
+			case s.Tool(before.Name) != before: // within one subsystem it is a duplicate tool
+				m.Add(diag.Problem{
+					Code: "HG053", Pos: m.Position(t.Pos),
+					Message: "the tools " + before.Name + " and " + t.Name + " both need the constant " + t.Const,
+					Notes:   []diag.Note{{Pos: m.Position(before.Pos), Message: before.Name + " is declared here"}},
+					Fix:     "give one of them another name:  //hook:tool name=…",
+				})
+			}
+		}
+		if len(s.Tools) > 0 {
+			m.free(p, s.RevName())
+			m.free(p, s.ManifestName())
+		}
+	}
+}
+
+// free reports a name that the output declares and the package has.
+func (m *Model) free(p *Package, name string) {
+	if obj := p.Types.Scope().Lookup(name); obj != nil {
+		m.add("HG053", obj.Pos(), "give it another name", "%s is declared here, but the generated file declares it", name)
+	}
+}
+
 func quoted(s string) string { return `"` + s + `"` }
 
 // declaredMethod returns the method that the type itself declares, or nil.

@@ -93,6 +93,7 @@ func (c *Checker) export(p *packages.Package) (*types.Package, error) {
 		return nil, err
 	}
 	defer f.Close()
+	//lint:ignore SA1019 go list of this Go version names archives; the function goes when Go 1.28 is the oldest that is used
 	r, err := gcexportdata.NewReader(f)
 	if err != nil {
 		return nil, err

@@ -211,9 +211,7 @@ func (m *Model) planProblem(c *Composite, p plan.Problem) {
 		}
 	}
 	if p.Code == "HG020" && len(p.Fields) == 2 {
-		for _, note := range m.declarations(find(p.Fields[0]), find(p.Fields[1]), p.Message) {
-			out.Notes = append(out.Notes, note)
-		}
+		out.Notes = append(out.Notes, m.declarations(find(p.Fields[0]), find(p.Fields[1]), p.Message)...)
 	}
 	m.Add(out)
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -186,7 +187,7 @@ func (c *cursor) function(call *callDelta) {
 			case '"':
 				call.args = c.str()
 			case '{':
-				call.args = piece{b: c.raw()}
+				call.args = piece{b: bytes.ToValidUTF8(c.raw(), []byte("\uFFFD"))}
 			default:
 				c.skip()
 			}

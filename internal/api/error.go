@@ -96,7 +96,23 @@ func readJSON[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 	case errors.As(err, &large):
 		return v, &failure{http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf("the body is longer than %d bytes; send less at once", maxBody)}
 	case err != nil:
-		return v, invalid("the body is no such JSON: %v; docs/openapi.yaml has its members", err)
+		return v, invalid("the body: %s; docs/openapi.yaml has its members", whatIsWrong(err))
 	}
 	return v, nil
+}
+
+// whatIsWrong says what a decoder has found, without the names of our types.
+func whatIsWrong(err error) string {
+	var wrong *strict.SemanticError
+	if !errors.As(err, &wrong) {
+		return err.Error()
+	}
+	at := string(wrong.JSONPointer)
+	if at == "" {
+		at = "its top"
+	}
+	if wrong.Err != nil {
+		return fmt.Sprintf("at %s: %v", at, wrong.Err)
+	}
+	return fmt.Sprintf("at %s: a JSON %s does not belong here", at, wrong.JSONKind)
 }

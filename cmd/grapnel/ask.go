@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+type askFlags struct {
+	place
+	socket, agent, sender string
+	yes                   bool
+}
+
+func (c *command) ask() *cobra.Command {
+	var f askFlags
+	cmd := &cobra.Command{
+		Use:   `ask "prompt"`,
+		Short: "Give an agent of the running daemon a task",
+		Long: "Runs one turn of an agent of the daemon that `grapnel serve` has started, and shows it as it happens.\n" +
+			"What needs approval is asked here. The prompt is the argument, or standard input if the argument is -.",
+		Example: "  grapnel ask --sender me \"What is in this directory?\"",
+		Args:    onePrompt,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			prompt, err := c.prompt(args[0])
+			if err != nil {
+				return err
+			}
+			d, err := c.client(f.socket)
+			if err != nil {
+				return err
+			}
+			return c.askDaemon(cmd.Context(), d, f, args[0] == "-", prompt)
+		},
+	}
+	socketFlag(cmd, &f.socket)
+	cmd.Flags().BoolVar(&f.json, "json", false, "write JSON, for programs")
+	cmd.Flags().StringVar(&f.agent, "agent", daemon.DefaultAgent, "the agent to ask; the daemon knows those of its project")
+	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
+	return cmd
+}
+
+// client returns a client of the daemon on the socket, "" for the default one.
+func (c *command) client(socket string) (*client.Client, error) {
+	paths, err := c.paths(place{})
+	if err != nil {
+		return nil, err
+	}
+	path, err := c.socketPath(socket, paths)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(path, nil), nil
+}
+
+// askDaemon runs one turn on the daemon. An interrupt cancels the turn, and how it
+// ended is shown all the same.
+func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, stdinUsed bool, prompt string) error {
+	conv, err := d.Conversation(ctx, f.agent, f.sender)
+	if err != nil {
+		return err
+	}
+	turn, err := d.Send(ctx, conv.ID, prompt)
+	if err != nil {
+		return err
+	}
+	lasting := context.WithoutCancel(ctx)
+	defer context.AfterFunc(ctx, func() {
+		_, _ = d.Cancel(lasting, conv.ID) // if the daemon is gone, so is the stream, which says so
+	})()
+	show := c.shower(f.json)
+	asker := &asker{d: d, approver: c.approver(f.yes, stdinUsed), conversation: conv.ID, asking: map[string]*question{}}
+	defer asker.end("")
+	var seen outcome
+	for item, err := range d.Follow(lasting, turn) {
+		if err != nil {
+			return &failed{exitFailed, fmt.Errorf("the turn cannot be followed: %w", err)}
+		}
+		if item.Missed > 0 {
+			c.note(fmt.Sprintf("%d events were missed", item.Missed))
+			asker.pending(ctx, "")
+			continue
+		}
+		seen.add(item.Event)
+		show.OnEvent(item.Event)
+		asker.observe(ctx, item.Event)
+	}
+	show.Outcome(seen.out)
+	return verdict(seen.out)
+}
+
+// outcome puts together how a turn ended from its events.
+type outcome struct {
+	out     hook.TurnOutcome
+	started time.Time
+	failed  string
+}
+
+var errCancelled = errors.New("cancelled")
+
+func (o *outcome) add(ev hook.Event) {
+	d := ev.Detail()
+	switch ev.Kind {
+	case hook.EventTurnStart:
+		o.started = ev.Time
+	case hook.EventStepStart:
+		o.out.Steps = ev.Step
+	case hook.EventCallsBegin:
+		o.out.Calls += d.Tools.Len()
+	case hook.EventError:
+		o.failed = ev.Text
+	case hook.EventTurnEnd:
+		o.out.Stop, o.out.Usage, o.out.Duration = d.Stop, d.Usage, ev.Time.Sub(o.started)
+		if ev.Text != "" {
+			o.out.Message = hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(ev.Text))}
+		}
+		switch d.Stop {
+		case hook.StopError:
+			o.out.Err = errors.New(o.failed)
+		case hook.StopCancelled:
+			o.out.Err = errCancelled
+		}
+	}
+}
+
+// asker puts the asks of one conversation to the person at the terminal.
+type asker struct {
+	d            *client.Client
+	approver     *terminal.Approver
+	conversation string
+	// asking are the questions under way, by the ids of their calls.
+	asking map[string]*question
+}
+
+// question is one ask that the person is thinking about.
+type question struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// observe asks when an event says that somebody has to, and takes the question
+// back when it has its answer from elsewhere.
+func (a *asker) observe(ctx context.Context, ev hook.Event) {
+	switch ev.Kind {
+	case hook.EventApprovalAsked:
+		a.pending(ctx, ev.Detail().CallID)
+	case hook.EventApprovalGiven:
+		a.end(ev.Detail().CallID)
+	}
+}
+
+// pending asks about the call, "" for every one that waits.
+func (a *asker) pending(ctx context.Context, call string) {
+	asks, err := a.d.Asks(ctx, a.conversation)
+	if err != nil {
+		return // the stream says what became of the daemon
+	}
+	for _, ask := range asks {
+		if a.asking[ask.CallID] == nil && (call == "" || ask.CallID == call) {
+			a.ask(ctx, ask)
+		}
+	}
+}
+
+func (a *asker) ask(ctx context.Context, ask wire.Ask) {
+	ctx, cancel := context.WithCancel(ctx)
+	q := &question{cancel: cancel, done: make(chan struct{})}
+	a.asking[ask.CallID] = q
+	go func() {
+		defer close(q.done)
+		call := hook.NewToolCall(hook.ToolCallData{ID: ask.CallID, Tool: hook.Tool{Name: ask.Tool}, Args: ask.Args})
+		decision, err := a.approver.Approve(ctx, call, hook.AskTool(ask.Reason))
+		if err != nil {
+			decision = hook.RefuseCall("The user could not be asked.")
+		}
+		if ctx.Err() != nil {
+			return // answered elsewhere, or the turn is being cancelled
+		}
+		answer := wire.Answer{Answer: wire.AnswerApprove}
+		if v := decision.Verdict(); v.Kind != hook.AnswerApprove {
+			answer = wire.Answer{Answer: wire.AnswerRefuse, Reason: v.Reason}
+		}
+		_ = a.d.Answer(ctx, ask.ID, answer) // one that comes too late is no error: the stream shows what holds
+	}()
+}
+
+// end takes the question about the call back, "" all of them.
+func (a *asker) end(call string) {
+	for id, q := range a.asking {
+		if call == "" || id == call {
+			q.cancel()
+			<-q.done
+			delete(a.asking, id)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+func (c *command) conversations() *cobra.Command {
+	var socket string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "conversations [ID]",
+		Short: "List the conversations of the running daemon, or show one",
+		Args:  atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := c.client(socket)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return c.listConversations(cmd.Context(), d, asJSON)
+			}
+			return c.showConversation(cmd.Context(), d, args[0], asJSON)
+		},
+	}
+	socketFlag(cmd, &socket)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
+	return cmd
+}
+
+func (c *command) listConversations(ctx context.Context, d *client.Client, asJSON bool) error {
+	all, err := d.Conversations(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.writeJSON(all)
+	}
+	return c.table(func(w *tabwriter.Writer) {
+		fmt.Fprintln(w, "ID\tAGENT\tSENDER\tTURNS\tLAST CHANGE\tNOW")
+		for _, conv := range all {
+			now := "-"
+			if conv.Turn != "" {
+				now = "running"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", conv.ID, terminal.Clean(conv.Agent), terminal.Clean(cut(conv.Sender, 40)),
+				conv.Turns, conv.Updated.Local().Format(time.DateTime), now)
+		}
+	})
+}
+
+func (c *command) showConversation(ctx context.Context, d *client.Client, id string, asJSON bool) error {
+	messages, err := d.Messages(ctx, id)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.writeJSON(messages)
+	}
+	for _, m := range messages {
+		c.showMessage(m)
+	}
+	return nil
+}
+
+// showMessage writes one message: who, and what was said, called or answered.
+func (c *command) showMessage(m hook.Message) {
+	who := string(m.Role)
+	if m.Label != "" {
+		who += " (" + m.Label + ")"
+	}
+	if m.Role == hook.RoleTool {
+		mark := "✓"
+		if m.Result.IsError() {
+			mark = "✗ " + string(m.Result.Failure) + ":"
+		}
+		c.said(m.Tool, mark+" "+cut(m.Result.Text(), 10*terminal.Width))
+		return
+	}
+	if text := m.Text(); text != "" {
+		c.said(who, text)
+	}
+	for _, b := range m.Content.All() {
+		if b.Kind == hook.BlockToolCall {
+			c.said(who, "→ "+b.Tool+"  "+terminal.Summary(b.JSON, terminal.Width))
+		}
+	}
+}
+
+// said writes lines under a name.
+func (c *command) said(who, text string) {
+	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
+	fmt.Fprintf(c.out, "%s: %s\n", terminal.Clean(who), terminal.Clean(text))
+}

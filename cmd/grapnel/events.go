@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+type eventsFlags struct {
+	socket, after string
+	json          bool
+}
+
+func (c *command) events() *cobra.Command {
+	var f eventsFlags
+	cmd := &cobra.Command{
+		Use:   "events [CONVERSATION]",
+		Short: "Show what happens in the running daemon, until it is interrupted",
+		Long: "Shows the events of a conversation, or of all of them, one on a line, from now on or from after an id.\n" +
+			"The pieces of a text as the model writes it are shown with --json only.",
+		Args: atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := c.client(f.socket)
+			if err != nil {
+				return err
+			}
+			return c.showEvents(cmd.Context(), d, strings.Join(args, ""), f)
+		},
+	}
+	socketFlag(cmd, &f.socket)
+	cmd.Flags().StringVar(&f.after, "after", "", "begin after the event with this id, as far as the events are kept")
+	cmd.Flags().BoolVar(&f.json, "json", false, "write JSON, for programs")
+	return cmd
+}
+
+func atMostOne(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("%s takes one id at most, but got %d; `%s --help` lists the flags", cmd.CommandPath(), len(args), cmd.CommandPath())
+	}
+	return nil
+}
+
+func (c *command) showEvents(ctx context.Context, d *client.Client, conversation string, f eventsFlags) error {
+	lines := terminal.NewJSONPrinter(c.out)
+	for item, err := range d.Events(ctx, conversation, f.after) {
+		switch {
+		case errors.Is(err, client.ErrClosed):
+			c.note("the daemon has ended")
+			return nil
+		case ctx.Err() != nil:
+			return nil // to interrupt it is how one ends it
+		case err != nil:
+			return err
+		case item.Missed > 0:
+			c.note(fmt.Sprintf("%d events were missed", item.Missed))
+		case item.Restarted:
+			c.note("the daemon was started again")
+		case f.json:
+			lines.OnEvent(item.Event)
+			if err := lines.Err(); err != nil {
+				return &failed{exitFailed, err}
+			}
+		default:
+			c.showEvent(item.Event)
+		}
+	}
+	return nil
+}
+
+func (c *command) showEvent(ev hook.Event) {
+	switch ev.Kind {
+	case hook.EventTextStart, hook.EventTextDelta, hook.EventTextEnd,
+		hook.EventReasoningStart, hook.EventReasoningDelta, hook.EventReasoningEnd:
+		return
+	}
+	d := ev.Detail()
+	parts := []string{ev.Time.Local().Format("15:04:05.000"), ev.Conversation, ev.Agent, string(ev.Kind), d.Tool}
+	switch ev.Kind {
+	case hook.EventCallStart:
+		parts = append(parts, terminal.Summary(d.Args, terminal.Width))
+	case hook.EventCallResult:
+		parts = append(parts, string(d.Outcome), terminal.Took(d.Duration))
+	case hook.EventApprovalGiven:
+		parts = append(parts, string(d.Answer))
+	case hook.EventUsage:
+		parts = append(parts, fmt.Sprintf("%d in, %d out", d.Usage.Input, d.Usage.Output))
+	case hook.EventTurnEnd:
+		parts = append(parts, string(d.Stop))
+	}
+	parts = append(parts, cut(ev.Text, terminal.Width))
+	fmt.Fprintln(c.out, terminal.Clean(strings.Join(strings.Fields(strings.Join(parts, " ")), " ")))
+}

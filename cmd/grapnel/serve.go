@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+// askTimeout is how long a daemon waits for an answer if nothing else is said.
+const askTimeout = 15 * time.Minute
+
+type serveFlags struct {
+	place
+	socket, model     string
+	yes               bool
+	askTimeout, grace time.Duration
+}
+
+func (c *command) serve() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the agents of a project for many clients, until it is interrupted",
+		Long: "Serves the project's agents on a unix socket that only you can open. `grapnel ask`, `events` and\n" +
+			"`conversations` talk to it, and so can every program that speaks HTTP: docs/openapi.yaml.\n\n" +
+			"An interrupt lets the turns in flight end, and cancels them after the grace period; a second one ends\n" +
+			"the daemon at once. What was done is in the conversations either way.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.serveAPI(cmd.Context(), f) },
+	}
+	cmd.Flags().StringVar(&f.dir, "dir", "", "the project to work in (default: the working directory)")
+	socketFlag(cmd, &f.socket)
+	cmd.Flags().StringVar(&f.model, "model", "", "the model of the agents that name none: script:FILE")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "start the project's MCP servers without asking")
+	cmd.Flags().DurationVar(&f.askTimeout, "ask-timeout", askTimeout, "refuse what nobody has approved within this time; 0 waits")
+	cmd.Flags().DurationVar(&f.grace, "grace", api.DefaultGrace, "how long turns in flight may go on after an interrupt")
+	return cmd
+}
+
+func socketFlag(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVar(to, "socket", "", "the daemon's socket (default: grapnel/grapnel.sock in $XDG_RUNTIME_DIR, or run/grapnel.sock in the state directory)")
+}
+
+// socketPath returns the socket that was named, or the default one.
+func (c *command) socketPath(named string, paths daemon.Paths) (string, error) {
+	if named == "" {
+		return api.DefaultSocket(paths.State, c.getenv), nil
+	}
+	path, err := filepath.Abs(named)
+	if err != nil {
+		return "", fmt.Errorf("find the socket: %w", err)
+	}
+	return path, nil
+}
+
+// serveAPI serves until ctx ends. Nothing is left open if it fails before.
+func (c *command) serveAPI(ctx context.Context, f serveFlags) (err error) {
+	paths, err := c.paths(f.place)
+	if err != nil {
+		return err
+	}
+	socket, err := c.socketPath(f.socket, paths)
+	if err != nil {
+		return err
+	}
+	ln, err := api.Listen(ctx, socket)
+	if err != nil {
+		return err
+	}
+	server, app, err := c.assemble(ctx, f, paths)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	fmt.Fprintf(c.out, "grapnel: serving %s on %s\n", paths.Root, socket)
+	if err := server.Run(ctx, ln, app.Close); err != nil {
+		return &failed{exitFailed, err}
+	}
+	return nil
+}
+
+// assemble opens the daemon with all agents of the project.
+func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths) (*api.Server, *daemon.App, error) {
+	agents, err := daemon.Agents(paths, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	h := api.NewHook(&api.HookOptions{AskTimeout: f.askTimeout})
+	app, err := daemon.Open(ctx, daemon.Options{
+		Paths: paths, Extra: []hook.Hook{h}, Note: c.note, Trust: trust(c.approver(f.yes, false), f.yes),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, a := range agents {
+		over := hook.AgentConfig{}
+		if a.Config.Model == "" {
+			over.Model = absolute(f.model)
+		}
+		if _, err := app.Register(ctx, a.Config.Name, over); err != nil {
+			return nil, nil, errors.Join(err, app.Close(context.WithoutCancel(ctx)))
+		}
+	}
+	return api.New(api.Options{
+		Runtime: app.Runtime, Store: app.Store, Hook: h, Root: paths.Root, State: paths.State,
+		Agent: daemon.DefaultAgent, Plan: app.Daemon.Plan(), Check: app.CheckModel, Grace: f.grace,
+		Tools: func(a *runtime.Agent) []wire.Tool {
+			tools := app.Tools(a)
+			out := make([]wire.Tool, len(tools))
+			for i, t := range tools {
+				out[i] = wire.Tool(t)
+			}
+			return out
+		},
+	}), app, nil
+}

@@ -1,0 +1,103 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+)
+
+// Health says what the daemon is.
+func (c *Client) Health(ctx context.Context) (wire.Health, error) {
+	return call[wire.Health](ctx, c, http.MethodGet, "/v1/health", nil)
+}
+
+// Plan returns how the daemon's composite is put together.
+func (c *Client) Plan(ctx context.Context) (plan.Plan, error) {
+	return call[plan.Plan](ctx, c, http.MethodGet, "/v1/plan", nil)
+}
+
+// Tools returns all tools and how the agent stands to each; "" is the daemon's
+// default agent.
+func (c *Client) Tools(ctx context.Context, agent string) ([]wire.Tool, error) {
+	out, err := call[wire.Tools](ctx, c, http.MethodGet, "/v1/tools?"+url.Values{"agent": {agent}}.Encode(), nil)
+	return out.Tools, err
+}
+
+// Agents returns the registered agents, sorted by name.
+func (c *Client) Agents(ctx context.Context) ([]wire.Agent, error) {
+	out, err := call[wire.Agents](ctx, c, http.MethodGet, "/v1/agents", nil)
+	return out.Agents, err
+}
+
+// Agent returns one agent with its prompt.
+func (c *Client) Agent(ctx context.Context, name string) (wire.Agent, error) {
+	return call[wire.Agent](ctx, c, http.MethodGet, "/v1/agents/"+url.PathEscape(name), nil)
+}
+
+// CreateAgent registers an agent until the daemon ends.
+func (c *Client) CreateAgent(ctx context.Context, a wire.NewAgent) (wire.Agent, error) {
+	return call[wire.Agent](ctx, c, http.MethodPost, "/v1/agents", a)
+}
+
+// DeleteAgent unregisters an agent. It waits for its turns, which are cancelled
+// after the daemon's grace period.
+func (c *Client) DeleteAgent(ctx context.Context, name string) error {
+	_, err := call[struct{}](ctx, c, http.MethodDelete, "/v1/agents/"+url.PathEscape(name), nil)
+	return err
+}
+
+// Conversations returns all conversations, ordered by agent, then sender.
+func (c *Client) Conversations(ctx context.Context) ([]wire.Conversation, error) {
+	out, err := call[wire.Conversations](ctx, c, http.MethodGet, "/v1/conversations", nil)
+	return out.Conversations, err
+}
+
+// Conversation returns that of the agent with the sender, which is made if there
+// is none. An empty agent is the daemon's default one, an empty sender a new one.
+func (c *Client) Conversation(ctx context.Context, agent, sender string) (wire.Conversation, error) {
+	return call[wire.Conversation](ctx, c, http.MethodPost, "/v1/conversations", wire.NewConversation{Agent: agent, Sender: sender})
+}
+
+// ConversationByID returns one that exists.
+func (c *Client) ConversationByID(ctx context.Context, id string) (wire.Conversation, error) {
+	return call[wire.Conversation](ctx, c, http.MethodGet, conversation(id, ""), nil)
+}
+
+// Messages returns the history of a conversation, oldest first.
+func (c *Client) Messages(ctx context.Context, id string) ([]hook.Message, error) {
+	out, err := call[wire.Messages](ctx, c, http.MethodGet, conversation(id, "/messages"), nil)
+	return out.Messages, err
+}
+
+// Send starts a turn and returns when it has begun. The turn does not depend on
+// ctx any more: Cancel ends it.
+func (c *Client) Send(ctx context.Context, id, text string) (wire.Turn, error) {
+	return call[wire.Turn](ctx, c, http.MethodPost, conversation(id, "/messages"), wire.NewMessage{Text: text})
+}
+
+// Cancel cancels the turn of the conversation that is running, if there is one.
+func (c *Client) Cancel(ctx context.Context, id string) (wire.Cancelled, error) {
+	return call[wire.Cancelled](ctx, c, http.MethodPost, conversation(id, "/cancel"), nil)
+}
+
+// Asks returns what waits for an answer, the oldest first; "" is of all
+// conversations.
+func (c *Client) Asks(ctx context.Context, id string) ([]wire.Ask, error) {
+	out, err := call[wire.Asks](ctx, c, http.MethodGet, "/v1/asks?"+url.Values{"conversation": {id}}.Encode(), nil)
+	return out.Asks, err
+}
+
+// Answer answers an ask. An ask that has its answer already, or whose turn has
+// ended, is not found.
+func (c *Client) Answer(ctx context.Context, ask string, a wire.Answer) error {
+	_, err := call[wire.Answer](ctx, c, http.MethodPost, "/v1/asks/"+url.PathEscape(ask), a)
+	return err
+}
+
+func conversation(id, rest string) string {
+	return "/v1/conversations/" + url.PathEscape(id) + rest
+}

@@ -1,0 +1,189 @@
+// Package client speaks to a daemon over its unix socket: the operations of
+// package api as methods, and its streams as sequences that resume by themselves
+// when a connection is lost.
+//
+//	c := client.New(socket, nil)
+//	conv, err := c.Conversation(ctx, "grapnel", "ann")
+//	turn, err := c.Send(ctx, conv.ID, "What is in this directory?")
+//	for item, err := range c.Follow(ctx, turn) {
+//		…
+//	}
+//
+// A client holds no connection between two calls and starts no goroutine of its
+// own: there is nothing to close.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
+
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+)
+
+// Sentinels that callers test with errors.Is.
+var (
+	// ErrNotRunning: nobody listens on the socket.
+	ErrNotRunning = errors.New("no daemon is running")
+	// ErrClosed: the daemon has ended the stream because it is ending itself.
+	ErrClosed = errors.New("the daemon has ended")
+	// ErrTurnLost: the end of the turn was not received and is not kept any more;
+	// the messages of the conversation have what it left.
+	ErrTurnLost = errors.New("the end of the turn was missed")
+)
+
+// Error is what the daemon answered.
+type Error struct {
+	// Status is that of HTTP.
+	Status  int
+	Code    wire.Code
+	Message string
+}
+
+// Error returns the daemon's sentence.
+func (e *Error) Error() string { return e.Message }
+
+// CodeOf returns the code of the daemon's answer; "" if err is none.
+func CodeOf(err error) wire.Code {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// Options of a Client; nil is all zero values.
+type Options struct {
+	// Retries is how often in a row a stream is connected again before it fails; 0
+	// is DefaultRetries, negative is never.
+	Retries int
+	// Wait is the time before the first of them; it doubles with each, up to
+	// MaxWait. 0 is DefaultWait.
+	Wait time.Duration
+}
+
+// Defaults of Options.
+const (
+	DefaultRetries = 8
+	DefaultWait    = 50 * time.Millisecond
+	MaxWait        = 2 * time.Second
+)
+
+// Client speaks to one daemon. It is safe for concurrent use.
+type Client struct {
+	socket string
+	o      Options
+	http   *http.Client
+}
+
+// New returns a client of the daemon on the socket, which need not be there yet.
+func New(socket string, o *Options) *Client {
+	c := &Client{socket: socket}
+	if o != nil {
+		c.o = *o
+	}
+	if c.o.Retries == 0 {
+		c.o.Retries = DefaultRetries
+	}
+	if c.o.Wait <= 0 {
+		c.o.Wait = DefaultWait
+	}
+	c.http = &http.Client{
+		Transport: &http.Transport{
+			DisableKeepAlives: true, // so that nothing is left between two calls
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "unix", c.socket)
+			},
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c
+}
+
+// Socket is the path that the client speaks to.
+func (c *Client) Socket() string { return c.socket }
+
+// base is the host that the daemon answers to.
+const base = "http://grapnel"
+
+// call sends a request and reads the answer into a T. A nil body sends none; it
+// is any because it is only encoded.
+func call[T any](ctx context.Context, c *Client, method, path string, body any) (T, error) {
+	var v T
+	resp, err := c.send(ctx, method, path, body, "")
+	if err != nil {
+		return v, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNoContent {
+		return v, nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil {
+		return v, fmt.Errorf("read the answer of the daemon to %s %s: %w", method, path, err)
+	}
+	return v, nil
+}
+
+// send sends a request; an answer that is no success is an error. The caller
+// closes the body.
+func (c *Client) send(ctx context.Context, method, path string, body any, last string) (*http.Response, error) {
+	var data io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("write the request %s %s: %w", method, path, err)
+		}
+		data = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, base+path, data)
+	if err != nil {
+		return nil, fmt.Errorf("request %s %s: %w", method, path, err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreached(err)
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		defer resp.Body.Close()
+		return nil, refusal(resp)
+	}
+	return resp, nil
+}
+
+// unreached says in a sentence that nobody is there, where that is why.
+func (c *Client) unreached(err error) error {
+	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("%w on %s; start one with `grapnel serve`", ErrNotRunning, c.socket)
+	}
+	var of *url.Error
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	return fmt.Errorf("ask the daemon on %s: %w", c.socket, err)
+}
+
+// maxRefusal is how much of an answer that is no success is read, in bytes.
+const maxRefusal = 1 << 20
+
+func refusal(resp *http.Response) error {
+	var f wire.Failure
+	err := json.NewDecoder(io.LimitReader(resp.Body, maxRefusal)).Decode(&f)
+	if err != nil || f.Error.Message == "" {
+		f.Error.Message = "the daemon answered " + resp.Status
+	}
+	return &Error{Status: resp.StatusCode, Code: f.Error.Code, Message: f.Error.Message}
+}

@@ -1,0 +1,145 @@
+package openai_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider/openai"
+)
+
+const chunkCount = 1000
+
+// longWire is an answer of a thousand chunks as OpenAI sends them.
+func longWire() []byte {
+	var b bytes.Buffer
+	for i := range chunkCount - 2 {
+		fmt.Fprintf(&b, `data: {"id":"chatcmpl-Bx7","object":"chat.completion.chunk","created":1790000000,"model":"gpt-5-2026","service_tier":"default","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"content":" word%d"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"p2"}`+"\n\n", i)
+	}
+	b.WriteString(`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n" +
+		`data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":1000}}` + "\n\n" + done)
+	return b.Bytes()
+}
+
+func BenchmarkDecode(b *testing.B) {
+	wire := longWire()
+	perChunk := func(b *testing.B, read func() int) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if n := read(); n < chunkCount-2 {
+				b.Fatal("chunks are missing: ", n)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/chunkCount, "ns/chunk")
+	}
+	b.Run("grapnel", func(b *testing.B) {
+		p := asks(func(r *http.Request) (*http.Response, error) { return serves(bytes.NewReader(wire))(r) }, nil)
+		perChunk(b, func() int { return drain(p, b) })
+	})
+	b.Run("limit", func(b *testing.B) { perChunk(b, func() int { return limit(wire) }) })
+	b.Run("encoding-json", func(b *testing.B) { perChunk(b, func() int { return thin(wire) }) })
+}
+
+func drain(p *openai.Provider, tb testing.TB) (n int) {
+	for c, err := range p.Stream(tb.Context(), hello()) {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if c.Kind == hook.ChunkText {
+			n++
+		}
+	}
+	return n
+}
+
+// limit is the least that a decoder has to do: find the lines and the quoted
+// text in them, and make a string of it. It checks nothing.
+func limit(wire []byte) (n int) {
+	lines := bufio.NewReader(bytes.NewReader(wire))
+	var text string
+	for {
+		line, err := lines.ReadSlice('\n')
+		if err == io.EOF {
+			return n
+		}
+		from := bytes.Index(line, []byte(`"content":"`))
+		if from < 0 {
+			continue
+		}
+		rest := line[from+len(`"content":"`):]
+		text = string(rest[:bytes.IndexByte(rest, '"')])
+		n += min(len(text), 1)
+	}
+}
+
+// thin is the decoder that one writes first.
+func thin(wire []byte) (n int) {
+	lines := bufio.NewScanner(bytes.NewReader(wire))
+	for lines.Scan() {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !ok || data[0] != '{' {
+			continue
+		}
+		var chunk struct {
+			Choices []struct {
+				Delta struct {
+					Content   string
+					ToolCalls []struct {
+						Index    int
+						ID       string
+						Function struct{ Name, Arguments string }
+					} `json:"tool_calls"`
+				}
+				FinishReason string `json:"finish_reason"`
+			}
+			Usage *struct {
+				PromptTokens int `json:"prompt_tokens"`
+			}
+		}
+		if json.Unmarshal(data, &chunk) == nil && len(chunk.Choices) > 0 && chunk.Choices[0].Delta.Content != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// One allocation for each text, and a fixed number for the rest.
+func TestAllocationsPerChunk(t *testing.T) {
+	wire := longWire()
+	p := asks(func(r *http.Request) (*http.Response, error) { return serves(bytes.NewReader(wire))(r) }, nil)
+	allocs := testing.AllocsPerRun(10, func() { drain(p, t) })
+	assert.LessOrEqual(t, allocs, 1.1*chunkCount)
+}
+
+func BenchmarkEncode(b *testing.B) {
+	stop := server(func(*http.Request) (*http.Response, error) { return nil, io.ErrClosedPipe })
+	p := asks(stop, nil)
+	for _, n := range []int{1, 100, 10_000} {
+		var ms []hook.Message
+		for len(ms) < n {
+			ms = append(ms, hook.UserText("Look into the file, please, and tell me what \"it\" says."),
+				hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(call("1", "read", `{"path":"a.txt"}`))},
+				hook.Message{Role: hook.RoleTool, CallID: "1", Tool: "read", Result: hook.TextResult(strings.Repeat("one line\n", 20))})
+		}
+		var tools []hook.Tool
+		for range 64 {
+			tools = append(tools, lookup())
+		}
+		req := hook.ModelRequest{Model: "m", Messages: hook.Freeze(ms[:n]), Tools: hook.NewToolSet(tools)}
+		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for range p.Stream(b.Context(), req) {
+				}
+			}
+		})
+	}
+}

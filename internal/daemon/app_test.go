@@ -125,14 +125,15 @@ func TestServersAreNotStartedUnasked(t *testing.T) {
 		return asked, state
 	}
 	const no = "the list of servers has not been approved; run the command in a terminal to be asked, or with --yes"
+	asked := []string{"a: does-not-exist ${HOME}", "b: http://localhost"}
 	steps := []struct {
 		answer daemon.Trust
 		asked  []string
 		reason string
 	}{
-		{daemon.TrustNo, []string{"a: does-not-exist ${HOME}"}, no},
-		{daemon.TrustOnce, []string{"a: does-not-exist ${HOME}"}, ""},
-		{daemon.TrustAlways, []string{"a: does-not-exist ${HOME}"}, ""},
+		{daemon.TrustNo, asked, no},
+		{daemon.TrustOnce, asked, ""},
+		{daemon.TrustAlways, asked, ""},
 		{daemon.TrustNo, nil, ""},
 	}
 	for i, s := range steps {
@@ -142,6 +143,6 @@ func TestServersAreNotStartedUnasked(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(p.Root, ".mcp.json"), []byte(servers+"\n"), 0o600))
 	asked, reason := open(daemon.TrustNo)
-	assert.Len(t, asked, 1, "another file is another question")
+	assert.Len(t, asked, 2, "another file is another question")
 	assert.Equal(t, no, reason)
 }

@@ -10,17 +10,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
-// Servers is what the project's list of MCP servers would start: commands that
-// somebody else may have written.
+// Servers is what the project's list of MCP servers would start: commands, and
+// URLs to send to, that somebody else may have written.
 type Servers struct {
 	// File is the list.
 	File string
-	// Commands are the servers, one line each: the name and the command.
+	// Commands are the servers, one line each: the name and the command or the URL.
 	Commands []string
 }
 
@@ -75,7 +74,7 @@ func trusted(ctx context.Context, o Options, file string, data []byte) (bool, er
 	servers := Servers{File: file}
 	for _, s := range shown.Servers {
 		if s.Refused == "" {
-			servers.Commands = append(servers.Commands, s.Name+": "+strings.Join(append([]string{s.Command}, s.Args...), " "))
+			servers.Commands = append(servers.Commands, s.String())
 		}
 	}
 	known, err := readTrust(o.Paths)

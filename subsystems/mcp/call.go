@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
 // invocation is a bound call.
@@ -32,19 +33,22 @@ func (c *invocation) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	s := c.t.server
-	p, err := s.connect(ctx)
-	if err != nil {
-		return c.unanswered(ctx, "the server "+s.cfg.Name+" cannot be reached")
+	res, err := c.call(ctx, env.Progress)
+	if errors.Is(err, wire.ErrSession) { // it was not made
+		res, err = c.call(ctx, env.Progress)
 	}
-	// It may have come back as another than it was.
-	if reason := s.unusable(c.t.Name); reason != "" {
-		return hook.FailedResult(hook.FailNotAvailable, c.t.Name+": "+reason)
-	}
-	res, err := p.call(ctx, &sdk.CallToolParams{Name: c.t.remote, Arguments: json.RawMessage(c.args)}, env.Progress)
 	var answered *jsonrpc.Error
+	var rejected *wire.RejectedError
+	var withheld *unusableError
 	switch {
 	case err == nil:
 		return result(res, outputMost(s.m.o.MaxOutput, g.MaxOutput))
+	case errors.As(err, &withheld):
+		return hook.FailedResult(hook.FailNotAvailable, c.t.Name+": "+withheld.reason)
+	case errors.Is(err, errUnconnected):
+		return c.unanswered(ctx, "the server "+s.cfg.Name+" cannot be reached")
+	case errors.As(err, &rejected):
+		return c.rejected(rejected)
 	case errors.As(err, &answered):
 		r := hook.FailedResult(hook.FailOperation, clip(answered.Message, s.m.o.MaxOutput))
 		r.Trust = hook.TrustExternal
@@ -52,6 +56,37 @@ func (c *invocation) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
 	}
 	return c.unanswered(ctx, "the server "+s.cfg.Name+
 		" was lost during the call; whether the call had an effect is not known")
+}
+
+// errUnconnected is the error of a call for which there was no connection.
+var errUnconnected = errors.New("not connected")
+
+// unusableError says that the tool is out of use.
+type unusableError struct{ reason string }
+
+func (e *unusableError) Error() string { return e.reason }
+
+// call connects if need be and makes the call once.
+func (c *invocation) call(ctx context.Context, progress func(string)) (*sdk.CallToolResult, error) {
+	lease, err := c.t.server.end.Acquire(ctx)
+	if err != nil {
+		return nil, errUnconnected
+	}
+	defer lease.Release()
+	// It may have come back as another than it was.
+	if reason := c.t.server.unusable(c.t.Name); reason != "" {
+		return nil, &unusableError{reason}
+	}
+	return lease.Call(ctx, &sdk.CallToolParams{Name: c.t.remote, Arguments: json.RawMessage(c.args)}, progress)
+}
+
+// rejected is the result of a call that the endpoint did not take.
+func (c *invocation) rejected(r *wire.RejectedError) hook.ToolResult {
+	text := "the server " + c.t.server.cfg.Name + " did not take the call: " + r.Error()
+	if r.Away() {
+		return hook.FailedResult(hook.FailUnreachable, text)
+	}
+	return hook.FailedResult(hook.FailOperation, text)
 }
 
 // unanswered is the result of a call without an answer. The cause is not in it:

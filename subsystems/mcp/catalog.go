@@ -23,7 +23,7 @@ func (m *MCP) rebuild() {
 	m.building.Lock()
 	defer m.building.Unlock()
 	c := &catalog{index: map[string]*tool{}}
-	for _, s := range m.servers {
+	for _, s := range m.declared() {
 		s.mu.Lock()
 		for _, t := range s.shown.sorted() {
 			c.index[t.Name] = t
@@ -87,7 +87,10 @@ const (
 // not now, or not as it was, is out of use.
 func (ts *tools) replace(s *server, listed []*sdk.Tool) {
 	if ts.byName == nil {
-		ts.byName, ts.pins = map[string]*tool{}, map[string]pin{}
+		ts.byName = map[string]*tool{}
+	}
+	if ts.pins == nil {
+		ts.pins = map[string]pin{}
 	}
 	for name, t := range ts.byName {
 		ts.byName[name] = t.without(reasonGone)

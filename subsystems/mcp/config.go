@@ -3,10 +3,14 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
 // Config is what a file declares.
@@ -18,15 +22,21 @@ type Config struct {
 	Warnings []string
 }
 
-// Server declares one server.
+// Server declares one server. Printing or encoding one does not show its
+// environment, its headers or the query of its URL, where credentials are.
 type Server struct {
 	// Name matches ^[A-Za-z0-9_-]+$ and is part of the names of the tools.
 	Name string
-	// Command is the program: a path, or a name to look up in PATH.
+	// Command is the program: a path, or a name to look up in PATH. A server has a
+	// command or a URL.
 	Command string
 	Args    []string
 	// Env is added to the few variables that a server inherits.
-	Env map[string]string
+	Env map[string]string `json:"-"`
+	// URL is the HTTP endpoint: https, or http to this machine.
+	URL string `json:"-"`
+	// Headers are sent with every request to the URL.
+	Headers map[string]string `json:"-"`
 	// Timeout bounds each call; 0 is the default of [Options].
 	Timeout time.Duration
 	// Harmless says that no tool of this server overwrites or deletes anything:
@@ -36,6 +46,15 @@ type Server struct {
 	// Refused says why the server cannot be used; "" if it can.
 	Refused string
 }
+
+// String is the name and the command with its arguments, or the URL without its
+// query: what a person has to see before it is used.
+func (s Server) String() string {
+	return s.Name + ": " + wire.Spec{Command: s.Command, Args: s.Args, URL: s.URL}.String()
+}
+
+// GoString is the same for %#v.
+func (s Server) GoString() string { return "mcp.Server(" + s.String() + ")" }
 
 var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
@@ -50,8 +69,11 @@ func (s *Server) refuse(before []*server) {
 		s.Refused = "its name must consist of letters, digits, _ and -"
 		return
 	}
-	if s.Command == "" {
-		s.Refused = "it has no command"
+	if s.Command == "" && s.URL == "" {
+		s.Refused = "it has neither a command nor a url"
+		return
+	}
+	if s.Refused = s.wrong(); s.Refused != "" {
 		return
 	}
 	for _, b := range before {
@@ -61,6 +83,35 @@ func (s *Server) refuse(before []*server) {
 			return
 		}
 	}
+}
+
+// wrong says what is wrong with how the server is reached, "" if nothing.
+func (s *Server) wrong() string {
+	switch {
+	case s.Command != "" && s.URL != "":
+		return "it has a command and a url; a server is one or the other"
+	case s.URL == "" && s.Headers != nil:
+		return "headers belong to a url"
+	case s.URL == "":
+		return ""
+	case s.Args != nil || s.Env != nil:
+		return "args and env belong to a command"
+	}
+	if err := wire.CheckURL(s.URL); err != nil {
+		return err.Error()
+	}
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		if err := wire.CheckHeader(name, s.Headers[name]); err != nil {
+			return err.Error()
+		}
+		lower := strings.ToLower(name)
+		if seen[lower] {
+			return "the header " + name + " is given twice"
+		}
+		seen[lower] = true
+	}
+	return ""
 }
 
 // Load reads a file in the format of .mcp.json, see [Parse]; variables come from
@@ -80,9 +131,10 @@ func Load(path string) (Config, error) {
 // Parse reads the text of a .mcp.json:
 //
 //	{"mcpServers": {"files": {"command": "npx", "args": ["-y", "files@1"],
-//	  "env": {"KEY": "${KEY:-none}"}, "timeout": 60000, "destructive": false}}}
+//	  "env": {"KEY": "${KEY:-none}"}, "timeout": 60000, "destructive": false},
+//	 "remote": {"type": "http", "url": "https://host/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}}}}
 //
-// In command, args and env, ${NAME} and ${NAME:-default} are replaced by what
+// A url without a type is http. In command, args, env, url and headers, ${NAME} and ${NAME:-default} are replaced by what
 // lookup says; a name that is not set and has no default stays as it is, with a
 // warning. The timeout is in milliseconds for each call; below 1000 it has no
 // effect. A wrong entry makes that server unusable, with a warning, and leaves
@@ -135,7 +187,6 @@ type entry struct {
 	cfg    *Config
 	out    Server
 	kind   string
-	url    string
 }
 
 // fail keeps the first reason why the server cannot be used.
@@ -156,7 +207,9 @@ func (e *entry) member(key string, raw json.RawMessage) error {
 	case "env":
 		decode(e, key, raw, &e.out.Env, "an object of strings")
 	case "url":
-		decode(e, key, raw, &e.url, "a string")
+		decode(e, key, raw, &e.out.URL, "a string")
+	case "headers":
+		decode(e, key, raw, &e.out.Headers, "an object of strings")
 	case "timeout":
 		var ms float64
 		decode(e, key, raw, &ms, "a number of milliseconds")
@@ -165,9 +218,8 @@ func (e *entry) member(key string, raw json.RawMessage) error {
 		destructive := true
 		decode(e, key, raw, &destructive, "true or false")
 		e.out.Harmless = !destructive
-	case "alwaysLoad", "headers", "description":
-		// Of the format, but without an effect here: all tools are always loaded,
-		// and headers belong to transports that are refused.
+	case "alwaysLoad", "description":
+		// Of the format, but without an effect here: all tools are always loaded.
 	default:
 		e.cfg.warn("server %q: the key %q has no effect", e.name, key)
 	}
@@ -197,30 +249,34 @@ func (e *entry) timeout(ms float64) {
 	}
 }
 
-// finish expands the variables and judges the transport.
+// finish judges the transport and expands the variables.
 func (e *entry) finish() Server {
+	switch e.kind {
+	case "":
+	case "stdio":
+		if e.out.Command == "" {
+			e.fail("it has no command")
+		}
+	case "http", "streamable-http":
+		if e.out.URL == "" {
+			e.fail("it has no url")
+		}
+	case "sse", "ws":
+		e.fail("the transport %s is not supported; use http, or stdio for a program", e.kind)
+	default:
+		e.fail("its type must be stdio or http")
+	}
 	s := e.out
 	s.Name = e.name
-	kind := e.kind
-	if kind == "" && e.url != "" && s.Command == "" {
-		kind = "http"
-	}
-	switch kind {
-	case "", "stdio":
-	case "http", "streamable-http", "sse", "ws":
-		e.fail("the transport %s is not supported, only stdio is", kind)
-		s.Refused = e.out.Refused
-		return s
-	default:
-		e.fail("its type must be stdio, http, sse or ws")
-	}
-	s.Refused = e.out.Refused
-	s.Command = e.expand("command", s.Command)
+	s.Command, s.URL = e.expand("command", s.Command), e.expand("url", s.URL)
 	for i, a := range s.Args {
 		s.Args[i] = e.expand("args", a)
 	}
-	for k, v := range s.Env {
-		s.Env[k] = e.expand("env", v)
+	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
+		s.Env[k] = e.expand("env", s.Env[k])
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
+		s.Headers[k] = e.expand("headers", s.Headers[k])
 	}
 	return s
 }

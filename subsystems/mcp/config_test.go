@@ -1,6 +1,8 @@
 package mcp_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -44,19 +46,18 @@ func TestParse(t *testing.T) {
 		},
 		{
 			name: "other transports",
-			text: `{"mcpServers":{"h":{"type":"http","url":"https://h/"},"u":{"url":"https://h/"},"s":{"type":"sse","url":"x"},"w":{"type":"ws"},"ok":{"command":"c"}}}`,
+			text: `{"mcpServers":{"h":{"type":"http","url":"https://h/","headers":{"Authorization":"Bearer ${SET}"}},"u":{"url":"http://[::1]:1/"},
+				"s":{"type":"sse","url":"x"},"w":{"type":"ws"},"ok":{"command":"c"}}}`,
 			servers: []mcp.Server{
-				{Name: "h", Refused: "the transport http is not supported, only stdio is"},
-				{Name: "u", Refused: "the transport http is not supported, only stdio is"},
-				{Name: "s", Refused: "the transport sse is not supported, only stdio is"},
-				{Name: "w", Refused: "the transport ws is not supported, only stdio is"},
+				{Name: "h", URL: "https://h/", Headers: map[string]string{"Authorization": "Bearer value"}},
+				{Name: "u", URL: "http://[::1]:1/"},
+				{Name: "s", URL: "x", Refused: "the transport sse is not supported; use http, or stdio for a program"},
+				{Name: "w", Refused: "the transport ws is not supported; use http, or stdio for a program"},
 				{Name: "ok", Command: "c"},
 			},
 			warnings: []string{
-				`server "h" cannot be used: the transport http is not supported, only stdio is`,
-				`server "u" cannot be used: the transport http is not supported, only stdio is`,
-				`server "s" cannot be used: the transport sse is not supported, only stdio is`,
-				`server "w" cannot be used: the transport ws is not supported, only stdio is`,
+				`server "s" cannot be used: the transport sse is not supported; use http, or stdio for a program`,
+				`server "w" cannot be used: the transport ws is not supported; use http, or stdio for a program`,
 			},
 		},
 		{
@@ -65,24 +66,24 @@ func TestParse(t *testing.T) {
 				"g":{"command":"c","args":["x",2]},"h":{"type":"pipe","command":"c"},"i":{"command":"c","command":"d"}}}`,
 			servers: []mcp.Server{
 				{Name: "a", Refused: "command must be a string"},
-				{Name: "b", Refused: "it has no command"},
+				{Name: "b", Refused: "it has neither a command nor a url"},
 				{Name: "c d", Command: "c", Refused: "its name must consist of letters, digits, _ and -"},
 				{Name: "e", Refused: "must be a JSON object"},
 				{Name: "f", Command: "c"},
 				{Name: "g", Command: "c", Refused: "args must be a list of strings"},
-				{Name: "h", Command: "c", Refused: "its type must be stdio, http, sse or ws"},
+				{Name: "h", Command: "c", Refused: "its type must be stdio or http"},
 				{Name: "i", Command: "c", Refused: `"command" is given twice`},
 			},
 			warnings: []string{
 				`the key "x" has no effect; servers are declared under mcpServers`,
 				`server "a" cannot be used: command must be a string`,
-				`server "b" cannot be used: it has no command`,
+				`server "b" cannot be used: it has neither a command nor a url`,
 				`server "c d" cannot be used: its name must consist of letters, digits, _ and -`,
 				`server "e" cannot be used: must be a JSON object`,
 				`server "f": the key "Args" has no effect`,
 				`server "f": a timeout below 1000 (milliseconds) has no effect`,
 				`server "g" cannot be used: args must be a list of strings`,
-				`server "h" cannot be used: its type must be stdio, http, sse or ws`,
+				`server "h" cannot be used: its type must be stdio or http`,
 				`server "i" cannot be used: "command" is given twice`,
 			},
 		},
@@ -146,6 +147,60 @@ func TestNamesThatCouldClaimEachOthersTools(t *testing.T) {
 	assert.Contains(t, m.Status()[1].Reason, `those of server "a"`)
 }
 
+func TestEndpointsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		`"url":"http://example.com/mcp"`:                      "its url must begin with https://; http is for servers on this machine only",
+		`"url":"http://127.0.0.1.example.com/"`:               "http is for servers on this machine only",
+		`"url":"http://[::2]/"`:                               "http is for servers on this machine only",
+		`"url":"ftp://localhost/"`:                            "its url must begin with https://",
+		`"url":"https://me:word@h/"`:                          "put credentials into headers",
+		`"url":"https:///mcp"`:                                "its url must be https://host/path",
+		`"url":"h\u0000"`:                                     "its url must be https://host/path",
+		`"url":7`:                                             "url must be a string",
+		`"type":"http"`:                                       "it has no url",
+		`"type":"http","command":"c"`:                         "it has no url",
+		`"type":"stdio","url":"https://h/"`:                   "it has no command",
+		`"url":"https://h/","command":"c"`:                    "it has a command and a url",
+		`"url":"https://h/","args":[]`:                        "args and env belong to a command",
+		`"command":"c","headers":{}`:                          "headers belong to a url",
+		`"url":"https://h/","headers":{"A b":"x"}`:            "headers must have names of letters",
+		`"url":"https://h/","headers":{"A":"x\r\nB: y"}`:      "the header A must have a value of one line",
+		`"url":"https://h/","headers":{"content-type":"x"}`:   "the header Content-Type is set by the protocol",
+		`"url":"https://h/","headers":{"mcp-session-id":"x"}`: "the header Mcp-Session-Id is set by the protocol",
+		`"url":"https://h/","headers":{"Authorization":"a","authorization":"b"}`: "the header authorization is given twice",
+		`"url":"https://h/","headers":["x"]`:                                     "headers must be an object of strings",
+	} {
+		cfg, err := mcp.Parse([]byte(`{"mcpServers":{"a":{`+entry+`}}}`), lookup)
+		require.NoError(t, err)
+		assert.Contains(t, cfg.Servers[0].Refused, want, entry)
+		assert.NotContains(t, cfg.Servers[0].Refused, "me:word", "credentials are not repeated")
+	}
+	for _, u := range []string{"https://h", "HTTPS://h:1/x?y=z", "http://localhost:1/", "http://LOCALHOST./", "http://127.9.9.9/", "http://[::1]/", "http://[::ffff:127.0.0.1]/"} {
+		cfg, err := mcp.Parse([]byte(`{"mcpServers":{"a":{"url":"`+u+`"}}}`), lookup)
+		require.NoError(t, err)
+		assert.Empty(t, cfg.Servers[0].Refused, u)
+	}
+}
+
+// Whoever prints or encodes a declaration must not give away what is in it.
+func TestDeclarationsHideCredentials(t *testing.T) {
+	t.Parallel()
+	const canary = "c4n4ry"
+	cfg, err := mcp.Parse([]byte(`{"mcpServers":{
+		"h":{"url":"https://h/mcp?key=c4n4ry","headers":{"Authorization":"Bearer c4n4ry"}},"p":{"command":"c","args":["-v"],"env":{"K":"c4n4ry"}}}}`), lookup)
+	require.NoError(t, err)
+	encoded, err := json.Marshal(cfg)
+	require.NoError(t, err)
+	for _, text := range []string{
+		fmt.Sprintf("%v %+v %#v %s", cfg, cfg, cfg, cfg.Servers[0]), fmt.Sprintf("%+v %#v", &cfg.Servers[0], cfg.Servers[1]), string(encoded),
+	} {
+		assert.NotContains(t, text, canary)
+	}
+	assert.Equal(t, "h: https://h/mcp?…", cfg.Servers[0].String())
+	assert.Equal(t, "p: c -v", cfg.Servers[1].String())
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(`{"mcpServers":{"a":{"command":"${A:-b}","args":[1],"env":{"K":"v"},"timeout":1e99}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -158,7 +213,7 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, m.OnClose(t.Context()))
 		for _, s := range cfg.Servers {
 			assert.GreaterOrEqual(t, s.Timeout, time.Duration(0))
-			assert.True(t, s.Refused != "" || s.Command != "", "a usable server has a command")
+			assert.True(t, s.Refused != "" || (s.Command == "") != (s.URL == ""), "a usable server has a command or a url")
 		}
 	})
 }

@@ -19,7 +19,7 @@ func Example() {
 	}
 	cfg, err := mcp.Parse([]byte(`{"mcpServers": {
 		"local":  {"command": "${SELF}", "env": {"TEST_SERVER_MODE": "tools", "GORACE": "atexit_sleep_ms=0"}, "destructive": false},
-		"remote": {"type": "http", "url": "https://example.com/mcp"}
+		"old": {"type": "sse", "url": "https://example.com/mcp"}
 	}}`), func(name string) (string, bool) { return self, name == "SELF" })
 	if err != nil {
 		fmt.Println(err)
@@ -46,7 +46,7 @@ func Example() {
 	bound, _ := m.Dispatch(ctx, call)
 	fmt.Println(bound.Runner().Run(ctx, &hook.Env{Call: call}).Text())
 	// Output:
-	// [server "remote" cannot be used: the transport http is not supported, only stdio is]
+	// [server "old" cannot be used: the transport sse is not supported; use http, or stdio for a program]
 	// [mcp__local__echo]
 	// ahoy ahoy
 }

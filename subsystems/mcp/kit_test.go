@@ -15,13 +15,14 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
-// testServer declares the test binary as a server of one kind.
+// testServer declares the test binary as a server of one kind. Servers of
+// different names do not share a process.
 func testServer(t testing.TB, name, mode string) mcp.Server {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	// A program built with -race sleeps for a second before it ends, unless told.
-	return mcp.Server{Name: name, Command: self, Env: map[string]string{envMode: mode, "GORACE": "atexit_sleep_ms=0"}}
+	return mcp.Server{Name: name, Command: self, Env: map[string]string{envMode: mode, "TEST_NAME": name, "GORACE": "atexit_sleep_ms=0"}}
 }
 
 // newMCP returns the subsystem with the servers; it is closed with the test.

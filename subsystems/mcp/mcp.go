@@ -1,37 +1,43 @@
 // Package mcp makes the tools of MCP servers tools of an agent.
 //
-// The servers are declared in a file (.mcp.json, see [Load]) and started when
-// the first agent that uses them is built; all agents share one process per
-// server. The tools are named mcp__server__tool. What a server says of itself
-// is the claim of a stranger: its annotations are not believed, its results
-// carry the label external, and a tool whose description changes after it was
-// first seen is out of use until a person accepts it.
+// Servers are declared in a file for all agents (.mcp.json, see [Load]) or in the
+// section of one agent for that agent alone (see [Section]). They are processes,
+// spoken to over standard input and output, or HTTP endpoints. They are connected
+// when the first agent that uses them is built; whoever declares the same server
+// with the same credentials shares the connection. The tools are named
+// mcp__server__tool. What a server says of itself is the claim of a stranger: its
+// annotations are not believed, its results carry the label external, and a tool
+// whose description changes after it was first seen is out of use until a person
+// accepts it.
 //
 // A server that cannot be started or that dies takes nothing with it: its tools
 // are missing, or calls to them fail with the kind unreachable, and the next
 // call starts it again. [MCP.Status] tells what each server is at.
 //
-// Servers speak over standard input and output; other transports are declared
-// without error and refused with a reason. The package is no MCP server.
+// The process is told of servers by events: [hook.EventServerConnected] when one
+// is connected and whenever its tools have changed, so that whoever has agents
+// that use it may have the runtime refresh them; [hook.EventServerLost];
+// [hook.EventDiagnostic] for the rest. The package is no MCP server.
 //
-// Lock order: MCP.building, server.mu, MCP.mu. No host is called and no process
-// waited for with one of them held.
+// Lock order: MCP.building, MCP.mu, server.mu, those of package wire. No host is
+// called and no server waited for with one of them held.
 package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
 // Options are the settings of an [MCP]. The zero value of each field is usable.
 type Options struct {
-	// Dir is the working directory of the servers and their CLAUDE_PROJECT_DIR;
+	// Dir is the working directory of the servers that are processes and their CLAUDE_PROJECT_DIR;
 	// "" is the directory of this process and sets no variable.
 	Dir string
 	// ConnectTimeout bounds the start of a server, from the process to its list
@@ -41,14 +47,25 @@ type Options struct {
 	// is 60 seconds.
 	CallTimeout time.Duration
 	// StopGrace is how long a server that is told to end gets before it is sent
-	// SIGTERM, and once more before it is killed; 0 is 2 seconds.
+	// SIGTERM, and once more before it is killed; for HTTP, how long the end of the
+	// session may take. 0 is 2 seconds.
 	StopGrace time.Duration
+	// IdleTimeout is how long a server may go without a call before its connection
+	// is ended; the next call starts it again. 0 is 30 minutes, less than 0 never.
+	// Whatever it says, a server that no registered agent uses is ended when the
+	// last one has gone, or a minute after it was built for one that never came.
+	IdleTimeout time.Duration
 	// MaxOutput bounds the text of one result in bytes; 0 is 100,000, about
 	// 25,000 tokens.
 	MaxOutput int
-	// Lookup is the environment from which the servers get the few variables
-	// that they inherit; nil is os.LookupEnv.
+	// Lookup is the environment from which the servers get the few variables that
+	// they inherit and sections the values of ${NAME}; nil is os.LookupEnv.
 	Lookup func(name string) (string, bool)
+	// Allow is asked, while an agent is built, whether a server that the agent's
+	// section declares may be used; an error refuses the agent. The server is shown
+	// as it is written, with ${NAME} unreplaced. Nil refuses all: sections may come
+	// from files that strangers wrote, and a server is a command that is run.
+	Allow func(ctx context.Context, agent string, s Server) error
 }
 
 const (
@@ -56,12 +73,8 @@ const (
 	defaultCallTimeout    = time.Minute
 	defaultStopGrace      = 2 * time.Second
 	defaultMaxOutput      = 100_000
-	// connecting is the number of servers that are started at the same time.
-	connecting = 4
+	defaultIdleTimeout    = 30 * time.Minute
 )
-
-// errClosed is why nothing is started after OnClose.
-var errClosed = errors.New("the MCP subsystem is closed")
 
 // MCP is the subsystem. Make it with [New]. It is safe for concurrent use.
 //
@@ -70,24 +83,15 @@ type MCP struct {
 	hook.Nop
 
 	o       Options
-	servers []*server // in the order of their declaration
-	byName  map[string]*server
+	pool    *wire.Pool
 	catalog atomic.Pointer[catalog]
 	host    atomic.Value // of hostBox
-	slots   chan struct{}
-
-	// life ends when OnClose begins: servers are told to end. hard is closed
-	// when they have to end at once.
-	life context.Context
-	end  context.CancelFunc
-	hard chan struct{}
 
 	building sync.Mutex // held while the catalog is replaced
 
-	mu      sync.Mutex // guards closed
-	closed  bool
-	killing sync.Once
-	running sync.WaitGroup // one for each connection, from its start to the end of its process
+	mu      sync.Mutex // guards what follows
+	servers []*server  // the list's in its order, then the agents' by name; never changed in place
+	agents  agents
 }
 
 var (
@@ -103,23 +107,41 @@ type hostBox struct{ hook.Host }
 // nothing. Two servers of one name are an error; a server that cannot be used is
 // not: its Refused says why, here and in [MCP.Status].
 func New(cfg Config, o *Options) (*MCP, error) {
-	m := &MCP{byName: map[string]*server{}, slots: make(chan struct{}, connecting), hard: make(chan struct{})}
+	m := &MCP{}
 	if o != nil {
 		m.o = *o
 	}
 	m.o.defaults()
+	m.pool = wire.NewPool(wire.Options{
+		ConnectTimeout: m.o.ConnectTimeout, StopGrace: m.o.StopGrace, IdleTimeout: max(0, m.o.IdleTimeout),
+	})
 	for _, c := range cfg.Servers {
-		if m.byName[c.Name] != nil {
+		if byName(m.servers, c.Name) != nil {
 			return nil, fmt.Errorf("mcp: server %q is declared twice", c.Name)
 		}
-		s := newServer(m, c)
-		s.cfg.refuse(m.servers)
+		s := newServer(m, c, true)
+		if s.cfg.refuse(m.servers); s.cfg.Refused == "" {
+			s.attach()
+		}
 		m.servers = append(m.servers, s)
-		m.byName[c.Name] = s
 	}
-	m.life, m.end = context.WithCancel(context.Background())
 	m.catalog.Store(&catalog{})
 	return m, nil
+}
+
+func byName(servers []*server, name string) *server {
+	i := slices.IndexFunc(servers, func(s *server) bool { return s.cfg.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return servers[i]
+}
+
+// declared returns the servers that are declared now.
+func (m *MCP) declared() []*server {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.servers
 }
 
 func (o *Options) defaults() {
@@ -135,6 +157,9 @@ func (o *Options) defaults() {
 	if o.MaxOutput <= 0 {
 		o.MaxOutput = defaultMaxOutput
 	}
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = defaultIdleTimeout
+	}
 }
 
 // OnOpen keeps the host, which from then on is told when a server is connected
@@ -146,53 +171,28 @@ func (m *MCP) OnOpen(_ context.Context, h hook.Host) error {
 	return nil
 }
 
-// OnClose ends all servers and waits for it: their input is closed, after the
-// grace they get SIGTERM, after another they are killed, each with its whole
-// process group. When ctx ends they are killed at once. Calls in flight fail
-// with the kind unreachable. Further calls do nothing.
+// OnClose ends all servers and waits for it: the input of a process is closed,
+// after the grace it gets SIGTERM, after another it is killed, with its whole
+// process group; an HTTP session is ended. When ctx ends all happens at once.
+// Calls in flight fail with the kind unreachable. Further calls do nothing.
 func (m *MCP) OnClose(ctx context.Context) error {
-	m.mu.Lock()
-	m.closed = true
-	m.mu.Unlock()
-	m.end()
-	ended := make(chan struct{})
-	go func() { m.running.Wait(); close(ended) }()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
+	if err := m.pool.Close(ctx); err != nil {
+		return fmt.Errorf("mcp: %w", err)
 	}
-	m.killing.Do(func() { close(m.hard) })
-	select {
-	case <-ended:
-		return nil
-	case <-time.After(m.o.StopGrace):
-		return fmt.Errorf("mcp: a server did not end although it was killed: %w", ctx.Err())
-	}
-}
-
-// spawn runs f on a goroutine for which OnClose waits; false after OnClose.
-func (m *MCP) spawn(f func()) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return false
-	}
-	m.running.Go(f)
-	return true
+	return nil
 }
 
 // emit tells the process of what happened to a server.
 func (m *MCP) emit(kind hook.EventKind, text string) {
 	if box, ok := m.host.Load().(hostBox); ok {
-		box.Emit(context.WithoutCancel(m.life), hook.Event{Kind: kind, Text: text})
+		box.Emit(context.Background(), hook.Event{Kind: kind, Text: text})
 	}
 }
 
 // Schema returns the tools of all servers that have been connected since the
-// start, in the order in which the servers are declared and then by name. The
-// tools of a server that was lost stay, those out of use are missing. It starts
-// nothing: OnBuildAgent does.
+// start: those of the list in its order, then those of agents by name, the tools
+// of each by name. The tools of a server that was lost stay, those out of use are
+// missing. It starts nothing: OnBuildAgent does.
 func (m *MCP) Schema() []hook.Tool { return m.catalog.Load().offered }
 
 // Dispatch binds a call to a tool: the arguments must be strict JSON and fit the

@@ -2,49 +2,74 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
 // Section is the part of an agent's configuration under "mcp".
 type Section struct {
-	// Servers are the servers that the agent uses. Nil means all, empty none.
+	// Servers are the servers of the list that the agent uses. Nil means all, empty
+	// none. Its own are used in any case.
 	Servers []string `json:"servers,omitzero"`
 	// Tools are the tools that it may use of them, by their public names
 	// (mcp__server__tool). Nil means all, empty none.
 	Tools []string `json:"tools,omitzero"`
+	// Define are servers that this agent alone uses, by name. [Options.Allow] has to
+	// allow them. Names are unique in the process: another declaration of a name that
+	// is taken is an error, the same one is the same server.
+	Define map[string]Definition `json:"define,omitzero"`
+}
+
+// Definition declares a server as an entry of .mcp.json does, see [Parse].
+type Definition struct {
+	Type        string            `json:"type,omitzero"`
+	Command     string            `json:"command,omitzero"`
+	Args        []string          `json:"args,omitzero"`
+	Env         map[string]string `json:"env,omitzero"`
+	URL         string            `json:"url,omitzero"`
+	Headers     map[string]string `json:"headers,omitzero"`
+	Timeout     float64           `json:"timeout,omitzero"` // milliseconds
+	Destructive *bool             `json:"destructive,omitzero"`
 }
 
 const sectionName = "mcp"
 
-// OnBuildAgent checks the agent's section and connects the servers that it uses,
-// at most for the time for connecting. A name in the section that cannot exist
-// is an error. A server that cannot be started is none: the agent is built
-// without its tools, and an event says so.
+// OnBuildAgent checks the agent's section, declares the servers of its own and
+// connects those that it uses, at most for the time for connecting. A name in the
+// section that cannot exist is an error, and so is a server of its own that is not
+// allowed or whose name is taken. A server that cannot be reached is none: the
+// agent is built without its tools, and an event says so.
 func (m *MCP) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
 	sec, _, err := hook.SectionOf[Section](&cfg, sectionName)
 	if err != nil {
 		return cfg, err
 	}
-	used, err := m.used(&sec, cfg.Tools)
+	c, err := m.prepare(ctx, &cfg, sec)
 	if err != nil {
 		return cfg, fmt.Errorf("agent %q: section mcp: %w", cfg.Name, err)
 	}
-	starts := make([]*attempt, len(used))
-	for i, s := range used {
-		starts[i] = s.begin()
+	starts := make([]*wire.Start, len(c.used))
+	for i, s := range c.used {
+		if s.end != nil {
+			starts[i] = s.end.Begin()
+		}
 	}
-	for i, s := range used {
-		_, err := s.await(ctx, starts[i])
+	for i, s := range c.used {
+		err := errors.New(s.cfg.Refused)
+		if s.end != nil {
+			err = s.end.Wait(ctx, starts[i])
+		}
 		if ctx.Err() != nil {
 			return cfg, fmt.Errorf("agent %q: connect MCP servers: %w", cfg.Name, ctx.Err())
 		}
 		s.report(ctx, cfg.Host(), err)
 	}
-	if err := m.checkTools(used, sec.Tools); err != nil {
+	if err := checkTools(c.used, sec.Tools); err != nil {
 		return cfg, fmt.Errorf("agent %q: section mcp: %w", cfg.Name, err)
 	}
 	return cfg, nil
@@ -52,22 +77,19 @@ func (m *MCP) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.Agen
 
 // used returns the servers whose tools the section and the agent's own list of
 // tools (nil for all) allow, in the order of their declaration.
-func (m *MCP) used(sec *Section, tools []string) ([]*server, error) {
+func used(servers, own []*server, sec *Section, tools []string) ([]*server, error) {
+	mine := slices.DeleteFunc(slices.Clone(servers), func(s *server) bool { return !s.public && !slices.Contains(own, s) })
 	for _, name := range sec.Servers {
-		if m.byName[name] == nil {
-			return nil, fmt.Errorf("no server %q is declared; declared are: %s", name, m.names())
+		if byName(mine, name) == nil {
+			return nil, fmt.Errorf("no server %q is declared; declared are: %s", name, names(mine))
 		}
 	}
 	if sec.Tools != nil && len(sec.Tools) == 0 {
 		return nil, nil
 	}
-	var out []*server
-	for _, s := range m.servers {
-		if (sec.Servers == nil || slices.Contains(sec.Servers, s.cfg.Name)) && s.named(tools) {
-			out = append(out, s)
-		}
-	}
-	return out, nil
+	return slices.DeleteFunc(mine, func(s *server) bool {
+		return !s.named(tools) || !slices.Contains(own, s) && sec.Servers != nil && !slices.Contains(sec.Servers, s.cfg.Name)
+	}), nil
 }
 
 // named reports whether one of the tools can be the server's. Contains and not
@@ -78,9 +100,9 @@ func (s *server) named(tools []string) bool {
 	})
 }
 
-func (m *MCP) names() string {
-	names := make([]string, len(m.servers))
-	for i, s := range m.servers {
+func names(servers []*server) string {
+	names := make([]string, len(servers))
+	for i, s := range servers {
 		names[i] = s.cfg.Name
 	}
 	if len(names) == 0 {
@@ -91,25 +113,24 @@ func (m *MCP) names() string {
 
 // checkTools refuses names of tools that no used server can have. Those of a
 // server that is not there are believed.
-func (m *MCP) checkTools(used []*server, names []string) error {
+func checkTools(used []*server, names []string) error {
 	for _, name := range names {
-		var owner *server
-		for _, s := range used {
-			if strings.HasPrefix(name, toolName(s.cfg.Name, "")) {
-				owner = s
-			}
-		}
-		if owner == nil {
+		i := slices.IndexFunc(used, func(s *server) bool { return strings.HasPrefix(name, toolName(s.cfg.Name, "")) })
+		if i < 0 {
 			return fmt.Errorf("the tool %q belongs to no server of this agent (a name is mcp__server__tool)", name)
 		}
-		owner.mu.Lock()
-		known := owner.shown.byName[name] != nil || owner.peer == nil
-		owner.mu.Unlock()
-		if !known {
-			return fmt.Errorf("the server %s has no usable tool %q", owner.cfg.Name, name)
+		if !used[i].mayHave(name) {
+			return fmt.Errorf("the server %s has no usable tool %q", used[i].cfg.Name, name)
 		}
 	}
 	return nil
+}
+
+// mayHave reports whether the tool is known, or could be if the server were there.
+func (s *server) mayHave(tool string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown.byName[tool] != nil || s.end == nil || s.end.Status().State != wire.StateConnected
 }
 
 // report tells an agent's host what the agent has to do without.
@@ -129,40 +150,53 @@ func (s *server) report(ctx context.Context, h hook.Host, err error) {
 }
 
 // ScopedTools narrows the tools to those of the agent's section; without one the
-// agent may use them all.
+// agent may use all tools of the servers that are for all.
 func (m *MCP) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	sec, found, err := hook.SectionOf[Section](cfg, sectionName)
-	switch {
-	case err != nil: // OnBuildAgent said so; nothing is the safe answer
+	if err != nil { // OnBuildAgent said so; nothing is the safe answer
 		return hook.Scope{Tools: []string{}}
-	case !found || sec.Servers == nil && sec.Tools == nil:
+	}
+	servers := m.declared()
+	private := slices.ContainsFunc(servers, func(s *server) bool { return !s.public })
+	narrowed := found && (sec.Servers != nil || sec.Tools != nil || sec.Define != nil)
+	if !narrowed && !private {
 		return hook.Scope{}
 	}
+	servers = m.usable(cfg, &sec, servers)
 	out := hook.Scope{Tools: []string{}}
 	for _, t := range m.Schema() {
-		if sec.has(t.Name) {
+		if sec.Tools != nil && !slices.Contains(sec.Tools, t.Name) {
+			continue
+		}
+		if slices.ContainsFunc(servers, func(s *server) bool { return strings.HasPrefix(t.Name, toolName(s.cfg.Name, "")) }) {
 			out.Tools = append(out.Tools, t.Name)
 		}
 	}
-	if servers := m.serversOf(out.Tools); len(servers) > 0 {
-		out.Line = "mcp servers: " + strings.Join(servers, ", ")
+	if with := m.serversOf(out.Tools); narrowed && len(with) > 0 {
+		out.Line = "mcp servers: " + strings.Join(with, ", ")
 	}
 	return out
 }
 
-func (s *Section) has(tool string) bool {
-	if s.Tools != nil && !slices.Contains(s.Tools, tool) {
-		return false
+// usable returns the servers that the agent's section lets it use. One of an
+// agent is its own only if it declares the very same.
+func (m *MCP) usable(cfg *hook.AgentConfig, sec *Section, servers []*server) []*server {
+	own, err := m.own(context.Background(), &hook.AgentConfig{Name: cfg.Name}, sec)
+	if err != nil {
+		return nil
 	}
-	return s.Servers == nil || slices.ContainsFunc(s.Servers, func(name string) bool {
-		return strings.HasPrefix(tool, toolName(name, ""))
+	return slices.DeleteFunc(slices.Clone(servers), func(s *server) bool {
+		if slices.ContainsFunc(own, s.same) {
+			return false
+		}
+		return !s.public || sec.Servers != nil && !slices.Contains(sec.Servers, s.cfg.Name)
 	})
 }
 
 // serversOf returns the servers of the tools, in the order of their declaration.
 func (m *MCP) serversOf(tools []string) []string {
 	var out []string
-	for _, s := range m.servers {
+	for _, s := range m.declared() {
 		if slices.ContainsFunc(tools, func(t string) bool { return strings.HasPrefix(t, toolName(s.cfg.Name, "")) }) {
 			out = append(out, s.cfg.Name)
 		}

@@ -70,7 +70,7 @@ func TestWrongSections(t *testing.T) {
 	t.Parallel()
 	m := newMCP(t, nil, testServer(t, "one", "raw"), testServer(t, "two", "raw"), testServer(t, "gone", "exit"))
 	for section, want := range map[hook.JSON]string{
-		`{"server":["one"]}`:                              "server: unknown key; known are servers, tools",
+		`{"server":["one"]}`:                              "server: unknown key; known are define, servers, tools",
 		`{"servers":["three"]}`:                           `no server "three" is declared; declared are: one, two, gone`,
 		`{"tools":["mcp__three__x"]}`:                     `"mcp__three__x" belongs to no server of this agent`,
 		`{"tools":["hello"]}`:                             `"hello" belongs to no server of this agent`,
@@ -88,7 +88,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 	t.Parallel()
 	exits, hangs := testServer(t, "exits", "exit"), testServer(t, "hangs", "hang")
 	missing := mcp.Server{Name: "missing", Command: "no-such-program-anywhere"}
-	remote := mcp.Server{Name: "remote", Refused: "the transport http is not supported, only stdio is"}
+	remote := mcp.Server{Name: "remote", Refused: "the transport sse is not supported"}
 	process, place := &recorder{}, &recorder{}
 	m := newMCP(t, &mcp.Options{ConnectTimeout: 500 * time.Millisecond}, exits, hangs, missing, remote, testServer(t, "ok", "tools"))
 	require.NoError(t, m.OnOpen(t.Context(), process))
@@ -100,7 +100,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 		"diagnostic the tools of the MCP server exits are missing: it ended while it was started (exit status 3)",
 		"diagnostic the tools of the MCP server hangs are missing: it did not answer within 500ms",
 		`diagnostic the tools of the MCP server missing are missing: start: exec: "no-such-program-anywhere": executable file not found in $PATH`,
-		"diagnostic the tools of the MCP server remote are missing: the transport http is not supported, only stdio is",
+		"diagnostic the tools of the MCP server remote are missing: the transport sse is not supported",
 		`diagnostic the tool "bad.name" of the MCP server ok is not offered: the name "mcp__ok__bad.name" must match ^[a-zA-Z0-9_-]{1,64}$`,
 	}, place.texts())
 	eventually(t, "events", func() bool { return len(process.texts()) == 4 })

@@ -1,175 +1,90 @@
 package mcp
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
-// server is one declared server: at most one process at a time, which comes and
-// goes, and the tools that it has shown.
+// server is one declared server: its name, and the tools that it has shown under
+// that name. Its connection may be another server's too.
 type server struct {
-	m      *MCP
-	cfg    Server
-	stderr ring
+	m   *MCP
+	cfg Server
+	// public says that every agent may use it: it is of the list, not of an agent.
+	public bool
+	spec   wire.Spec
+	end    *wire.Endpoint // nil if it is refused
 
 	mu      sync.Mutex
-	peer    *peer    // the connection; nil while there is none
-	attempt *attempt // the start under way; nil if none is
-	failure error    // why there is no connection; nil before the first attempt
+	version int // of what the endpoint listed, as shown has it
 	shown   tools
 }
 
-// attempt is one start of a server. All who need the server meanwhile wait for
-// the same one; it goes on when they leave.
-type attempt struct {
-	done chan struct{}
-	peer *peer // set with err before done is closed
-	err  error
-}
+var _ wire.Watcher = (*server)(nil)
 
-func newServer(m *MCP, cfg Server) *server {
-	cfg.Args, cfg.Env = slices.Clone(cfg.Args), maps.Clone(cfg.Env)
-	return &server{m: m, cfg: cfg, stderr: ring{max: stderrKept}}
-}
-
-// connect returns the connection, starting the server if there is none. Callers
-// at the same time share one start and its failure. It blocks until the start
-// ends or ctx does.
-func (s *server) connect(ctx context.Context) (*peer, error) { return s.await(ctx, s.begin()) }
-
-// await waits for the start. A connection that has just ended, which nobody else
-// has noticed yet, is no connection: once that is noted it starts another.
-func (s *server) await(ctx context.Context, a *attempt) (*peer, error) {
-	for {
-		p, err := a.wait(ctx)
-		if err != nil || !p.over() {
-			return p, err
-		}
-		select {
-		case <-p.noted:
-			a = s.begin()
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+func newServer(m *MCP, cfg Server, public bool) *server {
+	cfg.Args, cfg.Env, cfg.Headers = slices.Clone(cfg.Args), maps.Clone(cfg.Env), maps.Clone(cfg.Headers)
+	s := &server{m: m, cfg: cfg, public: public}
+	if cfg.URL != "" {
+		s.spec = wire.Spec{URL: cfg.URL, Headers: cfg.Headers}
+	} else {
+		s.spec = wire.Spec{Command: cfg.Command, Args: cfg.Args, Env: m.environment(cfg.Env), Dir: m.o.Dir}
 	}
+	return s
 }
 
-// wait blocks until the start has ended or ctx does.
-func (a *attempt) wait(ctx context.Context) (*peer, error) {
-	select {
-	case <-a.done:
-		return a.peer, a.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+// attach joins the endpoint of the server, which may have been connected already.
+func (s *server) attach() {
+	s.end = s.m.pool.Attach(s.spec, s)
+	s.sync()
 }
 
-// ended returns an attempt that is over.
-func ended(p *peer, err error) *attempt {
-	a := &attempt{done: make(chan struct{}), peer: p, err: err}
-	close(a.done)
-	return a
+// same reports whether the other declares the same under the same name.
+func (s *server) same(o *server) bool {
+	return s.cfg.Name == o.cfg.Name && s.cfg.Timeout == o.cfg.Timeout && s.cfg.Harmless == o.cfg.Harmless &&
+		s.spec.Fingerprint() == o.spec.Fingerprint()
 }
 
-// begin starts the server if there is neither a connection nor a start under way.
-func (s *server) begin() *attempt {
-	if s.cfg.Refused != "" {
-		return ended(nil, errors.New(s.cfg.Refused))
-	}
+// sync takes over what the endpoint has listed; false if that was known.
+func (s *server) sync() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.peer != nil {
-		return ended(s.peer, nil)
+	listed, version := s.end.Listed()
+	if version == s.version {
+		return false
 	}
-	if s.attempt != nil {
-		return s.attempt
-	}
-	a := &attempt{done: make(chan struct{})}
-	if !s.m.spawn(func() { s.run(a) }) {
-		return ended(nil, errClosed)
-	}
-	s.attempt = a
-	return a
+	s.version = version
+	s.shown.replace(s, listed)
+	return true
 }
 
-// run is the life of one connection: start, publish, wait for its end, clean up.
-func (s *server) run(a *attempt) {
-	p, listed, err := s.start()
-	s.mu.Lock()
-	s.attempt, s.peer, s.failure = nil, p, err
-	if err == nil {
-		s.shown.replace(s, listed)
-	}
-	s.mu.Unlock()
-	if err == nil {
+// Changed takes over a new list of tools and tells the process what happened,
+// except for what OnClose itself brought about.
+func (s *server) Changed(c wire.Change) {
+	news := (c.Kind == wire.Connected || c.Kind == wire.Relisted) && s.sync()
+	if news {
 		s.m.rebuild()
 	}
-	a.peer, a.err = p, err
-	close(a.done)
-	if err != nil {
-		s.tell(hook.EventServerLost, fmt.Sprintf("%s: %v", s.cfg.Name, err))
+	if s.m.pool.Closing() {
 		return
 	}
-	s.tell(hook.EventServerConnected, s.cfg.Name)
-	cause := p.wait(s.m.life.Done())
-	// Told before anybody can start it again, so that the events are in order.
-	s.tell(hook.EventServerLost, fmt.Sprintf("%s: %v", s.cfg.Name, cause))
-	s.mu.Lock()
-	s.peer, s.failure = nil, cause
-	s.mu.Unlock()
-	close(p.noted)
-	p.end(s.m.life.Done(), s.m.hard, s.m.o.StopGrace)
-}
-
-// tell emits an event, but not about what OnClose itself brought about.
-func (s *server) tell(kind hook.EventKind, text string) {
-	if s.m.life.Err() == nil {
-		s.m.emit(kind, text)
-	}
-}
-
-// start starts the process, greets the server and reads its list of tools, within
-// the time for connecting. Only so many servers start at the same time.
-func (s *server) start() (*peer, []*sdk.Tool, error) {
-	life := s.m.life
-	select {
-	case s.m.slots <- struct{}{}:
-		defer func() { <-s.m.slots }()
-	case <-life.Done():
-		return nil, nil, errClosed
-	}
-	ctx, cancel := context.WithTimeout(life, s.m.o.ConnectTimeout)
-	defer cancel()
-	s.stderr.reset()
-	proc, err := startProcess(s.command(), &s.stderr)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, listed, err := greet(ctx, proc)
-	if err == nil {
-		return p, listed, nil
-	}
-	status, gone := proc.settle(settleTime)
-	proc.kill()
-	proc.closePipes()
+	name := s.cfg.Name
 	switch {
-	case life.Err() != nil:
-		return nil, nil, errClosed
-	case ctx.Err() != nil:
-		return nil, nil, fmt.Errorf("it did not answer within %v", s.m.o.ConnectTimeout)
-	case gone:
-		return nil, nil, fmt.Errorf("it ended while it was started (%s)", status)
+	case c.Kind == wire.Connected, c.Kind == wire.Relisted && c.Err == nil:
+		s.m.emit(hook.EventServerConnected, name)
+	case c.Kind == wire.Failed, c.Kind == wire.Lost:
+		s.m.emit(hook.EventServerLost, fmt.Sprintf("%s: %v", name, c.Err))
+	case c.Kind == wire.Relisted:
+		s.m.emit(hook.EventDiagnostic, fmt.Sprintf("the tools of the MCP server %s may be out of date: %v", name, c.Err))
+	case c.Kind == wire.Ended:
+		s.m.emit(hook.EventDiagnostic, fmt.Sprintf("the MCP server %s was ended because nobody uses it", name))
 	}
-	return nil, nil, fmt.Errorf("connect: %s", clip(err.Error(), 500)) // the server may have written it
 }
 
 // callTimeout is the time that each call has.

@@ -3,6 +3,8 @@ package mcp
 import (
 	"slices"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
 // State says what a server is at.
@@ -14,6 +16,7 @@ const (
 	StateConnecting State = "connecting" // it is being started
 	StateConnected  State = "connected"
 	StateLost       State = "lost"    // it could not be started or has ended; the next call starts it
+	StateIdle       State = "idle"    // it was ended because nobody used it; the next call starts it
 	StateRefused    State = "refused" // its declaration cannot be used
 )
 
@@ -23,7 +26,10 @@ type Status struct {
 	State State
 	// Reason is why it is lost or refused; "" in the other states.
 	Reason string
-	// Process is the id of the process; 0 unless connected.
+	// Public says that every agent may use it; otherwise an agent declared it.
+	Public bool
+	// Process is the id of the process; 0 unless connected, and over HTTP. Servers
+	// that share a connection have the same one.
 	Process int
 	// Tools are the public names of the tools that it offers, sorted. They stay
 	// when it is lost.
@@ -36,10 +42,11 @@ type Status struct {
 	Stderr string
 }
 
-// Status returns what each server is at, in the order of their declaration.
+// Status returns what each server is at, in the order of [MCP.Schema].
 func (m *MCP) Status() []Status {
-	out := make([]Status, len(m.servers))
-	for i, s := range m.servers {
+	servers := m.declared()
+	out := make([]Status, len(servers))
+	for i, s := range servers {
 		out[i] = s.status()
 	}
 	return out
@@ -48,24 +55,28 @@ func (m *MCP) Status() []Status {
 func (s *server) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := Status{
-		Name: s.cfg.Name, State: StateDeclared, Refused: slices.Clone(s.shown.refused),
-		Stderr: strings.ToValidUTF8(s.stderr.String(), "�"),
-	}
+	st := Status{Name: s.cfg.Name, State: StateRefused, Reason: s.cfg.Refused, Public: s.public, Refused: slices.Clone(s.shown.refused)}
 	for _, t := range s.shown.sorted() {
 		if t.unusable == "" {
 			st.Tools = append(st.Tools, t.Name)
 		}
 	}
-	switch {
-	case s.cfg.Refused != "":
-		st.State, st.Reason = StateRefused, s.cfg.Refused
-	case s.peer != nil:
-		st.State, st.Process = StateConnected, s.peer.proc.cmd.Process.Pid
-	case s.attempt != nil:
+	if s.end == nil {
+		return st
+	}
+	at := s.end.Status()
+	st.Process, st.Stderr = at.Process, strings.ToValidUTF8(at.Stderr, "�")
+	switch at.State {
+	case wire.StateUnused:
+		st.State = StateDeclared
+	case wire.StateConnecting:
 		st.State = StateConnecting
-	case s.failure != nil:
-		st.State, st.Reason = StateLost, s.failure.Error()
+	case wire.StateConnected:
+		st.State = StateConnected
+	case wire.StateIdle:
+		st.State = StateIdle
+	case wire.StateLost:
+		st.State, st.Reason = StateLost, at.Err.Error()
 	}
 	return st
 }

@@ -1,52 +1,14 @@
-package mcp
+package wire
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// inherited are the variables that every server gets from the environment of
-// this process: what a program needs to run at all, and no secrets. Everything
-// else has to stand in the server's entry.
-func inherited() []string {
-	return []string{
-		"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
-		// What programs on Windows need beyond that.
-		"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES",
-		"SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE",
-	}
-}
-
-// command returns the command of the server, not started.
-func (s *server) command() *exec.Cmd {
-	lookup := s.m.o.Lookup
-	if lookup == nil {
-		lookup = os.LookupEnv
-	}
-	cmd := exec.Command(s.cfg.Command, s.cfg.Args...)
-	cmd.Dir = s.m.o.Dir
-	cmd.Env = []string{} // not nil, which would be the whole environment
-	for _, name := range inherited() {
-		if value, set := lookup(name); set {
-			cmd.Env = append(cmd.Env, name+"="+value)
-		}
-	}
-	if s.m.o.Dir != "" {
-		cmd.Env = append(cmd.Env, "CLAUDE_PROJECT_DIR="+s.m.o.Dir)
-	}
-	configured := make([]string, 0, len(s.cfg.Env))
-	for name, value := range s.cfg.Env {
-		configured = append(configured, name+"="+value)
-	}
-	slices.Sort(configured)
-	cmd.Env = append(cmd.Env, configured...) // of two settings of one name the last counts
-	return cmd
-}
 
 // process is a running server with both ends of its pipes that are ours. It
 // leads a process group of its own, which ends with it.
@@ -88,24 +50,22 @@ func startProcess(cmd *exec.Cmd, stderr io.Writer) (*process, error) {
 	return p, nil
 }
 
-// settle waits for the process to end, at most for d; false if it has not.
-func (p *process) settle(d time.Duration) (status string, gone bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	defer cancel()
-	select {
-	case <-p.exited:
-		return p.status(), true
-	case <-ctx.Done():
-		return "", false
-	}
+func (p *process) transport(func()) sdk.Transport {
+	return &sdk.IOTransport{Reader: p.stdout, Writer: p.stdin}
 }
 
-// status says how the process ended; only after exited.
-func (p *process) status() string {
-	if p.cmd.ProcessState == nil {
-		return "status unknown"
+func (p *process) gone() <-chan struct{} { return p.exited }
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+func (p *process) exit() (status string, ended bool) {
+	if !p.within(settleTime, nil) {
+		return "", false
 	}
-	return p.cmd.ProcessState.String()
+	if p.cmd.ProcessState == nil {
+		return "status unknown", true
+	}
+	return p.cmd.ProcessState.String(), true
 }
 
 // stop ends the process and its group as the protocol asks: input closed, after
@@ -145,7 +105,7 @@ func (p *process) kill() {
 	}
 }
 
-// closePipes closes our ends. It may be called several times.
-func (p *process) closePipes() {
+// release closes our ends.
+func (p *process) release() {
 	_, _ = p.stdin.Close(), p.stdout.Close()
 }

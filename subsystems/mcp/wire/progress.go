@@ -1,10 +1,11 @@
-package mcp
+package wire
 
 import (
 	"context"
 	"fmt"
 	"strconv"
 	"sync"
+	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -73,4 +74,15 @@ func progressLine(p *sdk.ProgressNotificationParams) string {
 		line = p.Message + ": " + line
 	}
 	return clip(line, progressMost)
+}
+
+// clip cuts text to at most n bytes, at the border of a rune.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
 }

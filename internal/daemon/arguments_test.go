@@ -1,0 +1,168 @@
+package daemon_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider/script"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+	"github.com/grapnel-go/grapnel/subsystems/mcp"
+	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/skills"
+)
+
+// watcher sees the arguments of calls at every point that does, and approves.
+type watcher struct {
+	hook.Nop
+	seen map[string]hook.JSON
+}
+
+func (w *watcher) RewriteArgs(_ context.Context, _ *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+	w.seen["RewriteArgs"] = args
+	return args, nil
+}
+func (w *watcher) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	w.seen["BeforeTool"] = call.Args()
+	return hook.ToolDecision{}, nil
+}
+func (w *watcher) Approve(_ context.Context, call *hook.ToolCall, _ hook.ToolDecision) (hook.ApprovalDecision, error) {
+	w.seen["Approve"] = call.Args()
+	return hook.ApproveCall(), nil
+}
+func (w *watcher) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	w.seen["WrapTool"] = call.Args()
+	return next.Run(ctx)
+}
+func (w *watcher) AfterTool(_ context.Context, call *hook.ToolCall, _ hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	w.seen["AfterTool"] = call.Args()
+	return hook.OutcomeDecision{}, nil
+}
+
+// play lets the model send one call of bash with these arguments to the whole
+// daemon and returns what the watcher saw, the result, and the stored arguments.
+func play(t *testing.T, raw string) (seen map[string]hook.JSON, result hook.ToolResult, stored hook.JSON) {
+	t.Helper()
+	osTools, err := ostools.New(t.TempDir(), nil)
+	require.NoError(t, err)
+	servers, err := mcp.New(mcp.Config{}, nil)
+	require.NoError(t, err)
+	w := &watcher{seen: map[string]hook.JSON{}}
+	d := &daemon.Daemon{
+		Ask: new(terminal.Asker), Skills: skills.New(nil), MCP: servers, OS: osTools, Extra: []hook.Hook{w},
+	}
+	model := script.New(script.Rule{Calls: []script.Call{{Tool: "bash", Raw: raw}}}, script.Rule{Say: "done"})
+	st := mem.New(nil)
+	rt := runtime.New(d, model, &runtime.Options{Store: st})
+	ctx := t.Context()
+	require.NoError(t, rt.Open(ctx))
+	defer func() { assert.NoError(t, rt.Close(context.Background())) }()
+	_, err = rt.Register(ctx, hook.AgentConfig{Name: "a"})
+	require.NoError(t, err)
+	conv, err := rt.Conversation(ctx, "a", "s")
+	require.NoError(t, err)
+	out, err := conv.Send(ctx, hook.TextInput("go"), func(ev hook.Event) {
+		switch ev.Kind {
+		case hook.EventCallStart, hook.EventApprovalAsked:
+			w.seen[string(ev.Kind)] = ev.Detail().Args
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, "done", out.Text(), "the turn goes on whatever the arguments are: %v", out.Err)
+	rec, err := st.Conversation(ctx, store.Key{Agent: "a", Sender: "s"})
+	require.NoError(t, err)
+	history, err := st.Messages(ctx, rec.ID)
+	require.NoError(t, err)
+	return w.seen, history[2].Result, history[1].Content.At(0).JSON
+}
+
+// Arguments that two readers could read differently never run, and nobody is
+// asked about them.
+func TestAmbiguousArgumentsNeverRun(t *testing.T) {
+	cases := []string{
+		`{"command":"echo ls","Command":"echo rm"}`,
+		`{"command":"echo ls","command":"echo rm"}`,
+		`{"command":"echo ls","\u0063ommand":"echo rm"}`,
+		"{\"command\":\"echo ls\",\"\u212Aommand\":\"echo rm\"}",
+		`{"COMMAND":"echo rm"}`,
+		`{"command":"echo ls"`,
+		`{"command":"echo ls"}}`,
+		`{"command":"echo ls"} {"command":"echo rm"}`,
+		`{"command":"echo ls",}`,
+		`{command:"echo ls"}`,
+		`{'command':'echo ls'}`,
+		`["echo ls"]`,
+		`"echo ls"`,
+		`null`,
+		`true`,
+		`{}`,
+		``,
+		`   `,
+		`{"command":null}`,
+		`{"command":1}`,
+		`{"command":["echo ls"]}`,
+		`{"command":"echo \ud800 ls"}`,
+		"{\"command\":\"echo \xff ls\"}",
+		"{\"command\":\"echo \u0000 ls\"}",
+		`{"command":"echo ls","timeout":1e400}`,
+		`{"command":"echo ls","timeout":9007199254740993}`,
+		`{"command":"echo ls","timeout":"1000"}`,
+		`{"command":"echo ls","timeout":010}`,
+		`{"command":"echo ls","env":{"A":"1","A":"2"}}`,
+		`{"command":"echo ls","shell":"zsh"}`,
+		"\ufeff" + `{"command":"echo ls"}`,
+		`{"command":"echo ls"} // comment`,
+		strings.Repeat(`{"command":`, 100_000),
+	}
+	for i, raw := range cases {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			seen, result, stored := play(t, raw)
+			assert.Equal(t, hook.FailArguments, result.Failure, "%s", result.Text())
+			assert.Contains(t, result.Text(), `"required":["command"]`, "the schema comes with the error")
+			for _, point := range []string{"RewriteArgs", "BeforeTool", "Approve", "WrapTool"} {
+				assert.NotContains(t, seen, point)
+			}
+			assert.Contains(t, seen, "AfterTool")
+			assert.Regexp(t, `^\{`, string(stored), "every provider takes it back")
+		})
+	}
+}
+
+// Whoever sees the arguments of a call sees the same bytes: hooks, approval,
+// events, the tool and the history.
+func TestEverybodySeesTheSameArguments(t *testing.T) {
+	cases := map[string]string{
+		`{"command":"echo a"}`:                          `{"command":"echo a"}`,
+		" { \"command\" :\t\"echo a\" }\r\n":            `{"command":"echo a"}`,
+		`{"\u0063ommand":"ech\u006f \u0061"}`:           `{"command":"echo a"}`,
+		`{"command":"echo a","timeout":1e3}`:            "",
+		`{"timeout":1000,"command":"echo a"}`:           `{"timeout":1000,"command":"echo a"}`,
+		`{"command":"echo a","env":{"B":"2","A":"1" }}`: `{"command":"echo a","env":{"B":"2","A":"1"}}`,
+		`{"command":"echo \/ \ud83d\ude00"}`:            `{"command":"echo / 😀"}`,
+	}
+	for raw, want := range cases {
+		t.Run(raw, func(t *testing.T) {
+			seen, result, stored := play(t, raw)
+			if want == "" {
+				assert.Equal(t, hook.FailArguments, result.Failure, "an integer is written as one")
+				return
+			}
+			require.False(t, result.IsError(), result.Text())
+			assert.Len(t, seen, 7)
+			for who, args := range seen {
+				assert.Equal(t, hook.JSON(want), args, who)
+			}
+			assert.Equal(t, hook.JSON(want), stored)
+			assert.Contains(t, result.Text(), `"exit_code":0`)
+		})
+	}
+}

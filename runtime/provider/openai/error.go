@@ -200,6 +200,9 @@ func (p *Provider) unreachable(err error) error {
 	if ue := (*url.Error)(nil); errors.As(err, &ue) {
 		err = ue.Err
 	}
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("the connection was closed before an answer began: %w", err)
+	}
 	return fmt.Errorf("openai: %s: %w", p.host, p.veil.hide(err))
 }
 

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"testing"
 
@@ -57,4 +58,17 @@ func TestInstalledProgram(t *testing.T) {
 	info, err := os.Stat(node.Require(t, "skills-ref"))
 	assert.NoError(t, err)
 	assert.False(t, info.IsDir())
+}
+
+func TestServeListensOnThisMachineAndEnds(t *testing.T) {
+	server := node.Serve(t, "mcp-server-everything", "streamableHttp")
+	host, _, err := net.SplitHostPort(server.Addr)
+	assert.NoError(t, err)
+	assert.Equal(t, "127.0.0.1", host)
+	conn, err := net.Dial("tcp", server.Addr)
+	assert.NoError(t, err)
+	assert.NoError(t, conn.Close())
+	server.Kill()
+	_, err = net.Dial("tcp", server.Addr)
+	assert.Error(t, err)
 }

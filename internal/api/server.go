@@ -169,7 +169,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 	s.mu.Unlock()
 	h := wire.Health{
 		Status: wire.StatusOK, Root: s.o.Root, State: s.o.State, PID: os.Getpid(),
-		Started: s.started, Turns: turns,
+		Started: s.started.UTC(), Turns: turns, LastEventID: s.hub.all.end().String(),
 	}
 	if closing {
 		h.Status = wire.StatusClosing

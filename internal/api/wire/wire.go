@@ -20,6 +20,8 @@ type Health struct {
 	Started time.Time `json:"started"`
 	// Turns is the number of turns in flight.
 	Turns int `json:"turns"`
+	// LastEventID is that of the newest event in the stream of all events.
+	LastEventID string `json:"last_event_id"`
 }
 
 // Status is how a daemon is.

@@ -1,0 +1,193 @@
+package api_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/internal/api"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/client"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	hooktest.Run(t, func(*testing.T) hook.Hook { return api.NewHook(nil) }, nil)
+}
+
+// TestDaemon goes through the life of a daemon as a client sees it, and answers
+// every operation of the document at least once.
+func TestDaemon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := t.Context()
+
+	health, err := w.client.Health(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, wire.StatusOK, health.Status)
+	assert.Equal(t, "/project", health.Root)
+	assert.Equal(t, os.Getpid(), health.PID)
+
+	conv := w.conversation("ann")
+	again := w.conversation("ann")
+	assert.Equal(t, conv, again)
+
+	t.Log("two turns")
+	events := w.turn(conv.ID, "hello")
+	inOrder(t, events)
+	assert.Equal(t, hook.EventTurnStart, events[0].Kind)
+	assert.Equal(t, "you said: hello", last(t, events).Text)
+	assert.Equal(t, hook.StopCompleted, last(t, events).Detail().Stop)
+	events = w.turn(conv.ID, "call fail {}\ncall echo {\"s\":\"x\"}")
+	results := only(events, hook.EventCallResult)
+	require.Len(t, results, 2)
+	failed := results[0]
+	if failed.Detail().Tool != "fail" {
+		failed = results[1]
+	}
+	assert.True(t, failed.Detail().Result.IsError())
+	assert.Equal(t, hook.FailOperation, failed.Detail().Result.Failure)
+	assert.Equal(t, "it did not work", failed.Detail().Result.Text())
+
+	t.Log("history")
+	messages, err := w.client.Messages(ctx, conv.ID)
+	require.NoError(t, err)
+	var said []string
+	for _, m := range messages {
+		said = append(said, string(m.Role)+": "+m.Text()+m.Result.Text())
+	}
+	assert.Equal(t, []string{
+		"user: hello", "assistant: you said: hello",
+		"user: call fail {}\ncall echo {\"s\":\"x\"}", "assistant: ", "tool: it did not work", "tool: done x", "assistant: it answered: done x",
+	}, said)
+	stored, err := w.client.ConversationByID(ctx, conv.ID)
+	require.NoError(t, err)
+	assert.Equal(t, 2, stored.Turns)
+	assert.Empty(t, stored.Turn)
+	all, err := w.client.Conversations(ctx)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Equal(t, stored, all[0])
+
+	t.Log("agents")
+	made, err := w.client.CreateAgent(ctx, wire.NewAgent{
+		Name: "other", Instructions: "Be other.", Tools: []string{"echo"}, Limits: wire.Limits{Steps: 3, Time: "1m"},
+		ToolChoice: hook.ToolChoice{Mode: hook.ToolChoiceAuto}, Sections: map[string]hook.JSON{"box": `{"a":1}`},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"echo"}, made.Tools)
+	assert.Contains(t, made.Prompt, "Be other.")
+	_, err = w.client.CreateAgent(ctx, wire.NewAgent{Name: "other"})
+	assert.Equal(t, wire.CodeExists, client.CodeOf(err))
+	none, err := w.client.CreateAgent(ctx, wire.NewAgent{Name: "none", Tools: []string{}})
+	require.NoError(t, err)
+	assert.Empty(t, none.Tools)
+	agents, err := w.client.Agents(ctx)
+	require.NoError(t, err)
+	require.Len(t, agents, 3)
+	assert.Equal(t, "helper", agents[0].Name)
+	shown, err := w.client.Agent(ctx, "other")
+	require.NoError(t, err)
+	assert.Equal(t, made, shown)
+	require.NoError(t, w.client.DeleteAgent(ctx, "other"))
+	_, err = w.client.Agent(ctx, "other")
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
+	assert.ErrorContains(t, err, "registered are helper, none")
+
+	t.Log("tools and plan")
+	tools, err := w.client.Tools(ctx, "")
+	require.NoError(t, err)
+	assert.Len(t, tools, 5)
+	plan, err := w.client.Plan(ctx)
+	require.NoError(t, err)
+	assert.Len(t, plan.Members, 3)
+
+	t.Log("an ask approved, refused and modified")
+	answer := func(a wire.Answer) func(hook.Event) {
+		return func(ev hook.Event) {
+			if ev.Kind != hook.EventApprovalAsked {
+				return
+			}
+			asks, err := w.client.Asks(ctx, conv.ID)
+			require.NoError(t, err)
+			require.Len(t, asks, 1, "who has read the event finds the ask")
+			assert.Equal(t, "danger", asks[0].Tool)
+			assert.Equal(t, hook.JSON(`{"s":"x"}`), asks[0].Args)
+			assert.Equal(t, ev.Detail().CallID, asks[0].CallID)
+			require.NoError(t, w.client.Answer(ctx, asks[0].ID, a))
+			err = w.client.Answer(ctx, asks[0].ID, a)
+			assert.Equal(t, wire.CodeNotFound, client.CodeOf(err), "the first answer counts")
+		}
+	}
+	dangerous := "call danger {\"s\":\"x\"}"
+	for _, tt := range []struct {
+		answer wire.Answer
+		end    string
+	}{
+		{wire.Answer{Answer: wire.AnswerApprove}, "it answered: done x"},
+		{wire.Answer{Answer: wire.AnswerRefuse, Reason: "not today"}, "it answered: not today"},
+		{wire.Answer{Answer: wire.AnswerModify, Args: `{"s":"y"}`}, "it answered: done y"},
+	} {
+		turn, err := w.client.Send(ctx, conv.ID, dangerous)
+		require.NoError(t, err)
+		events := w.follow(turn, answer(tt.answer))
+		assert.Equal(t, tt.end, last(t, events).Text)
+		given := only(events, hook.EventApprovalGiven)
+		require.Len(t, given, 1)
+		assert.Equal(t, "API", given[0].Detail().By)
+	}
+	assert.Equal(t, []string{"x", "y"}, w.box.ran)
+
+	t.Log("busy, and cancelled")
+	turn, err := w.client.Send(ctx, conv.ID, "call hold {}")
+	require.NoError(t, err)
+	<-w.box.held
+	_, err = w.client.Send(ctx, conv.ID, "hello")
+	assert.Equal(t, wire.CodeBusy, client.CodeOf(err))
+	running, err := w.client.ConversationByID(ctx, conv.ID)
+	require.NoError(t, err)
+	assert.Equal(t, turn.ID, running.Turn)
+	cancelled, err := w.client.Cancel(ctx, conv.ID)
+	require.NoError(t, err)
+	assert.Equal(t, wire.Cancelled{Cancelled: true, Turn: turn.ID}, cancelled)
+	assert.Equal(t, hook.StopCancelled, last(t, w.follow(turn, nil)).Detail().Stop)
+	cancelled, err = w.client.Cancel(ctx, conv.ID)
+	require.NoError(t, err)
+	assert.False(t, cancelled.Cancelled)
+
+	t.Log("everything that happens")
+	health, err = w.client.Health(ctx)
+	require.NoError(t, err)
+	require.NoError(t, w.client.DeleteAgent(ctx, "none"))
+	for item, err := range w.client.Events(ctx, "", health.LastEventID) {
+		require.NoError(t, err)
+		assert.Equal(t, hook.EventAgentUnregistered, item.Event.Kind)
+		break
+	}
+	for item, err := range w.client.Events(ctx, conv.ID, conv.LastEventID) {
+		require.NoError(t, err)
+		assert.Equal(t, uint64(1), item.Event.Seq)
+		break
+	}
+
+	t.Log("stop, start, and the conversation goes on")
+	w.end()
+	_, err = w.direct.Health(ctx)
+	require.ErrorIs(t, err, client.ErrNotRunning)
+	_, err = os.Stat(w.socket())
+	require.ErrorIs(t, err, os.ErrNotExist)
+	w.start()
+	events = w.turn(conv.ID, "are you there?")
+	assert.Equal(t, "you said: are you there?", last(t, events).Text)
+	stored, err = w.client.ConversationByID(ctx, conv.ID)
+	require.NoError(t, err)
+	assert.Equal(t, 7, stored.Turns)
+
+	for _, r := range w.server.Routes() {
+		assert.True(t, w.contract.seen[r.Method+" "+r.Path], "%s %s was not answered in this test", r.Method, r.Path)
+	}
+}

@@ -1,0 +1,328 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func contextWith(ctx context.Context, key, value any) context.Context {
+	return context.WithValue(ctx, key, value)
+}
+
+// model does what the user's message says: each line "call TOOL ARGUMENTS" is a
+// tool call, and anything else is said again. After tools it says what the last
+// one answered.
+type model struct{}
+
+var _ provider.Provider = model{}
+
+func (model) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+	last := req.Messages.At(req.Messages.Len() - 1)
+	var out []hook.Chunk
+	if last.Role == hook.RoleTool {
+		out = []hook.Chunk{{Kind: hook.ChunkText, Text: "it answered: " + last.Result.Text()}}
+	} else {
+		out = reply(last.Text(), req.Messages.Len())
+	}
+	out = append(out, hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop, Usage: hook.Usage{Input: 10, Output: 5}})
+	return func(yield func(hook.Chunk, error) bool) {
+		for _, c := range out {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+}
+
+func reply(text string, turn int) []hook.Chunk {
+	var out []hook.Chunk
+	for i, line := range strings.Split(text, "\n") {
+		rest, ok := strings.CutPrefix(line, "call ")
+		if !ok {
+			return []hook.Chunk{{Kind: hook.ChunkText, Text: "you said: "}, {Kind: hook.ChunkText, Text: text}}
+		}
+		tool, args, _ := strings.Cut(rest, " ")
+		out = append(out,
+			hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: "c" + strconv.Itoa(turn) + "_" + strconv.Itoa(i), Tool: tool},
+			hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: args},
+			hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+	}
+	return out
+}
+
+// box has the tools of the tests.
+type box struct {
+	hook.Nop
+	mu sync.Mutex
+	// ran are the arguments that danger ran with.
+	ran []string
+	// held tells that hold has started; what it waits for is release.
+	held, release chan struct{}
+	closed        *[]string
+}
+
+func (b *box) OnClose(context.Context) error {
+	if b.closed != nil {
+		*b.closed = append(*b.closed, "box")
+	}
+	return nil
+}
+
+const schema = `{"type":"object","properties":{"s":{"type":"string"}},"additionalProperties":false}`
+
+func (b *box) Schema() []hook.Tool {
+	return []hook.Tool{
+		{Name: "echo", Description: "Says s.", Input: schema},
+		{Name: "fail", Description: "Fails.", Input: schema},
+		{Name: "danger", Description: "Has to be approved.", Input: schema, Annotations: hook.Annotations{Destructive: true}},
+		{Name: "hold", Description: "Waits.", Input: schema, Waits: true},
+		{Name: "emit", Description: "Emits s events.", Input: schema},
+	}
+}
+
+type boundCall struct {
+	b    *box
+	tool string
+	s    string
+}
+
+func (b *box) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	var in struct {
+		S string `json:"s"`
+	}
+	switch call.Name() {
+	case "echo", "fail", "danger", "hold", "emit":
+	default:
+		return hook.Invocation{}, false
+	}
+	if err := json.Unmarshal([]byte(call.Args()), &in); err != nil {
+		return hook.BadArgs(call.Args(), &hook.ArgError{Tool: call.Name(), Reason: "must be an object", Schema: schema}), true
+	}
+	args, _ := json.Marshal(map[string]string{"s": in.S})
+	return hook.Bound(hook.JSON(args), &boundCall{b, call.Name(), in.S}), true
+}
+
+func (c *boundCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
+	switch c.tool {
+	case "fail":
+		return hook.FailedResult(hook.FailOperation, "it did not work")
+	case "danger":
+		c.b.mu.Lock()
+		defer c.b.mu.Unlock()
+		c.b.ran = append(c.b.ran, c.s)
+	case "hold":
+		c.b.held <- struct{}{}
+		select {
+		case <-c.b.release:
+		case <-ctx.Done():
+			return hook.FailedResult(hook.FailCancelled, "cancelled")
+		}
+	case "emit":
+		n, _ := strconv.Atoi(c.s)
+		for i := range n {
+			env.Call.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: strconv.Itoa(i) + strings.Repeat(".", 100)})
+		}
+	}
+	return hook.TextResult("done " + c.s)
+}
+
+// world is a daemon and a client that goes through a proxy, which compares
+// everything with the document.
+type world struct {
+	t      *testing.T
+	o      worldOptions
+	dir    string
+	box    *box
+	store  store.Store
+	hook   *api.Hook
+	rt     *runtime.Runtime
+	server *api.Server
+	// client goes through the proxy and direct does not.
+	client, direct *client.Client
+	contract       *contract
+	proxy          *http.Server
+
+	stop func()
+	done chan error
+}
+
+type worldOptions struct {
+	api  api.Options
+	hook api.HookOptions
+	// end is called after the runtime was closed.
+	end func()
+}
+
+// newWorld starts a daemon, which the test's end stops.
+func newWorld(t *testing.T, o *worldOptions) *world {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "grapnel-") // short enough for a socket
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
+	w := &world{t: t, dir: dir, store: mem.New(nil), contract: newContract(t)}
+	if o != nil {
+		w.o = *o
+	}
+	w.client = client.New(filepath.Join(dir, "proxy.sock"), nil)
+	w.direct = client.New(w.socket(), nil)
+	w.serveProxy()
+	w.start()
+	return w
+}
+
+func (w *world) socket() string { return filepath.Join(w.dir, "run", "grapnel.sock") }
+
+// start starts the daemon on the socket, over the store that there is.
+func (w *world) start() {
+	t := w.t
+	w.box = &box{held: make(chan struct{}, 1), release: make(chan struct{}, 1)}
+	w.hook = api.NewHook(&w.o.hook)
+	type hooks struct {
+		Ask *terminal.Asker
+		Box *box
+		API *api.Hook
+	}
+	h, err := composite.New(&hooks{new(terminal.Asker), w.box, w.hook})
+	require.NoError(t, err)
+	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Grace: time.Second})
+	require.NoError(t, w.rt.Open(t.Context()))
+	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "helper", Description: "Helps.", Instructions: "Help."})
+	require.NoError(t, err)
+	o := w.o.api
+	o.Runtime, o.Store, o.Hook, o.Agent, o.Plan, o.Root, o.State = w.rt, w.store, w.hook, "helper", h.Plan(), "/project", w.dir
+	o.Tools = func(a *runtime.Agent) []wire.Tool {
+		var out []wire.Tool
+		for _, tool := range a.Tools().Tools().All() {
+			out = append(out, wire.Tool{Name: tool.Name, Owner: "Box", Description: tool.Description})
+		}
+		return out
+	}
+	w.server = api.New(o)
+	ln, err := api.Listen(t.Context(), w.socket())
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop, w.done = stop, make(chan error, 1)
+	go func() {
+		w.done <- w.server.Run(ctx, ln, func(ctx context.Context) error {
+			err := w.rt.Close(ctx)
+			if w.o.end != nil {
+				w.o.end()
+			}
+			return err
+		})
+	}()
+	t.Cleanup(w.end)
+}
+
+// end stops the daemon and waits for its end; it may be called twice.
+func (w *world) end() {
+	w.stop()
+	if w.done != nil {
+		assert.NoError(w.t, <-w.done)
+		w.done = nil
+	}
+}
+
+func (w *world) serveProxy() {
+	ln, err := net.Listen("unix", w.client.Socket())
+	require.NoError(w.t, err)
+	w.proxy = &http.Server{Handler: w.contract.proxy(&http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", w.socket())
+		},
+	}), ErrorLog: log.New(io.Discard, "", 0)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = w.proxy.Serve(ln)
+	}()
+	w.t.Cleanup(func() {
+		assert.NoError(w.t, w.proxy.Shutdown(context.Background()))
+		<-done
+	})
+}
+
+// conversation returns one with a sender.
+func (w *world) conversation(sender string) wire.Conversation {
+	w.t.Helper()
+	conv, err := w.client.Conversation(w.t.Context(), "helper", sender)
+	require.NoError(w.t, err)
+	return conv
+}
+
+// turn runs a turn to its end and returns its events.
+func (w *world) turn(id, text string) []hook.Event {
+	w.t.Helper()
+	turn, err := w.client.Send(w.t.Context(), id, text)
+	require.NoError(w.t, err)
+	return w.follow(turn, nil)
+}
+
+// follow returns the events of a turn; each is shown to see.
+func (w *world) follow(turn wire.Turn, see func(ev hook.Event)) []hook.Event {
+	w.t.Helper()
+	var out []hook.Event
+	for item, err := range w.client.Follow(w.t.Context(), turn) {
+		require.NoError(w.t, err)
+		require.Zero(w.t, item.Missed)
+		out = append(out, item.Event)
+		if see != nil {
+			see(item.Event)
+		}
+	}
+	return out
+}
+
+func last(t *testing.T, events []hook.Event) hook.Event {
+	t.Helper()
+	require.NotEmpty(t, events)
+	return events[len(events)-1]
+}
+
+// only returns the events of one kind.
+func only(events []hook.Event, kind hook.EventKind) []hook.Event {
+	var out []hook.Event
+	for _, ev := range events {
+		if ev.Kind == kind {
+			out = append(out, ev)
+		}
+	}
+	return out
+}
+
+// inOrder checks that events follow each other without a gap.
+func inOrder(t *testing.T, events []hook.Event) {
+	t.Helper()
+	for i, ev := range events {
+		require.Equal(t, events[0].Seq+uint64(i), ev.Seq)
+	}
+}

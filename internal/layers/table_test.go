@@ -64,7 +64,7 @@ var layers = []layer{
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
 	{pkgs: "internal/agentfile", may: []string{"hook"}, outside: []string{"go.yaml.in/yaml"}, reason: "a file format"},
-	{pkgs: "internal/terminal", may: []string{"hook"}, outside: []string{"github.com/mattn/go-isatty"},
+	{pkgs: "internal/terminal", may: []string{"hook"}, outside: []string{"github.com/mattn/go-isatty", "github.com/aymanbagabas/go-udiff"},
 		reason: "an approver and a printer are hooks like any other"},
 	{pkgs: "internal/node", reason: "for tests"},
 	{pkgs: "internal/layers", reason: "for tests"},

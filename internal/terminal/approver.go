@@ -37,7 +37,7 @@ func (*Asker) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecis
 type Approver struct {
 	hook.Nop
 	opts   ApproverOptions
-	lines  *lineReader
+	person Answers
 	screen chan struct{} // holds one token: who has it may ask
 
 	mu     sync.Mutex
@@ -48,10 +48,24 @@ var _ hook.Approve = (*Approver)(nil)
 
 type remembered struct{ conversation, tool string }
 
+// Answers is where a person answers questions.
+type Answers interface {
+	// Answer shows the question and returns the line that is typed after that;
+	// what was typed before does not count. io.EOF says that nobody will answer any
+	// more, and when ctx ends it returns its error. One goroutine at a time.
+	Answer(ctx context.Context, question string) (string, error)
+}
+
 // ApproverOptions say who answers.
 type ApproverOptions struct {
 	// In is what the person types into; nil is nobody.
 	In io.Reader
+	// Answers, if it is not nil, is asked instead of In and Out; Out still shows
+	// what the question is about.
+	Answers Answers
+	// Root is the directory that file tools work in, to show what a call would
+	// change in a file there; "" shows the arguments alone.
+	Root string
 	// Out is where the question is shown; nil is nowhere.
 	Out io.Writer
 	// Yes approves every ask without a question.
@@ -69,8 +83,11 @@ func NewApprover(o *ApproverOptions) *Approver {
 	if a.opts.Out == nil {
 		a.opts.Out = io.Discard
 	}
-	if a.opts.In != nil {
-		a.lines = newLineReader(a.opts.In)
+	switch {
+	case a.opts.Answers != nil:
+		a.person = a.opts.Answers
+	case a.opts.In != nil:
+		a.person = &typist{lines: newLineReader(a.opts.In), out: a.opts.Out}
 	}
 	return a
 }
@@ -82,7 +99,7 @@ func (a *Approver) Approve(ctx context.Context, call *hook.ToolCall, asked hook.
 	switch {
 	case a.opts.Yes || a.remembers(key):
 		return hook.ApproveCall(), nil
-	case a.lines == nil:
+	case a.person == nil:
 		return refuse(call, "standard input is not a terminal"), nil
 	}
 	select {
@@ -95,25 +112,20 @@ func (a *Approver) Approve(ctx context.Context, call *hook.ToolCall, asked hook.
 }
 
 func (a *Approver) ask(ctx context.Context, call *hook.ToolCall, reason string, key remembered) (hook.ApprovalDecision, error) {
-	shown, cut := Preview(call, previewLines, a.opts.Color)
+	shown, cut := a.preview(call, previewLines)
 	a.show(fmt.Sprintf("\n%s wants to run: %s\n%s", Clean(call.Name()), Clean(reason), shown))
-	a.lines.drop()
 	for {
 		question := "Allow it? [y]es, [n]o, [a]lways in this conversation"
 		if cut {
 			question += ", [s]how all"
 		}
-		a.show(question + ": ")
-		answer, err := a.lines.read(ctx)
+		answer, err := a.person.Answer(ctx, question+": ")
 		switch {
 		case errors.Is(err, io.EOF):
-			a.show("\n")
 			return refuse(call, "standard input has ended"), nil
 		case ctx.Err() != nil:
-			a.show("\n")
 			return interrupted(), nil
 		case err != nil:
-			a.show("\n")
 			return hook.ApprovalDecision{}, err
 		}
 		switch strings.ToLower(strings.TrimSpace(answer)) {
@@ -125,16 +137,26 @@ func (a *Approver) ask(ctx context.Context, call *hook.ToolCall, reason string, 
 			a.remember(key)
 			return hook.ApproveCall(), nil
 		case "s", "show":
-			shown, cut = Preview(call, 0, a.opts.Color)
+			shown, cut = a.preview(call, 0)
 			a.show(shown)
 		}
 	}
 }
 
+// preview shows what a call would change, or else its arguments.
+func (a *Approver) preview(call *hook.ToolCall, lines int) (text string, cut bool) {
+	if a.opts.Root != "" {
+		if text, cut, ok := Diff(a.opts.Root, call, lines, a.opts.Color); ok {
+			return text, cut
+		}
+	}
+	return Preview(call, lines, a.opts.Color)
+}
+
 // Confirm shows the text and asks a question that yes or no answers. Where nobody
 // can answer, and at the end of the input, the answer is no; Yes does not count.
 func (a *Approver) Confirm(ctx context.Context, text, question string) (bool, error) {
-	if a.lines == nil {
+	if a.person == nil {
 		return false, nil
 	}
 	select {
@@ -144,12 +166,9 @@ func (a *Approver) Confirm(ctx context.Context, text, question string) (bool, er
 		return false, ctx.Err()
 	}
 	a.show(Clean(text) + "\n")
-	a.lines.drop()
 	for {
-		a.show(Clean(question) + " [y]es, [n]o: ")
-		answer, err := a.lines.read(ctx)
+		answer, err := a.person.Answer(ctx, Clean(question)+" [y]es, [n]o: ")
 		if err != nil {
-			a.show("\n")
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}

@@ -65,3 +65,23 @@ func (r *lineReader) read(ctx context.Context) (string, error) {
 		return "", ctx.Err()
 	}
 }
+
+// typist is a person who types lines and reads what is written.
+type typist struct {
+	lines *lineReader
+	out   io.Writer
+}
+
+// Answer asks the person. An answer that does not come ends the question's line.
+func (t *typist) Answer(ctx context.Context, question string) (string, error) {
+	t.lines.drop()
+	t.show(question)
+	answer, err := t.lines.read(ctx)
+	if err != nil {
+		t.show("\n")
+	}
+	return answer, err
+}
+
+// show drops the error: if the question cannot be shown, the answer does not come.
+func (t *typist) show(text string) { _, _ = io.WriteString(t.out, text) }

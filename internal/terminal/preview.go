@@ -67,12 +67,20 @@ func (p *previewer) value(prefix, color, text string) {
 		if i > 0 && !strings.HasSuffix(prefix, "- ") && !strings.HasSuffix(prefix, "+ ") {
 			prefix = strings.Repeat(" ", len(prefix))
 		}
-		row = prefix + Clean(row)
-		if p.color && color != "" {
-			row = "\x1b[" + color + "m" + row + "\x1b[0m"
-		}
-		p.sb.WriteString(row + "\n")
+		p.row(color, prefix+Clean(row))
 	}
+	p.more(rest)
+}
+
+func (p *previewer) row(color, row string) {
+	if p.color && color != "" {
+		row = "\x1b[" + color + "m" + row + "\x1b[0m"
+	}
+	p.sb.WriteString(row + "\n")
+}
+
+// more says how many lines are left out.
+func (p *previewer) more(rest int) {
 	if rest > 0 {
 		p.cut = true
 		fmt.Fprintf(&p.sb, "    … %d more lines\n", rest)

@@ -50,6 +50,11 @@ type Printer struct {
 	alone   string
 	batch   int
 	numbers map[string]int
+
+	// answer renders what the model says; nil shows it as it is.
+	answer *markdown
+	// columns is how wide the screen is; nil is as wide as it gets.
+	columns func() int
 }
 
 type openLine string
@@ -64,13 +69,31 @@ func NewPrinter(out io.Writer, color bool) *Printer {
 	return &Printer{out: out, color: color, numbers: map[string]int{}}
 }
 
+// ForScreen makes the printer one for a conversation at a terminal, and returns
+// it: answers are rendered as Markdown if there is colour, and lines about calls
+// are cut at the width that columns returns, at any time, if that is less than
+// [Width]. To be called before the first event.
+func (p *Printer) ForScreen(columns func() int) *Printer {
+	p.answer = &markdown{color: p.color}
+	p.columns = columns
+	return p
+}
+
+// width is where a line is cut. A very narrow screen wraps it instead.
+func (p *Printer) width() int {
+	if p.columns == nil {
+		return Width
+	}
+	return min(Width, max(p.columns(), 40))
+}
+
 // OnEvent shows one event. Events come in the order of their sequence.
 func (p *Printer) OnEvent(ev hook.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch ev.Kind {
 	case hook.EventTextDelta:
-		p.text(ev.Text, "")
+		p.said(ev.Text)
 	case hook.EventReasoningDelta:
 		p.text(ev.Text, dim)
 	case hook.EventTextEnd, hook.EventReasoningEnd, hook.EventStepEnd:
@@ -81,19 +104,19 @@ func (p *Printer) OnEvent(ev hook.Event) {
 			p.write("\n")
 		}
 	case hook.EventTurnRetried:
-		p.note(yellow, "~ the answer above is dropped: "+line(ev.Text, Width))
+		p.note(yellow, "~ the answer above is dropped: "+line(ev.Text, p.width()))
 	case hook.EventError: // Outcome says it
 		p.end()
 	case hook.EventHookFailed:
-		p.note(yellow, "  ! "+line(ev.Text, Width))
+		p.note(yellow, "  ! "+line(ev.Text, p.width()))
 	case hook.EventSkillLoaded:
-		p.note(dim, "  · skill loaded: "+line(ev.Text, Width))
+		p.note(dim, "  · skill loaded: "+line(ev.Text, p.width()))
 	case hook.EventServerConnected:
-		p.note(dim, "  · MCP server connected: "+line(ev.Text, Width))
+		p.note(dim, "  · MCP server connected: "+line(ev.Text, p.width()))
 	case hook.EventServerLost:
-		p.note(yellow, "  ! MCP server lost: "+line(ev.Text, Width))
+		p.note(yellow, "  ! MCP server lost: "+line(ev.Text, p.width()))
 	case hook.EventDiagnostic:
-		p.note(dim, "  · "+line(ev.Text, Width))
+		p.note(dim, "  · "+line(ev.Text, p.width()))
 	default:
 		p.call(ev)
 	}
@@ -112,7 +135,7 @@ func (p *Printer) call(ev hook.Event) {
 	case hook.EventCallStart:
 		p.start(d)
 	case hook.EventCallProgress:
-		p.note(dim, "  … "+p.number(d.CallID)+line(d.Tool+": "+ev.Text, Width))
+		p.note(dim, "  … "+p.number(d.CallID)+line(d.Tool+": "+ev.Text, p.width()))
 	case hook.EventApprovalAsked:
 		p.end()
 	case hook.EventApprovalGiven:
@@ -126,7 +149,7 @@ func (p *Printer) start(d hook.EventDetail) {
 	p.end()
 	p.numbers[d.CallID] = len(p.numbers) + 1
 	head := fmt.Sprintf("  → %s%s", p.number(d.CallID), d.Tool)
-	summary := Summary(d.Args, Width-len(head)-2)
+	summary := Summary(d.Args, max(10, p.width()-len(head)-2))
 	if summary != "" {
 		summary = "  " + summary
 	}
@@ -156,7 +179,7 @@ func (p *Printer) approval(d hook.EventDetail, reason string) {
 	}
 	text := fmt.Sprintf("  ? %s%s asks first: %s", p.number(d.CallID), d.Tool, said)
 	if reason != "" && d.Answer == hook.AnswerApprove {
-		text += ", " + line(reason, Width)
+		text += ", " + line(reason, p.width())
 	}
 	p.note(yellow, text)
 }
@@ -178,7 +201,7 @@ func (p *Printer) result(d hook.EventDetail) {
 		p.open = ""
 		if color == red {
 			p.note(red, "    "+line(text, failureWidth))
-		} else if first := line(text, Width-4); first != "" {
+		} else if first := line(text, p.width()-4); first != "" {
 			p.note(dim, "    "+first)
 		}
 		return
@@ -189,7 +212,7 @@ func (p *Printer) result(d hook.EventDetail) {
 	if color == red {
 		rest = p.paint(red, line(text, failureWidth))
 	} else {
-		rest = p.paint(dim, line(text, max(20, Width-len(head)-timeWidth)))
+		rest = p.paint(dim, line(text, max(20, p.width()-len(head)-timeWidth)))
 	}
 	if took != "" {
 		took = "  " + took
@@ -216,11 +239,38 @@ func (p *Printer) Note(text string) {
 	p.note("", Clean(text))
 }
 
+// said shows a part of the answer.
+func (p *Printer) said(s string) {
+	if p.answer == nil {
+		p.text(s, "")
+		return
+	}
+	if p.open == openCall {
+		p.end()
+	}
+	p.wrote(p.answer.write(s))
+}
+
 func (p *Printer) text(s, color string) {
 	if p.open == openCall {
 		p.end()
 	}
-	p.write(p.paint(color, Clean(s)))
+	if s = Clean(s); s != "" {
+		p.write(p.paint(color, s))
+		p.ends(s)
+	}
+}
+
+// wrote writes text that is ready.
+func (p *Printer) wrote(s string) {
+	if s != "" {
+		p.write(s)
+		p.ends(s)
+	}
+}
+
+// ends notes whether the last line is complete.
+func (p *Printer) ends(s string) {
 	p.open = openText
 	if strings.HasSuffix(s, "\n") {
 		p.open = ""
@@ -229,6 +279,9 @@ func (p *Printer) text(s, color string) {
 
 // end completes a line that is still open.
 func (p *Printer) end() {
+	if p.answer != nil {
+		p.wrote(p.answer.end())
+	}
 	if p.open != "" {
 		p.write("\n")
 		p.open = ""

@@ -1,0 +1,261 @@
+package terminal
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// markdown shows Markdown on a terminal while it still arrives: headings, bold,
+// italic, struck out, code, lists, quotes, rules and links; everything else, as
+// tables, stays as it is written. It only ever appends: what may still turn out
+// to be markup is held back until that is decided, at the latest at the end of
+// its line. What comes out does not depend on how the text was cut.
+//
+// Lines are not wrapped here: the terminal does it, and again when it is
+// resized. Nothing in the text can steer the terminal. The zero markdown lets the
+// source through as it is.
+type markdown struct {
+	color bool
+
+	// bytes are those of the input that are no whole character yet, or a CR whose
+	// LF may follow.
+	bytes string
+	// held is clean text that waits for what follows.
+	held string
+	// inText says that the beginning of the line is shown already.
+	inText bool
+	// quoted says that the line is one of a quote.
+	quoted bool
+	// fence is what the fence of the open code block consists of; "" outside one.
+	fence string
+	// prev is the last character shown on the line.
+	prev  rune
+	style styles
+}
+
+// write takes the next part of the text and returns what can be shown of it.
+func (m *markdown) write(s string) string {
+	m.bytes += s
+	n := whole(m.bytes)
+	m.held += Clean(strings.ReplaceAll(m.bytes[:n], "\r\n", "\n"))
+	m.bytes = m.bytes[n:]
+	return m.show(false)
+}
+
+// end returns the rest of a text that is over, and begins a new one.
+func (m *markdown) end() string {
+	m.held += Clean(m.bytes)
+	m.bytes = ""
+	out := m.show(true)
+	out += m.endStyles()
+	*m = markdown{color: m.color}
+	return out
+}
+
+// whole is how many bytes of the text can be judged without those to come.
+func whole(s string) int {
+	n := len(s)
+	for i := 1; i < utf8.UTFMax && i <= len(s); i++ {
+		if b := s[len(s)-i]; utf8.RuneStart(b) {
+			if !utf8.FullRuneInString(s[len(s)-i:]) {
+				n = len(s) - i
+			}
+			break
+		}
+	}
+	if strings.HasSuffix(s[:n], "\r") {
+		n--
+	}
+	return n
+}
+
+// show returns what is decided of the text that is held, all of it if it is over.
+func (m *markdown) show(over bool) string {
+	if !m.color {
+		out := m.held
+		m.held = ""
+		return out
+	}
+	var sb strings.Builder
+	for m.held != "" {
+		end := strings.IndexByte(m.held, '\n')
+		line, complete := m.held, over
+		if end >= 0 {
+			line, complete = m.held[:end], true
+		}
+		n := m.line(&sb, line, complete)
+		m.held = m.held[n:]
+		if n < len(line) || end < 0 {
+			break
+		}
+		m.newline(&sb)
+		m.held = m.held[1:]
+	}
+	return sb.String()
+}
+
+// line shows what is decided of a line and returns how much of it that was: all
+// of it if the line is complete.
+func (m *markdown) line(sb *strings.Builder, line string, complete bool) int {
+	done := 0
+	for !m.inText {
+		n, decided := m.begin(sb, line[done:], complete)
+		if !decided {
+			return done
+		}
+		done += n
+	}
+	if m.fence != "" {
+		sb.WriteString(line[done:])
+		return len(line)
+	}
+	s := scanner{style: &m.style, out: sb, prev: m.prev}
+	done += s.scan(line[done:], complete)
+	m.prev = s.prev
+	return done
+}
+
+// newline ends a line.
+func (m *markdown) newline(sb *strings.Builder) {
+	sb.WriteString(m.endStyles() + "\n")
+	m.inText, m.quoted, m.prev = false, false, 0
+}
+
+// endStyles ends what is open at the end of a line.
+func (m *markdown) endStyles() string {
+	return m.style.off(styleCode) + m.style.off(styleUnderline) + m.style.off(styleBold)
+}
+
+// begin shows the mark at the beginning of a line, or behind that of a quote,
+// and returns how long it was. It is not decided while the mark may still become
+// another one.
+func (m *markdown) begin(sb *strings.Builder, line string, complete bool) (n int, decided bool) {
+	if m.fence != "" {
+		return m.inFence(sb, line, complete)
+	}
+	rest := strings.TrimLeft(line, " \t")
+	b := beginning{m: m, sb: sb, indent: line[:len(line)-len(rest)], rest: rest, complete: complete}
+	switch {
+	case len(b.indent) > maxHeld || rest == "" && complete:
+		return b.text()
+	case rest == "":
+		return 0, false
+	}
+	b.run = len(rest) - len(strings.TrimLeft(rest, rest[:1]))
+	if !complete && b.run == len(rest) && len(rest) <= maxHeld && strings.IndexByte("#`~>-*_+", rest[0]) >= 0 {
+		return 0, false
+	}
+	switch rest[0] {
+	case '#':
+		return b.headingMark()
+	case '`', '~':
+		return b.fenceMark()
+	case '>':
+		return b.quoteMark()
+	case '-', '*', '_', '+':
+		return b.listMark()
+	}
+	return b.text()
+}
+
+// inFence begins a line of a code block, or ends the block.
+func (m *markdown) inFence(sb *strings.Builder, line string, complete bool) (int, bool) {
+	trimmed := strings.TrimLeft(line, " \t")
+	rest := strings.TrimLeft(trimmed, m.fence[:1])
+	blank := strings.TrimRight(rest, " \t") == "" && len(line) <= maxHeld
+	if blank && !complete {
+		return 0, false
+	}
+	m.inText = true
+	if !blank || len(trimmed)-len(rest) < len(m.fence) {
+		sb.WriteString(m.style.on(styleCode))
+		return 0, true
+	}
+	sb.WriteString(m.style.on(styleDim) + line + m.style.off(styleDim))
+	m.fence = ""
+	return len(line), true
+}
+
+// beginning is the beginning of one line: its indent and what follows, which
+// begins with a run of one character.
+type beginning struct {
+	m            *markdown
+	sb           *strings.Builder
+	indent, rest string
+	run          int
+	complete     bool
+}
+
+// text says that there is no mark.
+func (b beginning) text() (int, bool) {
+	b.m.inText = true
+	b.sb.WriteString(b.indent)
+	return len(b.indent), true
+}
+
+func (b beginning) headingMark() (int, bool) {
+	after := b.rest[b.run:]
+	text := strings.TrimLeft(after, " ")
+	switch {
+	case b.run > 6 || after != "" && after[0] != ' ' || len(after)-len(text) > maxHeld:
+		return b.text()
+	case text == "" && !b.complete:
+		return 0, false
+	}
+	b.m.inText = true
+	b.sb.WriteString(b.m.style.on(styleBold))
+	if b.run == 1 {
+		b.sb.WriteString(b.m.style.on(styleUnderline))
+	}
+	return len(b.indent) + len(b.rest) - len(text), true
+}
+
+// fenceMark begins a code block. One within a quote is not told from text,
+// because its end could not be.
+func (b beginning) fenceMark() (int, bool) {
+	switch {
+	case b.run < 3 || len(b.rest) > maxHeld || b.m.quoted:
+		return b.text()
+	case b.rest[0] == '`' && strings.Contains(b.rest[b.run:], "`"):
+		return b.text()
+	case !b.complete:
+		return 0, false
+	}
+	b.m.inText = true
+	b.m.fence = b.rest[:b.run]
+	b.sb.WriteString(b.indent + b.m.style.on(styleDim) + b.rest + b.m.style.off(styleDim))
+	return len(b.indent) + len(b.rest), true
+}
+
+func (b beginning) quoteMark() (int, bool) {
+	b.m.quoted = true
+	b.sb.WriteString(b.indent + b.m.style.on(styleDim) + "│ " + b.m.style.off(styleDim))
+	n := len(b.indent) + 1
+	if strings.HasPrefix(b.rest[1:], " ") {
+		n++
+	}
+	return n, true
+}
+
+// rule is how a line of three or more -, * or _ is shown.
+const rule = "────────────────"
+
+func (b beginning) listMark() (int, bool) {
+	mark := b.rest[:1]
+	if mark != "+" && len(b.rest) <= maxHeld && strings.Trim(b.rest, mark+" \t") == "" {
+		if !b.complete {
+			return 0, false
+		}
+		if strings.Count(b.rest, mark) >= 3 {
+			b.m.inText = true
+			b.sb.WriteString(b.m.style.on(styleDim) + rule + b.m.style.off(styleDim))
+			return len(b.indent) + len(b.rest), true
+		}
+	}
+	if mark == "_" || b.run > 1 || len(b.rest) > 1 && b.rest[1] != ' ' {
+		return b.text()
+	}
+	b.m.inText = true
+	b.sb.WriteString(b.indent + "•")
+	return len(b.indent) + 1, true
+}

@@ -181,14 +181,14 @@ func quiet(wait time.Duration, parts ...string) server {
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	o := &openai.Options{HeaderTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second}
-	run := func(t *testing.T, s server, o *openai.Options) (hook.ModelReply, error, time.Duration) {
+	run := func(t *testing.T, s server, o *openai.Options) (hook.ModelReply, time.Duration, error) {
 		begin := time.Now()
 		reply, err := provider.Collect(asks(s, o).Stream(t.Context(), hello()))
-		return reply, err, time.Since(begin)
+		return reply, time.Since(begin), err
 	}
 	t.Run("no head", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			_, err, took := run(t, func(r *http.Request) (*http.Response, error) {
+			_, took, err := run(t, func(r *http.Request) (*http.Response, error) {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
 			}, o)
@@ -199,7 +199,7 @@ func TestTimeouts(t *testing.T) {
 	})
 	t.Run("silence", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			reply, err, took := run(t, quiet(9*time.Second, says("a"), says("b")), o)
+			reply, took, err := run(t, quiet(9*time.Second, says("a"), says("b")), o)
 			require.ErrorIs(t, err, openai.ErrTimeout)
 			assert.Equal(t, 28*time.Second, took)
 			assert.Equal(t, "ab", reply.Text())
@@ -207,14 +207,14 @@ func TestTimeouts(t *testing.T) {
 	})
 	t.Run("slow but steady", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			_, err, took := run(t, quiet(9*time.Second, says("a"), ": ping\n\n", ends, done), o)
+			_, took, err := run(t, quiet(9*time.Second, says("a"), ": ping\n\n", ends, done), o)
 			require.NoError(t, err)
 			assert.Equal(t, 32*time.Second, took, "the wait for [DONE] is short")
 		})
 	})
 	t.Run("open after the finish", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			reply, err, took := run(t, quiet(time.Second, says("a"), ends), o)
+			reply, took, err := run(t, quiet(time.Second, says("a"), ends), o)
 			require.NoError(t, err)
 			assert.Equal(t, "a", reply.Text())
 			assert.Equal(t, 7*time.Second, took)
@@ -222,7 +222,7 @@ func TestTimeouts(t *testing.T) {
 	})
 	t.Run("open after [DONE]", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			_, err, took := run(t, quiet(time.Second, says("a"), whole), o)
+			_, took, err := run(t, quiet(time.Second, says("a"), whole), o)
 			require.NoError(t, err)
 			assert.Equal(t, 2050*time.Millisecond, took)
 		})
@@ -238,7 +238,7 @@ func TestTimeouts(t *testing.T) {
 	t.Run("no bound", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			never := &openai.Options{HeaderTimeout: -1, IdleTimeout: -1}
-			_, err, _ := run(t, quiet(100*time.Hour, says("a"), whole), never)
+			_, _, err := run(t, quiet(100*time.Hour, says("a"), whole), never)
 			require.NoError(t, err)
 		})
 	})
@@ -249,7 +249,7 @@ func TestTimeouts(t *testing.T) {
 				resp.StatusCode = 500
 				return resp, err
 			})
-			_, err, _ := run(t, s, o)
+			_, _, err := run(t, s, o)
 			assert.EqualError(t, err, "openai: 500 Internal Server Error: no")
 		})
 	})

@@ -81,21 +81,23 @@ func (e *events) field(line []byte, some bool) error {
 			return errLong
 		}
 		e.data = append(e.data, value...)
+		return nil
 	case "event":
 		e.failed = string(value) == "error"
+		return nil
 	case "error": // llama.cpp's way of telling one
-		e.failed = true
-		e.data = append(e.data[:0], value...)
+		if colon {
+			e.failed = true
+			e.data = append(e.data[:0], value...)
+			return nil
+		}
 	case "", "id", "retry":
 		if colon {
 			return nil
 		}
-		fallthrough
-	default:
-		e.odd = append(e.odd[:0], line...)
-		return errField
 	}
-	return nil
+	e.odd = append(e.odd[:0], line...)
+	return errField
 }
 
 // line returns the next line without its end, which is LF, CR LF or CR.

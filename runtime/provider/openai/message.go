@@ -20,13 +20,15 @@ func (e *encoder) messages(req hook.ModelRequest) {
 	}
 	images := 0 // in the results since the last message that was none
 	for i, m := range req.Messages.All() {
-		begin(string(m.Role))
 		switch m.Role {
 		case hook.RoleTool:
+			begin("tool")
 			images += e.result(m)
 		case hook.RoleAssistant:
+			begin("assistant")
 			e.assistant(m)
 		default:
+			begin("user")
 			e.user(m.Content)
 		}
 		e.raw(`}`)

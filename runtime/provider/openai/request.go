@@ -46,9 +46,9 @@ func (p *Provider) encode(req hook.ModelRequest) (body []byte, text int, err err
 		return nil, 0, err
 	}
 	if req.MaxTokens > 0 {
-		e.raw(`,"`)
-		e.raw(p.o.MaxTokensKey)
-		e.raw(`":`)
+		e.raw(`,`)
+		e.string(p.o.MaxTokensKey)
+		e.raw(`:`)
 		e.buf = strconv.AppendInt(e.buf, int64(req.MaxTokens), 10)
 	}
 	e.raw(p.extra)

@@ -13,13 +13,27 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"grapnel": main})
+	testscript.Main(watched{m}, map[string]func(){"grapnel": main})
+}
+
+// watched are the tests, which fail if goroutines are left behind them.
+type watched struct{ tests *testing.M }
+
+// Run implements what testscript asks for.
+func (w watched) Run() int {
+	code := w.tests.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
 }
 
 func TestScripts(t *testing.T) {

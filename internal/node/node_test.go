@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,30 +29,47 @@ func (o *outcome) Skip(args ...any) {
 	panic(o)
 }
 
-func require(t *testing.T, program string) *outcome {
+// require returns how Require ended, and what it printed meanwhile: kept out of
+// this test's own output, where it would say that something was skipped.
+func require(t *testing.T, program string) (o *outcome, printed string) {
 	t.Helper()
-	o := &outcome{TB: t}
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	assert.NoError(t, err)
+	stderr := os.Stderr
+	os.Stderr = file
+	defer func() {
+		os.Stderr = stderr
+		assert.NoError(t, file.Close())
+	}()
+	o = &outcome{TB: t}
 	func() {
 		defer func() { assert.Same(t, o, recover()) }()
 		node.Require(o, program)
 	}()
-	return o
+	data, err := os.ReadFile(file.Name())
+	assert.NoError(t, err)
+	return o, string(data)
 }
 
 func TestMissingProgramFailsInCI(t *testing.T) {
 	t.Setenv("CI", "true")
-	assert.Contains(t, require(t, "no-such-program").failed, "no-such-program: ")
+	o, printed := require(t, "no-such-program")
+	assert.Contains(t, o.failed, "no-such-program: ")
+	assert.Empty(t, printed)
 }
 
 func TestMissingProgramIsSkippedLoudly(t *testing.T) {
 	t.Setenv("CI", "")
-	assert.Contains(t, require(t, "no-such-program").skipped, "SKIPPED: TestX needs no-such-program: ")
+	o, printed := require(t, "no-such-program")
+	assert.Contains(t, o.skipped, "SKIPPED: TestX needs no-such-program: ")
+	assert.Equal(t, o.skipped+"\n", printed)
 }
 
 func TestMissingNode(t *testing.T) {
 	t.Setenv("CI", "")
 	t.Setenv("PATH", "")
-	assert.Contains(t, require(t, "skills-ref").skipped, "node (20 or later) is not in PATH")
+	o, _ := require(t, "skills-ref")
+	assert.Contains(t, o.skipped, "node (20 or later) is not in PATH")
 }
 
 func TestInstalledProgram(t *testing.T) {

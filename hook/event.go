@@ -48,7 +48,10 @@ const (
 type Event struct {
 	Kind EventKind
 	// Seq counts the events of a conversation from 1, without gaps.
-	Seq  uint64
+	Seq uint64
+	// Time is when it happened, by the runtime's clock. A delta may carry the time
+	// of one of the 15 events before it: reading the clock costs more than all else
+	// about it.
 	Time time.Time
 	// Agent, Conversation and Turn are ids; empty outside one.
 	Agent        string
@@ -58,9 +61,13 @@ type Event struct {
 	Step int
 	Text string
 
-	detail *EventDetail
+	detail detailed
 	host   Host
 }
+
+// detailed is where an event has its detail from: an EventDetail of its own, or
+// something smaller, or something that it shares.
+type detailed interface{ eventDetail() EventDetail }
 
 // EventDetail is the part of an event that only some kinds have.
 type EventDetail struct {
@@ -79,16 +86,69 @@ type EventDetail struct {
 	Point     Point
 }
 
-// WithDetail returns the event with the detail (1 allocation).
+// WithDetail returns the event with the detail (1 allocation of some 300 bytes;
+// the methods below are cheaper where they fit).
 func (e Event) WithDetail(d EventDetail) Event { e.detail = &d; return e }
+
+// WithCall returns the event about a call: Detail has its id, tool and arguments
+// (no allocation).
+func (e Event) WithCall(c *ToolCall) Event { e.detail = (*callDetail)(c); return e }
+
+// WithEnd returns the event about how a call ended; nobody changes end from here
+// on (no allocation).
+func (e Event) WithEnd(end *CallEnd) Event { e.detail = end; return e }
+
+// WithTools returns the event about the tools of these names (1 allocation).
+func (e Event) WithTools(names List[string]) Event { e.detail = toolsDetail(names); return e }
+
+// WithUsage returns the event about what a model call or a turn has used; stop is
+// why the turn ended, "" for a model call (1 allocation).
+func (e Event) WithUsage(u Usage, stop StopReason) Event {
+	e.detail = usageDetail{usage: u, stop: stop}
+	return e
+}
 
 // Detail returns a copy of the detail; zero if the kind has none.
 func (e Event) Detail() EventDetail {
 	if e.detail == nil {
 		return EventDetail{}
 	}
-	return *e.detail
+	return e.detail.eventDetail()
 }
+
+// CallEnd is how a call ended, as [EventCallResult] tells it.
+type CallEnd struct {
+	Call     *ToolCall
+	Result   ToolResult
+	Outcome  Outcome
+	Duration time.Duration
+}
+
+type (
+	callDetail  ToolCall
+	toolsDetail List[string]
+	usageDetail struct {
+		usage Usage
+		stop  StopReason
+	}
+)
+
+func (d *EventDetail) eventDetail() EventDetail { return *d }
+
+func (c *callDetail) eventDetail() EventDetail {
+	return EventDetail{CallID: c.d.ID, Tool: c.d.Tool.Name, Args: c.d.Args}
+}
+
+func (end *CallEnd) eventDetail() EventDetail {
+	return EventDetail{
+		CallID: end.Call.ID(), Tool: end.Call.Name(),
+		Result: end.Result, Outcome: end.Outcome, Duration: end.Duration,
+	}
+}
+
+func (names toolsDetail) eventDetail() EventDetail { return EventDetail{Tools: List[string](names)} }
+
+func (u usageDetail) eventDetail() EventDetail { return EventDetail{Usage: u.usage, Stop: u.stop} }
 
 // WithHost returns the event with the runtime's host. The runtime uses it.
 func (e Event) WithHost(h Host) Event { e.host = h; return e }

@@ -1,7 +1,7 @@
 package hook
 
 import (
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
@@ -36,7 +36,8 @@ func (c *Conversation) Agent() *AgentConfig { return c.d.Agent }
 // tell how far it is and are safe to read from any goroutine.
 type Turn struct {
 	d        TurnData
-	standing atomic.Pointer[Standing]
+	mu       sync.Mutex
+	standing Standing
 }
 
 // TurnData is what a Turn is made of.
@@ -64,11 +65,20 @@ type Standing struct {
 	Errors  List[error]
 }
 
-// NewTurn returns the place and the function that tells it how far the turn is,
-// which the runtime keeps to itself.
-func NewTurn(d TurnData) (*Turn, func(Standing)) {
+// NewTurn returns the place and its teller, which the runtime keeps to itself.
+func NewTurn(d TurnData) (*Turn, TurnTeller) {
 	t := &Turn{d: d}
-	return t, func(s Standing) { t.standing.Store(&s) }
+	return t, TurnTeller{t}
+}
+
+// TurnTeller tells the place of a turn how far the turn is.
+type TurnTeller struct{ turn *Turn }
+
+// Tell sets what Standing returns from now on.
+func (t TurnTeller) Tell(s Standing) {
+	t.turn.mu.Lock()
+	t.turn.standing = s
+	t.turn.mu.Unlock()
 }
 
 // Conversation returns the conversation of the turn.
@@ -106,10 +116,9 @@ func (t *Turn) Limits() Limits { return t.d.Limits }
 
 // Standing returns how far the turn is, as one consistent value.
 func (t *Turn) Standing() Standing {
-	if s := t.standing.Load(); s != nil {
-		return *s
-	}
-	return Standing{}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.standing
 }
 
 // Host is what a hook may ask of the runtime. It is never nil.

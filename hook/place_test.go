@@ -37,7 +37,7 @@ func TestPlaces(t *testing.T) {
 	}
 
 	assert.Equal(t, hook.Standing{}, turn.Standing())
-	tell(hook.Standing{Steps: 2, Usage: hook.Usage{Input: 7}})
+	tell.Tell(hook.Standing{Steps: 2, Usage: hook.Usage{Input: 7}})
 	assert.Equal(t, hook.Standing{Steps: 2, Usage: hook.Usage{Input: 7}}, turn.Standing())
 
 	other := call.WithArgs(`{"a":2}`).As("query")

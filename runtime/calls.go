@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -17,20 +16,24 @@ const maxRounds = 3
 type call struct {
 	// execution is what runs; its runner is set as long as the call is bound.
 	execution
+	// at is the place, with the arguments as they stand; first is its first one.
 	at    *hook.ToolCall
+	first hook.ToolCall
 	grant hook.Grant
 	// cut: the model's answer ended at its token limit, perhaps within this call.
 	cut bool
-	// outcome is "" as long as the call may still run.
-	outcome hook.Outcome
-	result  hook.ToolResult
-	took    time.Duration
+	// end has no outcome as long as the call may still run. Once the clients have
+	// been told it never changes: events share it.
+	end hook.CallEnd
 	// context is what AfterTool adds for the model.
 	context hook.List[string]
 }
 
 // settle answers the call without running it.
-func (c *call) settle(o hook.Outcome, r hook.ToolResult) { c.outcome, c.result = o, r }
+func (c *call) settle(o hook.Outcome, r hook.ToolResult) { c.end.Outcome, c.end.Result = o, r }
+
+// settled reports whether the call has ended or does not run.
+func (c *call) settled() bool { return c.end.Outcome != "" }
 
 // newCalls returns the tool calls of a reply, in the model's order.
 func (t *turn) newCalls(reply hook.ModelReply) []call {
@@ -50,9 +53,10 @@ func (t *turn) newCalls(reply hook.ModelReply) []call {
 		if !c.cut && strings.TrimSpace(string(args)) == "" {
 			args = "{}" // how some models call a tool without parameters
 		}
-		c.at = hook.NewToolCall(hook.ToolCallData{
+		c.first = *hook.NewToolCall(hook.ToolCallData{
 			Step: t.step, ID: b.CallID, Tool: tool, Index: i, Args: args, Original: b.JSON,
 		})
+		c.at = &c.first
 	}
 	return calls
 }
@@ -63,14 +67,14 @@ func (t *turn) newCalls(reply hook.ModelReply) []call {
 func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
 	t.calls += len(calls)
 	t.report()
-	begin := hook.Event{Kind: hook.EventCallsBegin}.WithDetail(hook.EventDetail{Tools: t.view.names(calls)})
+	begin := hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls))
 	t.emit(begin)
 	for i := range calls {
 		t.gate(&calls[i])
 	}
 	t.refuseRest(calls)
 	for i := range calls {
-		if calls[i].outcome != "" {
+		if calls[i].settled() {
 			t.conclude(&calls[i])
 		}
 	}
@@ -112,7 +116,7 @@ func (t *turn) refuseRest(calls []call) {
 		return
 	}
 	for i := range calls {
-		if calls[i].outcome == "" {
+		if !calls[i].settled() {
 			calls[i].settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, text))
 		}
 	}
@@ -267,8 +271,12 @@ func (t *turn) approve(c *call, asked hook.ToolDecision) (approved hook.JSON, ag
 
 // emitCall emits an event about a call.
 func (t *turn) emitCall(kind hook.EventKind, c *call, text string) {
-	t.emit(hook.Event{Kind: kind, Text: text}.
-		WithDetail(hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Args: c.args()}))
+	ev := hook.Event{Kind: kind, Text: text}
+	if c.runner != nil {
+		t.emit(ev.WithCall(c.at))
+		return
+	}
+	t.emit(ev.WithDetail(hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Args: c.args()}))
 }
 
 func (t *turn) emitApproval(c *call, v hook.Verdict) {
@@ -310,7 +318,7 @@ func (t *turn) record(reply hook.ModelReply, calls []call) {
 	t.history.add(hook.Message{Role: hook.RoleAssistant, Content: withArgs(reply.Content, calls)})
 	for i := range calls {
 		c := &calls[i]
-		t.history.add(hook.Message{Role: hook.RoleTool, CallID: c.at.ID(), Tool: c.at.Name(), Result: c.result})
+		t.history.add(hook.Message{Role: hook.RoleTool, CallID: c.at.ID(), Tool: c.at.Name(), Result: c.end.Result})
 	}
 }
 

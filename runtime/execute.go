@@ -20,7 +20,7 @@ func (t *turn) execute(calls []call) {
 	batch := make([]composite.Call, 0, len(calls))
 	index := make([]int, 0, 8) // of the calls that run; stays on the stack for a few
 	for i := range calls {
-		if c := &calls[i]; c.outcome == "" {
+		if c := &calls[i]; !c.settled() {
 			c.arm(t)
 			batch = append(batch, composite.Call{Runner: &c.execution, Env: &c.env, Waits: c.at.Tool().Waits})
 			index = append(index, i)
@@ -32,7 +32,7 @@ func (t *turn) execute(calls []call) {
 	o := composite.DispatchOptions{Limit: t.rt.o.Slots, Grace: t.rt.o.Grace}
 	composite.DispatchAll(t.ctx, batch, &o, func(i int, done composite.Completion) {
 		c := &calls[index[i]]
-		c.outcome, c.result, c.took = done.Outcome, done.Result, done.Duration
+		c.end.Outcome, c.end.Result, c.end.Duration = done.Outcome, done.Result, done.Duration
 		c.correct()
 		t.conclude(c)
 	})
@@ -250,11 +250,11 @@ func (x *execution) progress(text string) {
 // correct says what composite.DispatchAll cannot know: that a call never came
 // past its queue, and how long it queued. A stray still runs and is left alone.
 func (c *call) correct() {
-	if c.outcome == hook.OutcomeCancelled || !c.ended.Load() {
+	if c.end.Outcome == hook.OutcomeCancelled || !c.ended.Load() {
 		return
 	}
-	c.took -= c.queued
+	c.end.Duration -= c.queued
 	if !c.started {
-		c.outcome, c.took = hook.OutcomeCancelled, 0
+		c.end.Outcome, c.end.Duration = hook.OutcomeCancelled, 0
 	}
 }

@@ -221,5 +221,5 @@ func (t *turn) count(u hook.Usage) {
 	if u == (hook.Usage{}) {
 		return
 	}
-	t.emit(hook.Event{Kind: hook.EventUsage}.WithDetail(hook.EventDetail{Usage: u}))
+	t.emit(hook.Event{Kind: hook.EventUsage}.WithUsage(u, ""))
 }

@@ -15,18 +15,17 @@ import (
 func (t *turn) conclude(c *call) {
 	ctx, done := t.after()
 	defer done()
-	c.result = capped(c.result, t.maxResult(c))
-	r, err := t.points.resultRewritten(ctx, c.at, c.result)
+	c.end.Result = capped(c.end.Result, t.maxResult(c))
+	r, err := t.points.resultRewritten(ctx, c.at, c.end.Result)
 	if err != nil {
 		f := failureOf(hook.PointRewriteResult, err)
 		t.hookFailed(ctx, f)
 		r = withheld(f.Public())
 	}
-	c.result = r
+	c.end.Result = r
 	t.judgeOutcome(ctx, c)
-	t.conv.events.emit(ctx, hook.Event{Kind: hook.EventCallResult}.WithDetail(hook.EventDetail{
-		CallID: c.at.ID(), Tool: c.at.Name(), Result: c.result, Outcome: c.outcome, Duration: c.took,
-	}))
+	c.end.Call = c.at
+	t.conv.events.emit(ctx, hook.Event{Kind: hook.EventCallResult}.WithEnd(&c.end))
 }
 
 // judgeOutcome asks AfterTool.
@@ -34,7 +33,7 @@ func (t *turn) judgeOutcome(ctx context.Context, c *call) {
 	if t.points.afterTool == nil {
 		return
 	}
-	o := hook.ToolOutcome{Result: c.result, Outcome: c.outcome, Duration: c.took, Grant: c.grant}
+	o := hook.ToolOutcome{Result: c.end.Result, Outcome: c.end.Outcome, Duration: c.end.Duration, Grant: c.grant}
 	d, err := t.points.judgeTool(ctx, c.at, o)
 	d = answered(ctx, t, d, err)
 	c.context = d.Context()
@@ -42,7 +41,7 @@ func (t *turn) judgeOutcome(ctx context.Context, c *call) {
 	case hook.AnswerStop:
 		t.stopped(v)
 	case hook.AnswerWithhold:
-		c.result = withheld(v.Reason)
+		c.end.Result = withheld(v.Reason)
 	}
 }
 

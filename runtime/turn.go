@@ -23,7 +23,7 @@ type turn struct {
 	ctx     context.Context
 	durable context.Context
 	place   *hook.Turn
-	tell    func(hook.Standing)
+	teller  hook.TurnTeller
 	id      string
 	started time.Time
 
@@ -91,7 +91,7 @@ func (c *Conversation) newTurn(ctx context.Context, in hook.Input) (*turn, func(
 func (t *turn) makePlace(in hook.Input) {
 	limits := t.cfg.Limits
 	limits.Steps = cmp.Or(limits.Steps, DefaultSteps)
-	t.place, t.tell = hook.NewTurn(hook.TurnData{
+	t.place, t.teller = hook.NewTurn(hook.TurnData{
 		Conversation: t.conv.place, ID: t.id, Number: t.conv.turns + 1, Started: t.started,
 		Input: in, Limits: limits, Now: t.rt.o.Now,
 	})
@@ -100,7 +100,7 @@ func (t *turn) makePlace(in hook.Input) {
 
 // report tells the place how far the turn is.
 func (t *turn) report() {
-	t.tell(hook.Standing{
+	t.teller.Tell(hook.Standing{
 		History: hook.Freeze(t.conv.history), Usage: t.usage, Steps: t.number,
 		Signals: hook.Freeze(t.signals), Errors: hook.Freeze(t.errs),
 	})
@@ -198,7 +198,7 @@ func (t *turn) finish() hook.TurnOutcome {
 		t.hookFailed(t.durable, failureOf(hook.PointAfterTurn, err))
 	}
 	t.conv.events.emitLast(t.durable, hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.
-		WithDetail(hook.EventDetail{Stop: out.Stop, Usage: out.Usage}))
+		WithUsage(out.Usage, out.Stop))
 	return out
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,8 @@ type command struct {
 	getenv       func(string) string
 	// tty is the terminal where questions are asked, once it was needed.
 	tty *os.File
+	// shown is who has shown a turn, for the errors of writing; nil before one.
+	shown shower
 }
 
 // The exit codes.
@@ -28,6 +31,7 @@ const (
 	exitFailed      = 1
 	exitWrong       = 2
 	exitInterrupted = 130
+	exitTerminated  = 143
 )
 
 // failed is an error with an exit code of its own; every other one is
@@ -46,37 +50,90 @@ func (f *failed) Error() string {
 
 func (f *failed) Unwrap() error { return f.err }
 
-// execute runs the program and returns its exit code. The first interrupt
-// cancels what is running, a second one ends the program at once.
+// signalled is why the program's context has ended.
+type signalled struct{ signal os.Signal }
+
+func (s signalled) Error() string {
+	if s.signal == os.Interrupt {
+		return "interrupted"
+	}
+	return "told to end (" + s.signal.String() + ")"
+}
+
+func (signalled) Unwrap() error { return context.Canceled }
+
+// code is the exit code that a shell gives a program which the signal ends.
+func (s signalled) code() int {
+	if s.signal == os.Interrupt {
+		return exitInterrupted
+	}
+	return exitTerminated
+}
+
+// listen returns a context that the first signal ends, with [signalled] as the
+// cause; a second one ends the program at once. The caller calls stop.
+func listen() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(signalled{s})
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+		waiting.Wait()
+	}
+}
+
+// execute runs the program and returns its exit code.
 func (c *command) execute(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := listen()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	root := c.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if c.tty != nil {
 		_ = c.tty.Close() // nothing is lost: it was only written to
 	}
-	if err == nil {
-		return 0
-	}
-	code := exitWrong
-	var f *failed
-	if errors.As(err, &f) {
-		code = f.code
-	}
-	text := err.Error()
-	if ctx.Err() != nil {
-		code = exitInterrupted
-		if errors.Is(err, context.Canceled) {
-			text = "interrupted before the turn began"
-		}
-	}
+	code, text := c.result(ctx, err)
 	if text != "" {
 		fmt.Fprintln(c.err, "grapnel: "+terminal.Clean(strings.TrimSpace(text)))
 	}
 	return code
+}
+
+// result is the exit code and what is left to say.
+func (c *command) result(ctx context.Context, err error) (code int, text string) {
+	if c.shown != nil && c.shown.Err() != nil {
+		wrote := &failed{exitFailed, fmt.Errorf("the output could not be written: %w", c.shown.Err())}
+		if f, ok := errors.AsType[*failed](err); err == nil || ok && f.err == nil {
+			err = wrote
+		}
+	}
+	if err == nil {
+		return 0, ""
+	}
+	code, text = exitWrong, err.Error()
+	if f, ok := errors.AsType[*failed](err); ok {
+		code = f.code
+	}
+	s, ok := errors.AsType[signalled](context.Cause(ctx))
+	switch {
+	case !ok:
+		return code, text
+	case errors.Is(err, context.Canceled):
+		text = s.Error() + " before the turn began"
+	case text == "" && s.code() == exitTerminated:
+		text = s.Error()
+	}
+	return s.code(), text
 }
 
 func (c *command) root() *cobra.Command {

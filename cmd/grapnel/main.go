@@ -6,7 +6,7 @@
 //	grapnel agents, tools, plan  what there is, and how it is put together
 //
 // Exit codes: 0 done, 1 the turn failed, 2 what was asked is wrong and nothing
-// has happened, 130 interrupted.
+// has happened, 130 interrupted, 143 told to end by SIGTERM.
 package main
 
 import "os"

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -45,11 +46,17 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":       exits,
-			"jsonlines":   jsonLines,
-			"lines":       lines,
-			"interrupted": interrupted,
-			"history":     history,
+			"exits":     exits,
+			"jsonlines": jsonLines,
+			"lines":     lines,
+			"interrupted": func(ts *testscript.TestScript, neg bool, args []string) {
+				sends(ts, os.Interrupt, exitInterrupted, args)
+			},
+			"terminated": func(ts *testscript.TestScript, neg bool, args []string) {
+				sends(ts, syscall.SIGTERM, exitTerminated, args)
+			},
+			"awaits":  awaits,
+			"history": history,
 		},
 		RequireExplicitExec: true,
 	})
@@ -101,10 +108,11 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// interrupted starts a command, sends it an interrupt as soon as a file exists
-// that it makes, and wants exit code 130: interrupted FILE COMMAND ARGUMENT…
-func interrupted(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
+// sends starts a command, sends it the signal as soon as a file exists that it
+// makes, wants the exit code, and keeps what it wrote in interrupted.out:
+// interrupted FILE COMMAND ARGUMENT…
+func sends(ts *testscript.TestScript, signal os.Signal, code int, args []string) {
+	if len(args) < 2 {
 		ts.Fatalf("usage: interrupted FILE COMMAND ARGUMENT…")
 	}
 	path, err := lookPath(args[1], ts.Getenv("PATH"))
@@ -119,10 +127,7 @@ func interrupted(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for {
-		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
-			break
-		}
+	for !exists(ts, args[0]) {
 		select {
 		case err := <-ended:
 			ts.Fatalf("ended too early: %v\n%s", err, out.String())
@@ -130,13 +135,29 @@ func interrupted(ts *testscript.TestScript, neg bool, args []string) {
 			runtime.Gosched()
 		}
 	}
-	ts.Check(cmd.Process.Signal(os.Interrupt))
+	ts.Check(cmd.Process.Signal(signal))
 	err = <-ended
 	ts.Logf("%s", out.String())
-	if cmd.ProcessState.ExitCode() != exitInterrupted {
-		ts.Fatalf("exit: %v, want %d", err, exitInterrupted)
+	if cmd.ProcessState.ExitCode() != code {
+		ts.Fatalf("exit: %v, want %d", err, code)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("interrupted.out"), out.Bytes(), 0o600))
+}
+
+func exists(ts *testscript.TestScript, name string) bool {
+	_, err := os.Stat(ts.MkAbs(name))
+	return err == nil
+}
+
+// awaits returns when a file exists, that a command in the background makes:
+// awaits FILE
+func awaits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: awaits FILE")
+	}
+	for !exists(ts, args[0]) {
+		runtime.Gosched()
+	}
 }
 
 func lookPath(name, path string) (string, error) {

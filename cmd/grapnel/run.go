@@ -88,13 +88,17 @@ func (c *command) prompt(arg string) (string, error) {
 type shower interface {
 	OnEvent(ev hook.Event)
 	Outcome(out hook.TurnOutcome)
+	// Err is the first error of writing.
+	Err() error
 }
 
 func (c *command) shower(json bool) shower {
 	if json {
-		return terminal.NewJSONPrinter(c.out)
+		c.shown = terminal.NewJSONPrinter(c.out)
+	} else {
+		c.shown = terminal.NewPrinter(c.out, terminal.Colored(c.out))
 	}
-	return terminal.NewPrinter(c.out, terminal.Colored(c.out))
+	return c.shown
 }
 
 // turn runs one turn. Everything that can be wrong with what was asked is found
@@ -125,7 +129,10 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 		return err
 	}
 	show := c.shower(f.json)
-	out, err := conv.Send(ctx, hook.TextInput(prompt), show.OnEvent)
+	out, err := app.Send(ctx, conv, hook.TextInput(prompt), show.OnEvent)
+	if busy, ok := errors.AsType[*daemon.BusyError](err); ok {
+		return busy
+	}
 	if err != nil && out.Stop == "" {
 		return &failed{exitFailed, fmt.Errorf("the turn could not begin: %w", err)}
 	}

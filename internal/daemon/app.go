@@ -40,6 +40,7 @@ type App struct {
 	agents []Agent
 	models *models
 	note   func(string)
+	locks  string // the directory of those of conversations
 }
 
 // Agent is one agent that could be registered. File is "" for the one that is
@@ -84,7 +85,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note}
+	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note, locks: o.Paths.locks()}
 	if a.Store, err = sqlite.Open(ctx, o.Paths.Conversations, nil); err != nil {
 		return nil, err
 	}

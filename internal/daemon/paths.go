@@ -108,6 +108,9 @@ func unwritable(dir string, err error) error {
 	return fmt.Errorf("the state directory %s cannot be written: %w; set GRAPNEL_HOME to one that can", dir, err)
 }
 
+// locks is where conversations are locked while a turn runs.
+func (p Paths) locks() string { return filepath.Join(p.State, "locks") }
+
 // bundledSkills is where the program writes the skills that it brings.
 func (p Paths) bundledSkills() string { return filepath.Join(p.State, "skills") }
 

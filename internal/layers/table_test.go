@@ -70,7 +70,7 @@ var layers = []layer{
 	{pkgs: "internal/layers", reason: "for tests"},
 	{pkgs: "internal/difftest", may: []string{"hook"}, generated: []string{"composite/..."}, reason: "for tests"},
 	{pkgs: "internal/daemon", may: []string{"hook", "runtime/...", "subsystems/...", "internal/..."}, generated: []string{"composite/..."},
-		outside: []string{"github.com/oklog/ulid"},
+		outside: []string{"github.com/gofrs/flock", "github.com/oklog/ulid"},
 		reason:  "the one place where subsystems and runtime meet"},
 	{pkgs: "internal/api/wire", may: []string{"hook"}, reason: "what a client and the server share, and no more"},
 	{pkgs: "internal/api", may: []string{"hook", "composite/plan", "runtime", "runtime/store", "internal/api/wire"},

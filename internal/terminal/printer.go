@@ -42,6 +42,7 @@ const (
 type Printer struct {
 	mu    sync.Mutex
 	out   io.Writer
+	err   error // the first one of writing
 	color bool
 
 	// open says what the last line waits for: "" if it is complete.
@@ -293,9 +294,19 @@ func (p *Printer) note(color, text string) {
 	p.write(p.paint(color, text) + "\n")
 }
 
-// write drops the error: there is nobody left to tell when the person's own
-// screen is gone, and the turn goes on for the history's sake.
-func (p *Printer) write(s string) { _, _ = io.WriteString(p.out, s) }
+// Err returns the first error of writing. The turn goes on for the history's
+// sake.
+func (p *Printer) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+func (p *Printer) write(s string) {
+	if _, err := io.WriteString(p.out, s); p.err == nil {
+		p.err = err
+	}
+}
 
 // The colours, as the standard sixteen that every theme defines.
 const (

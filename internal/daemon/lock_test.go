@@ -1,0 +1,83 @@
+package daemon_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+// gate is a hook that holds a turn at its beginning.
+type gate struct {
+	hook.Nop
+	began, open chan struct{}
+}
+
+func (g *gate) Preprocess(_ context.Context, _ *hook.Turn, in hook.Input) (hook.Input, error) {
+	close(g.began)
+	<-g.open
+	return in, nil
+}
+
+func conversation(t *testing.T, p daemon.Paths, extra ...hook.Hook) (*daemon.App, *runtime.Conversation) {
+	t.Helper()
+	app, err := daemon.Open(t.Context(), daemon.Options{Paths: p, Extra: extra})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, app.Close(context.WithoutCancel(t.Context()))) })
+	_, err = app.Register(t.Context(), daemon.DefaultAgent, hook.AgentConfig{Model: "script:m.yaml"})
+	require.NoError(t, err)
+	conv, err := app.Runtime.Conversation(t.Context(), daemon.DefaultAgent, "ann")
+	require.NoError(t, err)
+	return app, conv
+}
+
+// TestSendLocksTheConversation: of two programs over one state directory, the one
+// that comes second is refused while the first one's turn runs, and loses nothing.
+func TestSendLocksTheConversation(t *testing.T) {
+	t.Parallel()
+	p := project(t, map[string]string{"m.yaml": "rules: [{when: always, say: Hello.}]\n"})
+	g := &gate{began: make(chan struct{}), open: make(chan struct{})}
+	first, held := conversation(t, p, g)
+	second, conv := conversation(t, p)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := first.Send(t.Context(), held, hook.TextInput("one"), nil)
+		ended <- err
+	}()
+	<-g.began
+	out, err := second.Send(t.Context(), conv, hook.TextInput("two"), func(hook.Event) { assert.Fail(t, "an event") })
+	var busy *daemon.BusyError
+	require.ErrorAs(t, err, &busy)
+	assert.Equal(t, os.Getpid(), busy.Process)
+	assert.Equal(t, hook.StopError, out.Stop)
+	close(g.open)
+	require.NoError(t, <-ended)
+
+	out, err = second.Send(t.Context(), conv, hook.TextInput("two"), nil)
+	require.NoError(t, err)
+	assert.Equal(t, "Hello.", out.Text())
+	messages, err := second.Store.Messages(t.Context(), conv.ID())
+	require.NoError(t, err)
+	assert.Len(t, messages, 4)
+	left, err := filepath.Glob(filepath.Join(p.State, "locks", "*"))
+	require.NoError(t, err)
+	assert.Empty(t, left, "the file goes with the lock")
+}
+
+// TestLockOfADeadProcess: a file that somebody left behind locks nothing.
+func TestLockOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	p := project(t, map[string]string{"m.yaml": "rules: [{when: always, say: Hello.}]\n"})
+	app, conv := conversation(t, p)
+	require.NoError(t, os.MkdirAll(filepath.Join(p.State, "locks"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(p.State, "locks", conv.ID()), []byte("1"), 0o600))
+	_, err := app.Send(t.Context(), conv, hook.TextInput("one"), nil)
+	require.NoError(t, err)
+}

@@ -53,7 +53,10 @@ type route struct {
 
 // New returns the composite of the struct that s points to: of its exported
 // fields that are hooks or slices of hooks, with their hook tags, as hookgen
-// would generate it. The error lists everything that is wrong. Required fields
+// would generate it. The error lists everything that is wrong, among it fields
+// that look like hooks and would never be called: types with the method of a
+// point that are no hook.Hook, functions of a point's signature, hooks in maps,
+// arrays, interfaces and structs. hook:"-" leaves a field out. Required fields
 // that are nil are no error here but one of Ready.
 func New(s any) (*Composite, error) {
 	v := reflect.ValueOf(s)
@@ -83,22 +86,26 @@ var (
 	groupType = reflect.TypeFor[[]hook.Hook]()
 )
 
-// fieldOf returns the field if it takes part.
+// fieldOf returns the field if it takes part. A field that only looks as if it
+// did is an error: a guard that nobody calls is worse than none.
 func fieldOf(sf reflect.StructField, v reflect.Value) (Field, bool, error) {
 	tag, tagged := sf.Tag.Lookup("hook")
 	options, problems := plan.ParseTag(tag, pointNames())
 	if problems != nil {
 		return Field{}, false, joinProblems(problems)
 	}
-	isHook := sf.Type.Implements(hookType) || reflect.PointerTo(sf.Type).Implements(hookType)
+	if err := nearKeys(sf.Tag); err != nil || options.Ignore {
+		return Field{}, false, err
+	}
 	isGroup := sf.Type.ConvertibleTo(groupType) && sf.Type.Kind() == reflect.Slice
-	switch {
-	case options.Ignore || !isHook && !isGroup && !tagged:
-		return Field{}, false, nil
-	case !isHook && !isGroup:
-		return Field{}, false, fmt.Errorf("has a hook tag, but %s is no hook; drop the tag or implement hook.Hook", sf.Type)
-	case !sf.IsExported():
+	if !isHook(sf.Type) && !isGroup {
+		return Field{}, false, refuse(sf, v, tagged)
+	}
+	if !sf.IsExported() {
 		return Field{}, false, errors.New("is unexported, so it cannot be read at run time; export it or generate the composite")
+	}
+	if err := misfits(sf.Type); !isGroup && err != nil {
+		return Field{}, false, err
 	}
 	f := Field{Name: sf.Name, Options: options}
 	switch {

@@ -1,0 +1,269 @@
+package composite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+var (
+	hookPath    = reflect.TypeFor[hook.Nop]().PkgPath()
+	contextType = reflect.TypeFor[context.Context]()
+	tagKey      = regexp.MustCompile(`([A-Za-z]+):"`)
+)
+
+// signatures returns the type of the method of every point, without a receiver:
+// the dynamic composite has them all.
+var signatures = sync.OnceValue(func() map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	t := reflect.TypeFor[*Composite]()
+	for p := range hook.Points() {
+		if m, ok := t.MethodByName(p.String()); ok {
+			out[p.String()] = unbound(m, t)
+		}
+	}
+	return out
+})
+
+// unbound returns the type of a method of t without its receiver.
+func unbound(m reflect.Method, t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Interface {
+		return m.Type
+	}
+	var in, out []reflect.Type
+	for i := 1; i < m.Type.NumIn(); i++ {
+		in = append(in, m.Type.In(i))
+	}
+	for o := range m.Type.Outs() {
+		out = append(out, o)
+	}
+	return reflect.FuncOf(in, out, m.Type.IsVariadic())
+}
+
+// looks is what the methods of a type tell.
+type looks struct {
+	// like: some method fits a point, or has its name and speaks of hooks, so
+	// somebody meant the type to be one. OnClose alone fits by chance.
+	like bool
+	// missing are the methods of hook.Hook that are not there.
+	missing []string
+	// wrong are methods that are almost a point's.
+	wrong []plan.Problem
+}
+
+// inspect looks at the methods that a field of type t has.
+func inspect(t reflect.Type) looks {
+	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
+		t = reflect.PointerTo(t)
+	}
+	var l looks
+	want := signatures()
+	for p, info := range hook.Points() {
+		m, ok := t.MethodByName(info.Name)
+		switch {
+		case !ok && info.Kind == "facade":
+			l.missing = append(l.missing, info.Name)
+		case !ok:
+		case unbound(m, t) == want[info.Name]:
+			l.like = l.like || p != hook.PointOnClose
+		default:
+			l.like = l.like || speaksOfHooks(unbound(m, t))
+			problem := plan.Misfit(t.String(), info.Name, info.Kind == "facade")
+			problem.Message += fmt.Sprintf(" (have %s, want %s)", unbound(m, t), want[info.Name])
+			l.wrong = append(l.wrong, problem)
+		}
+	}
+	l.wrong = append(l.wrong, nearMisses(t, want)...)
+	return l
+}
+
+// speaksOfHooks tells whether a signature has a type of package hook.
+func speaksOfHooks(f reflect.Type) bool {
+	has := func(t reflect.Type) bool {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
+		return t.PkgPath() == hookPath
+	}
+	for t := range f.Ins() {
+		if has(t) {
+			return true
+		}
+	}
+	for t := range f.Outs() {
+		if has(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// nearMisses finds methods whose names are almost a point's.
+func nearMisses(t reflect.Type, want map[string]reflect.Type) []plan.Problem {
+	var out []plan.Problem
+	for i := range t.NumMethod() {
+		m := t.Method(i)
+		if want[m.Name] != nil {
+			continue
+		}
+		for p := range hook.Points() {
+			if name := p.String(); plan.Resembles(m.Name, name) && (!withContext(want[name]) || withContext(unbound(m, t))) {
+				out = append(out, plan.Near(t.String(), m.Name, name))
+				break
+			}
+		}
+	}
+	return out
+}
+
+func withContext(f reflect.Type) bool { return f.NumIn() > 0 && f.In(0) == contextType }
+
+func isHook(t reflect.Type) bool {
+	return t.Implements(hookType) || reflect.PointerTo(t).Implements(hookType)
+}
+
+// misfits says which methods of a hook look like points and are never called. A
+// field of type hook.Hook is taken as it is.
+func misfits(t reflect.Type) error {
+	if t.Kind() == reflect.Interface {
+		return nil
+	}
+	var errs []error
+	for _, p := range inspect(t).wrong {
+		p.Fix += ", or make the field a hook.Hook if it is meant as it is"
+		errs = append(errs, p)
+	}
+	return errors.Join(errs...)
+}
+
+// refuse says why a field that is neither a hook nor a group looks like one that
+// should take part; nil if it does not.
+func refuse(sf reflect.StructField, v reflect.Value, tagged bool) error {
+	if name := pointOfFunc(sf.Type); name != "" {
+		return plan.BareFunc(sf.Name, name)
+	}
+	if l := inspect(sf.Type); l.like {
+		var errs []error
+		if l.missing != nil {
+			errs = append(errs, plan.NoHook(sf.Type.String(), l.missing, sf.Type.Kind() == reflect.Interface))
+		}
+		for _, p := range l.wrong {
+			errs = append(errs, p)
+		}
+		return errors.Join(errs...)
+	}
+	if what := held(sf.Type, v, maxHeld); what != "" {
+		if sf.Type.Kind() == reflect.Slice && guardLike(sf.Type.Elem()) {
+			return plan.NoGroup(sf.Name, sf.Type.String())
+		}
+		return plan.Holds(sf.Type.String(), what)
+	}
+	if tagged {
+		return plan.NoHook(sf.Type.String(), nil, false)
+	}
+	return nil
+}
+
+// maxHeld is how deep hooks are looked for.
+const maxHeld = 3
+
+// held returns what a value has inside that looks like a hook, or "". v may be
+// invalid: then only the type is known.
+func held(t reflect.Type, v reflect.Value, depth int) string {
+	if depth == 0 || t.PkgPath() == hookPath {
+		return ""
+	}
+	switch t.Kind() {
+	case reflect.Interface:
+		if v.IsValid() && !v.IsNil() {
+			return found(v.Elem().Type(), v.Elem(), depth)
+		}
+	case reflect.Pointer:
+		if v.IsValid() && v.IsNil() {
+			v = reflect.Value{}
+		} else if v.IsValid() {
+			v = v.Elem()
+		}
+		return found(t.Elem(), v, depth)
+	case reflect.Slice, reflect.Array, reflect.Chan, reflect.Map:
+		return heldInElements(t, v, depth)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() && f.Tag.Get("hook") != "-" {
+				if what := found(f.Type, reflect.Value{}, depth); what != "" {
+					return what + " in " + f.Name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func heldInElements(t reflect.Type, v reflect.Value, depth int) string {
+	if what := found(t.Elem(), reflect.Value{}, depth); what != "" {
+		return what
+	}
+	if t.Elem().Kind() != reflect.Interface || !v.IsValid() {
+		return ""
+	}
+	switch t.Kind() {
+	case reflect.Map:
+		for _, e := range v.Seq2() {
+			if what := found(t.Elem(), e, depth); what != "" {
+				return what
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if what := found(t.Elem(), v.Index(i), depth); what != "" {
+				return what
+			}
+		}
+	}
+	return ""
+}
+
+// found returns the type if it looks like a hook, else what it has inside.
+func found(t reflect.Type, v reflect.Value, depth int) string {
+	if guardLike(t) {
+		return strings.TrimPrefix(t.String(), "*")
+	}
+	return held(t, v, depth-1)
+}
+
+func guardLike(t reflect.Type) bool {
+	return t != reflect.TypeFor[hook.Nop]() && (isHook(t) || pointOfFunc(t) != "" || inspect(t).like)
+}
+
+// pointOfFunc returns the point beside hook.Hook whose signature a function has,
+// or "". OnClose's is too common to mean anything.
+func pointOfFunc(t reflect.Type) string {
+	if t.Kind() != reflect.Func {
+		return ""
+	}
+	want := signatures()
+	for p, info := range hook.Points() {
+		if info.Kind != "facade" && p != hook.PointOnClose && want[info.Name].ConvertibleTo(t) {
+			return info.Name
+		}
+	}
+	return ""
+}
+
+// nearKeys refuses tag keys that are almost hook.
+func nearKeys(tag reflect.StructTag) error {
+	var errs []error
+	for _, key := range tagKey.FindAllStringSubmatch(string(tag), -1) {
+		if p, near := plan.NearKey(key[1]); near {
+			errs = append(errs, p)
+		}
+	}
+	return errors.Join(errs...)
+}

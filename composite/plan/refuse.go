@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/spell"
+)
+
+// The problems below are those of a field or a type that looks like a hook and
+// would never be called. Generator and dynamic composite word them alike; the
+// caller knows field and place.
+
+const leaveOut = "tag the field `hook:\"-\"`"
+
+// NoHook says that a type is meant to be a hook and is none. missing are the
+// methods of hook.Hook that it lacks; nil if it is nothing of the kind. An
+// interface cannot embed hook.Nop, so its way out is another.
+func NoHook(typ string, missing []string, isInterface bool) Problem {
+	p := Problem{Code: "HG012", Message: typ + " is no hook", Fix: "embed hook.Nop in it, or " + leaveOut}
+	if missing != nil {
+		p.Message = typ + " is no hook.Hook: it does not have " + strings.Join(missing, ", ")
+	}
+	if isInterface {
+		p.Fix = "make the field a hook.Hook, or " + leaveOut
+	}
+	return p
+}
+
+// Misfit says that a method has the name of a point and another signature.
+func Misfit(typ, point string, facade bool) Problem {
+	of := "hook." + point
+	if facade {
+		of = "hook.Hook"
+	}
+	return Problem{
+		Code: "HG012", Message: fmt.Sprintf("(%s).%s does not fit %s, so it would never be called", typ, point, of),
+		Fix: "change the signature, or the name",
+	}
+}
+
+// Near says that a method's name is almost a point's.
+func Near(typ, method, point string) Problem {
+	return Problem{
+		Code: "HG013", Message: fmt.Sprintf("(%s).%s looks like the point %s and is never called", typ, method, point),
+		Fix: "call it " + point,
+	}
+}
+
+// Resembles tells whether the name of a method may have been meant as a point's.
+func Resembles(method, point string) bool {
+	return spell.Distance(method, point) <= min(2, len(point)/4)
+}
+
+// NoGroup says that a field is a slice of something else than hook.Hook.
+func NoGroup(field, typ string) Problem {
+	return Problem{Code: "HG016", Message: "a group is a []hook.Hook, not a " + typ, Fix: field + " []hook.Hook, or " + leaveOut}
+}
+
+// Holds says that a field has hooks inside, where none is called.
+func Holds(typ, what string) Problem {
+	return Problem{
+		Code: "HG016", Message: fmt.Sprintf("%s holds %s, and no hook inside is called", typ, what),
+		Fix: "give each hook a field of its own, or put them in a []hook.Hook, or " + leaveOut,
+	}
+}
+
+// BareFunc says that a field is a function of a point's signature.
+func BareFunc(field, point string) Problem {
+	return Problem{
+		Code: "HG016", Message: "a function of the signature of hook." + point + " is no hook and is never called",
+		Fix: fmt.Sprintf("%s hook.Hook, set to hook.%sFunc(…), or %s", field, point, leaveOut),
+	}
+}
+
+// NearKey says that the key of a struct tag is almost hook; ok is false if it is not.
+func NearKey(key string) (Problem, bool) {
+	p := Problem{Code: "HG009", Message: fmt.Sprintf("unknown tag key %q", key), Fix: "write hook:\"…\""}
+	return p, key != "hook" && spell.Closest(key, []string{"hook"}) != ""
+}

@@ -50,13 +50,29 @@ func DispatchAll(ctx context.Context, calls []Call, o *DispatchOptions, done fun
 	if len(calls) == 0 {
 		return nil
 	}
+	out := make([]Completion, len(calls))
+	DispatchEach(ctx, calls, o, func(i int, c Completion) {
+		out[i] = c
+		if done != nil {
+			done(i, c)
+		}
+	})
+	return out
+}
+
+// DispatchEach is [DispatchAll] for who needs no list of the completions.
+func DispatchEach(ctx context.Context, calls []Call, o *DispatchOptions, done func(i int, c Completion)) {
+	if len(calls) == 0 {
+		return
+	}
 	limit, grace := o.bounds()
-	d := &dispatch{
-		ctx: ctx, calls: calls, slots: make([]slot, len(calls)),
-		ended: make(chan int, len(calls)),
+	d := &dispatch{ctx: ctx, calls: calls, ended: make(chan int, len(calls))}
+	d.slots = d.one[:]
+	if len(calls) > 1 {
+		d.slots = make([]slot, len(calls))
 	}
 	d.start(limit)
-	return d.collect(grace, done)
+	d.collect(grace, done)
 }
 
 func (o *DispatchOptions) bounds() (limit int, grace time.Duration) {
@@ -77,6 +93,8 @@ type dispatch struct {
 	ctx   context.Context
 	calls []Call
 	slots []slot
+	// one is the slot of a call that is alone.
+	one   [1]slot
 	ended chan int
 	taken atomic.Int64
 	wg    conc.WaitGroup
@@ -85,11 +103,13 @@ type dispatch struct {
 type slot struct {
 	started atomic.Int64 // unix nanoseconds, 0 before the start
 	end     Completion
+	// told belongs to the caller: the call is completed.
+	told bool
 }
 
 // start starts the workers, and one goroutine for each call that waits.
 func (d *dispatch) start(limit int) {
-	bounded := 0
+	bounded, work := 0, d.work
 	for i, c := range d.calls {
 		if c.Waits {
 			d.wg.Go(func() { d.run(i) })
@@ -98,7 +118,7 @@ func (d *dispatch) start(limit int) {
 		bounded++
 	}
 	for range min(limit, bounded) {
-		d.wg.Go(d.work)
+		d.wg.Go(work)
 	}
 }
 
@@ -122,15 +142,16 @@ func (d *dispatch) run(i int) {
 		d.ended <- i
 		return
 	}
-	s.started.Store(time.Now().UnixNano())
-	d.invoke(i)
+	begin := time.Now()
+	s.started.Store(begin.UnixNano())
+	d.invoke(i, begin)
 	d.ended <- i
 }
 
 // invoke runs the call. A panic, and a runtime.Goexit that would take the worker
 // with it, are a result.
-func (d *dispatch) invoke(i int) {
-	s, begin, returned := &d.slots[i], time.Now(), false
+func (d *dispatch) invoke(i int, begin time.Time) {
+	s, returned := &d.slots[i], false
 	defer func() {
 		panicked := recover() != nil
 		if !returned {
@@ -148,55 +169,47 @@ func (d *dispatch) invoke(i int) {
 }
 
 // collect hands completions on until all have come or the grace period is over.
-func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) []Completion {
-	out := make([]Completion, len(d.calls))
+func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) {
 	cancelled := d.ctx.Done()
 	var late <-chan time.Time
 	for left := len(d.calls); left > 0; {
 		select {
 		case i := <-d.ended:
-			out[i] = d.slots[i].end
 			left--
-			if done != nil {
-				done(i, out[i])
-			}
+			d.slots[i].told = true
+			done(i, d.slots[i].end)
 		case <-cancelled:
 			cancelled = nil
 			late = time.After(grace)
 		case <-late:
-			d.abandon(out, done)
-			return out
+			d.abandon(done)
+			return
 		}
 	}
 	d.wg.Wait()
-	return out
 }
 
 // abandon completes what has not ended: first those that ended just now.
-func (d *dispatch) abandon(out []Completion, done func(int, Completion)) {
-	finish := func(i int, c Completion) {
-		out[i] = c
-		if done != nil {
-			done(i, c)
-		}
-	}
+func (d *dispatch) abandon(done func(int, Completion)) {
 	for len(d.ended) > 0 {
 		i := <-d.ended
-		finish(i, d.slots[i].end)
+		d.slots[i].told = true
+		done(i, d.slots[i].end)
 	}
-	for i := range out {
-		if out[i].Outcome != "" {
+	for i := range d.slots {
+		s := &d.slots[i]
+		if s.told {
 			continue
 		}
 		c := notStarted()
-		if at := d.slots[i].started.Load(); at != 0 {
+		if at := s.started.Load(); at != 0 {
 			c = Completion{
 				Result:   hook.FailedResult(hook.FailCancelled, "interrupted: the turn was cancelled while the tool ran; what it did is not known"),
 				Outcome:  hook.OutcomeInterrupted,
 				Duration: time.Since(time.Unix(0, at)),
 			}
 		}
-		finish(i, c)
+		done(i, c)
 	}
 }
 

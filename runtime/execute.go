@@ -30,7 +30,7 @@ func (t *turn) execute(calls []call) {
 		return
 	}
 	o := composite.DispatchOptions{Limit: t.rt.o.Slots, Grace: t.rt.o.Grace}
-	composite.DispatchAll(t.ctx, batch, &o, func(i int, done composite.Completion) {
+	composite.DispatchEach(t.ctx, batch, &o, func(i int, done composite.Completion) {
 		c := &calls[index[i]]
 		c.end.Outcome, c.end.Result, c.end.Duration = done.Outcome, done.Result, done.Duration
 		c.correct()
@@ -55,7 +55,7 @@ func shorter(a, b time.Duration) time.Duration {
 	return a
 }
 
-// execution is one call while it runs. It is what composite.DispatchAll runs and
+// execution is one call while it runs. It is what composite.DispatchEach runs and
 // what the wraps surround; from outside: wraps, exclusive key, slot, time limit,
 // recovery, tool. A stray goroutine may hold it after the turn has ended.
 type execution struct {
@@ -247,7 +247,7 @@ func (x *execution) progress(text string) {
 		WithDetail(hook.EventDetail{CallID: x.place.ID(), Tool: x.place.Name()}))
 }
 
-// correct says what composite.DispatchAll cannot know: that a call never came
+// correct says what composite.DispatchEach cannot know: that a call never came
 // past its queue, and how long it queued. A stray still runs and is left alone.
 func (c *call) correct() {
 	if c.end.Outcome == hook.OutcomeCancelled || !c.ended.Load() {

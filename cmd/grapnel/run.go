@@ -46,7 +46,7 @@ func (c *command) run() *cobra.Command {
 		},
 	}
 	f.flags(cmd)
-	cmd.Flags().StringVar(&f.agent, "agent", daemon.DefaultAgent, "the agent to ask; `grapnel agents` lists them")
+	cmd.Flags().StringVar(&f.agent, "agent", daemon.DefaultAgent, "the agent to ask; grapnel agents lists them")
 	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's: script:FILE")
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
@@ -108,7 +108,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	if err != nil {
 		return err
 	}
-	approver := c.approver(f.yes, stdinUsed)
+	approver := c.approverIn(paths.Root, f.yes, stdinUsed)
 	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Person: approver, Note: c.note, Trust: trust(approver, f.yes)})
 	if err != nil {
 		return err
@@ -154,7 +154,13 @@ func verdict(out hook.TurnOutcome) error {
 // approver asks at the terminal, where there is one: somebody has to see the
 // question as well as to answer it.
 func (c *command) approver(yes, stdinUsed bool) *terminal.Approver {
-	o := &terminal.ApproverOptions{Yes: yes}
+	return c.approverIn("", yes, stdinUsed)
+}
+
+// approverIn is an approver that shows what a call would change in the files
+// below root.
+func (c *command) approverIn(root string, yes, stdinUsed bool) *terminal.Approver {
+	o := &terminal.ApproverOptions{Yes: yes, Root: root}
 	screen := c.screen()
 	if screen != nil && !stdinUsed && terminal.IsTerminal(c.in) {
 		o.In, o.Out, o.Color = c.in, screen, terminal.Colored(screen)
@@ -185,9 +191,15 @@ func trust(a *terminal.Approver, yes bool) func(context.Context, daemon.Servers)
 			return daemon.TrustOnce, nil
 		}
 		text := fmt.Sprintf("%s wants to start:\n  %s", s.File, strings.Join(s.Commands, "\n  "))
+		if !a.Attended() {
+			return daemon.TrustNo, nil
+		}
 		ok, err := a.Confirm(ctx, text, "Start them, now and whenever the file is still the same?")
-		if err != nil || !ok {
+		switch {
+		case err != nil:
 			return daemon.TrustNo, err
+		case !ok:
+			return daemon.TrustRefused, nil
 		}
 		return daemon.TrustAlways, nil
 	}

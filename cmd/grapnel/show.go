@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
 func (c *command) tools() *cobra.Command {
@@ -51,28 +51,17 @@ func (c *command) listTools(ctx context.Context, p place, agent string, yes bool
 	if p.json {
 		return c.writeJSON(tools)
 	}
-	return c.table(func(w *tabwriter.Writer) {
-		for _, scoped := range []bool{true, false} {
-			header := "TOOL\tOWNER\tNOTES\tWHAT IT DOES"
-			if !scoped {
-				header = "\nOUT OF SCOPE\tOWNER\tNOTES\tWHY"
-			}
-			for _, t := range tools {
-				if (t.OutOfScope == "") != scoped {
-					continue
-				}
-				if header != "" {
-					fmt.Fprintln(w, header)
-					header = ""
-				}
-				text := t.OutOfScope
-				if scoped {
-					text, _, _ = strings.Cut(t.Description, "\n")
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, t.Owner, notes(t), terminal.Clean(cut(text, 80)))
-			}
+	in := [][]string{{"TOOL", "OWNER", "NOTES", "WHAT IT DOES"}}
+	out := [][]string{{"OUT OF SCOPE", "OWNER", "NOTES", "WHY"}}
+	for _, t := range tools {
+		if t.OutOfScope != "" {
+			out = append(out, []string{t.Name, t.Owner, notes(t), t.OutOfScope})
+			continue
 		}
-	})
+		first, _, _ := strings.Cut(t.Description, "\n")
+		in = append(in, []string{t.Name, t.Owner, notes(t), first})
+	}
+	return c.tables(in, out)
 }
 
 // notes are the annotations of a tool in a few words.
@@ -90,13 +79,6 @@ func notes(t daemon.Tool) string {
 		return "-"
 	}
 	return strings.Join(out, ", ")
-}
-
-func cut(s string, width int) string {
-	if r := []rune(s); len(r) > width {
-		return string(r[:width-1]) + "…"
-	}
-	return s
 }
 
 func (c *command) agents() *cobra.Command {
@@ -136,19 +118,11 @@ func (c *command) showAgents(p place, paths daemon.Paths, agents []daemon.Agent)
 	if p.json {
 		return c.writeJSON(rows)
 	}
-	return c.table(func(w *tabwriter.Writer) {
-		fmt.Fprintln(w, "AGENT\tMODEL\tDEFINED IN\tWHAT FOR")
-		for _, r := range rows {
-			model, file := r.Model, r.File
-			if model == "" {
-				model = "-"
-			}
-			if file == "" {
-				file = "(built in)"
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, terminal.Clean(model), terminal.Clean(file), terminal.Clean(cut(r.Description, 80)))
-		}
-	})
+	table := [][]string{{"AGENT", "MODEL", "DEFINED IN", "WHAT FOR"}}
+	for _, r := range rows {
+		table = append(table, []string{r.Name, cmp.Or(r.Model, "-"), cmp.Or(r.File, "(built in)"), r.Description})
+	}
+	return c.tables(table)
 }
 
 func (c *command) plan() *cobra.Command {
@@ -180,6 +154,7 @@ func (c *command) writeJSON(v any) error {
 	return enc.Encode(v)
 }
 
+// table is for columns of plain words; [command.tables] for what people write.
 func (c *command) table(fill func(w *tabwriter.Writer)) error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fill(w)

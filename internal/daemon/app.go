@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -119,19 +120,48 @@ func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) 
 		}
 		return nil, fmt.Errorf("there is no agent %q; known are %s; define it in .grapnel/agents/NAME.md", name, strings.Join(names, ", "))
 	}
-	agent, err := a.Runtime.Register(ctx, a.agents[i].Config.Merge(over))
-	if err != nil && a.agents[i].File != "" {
-		return nil, fmt.Errorf("%s: %w", a.agents[i].File, err)
-	}
-	if err != nil {
-		return nil, err
-	}
+	cfg := a.agents[i].Config.Merge(over)
+	agent, err := a.Runtime.Register(ctx, cfg)
 	for _, s := range a.Daemon.MCP.Status() {
 		if s.State == mcp.StateLost {
 			a.note(fmt.Sprintf("the MCP server %s is not there: %s", s.Name, s.Reason))
 		}
 	}
+	if err != nil {
+		return nil, a.explained(a.agents[i].File, cfg, err)
+	}
 	return agent, nil
+}
+
+// explained is why an agent could not be registered, with its file and, for a
+// tool of a server that is not there, the reason for that.
+func (a *App) explained(file string, cfg hook.AgentConfig, err error) error {
+	for _, tool := range cfg.Tools {
+		rest, ok := strings.CutPrefix(tool, "mcp__")
+		if !ok || !strings.Contains(err.Error(), fmt.Sprintf("tool %q: nobody owns it", tool)) {
+			continue
+		}
+		name, _, _ := strings.Cut(rest, "__")
+		err = fmt.Errorf("register agent %q: tool %q: %s", cfg.Name, tool, a.missing(name))
+		break
+	}
+	if file == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
+
+// missing says why a server has not brought a tool.
+func (a *App) missing(server string) string {
+	all := a.Daemon.MCP.Status()
+	i := slices.IndexFunc(all, func(s mcp.Status) bool { return s.Name == server })
+	switch {
+	case i < 0:
+		return fmt.Sprintf("there is no MCP server %s; declare it in .mcp.json, or take the tool out of the agent's list", server)
+	case all[i].Reason != "":
+		return fmt.Sprintf("its MCP server %s is not there: %s", server, all[i].Reason)
+	}
+	return fmt.Sprintf("the MCP server %s has no such tool; it has %s", server, cmp.Or(strings.Join(all[i].Tools, ", "), "none"))
 }
 
 // CheckModel returns an error that says what to do if the agent's model cannot

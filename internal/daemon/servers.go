@@ -28,13 +28,17 @@ type Trust int
 
 // The answers.
 const (
-	TrustNo     Trust = iota
-	TrustOnce         // this time
-	TrustAlways       // until the file changes
+	TrustNo      Trust = iota // nobody could be asked
+	TrustOnce                 // this time
+	TrustAlways               // until the file changes
+	TrustRefused              // somebody has said no
 )
 
 // notTrusted is why servers are not started, and what to do.
 const notTrusted = "the list of servers has not been approved; run the command in a terminal to be asked, or with --yes"
+
+// refusedTrust is why they are not started if somebody does not want it.
+const refusedTrust = "you said no; run the command again to be asked again"
 
 // loadServers reads the project's list of servers. Unless it is trusted, all of
 // them are refused.
@@ -54,22 +58,26 @@ func loadServers(ctx context.Context, o Options) (mcp.Config, error) {
 	for _, w := range cfg.Warnings {
 		o.Note(o.Paths.Short(file) + ": " + w)
 	}
-	ok, err := trusted(ctx, o, file, data)
-	if err != nil || ok {
+	answer, err := trusted(ctx, o, file, data)
+	if err != nil || answer == TrustOnce || answer == TrustAlways {
 		return cfg, err
 	}
-	for i := range cfg.Servers {
-		cfg.Servers[i].Refused = notTrusted
+	why := notTrusted
+	if answer == TrustRefused {
+		why = refusedTrust
 	}
-	o.Note(fmt.Sprintf("the MCP servers of %s are not started: %s", o.Paths.Short(file), notTrusted))
+	for i := range cfg.Servers {
+		cfg.Servers[i].Refused = why
+	}
+	o.Note(fmt.Sprintf("the MCP servers of %s are not started: %s", o.Paths.Short(file), why))
 	return cfg, nil
 }
 
-func trusted(ctx context.Context, o Options, file string, data []byte) (bool, error) {
+func trusted(ctx context.Context, o Options, file string, data []byte) (Trust, error) {
 	// Variables are shown by their names: their values may be secrets.
 	shown, err := mcp.Parse(data, func(name string) (string, bool) { return "${" + name + "}", true })
 	if err != nil {
-		return false, err
+		return TrustNo, err
 	}
 	servers := Servers{File: file}
 	for _, s := range shown.Servers {
@@ -79,22 +87,22 @@ func trusted(ctx context.Context, o Options, file string, data []byte) (bool, er
 	}
 	known, err := readTrust(o.Paths)
 	if err != nil {
-		return false, err
+		return TrustNo, err
 	}
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
 	if len(servers.Commands) == 0 || known[file] == digest {
-		return true, nil
+		return TrustAlways, nil
 	}
 	if o.Trust == nil {
-		return false, nil
+		return TrustNo, nil
 	}
 	answer, err := o.Trust(ctx, servers)
 	if err != nil || answer != TrustAlways {
-		return answer == TrustOnce, err
+		return answer, err
 	}
 	known[file] = digest
-	return true, writeTrust(o.Paths, known)
+	return TrustAlways, writeTrust(o.Paths, known)
 }
 
 // trustFile remembers the digest of each approved list by its path.

@@ -80,7 +80,7 @@ var layers = []layer{
 		reason: "a client must not bring the server with it"},
 	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},
 		reason: "drives the daemon's parts as a user would"},
-	{pkgs: "cmd/grapnel", may: []string{"hook", "runtime", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid"},
+	{pkgs: "cmd/grapnel", may: []string{"hook", "runtime", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid", "golang.org/x/text/width"},
 		reason: "the command line over internal/daemon"},
 	{pkgs: "examples/*/...", may: []string{"hook", "runtime", "runtime/provider/script"}, generated: []string{"composite/..."},
 		reason: "what a program outside this module can do, with the standard library"},

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -150,8 +151,28 @@ func (a *Approver) preview(call *hook.ToolCall, lines int) (text string, cut boo
 			return text, cut
 		}
 	}
-	return Preview(call, lines, a.opts.Color)
+	text, cut = Preview(call, lines, a.opts.Color)
+	if replaces(a.opts.Root, call) {
+		text = "  replaces the file that is there\n" + text
+	}
+	return text, cut
 }
+
+// replaces reports whether the call writes over a file of which no difference can
+// be shown.
+func replaces(root string, call *hook.ToolCall) bool {
+	var in struct {
+		FilePath string `json:"file_path"`
+	}
+	if root == "" || call.Name() != "write" || json.Unmarshal([]byte(call.Args()), &in) != nil {
+		return false
+	}
+	_, err := readBelow(root, in.FilePath)
+	return errors.Is(err, errNotShown)
+}
+
+// Attended reports whether somebody is there to answer.
+func (a *Approver) Attended() bool { return a.person != nil }
 
 // Confirm shows the text and asks a question that yes or no answers. Where nobody
 // can answer, and at the end of the input, the answer is no; Yes does not count.

@@ -221,13 +221,18 @@ func (p *Printer) result(d hook.EventDetail) {
 	p.write(p.paint(color, head) + p.paint(dim, took) + "  " + rest + "\n")
 }
 
-// Outcome shows how the turn ended, in one line.
+// Outcome shows how the turn ended: in one line, below one or more that say why if
+// it failed.
 func (p *Printer) Outcome(out hook.TurnOutcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.end()
 	if cause := Cause(out); cause != "" {
-		p.note(red, "✗ "+line(cause, failureWidth))
+		first, rest, _ := strings.Cut(strings.TrimSpace(cause), "\n")
+		p.note(red, "✗ "+Clean(strings.TrimSpace(first)))
+		for l := range strings.Lines(rest) {
+			p.note(red, "  "+Clean(strings.TrimRight(l, " \t\r\n")))
+		}
 	}
 	p.note(dim, fmt.Sprintf("— %s · %s · %s · %d tokens in, %d out · %s", out.Stop,
 		count(out.Steps, "step"), count(out.Calls, "tool call"), out.Usage.Input, out.Usage.Output, Took(out.Duration)))

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -433,4 +435,27 @@ func TestConformance(t *testing.T) {
 	t.Run("Approver", func(t *testing.T) {
 		hooktest.Run(t, func(*testing.T) hook.Hook { return terminal.NewApprover(nil) }, nil)
 	})
+}
+
+// TestApproveSaysWhatIsReplaced: a write over a file shows what changes in it, or,
+// where that cannot be shown, that it replaces the file.
+func TestApproveSaysWhatIsReplaced(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(root, "text"), []byte("old\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "binary"), []byte("\x00old"), 0o600))
+	for name, want := range map[string]string{
+		"text":   "-old\n",
+		"binary": "  replaces the file that is there\n",
+		"other":  "other (new)\n",
+	} {
+		var out bytes.Buffer
+		a := terminal.NewApprover(&terminal.ApproverOptions{In: strings.NewReader(""), Out: &out, Root: root})
+		assert.True(t, a.Attended())
+		args := hook.JSON(`{"file_path":"` + name + `","content":"new"}`)
+		_, err := a.Approve(t.Context(), call("c", "write", args, hook.Annotations{}), hook.AskTool("it may"))
+		require.NoError(t, err)
+		assert.Contains(t, out.String(), want, name)
+	}
+	assert.False(t, terminal.NewApprover(nil).Attended())
 }

@@ -1,0 +1,305 @@
+package api_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/api"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// TestAccess: every combination of what a browser could send, on every kind of
+// request. Only a client of the socket gets through, and what is refused has no
+// effect.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	hosts := map[string]bool{
+		"grapnel": true, "localhost": true, "": false, "127.0.0.1": false, "[::1]": false, "localhost:80": false,
+		"grapnel.example.org": false, "evil.example": false, "GRAPNEL": false, "0.0.0.0": false,
+	}
+	origins := []string{"", "null", "http://localhost", "http://grapnel", "https://evil.example"}
+	referers := []string{"", "http://localhost/", "https://evil.example/x"}
+	sites := []string{"", "none", "same-origin", "cross-site"}
+	requests := []struct {
+		method, path, body string
+		want               int
+	}{
+		{"GET", "/v1/health", "", 200},
+		{"GET", "/v1/agents", "", 200},
+		{"POST", "/v1/conversations", `{"sender":"intruder"}`, 200},
+		{"DELETE", "/v1/agents/nobody", "", 404},
+		{"POST", "/v1/conversations/none/messages", `{"text":"hello"}`, 404},
+		{"PUT", "/v1/agents", "", 405},
+		{"HEAD", "/v1/health", "", 405},
+		{"OPTIONS", "/v1/agents", "", 405},
+	}
+	rows, refused := 0, 0
+	for host, good := range hosts {
+		for _, origin := range origins {
+			for _, referer := range referers {
+				for _, site := range sites {
+					for _, r := range requests {
+						req := httptest.NewRequestWithContext(t.Context(), r.method, "http://grapnel"+r.path, strings.NewReader(r.body))
+						req.Host = host
+						req.Header.Set("Content-Type", "application/json")
+						for name, value := range map[string]string{"Origin": origin, "Referer": referer, "Sec-Fetch-Site": site} {
+							if value != "" {
+								req.Header.Set(name, value)
+							}
+						}
+						want := r.want
+						if !good || origin != "" || referer != "" || site != "" {
+							want = http.StatusForbidden
+							refused++
+							req.Body = io.NopCloser(strings.NewReader(`{"sender":"refused"}`))
+						}
+						out := httptest.NewRecorder()
+						w.server.ServeHTTP(out, req)
+						require.Equal(t, want, out.Code, "%s %s host %q origin %q referer %q site %q", r.method, r.path, host, origin, referer, site)
+						require.Empty(t, out.Header().Get("Access-Control-Allow-Origin"))
+						rows++
+					}
+				}
+			}
+		}
+	}
+	assert.Greater(t, rows, 4000)
+	assert.Less(t, refused, rows)
+	all, err := w.store.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Equal(t, store.Key{Agent: "helper", Sender: "intruder"}, all[0].Key, "what was refused has made nothing")
+
+	t.Log("a header without a value is one")
+	conn, err := new(net.Dialer).DialContext(t.Context(), "unix", w.socket())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprint(conn, "GET /v1/health HTTP/1.1\r\nHost: grapnel\r\nOrigin:\r\n\r\n")
+	require.NoError(t, err)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	assert.Equal(t, http.StatusForbidden, resp.StatusCode)
+}
+
+// TestGetChangesNothing: every path with GET leaves the store as it is.
+func TestGetChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	conv := w.conversation("ann")
+	before, err := w.store.List(t.Context())
+	require.NoError(t, err)
+	for _, r := range w.server.Routes() {
+		if strings.HasSuffix(r.Path, "/events") {
+			continue // these do not end; they only read a ring
+		}
+		path := strings.NewReplacer("{id}", conv.ID, "{agent}", "helper").Replace(r.Path)
+		out := httptest.NewRecorder()
+		w.server.ServeHTTP(out, httptest.NewRequestWithContext(t.Context(), "GET", "http://grapnel"+path+"?stream=1&agent=helper", strings.NewReader(`{"text":"x"}`)))
+		assert.Contains(t, []int{200, 405}, out.Code, path)
+	}
+	after, err := w.store.List(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+	assert.Equal(t, []string{"helper"}, w.rt.Agents())
+}
+
+// TestStrict: what is wrong with a request is said, and nothing happens.
+func TestStrict(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	conv := w.conversation("ann")
+	messages := "/v1/conversations/" + conv.ID + "/messages"
+	tests := []struct {
+		name, path, kind, body string
+		status                 int
+		says                   string
+	}{
+		{"no JSON", messages, "application/json", `hello`, 400, "the body"},
+		{"empty", messages, "application/json", ``, 400, "the body"},
+		{"unknown member", messages, "application/json", `{"text":"x","txt":"y"}`, 400, "txt"},
+		{"other case", messages, "application/json", `{"Text":"x"}`, 400, "Text"},
+		{"twice", messages, "application/json", `{"text":"x","text":"y"}`, 400, "duplicate"},
+		{"another kind", messages, "application/json", `{"text":1}`, 400, "/text"},
+		{"more behind", messages, "application/json", `{"text":"x"}{}`, 400, "the body"},
+		{"no UTF-8", messages, "application/json", "{\"text\":\"\xff\"}", 400, "UTF-8"},
+		{"lone surrogate", messages, "application/json", `{"text":"\ud800"}`, 400, "surrogate"},
+		{"blank", messages, "application/json", `{"text":" \n"}`, 400, "text is empty"},
+		{"stream is no flag", messages + "?stream=yes", "application/json", `{"text":"x"}`, 400, "stream"},
+		{"a form", messages, "application/x-www-form-urlencoded", `text=x`, 415, "application/json"},
+		{"plain text", messages, "text/plain", `{"text":"x"}`, 415, "application/json"},
+		{"no type", messages, "", `{"text":"x"}`, 415, "application/json"},
+		{"too long", messages, "application/json", `{"text":"` + strings.Repeat("x", 9<<20) + `"}`, 413, "longer than"},
+		{"no conversation", "/v1/conversations/x/messages", "application/json", `{"text":"x"}`, 404, "GET /v1/conversations lists them"},
+		{"no agent", "/v1/conversations", "application/json", `{"agent":"x"}`, 404, "registered are helper"},
+		{"no path", "/v1/nope", "application/json", `{}`, 404, "docs/openapi.yaml"},
+		{"no method", "/v1/health", "application/json", `{}`, 405, "it has GET"},
+		{"agent without a name", "/v1/agents", "application/json", `{}`, 400, "name"},
+		{"agent with a bad name", "/v1/agents", "application/json", `{"name":"../x"}`, 400, "name"},
+		{"agent with a bad tool", "/v1/agents", "application/json", `{"name":"x","tools":["nope"]}`, 400, "nope"},
+		{"agent with a bad time", "/v1/agents", "application/json", `{"name":"x","limits":{"time":"5"}}`, 400, "limits.time"},
+		{"agent with negative limits", "/v1/agents", "application/json", `{"name":"x","limits":{"steps":-1}}`, 400, "limits"},
+		{"agent with a section that is none", "/v1/agents", "application/json", `{"name":"x","sections":{"box":3}}`, 400, "sections.box"},
+		{"answer to nothing", "/v1/asks/x", "application/json", `{"answer":"approve"}`, 404, "no ask"},
+		{"answer of no kind", "/v1/asks/x", "application/json", `{"answer":"maybe"}`, 400, "approve, refuse or modify"},
+		{"modify without arguments", "/v1/asks/x", "application/json", `{"answer":"modify"}`, 400, "args"},
+		{"modify with a list", "/v1/asks/x", "application/json", `{"answer":"modify","args":[]}`, 400, "args"},
+		{"approve with arguments", "/v1/asks/x", "application/json", `{"answer":"approve","args":{}}`, 400, "args"},
+		{"approve with a reason", "/v1/asks/x", "application/json", `{"answer":"approve","reason":"x"}`, 400, "reason"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://grapnel"+tt.path, strings.NewReader(tt.body))
+			require.NoError(t, err)
+			if tt.kind != "" {
+				req.Header.Set("Content-Type", tt.kind)
+			}
+			resp, err := over(w.client.Socket()).RoundTrip(req)
+			require.NoError(t, err)
+			body, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			assert.Equal(t, tt.status, resp.StatusCode, "%s", body)
+			assert.Contains(t, string(body), tt.says)
+			assert.NotContains(t, string(body), "wire.", "types of ours are nobody's business")
+		})
+	}
+	messagesNow, err := w.client.Messages(t.Context(), conv.ID)
+	require.NoError(t, err)
+	assert.Empty(t, messagesNow)
+	assert.Equal(t, []string{"helper"}, w.rt.Agents())
+}
+
+func TestListen(t *testing.T) {
+	t.Parallel()
+	short := func(t *testing.T) string {
+		dir, err := os.MkdirTemp("", "grapnel-")
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
+		return dir
+	}
+	t.Run("modes", func(t *testing.T) {
+		path := filepath.Join(short(t), "a", "b", "x.sock")
+		ln, err := api.Listen(t.Context(), path)
+		require.NoError(t, err)
+		assert.Equal(t, fs.ModeDir|0o700, mode(t, filepath.Dir(path)))
+		assert.Equal(t, fs.ModeSocket|0o600, mode(t, path))
+		_, err = api.Listen(t.Context(), path)
+		assert.ErrorContains(t, err, "a daemon is running on "+path+" already; stop it")
+		require.NoError(t, ln.Close())
+		assert.NoFileExists(t, path)
+		again, err := api.Listen(t.Context(), path)
+		require.NoError(t, err)
+		require.NoError(t, again.Close())
+		require.NoError(t, again.Close())
+	})
+	t.Run("a socket that was left", func(t *testing.T) {
+		path := filepath.Join(short(t), "x.sock")
+		left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		require.NoError(t, err)
+		left.SetUnlinkOnClose(false)
+		require.NoError(t, left.Close())
+		require.FileExists(t, path)
+		ln, err := api.Listen(t.Context(), path)
+		require.NoError(t, err)
+		require.NoError(t, ln.Close())
+	})
+	t.Run("a socket that somebody else listens on", func(t *testing.T) {
+		path := filepath.Join(short(t), "x.sock")
+		other, err := net.Listen("unix", path)
+		require.NoError(t, err)
+		defer other.Close()
+		_, err = api.Listen(t.Context(), path)
+		assert.ErrorContains(t, err, "a daemon is running on")
+		assert.FileExists(t, path)
+	})
+	wrong := []struct {
+		name string
+		make func(t *testing.T, dir string) (path string)
+		says string
+	}{
+		{"a file", func(t *testing.T, dir string) string {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "x.sock"), []byte("precious"), 0o600))
+			return filepath.Join(dir, "x.sock")
+		}, "is no socket"},
+		{"a symbolic link for a socket", func(t *testing.T, dir string) string {
+			require.NoError(t, os.Symlink("elsewhere", filepath.Join(dir, "x.sock")))
+			return filepath.Join(dir, "x.sock")
+		}, "is no socket"},
+		{"a symbolic link for a lock", func(t *testing.T, dir string) string {
+			require.NoError(t, os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(dir, "x.sock.lock")))
+			return filepath.Join(dir, "x.sock")
+		}, "lock"},
+		{"a symbolic link for a directory", func(t *testing.T, dir string) string {
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "real"), 0o700))
+			require.NoError(t, os.Symlink("real", filepath.Join(dir, "link")))
+			return filepath.Join(dir, "link", "x.sock")
+		}, "is a symbolic link"},
+		{"a directory open to the group", func(t *testing.T, dir string) string {
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
+			require.NoError(t, os.Chmod(filepath.Join(dir, "d"), 0o750))
+			return filepath.Join(dir, "d", "x.sock")
+		}, "is open to others (mode 0750); chmod 700 it"},
+		{"a directory for everybody", func(*testing.T, string) string { return "/tmp/grapnel-x.sock" }, "open to others"},
+		{"a file for a directory", func(t *testing.T, dir string) string {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "f"), nil, 0o600))
+			return filepath.Join(dir, "f", "x.sock")
+		}, "no directory"},
+		{"a relative path", func(*testing.T, string) string { return "x.sock" }, "has to be absolute"},
+		{"a long path", func(_ *testing.T, dir string) string { return filepath.Join(dir, strings.Repeat("x", 100)) }, "at most"},
+	}
+	if os.Geteuid() == 0 { // nobody else can give a directory away
+		wrong = append(wrong, struct {
+			name string
+			make func(t *testing.T, dir string) (path string)
+			says string
+		}{"a directory of another user", func(t *testing.T, dir string) string {
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
+			require.NoError(t, os.Chown(filepath.Join(dir, "d"), 65534, 65534))
+			return filepath.Join(dir, "d", "x.sock")
+		}, "belongs to another user"})
+	}
+	for _, tt := range wrong {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := short(t)
+			_, err := api.Listen(t.Context(), tt.make(t, dir))
+			require.ErrorContains(t, err, tt.says)
+			assert.ErrorContains(t, err, " ", "a sentence")
+		})
+	}
+}
+
+func mode(t *testing.T, path string) fs.FileMode {
+	t.Helper()
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	return info.Mode()
+}
+
+func TestDefaultSocket(t *testing.T) {
+	t.Parallel()
+	env := func(value string) func(string) string {
+		return func(name string) string {
+			if name == "XDG_RUNTIME_DIR" {
+				return value
+			}
+			return ""
+		}
+	}
+	assert.Equal(t, "/run/user/7/grapnel/grapnel.sock", api.DefaultSocket("/state", env("/run/user/7")))
+	assert.Equal(t, "/state/run/grapnel.sock", api.DefaultSocket("/state", env("")))
+	assert.Equal(t, "/state/run/grapnel.sock", api.DefaultSocket("/state", env("relative")))
+}

@@ -64,6 +64,18 @@ type Agent struct {
 	Config hook.AgentConfig
 	// File is the path as it was read: the directory's path and the file's name.
 	File string
+	// at are the values of the frontmatter by their keys.
+	at map[string]*yaml.Node
+}
+
+// Problem is one with the value of a key of the frontmatter, which was found only
+// when the agent was used: in the line of that value, or else the file as a whole.
+func (a Agent) Problem(key, what, fix string) Problem {
+	p := Problem{File: a.File, What: what, Fix: fix}
+	if n := a.at[key]; n != nil {
+		p.Line, p.Column = n.Line+1, n.Column
+	}
+	return p
 }
 
 // MaxSize is the size in bytes beyond which a file is refused.
@@ -79,23 +91,23 @@ const MaxSize = 1 << 20
 func Load(dirs ...Dir) (agents []Agent, warnings Problems, err error) {
 	var wrong Problems
 	from := map[string]Dir{}
-	at := map[string]int{}
+	taken := map[string]int{}
 	for _, dir := range dirs {
 		files, err := list(dir.Path)
 		if err != nil {
 			return agents, warnings, err
 		}
 		for _, file := range files {
-			cfg, warn, bad := read(file, dir.Dialect)
+			cfg, at, warn, bad := read(file, dir.Dialect)
 			warnings, wrong = append(warnings, warn...), append(wrong, bad...)
 			if cfg.Name == "" || bad != nil {
 				continue
 			}
-			first, taken := at[cfg.Name]
+			first, again := taken[cfg.Name]
 			switch {
-			case !taken:
-				at[cfg.Name], from[cfg.Name] = len(agents), dir
-				agents = append(agents, Agent{Config: cfg, File: file})
+			case !again:
+				taken[cfg.Name], from[cfg.Name] = len(agents), dir
+				agents = append(agents, Agent{Config: cfg, File: file, at: at})
 			case from[cfg.Name] == dir && dir.Dialect == Grapnel:
 				wrong = append(wrong, duplicate(file, agents[first].File, cfg.Name))
 			default:
@@ -135,15 +147,14 @@ func list(dir string) ([]string, error) {
 	return files, nil
 }
 
-func read(file string, d Dialect) (hook.AgentConfig, Problems, Problems) {
+func read(file string, d Dialect) (cfg hook.AgentConfig, at map[string]*yaml.Node, warnings, wrong Problems) {
 	data, err := readCapped(file)
 	if err != nil {
 		p := Problem{File: file, What: reason(err), Fix: "make it a readable text file of at most 1 MiB"}
-		return hook.AgentConfig{}, nil, Problems{p}
+		return hook.AgentConfig{}, nil, nil, Problems{p}
 	}
-	cfg, warn, err := Parse(file, data, d)
-	bad, _ := err.(Problems)
-	return cfg, warn, bad
+	r := parse(file, data, d)
+	return r.cfg, r.at, r.warnings, r.wrong
 }
 
 func readCapped(file string) ([]byte, error) {
@@ -171,19 +182,25 @@ func reason(err error) string {
 // agent's name. The error, if any, is a [Problems]. In Claude's dialect there is
 // none: a file that cannot be used gives the zero configuration and a warning.
 func Parse(file string, data []byte, d Dialect) (hook.AgentConfig, Problems, error) {
-	r := reader{file: file, dialect: d}
+	r := parse(file, data, d)
+	return r.cfg, r.warnings, r.wrong.err()
+}
+
+// parse reads one file. The configuration is zero if it cannot be used.
+func parse(file string, data []byte, d Dialect) *reader {
+	r := &reader{file: file, dialect: d}
 	r.cfg.Name = strings.TrimSuffix(filepath.Base(file), ".md")
 	r.document(data)
 	if d == Claude && (len(r.wrong) > 0 || r.skip) {
 		for i := range r.wrong {
 			r.wrong[i].What += "; the agent is left out"
 		}
-		return hook.AgentConfig{}, append(r.warnings, r.wrong...), nil
+		r.cfg, r.warnings, r.wrong = hook.AgentConfig{}, append(r.warnings, r.wrong...), nil
 	}
 	if len(r.wrong) > 0 {
-		return hook.AgentConfig{}, r.warnings, r.wrong.err()
+		r.cfg = hook.AgentConfig{}
 	}
-	return r.cfg, r.warnings, nil
+	return r
 }
 
 // reader collects what one file says.
@@ -191,6 +208,7 @@ type reader struct {
 	file     string
 	dialect  Dialect
 	cfg      hook.AgentConfig
+	at       map[string]*yaml.Node // the values of the keys
 	warnings Problems
 	wrong    Problems
 	// skip leaves the agent out.
@@ -220,6 +238,10 @@ func (r *reader) document(data []byte) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	front, body, ok := cut(string(data))
+	if begun, _, _ := strings.Cut(string(data), "\n"); !ok && strings.TrimRight(begun, " \t") == "---" {
+		r.errorLine(1, "the frontmatter has no end", "write a second line `---` below the keys")
+		return
+	}
 	if !ok {
 		r.errorLine(1, "the frontmatter is missing", "begin the file with a line `---`, the keys, and a second line `---`")
 		return
@@ -243,7 +265,9 @@ func (r *reader) document(data []byte) {
 		r.errorAt(top, "the frontmatter is no mapping", "write `key: value` lines")
 		return
 	}
+	r.at = map[string]*yaml.Node{}
 	r.mapping(top)
+	r.agree()
 	if !hook.ValidToolName(r.cfg.Name) {
 		r.errorAt(top, fmt.Sprintf("%q is no name for an agent", r.cfg.Name),
 			"set `name:` to 1 to 64 letters, digits, _ or -")

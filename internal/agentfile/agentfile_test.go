@@ -98,6 +98,12 @@ func TestParseRefuses(t *testing.T) {
 		{"tool twice", "tools: [read, read]", `d/a.md:2:15: tool "read" is listed twice; delete one of them`},
 		{"format", "format: xml", "d/a.md:2:9: format is \"xml\"; write `format: text`, `format: json`, or `format: {schema: {…}, name: …}`"},
 		{"choice", "tool_choice: read", "d/a.md:2:14: tool_choice is \"read\"; write `tool_choice: auto`, `none` or `required`, or `tool_choice: {tool: NAME}`"},
+		{"chosen tool name", "tool_choice: {tool: a b}", "d/a.md:2:21: tool_choice.tool is \"a b\"; use 1 to 64 letters, digits, _ or -"},
+		{"chosen tool out of scope", "tools: [read]\ntool_choice: {tool: write}", "d/a.md:3:14: tool_choice names \"write\", which is not in the agent's list of tools; add it to `tools`, or name one of them"},
+		{"a tool required of none", "tool_choice: required\ntools: []", "d/a.md:2:14: tool_choice is required, but the agent has no tool; list one under `tools`, or write `tool_choice: auto`"},
+		{"format name", "format: {name: a b, schema: {type: object}}", "d/a.md:2:16: format.name is \"a b\"; use 1 to 64 letters, digits, _ or -"},
+		{"schema", "format: {schema: {type: object, required: a}}", "d/a.md:2:18: format.schema is no JSON Schema: /required: got string, want array; write a JSON Schema (draft 2020-12): `{type: object, properties: {…}}`"},
+		{"schema from elsewhere", "format: {schema: {$ref: 'file:///etc/hosts'}}", "d/a.md:2:18: format.schema is no JSON Schema: failing loading \"file:///etc/hosts\": a schema from elsewhere is not read; write a JSON Schema (draft 2020-12): `{type: object, properties: {…}}`"},
 		{"section", "skills: [a]", "d/a.md:2:9: skills is no mapping; write `skills: {key: value}`"},
 		{"alias", "ostools: {a: &x 1, b: *x}", "d/a.md:2:14: anchors and aliases are not read here; write the value out\nd/a.md:2:23: anchors and aliases are not read here; write the value out"},
 		{"merge", "ostools: {<<: {a: 1}}", "d/a.md:2:11: a key is no plain text; write `key: value`"},
@@ -119,10 +125,16 @@ func TestParseRefuses(t *testing.T) {
 
 func TestParseNeedsFrontmatter(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "hello", "---\nmodel: a\n", " ---\n---\n"} {
+	for _, text := range []string{"", "hello", " ---\n---\n"} {
 		_, _, err := agentfile.Parse("a.md", []byte(text), agentfile.Grapnel)
 		assert.EqualError(t, err, "a.md:1:1: the frontmatter is missing; begin the file with a line `---`, the keys, and a second line `---`", "%q", text)
 	}
+}
+
+func TestParseNeedsTheEndOfTheFrontmatter(t *testing.T) {
+	t.Parallel()
+	_, _, err := agentfile.Parse("a.md", []byte("---\nmodel: a\n\nYou are.\n"), agentfile.Grapnel)
+	assert.EqualError(t, err, "a.md:1:1: the frontmatter has no end; write a second line `---` below the keys")
 }
 
 func TestClaude(t *testing.T) {

@@ -31,6 +31,9 @@ func (r *reader) keys() map[string]func(v *yaml.Node) {
 	return keys
 }
 
+// topKey is what a key of the frontmatter itself is called in messages.
+const topKey = "key"
+
 // mapping reads the frontmatter.
 func (r *reader) mapping(top *yaml.Node) {
 	if r.dialect == Claude {
@@ -43,7 +46,7 @@ func (r *reader) mapping(top *yaml.Node) {
 		}
 		top = &own
 	}
-	r.members(top, "key", r.keys())
+	r.members(top, topKey, r.keys())
 }
 
 // members calls the reader of each key of a mapping and notes unknown and
@@ -62,6 +65,9 @@ func (r *reader) members(m *yaml.Node, kind string, keys map[string]func(v *yaml
 			r.errorAt(v, "anchors and aliases are not read here", "write the value out")
 		case v.Kind == yaml.ScalarNode && (v.Tag == "!!null" || v.Value == ""):
 		default:
+			if kind == topKey {
+				r.at[k.Value] = v
+			}
 			read(v)
 		}
 		seen[k.Value] = k.Line
@@ -156,15 +162,23 @@ func (r *reader) format(v *yaml.Node) {
 		return
 	}
 	r.nested(v, "format", fix, map[string]func(*yaml.Node){
-		"name": func(n *yaml.Node) { r.text(n, "format.name", &r.cfg.Format.Name) },
+		"name": func(n *yaml.Node) { r.name(n, "format.name", &r.cfg.Format.Name) },
 		"schema": func(n *yaml.Node) {
 			if n.Kind != yaml.MappingNode {
 				r.errorAt(n, "format.schema is no mapping", "write the JSON Schema as YAML")
 				return
 			}
 			r.cfg.Format.JSON, r.cfg.Format.Schema = true, r.json(n)
+			r.schema(n, string(r.cfg.Format.Schema))
 		},
 	})
+}
+
+// name reads a text that providers want as an identifier.
+func (r *reader) name(v *yaml.Node, key string, to *string) {
+	if r.text(v, key, to); *to != "" && !hook.ValidToolName(*to) {
+		r.errorAt(v, fmt.Sprintf("%s is %q", key, *to), "use 1 to 64 letters, digits, _ or -")
+	}
 }
 
 // choice reads a mode, or a mapping that names the one tool.
@@ -182,9 +196,21 @@ func (r *reader) choice(v *yaml.Node) {
 	r.nested(v, "tool_choice", fix, map[string]func(*yaml.Node){
 		"tool": func(n *yaml.Node) {
 			r.cfg.Choice.Mode = hook.ToolChoiceTool
-			r.text(n, "tool_choice.tool", &r.cfg.Choice.Tool)
+			r.name(n, "tool_choice.tool", &r.cfg.Choice.Tool)
 		},
 	})
+}
+
+// agree compares keys that depend on each other.
+func (r *reader) agree() {
+	choice, at := r.cfg.Choice, r.at["tool_choice"]
+	switch {
+	case at == nil || r.cfg.Tools == nil || len(r.wrong) > 0:
+	case choice.Mode == hook.ToolChoiceRequired && len(r.cfg.Tools) == 0:
+		r.errorAt(at, "tool_choice is required, but the agent has no tool", "list one under `tools`, or write `tool_choice: auto`")
+	case choice.Mode == hook.ToolChoiceTool && !slices.Contains(r.cfg.Tools, choice.Tool):
+		r.errorAt(at, fmt.Sprintf("tool_choice names %q, which is not in the agent's list of tools", choice.Tool), "add it to `tools`, or name one of them")
+	}
 }
 
 // section hands one subsystem's part on as canonical JSON; the subsystem itself

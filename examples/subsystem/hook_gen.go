@@ -17,13 +17,84 @@ import (
 //	1  Rules   BeforeTool
 //	2  Pantry  Schema SystemPrompt Dispatch  pantry_put pantry_take pantry_list
 
-// What Kitchen was generated from. If one of these lines does not compile, the code has changed since:
-// run "go generate ./..." again.
+// KitchenRev identifies the points and tools of Kitchen; composites that it is a member of compile against it.
+const KitchenRev = 0x3acf
+
+// What Kitchen was generated from: its fields with their tags, what its members have, and below what they do not
+// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
 const _ = composite.GenVersion1
 
 var (
 	_ hook.Hook = (*Kitchen)(nil)
-	_           = [1]struct{}{}[pantry.PantryRev-0x5cd4]
+	_ struct {
+		Rules  *HouseRules
+		Pantry *pantry.Pantry
+	} = Kitchen{}
+	_ hook.Hook = (*HouseRules)(nil)
+	_           = [1]struct{}{}[pantry.PantryRev-0x4e7f]
+	_ hook.Hook = (*pantry.Pantry)(nil)
+)
+
+// staleKitchenRules is Rules beside markers of all points; see [composite.NotCalled].
+type staleKitchenRules struct {
+	*HouseRules
+	composite.NotCalled
+}
+
+// What Rules does not have, so that the code below does not call it.
+var (
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.Schema
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.SystemPrompt
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnBuildAgent
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnRegisterAgent
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnUnregisterAgent
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.Preprocess
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.ScopedTools
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.Dispatch
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnEvent
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.RewriteArgs
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.Approve
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.WrapTool
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.RewriteResult
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.AfterTool
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.RewriteRequest
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.BeforeModel
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.WrapModel
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.RewriteReply
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.AfterModel
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.AfterTurn
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnOpen
+	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnClose
+)
+
+// staleKitchenPantry is Pantry beside markers of all points; see [composite.NotCalled].
+type staleKitchenPantry struct {
+	*pantry.Pantry
+	composite.NotCalled
+}
+
+// What Pantry does not have, so that the code below does not call it.
+var (
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnBuildAgent
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnRegisterAgent
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnUnregisterAgent
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.Preprocess
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.ScopedTools
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnEvent
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.RewriteArgs
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.BeforeTool
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.Approve
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.WrapTool
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.RewriteResult
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.AfterTool
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.RewriteRequest
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.BeforeModel
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.WrapModel
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.RewriteReply
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.AfterModel
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.AfterTurn
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnOpen
+	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnClose
 )
 
 // Ready returns an error that names the required fields that are nil.

@@ -127,18 +127,7 @@ func (w *weld) head(file string) {
 		text += strings.TrimRight("\t"+l, "\t") + "\n"
 	}
 	w.f.Add(lines(strings.TrimRight(text, "\n")))
-	defs := []jen.Code{
-		jen.Id("_").Qual(hookPath, "Hook").Op("=").Parens(w.self()).Parens(jen.Nil()),
-	}
-	for _, m := range w.c.Members {
-		if m.Rev != nil {
-			defs = append(defs, jen.Id("_").Op("=").Index(jen.Lit(1)).Struct().Values().
-				Index(w.f.Qual(m.Rev.Pkg, m.Rev.Name).Op("-").Op(fmt.Sprintf("0x%04x", Rev(m.Rev.Tools)))))
-		}
-	}
-	w.f.Add(lines("What "+w.c.Name+" was generated from. If one of these lines does not compile, the code has changed since:\n"+
-		`run "go generate ./..." again.`).Line().Const().Id("_").Op("=").Qual(compositePath, "GenVersion1"))
-	w.f.Add(jen.Var().Defs(unique(defs)...))
+	w.guards()
 }
 
 // unique drops definitions that are there twice: two fields of one type.

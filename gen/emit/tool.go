@@ -3,7 +3,6 @@ package emit
 import (
 	"fmt"
 	"go/types"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -46,16 +45,6 @@ func (s Toolset) self() *jen.Statement {
 		return jen.Op("*").Add(identifier(s.Name))
 	}
 	return identifier(s.Name)
-}
-
-// Rev identifies a set of tools by their names in order; a composite that was generated for another one does not compile.
-func Rev(tools []string) uint16 {
-	h := fnv.New32a()
-	for _, t := range tools {
-		_, _ = h.Write([]byte(t + "\n")) // a hash never fails
-	}
-	sum := h.Sum32()
-	return uint16(sum ^ sum>>16)
 }
 
 // Toolsets writes the generated part of all subsystems with static tools of one package: names, tools, Schema, Dispatch, one bind
@@ -133,13 +122,13 @@ func (w *toolWriter) constants() []jen.Code {
 }
 
 func (w *toolWriter) rev() jen.Code {
-	return comment(w.s.Name+"Rev identifies this set of tools; composites compile against it.",
-		jen.Const().Add(identifier(w.s.RevName())).Op("=").Op(fmt.Sprintf("0x%04x", Rev(w.names()))))
+	return comment(w.s.Name+"Rev identifies these points and tools; composites compile against it.",
+		jen.Const().Add(identifier(w.s.RevName())).Op("=").Op(fmt.Sprintf("0x%04x", w.s.Rev())))
 }
 
 // manifest writes what generated code of other packages reads without the source.
 func (w *toolWriter) manifest() jen.Code {
-	text := fmt.Sprintf("hook1 rev=%04x tools=%s", Rev(w.names()), strings.Join(w.names(), ","))
+	text := fmt.Sprintf("hook1 rev=%04x tools=%s", w.s.Rev(), strings.Join(w.names(), ","))
 	return comment(w.s.Name+"Hook tells hookgen in other packages what ["+w.s.Name+"] has.",
 		jen.Const().Add(identifier(w.s.ManifestName())).Op("=").Lit(text))
 }

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"hash/fnv"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ type Composite struct {
 	Plan    *plan.Plan
 	// Own are the points that the author wrote methods for.
 	Own map[string]bool
+	// Rev is the value of the constant RevName.
+	Rev uint16
 
 	state state
 }
@@ -88,13 +91,25 @@ type ToolRef struct {
 // Local returns the tool's name as the member knows it.
 func (t ToolRef) Local() string { return strings.Join(t.Prefixes, "") + t.Name }
 
-// Rev is the constant that changes with a set of tools.
+// Rev is the constant that changes with what a type has: its points and its tools.
 type Rev struct {
-	Pkg  *types.Package
-	Name string
-	// Tools are the names whose set it is.
-	Tools []string
+	Pkg   *types.Package
+	Name  string
+	Value uint16
 }
+
+// RevOf identifies points and tools by their names in order; a composite that was generated for others does not compile.
+func RevOf(points, tools []string) uint16 {
+	h := fnv.New32a()
+	for _, name := range slices.Concat(tools, []string{""}, points) {
+		_, _ = h.Write([]byte(name + "\n")) // a hash never fails
+	}
+	sum := h.Sum32()
+	return uint16(sum ^ sum>>16)
+}
+
+// RevName is the name of the generated constant that identifies what the composite has.
+func (c *Composite) RevName() string { return c.Name + "Rev" }
 
 // Has tells whether the member is to be called at the point.
 func (m *Member) Has(point string) bool { return m.Kind != Direct || m.Points[point] }
@@ -127,6 +142,33 @@ func (m *Model) Resolve(c *Composite) {
 	}
 	m.plan(c)
 	m.uncalled(c)
+	c.Rev = m.revOf(c)
+}
+
+// revOf identifies the points and tools of a composite as those around it see them.
+func (m *Model) revOf(c *Composite) uint16 {
+	has := map[string]bool{}
+	for _, p := range m.Points {
+		has[p.Name] = c.Has(p.Name)
+	}
+	var tools []string
+	for _, member := range c.Members {
+		for _, t := range member.Tools {
+			tools = append(tools, member.Tag.Prefix+t.Local())
+		}
+	}
+	return RevOf(m.names(has), tools)
+}
+
+// names are those of the points that are in the set, in the order of their declaration.
+func (m *Model) names(points map[string]bool) []string {
+	var out []string
+	for _, p := range m.Points {
+		if points[p.Name] {
+			out = append(out, p.Name)
+		}
+	}
+	return out
 }
 
 // uncalled warns of methods that the author wrote without calling what is generated in their place.

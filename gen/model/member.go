@@ -2,8 +2,10 @@ package model
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
+	"math"
 	"reflect"
 	"regexp"
 	"strings"
@@ -86,6 +88,7 @@ func (m *Model) nest(c *Composite, out *Member, nested *Composite) bool {
 		}
 	}
 	m.forgetTools(out)
+	out.Rev = &Rev{Pkg: nested.Pkg.Types, Name: nested.RevName(), Value: nested.Rev}
 	return true
 }
 
@@ -174,11 +177,11 @@ func (m *Model) tools(out *Member, t types.Type) {
 		return
 	}
 	manifest, ok := readManifest(named)
-	if !ok {
+	rev := readRev(named)
+	if !ok || rev == nil {
 		return
 	}
-	out.Dynamic = false
-	out.Rev = &Rev{Pkg: named.Obj().Pkg(), Name: named.Obj().Name() + "Rev", Tools: manifest}
+	out.Dynamic, out.Rev = false, rev
 	for _, name := range manifest {
 		out.Tools = append(out.Tools, ToolRef{Name: name, Pkg: named.Obj().Pkg(), Const: ConstName(name)})
 	}
@@ -196,10 +199,7 @@ func (m *Model) sourceTools(out *Member, p *Package, named *types.Named) {
 			out.Tools = append(out.Tools, ToolRef{Name: t.Name, Pkg: p.Types, Const: t.Const, Pos: t.Pos})
 		}
 		if len(s.Tools) > 0 {
-			out.Rev = &Rev{Pkg: p.Types, Name: s.RevName()}
-			for _, t := range s.Tools {
-				out.Rev.Tools = append(out.Rev.Tools, t.Name)
-			}
+			out.Rev = &Rev{Pkg: p.Types, Name: s.RevName(), Value: s.Rev()}
 		}
 		out.Dynamic = len(out.Tools) == 0
 	}
@@ -223,6 +223,20 @@ func readManifest(named *types.Named) ([]string, bool) {
 		}
 	}
 	return names, true
+}
+
+// readRev reads the constant that identifies what a type of another module has; nil if there is none.
+func readRev(named *types.Named) *Rev {
+	name := named.Obj().Name() + "Rev"
+	obj, ok := named.Obj().Pkg().Scope().Lookup(name).(*types.Const)
+	if !ok {
+		return nil
+	}
+	value, ok := constant.Uint64Val(constant.ToInt(obj.Val()))
+	if !ok || value > math.MaxUint16 {
+		return nil
+	}
+	return &Rev{Pkg: named.Obj().Pkg(), Name: name, Value: uint16(value)}
 }
 
 // options reads the hook tag of a field.

@@ -52,6 +52,8 @@ type Subsystem struct {
 	Options directive.Subsystem
 	// Tools are the typed tools in source order; Schema and Dispatch are generated for them.
 	Tools []*Tool
+	// Points are the names of the points that the type overrides.
+	Points []string
 	// Names are the tools of a hand-written Schema and Dispatch.
 	Names []string
 	Pos   token.Pos

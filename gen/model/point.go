@@ -15,7 +15,9 @@ type Point struct {
 	Name, Kind, Combine string
 	Reverse, Closed     bool
 	// Facade: a method of hook.Hook itself.
-	Facade    bool
+	Facade bool
+	// Pkg is the path of the package that declares it.
+	Pkg       string
 	Signature *types.Signature
 	Pos       token.Pos
 }
@@ -68,7 +70,7 @@ func (m *Model) point(p *Package, d directive.Found) *Point {
 		m.add("HG007", d.Pos, "declare an interface with one method of its own name", "//hook:point wants a one-method interface or a method of Hook")
 		return nil
 	}
-	pt.Name, pt.Pos = name.Name, name.Pos()
+	pt.Name, pt.Pos, pt.Pkg = name.Name, name.Pos(), p.Path
 	return pt
 }
 

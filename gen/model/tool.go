@@ -64,7 +64,7 @@ func (m *Model) checkSubsystem(s *Subsystem) {
 	for i, t := range s.Tools {
 		m.checkTool(s, t, s.Tools[:i])
 	}
-	m.analyze(s.Named)
+	s.Points = m.names(m.analyze(s.Named).points)
 	if len(s.Tools) == 0 {
 		return
 	}
@@ -130,6 +130,9 @@ func (m *Model) checkNamesOf(p *Package) {
 			m.free(p, s.ManifestName())
 		}
 	}
+	for _, c := range p.Composites {
+		m.free(p, c.RevName())
+	}
 }
 
 // free reports a name that the output declares and the package has.
@@ -176,7 +179,16 @@ func ConstName(tool string) string {
 	return out
 }
 
-// RevName and ManifestName are the names of the generated constants that identify a tool set.
+// Rev is the value of the constant RevName.
+func (s *Subsystem) Rev() uint16 {
+	tools := make([]string, len(s.Tools))
+	for i, t := range s.Tools {
+		tools[i] = t.Name
+	}
+	return RevOf(s.Points, tools)
+}
+
+// RevName and ManifestName are the names of the generated constants that identify points and tools.
 func (s *Subsystem) RevName() string { return s.Name + "Rev" }
 
 // ManifestName is the name of the constant that composites outside the module read.

@@ -10,6 +10,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
@@ -17,26 +19,213 @@ import (
 
 // Plan of Daemon (daemon.go), in execution order:
 //
-//	#  field    points                                                                tools
+//	#  field    points                                                                                                  tools
 //	1  Ask      BeforeTool
 //	2  Person?  Approve
-//	3  Skills   Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch      skill
-//	4  Memory?  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose         remember recall forget
-//	5  MCP      Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnOpen OnClose  (run time)
-//	6  OS       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose         bash edit glob grep read write
-//	7  Extra[]  (run time)                                                            (run time)
+//	3  Skills   Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch                                        skill
+//	4  Memory?  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose                                           remember recall forget
+//	5  MCP      Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch OnOpen OnClose  (run time)
+//	6  OS       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose                                           bash edit glob grep read write
+//	7  Extra[]  (run time)                                                                                              (run time)
 //
 //	? may be nil, [] a group given at run time
 
-// What Daemon was generated from. If one of these lines does not compile, the code has changed since:
-// run "go generate ./..." again.
+// DaemonRev identifies the points and tools of Daemon; composites that it is a member of compile against it.
+const DaemonRev = 0x7e48
+
+// What Daemon was generated from: its fields with their tags, what its members have, and below what they do not
+// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
 const _ = composite.GenVersion1
 
 var (
 	_ hook.Hook = (*Daemon)(nil)
-	_           = [1]struct{}{}[skills.SkillsRev-0x9222]
-	_           = [1]struct{}{}[memory.MemoryRev-0x144e]
-	_           = [1]struct{}{}[ostools.OSRev-0xd847]
+	_ struct {
+		Ask    *terminal.Asker
+		Person *terminal.Approver `hook:"optional"`
+		Skills *skills.Skills
+		Memory *memory.Memory `hook:"optional"`
+		MCP    *mcp.MCP
+		OS     *ostools.OS
+		Extra  []hook.Hook
+	} = Daemon{}
+	_ hook.Hook = (*terminal.Asker)(nil)
+	_ hook.Hook = (*terminal.Approver)(nil)
+	_           = [1]struct{}{}[skills.SkillsRev-0x6216]
+	_ hook.Hook = (*skills.Skills)(nil)
+	_           = [1]struct{}{}[memory.MemoryRev-0x5e24]
+	_ hook.Hook = (*memory.Memory)(nil)
+	_ hook.Hook = (*mcp.MCP)(nil)
+	_           = [1]struct{}{}[ostools.OSRev-0x9fa2]
+	_ hook.Hook = (*ostools.OS)(nil)
+)
+
+// staleDaemonAsk is Ask beside markers of all points; see [composite.NotCalled].
+type staleDaemonAsk struct {
+	*terminal.Asker
+	composite.NotCalled
+}
+
+// What Ask does not have, so that the code below does not call it.
+var (
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.Schema
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.SystemPrompt
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnBuildAgent
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnRegisterAgent
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnUnregisterAgent
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.Preprocess
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.ScopedTools
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.Dispatch
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnEvent
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteArgs
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.Approve
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.WrapTool
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteResult
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterTool
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteRequest
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.BeforeModel
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.WrapModel
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteReply
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterModel
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterTurn
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnOpen
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnClose
+)
+
+// staleDaemonPerson is Person beside markers of all points; see [composite.NotCalled].
+type staleDaemonPerson struct {
+	*terminal.Approver
+	composite.NotCalled
+}
+
+// What Person does not have, so that the code below does not call it.
+var (
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.Schema
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.SystemPrompt
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnBuildAgent
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnRegisterAgent
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnUnregisterAgent
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.Preprocess
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.ScopedTools
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.Dispatch
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnEvent
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteArgs
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.BeforeTool
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.WrapTool
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteResult
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterTool
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteRequest
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.BeforeModel
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.WrapModel
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteReply
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterModel
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterTurn
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnOpen
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnClose
+)
+
+// staleDaemonSkills is Skills beside markers of all points; see [composite.NotCalled].
+type staleDaemonSkills struct {
+	*skills.Skills
+	composite.NotCalled
+}
+
+// What Skills does not have, so that the code below does not call it.
+var (
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnRegisterAgent
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnUnregisterAgent
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnEvent
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteArgs
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.BeforeTool
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.Approve
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.WrapTool
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteResult
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterTool
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteRequest
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.BeforeModel
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.WrapModel
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteReply
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterModel
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterTurn
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnOpen
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnClose
+)
+
+// staleDaemonMemory is Memory beside markers of all points; see [composite.NotCalled].
+type staleDaemonMemory struct {
+	*memory.Memory
+	composite.NotCalled
+}
+
+// What Memory does not have, so that the code below does not call it.
+var (
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnRegisterAgent
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnUnregisterAgent
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.Preprocess
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnEvent
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteArgs
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.BeforeTool
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.Approve
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.WrapTool
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteResult
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterTool
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteRequest
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.BeforeModel
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.WrapModel
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteReply
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterModel
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterTurn
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnOpen
+)
+
+// staleDaemonMCP is MCP beside markers of all points; see [composite.NotCalled].
+type staleDaemonMCP struct {
+	*mcp.MCP
+	composite.NotCalled
+}
+
+// What MCP does not have, so that the code below does not call it.
+var (
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.Preprocess
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnEvent
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteArgs
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.BeforeTool
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.Approve
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.WrapTool
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteResult
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterTool
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteRequest
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.BeforeModel
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.WrapModel
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteReply
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterModel
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterTurn
+)
+
+// staleDaemonOS is OS beside markers of all points; see [composite.NotCalled].
+type staleDaemonOS struct {
+	*ostools.OS
+	composite.NotCalled
+}
+
+// What OS does not have, so that the code below does not call it.
+var (
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnRegisterAgent
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnUnregisterAgent
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.Preprocess
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnEvent
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteArgs
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.BeforeTool
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.Approve
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.WrapTool
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteResult
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterTool
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteRequest
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.BeforeModel
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.WrapModel
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteReply
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterModel
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterTurn
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnOpen
 )
 
 // Ready returns an error that names the required fields that are nil.
@@ -79,7 +268,7 @@ func (d *Daemon) Plan() *plan.Plan {
 		{Field: "Person", Type: "*terminal.Approver", Optional: true, Points: []plan.PointUse{{Name: "Approve"}}},
 		{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "Preprocess"}, {Name: "ScopedTools"}, {Name: "Dispatch"}}, Tools: []string{"skill"}},
 		{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "ScopedTools"}, {Name: "Dispatch"}, {Name: "OnClose"}}, Tools: []string{"remember", "recall", "forget"}},
-		{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "ScopedTools"}, {Name: "Dispatch"}, {Name: "OnOpen"}, {Name: "OnClose"}}},
+		{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "OnRegisterAgent"}, {Name: "OnUnregisterAgent"}, {Name: "ScopedTools"}, {Name: "Dispatch"}, {Name: "OnOpen"}, {Name: "OnClose"}}},
 		{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "ScopedTools"}, {Name: "Dispatch"}, {Name: "OnClose"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
 		{Field: "Extra", Type: "[]hook.Hook", Dynamic: true, Group: true},
 	}}
@@ -205,10 +394,11 @@ func (d *Daemon) onBuildAgent(ctx context.Context, f *composite.Fold[hook.AgentC
 }
 
 var daemonOnRegisterAgent = [...]composite.Member{
+	{Path: "MCP"},
 	{Path: "Extra"},
 }
 
-// OnRegisterAgent implements [hook.Hook]: Extra.
+// OnRegisterAgent implements [hook.Hook]: MCP, Extra.
 func (d *Daemon) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
 	b := composite.NewBracket(hook.PointOnRegisterAgent, daemonOnRegisterAgent[:])
 	for b.Opening() {
@@ -224,6 +414,12 @@ func (d *Daemon) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *
 	defer b.Recover()
 	switch b.At {
 	case 0:
+		b.At = 1
+		if b.Set(d.MCP.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 1:
 		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
 			if m := d.Extra[i]; m != nil && b.Set(m.OnRegisterAgent(ctx, cfg)) {
 				return
@@ -234,9 +430,10 @@ func (d *Daemon) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *
 
 var daemonOnUnregisterAgent = [...]composite.Member{
 	{Path: "Extra"},
+	{Path: "MCP"},
 }
 
-// OnUnregisterAgent implements [hook.Hook]: Extra.
+// OnUnregisterAgent implements [hook.Hook]: Extra, MCP.
 func (d *Daemon) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 	d.onUnregisterAgentFrom(ctx, cfg, composite.Position{})
 }
@@ -262,6 +459,10 @@ func (d *Daemon) onUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig, f
 				m.OnUnregisterAgent(ctx, cfg)
 			}
 		}
+		fallthrough
+	case 1:
+		f.At = 2
+		d.MCP.OnUnregisterAgent(ctx, cfg)
 	}
 }
 

@@ -19,14 +19,23 @@ import (
 //	1  Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose  add
 //	2  Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose  g_read g_write
 
-// What Core was generated from. If one of these lines does not compile, the code has changed since:
-// run "go generate ./..." again.
+// CoreRev identifies the points and tools of Core; composites that it is a member of compile against it.
+const CoreRev = 0x73f8
+
+// What Core was generated from: its fields with their tags, what its members have, and below what they do not
+// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
 const _ = composite.GenVersion1
 
 var (
 	_ hook.Hook = (*Core)(nil)
-	_           = [1]struct{}{}[NotesRev-0xa482]
-	_           = [1]struct{}{}[FilesRev-0xf0cb]
+	_ struct {
+		Guard *Files `hook:"order=200,prefix=g_"`
+		Notes *Notes
+	} = Core{}
+	_           = [1]struct{}{}[NotesRev-0x3140]
+	_ hook.Hook = (*Notes)(nil)
+	_           = [1]struct{}{}[FilesRev-0xa384]
+	_ hook.Hook = (*Files)(nil)
 )
 
 // Ready returns an error that names the required fields that are nil.
@@ -766,15 +775,67 @@ func (c *Core) onClose(ctx context.Context, b *composite.Bracket) {
 //
 //	? may be nil, [] a group given at run time
 
-// What Welded was generated from. If one of these lines does not compile, the code has changed since:
-// run "go generate ./..." again.
+// WeldedRev identifies the points and tools of Welded; composites that it is a member of compile against it.
+const WeldedRev = 0x122c
+
+// What Welded was generated from: its fields with their tags, what its members have, and below what they do not
+// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
 const _ = composite.GenVersion1
 
 var (
 	_ hook.Hook = (*Welded)(nil)
-	_           = [1]struct{}{}[NotesRev-0xa482]
-	_           = [1]struct{}{}[FilesRev-0xf0cb]
-	_           = [1]struct{}{}[QuietRev-0xf721]
+	_ struct {
+		First   *Files `hook:"optional; AfterTool: failopen"`
+		Core    *Core  `hook:"prefix=core_"`
+		Users   *Notes `hook:"prefix=users_; BeforeTool: failopen; RewriteArgs: failopen; WrapTool: failopen; WrapModel: failopen; Preprocess: failopen"`
+		Front   *Notes `hook:"before=First"`
+		Plain   Core   `hook:"prefix=plain_"`
+		Quiet   *Quiet `hook:"optional"`
+		Run     *Late
+		Any     hook.Hook `hook:"optional"`
+		Extra   []hook.Hook
+		Ignored *Notes `hook:"-"`
+		Debug   bool
+	} = Welded{}
+	_           = [1]struct{}{}[NotesRev-0x3140]
+	_ hook.Hook = (*Notes)(nil)
+	_           = [1]struct{}{}[FilesRev-0xa384]
+	_ hook.Hook = (*Files)(nil)
+	_           = [1]struct{}{}[CoreRev-0x73f8]
+	_ hook.Hook = (*Core)(nil)
+	_           = [1]struct{}{}[QuietRev-0x4563]
+	_ hook.Hook = (*Quiet)(nil)
+	_ hook.Hook = (*Late)(nil)
+)
+
+// staleWeldedQuiet is Quiet beside markers of all points; see [composite.NotCalled].
+type staleWeldedQuiet struct {
+	*Quiet
+	composite.NotCalled
+}
+
+// What Quiet does not have, so that the code below does not call it.
+var (
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.SystemPrompt
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnBuildAgent
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnRegisterAgent
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnUnregisterAgent
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.Preprocess
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.ScopedTools
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.RewriteArgs
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.BeforeTool
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.Approve
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.WrapTool
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.RewriteResult
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.AfterTool
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.RewriteRequest
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.BeforeModel
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.WrapModel
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.RewriteReply
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.AfterModel
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.AfterTurn
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnOpen
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnClose
 )
 
 // Ready returns an error that names the required fields that are nil.
@@ -2405,11 +2466,11 @@ const (
 	ToolWrite = "write"
 )
 
-// FilesRev identifies this set of tools; composites compile against it.
-const FilesRev = 0xf0cb
+// FilesRev identifies these points and tools; composites compile against it.
+const FilesRev = 0xa384
 
 // FilesHook tells hookgen in other packages what [Files] has.
-const FilesHook = "hook1 rev=f0cb tools=read,write"
+const FilesHook = "hook1 rev=a384 tools=read,write"
 
 // filesTools are the tools of [Files], in the order of the source.
 var filesTools = [...]hook.Tool{
@@ -2490,11 +2551,11 @@ const (
 	ToolAdd = "add"
 )
 
-// NotesRev identifies this set of tools; composites compile against it.
-const NotesRev = 0xa482
+// NotesRev identifies these points and tools; composites compile against it.
+const NotesRev = 0x3140
 
 // NotesHook tells hookgen in other packages what [Notes] has.
-const NotesHook = "hook1 rev=a482 tools=add"
+const NotesHook = "hook1 rev=3140 tools=add"
 
 // notesTools are the tools of [Notes], in the order of the source.
 var notesTools = [...]hook.Tool{
@@ -2547,11 +2608,11 @@ const (
 	ToolHush = "hush"
 )
 
-// QuietRev identifies this set of tools; composites compile against it.
-const QuietRev = 0xf721
+// QuietRev identifies these points and tools; composites compile against it.
+const QuietRev = 0x4563
 
 // QuietHook tells hookgen in other packages what [Quiet] has.
-const QuietHook = "hook1 rev=f721 tools=hush"
+const QuietHook = "hook1 rev=4563 tools=hush"
 
 // quietTools are the tools of [Quiet], in the order of the source.
 var quietTools = [...]hook.Tool{

@@ -17,11 +17,11 @@ const (
 	ToolForget   = "forget"
 )
 
-// MemoryRev identifies this set of tools; composites compile against it.
-const MemoryRev = 0x144e
+// MemoryRev identifies these points and tools; composites compile against it.
+const MemoryRev = 0x5e24
 
 // MemoryHook tells hookgen in other packages what [Memory] has.
-const MemoryHook = "hook1 rev=144e tools=remember,recall,forget"
+const MemoryHook = "hook1 rev=5e24 tools=remember,recall,forget"
 
 // memoryTools are the tools of [Memory], in the order of the source.
 var memoryTools = [...]hook.Tool{

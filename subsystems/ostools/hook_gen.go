@@ -20,11 +20,11 @@ const (
 	ToolWrite = "write"
 )
 
-// OSRev identifies this set of tools; composites compile against it.
-const OSRev = 0xd847
+// OSRev identifies these points and tools; composites compile against it.
+const OSRev = 0x9fa2
 
 // OSHook tells hookgen in other packages what [OS] has.
-const OSHook = "hook1 rev=d847 tools=bash,edit,glob,grep,read,write"
+const OSHook = "hook1 rev=9fa2 tools=bash,edit,glob,grep,read,write"
 
 // osTools are the tools of [OS], in the order of the source.
 var osTools = [...]hook.Tool{

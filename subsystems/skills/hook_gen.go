@@ -15,11 +15,11 @@ const (
 	ToolSkill = "skill"
 )
 
-// SkillsRev identifies this set of tools; composites compile against it.
-const SkillsRev = 0x9222
+// SkillsRev identifies these points and tools; composites compile against it.
+const SkillsRev = 0x6216
 
 // SkillsHook tells hookgen in other packages what [Skills] has.
-const SkillsHook = "hook1 rev=9222 tools=skill"
+const SkillsHook = "hook1 rev=6216 tools=skill"
 
 // skillsTools are the tools of [Skills], in the order of the source.
 var skillsTools = [...]hook.Tool{

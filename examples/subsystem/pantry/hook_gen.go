@@ -17,11 +17,11 @@ const (
 	ToolPantryList = "pantry_list"
 )
 
-// PantryRev identifies this set of tools; composites compile against it.
-const PantryRev = 0x5cd4
+// PantryRev identifies these points and tools; composites compile against it.
+const PantryRev = 0x4e7f
 
 // PantryHook tells hookgen in other packages what [Pantry] has.
-const PantryHook = "hook1 rev=5cd4 tools=pantry_put,pantry_take,pantry_list"
+const PantryHook = "hook1 rev=4e7f tools=pantry_put,pantry_take,pantry_list"
 
 // pantryTools are the tools of [Pantry], in the order of the source.
 var pantryTools = [...]hook.Tool{

@@ -153,6 +153,9 @@ func (u usageDetail) eventDetail() EventDetail { return EventDetail{Usage: u.usa
 // WithHost returns the event with the runtime's host. The runtime uses it.
 func (e Event) WithHost(h Host) Event { e.host = h; return e }
 
+// SetHost is WithHost without a copy.
+func (e *Event) SetHost(h Host) { e.host = h }
+
 // Host is what a hook may ask of the runtime. It is never nil.
 func (e Event) Host() Host { return hostOr(e.host) }
 

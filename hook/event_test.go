@@ -83,3 +83,32 @@ func TestPassingAnEventIsFree(t *testing.T) {
 	noAllocs(t, "making a text delta", func() { h.OnEvent(ctx, hook.Event{Kind: hook.EventTextDelta, Text: "x"}) })
 	noAllocs(t, "reading the detail", func() { _ = ev.Detail() })
 }
+
+func TestSmallDetailsSayWhatALargeOneSays(t *testing.T) {
+	call := hook.NewToolCall(hook.ToolCallData{ID: "k1", Tool: hook.Tool{Name: "bash"}, Args: `{"a":1}`})
+	end := &hook.CallEnd{Call: call, Result: hook.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}
+	cases := []struct {
+		name   string
+		allocs float64
+		event  func() hook.Event
+		want   hook.EventDetail
+	}{
+		{"call", 0, func() hook.Event { return hook.Event{}.WithCall(call) }, hook.EventDetail{CallID: "k1", Tool: "bash", Args: `{"a":1}`}},
+		{"end", 0, func() hook.Event { return hook.Event{}.WithEnd(end) },
+			hook.EventDetail{CallID: "k1", Tool: "bash", Result: hook.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}},
+		{"tools", 1, func() hook.Event { return hook.Event{}.WithTools(hook.Freeze([]string{"bash"})) }, hook.EventDetail{Tools: hook.ListOf("bash")}},
+		{"usage", 1, func() hook.Event { return hook.Event{}.WithUsage(hook.Usage{Input: 3}, hook.StopCompleted) },
+			hook.EventDetail{Usage: hook.Usage{Input: 3}, Stop: hook.StopCompleted}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			assert.Equal(t, c.want, c.event().Detail())
+			var ev hook.Event
+			assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { ev = c.event() }), c.allocs)
+			assert.Equal(t, c.want, ev.Detail())
+		})
+	}
+	ev := hook.Event{Kind: hook.EventTextDelta}
+	ev.SetHost(host{"h"})
+	assert.Equal(t, host{"h"}, ev.Host())
+}

@@ -6,6 +6,7 @@ import (
 	goruntime "runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -193,31 +194,68 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-func BenchmarkDeltas(b *testing.B) {
+func thousandWords() hook.ModelStream {
 	words := make([]string, 1000)
 	for i := range words {
 		words[i] = "word "
 	}
-	w := streaming(b, says(words...))
-	b.ReportAllocs()
-	for b.Loop() {
-		w()
-	}
+	return says(words...)
 }
 
-func streaming(tb testing.TB, s hook.ModelStream) func() {
+func BenchmarkDeltas(b *testing.B) {
+	b.Run("limit", func(b *testing.B) {
+		turn := streamingLimit(thousandWords())
+		b.ReportAllocs()
+		for b.Loop() {
+			turn()
+		}
+	})
+	b.Run("consumers=1", func(b *testing.B) {
+		turn := streaming(b, newFast(1), thousandWords())
+		b.ReportAllocs()
+		for b.Loop() {
+			turn()
+		}
+	})
+}
+
+// streaming is a turn whose events go to the hook and nobody else.
+func streaming(tb testing.TB, h hook.Hook, s hook.ModelStream) func() {
 	tb.Helper()
-	rt := runtime.New(newFast(1), same{s}, nil)
+	rt := runtime.New(h, same{s}, nil)
 	require.NoError(tb, rt.Open(tb.Context()))
 	tb.Cleanup(func() { _ = rt.Close(context.Background()) })
 	_, err := rt.Register(tb.Context(), hook.AgentConfig{Name: "a"})
 	require.NoError(tb, err)
 	conv, err := rt.Conversation(tb.Context(), "a", "s")
 	require.NoError(tb, err)
-	n, ctx := 0, tb.Context()
+	ctx, in := tb.Context(), hook.TextInput("go")
 	return func() {
-		if _, err := conv.Send(ctx, hook.TextInput("go"), func(hook.Event) { n++ }); err != nil {
+		if _, err := conv.Send(ctx, in, nil); err != nil {
 			panic(err)
+		}
+	}
+}
+
+// streamingLimit is a plain loop over the same chunks that collects the text and
+// hands the same events to the same consumer.
+func streamingLimit(s hook.ModelStream) func() {
+	var h hook.Hook = newFast(1)
+	ctx, seq, now := context.Background(), uint64(0), time.Now()
+	return func() {
+		var text []byte
+		for chunk, err := range s {
+			if err != nil {
+				panic(err)
+			}
+			if chunk.Kind != hook.ChunkText {
+				continue
+			}
+			text = append(text, chunk.Text...)
+			seq++
+			h.OnEvent(ctx, hook.Event{
+				Kind: hook.EventTextDelta, Seq: seq, Time: now, Agent: "a", Conversation: "c1", Turn: "t1", Step: 1, Text: chunk.Text,
+			})
 		}
 	}
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -17,16 +18,19 @@ type emitter struct {
 	mu   sync.Mutex
 	idle sync.Cond
 	seq  uint64
-	turn string
-	step int
+	// clock is its last reading, sinceRead the number of events since then.
+	clock     time.Time
+	sinceRead int
+	turn      string
+	step      int
 	// observer is the caller of Send, while its turn runs.
 	observer func(hook.Event)
 	// delivering: somebody is delivering and will take what is queued.
 	delivering bool
 	// waiting: end waits for the delivery.
 	waiting bool
-	// about is the kind that is being delivered.
-	about hook.EventKind
+	// aboutFailure: what is being delivered tells of a hook's failure.
+	aboutFailure bool
 	queue []queuedEvent
 }
 
@@ -45,44 +49,47 @@ func (e *emitter) init(rt *Runtime) {
 
 // Emit implements hook.Host. Called from within a delivery it queues.
 func (e *emitter) Emit(ctx context.Context, ev hook.Event) {
-	if ev.Kind == hook.EventHookFailed && ev.Detail().Point == hook.PointOnEvent && e.delivers(hook.EventHookFailed) {
+	if ev.Kind == hook.EventHookFailed && ev.Detail().Point == hook.PointOnEvent && e.deliversFailure() {
 		return // a hook that fails on the news of a failure would go on for ever
 	}
 	e.emit(ctx, ev)
 }
 
-func (e *emitter) delivers(kind hook.EventKind) bool {
+func (e *emitter) deliversFailure() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.delivering && e.about == kind
+	return e.delivering && e.aboutFailure
 }
 
+// posting says what is special about an event that is posted.
+type posting int
+
+const (
+	usual posting = iota
+	// delta: the event is one of many and may carry the time of one before it.
+	delta
+	// last: it is the last event of a turn. What is emitted after it, or because
+	// of it, is outside the turn and not for its observer.
+	last
+)
+
+// clockEvery is how many deltas share a reading of the clock.
+const clockEvery = 16
+
 // emit numbers and delivers the event, and what is queued meanwhile.
-func (e *emitter) emit(ctx context.Context, ev hook.Event) { e.post(ctx, ev, false) }
+func (e *emitter) emit(ctx context.Context, ev hook.Event) { e.post(ctx, &ev, usual) }
 
-// emitLast is emit for the last event of a turn: what is emitted after it, or
-// because of it, is outside the turn and not for its observer.
-func (e *emitter) emitLast(ctx context.Context, ev hook.Event) { e.post(ctx, ev, true) }
-
-func (e *emitter) post(ctx context.Context, ev hook.Event, last bool) {
+// post is emit; it changes the event and keeps a copy at most.
+func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
+	ev.SetHost(e)
 	e.mu.Lock()
-	e.seq++
-	ev.Seq, ev.Time = e.seq, e.rt.o.Now()
-	if e.conversation != "" {
-		ev.Agent, ev.Conversation, ev.Turn, ev.Step = e.agent, e.conversation, e.turn, e.step
-	} else {
-		ev.Seq = 0
-	}
-	observer := e.observer
-	if last {
-		e.turn, e.step, e.observer = "", 0, nil
-	}
+	observer := e.stampLocked(ev, as)
 	if e.delivering {
-		e.queue = append(e.queue, queuedEvent{ctx, ev, observer})
+		e.queue = append(e.queue, queuedEvent{ctx, *ev, observer})
 		e.mu.Unlock()
 		return
 	}
-	e.delivering, e.about = true, ev.Kind
+	e.delivering, e.aboutFailure = true, ev.Kind == hook.EventHookFailed
 	e.mu.Unlock()
 	done := false
 	defer func() {
@@ -91,10 +98,28 @@ func (e *emitter) post(ctx context.Context, ev hook.Event, last bool) {
 		}
 	}()
 	e.deliver(ctx, ev, observer)
-	for e.next(&ctx, &ev, &observer) {
+	for e.next(&ctx, ev, &observer) {
 		e.deliver(ctx, ev, observer)
 	}
 	done = true
+}
+
+// stampLocked says when and where the event happens, and who observes it.
+func (e *emitter) stampLocked(ev *hook.Event, as posting) (observer func(hook.Event)) {
+	e.sinceRead++
+	if as != delta || e.sinceRead >= clockEvery {
+		e.clock, e.sinceRead = e.rt.o.Now(), 0
+	}
+	ev.Time = e.clock
+	if e.conversation != "" {
+		e.seq++
+		ev.Seq, ev.Agent, ev.Conversation, ev.Turn, ev.Step = e.seq, e.agent, e.conversation, e.turn, e.step
+	}
+	observer = e.observer
+	if as == last {
+		e.turn, e.step, e.observer = "", 0, nil
+	}
+	return observer
 }
 
 // next takes the oldest queued event; without one delivery is over.
@@ -106,13 +131,15 @@ func (e *emitter) next(ctx *context.Context, ev *hook.Event, observer *func(hook
 		return false
 	}
 	*ctx, *ev, *observer = e.queue[0].ctx, e.queue[0].ev, e.queue[0].observer
-	e.queue = e.queue[1:]
-	e.about = ev.Kind
+	if e.queue = e.queue[1:]; len(e.queue) == 0 {
+		e.queue = nil // and what was in it can go
+	}
+	e.aboutFailure = ev.Kind == hook.EventHookFailed
 	return true
 }
 
 func (e *emitter) releaseLocked() {
-	e.queue, e.delivering, e.about = nil, false, ""
+	e.delivering = false
 	if e.waiting {
 		e.idle.Broadcast()
 	}
@@ -120,36 +147,37 @@ func (e *emitter) releaseLocked() {
 
 func (e *emitter) abandon() {
 	e.mu.Lock()
+	e.queue = nil
 	e.releaseLocked()
 	e.mu.Unlock()
 }
 
-func (e *emitter) deliver(ctx context.Context, ev hook.Event, observer func(hook.Event)) {
-	ev = ev.WithHost(e)
+// deliver tells the hook and then the observer. They get copies.
+func (e *emitter) deliver(ctx context.Context, ev *hook.Event, observer func(hook.Event)) {
 	e.tellHook(ctx, ev)
 	if observer != nil {
 		e.tellObserver(ctx, ev, observer)
 	}
 }
 
-func (e *emitter) tellHook(ctx context.Context, ev hook.Event) {
+func (e *emitter) tellHook(ctx context.Context, ev *hook.Event) {
 	defer func() {
 		if v := recover(); v != nil {
 			e.Emit(ctx, hook.FailureEvent(panicOf(hook.PointOnEvent, v)))
 		}
 	}()
-	e.rt.hook.OnEvent(ctx, ev)
+	e.rt.hook.OnEvent(ctx, *ev)
 }
 
 // tellObserver calls the caller's function; one that panics is not called again.
-func (e *emitter) tellObserver(ctx context.Context, ev hook.Event, observer func(hook.Event)) {
+func (e *emitter) tellObserver(ctx context.Context, ev *hook.Event, observer func(hook.Event)) {
 	defer func() {
 		if v := recover(); v != nil {
 			e.dropObserver()
 			e.emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "the observer of the turn panicked and is not called again"})
 		}
 	}()
-	observer(ev)
+	observer(*ev)
 }
 
 func (e *emitter) dropObserver() {

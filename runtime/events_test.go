@@ -189,12 +189,38 @@ func TestDeltasCostNoAllocation(t *testing.T) {
 		for i := range words {
 			words[i] = "word "
 		}
-		turn := streaming(t, says(words...))
+		turn := streaming(t, newFast(1), says(words...))
 		turn()
 		return testing.AllocsPerRun(20, turn)
 	}
 	few, many := count(10), count(2010)
 	assert.LessOrEqual(t, many-few, 20.0, "2000 more deltas grow one buffer and nothing else")
+}
+
+func TestDeltasShareReadingsOfTheClock(t *testing.T) {
+	t.Parallel()
+	readings, words := 0, make([]string, 100)
+	for i := range words {
+		words[i] = "word "
+	}
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	clock := func() time.Time { readings++; return began.Add(time.Duration(readings) * time.Second) }
+	w := startWith(t, plays(says(words...)), hook.AgentConfig{Name: "a"}, &runtime.Options{Now: clock})
+	w.send("go")
+	times := map[time.Time]int{}
+	last := time.Time{}
+	for _, ev := range w.events {
+		assert.False(t, ev.Time.Before(last), "%s: time does not go back", ev.Kind)
+		last = ev.Time
+		if ev.Kind == hook.EventTextDelta {
+			times[ev.Time]++
+		}
+	}
+	for at, n := range times {
+		assert.LessOrEqual(t, n, 16, "deltas at %s", at)
+	}
+	assert.LessOrEqual(t, len(times), 8)
+	assert.Greater(t, len(times), 5)
 }
 
 func TestHistoryDoesNotDependOnTheObserver(t *testing.T) {

@@ -164,7 +164,8 @@ func (t *turn) showText(kind hook.BlockKind, text string) {
 		t.answer.open = kind
 		t.emit(hook.Event{Kind: segmentOf(kind).start})
 	}
-	t.emit(hook.Event{Kind: segmentOf(kind).delta, Text: text})
+	ev := hook.Event{Kind: segmentOf(kind).delta, Text: text}
+	t.conv.events.post(t.durable, &ev, delta)
 }
 
 func (t *turn) closeSegment() {

@@ -197,8 +197,8 @@ func (t *turn) finish() hook.TurnOutcome {
 	if err := t.points.turnEnded(t.durable, t.place, out); err != nil {
 		t.hookFailed(t.durable, failureOf(hook.PointAfterTurn, err))
 	}
-	t.conv.events.emitLast(t.durable, hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.
-		WithUsage(out.Usage, out.Stop))
+	end := hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Stop)
+	t.conv.events.post(t.durable, &end, last)
 	return out
 }
 

@@ -1,6 +1,11 @@
 package mcp_test
 
 import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -104,4 +109,73 @@ func TestServerFilesystem(t *testing.T) {
 
 	crash(t, m, 0)
 	assert.Contains(t, run(t, m, "mcp__files__read_text_file", hook.JSON(`{"path":"`+path+`"}`)).Text(), "wind 7", "it is started again")
+}
+
+func TestServerEverythingOverHTTP(t *testing.T) {
+	t.Parallel()
+	server := node.Serve(t, "mcp-server-everything", "streamableHttp")
+	host := &recorder{}
+	m := newMCP(t, &mcp.Options{StopGrace: 500 * time.Millisecond}, mcp.Server{Name: "all", URL: "http://" + server.Addr + "/mcp"})
+	require.NoError(t, m.OnOpen(t.Context(), host))
+	build(t, m, "")
+	status := m.Status()[0]
+	require.Equal(t, mcp.StateConnected, status.State, "%+v", status)
+	assert.Empty(t, status.Refused, "no schema of the reference server is refused")
+	assert.Greater(t, len(status.Tools), 8)
+	assert.Equal(t, "Echo: grüß", run(t, m, "mcp__all__echo", `{"message":"grüß"}`).Text())
+	assert.Contains(t, run(t, m, "mcp__all__get-sum", `{"a":40,"b":2}`).Text(), "42")
+
+	var mu sync.Mutex
+	var lines []string
+	env := hook.Env{}.WithProgress(func(line string) { mu.Lock(); defer mu.Unlock(); lines = append(lines, line) })
+	r := bind(t, m, "mcp__all__trigger-long-running-operation", `{"duration":0.2,"steps":2}`).Runner().Run(t.Context(), env)
+	assert.Empty(t, r.Failure, r.Text())
+	mu.Lock()
+	require.NotEmpty(t, lines)
+	assert.Equal(t, "1 of 2", lines[0])
+	mu.Unlock()
+
+	// Killed in the middle of a call whose stream could be resumed.
+	inFlight := callAsync(t, m, "mcp__all__trigger-long-running-operation", `{"duration":30,"steps":300}`)
+	select {
+	case r := <-inFlight:
+		t.Fatalf("it ended at once: %s", r.Text())
+	case <-time.After(300 * time.Millisecond): // until the stream is open
+	}
+	began := time.Now()
+	server.Kill()
+	assert.Equal(t, hook.FailUnreachable, (<-inFlight).Failure)
+	assert.Less(t, time.Since(began), time.Second)
+	eventually(t, "the loss is told", func() bool { return m.Status()[0].State == mcp.StateLost })
+	assert.Equal(t, hook.FailUnreachable, run(t, m, "mcp__all__echo", `{"message":"x"}`).Failure)
+}
+
+// A restarted server answers calls of sessions that it does not know in a way of
+// its own.
+func TestServerEverythingForgetsTheSession(t *testing.T) {
+	t.Parallel()
+	server := node.Serve(t, "mcp-server-everything", "streamableHttp")
+	to, err := url.Parse("http://" + server.Addr)
+	require.NoError(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.Transport = &http.Transport{}
+	proxy.ErrorLog = log.New(io.Discard, "", 0)
+	proxy.FlushInterval = -1
+	r := newRemote(t, nil)
+	forget := false
+	r.putFront(func(w http.ResponseWriter, req *http.Request) bool {
+		if forget && isCall(req, "echo") {
+			forget = false
+			req.Header.Set("Mcp-Session-Id", "of-another-life")
+		}
+		proxy.ServeHTTP(w, req)
+		return true
+	})
+	m := newMCP(t, &mcp.Options{StopGrace: 500 * time.Millisecond}, r.declare("all", ""))
+	t.Cleanup(proxy.Transport.(*http.Transport).CloseIdleConnections)
+	build(t, m, "")
+	require.Equal(t, mcp.StateConnected, m.Status()[0].State, m.Status()[0].Reason)
+	forget = true
+	assert.Equal(t, "Echo: x", run(t, m, "mcp__all__echo", `{"message":"x"}`).Text())
+	assert.False(t, forget)
 }

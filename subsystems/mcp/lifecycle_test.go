@@ -4,6 +4,7 @@ package mcp_test
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"runtime"
 	"strconv"
@@ -133,4 +134,51 @@ func TestCloseWhileAServerIsStarted(t *testing.T) {
 	require.NoError(t, m.OnClose(t.Context()))
 	require.NoError(t, <-built, "the agent is built without its tools")
 	assert.Empty(t, m.Schema())
+}
+
+// Not parallel, as above.
+func TestHTTPCyclesLeaveNothingBehind(t *testing.T) {
+	r := newRemote(t, nil)
+	m := newRemoteMCP(t, r, &mcp.Options{CallTimeout: 5 * time.Second})
+	host := &recorder{}
+	require.NoError(t, m.OnOpen(t.Context(), host))
+	var goroutines, open int
+	for cycle := range 24 {
+		require.Equal(t, "x", run(t, m, "mcp__r__echo", `{"text":"x"}`).Text(), "cycle %d: %+v %v", cycle, m.Status(), host.texts())
+		if cycle == 2 { // the first brought up what stays
+			goroutines, open = runtime.NumGoroutine(), files()
+		}
+		switch cycle % 4 {
+		case 0: // killed connections, the server lives: the call fails, and the session goes on
+			call := callAsync(t, m, "mcp__r__slow", "{}")
+			select {
+			case <-r.slow:
+			case res := <-call:
+				require.Fail(t, "the call ended", "cycle %d: %s %v", cycle, res.Text(), m.Status()[0])
+			}
+			r.CloseClientConnections()
+			assert.Equal(t, hook.FailUnreachable, (<-call).Failure)
+		case 1:
+			r.forget()
+		case 2:
+			r.putFront(cut("echo", "data: x"))
+			assert.Equal(t, hook.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
+			r.putFront(nil)
+		case 3: // garbage costs the connection
+			r.putFront(func(w http.ResponseWriter, req *http.Request) bool {
+				w.Header().Set("Content-Type", "application/json")
+				return isCall(req, "echo") && status(200, "{]")(w, req)
+			})
+			assert.Equal(t, hook.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
+			r.putFront(nil)
+		}
+	}
+	require.NoError(t, m.OnClose(t.Context()))
+	close(r.going)
+	r.CloseClientConnections()
+	for s := range r.server.Sessions() {
+		_ = s.Close()
+	}
+	eventually(t, "goroutines are back", func() bool { return runtime.NumGoroutine() <= goroutines })
+	eventually(t, "files are back", func() bool { return files() <= open })
 }

@@ -19,8 +19,10 @@ const (
 	// the server does not take its input.
 	stuckTime = time.Second
 	// probeTime is how long a server that may have died is given to show that it
-	// has not.
-	probeTime = 800 * time.Millisecond
+	// has not, in so many attempts with pauses between them.
+	probeTime  = 800 * time.Millisecond
+	probes     = 3
+	probePause = 50 * time.Millisecond
 	// toolsMost is the number of tools that one server may list.
 	toolsMost = 512
 )
@@ -156,14 +158,25 @@ func (p *peer) list(ctx context.Context) ([]*sdk.Tool, error) {
 }
 
 // probe asks the server for a sign of life and breaks the connection if it
-// cannot even be asked. A server that is only slow keeps it.
+// cannot even be asked, several times in a row: what cut off one request may cut
+// off the next. A server that is only slow keeps the connection.
 func (p *peer) probe() {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
 	var unreached *reachError
-	if err := p.session.Ping(ctx, nil); errors.As(err, &unreached) {
-		p.fail(fmt.Errorf("it cannot be reached any more: %w", unreached))
+	for range probes {
+		if err := p.session.Ping(ctx, nil); !errors.As(err, &unreached) {
+			return
+		}
+		pause := time.NewTimer(probePause)
+		select {
+		case <-pause.C:
+		case <-p.down:
+			pause.Stop()
+			return
+		}
 	}
+	p.fail(fmt.Errorf("it cannot be reached any more: %w", unreached))
 }
 
 // Call calls a tool. It returns soon after ctx ends, which the server is told.
@@ -193,7 +206,21 @@ func (l *Lease) Call(ctx context.Context, params *sdk.CallToolParams, report fun
 		own.Message = l.e.spec.clean(own.Message)
 		return nil, &own
 	}
+	if ctx.Err() == nil {
+		l.p.settle()
+	}
 	return nil, err
+}
+
+// settle waits a little for the end of a connection whose call failed: calls end
+// a moment before, and whoever calls next should not get the broken one.
+func (p *peer) settle() {
+	t := time.NewTimer(settleTime)
+	defer t.Stop()
+	select {
+	case <-p.down:
+	case <-t.C:
+	}
 }
 
 func (p *peer) call(ctx context.Context, params *sdk.CallToolParams, report func(string)) (*sdk.CallToolResult, error) {

@@ -86,6 +86,7 @@ func TestPassingAnEventIsFree(t *testing.T) {
 
 func TestSmallDetailsSayWhatALargeOneSays(t *testing.T) {
 	call := hook.NewToolCall(hook.ToolCallData{ID: "k1", Tool: hook.Tool{Name: "bash"}, Args: `{"a":1}`})
+	names := hook.ListOf("bash")
 	end := &hook.CallEnd{Call: call, Result: hook.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}
 	cases := []struct {
 		name   string
@@ -96,7 +97,7 @@ func TestSmallDetailsSayWhatALargeOneSays(t *testing.T) {
 		{"call", 0, func() hook.Event { return hook.Event{}.WithCall(call) }, hook.EventDetail{CallID: "k1", Tool: "bash", Args: `{"a":1}`}},
 		{"end", 0, func() hook.Event { return hook.Event{}.WithEnd(end) },
 			hook.EventDetail{CallID: "k1", Tool: "bash", Result: hook.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}},
-		{"tools", 1, func() hook.Event { return hook.Event{}.WithTools(hook.Freeze([]string{"bash"})) }, hook.EventDetail{Tools: hook.ListOf("bash")}},
+		{"tools", 1, func() hook.Event { return hook.Event{}.WithTools(names) }, hook.EventDetail{Tools: hook.ListOf("bash")}},
 		{"usage", 1, func() hook.Event { return hook.Event{}.WithUsage(hook.Usage{Input: 3}, hook.StopCompleted) },
 			hook.EventDetail{Usage: hook.Usage{Input: 3}, Stop: hook.StopCompleted}},
 	}

@@ -31,7 +31,7 @@ type emitter struct {
 	waiting bool
 	// aboutFailure: what is being delivered tells of a hook's failure.
 	aboutFailure bool
-	queue []queuedEvent
+	queue        []queuedEvent
 }
 
 type queuedEvent struct {

@@ -80,7 +80,9 @@ func typePages() []page {
 			"func (m *Memory) OnEvents(ctx context.Context, ev hook.Event) // never called"},
 		{"HG014", "an ambiguous method", "Two embedded fields promote the point at the same depth, so the type has it from neither.", ""},
 		{"HG015", "a field that hides a point", "A field with a point's name hides the method of an embedded type.", ""},
-		{"HG016", "a group of something else", "A group of hooks that is given at run time is a []hook.Hook.", "Extra []hook.Hook"},
+		{"HG016", "hooks in a form that no composite calls",
+			"Members are fields of a hook's type, and groups that are given at run time are a []hook.Hook. Hooks in maps, arrays, other slices and structs, and functions of a point's signature, would never be called.",
+			"Guards map[string]hook.Hook          // wrong\nGuards []hook.Hook                   // right\nOthers map[string]hook.Hook `hook:\"-\"` // right: meant for something else"},
 	}
 }
 

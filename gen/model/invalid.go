@@ -76,7 +76,7 @@ func (m *Model) invalid(pos token.Pos, what string, _ types.Type) {
 	if p.Notes == nil {
 		p.Notes = m.importErrors(at.Filename)
 	}
-	m.Add(p)
+	m.once(p)
 }
 
 // importErrors are the packages that a file imports in vain.

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
-	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // member returns the field as a member, or nil if it takes no part or is wrong.
@@ -43,7 +42,7 @@ func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 	t := types.Unalias(out.Type)
 	if s, ok := t.Underlying().(*types.Slice); ok && m.hookLike(s.Elem()) {
 		if !isType(s.Elem(), m.hookPkg.Path(), "Hook") {
-			m.add("HG016", out.Pos, out.Field+" []hook.Hook", "field %s: a group is a []hook.Hook, not a %s", out.Field, m.relative(out.Type, c.Pkg.Types))
+			m.field(out, plan.NoGroup(out.Field, m.relative(out.Type, c.Pkg.Types)))
 			return false
 		}
 		out.Kind, out.Dynamic = Group, true
@@ -242,8 +241,8 @@ func readRev(named *types.Named) *Rev {
 // options reads the hook tag of a field.
 func (m *Model) options(c *Composite, v *types.Var, tag reflect.StructTag, text string) (plan.Options, bool) {
 	for _, key := range tagKey.FindAllStringSubmatch(string(tag), -1) {
-		if k := key[1]; k != "hook" && spell.Closest(k, []string{"hook"}) != "" {
-			m.add("HG009", m.tagPos(c, v, k), "write hook:\"…\"", "unknown tag key %q of %s.%s; did you mean \"hook\"?", k, c.Name, v.Name())
+		if p, near := plan.NearKey(key[1]); near {
+			m.add(p.Code, m.tagPos(c, v, key[1]), p.Fix, "%s of %s.%s; did you mean \"hook\"?", p.Message, c.Name, v.Name())
 		}
 	}
 	options, problems := plan.ParseTag(text, m.PointNames())

@@ -5,10 +5,9 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
-	"strings"
 
+	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/gen/diag"
-	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // analysis is which points a type overrides.
@@ -21,15 +20,32 @@ type analysis struct {
 	missing []string
 	// embeds: some method comes from hook.Nop.
 	embeds bool
-	// fits: some point is there with its signature.
+	// fits: some point is there with its signature, so somebody means the type to be a hook. OnClose alone fits by chance.
 	fits bool
+	// speaks: some method has the name of a point and speaks of hooks.
+	speaks bool
+	// wrong is what is almost a point.
+	wrong []diag.Problem
 }
 
-// analyze looks for every point in the method set of a field's type and notes what is almost one.
+// analyze looks for every point in the method set of a field's type and reports what is almost one.
 func (m *Model) analyze(t types.Type) analysis {
+	a := m.inspect(t)
+	if a.embeds || a.hook && a.fits || !a.hook && a.speaks {
+		for _, w := range a.wrong {
+			m.once(w)
+		}
+	}
+	if a.embeds || a.fits && a.hook {
+		m.nearMisses(t)
+	}
+	return a
+}
+
+// inspect is analyze without a report.
+func (m *Model) inspect(t types.Type) analysis {
 	a := analysis{points: map[string]bool{}}
 	virtual := m.virtual(t)
-	var wrong []diag.Problem
 	for _, p := range m.Points {
 		if virtual[p.Name] {
 			a.points[p.Name], a.fits = true, true
@@ -39,7 +55,8 @@ func (m *Model) analyze(t types.Type) analysis {
 		a.embeds = a.embeds || found.nop
 		switch {
 		case found.problem != nil:
-			wrong = append(wrong, *found.problem)
+			a.wrong = append(a.wrong, *found.problem)
+			a.speaks = a.speaks || found.speaks
 		case !found.has:
 			if p.Facade {
 				a.missing = append(a.missing, p.Name)
@@ -50,12 +67,6 @@ func (m *Model) analyze(t types.Type) analysis {
 		}
 	}
 	a.hook = len(a.missing) == 0
-	if a.embeds || a.fits && a.hook {
-		for _, w := range wrong {
-			m.once(w)
-		}
-		m.nearMisses(t)
-	}
 	return a
 }
 
@@ -78,8 +89,8 @@ func (m *Model) virtual(t types.Type) map[string]bool {
 
 // finding is one point in one type.
 type finding struct {
-	has, nop bool
-	problem  *diag.Problem
+	has, nop, speaks bool
+	problem          *diag.Problem
 }
 
 func (m *Model) find(t types.Type, p *Point) finding {
@@ -92,7 +103,7 @@ func (m *Model) find(t types.Type, p *Point) finding {
 		return finding{has: true, problem: m.ambiguous(t, p, index)}
 	case *types.Var:
 		return finding{has: true, problem: &diag.Problem{
-			Code: "HG015", Pos: m.Position(o.Pos()), Message: fmt.Sprintf("field %s of %s hides the point of the same name", p.Name, m.short(t)),
+			Code: "HG015", Pos: m.Position(o.Pos()), Message: fmt.Sprintf("field %s of %s hides the point of the same name", p.Name, m.short(pointee(t))),
 			Fix: "give the field another name",
 		}}
 	case *types.Func:
@@ -112,18 +123,13 @@ func (m *Model) method(t types.Type, p *Point, f *types.Func) finding {
 	if types.Identical(f.Signature(), p.Signature) {
 		return finding{has: true}
 	}
-	what := "hook." + p.Name
-	if p.Facade {
-		what = "hook.Hook"
-	}
-	return finding{has: true, problem: &diag.Problem{
-		Code: "HG012", Pos: m.Position(f.Pos()),
-		Message: fmt.Sprintf("(%s).%s does not fit %s, so it would never be called", m.short(t), p.Name, what),
+	misfit := plan.Misfit(m.short(f.Signature().Recv().Type()), p.Name, p.Facade)
+	return finding{has: true, speaks: m.speaksOfHooks(f.Signature()), problem: &diag.Problem{
+		Code: misfit.Code, Pos: m.Position(f.Pos()), Message: misfit.Message, Fix: misfit.Fix,
 		Notes: []diag.Note{
 			{Message: "have " + m.relative(f.Signature(), f.Pkg())},
 			{Message: "want " + m.relative(p.Signature, nil)},
 		},
-		Fix: "change the signature, or the name",
 	}}
 }
 
@@ -138,9 +144,17 @@ func (m *Model) ambiguous(t types.Type, p *Point, index []int) *diag.Problem {
 	}
 	return &diag.Problem{
 		Code: "HG014", Pos: m.Position(pos),
-		Message: fmt.Sprintf("%s of %s is ambiguous: two embedded fields have it at the same depth", p.Name, m.short(t)),
+		Message: fmt.Sprintf("%s of %s is ambiguous: two embedded fields have it at the same depth", p.Name, m.short(pointee(t))),
 		Fix:     fmt.Sprintf("declare %s on the type itself, or drop one of the fields", p.Name),
 	}
+}
+
+// pointee is what a pointer points to, or the type itself: a problem of a type is the same for both.
+func pointee(t types.Type) types.Type {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		return p.Elem()
+	}
+	return t
 }
 
 func (m *Model) short(t types.Type) string { return types.TypeString(t, (*types.Package).Name) }
@@ -163,10 +177,9 @@ func (m *Model) nearMisses(t types.Type) {
 		}
 		for _, p := range m.Points {
 			if m.resembles(f, p) {
+				near := plan.Near(m.short(f.Signature().Recv().Type()), f.Name(), p.Name)
 				m.once(diag.Problem{
-					Code: "HG013", Pos: m.Position(f.Pos()),
-					Message: fmt.Sprintf("(%s).%s looks like the point %s and is never called", m.short(t), f.Name(), p.Name),
-					Fix:     fmt.Sprintf("call it %s, or put //hook:ignore HG013 above it", p.Name),
+					Code: near.Code, Pos: m.Position(f.Pos()), Message: near.Message, Fix: near.Fix + ", or put //hook:ignore HG013 above it",
 				})
 				break
 			}
@@ -177,8 +190,7 @@ func (m *Model) nearMisses(t types.Type) {
 // resembles tells whether somebody may have meant the point: a name that differs in case or little more, and the context that
 // most points begin with.
 func (m *Model) resembles(f *types.Func, p *Point) bool {
-	d := spell.Distance(f.Name(), p.Name)
-	if d > min(2, len(p.Name)/4) {
+	if !plan.Resembles(f.Name(), p.Name) {
 		return false
 	}
 	want := p.Signature.Params()
@@ -207,31 +219,26 @@ func (m *Model) hookLike(t types.Type) bool {
 	if m.compositeOf(t) != nil || len(m.virtual(t)) > 0 {
 		return true
 	}
-	i, ok := hook.Type().Underlying().(*types.Interface)
-	return ok && types.Implements(addressable(t), i)
+	if i, ok := hook.Type().Underlying().(*types.Interface); ok && types.Implements(addressable(t), i) {
+		return true
+	}
+	a := m.inspect(t)
+	return a.fits || a.embeds || a.speaks || m.pointOfFunc(t) != ""
 }
 
-// notHook handles a field whose type lacks methods of hook.Hook: no matter, unless somebody meant it to be one.
+// notHook handles a field whose type lacks methods of hook.Hook: no matter, unless somebody meant it to be one or it has hooks
+// inside.
 func (m *Model) notHook(c *Composite, out *Member, a analysis, tagged bool) bool {
-	if !tagged && !a.embeds && !a.fits {
+	likely := a.embeds || a.fits || a.speaks
+	if !likely && m.holds(c, out) || !tagged && !likely {
 		return false
 	}
-	what := "is no hook"
-	if len(a.missing) < len(m.facade()) || a.fits {
-		what = "is no hook.Hook: it does not have " + strings.Join(a.missing, ", ")
+	missing := a.missing
+	if !likely {
+		missing = nil
 	}
-	m.add("HG012", out.Pos, "embed hook.Nop in it, or tag the field `hook:\"-\"`", "field %s: %s %s", out.Field, m.relative(out.Type, c.Pkg.Types), what)
+	m.field(out, plan.NoHook(m.relative(out.Type, c.Pkg.Types), missing, types.IsInterface(out.Type)))
 	return false
-}
-
-func (m *Model) facade() []*Point {
-	var out []*Point
-	for _, p := range m.Points {
-		if p.Facade {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // isType tells whether t is the named type of a package.

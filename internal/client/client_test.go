@@ -1,0 +1,227 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/client"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve answers on a socket, whose path it returns.
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "grapnel-") // short enough for a socket
+	require.NoError(t, err)
+	path := filepath.Join(dir, "x.sock")
+	ln, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	srv := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = srv.Serve(ln)
+	}()
+	t.Cleanup(func() {
+		assert.NoError(t, srv.Shutdown(context.Background()))
+		<-done
+		assert.NoError(t, os.RemoveAll(dir))
+	})
+	return path
+}
+
+func TestNotRunning(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.sock")
+	_, err := client.New(path, nil).Health(t.Context())
+	require.ErrorIs(t, err, client.ErrNotRunning)
+	assert.EqualError(t, err, "no daemon is running on "+path+"; start one with `grapnel serve`")
+	for _, err := range client.New(path, nil).Events(t.Context(), "", "") {
+		require.ErrorIs(t, err, client.ErrNotRunning)
+	}
+}
+
+func TestAnswersThatAreNone(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, body string
+		status     int
+		says       string
+		code       wire.Code
+	}{
+		{"a failure", `{"error":{"code":"busy","message":"a turn is running"}}`, 409, "a turn is running", wire.CodeBusy},
+		{"something else", `<html>`, 502, "the daemon answered 502 Bad Gateway", ""},
+		{"a failure without a message", `{"error":{}}`, 500, "the daemon answered 500 Internal Server Error", ""},
+		{"success that is no JSON", `{`, 200, "read the answer of the daemon to GET /v1/health", ""},
+		{"elsewhere", ``, 302, "the daemon answered 302 Found", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			path := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				assert.Equal(t, "grapnel", r.Host)
+				if tt.status == http.StatusFound {
+					w.Header().Set("Location", "http://elsewhere.example/")
+				}
+				w.WriteHeader(tt.status)
+				fmt.Fprint(w, tt.body)
+			})
+			_, err := client.New(path, nil).Health(t.Context())
+			require.ErrorContains(t, err, tt.says)
+			assert.Equal(t, tt.code, client.CodeOf(err))
+		})
+	}
+}
+
+func event(turn string, seq uint64, kind hook.EventKind) []byte {
+	data, _ := json.Marshal(hook.Event{Kind: kind, Seq: seq, Turn: turn, Conversation: "c", Time: time.Unix(int64(seq), 0)})
+	return wire.AppendPart(nil, wire.Part{ID: wire.EventID{Epoch: "E", Seq: seq}.String(), Data: data})
+}
+
+// TestResumes: a stream goes on where it was, whatever cuts it, and gives up only
+// after so many connections that brought nothing.
+func TestResumes(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	answers := []func(w http.ResponseWriter){
+		func(w http.ResponseWriter) { fmt.Fprint(w, "id: E-3\n\n") },
+		func(w http.ResponseWriter) { _, _ = w.Write(event("t", 4, hook.EventTextDelta)) },
+		func(w http.ResponseWriter) {
+			fmt.Fprintf(w, "%sid: E-6\ndata: {\"kind\":", event("t", 5, hook.EventTextDelta))
+		},
+		func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+		func(w http.ResponseWriter) { fmt.Fprint(w, "id: E-6\ndata: no JSON\n\n") },
+		func(w http.ResponseWriter) { fmt.Fprint(w, "event: news\ndata: {}\n\n:\n\n") },
+		func(w http.ResponseWriter) {
+			fmt.Fprint(w, "id: E-7\nevent: lagged\ndata: {\"missed\":2}\n\nid: F-0\nevent: restarted\ndata: {}\n\n")
+		},
+	}
+	path := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Last-Event-ID"))
+		if len(asked) <= len(answers) {
+			answers[len(asked)-1](w)
+		}
+	})
+	c := client.New(path, &client.Options{Retries: 4, Wait: time.Nanosecond})
+	var got []string
+	for item, err := range c.Events(t.Context(), "c", "") {
+		if err != nil {
+			got = append(got, "error")
+			assert.ErrorIs(t, err, io.EOF)
+			assert.ErrorContains(t, err, "could not be resumed")
+			continue
+		}
+		got = append(got, fmt.Sprintf("%s seq %d missed %d restarted %v", item.ID, item.Event.Seq, item.Missed, item.Restarted))
+	}
+	assert.Equal(t, []string{
+		"E-4 seq 4 missed 0 restarted false", "E-5 seq 5 missed 0 restarted false",
+		"E-7 seq 0 missed 2 restarted false", "F-0 seq 0 missed 0 restarted true", "error",
+	}, got)
+	assert.Equal(t, []string{"", "E-3", "E-4", "E-5", "E-5", "E-5", "E-5", "F-0", "F-0", "F-0", "F-0"}, asked)
+}
+
+// TestStops: a consumer that has enough, a context that ends and a daemon that
+// says so end a stream at once.
+func TestStops(t *testing.T) {
+	t.Parallel()
+	path := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write(event("t", 1, hook.EventTurnStart))
+		if r.URL.Path == "/v1/events" {
+			fmt.Fprint(w, "event: closed\ndata: {}\n\n")
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	c := client.New(path, nil)
+	n := 0
+	for _, err := range c.Events(t.Context(), "c", "") {
+		require.NoError(t, err)
+		n++
+		break
+	}
+	assert.Equal(t, 1, n)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var end error
+	for _, err := range c.Events(ctx, "c", "") {
+		cancel()
+		end = err
+	}
+	assert.ErrorIs(t, end, context.Canceled)
+
+	for _, err := range c.Events(t.Context(), "", "") {
+		end = err
+	}
+	assert.ErrorIs(t, end, client.ErrClosed)
+}
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		parts [][]byte
+		lost  bool
+	}{
+		{"to its end", [][]byte{event("t", 1, hook.EventTurnStart), event("", 2, hook.EventSkillLoaded), event("t", 3, hook.EventTurnEnd), event("u", 4, hook.EventTurnStart)}, false},
+		{"another turn", [][]byte{event("t", 1, hook.EventTurnStart), event("u", 9, hook.EventTurnStart)}, true},
+		{"another epoch", [][]byte{event("t", 1, hook.EventTurnStart), []byte("id: F-0\nevent: restarted\ndata: {}\n\n")}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			path := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				assert.Equal(t, "E-0", r.Header.Get("Last-Event-ID"))
+				for _, p := range tt.parts {
+					_, _ = w.Write(p)
+				}
+			})
+			var end error
+			for _, err := range client.New(path, nil).Follow(t.Context(), wire.Turn{ID: "t", Conversation: "c", LastEventID: "E-0"}) {
+				end = err
+			}
+			assert.Equal(t, tt.lost, errors.Is(end, client.ErrTurnLost), "%v", end)
+		})
+	}
+}
+
+// TestPauses: the time between connections doubles up to a bound, and the context
+// ends it.
+func TestPauses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		var end error
+		for _, err := range client.New("/nonexistent/x.sock", nil).Events(t.Context(), "c", "E-1") {
+			end = err
+		}
+		require.ErrorIs(t, end, client.ErrNotRunning)
+		assert.Equal(t, (50+100+200+400+800+1600+2000+2000)*time.Millisecond, time.Since(begun))
+
+		ctx, cancel := context.WithTimeout(t.Context(), 75*time.Millisecond)
+		defer cancel()
+		for _, err := range client.New("/nonexistent/x.sock", nil).Events(ctx, "c", "E-1") {
+			end = err
+		}
+		assert.ErrorIs(t, end, context.DeadlineExceeded)
+	})
+}

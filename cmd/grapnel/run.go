@@ -124,7 +124,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	if f.sender == "" {
 		f.sender = "run-" + ulid.Make().String()
 	}
-	conv, err := app.Runtime.Conversation(ctx, f.agent, f.sender)
+	conv, err := app.Conversation(ctx, f.agent, f.sender)
 	if err != nil {
 		return err
 	}

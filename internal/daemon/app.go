@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -41,7 +40,7 @@ type App struct {
 	agents []Agent
 	models *models
 	note   func(string)
-	locks  string // the directory of those of conversations
+	paths  Paths
 }
 
 // Agent is one agent that could be registered. File is "" for the one that is
@@ -86,9 +85,9 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note, locks: o.Paths.locks()}
+	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note, paths: o.Paths}
 	if a.Store, err = sqlite.Open(ctx, o.Paths.Conversations, nil); err != nil {
-		return nil, err
+		return nil, damaged(o.Paths.Conversations, err)
 	}
 	if a.Daemon, err = assemble(ctx, o); err == nil {
 		a.Runtime = runtime.New(a.Daemon, a.models, &runtime.Options{Store: a.Store, Environment: environment(o.Paths)})
@@ -109,10 +108,15 @@ func (a *App) Close(ctx context.Context) error {
 	return errors.Join(a.Runtime.Close(ctx), a.Store.Close())
 }
 
+// index is where the agent is; -1 if there is none of that name.
+func (a *App) index(name string) int {
+	return slices.IndexFunc(a.agents, func(c Agent) bool { return c.Config.Name == name })
+}
+
 // Register registers one agent, with what over sets laid above its file. MCP
 // servers that it has to do without are noted.
 func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) (*runtime.Agent, error) {
-	i := slices.IndexFunc(a.agents, func(c Agent) bool { return c.Config.Name == name })
+	i := a.index(name)
 	if i < 0 {
 		names := make([]string, len(a.agents))
 		for j, c := range a.agents {
@@ -128,47 +132,12 @@ func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) 
 		}
 	}
 	if err != nil {
-		return nil, a.explained(a.agents[i].File, cfg, err)
+		return nil, a.explained(a.agents[i], cfg, err)
+	}
+	if err := a.checkChoice(a.agents[i], agent); err != nil {
+		return nil, errors.Join(err, a.Runtime.Unregister(context.WithoutCancel(ctx), name))
 	}
 	return agent, nil
-}
-
-// explained is why an agent could not be registered, with its file and, for a
-// tool of a server that is not there, the reason for that.
-func (a *App) explained(file string, cfg hook.AgentConfig, err error) error {
-	for _, tool := range cfg.Tools {
-		rest, ok := strings.CutPrefix(tool, "mcp__")
-		if !ok || !strings.Contains(err.Error(), fmt.Sprintf("tool %q: nobody owns it", tool)) {
-			continue
-		}
-		name, _, _ := strings.Cut(rest, "__")
-		err = fmt.Errorf("register agent %q: tool %q: %s", cfg.Name, tool, a.missing(name))
-		break
-	}
-	if file == "" {
-		return err
-	}
-	return fmt.Errorf("%s: %w", file, err)
-}
-
-// missing says why a server has not brought a tool.
-func (a *App) missing(server string) string {
-	all := a.Daemon.MCP.Status()
-	i := slices.IndexFunc(all, func(s mcp.Status) bool { return s.Name == server })
-	switch {
-	case i < 0:
-		return fmt.Sprintf("there is no MCP server %s; declare it in .mcp.json, or take the tool out of the agent's list", server)
-	case all[i].Reason != "":
-		return fmt.Sprintf("its MCP server %s is not there: %s", server, all[i].Reason)
-	}
-	return fmt.Sprintf("the MCP server %s has no such tool; it has %s", server, cmp.Or(strings.Join(all[i].Tools, ", "), "none"))
-}
-
-// CheckModel returns an error that says what to do if the agent's model cannot
-// be asked.
-func (a *App) CheckModel(cfg *hook.AgentConfig) error {
-	_, err := a.models.find(cfg.Model)
-	return err
 }
 
 // Tool is one tool as an agent stands to it.
@@ -216,10 +185,8 @@ func (a *App) Tools(agent *runtime.Agent) []Tool {
 
 // listed is the list of tools in the agent's file; nil is all.
 func (a *App) listed(name string) []string {
-	for _, c := range a.agents {
-		if c.Config.Name == name {
-			return c.Config.Tools
-		}
+	if i := a.index(name); i >= 0 {
+		return a.agents[i].Config.Tools
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func assemble(ctx context.Context, o Options) (d *Daemon, err error) {
 		return nil, err
 	}
 	if d.Memory, err = memory.Open(ctx, o.Paths.Memories, nil); err != nil {
-		return nil, err
+		return nil, damaged(o.Paths.Memories, err)
 	}
 	d.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs()})
 	if err != nil {

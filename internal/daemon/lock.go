@@ -31,18 +31,27 @@ func (e *BusyError) Error() string {
 	return "the conversation is busy with a turn in " + who + "; wait until it has ended, or use another --sender"
 }
 
+// Conversation returns the conversation of a registered agent with the sender, as
+// [runtime.Runtime.Conversation] does.
+func (a *App) Conversation(ctx context.Context, agent, sender string) (*runtime.Conversation, error) {
+	conv, err := a.Runtime.Conversation(ctx, agent, sender)
+	return conv, damaged(a.paths.Conversations, err)
+}
+
 // Send runs one turn, as [runtime.Conversation.Send] does, but never two of one
 // conversation at a time in all processes that use the same state directory: the
 // one that comes second would lose what it has done, because the history it began
 // with is no longer that of the store. It is refused with a [*BusyError] before
 // anything happens. Safe for concurrent use.
 func (a *App) Send(ctx context.Context, conv *runtime.Conversation, in hook.Input, observe func(hook.Event)) (hook.TurnOutcome, error) {
-	unlock, err := lock(filepath.Join(a.locks, conv.ID()))
+	unlock, err := lock(filepath.Join(a.paths.locks(), conv.ID()))
 	if err != nil {
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}, err
 	}
 	defer unlock()
-	return conv.Send(ctx, in, observe)
+	out, _ := conv.Send(ctx, in, observe)
+	out.Err = damaged(a.paths.Conversations, out.Err)
+	return a.limited(conv.Agent(), out), out.Err
 }
 
 // lock makes the file and holds it until unlock is called or the process ends,

@@ -154,6 +154,10 @@ func code(err error) int {
 	return 0
 }
 
+// Damaged reports whether err says that what the file holds is not what was
+// written: a disk or another program has changed it. Nil is no.
+func Damaged(err error) bool { return code(err) == sqlite3.SQLITE_CORRUPT }
+
 func (s Schema) migrate(ctx context.Context, tx *sql.Tx) error {
 	var id int32
 	var version, tables int

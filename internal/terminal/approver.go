@@ -205,9 +205,10 @@ func (a *Approver) Confirm(ctx context.Context, text, question string) (bool, er
 }
 
 // interrupted is no failure of the approver: the turn is over.
-func interrupted() hook.ApprovalDecision {
-	return hook.RefuseCall("The turn ended before the user answered.")
-}
+func interrupted() hook.ApprovalDecision { return hook.RefuseCall(unanswered) }
+
+// unanswered is the reason of a call that is refused because the turn is over.
+const unanswered = "The turn ended before the user answered."
 
 func refuse(call *hook.ToolCall, why string) hook.ApprovalDecision {
 	return hook.RefuseCall(fmt.Sprintf(

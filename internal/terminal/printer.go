@@ -173,9 +173,12 @@ func (p *Printer) number(id string) string {
 func (p *Printer) approval(d hook.EventDetail, reason string) {
 	p.end()
 	said := "allowed"
-	if d.Answer == hook.AnswerModify {
+	switch {
+	case d.Answer == hook.AnswerModify:
 		said = "allowed with other arguments"
-	} else if d.Answer != hook.AnswerApprove {
+	case d.Answer != hook.AnswerApprove && reason == unanswered:
+		said = "interrupted"
+	case d.Answer != hook.AnswerApprove:
 		said = "refused"
 	}
 	text := fmt.Sprintf("  ? %s%s asks first: %s", p.number(d.CallID), d.Tool, said)

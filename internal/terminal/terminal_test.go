@@ -459,3 +459,36 @@ func TestApproveSaysWhatIsReplaced(t *testing.T) {
 	}
 	assert.False(t, terminal.NewApprover(nil).Attended())
 }
+
+// TestInterruptedAsk: a question that an interrupt has ended was not answered no.
+func TestInterruptedAsk(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	in, hold := io.Pipe()
+	defer func() { assert.NoError(t, hold.Close()) }()
+	decision, err := terminal.NewApprover(&terminal.ApproverOptions{In: in}).
+		Approve(ctx, call("c", "write", `{}`, hook.Annotations{}), hook.AskTool("it may"))
+	require.NoError(t, err)
+	v := decision.Verdict()
+	var out bytes.Buffer
+	p := terminal.NewPrinter(&out, false)
+	p.OnEvent(event(hook.EventApprovalGiven, v.Reason, hook.EventDetail{Tool: "write", Answer: v.Kind}))
+	assert.Equal(t, "  ? write asks first: interrupted\n", out.String())
+}
+
+// TestPrinterTellsOfErrors: what could not be written is no secret, and what went
+// wrong in several lines is shown whole.
+func TestPrinterTellsOfErrors(t *testing.T) {
+	t.Parallel()
+	p := terminal.NewPrinter(brokenPipe{}, false)
+	require.NoError(t, p.Err())
+	p.Note("hello")
+	require.ErrorIs(t, p.Err(), io.ErrClosedPipe)
+
+	var out bytes.Buffer
+	p = terminal.NewPrinter(&out, false)
+	p.Outcome(hook.TurnOutcome{Stop: hook.StopError, Err: errors.New("one " + strings.Repeat("x", 500) + "\n  two\x1b\nthree\n")})
+	require.NoError(t, p.Err())
+	assert.Contains(t, out.String(), "✗ the turn failed: one "+strings.Repeat("x", 500)+"\n    two\\x1b\n  three\n— error")
+}

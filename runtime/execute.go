@@ -44,7 +44,7 @@ func (c *call) arm(t *turn) {
 	x.rt, x.wrap, x.events, x.ctx, x.place = t.rt, t.points.wrapTool, &t.conv.events, t.durable, c.at
 	x.limit = shorter(c.at.Tool().Timeout, c.grant.Timeout)
 	env := hook.Env{Call: c.at, Grant: c.grant, Attempt: 1, Key: t.id + "/" + c.at.ID()}
-	x.env = *env.WithProgress(x.progress)
+	x.env = *env.WithReporter(x)
 }
 
 // shorter returns the smaller of two bounds, where 0 is no bound.
@@ -84,6 +84,7 @@ type execution struct {
 var (
 	_ hook.Runner    = (*execution)(nil)
 	_ hook.ToolChain = (*execution)(nil)
+	_ hook.Reporter  = (*execution)(nil)
 )
 
 // Run implements hook.Runner.
@@ -241,8 +242,8 @@ func (x *execution) recovered(ctx context.Context, env *hook.Env) (r hook.ToolRe
 	return x.runner.Run(ctx, env)
 }
 
-// progress tells the clients how far the call is.
-func (x *execution) progress(text string) {
+// Report implements hook.Reporter: it tells the clients how far the call is.
+func (x *execution) Report(text string) {
 	x.events.emit(x.ctx, hook.Event{Kind: hook.EventCallProgress, Text: text}.
 		WithDetail(hook.EventDetail{CallID: x.place.ID(), Tool: x.place.Name()}))
 }

@@ -69,6 +69,8 @@ var layers = []layer{
 		reason: "an approver and a printer are hooks like any other"},
 	{pkgs: "internal/node", reason: "for tests"},
 	{pkgs: "internal/layers", reason: "for tests"},
+	{pkgs: "internal/benchcomp", may: []string{"hook", "internal/daemon"}, generated: []string{"composite/..."}, reason: "for benchmarks"},
+	{pkgs: "internal/benchtable", reason: "a program that runs benchmarks and writes a page"},
 	{pkgs: "internal/difftest", may: []string{"hook"}, generated: []string{"composite/..."}, reason: "for tests"},
 	{pkgs: "internal/daemon", may: []string{"hook", "runtime/...", "subsystems/...", "internal/..."}, generated: []string{"composite/..."},
 		outside: []string{"github.com/gofrs/flock", "github.com/oklog/ulid"},

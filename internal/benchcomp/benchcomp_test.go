@@ -1,0 +1,199 @@
+package benchcomp_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/benchcomp"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/subsystems/mcp"
+	"github.com/grapnel-go/grapnel/subsystems/memory"
+	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/skills"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// caller is a provider that calls the free tool n times and then answers, for
+// ever, with fresh ids and without allocations of its own that count.
+type caller struct {
+	calls, answer hook.ModelStream
+	ids           string
+	batch         int
+}
+
+func newCaller(n int) *caller {
+	c := &caller{}
+	c.calls = func(yield func(hook.Chunk, error) bool) {
+		for i := range n {
+			ok := yield(hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: c.id(), Tool: benchcomp.ToolFree}, nil) &&
+				yield(hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: `{"s":"x"}`}, nil) &&
+				yield(hook.Chunk{Kind: hook.ChunkCallEnd, Index: i}, nil)
+			if !ok {
+				return
+			}
+		}
+		yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishTools, Usage: hook.Usage{Input: 10, Output: 5}}, nil)
+	}
+	c.answer = stream(hook.Chunk{Kind: hook.ChunkText, Text: "done"})
+	return c
+}
+
+// id cuts the next id off a text of a thousand.
+func (c *caller) id() string {
+	const size = 12
+	if c.ids == "" {
+		var b strings.Builder
+		for i := range 1000 {
+			fmt.Fprintf(&b, "%0*d", size, c.batch*1000+i)
+		}
+		c.ids, c.batch = b.String(), c.batch+1
+	}
+	id := c.ids[:size]
+	c.ids = c.ids[size:]
+	return id
+}
+
+func (c *caller) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+	if req.Messages.At(req.Messages.Len()-1).Role == hook.RoleTool {
+		return c.answer
+	}
+	return c.calls
+}
+
+// stream yields the chunks and a finish.
+func stream(chunks ...hook.Chunk) hook.ModelStream {
+	finish := hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop, Usage: hook.Usage{Input: 10, Output: 5}}
+	return func(yield func(hook.Chunk, error) bool) {
+		for _, c := range chunks {
+			if !yield(c, nil) {
+				return
+			}
+		}
+		yield(finish, nil)
+	}
+}
+
+type always struct{ stream hook.ModelStream }
+
+func (a always) Stream(context.Context, hook.ModelRequest) hook.ModelStream { return a.stream }
+
+// conversation opens a runtime over the hook.
+func conversation(tb testing.TB, h hook.Hook, p interface {
+	Stream(context.Context, hook.ModelRequest) hook.ModelStream
+}) *runtime.Conversation {
+	tb.Helper()
+	rt := runtime.New(h, p, nil)
+	require.NoError(tb, rt.Open(tb.Context()))
+	tb.Cleanup(func() { assert.NoError(tb, rt.Close(context.Background())) })
+	_, err := rt.Register(tb.Context(), hook.AgentConfig{Name: "a"})
+	require.NoError(tb, err)
+	conv, err := rt.Conversation(tb.Context(), "a", "s")
+	require.NoError(tb, err)
+	return conv
+}
+
+func newWhole(tb testing.TB) *benchcomp.Whole {
+	tb.Helper()
+	servers, err := mcp.New(mcp.Config{}, nil)
+	require.NoError(tb, err)
+	memories, err := memory.Open(tb.Context(), filepath.Join(tb.TempDir(), "memory.db"), nil)
+	require.NoError(tb, err)
+	files, err := ostools.New(tb.TempDir(), nil)
+	require.NoError(tb, err)
+	return &benchcomp.Whole{
+		Daemon: &daemon.Daemon{
+			Ask: new(terminal.Asker), Skills: skills.New(&skills.Options{Dirs: []string{tb.TempDir()}}),
+			Memory: memories, MCP: servers, OS: files,
+		},
+		Around: &benchcomp.Around{},
+		Free:   &benchcomp.Free{Answer: hook.TextResult("ok")},
+	}
+}
+
+func wholeTurn(tb testing.TB, calls int) func() {
+	tb.Helper()
+	conv := conversation(tb, newWhole(tb), newCaller(calls))
+	ctx, in, n := tb.Context(), hook.TextInput("go"), 0
+	return func() {
+		out, err := conv.Send(ctx, in, func(hook.Event) { n++ })
+		if err != nil || out.Calls != calls || out.Text() != "done" {
+			panic(fmt.Sprint(out, err))
+		}
+	}
+}
+
+func BenchmarkWhole(b *testing.B) {
+	for _, calls := range []int{1, 8} {
+		b.Run(fmt.Sprintf("calls=%d", calls), func(b *testing.B) {
+			turn := wholeTurn(b, calls)
+			b.ReportAllocs()
+			for b.Loop() {
+				turn()
+			}
+		})
+	}
+}
+
+// The bounds are what holds today. They may only be lowered.
+func TestATurnOfTheWholeAllocatesLittle(t *testing.T) {
+	if testing.Short() {
+		return
+	}
+	one := testing.AllocsPerRun(200, wholeTurn(t, 1))
+	eight := testing.AllocsPerRun(200, wholeTurn(t, 8))
+	t.Log(one, eight)
+	assert.LessOrEqual(t, one, 36.0, "one call")
+	assert.LessOrEqual(t, eight, 84.0, "eight calls")
+}
+
+func words(n int) hook.ModelStream {
+	chunks := make([]hook.Chunk, n)
+	for i := range chunks {
+		chunks[i] = hook.Chunk{Kind: hook.ChunkText, Text: "word "}
+	}
+	return stream(chunks...)
+}
+
+func BenchmarkDeltasToFour(b *testing.B) {
+	b.Run("limit", func(b *testing.B) {
+		s, ctx, now, seq := words(1000), b.Context(), time.Now(), uint64(0)
+		consumers := []hook.Hook{new(benchcomp.Consumer), new(benchcomp.Consumer), new(benchcomp.Consumer), new(benchcomp.Consumer)}
+		b.ReportAllocs()
+		for b.Loop() {
+			var text []byte
+			for chunk := range s {
+				text = append(text, chunk.Text...)
+				seq++
+				for _, c := range consumers {
+					c.OnEvent(ctx, hook.Event{
+						Kind: hook.EventTextDelta, Seq: seq, Time: now, Agent: "a", Conversation: "c1", Turn: "t1", Step: 1, Text: chunk.Text,
+					})
+				}
+			}
+		}
+	})
+	b.Run("generated", func(b *testing.B) {
+		four := &benchcomp.Four{A: new(benchcomp.Consumer), B: new(benchcomp.Consumer), C: new(benchcomp.Consumer), D: new(benchcomp.Consumer)}
+		conv := conversation(b, four, always{words(1000)})
+		ctx, in := b.Context(), hook.TextInput("go")
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := conv.Send(ctx, in, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		require.Equal(b, four.A.Events, four.D.Events)
+	})
+}

@@ -109,7 +109,7 @@ func TestOpenLeavesNothingOpen(t *testing.T) {
 	require.ErrorContains(t, err, "memory.db")
 }
 
-const servers = `{"mcpServers": {"a": {"command": "does-not-exist", "args": ["${HOME}"]}, "b": {"url": "http://localhost"}}}`
+const servers = `{"mcpServers": {"a": {"command": "does-not-exist", "args": ["${HOME}", "${NONE:-x}"]}, "b": {"url": "${NONE:-http://localhost}"}}}`
 
 func TestServersAreNotStartedUnasked(t *testing.T) {
 	t.Parallel()
@@ -125,7 +125,7 @@ func TestServersAreNotStartedUnasked(t *testing.T) {
 		return asked, state
 	}
 	const no = "the list of servers has not been approved; run the command in a terminal to be asked, or with --yes"
-	asked := []string{"a: does-not-exist ${HOME}", "b: http://localhost"}
+	asked := []string{"a: does-not-exist ${HOME} ${NONE:-x}", "b: ${NONE:-http://localhost}"}
 	steps := []struct {
 		answer daemon.Trust
 		asked  []string
@@ -145,4 +145,46 @@ func TestServersAreNotStartedUnasked(t *testing.T) {
 	asked, reason := open(daemon.TrustNo)
 	assert.Len(t, asked, 2, "another file is another question")
 	assert.Equal(t, no, reason)
+}
+
+func TestServersOfAgentsAreNotStartedUnasked(t *testing.T) {
+	t.Parallel()
+	p := project(t, map[string]string{".grapnel/agents/own.md": `---
+model: script:x.yaml
+mcp: {define: {mine: {command: does-not-exist, args: ["${HOME}"], env: {K: secret}}}}
+---
+`})
+	open := func(answer daemon.Trust) (asked []string, err error) {
+		app, err := daemon.Open(t.Context(), daemon.Options{Paths: p, Trust: func(_ context.Context, s daemon.Servers) (daemon.Trust, error) {
+			asked = append(append(asked, s.File), s.Commands...)
+			return answer, nil
+		}})
+		require.NoError(t, err)
+		_, err = app.Register(t.Context(), "own", hook.AgentConfig{})
+		require.NoError(t, app.Close(t.Context()))
+		return asked, err
+	}
+	for i, s := range []struct {
+		answer daemon.Trust
+		asked  bool
+		err    string
+	}{
+		{daemon.TrustNo, true, "define.mine: the server has not been approved"},
+		{daemon.TrustRefused, true, "define.mine: you said no"},
+		{daemon.TrustOnce, true, ""},
+		{daemon.TrustAlways, true, ""},
+		{daemon.TrustNo, false, ""},
+	} {
+		asked, err := open(s.answer)
+		if s.err == "" {
+			assert.NoError(t, err, "step %d", i)
+		} else {
+			assert.ErrorContains(t, err, s.err, "step %d", i)
+		}
+		if s.asked {
+			assert.Equal(t, []string{"the agent own", "mine: does-not-exist ${HOME}"}, asked, "step %d", i)
+		} else {
+			assert.Empty(t, asked, "step %d", i)
+		}
+	}
 }

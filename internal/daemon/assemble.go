@@ -19,7 +19,7 @@ func assemble(ctx context.Context, o Options) (d *Daemon, err error) {
 		return nil, err
 	}
 	d = &Daemon{Ask: new(terminal.Asker), Person: o.Person, Extra: o.Extra}
-	if d.MCP, err = mcp.New(servers, &mcp.Options{Dir: o.Paths.Root}); err != nil {
+	if d.MCP, err = mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o)}); err != nil {
 		return nil, err
 	}
 	if d.Skills, err = loadSkills(o); err != nil {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
@@ -17,7 +18,7 @@ import (
 // Servers is what the project's list of MCP servers would start: commands, and
 // URLs to send to, that somebody else may have written.
 type Servers struct {
-	// File is the list.
+	// File is the list, or names the agent that declares them.
 	File string
 	// Commands are the servers, one line each: the name and the command or the URL.
 	Commands []string
@@ -58,7 +59,7 @@ func loadServers(ctx context.Context, o Options) (mcp.Config, error) {
 	for _, w := range cfg.Warnings {
 		o.Note(o.Paths.Short(file) + ": " + w)
 	}
-	answer, err := trusted(ctx, o, file, data)
+	answer, err := trusted(ctx, o, file, data, cfg)
 	if err != nil || answer == TrustOnce || answer == TrustAlways {
 		return cfg, err
 	}
@@ -73,25 +74,56 @@ func loadServers(ctx context.Context, o Options) (mcp.Config, error) {
 	return cfg, nil
 }
 
-func trusted(ctx context.Context, o Options, file string, data []byte) (Trust, error) {
+func trusted(ctx context.Context, o Options, file string, data []byte, cfg mcp.Config) (Trust, error) {
 	// Variables are shown by their names: their values may be secrets.
-	shown, err := mcp.Parse(data, func(name string) (string, bool) { return "${" + name + "}", true })
+	shown, err := mcp.Parse(data, nil)
 	if err != nil {
 		return TrustNo, err
 	}
 	servers := Servers{File: file}
-	for _, s := range shown.Servers {
+	for i, s := range cfg.Servers {
 		if s.Refused == "" {
-			servers.Commands = append(servers.Commands, s.String())
+			servers.Commands = append(servers.Commands, shown.Servers[i].String())
 		}
 	}
+	if len(servers.Commands) == 0 {
+		return TrustAlways, nil
+	}
+	return confirm(ctx, o, servers, file, data)
+}
+
+// allowServer answers whether an agent may use a server that its own file
+// declares, in the same way.
+func allowServer(o Options) func(ctx context.Context, agent string, s mcp.Server) error {
+	var one sync.Mutex // question at a time
+	return func(ctx context.Context, agent string, s mcp.Server) error {
+		one.Lock()
+		defer one.Unlock()
+		what := Servers{File: "the agent " + agent, Commands: []string{s.String()}}
+		key := filepath.Join(o.Paths.Root, "agent "+agent, s.Name)
+		answer, err := confirm(ctx, o, what, key, fmt.Appendf(nil, "%q %q %q %q %q", s.Command, s.Args, s.Env, s.URL, s.Headers))
+		switch {
+		case err != nil:
+			return err
+		case answer == TrustOnce || answer == TrustAlways:
+			return nil
+		case answer == TrustRefused:
+			return errors.New(refusedTrust)
+		}
+		return errors.New("the server has not been approved; run the command in a terminal to be asked, or with --yes")
+	}
+}
+
+// confirm asks about the servers, unless the same text was approved under the
+// key before, and remembers the answer.
+func confirm(ctx context.Context, o Options, servers Servers, key string, text []byte) (Trust, error) {
 	known, err := readTrust(o.Paths)
 	if err != nil {
 		return TrustNo, err
 	}
-	sum := sha256.Sum256(data)
+	sum := sha256.Sum256(text)
 	digest := hex.EncodeToString(sum[:])
-	if len(servers.Commands) == 0 || known[file] == digest {
+	if known[key] == digest {
 		return TrustAlways, nil
 	}
 	if o.Trust == nil {
@@ -101,11 +133,12 @@ func trusted(ctx context.Context, o Options, file string, data []byte) (Trust, e
 	if err != nil || answer != TrustAlways {
 		return answer, err
 	}
-	known[file] = digest
+	known[key] = digest
 	return TrustAlways, writeTrust(o.Paths, known)
 }
 
-// trustFile remembers the digest of each approved list by its path.
+// trustFile remembers the digest of what was approved: a list by its path, a
+// server of an agent by both names below the project.
 func trustFile(p Paths) string { return filepath.Join(p.State, "trusted-servers.json") }
 
 func readTrust(p Paths) (map[string]string, error) {

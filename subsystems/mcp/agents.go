@@ -73,7 +73,7 @@ func (m *MCP) allowed(ctx context.Context, agent string, sec *Section) error {
 			return err
 		}
 		var shown Config
-		s := shown.server(name, raw, func(name string) (string, bool) { return "${" + name + "}", true })
+		s := shown.server(name, raw, nil)
 		s.Refused = "" // what is refused for its variables is judged with their values
 		if err := m.o.Allow(ctx, agent, s); err != nil {
 			return fmt.Errorf("define.%s: %w", name, err)

@@ -136,7 +136,7 @@ func Load(path string) (Config, error) {
 //
 // A url without a type is http. In command, args, env, url and headers, ${NAME} and ${NAME:-default} are replaced by what
 // lookup says; a name that is not set and has no default stays as it is, with a
-// warning. The timeout is in milliseconds for each call; below 1000 it has no
+// warning. A nil lookup leaves everything as it is written, for people to see. The timeout is in milliseconds for each call; below 1000 it has no
 // effect. A wrong entry makes that server unusable, with a warning, and leaves
 // the others as they are; text that is no JSON object, and a server named twice,
 // are errors with their place.
@@ -284,6 +284,9 @@ func (e *entry) finish() Server {
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
 func (e *entry) expand(where, text string) string {
+	if e.lookup == nil {
+		return text
+	}
 	return variable.ReplaceAllStringFunc(text, func(whole string) string {
 		parts := variable.FindStringSubmatch(whole)
 		if value, set := e.lookup(parts[1]); set {

@@ -28,8 +28,23 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 type conversation struct {
-	record   store.Record
-	messages []hook.Message
+	record store.Record
+	// chunks are the messages. A chunk never grows, so that a long conversation is
+	// not copied again and again.
+	chunks [][]hook.Message
+}
+
+// doublings is how often a chunk is twice as large as the one before it; the
+// first one has two messages.
+const doublings = 5
+
+func (c *conversation) add(m hook.Message) {
+	last := len(c.chunks) - 1
+	if last < 0 || len(c.chunks[last]) == cap(c.chunks[last]) {
+		last++
+		c.chunks = append(c.chunks, make([]hook.Message, 0, 2<<min(last, doublings)))
+	}
+	c.chunks[last] = append(c.chunks[last], m)
 }
 
 // Options of a Store; nil is all zero values.
@@ -81,7 +96,7 @@ func (s *Store) Messages(_ context.Context, id string) ([]hook.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Clone(c.messages), nil
+	return slices.Concat(c.chunks...), nil
 }
 
 // Append implements store.Store.
@@ -95,7 +110,9 @@ func (s *Store) Append(_ context.Context, id string, version int64, a store.Appe
 	if c.record.Version != version {
 		return 0, fmt.Errorf("%w: %s is at version %d, not %d", store.ErrConflict, id, c.record.Version, version)
 	}
-	c.messages = append(c.messages, a.Messages...)
+	for _, m := range a.Messages {
+		c.add(m)
+	}
 	c.record.Version++
 	c.record.Updated = s.now()
 	if a.TurnEnds {

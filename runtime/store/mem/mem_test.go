@@ -1,6 +1,7 @@
 package mem_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 	"github.com/grapnel-go/grapnel/runtime/store/storetest"
@@ -49,4 +51,23 @@ func TestTimesComeFromTheClock(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, now, again.Updated)
 	assert.Equal(t, rec.Created, again.Created)
+}
+
+func TestALongConversationComesBackWhole(t *testing.T) {
+	s := mem.New(nil)
+	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
+	require.NoError(t, err)
+	var want []hook.Message
+	for i := range 100 {
+		batch := make([]hook.Message, i%7)
+		for j := range batch {
+			batch[j] = hook.UserText(fmt.Sprint(i, j))
+		}
+		_, err := s.Append(t.Context(), rec.ID, int64(i), store.Append{Messages: batch})
+		require.NoError(t, err)
+		want = append(want, batch...)
+	}
+	got, err := s.Messages(t.Context(), rec.ID)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
 }

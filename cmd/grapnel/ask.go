@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/daemon"
@@ -63,9 +64,58 @@ func (c *command) client(socket string) (*client.Client, error) {
 	return client.New(path, nil), nil
 }
 
+// lookTime is how long a daemon may take to say what it is before a command goes
+// on without it.
+const lookTime = 2 * time.Second
+
+// onDaemon runs the turn on the daemon of the same project, if there is one that
+// can: a model that was named is only this process's. It says where the turn runs
+// if there is a choice, and done if that is not here.
+func (c *command) onDaemon(ctx context.Context, f runFlags, paths daemon.Paths, stdinUsed bool, prompt string) (done bool, err error) {
+	d := client.New(api.DefaultSocket(paths.State, c.getenv), nil)
+	look, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	health, err := d.Health(look)
+	if err != nil {
+		return false, nil // there is none, or none that one could talk to
+	}
+	here := ""
+	switch _, err := d.Agent(look, f.agent); {
+	case f.model != "":
+		here = "it has models of its own"
+	case health.Root != paths.Root:
+		here = "it works in " + health.Root
+	case health.State != paths.State:
+		here = "its databases are in " + health.State
+	case health.Status != wire.StatusOK:
+		here = "it is ending"
+	case err != nil:
+		here = "it has no agent " + f.agent
+	}
+	if here != "" {
+		c.remark("in this process, not on the daemon: " + here)
+		return false, nil
+	}
+	c.remark("on the daemon of this project, " + d.Socket())
+	return true, c.askDaemon(ctx, d, askFlags{place: f.place, agent: f.agent, sender: f.sender, yes: f.yes}, stdinUsed, prompt)
+}
+
+// remark tells the person something that matters little.
+func (c *command) remark(text string) {
+	text = "· " + terminal.Clean(text)
+	if terminal.Colored(c.err) {
+		text = "\x1b[2m" + text + "\x1b[0m"
+	}
+	fmt.Fprintln(c.err, text)
+}
+
 // askDaemon runs one turn on the daemon. An interrupt cancels the turn, and how it
 // ended is shown all the same.
 func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, stdinUsed bool, prompt string) error {
+	health, err := d.Health(ctx)
+	if err != nil {
+		return err
+	}
 	conv, err := d.Conversation(ctx, f.agent, f.sender)
 	if err != nil {
 		return err
@@ -79,7 +129,7 @@ func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, s
 		_, _ = d.Cancel(lasting, conv.ID) // if the daemon is gone, so is the stream, which says so
 	})()
 	show := c.shower(f.json)
-	asker := &asker{d: d, approver: c.approver(f.yes, stdinUsed), conversation: conv.ID, asking: map[string]*question{}}
+	asker := &asker{d: d, approver: c.approverIn(health.Root, f.yes, stdinUsed), conversation: conv.ID, asking: map[string]*question{}}
 	defer asker.end("")
 	var seen outcome
 	for item, err := range d.Follow(lasting, turn) {

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,17 +45,17 @@ func (c *command) listConversations(ctx context.Context, d *client.Client, asJSO
 	if asJSON {
 		return c.writeJSON(all)
 	}
-	return c.table(func(w *tabwriter.Writer) {
-		fmt.Fprintln(w, "ID\tAGENT\tSENDER\tTURNS\tLAST CHANGE\tNOW")
-		for _, conv := range all {
-			now := "-"
-			if conv.Turn != "" {
-				now = "running"
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", conv.ID, terminal.Clean(conv.Agent), terminal.Clean(cut(conv.Sender, 40)),
-				conv.Turns, conv.Updated.Local().Format(time.DateTime), now)
+	rows := [][]string{{"ID", "AGENT", "SENDER", "TURNS", "LAST CHANGE", "NOW"}}
+	for _, conv := range all {
+		now := "-"
+		if conv.Turn != "" {
+			now = "running"
 		}
-	})
+		rows = append(rows, []string{
+			conv.ID, conv.Agent, cut(conv.Sender, 40), strconv.Itoa(conv.Turns), conv.Updated.Local().Format(time.DateTime), now,
+		})
+	}
+	return c.tables(rows)
 }
 
 func (c *command) showConversation(ctx context.Context, d *client.Client, id string, asJSON bool) error {

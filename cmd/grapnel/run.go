@@ -33,7 +33,8 @@ func (c *command) run() *cobra.Command {
 		Use:   `run "prompt"`,
 		Short: "Give an agent a task, here and now",
 		Long: "Runs one turn of an agent in the working directory and shows it as it happens.\n" +
-			"The prompt is the argument, or standard input if the argument is -.",
+			"The prompt is the argument, or standard input if the argument is -.\n\n" +
+			"If `grapnel serve` is running for the same project, the turn runs there, unless --model names a model.",
 		Example: "  grapnel run --model script:answers.yaml \"What is in this directory?\"\n" +
 			"  git diff | grapnel run - --agent reviewer --sender me",
 		Args: onePrompt,
@@ -106,6 +107,9 @@ func (c *command) shower(json bool) shower {
 func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt string) (err error) {
 	paths, err := c.paths(f.place)
 	if err != nil {
+		return err
+	}
+	if done, err := c.onDaemon(ctx, f, paths, stdinUsed, prompt); done {
 		return err
 	}
 	approver := c.approverIn(paths.Root, f.yes, stdinUsed)

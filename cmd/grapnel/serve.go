@@ -113,13 +113,28 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 	return api.New(api.Options{
 		Runtime: app.Runtime, Store: app.Store, Hook: h, Root: paths.Root, State: paths.State,
 		Agent: daemon.DefaultAgent, Plan: app.Daemon.Plan(), Check: app.CheckModel, Grace: f.grace,
-		Tools: func(a *runtime.Agent) []wire.Tool {
-			tools := app.Tools(a)
-			out := make([]wire.Tool, len(tools))
-			for i, t := range tools {
-				out[i] = wire.Tool(t)
+		Tools: func(a *runtime.Agent) []wire.Tool { return toolsOf(app, a) },
+		Send: func(ctx context.Context, conv *runtime.Conversation, in hook.Input, observe func(hook.Event)) (hook.TurnOutcome, error) {
+			out, err := app.Send(ctx, conv, in, observe)
+			if busy, ok := errors.AsType[*daemon.BusyError](err); ok {
+				err = busyElsewhere{busy}
 			}
-			return out
+			return out, err
 		},
 	}), app, nil
 }
+
+func toolsOf(app *daemon.App, a *runtime.Agent) []wire.Tool {
+	tools := app.Tools(a)
+	out := make([]wire.Tool, len(tools))
+	for i, t := range tools {
+		out[i] = wire.Tool(t)
+	}
+	return out
+}
+
+// busyElsewhere is a turn in another process as the API knows it.
+type busyElsewhere struct{ *daemon.BusyError }
+
+// Is reports what the API asks for.
+func (busyElsewhere) Is(target error) bool { return target == runtime.ErrBusy }

@@ -47,6 +47,9 @@ type Options struct {
 	Tools func(agent *runtime.Agent) []wire.Tool
 	// Check says why a turn of the agent cannot begin; nil lets all begin.
 	Check func(cfg *hook.AgentConfig) error
+	// Send runs a turn; nil is the conversation's own Send. An error that is
+	// runtime.ErrBusy says that a turn of the conversation is running elsewhere.
+	Send func(ctx context.Context, conv *runtime.Conversation, in hook.Input, observe func(hook.Event)) (hook.TurnOutcome, error)
 	// Grace is how long the turns in flight may go on when the daemon ends; 0 is
 	// DefaultGrace.
 	Grace time.Duration
@@ -80,6 +83,11 @@ type Server struct {
 func New(o Options) *Server {
 	if o.Runtime == nil || o.Store == nil || o.Hook == nil {
 		panic("api: New: Runtime, Store and Hook are required")
+	}
+	if o.Send == nil {
+		o.Send = func(ctx context.Context, conv *runtime.Conversation, in hook.Input, observe func(hook.Event)) (hook.TurnOutcome, error) {
+			return conv.Send(ctx, in, observe)
+		}
 	}
 	for _, d := range []struct {
 		to *time.Duration

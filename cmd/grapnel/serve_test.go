@@ -1,0 +1,281 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/client"
+)
+
+const serveModel = `
+rules:
+  - when: {user: {contains: write}, step: 1}
+    calls: [{tool: write, args: {file_path: new.txt, content: some text}}]
+  - when: {user: {contains: fail}, step: 1}
+    calls: [{tool: read, args: {file_path: none.txt}}]
+  - when: {user: {contains: wait}, step: 1}
+    calls: [{tool: bash, args: {command: 'touch started; sleep 60'}}]
+  - {when: {result: {failed: true}}, say: It failed.}
+  - {when: {result: {failed: false}}, say: It worked.}
+  - {when: {turn: 1}, say: This is turn one.}
+  - {when: {turn: 2}, say: This is turn two.}
+  - {when: always, say: This is a later turn.}
+`
+
+// site is a project with a daemon of its own.
+type site struct {
+	t      *testing.T
+	dir    string
+	client *client.Client
+	stop   context.CancelFunc
+	ended  chan error
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "grapnel-") // short enough for a socket
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "project"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.yaml"), []byte(serveModel), 0o600))
+	return &site{t: t, dir: dir, client: client.New(filepath.Join(dir, "state", "run", "grapnel.sock"), &client.Options{Wait: time.Millisecond})}
+}
+
+func (s *site) getenv(name string) string {
+	if name == "GRAPNEL_HOME" {
+		return filepath.Join(s.dir, "state")
+	}
+	return ""
+}
+
+// start serves in this process and returns when the daemon says that it does.
+func (s *site) start() {
+	t := s.t
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop, s.ended = stop, make(chan error, 1)
+	null, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	c := &command{in: null, out: w, err: w, getenv: s.getenv}
+	go func() {
+		root := c.root()
+		root.SetArgs([]string{"serve", "--dir", filepath.Join(s.dir, "project"), "--model", "script:" + filepath.Join(s.dir, "model.yaml")})
+		err := root.ExecuteContext(ctx)
+		_, _ = null.Close(), w.Close()
+		s.ended <- err
+	}()
+	line, err := bufio.NewReader(r).ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, line, "grapnel: serving ")
+	t.Cleanup(func() {
+		s.end()
+		_ = r.Close()
+	})
+}
+
+func (s *site) end() {
+	s.stop()
+	if s.ended != nil {
+		assert.NoError(s.t, <-s.ended)
+		s.ended = nil
+	}
+}
+
+// turn runs a turn; asked answers what has to be approved.
+func (s *site) turn(conv, text string, asked *wire.Answer) (events []hook.Event) {
+	s.t.Helper()
+	ctx := s.t.Context()
+	turn, err := s.client.Send(ctx, conv, text)
+	require.NoError(s.t, err)
+	for item, err := range s.client.Follow(ctx, turn) {
+		require.NoError(s.t, err)
+		events = append(events, item.Event)
+		if item.Event.Kind == hook.EventApprovalAsked {
+			asks, err := s.client.Asks(ctx, conv)
+			require.NoError(s.t, err)
+			require.Len(s.t, asks, 1)
+			require.NoError(s.t, s.client.Answer(ctx, asks[0].ID, *asked))
+		}
+	}
+	return events
+}
+
+// TestServe drives the daemon with all its subsystems as a client.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.start()
+	ctx := t.Context()
+	conv, err := s.client.Conversation(ctx, "", "ann")
+	require.NoError(t, err)
+	assert.Equal(t, "grapnel", conv.Agent)
+	final := func(events []hook.Event) string { return events[len(events)-1].Text }
+
+	steady, resumed := s.subscribe(conv, 1<<30), s.subscribe(conv, 7)
+	assert.Equal(t, "This is turn one.", final(s.turn(conv.ID, "hello", nil)))
+	assert.Equal(t, "This is turn two.", final(s.turn(conv.ID, "hello again", nil)))
+	file := filepath.Join(s.dir, "project", "new.txt")
+	assert.Equal(t, "It failed.", final(s.turn(conv.ID, "write", &wire.Answer{Answer: wire.AnswerRefuse})))
+	assert.NoFileExists(t, file)
+	assert.Equal(t, "It worked.", final(s.turn(conv.ID, "write", &wire.Answer{Answer: wire.AnswerApprove})))
+	assert.FileExists(t, file)
+	failed := s.turn(conv.ID, "fail", nil)
+	assert.Equal(t, "It failed.", final(failed))
+	var results []hook.Event
+	for _, ev := range failed {
+		if ev.Kind == hook.EventCallResult {
+			results = append(results, ev)
+		}
+	}
+	require.Len(t, results, 1)
+	assert.True(t, results[0].Detail().Result.IsError())
+
+	turn, err := s.client.Send(ctx, conv.ID, "wait")
+	require.NoError(t, err)
+	for item, err := range s.client.Follow(ctx, turn) {
+		require.NoError(t, err)
+		if item.Event.Kind == hook.EventApprovalAsked {
+			_, err := s.client.Cancel(ctx, conv.ID)
+			require.NoError(t, err)
+		}
+		if item.Event.Kind == hook.EventTurnEnd {
+			assert.Equal(t, hook.StopCancelled, item.Event.Detail().Stop)
+		}
+	}
+
+	s.end()
+	first, second := steady(), resumed()
+	assert.Greater(t, len(first), 30)
+	assert.Equal(t, first, second, "a subscriber that came back again and again has the same")
+	for i, seq := range first {
+		require.Equal(t, uint64(i+1), seq)
+	}
+	_, err = s.client.Health(ctx)
+	require.ErrorIs(t, err, client.ErrNotRunning)
+	s.start()
+	assert.Equal(t, "This is a later turn.", final(s.turn(conv.ID, "and now?", nil)))
+	now, err := s.client.ConversationByID(ctx, conv.ID)
+	require.NoError(t, err)
+	assert.Equal(t, 7, now.Turns)
+	tools, err := s.client.Tools(ctx, "")
+	require.NoError(t, err)
+	assert.Greater(t, len(tools), 5)
+}
+
+// subscribe follows the conversation to the daemon's end, with a new connection
+// after every so many events, and returns the sequences it has seen.
+func (s *site) subscribe(conv wire.Conversation, each int) (wait func() []uint64) {
+	var seen []uint64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for at := conv.LastEventID; ; {
+			n := 0
+			for item, err := range s.client.Events(s.t.Context(), conv.ID, at) {
+				if err != nil {
+					assert.ErrorIs(s.t, err, client.ErrClosed)
+					return
+				}
+				seen, at = append(seen, item.Event.Seq), item.ID
+				if n++; n == each {
+					break
+				}
+			}
+		}
+	})
+	return func() []uint64 { wg.Wait(); return seen }
+}
+
+// child starts a daemon as a process of its own and returns when it serves.
+func (s *site) child() (cmd *exec.Cmd, out io.Reader) {
+	t := s.t
+	cmd = exec.CommandContext(t.Context(), "grapnel", "serve", "--dir", filepath.Join(s.dir, "project"), "--model", "script:"+filepath.Join(s.dir, "model.yaml"))
+	cmd.Env = append(os.Environ(), "GRAPNEL_HOME="+s.getenv("GRAPNEL_HOME"), "XDG_RUNTIME_DIR=")
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(line, "grapnel: serving "))
+	return cmd, out
+}
+
+// TestServeAfterKill: a daemon that was killed leaves its socket, which the next
+// one replaces.
+func TestServeAfterKill(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	cmd, out := s.child()
+	conv, err := s.client.Conversation(t.Context(), "", "ann")
+	require.NoError(t, err)
+	s.turn(conv.ID, "hello", nil)
+	require.NoError(t, cmd.Process.Kill())
+	_, _ = io.Copy(io.Discard, out)
+	require.Error(t, cmd.Wait())
+	assert.FileExists(t, s.client.Socket())
+	_, err = s.client.Health(t.Context())
+	require.ErrorIs(t, err, client.ErrNotRunning)
+	s.start()
+	events := s.turn(conv.ID, "hello", nil)
+	assert.Equal(t, "This is turn two.", events[len(events)-1].Text)
+}
+
+// TestServeSignals: told to end while a turn waits for an answer, the daemon lets
+// it have its answer and ends with 0; a second signal ends it at once.
+func TestServeSignals(t *testing.T) {
+	t.Parallel()
+	for _, again := range []bool{false, true} {
+		s := newSite(t)
+		cmd, out := s.child()
+		ctx := t.Context()
+		conv, err := s.client.Conversation(ctx, "", "ann")
+		require.NoError(t, err)
+		turn, err := s.client.Send(ctx, conv.ID, "write")
+		require.NoError(t, err)
+		for item, err := range s.client.Follow(ctx, turn) {
+			if again && err != nil {
+				break // with the daemon the stream is gone
+			}
+			require.NoError(t, err)
+			if item.Event.Kind != hook.EventApprovalAsked {
+				continue
+			}
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+			for status := wire.StatusOK; status != wire.StatusClosing; {
+				health, err := s.client.Health(ctx)
+				require.NoError(t, err)
+				status = health.Status
+			}
+			if again {
+				require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+				continue
+			}
+			asks, err := s.client.Asks(ctx, conv.ID)
+			require.NoError(t, err)
+			require.NoError(t, s.client.Answer(ctx, asks[0].ID, wire.Answer{Answer: wire.AnswerApprove}))
+		}
+		_, _ = io.Copy(io.Discard, out)
+		err = cmd.Wait()
+		if again {
+			require.ErrorContains(t, err, "terminated")
+			continue
+		}
+		require.NoError(t, err)
+		assert.NoFileExists(t, s.client.Socket())
+		assert.FileExists(t, filepath.Join(s.dir, "project", "new.txt"))
+	}
+}

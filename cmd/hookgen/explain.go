@@ -8,6 +8,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/directive"
+	"github.com/grapnel-go/grapnel/gen/schema"
 )
 
 // explain prints the page of a code, with the grammar where the code is about words.
@@ -27,6 +28,8 @@ func explain(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, "\nThe directives:\n\n", directive.Manual())
 	case "HG009":
 		words(stdout)
+	case "HG033":
+		inputWords(stdout)
 	}
 	return well
 }
@@ -46,4 +49,13 @@ func words(w io.Writer) {
 		}
 	}
 	fmt.Fprint(w, "\nThe points are the interfaces of package hook with the directive //hook:point.\n")
+}
+
+// inputWords prints what a tag on an input field may say.
+func inputWords(w io.Writer) {
+	fmt.Fprint(w, "\nThe words:\n\n")
+	for _, word := range schema.TagWords() {
+		fmt.Fprintf(w, "\t%-12s%s\n", word.Word, word.Doc)
+	}
+	fmt.Fprintf(w, "\nThe formats: %s.\n", strings.Join(schema.Formats(), ", "))
 }

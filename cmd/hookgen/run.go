@@ -59,16 +59,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return well
 }
 
+// regenerate is how a file becomes what it should be, with a go:generate line and without.
+const regenerate = `run "go tool hookgen ./...", or "go generate ./..." where a go:generate line does the same`
+
 // checkProblems says what a check has found.
 func checkProblems(changes []gen.Change) []diag.Problem {
 	var out []diag.Problem
 	for _, c := range changes {
-		p := diag.Problem{Code: "HG070", Message: "is out of date", Fix: `run "go generate ./..."`}
+		p := diag.Problem{Code: "HG070", Message: "is out of date", Fix: regenerate}
 		switch c.Kind {
 		case gen.Missing:
 			p.Code, p.Message = "HG071", "is missing"
 		case gen.Orphaned:
-			p.Code, p.Message, p.Fix = "HG072", "was generated, but nothing generates it any more", `delete it, or run "go generate ./..."`
+			p.Code, p.Message, p.Fix = "HG072", "was generated, but nothing generates it any more", "delete it, or "+regenerate
 		}
 		p.Pos.Filename, p.Pos.Line, p.Pos.Column = c.Path, 1, 1
 		out = append(out, p)

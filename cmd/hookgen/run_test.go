@@ -67,7 +67,7 @@ func TestGenerateAndCheck(t *testing.T) {
 	code, stdout, stderr := hookgen(t, "-C", dir, "-check")
 	assert.Equal(t, differs, code)
 	assert.Empty(t, stdout)
-	assert.Equal(t, "hook_gen.go:1:1: error HG071: is missing\n\tfix: run \"go generate ./...\"\n", stderr)
+	assert.Equal(t, "hook_gen.go:1:1: error HG071: is missing\n\tfix: run \"go tool hookgen ./...\", or \"go generate ./...\" where a go:generate line does the same\n", stderr)
 	assert.NoFileExists(t, filepath.Join(dir, "hook_gen.go"))
 
 	code, stdout, stderr = hookgen(t, "-C", dir)
@@ -115,6 +115,7 @@ func TestUsage(t *testing.T) {
 	}{
 		{[]string{"explain", "HG020"}, well, "HG020: one tool with two owners", ""},
 		{[]string{"explain", "hg009"}, well, "prefix=", ""},
+		{[]string{"explain", "HG033"}, well, "maxlen=     at most so many characters; for strings", ""},
 		{[]string{"explain", "HG008"}, well, "//hook:tool\n\tTool makes a method a tool", ""},
 		{[]string{"explain", "HG404"}, failed, "", "there is no code HG404"},
 		{[]string{"explain"}, failed, "", "usage: hookgen"},

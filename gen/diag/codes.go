@@ -124,8 +124,8 @@ func outputPages() []page {
 			"func (d *Daemon) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {\n\treturn d.composeOnBuildAgent(ctx, cfg)\n}"},
 		{"HG052", "the output's name is taken", "hook_gen.go was not written by hookgen, and files of others are never touched.", ""},
 		{"HG053", "a name that the output needs is taken", "The generated file declares the same thing; it does not compile together with the declaration that is there.", ""},
-		{"HG070", "out of date", "The file is not what its sources say. Run go generate ./...", ""},
-		{"HG071", "missing", "The package has directives, but the file that is generated from them is not there. Run go generate ./...", ""},
+		{"HG070", "out of date", "The file is not what its sources say. Run go tool hookgen ./... (or go generate ./... where a go:generate line does the same).", ""},
+		{"HG071", "missing", "The package has directives, but the file that is generated from them is not there. Run go tool hookgen ./... (or go generate ./... where a go:generate line does the same).", ""},
 		{"HG072", "orphaned", "The file was generated, and no directive asks for it any more.", ""},
 		{"HG099", "internal error", "The generated code does not compile. Nothing was written; please report it.", ""},
 	}

@@ -19,7 +19,8 @@ type Subsystem struct {
 }
 
 // Tool makes a method a tool of its subsystem: (ctx[, env *hook.Env][, in T]) (out, error), or only error. The method's doc
-// comment is the description that the model sees.
+// comment is the description that the model sees. It makes the receiver's type a subsystem, with //hook:subsystem or without;
+// the type is a hook.Hook, which it becomes by embedding hook.Nop.
 type Tool struct {
 	// Name is the tool's name; without it, prefix and method name in snake_case.
 	Name string `option:"name"`

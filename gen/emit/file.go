@@ -98,11 +98,21 @@ func (f *File) free(name, parent string) string {
 // Unique returns the name, numbered if the package or the file has it already, and keeps it.
 func (f *File) Unique(name string) string {
 	s := name
-	for i := 2; f.used[s] || types.Universe.Lookup(s) != nil; i++ {
+	for i := 2; f.used[s] || types.Universe.Lookup(s) != nil || f.imported(s); i++ {
 		s = name + strconv.Itoa(i)
 	}
 	f.used[s] = true
 	return s
+}
+
+// imported tells whether some file of the package calls an import so: then no declaration can have the name.
+func (f *File) imported(name string) bool {
+	for file := range f.pkg.Scope().Children() {
+		if file.Lookup(name) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Qual names an exported thing of another package, or one of this.

@@ -30,7 +30,7 @@ type Toolset struct {
 func NewToolset(m *model.Model, s *model.Subsystem) (Toolset, []diag.Problem) {
 	out := Toolset{Subsystem: s}
 	var problems []diag.Problem
-	src := schema.Source{Position: m.Position, Doc: m.FieldDoc, Open: m.Open}
+	src := schema.Source{Position: m.Position, Doc: m.FieldDoc, Ours: m.Ours, Open: m.Open}
 	for _, t := range s.Tools {
 		method, found := schema.NewMethod(s.Pkg.Types, t.Method, src)
 		out.Methods = append(out.Methods, method)
@@ -52,7 +52,7 @@ func (s Toolset) self() *jen.Statement {
 func Toolsets(f *File, sets []Toolset) {
 	e := newDecoders(f)
 	for _, s := range sets {
-		w := &toolWriter{f: f, e: e, s: s, recv: s.Receiver}
+		w := &toolWriter{f: f, e: e, s: s, recv: s.Receiver, tools: f.Unique(unexported(s.Name) + "Tools")}
 		if taken(w.recv) {
 			w.recv = unexported(s.Name)
 		}
@@ -84,6 +84,8 @@ type toolWriter struct {
 	e    *decoders
 	s    Toolset
 	recv string
+	// tools is the name of the array of tools.
+	tools string
 	// binds and calls are the names of the bind functions and call types, by tool.
 	binds, calls []string
 }
@@ -133,15 +135,13 @@ func (w *toolWriter) manifest() jen.Code {
 		jen.Const().Add(identifier(w.s.ManifestName())).Op("=").Lit(text))
 }
 
-func (w *toolWriter) tools() string { return unexported(w.s.Name) + "Tools" }
-
 func (w *toolWriter) array() jen.Code {
 	var elems []jen.Code
 	for i, t := range w.s.Tools {
 		elems = append(elems, multi(descriptor(t, w.s.Methods[i].Input)))
 	}
-	return comment(w.tools()+" are the tools of ["+w.s.Name+"], in the order of the source.",
-		jen.Var().Add(identifier(w.tools())).Op("=").Index(jen.Op("...")).Qual(hookPath, "Tool").Add(multi(elems)))
+	return comment(w.tools+" are the tools of ["+w.s.Name+"], in the order of the source.",
+		jen.Var().Add(identifier(w.tools)).Op("=").Index(jen.Op("...")).Qual(hookPath, "Tool").Add(multi(elems)))
 }
 
 // descriptor writes the fields of one hook.Tool, one on each line.
@@ -234,7 +234,7 @@ func (w *toolWriter) receiver() *jen.Statement {
 }
 
 func (w *toolWriter) schema() jen.Code {
-	tools := func() *jen.Statement { return identifier(w.tools()) }
+	tools := func() *jen.Statement { return identifier(w.tools) }
 	return comment("Schema implements [hook.Hook].",
 		jen.Func().Add(w.receiver()).Id("Schema").Params().Index().Qual(hookPath, "Tool").Block(
 			jen.Return(tools().Index(jen.Empty(), jen.Len(tools()), jen.Len(tools())))))
@@ -265,7 +265,7 @@ func (w *toolWriter) bind(i int, t *model.Tool) jen.Code {
 			jen.Id("call").Op("*").Qual(hookPath, "ToolCall"),
 		).Qual(hookPath, "Invocation").Block(
 			jen.Id("c").Op(":=").Op("&").Add(identifier(w.calls[i])).Values(jen.Id(w.recv).Op(":").Id(w.recv)),
-			jen.Id("d").Op(":=").Qual(argsPath, "New").Call(jen.Id("call"), identifier(w.tools()).Index(jen.Lit(i)).Dot("Input")),
+			jen.Id("d").Op(":=").Qual(argsPath, "New").Call(jen.Id("call"), identifier(w.tools).Index(jen.Lit(i)).Dot("Input")),
 			decode,
 			jen.Return(jen.Id("d").Dot("Bind").Call(jen.Id("c"))),
 		))
@@ -324,7 +324,7 @@ func toolGuards(e *decoders, sets []Toolset) jen.Code {
 		}
 	}
 	return jen.Comment("// What this file was generated from. If one of these lines does not compile, the code has changed since:").Line().
-		Comment(`// run "go generate ./..." again.`).Line().Var().Defs(defs...)
+		Comment(`// run "go tool hookgen ./..." again.`).Line().Var().Defs(defs...)
 }
 
 func method(s Toolset) *jen.Statement {

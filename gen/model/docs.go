@@ -40,6 +40,15 @@ func (m *Model) FieldDoc(v *types.Var) string {
 	return m.docs.file(m.checker.Fset.Position(v.Pos()), v.Name())
 }
 
+// Ours tells whether a field is declared in the main module.
+func (m *Model) Ours(v *types.Var) bool {
+	if v.Pkg() == nil {
+		return false
+	}
+	p, err := m.checked(v.Pkg())
+	return err == nil && p.Writable
+}
+
 // checked returns the package if it was checked from source.
 func (m *Model) checked(t *types.Package) (*Package, error) {
 	p, err := m.checker.Checked(t)

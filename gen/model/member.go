@@ -8,6 +8,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
@@ -194,7 +195,10 @@ func (m *Model) sourceTools(out *Member, p *Package, named *types.Named) {
 		for _, name := range s.Names {
 			out.Tools = append(out.Tools, ToolRef{Name: name, Pos: s.Pos})
 		}
-		for _, t := range s.Tools {
+		for i, t := range s.Tools {
+			if slices.ContainsFunc(s.Tools[:i], func(o *Tool) bool { return o.Name == t.Name }) {
+				continue // reported where it is declared
+			}
 			out.Tools = append(out.Tools, ToolRef{Name: t.Name, Pkg: p.Types, Const: t.Const, Pos: t.Pos})
 		}
 		if len(s.Tools) > 0 {

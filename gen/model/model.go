@@ -138,6 +138,7 @@ func (m *Model) Package(path string) (*Package, error) {
 	m.checkNamesOf(p)
 	for _, c := range p.Composites {
 		m.Resolve(c)
+		m.checkNamesOfComposite(p, c)
 	}
 	return p, nil
 }

@@ -64,7 +64,13 @@ func (m *Model) checkSubsystem(s *Subsystem) {
 	for i, t := range s.Tools {
 		m.checkTool(s, t, s.Tools[:i])
 	}
-	s.Points = m.names(m.analyze(s.Named).points)
+	a := m.analyze(s.Named)
+	s.Points = m.names(a.points)
+	composite := slices.ContainsFunc(s.Pkg.Composites, func(c *Composite) bool { return c.Named == s.Named })
+	if !a.hook && !composite {
+		m.add("HG012", s.Pos, "embed hook.Nop in it", "%s is declared a subsystem, but is no hook.Hook: it does not have %s",
+			s.Name, strings.Join(a.missing, ", "))
+	}
 	if len(s.Tools) == 0 {
 		return
 	}
@@ -101,44 +107,6 @@ func (m *Model) checkTool(s *Subsystem, t *Tool, before []*Tool) {
 			Message: "tool " + t.Name + " has no doc comment: the model sees no description",
 			Fix:     "say in a comment above " + t.Method.Name() + " what the tool does",
 		})
-	}
-}
-
-// checkNamesOf finds the constants that two tools of a package need, and those that somebody has declared by hand.
-func (m *Model) checkNamesOf(p *Package) {
-	first := map[string]*Tool{}
-	for _, s := range p.Subsystems {
-		for _, t := range s.Tools {
-			before := first[t.Const]
-			switch {
-			case before == nil:
-				first[t.Const] = t
-				m.free(p, t.Const)
-			case before.Name == t.Name:
-				t.Shared = true
-			case s.Tool(before.Name) != before: // within one subsystem it is a duplicate tool
-				m.Add(diag.Problem{
-					Code: "HG053", Pos: m.Position(t.Pos),
-					Message: "the tools " + before.Name + " and " + t.Name + " both need the constant " + t.Const,
-					Notes:   []diag.Note{{Pos: m.Position(before.Pos), Message: before.Name + " is declared here"}},
-					Fix:     "give one of them another name:  //hook:tool name=…",
-				})
-			}
-		}
-		if len(s.Tools) > 0 {
-			m.free(p, s.RevName())
-			m.free(p, s.ManifestName())
-		}
-	}
-	for _, c := range p.Composites {
-		m.free(p, c.RevName())
-	}
-}
-
-// free reports a name that the output declares and the package has.
-func (m *Model) free(p *Package, name string) {
-	if obj := p.Types.Scope().Lookup(name); obj != nil {
-		m.add("HG053", obj.Pos(), "give it another name", "%s is declared here, but the generated file declares it", name)
 	}
 }
 

@@ -97,7 +97,7 @@ func (b *builder) field(owner types.Type, c candidate) *Field {
 	if b.src.Doc != nil {
 		f.Doc = Text(b.src.Doc(c.v))
 	}
-	if f.Doc == "" {
+	if f.Doc == "" && (b.src.Ours == nil || b.src.Ours(c.v)) {
 		b.report("HG032", diag.Warning, c.v.Pos(), "field %s of %s has no description", c.v.Name(), b.name(owner)).
 			Fix = "say in a comment above the field what the model is to put there"
 	}

@@ -97,6 +97,8 @@ type Source struct {
 	Position func(token.Pos) token.Position
 	// Doc returns the comment of a struct field, as it stands.
 	Doc func(*types.Var) string
+	// Ours reports whether the field stands where it can be given a comment; nil is everywhere.
+	Ours func(*types.Var) bool
 	// Open reports whether values other than a type's constants are allowed.
 	Open func(*types.TypeName) bool
 }

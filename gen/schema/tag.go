@@ -15,26 +15,46 @@ type term struct {
 	value bool
 	kinds []Kind
 	what  string
+	doc   string
 }
 
 var terms = []term{
-	{"required", false, nil, ""},
-	{"minlen", true, []Kind{String}, "strings"},
-	{"maxlen", true, []Kind{String}, "strings"},
-	{"min", true, []Kind{Int, Uint, Float}, "numbers"},
-	{"max", true, []Kind{Int, Uint, Float}, "numbers"},
-	{"minitems", true, []Kind{List}, "lists"},
-	{"maxitems", true, []Kind{List}, "lists"},
-	{"pattern", true, []Kind{String}, "strings"},
-	{"format", true, []Kind{String}, "strings"},
-	{"enum", true, []Kind{String, Int, Uint}, "strings and integers"},
-	{"default", true, []Kind{String, Int, Uint, Float, Bool, Duration}, "single values"},
-	{"example", true, []Kind{String, Int, Uint, Float, Bool, Duration, Time}, "single values"},
+	{"required", false, nil, "", "the argument must be there, whatever the type says"},
+	{"minlen", true, []Kind{String}, "strings", "at least so many characters"},
+	{"maxlen", true, []Kind{String}, "strings", "at most so many characters"},
+	{"min", true, []Kind{Int, Uint, Float}, "numbers", "the least value"},
+	{"max", true, []Kind{Int, Uint, Float}, "numbers", "the greatest value"},
+	{"minitems", true, []Kind{List}, "lists", "at least so many elements"},
+	{"maxitems", true, []Kind{List}, "lists", "at most so many elements"},
+	{"pattern", true, []Kind{String}, "strings", "a regular expression, in single quotes where it has a comma"},
+	{"format", true, []Kind{String}, "strings", "one of the formats below"},
+	{"enum", true, []Kind{String, Int, Uint}, "strings and integers", "the values that are allowed, with | between"},
+	{"default", true, []Kind{String, Int, Uint, Float, Bool, Duration}, "single values", "the value where the argument is missing"},
+	{"example", true, []Kind{String, Int, Uint, Float, Bool, Duration, Time}, "single values", "a value for the description"},
 }
 
 // Formats are the values of format= that the decoder checks.
 func Formats() []string {
 	return []string{"date-time", "date", "time", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"}
+}
+
+// Word documents one word of the tag on an input field.
+type Word struct{ Word, Doc string }
+
+// TagWords returns the words of the tag, for references.
+func TagWords() []Word {
+	var out []Word
+	for _, t := range terms {
+		w := Word{Word: t.name, Doc: t.doc}
+		if t.value {
+			w.Word += "="
+		}
+		if t.what != "" {
+			w.Doc += "; for " + t.what
+		}
+		out = append(out, w)
+	}
+	return out
 }
 
 // word is one word of a tag.
@@ -136,9 +156,9 @@ type constraint struct {
 	ok    bool
 }
 
-func (c *constraint) refuse(format string, args ...any) {
+func (c *constraint) refuse(format string, args ...any) *diag.Problem {
 	c.ok = false
-	c.b.errorf("HG033", c.field.Pos(), format, args...)
+	return c.b.errorf("HG033", c.field.Pos(), format, args...)
 }
 
 func (c *constraint) word(w word) {
@@ -148,7 +168,8 @@ func (c *constraint) word(w word) {
 		for _, k := range terms {
 			names = append(names, k.name)
 		}
-		c.refuse("unknown constraint %q%s", w.key, diag.DidYouMean(strings.ToLower(w.key), names, `"`))
+		c.refuse("unknown constraint %q%s", w.key, diag.DidYouMean(strings.ToLower(w.key), names, `"`)).
+			Fix = "the words are " + strings.Join(names, ", ")
 		return
 	}
 	known := terms[i]

@@ -973,7 +973,7 @@ func decodeFreeInput(d *args.Decoder, in *FreeInput) {
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:
-// run "go generate ./..." again.
+// run "go tool hookgen ./..." again.
 var (
 	_ func(*Free, context.Context, FreeInput) (hook.ToolResult, error) = (*Free).Free
 	_ struct {

@@ -2686,7 +2686,7 @@ func decodeAddInput(d *args.Decoder, in *struct {
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:
-// run "go generate ./..." again.
+// run "go tool hookgen ./..." again.
 var (
 	_ func(*Files, context.Context, ReadInput) (string, error) = (*Files).Read
 	_ func(*Files, context.Context, ReadInput) error           = (*Files).Write

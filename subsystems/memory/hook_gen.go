@@ -200,7 +200,7 @@ func decodeForgetInput(d *args.Decoder, in *ForgetInput) {
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:
-// run "go generate ./..." again.
+// run "go tool hookgen ./..." again.
 var (
 	_ func(*Memory, context.Context, *hook.Env, RememberInput) (string, error)        = (*Memory).Remember
 	_ func(*Memory, context.Context, *hook.Env, RecallInput) (hook.ToolResult, error) = (*Memory).Recall

@@ -393,7 +393,7 @@ func decodeWriteInput(d *args.Decoder, in *WriteInput) {
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:
-// run "go generate ./..." again.
+// run "go tool hookgen ./..." again.
 var (
 	_ func(*OS, context.Context, *hook.Env, BashInput) (hook.ToolResult, error)  = (*OS).Bash
 	_ func(*OS, context.Context, *hook.Env, EditInput) (hook.ToolResult, error)  = (*OS).Edit

@@ -85,7 +85,7 @@ func decodeSkillInput(d *args.Decoder, in *SkillInput) {
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:
-// run "go generate ./..." again.
+// run "go tool hookgen ./..." again.
 var (
 	_ func(*Skills, context.Context, *hook.Env, SkillInput) (hook.ToolResult, error) = (*Skills).Load
 	_ struct {

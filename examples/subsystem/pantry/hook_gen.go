@@ -148,7 +148,7 @@ func decodeAmount(d *args.Decoder, in *Amount) {
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:
-// run "go generate ./..." again.
+// run "go tool hookgen ./..." again.
 var (
 	_ func(*Pantry, context.Context, Amount) (string, error) = (*Pantry).Put
 	_ func(*Pantry, context.Context, Amount) (string, error) = (*Pantry).Take

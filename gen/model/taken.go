@@ -1,0 +1,103 @@
+package model
+
+import (
+	"go/types"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+)
+
+// checkNamesOf reports every name that the output declares and that is there already: by hand, as the name of an import, or for
+// something else in the output.
+func (m *Model) checkNamesOf(p *Package) {
+	first := map[string]*Tool{}
+	for _, s := range p.Subsystems {
+		for _, t := range s.Tools {
+			before := first[t.Const]
+			switch {
+			case before == nil:
+				first[t.Const] = t
+				m.free(p, t.Const)
+			case before.Name == t.Name:
+				t.Shared = true
+			case s.Tool(before.Name) != before: // within one subsystem it is a duplicate tool
+				m.Add(diag.Problem{
+					Code: "HG053", Pos: m.Position(t.Pos),
+					Message: "the tools " + before.Name + " and " + t.Name + " both need the constant " + t.Const,
+					Notes:   []diag.Note{{Pos: m.Position(before.Pos), Message: before.Name + " is declared here"}},
+					Fix:     "give one of them another name:  //hook:tool name=…",
+				})
+			}
+		}
+	}
+	for _, s := range p.Subsystems {
+		if len(s.Tools) > 0 {
+			m.freeConstants(p, s, first)
+			m.freeMembers(s.Named, func(name string) bool { return name == "Schema" || name == "Dispatch" })
+		}
+	}
+}
+
+// freeConstants checks the constants of a subsystem beside those of its tools.
+func (m *Model) freeConstants(p *Package, s *Subsystem, tools map[string]*Tool) {
+	for _, name := range []string{s.RevName(), s.ManifestName()} {
+		m.free(p, name)
+		if t := tools[name]; t != nil {
+			m.add("HG053", t.Pos, "give the tool another name:  //hook:tool name=…",
+				"tool %s needs the constant %s, which is generated for %s", t.Name, name, s.Name)
+		}
+	}
+}
+
+// checkNamesOfComposite does the same for a composite that is resolved.
+func (m *Model) checkNamesOfComposite(p *Package, c *Composite) {
+	m.free(p, c.RevName())
+	for _, s := range p.Subsystems {
+		if s.Named == c.Named && len(s.Tools) > 0 {
+			m.add("HG053", s.Tools[0].Pos, "declare the tool on a subsystem of its own, and make that a field of "+c.Name,
+				"%s is a composite: its tools are those of its members, so it cannot have %s itself", c.Name, s.Tools[0].Name)
+		}
+	}
+	m.freeMembers(c.Named, func(name string) bool {
+		switch name {
+		case "Ready", "Points", "Plan", "DispatchAll":
+			return true
+		}
+		pt := m.Point(name)
+		return pt != nil && (pt.Facade || c.Has(name) || pt.Combine == "close" && c.Has("OnOpen"))
+	})
+	for _, pt := range m.Points {
+		own := declaredMethod(c.Named, pt.Name)
+		if own == nil {
+			continue
+		}
+		if found := m.method(c.Named, pt, own); found.problem != nil {
+			m.once(*found.problem)
+		}
+	}
+}
+
+// freeMembers reports fields whose names generated methods have.
+func (m *Model) freeMembers(named *types.Named, generated func(name string) bool) {
+	st, ok := named.Underlying().(*types.Struct)
+	if !ok {
+		return
+	}
+	for f := range st.Fields() {
+		if generated(f.Name()) {
+			m.add("HG053", f.Pos(), "give the field another name",
+				"field %s of %s has the name of a method that is generated", f.Name(), named.Obj().Name())
+		}
+	}
+}
+
+// free reports a name that the output declares and the package has.
+func (m *Model) free(p *Package, name string) {
+	if obj := p.Types.Scope().Lookup(name); obj != nil {
+		m.add("HG053", obj.Pos(), "give it another name", "%s is declared here, but the generated file declares it", name)
+	}
+	for file := range p.Types.Scope().Children() {
+		if obj := file.Lookup(name); obj != nil {
+			m.add("HG053", obj.Pos(), "give the import another name", "%s is imported here, but the generated file declares it", name)
+		}
+	}
+}

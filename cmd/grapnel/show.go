@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -152,11 +151,4 @@ func (c *command) writeJSON(v any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-// table is for columns of plain words; [command.tables] for what people write.
-func (c *command) table(fill func(w *tabwriter.Writer)) error {
-	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fill(w)
-	return w.Flush()
 }

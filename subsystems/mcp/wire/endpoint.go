@@ -208,7 +208,7 @@ func (e *Endpoint) run(s *Start) {
 	}
 	e.tell(Change{Kind: Connected})
 	close(s.done)
-	cause, settled := e.attend(p)
+	settled, cause := e.attend(p)
 	defer settled()
 	if cause == nil {
 		// Ended before anybody can start another: they may share files.
@@ -282,7 +282,7 @@ func (e *Endpoint) connect() (*peer, []*sdk.Tool, error) {
 // that nobody uses it. Meanwhile it reads the list of tools again when the server
 // says that it changed, and asks whether the server is still there when that is
 // in doubt. The caller calls settled once the connection has ended.
-func (e *Endpoint) attend(p *peer) (cause error, settled func()) {
+func (e *Endpoint) attend(p *peer) (settled func(), cause error) {
 	idle := time.NewTimer(e.idle(p))
 	defer idle.Stop()
 	var work sync.WaitGroup
@@ -291,11 +291,11 @@ func (e *Endpoint) attend(p *peer) (cause error, settled func()) {
 	for {
 		select {
 		case <-p.down:
-			return p.cause(), work.Wait
+			return work.Wait, p.cause()
 		case <-e.pool.life.Done():
-			return ErrClosed, work.Wait
+			return work.Wait, ErrClosed
 		case <-p.leaving:
-			return nil, work.Wait
+			return work.Wait, nil
 		case <-e.poke:
 			idle.Reset(e.idle(p))
 		case <-idle.C:

@@ -159,11 +159,24 @@ func (e *Event) SetHost(h Host) { e.host = h }
 // Host is what a hook may ask of the runtime. It is never nil.
 func (e Event) Host() Host { return hostOr(e.host) }
 
-// FailureEvent returns the event that tells of a hook's failure without its
-// cause, which may quote secrets.
+// FailureEvent returns the event that tells of a hook's failure. What is written
+// of it, text and JSON, leaves the cause out, which may quote secrets; [Event.Failure]
+// has it.
 func FailureEvent(f *Failure) Event {
-	return Event{Kind: EventHookFailed, Text: f.Public()}.
-		WithDetail(EventDetail{Subsystem: f.Subsystem, Point: f.Point})
+	return Event{Kind: EventHookFailed, Text: f.Public(), detail: (*failureDetail)(f)}
+}
+
+type failureDetail Failure
+
+func (f *failureDetail) eventDetail() EventDetail {
+	return EventDetail{Subsystem: f.Subsystem, Point: f.Point}
+}
+
+// Failure returns the failure that the event tells of, with its cause, or nil.
+// It exists within the program only: an operator's log may have it, clients not.
+func (e Event) Failure() *Failure {
+	f, _ := e.detail.(*failureDetail)
+	return (*Failure)(f)
 }
 
 // MarshalJSON writes the event as one flat object, without empty members: the

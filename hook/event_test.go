@@ -2,6 +2,7 @@ package hook_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -112,4 +113,15 @@ func TestSmallDetailsSayWhatALargeOneSays(t *testing.T) {
 	ev := hook.Event{Kind: hook.EventTextDelta}
 	ev.SetHost(host{"h"})
 	assert.Equal(t, host{"h"}, ev.Host())
+}
+
+func TestAFailureEventKeepsTheCauseToTheProgram(t *testing.T) {
+	f := &hook.Failure{Subsystem: "Core.Guard", Point: hook.PointBeforeTool, Err: errors.New("password is hunter2")}
+	ev := hook.FailureEvent(f)
+	assert.Same(t, f, ev.Failure())
+	assert.Equal(t, hook.EventDetail{Subsystem: "Core.Guard", Point: hook.PointBeforeTool}, ev.Detail())
+	data, err := json.Marshal(ev)
+	require.NoError(t, err)
+	assert.NotContains(t, string(data)+ev.Text, "hunter2")
+	assert.Nil(t, hook.Event{}.Failure())
 }

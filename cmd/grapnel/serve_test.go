@@ -279,3 +279,69 @@ func TestServeSignals(t *testing.T) {
 		assert.FileExists(t, filepath.Join(s.dir, "project", "new.txt"))
 	}
 }
+
+// TestEventsAndConversations: what the two commands show of a daemon.
+func TestEventsAndConversations(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.start()
+	ctx := t.Context()
+	conv, err := s.client.Conversation(ctx, "", "ann")
+	require.NoError(t, err)
+	s.turn(conv.ID, "write", &wire.Answer{Answer: wire.AnswerRefuse, Reason: "not today"})
+
+	shown := func(args ...string) string { return s.shown(ctx, nil, args...) }
+	assert.Equal(t, "user: write\nassistant: → write  file_path=new.txt content=some text\n"+
+		"write: ✗ denied: not today\nassistant: It failed.\n", shown("conversations", conv.ID))
+	assert.Contains(t, shown("conversations", "--json"), `"sender": "ann"`)
+	assert.Contains(t, shown("conversations", "--json", conv.ID), `"role": "assistant"`)
+
+	out := s.shown(ctx, s.end, "events", "--after", conv.LastEventID, conv.ID)
+	for _, want := range []string{
+		" turn_start write\n", " call_start write file_path=new.txt content=some text\n", " approval_asked write it may change or delete things\n",
+		" approval_given write refuse not today\n", " call_result write denied ", " turn_end completed It failed.\n", "note: the daemon has ended\n",
+	} {
+		assert.Contains(t, out, want)
+	}
+	assert.NotContains(t, out, "text_delta")
+
+	t.Log("a reader that was there before the daemon was started again")
+	s.start()
+	s.turn(conv.ID, "hello", nil)
+	ctx, cancel := context.WithCancel(ctx)
+	out = s.shown(ctx, cancel, "events", "--json", "--after", conv.LastEventID, conv.ID)
+	assert.Contains(t, out, "note: the daemon was started again\n")
+	assert.Contains(t, out, `{"seq":1,"kind":"turn_start",`)
+}
+
+// shown runs a command in this process and returns what it shows. A turn_end in
+// it calls stop, because some commands would follow for ever.
+func (s *site) shown(ctx context.Context, stop func(), args ...string) string {
+	t := s.t
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	c := &command{in: os.Stdin, out: w, err: w, getenv: s.getenv}
+	root := c.root()
+	root.SetArgs(args)
+	ended := make(chan error, 1)
+	go func() {
+		err := root.ExecuteContext(ctx)
+		_ = w.Close()
+		ended <- err
+	}()
+	lines := bufio.NewReader(r)
+	var out strings.Builder
+	for {
+		line, err := lines.ReadString('\n')
+		out.WriteString(line)
+		if err != nil {
+			break
+		}
+		if stop != nil && strings.Contains(line, "turn_end") {
+			stop()
+		}
+	}
+	require.NoError(t, <-ended)
+	require.NoError(t, r.Close())
+	return out.String()
+}

@@ -18,11 +18,16 @@ type reader struct {
 }
 
 func (s *Server) conversationEvents(w http.ResponseWriter, r *http.Request) error {
-	rec, err := s.find(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return err
+	id := r.PathValue("id")
+	s.mu.Lock()
+	_, known := s.keys[id]
+	s.mu.Unlock()
+	if !known {
+		if _, err := s.find(r.Context(), id); err != nil {
+			return err
+		}
 	}
-	return s.follow(w, r, s.hub.ring(rec.ID))
+	return s.follow(w, r, s.hub.ring(id))
 }
 
 func (s *Server) allEvents(w http.ResponseWriter, r *http.Request) error {

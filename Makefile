@@ -25,9 +25,9 @@ test:
 gen:
 	go generate ./...
 
-# bench runs every benchmark ten times; compare two runs with go tool benchstat.
+# bench runs the benchmarks for which there are budgets and writes docs/performance.md.
 bench:
-	go test -run '^$$' -bench . -benchmem -count 10 -p 1 -timeout 60m $(FLAGS) ./...
+	go run ./internal/benchtable $(FLAGS)
 
 # fuzz runs every fuzz target for FUZZTIME.
 fuzz:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -180,6 +181,15 @@ func BenchmarkDispatchAll(b *testing.B) {
 	for i := range calls {
 		calls[i] = sleep(5*time.Millisecond, "")
 	}
+	b.Run("16 x 5 ms limit", func(b *testing.B) {
+		for b.Loop() {
+			var wg sync.WaitGroup
+			for _, c := range calls {
+				wg.Go(func() { c.Runner.Run(b.Context(), nil) })
+			}
+			wg.Wait()
+		}
+	})
 	b.Run("16 x 5 ms", func(b *testing.B) {
 		for b.Loop() {
 			composite.DispatchAll(b.Context(), calls, nil, nil)

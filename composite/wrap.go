@@ -70,6 +70,9 @@ func (w *ToolWraps) Recover(ctx context.Context, at int, owner string, closed bo
 // WrapToolGroup passes a call through the members of a group that have WrapTool,
 // the first outermost.
 func WrapToolGroup(ctx context.Context, owner string, group []hook.Hook, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	if len(group) == 0 {
+		return next.Run(ctx)
+	}
 	c := &toolGroup{owner: owner, group: group, levels: make([]ToolLevel, len(group))}
 	c.ToolWraps = ToolWraps{Call: call, Next: next}
 	c.Init(c, c.levels)

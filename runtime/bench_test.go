@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	goruntime "runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -309,4 +310,18 @@ func BenchmarkAgents(b *testing.B) {
 	goruntime.ReadMemStats(&after)
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(n), "heap-B/agent")
 	goruntime.KeepAlive(rt)
+}
+
+func BenchmarkRegister(b *testing.B) {
+	rt := runtime.New(newFast(64), same{says("ok")}, nil)
+	require.NoError(b, rt.Open(b.Context()))
+	b.Cleanup(func() { _ = rt.Close(context.Background()) })
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		n++
+		if _, err := rt.Register(b.Context(), hook.AgentConfig{Name: "agent_" + strconv.Itoa(n)}); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -1,0 +1,93 @@
+package main
+
+// benchmark is what is run in one package.
+type benchmark struct{ pkg, pattern string }
+
+func benchmarks(routes []string) []benchmark {
+	var out []benchmark
+	for _, pkg := range routes {
+		out = append(out, benchmark{pkg, "^BenchmarkRoute$"})
+	}
+	return append(out,
+		benchmark{"./composite", "^Benchmark(EightDeciders|DispatchAll)$"},
+		benchmark{"./composite/args", "^BenchmarkThreeFields$"},
+		benchmark{"./runtime", "^Benchmark(Turn|Deltas|Agents|Register)$"},
+		benchmark{"./internal/benchcomp", "^Benchmark"},
+		benchmark{"./runtime/provider/openai", "^BenchmarkDecode$"},
+	)
+}
+
+// row is a line of the page.
+type row struct {
+	what string
+	// bench is the benchmark, and limit the one that it is compared with, "" for
+	// none.
+	bench, limit string
+	budget       []bound
+	// why says why a budget is missed and what could be tried next.
+	why string
+}
+
+// bound is one part of a budget: the most that a unit may be. The unit "×" is the
+// time as a multiple of the limit's.
+type bound struct {
+	unit string
+	most float64
+}
+
+const (
+	ratio       = "×"
+	nanoseconds = "ns/op"
+	bytesPerOp  = "B/op"
+	allocs      = "allocs/op"
+	// heapPerAgent is what BenchmarkAgents reports.
+	heapPerAgent = "heap-B/agent"
+)
+
+const whyBytes = `Of the bytes of a turn with one call about 3.3 kB are the turn itself (the turn and its call, 0.9 and 0.7 kB, the dispatch, 0.35 kB, the places, 0.4 kB) and the rest is the history: four messages of 168 bytes are kept twice, by the store in chunks that are never copied, and by the conversation in one piece that grows by a quarter at a time, because a request shows it as one list. The budget was set with a prototype that kept one history. Next: a list of chunks, so that both share one history; smaller messages (the result of a tool takes 72 bytes of each message that has none).`
+
+var rows = []row{
+	{what: "dispatch, 8 tools", bench: "tools8.Route/generated", limit: "tools8.Route/limit", budget: []bound{{ratio, 1.1}}, why: whyRoute},
+	{what: "dispatch, 64 tools", bench: "tools64.Route/generated", limit: "tools64.Route/limit", budget: []bound{{ratio, 1.1}}, why: whyRoute},
+	{what: "dispatch, 512 tools", bench: "tools512.Route/generated", limit: "tools512.Route/limit", budget: []bound{{ratio, 1.1}}, why: whyRoute},
+	{what: "eight silent deciders, isolated", bench: "composite.EightDeciders/generated", limit: "composite.EightDeciders/limit",
+		budget: []bound{{ratio, 1.6}, {allocs, 0}}, why: whyDeciders},
+	{what: "arguments of three fields", bench: "args.ThreeFields/args", limit: "args.ThreeFields/by-hand-lenient"},
+	{what: "turn: 1 call, 1 tool", bench: "runtime.Turn/tools=1/calls=1/history=1", limit: "runtime.Turn/limit/calls=1",
+		budget: []bound{{ratio, 2.5}, {allocs, 24}, {bytesPerOp, 2200}}, why: whyBytes},
+	{what: "turn: 1 call, 64 tools", bench: "runtime.Turn/tools=64/calls=1/history=1", limit: "runtime.Turn/limit/calls=1",
+		budget: []bound{{ratio, 2.5}, {allocs, 24}}, why: whyTurn},
+	{what: "turn: 1 call, 512 tools", bench: "runtime.Turn/tools=512/calls=1/history=1", limit: "runtime.Turn/limit/calls=1",
+		budget: []bound{{ratio, 2.5}, {allocs, 24}}, why: whyTurn},
+	{what: "turn: 8 calls, 1 tool", bench: "runtime.Turn/tools=1/calls=8/history=1", limit: "runtime.Turn/limit/calls=8",
+		budget: []bound{{ratio, 2.5}, {allocs, 64}}, why: whyTurn},
+	{what: "turn: 1 call, over 100 messages", bench: "runtime.Turn/tools=1/calls=1/history=100", limit: "runtime.Turn/limit/calls=1",
+		budget: []bound{{allocs, 24}}, why: whyTurn},
+	{what: "turn: 1 call, over 10,000 messages (against 100)", bench: "runtime.Turn/tools=1/calls=1/history=10000",
+		limit: "runtime.Turn/tools=1/calls=1/history=100", budget: []bound{{ratio, 1.5}, {allocs, 24}}, why: whyTurn},
+	{what: "turn of the daemon's composite, nested, one wrap: 1 call", bench: "benchcomp.Whole/calls=1", limit: "runtime.Turn/limit/calls=1",
+		budget: []bound{{allocs, 36}, {bytesPerOp, 3500}}, why: whyBytes},
+	{what: "the same: 8 calls", bench: "benchcomp.Whole/calls=8", limit: "runtime.Turn/limit/calls=8", budget: []bound{{allocs, 84}}, why: whyTurn},
+	{what: "1,000 deltas to one consumer", bench: "runtime.Deltas/consumers=1", limit: "runtime.Deltas/limit",
+		budget: []bound{{ratio, 5}, {nanoseconds, 30_000}}, why: whyDeltas},
+	{what: "1,000 deltas to four consumers", bench: "benchcomp.DeltasToFour/generated", limit: "benchcomp.DeltasToFour/limit",
+		budget: []bound{{ratio, 5}}, why: whyDeltas},
+	{what: "the same (against one consumer)", bench: "benchcomp.DeltasToFour/generated", limit: "runtime.Deltas/consumers=1",
+		budget: []bound{{ratio, 4}}, why: whyDeltas},
+	{what: "16 calls of 5 ms at once", bench: "composite.DispatchAll/16_x_5_ms", limit: "composite.DispatchAll/16_x_5_ms_limit",
+		budget: []bound{{nanoseconds, 5_500_000}}, why: whyCalls},
+	{what: "1,000 calls of 0 ms (against a conc pool)", bench: "composite.DispatchAll/DispatchAll/1000",
+		limit: "composite.DispatchAll/conc_pool/1000", budget: []bound{{ratio, 2}}, why: whyCalls},
+	{what: "an agent with 64 shared tools and a turn", bench: "runtime.Agents", budget: []bound{{heapPerAgent, 1200}}, why: whyAgents},
+	{what: "registration of such an agent", bench: "runtime.Register", budget: []bound{{nanoseconds, 10_000}}, why: whyAgents},
+	{what: "an OpenAI answer of 1,000 chunks", bench: "openai.Decode/grapnel", limit: "openai.Decode/limit"},
+}
+
+const (
+	whyRoute    = "TODO"
+	whyDeciders = "TODO"
+	whyTurn     = "TODO"
+	whyDeltas   = "TODO"
+	whyCalls    = "TODO"
+	whyAgents   = "TODO"
+)

@@ -48,7 +48,7 @@ func (c *command) run() *cobra.Command {
 	}
 	f.flags(cmd)
 	cmd.Flags().StringVar(&f.agent, "agent", daemon.DefaultAgent, "the agent to ask; grapnel agents lists them")
-	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's: script:FILE")
+	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's: script:FILE or openai:NAME")
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	return cmd

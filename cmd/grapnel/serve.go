@@ -40,7 +40,7 @@ func (c *command) serve() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project to work in (default: the working directory)")
 	socketFlag(cmd, &f.socket)
-	cmd.Flags().StringVar(&f.model, "model", "", "the model of the agents that name none: script:FILE")
+	cmd.Flags().StringVar(&f.model, "model", "", "the model of the agents that name none: script:FILE or openai:NAME")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "start the project's MCP servers without asking")
 	cmd.Flags().DurationVar(&f.askTimeout, "ask-timeout", askTimeout, "refuse what nobody has approved within this time; 0 waits")
 	cmd.Flags().DurationVar(&f.grace, "grace", api.DefaultGrace, "how long turns in flight may go on after an interrupt")

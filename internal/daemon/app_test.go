@@ -93,7 +93,7 @@ func TestOpenAndRegister(t *testing.T) {
 		assert.Empty(t, tool.OutOfScope, tool.Name)
 	}
 	assert.EqualError(t, app.CheckModel(a.Config()),
-		"no model is configured: name one with --model script:FILE, or with `model: script:FILE` in the agent's file")
+		"no model is configured: name one with --model script:FILE or --model openai:NAME, or with `model:` in the agent's file")
 	_, err = app.Register(t.Context(), "nobody", hook.AgentConfig{})
 	assert.EqualError(t, err, `there is no agent "nobody"; known are grapnel, reader; define it in .grapnel/agents/NAME.md`)
 }

@@ -45,7 +45,7 @@ var layers = []layer{
 	{pkgs: "gen/...", may: []string{"gen/...", "composite/plan"},
 		outside: []string{"golang.org/x/tools", "github.com/dave/jennifer"},
 		reason:  "the generator reads hook and subsystems as source; linking them would make it depend on its own output"},
-	{pkgs: "cmd/hookgen", may: []string{"gen", "gen/diag", "gen/directive", "composite/plan"},
+	{pkgs: "cmd/hookgen", may: []string{"gen", "gen/diag", "gen/directive", "gen/schema", "composite/plan"},
 		reason: "flags, exit codes and manuals; with hook linked in, the generator could not be built while hook's generated file is missing"},
 	{pkgs: "runtime", may: []string{"hook", "composite/...", "runtime/provider", "runtime/store", "runtime/store/mem"},
 		outside: []string{"github.com/oklog/ulid", "github.com/sourcegraph/conc"},

@@ -1,0 +1,56 @@
+package daemon
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+// env returns a look-up of these variables.
+func env(vars map[string]string) func(string) string {
+	return func(name string) string { return vars[name] }
+}
+
+func TestAModelOfAnOpenAICompatibleServer(t *testing.T) {
+	var body, auth string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		body, auth = string(data), r.Header.Get("Authorization")
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	defer server.Close()
+	m := newModels(t.TempDir())
+	m.getenv = env(map[string]string{"OPENAI_BASE_URL": server.URL + "/v1", "OPENAI_API_KEY": "sk-canary"})
+	reply, err := provider.Collect(m.Stream(t.Context(), hook.ModelRequest{
+		Model: "openai:small", Messages: hook.ListOf(hook.UserText("hi")),
+	}))
+	require.NoError(t, err)
+	assert.Equal(t, "Hello", reply.Text())
+	assert.Contains(t, body, `"model":"small"`)
+	assert.Equal(t, "Bearer sk-canary", auth)
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
+func TestModelsThatAreNotThere(t *testing.T) {
+	m := newModels(t.TempDir())
+	m.getenv = env(nil)
+	for id, want := range map[string]string{
+		"":             "no model is configured",
+		"gpt-5":        "a model is script:FILE or openai:NAME",
+		"openai:":      "a model is script:FILE or openai:NAME",
+		"script:":      "a model is script:FILE or openai:NAME",
+		"script:gone":  "gone",
+		"openai:small": "OPENAI_API_KEY",
+	} {
+		_, err := m.find(id)
+		require.ErrorContains(t, err, want, id)
+	}
+}

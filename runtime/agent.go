@@ -22,9 +22,11 @@ type Agent struct {
 	mu    sync.Mutex
 	state agentState
 	// turns are in flight; drained is closed when the last has ended.
-	turns         int
-	drained       chan struct{}
-	conversations map[string]*Conversation
+	turns   int
+	drained chan struct{}
+	// conversations are sorted by sender: most agents have few, and a map of one
+	// would be a fifth of what such an agent takes.
+	conversations []*Conversation
 	// cancelled is why turns are cancelled, those too that are about to begin.
 	cancelled error
 }
@@ -144,10 +146,7 @@ func (a *Agent) cancelCause() error {
 func (a *Agent) cancelTurns(cause error) {
 	a.mu.Lock()
 	a.cancelled = cause
-	conversations := make([]*Conversation, 0, len(a.conversations))
-	for _, c := range a.conversations {
-		conversations = append(conversations, c)
-	}
+	conversations := slices.Clone(a.conversations)
 	a.mu.Unlock()
 	for _, c := range conversations {
 		c.stop(cause)

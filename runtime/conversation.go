@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -14,7 +16,6 @@ import (
 // time and is safe for concurrent use.
 type Conversation struct {
 	agent  *Agent
-	record store.Record
 	place  *hook.Conversation
 	events emitter
 
@@ -56,29 +57,35 @@ func (r *Runtime) Conversation(ctx context.Context, agent, sender string) (*Conv
 func (a *Agent) conversation(sender string) *Conversation {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.conversations[sender]
+	if i, ok := a.searchLocked(sender); ok {
+		return a.conversations[i]
+	}
+	return nil
+}
+
+func (a *Agent) searchLocked(sender string) (int, bool) {
+	return slices.BinarySearchFunc(a.conversations, sender, func(c *Conversation, sender string) int {
+		return strings.Compare(c.Sender(), sender)
+	})
 }
 
 // keep makes the conversation unless somebody else just has.
 func (a *Agent) keep(sender string, rec store.Record) *Conversation {
-	c := &Conversation{agent: a, record: rec}
-	c.events.init(a.rt)
-	c.events.agent, c.events.conversation = a.Name(), rec.ID
+	c := &Conversation{agent: a}
+	c.events.rt, c.events.agent, c.events.conversation = a.rt, a.Name(), rec.ID
 	c.place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: sender, Agent: a.cfg, Host: &c.events})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if other := a.conversations[sender]; other != nil {
-		return other
+	i, ok := a.searchLocked(sender)
+	if ok {
+		return a.conversations[i]
 	}
-	if a.conversations == nil {
-		a.conversations = map[string]*Conversation{}
-	}
-	a.conversations[sender] = c
+	a.conversations = slices.Insert(a.conversations, i, c)
 	return c
 }
 
 // ID is the conversation's id in the store.
-func (c *Conversation) ID() string { return c.record.ID }
+func (c *Conversation) ID() string { return c.place.ID() }
 
 // Agent returns the agent.
 func (c *Conversation) Agent() *Agent { return c.agent }
@@ -152,7 +159,7 @@ func (c *Conversation) load(ctx context.Context) error {
 	if c.loaded {
 		return nil
 	}
-	rec, err := c.agent.rt.o.Store.Conversation(ctx, c.record.Key)
+	rec, err := c.agent.rt.o.Store.Conversation(ctx, store.Key{Agent: c.agent.Name(), Sender: c.Sender()})
 	if err != nil {
 		return err
 	}
@@ -160,10 +167,10 @@ func (c *Conversation) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.ids = map[string]int{}
+	c.ids = nil
 	for _, m := range history {
 		if m.Role == hook.RoleTool {
-			c.ids[m.CallID] = accepted
+			c.setID(m.CallID, accepted)
 		}
 	}
 	c.version, c.turns, c.history, c.loaded = rec.Version, rec.Turns, history, true

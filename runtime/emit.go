@@ -15,9 +15,8 @@ type emitter struct {
 	agent        string
 	conversation string
 
-	mu   sync.Mutex
-	idle sync.Cond
-	seq  uint64
+	mu  sync.Mutex
+	seq uint64
 	// clock is its last reading, sinceRead the number of events since then.
 	clock     time.Time
 	sinceRead int
@@ -27,8 +26,9 @@ type emitter struct {
 	observer func(hook.Event)
 	// delivering: somebody is delivering and will take what is queued.
 	delivering bool
-	// waiting: end waits for the delivery.
-	waiting bool
+	// idle is closed when the delivery that end waits for is over; nil if it waits
+	// for none.
+	idle chan struct{}
 	// aboutFailure: what is being delivered tells of a hook's failure.
 	aboutFailure bool
 	queue        []queuedEvent
@@ -41,11 +41,6 @@ type queuedEvent struct {
 }
 
 var _ hook.Host = (*emitter)(nil)
-
-func (e *emitter) init(rt *Runtime) {
-	e.rt = rt
-	e.idle.L = &e.mu
-}
 
 // Emit implements hook.Host. Called from within a delivery it queues.
 func (e *emitter) Emit(ctx context.Context, ev hook.Event) {
@@ -140,8 +135,9 @@ func (e *emitter) next(ctx *context.Context, ev *hook.Event, observer *func(hook
 
 func (e *emitter) releaseLocked() {
 	e.delivering = false
-	if e.waiting {
-		e.idle.Broadcast()
+	if e.idle != nil {
+		close(e.idle)
+		e.idle = nil
 	}
 }
 
@@ -205,11 +201,13 @@ func (e *emitter) atStep(n int) {
 // end waits until everything is delivered.
 func (e *emitter) end() {
 	e.mu.Lock()
-	e.waiting = true
 	for e.delivering {
-		e.idle.Wait()
+		idle := make(chan struct{})
+		e.idle = idle
+		e.mu.Unlock()
+		<-idle
+		e.mu.Lock()
 	}
-	e.waiting = false
 	e.turn, e.step, e.observer = "", 0, nil
 	e.mu.Unlock()
 }

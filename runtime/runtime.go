@@ -101,7 +101,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	}
 	r.o.fill()
 	r.slots = make(chan struct{}, r.o.Slots)
-	r.events.init(r)
+	r.events.rt = r
 	r.completed = hook.ListOf(hook.StopSignal{Reason: hook.StopCompleted})
 	return r
 }

@@ -148,7 +148,7 @@ func (t *turn) repairIDs() {
 		if call.CallID == "" || t.conv.hasID(call.CallID) {
 			call.CallID = t.conv.newID()
 		}
-		t.conv.ids[call.CallID] = t.conv.replies
+		t.conv.setID(call.CallID, t.conv.replies)
 	}
 }
 
@@ -156,6 +156,13 @@ func (t *turn) repairIDs() {
 func (c *Conversation) hasID(id string) bool {
 	reply, known := c.ids[id]
 	return known && (reply == accepted || reply == c.replies)
+}
+
+func (c *Conversation) setID(id string, reply int) {
+	if c.ids == nil {
+		c.ids = map[string]int{}
+	}
+	c.ids[id] = reply
 }
 
 func (c *Conversation) newID() string {
@@ -181,7 +188,7 @@ func (t *turn) takeIDs(content hook.List[hook.Block]) hook.List[hook.Block] {
 			b.CallID = t.conv.newID()
 			repaired[i] = b
 		}
-		t.conv.ids[b.CallID] = accepted
+		t.conv.setID(b.CallID, accepted)
 	}
 	if repaired == nil {
 		return content

@@ -25,7 +25,8 @@ test:
 gen:
 	go generate ./...
 
-# bench runs the benchmarks for which there are budgets and writes docs/performance.md.
+# bench runs the benchmarks for which there are budgets and writes docs/performance.md;
+# here FLAGS are those of internal/benchtable: FLAGS="-rounds 3".
 bench:
 	go run ./internal/benchtable $(FLAGS)
 

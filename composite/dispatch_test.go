@@ -153,6 +153,21 @@ func TestDispatchAllNothing(t *testing.T) {
 
 var noop = runFunc(func(context.Context) hook.ToolResult { return hook.ToolResult{} })
 
+// The bounds are what holds today; each call starts one goroutine.
+func TestDispatchEachAllocatesLittle(t *testing.T) {
+	for n, most := range map[int]float64{1: 4, 8: 12} {
+		calls := make([]composite.Call, n)
+		for i := range calls {
+			calls[i] = composite.Call{Runner: noop}
+		}
+		ctx, ended := t.Context(), 0
+		assert.LessOrEqual(t, testing.AllocsPerRun(200, func() {
+			composite.DispatchEach(ctx, calls, nil, func(int, composite.Completion) { ended++ })
+		}), most, "%d calls", n)
+		assert.Equal(t, 201*n, ended)
+	}
+}
+
 func BenchmarkDispatchAll(b *testing.B) {
 	for _, n := range []int{1, 8, 1000} {
 		calls := make([]composite.Call, n)

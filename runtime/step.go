@@ -106,10 +106,9 @@ func (t *turn) follow(reply hook.ModelReply) (more bool) {
 
 // say stores the reply as the turn's last message.
 func (t *turn) say(reply hook.ModelReply) {
-	m := hook.Message{Role: hook.RoleAssistant, Content: reply.Content}
-	t.history.add(m)
+	t.history.add(hook.Message{Role: hook.RoleAssistant, Content: reply.Content})
 	if t.commit(true) {
-		t.final = m
+		t.final = reply.Content
 	}
 }
 

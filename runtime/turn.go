@@ -31,8 +31,9 @@ type turn struct {
 	usage   hook.Usage
 	signals []hook.StopSignal
 	errs    []error
-	final   hook.Message
-	calls   int
+	// final is the content of the last message; empty if there is none.
+	final hook.List[hook.Block]
+	calls int
 	// stored: something of the turn is in the store, and ended: so is its end.
 	stored, ended bool
 
@@ -210,8 +211,11 @@ func (t *turn) outcome() hook.TurnOutcome {
 		}
 	}
 	out := hook.TurnOutcome{
-		Stop: stop, Signals: signals, Message: t.final, Usage: t.usage,
+		Stop: stop, Signals: signals, Usage: t.usage,
 		Steps: t.number, Calls: t.calls, Duration: t.rt.o.Now().Sub(t.started),
+	}
+	if t.final.Len() > 0 {
+		out.Message = hook.Message{Role: hook.RoleAssistant, Content: t.final}
 	}
 	if stop == hook.StopError || stop == hook.StopCancelled {
 		out.Err = joinErrors(t.errs)

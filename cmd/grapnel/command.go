@@ -151,7 +151,7 @@ func (c *command) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())
 	})
-	root.AddCommand(c.demo(), c.run(), c.tools(), c.agents(), c.plan(), c.serveDemo(),
+	root.AddCommand(c.demo(), c.run(), c.chat(), c.tools(), c.agents(), c.plan(), c.serveDemo(),
 		c.serve(), c.ask(), c.events(), c.conversations())
 	return root
 }

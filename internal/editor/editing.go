@@ -125,7 +125,7 @@ func (s *editing) key(k key, r rune) (done bool, err error) {
 		s.edit(func(t *text) { t.remove(t.at, t.after(t.at)) })
 	case keyInterrupt:
 		s.edit(func(t *text) { t.set(t.String() + "^C") })
-		if empty {
+		if empty || s.line.Question {
 			return true, ErrInterrupt
 		}
 		s.e.finish()
@@ -268,13 +268,13 @@ func (s *editing) list(words []Word) {
 	words = words[:len(words)-rest]
 	widest := 0
 	for _, w := range words {
-		widest = max(widest, stringWidth(w.Text))
+		widest = max(widest, Width(w.Text))
 	}
 	var sb strings.Builder
 	for _, w := range words {
 		help := strings.Join(strings.Fields(string(printable(w.Help))), " ")
-		row := "  " + w.Text + strings.Repeat(" ", widest-stringWidth(w.Text)+2) + help
-		sb.WriteString(fit(row, s.e.Columns()-1) + "\n")
+		row := "  " + w.Text + strings.Repeat(" ", widest-Width(w.Text)+2) + help
+		sb.WriteString(Fit(row, s.e.Columns()-1) + "\n")
 	}
 	if rest > 0 {
 		sb.WriteString("  …\n")
@@ -282,9 +282,9 @@ func (s *editing) list(words []Word) {
 	_, _ = s.e.Write([]byte(sb.String()))
 }
 
-// fit cuts a line to so many cells.
-func fit(line string, cells int) string {
-	if stringWidth(line) <= cells {
+// Fit cuts a line to so many cells.
+func Fit(line string, cells int) string {
+	if Width(line) <= cells {
 		return strings.TrimRight(line, " ")
 	}
 	runes, sum := []rune(line), 0

@@ -96,6 +96,8 @@ type Line struct {
 	Text string
 	// History has the lines that the arrows bring back; nil is none.
 	History *History
+	// Question says that Ctrl-C is ErrInterrupt also where something was typed.
+	Question bool
 	// Complete returns the words that may stand before the cursor, and the byte
 	// where what they replace begins. Nil completes nothing.
 	Complete func(before string) (from int, words []Word)
@@ -118,8 +120,9 @@ func (e *Editor) Forget() {
 
 // Read reads one line; it has line breaks where they were pasted, or entered
 // behind a backslash or with Alt. It returns ErrInterrupt for Ctrl-C at an empty
-// line, io.EOF for Ctrl-D there and at the end of the input, and the cause of ctx
-// when that ends. Ctrl-C at a line that is not empty begins another one.
+// line or a question, io.EOF for Ctrl-D at an empty line and at the end of the
+// input, and the cause of ctx when that ends. Ctrl-C at a line that is not empty
+// begins another one.
 func (e *Editor) Read(ctx context.Context, l Line) (text string, err error) {
 	stop := e.in.watch(ctx)
 	defer stop()
@@ -173,7 +176,7 @@ func (e *Editor) plain(ctx context.Context, l Line) (string, error) {
 		if lines = append(lines, before); !more {
 			return strings.Join(lines, "\n"), nil
 		}
-		prompt = strings.Repeat(" ", stringWidth(l.Prompt))
+		prompt = strings.Repeat(" ", Width(l.Prompt))
 	}
 }
 
@@ -270,8 +273,12 @@ func (e *Editor) finish() {
 // drawLocked draws the line, for the size that the screen has now.
 func (e *Editor) drawLocked(last bool) {
 	columns, height := e.size()
+	clean := ""
 	if columns != e.view.columns || height != e.view.height {
 		e.view.resize(columns, height)
+		// A terminal that has wrapped rows remembers that they belong together, and
+		// joins them on a wider screen, unless they are erased before.
+		clean = e.view.erase()
 	}
-	e.put(e.view.draw(lay(e.line.line.Prompt, &e.line.text, columns, e.color), last))
+	e.put(clean + e.view.draw(lay(e.line.line.Prompt, &e.line.text, columns, e.color), last))
 }

@@ -129,7 +129,7 @@ func (t *text) take(from, to int) {
 // far as there is one; false if there is no such line.
 func (t *text) vertical(down bool) bool {
 	start := t.lineStart(t.at)
-	column := stringWidth(string(t.runes[start:t.at]))
+	column := Width(string(t.runes[start:t.at]))
 	if down {
 		end := t.lineEnd(t.at)
 		if end == len(t.runes) {

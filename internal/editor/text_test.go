@@ -13,7 +13,7 @@ func TestWidth(t *testing.T) {
 	for s, want := range map[string]int{
 		"": 0, "abc": 3, "é": 1, "e\u0301": 1, "日本": 4, "ｱ": 1, "Ａ": 2, "👍": 2, "👍🏽": 2, "👩‍🚀": 2, "🇩🇰": 2, "❤️": 2, "한": 2, "a\u200bb": 2, "\x1b": 0,
 	} {
-		assert.Equal(t, want, stringWidth(s), "%q", s)
+		assert.Equal(t, want, Width(s), "%q", s)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestLayout(t *testing.T) {
 			assert.Equal(t, tt.rows, l.rows)
 			assert.Equal(t, []int{tt.row, tt.col}, []int{l.row, l.col})
 			for i, row := range l.rows {
-				assert.Equal(t, stringWidth(row), l.widths[i])
+				assert.Equal(t, Width(row), l.widths[i])
 			}
 		})
 	}
@@ -194,8 +194,8 @@ func TestContinued(t *testing.T) {
 
 func TestFit(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "abc", fit("abc  ", 10))
-	assert.Equal(t, "ab…", fit("abcd", 3))
-	assert.Equal(t, "日…", fit("日本語", 4))
-	assert.LessOrEqual(t, stringWidth(fit(strings.Repeat("日", 50), 19)), 19)
+	assert.Equal(t, "abc", Fit("abc  ", 10))
+	assert.Equal(t, "ab…", Fit("abcd", 3))
+	assert.Equal(t, "日…", Fit("日本語", 4))
+	assert.LessOrEqual(t, Width(Fit(strings.Repeat("日", 50), 19)), 19)
 }

@@ -32,7 +32,7 @@ func lay(prompt string, t *text, columns int, bold bool) layout {
 		l.add("\x1b[22m", 0)
 	}
 	indent := ""
-	if w := stringWidth(prompt); w <= len(tab) {
+	if w := Width(prompt); w <= len(tab) {
 		indent = strings.Repeat(" ", w)
 	}
 	out := layout{}

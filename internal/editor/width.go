@@ -57,8 +57,8 @@ func cluster(text []rune, i int) (n, cells int) {
 	return j - i, cells
 }
 
-// stringWidth is how many cells a line takes.
-func stringWidth(s string) int {
+// Width is how many cells a line takes.
+func Width(s string) int {
 	text, sum := []rune(s), 0
 	for i := 0; i < len(text); {
 		n, cells := cluster(text, i)

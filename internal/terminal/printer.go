@@ -248,6 +248,20 @@ func (p *Printer) Note(text string) {
 	p.note("", Clean(text))
 }
 
+// Hint writes a line of the program's own that may be overlooked.
+func (p *Printer) Hint(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.note(dim, Clean(text))
+}
+
+// Wrong writes a line that says what did not work.
+func (p *Printer) Wrong(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.note(red, "✗ "+Clean(text))
+}
+
 // said shows a part of the answer.
 func (p *Printer) said(s string) {
 	if p.answer == nil {

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/chat"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/editor"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+type chatFlags struct {
+	dir, agent, model, sender string
+	yes                       bool
+}
+
+func (c *command) chat() *cobra.Command {
+	var f chatFlags
+	cmd := &cobra.Command{
+		Use:   "chat",
+		Short: "Talk to an agent at the terminal",
+		Long: "Talks to an agent at the terminal: what you type is a turn, shown as it happens.\n" +
+			"/help lists the commands and the skills; Ctrl-C interrupts a turn, Ctrl-D leaves.\n" +
+			"Where standard input is no terminal, each of its lines is a turn.",
+		Example: "  grapnel chat\n  grapnel chat --agent reviewer --sender me",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.talk(cmd.Context(), f) },
+	}
+	cmd.Flags().StringVar(&f.dir, "dir", "", "the project to work in (default: the working directory)")
+	cmd.Flags().StringVar(&f.agent, "agent", daemon.DefaultAgent, "the agent to talk to; `grapnel agents` lists them")
+	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's")
+	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
+	return cmd
+}
+
+// talk runs a conversation. Until it begins, an interrupt ends the program as
+// everywhere; from then on it is Ctrl-C of the person who talks.
+func (c *command) talk(starting context.Context, f chatFlags) (err error) {
+	paths, err := c.paths(place{dir: f.dir})
+	if err != nil {
+		return err
+	}
+	color := terminal.Colored(c.out)
+	ed, err := editor.New(c.in, c.out, &editor.Options{Dumb: c.getenv("TERM") == "dumb", Color: color})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ed.Close()) }()
+	talk := chat.New(ed, color)
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(starting))
+	defer cancel(nil)
+	begun := context.AfterFunc(starting, func() { cancel(context.Cause(starting)) })
+	approver := chatApprover(talk, ed, paths.Root, f.yes, color)
+	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Person: approver, Note: c.note, Trust: trust(approver, f.yes)})
+	if err != nil {
+		return notBegun(err)
+	}
+	defer func() { err = errors.Join(err, app.Close(context.WithoutCancel(ctx))) }()
+	o := chat.Options{App: app, Over: hook.AgentConfig{Model: absolute(f.model)}, Sender: f.sender, Paths: paths}
+	if o.Agent, err = app.Register(ctx, f.agent, o.Over); err != nil {
+		return notBegun(err)
+	}
+	if err := app.CheckModel(o.Agent.Config()); err != nil {
+		return err
+	}
+	if ed.Interactive() {
+		if o.History, err = editor.OpenHistory(historyFile(paths)); err != nil {
+			c.note(err.Error()) // the conversation goes on without
+		}
+	}
+	if !begun() {
+		return notBegun(context.Canceled)
+	}
+	defer attend(talk, cancel)()
+	return ended(talk.Run(ctx, o))
+}
+
+// chatApprover asks at the terminal, where somebody sits at one.
+func chatApprover(talk *chat.Chat, ed *editor.Editor, root string, yes, color bool) *terminal.Approver {
+	o := &terminal.ApproverOptions{Yes: yes, Out: ed, Root: root, Color: color}
+	if ed.Interactive() {
+		o.Answers = talk
+	}
+	return terminal.NewApprover(o)
+}
+
+// attend hands signals to the conversation until stop is called: an interrupt is
+// Ctrl-C, the others end it, so that the terminal is always given back.
+func attend(talk *chat.Chat, end context.CancelCauseFunc) (stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case s := <-signals:
+				if s == os.Interrupt {
+					talk.Interrupt()
+				} else {
+					end(signalled{s})
+				}
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() {
+		signal.Stop(signals)
+		close(done)
+		wg.Wait()
+	}
+}
+
+// notBegun is the error of a conversation that was interrupted before it began.
+func notBegun(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return &failed{exitInterrupted, errors.New("interrupted before the conversation began")}
+	}
+	return err
+}
+
+// ended turns how a conversation ended into an exit code.
+func ended(err error) error {
+	if errors.Is(err, chat.ErrFailed) {
+		return &failed{code: exitFailed}
+	}
+	if s, ok := errors.AsType[signalled](err); ok {
+		return &failed{code: s.code()}
+	}
+	return err
+}
+
+var notInFileNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// historyFile is where the lines are kept that were entered in a project.
+func historyFile(p daemon.Paths) string {
+	sum := sha256.Sum256([]byte(p.Root))
+	name := notInFileNames.ReplaceAllString(filepath.Base(p.Root), "_") + "-" + hex.EncodeToString(sum[:6]) + ".jsonl"
+	return filepath.Join(p.State, "history", name)
+}

@@ -1,0 +1,124 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// maxListed is how many conversations are listed.
+const maxListed = 10
+
+// resume goes on with the conversation of an id, or of the beginning of one, or
+// lists the newest ones.
+func (c *Chat) resume(ctx context.Context, id string) error {
+	all, err := c.o.App.Store.List(ctx)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(r store.Record) bool { return r.Version == 0 })
+	if id == "" {
+		return c.list(ctx, all)
+	}
+	rec, err := pick(all, id)
+	if err != nil {
+		return err
+	}
+	agent, err := c.registered(ctx, rec.Key.Agent)
+	if err != nil {
+		return err
+	}
+	c.agent, c.sender, c.conv = agent, rec.Key.Sender, nil
+	return c.goOn(ctx)
+}
+
+// pick finds the one conversation whose id begins so.
+func pick(all []store.Record, id string) (store.Record, error) {
+	var found []store.Record
+	for _, r := range all {
+		if strings.HasPrefix(strings.ToLower(r.ID), strings.ToLower(id)) {
+			found = append(found, r)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return store.Record{}, fmt.Errorf("there is no conversation %s; /resume lists the newest", id)
+	case 1:
+		return found[0], nil
+	}
+	return store.Record{}, fmt.Errorf("%d conversations begin with %s; give more of the id", len(found), id)
+}
+
+// registered returns an agent, which it registers if that has not been done yet.
+func (c *Chat) registered(ctx context.Context, name string) (*runtime.Agent, error) {
+	agent, err := c.o.App.Runtime.Agent(name)
+	if !errors.Is(err, runtime.ErrAgentUnknown) {
+		return agent, err
+	}
+	if agent, err = c.o.App.Register(ctx, name, c.o.Over); err != nil {
+		return nil, err
+	}
+	return agent, c.o.App.CheckModel(agent.Config())
+}
+
+// list shows the newest conversations.
+func (c *Chat) list(ctx context.Context, all []store.Record) error {
+	if len(all) == 0 {
+		c.say("There is no earlier conversation.")
+		return nil
+	}
+	slices.SortFunc(all, func(a, b store.Record) int { return b.Updated.Compare(a.Updated) })
+	var t table
+	for _, r := range all[:min(len(all), maxListed)] {
+		messages, err := c.o.App.Store.Messages(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		first, _ := exchange(messages[:min(1, len(messages))])
+		t.row(r.ID, fmt.Sprintf("%s  %s  %s", r.Updated.Local().Format("2006-01-02 15:04"), r.Key.Agent, first))
+	}
+	c.show(t)
+	return nil
+}
+
+// goOn opens the conversation of the sender and shows how it stands.
+func (c *Chat) goOn(ctx context.Context) error {
+	if err := c.open(ctx); err != nil {
+		return err
+	}
+	messages, err := c.o.App.Store.Messages(ctx, c.conv.ID())
+	if err != nil {
+		return err
+	}
+	if !c.ed.Interactive() || len(messages) == 0 {
+		return nil
+	}
+	said, answered := exchange(messages)
+	c.hint(fmt.Sprintf("Going on with %s of %s, %d messages so far:", c.conv.ID(), c.agent.Name(), len(messages)))
+	c.say(prompt + said)
+	p := c.printer()
+	p.OnEvent(hook.Event{Kind: hook.EventTextDelta, Text: answered})
+	p.OnEvent(hook.Event{Kind: hook.EventTextEnd})
+	c.say("")
+	return nil
+}
+
+// exchange returns the last thing that the user said, and the last one that the
+// agent did after that.
+func exchange(messages []hook.Message) (said, answered string) {
+	for _, m := range messages {
+		switch {
+		case m.Role == hook.RoleUser && m.Label == "":
+			said, answered = m.Text(), ""
+		case m.Role == hook.RoleAssistant && m.Text() != "":
+			answered = m.Text()
+		}
+	}
+	return said, answered
+}

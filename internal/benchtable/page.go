@@ -20,7 +20,7 @@ const legend = `
 **limit**: the time of the hand-written code, or of what the row names. **ratio**: figure by limit. A budget without a
 unit counts allocations. Dispatch is routing and binding (the decoding of the arguments included) against the owner's
 binding called by hand; the check of an agent's scope is the runtime's and part of the turn. The limit of a turn keeps
-a history and runs the calls concurrently as well, but has no points, places, scope, timings or isolation, and only
+a history and runs the calls concurrently as well, but has no points, scope or isolation of hooks, and only
 two kinds of event.
 `
 

@@ -3,6 +3,7 @@
 //
 //	grapnel demo                 see it work: no key, no network
 //	grapnel run "prompt"         give an agent a task
+//	grapnel chat                 talk to an agent
 //	grapnel agents, tools, plan  what there is, and how it is put together
 //
 // Exit codes: 0 done, 1 the turn failed, 2 what was asked is wrong and nothing

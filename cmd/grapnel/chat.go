@@ -39,7 +39,7 @@ func (c *command) chat() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.talk(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project to work in (default: the working directory)")
-	cmd.Flags().StringVar(&f.agent, "agent", daemon.DefaultAgent, "the agent to talk to; `grapnel agents` lists them")
+	cmd.Flags().StringVar(&f.agent, "agent", daemon.DefaultAgent, "the agent to talk to; grapnel agents lists them")
 	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's")
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")

@@ -104,6 +104,7 @@ func (w *talker) ends() int {
 		w.t.Fatal(err)
 	}
 	assert.Equal(w.t, w.before, any(w.Mode()), "the terminal's mode")
+	w.Finish()
 	text := w.Text()
 	assert.NotContains(w.t, text, "<CSI")
 	assert.NotContains(w.t, text, "<ESC")

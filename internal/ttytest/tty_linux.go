@@ -69,6 +69,13 @@ func (w *Terminal) close() {
 	w.done.Wait()
 }
 
+// Finish waits until all that was written is on the screen. Call it when the
+// program has ended: it closes the program's side.
+func (w *Terminal) Finish() {
+	_ = w.tty.Close()
+	w.done.Wait()
+}
+
 func (w *Terminal) read() {
 	buf := make([]byte, 4096)
 	for {

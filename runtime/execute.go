@@ -235,8 +235,8 @@ func (x *execution) inTime(limited context.Context, r hook.ToolResult) hook.Tool
 // recovered runs the tool; a panic is its result.
 func (x *execution) recovered(ctx context.Context, env *hook.Env) (r hook.ToolResult) {
 	defer func() {
-		if v := recover(); v != nil {
-			r = hook.FailedResult(hook.FailPanic, fmt.Sprintf("the tool panicked: %v", v))
+		if recover() != nil {
+			r = hook.FailedResult(hook.FailPanic, "the tool panicked") // its value may quote secrets
 		}
 	}()
 	return x.runner.Run(ctx, env)

@@ -89,6 +89,7 @@ func TestLawAPanicStaysInItsCall(t *testing.T) {
 				if d.CallID == fmt.Sprint(k) {
 					assert.Equal(t, hook.OutcomePanicked, d.Outcome)
 					assert.Equal(t, hook.FailPanic, d.Result.Failure)
+					assert.NotContains(t, d.Result.Text(), "boom", "the value may quote secrets")
 					continue
 				}
 				assert.Equal(t, hook.OutcomeExecuted, d.Outcome)

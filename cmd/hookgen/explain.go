@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -12,18 +13,22 @@ import (
 )
 
 // explain prints the page of a code, with the grammar where the code is about words.
-func explain(args []string, stdout, stderr io.Writer) int {
-	if len(args) != 1 {
-		fmt.Fprint(stderr, usage)
+func explain(_ context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := newFlags("explain", "CODE", stderr)
+	if status, ok := parse(flags, args); !ok {
+		return status
+	}
+	if flags.NArg() != 1 {
+		flags.Usage()
 		return failed
 	}
-	text, ok := diag.Explain(args[0])
+	text, ok := diag.Explain(flags.Arg(0))
 	if !ok {
-		fmt.Fprintf(stderr, "hookgen: there is no code %s; the codes are %s\n", args[0], strings.Join(diag.Codes(), " "))
+		fmt.Fprintf(stderr, "hookgen: there is no code %s; the codes are %s\n", flags.Arg(0), strings.Join(diag.Codes(), " "))
 		return failed
 	}
 	fmt.Fprint(stdout, text)
-	switch strings.ToUpper(args[0]) {
+	switch strings.ToUpper(flags.Arg(0)) {
 	case "HG005", "HG007", "HG008":
 		fmt.Fprint(stdout, "\nThe directives:\n\n", directive.Manual())
 	case "HG009":

@@ -3,8 +3,9 @@
 //
 //	//go:generate go tool hookgen ./...
 //
-//	hookgen [-C dir] [-check] [packages]   generate, or with -check only compare; the default is ./...
-//	hookgen explain CODE                   what a problem's code means
+//	hookgen [gen] [flags] [packages]   generate, or with -check only compare; the default is ./...
+//	hookgen explain CODE               what a problem's code means
+//	hookgen help                       all commands
 //
 // Problems are printed as file:line:col: error CODE: what, with notes and a fix. Exit status: 0 if all is well, 1 if -check found a
 // file that is stale, missing or orphaned, 2 if there is a problem.

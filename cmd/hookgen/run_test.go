@@ -120,7 +120,14 @@ func TestUsage(t *testing.T) {
 		{[]string{"explain", "HG404"}, failed, "", "there is no code HG404"},
 		{[]string{"explain"}, failed, "", "usage: hookgen"},
 		{[]string{"-wrong"}, failed, "", "flag provided but not defined: -wrong"},
-		{[]string{"-h"}, well, "", "usage: hookgen"},
+		{[]string{"-h"}, well, "usage: hookgen [gen]", ""},
+		{[]string{"help"}, well, "hookgen explain CODE", ""},
+		{[]string{"help", "gen"}, well, "usage: hookgen gen [flags] [packages]", ""},
+		{[]string{"help", "help"}, well, "usage: hookgen [gen]", ""},
+		{[]string{"help", "exlain"}, failed, "", `unknown command "exlain"; did you mean "explain"?`},
+		{[]string{"explian", "HG020"}, failed, "", `unknown command "explian"; did you mean "explain"?`},
+		{[]string{"daemon"}, failed, "", "a package is written ./daemon"},
+		{[]string{"gen", "-wrong"}, failed, "", "flag provided but not defined: -wrong"},
 		{[]string{"-C", "/does/not/exist"}, failed, "", "hookgen: "},
 	}
 	for _, tt := range tests {

@@ -10,38 +10,35 @@ import (
 	"github.com/grapnel-go/grapnel/gen/diag"
 )
 
-// The exit statuses.
-const (
-	well    = 0
-	differs = 1
-	failed  = 2
-)
-
-const usage = `usage: hookgen [-C dir] [-check] [packages]
-       hookgen explain CODE
-
-Generates hook_gen.go in the packages that have //hook: directives; the
-default is ./...
-`
-
-// run is the program without its process.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("hookgen", flag.ContinueOnError)
+// newFlags returns the flags of a command, which say what they are on stderr.
+func newFlags(name, args string, stderr io.Writer) *flag.FlagSet {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		fmt.Fprint(stderr, usage)
+		fmt.Fprintf(stderr, "usage: hookgen %s %s\n", name, args)
 		flags.PrintDefaults()
 	}
+	return flags
+}
+
+// parse reads flags; with false the command ends with the status.
+func parse(flags *flag.FlagSet, args []string) (status int, ok bool) {
+	switch err := flags.Parse(args); err {
+	case nil:
+		return well, true
+	case flag.ErrHelp:
+		return well, false
+	}
+	return failed, false
+}
+
+// generate writes the generated files, or compares them.
+func generate(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := newFlags("gen", "[flags] [packages]", stderr)
 	check := flags.Bool("check", false, "write nothing; exit 1 if a file is stale, missing or orphaned")
 	dir := flags.String("C", "", "run in this `dir`ectory")
-	if err := flags.Parse(args); err != nil {
-		if err == flag.ErrHelp {
-			return well
-		}
-		return failed
-	}
-	if flags.Arg(0) == "explain" {
-		return explain(flags.Args()[1:], stdout, stderr)
+	if status, ok := parse(flags, args); !ok {
+		return status
 	}
 	result, err := gen.Run(ctx, gen.Options{Dir: *dir, Patterns: flags.Args(), Check: *check})
 	diag.Print(stderr, result.Problems)

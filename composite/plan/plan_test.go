@@ -241,11 +241,14 @@ func ExamplePlan_Text() {
 	})
 	fmt.Print(p.Text())
 	// Output:
-	// #  field    points                tools
+	// #  field    acts at
 	// 1  Guard    BeforeTool:failopen
-	// 2  Memory?  SystemPrompt OnClose  recall remember
-	// 3  MCP      SystemPrompt          (run time)
-	// 4  Extra[]  (run time)            (run time)
+	// 2  Memory?  SystemPrompt OnClose
+	//             tools: recall remember
+	// 3  MCP      SystemPrompt
+	//             tools: known at run time
+	// 4  Extra[]  all points
+	//             tools: known at run time
 	//
 	// ? may be nil, [] a group given at run time
 }

@@ -2,42 +2,102 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 )
 
-// Text returns the plan as a table, one line per member in plan order: the
-// comment at the head of generated code, and what `grapnel plan` prints.
-// Members of a member that is a composite are indented below it.
-func (p *Plan) Text() string {
-	var sb strings.Builder
-	w := tabwriter.NewWriter(&sb, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "#\tfield\tpoints\ttools")
-	p.rows(w, "", "")
-	w.Flush()
-	lines := strings.Split(strings.TrimRight(sb.String(), "\n"), "\n")
-	for i, l := range lines {
-		lines[i] = strings.TrimRight(l, " ")
-	}
-	legend := p.legend()
-	if legend != "" {
-		lines = append(lines, "", legend)
-	}
-	return strings.Join(lines, "\n") + "\n"
-}
+// textWidth is where a line of Text is broken; narrowest is what is left for the
+// last column when the names are long.
+const (
+	textWidth = 100
+	narrowest = 40
+)
 
-func (p *Plan) rows(w *tabwriter.Writer, number, indent string) {
-	for i, m := range p.Members {
-		n := number + strconv.Itoa(i+1)
-		fmt.Fprintf(w, "%s\t%s%s\t%s\t%s\n", n, indent, m.label(), m.points(), m.tools())
-		if m.Composite != nil {
-			m.Composite.rows(w, n+".", indent+"  ")
+// Text returns the plan for people: the comment at the head of generated code,
+// so that a review shows a change of the order as a moved line. Each member, in
+// plan order, has a line for the points at which it acts and one for its tools;
+// members of a member that is a composite are indented below it.
+func (p *Plan) Text() string {
+	rows := p.rows("", "", "")
+	number, field := 1, len("field")
+	for _, r := range rows {
+		number, field = max(number, len(r.number)), max(field, utf8.RuneCountInString(r.field))
+	}
+	var sb strings.Builder
+	line := func(a, b, c string) {
+		sb.WriteString(strings.TrimRight(pad(a, number)+"  "+pad(b, field)+"  "+c, " ") + "\n")
+	}
+	line("#", "field", "acts at")
+	for _, r := range rows {
+		a, b := r.number, r.field
+		for i, text := range r.lines {
+			for j, l := range wrap(text, max(textWidth-number-field-4, narrowest)) {
+				if i+j > 0 {
+					a, b = "", ""
+				}
+				line(a, b, l)
+			}
 		}
 	}
+	if legend := p.legend(); legend != "" {
+		sb.WriteString("\n" + legend + "\n")
+	}
+	return sb.String()
 }
 
-func (m Member) label() string {
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
+}
+
+// wrap breaks text between words into lines of at most width, and a word that is
+// longer gets a line of its own. It returns at least one line.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line+" "+word) > width:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
+
+// row is one member as Text shows it.
+type row struct {
+	number, field string
+	lines         []string
+}
+
+// rows are the members with what stands in front of their number, their name and
+// the names of their tools.
+func (p *Plan) rows(number, indent, prefix string) []row {
+	var out []row
+	for i, m := range p.Members {
+		n := number + strconv.Itoa(i+1)
+		lines := []string{m.Acts()}
+		for _, l := range []struct{ word, text string }{{"tools", m.Owns(prefix)}, {"requires", strings.Join(m.Requires, " ")}} {
+			if l.text != "" {
+				lines = append(lines, l.word+": "+l.text)
+			}
+		}
+		out = append(out, row{n, indent + m.Label(), lines})
+		if m.Composite != nil {
+			out = append(out, m.Composite.rows(n+".", indent+"  ", prefix+m.Prefix)...)
+		}
+	}
+	return out
+}
+
+// Label returns the field's name with a mark for what may be nil and for groups:
+// "Memory?", "Extra[]".
+func (m Member) Label() string {
 	s := m.Field
 	if m.Group {
 		s += "[]"
@@ -48,36 +108,73 @@ func (m Member) label() string {
 	return s
 }
 
-func (m Member) points() string {
-	if m.Group {
-		return "(run time)"
+// Open reports whether the points of the member are known only at run time: it
+// is a group, or a field of an interface type. Such a member is called at every
+// point.
+func (m Member) Open() bool {
+	return m.Group || m.Dynamic && m.Composite == nil && len(m.Points) == 0
+}
+
+// Acts returns the points of the member in one line, each with the policy of its
+// tag, "Schema BeforeTool:failopen". Of a composite only those are listed that
+// none of its own members has.
+func (m Member) Acts() string {
+	if m.Open() {
+		return "all points"
 	}
-	parts := make([]string, 0, len(m.Points))
+	var parts []string
+	if m.Composite != nil {
+		parts = append(parts, "composite "+m.Composite.Type)
+	}
 	for _, p := range m.Points {
-		s := p.Name
-		if p.Policy != "" {
-			s += ":" + p.Policy
+		if m.Composite == nil || p.String() != p.Name || !m.Composite.has(p.Name) {
+			parts = append(parts, p.String())
 		}
-		parts = append(parts, s)
 	}
 	return strings.Join(parts, " ")
 }
 
-func (m Member) tools() string {
-	switch {
-	case m.Dynamic && len(m.Tools) > 0:
-		return strings.Join(m.Tools, " ") + " (run time)"
-	case m.Dynamic || m.Group:
-		return "(run time)"
+// has reports whether some member acts at the point.
+func (p *Plan) has(point string) bool {
+	return slices.ContainsFunc(p.Members, func(m Member) bool {
+		if m.Composite != nil && m.Composite.has(point) {
+			return true
+		}
+		return m.Open() || slices.ContainsFunc(m.Points, func(u PointUse) bool { return u.Name == point })
+	})
+}
+
+// String returns the point with its policy as the tag writes it, without blanks:
+// "BeforeTool:failopen".
+func (p PointUse) String() string {
+	if p.Policy == "" {
+		return p.Name
 	}
-	return strings.Join(m.Tools, " ")
+	return fmt.Sprintf("%s:%s", p.Name, p.Policy)
+}
+
+// Owns returns the names of the member's tools in one line, behind the prefix of
+// the composites around it. Of a composite it is "", because its members have
+// them.
+func (m Member) Owns(prefix string) string {
+	tools := ""
+	if len(m.Tools) > 0 {
+		tools = prefix + strings.Join(m.Tools, " "+prefix)
+	}
+	switch {
+	case m.Composite != nil:
+		return ""
+	case !m.Dynamic && !m.Group:
+		return tools
+	case tools == "":
+		return "known at run time"
+	}
+	return tools + ", more at run time"
 }
 
 func (p *Plan) legend() string {
 	var optional, group bool
-	for _, m := range p.Members {
-		optional, group = optional || m.Optional, group || m.Group
-	}
+	p.each(func(m Member) { optional, group = optional || m.Optional, group || m.Group })
 	switch {
 	case optional && group:
 		return "? may be nil, [] a group given at run time"
@@ -87,4 +184,14 @@ func (p *Plan) legend() string {
 		return "[] a group given at run time"
 	}
 	return ""
+}
+
+// each visits all members, those of composites too.
+func (p *Plan) each(visit func(Member)) {
+	for _, m := range p.Members {
+		visit(m)
+		if m.Composite != nil {
+			m.Composite.each(visit)
+		}
+	}
 }

@@ -13,9 +13,10 @@ import (
 
 // Plan of Kitchen (main.go), in execution order:
 //
-//	#  field   points                        tools
+//	#  field   acts at
 //	1  Rules   BeforeTool
-//	2  Pantry  Schema SystemPrompt Dispatch  pantry_put pantry_take pantry_list
+//	2  Pantry  Schema SystemPrompt Dispatch
+//	           tools: pantry_put pantry_take pantry_list
 
 // KitchenRev identifies the points and tools of Kitchen; composites that it is a member of compile against it.
 const KitchenRev = 0x3acf

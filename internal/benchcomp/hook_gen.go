@@ -18,17 +18,26 @@ import (
 
 // Plan of Whole (benchcomp.go), in execution order:
 //
-//	#    field      points                                                                                                                                                                                                                                                            tools
-//	1    Daemon     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose  skill remember recall forget bash edit glob grep read write (run time)
+//	#    field      acts at
+//	1    Daemon     composite daemon.Daemon
 //	1.1    Ask      BeforeTool
 //	1.2    Person?  Approve
-//	1.3    Skills   Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch                                                                                                                                                                                                  skill
-//	1.4    Memory?  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose                                                                                                                                                                                                     remember recall forget
-//	1.5    MCP      Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch OnOpen OnClose                                                                                                                                                            (run time)
-//	1.6    OS       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose                                                                                                                                                                                                     bash edit glob grep read write
-//	1.7    Extra[]  (run time)                                                                                                                                                                                                                                                        (run time)
+//	1.3    Skills   Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
+//	                tools: skill
+//	1.4    Memory?  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	                tools: remember recall forget
+//	1.5    MCP      Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools
+//	                Dispatch OnOpen OnClose
+//	                tools: known at run time
+//	1.6    OS       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	                tools: bash edit glob grep read write
+//	1.7    Extra[]  all points
+//	                tools: known at run time
 //	2    Around     WrapTool
-//	3    Free       Schema Dispatch                                                                                                                                                                                                                                                   free
+//	3    Free       Schema Dispatch
+//	                tools: free
+//
+//	? may be nil, [] a group given at run time
 
 // WholeRev identifies the points and tools of Whole; composites that it is a member of compile against it.
 const WholeRev = 0x1406
@@ -731,7 +740,7 @@ func (d *Whole) onClose(ctx context.Context, b *composite.Bracket) {
 
 // Plan of Four (benchcomp.go), in execution order:
 //
-//	#  field  points   tools
+//	#  field  acts at
 //	1  A      OnEvent
 //	2  B      OnEvent
 //	3  C      OnEvent

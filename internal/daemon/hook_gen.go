@@ -19,14 +19,20 @@ import (
 
 // Plan of Daemon (daemon.go), in execution order:
 //
-//	#  field    points                                                                                                  tools
+//	#  field    acts at
 //	1  Ask      BeforeTool
 //	2  Person?  Approve
-//	3  Skills   Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch                                        skill
-//	4  Memory?  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose                                           remember recall forget
-//	5  MCP      Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch OnOpen OnClose  (run time)
-//	6  OS       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose                                           bash edit glob grep read write
-//	7  Extra[]  (run time)                                                                                              (run time)
+//	3  Skills   Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
+//	            tools: skill
+//	4  Memory?  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	            tools: remember recall forget
+//	5  MCP      Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
+//	            OnOpen OnClose
+//	            tools: known at run time
+//	6  OS       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	            tools: bash edit glob grep read write
+//	7  Extra[]  all points
+//	            tools: known at run time
 //
 //	? may be nil, [] a group given at run time
 

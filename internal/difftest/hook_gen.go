@@ -15,9 +15,15 @@ import (
 
 // Plan of Core (welded.go), in execution order:
 //
-//	#  field  points                                                                                                                                                                                                                                                            tools
-//	1  Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose  add
-//	2  Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose  g_read g_write
+//	#  field  acts at
+//	1  Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
+//	          Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool
+//	          RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose
+//	          tools: add
+//	2  Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
+//	          Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool
+//	          RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose
+//	          tools: g_read g_write
 
 // CoreRev identifies the points and tools of Core; composites that it is a member of compile against it.
 const CoreRev = 0x73f8
@@ -758,20 +764,55 @@ func (c *Core) onClose(ctx context.Context, b *composite.Bracket) {
 
 // Plan of Welded (welded.go), in execution order:
 //
-//	#    field    points                                                                                                                                                                                                                                                                                                         tools
-//	1    Front    Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose                                               add
-//	2    First?   Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool:failopen RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose                                      read write
-//	3    Core     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose                                               core_add core_g_read core_g_write
-//	3.1    Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose                                               add
-//	3.2    Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose                                               g_read g_write
-//	4    Users    Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess:failopen ScopedTools Dispatch OnEvent RewriteArgs:failopen BeforeTool:failopen Approve WrapTool:failopen RewriteResult AfterTool RewriteRequest BeforeModel WrapModel:failopen RewriteReply AfterModel AfterTurn OnOpen OnClose  users_add
-//	5    Plain    Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose                                               plain_add plain_g_read plain_g_write
-//	5.1    Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose                                               add
-//	5.2    Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose                                               g_read g_write
-//	6    Quiet?   Schema Dispatch OnEvent                                                                                                                                                                                                                                                                                        hush
-//	7    Run      Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn OnOpen OnClose                                               (run time)
-//	8    Any?                                                                                                                                                                                                                                                                                                                    (run time)
-//	9    Extra[]  (run time)                                                                                                                                                                                                                                                                                                     (run time)
+//	#    field    acts at
+//	1    Front    Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult
+//	              AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn
+//	              OnOpen OnClose
+//	              tools: add
+//	2    First?   Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult
+//	              AfterTool:failopen RewriteRequest BeforeModel WrapModel RewriteReply AfterModel
+//	              AfterTurn OnOpen OnClose
+//	              tools: read write
+//	3    Core     composite difftest.Core
+//	3.1    Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult
+//	              AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn
+//	              OnOpen OnClose
+//	              tools: core_add
+//	3.2    Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult
+//	              AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn
+//	              OnOpen OnClose
+//	              tools: core_g_read core_g_write
+//	4    Users    Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess:failopen
+//	              ScopedTools Dispatch OnEvent RewriteArgs:failopen BeforeTool:failopen Approve
+//	              WrapTool:failopen RewriteResult AfterTool RewriteRequest BeforeModel
+//	              WrapModel:failopen RewriteReply AfterModel AfterTurn OnOpen OnClose
+//	              tools: users_add
+//	5    Plain    composite difftest.Core
+//	5.1    Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult
+//	              AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn
+//	              OnOpen OnClose
+//	              tools: plain_add
+//	5.2    Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult
+//	              AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn
+//	              OnOpen OnClose
+//	              tools: plain_g_read plain_g_write
+//	6    Quiet?   Schema Dispatch OnEvent
+//	              tools: hush
+//	7    Run      Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent RewriteArgs BeforeTool Approve WrapTool RewriteResult
+//	              AfterTool RewriteRequest BeforeModel WrapModel RewriteReply AfterModel AfterTurn
+//	              OnOpen OnClose
+//	              tools: known at run time
+//	8    Any?     all points
+//	              tools: known at run time
+//	9    Extra[]  all points
+//	              tools: known at run time
 //
 //	? may be nil, [] a group given at run time
 

@@ -48,13 +48,17 @@ func (m *Member) at(p hook.Point, detail any) (bool, error) {
 	return false, nil
 }
 
-// mark appends the member's name where the table says so.
+// mark appends the member's name where the table says so. What a failure returns
+// must reach nobody.
 func (m *Member) mark(p hook.Point, s string) (string, error) {
 	yes, err := m.at(p, s)
+	if err != nil {
+		return "half of " + m.Name, err
+	}
 	if yes {
 		s += "+" + m.Name
 	}
-	return s, err
+	return s, nil
 }
 
 // SystemPrompt implements hook.Hook.

@@ -74,10 +74,15 @@ func (q *Quiet) OnEvent(ctx context.Context, ev hook.Event) { q.member.OnEvent(c
 type Late struct {
 	Member
 	Names []string
+	// Broken: the tools cannot be told.
+	Broken bool
 }
 
 // Schema implements hook.Hook.
 func (l *Late) Schema() []hook.Tool {
+	if l.Broken {
+		panic(l.Name + " has lost its tools")
+	}
 	var out []hook.Tool
 	for _, n := range l.Names {
 		out = append(out, hook.Tool{Name: n})

@@ -8,7 +8,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/emit"
-	"github.com/grapnel-go/grapnel/gen/load"
 	"github.com/grapnel-go/grapnel/gen/model"
 )
 
@@ -19,12 +18,6 @@ func (r *run) emit() (map[string][]byte, error) {
 	sets := map[string][]emit.Toolset{}
 	for _, p := range packages {
 		sets[p.Path] = r.toolsets(p)
-		if p.Foreign != "" && (len(sets[p.Path]) > 0 || len(p.Composites) > 0) {
-			r.model.Add(diag.Problem{
-				Code: "HG052", Pos: r.model.InFile(p.Foreign), Message: load.Output + " exists but was not written by hookgen",
-				Fix: "move it to another file",
-			})
-		}
 	}
 	if diag.HasErrors(r.model.Problems()) {
 		return nil, nil

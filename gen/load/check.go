@@ -61,6 +61,9 @@ func (l *Listing) NewCheckerWith(output map[string][]byte, bodies []string) *Che
 	}
 }
 
+// FileSet is where the checker's positions are from.
+func (c *Checker) FileSet() *token.FileSet { return c.Fset }
+
 // Position resolves a position, relative to the directory of the run where it lies below it.
 func (c *Checker) Position(pos token.Pos) token.Position {
 	return c.listing.position(c.Fset.Position(pos))

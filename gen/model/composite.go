@@ -125,10 +125,12 @@ func (m *Model) Resolve(c *Composite) {
 	c.state = resolving
 	defer func() { c.state = resolved }()
 	c.Receiver, _ = receiver(c.Named)
-	c.Own = map[string]bool{}
-	for _, p := range m.Points {
-		if declaredMethod(c.Named, p.Name) != nil {
-			c.Own[p.Name] = true
+	if !c.Pkg.known { // of a known one it was told: its types have the generated methods too
+		c.Own = map[string]bool{}
+		for _, p := range m.Points {
+			if declaredMethod(c.Named, p.Name) != nil {
+				c.Own[p.Name] = true
+			}
 		}
 	}
 	st := c.Named.Underlying().(*types.Struct)

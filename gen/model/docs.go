@@ -37,7 +37,7 @@ func (m *Model) FieldDoc(v *types.Var) string {
 	if doc, ok := m.docs.byPos[v.Pos()]; ok {
 		return doc
 	}
-	return m.docs.file(m.checker.Fset.Position(v.Pos()), v.Name())
+	return m.docs.file(m.source.FileSet().Position(v.Pos()), v.Name())
 }
 
 // Ours tells whether a field is declared in the main module.
@@ -51,7 +51,7 @@ func (m *Model) Ours(v *types.Var) bool {
 
 // checked returns the package if it was checked from source.
 func (m *Model) checked(t *types.Package) (*Package, error) {
-	p, err := m.checker.Checked(t)
+	p, err := m.source.Checked(t)
 	if err != nil {
 		return nil, err
 	}

@@ -140,9 +140,12 @@ func namedOf(t types.Type) *types.Named {
 	return named
 }
 
-// sourceOf returns the package of a type if it is of the main module.
+// sourceOf returns the package of a type if it is of the main module, or known as one that is.
 func (m *Model) sourceOf(named *types.Named) *Package {
-	src, err := m.checker.Checked(named.Obj().Pkg())
+	if p := m.packages[named.Obj().Pkg().Path()]; p != nil && p.known && p.Types == named.Obj().Pkg() {
+		return p
+	}
+	src, err := m.source.Checked(named.Obj().Pkg())
 	if err != nil || !src.Writable {
 		return nil
 	}

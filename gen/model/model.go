@@ -21,7 +21,7 @@ type Model struct {
 	// Points are the methods of hook.Hook and the points beside it, in the order of their declaration.
 	Points []*Point
 
-	checker  *load.Checker
+	source   Source
 	hookPkg  *types.Package
 	packages map[string]*Package
 	docs     docs
@@ -29,9 +29,24 @@ type Model struct {
 	problems []diag.Problem
 }
 
+// Source is where a model has its packages from: a [load.Checker] reads all of a program, an analyzer's pass has one package from
+// source and knows of the others what [Model.Know] is told.
+type Source interface {
+	FileSet() *token.FileSet
+	// Package returns a package from source, without generated files; an error is a package of which there is no source.
+	Package(path string) (*load.Package, error)
+	// Checked returns the package that these types were checked for from source.
+	Checked(t *types.Package) (*load.Package, error)
+	// Position and Relative write a place as problems show it.
+	Position(pos token.Pos) token.Position
+	Relative(pos token.Position) token.Position
+}
+
 // Package is one package with what it declares, in source order.
 type Package struct {
 	*load.Package
+	// known: there is no source, but somebody told what it declares.
+	known      bool
 	Subsystems []*Subsystem
 	Composites []*Composite
 	// Declares: the package is hook itself.
@@ -75,13 +90,10 @@ type Tool struct {
 	Pos     token.Pos
 }
 
-// New reads the points; checker is used for everything that is added later.
-func New(checker *load.Checker) (*Model, error) {
-	m := &Model{
-		checker: checker, packages: map[string]*Package{}, ignores: map[ignoreKey]bool{},
-		docs: docs{fset: checker.Fset},
-	}
-	hook, err := checker.Package(load.HookPath)
+// New reads the points from the source of package hook; source is used for everything that is added later.
+func New(source Source) (*Model, error) {
+	m := empty(source)
+	hook, err := source.Package(load.HookPath)
 	if err != nil {
 		return nil, fmt.Errorf("load the contract: %w", err)
 	}
@@ -94,11 +106,17 @@ func New(checker *load.Checker) (*Model, error) {
 	return m, nil
 }
 
+func empty(source Source) *Model {
+	return &Model{
+		source: source, packages: map[string]*Package{}, ignores: map[ignoreKey]bool{}, docs: docs{fset: source.FileSet()},
+	}
+}
+
 // Problems returns what has been found so far.
 func (m *Model) Problems() []diag.Problem { return diag.Sort(m.problems) }
 
 // Position resolves a position.
-func (m *Model) Position(pos token.Pos) token.Position { return m.checker.Position(pos) }
+func (m *Model) Position(pos token.Pos) token.Position { return m.source.Position(pos) }
 
 func (m *Model) add(code string, pos token.Pos, fix, format string, args ...any) {
 	m.Add(diag.Problem{Code: code, Pos: m.Position(pos), Message: fmt.Sprintf(format, args...), Fix: fix})
@@ -116,7 +134,7 @@ func (m *Model) Package(path string) (*Package, error) {
 	if p := m.packages[path]; p != nil {
 		return p, nil
 	}
-	src, err := m.checker.Package(path)
+	src, err := m.source.Package(path)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +166,7 @@ func (m *Model) scan(p *Package) []directive.Found {
 	var all []directive.Found
 	var problems []diag.Problem
 	for _, f := range p.Files {
-		found, wrong := directive.Scan(m.checker.Fset, f)
+		found, wrong := directive.Scan(m.source.FileSet(), f)
 		all = append(all, found...)
 		problems = append(problems, wrong...)
 	}
@@ -158,7 +176,7 @@ func (m *Model) scan(p *Package) []directive.Found {
 		}
 	}
 	for _, w := range problems {
-		w.Pos = m.checker.Relative(w.Pos)
+		w.Pos = m.source.Relative(w.Pos)
 		m.Add(w)
 	}
 	return all
@@ -308,5 +326,5 @@ func (m *Model) Packages() []*Package {
 
 // InFile is the first place of a file.
 func (m *Model) InFile(name string) token.Position {
-	return m.checker.Relative(token.Position{Filename: name, Line: 1, Column: 1})
+	return m.source.Relative(token.Position{Filename: name, Line: 1, Column: 1})
 }

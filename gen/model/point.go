@@ -26,7 +26,7 @@ type Point struct {
 func (m *Model) readPoints(p *Package) {
 	var beside []*Point
 	for _, f := range p.Files {
-		found, _ := directive.Scan(m.checker.Fset, f)
+		found, _ := directive.Scan(m.source.FileSet(), f)
 		for _, d := range found {
 			if d.Point == nil {
 				continue

@@ -2,13 +2,22 @@ package model
 
 import (
 	"go/types"
+	"slices"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/load"
 )
 
 // checkNamesOf reports every name that the output declares and that is there already: by hand, as the name of an import, or for
 // something else in the output.
 func (m *Model) checkNamesOf(p *Package) {
+	tools := slices.ContainsFunc(p.Subsystems, func(s *Subsystem) bool { return len(s.Tools) > 0 })
+	if p.Foreign != "" && (tools || len(p.Composites) > 0) {
+		m.Add(diag.Problem{
+			Code: "HG052", Pos: m.InFile(p.Foreign), Message: load.Output + " exists but was not written by hookgen",
+			Fix: "move it to another file",
+		})
+	}
 	first := map[string]*Tool{}
 	for _, s := range p.Subsystems {
 		for _, t := range s.Tools {

@@ -132,7 +132,7 @@ func (r *run) generate(ctx context.Context) (map[string][]byte, []diag.Problem, 
 func (r *run) compare(output map[string][]byte) ([]Change, error) {
 	var changes []Change
 	for _, root := range r.listing.Roots {
-		own, err := load.OwnFiles(root)
+		own, err := r.listing.OwnFiles(root)
 		if err != nil {
 			return nil, err
 		}

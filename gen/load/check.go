@@ -128,7 +128,7 @@ func (c *Checker) Package(path string) (*Package, error) {
 }
 
 func (c *Checker) parse(listed *packages.Package) (*Package, error) {
-	files, err := sources(listed)
+	files, err := c.listing.sources(listed)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (l *Listing) Mentions(path, text string) bool {
 	if p == nil {
 		return false
 	}
-	files, err := sources(p)
+	files, err := l.sources(p)
 	if err != nil {
 		return false
 	}

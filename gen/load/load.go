@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,6 +36,8 @@ type Listing struct {
 	Roots []*packages.Package
 	dir   string
 	all   map[string]*packages.Package
+	// texts are read instead of the files of these absolute names; see Draft.
+	texts map[string][]byte
 }
 
 const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
@@ -145,14 +146,14 @@ type source struct {
 
 // sources reads the Go files of a package. GoFiles still names the good files where a broken one makes the go command give up
 // on the list of compiled files.
-func sources(p *packages.Package) ([]source, error) {
+func (l *Listing) sources(p *packages.Package) ([]source, error) {
 	names := p.GoFiles
 	var out []source
 	for _, name := range names {
 		if !strings.HasSuffix(name, ".go") {
 			continue
 		}
-		text, err := os.ReadFile(name)
+		text, err := l.read(name)
 		if err != nil {
 			return nil, err
 		}
@@ -183,8 +184,8 @@ func (l *Listing) position(pos token.Position) token.Position {
 }
 
 // OwnFiles returns the files of a package that this generator wrote.
-func OwnFiles(p *packages.Package) ([]string, error) {
-	files, err := sources(p)
+func (l *Listing) OwnFiles(p *packages.Package) ([]string, error) {
+	files, err := l.sources(p)
 	if err != nil {
 		return nil, err
 	}

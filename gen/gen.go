@@ -3,15 +3,8 @@
 package gen
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/load"
@@ -24,8 +17,12 @@ type Options struct {
 	Dir string
 	// Patterns are as for the go command; nil is ./...
 	Patterns []string
+	// Tags are build tags, separated by commas.
+	Tags string
 	// Check writes nothing and reports what would be written.
 	Check bool
+	// Strict makes every warning an error.
+	Strict bool
 }
 
 // Change is one file that differs from what it is generated from.
@@ -52,6 +49,10 @@ type Result struct {
 	Problems []diag.Problem
 	// Changes are the files that were written or deleted, or would have been under Check.
 	Changes []Change
+	// Texts are what the files of Changes should hold, by path; an orphaned file has none.
+	Texts map[string][]byte
+	// Packages are the paths of the packages that the patterns name; Read are those with something to read in them.
+	Packages, Read []string
 }
 
 // Run generates. An error is a failure of the environment, such as a go command that does not work; everything that is wrong with
@@ -61,38 +62,65 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	patterns := o.Patterns
+	r := run{dir: dir, options: o}
+	err = r.all(ctx)
+	r.result.Problems = diag.Locate(diag.Sort(r.result.Problems), diag.Files(dir))
+	return r.result, err
+}
+
+// all lists, reads, plans, writes in memory, verifies, and writes at last. It ends where something is wrong.
+func (r *run) all(ctx context.Context) error {
+	patterns := r.options.Patterns
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	listing, problems, err := load.List(ctx, dir, patterns)
-	if err != nil || diag.HasErrors(problems) {
-		return Result{Problems: problems}, err
+	var flags []string
+	if r.options.Tags != "" {
+		flags = append(flags, "-tags="+r.options.Tags)
 	}
-	r := run{listing: listing, dir: dir}
+	listing, problems, err := load.List(ctx, r.dir, patterns, flags...)
+	if err != nil || r.wrong(problems) {
+		return err
+	}
+	r.listing = listing
 	output, problems, err := r.generate(ctx)
-	if err != nil || diag.HasErrors(problems) {
-		return Result{Problems: problems}, err
+	if err != nil || r.wrong(problems) {
+		return err
 	}
 	changes, err := r.compare(output)
 	if err != nil {
-		return Result{Problems: problems}, err
+		return err
 	}
-	wrong, err := r.verify(ctx, output, changes)
-	problems = diag.Sort(append(problems, wrong...))
-	if err != nil || diag.HasErrors(wrong) {
-		return Result{Problems: problems}, err
+	problems, err = r.verify(ctx, output, changes)
+	if err != nil || r.wrong(problems) {
+		return err
 	}
-	if !o.Check {
-		err = r.write(changes, output)
+	if r.options.Check {
+		r.tell(changes, output)
+		return nil
 	}
-	return Result{Problems: problems, Changes: relative(dir, changes)}, err
+	if err := r.write(changes, output); err != nil {
+		return err
+	}
+	r.tell(changes, output)
+	return nil
+}
+
+// wrong notes problems and tells whether they stop the run.
+func (r *run) wrong(problems []diag.Problem) bool {
+	if r.options.Strict {
+		problems = diag.Strict(problems)
+	}
+	r.result.Problems = append(r.result.Problems, problems...)
+	return diag.HasErrors(problems)
 }
 
 // run is one run.
 type run struct {
-	listing *load.Listing
 	dir     string
+	options Options
+	result  Result
+	listing *load.Listing
 	model   *model.Model
 	// mentioned are the roots that may have something to generate.
 	mentioned []*model.Package
@@ -102,10 +130,12 @@ type run struct {
 func (r *run) generate(ctx context.Context) (map[string][]byte, []diag.Problem, error) {
 	var paths []string
 	for _, root := range r.listing.Roots {
+		r.result.Packages = append(r.result.Packages, root.PkgPath)
 		if r.listing.Mentions(root.PkgPath, "hook:") {
 			paths = append(paths, root.PkgPath)
 		}
 	}
+	r.result.Read = paths
 	if len(paths) == 0 {
 		return nil, nil, nil
 	}
@@ -126,78 +156,4 @@ func (r *run) generate(ctx context.Context) (map[string][]byte, []diag.Problem, 
 	}
 	output, err := r.emit()
 	return output, m.Problems(), err
-}
-
-// compare returns the files of the roots that are not what they should be.
-func (r *run) compare(output map[string][]byte) ([]Change, error) {
-	var changes []Change
-	for _, root := range r.listing.Roots {
-		own, err := r.listing.OwnFiles(root)
-		if err != nil {
-			return nil, err
-		}
-		want, name := output[root.PkgPath], filepath.Join(filepath.Dir(root.GoFiles[0]), load.Output)
-		if want != nil {
-			have, err := os.ReadFile(name)
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				changes = append(changes, Change{name, Missing})
-			case err != nil:
-				return nil, err
-			case !bytes.Equal(have, want):
-				changes = append(changes, Change{name, Stale})
-			}
-		}
-		for _, file := range own {
-			if file != name || want == nil {
-				changes = append(changes, Change{file, Orphaned})
-			}
-		}
-	}
-	return changes, nil
-}
-
-func (r *run) write(changes []Change, output map[string][]byte) error {
-	texts := map[string][]byte{}
-	for _, root := range r.listing.Roots {
-		texts[filepath.Join(filepath.Dir(root.GoFiles[0]), load.Output)] = output[root.PkgPath]
-	}
-	for _, c := range changes {
-		if c.Kind == Orphaned {
-			if err := os.Remove(c.Path); err != nil {
-				return fmt.Errorf("delete what nothing generates any more: %w", err)
-			}
-			continue
-		}
-		if err := replace(c.Path, texts[c.Path]); err != nil {
-			return fmt.Errorf("write the generated file: %w", err)
-		}
-	}
-	return nil
-}
-
-// replace writes a file so that a reader sees the old text or the new one.
-func replace(name string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".hookgen-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
-}
-
-func relative(dir string, changes []Change) []Change {
-	out := slices.Clone(changes)
-	for i, c := range out {
-		if rel, err := filepath.Rel(dir, c.Path); err == nil && filepath.IsLocal(rel) {
-			out[i].Path = filepath.ToSlash(rel)
-		}
-	}
-	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-	return out
 }

@@ -159,7 +159,8 @@ func run(t *testing.T, dir string, check bool, patterns ...string) (gen.Result, 
 	result, err := gen.Run(t.Context(), gen.Options{Dir: dir, Patterns: patterns, Check: check})
 	require.NoError(t, err)
 	var stderr bytes.Buffer
-	diag.Print(&stderr, result.Problems)
+	printer := diag.Printer{Source: diag.Files(dir)}
+	require.NoError(t, printer.Print(&stderr, result.Problems))
 	return result, stderr.String()
 }
 

@@ -3,6 +3,7 @@ package gen
 import (
 	"context"
 	"fmt"
+	"go/token"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -46,16 +47,26 @@ func (r *run) verify(ctx context.Context, output map[string][]byte, changes []Ch
 			return nil, err
 		}
 		for _, e := range p.Errors {
-			pos := outputLine(r.dir, checker.Fset.Position(e.Pos))
+			pos := outputLine(r.dir, checker.Fset.PositionFor(e.Pos, false))
 			if filepath.Base(pos.Filename) != load.Output || strings.Contains(e.Msg, "declared and not used") && e.Soft {
 				continue
 			}
-			problems = append(problems, diag.Problem{
-				Code: "HG099", Pos: pos,
-				Message: "internal error: generated code does not compile: " + e.Msg + "; nothing was written",
-				Fix:     "please report this with the declarations of the package",
-			})
+			problems = append(problems, internal(pos, e.Msg, output[path]))
 		}
 	}
 	return diag.Sort(problems), nil
+}
+
+// internal is the problem of generated code that does not compile. Its place is in a text that is on no disk, so it stands in the
+// message, and the line below it.
+func internal(pos token.Position, message string, text []byte) diag.Problem {
+	p := diag.Problem{
+		Code:    "HG099",
+		Message: fmt.Sprintf("internal error: generated code does not compile: %v: %s; nothing was written", pos, message),
+		Fix:     "please report this with the declarations of the package",
+	}
+	if lines := strings.Split(string(text), "\n"); pos.Line <= len(lines) {
+		p.Notes = []diag.Note{{Message: strings.TrimSpace(lines[pos.Line-1])}}
+	}
+	return p
 }

@@ -33,7 +33,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"gen", "[flags] [packages]", "write hook_gen.go where there are //hook: directives; the default", generate},
-		{"explain", "CODE", "what a problem's code means, with an example", explain},
+		{"explain", "CODE…", "what the code of a problem means, with an example", explain},
 		{"help", "[command]", "this text, or the flags of a command", help},
 	}
 }

@@ -12,31 +12,41 @@ import (
 	"github.com/grapnel-go/grapnel/gen/schema"
 )
 
-// explain prints the page of a code, with the grammar where the code is about words.
+// explain prints the pages of codes, with the grammar where the code is about words.
 func explain(_ context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := newFlags("explain", "CODE", stderr)
+	flags := newFlags("explain", "CODE…", stderr)
 	if status, ok := parse(flags, args); !ok {
 		return status
 	}
-	if flags.NArg() != 1 {
+	if flags.NArg() == 0 {
 		flags.Usage()
 		return failed
 	}
-	text, ok := diag.Explain(flags.Arg(0))
-	if !ok {
-		fmt.Fprintf(stderr, "hookgen: there is no code %s; the codes are %s\n", flags.Arg(0), strings.Join(diag.Codes(), " "))
-		return failed
-	}
-	fmt.Fprint(stdout, text)
-	switch strings.ToUpper(flags.Arg(0)) {
-	case "HG005", "HG007", "HG008":
-		fmt.Fprint(stdout, "\nThe directives:\n\n", directive.Manual())
-	case "HG009":
-		words(stdout)
-	case "HG033":
-		inputWords(stdout)
+	for i, code := range flags.Args() {
+		text, ok := diag.Explain(code)
+		if !ok {
+			fmt.Fprintf(stderr, "hookgen: there is no code %s; the codes are %s\n", code, strings.Join(diag.Codes(), " "))
+			return failed
+		}
+		if i > 0 {
+			fmt.Fprintln(stdout)
+		}
+		fmt.Fprint(stdout, text)
+		grammar(stdout, strings.ToUpper(code))
 	}
 	return well
+}
+
+// grammar prints the words that a code is about.
+func grammar(w io.Writer, code string) {
+	switch code {
+	case "HG005", "HG007", "HG008":
+		fmt.Fprint(w, "\nThe directives:\n\n", directive.Manual())
+	case "HG009":
+		words(w)
+	case "HG033":
+		inputWords(w)
+	}
 }
 
 // words prints what a tag on a composite's field may say.

@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"slices"
+	"strconv"
 
 	"github.com/grapnel-go/grapnel/gen"
 	"github.com/grapnel-go/grapnel/gen/diag"
@@ -32,28 +36,120 @@ func parse(flags *flag.FlagSet, args []string) (status int, ok bool) {
 	return failed, false
 }
 
+// generation is what the flags of gen say.
+type generation struct {
+	options gen.Options
+	diff    bool
+	verbose bool
+	format  diag.Format
+}
+
 // generate writes the generated files, or compares them.
 func generate(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := newFlags("gen", "[flags] [packages]", stderr)
-	check := flags.Bool("check", false, "write nothing; exit 1 if a file is stale, missing or orphaned")
-	dir := flags.String("C", "", "run in this `dir`ectory")
-	if status, ok := parse(flags, args); !ok {
+	g, status, ok := generationOf(args, stderr)
+	if !ok {
 		return status
 	}
-	result, err := gen.Run(ctx, gen.Options{Dir: *dir, Patterns: flags.Args(), Check: *check})
-	diag.Print(stderr, result.Problems)
-	if err != nil {
+	result, err := gen.Run(ctx, g.options)
+	problems := g.shown(result)
+	differing := g.options.Check && len(result.Changes) > 0 && !diag.HasErrors(result.Problems)
+	if differing {
+		problems = diag.Sort(append(problems, checkProblems(result.Changes)...))
+	}
+	out := stderr
+	if g.format != diag.Text {
+		out = stdout // for a program that reads it
+	}
+	printer := diag.Printer{Format: g.format, Source: diag.Files(g.options.Dir)}
+	if err := errors.Join(err, printer.Print(out, problems)); err != nil {
 		fmt.Fprintf(stderr, "hookgen: %v\n", err)
 		return failed
 	}
-	if diag.HasErrors(result.Problems) {
+	if g.verbose {
+		g.tell(stderr, result)
+	}
+	switch {
+	case diag.HasErrors(result.Problems):
 		return failed
+	case !differing:
+		return well
+	case g.diff:
+		if err := diff(stdout, g.options.Dir, result); err != nil {
+			fmt.Fprintf(stderr, "hookgen: %v\n", err)
+			return failed
+		}
 	}
-	if *check && len(result.Changes) > 0 {
-		diag.Print(stderr, checkProblems(result.Changes))
-		return differs
+	return differs
+}
+
+// generationOf reads the flags; with false the command ends with the status.
+func generationOf(args []string, stderr io.Writer) (g generation, status int, ok bool) {
+	flags := newFlags("gen", "[flags] [packages]", stderr)
+	flags.StringVar(&g.options.Dir, "C", "", "run in this `dir`ectory")
+	flags.StringVar(&g.options.Tags, "tags", "", "build `tags`, separated by commas")
+	flags.BoolVar(&g.options.Check, "check", false, "write nothing; exit 1 if a file is stale, missing or orphaned; also HOOKGEN_CHECK=1")
+	flags.BoolVar(&g.diff, "diff", false, "like -check, and print what would change as unified diffs")
+	flags.BoolVar(&g.options.Strict, "strict", false, "warnings are errors")
+	flags.BoolVar(&g.verbose, "v", false, "say what is read and written, and what is merely worth knowing")
+	format := flags.String("format", string(diag.Text), "how problems are written: text, github or json")
+	asJSON := flags.Bool("json", false, "the same as -format=json")
+	if status, ok := parse(flags, args); !ok {
+		return g, status, false
 	}
-	return well
+	g.format = diag.Format(*format)
+	if *asJSON {
+		g.format = diag.JSON
+	}
+	if !slices.Contains(diag.Formats(), g.format) {
+		fmt.Fprintf(stderr, "hookgen: there is no -format=%s; the formats are text, github, json\n", *format)
+		return g, failed, false
+	}
+	check, err := checkByEnvironment()
+	if err != nil {
+		fmt.Fprintf(stderr, "hookgen: %v\n", err)
+		return g, failed, false
+	}
+	g.options.Check = g.options.Check || g.diff || check
+	g.options.Patterns = flags.Args()
+	return g, well, true
+}
+
+// checkByEnvironment tells whether HOOKGEN_CHECK asks for a check, so that go generate ./... can be one.
+func checkByEnvironment() (bool, error) {
+	text := os.Getenv("HOOKGEN_CHECK")
+	if text == "" {
+		return false, nil
+	}
+	check, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("HOOKGEN_CHECK is %q; it wants 1 or 0", text)
+	}
+	return check, nil
+}
+
+// shown are the problems of a run that are printed.
+func (g generation) shown(result gen.Result) []diag.Problem {
+	return slices.DeleteFunc(slices.Clone(result.Problems), func(p diag.Problem) bool {
+		return p.Severity == diag.Info && !g.verbose
+	})
+}
+
+// tell says what was read and written.
+func (g generation) tell(w io.Writer, result gen.Result) {
+	fmt.Fprintf(w, "hookgen: %d packages, %d with directives\n", len(result.Packages), len(result.Read))
+	for _, path := range result.Read {
+		fmt.Fprintf(w, "hookgen: read %s\n", path)
+	}
+	for _, c := range result.Changes {
+		verb := "wrote"
+		switch {
+		case g.options.Check:
+			verb = string(c.Kind)
+		case c.Kind == gen.Orphaned:
+			verb = "deleted"
+		}
+		fmt.Fprintf(w, "hookgen: %s %s\n", verb, c.Path)
+	}
 }
 
 // regenerate is how a file becomes what it should be, with a go:generate line and without.
@@ -70,7 +166,7 @@ func checkProblems(changes []gen.Change) []diag.Problem {
 		case gen.Orphaned:
 			p.Code, p.Message, p.Fix = "HG072", "was generated, but nothing generates it any more", "delete it, or "+regenerate
 		}
-		p.Pos.Filename, p.Pos.Line, p.Pos.Column = c.Path, 1, 1
+		p.Pos.Filename, p.Pos.Line = c.Path, 1
 		out = append(out, p)
 	}
 	return out

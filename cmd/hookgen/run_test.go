@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -67,7 +68,8 @@ func TestGenerateAndCheck(t *testing.T) {
 	code, stdout, stderr := hookgen(t, "-C", dir, "-check")
 	assert.Equal(t, differs, code)
 	assert.Empty(t, stdout)
-	assert.Equal(t, "hook_gen.go:1:1: error HG071: is missing\n\tfix: run \"go tool hookgen ./...\", or \"go generate ./...\" where a go:generate line does the same\n", stderr)
+	assert.Equal(t, "hook_gen.go:1: error HG071: is missing\n\tfix: run \"go tool hookgen ./...\", or \"go generate ./...\" where a go:generate line does the same\n"+
+		"more: hookgen explain HG071\n", stderr)
 	assert.NoFileExists(t, filepath.Join(dir, "hook_gen.go"))
 
 	code, stdout, stderr = hookgen(t, "-C", dir)
@@ -84,7 +86,7 @@ func TestGenerateAndCheck(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, bytes.Replace(text, []byte("Do does."), []byte("Do did."), 1), 0o644))
 	code, _, stderr = hookgen(t, "-C", dir, "-check", "./...")
 	assert.Equal(t, differs, code)
-	assert.Contains(t, stderr, "hook_gen.go:1:1: error HG070: is out of date")
+	assert.Contains(t, stderr, "hook_gen.go:1: error HG070: is out of date")
 
 	require.NoError(t, os.WriteFile(file, []byte("package p\n"), 0o644))
 	code, _, stderr = hookgen(t, "-C", dir, "-check", ".")
@@ -101,7 +103,8 @@ func TestProblemsAreExitTwo(t *testing.T) {
 		code, stdout, stderr := hookgen(t, args...)
 		assert.Equal(t, failed, code)
 		assert.Empty(t, stdout)
-		assert.Equal(t, "p.go:15:1: error HG005: unknown directive //hook:tol; did you mean //hook:tool?\n\tfix: //hook:tool\n", stderr)
+		assert.Equal(t, "p.go:15:1: error HG005: unknown directive //hook:tol; did you mean //hook:tool?\n"+
+			"\t15 | //hook:tol\n\t   | ^~~~~~~~~~\n\tfix: //hook:tool\nmore: hookgen explain HG005\n", stderr)
 	}
 	assert.NoFileExists(t, filepath.Join(dir, "hook_gen.go"))
 }
@@ -138,4 +141,109 @@ func TestUsage(t *testing.T) {
 			assert.Contains(t, stderr, tt.err)
 		})
 	}
+}
+
+// The flag and the variable that go generate passes on are one check.
+func TestCheckByEnvironment(t *testing.T) {
+	dir := newModule(t, "tool")
+	_, _, want := hookgen(t, "-C", dir, "-check")
+	t.Setenv("HOOKGEN_CHECK", "1")
+	code, _, stderr := hookgen(t, "-C", dir)
+	assert.Equal(t, differs, code)
+	assert.Equal(t, want, stderr)
+	assert.NoFileExists(t, filepath.Join(dir, "hook_gen.go"))
+	t.Setenv("HOOKGEN_CHECK", "yes please")
+	code, _, stderr = hookgen(t, "-C", dir)
+	assert.Equal(t, failed, code)
+	assert.Contains(t, stderr, `HOOKGEN_CHECK is "yes please"; it wants 1 or 0`)
+	t.Setenv("HOOKGEN_CHECK", "0")
+	code, _, stderr = hookgen(t, "-C", dir)
+	assert.Equal(t, well, code, stderr)
+	assert.FileExists(t, filepath.Join(dir, "hook_gen.go"))
+}
+
+// What -diff prints makes the tree what it should be.
+func TestDiff(t *testing.T) {
+	dir := newModule(t, "tool")
+	apply := func(patch string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", "apply", "--unsafe-paths", "-")
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader(patch)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", out, patch)
+	}
+	code, stdout, stderr := hookgen(t, "-C", dir, "-diff")
+	assert.Equal(t, differs, code)
+	assert.Contains(t, stderr, "error HG071")
+	assert.Contains(t, stdout, "--- /dev/null\n+++ b/hook_gen.go\n@@ -0,0 +1,")
+	assert.NoFileExists(t, filepath.Join(dir, "hook_gen.go"))
+	apply(stdout)
+	code, stdout, stderr = hookgen(t, "-C", dir, "-diff")
+	assert.Equal(t, well, code, stderr)
+	assert.Empty(t, stdout+stderr)
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.go"), []byte(strings.ReplaceAll(program, "DIRECTIVE", "tool readonly")), 0o644))
+	code, stdout, _ = hookgen(t, "-C", dir, "-diff")
+	assert.Equal(t, differs, code)
+	assert.Contains(t, stdout, "--- a/hook_gen.go\n+++ b/hook_gen.go\n")
+	apply(stdout)
+	code, _, stderr = hookgen(t, "-C", dir, "-check")
+	assert.Equal(t, well, code, stderr)
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.go"), []byte("package p\n"), 0o644))
+	_, stdout, _ = hookgen(t, "-C", dir, "-diff", ".")
+	assert.Contains(t, stdout, "--- a/hook_gen.go\n+++ /dev/null\n")
+	apply(stdout)
+	assert.NoFileExists(t, filepath.Join(dir, "hook_gen.go"))
+}
+
+// A warning stops a strict run, and no other.
+func TestStrictAndVerbose(t *testing.T) {
+	dir := newModule(t, "tool")
+	file := filepath.Join(dir, "p.go")
+	require.NoError(t, os.WriteFile(file, []byte(strings.NewReplacer("DIRECTIVE", "tool", "// Do does.\n//\n", "").Replace(program)), 0o644))
+	code, _, stderr := hookgen(t, "-C", dir, "-strict")
+	assert.Equal(t, failed, code)
+	assert.Contains(t, stderr, "error HG031")
+	assert.NoFileExists(t, filepath.Join(dir, "hook_gen.go"))
+
+	code, _, stderr = hookgen(t, "-C", dir, "-v")
+	assert.Equal(t, well, code)
+	assert.Contains(t, stderr, "warning HG031")
+	assert.Contains(t, stderr, "hookgen: 1 packages, 1 with directives\nhookgen: read example.com/p\nhookgen: wrote hook_gen.go\n")
+	require.NoError(t, os.WriteFile(file, []byte("package p\n"), 0o644))
+	code, _, stderr = hookgen(t, "-C", dir, "-v")
+	assert.Equal(t, well, code)
+	assert.Equal(t, "hookgen: 1 packages, 0 with directives\nhookgen: deleted hook_gen.go\n", stderr)
+}
+
+// What is for programs goes to stdout, one line for each problem.
+func TestFormats(t *testing.T) {
+	dir := newModule(t, "tol")
+	code, stdout, stderr := hookgen(t, "-C", dir, "-json")
+	assert.Equal(t, failed, code)
+	assert.Empty(t, stderr)
+	assert.Equal(t, `{"code":"HG005","severity":"error","pos":{"file":"p.go","line":15,"column":1},"end":{"file":"p.go","line":15,"column":11},`+
+		`"message":"unknown directive //hook:tol; did you mean //hook:tool?","fix":{"message":"//hook:tool"}}`+"\n", stdout)
+
+	_, stdout, stderr = hookgen(t, "-C", dir, "-format=github")
+	assert.Empty(t, stderr)
+	assert.Equal(t, "::error file=p.go,line=15,col=1,endLine=15,endColumn=11,title=HG005::"+
+		"unknown directive //hook:tol; did you mean //hook:tool?%0Afix: //hook:tool\n", stdout)
+
+	code, _, stderr = hookgen(t, "-C", dir, "-format=xml")
+	assert.Equal(t, failed, code)
+	assert.Contains(t, stderr, "there is no -format=xml; the formats are text, github, json")
+}
+
+// Build tags decide which files there are.
+func TestTags(t *testing.T) {
+	dir := newModule(t, "tool")
+	tagged := "//go:build special\n\n" + strings.ReplaceAll(program, "DIRECTIVE", "tool")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.go"), []byte(tagged), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "doc.go"), []byte("package p\n"), 0o644))
+	code, _, stderr := hookgen(t, "-C", dir, "-check", "-tags=special")
+	assert.Equal(t, differs, code, stderr)
+	code, _, stderr = hookgen(t, "-C", dir, "-check")
+	assert.Equal(t, well, code, stderr)
 }

@@ -16,14 +16,19 @@ type Severity int
 const (
 	// Error stops the run: nothing is written.
 	Error Severity = iota
-	// Warning is printed and stops nothing.
+	// Warning is printed and stops nothing, unless the run is strict.
 	Warning
+	// Info is printed on demand and stops nothing.
+	Info
 )
 
 // String returns the word that is printed before the code.
 func (s Severity) String() string {
-	if s == Warning {
+	switch s {
+	case Warning:
 		return "warning"
+	case Info:
+		return "info"
 	}
 	return "error"
 }
@@ -34,9 +39,13 @@ type Problem struct {
 	Code     string
 	Severity Severity
 	Pos      token.Position
-	Message  string
-	Notes    []Note
-	Fix      string
+	// End is behind the last byte of what is wrong, in the file of Pos; zero where nobody knows. [Locate] fills it in.
+	End     token.Position
+	Message string
+	Notes   []Note
+	Fix     string
+	// Edits do what Fix says, where that is a change of text that needs no thought; nil elsewhere.
+	Edits []Edit
 }
 
 // Note is a further place that belongs to a problem: the other party of a conflict, the declaration that decides.
@@ -46,18 +55,24 @@ type Note struct {
 	Message string
 }
 
+// Edit replaces the text from Pos up to End, which are in one file and have valid offsets.
+type Edit struct {
+	Pos, End token.Position
+	Text     string
+}
+
 // Error returns the problem's first line, as Print writes it.
 func (p Problem) Error() string { return p.line() }
 
 func (p Problem) line() string {
-	return fmt.Sprintf("%s%s %s: %s", place(p.Pos), p.Severity, p.Code, p.Message)
+	return fmt.Sprintf("%s%s %s: %s", place(p.Pos), p.Severity, p.Code, visible(p.Message))
 }
 
 func place(pos token.Position) string {
 	if pos.Filename == "" && pos.Line == 0 {
 		return ""
 	}
-	return pos.String() + ": "
+	return visible(pos.String()) + ": "
 }
 
 // Sort orders problems by file, line, column and code, and removes the ones that are said twice.
@@ -78,4 +93,15 @@ func comparePos(a, b token.Position) int {
 // HasErrors tells whether one of the problems stops the run.
 func HasErrors(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Severity == Error })
+}
+
+// Strict returns the problems with every warning made an error.
+func Strict(problems []Problem) []Problem {
+	out := slices.Clone(problems)
+	for i := range out {
+		if out[i].Severity == Warning {
+			out[i].Severity = Error
+		}
+	}
+	return out
 }

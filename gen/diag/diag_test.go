@@ -47,6 +47,113 @@ func TestPrint(t *testing.T) {
 	assert.False(t, diag.HasErrors([]diag.Problem{{Severity: diag.Warning}}))
 }
 
+// file is a Source of one file.
+func file(text string) func(string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		if name != "p.go" {
+			return nil, os.ErrNotExist
+		}
+		return []byte(text), nil
+	}
+}
+
+func printed(t *testing.T, format diag.Format, text string, problems ...diag.Problem) string {
+	t.Helper()
+	var out bytes.Buffer
+	printer := diag.Printer{Format: format, Source: file(text)}
+	require.NoError(t, printer.Print(&out, diag.Locate(problems, file(text))))
+	return out.String()
+}
+
+// The caret stands under what is wrong, whatever stands before it.
+func TestExcerpt(t *testing.T) {
+	long := strings.Repeat("x", 60) + " = " + strings.Repeat("y", 80) + " + here + " + strings.Repeat("z", 80)
+	tests := []struct {
+		name, line, word, want string
+	}{
+		{"plain", "var word int", "word", "\t1 | var word int\n\t  |     ^~~~\n"},
+		{"first", "word", "word", "\t1 | word\n\t  | ^~~~\n"},
+		{"tabs", "\t\tword\t// x", "word", "\t1 |         word    // x\n\t  |         ^~~~\n"},
+		{"a tab inside", "a\tword", "word", "\t1 | a   word\n\t  |     ^~~~\n"},
+		{"wide characters", "/* 日本 */ word", "word", "\t1 | /* 日本 */ word\n\t  |            ^~~~\n"},
+		{"marks", "/* e\u0301 */ word", "word", "\t1 | /* e\u0301 */ word\n\t  |         ^~~~\n"},
+		{"a carriage return", "word\r", "word", "\t1 | word\n\t  | ^~~~\n"},
+		{"a comment", "\t//hook:tol x  ", "//hook", "\t1 |     //hook:tol x\n\t  |     ^~~~~~~~~~~~\n"},
+		{"a string", `x "word" y`, `"word`, "\t1 | x \"word\" y\n\t  |   ^~~~~~\n"},
+		{"one character", "x + *y", "*y", "\t1 | x + *y\n\t  |     ^\n"},
+		{"bidi", "/*\u202e*/ word", "word", "\t1 | /*\\u202e*/ word\n\t  |            ^~~~\n"},
+		{"an escape sequence", "/*\x1b[2J*/ word", "word", "\t1 | /*\\x1b[2J*/ word\n\t  |             ^~~~\n"},
+		{"no utf-8", "/*\xff*/ word", "word", "\t1 | /*\\xff*/ word\n\t  |          ^~~~\n"},
+		{"long", long, "here", "\t1 | …" + strings.Repeat("y", 27) + " + here + " + strings.Repeat("z", 73) + "…\n\t  | " +
+			strings.Repeat(" ", 31) + "^~~~\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := diag.Problem{Code: "HG010", Pos: at("p.go", 1, strings.Index(tt.line, tt.word)+1), Message: "m"}
+			got := printed(t, diag.Text, tt.line+"\nnext\n", p)
+			head := p.Error() + "\n"
+			assert.Equal(t, head+tt.want+"more: hookgen explain HG010\n", got)
+		})
+	}
+}
+
+// Where a place cannot be read, there is no excerpt and no end.
+func TestExcerptOfNothing(t *testing.T) {
+	for _, pos := range []token.Position{{}, at("q.go", 1, 1), at("p.go", 3, 1), at("p.go", 1, 11), {Filename: "p.go", Line: 1}} {
+		p := diag.Problem{Code: "HG010", Pos: pos, Message: "m"}
+		assert.Equal(t, p.Error()+"\nmore: hookgen explain HG010\n", printed(t, diag.Text, "package p", p))
+		assert.Zero(t, diag.Locate([]diag.Problem{p}, file("package p"))[0].End)
+	}
+}
+
+// An end that is known counts, also on another line.
+func TestEnd(t *testing.T) {
+	p := diag.Problem{Code: "HG010", Pos: at("p.go", 1, 1), End: at("p.go", 1, 6), Message: "m"}
+	assert.Contains(t, printed(t, diag.Text, "a + b + c", p), "\t  | ^~~~~\n")
+	p.Pos = at("p.go", 1, 10)
+	p.End = token.Position{}
+	assert.Contains(t, printed(t, diag.Text, "a + b + c\nd", p), "\t1 | a + b + c\n\t  |          ^\n")
+	p.Pos, p.End = at("p.go", 1, 1), at("p.go", 3, 1)
+	assert.Contains(t, printed(t, diag.Text, "a + b + c", p), "\t  | ^~~~~~~~~\n")
+}
+
+// What a source says in a name stays on its line and cannot steer a terminal or give commands to a workflow.
+func TestHostileText(t *testing.T) {
+	p := diag.Problem{
+		Code: "HG010", Pos: at("p\n::error.go", 1, 1), Message: "x\n::error::fake\x1b[2J\u202e%0A", Fix: "one\ntwo\r",
+		Notes: []diag.Note{{Message: "n\nerror"}},
+	}
+	want := "p\\x0a::error.go:1:1: error HG010: x\\x0a::error::fake\\x1b[2J\\u202e%0A\n\tn\\x0aerror\n\tfix: one\n\t\ttwo\\x0d\n"
+	assert.Equal(t, want+"more: hookgen explain HG010\n", printed(t, diag.Text, "", p))
+	assert.Equal(t, "::error file=p%0A%3A%3Aerror.go,line=1,col=1,title=HG010::x\\x0a::error::fake\\x1b[2J\\u202e%250A%0An\\x0aerror%0Afix: one%0A\t\ttwo\\x0d\n",
+		printed(t, diag.GitHub, "", p))
+	assert.Equal(t, 1, strings.Count(printed(t, diag.JSON, "", p), "\n"))
+}
+
+func TestJSON(t *testing.T) {
+	p := diag.Problem{
+		Code: "HG009", Severity: diag.Warning, Pos: at("p.go", 1, 5), Message: "<m>", Fix: "f",
+		Notes: []diag.Note{{Pos: at("q.go", 2, 3), Message: "n"}, {Message: "o"}},
+		Edits: []diag.Edit{{Pos: at("p.go", 1, 5), End: at("p.go", 1, 6), Text: "b"}},
+	}
+	assert.Equal(t, `{"code":"HG009","severity":"warning","pos":{"file":"p.go","line":1,"column":5},"end":{"file":"p.go","line":1,"column":6},`+
+		`"message":"<m>","notes":[{"pos":{"file":"q.go","line":2,"column":3},"message":"n"},{"message":"o"}],`+
+		`"fix":{"message":"f","edits":[{"pos":{"file":"p.go","line":1,"column":5},"end":{"file":"p.go","line":1,"column":6},"text":"b"}]}}`+"\n"+
+		`{"code":"HG001","severity":"info","message":""}`+"\n", printed(t, diag.JSON, "var a", p, diag.Problem{Code: "HG001", Severity: diag.Info}))
+}
+
+func TestGitHub(t *testing.T) {
+	assert.Equal(t, "::notice title=HG050::a, b: 100%25\n::warning file=a%2Cb%25.go,line=1,title=HG013::m\n", printed(t, diag.GitHub, "",
+		diag.Problem{Code: "HG050", Severity: diag.Info, Message: "a, b: 100%"},
+		diag.Problem{Code: "HG013", Severity: diag.Warning, Pos: token.Position{Filename: "a,b%.go"}, Message: "m"}))
+}
+
+func TestStrict(t *testing.T) {
+	got := diag.Strict([]diag.Problem{{Severity: diag.Warning}, {Severity: diag.Info}, {}})
+	assert.Equal(t, []diag.Problem{{}, {Severity: diag.Info}, {}}, got)
+	assert.False(t, diag.HasErrors([]diag.Problem{{Severity: diag.Info}}))
+}
+
 // Every code that the source uses has a page, and every page a code that the source uses.
 func TestEveryCodeIsExplained(t *testing.T) {
 	literal := regexp.MustCompile(`"(HG\d\d\d)[":]`)

@@ -3,17 +3,88 @@ package diag
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 )
 
-// Print writes problems for people and editors: the place and the code in the first line, notes and the fix indented below.
-func Print(w io.Writer, problems []Problem) {
+// Format is how problems are written.
+type Format string
+
+// The formats.
+const (
+	// Text is for people and editors: the place and the code in the first line, then indented the source line with a caret, notes
+	// and the fix; at the end one line that says how to read more.
+	Text Format = "text"
+	// GitHub is a workflow command for each problem.
+	GitHub Format = "github"
+	// JSON is one object on a line for each problem.
+	JSON Format = "json"
+)
+
+// Formats are all there are.
+func Formats() []Format { return []Format{Text, GitHub, JSON} }
+
+// Printer writes problems. The zero value writes text without source lines.
+type Printer struct {
+	Format Format
+	// Source returns the text of a file by the name that positions have; nil, and every error, is a text without source lines.
+	Source func(name string) ([]byte, error)
+}
+
+// Print writes problems as text without source lines.
+func Print(w io.Writer, problems []Problem) { _ = (&Printer{}).Print(w, problems) }
+
+// Print writes the problems in the order given. The error is the writer's.
+func (p *Printer) Print(w io.Writer, problems []Problem) error {
+	var sb strings.Builder
+	lines := &sources{read: p.Source}
+	for _, problem := range problems {
+		switch p.Format {
+		case GitHub:
+			github(&sb, problem)
+		case JSON:
+			object(&sb, problem)
+		default:
+			p.text(&sb, problem, lines)
+		}
+	}
+	if p.Source != nil && (p.Format == Text || p.Format == "") {
+		more(&sb, problems)
+	}
+	_, err := io.WriteString(w, sb.String())
+	return err
+}
+
+func (p *Printer) text(sb *strings.Builder, problem Problem, lines *sources) {
+	fmt.Fprintln(sb, problem.line())
+	if line, ok := lines.line(problem.Pos); ok {
+		sb.WriteString(excerpt(line, problem.Pos, problem.End))
+	}
+	for _, n := range problem.Notes {
+		fmt.Fprintf(sb, "\t%s%s\n", place(n.Pos), visible(n.Message))
+	}
+	if problem.Fix != "" {
+		fmt.Fprintf(sb, "\tfix: %s\n", fix(problem.Fix))
+	}
+}
+
+// fix makes a fix of several lines one that stays indented.
+func fix(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = visible(line)
+	}
+	return strings.Join(lines, "\n\t\t")
+}
+
+// more says once for all problems where their codes are explained.
+func more(sb *strings.Builder, problems []Problem) {
+	var codes []string
 	for _, p := range problems {
-		fmt.Fprintln(w, p.line())
-		for _, n := range p.Notes {
-			fmt.Fprintf(w, "\t%s%s\n", place(n.Pos), n.Message)
-		}
-		if p.Fix != "" {
-			fmt.Fprintf(w, "\tfix: %s\n", p.Fix)
-		}
+		codes = append(codes, p.Code)
+	}
+	slices.Sort(codes)
+	if codes = slices.Compact(codes); len(codes) > 0 {
+		fmt.Fprintf(sb, "more: hookgen explain %s\n", strings.Join(codes, " "))
 	}
 }

@@ -143,7 +143,7 @@ func (s *scanner) comment(group *ast.CommentGroup, c *ast.Comment) {
 
 func (s *scanner) add(p problem) {
 	s.problems = append(s.problems, diag.Problem{
-		Code: p.code, Pos: s.fset.Position(p.pos), Message: p.message, Fix: p.fix,
+		Code: p.code, Pos: s.fset.PositionFor(p.pos, false), Message: p.message, Fix: p.fix,
 	})
 }
 

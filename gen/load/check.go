@@ -64,9 +64,10 @@ func (l *Listing) NewCheckerWith(output map[string][]byte, bodies []string) *Che
 // FileSet is where the checker's positions are from.
 func (c *Checker) FileSet() *token.FileSet { return c.Fset }
 
-// Position resolves a position, relative to the directory of the run where it lies below it.
+// Position resolves a position, relative to the directory of the run where it lies below it. It is where the text stands, whatever
+// a //line comment says: a source must not name a file that is then shown.
 func (c *Checker) Position(pos token.Pos) token.Position {
-	return c.listing.position(c.Fset.Position(pos))
+	return c.listing.position(c.Fset.PositionFor(pos, false))
 }
 
 // Import implements types.Importer.
@@ -155,7 +156,7 @@ func (c *Checker) parse(listed *packages.Package) (*Package, error) {
 func (c *Checker) parseFile(p *Package, name string, text []byte) {
 	f, err := parser.ParseFile(c.Fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
-		p.Syntax = append(p.Syntax, syntaxProblems(c.listing, err)...)
+		p.Syntax = append(p.Syntax, syntaxProblems(c.listing, name, text, err)...)
 	}
 	if f != nil {
 		p.Files = append(p.Files, f)

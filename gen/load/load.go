@@ -35,6 +35,7 @@ type Listing struct {
 	// Roots are the packages that the patterns name, sorted by path; they are of the main module.
 	Roots []*packages.Package
 	dir   string
+	flags []string
 	all   map[string]*packages.Package
 	// texts are read instead of the files of these absolute names; see Draft.
 	texts map[string][]byte
@@ -43,12 +44,13 @@ type Listing struct {
 const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 	packages.NeedDeps | packages.NeedExportFile | packages.NeedModule
 
-// List runs the go command in dir. Problems are patterns that are wrong; an error is a go command that does not work.
-func List(ctx context.Context, dir string, patterns []string) (*Listing, []diag.Problem, error) {
+// List runs the go command in dir, with build flags such as -tags=a,b. Problems are patterns that are wrong; an error is a go
+// command that does not work.
+func List(ctx context.Context, dir string, patterns []string, flags ...string) (*Listing, []diag.Problem, error) {
 	if problems := wrongPatterns(patterns); len(problems) > 0 {
 		return nil, problems, nil
 	}
-	l := &Listing{dir: dir, all: map[string]*packages.Package{}}
+	l := &Listing{dir: dir, flags: flags, all: map[string]*packages.Package{}}
 	roots, err := l.load(ctx, patterns)
 	if err != nil {
 		return nil, nil, err
@@ -58,7 +60,7 @@ func List(ctx context.Context, dir string, patterns []string) (*Listing, []diag.
 }
 
 func (l *Listing) load(ctx context.Context, patterns []string) ([]*packages.Package, error) {
-	conf := &packages.Config{Context: ctx, Dir: l.dir, Mode: mode}
+	conf := &packages.Config{Context: ctx, Dir: l.dir, Mode: mode, BuildFlags: l.flags}
 	roots, err := packages.Load(conf, patterns...)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", strings.Join(patterns, " "), err)

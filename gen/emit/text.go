@@ -50,13 +50,16 @@ func unexported(name string) string {
 	return string(runes)
 }
 
-// camel returns a tool's name as a part of a Go name: note_add becomes NoteAdd.
+// camel returns a tool's name as a Go name: note_add becomes NoteAdd, and 2fa and _, which are names of tools only, T2fa and T.
 func camel(tool string) string {
 	var b strings.Builder
 	for _, part := range strings.FieldsFunc(tool, func(r rune) bool { return r == '_' || r == '-' }) {
 		b.WriteString(exported(part))
 	}
-	return b.String()
+	if name := b.String(); token.IsIdentifier(name) {
+		return name
+	}
+	return "T" + b.String()
 }
 
 // rawText writes a string in back-quotes where that is the same, so that JSON and patterns stay readable; parts that cannot be

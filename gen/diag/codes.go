@@ -108,7 +108,7 @@ func toolPages() []page {
 		{"HG032", "an input field without a description", "The comment of the field is what tells the model what to put there.", ""},
 		{"HG033", "a wrong constraint", "The words of the tag hook on an input field fit the field's type and each other.", "Title string `json:\"title\" hook:\"maxlen=80\"`"},
 		{"HG034", "a type that cannot be in an input", "Arguments are JSON: functions, channels, interfaces and the like have no form there.", ""},
-		{"HG035", "a type with its own decoder", "The generator cannot know which JSON a hand-written UnmarshalJSON takes.", "Cost string // converted in the method"},
+		{"HG035", "a type with its own decoder", "The generator cannot know which JSON a hand-written UnmarshalJSON takes. Say it above the type, or above the field if the type is somebody else's.", "//hook:schema {\"type\":\"string\",\"pattern\":\"^[0-9]+([.][0-9]+)?$\"}\nCost decimal.Decimal `json:\"cost\"`"},
 		{"HG036", "an input that refers to itself", "A schema is written out in full, so inputs are finite.", ""},
 		{"HG037", "a field that takes anything", "Without a type the model gets no hint and the tool no check.", ""},
 		{"HG038", "two fields with one JSON name", "encoding/json would take one of them and drop the other, or match both.", ""},
@@ -119,6 +119,9 @@ func toolPages() []page {
 func outputPages() []page {
 	return []page{
 		{"HG040", "a type that no methods can be generated for", "Aliases have none of their own, and types with type parameters are not generated for.", ""},
+		{"HG043", "a //hook:schema that cannot be kept",
+			"The schema of a type that decodes itself is checked by generated code before the type's method is called, so it has only the keywords that this code checks, and it stands above a type with a method of its own or above a field of such a type.",
+			"//hook:schema {\"type\":[\"string\",\"array\"],\"items\":{\"type\":\"string\"}}\ntype StringOrList []string"},
 		{"HG051", "a generated method that nothing calls",
 			"The composite declares the method itself, so what the members do there is generated as compose…; the hand-written method has to call it.",
 			"func (d *Daemon) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {\n\treturn d.composeOnBuildAgent(ctx, cfg)\n}"},

@@ -24,6 +24,7 @@ type Directive struct {
 	Tool      *Tool
 	Tools     *Tools
 	Enum      *Enum
+	Schema    *Schema
 	Point     *Point
 	Ignore    *Ignore
 }
@@ -39,6 +40,7 @@ const (
 	Method    Place = "a method"
 	Demand    Place = "a method of an interface"
 	Function  Place = "a function"
+	Member    Place = "a field of a struct"
 	Elsewhere Place = "no declaration"
 )
 
@@ -57,6 +59,7 @@ func verbs() []verb {
 		{"tool", []Place{Method}, into(func(d *Directive) **Tool { return &d.Tool })},
 		{"tools", []Place{Struct, Type}, into(func(d *Directive) **Tools { return &d.Tools })},
 		{"enum", []Place{Type}, into(func(d *Directive) **Enum { return &d.Enum })},
+		{"schema", []Place{Struct, Type, Member}, into(func(d *Directive) **Schema { return &d.Schema })},
 		{"point", []Place{Interface, Demand}, into(func(d *Directive) **Point { return &d.Point })},
 		{"ignore", nil, into(func(d *Directive) **Ignore { return &d.Ignore })},
 	}

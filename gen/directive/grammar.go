@@ -55,6 +55,16 @@ type Enum struct {
 	Open bool `option:"open"`
 }
 
+// Schema says what JSON a type with its own UnmarshalJSON or UnmarshalText reads, in JSON Schema on the rest of the line: above
+// the type, or above an input field whose type is somebody else's. The decoder checks it before the type's method is called, so
+// only keywords that generated code checks are allowed: type (one or several), description, enum of strings and integers,
+// minLength, maxLength, pattern, format, minimum, maximum, items, minItems, maxItems, and properties with required and
+// additionalProperties.
+type Schema struct {
+	// JSON is the schema: {"type":"string","pattern":"^[0-9]+$"}.
+	JSON string `option:"…rest"`
+}
+
 // Point declares a point of the lifecycle; only in package hook, on a method of Hook or on a one-method interface.
 type Point struct {
 	// Kind is facade, contribute, rewrite, decide, wrap or observe.

@@ -20,17 +20,29 @@ func parse(line ast.Directive) (Directive, []problem) {
 	if !ok {
 		return d, []problem{unknownVerb(line)}
 	}
+	target := v.target(&d)
+	if takesRest(target) {
+		target.Field(0).SetString(strings.TrimSpace(line.Args))
+		o := options{verb: v.name, into: target}
+		o.missing(line)
+		return d, o.problems
+	}
 	args, err := line.ParseArgs()
 	if err != nil {
 		return d, []problem{{"HG008", line.ArgsPos, fmt.Sprintf("the options of //hook:%s cannot be read: %v", v.name, err), ""}}
 	}
 	d.Args = args
-	o := options{verb: v.name, into: v.target(&d), seen: map[string]bool{}}
+	o := options{verb: v.name, into: target, seen: map[string]bool{}}
 	for _, a := range args {
 		o.word(a)
 	}
 	o.missing(line)
 	return d, o.problems
+}
+
+// takesRest reports whether the directive has one argument: all that follows it on the line.
+func takesRest(into reflect.Value) bool {
+	return into.NumField() == 1 && into.Type().Field(0).Tag.Get("option") == "…rest"
 }
 
 func unknownVerb(line ast.Directive) problem {

@@ -19,6 +19,7 @@ type home struct {
 func homes(file *ast.File) map[*ast.CommentGroup]home {
 	at := map[*ast.CommentGroup]home{}
 	for _, decl := range file.Decls {
+		memberHomes(at, decl)
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
 			h := home{Function, d}
@@ -33,6 +34,18 @@ func homes(file *ast.File) map[*ast.CommentGroup]home {
 		}
 	}
 	return at
+}
+
+// memberHomes notes the fields of every struct that the declaration writes out.
+func memberHomes(at map[*ast.CommentGroup]home, decl ast.Decl) {
+	ast.Inspect(decl, func(n ast.Node) bool {
+		if s, ok := n.(*ast.StructType); ok {
+			for _, f := range s.Fields.List {
+				put(at, f.Doc, home{Member, f})
+			}
+		}
+		return true
+	})
 }
 
 func typeHomes(at map[*ast.CommentGroup]home, d *ast.GenDecl) {

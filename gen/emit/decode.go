@@ -28,9 +28,11 @@ type decoders struct {
 	typed []*schema.Object
 }
 
+// pending is one function that is to be written: for a struct, or for a type that decodes itself.
 type pending struct {
 	name   string
 	object *schema.Object
+	own    *schema.Value
 }
 
 func newDecoders(f *File) *decoders { return &decoders{f: f, names: map[string]string{}} }
@@ -38,20 +40,30 @@ func newDecoders(f *File) *decoders { return &decoders{f: f, names: map[string]s
 // name returns the name of the function that reads the object. One without a name of its own is called after the place where it
 // is used.
 func (e *decoders) name(o *schema.Object, place string) string {
-	key := types.TypeString(o.Type, nil)
+	return e.nameOf(o.Type, types.TypeString(o.Type, nil), place, pending{object: o})
+}
+
+// ownName returns the name of the function that reads a type that decodes itself, in the form that is said about it.
+func (e *decoders) ownName(v *schema.Value) string {
+	schemaless := *v
+	schemaless.Pointer = false
+	return e.nameOf(v.Type, types.TypeString(v.Type, nil)+" "+schemaless.JSON(), "", pending{own: v})
+}
+
+func (e *decoders) nameOf(t types.Type, key, place string, p pending) string {
 	if name := e.names[key]; name != "" {
 		return name
 	}
-	if n, ok := o.Type.(*types.Named); ok {
+	if n, ok := t.(*types.Named); ok {
 		place = exported(n.Obj().Name())
 		if n.Obj().Pkg() != nil && n.Obj().Pkg().Path() != e.f.Path() {
 			place = exported(n.Obj().Pkg().Name()) + place
 		}
 	}
-	name := e.f.Unique("decode" + place)
-	e.names[key] = name
-	e.todo = append(e.todo, pending{name, o})
-	return name
+	p.name = e.f.Unique("decode" + place)
+	e.names[key] = p.name
+	e.todo = append(e.todo, p)
+	return p.name
 }
 
 // code returns the functions that were asked for, in the order in which they were, and what they need.
@@ -59,6 +71,10 @@ func (e *decoders) code() []jen.Code {
 	var out []jen.Code
 	for i := 0; i < len(e.todo); i++ { // reading one may ask for more
 		p := e.todo[i]
+		if p.own != nil {
+			out = append(out, e.ownFunction(p.name, p.own))
+			continue
+		}
 		out = append(out, e.function(p.name, p.object))
 		e.typed = append(e.typed, p.object)
 	}
@@ -116,9 +132,10 @@ func (w *writer) value(dst target, op string, v *schema.Value, place string, dep
 	if v.Pointer {
 		return []jen.Code{jen.If(jen.Op("!").Id("d").Dot("Null").Call()).Block(w.pointer(dst, v, place, depth)...)}
 	}
+	if byPointer(v) {
+		return w.fill(func() *jen.Statement { return jen.Op("&").Add(dst()) }, v, place)
+	}
 	switch v.Kind {
-	case schema.Struct:
-		return []jen.Code{jen.Id(w.e.name(v.Struct, w.place+place)).Call(jen.Id("d"), jen.Op("&").Add(dst()))}
 	case schema.List:
 		return w.list(dst, op, v, place, depth)
 	case schema.Map:
@@ -128,11 +145,8 @@ func (w *writer) value(dst target, op string, v *schema.Value, place string, dep
 }
 
 func (w *writer) pointer(dst target, v *schema.Value, place string, depth int) []jen.Code {
-	if v.Kind == schema.Struct {
-		return []jen.Code{
-			dst().Op("=").New(w.e.f.Type(v.Type)),
-			jen.Id(w.e.name(v.Struct, w.place+place)).Call(jen.Id("d"), dst()),
-		}
+	if byPointer(v) {
+		return append([]jen.Code{dst().Op("=").New(w.e.f.Type(v.Type))}, w.fill(dst, v, place)...)
 	}
 	plain := *v
 	plain.Pointer = false
@@ -149,13 +163,7 @@ func (w *writer) list(dst target, op string, v *schema.Value, place string, dept
 		dst().Op(op).Add(w.e.f.Type(v.Type)).Values(),
 		jen.For(jen.Id(a).Dot("Next").Call()).Block(w.element(push, v.Elem, place, depth)...),
 	}
-	if v.MinItems != nil {
-		code = append(code, jen.Id(a).Dot("AtLeast").Call(jen.Lit(*v.MinItems)))
-	}
-	if v.MaxItems != nil {
-		code = append(code, jen.Id(a).Dot("AtMost").Call(jen.Lit(*v.MaxItems)))
-	}
-	return code
+	return append(code, counts(a, v)...)
 }
 
 func (w *writer) entries(dst target, op string, v *schema.Value, place string, depth int) []jen.Code {
@@ -181,13 +189,13 @@ func (w *writer) entries(dst target, op string, v *schema.Value, place string, d
 func (w *writer) element(put func(jen.Code) jen.Code, v *schema.Value, place string, depth int) []jen.Code {
 	item := numbered("item", depth)
 	dst := func() *jen.Statement { return jen.Id(item) }
-	single := v.Kind != schema.Struct && v.Kind != schema.List && v.Kind != schema.Map && !v.Pointer
+	single := !byPointer(v) && v.Kind != schema.List && v.Kind != schema.Map && !v.Pointer
 	if single && len(w.checks(dst, v, place)) == 0 {
 		return []jen.Code{put(w.read(v))}
 	}
 	op := ":="
 	var code []jen.Code
-	if v.Pointer || v.Kind == schema.Struct {
+	if v.Pointer || byPointer(v) {
 		typ := w.e.f.Type(v.Type)
 		if v.Pointer {
 			typ = jen.Op("*").Add(typ)
@@ -340,7 +348,7 @@ func constant(text string) *jen.Statement {
 // local reports whether the name means something else inside the functions that are written here.
 func local(name string) bool {
 	switch strings.TrimRight(name, "0123456789") {
-	case "d", "o", "in", "a", "m", "v", "key", "twice", "item":
+	case "d", "o", "in", "a", "m", "v", "key", "twice", "item", "text", "num", "names", "at":
 		return true
 	}
 	return false

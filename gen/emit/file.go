@@ -33,7 +33,7 @@ type File struct {
 }
 
 // locals are the names of parameters and variables in generated code that also names packages.
-var locals = []string{"a", "c", "env", "in", "item", "key", "m", "o", "self", "twice", "v", "ctx", "call", "cfg", "tools", "tool", "parts", "points", "at", "s", "d", "h", "i", "ok", "inv", "name", "missing", "next", "w", "b", "f", "g"}
+var locals = []string{"a", "c", "env", "in", "item", "key", "m", "o", "self", "twice", "v", "ctx", "call", "cfg", "tools", "tool", "parts", "points", "at", "s", "d", "h", "i", "ok", "inv", "name", "missing", "next", "w", "b", "f", "g", "text", "num", "names"}
 
 // NewFile returns an empty file of the package. imports are the packages that the code may name, which fixes their local names.
 func NewFile(pkg *types.Package) *File {

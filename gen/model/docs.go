@@ -13,6 +13,7 @@ type docs struct {
 	fset   *token.FileSet
 	byPos  map[token.Pos]string
 	parsed map[string]map[lineKey]string
+	said   map[string]said
 }
 
 type lineKey struct {
@@ -102,13 +103,4 @@ func fields(f *ast.File, yield func(name *ast.Ident, doc string)) {
 		}
 		return true
 	})
-}
-
-// Open reports whether values beside the type's constants are allowed: the type says //hook:enum open.
-func (m *Model) Open(t *types.TypeName) bool {
-	p := m.packages[t.Pkg().Path()]
-	if p == nil {
-		return false
-	}
-	return p.enums[t].Open
 }

@@ -18,6 +18,8 @@ type Declared struct {
 	Composites []DeclaredComposite
 	// Open are the types with //hook:enum open.
 	Open []string
+	// Schemas are the texts of //hook:schema, by the type's name.
+	Schemas map[string]string
 }
 
 // DeclaredPoint is a [Point] without its signature.
@@ -65,6 +67,12 @@ func (m *Model) Declared(p *Package) Declared {
 		}
 	}
 	slices.Sort(d.Open)
+	for t, text := range p.schemas {
+		if d.Schemas == nil {
+			d.Schemas = map[string]string{}
+		}
+		d.Schemas[t.Name()] = text
+	}
 	return d
 }
 
@@ -108,7 +116,8 @@ func methodOf(of *types.TypeName, name string) *types.Func {
 // Know adds a package of the main module of which only the types are there, and what its directives said.
 func (m *Model) Know(t *types.Package, d Declared) {
 	p := &Package{
-		Package: &load.Package{Path: t.Path(), Name: t.Name(), Types: t}, known: true, enums: map[*types.TypeName]directive.Enum{},
+		Package: &load.Package{Path: t.Path(), Name: t.Name(), Types: t}, known: true,
+		enums: map[*types.TypeName]directive.Enum{}, schemas: map[*types.TypeName]string{},
 	}
 	for _, known := range d.Subsystems {
 		named := namedIn(t, known.Name)
@@ -136,6 +145,11 @@ func (m *Model) Know(t *types.Package, d Declared) {
 	for _, name := range d.Open {
 		if obj, ok := t.Scope().Lookup(name).(*types.TypeName); ok {
 			p.enums[obj] = directive.Enum{Open: true}
+		}
+	}
+	for name, text := range d.Schemas {
+		if obj, ok := t.Scope().Lookup(name).(*types.TypeName); ok {
+			p.schemas[obj] = text
 		}
 	}
 	m.packages[t.Path()] = p

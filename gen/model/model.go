@@ -51,7 +51,9 @@ type Package struct {
 	Composites []*Composite
 	// Declares: the package is hook itself.
 	Declares bool
-	enums    map[*types.TypeName]directive.Enum
+	// enums and schemas are what directives above types say.
+	enums   map[*types.TypeName]directive.Enum
+	schemas map[*types.TypeName]string
 }
 
 // Subsystem is a type with //hook:subsystem, //hook:tools or at least one //hook:tool.
@@ -138,7 +140,9 @@ func (m *Model) Package(path string) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Package{Package: src, Declares: path == load.HookPath, enums: map[*types.TypeName]directive.Enum{}}
+	p := &Package{
+		Package: src, Declares: path == load.HookPath, enums: map[*types.TypeName]directive.Enum{}, schemas: map[*types.TypeName]string{},
+	}
 	m.packages[path] = p
 	m.problems = append(m.problems, src.Syntax...)
 	found := m.scan(p)
@@ -224,6 +228,10 @@ func declared(n ast.Node) token.Pos {
 
 // declareType handles the directives that stand above a type.
 func (m *Model) declareType(p *Package, f directive.Found) {
+	if f.Schema != nil {
+		m.checkSchema(p, f)
+		return
+	}
 	spec, ok := f.Node.(*ast.TypeSpec)
 	if f.Point != nil && !p.Declares {
 		m.add("HG007", f.Pos, "delete it", "//hook:point declares a point of package hook and has no effect elsewhere")

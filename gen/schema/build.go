@@ -85,6 +85,7 @@ func (b *builder) recursion(cycle []types.Type, pos token.Pos) {
 
 // field reads one field of owner.
 func (b *builder) field(owner types.Type, c candidate) *Field {
+	b.undescribable(c.v, owner)
 	v := b.value(c.v.Type(), c.v, owner)
 	if v == nil {
 		return nil
@@ -97,11 +98,15 @@ func (b *builder) field(owner types.Type, c candidate) *Field {
 	if b.src.Doc != nil {
 		f.Doc = Text(b.src.Doc(c.v))
 	}
+	ok := b.constrain(f, c.v, c.hook)
+	if f.Doc == "" {
+		f.Doc = v.describes()
+	}
 	if f.Doc == "" && (b.src.Ours == nil || b.src.Ours(c.v)) {
 		b.report("HG032", diag.Warning, c.v.Pos(), "field %s of %s has no description", c.v.Name(), b.name(owner)).
 			Fix = "say in a comment above the field what the model is to put there"
 	}
-	if !b.constrain(f, c.v, c.hook) {
+	if !ok {
 		return nil
 	}
 	return f
@@ -135,6 +140,11 @@ func (b *builder) value(t types.Type, field *types.Var, owner types.Type) *Value
 		return v
 	}
 	t = types.Unalias(t)
+	if why := b.unnameable(t); why != "" {
+		b.errorf("HG034", field.Pos(), "field %s of %s: generated code of %s cannot name %s, which is %s", field.Name(), b.name(owner), b.pkg.Name(), b.name(t), why).
+			Fix = "use a type that this package can name"
+		return nil
+	}
 	if v := special(t); v != nil {
 		if v.Kind == Any || v.Kind == Raw || v.Kind == JSON {
 			b.report("HG037", diag.Warning, field.Pos(), "field %s is %s: the model may send anything", field.Name(), b.name(t))
@@ -142,9 +152,7 @@ func (b *builder) value(t types.Type, field *types.Var, owner types.Type) *Value
 		return v
 	}
 	if own := decodesItself(t); own != "" {
-		b.errorf("HG035", field.Pos(), "field %s of %s: %s has its own %s, so its JSON is not known here", field.Name(), b.name(owner), b.name(t), own).
-			Fix = "use a string and convert it in the method"
-		return nil
+		return b.own(t, own, field, owner)
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:

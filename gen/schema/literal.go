@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/grapnel-go/grapnel/internal/format"
 )
 
 // constants returns the constants of a named type, in the order of the source. A type of another package shows those that it
@@ -148,12 +150,11 @@ func intRange(v *Value) (least, most *big.Int) {
 }
 
 func (c *constraint) pattern(text string) string {
-	_, err := regexp.Compile(text)
-	switch {
-	case err != nil:
+	if _, err := regexp.Compile(text); err != nil {
 		c.refuse("pattern of %s: %v", c.field.Name(), err)
-	case strings.Contains(strings.ReplaceAll(text, "(?:", ""), "(?"), strings.Contains(text, `\A`), strings.Contains(text, `\z`):
-		c.refuse("pattern of %s: JSON Schema has no (?…), \\A and \\z; use ^ and $", c.field.Name())
+	} else if bad := goOnly(text); bad != "" {
+		c.refuse("pattern of %s: %s means something else in the regular expressions of JSON Schema, or nothing", c.field.Name(), bad).
+			Fix = "write it with ^, $, classes such as [a-z], \\d, \\w, and (?:…)"
 	}
 	return text
 }
@@ -194,8 +195,8 @@ func parseLiteral(v *Value, text string) (Literal, string) {
 		}
 	case Duration:
 		d, err := time.ParseDuration(text)
-		if err != nil {
-			return Literal{}, fmt.Sprintf("%q is no duration", text)
+		if err != nil || !matches(durationPattern, text) {
+			return Literal{}, fmt.Sprintf("%q is no duration as in 1m30s", text)
 		}
 		return Literal{JSON: quote(text), Go: strconv.FormatInt(int64(d), 10)}, ""
 	case Time:
@@ -247,8 +248,10 @@ func unfit(v *Value, lit Literal, text string) string {
 		return fmt.Sprintf("%q does not have the allowed length", text)
 	case v.Min != "" && less(lit.Go, v.Min), v.Max != "" && less(v.Max, lit.Go):
 		return fmt.Sprintf("%s lies beyond min and max", text)
-	case v.Pattern != "" && !regexp.MustCompile(v.Pattern).MatchString(text):
+	case v.Pattern != "" && !matches(v.Pattern, text):
 		return fmt.Sprintf("%q does not match the pattern", text)
+	case v.Format != "" && !format.Has(text, v.Format):
+		return fmt.Sprintf("%q does not have the format %s", text, v.Format)
 	}
 	return ""
 }
@@ -262,6 +265,18 @@ func (c *constraint) order() {
 		l.MinLen != nil && l.MaxLen != nil && *l.MaxLen < *l.MinLen,
 		list.MinItems != nil && list.MaxItems != nil && *list.MaxItems < *list.MinItems:
 		c.refuse("the limits of %s leave no value: the least is more than the most", c.field.Name())
+	default:
+		c.members()
+	}
+}
+
+// members refuses limits that a value of the enum breaks: one of the two is not meant.
+func (c *constraint) members() {
+	for _, lit := range c.v.Enum {
+		if msg := unfit(c.v, lit, plainText(lit)); msg != "" {
+			c.refuse("enum of %s: %s", c.field.Name(), msg)
+			return
+		}
 	}
 }
 

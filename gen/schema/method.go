@@ -43,6 +43,7 @@ func NewMethod(pkg *types.Package, fn *types.Func, src Source) (*Method, []diag.
 		return nil, b.problems
 	}
 	if in != nil {
+		b.input(in, fn)
 		m.Input = b.object(in, fn.Pos())
 	}
 	return m, diag.Sort(b.problems)

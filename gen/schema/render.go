@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -67,8 +68,17 @@ func (f *Field) schema() string {
 	return f.Value.schema(f.Doc, extra)
 }
 
+// JSON returns the schema of the value, without blanks.
+func (v *Value) JSON() string { return v.schema("", "") }
+
 // schema returns the schema of a value: its type, the description, its limits and what else is to be said.
 func (v *Value) schema(doc, extra string) string {
+	if v.Kind == Own {
+		shape := *v.Shape
+		shape.Pointer = shape.Pointer || v.Pointer
+		return shape.schema(cmp.Or(doc, shape.Doc), extra)
+	}
+	doc = cmp.Or(doc, v.Doc)
 	description := ""
 	if doc != "" {
 		description = `,"description":` + quote(doc)
@@ -77,19 +87,50 @@ func (v *Value) schema(doc, extra string) string {
 	if typ == "" {
 		return "{" + strings.TrimPrefix(description+extra, ",") + "}"
 	}
-	typ = quote(typ)
-	if v.Pointer {
-		typ = `[` + typ + `,"null"]`
-	}
+	typ = v.typeList(typ)
 	switch v.Kind {
+	case Union:
+		for _, form := range v.Forms {
+			_, own := form.typeAndLimits()
+			limits += own + form.parts()
+		}
 	case Struct:
 		return strings.TrimSuffix(strings.Join(v.Struct.pieces(typ, description), ""), "}") + extra + "}"
-	case List:
-		limits += `,"items":` + v.Elem.schema("", "")
-	case Map:
-		limits += `,"additionalProperties":` + v.Elem.schema("", "")
 	}
-	return `{"type":` + typ + description + limits + extra + "}"
+	return `{"type":` + typ + description + limits + v.parts() + extra + "}"
+}
+
+// typeList writes the keyword type.
+func (v *Value) typeList(typ string) string {
+	names := []string{quote(typ)}
+	if v.Kind == Union {
+		names = nil
+		for _, form := range v.Forms {
+			name, _ := form.typeAndLimits()
+			names = append(names, quote(name))
+		}
+	}
+	if v.Pointer {
+		names = append(names, `"null"`)
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return "[" + strings.Join(names, ",") + "]"
+}
+
+// parts writes the keywords about what lies in the value.
+func (v *Value) parts() string {
+	switch v.Kind {
+	case Struct: // in a union; elsewhere the pieces say it
+		s := strings.Join(v.Struct.pieces("", ""), "")
+		return "," + strings.TrimSuffix(strings.TrimPrefix(s, `{"type":,`), "}")
+	case List:
+		return `,"items":` + v.Elem.schema("", "")
+	case Map:
+		return `,"additionalProperties":` + v.Elem.schema("", "")
+	}
+	return ""
 }
 
 // typeAndLimits returns the JSON type, "" for any, and the keywords for the limits, each with a comma before it.
@@ -108,8 +149,10 @@ func (v *Value) typeAndLimits() (string, string) {
 		return "boolean", ""
 	case Int, Uint, Float:
 		return v.numberLimits()
-	case String:
+	case String, OwnText:
 		return "string", v.stringLimits()
+	case Union:
+		return "union", ""
 	case Struct, Map:
 		return "object", ""
 	case List:

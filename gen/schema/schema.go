@@ -31,6 +31,9 @@ const (
 	Struct        // Value.Struct
 	List          // a slice of Value.Elem
 	Map           // a map of strings to Value.Elem
+	OwnText       // a string that the type's UnmarshalText reads
+	Own           // what the type's UnmarshalJSON reads, of the form Value.Shape
+	Union         // one of Value.Forms; only in a Shape
 )
 
 // Object is a JSON object that is made of a Go struct.
@@ -38,6 +41,10 @@ type Object struct {
 	// Type is the struct, named or not, never a pointer.
 	Type   types.Type
 	Fields []*Field
+
+	// While a shape is read: what its keywords said.
+	closed   bool
+	required []string
 }
 
 // Field is one member of an object.
@@ -67,6 +74,12 @@ type Value struct {
 	Quoted bool
 	Struct *Object
 	Elem   *Value
+	// Shape is what //hook:schema says about a type that decodes itself. Its parts have the Go types that they are checked as.
+	Shape *Value
+	// Forms are the alternatives of a Union, one for each JSON type.
+	Forms []*Value
+	// Doc is the description that a shape brings; a field's comes first.
+	Doc string
 	// Enum is not empty if only these values are allowed.
 	Enum []Literal
 	Limits
@@ -101,6 +114,8 @@ type Source struct {
 	Ours func(*types.Var) bool
 	// Open reports whether values other than a type's constants are allowed.
 	Open func(*types.TypeName) bool
+	// Schema returns the text of //hook:schema above a field or type; "" if there is none.
+	Schema func(types.Object) string
 }
 
 // New returns the model of the struct t, which the generated code of pkg decodes. Where a problem is an error, what belongs to it

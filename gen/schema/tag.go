@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/format"
 )
 
 // term is a word that a hook tag on an input field may have, and the kinds of value that it is for; none is all.
@@ -20,23 +21,23 @@ type term struct {
 
 var terms = []term{
 	{"required", false, nil, "", "the argument must be there, whatever the type says"},
-	{"minlen", true, []Kind{String}, "strings", "at least so many characters"},
-	{"maxlen", true, []Kind{String}, "strings", "at most so many characters"},
+	{"description", true, nil, "", "what the model is told where the field has no comment"},
+	{"minlen", true, []Kind{String, OwnText}, "strings", "at least so many characters"},
+	{"maxlen", true, []Kind{String, OwnText}, "strings", "at most so many characters"},
 	{"min", true, []Kind{Int, Uint, Float}, "numbers", "the least value"},
 	{"max", true, []Kind{Int, Uint, Float}, "numbers", "the greatest value"},
 	{"minitems", true, []Kind{List}, "lists", "at least so many elements"},
 	{"maxitems", true, []Kind{List}, "lists", "at most so many elements"},
-	{"pattern", true, []Kind{String}, "strings", "a regular expression, in single quotes where it has a comma"},
-	{"format", true, []Kind{String}, "strings", "one of the formats below"},
+	{"pattern", true, []Kind{String, OwnText}, "strings", "a regular expression, in single quotes where it has a comma"},
+	{"format", true, []Kind{String, OwnText}, "strings", "one of the formats below"},
+	{"open", false, []Kind{String, Int, Uint}, "types with constants", "other values than the constants of the type are allowed"},
 	{"enum", true, []Kind{String, Int, Uint}, "strings and integers", "the values that are allowed, with | between"},
 	{"default", true, []Kind{String, Int, Uint, Float, Bool, Duration}, "single values", "the value where the argument is missing"},
-	{"example", true, []Kind{String, Int, Uint, Float, Bool, Duration, Time}, "single values", "a value for the description"},
+	{"example", true, []Kind{String, Int, Uint, Float, Bool, Duration, Time, OwnText}, "single values", "a value for the description"},
 }
 
 // Formats are the values of format= that the decoder checks.
-func Formats() []string {
-	return []string{"date-time", "date", "time", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"}
-}
+func Formats() []string { return format.Names() }
 
 // Word documents one word of the tag on an input field.
 type Word struct{ Word, Doc string }
@@ -143,6 +144,9 @@ func (b *builder) constrain(f *Field, field *types.Var, tag string) bool {
 	if seen["required"] && seen["default"] {
 		c.refuse("field %s is required, so its default is never used", field.Name())
 	}
+	if seen["open"] && seen["enum"] {
+		c.refuse("open and enum of %s say opposite things: use one of them", field.Name())
+	}
 	c.order()
 	return c.ok
 }
@@ -184,6 +188,9 @@ func (c *constraint) word(w word) {
 		c.refuse("constraint %s takes no value", w.key)
 	case known.kinds != nil && !slices.Contains(known.kinds, kind):
 		c.refuse("%s is for %s, %s is %s", w.key, known.what, c.field.Name(), c.b.name(c.field.Type()))
+	case c.v.Quoted && (w.key == "min" || w.key == "max" || w.key == "enum"):
+		c.refuse("%s is for numbers, %s is written in quotes, which no schema can bound", w.key, c.field.Name()).
+			Fix = "drop the json option string, or check the value in the method"
 	default:
 		c.set(w)
 	}
@@ -194,6 +201,15 @@ func (c *constraint) set(w word) {
 	switch w.key {
 	case "required":
 		c.f.Required = true
+	case "description":
+		if c.f.Doc == "" {
+			c.f.Doc = Text(w.value)
+		}
+	case "open":
+		if len(c.v.Enum) == 0 {
+			c.refuse("open is for types with constants, %s is %s", c.field.Name(), c.b.name(c.field.Type()))
+		}
+		c.v.Enum = nil
 	case "minlen":
 		l.MinLen = c.count(w)
 	case "maxlen":

@@ -31,7 +31,7 @@ var heavy = map[string][]string{
 
 // leaf are the packages that every layer but the contract and its kit may import:
 // they import the standard library only, and there are few of them.
-var leaf = []string{"internal/spell"}
+var leaf = []string{"internal/format", "internal/spell"}
 
 // layers is read from the top; the first row that matches counts.
 var layers = []layer{
@@ -62,6 +62,7 @@ var layers = []layer{
 	{pkgs: "subsystems/*/...", may: []string{"hook", "composite/args", "internal/sqlitedb"}, generated: []string{"composite/..."},
 		outside: []string{"*"},
 		reason:  "a subsystem can be taken out or used alone: it knows the contract and its own field, never another one or the runtime"},
+	{pkgs: "internal/format", reason: "what a format of JSON Schema means, for the generator and the decoder"},
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
 	{pkgs: "internal/agentfile", may: []string{"hook"}, outside: []string{"go.yaml.in/yaml", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"},

@@ -1,0 +1,54 @@
+package args
+
+import (
+	"encoding"
+	"encoding/json"
+)
+
+// unread is the reason for a value that its own type does not take. What the type says is not repeated, because it may quote the
+// value.
+const unread = "must be a value that its type can read: it fits the schema, but the type has rules of its own"
+
+// Mark returns the place where the next value begins, for Unmarshal.
+func (d *Decoder) Mark() int {
+	d.next()
+	return d.pos
+}
+
+// Unmarshal hands the value that was read since the mark, in canonical form, to a type that decodes itself.
+func (d *Decoder) Unmarshal(mark int, v json.Unmarshaler) {
+	if d.err != nil {
+		return
+	}
+	raw := d.text[mark:d.pos]
+	if d.loose {
+		raw = compact(raw)
+	}
+	if v.UnmarshalJSON([]byte(raw)) != nil {
+		d.fail(mark, "", unread)
+	}
+}
+
+// Text hands the string that was read last to a type that reads text.
+func (d *Decoder) Text(s string, v encoding.TextUnmarshaler) {
+	if d.err == nil && v.UnmarshalText([]byte(s)) != nil {
+		d.Refuse(unread)
+	}
+}
+
+// Peek tells what the next value is by the first byte of the shortest one of its type: '"' a string, '0' a number, 't' true or
+// false, 'n' null, '[' an array, '{' an object, and 0 anything else.
+func (d *Decoder) Peek() byte {
+	switch c := d.next(); c {
+	case '"', 't', 'n', '[', '{':
+		return c
+	case 'f':
+		return 't'
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return '0'
+	}
+	return 0
+}
+
+// Want refuses the next value because it is of another type than what is named: "a string or a number".
+func (d *Decoder) Want(what string) { d.want(what) }

@@ -1,0 +1,62 @@
+// Package format decides whether a string has one of the formats of JSON Schema that Grapnel knows. The generator asks about
+// defaults, the decoder about arguments, so that both mean the same.
+package format
+
+import (
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Names are the formats, in the order of the manual.
+func Names() []string {
+	return []string{"date-time", "date", "time", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"}
+}
+
+var (
+	emailForm    = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+)*$")
+	hostnameForm = regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\.)*[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
+	uuidForm     = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	uriForm      = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*:([a-zA-Z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9a-fA-F]{2})*$`)
+)
+
+// Has reports whether s has the named format; false for a name that is none of [Names].
+func Has(s, name string) bool {
+	switch name {
+	case "date-time":
+		return new(time.Time).UnmarshalText([]byte(s)) == nil
+	case "date":
+		_, err := time.Parse(time.DateOnly, s)
+		return err == nil
+	case "time":
+		return new(time.Time).UnmarshalText([]byte("2006-01-02T"+s)) == nil
+	case "email":
+		return email(s)
+	case "hostname":
+		return hostname(s)
+	case "ipv4":
+		a, err := netip.ParseAddr(s)
+		return err == nil && a.Is4()
+	case "ipv6":
+		a, err := netip.ParseAddr(s)
+		return err == nil && a.Is6() && a.Zone() == "" && !strings.Contains(s, "%")
+	case "uri":
+		_, err := url.Parse(s)
+		return err == nil && uriForm.MatchString(s)
+	case "uuid":
+		return uuidForm.MatchString(s)
+	}
+	return false
+}
+
+// hostname is RFC 1123 section 2.1, without the dot of the root.
+func hostname(s string) bool { return len(s) <= 253 && hostnameForm.MatchString(s) }
+
+// email is a dot-atom and a host name (RFC 5321 section 4.1.2). Quoted local parts and addresses in brackets, which the standard
+// knows and nobody has, are refused.
+func email(s string) bool {
+	at := strings.LastIndexByte(s, '@')
+	return at > 0 && at <= 64 && len(s) <= 254 && emailForm.MatchString(s[:at]) && hostname(s[at+1:])
+}

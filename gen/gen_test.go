@@ -164,21 +164,18 @@ func run(t *testing.T, dir string, check bool, patterns ...string) (gen.Result, 
 	return result, stderr.String()
 }
 
-// Whatever is wrong is said with place, code, reason and fix, and nothing is written.
+// Whatever is wrong is said with place, code, reason and fix, all of it in one run over all scenarios, and nothing is written.
 func TestErrors(t *testing.T) {
-	for _, s := range scenarios(t) {
-		if !s.fails() && !strings.HasPrefix(s.name, "error_") {
-			continue
-		}
+	t.Parallel()
+	all := slices.DeleteFunc(scenarios(t), func(s *scenario) bool { return !s.fails() && !strings.HasPrefix(s.name, "error_") })
+	dir := newModule(t, all...)
+	result, stderr := run(t, dir, false, "./...")
+	assert.Empty(t, result.Changes, "something was written in spite of errors")
+	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {
-			if !*update {
-				t.Parallel()
-			}
-			dir := newModule(t, s)
-			result, stderr := run(t, dir, false, "./"+s.name+"/...")
-			assert.Empty(t, result.Changes, "something was written in spite of an error")
-			assert.Contains(t, stderr, ": error HG")
-			s.check(t, "stderr", regexp.MustCompile(`(?m)^(\t?)`+s.name+"/").ReplaceAllString(stderr, "$1"))
+			own := ownLines(stderr, s.name+"/")
+			assert.Contains(t, own, ": error HG")
+			s.check(t, "stderr", own)
 			s.save(t)
 		})
 	}
@@ -186,6 +183,7 @@ func TestErrors(t *testing.T) {
 
 // What is generated compiles, passes vet, and does what it should when it runs.
 func TestSuccess(t *testing.T) {
+	t.Parallel()
 	all := slices.DeleteFunc(scenarios(t), func(s *scenario) bool { return s.fails() || strings.HasPrefix(s.name, "error_") })
 	dir := newModule(t, all...)
 	_, stderr := run(t, dir, false, "./...")

@@ -133,13 +133,13 @@ func (m *Model) Resolve(c *Composite) {
 			}
 		}
 	}
-	st := c.Named.Underlying().(*types.Struct)
+	st, before := c.Named.Underlying().(*types.Struct), len(m.problems)
 	for i := range st.NumFields() {
 		if member := m.member(c, st.Field(i), reflect.StructTag(st.Tag(i))); member != nil {
 			c.Members = append(c.Members, member)
 		}
 	}
-	if len(c.Members) == 0 && !m.failed() {
+	if len(c.Members) == 0 && len(m.problems) == before {
 		m.add("HG011", c.Pos, "add a field of a type that implements hook.Hook", "%s has no subsystems: no field is a hook", c.Name)
 	}
 	m.plan(c)
@@ -196,8 +196,6 @@ func (m *Model) uncalled(c *Composite) {
 		})
 	}
 }
-
-func (m *Model) failed() bool { return diag.HasErrors(m.problems) }
 
 // plan orders the members.
 func (m *Model) plan(c *Composite) {

@@ -33,6 +33,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"gen", "[flags] [packages]", "write hook_gen.go where there are //hook: directives; the default", generate},
+		{"new", "NAME [flags]", "write the first version of a subsystem, with tests", scaffold},
 		{"explain", "CODE…", "what the code of a problem means, with an example", explain},
 		{"help", "[command]", "this text, or the flags of a command", help},
 	}

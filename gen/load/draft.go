@@ -25,7 +25,7 @@ type Draft struct {
 }
 
 // ErrNoContract: the module does not have the packages that a draft imports.
-var ErrNoContract = errors.New("the module does not require what is imported")
+var ErrNoContract = errors.New("the go command says")
 
 // ListDrafts lists the packages of the patterns, of which none may be left, and those that the drafts import, in one run of the go
 // command; and adds the drafts. The first draft is a root like the packages of the patterns.
@@ -73,6 +73,11 @@ func (l *Listing) SetText(file string, text []byte) {
 		return
 	}
 	l.texts[file] = text
+}
+
+// Only leaves no other root than this one.
+func (l *Listing) Only(path string) {
+	l.Roots = slices.DeleteFunc(l.Roots, func(p *packages.Package) bool { return p.PkgPath != path })
 }
 
 // read returns the text of a file.

@@ -25,7 +25,7 @@ var heavy = map[string][]string{
 	"github.com/spf13/cobra":      {"cmd/grapnel"},
 	"modernc.org/sqlite":          {"internal/sqlitedb"},
 	"github.com/dave/jennifer":    {"gen/emit"},
-	"golang.org/x/tools":          {"gen/load"},
+	"golang.org/x/tools":          {"gen/load", "gen/scaffold"},
 	"github.com/stretchr/testify": {"runtime/store/storetest"},
 }
 

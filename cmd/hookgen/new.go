@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/gen"
+	"github.com/grapnel-go/grapnel/gen/diag"
+)
+
+// scaffold writes the first version of a subsystem.
+func scaffold(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o := gen.NewOptions{Check: os.Getenv("HOOKGEN_CHECK") == "1"}
+	flags := newFlags("new", "NAME [flags]", stderr)
+	flags.StringVar(&o.Dir, "C", "", "run in this `dir`ectory")
+	flags.StringVar(&o.Below, "dir", "subsystems", "make NAME in this `dir`ectory")
+	flags.StringVar(&o.Into, "into", "", "add a field to this composite, such as `./daemon.Daemon`")
+	flags.BoolVar(&o.Dynamic, "dynamic", false, "the tools are known only at run time; -tools are those that it starts with")
+	tools := flags.String("tools", "", "the `names` of its tools, add,list; a model sees NAME_add")
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		o.Name, args = args[0], args[1:]
+	}
+	if status, ok := parse(flags, args); !ok {
+		return status
+	}
+	if o.Name == "" {
+		o.Name = flags.Arg(0)
+		args = flags.Args()[min(1, flags.NArg()):]
+	} else {
+		args = flags.Args()
+	}
+	if len(args) > 0 {
+		fmt.Fprintf(stderr, "hookgen: new takes one name, and its flags behind it: what is %q?\n", args[0])
+		return failed
+	}
+	if *tools != "" {
+		o.Tools = strings.Split(*tools, ",")
+	}
+	result, err := gen.New(ctx, o)
+	if err != nil {
+		fmt.Fprintf(stderr, "hookgen: %v\n", err)
+		return failed
+	}
+	diag.Print(stderr, result.Problems)
+	if o.Check && len(result.Written) > 0 {
+		fmt.Fprintf(stderr, "hookgen: %s is not there yet: run hookgen new without HOOKGEN_CHECK\n", result.Package)
+		return differs
+	}
+	told(stdout, result)
+	if diag.HasErrors(result.Problems) {
+		return failed
+	}
+	return well
+}
+
+// told says what was done and what comes next.
+func told(w io.Writer, r gen.NewResult) {
+	if r.Whole {
+		fmt.Fprintf(w, "%s has type %s and all of its tools: nothing to do\n", r.Package, r.Type)
+	}
+	if len(r.Written) == 0 {
+		return
+	}
+	longest := 0
+	for _, f := range r.Written {
+		longest = max(longest, len(f.Path))
+	}
+	for _, f := range r.Written {
+		fmt.Fprintf(w, "%-*s  %s\n", longest, f.Path, about(r, f))
+	}
+	if r.Hint != "" {
+		fmt.Fprintf(w, "note: %s\n", r.Hint)
+	}
+	fmt.Fprintln(w, "next:")
+	if r.Get != "" {
+		fmt.Fprintf(w, "\t%s\n", r.Get)
+	}
+	fmt.Fprintf(w, "\twrite %s, then its tests\n", r.Written[0].Path)
+	if r.Field != "" {
+		fmt.Fprintf(w, "\tset the field where a %s is made:  %s: %s.New()\n", r.Composite, r.Field, path.Base(r.Package))
+	}
+	fmt.Fprintf(w, "\tgo tool hookgen ./...\n\tgo test %s\n", r.Package)
+}
+
+func about(r gen.NewResult, f gen.NewFile) string {
+	switch f.What {
+	case gen.Yours:
+		text := "yours: type " + r.Type + ", New"
+		if len(r.Tools) > 0 {
+			text += ", " + strings.Join(r.Tools, ", ")
+		}
+		return text
+	case gen.Test:
+		return "yours: the rules of every hook, and what each tool does"
+	case gen.Changed:
+		return "a field " + r.Field + " in " + r.Composite + ", and its import"
+	}
+	return "generated"
+}

@@ -1,0 +1,279 @@
+package gen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/scaffold"
+	"github.com/grapnel-go/grapnel/internal/spell"
+)
+
+// joint is the composite that gets a field.
+type joint struct {
+	// dir and path are those of its package, pattern is how the go command is asked for it.
+	dir, path, pattern string
+	insertion          scaffold.Insertion
+	// file declares the struct, at pos; old is its text, and text the new one.
+	file      string
+	pos       token.Position
+	old, text []byte
+}
+
+// refusal says why the field could not be added.
+type refusal struct{ notes []diag.Note }
+
+func (r *refusal) Error() string { return r.notes[0].Message }
+
+func refuse(format string, args ...any) *refusal {
+	return &refusal{[]diag.Note{{Message: fmt.Sprintf(format, args...)}}}
+}
+
+// findInto finds the file of the composite that the option names.
+func (n *newcomer) findInto() error {
+	spec := n.o.Into
+	i := strings.LastIndexByte(spec, '.')
+	name := spec[i+1:]
+	if i < 0 || !token.IsIdentifier(name) {
+		return fmt.Errorf("-into %s: write the directory of a package, a dot and the name of a composite: ./daemon.Daemon", scaffold.Quote(spec))
+	}
+	dir := spec[:i]
+	if rest, ok := strings.CutPrefix(dir, n.module.Path); ok && (rest == "" || rest[0] == '/') {
+		rel, err := filepath.Rel(n.cwd, filepath.Join(n.module.Dir, filepath.FromSlash(rest)))
+		if err != nil {
+			return err
+		}
+		dir = filepath.ToSlash(rel)
+	}
+	if dir == "" {
+		dir = "."
+	}
+	abs, err := n.inside("-into", dir)
+	if err != nil {
+		return err
+	}
+	j := &joint{dir: abs, path: n.importPath(abs), pattern: "./" + filepath.ToSlash(strings.TrimPrefix(dir, "./"))}
+	if strings.HasPrefix(dir, "..") {
+		j.pattern = dir
+	}
+	j.insertion = scaffold.Insertion{Struct: name, Field: n.sub.Type, Path: n.path, Package: n.sub.Name, Type: n.sub.Type}
+	n.into = j
+	return j.find(n.o.Into)
+}
+
+// find looks for the struct in the files of the directory.
+func (j *joint) find(spec string) error {
+	files, err := goFiles(j.dir)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("-into %s: there are no Go files in %s", scaffold.Quote(spec), scaffold.Quote(j.pattern))
+	}
+	var structs []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for spec, pos := range structsOf(name, files[name]) {
+			structs = append(structs, spec)
+			if spec == j.insertion.Struct && (j.file == "" || !strings.HasSuffix(name, "_test.go")) {
+				j.file, j.pos, j.old = name, pos, files[name]
+			}
+		}
+	}
+	if j.file != "" {
+		return nil
+	}
+	slices.Sort(structs)
+	if c := spell.Closest(j.insertion.Struct, structs); c != "" {
+		return fmt.Errorf("-into %s: %s declares no struct %s; did you mean %s?", scaffold.Quote(spec), j.pattern, j.insertion.Struct, c)
+	}
+	return fmt.Errorf("-into %s: %s declares no struct %s", scaffold.Quote(spec), j.pattern, j.insertion.Struct)
+}
+
+// structsOf returns the struct types of a file.
+func structsOf(name string, text []byte) map[string]token.Position {
+	fset := token.NewFileSet()
+	f, _ := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+	out := map[string]token.Position{}
+	if f == nil {
+		return out
+	}
+	for _, decl := range f.Decls {
+		group, ok := decl.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, spec := range group.Specs {
+			if t, ok := spec.(*ast.TypeSpec); ok {
+				if _, ok := t.Type.(*ast.StructType); ok {
+					out[t.Name.Name] = fset.Position(t.Name.Pos())
+				}
+			}
+		}
+	}
+	return out
+}
+
+// join adds the field and generates for both packages; a *refusal says why that cannot be.
+func (n *newcomer) join(ctx context.Context) error {
+	j := n.into
+	root := n.run.listing.Package(j.path)
+	if root == nil || !slices.Contains(root.GoFiles, j.file) {
+		return refuse("%s is not built here: a build constraint or its name leaves it out", n.relative(j.file))
+	}
+	before, err := n.run.listing.NewCheckerWith(nil, []string{j.path}).Package(j.path)
+	if err != nil {
+		return err
+	}
+	if len(before.Syntax) > 0 {
+		return &refusal{[]diag.Note{{Pos: before.Syntax[0].Pos, Message: before.Syntax[0].Message}}}
+	}
+	known := map[string]bool{}
+	for _, e := range before.Errors {
+		known[e.Msg] = true
+	}
+	j.insertion.Taken = func(name string) bool { return before.Types.Scope().Lookup(name) != nil }
+	var first error
+	for _, field := range []string{n.sub.Type, n.sub.Type + "Hook", n.sub.Type + "2"} {
+		j.insertion.Field = field
+		err := n.tryField(ctx, known)
+		var no *refusal
+		if err == nil || !errors.As(err, &no) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	j.insertion.Field = n.sub.Type
+	n.run.listing.SetText(j.file, nil)
+	return first
+}
+
+// tryField adds the field under one name.
+func (n *newcomer) tryField(ctx context.Context, known map[string]bool) error {
+	j := n.into
+	text, err := j.insertion.Insert(j.old)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	j.text = text
+	n.run.listing.SetText(j.file, text)
+	n.run = run{listing: n.run.listing, dir: n.cwd}
+	output, problems, err := n.run.generate(ctx)
+	if err != nil {
+		return err
+	}
+	if diag.HasErrors(problems) {
+		return refusedBy(problems)
+	}
+	if !n.composite() {
+		return refuse("%s has no //hook:composite above it", j.insertion.Struct)
+	}
+	n.output = output
+	wrong, err := n.check(known)
+	if err != nil {
+		return err
+	}
+	if len(wrong) > 0 {
+		return refusedBy(wrong)
+	}
+	return nil
+}
+
+func refusedBy(problems []diag.Problem) error {
+	no := &refusal{}
+	for _, p := range problems {
+		if p.Severity == diag.Error {
+			no.notes = append(no.notes, diag.Note{Pos: p.Pos, Message: p.Message + " (" + p.Code + ")"})
+		}
+	}
+	return no
+}
+
+// composite tells whether the struct is one.
+func (n *newcomer) composite() bool {
+	for _, p := range n.run.model.Packages() {
+		if p.Path != n.into.path {
+			continue
+		}
+		for _, c := range p.Composites {
+			if c.Name == n.into.insertion.Struct {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// byHand is the problem that says what to add.
+func (n *newcomer) byHand(notes []diag.Note) diag.Problem {
+	j := n.into
+	pos := j.pos
+	pos.Filename = n.relative(j.file)
+	return diag.Problem{
+		Code: "HG061", Pos: pos, Notes: notes,
+		Message: fmt.Sprintf("could not add the field for %s to %s", n.sub.Name, j.insertion.Struct),
+		Fix: fmt.Sprintf("add the line yourself, with the import %q, and run hookgen:  %s",
+			j.insertion.Path, j.insertion.Line()),
+	}
+}
+
+// found decides about a directory that has Go files: it is the subsystem, whole, or it is in the way.
+func (n *newcomer) found(there map[string][]byte) (NewResult, error) {
+	result := n.result()
+	tests := func(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go") }
+	sources := maps.Clone(there)
+	maps.DeleteFunc(sources, tests)
+	own := filepath.Join(n.dir, n.sub.Name+".go")
+	if _, ok := there[own]; !ok {
+		own = slices.Sorted(maps.Keys(there))[0]
+	}
+	at := n.sub.Find(sources)
+	switch {
+	case !at.Type.IsValid():
+		result.Problems = []diag.Problem{{
+			Code: "HG060", Pos: token.Position{Filename: n.relative(own), Line: 1, Column: 1},
+			Message: fmt.Sprintf("this file is here already, and package %s declares no type %s; hookgen new never overwrites", n.sub.Name, n.sub.Type),
+			Fix:     "choose another name, or another directory with -dir",
+		}}
+	case len(at.Missing) > 0:
+		problem, err := n.missing(at)
+		if err != nil {
+			return NewResult{}, err
+		}
+		result.Problems = []diag.Problem{problem}
+	case n.into != nil:
+		if has, _ := n.into.insertion.HasField(n.into.old); !has {
+			result.Problems = []diag.Problem{n.byHand([]diag.Note{{Message: n.sub.Name + " is here already, so nothing was changed"}})}
+		}
+	}
+	result.Whole = len(result.Problems) == 0
+	return result, nil
+}
+
+// missing is the problem of tools that a subsystem does not have.
+func (n *newcomer) missing(at scaffold.Found) (diag.Problem, error) {
+	var names []string
+	for _, t := range at.Missing {
+		names = append(names, t.Name)
+	}
+	code, err := n.sub.Paste(at.Missing)
+	if err != nil {
+		return diag.Problem{}, err
+	}
+	pos := at.Type
+	pos.Filename = n.relative(pos.Filename)
+	return diag.Problem{
+		Code: "HG060", Pos: pos,
+		Message: fmt.Sprintf("%s is here already and has no %s; hookgen new never changes what is there", n.sub.Type, strings.Join(names, ", ")),
+		Fix:     "take it out of -tools, or add this and run hookgen:\n\n" + code + "\n",
+	}, nil
+}

@@ -1,0 +1,196 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"strings"
+)
+
+// Insertion is a field that a struct gets.
+type Insertion struct {
+	// Struct is the name of the struct type.
+	Struct string
+	// Field is the name of the field.
+	Field string
+	// Path is the import path of the package whose type the field has, Package its name, Type the type's.
+	Path, Package, Type string
+	// Taken are names that the import cannot have: those of the package's declarations.
+	Taken func(name string) bool
+}
+
+// ErrNoStruct: the file does not declare the struct.
+var ErrNoStruct = errors.New("the file does not declare the struct")
+
+// Line returns the line to add by hand where a package is imported under its own name.
+func (in Insertion) Line() string {
+	return fmt.Sprintf("%s *%s.%s", in.Field, in.Package, in.Type)
+}
+
+// Insert adds the field behind the last one of the struct, and the import where it is missing. Nothing else of the file changes; a
+// file that is formatted stays formatted. The file is parsed, not checked; [ErrNoStruct] is the error of one without the struct.
+func (in Insertion) Insert(src []byte) ([]byte, error) {
+	plain := bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
+	windows := len(plain) != len(src)
+	if windows && bytes.Count(src, []byte("\n")) != bytes.Count(src, []byte("\r\n")) {
+		return nil, errors.New("its lines end in two ways")
+	}
+	e := &edit{text: plain}
+	if err := e.parse(); err != nil {
+		return nil, err
+	}
+	formatted := isFormatted(plain)
+	name, missing := in.qualifier(e.file)
+	if err := e.field(in, name, formatted); err != nil {
+		return nil, err
+	}
+	if missing {
+		if err := e.parse(); err != nil {
+			return nil, err
+		}
+		e.addImport(in, name)
+		if formatted && !isFormatted(e.text) {
+			return nil, errors.New("its imports are in an order that the formatter would change")
+		}
+	}
+	if windows {
+		e.text = bytes.ReplaceAll(e.text, []byte("\n"), []byte("\r\n"))
+	}
+	return e.text, nil
+}
+
+func isFormatted(text []byte) bool {
+	out, err := format.Source(text)
+	return err == nil && bytes.Equal(out, text)
+}
+
+// edit is a text that gets insertions.
+type edit struct {
+	text []byte
+	fset *token.FileSet
+	file *ast.File
+}
+
+func (e *edit) parse() error {
+	e.fset = token.NewFileSet()
+	f, err := parser.ParseFile(e.fset, "", e.text, parser.ParseComments|parser.SkipObjectResolution)
+	e.file = f
+	return err
+}
+
+func (e *edit) offset(pos token.Pos) int { return e.fset.PositionFor(pos, false).Offset }
+
+// insert returns the text with something in it.
+func (e *edit) insert(at int, what string) []byte {
+	return append(append(bytes.Clone(e.text[:at]), what...), e.text[at:]...)
+}
+
+// lineEnd returns the offset of the end of the line that has an offset.
+func (e *edit) lineEnd(at int) int {
+	if i := bytes.IndexByte(e.text[at:], '\n'); i >= 0 {
+		return at + i
+	}
+	return len(e.text)
+}
+
+// field adds the field.
+func (e *edit) field(in Insertion, qualifier string, formatted bool) error {
+	st := structOf(e.file, in.Struct)
+	if st == nil {
+		return ErrNoStruct
+	}
+	line := in.Field + " *" + in.Type
+	if qualifier != "." {
+		line = in.Field + " *" + qualifier + "." + in.Type
+	}
+	open, closing := e.offset(st.Fields.Opening)+1, e.offset(st.Fields.Closing)
+	if !bytes.Contains(e.text[open:closing], []byte("\n")) {
+		return e.oneLine(open, closing, line, formatted)
+	}
+	at := open
+	if n := len(st.Fields.List); n > 0 {
+		last := st.Fields.List[n-1]
+		at = e.offset(last.End())
+		if last.Comment != nil {
+			at = e.offset(last.Comment.End())
+		}
+		if at = e.lineEnd(at); at > closing {
+			return errors.New("something follows its last field in the same line")
+		}
+	} else if at = e.lineEnd(open); bytes.Contains(e.text[open:at], []byte("/*")) {
+		return errors.New("something follows its brace in the same line")
+	}
+	if !formatted {
+		e.text = e.insert(at, "\n\t"+line)
+		return nil
+	}
+	// A longer name than those above would move their types, so such a field stands apart.
+	for _, between := range []string{"\n", "\n\n"} {
+		if text, ok := e.added(at, between+"\t"+line); ok {
+			e.text = text
+			return nil
+		}
+	}
+	return errors.New("the formatter would move other fields")
+}
+
+// added inserts lines and formats, if that changes nothing but those lines.
+func (e *edit) added(at int, lines string) ([]byte, bool) {
+	text, err := format.Source(e.insert(at, lines))
+	if err != nil {
+		return nil, false
+	}
+	rest := len(e.text) - at
+	same := bytes.HasPrefix(text, e.text[:at]) && bytes.HasSuffix(text, e.text[at:]) && len(text) > at+rest
+	return text, same && strings.Count(string(text), "\n") == strings.Count(string(e.text), "\n")+strings.Count(lines, "\n")
+}
+
+// oneLine opens a struct that is written in one line.
+func (e *edit) oneLine(open, closing int, line string, formatted bool) error {
+	fields := strings.TrimSpace(string(e.text[open:closing]))
+	if strings.Contains(fields, "/*") {
+		return errors.New("there is a comment in its one line")
+	}
+	body := "\n"
+	for _, f := range strings.Split(fields, ";") {
+		if f = strings.TrimSpace(f); f != "" {
+			body += "\t" + f + "\n"
+		}
+	}
+	if strings.ContainsAny(fields, "{`\"") && strings.Contains(fields, ";") {
+		return errors.New("it has several fields in one line")
+	}
+	text := append(append(bytes.Clone(e.text[:open]), body+"\t"+line+"\n"...), e.text[closing:]...)
+	if formatted {
+		var err error
+		if text, err = format.Source(text); err != nil {
+			return err
+		}
+		if !bytes.HasPrefix(text, e.text[:open]) || !bytes.HasSuffix(text, e.text[closing:]) {
+			return errors.New("the formatter would change other lines")
+		}
+	}
+	e.text = text
+	return nil
+}
+
+// structOf returns the struct type of a name, also of one with type parameters or in a group of declarations; nil if there is none.
+func structOf(f *ast.File, name string) *ast.StructType {
+	for _, decl := range f.Decls {
+		group, ok := decl.(*ast.GenDecl)
+		if !ok || group.Tok != token.TYPE {
+			continue
+		}
+		for _, spec := range group.Specs {
+			if t, ok := spec.(*ast.TypeSpec); ok && t.Name.Name == name {
+				st, _ := t.Type.(*ast.StructType)
+				return st
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+// Package scaffold writes the first version of a subsystem, and adds it to a composite, as text: it checks names, fills templates
+// and finds the place for a field. It reads and writes no file; package gen does, and checks what comes out of here together with
+// what is generated from it before anything is written.
+package scaffold
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"go/format"
+	"strings"
+	"text/template"
+
+	"golang.org/x/tools/txtar"
+)
+
+// Options are what is asked for.
+type Options struct {
+	// Name is the name of the package, and in upper case that of its type.
+	Name string
+	// Tools are the tools' names, without the package's name in front of them; nil makes a subsystem without tools.
+	Tools []string
+	// Dynamic makes one whose tools are known only at run time; Tools are those that it starts with.
+	Dynamic bool
+}
+
+// Subsystem is a subsystem that is going to be written. Make it with [New]; its names are right.
+type Subsystem struct {
+	// Name is the package's, Type the type's.
+	Name, Type string
+	Dynamic    bool
+	// Prefix is what the names of the tools begin with.
+	Prefix string
+	Tools  []Tool
+}
+
+// File is one file of a subsystem. Name has no directory.
+type File struct {
+	Name string
+	Text []byte
+}
+
+//go:embed templates
+var templates embed.FS
+
+// page is what a template gets.
+type page struct {
+	*Subsystem
+	// Path is the import path, Import how the test calls the package, Receiver how the methods call their receiver.
+	Path, Import, Receiver string
+}
+
+// Files returns the files of a subsystem with this import path: the package, and its test.
+func (s *Subsystem) Files(path string) ([]File, error) {
+	name := "typed"
+	if s.Dynamic {
+		name = "dynamic"
+	}
+	t, err := template.ParseFS(templates, "templates/"+name+".txtar")
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := t.Execute(&text, page{s, path, s.importName(), s.Name[:1]}); err != nil {
+		return nil, err
+	}
+	var files []File
+	for _, f := range txtar.Parse(text.Bytes()).Files {
+		formatted, err := format.Source(f.Data)
+		if err != nil {
+			return nil, fmt.Errorf("template %s: %s: %w", name, f.Name, err)
+		}
+		files = append(files, File{strings.Replace(f.Name, "NAME", s.Name, 1), formatted})
+	}
+	return files, nil
+}
+
+// importName is how the test imports the package: by its name, unless that is the name of something else that the test imports.
+func (s *Subsystem) importName() string {
+	switch s.Name {
+	case "hook", "hooktest", "testing":
+		return "my" + s.Name
+	}
+	return s.Name
+}
+
+// Paste returns the code of some tools, to be added to a subsystem that is there already.
+func (s *Subsystem) Paste(tools []Tool) (string, error) {
+	only := *s
+	only.Tools = tools
+	t, err := template.ParseFS(templates, "templates/typed.txtar")
+	if err != nil {
+		return "", err
+	}
+	var text bytes.Buffer
+	err = t.ExecuteTemplate(&text, "tools", page{Subsystem: &only, Receiver: s.Name[:1]})
+	return strings.TrimSpace(text.String()), err
+}

@@ -214,7 +214,7 @@ import (
 func TestMutant(t *testing.T) {
 	for i, mutant := range Mutants {
 		t.Run(fmt.Sprintf("%02d", i), rapid.MakeCheck(func(rt *rapid.T) {
-			compare(rt, mutant.Method, func(w *Welded) facade { return mutant.New(w).(facade) })
+			compare(rt, mutant.Method, func(w *Welded) Facade { return mutant.New(w).(Facade) })
 		}))
 	}
 }

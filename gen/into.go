@@ -240,7 +240,7 @@ func (n *newcomer) found(there map[string][]byte) (NewResult, error) {
 	switch {
 	case !at.Type.IsValid():
 		result.Problems = []diag.Problem{{
-			Code: "HG060", Pos: token.Position{Filename: n.relative(own), Line: 1, Column: 1},
+			Code: "HG060", Pos: token.Position{Filename: n.relative(own), Line: 1},
 			Message: fmt.Sprintf("this file is here already, and package %s declares no type %s; hookgen new never overwrites", n.sub.Name, n.sub.Type),
 			Fix:     "choose another name, or another directory with -dir",
 		}}

@@ -295,8 +295,10 @@ func (n *newcomer) alone(ctx context.Context, problems []diag.Problem) (NewResul
 	if err != nil {
 		return NewResult{}, err
 	}
-	if len(wrong) > 0 {
-		return NewResult{}, n.about(wrong[0])
+	for _, p := range wrong {
+		if p.Severity != diag.Info {
+			return NewResult{}, n.about(p) // a warning too: what is written is to be without
+		}
 	}
 	n.output = output
 	wrong, err = n.check(nil)

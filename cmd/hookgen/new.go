@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"strings"
 
@@ -14,40 +14,18 @@ import (
 
 // scaffold writes the first version of a subsystem.
 func scaffold(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o := gen.NewOptions{Check: os.Getenv("HOOKGEN_CHECK") == "1"}
-	flags := newFlags("new", "NAME [flags]", stderr)
-	flags.StringVar(&o.Dir, "C", "", "run in this `dir`ectory")
-	flags.StringVar(&o.Below, "dir", "subsystems", "make NAME in this `dir`ectory")
-	flags.StringVar(&o.Into, "into", "", "add a field to this composite, such as `./daemon.Daemon`")
-	flags.BoolVar(&o.Dynamic, "dynamic", false, "the tools are known only at run time; -tools are those that it starts with")
-	tools := flags.String("tools", "", "the `names` of its tools, add,list; a model sees NAME_add")
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		o.Name, args = args[0], args[1:]
-	}
-	if status, ok := parse(flags, args); !ok {
+	o, status, ok := scaffoldOptions(args, stderr)
+	if !ok {
 		return status
 	}
-	if o.Name == "" {
-		o.Name = flags.Arg(0)
-		args = flags.Args()[min(1, flags.NArg()):]
-	} else {
-		args = flags.Args()
-	}
-	if len(args) > 0 {
-		fmt.Fprintf(stderr, "hookgen: new takes one name, and its flags behind it: what is %q?\n", args[0])
-		return failed
-	}
-	if *tools != "" {
-		o.Tools = strings.Split(*tools, ",")
-	}
 	result, err := gen.New(ctx, o)
-	if err != nil {
+	printer := diag.Printer{Source: diag.Files(o.Dir)}
+	if err = errors.Join(err, printer.Print(stderr, result.Problems)); err != nil {
 		fmt.Fprintf(stderr, "hookgen: %v\n", err)
 		return failed
 	}
-	diag.Print(stderr, result.Problems)
 	if o.Check && len(result.Written) > 0 {
-		fmt.Fprintf(stderr, "hookgen: %s is not there yet: run hookgen new without HOOKGEN_CHECK\n", result.Package)
+		fmt.Fprintf(stderr, "hookgen: %s is not there yet: run the command without HOOKGEN_CHECK\n", result.Package)
 		return differs
 	}
 	told(stdout, result)
@@ -55,6 +33,41 @@ func scaffold(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		return failed
 	}
 	return well
+}
+
+// scaffoldOptions reads the name and the flags, in either order; with false the command ends with the status.
+func scaffoldOptions(args []string, stderr io.Writer) (o gen.NewOptions, status int, ok bool) {
+	flags := newFlags("new", "NAME [flags]", stderr)
+	flags.StringVar(&o.Dir, "C", "", "run in this `dir`ectory")
+	flags.StringVar(&o.Below, "dir", "subsystems", "make NAME in this `dir`ectory")
+	flags.StringVar(&o.Into, "into", "", "add a field to this `composite`, such as ./daemon.Daemon")
+	flags.BoolVar(&o.Dynamic, "dynamic", false, "the tools are known only at run time; -tools are those that it starts with")
+	tools := flags.String("tools", "", "the `names` of its tools, separated by commas; add becomes the tool NAME_add")
+	var names []string
+	for rest := args; ; rest = flags.Args()[1:] {
+		if status, ok := parse(flags, rest); !ok {
+			return o, status, false
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		names = append(names, flags.Arg(0))
+	}
+	check, err := checkByEnvironment()
+	switch {
+	case err != nil:
+		fmt.Fprintf(stderr, "hookgen: %v\n", err)
+		return o, failed, false
+	case len(names) > 1:
+		fmt.Fprintf(stderr, "hookgen: new takes one name, not %q; tools are written -tools add,list\n", names)
+		return o, failed, false
+	case len(names) == 1:
+		o.Name = names[0]
+	}
+	if o.Check = check; *tools != "" {
+		o.Tools = strings.Split(*tools, ",")
+	}
+	return o, well, true
 }
 
 // told says what was done and what comes next.

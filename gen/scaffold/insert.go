@@ -109,7 +109,7 @@ func (e *edit) field(in Insertion, qualifier string, formatted bool) error {
 	}
 	open, closing := e.offset(st.Fields.Opening)+1, e.offset(st.Fields.Closing)
 	if !bytes.Contains(e.text[open:closing], []byte("\n")) {
-		return e.oneLine(open, closing, line, formatted)
+		return e.oneLine(e.offset(st.Struct)+len("struct"), open, closing, line, formatted)
 	}
 	at := open
 	if n := len(st.Fields.List); n > 0 {
@@ -149,28 +149,29 @@ func (e *edit) added(at int, lines string) ([]byte, bool) {
 	return text, same && strings.Count(string(text), "\n") == strings.Count(string(e.text), "\n")+strings.Count(lines, "\n")
 }
 
-// oneLine opens a struct that is written in one line.
-func (e *edit) oneLine(open, closing int, line string, formatted bool) error {
+// oneLine opens a struct that is written in one line; word is the end of the word struct.
+func (e *edit) oneLine(word, open, closing int, line string, formatted bool) error {
 	fields := strings.TrimSpace(string(e.text[open:closing]))
-	if strings.Contains(fields, "/*") {
+	switch {
+	case strings.Contains(fields, "/*"):
 		return errors.New("there is a comment in its one line")
+	case strings.ContainsAny(fields, "{`\"") && strings.Contains(fields, ";"):
+		return errors.New("it has several fields in one line")
 	}
-	body := "\n"
-	for _, f := range strings.Split(fields, ";") {
+	body := " {\n"
+	for f := range strings.SplitSeq(fields, ";") {
 		if f = strings.TrimSpace(f); f != "" {
 			body += "\t" + f + "\n"
 		}
 	}
-	if strings.ContainsAny(fields, "{`\"") && strings.Contains(fields, ";") {
-		return errors.New("it has several fields in one line")
-	}
-	text := append(append(bytes.Clone(e.text[:open]), body+"\t"+line+"\n"...), e.text[closing:]...)
+	body += "\t" + line + "\n"
+	text := append(append(bytes.Clone(e.text[:word]), body...), e.text[closing:]...)
 	if formatted {
 		var err error
 		if text, err = format.Source(text); err != nil {
 			return err
 		}
-		if !bytes.HasPrefix(text, e.text[:open]) || !bytes.HasSuffix(text, e.text[closing:]) {
+		if !bytes.HasPrefix(text, e.text[:word]) || !bytes.HasSuffix(text, e.text[closing:]) {
 			return errors.New("the formatter would change other lines")
 		}
 	}

@@ -1,0 +1,94 @@
+package picture
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Format is how a view is shown.
+type Format string
+
+// The formats.
+const (
+	Text     Format = "text"
+	Markdown Format = "md"
+	JSON     Format = "json"
+	DOT      Format = "dot"
+	SVG      Format = "svg"
+)
+
+// Formats returns all formats.
+func Formats() []Format { return []Format{Text, Markdown, JSON, DOT, SVG} }
+
+// ParseFormat returns the format of this name.
+func ParseFormat(name string) (Format, error) {
+	var names []string
+	for _, f := range Formats() {
+		if string(f) == name {
+			return f, nil
+		}
+		names = append(names, string(f))
+	}
+	return "", fmt.Errorf("there is no format %q; the formats are %s", name, strings.Join(names, ", "))
+}
+
+// FormatOf returns the format of a file with this name: .txt, .md, .json, .dot or
+// .gv, .svg.
+func FormatOf(file string) (Format, error) {
+	switch ext := strings.ToLower(path.Ext(file)); ext {
+	case ".txt":
+		return Text, nil
+	case ".md", ".json", ".dot", ".svg":
+		return Format(ext[1:]), nil
+	case ".gv":
+		return DOT, nil
+	}
+	return "", fmt.Errorf("the name %q does not tell the format; end it in .txt, .md, .json, .dot or .svg, or name the format", file)
+}
+
+// Render shows the views in their order, in one text: JSON is an array, DOT has a
+// graph for each, and an SVG shows one below the other. The text ends in a line
+// break.
+func Render(f Format, views ...*View) ([]byte, error) {
+	switch f {
+	case Text:
+		return joined(views, text), nil
+	case Markdown:
+		return joined(views, markdown), nil
+	case DOT:
+		return joined(views, dot), nil
+	case SVG:
+		return []byte(svg(views)), nil
+	case JSON:
+		if views == nil {
+			views = []*View{}
+		}
+		return encoded(views)
+	}
+	_, err := ParseFormat(string(f))
+	return nil, err
+}
+
+// JSON returns the view alone as JSON: an object.
+func (v *View) JSON() ([]byte, error) { return encoded(v) }
+
+// encoded writes one value; it is any because it is only encoded.
+func encoded(v any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
+	return out.Bytes(), err
+}
+
+func joined(views []*View, show func(*View) string) []byte {
+	var parts []string
+	for _, v := range views {
+		parts = append(parts, show(v))
+	}
+	return []byte(strings.Join(parts, "\n"))
+}

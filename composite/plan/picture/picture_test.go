@@ -1,0 +1,266 @@
+package picture_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/composite/plan/picture"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestGolden(t *testing.T) {
+	for _, f := range picture.Formats() {
+		t.Run(string(f), func(t *testing.T) {
+			got, name := render(t, f, rich()), "testdata/rich."+string(f)
+			if *update {
+				require.NoError(t, os.WriteFile(name, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(name)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), got)
+		})
+	}
+}
+
+func TestDeterminism(t *testing.T) {
+	for name, source := range sources() {
+		for _, f := range picture.Formats() {
+			first := render(t, f, source)
+			for range 2 {
+				require.Equal(t, first, render(t, f, sources()[name]), "%s %s", name, f)
+			}
+			assert.True(t, strings.HasSuffix(first, "\n"), "%s %s ends in a line break", name, f)
+		}
+	}
+}
+
+// TestLifecycle: every point of the contract has its place, once.
+func TestLifecycle(t *testing.T) {
+	seen := map[string]int{}
+	var walk func(s *picture.Scope)
+	walk = func(s *picture.Scope) {
+		for _, p := range s.Before {
+			seen[p]++
+		}
+		for _, p := range s.After {
+			seen[p]++
+		}
+		if s.Inside != nil {
+			walk(s.Inside)
+		}
+	}
+	for _, s := range picture.Lifecycle() {
+		walk(s)
+	}
+	for p, n := range seen {
+		assert.Equal(t, 1, n, p)
+	}
+	for _, p := range points() {
+		assert.Contains(t, seen, p.Name, "say in Lifecycle when the runtime calls %s", p.Name)
+	}
+}
+
+func order(v *picture.View, point string) []string {
+	var out []string
+	for _, p := range v.Points {
+		if p.Name == point {
+			for _, c := range p.Calls {
+				out = append(out, fmt.Sprintf("%d %s", c.Order, c.Member))
+			}
+		}
+	}
+	return out
+}
+
+func TestOrder(t *testing.T) {
+	v := picture.New(rich())
+	tests := []struct {
+		point string
+		want  []string
+	}{
+		{"BeforeTool", []string{"1 Guard", "2 Core.Store.Cache", "3 Plugin", "4 Extra"}},
+		{"AfterTool", []string{"1 Extra", "2 Plugin", "3 Core.Store.Cache"}},
+		{"OnClose", []string{"1 Extra", "2 Plugin", "3 MCP", "4 Core.Store.Disk", "5 Core.Store.Cache"}},
+		{"WrapModel", []string{"1 Core.Store", "2 Plugin", "3 Extra"}},
+		{"Dispatch", []string{"1 Core.Notes", "1 Users", "2 MCP", "3 Plugin", "4 Extra"}},
+	}
+	for _, tt := range tests {
+		assert.Equal(t, tt.want, order(v, tt.point), tt.point)
+	}
+	var names []string
+	for _, p := range v.Points {
+		names = append(names, p.Name)
+	}
+	assert.Equal(t, "OnOpen OnBuildAgent Schema ScopedTools SystemPrompt OnRegisterAgent Preprocess RewriteRequest BeforeModel WrapModel RewriteReply "+
+		"AfterModel Dispatch RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool AfterTurn OnUnregisterAgent OnClose OnEvent", strings.Join(names, " "))
+}
+
+func TestUnknownPointsComeLast(t *testing.T) {
+	s := picture.Source{
+		Points: []picture.Point{{Name: "OnNew", Kind: "observe"}, {Name: "OnOld", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}},
+		Plan:   &plan.Plan{Type: "a.A", Members: []plan.Member{{Field: "X", Points: use("OnNew", "OnOpen")}}},
+	}
+	v := picture.New(s)
+	require.Len(t, v.Points, 2)
+	assert.Equal(t, "process", v.Points[0].Scope)
+	assert.Equal(t, "OnNew", v.Points[1].Name)
+	assert.Equal(t, "elsewhere", v.Points[1].Scope)
+	assert.Equal(t, []string{"OnOld"}, v.Unused)
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	for name, s := range sources() {
+		if name == "hostile" {
+			continue // JSON has no place for bytes that are no UTF-8
+		}
+		v := picture.New(s)
+		text, err := v.JSON()
+		require.NoError(t, err)
+		var back picture.View
+		dec := json.NewDecoder(strings.NewReader(string(text)))
+		dec.DisallowUnknownFields()
+		require.NoError(t, dec.Decode(&back))
+		assert.Equal(t, v, &back, name)
+		for _, f := range picture.Formats() {
+			want, err := picture.Render(f, v)
+			require.NoError(t, err)
+			got, err := picture.Render(f, &back)
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(got), "%s as %s", name, f)
+		}
+	}
+}
+
+// TestForeignView: a view that somebody made by hand is shown as far as it makes
+// sense.
+func TestForeignView(t *testing.T) {
+	v := &picture.View{Type: "x.X", Members: []picture.Member{{Path: "A"}, {Path: "A"}}, Points: []picture.At{
+		{Calls: []picture.Call{{Member: "nobody"}, {Member: "A", Order: 9999}}}, {Point: picture.Point{Name: "BeforeTool"}},
+	}}
+	for _, f := range picture.Formats() {
+		text, err := picture.Render(f, v)
+		require.NoError(t, err)
+		if f == picture.SVG {
+			assert.Empty(t, read(t, string(text)).faults())
+		}
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for name, want := range map[string]picture.Format{
+		"plan.txt": picture.Text, "a/plan.MD": picture.Markdown, "plan.json": picture.JSON, "plan.dot": picture.DOT, "x.gv": picture.DOT, "x.svg": picture.SVG,
+	} {
+		got, err := picture.FormatOf(name)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	for _, name := range []string{"plan", "plan.png", ""} {
+		_, err := picture.FormatOf(name)
+		assert.ErrorContains(t, err, "does not tell the format")
+	}
+	_, err := picture.ParseFormat("png")
+	assert.ErrorContains(t, err, "the formats are text, md, json, dot, svg")
+	_, err = picture.Render("png")
+	assert.ErrorContains(t, err, `no format "png"`)
+	text, err := picture.Render(picture.JSON)
+	require.NoError(t, err)
+	assert.Equal(t, "[]\n", string(text))
+}
+
+// TestNothingInvisible: no format lets a name steer the reader's eye.
+func TestNothingInvisible(t *testing.T) {
+	for _, f := range picture.Formats() {
+		if f == picture.JSON {
+			continue // strings of JSON are data for programs
+		}
+		for _, r := range render(t, f, hostile()) {
+			ok := r == '\n' || r == '\t' || unicode.IsPrint(r) && !unicode.Is(unicode.M, r)
+			require.True(t, ok, "%s has %U", f, r)
+		}
+	}
+}
+
+func TestSVGIsSelfContained(t *testing.T) {
+	text := render(t, picture.SVG, hostile())
+	read(t, text) // is XML
+	assert.NotContains(t, text, "<script")
+	elements := regexp.MustCompile(`<([a-zA-Z!?][^\s/>]*)`)
+	for _, m := range elements.FindAllStringSubmatch(text, -1) {
+		assert.Contains(t, []string{"svg", "title", "desc", "style", "rect", "text", "g", "path"}, m[1])
+	}
+	assert.NotRegexp(t, `(href|src|url\(|@import|on[a-z]+=)`, regexp.MustCompile(`>[^<]*<`).ReplaceAllString(text, "><"))
+	assert.Equal(t, 2, strings.Count(text, "style>"), "no name ends the style sheet")
+	daemon := render(t, picture.SVG, daemon())
+	assert.Contains(t, daemon, "prefers-color-scheme:dark")
+	assert.Regexp(t, `role="img" aria-labelledby="title desc"`, daemon)
+	assert.Contains(t, daemon, "<title>BeforeTool: 1. Ask</title>")
+	assert.LessOrEqual(t, read(t, daemon).view.right, 1400.0)
+}
+
+// TestCommitted looks at the picture in the README.
+func TestCommitted(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/daemon-plan.svg")
+	require.NoError(t, err)
+	d := read(t, string(text))
+	assert.Empty(t, d.faults())
+	assert.LessOrEqual(t, d.view.right, 1400.0)
+}
+
+func TestMarkdownTables(t *testing.T) {
+	for name, s := range sources() {
+		text := render(t, picture.Markdown, s)
+		columns := 0
+		for line := range strings.SplitSeq(text, "\n") {
+			if !strings.HasPrefix(line, "|") {
+				columns = 0
+				continue
+			}
+			n := strings.Count(line, "|")
+			if columns == 0 {
+				columns = n
+			}
+			require.Equal(t, columns, n, "%s: a bar in a cell: %s", name, line)
+		}
+		code := regexp.MustCompile("`[^`\n]*`")
+		rest := code.ReplaceAllString(text, "")
+		assert.NotContains(t, rest, "`", "%s: a code span is open", name)
+		tags := regexp.MustCompile(`</?code>`)
+		assert.NotRegexp(t, `[<>]`, tags.ReplaceAllString(rest, ""), "%s: HTML outside of code", name)
+	}
+}
+
+func ExampleRender() {
+	p, _ := plan.Build("app.App", []plan.Spec{
+		{Field: "Guard", Type: "*guard.Guard", Points: []string{"BeforeTool", "AfterTool"}},
+		{Field: "Notes", Type: "*notes.Notes", Points: []string{"Dispatch", "AfterTool"}, Tools: []string{"add", "list"}},
+	})
+	v := picture.New(picture.Source{Plan: p, Points: []picture.Point{
+		{Name: "Dispatch", Kind: "facade", Combine: "route"},
+		{Name: "BeforeTool", Kind: "decide", Combine: "gate", Closed: true},
+		{Name: "AfterTool", Kind: "decide", Combine: "judge", Reverse: true, Closed: true},
+	}})
+	text, _ := picture.Render(picture.Text, v)
+	fmt.Print(string(text))
+	// Output:
+	// app.App
+	//
+	// #  FIELD  TYPE          TOOLS
+	// 1  Guard  *guard.Guard
+	// 2  Notes  *notes.Notes  add list
+	//
+	// SCOPE      POINT       RULE                   ON FAILURE  CALLED, IN ORDER
+	// tool call  Dispatch    facade route                       Notes
+	// tool call  BeforeTool  decide gate            closed      Guard
+	// tool call  AfterTool   decide judge, reverse  closed      Notes, Guard
+}

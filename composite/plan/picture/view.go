@@ -1,0 +1,219 @@
+// Package picture shows a plan to people and programs: as text, Markdown, JSON,
+// DOT, and as an SVG picture of the lifecycle. It is pure: the same plan gives
+// the same bytes, whatever strings are in it cannot break the format, and no
+// external program is needed.
+//
+//	v := picture.New(picture.Source{Plan: p, Points: points})
+//	text, err := picture.Render(picture.SVG, v)
+package picture
+
+import (
+	"slices"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+)
+
+// Point is what the contract declares of a point; hook.PointInfo has the same
+// fields.
+type Point struct {
+	// Name is that of the method, "BeforeTool".
+	Name string `json:"name"`
+	// Kind is facade, contribute, rewrite, decide, wrap or observe.
+	Kind string `json:"kind"`
+	// Combine is the rule by which the answers of several members become one.
+	Combine string `json:"combine"`
+	// Reverse: the last member comes first.
+	Reverse bool `json:"reverse,omitzero"`
+	// Closed is the default fail policy; it says nothing at points of the facade.
+	Closed bool `json:"closed,omitzero"`
+}
+
+// Source is what a view is made from.
+type Source struct {
+	Plan *plan.Plan
+	// Points are those of the contract, in the order of their declaration.
+	Points []Point
+	// Package is the import path of the composite, Pos the place of its
+	// declaration, "daemon.go:19:6"; "" where they are not known.
+	Package, Pos string
+	// Fields are the places of the fields by their path, "Core.Notes"; nil where
+	// they are not known.
+	Fields map[string]string
+	// Own are the points for which the composite has a method written by hand.
+	Own []string
+}
+
+// View is a plan laid open: who acts at which point, in the order of the calls.
+// Its JSON is one of the formats; names and meaning of its keys are stable.
+type View struct {
+	// Type is the name of the composite, "daemon.Daemon".
+	Type    string `json:"type"`
+	Package string `json:"package,omitzero"`
+	Pos     string `json:"pos,omitzero"`
+	// Members are in plan order: outermost first.
+	Members []Member `json:"members"`
+	// Points are those at which somebody acts, in the order of the lifecycle.
+	Points []At `json:"points"`
+	// Unused are the names of all other points, in the same order.
+	Unused []string `json:"unused,omitzero"`
+}
+
+// Member is one field: what the plan says, and where it stands.
+type Member struct {
+	plan.Member
+	// Path is the field with those around it, "Core.Notes"; Pos is its place.
+	Path string `json:"path"`
+	Pos  string `json:"pos,omitzero"`
+	// Nested is the type of a member that is a composite, and Members are its own;
+	// they stand in the place of the plan's Composite, which is nil here.
+	Nested  string   `json:"nested,omitzero"`
+	Members []Member `json:"members,omitzero"`
+}
+
+// At is one point with everybody who acts there.
+type At struct {
+	Point
+	// Scope is the stretch of the lifecycle, "tool call".
+	Scope string `json:"scope"`
+	// Own: the composite has a method written by hand, which decides what of the
+	// rest is called.
+	Own bool `json:"own,omitzero"`
+	// Calls are in the order of the calls, so from the last member to the first
+	// where the point is reversed.
+	Calls []Call `json:"calls"`
+}
+
+// Call is one member at one point.
+type Call struct {
+	// Member is the path.
+	Member string `json:"member"`
+	// Order counts from 1. The owners of static tools have the same number at
+	// Dispatch: one of them is called, by the name of the tool.
+	Order int `json:"order"`
+	// Maybe: whether the member has the point is known only at run time.
+	Maybe bool `json:"maybe,omitzero"`
+	// Use is what the field's tag says of the point; its name is the point's.
+	Use plan.PointUse `json:"use"`
+}
+
+// New lays a plan open.
+func New(s Source) *View {
+	v := &View{Type: s.Plan.Type, Package: s.Package, Pos: s.Pos, Members: members(s, s.Plan, "", "")}
+	all := leaves(v.Members)
+	for _, stop := range ordered(s.Points) {
+		i := slices.IndexFunc(s.Points, func(p Point) bool { return p.Name == stop.point })
+		at := At{Point: s.Points[i], Scope: stop.in[len(stop.in)-1].Name, Own: slices.Contains(s.Own, stop.point)}
+		at.Calls = calls(at.Point, all)
+		if len(at.Calls) == 0 && !at.Own {
+			v.Unused = append(v.Unused, at.Name)
+			continue
+		}
+		v.Points = append(v.Points, at)
+	}
+	return v
+}
+
+func members(s Source, p *plan.Plan, path, prefix string) []Member {
+	out := make([]Member, 0, len(p.Members))
+	for _, m := range p.Members {
+		member := Member{Member: m, Path: path + m.Field, Pos: s.Fields[path+m.Field]}
+		member.Tools, member.Composite = nil, nil
+		for _, t := range m.Tools {
+			member.Tools = append(member.Tools, prefix+t)
+		}
+		if m.Composite != nil {
+			member.Nested = m.Composite.Type
+			member.Members = members(s, m.Composite, member.Path+".", prefix+m.Prefix)
+		}
+		out = append(out, member)
+	}
+	return out
+}
+
+// leaf is what has a lane of its own: a member that is no composite, or one for
+// what it does itself.
+type leaf struct {
+	*Member
+	// itself: the points of a composite that none of its members has.
+	itself bool
+}
+
+// leaves are the lanes in plan order.
+func leaves(all []Member) []leaf {
+	var out []leaf
+	for i := range all {
+		m := &all[i]
+		if m.Nested == "" {
+			out = append(out, leaf{m, false})
+			continue
+		}
+		if len(m.own()) > 0 || len(m.Members) == 0 {
+			out = append(out, leaf{m, true})
+		}
+		out = append(out, leaves(m.Members)...)
+	}
+	return out
+}
+
+// own are the points of a composite that none of its members has.
+func (m *Member) own() []plan.PointUse {
+	var out []plan.PointUse
+	for _, use := range m.Points {
+		if !anyHas(m.Members, use.Name) {
+			out = append(out, use)
+		}
+	}
+	return out
+}
+
+func anyHas(all []Member, point string) bool {
+	return slices.ContainsFunc(all, func(m Member) bool {
+		_, ok := m.use(point)
+		return ok || anyHas(m.Members, point)
+	})
+}
+
+// use is what the member does at the point.
+func (m *Member) use(point string) (plan.PointUse, bool) {
+	uses := m.Points
+	i := slices.IndexFunc(uses, func(u plan.PointUse) bool { return u.Name == point })
+	if i >= 0 {
+		return uses[i], true
+	}
+	return plan.PointUse{Name: point}, m.open()
+}
+
+// open: the points of the member are known only at run time.
+func (m *Member) open() bool { return m.Nested == "" && m.Member.Open() }
+
+// calls are those of a point, in order.
+func calls(p Point, all []leaf) []Call {
+	var out []Call
+	static := 0
+	for _, l := range all {
+		use, ok := l.use(p.Name)
+		if l.itself {
+			ok = slices.ContainsFunc(l.own(), func(u plan.PointUse) bool { return u.Name == p.Name })
+		}
+		if !ok {
+			continue
+		}
+		c := Call{Member: l.Path, Maybe: l.open(), Use: use}
+		if p.Combine == "route" && !l.Dynamic {
+			c.Order = 1
+			out = slices.Insert(out, static, c)
+			static++
+			continue
+		}
+		out = append(out, c)
+	}
+	if p.Reverse {
+		slices.Reverse(out)
+	}
+	for i := range out {
+		if out[i].Order == 0 {
+			out[i].Order = i + 1 - max(static-1, 0)
+		}
+	}
+	return out
+}

@@ -70,19 +70,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 
 // all lists, reads, plans, writes in memory, verifies, and writes at last. It ends where something is wrong.
 func (r *run) all(ctx context.Context) error {
-	patterns := r.options.Patterns
-	if len(patterns) == 0 {
-		patterns = []string{"./..."}
-	}
-	var flags []string
-	if r.options.Tags != "" {
-		flags = append(flags, "-tags="+r.options.Tags)
-	}
-	listing, problems, err := load.List(ctx, r.dir, patterns, flags...)
-	if err != nil || r.wrong(problems) {
+	if ok, err := r.list(ctx); err != nil || !ok {
 		return err
 	}
-	r.listing = listing
 	output, problems, err := r.generate(ctx)
 	if err != nil || r.wrong(problems) {
 		return err
@@ -104,6 +94,24 @@ func (r *run) all(ctx context.Context) error {
 	}
 	r.tell(changes, output)
 	return nil
+}
+
+// list finds the packages; it tells whether to go on.
+func (r *run) list(ctx context.Context) (bool, error) {
+	patterns := r.options.Patterns
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	var flags []string
+	if r.options.Tags != "" {
+		flags = append(flags, "-tags="+r.options.Tags)
+	}
+	listing, problems, err := load.List(ctx, r.dir, patterns, flags...)
+	if err != nil || r.wrong(problems) {
+		return false, err
+	}
+	r.listing = listing
+	return true, nil
 }
 
 // wrong notes problems and tells whether they stop the run.
@@ -128,6 +136,15 @@ type run struct {
 
 // generate returns the text of the generated file by package path.
 func (r *run) generate(ctx context.Context) (map[string][]byte, []diag.Problem, error) {
+	if err := r.read(ctx); err != nil || r.model == nil {
+		return nil, nil, err
+	}
+	output, err := r.emit()
+	return output, r.model.Problems(), err
+}
+
+// read makes the model of the packages with directives; there is none without such packages.
+func (r *run) read(ctx context.Context) error {
 	var paths []string
 	for _, root := range r.listing.Roots {
 		r.result.Packages = append(r.result.Packages, root.PkgPath)
@@ -137,23 +154,22 @@ func (r *run) generate(ctx context.Context) (map[string][]byte, []diag.Problem, 
 	}
 	r.result.Read = paths
 	if len(paths) == 0 {
-		return nil, nil, nil
+		return nil
 	}
 	if err := r.listing.Ensure(ctx, load.HookPath); err != nil {
-		return nil, nil, err
+		return err
 	}
 	m, err := model.New(r.listing.NewChecker())
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	r.model = m
 	for _, path := range paths {
 		p, err := m.Package(path)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		r.mentioned = append(r.mentioned, p)
 	}
-	output, err := r.emit()
-	return output, m.Problems(), err
+	return nil
 }

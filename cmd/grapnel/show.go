@@ -5,11 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/grapnel-go/grapnel/composite/plan/picture"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 )
@@ -126,23 +127,46 @@ func (c *command) showAgents(p place, paths daemon.Paths, agents []daemon.Agent)
 
 func (c *command) plan() *cobra.Command {
 	var asJSON bool
+	format := string(picture.Text)
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Show how the subsystems are put together",
-		Long: "Shows the composite that the generator made: the order of the subsystems, the points at which\n" +
-			"each acts, the tools that each owns, and every fail policy that differs from the default.",
+		Long: "Shows the composite that the generator made: the order of the subsystems, the tools that each owns,\n" +
+			"and for every point who is called there, in the order of the calls, with what the tags say.",
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			plan := new(daemon.Daemon).Plan()
 			if asJSON {
-				return c.writeJSON(plan)
+				format = string(picture.JSON)
 			}
-			_, err := fmt.Fprint(c.out, plan.Text())
-			return err
+			return c.showPlan(format)
 		},
 	}
+	cmd.Flags().StringVar(&format, "format", format, "text, md, json, dot or svg")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
 	return cmd
+}
+
+func (c *command) showPlan(format string) error {
+	f, err := picture.ParseFormat(format)
+	if err != nil {
+		return err
+	}
+	s := picture.Source{Plan: new(daemon.Daemon).Plan(), Package: reflect.TypeFor[daemon.Daemon]().PkgPath()}
+	for _, p := range hook.Points() {
+		s.Points = append(s.Points, picture.Point(p))
+	}
+	v := picture.New(s)
+	var text []byte
+	if f == picture.JSON {
+		text, err = v.JSON() // there is one composite, so no array
+	} else {
+		text, err = picture.Render(f, v)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.out.Write(text)
+	return err
 }
 
 // writeJSON writes one value; v is any because it is only encoded.

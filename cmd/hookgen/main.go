@@ -4,6 +4,7 @@
 //	//go:generate go tool hookgen ./...
 //
 //	hookgen [gen] [flags] [packages]   generate, or with -check only compare; the default is ./...
+//	hookgen plan [flags] [packages]    who acts where in a composite: text, Markdown, JSON, DOT, SVG
 //	hookgen explain CODE               what a problem's code means
 //	hookgen help                       all commands
 //

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/composite/plan/picture"
+	"github.com/grapnel-go/grapnel/gen"
+	"github.com/grapnel-go/grapnel/gen/diag"
+)
+
+// planning is what the flags of plan say.
+type planning struct {
+	options gen.Options
+	format  picture.Format
+	// file is where the plan goes; "" is the standard output.
+	file string
+}
+
+// showPlan prints the plans of all composites of the packages, from their source: nothing is generated for it.
+func showPlan(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	p, status, ok := planningOf(args, stderr)
+	if !ok {
+		return status
+	}
+	views, problems, err := gen.Plans(ctx, p.options)
+	printer := diag.Printer{Format: diag.Text, Source: diag.Files(p.options.Dir)}
+	if err := errors.Join(err, printer.Print(stderr, problems)); err != nil {
+		return say(stderr, err)
+	}
+	if diag.HasErrors(problems) {
+		return failed
+	}
+	if len(views) == 0 {
+		return say(stderr, fmt.Errorf("no //hook:composite in %s", strings.Join(p.options.Patterns, " ")))
+	}
+	text, err := picture.Render(p.format, views...)
+	if err != nil {
+		return say(stderr, err)
+	}
+	if p.file == "" {
+		_, err = stdout.Write(text)
+	} else {
+		status, err = p.write(text, stderr)
+	}
+	if err != nil {
+		return say(stderr, err)
+	}
+	return status
+}
+
+func say(stderr io.Writer, err error) int {
+	fmt.Fprintf(stderr, "hookgen: %v\n", err)
+	return failed
+}
+
+// planningOf reads the flags; with false the command ends with the status.
+func planningOf(args []string, stderr io.Writer) (p planning, status int, ok bool) {
+	flags := newFlags("plan", "[flags] [packages]", stderr)
+	flags.StringVar(&p.options.Dir, "C", "", "run in this `dir`ectory")
+	flags.StringVar(&p.options.Tags, "tags", "", "build `tags`, separated by commas")
+	flags.BoolVar(&p.options.Strict, "strict", false, "warnings are errors")
+	flags.BoolVar(&p.options.Check, "check", false, "with -o: write nothing; exit 1 if the file is not what it should be; also HOOKGEN_CHECK=1")
+	flags.StringVar(&p.file, "o", "", "write to this `file`, whose name tells the format: .txt, .md, .json, .dot, .svg")
+	format := flags.String("format", "", "how the plan is shown: text, md, json, dot or svg; the default is text")
+	if status, ok := parse(flags, args); !ok {
+		return p, status, false
+	}
+	err := p.settle(*format, flags)
+	if err != nil {
+		return p, say(stderr, err), false
+	}
+	return p, well, true
+}
+
+// settle takes what follows from several flags.
+func (p *planning) settle(format string, flags *flag.FlagSet) (err error) {
+	p.options.Patterns = flags.Args()
+	if len(p.options.Patterns) == 0 {
+		p.options.Patterns = []string{"./..."}
+	}
+	switch {
+	case format != "":
+		p.format, err = picture.ParseFormat(format)
+	case p.file != "":
+		p.format, err = picture.FormatOf(p.file)
+	default:
+		p.format = picture.Text
+	}
+	if err != nil {
+		return err
+	}
+	if p.options.Check && p.file == "" {
+		return errors.New("-check compares a file: name it with -o")
+	}
+	check, err := checkByEnvironment()
+	p.options.Check = p.options.Check || check
+	return err
+}
+
+// write writes the file if it has another text, or says so where it must not.
+func (p planning) write(text []byte, stderr io.Writer) (int, error) {
+	name := p.file
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(p.options.Dir, name)
+	}
+	have, err := os.ReadFile(name)
+	switch {
+	case err == nil && bytes.Equal(have, text):
+		return well, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return failed, err
+	case !p.options.Check:
+		return well, gen.WriteFile(name, text)
+	}
+	change := gen.Change{Path: p.file, Kind: gen.Stale}
+	if err != nil {
+		change.Kind = gen.Missing
+	}
+	problems := checkProblems([]gen.Change{change})
+	for i := range problems {
+		problems[i].Fix = `run the same command without -check, or "go generate ./..." without HOOKGEN_CHECK`
+	}
+	printer := diag.Printer{Format: diag.Text, Source: diag.Files(p.options.Dir)}
+	return differs, printer.Print(stderr, problems)
+}

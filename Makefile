@@ -21,7 +21,7 @@ lint:
 test:
 	go test -p 2 -timeout 10m $(FLAGS) ./...
 
-# gen writes all generated code.
+# gen writes all generated code, and the picture of the daemon's plan.
 gen:
 	go generate ./...
 
@@ -45,6 +45,6 @@ cover:
 # ci is everything that a change must pass.
 ci: lint
 	go mod tidy -diff
-	go generate ./... && git diff --exit-code -- '*_gen.go'
-	@new=$$(git ls-files -o --exclude-standard '*_gen.go'); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
+	go generate ./... && git diff --exit-code -- '*_gen.go' docs/daemon-plan.svg
+	@new=$$(git ls-files -o --exclude-standard '*_gen.go' docs/daemon-plan.svg); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
 	go test -race -shuffle=on -p 2 -timeout 20m $(FLAGS) ./...

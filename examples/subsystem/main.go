@@ -17,8 +17,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
 
-//go:generate go tool hookgen .
-
 // Kitchen is one hook made of two; what joins them is generated.
 //
 //hook:composite

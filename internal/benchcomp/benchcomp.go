@@ -9,8 +9,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 )
 
-//go:generate go tool hookgen .
-
 // Whole is all that the daemon has, nested, with one wrap around its tools, and
 // a tool that costs nothing.
 //

@@ -12,6 +12,8 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
+//go:generate go tool hookgen plan -o ../../docs/daemon-plan.svg .
+
 // Daemon is everything that the program offers to an agent, as one hook. The
 // order of the fields is the order in which they act; what goes out (results,
 // replies, the end of the process) goes through them in reverse.

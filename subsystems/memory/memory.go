@@ -20,8 +20,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 )
 
-//go:generate go tool hookgen .
-
 // Memory is the subsystem. It is safe for concurrent use; Open makes one.
 //
 //hook:subsystem

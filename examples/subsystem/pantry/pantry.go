@@ -13,8 +13,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-//go:generate go tool hookgen .
-
 // Pantry knows what is in the kitchen. Make one with New.
 //
 //hook:subsystem

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,10 +22,10 @@ type Conversation struct {
 	// cancel ends the turn that is running; nil if there is none.
 	cancel context.CancelCauseFunc
 
-	// What follows belongs to the running turn.
+	// What follows belongs to the running turn. version is that of the store when
+	// the rest was read or written: 0 is a conversation without messages.
 	version int64
 	turns   int
-	loaded  bool
 	// history is what the store has. It is only appended to: every view of it
 	// stays valid.
 	history []hook.Message
@@ -38,7 +37,8 @@ type Conversation struct {
 
 // Conversation returns the conversation of the agent with the sender, which the
 // store creates if there is none. The same value is returned until the agent is
-// unregistered. Its messages are read at the first turn.
+// unregistered. Its messages are read at the first turn, and again at one that
+// finds them changed by another process.
 func (r *Runtime) Conversation(ctx context.Context, agent, sender string) (*Conversation, error) {
 	a, err := r.Agent(agent)
 	if err != nil {
@@ -115,6 +115,10 @@ func (c *Conversation) Send(ctx context.Context, in hook.Input, observe func(hoo
 	}
 	defer c.stop(nil)
 	if err := c.load(ctx); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+			return hook.TurnOutcome{Stop: hook.StopCancelled, Err: err}, err
+		}
 		return refused(fmt.Errorf("load conversation %s: %w", c.ID(), err))
 	}
 	out := c.runTurn(ctx, in, observe)
@@ -154,13 +158,11 @@ func (c *Conversation) stop(cause error) {
 	}
 }
 
-// load reads the history, once, and again after somebody else has written.
+// load reads the history if the store has another one: at the first turn, and
+// after somebody else has written.
 func (c *Conversation) load(ctx context.Context) error {
-	if c.loaded {
-		return nil
-	}
 	rec, err := c.agent.rt.o.Store.Conversation(ctx, store.Key{Agent: c.agent.Name(), Sender: c.Sender()})
-	if err != nil {
+	if err != nil || rec.Version == c.version {
 		return err
 	}
 	history, err := c.agent.rt.o.Store.Messages(ctx, rec.ID)
@@ -173,7 +175,7 @@ func (c *Conversation) load(ctx context.Context) error {
 			c.setID(m.CallID, accepted)
 		}
 	}
-	c.version, c.turns, c.history, c.loaded = rec.Version, rec.Turns, history, true
+	c.version, c.turns, c.history = rec.Version, rec.Turns, history
 	return nil
 }
 
@@ -183,9 +185,6 @@ func (c *Conversation) commit(ctx context.Context, messages []hook.Message, turn
 	added := messages[len(c.history):]
 	v, err := c.agent.rt.o.Store.Append(ctx, c.ID(), c.version, store.Append{Messages: added, TurnEnds: turnEnds})
 	if err != nil {
-		if errors.Is(err, store.ErrConflict) {
-			c.loaded = false
-		}
 		return fmt.Errorf("store conversation %s: %w", c.ID(), err)
 	}
 	c.version, c.history = v, messages

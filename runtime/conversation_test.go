@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
+	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
 
 func TestAConversationContinuesAfterARestart(t *testing.T) {
@@ -147,16 +149,55 @@ func TestAStoreThatFailsEndsTheTurnAndNotTheConversation(t *testing.T) {
 	}
 }
 
-func TestAConflictReloadsTheHistory(t *testing.T) {
+func TestATurnSeesWhatAnotherProcessHasWritten(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "conversations.db")
+	process := func(replies ...hook.ModelStream) *world {
+		st, err := sqlite.Open(t.Context(), path, nil)
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, st.Close()) })
+		return startWith(t, plays(replies...), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st}, box(named("x")))
+	}
+	one := process(says("1"), calls(want{"id", "x", "{}"}), says("3"))
+	two := process(calls(want{"id", "x", "{}"}), says("2"))
+	one.send("first")
+	two.send("second")
+	one.send("third")
+	assert.Equal(t, []string{
+		"user first", "assistant 1",
+		"user second", "assistant [id x {}]", "tool id x: x:", "assistant 2",
+		"user third", "assistant [call_2 x {}]", "tool call_2 x: x:", "assistant 3",
+	}, one.history(), "and ids stay unique")
+	assert.Equal(t, 7, one.model.requests[1].Messages.Len(), "the model sees the whole history")
+}
+
+func TestAWriteInTheMiddleOfATurnIsAConflict(t *testing.T) {
 	t.Parallel()
 	w := start(t, plays(says("one"), says("three")))
-	w.send("first")
-	_, err := w.store.Append(t.Context(), w.conv.ID(), 2, store.Append{Messages: []hook.Message{hook.UserText("from elsewhere")}})
-	require.NoError(t, err)
-	_, err = w.try(t.Context(), "second")
+	elsewhere := hook.UserText("from elsewhere")
+	w.model.replies[0] = func(yield func(hook.Chunk, error) bool) {
+		_, err := w.store.Append(t.Context(), w.conv.ID(), 1, store.Append{Messages: []hook.Message{elsewhere}})
+		assert.NoError(t, err)
+		says("one")(yield)
+	}
+	_, err := w.try(t.Context(), "first")
 	require.ErrorIs(t, err, store.ErrConflict)
 	w.send("third")
-	assert.Equal(t, []string{"user first", "assistant one", "user from elsewhere", "user third", "assistant three"}, w.history())
+	assert.Equal(t, []string{"user first", "user from elsewhere", "user third", "assistant three"}, w.history())
+}
+
+func TestATurnThatIsCancelledBeforeItBeginsIsCancelled(t *testing.T) {
+	t.Parallel()
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "conversations.db"), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, st.Close()) })
+	w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out, err := w.try(ctx, "hi")
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, hook.StopCancelled, out.Stop)
+	assert.Empty(t, w.history())
 }
 
 func TestOnlyUserMessagesAreInput(t *testing.T) {

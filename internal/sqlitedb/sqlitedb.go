@@ -27,9 +27,6 @@ var (
 	ErrNewer = errors.New("the file has a newer schema")
 )
 
-// busyTimeout is how long a write waits for another process's.
-const busyTimeout = 10 * time.Second
-
 // readers is the number of connections that read beside the one that writes.
 const readers = 4
 
@@ -48,8 +45,8 @@ type Schema struct {
 // DB is an open file: one connection that writes and a few that only read. It is
 // safe for concurrent use.
 type DB struct {
-	write *sql.DB
-	read  *sql.DB
+	w    *writer
+	read *sql.DB
 }
 
 // Open opens the file and brings its schema up to date. A file that is not there
@@ -71,11 +68,12 @@ func open(ctx context.Context, path string, s Schema) (*DB, error) {
 	if err := create(file); err != nil {
 		return nil, err
 	}
-	db := &DB{}
-	if db.write, err = connect(file, "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)", 1); err != nil {
+	pool, err := connect(file, busySlice, "_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)", 1)
+	if err != nil {
 		return nil, err
 	}
-	if db.read, err = connect(file, "_query_only=1", readers); err != nil {
+	db := &DB{w: &writer{pool: pool, baton: make(chan struct{}, 1), known: map[string]*sql.Stmt{}}}
+	if db.read, err = connect(file, busyTimeout, "_query_only=1", readers); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if err := db.prepare(ctx, s); err != nil {
@@ -110,9 +108,9 @@ func kind(m fs.FileMode) string {
 	return "special file"
 }
 
-func connect(file, params string, most int) (*sql.DB, error) {
+func connect(file string, busy time.Duration, params string, most int) (*sql.DB, error) {
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(file)}
-	u.RawQuery = fmt.Sprintf("_busy_timeout=%d&_foreign_keys=1&_dqs=0&%s", busyTimeout.Milliseconds(), params)
+	u.RawQuery = fmt.Sprintf("_busy_timeout=%d&_foreign_keys=1&_dqs=0&%s", busy.Milliseconds(), params)
 	c, err := sqlite.NewConnector(u.String())
 	if err != nil {
 		return nil, err
@@ -129,7 +127,7 @@ func (d *DB) prepare(ctx context.Context, s Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
 	for {
-		err := d.Write(ctx, func(tx *sql.Tx) error { return s.migrate(ctx, tx) })
+		err := d.Write(ctx, func(tx *Tx) error { return s.migrate(ctx, tx.w.conn) })
 		switch code(err) {
 		case sqlite3.SQLITE_NOTADB:
 			return fmt.Errorf("%w: %w; move it away or name another one", ErrForeign, err)
@@ -158,7 +156,7 @@ func code(err error) int {
 // written: a disk or another program has changed it. Nil is no.
 func Damaged(err error) bool { return code(err) == sqlite3.SQLITE_CORRUPT }
 
-func (s Schema) migrate(ctx context.Context, tx *sql.Tx) error {
+func (s Schema) migrate(ctx context.Context, tx *sql.Conn) error {
 	var id int32
 	var version, tables int
 	row := tx.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
@@ -184,37 +182,14 @@ func (s Schema) migrate(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// Write runs f in a transaction that is committed, on disk, when Write returns
-// nil, and undone when f fails. One runs at a time; the others wait until ctx
-// ends. f uses nothing of the database but tx.
-func (d *DB) Write(ctx context.Context, f func(tx *sql.Tx) error) error {
-	tx, err := d.write.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err := f(tx); err != nil {
-		return errors.Join(err, undo(tx))
-	}
-	return tx.Commit()
-}
-
-func undo(tx *sql.Tx) error {
-	if err := tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
-		return err
-	}
-	return nil
-}
-
 // Read returns what reads. It sees what has been committed and cannot write.
 func (d *DB) Read() *sql.DB { return d.read }
 
 // Close closes the file; calls in flight end first. A second Close does nothing.
 func (d *DB) Close() error {
-	var errs []error
-	for _, db := range []*sql.DB{d.read, d.write} {
-		if db != nil {
-			errs = append(errs, db.Close())
-		}
+	err := d.w.close()
+	if d.read != nil {
+		err = errors.Join(err, d.read.Close())
 	}
-	return errors.Join(errs...)
+	return err
 }

@@ -1,7 +1,6 @@
 package sqlitedb_test
 
 import (
-	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -37,8 +36,8 @@ func open(t *testing.T, path string, s sqlitedb.Schema) *sqlitedb.DB {
 
 func exec(t *testing.T, db *sqlitedb.DB, query string, args ...any) error {
 	t.Helper()
-	return db.Write(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(t.Context(), query, args...)
+	return db.Write(t.Context(), func(tx *sqlitedb.Tx) error {
+		_, err := tx.Exec(query, args...)
 		return err
 	})
 }
@@ -78,10 +77,10 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "x.db"), one)
 	assert.Equal(t, "wal", value(t, db, "PRAGMA journal_mode"))
-	require.NoError(t, db.Write(t.Context(), func(tx *sql.Tx) error {
-		for pragma, want := range map[string]int{"synchronous": 2, "foreign_keys": 1, "busy_timeout": 10000} {
+	require.NoError(t, db.Write(t.Context(), func(tx *sqlitedb.Tx) error {
+		for pragma, want := range map[string]int{"synchronous": 2, "foreign_keys": 1, "busy_timeout": 100} {
 			var got int
-			require.NoError(t, tx.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
+			require.NoError(t, tx.QueryRow("PRAGMA "+pragma).Scan(&got))
 			assert.Equal(t, want, got, pragma)
 		}
 		return nil
@@ -163,8 +162,8 @@ func TestAFailedWriteIsUndone(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "x.db"), one)
 	cause := errors.New("changed my mind")
-	err := db.Write(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(t.Context(), `INSERT INTO note (body) VALUES ('x')`)
+	err := db.Write(t.Context(), func(tx *sqlitedb.Tx) error {
+		_, err := tx.Exec(`INSERT INTO note (body) VALUES ('x')`)
 		require.NoError(t, err)
 		return cause
 	})

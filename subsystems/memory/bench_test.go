@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 )
 
 // vocabulary is made of words whose frequency falls with their rank, as it does
@@ -26,10 +27,10 @@ func BenchmarkRecall10000(b *testing.B) {
 	require.NoError(b, err)
 	defer func() { require.NoError(b, m.OnClose(b.Context())) }()
 	r := rand.New(rand.NewPCG(1, 2))
-	require.NoError(b, m.table.db.Write(b.Context(), func(tx *sql.Tx) error {
+	require.NoError(b, m.table.db.Write(b.Context(), func(tx *sqlitedb.Tx) error {
 		for i := range 10_000 {
 			e := entry{name: fmt.Sprintf("note %d %s", i, sentence(r, 2)), content: sentence(r, 40), aliases: []string{sentence(r, 1)}}
-			if _, err := m.table.putIn(b.Context(), tx, "agent:", e); err != nil {
+			if _, err := m.table.putIn(tx, "agent:", e); err != nil {
 				return err
 			}
 		}

@@ -39,25 +39,25 @@ func tidy(name string) string { return strings.Join(strings.Fields(name), " ") }
 // put adds the entry, or replaces the one of the same name, and reports whether
 // there was one.
 func (t *table) put(ctx context.Context, space string, e entry) (replaced bool, err error) {
-	err = t.db.Write(ctx, func(tx *sql.Tx) error {
-		replaced, err = t.putIn(ctx, tx, space, e)
+	err = t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		replaced, err = t.putIn(tx, space, e)
 		return err
 	})
 	return replaced, err
 }
 
-func (t *table) putIn(ctx context.Context, tx *sql.Tx, space string, e entry) (replaced bool, err error) {
+func (t *table) putIn(tx *sqlitedb.Tx, space string, e entry) (replaced bool, err error) {
 	aliases, err := json.Marshal(e.aliases)
 	if err != nil {
 		return false, err
 	}
-	home, err := ensureSpace(ctx, tx, space)
+	home, err := ensureSpace(tx, space)
 	if err != nil {
 		return false, err
 	}
 	now := t.now().UnixNano()
 	var num int64
-	err = tx.QueryRowContext(ctx, `INSERT INTO memory (num, space, key, name, aliases, content, created, updated)
+	err = tx.QueryRow(`INSERT INTO memory (num, space, key, name, aliases, content, created, updated)
 		VALUES (coalesce((SELECT max(num) FROM memory WHERE num BETWEEN ? AND ?), ?) + 1, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (space, key) DO UPDATE SET name = excluded.name, aliases = excluded.aliases,
 			content = excluded.content, updated = excluded.updated
@@ -67,21 +67,21 @@ func (t *table) putIn(ctx context.Context, tx *sql.Tx, space string, e entry) (r
 		return false, err
 	}
 	if replaced {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM word WHERE rowid = ?`, num); err != nil {
+		if _, err := tx.Exec(`DELETE FROM word WHERE rowid = ?`, num); err != nil {
 			return false, err
 		}
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO word (rowid, name, aliases, content) VALUES (?, ?, ?, ?)`,
+	_, err = tx.Exec(`INSERT INTO word (rowid, name, aliases, content) VALUES (?, ?, ?, ?)`,
 		num, e.name, strings.Join(e.aliases, "\n"), e.content)
 	return replaced, err
 }
 
-func ensureSpace(ctx context.Context, tx *sql.Tx, space string) (num int64, err error) {
-	_, err = tx.ExecContext(ctx, `INSERT INTO space (key) VALUES (?) ON CONFLICT (key) DO NOTHING`, space)
+func ensureSpace(tx *sqlitedb.Tx, space string) (num int64, err error) {
+	_, err = tx.Exec(`INSERT INTO space (key) VALUES (?) ON CONFLICT (key) DO NOTHING`, space)
 	if err != nil {
 		return 0, err
 	}
-	err = tx.QueryRowContext(ctx, `SELECT num FROM space WHERE key = ?`, space).Scan(&num)
+	err = tx.QueryRow(`SELECT num FROM space WHERE key = ?`, space).Scan(&num)
 	return num, err
 }
 
@@ -127,9 +127,10 @@ func (t *table) entries(ctx context.Context, query string, args ...any) (out []e
 
 // drop removes the entry of that name and reports whether there was one.
 func (t *table) drop(ctx context.Context, space, name string) (found bool, err error) {
-	err = t.db.Write(ctx, func(tx *sql.Tx) error {
+	err = t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		found = false
 		var num int64
-		err := tx.QueryRowContext(ctx, `DELETE FROM memory WHERE key = ? AND
+		err := tx.QueryRow(`DELETE FROM memory WHERE key = ? AND
 			space = (SELECT num FROM space WHERE key = ?) RETURNING num`, key(name), space).Scan(&num)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
@@ -138,7 +139,7 @@ func (t *table) drop(ctx context.Context, space, name string) (found bool, err e
 			return err
 		}
 		found = true
-		_, err = tx.ExecContext(ctx, `DELETE FROM word WHERE rowid = ?`, num)
+		_, err = tx.Exec(`DELETE FROM word WHERE rowid = ?`, num)
 		return err
 	})
 	return found, err

@@ -38,7 +38,9 @@ type Options struct {
 
 // Store is an open file. It is safe for concurrent use.
 type Store struct {
-	db     *sqlitedb.DB
+	db *sqlitedb.DB
+	// byKey finds a conversation, which every turn does.
+	byKey  *sql.Stmt
 	now    func() time.Time
 	newID  func() string
 	closed atomic.Bool
@@ -55,7 +57,11 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, now: time.Now, newID: func() string { return ulid.Make().String() }}
+	byKey, err := db.Read().PrepareContext(ctx, `SELECT `+columns+` FROM conversation WHERE agent = ? AND sender = ?`)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s := &Store{db: db, byKey: byKey, now: time.Now, newID: func() string { return ulid.Make().String() }}
 	if o != nil && o.Now != nil {
 		s.now = o.Now
 	}
@@ -71,7 +77,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	return s.db.Close()
+	return errors.Join(s.byKey.Close(), s.db.Close())
 }
 
 // failed adds what was being done, and says that the store is closed where that
@@ -110,14 +116,13 @@ func (s *Store) Conversation(ctx context.Context, key store.Key) (store.Record, 
 }
 
 func (s *Store) find(ctx context.Context, key store.Key) (store.Record, error) {
-	return scan(s.db.Read().QueryRowContext(ctx,
-		`SELECT `+columns+` FROM conversation WHERE agent = ? AND sender = ?`, key.Agent, key.Sender))
+	return scan(s.byKey.QueryRowContext(ctx, key.Agent, key.Sender))
 }
 
 func (s *Store) create(ctx context.Context, key store.Key) error {
 	now := s.now().UnixNano()
-	return s.db.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO conversation (id, agent, sender, created, updated)
+	return s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		_, err := tx.Exec(`INSERT INTO conversation (id, agent, sender, created, updated)
 			VALUES (?, ?, ?, ?, ?) ON CONFLICT (agent, sender) DO NOTHING`, s.newID(), key.Agent, key.Sender, now, now)
 		return err
 	})
@@ -166,12 +171,13 @@ func (s *Store) messages(ctx context.Context, id string) (out []hook.Message, er
 	return out, nil
 }
 
-// Append implements store.Store. It returns when the messages are on disk.
-// Ephemeral messages are left out.
+// Append implements store.Store. It returns when the messages are on disk; those
+// of several conversations at the same time share the sync. Ephemeral messages
+// are left out.
 func (s *Store) Append(ctx context.Context, id string, version int64, a store.Append) (int64, error) {
 	bodies, err := encodeAll(a.Messages)
 	if err == nil {
-		err = s.db.Write(ctx, func(tx *sql.Tx) error { return s.append(ctx, tx, id, version, bodies, a.TurnEnds) })
+		err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error { return s.append(tx, id, version, bodies, a.TurnEnds) })
 	}
 	if err != nil {
 		return 0, s.failed("append to "+id, err)
@@ -179,38 +185,34 @@ func (s *Store) Append(ctx context.Context, id string, version int64, a store.Ap
 	return version + 1, nil
 }
 
-func (s *Store) append(ctx context.Context, tx *sql.Tx, id string, version int64, bodies []string, turnEnds bool) error {
+func (s *Store) append(tx *sqlitedb.Tx, id string, version int64, bodies []string, turnEnds bool) error {
 	turns := 0
 	if turnEnds {
 		turns = 1
 	}
 	var num, next int64
-	err := tx.QueryRowContext(ctx, `UPDATE conversation SET version = version + 1, turns = turns + ?,
+	err := tx.QueryRow(`UPDATE conversation SET version = version + 1, turns = turns + ?,
 		messages = messages + ?, updated = max(updated, ?) WHERE id = ? AND version = ?
 		RETURNING num, messages`, turns, len(bodies), s.now().UnixNano(), id, version).Scan(&num, &next)
 	if errors.Is(err, sql.ErrNoRows) {
-		return refused(ctx, tx, id, version)
+		return refused(tx, id, version)
 	}
 	if err != nil || len(bodies) == 0 {
 		return err
 	}
-	insert, err := tx.PrepareContext(ctx, `INSERT INTO message (conversation, seq, body) VALUES (?, ?, ?)`)
-	if err != nil {
-		return err
-	}
 	next -= int64(len(bodies))
 	for i, body := range bodies {
-		if _, err := insert.ExecContext(ctx, num, next+int64(i), body); err != nil {
-			return errors.Join(err, insert.Close())
+		if _, err := tx.Exec(`INSERT INTO message (conversation, seq, body) VALUES (?, ?, ?)`, num, next+int64(i), body); err != nil {
+			return err
 		}
 	}
-	return insert.Close()
+	return nil
 }
 
 // refused says why no row had that id and version.
-func refused(ctx context.Context, tx *sql.Tx, id string, version int64) error {
+func refused(tx *sqlitedb.Tx, id string, version int64) error {
 	var is int64
-	err := tx.QueryRowContext(ctx, `SELECT version FROM conversation WHERE id = ?`, id).Scan(&is)
+	err := tx.QueryRow(`SELECT version FROM conversation WHERE id = ?`, id).Scan(&is)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("%w: %q", store.ErrUnknown, id)

@@ -197,18 +197,3 @@ func TestAfterCloseNothingWorks(t *testing.T) {
 	_, err = s.List(t.Context())
 	require.ErrorIs(t, err, store.ErrClosed)
 }
-
-func BenchmarkTurn(b *testing.B) {
-	s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "x.db"), nil)
-	require.NoError(b, err)
-	defer func() { require.NoError(b, s.Close()) }()
-	rec, err := s.Conversation(b.Context(), store.Key{Agent: "a"})
-	require.NoError(b, err)
-	turn := store.Append{TurnEnds: true, Messages: []hook.Message{hook.UserText("q"), hook.UserText("a")}}
-	b.ReportAllocs()
-	for v := rec.Version; b.Loop(); v++ {
-		if _, err := s.Append(b.Context(), rec.ID, v, turn); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

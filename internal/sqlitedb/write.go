@@ -1,0 +1,242 @@
+package sqlitedb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// busyTimeout is how long a write waits for another process's.
+const busyTimeout = 10 * time.Second
+
+// busySlice is how long SQLite waits for it in one go: it cannot be interrupted.
+const busySlice = 100 * time.Millisecond
+
+// writer is the connection that writes, and the group whose transaction is open
+// on it. Who holds the baton may use everything else.
+//
+// A caller of Write takes the baton, does its part and gives the baton on to
+// those who wait. Then it queues for the baton again: when it gets it, everybody
+// who had been waiting has done their part too, and it commits for all of them.
+// So a lone write costs what it did, and sixty-four at once share one sync.
+type writer struct {
+	pool  *sql.DB
+	baton chan struct{} // holds one token while somebody has the baton
+
+	conn   *sql.Conn // nil until the first transaction
+	known  map[string]*sql.Stmt
+	open   *group // nil between transactions
+	closed bool
+}
+
+// group is the calls that share a transaction.
+type group struct {
+	members int
+	// done is closed when the transaction is over; err is then what became of it.
+	done chan struct{}
+	err  error
+}
+
+var (
+	errClosed = errors.New("the file has been closed")
+	// errUndone: the transaction ended because another member's part broke it.
+	errUndone = errors.New("the transaction was undone")
+)
+
+// Tx is a transaction under way, for one part of it. It is valid until the
+// function that it was given to returns.
+type Tx struct{ w *writer }
+
+// Exec runs one statement. The text is a constant: it is kept prepared.
+func (t *Tx) Exec(query string, args ...any) (sql.Result, error) {
+	s, err := t.w.prepared(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.Exec(args...)
+}
+
+// QueryRow runs one statement that returns at most one row, which has to be
+// scanned. The text is a constant: it is kept prepared.
+func (t *Tx) QueryRow(query string, args ...any) *sql.Row {
+	s, err := t.w.prepared(query)
+	if err != nil {
+		return t.w.conn.QueryRowContext(context.Background(), query, args...) // which says the same
+	}
+	return s.QueryRow(args...)
+}
+
+// Write runs f in a transaction that is on disk when Write returns nil. Calls at
+// the same time share a transaction, and with it the sync of the disk: each has
+// its part undone, alone, when its f fails or panics. One f runs at a time; the
+// others wait until ctx ends. Once f has run, what becomes of ctx changes nothing.
+// f uses nothing of the database but tx, and is called again in the rare case
+// that another part has broken the transaction, so it must not depend on its
+// first call.
+func (d *DB) Write(ctx context.Context, f func(tx *Tx) error) error {
+	for {
+		g, err := d.w.join(ctx, f)
+		if err != nil {
+			return err
+		}
+		if err := d.w.settle(g); !errors.Is(err, errUndone) {
+			return err
+		}
+	}
+}
+
+// join runs f as a part of the open transaction, or begins one.
+func (w *writer) join(ctx context.Context, f func(tx *Tx) error) (*group, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case w.baton <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-w.baton }()
+	if w.open == nil {
+		if err := w.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	g := w.open
+	return g, w.part(f)
+}
+
+// settle waits until the group's transaction is over. Who gets the baton ends it:
+// everybody who had been waiting has done their part.
+func (w *writer) settle(g *group) error {
+	select {
+	case <-g.done:
+	case w.baton <- struct{}{}:
+		if w.open == g {
+			w.commit()
+		}
+		<-w.baton
+	}
+	<-g.done
+	return g.err
+}
+
+// begin begins a transaction. While another process has one, it waits, as long
+// as ctx allows.
+func (w *writer) begin(ctx context.Context) error {
+	if w.closed {
+		return errClosed
+	}
+	if w.conn == nil {
+		c, err := w.pool.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		w.conn = c
+	}
+	for began := time.Now(); ; {
+		err := w.exec("BEGIN IMMEDIATE")
+		switch {
+		case err == nil:
+			w.open = &group{done: make(chan struct{})}
+			return nil
+		case code(err) != sqlite3.SQLITE_BUSY || time.Since(began) > busyTimeout:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+	}
+}
+
+// part runs f and undoes what it has done if it fails or panics.
+func (w *writer) part(f func(tx *Tx) error) (err error) {
+	done := false
+	defer func() {
+		if !done {
+			w.undo()
+		}
+	}()
+	if err := w.exec("SAVEPOINT part"); err != nil {
+		return err
+	}
+	if err := f(&Tx{w}); err != nil {
+		return err
+	}
+	if err := w.exec("RELEASE part"); err != nil {
+		return err
+	}
+	w.open.members++
+	done = true
+	return nil
+}
+
+// undo takes one part out of the transaction. Where SQLite has undone all of it,
+// as it does when the disk is full, or nothing else was in it, it is over.
+func (w *writer) undo() {
+	err := w.exec("ROLLBACK TO part")
+	if err == nil {
+		err = w.exec("RELEASE part")
+	}
+	if err == nil && w.open.members > 0 {
+		return
+	}
+	_ = w.exec("ROLLBACK") // fails where there is nothing left to undo
+	w.end(errUndone)
+}
+
+func (w *writer) commit() {
+	err := w.exec("COMMIT")
+	if err != nil {
+		_ = w.exec("ROLLBACK") // fails where SQLite has done it
+		err = fmt.Errorf("commit: %w", err)
+	}
+	w.end(err)
+}
+
+// end tells the members of the group what became of it.
+func (w *writer) end(err error) {
+	w.open.err = err
+	close(w.open.done)
+	w.open = nil
+}
+
+func (w *writer) exec(query string) error {
+	_, err := (&Tx{w}).Exec(query)
+	return err
+}
+
+func (w *writer) prepared(query string) (*sql.Stmt, error) {
+	if s := w.known[query]; s != nil {
+		return s, nil
+	}
+	s, err := w.conn.PrepareContext(context.Background(), query)
+	if err == nil {
+		w.known[query] = s
+	}
+	return s, err
+}
+
+// close commits what is open and closes the connection. Everybody who comes later
+// gets errClosed.
+func (w *writer) close() error {
+	w.baton <- struct{}{}
+	defer func() { <-w.baton }()
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	if w.open != nil {
+		w.commit()
+	}
+	var errs []error
+	for _, s := range w.known {
+		errs = append(errs, s.Close())
+	}
+	if w.conn != nil {
+		errs = append(errs, w.conn.Close())
+	}
+	return errors.Join(append(errs, w.pool.Close())...)
+}

@@ -6,10 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -92,7 +92,7 @@ func (w *talker) reads(keys string) string {
 	w.t.Helper()
 	before, n := w.Text(), w.Reads()
 	w.Type(keys)
-	after := w.Until("the next line is read", func(s string) bool { return w.Reads() > n && strings.HasSuffix(s, ">") })
+	after := w.Until("the next line is read", func(s string) bool { return w.Reads() > n && strings.HasSuffix(s, "\n>") })
 	return strings.TrimPrefix(after, before)
 }
 
@@ -138,14 +138,10 @@ func TestChatAtATerminal(t *testing.T) {
 	w.Until("it is asked", func(s string) bool { return w.Reads() > n && strings.HasSuffix(s, "conversation:") })
 	w.Type("y\r")
 	w.Until("the fast call has ended", func(s string) bool { return strings.Contains(s, "✓ 1 read") })
-	for {
-		if _, err := os.Stat(filepath.Join(w.dir, "started")); err == nil {
-			break
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
-		runtime.Gosched()
-	}
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(w.dir, "started"))
+		return err == nil
+	}, ttytest.Patience, 5*time.Millisecond)
 	stopped := w.reads("\x03")
 	assert.Contains(t, stopped, "· stopping; what has finished is kept")
 	assert.Contains(t, stopped, "✗ 2 bash")

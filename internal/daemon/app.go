@@ -89,6 +89,8 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.Store, err = sqlite.Open(ctx, o.Paths.Conversations, nil); err != nil {
 		return nil, damaged(o.Paths.Conversations, err)
 	}
+	// It comes first, so that who hears of a server from Extra finds the agents refreshed.
+	o.Extra = append([]hook.Hook{&refresher{app: a}}, o.Extra...)
 	if a.Daemon, err = assemble(ctx, o); err == nil {
 		a.Runtime = runtime.New(a.Daemon, a.models, &runtime.Options{Store: a.Store, Environment: environment(o.Paths)})
 		err = a.Runtime.Open(ctx)

@@ -14,7 +14,13 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(schoolEnv) != "" {
+		school()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // project makes a project of the files and returns its paths, with a state
 // directory of its own.

@@ -32,9 +32,16 @@ func Prefixed(prefix string, tools []hook.Tool) []hook.Tool {
 	return out
 }
 
-// JoinPrompts joins the parts that are not empty by a blank line.
+// JoinPrompts joins the parts that are not empty by one blank line, whatever line
+// breaks they begin and end with. It uses the slice.
 func JoinPrompts(parts []string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "\n\n")
+	kept := parts[:0]
+	for _, p := range parts {
+		if p = strings.Trim(p, "\n"); p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, "\n\n")
 }
 
 // Offers reports whether an agent has at least one of the tools, or there are

@@ -96,6 +96,8 @@ func (c *Conversation) Sender() string { return c.place.Sender() }
 // Send runs one turn and returns how it ended. Events are handed to observe, if
 // it is not nil, on this goroutine, except for what a running tool or a hook
 // emits from elsewhere: never two at a time, and none after Send has returned.
+// An observer that panics is not called again: the turn goes on, the hook is told
+// by a diagnostic, and Send returns no error of it.
 //
 // The error is the outcome's Err: nil unless the turn failed or was cancelled.
 // If no turn began, it says why: ErrBusy, ErrNoInput, ErrClosed,

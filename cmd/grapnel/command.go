@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -119,6 +120,9 @@ func (c *command) result(ctx context.Context, err error) (code int, text string)
 	}
 	if err == nil {
 		return 0, ""
+	}
+	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Op == "write" && p.Path == c.out.Name() {
+		err = &failed{exitFailed, fmt.Errorf("the output could not be written: %w", p)}
 	}
 	code, text = exitWrong, err.Error()
 	if f, ok := errors.AsType[*failed](err); ok {

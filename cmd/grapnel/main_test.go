@@ -8,10 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
@@ -131,8 +131,7 @@ func sends(ts *testscript.TestScript, signal os.Signal, code int, args []string)
 		select {
 		case err := <-ended:
 			ts.Fatalf("ended too early: %v\n%s", err, out.String())
-		default:
-			runtime.Gosched()
+		case <-time.After(poll):
 		}
 	}
 	ts.Check(cmd.Process.Signal(signal))
@@ -143,6 +142,13 @@ func sends(ts *testscript.TestScript, signal os.Signal, code int, args []string)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("interrupted.out"), out.Bytes(), 0o600))
 }
+
+// patience is how long a test waits for a file, and poll how often it looks: a
+// test that looks all the time takes the processor from what it waits for.
+const (
+	patience = time.Minute
+	poll     = 5 * time.Millisecond
+)
 
 func exists(ts *testscript.TestScript, name string) bool {
 	_, err := os.Stat(ts.MkAbs(name))
@@ -155,9 +161,13 @@ func awaits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: awaits FILE")
 	}
-	for !exists(ts, args[0]) {
-		runtime.Gosched()
+	for range patience / poll {
+		if exists(ts, args[0]) {
+			return
+		}
+		<-time.After(poll)
 	}
+	ts.Fatalf("%s was not made within %v", args[0], patience)
 }
 
 func lookPath(name, path string) (string, error) {

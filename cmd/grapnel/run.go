@@ -194,11 +194,10 @@ func trust(a *terminal.Approver, yes bool) func(context.Context, daemon.Servers)
 		if yes {
 			return daemon.TrustOnce, nil
 		}
-		text := fmt.Sprintf("%s wants to start:\n  %s", s.File, strings.Join(s.Commands, "\n  "))
 		if !a.Attended() {
 			return daemon.TrustNo, nil
 		}
-		ok, err := a.Confirm(ctx, text, "Start them, now and whenever the file is still the same?")
+		ok, err := a.Confirm(ctx, wants(s), "Allow it, now and whenever this is still the same?")
 		switch {
 		case err != nil:
 			return daemon.TrustNo, err
@@ -207,6 +206,18 @@ func trust(a *terminal.Approver, yes bool) func(context.Context, daemon.Servers)
 		}
 		return daemon.TrustAlways, nil
 	}
+}
+
+// wants says what the servers would start and where they would send to.
+func wants(s daemon.Servers) string {
+	var parts []string
+	if len(s.Commands) > 0 {
+		parts = append(parts, "to start:\n  "+strings.Join(s.Commands, "\n  "))
+	}
+	if len(s.URLs) > 0 {
+		parts = append(parts, "to send requests to:\n  "+strings.Join(s.URLs, "\n  "))
+	}
+	return s.File + " wants " + strings.Join(parts, "\nand ")
 }
 
 // absolute makes the file of a scripted model one of the working directory: what

@@ -122,7 +122,7 @@ func TestServersAreNotStartedUnasked(t *testing.T) {
 	p := project(t, map[string]string{".mcp.json": servers})
 	open := func(answer daemon.Trust) (asked []string, state string) {
 		app, err := daemon.Open(t.Context(), daemon.Options{Paths: p, Trust: func(_ context.Context, s daemon.Servers) (daemon.Trust, error) {
-			asked = append(asked, s.Commands...)
+			asked = append(append(asked, s.Commands...), s.URLs...)
 			return answer, nil
 		}})
 		require.NoError(t, err)

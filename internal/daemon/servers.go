@@ -20,8 +20,19 @@ import (
 type Servers struct {
 	// File is the list, or names the agent that declares them.
 	File string
-	// Commands are the servers, one line each: the name and the command or the URL.
+	// Commands are the servers that are processes, one line each: the name and the
+	// command.
 	Commands []string
+	// URLs are the others: the name and the URL.
+	URLs []string
+}
+
+func (s *Servers) add(m mcp.Server) {
+	if m.URL != "" {
+		s.URLs = append(s.URLs, m.String())
+	} else {
+		s.Commands = append(s.Commands, m.String())
+	}
 }
 
 // Trust is the answer to whether the servers of a project may be started.
@@ -83,10 +94,10 @@ func trusted(ctx context.Context, o Options, file string, data []byte, cfg mcp.C
 	servers := Servers{File: file}
 	for i, s := range cfg.Servers {
 		if s.Refused == "" {
-			servers.Commands = append(servers.Commands, shown.Servers[i].String())
+			servers.add(shown.Servers[i])
 		}
 	}
-	if len(servers.Commands) == 0 {
+	if len(servers.Commands)+len(servers.URLs) == 0 {
 		return TrustAlways, nil
 	}
 	return confirm(ctx, o, servers, file, data)
@@ -99,7 +110,8 @@ func allowServer(o Options) func(ctx context.Context, agent string, s mcp.Server
 	return func(ctx context.Context, agent string, s mcp.Server) error {
 		one.Lock()
 		defer one.Unlock()
-		what := Servers{File: "the agent " + agent, Commands: []string{s.String()}}
+		what := Servers{File: "the agent " + agent}
+		what.add(s)
 		key := filepath.Join(o.Paths.Root, "agent "+agent, s.Name)
 		answer, err := confirm(ctx, o, what, key, fmt.Appendf(nil, "%q %q %q %q %q", s.Command, s.Args, s.Env, s.URL, s.Headers))
 		switch {

@@ -117,7 +117,7 @@ func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report)
 		}
 	})
 	p.Outcome(out)
-	return out, err
+	return out, errors.Join(err, p.Err())
 }
 
 const intro = `A scripted model, real tools: no key, no network. The agent has a log of three days, a skill, a memory and

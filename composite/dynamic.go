@@ -35,6 +35,9 @@ type Field struct {
 	Hook    hook.Hook
 	Group   []hook.Hook
 	Options plan.Options
+
+	// open: the field is an interface, which may hold any hook.
+	open bool
 }
 
 // member is one hook to ask.
@@ -44,6 +47,8 @@ type member struct {
 	prefix string
 	tag    plan.Options
 	points hook.PointSet
+	// left are the points that the tag leaves out.
+	left hook.PointSet
 }
 
 type route struct {
@@ -90,7 +95,7 @@ var (
 // did is an error: a guard that nobody calls is worse than none.
 func fieldOf(sf reflect.StructField, v reflect.Value) (Field, bool, error) {
 	tag, tagged := sf.Tag.Lookup("hook")
-	options, problems := plan.ParseTag(tag, pointNames())
+	options, problems := plan.ParseTag(tag, planPoints(everyPoint))
 	if problems != nil {
 		return Field{}, false, joinProblems(problems)
 	}
@@ -107,7 +112,7 @@ func fieldOf(sf reflect.StructField, v reflect.Value) (Field, bool, error) {
 	if err := misfits(sf.Type); !isGroup && err != nil {
 		return Field{}, false, err
 	}
-	f := Field{Name: sf.Name, Options: options}
+	f := Field{Name: sf.Name, Options: options, open: sf.Type.Kind() == reflect.Interface}
 	switch {
 	case isGroup:
 		f.Group = v.Convert(groupType).Interface().([]hook.Hook)
@@ -135,7 +140,8 @@ func Of(name string, fields ...Field) (*Composite, error) {
 		}
 	}
 	p, problems := plan.Build(name, specs)
-	if problems != nil {
+	problems = plan.Errors(append(problems, plan.Reserved(p, strings.Fields(hook.ReservedTools))...))
+	if len(problems) > 0 {
 		return nil, fmt.Errorf("composite %s: %w", name, joinProblems(problems))
 	}
 	c.plan = p
@@ -158,7 +164,7 @@ func joinProblems(problems []plan.Problem) error {
 // specOf describes a field for the planner. Which of hook.Hook's own methods a
 // hook overrides cannot be seen at run time, so only its points are listed.
 func specOf(f Field) plan.Spec {
-	s := plan.Spec{Field: f.Name, Options: f.Options, Group: f.Group != nil, Dynamic: f.Options.Dynamic}
+	s := plan.Spec{Field: f.Name, Options: f.Options, Group: f.Group != nil, Dynamic: f.Options.Dynamic, Open: f.open || f.Hook == nil}
 	if f.Hook == nil {
 		return s
 	}
@@ -166,9 +172,9 @@ func specOf(f Field) plan.Spec {
 	if p, ok := f.Hook.(planned); ok {
 		s.Composite = p.Plan()
 	}
-	for p := range hook.PointsOf(f.Hook).All() {
-		s.Points = append(s.Points, p.String())
-	}
+	has := hook.PointsOf(f.Hook)
+	s.Points = planPoints(func(p hook.Point, _ hook.PointInfo) bool { return has.Has(p) })
+	s.Maybe = planPoints(ofFacade)
 	if !s.Dynamic {
 		for _, t := range f.Hook.Schema() {
 			s.Tools = append(s.Tools, t.Name)
@@ -178,16 +184,25 @@ func specOf(f Field) plan.Spec {
 }
 
 func (c *Composite) add(f Field) {
-	if f.Hook != nil {
+	var left hook.PointSet
+	for p, info := range hook.Points() {
+		if f.Options.Excludes(info.Name) {
+			left = left.With(hook.SetOf(p))
+		}
+	}
+	add := func(path string, h hook.Hook, tag plan.Options) {
 		c.members = append(c.members, member{
-			path: f.Name, hook: f.Hook, prefix: f.Options.Prefix, tag: f.Options, points: hook.PointsOf(f.Hook),
+			path: path, hook: h, prefix: tag.Prefix, tag: tag, points: hook.PointsOf(h) &^ left, left: left,
 		})
 	}
+	if f.Hook != nil {
+		add(f.Name, f.Hook, f.Options)
+	}
+	each := f.Options
+	each.Dynamic = true
 	for i, h := range f.Group {
 		if h != nil {
-			c.members = append(c.members, member{
-				path: fmt.Sprintf("%s[%d]", f.Name, i), hook: h, tag: plan.Options{Dynamic: true}, points: hook.PointsOf(h),
-			})
+			add(fmt.Sprintf("%s[%d]", f.Name, i), h, each)
 		}
 	}
 }
@@ -197,7 +212,7 @@ func (c *Composite) route() {
 	c.routes = map[string]route{}
 	for i, m := range c.members {
 		c.points |= m.points
-		if m.tag.Dynamic {
+		if m.tag.Dynamic || m.left.Has(hook.PointDispatch) {
 			continue
 		}
 		for _, t := range m.hook.Schema() {
@@ -236,17 +251,24 @@ func (c *Composite) Ready() error {
 	return Missing(c.name, c.missing...)
 }
 
-func pointNames() []string {
-	var names []string
-	for _, info := range hook.Points() {
-		names = append(names, info.Name)
+// planPoints returns the points that are meant, as the planner knows them.
+func planPoints(meant func(hook.Point, hook.PointInfo) bool) []plan.Point {
+	var out []plan.Point
+	for p, info := range hook.Points() {
+		if meant(p, info) {
+			out = append(out, plan.Point(info))
+		}
 	}
-	return names
+	return out
 }
+
+func everyPoint(hook.Point, hook.PointInfo) bool { return true }
+
+func ofFacade(_ hook.Point, info hook.PointInfo) bool { return info.Kind == "facade" }
 
 // policy returns the member's fail policy at the point.
 func (m *member) policy(p hook.Point) Policy {
-	switch m.tag.Policy(p.String()) {
+	switch m.tag.At(p.String()).Policy {
 	case "failopen":
 		return PolicyOpen
 	case "failclosed":

@@ -2,6 +2,7 @@ package composite
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -14,7 +15,7 @@ func (c *Composite) Schema() []hook.Tool {
 	var at string
 	defer Blame(hook.PointSchema, &at)
 	var out []hook.Tool
-	for _, m := range c.members {
+	for _, m := range c.at(hook.PointSchema) {
 		at = m.path
 		out = append(out, Prefixed(m.prefix, m.hook.Schema())...)
 	}
@@ -26,8 +27,12 @@ func (c *Composite) SystemPrompt(cfg *hook.AgentConfig) string {
 	var at string
 	defer Blame(hook.PointSystemPrompt, &at)
 	var parts []string
-	for _, m := range c.members {
+	for _, m := range c.at(hook.PointSystemPrompt) {
 		at = m.path
+		if m.left.Has(hook.PointSchema) {
+			parts = append(parts, m.hook.SystemPrompt(m.view(cfg)))
+			continue
+		}
 		parts = append(parts, PromptOf(m.view(cfg), m.hook))
 	}
 	return JoinPrompts(parts)
@@ -40,9 +45,29 @@ func (c *Composite) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	var s Scoping
 	for _, m := range c.members {
 		at = m.path
-		s.Add(m.prefix, m.hook.Schema(), m.hook.ScopedTools(m.view(cfg)))
+		var tools []hook.Tool
+		var scope hook.Scope
+		if !m.left.Has(hook.PointSchema) {
+			tools = m.hook.Schema()
+		}
+		if !m.left.Has(hook.PointScopedTools) {
+			scope = m.hook.ScopedTools(m.view(cfg))
+		}
+		s.Add(m.prefix, tools, scope)
 	}
 	return s.Scope()
+}
+
+// at yields the members that are called at a method of hook.Hook, with their
+// position in the plan.
+func (c *Composite) at(p hook.Point) iter.Seq2[int, *member] {
+	return func(yield func(int, *member) bool) {
+		for i := range c.members {
+			if m := &c.members[i]; !m.left.Has(p) && !yield(i, m) {
+				return
+			}
+		}
+	}
 }
 
 // view returns the configuration as the member sees it.
@@ -72,7 +97,7 @@ func (c *Composite) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input)
 // unregistered in reverse order.
 func (c *Composite) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
 	b := c.bracket(hook.PointOnRegisterAgent)
-	for i, m := range c.members {
+	for i, m := range c.at(hook.PointOnRegisterAgent) {
 		b.At = i + 1
 		if openOne(&b, func() error { return m.hook.OnRegisterAgent(ctx, cfg) }); b.Err() != nil {
 			c.unregister(ctx, i, cfg)
@@ -91,6 +116,9 @@ func (c *Composite) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig
 func (c *Composite) unregister(ctx context.Context, n int, cfg *hook.AgentConfig) {
 	f := NewFan(hook.PointOnUnregisterAgent, c.table(hook.PointOnUnregisterAgent))
 	for i, m := range slices.Backward(c.members[:n]) {
+		if m.left.Has(hook.PointOnUnregisterAgent) {
+			continue
+		}
 		f.At = i + 1
 		tell(&f, func() { m.hook.OnUnregisterAgent(ctx, cfg) })
 	}
@@ -112,7 +140,7 @@ func (c *Composite) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Inv
 		}
 		return m.hook.Dispatch(ctx, call)
 	}
-	for _, m := range c.members {
+	for _, m := range c.at(hook.PointDispatch) {
 		local, ok := m.local(call.Name())
 		if !ok {
 			continue
@@ -131,7 +159,7 @@ func (c *Composite) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Inv
 // OnEvent implements [hook.Hook]: every member is told.
 func (c *Composite) OnEvent(ctx context.Context, ev hook.Event) {
 	f := NewFan(hook.PointOnEvent, c.table(hook.PointOnEvent))
-	for i, m := range c.members {
+	for i, m := range c.at(hook.PointOnEvent) {
 		f.At = i + 1
 		tell(&f, func() { m.hook.OnEvent(ctx, ev) })
 	}
@@ -169,7 +197,7 @@ func (h turnHost) Emit(ctx context.Context, ev hook.Event) {
 // fold passes v through the members of a facade method.
 func fold[T any](ctx context.Context, c *Composite, p hook.Point, v T, host hook.Host, call func(hook.Hook, T) (T, error)) (T, error) {
 	f := NewFold(p, c.table(p), v)
-	for i, m := range c.members {
+	for i, m := range c.at(p) {
 		f.At = i + 1
 		foldOne(&f, func() (T, error) { return call(m.hook, f.Value) })
 		if f.Err() != nil {

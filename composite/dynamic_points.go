@@ -51,7 +51,7 @@ func (w *toolChain) WrapToolAt(ctx context.Context, at int) (result hook.ToolRes
 	}
 	m := &w.c.members[at]
 	h, ok := m.hook.(hook.WrapTool)
-	if !ok {
+	if !ok || m.left.Has(hook.PointWrapTool) {
 		return w.Through(ctx, at)
 	}
 	defer w.Recover(ctx, at, m.path, m.policy(hook.PointWrapTool).closed(hook.PointWrapTool), &result)
@@ -104,7 +104,7 @@ func (w *modelChain) WrapModelAt(ctx context.Context, at int) (stream hook.Model
 	}
 	m := &w.c.members[at]
 	h, ok := m.hook.(hook.WrapModel)
-	if !ok {
+	if !ok || m.left.Has(hook.PointWrapModel) {
 		return w.WrapModelAt(ctx, at+1)
 	}
 	defer w.Recover(ctx, at, m.path, m.policy(hook.PointWrapModel).closed(hook.PointWrapModel), &stream)
@@ -171,7 +171,7 @@ func having[H any](c *Composite, p hook.Point) iter.Seq2[int, H] {
 			if reverse {
 				i = len(c.members) - 1 - i
 			}
-			if h, ok := c.members[i].hook.(H); ok && !yield(i, h) {
+			if h, ok := c.members[i].hook.(H); ok && !c.members[i].left.Has(p) && !yield(i, h) {
 				return
 			}
 		}

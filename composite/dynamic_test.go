@@ -432,7 +432,7 @@ func TestNewRefuses(t *testing.T) {
 		want string
 	}{
 		{"no pointer", three{}, "pointer to a struct"},
-		{"duplicate tool", &struct{ A, B *probe }{&probe{log: l, tools: []string{"x"}}, &probe{log: l, tools: []string{"x"}}}, `HG020: tool "x" is provided by both A and B`},
+		{"duplicate tool", &struct{ A, B *probe }{&probe{log: l, tools: []string{"x"}}, &probe{log: l, tools: []string{"x"}}}, `HG029: two fields of type *composite_test.probe need different prefixes: A and B both have the tool "x"`},
 		{"cycle", &struct {
 			A *probe `hook:"after=B"`
 			B *probe `hook:"after=A"`
@@ -469,7 +469,7 @@ func TestWithLeavesTheOldOneAsItIs(t *testing.T) {
 	assert.Equal(t, []string{"D.OnEvent", "A.OnEvent", "B.OnEvent", "C.OnEvent"}, l.lines)
 	assert.Empty(t, c.Schema())
 	_, err = d.With("E", &probe{log: l, tools: []string{"late"}}, plan.Options{})
-	require.ErrorContains(t, err, "HG020")
+	require.ErrorContains(t, err, "HG029")
 }
 
 // Putting Nop anywhere changes nothing.

@@ -198,6 +198,9 @@ type PointInfo struct {
 	Reverse bool
 	// Closed is the default fail policy.
 	Closed bool
+	// Place is the name of the type that says what the point is about, ToolCall or
+	// Turn; "" for none.
+	Place string
 }
 
 // Info returns what the declaration of the point says; zero for an unknown one.

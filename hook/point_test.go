@@ -41,7 +41,7 @@ func TestPointSet(t *testing.T) {
 }
 
 func TestPointInfo(t *testing.T) {
-	assert.Equal(t, hook.PointInfo{Name: "BeforeTool", Kind: "decide", Combine: "gate", Closed: true}, hook.PointBeforeTool.Info())
+	assert.Equal(t, hook.PointInfo{Name: "BeforeTool", Kind: "decide", Combine: "gate", Closed: true, Place: "ToolCall"}, hook.PointBeforeTool.Info())
 	assert.Equal(t, "AfterTurn", hook.PointAfterTurn.String())
 	assert.Equal(t, hook.PointInfo{}, hook.Point(0).Info())
 	assert.Equal(t, hook.PointInfo{}, hook.Point(255).Info())

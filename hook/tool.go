@@ -45,6 +45,12 @@ type Annotations struct {
 	OpenWorld bool
 }
 
+// ReservedTools are the public names, separated by blanks, that no hook's tool may
+// have: final_answer is kept for the runtime, where a provider has no response
+// format of its own, and multi_tool_use is what some models call on their own to
+// bundle calls.
+const ReservedTools = "final_answer multi_tool_use"
+
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // ValidToolName reports whether name is one that every provider accepts:

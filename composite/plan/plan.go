@@ -25,8 +25,15 @@ type Spec struct {
 	// Tools are the names of the tools that the member owns, without prefix; what
 	// is known only at run time is not among them.
 	Tools []string
-	// Points are the names of the points and methods that the member overrides.
-	Points []string
+	// Points are the points and methods that the member overrides.
+	Points []Point
+	// Open: which points the member has is known only at run time.
+	Open bool
+	// Maybe are points of which nobody can tell whether the member has them: at run
+	// time the methods of hook.Hook, which every hook has in some way.
+	Maybe []Point
+	// Late are tools of a Dynamic member that are known nevertheless.
+	Late []string
 	// Dynamic: the member has tools that are known only at run time.
 	Dynamic bool
 	// Group: the field is a slice of hooks.
@@ -52,20 +59,18 @@ type Member struct {
 	Group    bool     `json:"group,omitzero"`
 	Prefix   string   `json:"prefix,omitzero"`
 	Requires []string `json:"requires,omitzero"`
-	// Points are in the order of their declaration, with the policy where the tag
-	// changes the default.
+	// Only and Without are the points at which a member of which it is not known
+	// what it has is called, or is not; both empty is all.
+	Only    []string `json:"only,omitzero"`
+	Without []string `json:"without,omitzero"`
+	// Match are the patterns that narrow where the member is called.
+	Match []string `json:"match,omitzero"`
+	// Points are in the order of their declaration, with the policies there.
 	Points []PointUse `json:"points,omitzero"`
 	// Tools are public names: with the prefix.
 	Tools []string `json:"tools,omitzero"`
 	// Composite is the plan of the member itself, if it is a composite.
 	Composite *Plan `json:"composite,omitzero"`
-}
-
-// PointUse is one point that a member takes part in.
-type PointUse struct {
-	Name string `json:"name"`
-	// Policy is failopen or failclosed where the tag says so, else "".
-	Policy string `json:"policy,omitzero"`
 }
 
 // Problem is one thing that is wrong with a composite.
@@ -77,6 +82,10 @@ type Problem struct {
 	Message string
 	// Fix says how to mend it; "" if the message does.
 	Fix string
+	// Word is the word of the first field's tag that it is about; "" for none.
+	Word string
+	// Warning: the composite works, but perhaps not as meant.
+	Warning bool
 }
 
 // Error returns message and fix in one line.
@@ -88,13 +97,17 @@ func (p Problem) Error() string {
 	return s
 }
 
-// Build plans the composite. The plan is meaningful only without problems; all
-// problems are found in one call, in a stable order.
+// Build plans the composite. The plan is meaningful only without problems other
+// than warnings; all problems are found in one call, in a stable order.
 func Build(typeName string, specs []Spec) (*Plan, []Problem) {
 	problems := checkNames(specs)
+	for _, s := range specs {
+		problems = append(problems, checkPolicies(s)...)
+	}
 	order, cycle := sortSpecs(specs)
 	problems = append(problems, cycle...)
 	problems = append(problems, checkTools(specs, order)...)
+	problems = append(problems, checkRewriters(specs, order)...)
 	p := &Plan{Type: typeName}
 	for _, i := range order {
 		p.Members = append(p.Members, member(specs[i]))
@@ -102,18 +115,48 @@ func Build(typeName string, specs []Spec) (*Plan, []Problem) {
 	return p, problems
 }
 
+// Errors returns the problems that are no warnings.
+func Errors(problems []Problem) []Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Warning })
+}
+
 func member(s Spec) Member {
 	m := Member{
-		Field: s.Field, Type: s.Type, Optional: s.Options.Optional, Dynamic: s.Dynamic || s.Options.Dynamic,
+		Field: s.Field, Type: s.Type, Optional: s.Options.Optional, Dynamic: (s.Dynamic || s.Options.Dynamic) && s.offers(),
 		Group: s.Group, Prefix: s.Options.Prefix, Requires: s.Options.Requires, Composite: s.Composite,
 	}
-	for _, t := range s.Tools {
+	for _, t := range s.tools() {
 		m.Tools = append(m.Tools, s.Options.Prefix+t)
 	}
-	for _, name := range s.Points {
-		m.Points = append(m.Points, PointUse{Name: name, Policy: s.Options.Policy(name)})
+	if s.Open || s.Group {
+		m.Only, m.Without = s.Options.Only, s.Options.Without
+	}
+	for _, p := range s.Options.Match {
+		m.Match = append(m.Match, p.String())
+	}
+	for _, p := range s.Points {
+		if s.Options.Excludes(p.Name) {
+			continue
+		}
+		use := s.Options.At(p.Name)
+		use.Kind = p.Kind
+		if use.Policy == "" && !p.Closed && (p.Kind == "decide" || p.Kind == "rewrite") {
+			use.Policy = "failopen"
+		}
+		m.Points = append(m.Points, use)
 	}
 	return m
+}
+
+// offers tells whether the member's tools are tools of the composite.
+func (s Spec) offers() bool { return !s.Options.Excludes("Schema") }
+
+// tools are the static tools that the member has in the composite, without prefix.
+func (s Spec) tools() []string {
+	if !s.offers() {
+		return nil
+	}
+	return s.Tools
 }
 
 // Owner returns the path of the member that owns the tool with this public
@@ -181,52 +224,4 @@ func index(specs []Spec) map[string]int {
 		at[s.Field] = i
 	}
 	return at
-}
-
-// checkTools reports tools with two owners and names that no provider accepts.
-func checkTools(specs []Spec, order []int) []Problem {
-	var out []Problem
-	owner := map[string]string{}
-	for _, i := range order {
-		s := specs[i]
-		if s.Options.Prefix != "" && s.Group {
-			out = append(out, Problem{Code: "HG024", Fields: []string{s.Field},
-				Message: "prefix on a group: its members' names could collide all the same",
-				Fix:     "give the members their prefix where they are made"})
-		}
-		for _, tool := range s.Tools {
-			name := s.Options.Prefix + tool
-			if !validTool(name) {
-				out = append(out, Problem{Code: "HG022", Fields: []string{s.Field},
-					Message: fmt.Sprintf("tool name %q of %s is not one that providers accept", name, s.Field),
-					Fix:     "use 1 to 64 letters, digits, _ or -, the prefix included"})
-			}
-			first, taken := owner[name]
-			if !taken {
-				owner[name] = s.Field
-				continue
-			}
-			out = append(out, duplicate(name, first, s, specs))
-		}
-	}
-	return out
-}
-
-func duplicate(name, first string, s Spec, specs []Spec) Problem {
-	fix := fmt.Sprintf("give one of them a prefix:  %s %s `hook:\"prefix=%s_\"`", s.Field, s.Type, strings.ToLower(s.Field))
-	if f := specs[index(specs)[first]]; f.Type == s.Type {
-		fix = fmt.Sprintf("two fields of type %s need different prefixes:  %s %s `hook:\"prefix=%s_\"`",
-			s.Type, s.Field, s.Type, strings.ToLower(s.Field))
-	}
-	return Problem{Code: "HG020", Fields: []string{first, s.Field},
-		Message: fmt.Sprintf("tool %q is provided by both %s and %s", name, first, s.Field), Fix: fix}
-}
-
-func validTool(name string) bool {
-	for _, r := range name {
-		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' {
-			return false
-		}
-	}
-	return len(name) >= 1 && len(name) <= 64
 }

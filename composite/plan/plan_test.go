@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,9 +17,47 @@ import (
 // spec returns a spec from a short form: name, tag, tools.
 func spec(t *testing.T, name, tag string, tools ...string) plan.Spec {
 	t.Helper()
-	o, problems := plan.ParseTag(tag, []string{"BeforeTool", "AfterTurn"})
+	o, problems := plan.ParseTag(tag, points)
 	require.Empty(t, problems)
-	return plan.Spec{Field: name, Type: "*p." + name, Options: o, Tools: tools}
+	return plan.Spec{Field: name, Type: "*p." + name, Options: o, Tools: tools, Open: true}
+}
+
+// points are some of each kind; those of package hook have no contributor yet.
+var points = []plan.Point{
+	{Name: "Schema", Kind: "facade", Combine: "union"},
+	{Name: "SystemPrompt", Kind: "facade", Combine: "concat", Place: "AgentConfig"},
+	{Name: "OnRegisterAgent", Kind: "facade", Combine: "register", Place: "AgentConfig"},
+	{Name: "OnUnregisterAgent", Kind: "facade", Combine: "unregister", Place: "AgentConfig"},
+	{Name: "Preprocess", Kind: "facade", Combine: "fold", Place: "Turn"},
+	{Name: "Dispatch", Kind: "facade", Combine: "route", Place: "ToolCall"},
+	{Name: "OnEvent", Kind: "facade", Combine: "fanout", Place: "Event"},
+	{Name: "TurnContext", Kind: "contribute", Combine: "union", Place: "Turn"},
+	{Name: "RewriteArgs", Kind: "rewrite", Combine: "fold", Closed: true, Place: "ToolCall"},
+	{Name: "RewriteReply", Kind: "rewrite", Combine: "fold", Closed: true, Place: "Step"},
+	{Name: "BeforeTool", Kind: "decide", Combine: "gate", Closed: true, Place: "ToolCall"},
+	{Name: "OnModelError", Kind: "decide", Combine: "first", Place: "Step"},
+	{Name: "WrapTool", Kind: "wrap", Combine: "nest", Closed: true, Place: "ToolCall"},
+	{Name: "AfterTurn", Kind: "observe", Combine: "fanout", Place: "Turn"},
+	{Name: "OnOpen", Kind: "observe", Combine: "open", Closed: true},
+	{Name: "OnClose", Kind: "observe", Combine: "close"},
+}
+
+// pick returns the points with these names.
+func pick(names string) []plan.Point {
+	var out []plan.Point
+	for _, name := range strings.Fields(names) {
+		i := slices.IndexFunc(points, func(p plan.Point) bool { return p.Name == name })
+		out = append(out, points[i])
+	}
+	return out
+}
+
+// part returns a spec of a member that has these points.
+func part(t *testing.T, name, tag, has string) plan.Spec {
+	t.Helper()
+	s := spec(t, name, tag)
+	s.Open, s.Points = false, pick(has)
+	return s
 }
 
 func order(p *plan.Plan) string {
@@ -171,13 +210,23 @@ func TestParseTag(t *testing.T) {
 		{"-", plan.Options{Ignore: true}},
 		{"optional, before=Memory ,before=OS", plan.Options{Optional: true, Before: []string{"Memory", "OS"}}},
 		{"prefix=u_,order=5,requires=A,after=B,dynamic", plan.Options{Prefix: "u_", Order: &five, Requires: []string{"A"}, After: []string{"B"}, Dynamic: true}},
-		{"optional; BeforeTool: failopen; AfterTurn: failclosed", plan.Options{Optional: true,
-			Points: []plan.PointUse{{Name: "BeforeTool", Policy: "failopen"}, {Name: "AfterTurn", Policy: "failclosed"}}}},
+		{"optional; BeforeTool: failopen; WrapTool: failclosed", plan.Options{Optional: true,
+			Points: []plan.PointUse{{Name: "BeforeTool", Policy: "failopen"}, {Name: "WrapTool", Policy: "failclosed"}}}},
+		{"BeforeTool: timeout=90s,visibility=audit; AfterTurn: background; BeforeTool: failopen; TurnContext: parallel,timeout=800ms", plan.Options{
+			Points: []plan.PointUse{
+				{Name: "BeforeTool", Timeout: plan.Duration(90 * time.Second), Visibility: "audit", Policy: "failopen"},
+				{Name: "AfterTurn", Mode: "background"}, {Name: "TurnContext", Mode: "parallel", Timeout: plan.Duration(800 * time.Millisecond)},
+			}}},
+		{"only=BeforeTool|AfterTurn,only=OnEvent", plan.Options{Only: []string{"BeforeTool", "AfterTurn", "OnEvent"}}},
+		{"without=OnEvent", plan.Options{Without: []string{"OnEvent"}}},
+		{"match=tool:mcp__*|tool:bash,match=path:/etc/**,match=tool:sql?", plan.Options{Match: []plan.Pattern{
+			{Kind: "tool", Glob: "mcp__*"}, {Kind: "tool", Glob: "bash"}, {Kind: "path", Glob: "/etc/**"}, {Kind: "tool", Glob: "sql?"},
+		}}},
 		{"BeforeTool: failopen", plan.Options{Points: []plan.PointUse{{Name: "BeforeTool", Policy: "failopen"}}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.tag, func(t *testing.T) {
-			got, problems := plan.ParseTag(tt.tag, []string{"BeforeTool", "AfterTurn"})
+			got, problems := plan.ParseTag(tt.tag, points)
 			require.Empty(t, problems)
 			assert.Equal(t, tt.want, got)
 		})
@@ -194,12 +243,19 @@ func TestParseTagProblems(t *testing.T) {
 		{"prefix=a b", "only letters, digits", ""},
 		{"BeforeTol: failopen", `unknown point "BeforeTol"`, `did you mean "BeforeTool"?`},
 		{"BeforeTool: failopn", `unknown word "failopn"`, `did you mean "failopen"?`},
-		{"BeforeTool: failopen, failclosed", "two fail policies", ""},
 		{"optional; failopen", "stands after a point", ""},
+		{"BeforeTool: timeout=30", `timeout wants a duration, got "30"`, "timeout=30s"},
+		{"BeforeTool: timeout=-1s", `timeout wants a duration, got "-1s"`, "timeout=2m"},
+		{"BeforeTool: timeout", "timeout wants a value, as in timeout=2m", ""},
+		{"BeforeTool: visibility=admin", `not "admin"`, "the words are internal, debug, audit, user"},
+		{"BeforeTool: visibility=adit", `not "adit"`, `did you mean "audit"?`},
+		{"only=BeforeTol", `unknown point "BeforeTol" in only=`, `did you mean "BeforeTool"?`},
+		{"without=", "without wants a value", ""},
+		{"BeforeTool:", `unknown word ""`, "the words are failopen"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.tag, func(t *testing.T) {
-			_, problems := plan.ParseTag(tt.tag, []string{"BeforeTool", "AfterTurn"})
+			_, problems := plan.ParseTag(tt.tag, points)
 			require.Len(t, problems, 1)
 			assert.Equal(t, "HG009", problems[0].Code)
 			assert.Contains(t, problems[0].Message, tt.message)
@@ -213,7 +269,7 @@ func FuzzParseTag(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, tag string) {
-		o, problems := plan.ParseTag(tag, []string{"BeforeTool"})
+		o, problems := plan.ParseTag(tag, points)
 		if len(problems) == 0 && o.Prefix != "" {
 			require.Regexp(t, `^[a-zA-Z0-9_-]{1,64}$`, o.Prefix)
 		}
@@ -234,15 +290,16 @@ func TestOwner(t *testing.T) {
 
 func ExamplePlan_Text() {
 	p, _ := plan.Build("daemon.Daemon", []plan.Spec{
-		{Field: "Memory", Options: plan.Options{Optional: true}, Points: []string{"SystemPrompt", "OnClose"}, Tools: []string{"recall", "remember"}},
-		{Field: "Guard", Options: plan.Options{Before: []string{"Memory"}, Points: []plan.PointUse{{Name: "BeforeTool", Policy: "failopen"}}}, Points: []string{"BeforeTool"}},
-		{Field: "MCP", Dynamic: true, Points: []string{"SystemPrompt"}},
+		{Field: "Memory", Options: plan.Options{Optional: true}, Points: pick("SystemPrompt OnClose"), Tools: []string{"recall", "remember"}},
+		{Field: "Guard", Options: plan.Options{Before: []string{"Memory"}, Points: []plan.PointUse{{Name: "BeforeTool", Policy: "failopen", Timeout: plan.Duration(2 * time.Minute)}}},
+			Points: pick("BeforeTool RewriteArgs")},
+		{Field: "MCP", Dynamic: true, Points: pick("SystemPrompt")},
 		{Field: "Extra", Group: true},
 	})
 	fmt.Print(p.Text())
 	// Output:
 	// #  field    acts at
-	// 1  Guard    BeforeTool:failopen
+	// 1  Guard    BeforeTool:failopen,timeout=2m RewriteArgs~
 	// 2  Memory?  SystemPrompt OnClose
 	//             tools: recall remember
 	// 3  MCP      SystemPrompt
@@ -250,5 +307,5 @@ func ExamplePlan_Text() {
 	// 4  Extra[]  all points
 	//             tools: known at run time
 	//
-	// ? may be nil, [] a group given at run time
+	// ? may be nil, [] a group given at run time, ~ is waited for without a bound
 }

@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/internal/spell"
@@ -11,7 +10,7 @@ import (
 
 // Options are what the hook tag of one field says:
 //
-//	hook:"prefix=u_,optional,before=Memory; BeforeTool: failopen"
+//	hook:"prefix=u_,optional,before=Memory; BeforeTool: timeout=2m,failopen"
 //
 // Before the first point stand the options of the field, after each point those
 // of that point.
@@ -28,6 +27,14 @@ type Options struct {
 	Before, After, Requires []string
 	// Order refines the declaration order, lower first; nil is 100.
 	Order *int
+	// Only and Without are the points at which the member is called, or is not; at
+	// most one of them is set.
+	Only, Without []string
+	// Match narrows the points that are about a pattern's kind to what matches: one
+	// of the patterns of each kind. At all other points the member is called as
+	// without it. What does not have the attribute, a call without a path, does not
+	// match.
+	Match []Pattern
 	// Points are the policies of single points, in the order written.
 	Points []PointUse
 }
@@ -41,14 +48,30 @@ func (o Options) order() int {
 	return *o.Order
 }
 
-// Policy returns failopen, failclosed, or "" for the point's default.
-func (o Options) Policy(point string) string {
+// At returns the policies at a point, zero but for the name where there are none.
+func (o Options) At(point string) PointUse {
 	for _, p := range o.Points {
 		if p.Name == point {
-			return p.Policy
+			return p
 		}
 	}
-	return ""
+	return PointUse{Name: point}
+}
+
+// Excludes tells whether only= or without= leaves the point out.
+func (o Options) Excludes(point string) bool {
+	return len(o.Only) > 0 && !slices.Contains(o.Only, point) || slices.Contains(o.Without, point)
+}
+
+// Narrows returns the patterns that apply at the point.
+func (o Options) Narrows(p Point) []Pattern {
+	var out []Pattern
+	for _, m := range o.Match {
+		if a, ok := attributeOf(m.Kind); ok && a.about(p) {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 type ref struct{ word, field string }
@@ -64,131 +87,164 @@ func (o Options) refs() []ref {
 	return out
 }
 
-// Word documents one word of the tag.
-type Word struct {
-	Word, Doc string
-	// Point: the word belongs behind a point.
-	Point bool
-}
-
-// Words returns the grammar of the tag, for references and error messages.
-func Words() []Word {
-	return []Word{
-		{"-", "the field takes no part", false},
-		{"optional", "the field may be nil", false},
-		{"dynamic", "the member's tools are known only at run time", false},
-		{"prefix=", "is put in front of the member's tool names", false},
-		{"before=", "comes before the named field", false},
-		{"after=", "comes after the named field", false},
-		{"requires=", "the named field must be there", false},
-		{"order=", "a number, lower first, 100 by default", false},
-		{"failopen", "a failure at this point counts as no opinion", true},
-		{"failclosed", "a failure at this point blocks", true},
-	}
-}
-
-// words returns the words that may stand before a point, or behind one.
-func words(point bool) []string {
-	var out []string
-	for _, w := range Words() {
-		if w.Point == point {
-			out = append(out, strings.TrimSuffix(w.Word, "="))
-		}
-	}
-	return out
-}
-
-// ParseTag reads the value of a hook tag. points are the names that may stand
-// before a colon. Problems have no fields: the caller knows the place.
-func ParseTag(tag string, points []string) (Options, []Problem) {
-	var o Options
-	var problems []Problem
+// ParseTag reads the value of a hook tag. points are those that may stand before
+// a colon. Problems have no fields: the caller knows the place.
+func ParseTag(tag string, points []Point) (Options, []Problem) {
+	t := parser{points: points}
 	for i, part := range strings.Split(tag, ";") {
 		part = strings.TrimSpace(part)
 		if part == "" {
 			continue
 		}
 		name, text, isPoint := strings.Cut(part, ":")
-		if !isPoint {
-			if i > 0 {
-				problems = append(problems, problem("%q stands after a point but names none; write Point: option", part))
-				continue
-			}
-			problems = append(problems, o.parseField(part)...)
+		isPoint = isPoint && !strings.ContainsAny(name, "=,")
+		switch {
+		case isPoint:
+			t.point(strings.TrimSpace(name), text)
+		case i > 0:
+			t.problems = append(t.problems, problem("%q stands after a point but names none; write Point: option", part))
+		default:
+			t.field(part)
+		}
+	}
+	t.contradictions()
+	return t.options, t.problems
+}
+
+// parser reads one tag.
+type parser struct {
+	points   []Point
+	options  Options
+	problems []Problem
+}
+
+func (t *parser) add(p *Problem) {
+	if p != nil {
+		t.problems = append(t.problems, *p)
+	}
+}
+
+func (t *parser) field(text string) {
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, valued := strings.Cut(strings.TrimSpace(part), "=")
+		w, ok := find(fieldWords(), name)
+		if _, behind := find(pointWords(), name); !ok && behind {
+			t.add(&Problem{
+				Code: "HG043", Word: name, Message: fmt.Sprintf("%s stands before the first point, so it names none", name),
+				Fix: "put it behind a point, as in  BeforeTool: " + strings.TrimSpace(part),
+			})
 			continue
 		}
-		problems = append(problems, o.parsePoint(strings.TrimSpace(name), text, points)...)
+		if !ok {
+			t.add(one(unknownWord(name, names(fieldWords()))))
+			continue
+		}
+		t.add(use(w, &t.options, value, valued))
 	}
-	return o, problems
+	t.named("only", t.options.Only)
+	t.named("without", t.options.Without)
 }
 
-func (o *Options) parseField(text string) []Problem {
-	var problems []Problem
-	for word := range strings.SplitSeq(text, ",") {
-		key, value, valued := strings.Cut(strings.TrimSpace(word), "=")
-		if p := o.setField(key, value, valued); p != nil {
-			problems = append(problems, *p)
+// named checks the points of only= and without=.
+func (t *parser) named(word string, points []string) {
+	for _, name := range points {
+		if _, ok := t.find(name); !ok {
+			p := unknownPoint(name, t.points)
+			p.Message += " in " + word + "="
+			t.add(&p)
 		}
 	}
-	return problems
 }
 
-func (o *Options) setField(key, value string, valued bool) *Problem {
-	switch key {
-	case "-", "optional", "dynamic":
-		if valued {
-			return one(problem("%s takes no value", key))
-		}
-		o.Ignore = o.Ignore || key == "-"
-		o.Optional = o.Optional || key == "optional"
-		o.Dynamic = o.Dynamic || key == "dynamic"
-		return nil
-	case "prefix", "before", "after", "requires", "order":
-		if value == "" {
-			return one(problem("%s wants a value, as in %s=%s", key, key, example(key)))
-		}
+func (t *parser) find(point string) (Point, bool) {
+	i := slices.IndexFunc(t.points, func(p Point) bool { return p.Name == point })
+	if i < 0 {
+		return Point{}, false
 	}
-	switch key {
-	case "prefix":
-		if !validTool(value) {
-			return one(problem("prefix %q: only letters, digits, _ and - can stand in a tool name", value))
-		}
-		o.Prefix = value
-	case "before":
-		o.Before = append(o.Before, value)
-	case "after":
-		o.After = append(o.After, value)
-	case "requires":
-		o.Requires = append(o.Requires, value)
-	case "order":
-		n, err := strconv.Atoi(value)
-		if err != nil {
-			return one(problem("order wants a number, got %q", value))
-		}
-		o.Order = &n
-	default:
-		return one(unknownWord(key, words(false)))
-	}
-	return nil
+	return t.points[i], true
 }
 
-func (o *Options) parsePoint(name, text string, points []string) []Problem {
-	if !slices.Contains(points, name) {
-		return []Problem{unknownPoint(name, points)}
+// use sets what a word says, or says what is wrong with it.
+func use[T any](w word[T], to *T, value string, valued bool) *Problem {
+	p := problem("")
+	p.Word = w.name
+	switch {
+	case w.example == "" && valued:
+		p.Message, p.Fix = w.name+" takes no value", w.name
+		return &p
+	case w.example != "" && value == "":
+		p.Message, p.Fix = fmt.Sprintf("%s wants a value, as in %s=%s", w.name, w.name, w.example), w.written()+"…"
+		return &p
 	}
-	var problems []Problem
-	for word := range strings.SplitSeq(text, ",") {
-		word = strings.TrimSpace(word)
-		switch {
-		case word != "failopen" && word != "failclosed":
-			problems = append(problems, unknownWord(word, words(true)))
-		case o.Policy(name) != "":
-			problems = append(problems, problem("%s has two fail policies", name))
-		default:
-			o.Points = append(o.Points, PointUse{Name: name, Policy: word})
+	return w.set(to, value)
+}
+
+func (t *parser) point(name, text string) {
+	p, ok := t.find(name)
+	if !ok {
+		t.add(one(unknownPoint(name, t.points)))
+		return
+	}
+	i := slices.IndexFunc(t.options.Points, func(u PointUse) bool { return u.Name == name })
+	if i < 0 {
+		i = len(t.options.Points)
+		t.options.Points = append(t.options.Points, PointUse{Name: name})
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		t.add(t.option(p, &t.options.Points[i], strings.TrimSpace(part)))
+	}
+}
+
+// option reads one option behind a point.
+func (t *parser) option(p Point, u *PointUse, text string) *Problem {
+	name, value, valued := strings.Cut(text, "=")
+	w, ok := find(pointWords(), name)
+	if _, before := find(fieldWords(), name); !ok && before {
+		return &Problem{
+			Code: "HG043", Word: text, Message: fmt.Sprintf("%s is an option of the field, not of %s", name, p.Name),
+			Fix: "put it before the first point",
 		}
 	}
-	return problems
+	if !ok {
+		return one(unknownWord(name, names(pointWords())))
+	}
+	if why, fix := p.illegal(name); why != "" {
+		return &Problem{
+			Code: "HG043", Word: text, Message: fmt.Sprintf("%s behind %s does nothing: %s", name, p.Name, why), Fix: fix,
+		}
+	}
+	return use(w, u, value, valued)
+}
+
+// contradictions finds options that exclude each other.
+func (t *parser) contradictions() {
+	o := t.options
+	bad := func(word, fix, format string, args ...any) {
+		t.add(&Problem{Code: "HG046", Word: word, Message: fmt.Sprintf(format, args...), Fix: fix})
+	}
+	rest := o
+	rest.Ignore = false
+	if o.Ignore && !rest.zero() {
+		bad("-", "drop it, or all others", "- leaves the field out, and other options say what it does")
+	}
+	if len(o.Only) > 0 && len(o.Without) > 0 {
+		bad("without", "say it with one of them", "only= and without= together")
+	}
+	for _, u := range o.Points {
+		if o.Excludes(u.Name) {
+			bad(u.Name+":", "drop one of them", "%s has policies, and only= or without= leaves it out", u.Name)
+		}
+	}
+	for _, f := range o.Before {
+		if slices.Contains(o.After, f) {
+			bad("after="+f, "drop one of them", "before=%s and after=%s together", f, f)
+		}
+	}
+}
+
+func (o Options) zero() bool {
+	return !o.Ignore && !o.Optional && !o.Dynamic && o.Prefix == "" && o.Order == nil && len(o.Before)+len(o.After)+
+		len(o.Requires)+len(o.Only)+len(o.Without)+len(o.Match)+len(o.Points) == 0
 }
 
 func unknownWord(word string, known []string) Problem {
@@ -200,13 +256,22 @@ func unknownWord(word string, known []string) Problem {
 	return p
 }
 
-func unknownPoint(name string, points []string) Problem {
+func unknownPoint(name string, points []Point) Problem {
 	p := problem("unknown point %q", name)
-	p.Fix = "the points are " + strings.Join(points, ", ")
-	if near := spell.Closest(name, points); near != "" {
-		p.Fix = fmt.Sprintf("did you mean %q?", near)
-	}
+	p.Fix = closestPoint(name, points)
 	return p
+}
+
+// closestPoint says which point may have been meant.
+func closestPoint(name string, points []Point) string {
+	var known []string
+	for _, p := range points {
+		known = append(known, p.Name)
+	}
+	if near := spell.Closest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "the points are " + strings.Join(known, ", ")
 }
 
 func problem(format string, args ...any) Problem {
@@ -214,13 +279,3 @@ func problem(format string, args ...any) Problem {
 }
 
 func one(p Problem) *Problem { return &p }
-
-func example(key string) string {
-	switch key {
-	case "prefix":
-		return "users_"
-	case "order":
-		return "50"
-	}
-	return "Memory"
-}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,24 +111,36 @@ func (m Member) Label() string {
 // is a group, or a field of an interface type. Such a member is called at every
 // point.
 func (m Member) Open() bool {
-	return m.Group || m.Dynamic && m.Composite == nil && len(m.Points) == 0
+	return m.Group || len(m.Points) == 0 && (m.Dynamic && m.Composite == nil || len(m.Only)+len(m.Without) > 0)
 }
 
 // Acts returns the points of the member in one line, each with the policy of its
 // tag, "Schema BeforeTool:failopen". Of a composite only those are listed that
-// none of its own members has.
+// none of its own members has. ~ marks who is waited for without a bound.
 func (m Member) Acts() string {
-	if m.Open() {
-		return "all points"
-	}
 	var parts []string
+	switch {
+	case m.Open() && len(m.Only) > 0:
+		parts = append(parts, m.Only...)
+	case m.Open():
+		parts = append(parts, "all points")
+	}
+	if len(m.Without) > 0 {
+		parts = append(parts, "but "+strings.Join(m.Without, " "))
+	}
 	if m.Composite != nil {
 		parts = append(parts, "composite "+m.Composite.Type)
 	}
 	for _, p := range m.Points {
-		if m.Composite == nil || p.String() != p.Name || !m.Composite.has(p.Name) {
+		switch {
+		case m.Composite == nil && p.Unbounded():
+			parts = append(parts, strings.Replace(p.String(), p.Name, p.Name+"~", 1))
+		case m.Composite == nil || p.String() != p.Name || !m.Composite.has(p.Name):
 			parts = append(parts, p.String())
 		}
+	}
+	for _, pattern := range m.Match {
+		parts = append(parts, "match="+pattern)
 	}
 	return strings.Join(parts, " ")
 }
@@ -144,13 +155,13 @@ func (p *Plan) has(point string) bool {
 	})
 }
 
-// String returns the point with its policy as the tag writes it, without blanks:
-// "BeforeTool:failopen".
-func (p PointUse) String() string {
-	if p.Policy == "" {
-		return p.Name
+// String returns the point with its policies as the tag writes them, without
+// blanks: "BeforeTool:failopen,timeout=2m".
+func (u PointUse) String() string {
+	if o := u.Options(); o != "" {
+		return u.Name + ":" + o
 	}
-	return fmt.Sprintf("%s:%s", p.Name, p.Policy)
+	return u.Name
 }
 
 // Owns returns the names of the member's tools in one line, behind the prefix of
@@ -173,17 +184,21 @@ func (m Member) Owns(prefix string) string {
 }
 
 func (p *Plan) legend() string {
-	var optional, group bool
-	p.each(func(m Member) { optional, group = optional || m.Optional, group || m.Group })
-	switch {
-	case optional && group:
-		return "? may be nil, [] a group given at run time"
-	case optional:
-		return "? may be nil"
-	case group:
-		return "[] a group given at run time"
+	var optional, group, unbounded bool
+	p.each(func(m Member) {
+		optional, group = optional || m.Optional, group || m.Group
+		unbounded = unbounded || m.Composite == nil && slices.ContainsFunc(m.Points, PointUse.Unbounded)
+	})
+	var marks []string
+	for _, l := range []struct {
+		there bool
+		mark  string
+	}{{optional, "? may be nil"}, {group, "[] a group given at run time"}, {unbounded, "~ is waited for without a bound"}} {
+		if l.there {
+			marks = append(marks, l.mark)
+		}
 	}
-	return ""
+	return strings.Join(marks, ", ")
 }
 
 // each visits all members, those of composites too.

@@ -14,9 +14,11 @@ import (
 // Plan of Kitchen (main.go), in execution order:
 //
 //	#  field   acts at
-//	1  Rules   BeforeTool
+//	1  Rules   BeforeTool~
 //	2  Pantry  Schema SystemPrompt Dispatch
 //	           tools: pantry_put pantry_take pantry_list
+//
+//	~ is waited for without a bound
 
 // KitchenRev identifies the points and tools of Kitchen; composites that it is a member of compile against it.
 const KitchenRev = 0x3acf
@@ -118,8 +120,8 @@ func (k *Kitchen) Points() hook.PointSet {
 // Plan returns the plan that the code below follows.
 func (k *Kitchen) Plan() *plan.Plan {
 	return &plan.Plan{Type: "main.Kitchen", Members: []plan.Member{
-		{Field: "Rules", Type: "*main.HouseRules", Points: []plan.PointUse{{Name: "BeforeTool"}}},
-		{Field: "Pantry", Type: "*pantry.Pantry", Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "Dispatch"}}, Tools: []string{"pantry_put", "pantry_take", "pantry_list"}},
+		{Field: "Rules", Type: "*main.HouseRules", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
+		{Field: "Pantry", Type: "*pantry.Pantry", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"pantry_put", "pantry_take", "pantry_list"}},
 	}}
 }
 

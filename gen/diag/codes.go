@@ -36,7 +36,9 @@ func Codes() []string {
 }
 
 func pages() []page {
-	return slices.Concat(runPages(), directivePages(), typePages(), planPages(), toolPages(), outputPages())
+	all := slices.Concat(runPages(), directivePages(), typePages(), planPages(), policyPages(), toolPages(), outputPages())
+	slices.SortFunc(all, func(a, b page) int { return strings.Compare(a.code, b.code) })
+	return all
 }
 
 func runPages() []page {
@@ -91,11 +93,39 @@ func planPages() []page {
 		{"HG020", "one tool with two owners",
 			"A call goes to one owner, so a name can have only one. A prefix on the field makes the names of all its tools different.",
 			"Users *sqltools.DB `hook:\"prefix=users_\"`\nAudit *sqltools.DB `hook:\"prefix=audit_\"`"},
+		{"HG021", "a tool that is never called",
+			"Tools that are known only at run time are asked for after all static ones, so they cannot shadow them. A member with the tag dynamic is asked there too, and a tool of it that a static member has as well is never reached.",
+			"Files *files.Files `hook:\"dynamic,prefix=files_\"`"},
 		{"HG022", "a tool name that providers do not take", "Names match ^[a-zA-Z0-9_-]{1,64}$, prefix included.", ""},
+		{"HG023", "a tool name that is reserved",
+			"hook.ReservedTools are the public names that the runtime keeps for itself, and those that models call on their own. A prefix on the field makes another name of it.", ""},
 		{"HG024", "a prefix on a group", "The members of a group are known only at run time, so their names could collide all the same.", ""},
 		{"HG026", "an order that cannot be", "The before= and after= of these fields contradict each other, or composites are nested in each other.", ""},
 		{"HG027", "an order relative to nothing", "before= and after= name another field of the same composite.", ""},
 		{"HG028", "a required field that may be missing", "requires= names a field that must be there: it exists, and it is not optional unless the field that requires it is.", ""},
+		{"HG029", "two instances without prefixes",
+			"Two fields of one type have the same tools, so at least one of them needs a prefix.",
+			"Users *sqltools.DB `hook:\"prefix=users_\"`\nAudit *sqltools.DB `hook:\"prefix=audit_\"`"},
+	}
+}
+
+func policyPages() []page {
+	return []page{
+		{"HG043", "an option that does nothing where it stands",
+			"Timeout, fail policy, mode and visibility belong behind a point, and each needs a point where it means something: record and background one that observes, parallel one that contributes, a timeout one with a context to end, a fail policy one whose answer something can stand in for.",
+			"Guard *guard.Guard `hook:\"timeout=2m\"`             // wrong\nGuard *guard.Guard `hook:\"BeforeTool: timeout=2m\"` // right"},
+		{"HG044", "a policy for a point that the member does not have",
+			"The tag says something about a point at which the member is never called. Perhaps another point was meant, or the method is missing.",
+			"Audit *audit.Audit `hook:\"BeforeTool: failopen\"` // wrong if it has only AfterTool"},
+		{"HG045", "a pattern that can never match",
+			"match=kind:pattern narrows the points that are about the kind: tool, path, command, agent, sender, session or skill. In a pattern * stands for any characters and ? for one; in paths * stays within a directory and ** does not. Patterns of one kind are alternatives, also joined by |; different kinds must all match. A kind that no point of the member is about, and a pattern that no name can match, would do nothing.",
+			"Policy *policy.Policy `hook:\"match=tool:mcp__*|bash,match=agent:coder\"`"},
+		{"HG046", "options that contradict each other",
+			"Two options of one field exclude each other, or leave out one half of what belongs together: Schema and Dispatch, OnRegisterAgent and OnUnregisterAgent, OnOpen and OnClose.",
+			"Guard *guard.Guard `hook:\"BeforeTool: failopen,failclosed\"` // wrong"},
+		{"HG047", "rewriters without a declared order",
+			"Two members rewrite the same value, each on what the one before it left. Only their place in the struct says which that is, so moving a field would change what they do together. Say it with before=, after= or order=, or silence the warning above the field or the type.",
+			"Redact *redact.Redact\nTrim   *trim.Trim `hook:\"after=Redact\"`"},
 	}
 }
 

@@ -79,7 +79,8 @@ type Point struct {
 	FailOpen bool `option:"failopen"`
 }
 
-// Ignore silences warnings with these codes on the line below and in the declaration that it documents.
+// Ignore silences warnings with these codes on the line below and in the declaration that it documents: up to its first line, and in
+// all lines of a type.
 type Ignore struct {
 	// Codes are codes of warnings, HG013.
 	Codes []string `option:"…args"`

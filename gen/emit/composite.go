@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dave/jennifer/jen"
 
@@ -44,7 +45,7 @@ type weld struct {
 
 // taken tells whether a receiver cannot have this name.
 func (w *weld) taken(name string) bool {
-	if slices.Contains([]string{"g", "f", "b", "m", "i", "ok", "w", "at", "s", "tools", "parts", "points", "missing"}, name) {
+	if slices.Contains([]string{"g", "f", "b", "m", "i", "ok", "w", "at", "s", "tools", "parts", "points", "missing", "o", "calls", "done"}, name) {
 		return true
 	}
 	return slices.ContainsFunc(w.points, func(p *model.Point) bool { return slices.Contains(paramNames(p.Signature), name) })
@@ -285,17 +286,18 @@ func memberLiteral(m plan.Member) *jen.Statement {
 	if m.Prefix != "" {
 		set("Prefix", jen.Lit(m.Prefix))
 	}
-	if len(m.Requires) > 0 {
-		set("Requires", stringList(m.Requires))
+	for _, l := range []struct {
+		name string
+		list []string
+	}{{"Requires", m.Requires}, {"Only", m.Only}, {"Without", m.Without}, {"Match", m.Match}} {
+		if len(l.list) > 0 {
+			set(l.name, stringList(l.list))
+		}
 	}
 	if len(m.Points) > 0 {
 		var uses []jen.Code
 		for _, p := range m.Points {
-			use := []jen.Code{jen.Id("Name").Op(":").Lit(p.Name)}
-			if p.Policy != "" {
-				use = append(use, jen.Id("Policy").Op(":").Lit(p.Policy))
-			}
-			uses = append(uses, jen.Values(use...))
+			uses = append(uses, useLiteral(p))
 		}
 		set("Points", jen.Index().Qual(planPath, "PointUse").Values(uses...))
 	}
@@ -304,6 +306,21 @@ func memberLiteral(m plan.Member) *jen.Statement {
 	}
 	if m.Composite != nil {
 		set("Composite", planLiteral(m.Composite))
+	}
+	return jen.Values(fields...)
+}
+
+func useLiteral(u plan.PointUse) *jen.Statement {
+	var fields []jen.Code
+	for _, f := range []struct{ name, value string }{
+		{"Name", u.Name}, {"Kind", u.Kind}, {"Policy", u.Policy}, {"Mode", u.Mode}, {"Visibility", u.Visibility},
+	} {
+		if f.value != "" {
+			fields = append(fields, jen.Id(f.name).Op(":").Lit(f.value))
+		}
+	}
+	if u.Timeout != 0 {
+		fields = append(fields, jen.Id("Timeout").Op(":").Qual(planPath, "Duration").Call(duration(time.Duration(u.Timeout))))
 	}
 	return jen.Values(fields...)
 }

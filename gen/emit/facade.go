@@ -202,6 +202,8 @@ func (w *weld) prompt(p *model.Point) {
 			add := func(part jen.Code) jen.Code { return parts().Op("=").Append(parts(), part) }
 			said := jen.Add(member).Dot("SystemPrompt").Call(view(m))
 			switch {
+			case m.Tag.Excludes("Schema"):
+				return []jen.Code{add(said)}
 			case m.Kind != model.Direct:
 				return []jen.Code{add(jen.Qual(compositePath, "PromptOf").Call(view(m), member))}
 			case m.Nested != nil, !m.Dynamic && len(m.Tools) == 0:

@@ -54,6 +54,9 @@ func infos(points []*model.Point) []jen.Code {
 		if p.Closed {
 			fields = append(fields, jen.Id("Closed").Op(":").True())
 		}
+		if place := p.Place(); place != "" {
+			fields = append(fields, jen.Id("Place").Op(":").Lit(place))
+		}
 		rows = append(rows, jen.Line().Values(fields...))
 	}
 	return append(rows, jen.Line())

@@ -81,7 +81,7 @@ func (w *weld) table(name string, p *model.Point, members []*model.Member) {
 	rows := []jen.Code{}
 	for _, m := range members {
 		fields := []jen.Code{jen.Id("Path").Op(":").Lit(m.Field)}
-		switch m.Tag.Policy(p.Name) {
+		switch m.Tag.At(p.Name).Policy {
 		case "failopen":
 			fields = append(fields, jen.Id("Policy").Op(":").Qual(compositePath, "PolicyOpen"))
 		case "failclosed":

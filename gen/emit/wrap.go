@@ -60,7 +60,7 @@ func (w *weld) wrap(p *model.Point, m *model.Member, i int, levels bool) []jen.C
 	args = append(args, jen.Id("w").Dot("Rest").Call(jen.Lit(i)))
 
 	closed := p.Closed
-	if policy := m.Tag.Policy(p.Name); policy != "" {
+	if policy := m.Tag.At(p.Name).Policy; policy != "" {
 		closed = policy == "failclosed"
 	}
 	recover := jen.Defer().Id("w").Dot("Recover").Call(

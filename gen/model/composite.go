@@ -57,6 +57,8 @@ type Member struct {
 	Tools  []ToolRef
 	// Dynamic: the member has tools that are known only at run time.
 	Dynamic bool
+	// Late are the tools that the member is known to have although its tag says dynamic.
+	Late []ToolRef
 	// Rev guards the set of tools; nil if nothing is generated for it.
 	Rev *Rev
 	// Nested is the member's own composite.
@@ -112,7 +114,9 @@ func RevOf(points, tools []string) uint16 {
 func (c *Composite) RevName() string { return c.Name + "Rev" }
 
 // Has tells whether the member is to be called at the point.
-func (m *Member) Has(point string) bool { return m.Kind != Direct || m.Points[point] }
+func (m *Member) Has(point string) bool {
+	return (m.Kind != Direct || m.Points[point]) && !m.Tag.Excludes(point)
+}
 
 // Optional: the field may be nil.
 func (m *Member) Optional() bool { return m.Tag.Optional && m.Nilable }
@@ -204,7 +208,7 @@ func (m *Model) plan(c *Composite) {
 		specs[i] = m.spec(member)
 	}
 	p, problems := plan.Build(c.Pkg.Name+"."+c.Name, specs)
-	for _, problem := range problems {
+	for _, problem := range append(problems, plan.Reserved(p, m.reserved())...) {
 		m.planProblem(c, problem)
 	}
 	c.Plan = p
@@ -222,12 +226,16 @@ func (m *Model) spec(member *Member) plan.Spec {
 		Field: member.Field, Type: types.TypeString(member.Type, (*types.Package).Name), Options: member.Tag,
 		Dynamic: member.Dynamic, Group: member.Kind == Group,
 	}
+	s.Open = member.Kind != Direct
 	for _, t := range member.Tools {
 		s.Tools = append(s.Tools, t.Local())
 	}
+	for _, t := range member.Late {
+		s.Late = append(s.Late, t.Local())
+	}
 	for _, p := range m.Points {
 		if member.Points[p.Name] {
-			s.Points = append(s.Points, p.Name)
+			s.Points = append(s.Points, p.Planned())
 		}
 	}
 	if member.Nested != nil {
@@ -242,7 +250,14 @@ func (m *Model) planProblem(c *Composite, p plan.Problem) {
 		i := slices.IndexFunc(c.Members, func(o *Member) bool { return o.Field == field })
 		return c.Members[i]
 	}
-	out := diag.Problem{Code: p.Code, Pos: m.Position(find(p.Fields[0]).Pos), Message: p.Message, Fix: p.Fix}
+	first := find(p.Fields[0])
+	out := diag.Problem{Code: p.Code, Pos: m.Position(first.Pos), Message: p.Message, Fix: p.Fix}
+	if p.Warning {
+		out.Severity = diag.Warning
+	}
+	if p.Word != "" {
+		out.Pos = m.Position(m.tagPos(c, first.Pos, p.Word))
+	}
 	for _, field := range p.Fields {
 		t := find(field).Type
 		out.Fix = strings.ReplaceAll(out.Fix, m.short(t), m.relative(t, c.Pkg.Types))
@@ -252,7 +267,7 @@ func (m *Model) planProblem(c *Composite, p plan.Problem) {
 			out.Notes = append(out.Notes, diag.Note{Pos: m.Position(o.Pos), Message: field + " is declared here"})
 		}
 	}
-	if p.Code == "HG020" && len(p.Fields) == 2 {
+	if len(p.Fields) == 2 && (p.Code == "HG020" || p.Code == "HG021" || p.Code == "HG029") {
 		out.Notes = append(out.Notes, m.declarations(find(p.Fields[0]), find(p.Fields[1]), p.Message)...)
 	}
 	m.Add(out)
@@ -262,7 +277,7 @@ func (m *Model) planProblem(c *Composite, p plan.Problem) {
 func (m *Model) declarations(a, b *Member, message string) []diag.Note {
 	var notes []diag.Note
 	for _, member := range []*Member{a, b} {
-		for _, t := range member.Tools {
+		for _, t := range slices.Concat(member.Tools, member.Late) {
 			if t.Pos.IsValid() && strings.Contains(message, `"`+member.Tag.Prefix+t.Local()+`"`) {
 				notes = append(notes, diag.Note{Pos: m.Position(t.Pos), Message: member.Field + " declares it here"})
 			}

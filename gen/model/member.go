@@ -1,6 +1,8 @@
 package model
 
 import (
+	"cmp"
+	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/token"
@@ -31,6 +33,9 @@ func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Membe
 	out := &Member{Field: v.Name(), Type: v.Type(), Pos: v.Pos(), Tag: options, Nilable: nilable(v.Type())}
 	if !m.classify(c, out, tagged) {
 		return nil
+	}
+	if options.Excludes("Schema") {
+		out.Dynamic, out.Tools, out.Late = false, nil, nil
 	}
 	if options.Optional && !out.Nilable {
 		m.add("HG009", v.Pos(), "drop optional, or use a pointer", "optional on %s: a %s is never nil", v.Name(), m.relative(v.Type(), c.Pkg.Types))
@@ -108,6 +113,7 @@ func (c *Composite) Has(point string) bool {
 // forgetTools applies the tag dynamic.
 func (m *Model) forgetTools(out *Member) {
 	if out.Tag.Dynamic {
+		out.Late = out.Tools
 		out.Dynamic, out.Tools, out.Rev = true, nil, nil
 	}
 }
@@ -249,12 +255,17 @@ func readRev(named *types.Named) *Rev {
 func (m *Model) options(c *Composite, v *types.Var, tag reflect.StructTag, text string) (plan.Options, bool) {
 	for _, key := range tagKey.FindAllStringSubmatch(string(tag), -1) {
 		if p, near := plan.NearKey(key[1]); near {
-			m.add(p.Code, m.tagPos(c, v, key[1]), p.Fix, "%s of %s.%s; did you mean \"hook\"?", p.Message, c.Name, v.Name())
+			m.add(p.Code, m.tagPos(c, v.Pos(), key[1]), p.Fix, "%s of %s.%s; did you mean \"hook\"?", p.Message, c.Name, v.Name())
 		}
 	}
-	options, problems := plan.ParseTag(text, m.PointNames())
+	options, problems := plan.ParseTag(text, m.planned())
 	for _, p := range problems {
-		m.add(p.Code, m.tagPos(c, v, firstQuoted(p.Message)), p.Fix, "%s in the hook tag of %s.%s", p.Message, c.Name, v.Name())
+		word := cmp.Or(p.Word, firstQuoted(p.Message))
+		message := fmt.Sprintf("%s.%s: %s", c.Name, v.Name(), p.Message)
+		if p.Code == "HG009" {
+			message = fmt.Sprintf("%s in the hook tag of %s.%s", p.Message, c.Name, v.Name())
+		}
+		m.add(p.Code, m.tagPos(c, v.Pos(), word), p.Fix, "%s", message)
 	}
 	return options, len(problems) == 0
 }
@@ -271,14 +282,14 @@ func firstQuoted(message string) string {
 	return ""
 }
 
-// tagPos is the place of a word in the tag of a field, else of the tag.
-func (m *Model) tagPos(c *Composite, v *types.Var, word string) token.Pos {
+// tagPos is the place of a word in the tag of the field whose name stands at a place, else of the tag.
+func (m *Model) tagPos(c *Composite, field token.Pos, word string) token.Pos {
 	st, ok := c.Spec.Type.(*ast.StructType)
 	if !ok {
-		return v.Pos()
+		return field
 	}
 	for _, f := range st.Fields.List {
-		if f.Tag == nil || v.Pos() < f.Pos() || v.Pos() >= f.End() {
+		if f.Tag == nil || field < f.Pos() || field >= f.End() {
 			continue
 		}
 		if i := strings.Index(f.Tag.Value, word); i > 0 {
@@ -286,5 +297,5 @@ func (m *Model) tagPos(c *Composite, v *types.Var, word string) token.Pos {
 		}
 		return f.Tag.Pos()
 	}
-	return v.Pos()
+	return field
 }

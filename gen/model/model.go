@@ -191,12 +191,15 @@ type ignoreKey struct {
 	line       int
 }
 
-// ignore silences the codes on the lines of the comment's group and of the declaration's first line behind it.
+// ignore silences the codes from the comment to the declaration's first line behind it, and in all of a type's declaration.
 func (m *Model) ignore(f directive.Found) {
 	from := m.Position(f.Pos)
 	last := from.Line + 1
 	if f.Node != nil {
 		last = m.Position(declared(f.Node)).Line
+	}
+	if spec, ok := f.Node.(*ast.TypeSpec); ok {
+		last = m.Position(spec.End()).Line
 	}
 	for i, code := range f.Ignore.Codes {
 		if !slices.Contains(ignorable(), code) {
@@ -213,7 +216,9 @@ func (m *Model) ignore(f directive.Found) {
 }
 
 // ignorable are the codes of warnings, and of errors about names that may be meant as they are.
-func ignorable() []string { return []string{"HG012", "HG013", "HG031", "HG032", "HG037", "HG051"} }
+func ignorable() []string {
+	return []string{"HG012", "HG013", "HG031", "HG032", "HG037", "HG047", "HG051"}
+}
 
 // declared is the place of the name that a node declares.
 func declared(n ast.Node) token.Pos {

@@ -3,10 +3,13 @@ package model
 import (
 	"cmp"
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
+	"strings"
 
+	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/gen/directive"
 )
 
@@ -104,13 +107,44 @@ func (m *Model) checkFacade(p *Package) {
 	}
 }
 
-// PointNames are the names of all points, for tags.
-func (m *Model) PointNames() []string {
-	names := make([]string, len(m.Points))
-	for i, p := range m.Points {
-		names[i] = p.Name
+// Place is the name of the type that says what the point is about, "" for none: the first parameter behind the context, unless it
+// is an interface, which says what a hook may do and not where it is.
+func (p *Point) Place() string {
+	params := p.Signature.Params()
+	for i := range min(params.Len(), 2) {
+		t := params.At(i).Type()
+		if isType(t, "context", "Context") || types.IsInterface(t) {
+			continue
+		}
+		if named := namedOf(t); named != nil && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == p.Pkg {
+			return named.Obj().Name()
+		}
+		return ""
 	}
-	return names
+	return ""
+}
+
+// Planned is the point as the planner knows it.
+func (p *Point) Planned() plan.Point {
+	return plan.Point{Name: p.Name, Kind: p.Kind, Combine: p.Combine, Reverse: p.Reverse, Closed: p.Closed, Place: p.Place()}
+}
+
+// planned are all points as the planner knows them.
+func (m *Model) planned() []plan.Point {
+	out := make([]plan.Point, len(m.Points))
+	for i, p := range m.Points {
+		out[i] = p.Planned()
+	}
+	return out
+}
+
+// reserved are the tool names that package hook keeps for the runtime.
+func (m *Model) reserved() []string {
+	c, ok := m.hookPkg.Scope().Lookup("ReservedTools").(*types.Const)
+	if !ok || c.Val().Kind() != constant.String {
+		return nil
+	}
+	return strings.Fields(constant.StringVal(c.Val()))
 }
 
 // Point returns the point with this name, or nil.

@@ -20,8 +20,8 @@ import (
 //
 //	#    field      acts at
 //	1    Daemon     composite daemon.Daemon
-//	1.1    Ask      BeforeTool
-//	1.2    Person?  Approve
+//	1.1    Ask      BeforeTool~
+//	1.2    Person?  Approve~
 //	1.3    Skills   Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
 //	                tools: skill
 //	1.4    Memory?  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
@@ -37,7 +37,7 @@ import (
 //	3    Free       Schema Dispatch
 //	                tools: free
 //
-//	? may be nil, [] a group given at run time
+//	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // WholeRev identifies the points and tools of Whole; composites that it is a member of compile against it.
 const WholeRev = 0x1406
@@ -148,17 +148,17 @@ func (d *Whole) Points() hook.PointSet {
 // Plan returns the plan that the code below follows.
 func (d *Whole) Plan() *plan.Plan {
 	return &plan.Plan{Type: "benchcomp.Whole", Members: []plan.Member{
-		{Field: "Daemon", Type: "*daemon.Daemon", Dynamic: true, Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "OnRegisterAgent"}, {Name: "OnUnregisterAgent"}, {Name: "Preprocess"}, {Name: "ScopedTools"}, {Name: "Dispatch"}, {Name: "OnEvent"}, {Name: "RewriteArgs"}, {Name: "BeforeTool"}, {Name: "Approve"}, {Name: "WrapTool"}, {Name: "RewriteResult"}, {Name: "AfterTool"}, {Name: "RewriteRequest"}, {Name: "BeforeModel"}, {Name: "WrapModel"}, {Name: "RewriteReply"}, {Name: "AfterModel"}, {Name: "AfterTurn"}, {Name: "OnOpen"}, {Name: "OnClose"}}, Tools: []string{"skill", "remember", "recall", "forget", "bash", "edit", "glob", "grep", "read", "write"}, Composite: &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
-			{Field: "Ask", Type: "*terminal.Asker", Points: []plan.PointUse{{Name: "BeforeTool"}}},
-			{Field: "Person", Type: "*terminal.Approver", Optional: true, Points: []plan.PointUse{{Name: "Approve"}}},
-			{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "Preprocess"}, {Name: "ScopedTools"}, {Name: "Dispatch"}}, Tools: []string{"skill"}},
-			{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "ScopedTools"}, {Name: "Dispatch"}, {Name: "OnClose"}}, Tools: []string{"remember", "recall", "forget"}},
-			{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "OnRegisterAgent"}, {Name: "OnUnregisterAgent"}, {Name: "ScopedTools"}, {Name: "Dispatch"}, {Name: "OnOpen"}, {Name: "OnClose"}}},
-			{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "ScopedTools"}, {Name: "Dispatch"}, {Name: "OnClose"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
+		{Field: "Daemon", Type: "*daemon.Daemon", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"skill", "remember", "recall", "forget", "bash", "edit", "glob", "grep", "read", "write"}, Composite: &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
+			{Field: "Ask", Type: "*terminal.Asker", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
+			{Field: "Person", Type: "*terminal.Approver", Optional: true, Points: []plan.PointUse{{Name: "Approve", Kind: "decide"}}},
+			{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"skill"}},
+			{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"remember", "recall", "forget"}},
+			{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+			{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
 			{Field: "Extra", Type: "[]hook.Hook", Dynamic: true, Group: true},
 		}}},
-		{Field: "Around", Type: "*benchcomp.Around", Points: []plan.PointUse{{Name: "WrapTool"}}},
-		{Field: "Free", Type: "*benchcomp.Free", Points: []plan.PointUse{{Name: "Schema"}, {Name: "Dispatch"}}, Tools: []string{"free"}},
+		{Field: "Around", Type: "*benchcomp.Around", Points: []plan.PointUse{{Name: "WrapTool", Kind: "wrap"}}},
+		{Field: "Free", Type: "*benchcomp.Free", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"free"}},
 	}}
 }
 
@@ -822,10 +822,10 @@ func (d *Four) Points() hook.PointSet {
 // Plan returns the plan that the code below follows.
 func (d *Four) Plan() *plan.Plan {
 	return &plan.Plan{Type: "benchcomp.Four", Members: []plan.Member{
-		{Field: "A", Type: "*benchcomp.Consumer", Points: []plan.PointUse{{Name: "OnEvent"}}},
-		{Field: "B", Type: "*benchcomp.Consumer", Points: []plan.PointUse{{Name: "OnEvent"}}},
-		{Field: "C", Type: "*benchcomp.Consumer", Points: []plan.PointUse{{Name: "OnEvent"}}},
-		{Field: "D", Type: "*benchcomp.Consumer", Points: []plan.PointUse{{Name: "OnEvent"}}},
+		{Field: "A", Type: "*benchcomp.Consumer", Points: []plan.PointUse{{Name: "OnEvent", Kind: "facade"}}},
+		{Field: "B", Type: "*benchcomp.Consumer", Points: []plan.PointUse{{Name: "OnEvent", Kind: "facade"}}},
+		{Field: "C", Type: "*benchcomp.Consumer", Points: []plan.PointUse{{Name: "OnEvent", Kind: "facade"}}},
+		{Field: "D", Type: "*benchcomp.Consumer", Points: []plan.PointUse{{Name: "OnEvent", Kind: "facade"}}},
 	}}
 }
 

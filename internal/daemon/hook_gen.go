@@ -20,8 +20,8 @@ import (
 // Plan of Daemon (daemon.go), in execution order:
 //
 //	#  field    acts at
-//	1  Ask      BeforeTool
-//	2  Person?  Approve
+//	1  Ask      BeforeTool~
+//	2  Person?  Approve~
 //	3  Skills   Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
 //	            tools: skill
 //	4  Memory?  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
@@ -34,7 +34,7 @@ import (
 //	7  Extra[]  all points
 //	            tools: known at run time
 //
-//	? may be nil, [] a group given at run time
+//	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // DaemonRev identifies the points and tools of Daemon; composites that it is a member of compile against it.
 const DaemonRev = 0x7e48
@@ -270,12 +270,12 @@ func (d *Daemon) Points() hook.PointSet {
 // Plan returns the plan that the code below follows.
 func (d *Daemon) Plan() *plan.Plan {
 	return &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
-		{Field: "Ask", Type: "*terminal.Asker", Points: []plan.PointUse{{Name: "BeforeTool"}}},
-		{Field: "Person", Type: "*terminal.Approver", Optional: true, Points: []plan.PointUse{{Name: "Approve"}}},
-		{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "Preprocess"}, {Name: "ScopedTools"}, {Name: "Dispatch"}}, Tools: []string{"skill"}},
-		{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "ScopedTools"}, {Name: "Dispatch"}, {Name: "OnClose"}}, Tools: []string{"remember", "recall", "forget"}},
-		{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "OnRegisterAgent"}, {Name: "OnUnregisterAgent"}, {Name: "ScopedTools"}, {Name: "Dispatch"}, {Name: "OnOpen"}, {Name: "OnClose"}}},
-		{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema"}, {Name: "SystemPrompt"}, {Name: "OnBuildAgent"}, {Name: "ScopedTools"}, {Name: "Dispatch"}, {Name: "OnClose"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
+		{Field: "Ask", Type: "*terminal.Asker", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
+		{Field: "Person", Type: "*terminal.Approver", Optional: true, Points: []plan.PointUse{{Name: "Approve", Kind: "decide"}}},
+		{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"skill"}},
+		{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"remember", "recall", "forget"}},
+		{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
 		{Field: "Extra", Type: "[]hook.Hook", Dynamic: true, Group: true},
 	}}
 }

@@ -119,6 +119,7 @@ type Core struct {
 
 // Welded has everything a composite can have.
 //
+//hook:ignore HG047
 //hook:composite
 type Welded struct {
 	First *Files `hook:"optional; AfterTool: failopen"`

@@ -242,8 +242,8 @@ func TestMarkdownTables(t *testing.T) {
 
 func ExampleRender() {
 	p, _ := plan.Build("app.App", []plan.Spec{
-		{Field: "Guard", Type: "*guard.Guard", Points: []string{"BeforeTool", "AfterTool"}},
-		{Field: "Notes", Type: "*notes.Notes", Points: []string{"Dispatch", "AfterTool"}, Tools: []string{"add", "list"}},
+		{Field: "Guard", Type: "*guard.Guard", Points: []plan.Point{{Name: "BeforeTool"}, {Name: "AfterTool"}}},
+		{Field: "Notes", Type: "*notes.Notes", Points: []plan.Point{{Name: "Dispatch"}, {Name: "AfterTool"}}, Tools: []string{"add", "list"}},
 	})
 	v := picture.New(picture.Source{Plan: p, Points: []picture.Point{
 		{Name: "Dispatch", Kind: "facade", Combine: "route"},

@@ -103,7 +103,7 @@ func (a *At) order() string {
 }
 
 // options are what the tag says of the point, as the tag writes it.
-func (c *Call) options() string { return c.Use.Policy }
+func (c *Call) options() string { return c.Use.Options() }
 
 // notes explain the marks that occur in the view, and name the points at which
 // nobody acts.

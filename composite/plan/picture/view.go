@@ -26,6 +26,8 @@ type Point struct {
 	Reverse bool `json:"reverse,omitzero"`
 	// Closed is the default fail policy; it says nothing at points of the facade.
 	Closed bool `json:"closed,omitzero"`
+	// Place is the name of the type that says what the point is about, "Turn".
+	Place string `json:"place,omitzero"`
 }
 
 // Source is what a view is made from.

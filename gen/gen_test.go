@@ -101,13 +101,18 @@ func scenarios(t *testing.T) []*scenario {
 // newModule makes a module beside this one that uses it, without a network.
 func newModule(t *testing.T, scenarios ...*scenario) string {
 	t.Helper()
+	return newModuleNamed(t, module, scenarios...)
+}
+
+func newModuleNamed(t *testing.T, name string, scenarios ...*scenario) string {
+	t.Helper()
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
 	dir := t.TempDir()
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	require.NoError(t, err)
 	text := regexp.MustCompile(`(?s)\ntool (\(.*?\n\)|[^\n(]*)\n`).ReplaceAllString(string(mod), "\n")
-	text = strings.Replace(text, "module github.com/grapnel-go/grapnel", "module "+module, 1)
+	text = strings.Replace(text, "module github.com/grapnel-go/grapnel", "module "+name, 1)
 	text += "\nrequire github.com/grapnel-go/grapnel v0.0.0\nreplace github.com/grapnel-go/grapnel => " + root + "\n"
 	write(t, dir, "go.mod", text)
 	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))

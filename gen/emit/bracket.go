@@ -8,13 +8,13 @@ import (
 	"github.com/grapnel-go/grapnel/gen/model"
 )
 
-// closesWhatOpens tells whether a side of a bracket that no member has must be there because some member has the other side.
+// closesWhatOpens tells whether a closing side that no member has must be there because some member has the opening one.
 func (w *weld) closesWhatOpens(p *model.Point) bool {
 	o := w.partner(p)
-	if o == nil {
+	if o == nil || !p.Reverse {
 		return false
 	}
-	return slices.ContainsFunc(w.c.Members, func(m *model.Member) bool { return m.Has(p.Name) || m.Has(o.Name) })
+	return slices.ContainsFunc(w.c.Members, func(m *model.Member) bool { return m.Has(o.Name) })
 }
 
 // pair returns the members that have either side of a bracket, in plan order; closing runs over the same ones backwards.

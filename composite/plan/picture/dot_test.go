@@ -109,7 +109,7 @@ func (r *reader) block() error {
 func (r *reader) statement(name string) error {
 	switch t := r.next(); t {
 	case "=":
-		r.value("label" == name)
+		r.value(name == "label")
 		return r.want(";")
 	case "->":
 		r.next()

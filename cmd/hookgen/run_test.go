@@ -224,7 +224,8 @@ func TestFormats(t *testing.T) {
 	assert.Equal(t, failed, code)
 	assert.Empty(t, stderr)
 	assert.Equal(t, `{"code":"HG005","severity":"error","pos":{"file":"p.go","line":15,"column":1},"end":{"file":"p.go","line":15,"column":11},`+
-		`"message":"unknown directive //hook:tol; did you mean //hook:tool?","fix":{"message":"//hook:tool"}}`+"\n", stdout)
+		`"message":"unknown directive //hook:tol; did you mean //hook:tool?","fix":{"message":"//hook:tool",`+
+		`"edits":[{"pos":{"file":"p.go","line":15,"column":8},"end":{"file":"p.go","line":15,"column":11},"text":"tool"}]}}`+"\n", stdout)
 
 	_, stdout, stderr = hookgen(t, "-C", dir, "-format=github")
 	assert.Empty(t, stderr)

@@ -36,7 +36,7 @@ func Codes() []string {
 }
 
 func pages() []page {
-	all := slices.Concat(runPages(), directivePages(), typePages(), planPages(), policyPages(), toolPages(), outputPages())
+	all := slices.Concat(runPages(), directivePages(), typePages(), planPages(), policyPages(), toolPages(), outputPages(), misusePages(), internalPages())
 	slices.SortFunc(all, func(a, b page) int { return strings.Compare(a.code, b.code) })
 	return all
 }
@@ -166,6 +166,11 @@ func outputPages() []page {
 		{"HG070", "out of date", "The file is not what its sources say. Run go tool hookgen ./... (or go generate ./... where a go:generate line does the same).", ""},
 		{"HG071", "missing", "The package has directives, but the file that is generated from them is not there. Run go tool hookgen ./... (or go generate ./... where a go:generate line does the same).", ""},
 		{"HG072", "orphaned", "The file was generated, and no directive asks for it any more.", ""},
+	}
+}
+
+func internalPages() []page {
+	return []page{
 		{"HG099", "internal error", "The generated code does not compile. Nothing was written; please report it.", ""},
 	}
 }

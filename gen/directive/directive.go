@@ -146,8 +146,17 @@ func (s *scanner) comment(group *ast.CommentGroup, c *ast.Comment) {
 
 func (s *scanner) add(p problem) {
 	s.problems = append(s.problems, diag.Problem{
-		Code: p.code, Pos: s.fset.PositionFor(p.pos, false), Message: p.message, Fix: p.fix,
+		Code: p.code, Pos: s.fset.PositionFor(p.pos, false), Message: p.message, Fix: p.fix, Edits: s.edits(p),
 	})
+}
+
+func (s *scanner) edits(p problem) []diag.Edit {
+	if !p.edit.from.IsValid() {
+		return nil
+	}
+	return []diag.Edit{{
+		Pos: s.fset.PositionFor(p.edit.from, false), End: s.fset.PositionFor(p.edit.from+token.Pos(p.edit.length), false), Text: p.edit.text,
+	}}
 }
 
 // problem is a diag.Problem whose place is not yet resolved.
@@ -156,4 +165,12 @@ type problem struct {
 	pos     token.Pos
 	message string
 	fix     string
+	edit    edit
+}
+
+// edit replaces so many bytes; without a place there is none.
+type edit struct {
+	from   token.Pos
+	length int
+	text   string
 }

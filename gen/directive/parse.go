@@ -3,6 +3,7 @@ package directive
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
 	"reflect"
 	"slices"
 	"strconv"
@@ -23,16 +24,18 @@ func parse(line ast.Directive) (Directive, []problem) {
 	target := v.target(&d)
 	if takesRest(target) {
 		target.Field(0).SetString(strings.TrimSpace(line.Args))
-		o := options{verb: v.name, into: target}
+		o := options{verb: v.name, line: line, into: target}
 		o.missing(line)
 		return d, o.problems
 	}
 	args, err := line.ParseArgs()
 	if err != nil {
-		return d, []problem{{"HG008", line.ArgsPos, fmt.Sprintf("the options of //hook:%s cannot be read: %v", v.name, err), ""}}
+		return d, []problem{{
+			code: "HG008", pos: line.ArgsPos, message: fmt.Sprintf("the options of //hook:%s cannot be read: %v", v.name, err),
+		}}
 	}
 	d.Args = args
-	o := options{verb: v.name, into: target, seen: map[string]bool{}}
+	o := options{verb: v.name, line: line, into: target, seen: map[string]bool{}}
 	for _, a := range args {
 		o.word(a)
 	}
@@ -54,6 +57,7 @@ func unknownVerb(line ast.Directive) problem {
 	if c := spell.Closest(line.Name, Verbs()); c != "" {
 		p.message += fmt.Sprintf("; did you mean //hook:%s?", c)
 		p.fix = strings.TrimSpace("//hook:" + c + " " + line.Args)
+		p.edit = edit{line.Slash + token.Pos(len("//hook:")), len(line.Name), c}
 	}
 	return p
 }
@@ -61,6 +65,7 @@ func unknownVerb(line ast.Directive) problem {
 // options fills a grammar struct from words.
 type options struct {
 	verb     string
+	line     ast.Directive
 	into     reflect.Value
 	seen     map[string]bool
 	problems []problem
@@ -81,11 +86,16 @@ func (o *options) word(a ast.DirectiveArg) {
 		return
 	}
 	names := o.names()
+	var edit edit
+	if c := spell.Closest(key, names); c != "" {
+		edit = o.replace(a, key, c)
+	}
 	fix := fmt.Sprintf("//hook:%s takes no options", o.verb)
 	if len(names) > 0 {
 		fix = "use one of: " + strings.Join(names, ", ")
 	}
 	o.bad(a, fmt.Sprintf("unknown option %q of //hook:%s%s", key, o.verb, diag.DidYouMean(key, names, `"`)), fix)
+	o.problems[len(o.problems)-1].edit = edit
 }
 
 func (o *options) named(key string) (reflect.Value, bool) {
@@ -116,6 +126,7 @@ func (o *options) set(a ast.DirectiveArg, field reflect.Value, key, value string
 	if field.Kind() == reflect.Bool {
 		if hasValue {
 			o.bad(a, fmt.Sprintf("option %s of //hook:%s takes no value", key, o.verb), key)
+			o.problems[len(o.problems)-1].edit = o.replace(a, a.Arg, key)
 			return
 		}
 		field.SetBool(true)
@@ -176,13 +187,21 @@ func (o *options) missing(line ast.Directive) {
 		name := f.Tag.Get("option")
 		if strings.HasPrefix(name, "…") && o.into.Field(i).IsZero() {
 			o.problems = append(o.problems, problem{
-				"HG008", line.Slash, fmt.Sprintf("//hook:%s wants %s", o.verb, strings.ToLower(f.Name)), "",
+				code: "HG008", pos: line.Slash, message: fmt.Sprintf("//hook:%s wants %s", o.verb, strings.ToLower(f.Name)),
 			})
 			return
 		}
 	}
 }
 
+// replace is the edit of the beginning of a word, if the word is written as it is meant: without quotes.
+func (o *options) replace(a ast.DirectiveArg, old, text string) edit {
+	if at := int(a.Pos - o.line.ArgsPos); at < 0 || at > len(o.line.Args) || !strings.HasPrefix(o.line.Args[at:], a.Arg) {
+		return edit{}
+	}
+	return edit{a.Pos, len(old), text}
+}
+
 func (o *options) bad(a ast.DirectiveArg, message, fix string) {
-	o.problems = append(o.problems, problem{"HG008", a.Pos, message, fix})
+	o.problems = append(o.problems, problem{code: "HG008", pos: a.Pos, message: message, fix: fix})
 }

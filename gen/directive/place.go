@@ -116,7 +116,16 @@ func nearMiss(c *ast.Comment) (problem, bool) {
 		code: "HG006", pos: c.Slash,
 		message: fmt.Sprintf("%q is a plain comment: %s", strings.TrimSpace(strings.TrimSuffix(m[0], m[4])), whyPlain(c.Text, m)),
 		fix:     want,
+		edit:    whole(c, want),
 	}, true
+}
+
+// whole replaces a comment of one line.
+func whole(c *ast.Comment, text string) edit {
+	if strings.Contains(c.Text, "\n") {
+		return edit{}
+	}
+	return edit{c.Slash, len(c.Text), text}
 }
 
 func whyPlain(text string, m []string) string {

@@ -123,12 +123,17 @@ func printable(r rune) rune {
 }
 
 func (w *weld) head(file string) {
-	text := "Plan of " + w.c.Name + " (" + file + "), in execution order:\n\n"
-	for l := range strings.SplitSeq(strings.TrimRight(w.c.Plan.Text(), "\n"), "\n") {
+	w.f.Add(lines(PlanText(w.c, file)))
+	w.guards()
+}
+
+// PlanText is the comment at the head of what is generated for a composite: its plan. file is the name of the file that declares it.
+func PlanText(c *model.Composite, file string) string {
+	text := "Plan of " + c.Name + " (" + filepath.Base(file) + "), in execution order:\n\n"
+	for l := range strings.SplitSeq(strings.TrimRight(c.Plan.Text(), "\n"), "\n") {
 		text += strings.TrimRight("\t"+l, "\t") + "\n"
 	}
-	w.f.Add(lines(strings.TrimRight(text, "\n")))
-	w.guards()
+	return strings.TrimRight(text, "\n")
 }
 
 // unique drops definitions that are there twice: two fields of one type.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/gen/diag"
 )
 
 // member returns the field as a member, or nil if it takes no part or is wrong.
@@ -255,7 +256,10 @@ func readRev(named *types.Named) *Rev {
 func (m *Model) options(c *Composite, v *types.Var, tag reflect.StructTag, text string) (plan.Options, bool) {
 	for _, key := range tagKey.FindAllStringSubmatch(string(tag), -1) {
 		if p, near := plan.NearKey(key[1]); near {
-			m.add(p.Code, m.tagPos(c, v.Pos(), key[1]), p.Fix, "%s of %s.%s; did you mean \"hook\"?", p.Message, c.Name, v.Name())
+			m.Add(diag.Problem{
+				Code: p.Code, Pos: m.Position(m.tagPos(c, v.Pos(), key[1])), Fix: p.Fix, Edits: m.respell(c, v.Pos(), key[1], "hook"),
+				Message: fmt.Sprintf("%s of %s.%s; did you mean \"hook\"?", p.Message, c.Name, v.Name()),
+			})
 		}
 	}
 	options, problems := plan.ParseTag(text, m.planned())
@@ -265,7 +269,10 @@ func (m *Model) options(c *Composite, v *types.Var, tag reflect.StructTag, text 
 		if p.Code == "HG009" {
 			message = fmt.Sprintf("%s in the hook tag of %s.%s", p.Message, c.Name, v.Name())
 		}
-		m.add(p.Code, m.tagPos(c, v.Pos(), word), p.Fix, "%s", message)
+		m.Add(diag.Problem{
+			Code: p.Code, Pos: m.Position(m.tagPos(c, v.Pos(), word)), Message: message, Fix: p.Fix,
+			Edits: m.respell(c, v.Pos(), word, meant(p.Fix)),
+		})
 	}
 	return options, len(problems) == 0
 }
@@ -284,18 +291,29 @@ func firstQuoted(message string) string {
 
 // tagPos is the place of a word in the tag of the field whose name stands at a place, else of the tag.
 func (m *Model) tagPos(c *Composite, field token.Pos, word string) token.Pos {
-	st, ok := c.Spec.Type.(*ast.StructType)
-	if !ok {
+	tag := tagOf(c, field)
+	if tag == nil {
 		return field
 	}
-	for _, f := range st.Fields.List {
-		if f.Tag == nil || field < f.Pos() || field >= f.End() {
-			continue
-		}
-		if i := strings.Index(f.Tag.Value, word); i > 0 {
-			return f.Tag.Pos() + token.Pos(i)
-		}
-		return f.Tag.Pos()
+	if i := strings.Index(tag.Value, word); i > 0 {
+		return tag.Pos() + token.Pos(i)
 	}
-	return field
+	return tag.Pos()
+}
+
+// tagOf returns the tag of a field as it is written, or nil.
+func tagOf(c *Composite, field token.Pos) *ast.BasicLit {
+	if c.Spec == nil {
+		return nil // the composite is known, but not its source
+	}
+	st, ok := c.Spec.Type.(*ast.StructType)
+	if !ok {
+		return nil
+	}
+	for _, f := range st.Fields.List {
+		if f.Tag != nil && field >= f.Pos() && field < f.End() {
+			return f.Tag
+		}
+	}
+	return nil
 }

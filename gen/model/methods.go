@@ -130,6 +130,7 @@ func (m *Model) method(t types.Type, p *Point, f *types.Func) finding {
 			{Message: "have " + m.relative(f.Signature(), f.Pkg())},
 			{Message: "want " + m.relative(p.Signature, nil)},
 		},
+		Edits: m.resign(f, p.Signature),
 	}}
 }
 
@@ -180,6 +181,7 @@ func (m *Model) nearMisses(t types.Type) {
 				near := plan.Near(m.short(f.Signature().Recv().Type()), f.Name(), p.Name)
 				m.once(diag.Problem{
 					Code: near.Code, Pos: m.Position(f.Pos()), Message: near.Message, Fix: near.Fix + ", or put //hook:ignore HG013 above it",
+					Edits: m.rename(f, p),
 				})
 				break
 			}

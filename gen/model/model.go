@@ -181,6 +181,9 @@ func (m *Model) scan(p *Package) []directive.Found {
 	}
 	for _, w := range problems {
 		w.Pos = m.source.Relative(w.Pos)
+		for i, e := range w.Edits {
+			w.Edits[i].Pos, w.Edits[i].End = m.source.Relative(e.Pos), m.source.Relative(e.End)
+		}
 		m.Add(w)
 	}
 	return all
@@ -215,9 +218,12 @@ func (m *Model) ignore(f directive.Found) {
 	}
 }
 
-// ignorable are the codes of warnings, and of errors about names that may be meant as they are.
+// ignorable are the codes of warnings, of errors about names that may be meant as they are, and of the analyzer.
 func ignorable() []string {
-	return []string{"HG012", "HG013", "HG031", "HG032", "HG037", "HG047", "HG051"}
+	return []string{
+		"HG012", "HG013", "HG031", "HG032", "HG037", "HG047", "HG051",
+		"HG080", "HG081", "HG082", "HG083", "HG084", "HG085", "HG086", "HG087", "HG088",
+	}
 }
 
 // declared is the place of the name that a node declares.

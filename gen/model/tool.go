@@ -60,7 +60,6 @@ func receiverType(method *types.Func) *types.Named {
 
 // checkSubsystem reports what is wrong with one subsystem as a whole.
 func (m *Model) checkSubsystem(s *Subsystem) {
-	slices.SortStableFunc(s.Tools, func(a, b *Tool) int { return int(a.Pos) - int(b.Pos) })
 	for i, t := range s.Tools {
 		m.checkTool(s, t, s.Tools[:i])
 	}

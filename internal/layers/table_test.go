@@ -25,7 +25,7 @@ var heavy = map[string][]string{
 	"github.com/spf13/cobra":      {"cmd/grapnel"},
 	"modernc.org/sqlite":          {"internal/sqlitedb"},
 	"github.com/dave/jennifer":    {"gen/emit"},
-	"golang.org/x/tools":          {"gen/load", "gen/scaffold"},
+	"golang.org/x/tools":          {"gen/load", "gen/scaffold", "gen/vet", "cmd/hookvet"},
 	"github.com/stretchr/testify": {"runtime/store/storetest"},
 }
 
@@ -47,7 +47,9 @@ var layers = []layer{
 	{pkgs: "gen/...", may: []string{"gen/...", "composite/plan", "composite/plan/picture"},
 		outside: []string{"golang.org/x/tools", "github.com/dave/jennifer", "golang.org/x/text/width"},
 		reason:  "the generator reads hook and subsystems as source; linking them would make it depend on its own output"},
-	{pkgs: "cmd/hookgen", may: []string{"gen", "gen/diag", "gen/directive", "gen/schema", "composite/plan", "composite/plan/picture"},
+	{pkgs: "cmd/hookvet", may: []string{"gen/vet"}, outside: []string{"golang.org/x/tools"},
+		reason: "the analyzer with the driver that go vet wants"},
+	{pkgs: "cmd/hookgen", may: []string{"gen", "gen/diag", "gen/directive", "gen/schema", "gen/vet", "composite/plan", "composite/plan/picture"},
 		outside: []string{"github.com/aymanbagabas/go-udiff"},
 		reason:  "flags, exit codes and manuals; with hook linked in, the generator could not be built while hook's generated file is missing"},
 	{pkgs: "runtime", may: []string{"hook", "composite/...", "runtime/provider", "runtime/store", "runtime/store/mem"},

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/vet"
+)
+
+// vetPackages reports what is wrong with hooks and how they are used, and writes nothing but fixes.
+func vetPackages(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := newFlags("vet", "[flags] [packages]", stderr)
+	var o vet.Options
+	flags.StringVar(&o.Dir, "C", "", "run in this `dir`ectory")
+	flags.StringVar(&o.Tags, "tags", "", "build `tags`, separated by commas")
+	flags.BoolVar(&o.Info, "v", false, "say what is merely worth knowing, too")
+	fix := flags.Bool("fix", false, "change files where the fix is a change of text that needs no thought")
+	asJSON := flags.Bool("json", false, "write one object of JSON on a line for each problem")
+	if status, ok := parse(flags, args); !ok {
+		return status
+	}
+	o.Patterns = flags.Args()
+	problems, err := vet.Run(ctx, o)
+	if err == nil && *fix {
+		problems, err = vet.Fix(o.Dir, problems)
+	}
+	printer, out := diag.Printer{Format: diag.Text, Source: diag.Files(o.Dir)}, stderr
+	if *asJSON {
+		printer.Format, out = diag.JSON, stdout // for a program that reads it
+	}
+	if err := errors.Join(err, printer.Print(out, diag.Locate(problems, printer.Source))); err != nil {
+		fmt.Fprintf(stderr, "hookgen: %v\n", err)
+		return failed
+	}
+	for _, p := range problems {
+		if p.Severity != diag.Info {
+			return differs
+		}
+	}
+	return well
+}

@@ -1,0 +1,208 @@
+package vet
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/model"
+)
+
+// copies reports values of composites that are copied although a member lies in them as a value: then there are two members, and
+// what one is told the other does not know. A composite of pointers may be copied.
+func (u *misuser) copies(f *ast.File) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for i, e := range n.Rhs {
+				if len(n.Lhs) != len(n.Rhs) || !isBlank(n.Lhs[i]) {
+					u.copied(e, "assigned")
+				}
+			}
+		case *ast.ValueSpec:
+			for i, e := range n.Values {
+				if len(n.Names) != len(n.Values) || n.Names[i].Name != "_" {
+					u.copied(e, "assigned")
+				}
+			}
+		case *ast.CallExpr:
+			u.copiedArgs(n)
+		case *ast.ReturnStmt:
+			for _, e := range n.Results {
+				u.copied(e, "returned")
+			}
+		case *ast.CompositeLit:
+			for _, e := range n.Elts {
+				if kv, ok := e.(*ast.KeyValueExpr); ok {
+					e = kv.Value
+				}
+				u.copied(e, "stored")
+			}
+		case *ast.SendStmt:
+			u.copied(n.Value, "sent")
+		case *ast.RangeStmt:
+			if n.Value != nil && !isBlank(n.Value) {
+				u.copiedType(n.Value, u.typeOf(n.Value), "copied by range")
+			}
+		case *ast.FuncDecl:
+			u.copiedParams(n)
+		}
+		return true
+	})
+}
+
+func isBlank(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == "_"
+}
+
+func (u *misuser) copiedArgs(call *ast.CallExpr) {
+	if tv := u.pass.TypesInfo.Types[call.Fun]; tv.IsBuiltin() {
+		if id, ok := ast.Unparen(call.Fun).(*ast.Ident); !ok || id.Name != "append" {
+			return // len, new, unsafe.Sizeof and the like copy nothing
+		}
+	}
+	for _, e := range call.Args {
+		u.copied(e, "passed")
+	}
+}
+
+// copiedParams reports a receiver or parameter that makes every call a copy.
+func (u *misuser) copiedParams(fn *ast.FuncDecl) {
+	for _, list := range []*ast.FieldList{fn.Recv, fn.Type.Params} {
+		if list == nil {
+			continue
+		}
+		for _, field := range list.List {
+			u.copiedType(field.Type, u.typeOf(field.Type), "passed by value")
+		}
+	}
+}
+
+// copied reports an expression that copies a value which is already somewhere; a literal and the result of a call are new.
+func (u *misuser) copied(e ast.Expr, how string) {
+	e = ast.Unparen(e)
+	switch e.(type) {
+	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.StarExpr:
+	default:
+		return
+	}
+	if tv, ok := u.pass.TypesInfo.Types[e]; ok && tv.IsValue() {
+		u.copiedType(e, tv.Type, how)
+	}
+}
+
+func (u *misuser) copiedType(at ast.Expr, t types.Type, how string) {
+	c := u.composite(t)
+	if c == nil {
+		return
+	}
+	if field := inValue(c); field != "" {
+		u.add("HG082", diag.Error, at.Pos(), "use a *"+c.Name, "%s is %s as a value: the copy has its own %s, and what the one is told the other does not know",
+			c.Name, how, field)
+	}
+}
+
+// inValue returns the name of a member that a copy of the composite copies, or "". A member without state is none.
+func inValue(c *model.Composite) string {
+	for _, member := range c.Members {
+		if member.Nested != nil && !member.Nilable {
+			if field := inValue(member.Nested); field != "" {
+				return member.Field + "." + field
+			}
+			continue
+		}
+		if st, ok := member.Type.Underlying().(*types.Struct); ok && hasState(st) {
+			return member.Field
+		}
+	}
+	return ""
+}
+
+// hasState tells whether a struct has a field of any size.
+func hasState(st *types.Struct) bool {
+	for f := range st.Fields() {
+		if inner, ok := f.Type().Underlying().(*types.Struct); !ok || hasState(inner) {
+			return true
+		}
+	}
+	return false
+}
+
+// literals reports composites that are made without a member that must be there, when no code of the package sets it elsewhere.
+// Tests make composites of what they test; Ready tells them the rest.
+func (u *misuser) literals(f *ast.File) {
+	if u.isTest(f) {
+		return
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		lit, ok := n.(*ast.CompositeLit)
+		if !ok || len(lit.Elts) == 0 {
+			return true
+		}
+		c := u.composite(u.typeOf(lit))
+		given := keys(lit)
+		if c == nil || given == nil {
+			return true
+		}
+		for _, member := range c.Members {
+			if member.Nilable && !member.Tag.Optional && member.Kind != model.Group && !given[member.Field] && !u.sets(c, member.Field) {
+				u.add("HG083", diag.Error, lit.Pos(), member.Field+": …, or tag the field `hook:\"optional\"`",
+					"%s is made without %s, which is not optional: Ready fails", c.Name, member.Field)
+			}
+		}
+		return true
+	})
+}
+
+func (u *misuser) isTest(f *ast.File) bool {
+	for _, t := range u.tests {
+		if t == f {
+			return true
+		}
+	}
+	return false
+}
+
+// keys are the fields that a literal names; nil for one without names, which has them all.
+func keys(lit *ast.CompositeLit) map[string]bool {
+	out := map[string]bool{}
+	for _, e := range lit.Elts {
+		kv, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			return nil
+		}
+		if id, ok := kv.Key.(*ast.Ident); ok {
+			out[id.Name] = true
+		}
+	}
+	return out
+}
+
+// sets tells whether some code of the package assigns the field of a composite, or takes its address.
+func (u *misuser) sets(c *model.Composite, field string) bool {
+	found := false
+	is := func(e ast.Expr) {
+		s, ok := ast.Unparen(e).(*ast.SelectorExpr)
+		if ok && s.Sel.Name == field && u.typeOf(s.X) != nil && u.composites[typeName(u.typeOf(s.X))] == c {
+			found = true
+		}
+	}
+	for _, f := range u.written() {
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				for _, e := range n.Lhs {
+					is(e)
+				}
+			case *ast.UnaryExpr:
+				if n.Op == token.AND {
+					is(n.X)
+				}
+			}
+			return !found
+		})
+	}
+	return found
+}

@@ -1,0 +1,79 @@
+package vet
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"go/format"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+)
+
+// Fix changes files as the edits of the problems say, and returns the problems that are left: those without edits, and those whose
+// edits overlap others, for which another run is needed. Names of files are relative to dir. A file that would not parse
+// afterwards is left as it is, with an error.
+func Fix(dir string, problems []diag.Problem) ([]diag.Problem, error) {
+	byFile := map[string][]diag.Edit{}
+	var left []diag.Problem
+	for _, p := range problems {
+		if !fits(byFile, p.Edits) {
+			left = append(left, p)
+			continue
+		}
+		for _, e := range p.Edits {
+			byFile[e.Pos.Filename] = append(byFile[e.Pos.Filename], e)
+		}
+	}
+	for name, edits := range byFile {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, filepath.FromSlash(name))
+		}
+		if err := change(name, edits); err != nil {
+			return problems, err
+		}
+	}
+	return left, nil
+}
+
+// fits tells whether there are edits, and none of them overlaps those that were taken before.
+func fits(taken map[string][]diag.Edit, edits []diag.Edit) bool {
+	for _, e := range edits {
+		if slices.ContainsFunc(taken[e.Pos.Filename], func(o diag.Edit) bool {
+			return e.Pos.Offset < o.End.Offset && o.Pos.Offset < e.End.Offset || e.Pos.Offset == o.Pos.Offset
+		}) {
+			return false
+		}
+	}
+	return len(edits) > 0
+}
+
+func change(name string, edits []diag.Edit) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(edits, func(a, b diag.Edit) int { return cmp.Compare(a.Pos.Offset, b.Pos.Offset) })
+	var out bytes.Buffer
+	at := 0
+	for _, e := range edits {
+		if e.Pos.Offset < at || e.End.Offset < e.Pos.Offset || e.End.Offset > len(text) {
+			return fmt.Errorf("fix %s: the file has changed", name)
+		}
+		out.Write(text[at:e.Pos.Offset])
+		out.WriteString(e.Text)
+		at = e.End.Offset
+	}
+	out.Write(text[at:])
+	changed, err := format.Source(out.Bytes())
+	if err != nil {
+		return fmt.Errorf("fix %s: %w", name, err)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, changed, info.Mode())
+}

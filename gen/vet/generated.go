@@ -1,0 +1,87 @@
+package vet
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/emit"
+	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/gen/model"
+)
+
+const regenerate = `run "go generate ./...", or "go tool hookgen ./..."`
+
+// generated compares what is generated with what would be. It says nothing while something is wrong with the declarations: then
+// nothing can be generated.
+func (u *misuser) generated() {
+	if diag.HasErrors(u.mine(u.m.Problems())) {
+		return
+	}
+	for _, c := range u.p.Composites {
+		switch {
+		case u.constant(c.RevName()) == nil:
+			u.add("HG080", diag.Error, c.Pos, regenerate, "%s is marked //hook:composite, but has no generated methods", c.Name)
+		case !u.has(c.RevName(), constant.MakeInt64(int64(c.Rev))) || !u.planned(c):
+			u.stale(c.Pos, c.Name, "fields, tags, points or tools")
+		}
+	}
+	for _, s := range u.p.Subsystems {
+		switch {
+		case len(s.Tools) == 0:
+		case u.constant(s.RevName()) == nil:
+			u.add("HG080", diag.Error, s.Pos, regenerate, "%s has //hook:tool methods, but no generated Schema and Dispatch", s.Name)
+		case !u.has(s.RevName(), constant.MakeInt64(int64(s.Rev()))) || !u.named(s):
+			u.stale(s.Pos, s.Name, "points or tools")
+		}
+	}
+}
+
+// constant returns a generated constant of the package, or nil.
+func (u *misuser) constant(name string) *types.Const {
+	c, ok := u.pass.Pkg.Scope().Lookup(name).(*types.Const)
+	if !ok || !slices.ContainsFunc(u.own, func(f *ast.File) bool { return f.FileStart <= c.Pos() && c.Pos() < f.FileEnd }) {
+		return nil
+	}
+	return c
+}
+
+func (u *misuser) has(name string, want constant.Value) bool {
+	c := u.constant(name)
+	return c != nil && c.Val().Kind() == want.Kind() && constant.ToInt(c.Val()).ExactString() == constant.ToInt(want).ExactString()
+}
+
+// named tells whether the constants of the tools' names are right.
+func (u *misuser) named(s *model.Subsystem) bool {
+	for _, t := range s.Tools {
+		if !u.has(t.Const, constant.MakeString(t.Name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// planned tells whether the plan above the generated methods is the composite's.
+func (u *misuser) planned(c *model.Composite) bool {
+	want := strings.Fields(emit.PlanText(c, u.Position(c.Pos).Filename))
+	for _, f := range u.own {
+		for _, group := range f.Comments {
+			var text strings.Builder
+			for _, line := range group.List {
+				text.WriteString(strings.TrimPrefix(line.Text, "//") + "\n")
+			}
+			if slices.Equal(strings.Fields(text.String()), want) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (u *misuser) stale(pos token.Pos, name, what string) {
+	u.add("HG081", diag.Error, pos, regenerate, "%s of this package is out of date: the %s of %s have changed since", load.Output, what, name)
+}

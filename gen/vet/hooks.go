@@ -1,0 +1,264 @@
+package vet
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/gen/model"
+)
+
+// called is a method that the runtime calls: a point of the lifecycle, or a tool.
+type called struct {
+	decl *ast.FuncDecl
+	// point is nil for a tool.
+	point *model.Point
+	// of is the name of the receiver's type, as typeName writes it.
+	of string
+}
+
+// hooks looks into the methods that the runtime calls.
+func (u *misuser) hooks() {
+	tools := map[*ast.FuncDecl]bool{}
+	for _, s := range u.p.Subsystems {
+		for _, t := range s.Tools {
+			tools[t.Decl] = true
+		}
+	}
+	for _, f := range u.pkg.Files {
+		for _, d := range f.Decls {
+			decl, ok := d.(*ast.FuncDecl)
+			if !ok || decl.Recv == nil || decl.Body == nil {
+				continue
+			}
+			fn, ok := u.pass.TypesInfo.Defs[decl.Name].(*types.Func)
+			if !ok {
+				continue
+			}
+			h := called{decl: decl, point: u.pointOf(fn), of: typeName(fn.Signature().Recv().Type())}
+			if h.point == nil && !tools[decl] {
+				continue
+			}
+			u.kept(h)
+			u.reenters(h)
+			if h.point != nil && h.point.Name == "OnEvent" {
+				u.waits(h)
+			}
+		}
+	}
+}
+
+// pointOf returns the point that a method is, or nil.
+func (u *misuser) pointOf(fn *types.Func) *model.Point {
+	p := u.m.Point(fn.Name())
+	if p == nil || !types.Identical(fn.Signature(), p.Signature) {
+		return nil
+	}
+	return p
+}
+
+// kept reports a call, turn or environment that a hook keeps after it has returned: in a field, in a variable of the package, or
+// in a channel of either.
+func (u *misuser) kept(h called) {
+	passing := u.passing(h.decl)
+	if len(passing) == 0 {
+		return
+	}
+	stays := u.stays(h.decl)
+	ast.Inspect(h.decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if len(n.Lhs) != len(n.Rhs) {
+				return true
+			}
+			for i, e := range n.Rhs {
+				if obj := u.holds(e, passing); obj != nil && stays(n.Lhs[i]) {
+					u.keeps(e.Pos(), h, obj, "stores")
+				}
+			}
+		case *ast.SendStmt:
+			if obj := u.holds(n.Value, passing); obj != nil && stays(n.Chan) {
+				u.keeps(n.Value.Pos(), h, obj, "sends")
+			}
+		}
+		return true
+	})
+}
+
+func (u *misuser) keeps(pos token.Pos, h called, obj *types.Var, verb string) {
+	u.add("HG084", diag.Error, pos, "keep what is needed of it, such as its ID",
+		"%s %s its %s where it stays after the return: it belongs to one call, and holds on to the history of the conversation",
+		h.decl.Name.Name, verb, types.TypeString(obj.Type(), (*types.Package).Name))
+}
+
+// passing are the parameters that are only lent to a method.
+func (u *misuser) passing(decl *ast.FuncDecl) map[types.Object]bool {
+	out := map[types.Object]bool{}
+	for _, field := range decl.Type.Params.List {
+		for _, name := range field.Names {
+			switch typeName(u.typeOf(field.Type)) {
+			case load.HookPath + ".ToolCall", load.HookPath + ".Turn", load.HookPath + ".Env":
+				if _, ok := u.typeOf(field.Type).(*types.Pointer); ok {
+					out[u.pass.TypesInfo.Defs[name]] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// holds returns the lent parameter that an expression is, or has as an element.
+func (u *misuser) holds(e ast.Expr, passing map[types.Object]bool) *types.Var {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if obj := u.pass.TypesInfo.Uses[e]; passing[obj] {
+			return obj.(*types.Var)
+		}
+	case *ast.UnaryExpr:
+		if e.Op == token.AND {
+			return u.holds(e.X, passing)
+		}
+	case *ast.CompositeLit:
+		for _, elem := range e.Elts {
+			if kv, ok := elem.(*ast.KeyValueExpr); ok {
+				elem = kv.Value
+			}
+			if obj := u.holds(elem, passing); obj != nil {
+				return obj
+			}
+		}
+	case *ast.CallExpr:
+		if id, ok := ast.Unparen(e.Fun).(*ast.Ident); ok && id.Name == "append" && u.pass.TypesInfo.Types[e.Fun].IsBuiltin() {
+			for _, arg := range e.Args[1:] {
+				if obj := u.holds(arg, passing); obj != nil {
+					return obj
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// stays returns a function that tells whether an expression is a field of the receiver, a variable of a package, or inside one.
+func (u *misuser) stays(decl *ast.FuncDecl) func(e ast.Expr) bool {
+	var recv types.Object
+	if names := decl.Recv.List[0].Names; len(names) == 1 {
+		recv = u.pass.TypesInfo.Defs[names[0]]
+	}
+	return func(e ast.Expr) bool {
+		inside := false
+		for {
+			switch x := ast.Unparen(e).(type) {
+			case *ast.SelectorExpr:
+				if v, ok := u.pass.TypesInfo.Uses[x.Sel].(*types.Var); ok && isGlobal(v) {
+					return true
+				}
+				e, inside = x.X, true
+			case *ast.IndexExpr:
+				e, inside = x.X, true
+			case *ast.StarExpr:
+				e, inside = x.X, true
+			case *ast.Ident:
+				obj, ok := u.pass.TypesInfo.ObjectOf(x).(*types.Var)
+				return ok && (isGlobal(obj) || inside && recv != nil && obj == recv)
+			default:
+				return false
+			}
+		}
+	}
+}
+
+func isGlobal(v *types.Var) bool { return v.Pkg() != nil && v.Parent() == v.Pkg().Scope() }
+
+// reenters reports a hook that calls a lifecycle method of a composite that it is a member of: the composite calls the hook again.
+func (u *misuser) reenters(h called) {
+	inspectCalls(h.decl.Body, func(call *ast.CallExpr, sel *ast.SelectorExpr) {
+		t := u.typeOf(sel.X)
+		if t == nil || u.m.Point(sel.Sel.Name) == nil {
+			return
+		}
+		c := u.composites[typeName(t)]
+		if c == nil || typeName(c.Named) == h.of {
+			return
+		}
+		for _, member := range c.Members {
+			if typeName(member.Type) == h.of && member.Has(sel.Sel.Name) {
+				u.add("HG087", diag.Error, call.Pos(), "ask the runtime through the Host of the place, or call the other member itself",
+					"%s calls %s of %s, of which it is the member %s: the composite calls it again",
+					h.decl.Name.Name, sel.Sel.Name, c.Name, member.Field)
+				return
+			}
+		}
+	})
+}
+
+func inspectCalls(body ast.Node, yield func(*ast.CallExpr, *ast.SelectorExpr)) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
+				yield(call, sel)
+			}
+		}
+		return true
+	})
+}
+
+// waits reports an OnEvent that sleeps, or sends without a way out, on the goroutine that calls it: all other observers and the
+// conversation wait with it.
+func (u *misuser) waits(h called) {
+	ast.Inspect(h.decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit, *ast.GoStmt:
+			return false
+		case *ast.SelectStmt:
+			u.waitsIn(n)
+			return false
+		case *ast.SendStmt:
+			u.sends(n)
+		case *ast.CallExpr:
+			if fn := u.callee(n); fn != nil && fn.FullName() == "time.Sleep" {
+				u.add("HG086", diag.Warning, n.Pos(), "do it on a goroutine of the subsystem's own",
+					"OnEvent sleeps, and the conversation waits for it")
+			}
+		}
+		return true
+	})
+}
+
+func (u *misuser) sends(n *ast.SendStmt) {
+	u.add("HG086", diag.Warning, n.Pos(), "select { case "+types.ExprString(n.Chan)+" <- …: default: }, or case <-ctx.Done():",
+		"OnEvent sends on a channel without a way out, and the conversation waits until somebody receives")
+}
+
+// waitsIn reports a select that has sends and no way out.
+func (u *misuser) waitsIn(s *ast.SelectStmt) {
+	out := false
+	for _, c := range s.Body.List {
+		clause := c.(*ast.CommClause)
+		if _, send := clause.Comm.(*ast.SendStmt); clause.Comm == nil || !send {
+			out = true
+		}
+	}
+	for _, c := range s.Body.List {
+		if send, ok := c.(*ast.CommClause).Comm.(*ast.SendStmt); ok && !out {
+			u.sends(send)
+		}
+	}
+}
+
+// callee returns the function that a call names, or nil.
+func (u *misuser) callee(call *ast.CallExpr) *types.Func {
+	var id *ast.Ident
+	switch f := ast.Unparen(call.Fun).(type) {
+	case *ast.Ident:
+		id = f
+	case *ast.SelectorExpr:
+		id = f.Sel
+	default:
+		return nil
+	}
+	fn, _ := u.pass.TypesInfo.Uses[id].(*types.Func)
+	return fn
+}

@@ -1,0 +1,106 @@
+package vet_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/txtar"
+
+	"github.com/grapnel-go/grapnel/gen"
+	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/vet"
+)
+
+const module = "example.com/test"
+
+func TestMain(m *testing.M) {
+	for key, value := range map[string]string{"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOWORK": "off"} {
+		if err := os.Setenv(key, value); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// newModule makes a module beside this one that uses it, without a network, and puts the files of archives into directories of it.
+func newModule(t *testing.T, archives map[string]*txtar.Archive) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	require.NoError(t, err)
+	text := regexp.MustCompile(`(?s)\ntool (\(.*?\n\)|[^\n(]*)\n`).ReplaceAllString(string(mod), "\n")
+	text = strings.Replace(text, "module github.com/grapnel-go/grapnel", "module "+module, 1)
+	text += "\nrequire github.com/grapnel-go/grapnel v0.0.0\nreplace github.com/grapnel-go/grapnel => " + root + "\n"
+	write(t, dir, "go.mod", text)
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	require.NoError(t, err)
+	write(t, dir, "go.sum", string(sum))
+	for name, a := range archives {
+		for _, f := range a.Files {
+			if !strings.HasPrefix(f.Name, "want/") {
+				write(t, dir, path.Join(name, f.Name), string(f.Data))
+			}
+		}
+	}
+	return dir
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	file := filepath.Join(dir, filepath.FromSlash(name))
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+}
+
+// archives reads the txtar files that match.
+func archives(t *testing.T, pattern string) map[string]*txtar.Archive {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	out := map[string]*txtar.Archive{}
+	for _, name := range names {
+		a, err := txtar.ParseFile(name)
+		require.NoError(t, err)
+		out[strings.TrimSuffix(filepath.Base(name), ".txtar")] = a
+	}
+	return out
+}
+
+func vetted(t *testing.T, dir string, patterns ...string) []diag.Problem {
+	t.Helper()
+	problems, err := vet.Run(t.Context(), vet.Options{Dir: dir, Patterns: patterns, Info: true})
+	require.NoError(t, err)
+	return problems
+}
+
+func generated(t *testing.T, dir string, patterns ...string) gen.Result {
+	t.Helper()
+	result, err := gen.Run(t.Context(), gen.Options{Dir: dir, Patterns: patterns})
+	require.NoError(t, err)
+	return result
+}
+
+func command(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func lines(problems []diag.Problem) []string {
+	var out []string
+	for _, p := range problems {
+		out = append(out, p.Error())
+	}
+	return out
+}

@@ -1,0 +1,75 @@
+package vet
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/model"
+)
+
+// misuser looks for what compiles and does not work. It sees the package with its generated code and its tests, and the model's
+// types of the package are others than the pass's: types are compared by their names.
+type misuser struct {
+	*source
+	m          *model.Model
+	p          *model.Package
+	composites map[string]*model.Composite
+}
+
+func misuse(pass *analysis.Pass, src *source, m *model.Model, p *model.Package) {
+	for _, f := range src.tests {
+		m.Ignores(f)
+	}
+	u := &misuser{source: src, m: m, p: p, composites: map[string]*model.Composite{}}
+	for _, c := range m.Composites() {
+		u.composites[typeName(c.Named)] = c
+	}
+	u.generated()
+	u.declared()
+	for _, f := range src.written() {
+		u.copies(f)
+		u.literals(f)
+		u.calls(f)
+	}
+	u.hooks()
+}
+
+// written are the files that people wrote.
+func (s *source) written() []*ast.File {
+	return append(s.pkg.Files[:len(s.pkg.Files):len(s.pkg.Files)], s.tests...)
+}
+
+func (u *misuser) add(code string, severity diag.Severity, pos token.Pos, fix, format string, args ...any) {
+	u.m.Add(diag.Problem{Code: code, Severity: severity, Pos: u.Position(pos), Message: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+// typeName identifies a named type, or what a pointer points to, across the two checks of one package; "" is a type without a name.
+func typeName(t types.Type) string {
+	t = types.Unalias(t)
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	named, ok := t.(*types.Named)
+	if !ok || named.Obj().Pkg() == nil {
+		return ""
+	}
+	return named.Obj().Pkg().Path() + "." + named.Obj().Name()
+}
+
+// composite returns the composite that values of the type are; a pointer is none.
+func (u *misuser) composite(t types.Type) *model.Composite {
+	if t == nil {
+		return nil
+	}
+	if _, ok := types.Unalias(t).(*types.Pointer); ok {
+		return nil
+	}
+	return u.composites[typeName(t)]
+}
+
+func (u *misuser) typeOf(e ast.Expr) types.Type { return u.pass.TypesInfo.TypeOf(e) }

@@ -1,0 +1,86 @@
+package vet
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/directive"
+)
+
+// report reports the problems of the package and returns them.
+func (s *source) report(problems []diag.Problem, info bool) []diag.Problem {
+	problems = slices.DeleteFunc(s.mine(problems), func(p diag.Problem) bool { return p.Severity == diag.Info && !info })
+	for _, p := range problems {
+		s.pass.Report(s.diagnostic(p))
+	}
+	return problems
+}
+
+// directives is what can be said of a package that has nothing of package hook: which directives are misspelt.
+func (s *source) directives() []diag.Problem {
+	var all []diag.Problem
+	for _, f := range s.pkg.Files {
+		_, problems := directive.Scan(s.pass.Fset, f)
+		all = append(all, problems...)
+	}
+	return all
+}
+
+// mine returns the problems that lie in the files of the package, but not in generated ones.
+func (s *source) mine(problems []diag.Problem) []diag.Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p diag.Problem) bool { return !s.pos(p.Pos).IsValid() })
+}
+
+// diagnostic is a problem as go vet and linters show it: one line of text, so that what the notes and the fix say is in it.
+func (s *source) diagnostic(p diag.Problem) analysis.Diagnostic {
+	d := analysis.Diagnostic{Pos: s.pos(p.Pos), End: s.pos(p.End), Category: p.Code, Message: p.Code + ": " + p.Message}
+	for _, n := range p.Notes {
+		if pos := s.pos(n.Pos); pos.IsValid() {
+			d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: n.Message})
+		} else {
+			d.Message += "; " + n.Message
+		}
+	}
+	if p.Fix != "" {
+		d.Message += "; fix: " + strings.Join(strings.Fields(p.Fix), " ")
+	}
+	if edits := s.edits(p.Edits); edits != nil {
+		d.SuggestedFixes = []analysis.SuggestedFix{{Message: p.Fix, TextEdits: edits}}
+	}
+	return d
+}
+
+// edits are nil if one of them lies elsewhere.
+func (s *source) edits(edits []diag.Edit) []analysis.TextEdit {
+	var out []analysis.TextEdit
+	for _, e := range edits {
+		from, to := s.pos(e.Pos), s.pos(e.End)
+		if !from.IsValid() || !to.IsValid() {
+			return nil
+		}
+		out = append(out, analysis.TextEdit{Pos: from, End: to, NewText: []byte(e.Text)})
+	}
+	return out
+}
+
+// pos is where a position of one of the package's files is in the file set, else no position.
+func (s *source) pos(at token.Position) token.Pos {
+	for _, files := range [][]*ast.File{s.pkg.Files, s.tests} {
+		for _, f := range files {
+			file := s.pass.Fset.File(f.FileStart)
+			if file.Name() != at.Filename || at.Line < 1 || at.Line > file.LineCount() {
+				continue
+			}
+			pos := file.LineStart(at.Line) + token.Pos(max(at.Column-1, 0))
+			if int(pos) <= file.Base()+file.Size() {
+				return pos
+			}
+		}
+	}
+	return token.NoPos
+}

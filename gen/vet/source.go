@@ -1,0 +1,147 @@
+package vet
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/gen/model"
+)
+
+// source gives a model the one package of a pass, as hookgen sees it: without generated files and tests.
+type source struct {
+	pass *analysis.Pass
+	pkg  *load.Package
+	// own are the generated files, tests those of tests.
+	own, tests []*ast.File
+	imports    map[string]*types.Package
+}
+
+func newSource(pass *analysis.Pass) *source {
+	s := &source{pass: pass, imports: map[string]*types.Package{}}
+	s.pkg = &load.Package{Path: pass.Pkg.Path(), Name: pass.Pkg.Name(), Writable: true}
+	for _, f := range pass.Files {
+		name := pass.Fset.PositionFor(f.FileStart, false).Filename
+		switch {
+		case s.generated(f, name):
+			s.pkg.Own = append(s.pkg.Own, name)
+			s.own = append(s.own, f)
+		case strings.HasSuffix(name, "_test.go"):
+			s.tests = append(s.tests, f)
+		default:
+			if filepath.Base(name) == load.Output {
+				s.pkg.Foreign = name
+			}
+			s.pkg.Dir = filepath.Dir(name)
+			s.pkg.Files = append(s.pkg.Files, f)
+		}
+	}
+	return s
+}
+
+// generated tells whether hookgen wrote the file.
+func (s *source) generated(f *ast.File, name string) bool {
+	for _, group := range f.Comments {
+		if group.Pos() < f.Package && len(group.List) > 0 && group.List[0].Text == load.Header {
+			return true
+		}
+	}
+	if filepath.Base(name) != load.Output {
+		return false
+	}
+	text, err := os.ReadFile(name)
+	return err == nil && load.Own(name, text)
+}
+
+// model returns the model of the package; nil if it has nothing to do with hooks.
+func (s *source) model() (*model.Model, error) {
+	hook := contract(s.pass.Pkg)
+	if hook == nil {
+		return nil, nil
+	}
+	all := closure(s.pass.Pkg)[1:]
+	for _, p := range all {
+		s.imports[p.Path()] = p
+	}
+	s.check()
+	if hook == s.pass.Pkg {
+		return model.New(s)
+	}
+	var d declared
+	if !s.pass.ImportPackageFact(hook, &d) {
+		return nil, errNoFact
+	}
+	m := model.NewKnowing(s, hook, d.Declared)
+	for _, p := range all {
+		var d declared
+		if p != hook && s.pass.ImportPackageFact(p, &d) && d.Main {
+			m.Know(p, d.Declared)
+		}
+	}
+	return m, nil
+}
+
+// check type-checks the declarations once more, without what is generated for them.
+func (s *source) check() {
+	s.pkg.Info = &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+	}
+	conf := types.Config{
+		IgnoreFuncBodies: true, FakeImportC: true, Importer: s, Sizes: s.pass.TypesSizes,
+		Error: func(err error) {
+			if e, ok := err.(types.Error); ok {
+				s.pkg.Errors = append(s.pkg.Errors, e)
+			}
+		},
+	}
+	if v := s.pass.Pkg.GoVersion(); v != "" {
+		conf.GoVersion = v
+	}
+	s.pkg.Types, _ = conf.Check(s.pkg.Path, s.pass.Fset, s.pkg.Files, s.pkg.Info) // errors are collected, not fatal
+	s.pkg.Types.MarkComplete()
+}
+
+// Import implements types.Importer with the packages that the pass has.
+func (s *source) Import(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	p := s.imports[path]
+	if p == nil || !p.Complete() {
+		return nil, fmt.Errorf("package %s has no types", path)
+	}
+	return p, nil
+}
+
+// FileSet implements model.Source.
+func (s *source) FileSet() *token.FileSet { return s.pass.Fset }
+
+// Package implements model.Source.
+func (s *source) Package(path string) (*load.Package, error) {
+	if path != s.pkg.Path {
+		return nil, fmt.Errorf("%s: %w", path, load.ErrNoSource)
+	}
+	return s.pkg, nil
+}
+
+// Checked implements model.Source.
+func (s *source) Checked(t *types.Package) (*load.Package, error) {
+	if t != s.pkg.Types {
+		return nil, fmt.Errorf("%s: %w", t.Path(), load.ErrNoSource)
+	}
+	return s.pkg, nil
+}
+
+// Position implements model.Source. Names of files are as the pass has them, and it is where the text stands, whatever a //line
+// comment says.
+func (s *source) Position(pos token.Pos) token.Position { return s.pass.Fset.PositionFor(pos, false) }
+
+// Relative implements model.Source.
+func (s *source) Relative(pos token.Position) token.Position { return pos }

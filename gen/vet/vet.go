@@ -1,0 +1,120 @@
+// Package vet is the generator's judgement as an analyzer: in an editor, under go vet and in a linter it says what hookgen would
+// say, with the same codes at the same places, and on top of that what only a look into function bodies shows: code that uses a
+// composite or a hook in a way that compiles and does not work.
+//
+// The analyzer feeds gen/model from one pass. The package itself is read without its generated file, as hookgen reads it; what the
+// directives of the packages that it imports say, and which points package hook declares, travels as a fact of each package. So it
+// gives the same answers where the imports are export data only. Problems are reported for the package whose files have them, and
+// never in generated files.
+package vet
+
+import (
+	"errors"
+	"go/types"
+	"reflect"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/emit"
+	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/gen/model"
+)
+
+const doc = `report hooks that hookgen would refuse, and hooks that are misused
+
+The analyzer says what "hookgen" says before it writes code: directives
+//hook:… that are misspelt, methods that almost are a point of the lifecycle,
+tools with two owners, wrong tags. It also reports what compiles and does not
+work: a composite that was never generated or is out of date (HG080, HG081),
+copied (HG082) or made without a field that it needs (HG083), a hook that keeps
+what it was called with (HG084), a call of a tool that nobody has (HG085), an
+OnEvent that waits (HG086), a hook that calls the composite around it (HG087),
+and with -info tools that are known only at run time (HG088).
+
+"hookgen explain CODE" tells more of each. //hook:ignore CODE on the line above
+silences one place.`
+
+// New returns the analyzer. Its result is the []diag.Problem that it reported, for a driver that prints them with notes.
+func New() *analysis.Analyzer {
+	a := &analysis.Analyzer{
+		Name: "hookvet", Doc: doc, RunDespiteErrors: true,
+		FactTypes: []analysis.Fact{new(declared)}, ResultType: reflect.TypeFor[[]diag.Problem](),
+	}
+	info := a.Flags.Bool("info", false, "report what is merely worth knowing, too")
+	a.Run = func(pass *analysis.Pass) (any, error) { return run(pass, *info) }
+	return a
+}
+
+// declared is the fact of a package that declares something. Main: it is of a main module, where hookgen reads sources; what other
+// modules have is read from their generated constants.
+type declared struct {
+	Main bool
+	model.Declared
+}
+
+// AFact implements analysis.Fact.
+func (*declared) AFact() {}
+
+// String is how tests and logs show the fact.
+func (d *declared) String() string { return "declares hooks" }
+
+func run(pass *analysis.Pass, info bool) ([]diag.Problem, error) {
+	src := newSource(pass)
+	m, err := src.model()
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return src.report(src.directives(), info), nil
+	}
+	p, err := m.Package(pass.Pkg.Path())
+	if err != nil {
+		return nil, err
+	}
+	m.CheckHooks(p)
+	for _, s := range p.Subsystems {
+		if len(s.Tools) > 0 {
+			_, problems := emit.NewToolset(m, s)
+			for _, problem := range problems {
+				m.Add(problem)
+			}
+		}
+	}
+	if d := m.Declared(p); !d.Empty() {
+		pass.ExportPackageFact(&declared{Main: isMain(pass), Declared: d})
+	}
+	if pass.Pkg.Path() != load.HookPath {
+		misuse(pass, src, m, p)
+	}
+	return src.report(m.Problems(), info), nil
+}
+
+// isMain tells whether the package is of a module that is being worked on; without modules every package is.
+func isMain(pass *analysis.Pass) bool { return pass.Module == nil || pass.Module.Version == "" }
+
+// contract returns package hook, if the package is it or has it among its dependencies.
+func contract(root *types.Package) *types.Package {
+	for _, p := range closure(root) {
+		if p.Path() == load.HookPath {
+			return p
+		}
+	}
+	return nil
+}
+
+// closure is a package with all that it imports, as far as its types need them.
+func closure(root *types.Package) []*types.Package {
+	all, seen := []*types.Package{root}, map[*types.Package]bool{root: true}
+	for i := 0; i < len(all); i++ {
+		for _, p := range all[i].Imports() {
+			if !seen[p] {
+				seen[p] = true
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+var errNoFact = errors.New("what package hook declares is not known: the driver gives no facts of the packages that this one imports")

@@ -17,7 +17,9 @@ type Tool struct {
 	Description string
 	// Input is the JSON Schema of the arguments: an object at the top.
 	Input JSON
-	// Output is the JSON Schema of a structured result; "" if there is none.
+	// Output is the JSON Schema of a structured result; "" if there is none, or if
+	// nothing is known about it. It need not be an object at the top: a list is an
+	// array, and a pointer may be null.
 	Output      JSON
 	Annotations Annotations
 	// Timeout bounds one execution, counted from its start; 0 is no bound of the

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/format"
 )
 
 // Null reads null, if that is what follows, and reports whether it was. What may
@@ -46,8 +47,12 @@ func (d *Decoder) QuotedBool() bool {
 
 // Time reads a time as RFC 3339 writes it.
 func (d *Decoder) Time() time.Time {
-	var t time.Time
-	if s := d.String(); d.err == nil && t.UnmarshalText([]byte(s)) != nil {
+	s := d.String()
+	if d.err != nil {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || !format.DateTime(s) {
 		d.Refuse("must be a time as in 2006-01-02T15:04:05Z")
 		return time.Time{}
 	}

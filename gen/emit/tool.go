@@ -138,21 +138,24 @@ func (w *toolWriter) manifest() jen.Code {
 func (w *toolWriter) array() jen.Code {
 	var elems []jen.Code
 	for i, t := range w.s.Tools {
-		elems = append(elems, multi(descriptor(t, w.s.Methods[i].Input)))
+		elems = append(elems, multi(descriptor(t, w.s.Methods[i])))
 	}
 	return comment(w.tools+" are the tools of ["+w.s.Name+"], in the order of the source.",
 		jen.Var().Add(identifier(w.tools)).Op("=").Index(jen.Op("...")).Qual(hookPath, "Tool").Add(multi(elems)))
 }
 
 // descriptor writes the fields of one hook.Tool, one on each line.
-func descriptor(t *model.Tool, in *schema.Object) []jen.Code {
+func descriptor(t *model.Tool, m *schema.Method) []jen.Code {
 	var fields []jen.Code
 	add := func(name string, value jen.Code) { fields = append(fields, jen.Id(name).Op(":").Add(value)) }
 	add("Name", identifier(t.Const))
 	if doc := schema.Text(t.Doc); doc != "" {
 		add("Description", paragraphs(doc))
 	}
-	add("Input", schemaText(in))
+	add("Input", schemaText(m.Input.Pieces()))
+	if m.Output != nil {
+		add("Output", schemaText(m.Output.Pieces()))
+	}
 	if a := annotations(t.Options); len(a) > 0 {
 		add("Annotations", jen.Qual(hookPath, "Annotations").Values(a...))
 	}
@@ -191,8 +194,7 @@ func multi(elems []jen.Code) *jen.Statement {
 }
 
 // schemaText writes the schema, one literal for each property, so that a change of one field is a change of one line.
-func schemaText(o *schema.Object) jen.Code {
-	pieces := o.Pieces()
+func schemaText(pieces []string) jen.Code {
 	if len(pieces) == 2 {
 		pieces = []string{strings.Join(pieces, "")}
 	}
@@ -310,7 +312,7 @@ func (w *toolWriter) run(i int, t *model.Tool) jen.Code {
 }
 
 // toolGuards writes what this file was generated from, in a form that does not compile once it is something else: the signatures
-// of the methods, and the fields and tags of the inputs.
+// of the methods, and the fields and tags of inputs and results.
 func toolGuards(e *decoders, sets []Toolset) jen.Code {
 	var defs []jen.Code
 	for _, s := range sets {
@@ -318,10 +320,8 @@ func toolGuards(e *decoders, sets []Toolset) jen.Code {
 			defs = append(defs, jen.Id("_").Add(e.f.Type(expression(s, t.Method))).Op("=").Add(method(s)).Dot(t.Method.Name()))
 		}
 	}
-	for _, o := range e.typed {
-		if n, ok := o.Type.(*types.Named); ok && n.TypeArgs().Len() == 0 && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == e.f.Path() {
-			defs = append(defs, jen.Id("_").Add(e.f.Type(n.Underlying())).Op("=").Add(identifier(n.Obj().Name())).Values())
-		}
+	for _, n := range guarded(e, sets) {
+		defs = append(defs, jen.Id("_").Add(e.f.Type(n.Underlying())).Op("=").Add(identifier(n.Obj().Name())).Values())
 	}
 	return jen.Comment("// What this file was generated from. If one of these lines does not compile, the code has changed since:").Line().
 		Comment(`// run "go tool hookgen ./..." again.`).Line().Var().Defs(defs...)

@@ -200,7 +200,7 @@ func parseLiteral(v *Value, text string) (Literal, string) {
 		}
 		return Literal{JSON: quote(text), Go: strconv.FormatInt(int64(d), 10)}, ""
 	case Time:
-		if err := new(time.Time).UnmarshalText([]byte(text)); err != nil {
+		if !format.DateTime(text) {
 			return Literal{}, fmt.Sprintf("%q is no time as in 2006-01-02T15:04:05Z", text)
 		}
 		return Literal{JSON: quote(text)}, ""

@@ -17,6 +17,8 @@ type Method struct {
 	Env bool
 	// Out is nil if there is only an error.
 	Out types.Type
+	// Output describes the JSON of a structured result; nil where there is none or nothing can be said about it.
+	Output *Value
 }
 
 const (
@@ -45,6 +47,9 @@ func NewMethod(pkg *types.Package, fn *types.Func, src Source) (*Method, []diag.
 	if in != nil {
 		b.input(in, fn)
 		m.Input = b.object(in, fn.Pos())
+	}
+	if m.Out != nil {
+		m.Output = b.output(m.Out, fn)
 	}
 	return m, diag.Sort(b.problems)
 }

@@ -71,6 +71,14 @@ func (f *Field) schema() string {
 // JSON returns the schema of the value, without blanks.
 func (v *Value) JSON() string { return v.schema("", "") }
 
+// Pieces returns the schema in parts: those of an object as [Object.Pieces] does, anything else in one.
+func (v *Value) Pieces() []string {
+	if v.Kind == Struct {
+		return v.Struct.pieces(v.typeList("object"), "")
+	}
+	return []string{v.JSON()}
+}
+
 // schema returns the schema of a value: its type, the description, its limits and what else is to be said.
 func (v *Value) schema(doc, extra string) string {
 	if v.Kind == Own {

@@ -29,8 +29,10 @@ func checkValid(p *probe) {
 			if _, err := parseSchema(t.Input); err != nil {
 				p.failf("%s: the input schema %v", t.Name, err)
 			}
-			if t.Output != "" && !json.Valid([]byte(t.Output)) {
-				p.failf("%s: the output schema is no JSON", t.Name)
+			if t.Output != "" {
+				if _, err := readSchema(t.Output); err != nil {
+					p.failf("%s: the output schema %v", t.Name, err)
+				}
 			}
 		}
 	})

@@ -66,12 +66,18 @@ func (t *typeNames) UnmarshalJSON(data []byte) error {
 // parseSchema reads a tool's schema. The error says where it is no JSON Schema
 // of an object.
 func parseSchema(text hook.JSON) (*schema, error) {
+	s, err := readSchema(text)
+	if err == nil && !slices.Equal(s.Type, typeNames{"object"}) {
+		err = fmt.Errorf(`has type %q at the top instead of "object"`, s.Type)
+	}
+	return s, err
+}
+
+// readSchema reads any schema; the error says what is wrong with it as one.
+func readSchema(text hook.JSON) (*schema, error) {
 	var s schema
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return nil, fmt.Errorf("is no JSON Schema: %w", err)
-	}
-	if !slices.Equal(s.Type, typeNames{"object"}) {
-		return nil, fmt.Errorf(`has type %q at the top instead of "object"`, s.Type)
 	}
 	return &s, s.valid("")
 }

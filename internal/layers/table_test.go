@@ -83,6 +83,7 @@ var layers = []layer{
 	{pkgs: "internal/benchcomp", may: []string{"hook", "internal/daemon"}, generated: []string{"composite/...", "subsystems/...", "internal/terminal"},
 		reason: "for benchmarks"},
 	{pkgs: "internal/benchtable", reason: "a program that runs benchmarks and writes a page"},
+	{pkgs: "internal/schematest", may: []string{"hook"}, generated: []string{"composite/..."}, reason: "for tests"},
 	{pkgs: "internal/difftest", may: []string{"hook"}, generated: []string{"composite/..."}, reason: "for tests"},
 	{pkgs: "internal/daemon", may: []string{"hook", "runtime/...", "subsystems/...", "internal/..."}, generated: []string{"composite/..."},
 		outside: []string{"github.com/gofrs/flock", "github.com/oklog/ulid"},

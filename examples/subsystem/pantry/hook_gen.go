@@ -46,6 +46,7 @@ var pantryTools = [...]hook.Tool{
 		Name:        ToolPantryList,
 		Description: "List returns everything that is there, sorted by item.",
 		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+		Output:      `{"type":["array","null"],"items":{"type":"object","properties":{"item":{"type":"string","description":"Item in the singular, such as egg."},"pieces":{"type":"integer","description":"Pieces of the item."}},"required":["item","pieces"],"additionalProperties":false}}`,
 		Annotations: hook.Annotations{ReadOnly: true},
 	},
 }

@@ -1,0 +1,305 @@
+package schema
+
+import (
+	"go/types"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// output reads the result of a tool as encoding/json writes it: a nil slice, map or pointer is null unless the tag leaves it out,
+// a duration is a number, and a type that encodes itself may be anything unless //hook:schema says more. Constants are no enum
+// here, because nothing keeps a result to them.
+//
+// It returns nil where nothing can be said: a result that is no JSON, of a type known at run time only, or one that refers to
+// itself, which a schema without references cannot describe.
+func (b *builder) output(t types.Type, fn *types.Func) *Value {
+	switch fullName(types.Unalias(t)) {
+	case "github.com/grapnel-go/grapnel/hook.ToolResult", "github.com/grapnel-go/grapnel/hook.JSON":
+		return nil
+	}
+	if types.Identical(t, types.Typ[types.String]) {
+		return nil
+	}
+	w := &outputs{b: b, fn: fn}
+	v := w.value(t, "")
+	if v == nil || w.endless || v.Kind == Any {
+		return nil
+	}
+	return v
+}
+
+// outputs is the walk through one result.
+type outputs struct {
+	b    *builder
+	fn   *types.Func
+	open []types.Type
+	// endless: a type refers to itself.
+	endless bool
+}
+
+// value reads a type; where is the path of fields to it, for problems. Nil is a problem that was reported.
+func (w *outputs) value(t types.Type, where string) *Value {
+	t = types.Unalias(t)
+	if p, ok := t.(*types.Pointer); ok {
+		v := w.value(p.Elem(), where)
+		if v != nil && v.Kind != Any {
+			v.Pointer = true
+		}
+		return v
+	}
+	if v := w.known(t, where); v != nil {
+		return v
+	}
+	v := &Value{Type: t}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return w.basic(v, u, where)
+	case *types.Interface:
+		v.Kind = Any
+		return v
+	case *types.Struct:
+		return w.structure(v, where)
+	case *types.Slice:
+		if basic, ok := u.Elem().Underlying().(*types.Basic); ok && basic.Kind() == types.Uint8 && encodesItself(u.Elem()) == "" {
+			v.Kind, v.Pointer = Bytes, true
+			return v
+		}
+		return w.elem(v, List, u.Elem(), true, where)
+	case *types.Array:
+		n := int(u.Len())
+		v.MinItems, v.MaxItems = &n, &n
+		return w.elem(v, List, u.Elem(), false, where)
+	case *types.Map:
+		if !encodableKey(u.Key()) {
+			break
+		}
+		return w.elem(v, Map, u.Elem(), true, where)
+	}
+	return w.refuse(t, where)
+}
+
+// known returns the value of a type that is written in its own way, or nil.
+func (w *outputs) known(t types.Type, where string) *Value {
+	switch fullName(t) {
+	case "time.Time":
+		return &Value{Kind: Time, Type: t}
+	case "encoding/json.Number":
+		return &Value{Kind: Float, Type: t}
+	}
+	if n, ok := t.(*types.Named); ok && n.Obj().Pkg() != nil && n.TypeArgs().Len() == 1 &&
+		n.Obj().Pkg().Path()+"."+n.Obj().Name() == "github.com/grapnel-go/grapnel/hook.List" {
+		return w.elem(&Value{Type: t}, List, n.TypeArgs().At(0), false, where)
+	}
+	own := encodesItself(t)
+	if own == "" {
+		return nil
+	}
+	if byValue := types.NewMethodSet(t).Lookup(nil, own) != nil; !byValue {
+		return &Value{Kind: Any, Type: t} // called only where encoding/json can take the address
+	}
+	if n, ok := t.(*types.Named); ok {
+		if shape, err := Shape(w.b.described(n.Obj())); err == nil {
+			return &Value{Kind: Own, Type: t, Shape: shape}
+		}
+	}
+	if own == "MarshalText" {
+		return &Value{Kind: String, Type: t}
+	}
+	return &Value{Kind: Any, Type: t}
+}
+
+func (w *outputs) basic(v *Value, u *types.Basic, where string) *Value {
+	switch info := u.Info(); {
+	case info&types.IsString != 0:
+		v.Kind = String
+	case info&types.IsBoolean != 0:
+		v.Kind = Bool
+	case info&types.IsUnsigned != 0:
+		v.Kind, v.Bits = Uint, bitsOf(u.Kind())
+	case info&types.IsInteger != 0:
+		v.Kind, v.Bits = Int, bitsOf(u.Kind())
+	case info&types.IsFloat != 0:
+		v.Kind, v.Bits = Float, 64
+	default:
+		return w.refuse(v.Type, where)
+	}
+	return v
+}
+
+func (w *outputs) elem(v *Value, kind Kind, elem types.Type, null bool, where string) *Value {
+	v.Kind, v.Pointer, v.Elem = kind, null, w.value(elem, where+"[]")
+	if v.Elem == nil {
+		return nil
+	}
+	return v
+}
+
+func (w *outputs) refuse(t types.Type, where string) *Value {
+	place := "the result of " + w.fn.Name()
+	if where != "" {
+		place = where + " of " + place
+	}
+	if b, ok := t.(*types.Basic); ok && b.Kind() == types.Invalid {
+		w.b.errorf("HG010", w.fn.Pos(), "%s has a type that is not valid", place)
+		return nil
+	}
+	w.b.errorf("HG034", w.fn.Pos(), "%s: %s cannot be written as JSON, so every call would fail", place, w.b.name(t)).
+		Fix = "leave it out with `json:\"-\"`, or return something else"
+	return nil
+}
+
+// encodableKey reports whether encoding/json writes the keys of such a map.
+func encodableKey(t types.Type) bool {
+	if b, ok := t.Underlying().(*types.Basic); ok && b.Info()&(types.IsString|types.IsInteger) != 0 {
+		return true
+	}
+	return types.NewMethodSet(t).Lookup(nil, "MarshalText") != nil
+}
+
+// structure reads the fields that encoding/json writes.
+func (w *outputs) structure(v *Value, where string) *Value {
+	if slices.ContainsFunc(w.open, func(o types.Type) bool { return types.Identical(o, v.Type) }) {
+		w.endless = true
+		return &Value{Kind: Any, Type: v.Type}
+	}
+	w.open = append(w.open, v.Type)
+	defer func() { w.open = w.open[:len(w.open)-1] }()
+	v.Kind, v.Struct = Struct, &Object{Type: v.Type}
+	all := w.written(v.Type, nil, false)
+	for _, c := range all {
+		if !dominates(c, all) {
+			continue
+		}
+		if f := w.field(c, where); f != nil {
+			v.Struct.Fields = append(v.Struct.Fields, f)
+		}
+	}
+	return v
+}
+
+// written is a field that encoding/json may write.
+type written struct {
+	candidate
+	// maybe: it is promoted through a pointer that may be nil.
+	maybe bool
+	omit  string // omitempty, omitzero or both
+}
+
+// dominates reports whether the field is the one of its name that is written: the least deep one, then the one with a tag; where
+// two are left, none.
+func dominates(c written, all []written) bool {
+	for _, o := range all {
+		if o.v == c.v || o.name != c.name {
+			continue
+		}
+		if len(o.through) < len(c.through) || len(o.through) == len(c.through) && (o.tagged || !c.tagged) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *outputs) written(t types.Type, through []*types.Var, maybe bool) []written {
+	var out []written
+	s := t.Underlying().(*types.Struct)
+	for i := range s.NumFields() {
+		v, tag := s.Field(i), reflect.StructTag(s.Tag(i))
+		text := tag.Get("json")
+		deep, pointer := structOf(v.Type())
+		if text == "-" || !v.Exported() && (!v.Embedded() || deep == nil) {
+			continue
+		}
+		name, options, _ := strings.Cut(text, ",")
+		if !validTagName(name) {
+			name = ""
+		}
+		if v.Embedded() && name == "" && deep != nil {
+			if !slices.Contains(through, v) {
+				out = append(out, w.written(deep, append(through[:len(through):len(through)], v), maybe || pointer)...)
+			}
+			continue
+		}
+		c := written{candidate: candidate{v: v, through: through, name: name, tagged: name != "", hook: tag.Get("hook")}, maybe: maybe, omit: options}
+		if name == "" {
+			c.name = v.Name()
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// structOf returns the struct that an embedded type is or points to, or nil.
+func structOf(t types.Type) (types.Type, bool) {
+	t = types.Unalias(t)
+	p, pointer := t.(*types.Pointer)
+	if pointer {
+		t = types.Unalias(p.Elem())
+	}
+	if _, ok := t.Underlying().(*types.Struct); ok {
+		return t, pointer
+	}
+	return nil, pointer
+}
+
+// validTagName is the rule of encoding/json for names in tags.
+func validTagName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+}
+
+func (w *outputs) field(c written, where string) *Field {
+	if where != "" {
+		where += "."
+	}
+	options := strings.Split(c.omit, ",")
+	empty, zero := slices.Contains(options, "omitempty"), slices.Contains(options, "omitzero")
+	if zero && neverWritten(c.v.Type()) {
+		return nil // as long as it is nil, which it has to be
+	}
+	v := w.value(c.v.Type(), where+c.v.Name())
+	if v == nil {
+		return nil
+	}
+	if slices.Contains(options, "string") {
+		quoteOutput(v)
+	}
+	v.Pointer = v.Pointer && (!empty && !zero || nilBehind(c.v.Type()))
+	f := &Field{Name: c.name, Value: v, Required: !c.maybe && !empty && !zero}
+	if w.b.src.Doc != nil {
+		f.Doc = Text(w.b.src.Doc(c.v))
+	}
+	return f
+}
+
+// nilBehind reports whether a pointer that is not nil may still point to something that is written as null.
+func nilBehind(t types.Type) bool {
+	p, ok := types.Unalias(t).(*types.Pointer)
+	if !ok {
+		return false
+	}
+	switch p.Elem().Underlying().(type) {
+	case *types.Slice, *types.Map, *types.Pointer:
+		return true
+	}
+	return false
+}
+
+// neverWritten reports whether encoding/json fails for every value of the type but nil.
+func neverWritten(t types.Type) bool {
+	switch t.Underlying().(type) {
+	case *types.Signature, *types.Chan:
+		return true
+	}
+	return false
+}
+
+// quoteOutput applies ",string", which encoding/json ignores where it has no meaning.
+func quoteOutput(v *Value) {
+	switch v.Kind {
+	case Int, Uint, Float, Bool:
+		v.Quoted = true
+	}
+}

@@ -42,7 +42,7 @@ var differences = []difference{
 	{"must be an integer in quotes, in range", `"-?[0-9]{19}`, "a pattern cannot compare"},
 	{"must be an integer of at least 0 in quotes, in range", `"[0-9]{20}`, "a pattern cannot compare"},
 	{"must lie between 0 and 65535", `"[0-9]{5}`, "a pattern cannot compare; only for numbers in quotes"},
-	{"must be a duration as in 1m30s", `[0-9]{7}`, "290 years, which a pattern cannot count"},
+	{"must be a duration as in 1m30s", `([0-9][a-z.]*){7}`, "290 years, which a pattern cannot count"},
 	{"must be base64 with padding", ``, "validators differ about line ends and about bits that nobody uses"},
 	{"must be a time as in 2006-01-02T15:04:05Z", `:60|[tz]`, "Go's time knows no leap seconds and no t and z in lower case"},
 	{"must have the format date-time", `:60|[tz]`, "Go's time knows no leap seconds and no t and z in lower case"},

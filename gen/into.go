@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
+	"go/scanner"
 	"go/token"
+	"go/types"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/load"
 	"github.com/grapnel-go/grapnel/gen/scaffold"
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
@@ -128,22 +131,15 @@ func (n *newcomer) join(ctx context.Context) error {
 	if root == nil || !slices.Contains(root.GoFiles, j.file) {
 		return refuse("%s is not built here: a build constraint or its name leaves it out", n.relative(j.file))
 	}
-	before, err := n.run.listing.NewCheckerWith(nil, []string{j.path}).Package(j.path)
+	declared, err := j.declared()
 	if err != nil {
 		return err
 	}
-	if len(before.Syntax) > 0 {
-		return &refusal{[]diag.Note{{Pos: before.Syntax[0].Pos, Message: before.Syntax[0].Message}}}
-	}
-	known := map[string]bool{}
-	for _, e := range before.Errors {
-		known[e.Msg] = true
-	}
-	j.insertion.Taken = func(name string) bool { return before.Types.Scope().Lookup(name) != nil }
+	j.insertion.Taken = func(name string) bool { return declared[name] }
 	var first error
 	for _, field := range []string{n.sub.Type, n.sub.Type + "Hook", n.sub.Type + "2"} {
 		j.insertion.Field = field
-		err := n.tryField(ctx, known)
+		err := n.tryField(ctx)
 		var no *refusal
 		if err == nil || !errors.As(err, &no) {
 			return err
@@ -158,10 +154,14 @@ func (n *newcomer) join(ctx context.Context) error {
 }
 
 // tryField adds the field under one name.
-func (n *newcomer) tryField(ctx context.Context, known map[string]bool) error {
+func (n *newcomer) tryField(ctx context.Context) error {
 	j := n.into
 	text, err := j.insertion.Insert(j.old)
-	if err != nil {
+	var syntax scanner.ErrorList
+	switch {
+	case errors.As(err, &syntax):
+		return refuse("%s:%v", n.relative(j.file), err)
+	case err != nil:
 		return refuse("%v", err)
 	}
 	j.text = text
@@ -178,12 +178,66 @@ func (n *newcomer) tryField(ctx context.Context, known map[string]bool) error {
 		return refuse("%s has no //hook:composite above it", j.insertion.Struct)
 	}
 	n.output = output
-	wrong, err := n.check(known)
-	if err != nil {
+	wrong, err := n.check()
+	if err != nil || len(wrong) == 0 {
 		return err
 	}
-	if len(wrong) > 0 {
-		return refusedBy(wrong)
+	if wrong, err = n.newly(wrong); err != nil || len(wrong) == 0 {
+		return err
+	}
+	return refusedBy(wrong)
+}
+
+// newly leaves out what was wrong with the composite's package before.
+func (n *newcomer) newly(wrong []diag.Problem) ([]diag.Problem, error) {
+	j := n.into
+	n.run.listing.SetText(j.file, nil)
+	defer n.run.listing.SetText(j.file, j.text)
+	before, err := n.run.listing.NewCheckerWith(nil, []string{j.path}).Package(j.path)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(wrong, func(p diag.Problem) bool {
+		return filepath.Base(p.Pos.Filename) != load.Output &&
+			slices.ContainsFunc(before.Errors, func(e types.Error) bool { return p.Message == broken(e.Msg) })
+	}), nil
+}
+
+// declared are the names that the package declares, methods left out.
+func (j *joint) declared() (map[string]bool, error) {
+	files, err := goFiles(j.dir)
+	names := map[string]bool{}
+	for name, text := range files {
+		f, _ := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+		if f == nil {
+			continue
+		}
+		for _, decl := range f.Decls {
+			for _, id := range declaredBy(decl) {
+				names[id.Name] = true
+			}
+		}
+	}
+	return names, err
+}
+
+func declaredBy(decl ast.Decl) []*ast.Ident {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			return []*ast.Ident{d.Name}
+		}
+	case *ast.GenDecl:
+		var out []*ast.Ident
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				out = append(out, s.Name)
+			case *ast.ValueSpec:
+				out = append(out, s.Names...)
+			}
+		}
+		return out
 	}
 	return nil
 }
@@ -274,6 +328,6 @@ func (n *newcomer) missing(at scaffold.Found) (diag.Problem, error) {
 	return diag.Problem{
 		Code: "HG060", Pos: pos,
 		Message: fmt.Sprintf("%s is here already and has no %s; hookgen new never changes what is there", n.sub.Type, strings.Join(names, ", ")),
-		Fix:     "take it out of -tools, or add this and run hookgen:\n\n" + code + "\n",
+		Fix:     "take it out of -tools, or add this and run hookgen:\n" + strings.ReplaceAll(code, "\t", "    "),
 	}, nil
 }

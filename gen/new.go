@@ -301,7 +301,7 @@ func (n *newcomer) alone(ctx context.Context, problems []diag.Problem) (NewResul
 		}
 	}
 	n.output = output
-	wrong, err = n.check(nil)
+	wrong, err = n.check()
 	if err != nil {
 		return NewResult{}, err
 	}
@@ -318,16 +318,15 @@ func (n *newcomer) about(p diag.Problem) error {
 			continue
 		}
 		if t, ok := n.sub.At(f.Text, p.Pos.Line); ok {
-			return fmt.Errorf("%s cannot be the name of a tool of %s: %s (%s); choose another name, and add name=%s to its //hook:tool",
+			return fmt.Errorf("%s cannot be the name of a tool of %s: %s (%s); choose another, and write //hook:tool name=%s above its method if the tool is to be called so",
 				scaffold.Quote(t.Asked), n.sub.Name, p.Message, p.Code, t.Name)
 		}
 	}
 	return fmt.Errorf("%s cannot be written: %s (%s)", n.sub.Name, p.Message, p.Code)
 }
 
-// check type-checks the subsystem, its test and the composite's package with their generated files, bodies included. Messages in
-// known are errors that the composite's package had before.
-func (n *newcomer) check(known map[string]bool) ([]diag.Problem, error) {
+// check type-checks the subsystem, its test and the composite's package with their generated files, bodies included.
+func (n *newcomer) check() ([]diag.Problem, error) {
 	paths := []string{n.path, n.testPath()}
 	if n.into != nil {
 		paths = append(paths, n.into.path)
@@ -344,14 +343,15 @@ func (n *newcomer) check(known map[string]bool) ([]diag.Problem, error) {
 		}
 		problems = append(problems, p.Syntax...)
 		for _, e := range p.Errors {
-			if !known[e.Msg] || filepath.Base(checker.Fset.Position(e.Pos).Filename) == load.Output {
-				problems = append(problems, diag.Problem{
-					Code: "HG099", Pos: checker.Position(e.Pos),
-					Message: "internal error: what would be written does not compile: " + e.Msg + "; nothing was written",
-					Fix:     "please report this with the command",
-				})
-			}
+			problems = append(problems, diag.Problem{
+				Code: "HG099", Pos: checker.Position(e.Pos), Message: broken(e.Msg), Fix: "please report this with the command",
+			})
 		}
 	}
 	return diag.Sort(problems), nil
+}
+
+// broken is the message of code that does not compile.
+func broken(why string) string {
+	return "internal error: what would be written does not compile: " + why + "; nothing was written"
 }

@@ -218,7 +218,7 @@ func TestNewRefusesNames(t *testing.T) {
 		{"two tools of one name", gen.NewOptions{Name: "notes", Tools: []string{"add", "add"}}, "leave one out"},
 		{"two tools of one method", gen.NewOptions{Name: "notes", Tools: []string{"list-all", "listAll"}}, "would both be the method ListAll"},
 		{"a tool with the name of a point", gen.NewOptions{Name: "notes", Tools: []string{"add", "before_tool"}}, `"before_tool" cannot be the name of a tool of notes: `},
-		{"a tool almost of that name", gen.NewOptions{Name: "notes", Tools: []string{"on_events"}}, "(HG013); choose another name"},
+		{"a tool almost of that name", gen.NewOptions{Name: "notes", Tools: []string{"on_events"}}, "(HG013); choose another, and write"},
 		{"a tool with the name of a generated method", gen.NewOptions{Name: "notes", Tools: []string{"schema"}}, `"schema" cannot be`},
 		{"dynamic without tools", gen.NewOptions{Name: "notes", Dynamic: true}, "-dynamic -tools example"},
 		{"too many tools", gen.NewOptions{Name: "notes", Tools: make([]string, 129)}, "at most 128"},

@@ -92,9 +92,9 @@ func told(w io.Writer, r gen.NewResult) {
 	if r.Get != "" {
 		fmt.Fprintf(w, "\t%s\n", r.Get)
 	}
-	fmt.Fprintf(w, "\twrite %s, then its tests\n", r.Written[0].Path)
+	fmt.Fprintf(w, "\tfill in %s, then its test\n", r.Written[0].Path)
 	if r.Field != "" {
-		fmt.Fprintf(w, "\tset the field where a %s is made:  %s: %s.New()\n", r.Composite, r.Field, path.Base(r.Package))
+		fmt.Fprintf(w, "\tset the field where %s is made:  %s: %s.New()\n", r.Composite, r.Field, path.Base(r.Package))
 	}
 	fmt.Fprintf(w, "\tgo tool hookgen ./...\n\tgo test %s\n", r.Package)
 }

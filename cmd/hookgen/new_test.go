@@ -39,8 +39,8 @@ daemon/hook_gen.go              generated
 daemon/daemon.go                a field Notes in Daemon, and its import
 next:
 	go get -tool github.com/grapnel-go/grapnel/cmd/hookgen
-	write subsystems/notes/notes.go, then its tests
-	set the field where a Daemon is made:  Notes: notes.New()
+	fill in subsystems/notes/notes.go, then its test
+	set the field where Daemon is made:  Notes: notes.New()
 	go tool hookgen ./...
 	go test ./subsystems/notes
 `, stdout)

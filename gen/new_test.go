@@ -107,8 +107,8 @@ func TestNew(t *testing.T) {
 		{Name: "plan", Tools: []string{"make"}, Into: "./daemon.Daemon"},
 		{Name: "daemon", Tools: []string{"start"}, Into: "./daemon.Daemon"},
 	}
-	for c := range "idot" { // receivers that the templates' own names must not meet
-		asked = append(asked, gen.NewOptions{Name: string("idot"[c]) + "x", Tools: []string{"a"}, Dynamic: true, Below: "letters"})
+	for c := range "id" { // receivers that the templates' own names must not meet
+		asked = append(asked, gen.NewOptions{Name: string("id"[c]) + "x", Tools: []string{"a"}, Dynamic: true, Below: "letters"})
 	}
 	for i := range asked {
 		asked[i].Dir = dir

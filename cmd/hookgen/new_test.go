@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -44,6 +45,11 @@ next:
 	go tool hookgen ./...
 	go test ./subsystems/notes
 `, stdout)
+	readme, err := os.ReadFile("../../examples/subsystem/README.md")
+	require.NoError(t, err)
+	shown := strings.Replace(stdout, "\tgo get -tool github.com/grapnel-go/grapnel/cmd/hookgen\n", "", 1) // there it is done already
+	assert.Contains(t, string(readme), "hookgen new notes -tools add,list -into ./daemon.Daemon\n"+shown+"```\n")
+
 	text, err := os.ReadFile(daemon)
 	require.NoError(t, err)
 	assert.Equal(t, "package daemon\n\nimport \"example.com/p/subsystems/notes\"\n\n// Daemon joins.\n//\n//hook:composite\ntype Daemon struct {\n\tNotes *notes.Notes\n}\n", string(text))

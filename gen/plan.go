@@ -41,7 +41,7 @@ func (r *run) plans(ctx context.Context) ([]*picture.View, error) {
 func (r *run) view(c *model.Composite) *picture.View {
 	s := picture.Source{Plan: c.Plan, Package: c.Pkg.Path, Pos: r.place(c.Pos), Fields: map[string]string{}}
 	for _, p := range r.model.Points {
-		s.Points = append(s.Points, picture.Point{Name: p.Name, Kind: p.Kind, Combine: p.Combine, Reverse: p.Reverse, Closed: p.Closed})
+		s.Points = append(s.Points, picture.Point(p.Planned()))
 		if c.Own[p.Name] {
 			s.Own = append(s.Own, p.Name)
 		}

@@ -3,7 +3,6 @@ package picture
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Distances of the picture, in pixels.
@@ -90,6 +89,9 @@ func (b *block) head() {
 	if b.Prefix != "" {
 		about += ", prefix " + b.Prefix
 	}
+	for _, n := range b.narrowed() {
+		about += ", " + n
+	}
 	inner := b.w - 2*cardPad - smallFont.width(b.number) - 6
 	b.name, b.about = nameFont.wrap(clean(b.Field), inner), smallFont.wrap(clean(about), inner)
 	b.beside = len(b.name) == 1 && len(b.about) == 1 && nameFont.width(b.name[0])+8+smallFont.width(b.about[0]) <= inner
@@ -108,13 +110,13 @@ func (g *grid) add(all []Member, number string, depth int) {
 	for i := range all {
 		m, n := &all[i], fmt.Sprintf("%s%d", number, i+1)
 		if m.Nested == "" {
-			g.columns = append(g.columns, &column{leaf: leaf{m, false}, number: n, depth: depth})
+			g.columns = append(g.columns, &column{leaf: leaf{Member: m}, number: n, depth: depth})
 			continue
 		}
 		b := &block{Member: m, number: n, depth: depth, first: len(g.columns)}
 		g.blocks = append(g.blocks, b)
 		if len(m.own()) > 0 || len(m.Members) == 0 {
-			g.columns = append(g.columns, &column{leaf: leaf{m, true}, number: n, depth: depth + 1})
+			g.columns = append(g.columns, &column{leaf: leaf{Member: m, itself: true}, number: n, depth: depth + 1})
 		}
 		g.add(m.Members, n+".", depth+1)
 		b.last = len(g.columns) - 1
@@ -191,7 +193,9 @@ func (c *column) marks() []string {
 	add(c.Group, "a group")
 	add(c.Dynamic && !c.Group && !c.itself, "tools at run time")
 	add(c.Prefix != "" && !c.itself, "prefix "+c.Prefix)
-	add(len(c.Requires) > 0, "requires "+strings.Join(c.Requires, ", "))
+	for _, n := range c.narrowed() {
+		add(!c.itself, n)
+	}
 	add(c.itself && len(c.Members) == 0, "no members")
 	return out
 }

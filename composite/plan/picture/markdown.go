@@ -54,16 +54,16 @@ func (m *Member) markdownMarks() string {
 	if m.Group {
 		out += ", a group"
 	}
+	for _, n := range m.narrowed() {
+		out += ", " + entities(n)
+	}
 	return out
 }
 
 func (a *At) markdownOrder() string {
 	var parts []string
 	for _, c := range a.Calls {
-		s := code(c.Member)
-		if c.Maybe {
-			s += entities("*")
-		}
+		s := code(c.Member) + entities(c.signs())
 		if o := c.options(); o != "" {
 			s += " (" + code(o) + ")"
 		}

@@ -172,7 +172,7 @@ func TestTheOverlapTestCanFail(t *testing.T) {
 	place := at.FindStringSubmatch(good)
 	require.NotNil(t, place)
 	for name, text := range map[string]string{
-		"over the next": strings.ReplaceAll(good, ">Guard<", ">GuardGuardGuardGuard<"),
+		"over the next": strings.ReplaceAll(good, ">Guard<", ">"+strings.Repeat("Guard", 9)+"<"),
 		"out below":     strings.Replace(good, place[0], `<text x="10" y="99999"`+place[3]+">Guard<", 1),
 		"out left":      strings.Replace(good, place[0], `<text x="-1" y="`+place[2]+`"`+place[3]+">Guard<", 1),
 		"rows too low":  halved(good),

@@ -112,20 +112,20 @@ func (p *painter) row(r *row, at labels) {
 	for _, m := range r.marks {
 		p.group(r.said(m.call), func() {
 			p.mark(k, m.x, centre, strconv.Itoa(m.call.Order), m.call.Maybe)
-			p.badge(m.x, r.y+rowHeight-1, m.badge)
+			p.badge(m.x, r.y+rowHeight-1, m.font, m.badge)
 		})
 	}
 }
 
 // badge is what the tag says, in front of the lane.
-func (p *painter) badge(x, y float64, lines []string) {
+func (p *painter) badge(x, y float64, in font, lines []string) {
 	w := 0.0
 	for _, l := range lines {
-		w = max(w, smallFont.width(l))
+		w = max(w, in.width(l))
 	}
 	if w > 0 {
-		p.rect(x-w/2-4, y-1, w+8, height(smallFont, lines), 4, "badge")
-		p.lines(x, y, middle, smallFont, "ink", lines)
+		p.rect(x-w/2-4, y-1, w+8, height(in, lines), 4, "badge")
+		p.lines(x, y, middle, in, "ink", lines)
 	}
 }
 
@@ -203,7 +203,7 @@ func (p *painter) legend(y float64) float64 {
 func (p *painter) tools(y float64) float64 {
 	var rows []leaf
 	x := 0.0
-	for _, l := range leaves(p.v.Members) {
+	for _, l := range leaves(p.v.Members, nil) {
 		if !l.itself && (len(l.Tools) > 0 || l.Dynamic || l.Group) {
 			rows = append(rows, l)
 			x = max(x, nameFont.width(clean(l.Path)))

@@ -93,6 +93,8 @@ func TestOrder(t *testing.T) {
 		{"AfterTool", []string{"1 Extra", "2 Plugin", "3 Core.Store.Cache"}},
 		{"OnClose", []string{"1 Extra", "2 Plugin", "3 MCP", "4 Core.Store.Disk", "5 Core.Store.Cache"}},
 		{"WrapModel", []string{"1 Core.Store", "2 Plugin", "3 Extra"}},
+		{"AfterTurn", []string{"1 Extra", "2 Plugin", "3 Guard"}}, // Core is not called there, so Core.Notes is not
+		{"OnEvent", []string{"1 Extra"}},
 		{"Dispatch", []string{"1 Core.Notes", "1 Users", "2 MCP", "3 Plugin", "4 Extra"}},
 	}
 	for _, tt := range tests {

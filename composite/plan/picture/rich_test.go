@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,7 +26,17 @@ func use(names ...string) []plan.PointUse {
 	var out []plan.PointUse
 	for _, n := range names {
 		name, policy, _ := strings.Cut(n, ":")
-		out = append(out, plan.PointUse{Name: name, Policy: policy})
+		policy, timeout, _ := strings.Cut(policy, ",")
+		use := plan.PointUse{Name: name, Policy: policy}
+		if d, err := time.ParseDuration(timeout); err == nil {
+			use.Timeout = plan.Duration(d)
+		}
+		for _, p := range hook.Points() {
+			if p.Name == name {
+				use.Kind = p.Kind
+			}
+		}
+		out = append(out, use)
 	}
 	return out
 }
@@ -46,12 +57,12 @@ func rich() picture.Source {
 		Own:    []string{"OnBuildAgent"},
 		Points: points(),
 		Plan: &plan.Plan{Type: "app.App", Members: []plan.Member{
-			{Field: "Guard", Type: "*guard.Guard", Points: use("RewriteArgs", "BeforeTool:failopen", "AfterModel", "AfterTurn:failclosed")},
+			{Field: "Guard", Type: "*guard.Guard", Points: use("RewriteArgs", "BeforeTool:failopen,800ms", "AfterModel:,10m", "AfterTurn"), Match: []string{"tool:mcp__*"}},
 			{Field: "Core", Type: "*app.Core", Prefix: "core_", Composite: core, Tools: []string{"core_add", "core_list"},
-				Points: use("Schema", "SystemPrompt", "Dispatch", "BeforeTool", "AfterTool", "AfterTurn", "WrapModel", "OnOpen", "OnClose")},
+				Points: use("Schema", "SystemPrompt", "Dispatch", "BeforeTool", "AfterTool", "WrapModel", "OnOpen", "OnClose")},
 			{Field: "Users", Type: "*sqltools.DB", Prefix: "users_", Points: use("Schema", "Dispatch"), Tools: []string{"users_query", "users_exec"}},
 			{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: use("Schema", "Dispatch", "OnOpen", "OnClose"), Tools: []string{"search"}},
-			{Field: "Plugin", Type: "hook.Hook", Dynamic: true, Optional: true},
+			{Field: "Plugin", Type: "hook.Hook", Dynamic: true, Optional: true, Without: []string{"OnEvent"}},
 			{Field: "Extra", Type: "[]hook.Hook", Group: true, Dynamic: true},
 		}},
 	}
@@ -101,7 +112,7 @@ func hostile() picture.Source {
 		"]]>", "<!--", "日本語", "שלום", "e\u0301\u0301\u0301", "😀", "\ufdfd\ufdfd", "_under_*star*", "[link](x)", "{}", "\\N\\G", "\\", "𒐫", "", " ",
 	} {
 		p.Members = append(p.Members, plan.Member{
-			Field: name, Type: name, Prefix: name, Tools: []string{name}, Points: use("BeforeTool:"+name, name), Requires: []string{name},
+			Field: name, Type: name, Prefix: name, Tools: []string{name}, Points: use("BeforeTool:"+name, name), Requires: []string{name}, Match: []string{name}, Only: []string{name, "OnOpen", "OnClose"},
 			Optional: i%2 == 0, Group: i%5 == 0, Dynamic: i%3 == 0,
 		})
 	}

@@ -21,6 +21,7 @@ type row struct {
 type mark struct {
 	call  Call
 	x     float64
+	font  font
 	badge []string
 }
 
@@ -73,8 +74,12 @@ func placeRows(rows []*row, g *grid, y float64) float64 {
 				if col == nil {
 					continue
 				}
-				lines := smallFont.wrap(clean(c.options()), col.w-8)
-				r.marks = append(r.marks, mark{c, col.centre(), lines})
+				in := smallFont
+				if c.Use.Policy == "failopen" && (r.at.Kind == "decide" || r.at.Kind == "rewrite") {
+					in = markFont // what may let something through is not to be overlooked
+				}
+				lines := in.wrap(strings.ReplaceAll(clean(c.options()), ",", ", "), col.w-8)
+				r.marks = append(r.marks, mark{c, col.centre(), in, lines})
 				most = max(most, len(lines))
 			}
 			if most > 0 {

@@ -51,7 +51,7 @@ func spoken(views []*View) (title, desc string) {
 // summary is the size of the composite in a few words.
 func (v *View) summary() string {
 	tools, more := 0, false
-	for _, l := range leaves(v.Members) {
+	for _, l := range leaves(v.Members, nil) {
 		if !l.itself {
 			tools += len(l.Tools)
 			more = more || l.Dynamic || l.Group

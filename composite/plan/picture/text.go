@@ -18,7 +18,7 @@ func text(v *View) string {
 	sb.WriteString("\n\n")
 	var rows [][]string
 	memberRows(&rows, v.Members, "", "")
-	sb.WriteString(table([]string{"#", "FIELD", "TYPE", "TOOLS", "DECLARED"}, rows))
+	sb.WriteString(table([]string{"#", "FIELD", "TYPE", "TOOLS", "TAG", "DECLARED"}, rows))
 	rows = nil
 	for _, p := range v.Points {
 		rows = append(rows, []string{p.Scope, clean(p.Name), p.rule(), p.fails(), p.order()})
@@ -37,7 +37,7 @@ func memberRows(rows *[][]string, all []Member, number, indent string) {
 	for i := range all {
 		m := &all[i]
 		n := fmt.Sprintf("%s%d", number, i+1)
-		*rows = append(*rows, []string{n, indent + clean(m.Label()), clean(m.Type), m.tools(), clean(m.Pos)})
+		*rows = append(*rows, []string{n, indent + clean(m.Label()), clean(m.Type), m.tools(), strings.Join(m.narrowed(), "; "), clean(m.Pos)})
 		memberRows(rows, m.Members, n+".", indent+"  ")
 	}
 }
@@ -55,6 +55,21 @@ func (m *Member) tools() string {
 		return "known at run time"
 	}
 	return names + ", more at run time"
+}
+
+// narrowed says what the tag says of the whole field: what it needs, and where
+// it is called.
+func (m *Member) narrowed() []string {
+	var out []string
+	for _, n := range []struct {
+		word  string
+		names []string
+	}{{"requires", m.Requires}, {"only at", m.Only}, {"not at", m.Without}, {"only for", m.Match}} {
+		if len(n.names) > 0 {
+			out = append(out, n.word+" "+list(n.names, ", "))
+		}
+	}
+	return out
 }
 
 // rule is how the calls of a point become one answer.
@@ -82,10 +97,7 @@ func (a *At) fails() string {
 func (a *At) order() string {
 	var parts []string
 	for _, c := range a.Calls {
-		s := clean(c.Member)
-		if c.Maybe {
-			s += "*"
-		}
+		s := clean(c.Member) + c.signs()
 		if o := c.options(); o != "" {
 			s += " (" + clean(o) + ")"
 		}
@@ -100,6 +112,18 @@ func (a *At) order() string {
 		line = strings.TrimSuffix("written by hand: "+line, ": ")
 	}
 	return line
+}
+
+// signs are those that notes explain.
+func (c *Call) signs() string {
+	s := ""
+	if c.Maybe {
+		s += "*"
+	}
+	if c.Use.Unbounded() {
+		s += "~"
+	}
+	return s
 }
 
 // options are what the tag says of the point, as the tag writes it.
@@ -118,6 +142,11 @@ func (v *View) notes() []string {
 	}
 	if any((*Member).open) {
 		out = append(out, "* asked at every point; which of them it has is known at run time")
+	}
+	if slices.ContainsFunc(v.Points, func(a At) bool {
+		return slices.ContainsFunc(a.Calls, func(c Call) bool { return c.Use.Unbounded() })
+	}) {
+		out = append(out, "~ is waited for without a bound: its tag has no timeout at this point")
 	}
 	if len(v.Unused) > 0 {
 		out = append(out, "nobody acts at: "+list(v.Unused, ", "))

@@ -101,7 +101,7 @@ type Call struct {
 // New lays a plan open.
 func New(s Source) *View {
 	v := &View{Type: s.Plan.Type, Package: s.Package, Pos: s.Pos, Members: members(s, s.Plan, "", "")}
-	all := leaves(v.Members)
+	all := leaves(v.Members, nil)
 	for _, stop := range ordered(s.Points) {
 		i := slices.IndexFunc(s.Points, func(p Point) bool { return p.Name == stop.point })
 		at := At{Point: s.Points[i], Scope: stop.in[len(stop.in)-1].Name, Own: slices.Contains(s.Own, stop.point)}
@@ -126,10 +126,24 @@ func members(s Source, p *plan.Plan, path, prefix string) []Member {
 		if m.Composite != nil {
 			member.Nested = m.Composite.Type
 			member.Members = members(s, m.Composite, member.Path+".", prefix+m.Prefix)
+			if len(m.Tools) == 0 {
+				hideTools(member.Members, m.Dynamic)
+			}
 		}
 		out = append(out, member)
 	}
 	return out
+}
+
+// hideTools is for a composite whose tag says that it offers none, or that they
+// are known only at run time.
+func hideTools(all []Member, dynamic bool) {
+	for i := range all {
+		m := &all[i]
+		m.Dynamic = dynamic && (m.Dynamic || m.Group || len(m.Tools) > 0)
+		m.Tools = nil
+		hideTools(m.Members, dynamic)
+	}
 }
 
 // leaf is what has a lane of its own: a member that is no composite, or one for
@@ -138,23 +152,34 @@ type leaf struct {
 	*Member
 	// itself: the points of a composite that none of its members has.
 	itself bool
+	// in are the composites around it.
+	in []*Member
 }
 
 // leaves are the lanes in plan order.
-func leaves(all []Member) []leaf {
+func leaves(all []Member, in []*Member) []leaf {
 	var out []leaf
 	for i := range all {
 		m := &all[i]
 		if m.Nested == "" {
-			out = append(out, leaf{m, false})
+			out = append(out, leaf{m, false, in})
 			continue
 		}
 		if len(m.own()) > 0 || len(m.Members) == 0 {
-			out = append(out, leaf{m, true})
+			out = append(out, leaf{m, true, in})
 		}
-		out = append(out, leaves(m.Members)...)
+		out = append(out, leaves(m.Members, append(slices.Clip(in), m))...)
 	}
 	return out
+}
+
+// reached reports whether the composites around the leaf are called at the
+// point. At run time nobody can tell which methods of the facade they have.
+func (l leaf) reached(p Point) bool {
+	return !slices.ContainsFunc(l.in, func(m *Member) bool {
+		listed := slices.ContainsFunc(m.Points, func(u plan.PointUse) bool { return u.Name == p.Name })
+		return !listed && (p.Kind != "facade" || slices.ContainsFunc(m.Points, func(u plan.PointUse) bool { return u.Kind == "facade" }))
+	})
 }
 
 // own are the points of a composite that none of its members has.
@@ -177,12 +202,12 @@ func anyHas(all []Member, point string) bool {
 
 // use is what the member does at the point.
 func (m *Member) use(point string) (plan.PointUse, bool) {
-	uses := m.Points
-	i := slices.IndexFunc(uses, func(u plan.PointUse) bool { return u.Name == point })
+	i := slices.IndexFunc(m.Points, func(u plan.PointUse) bool { return u.Name == point })
 	if i >= 0 {
-		return uses[i], true
+		return m.Points[i], true
 	}
-	return plan.PointUse{Name: point}, m.open()
+	left := len(m.Only) > 0 && !slices.Contains(m.Only, point) || slices.Contains(m.Without, point)
+	return plan.PointUse{Name: point}, m.open() && !left
 }
 
 // open: the points of the member are known only at run time.
@@ -197,7 +222,7 @@ func calls(p Point, all []leaf) []Call {
 		if l.itself {
 			ok = slices.ContainsFunc(l.own(), func(u plan.PointUse) bool { return u.Name == p.Name })
 		}
-		if !ok {
+		if !ok || !l.reached(p) {
 			continue
 		}
 		c := Call{Member: l.Path, Maybe: l.open(), Use: use}

@@ -1,6 +1,7 @@
 package picture_test
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -13,8 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/composite/plan/picture"
+	"github.com/grapnel-go/grapnel/hook"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -106,6 +109,20 @@ func TestOrder(t *testing.T) {
 	}
 	assert.Equal(t, "OnOpen OnBuildAgent Schema ScopedTools SystemPrompt OnRegisterAgent Preprocess RewriteRequest BeforeModel WrapModel RewriteReply "+
 		"AfterModel Dispatch RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool AfterTurn OnUnregisterAgent OnClose OnEvent", strings.Join(names, " "))
+}
+
+// TestRunTime: a dynamic composite calls every hook at the methods of the facade.
+func TestRunTime(t *testing.T) {
+	guard := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { return hook.ToolDecision{}, nil })
+	c, err := composite.Of("app.App", composite.Field{Name: "Guard", Hook: guard}, composite.Field{Name: "Quiet", Hook: hook.Nop{}})
+	require.NoError(t, err)
+	v := picture.New(picture.Source{Plan: c.Plan(), Points: points(), RunTime: true})
+	assert.Equal(t, []string{"1 Guard", "2 Quiet"}, order(v, "SystemPrompt"))
+	assert.Equal(t, []string{"1 Guard"}, order(v, "BeforeTool"))
+	require.Len(t, v.Points, 10)
+	for _, p := range v.Points {
+		assert.Equal(t, p.Kind == "facade", p.Calls[0].Maybe, p.Name)
+	}
 }
 
 func TestUnknownPointsComeLast(t *testing.T) {

@@ -34,14 +34,18 @@ func spoken(views []*View) (title, desc string) {
 		names = append(names, v.Type)
 		var members []string
 		for i := range v.Members {
-			members = append(members, v.Members[i].Label())
+			members = append(members, v.Members[i].Field)
 		}
 		s := fmt.Sprintf("%s: %s.", v.Type, v.summary())
 		if len(members) > 0 {
 			s += " In plan order: " + strings.Join(members, ", ") + "."
 		}
 		for _, p := range v.Points {
-			s += fmt.Sprintf(" %s: %s.", p.Name, p.order())
+			var names []string
+			for _, c := range p.Calls {
+				names = append(names, c.Member)
+			}
+			s += fmt.Sprintf(" %s: %s.", p.Name, strings.Join(names, ", "))
 		}
 		all = append(all, s)
 	}

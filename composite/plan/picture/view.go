@@ -43,6 +43,9 @@ type Source struct {
 	Fields map[string]string
 	// Own are the points for which the composite has a method written by hand.
 	Own []string
+	// RunTime: the plan was made at run time, where every hook is called at the
+	// methods of the facade, and nobody can tell who does something there.
+	RunTime bool
 }
 
 // View is a plan laid open: who acts at which point, in the order of the calls.
@@ -105,7 +108,7 @@ func New(s Source) *View {
 	for _, stop := range ordered(s.Points) {
 		i := slices.IndexFunc(s.Points, func(p Point) bool { return p.Name == stop.point })
 		at := At{Point: s.Points[i], Scope: stop.in[len(stop.in)-1].Name, Own: slices.Contains(s.Own, stop.point)}
-		at.Calls = calls(at.Point, all)
+		at.Calls = calls(at.Point, all, s.RunTime && at.Kind == "facade")
 		if len(at.Calls) == 0 && !at.Own {
 			v.Unused = append(v.Unused, at.Name)
 			continue
@@ -206,15 +209,19 @@ func (m *Member) use(point string) (plan.PointUse, bool) {
 	if i >= 0 {
 		return m.Points[i], true
 	}
-	left := len(m.Only) > 0 && !slices.Contains(m.Only, point) || slices.Contains(m.Without, point)
-	return plan.PointUse{Name: point}, m.open() && !left
+	return plan.PointUse{Name: point}, m.open() && !m.leftOut(point)
+}
+
+// leftOut: the tag says that the member is not called at the point.
+func (m *Member) leftOut(point string) bool {
+	return len(m.Only) > 0 && !slices.Contains(m.Only, point) || slices.Contains(m.Without, point)
 }
 
 // open: the points of the member are known only at run time.
 func (m *Member) open() bool { return m.Nested == "" && m.Member.Open() }
 
-// calls are those of a point, in order.
-func calls(p Point, all []leaf) []Call {
+// calls are those of a point, in order; everybody is there in case of doubt.
+func calls(p Point, all []leaf, doubt bool) []Call {
 	var out []Call
 	static := 0
 	for _, l := range all {
@@ -222,10 +229,11 @@ func calls(p Point, all []leaf) []Call {
 		if l.itself {
 			ok = slices.ContainsFunc(l.own(), func(u plan.PointUse) bool { return u.Name == p.Name })
 		}
-		if !ok || !l.reached(p) {
+		listed := ok
+		if ok = ok || doubt && !l.itself && !l.leftOut(p.Name); !ok || !l.reached(p) {
 			continue
 		}
-		c := Call{Member: l.Path, Maybe: l.open(), Use: use}
+		c := Call{Member: l.Path, Maybe: l.open() || !listed, Use: use}
 		if p.Combine == "route" && !l.Dynamic {
 			c.Order = 1
 			out = slices.Insert(out, static, c)

@@ -106,7 +106,11 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 		if a.Config.Model == "" {
 			over.Model = absolute(f.model)
 		}
-		if _, err := app.Register(ctx, a.Config.Name, over); err != nil {
+		agent, err := app.Register(ctx, a.Config.Name, over)
+		if err == nil && over.Model != "" { // a model of a file's is told of at the first turn, and disturbs no other agent
+			err = app.CheckModel(agent.Config())
+		}
+		if err != nil {
 			return nil, nil, errors.Join(err, app.Close(context.WithoutCancel(ctx)))
 		}
 	}

@@ -5,7 +5,7 @@ FLAGS   ?=
 FUZZTIME ?= 30s
 SOURCES = $$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/)
 
-.PHONY: fmt lint test gen bench fuzz cover ci
+.PHONY: fmt lint test gen bench fuzz cover ci counterpart
 
 # fmt formats every source file that is not test data.
 fmt:
@@ -36,6 +36,11 @@ fuzz:
 	  for t in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*).*/\1/p' "$$f"); do \
 	    echo "$$f $$t"; go test -run '^$$' -fuzz "^$$t\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$f")" || exit 1; \
 	  done; done
+
+# counterpart runs OpenAI's SDK over our wire: a module of its own, so that nobody
+# else gets the SDK.
+counterpart:
+	cd runtime/provider/openai/counterpart && go mod tidy -diff && go vet ./... && go test $(FLAGS) ./...
 
 # cover writes coverage.out and prints the total.
 cover:

@@ -14,6 +14,7 @@ func benchmarks(routes []string) []benchmark {
 		benchmark{"./runtime", "^Benchmark(Turn|Deltas|Agents|Register)$"},
 		benchmark{"./internal/benchcomp", "^Benchmark"},
 		benchmark{"./runtime/provider/openai", "^BenchmarkDecode$"},
+		benchmark{"./runtime/store/sqlite", "^BenchmarkDurableTurns$"},
 	)
 }
 
@@ -81,4 +82,8 @@ var rows = []row{
 	{what: "an agent with 64 shared tools and a turn", bench: "runtime.Agents", budget: []bound{{heapPerAgent, 1200}}, why: whyAgents},
 	{what: "registration of such an agent", bench: "runtime.Register", budget: []bound{{nanoseconds, 10_000}}, why: whyAgents},
 	{what: "an OpenAI answer of 1,000 chunks", bench: "openai.Decode/grapnel", limit: "openai.Decode/limit"},
+	{what: "a durable turn (SQLite), 64 conversations at once", bench: "sqlite.DurableTurns/conversations=64",
+		limit: "sqlite.DurableTurns/limit/conversations=64", budget: []bound{{nanoseconds, 1_000_000}}, why: whyDurable},
+	{what: "a durable turn (SQLite), one conversation", bench: "sqlite.DurableTurns/conversations=1",
+		limit: "sqlite.DurableTurns/limit/conversations=1"},
 }

@@ -34,6 +34,10 @@ const (
 	whyCalls = "A call of 5 ms ends when the timer of the operating system says so; the limit beside it waits as long. " +
 		"For calls that take no time the bound of 32 workers is what counts."
 
+	whyDurable = "A turn is stored in two appends, and each waits for a sync of the disk that it shares with those that came at the " +
+		"same time. What is left is the disk's: the limit beside it writes the same rows for all conversations in one " +
+		"transaction, by hand."
+
 	whyAgents = "An agent with a conversation of one turn keeps the two messages twice (730 bytes), the text of the answer (144), " +
 		"the conversation with what delivers its events (290) and its place (64), the configuration (256), the agent with its view " +
 		"(208), and in the store a record (144) and two entries of maps (120). Next: one history that store and conversation share " +

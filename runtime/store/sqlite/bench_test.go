@@ -85,12 +85,12 @@ func durableLimit(b *testing.B, n int) {
 	defer func() { require.NoError(b, db.Close()) }()
 	b.ReportAllocs()
 	b.ResetTimer()
-	seq := 0
 	for done := 0; done < b.N; done += n {
+		seq, writers := 2*(done/n), min(n, b.N-done)
 		for _, body := range []string{
 			`{"role":"user","content":[{"kind":"text","text":"question"}]}`, `{"role":"assistant","content":[{"kind":"text","text":"answer"}]}`,
 		} {
-			if err := db.Write(b.Context(), func(tx *sqlitedb.Tx) error { return addToEach(tx, n, seq, body) }); err != nil {
+			if err := db.Write(b.Context(), func(tx *sqlitedb.Tx) error { return addToEach(tx, writers, seq, body) }); err != nil {
 				b.Fatal(err)
 			}
 			seq++

@@ -5,7 +5,7 @@ FLAGS   ?=
 FUZZTIME ?= 30s
 SOURCES = $$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/)
 
-.PHONY: fmt lint test gen bench fuzz cover ci counterpart
+.PHONY: fmt lint test gen bench fuzz cover ci counterpart plugin
 
 # fmt formats every source file that is not test data.
 fmt:
@@ -46,6 +46,10 @@ counterpart:
 cover:
 	go test -p 2 -timeout 15m -coverpkg ./... -coverprofile coverage.out $(FLAGS) ./...
 	go tool cover -func coverage.out | tail -n 1
+
+# plugin builds golangci-lint with hookvet in it, a module of its own with some 300 others, and runs it on a fixture.
+plugin:
+	cd testdata/golangci && go vet . && go test -count=1 -timeout 15m $(FLAGS) .
 
 # ci is everything that a change must pass.
 ci: lint

@@ -40,10 +40,10 @@ func (s *source) mine(problems []diag.Problem) []diag.Problem {
 func (s *source) diagnostic(p diag.Problem) analysis.Diagnostic {
 	d := analysis.Diagnostic{Pos: s.pos(p.Pos), End: s.pos(p.End), Category: p.Code, Message: p.Code + ": " + p.Message}
 	for _, n := range p.Notes {
-		if pos := s.pos(n.Pos); pos.IsValid() {
-			d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: n.Message})
-		} else {
+		if !n.Pos.IsValid() {
 			d.Message += "; " + n.Message
+		} else if pos := s.pos(n.Pos); pos.IsValid() {
+			d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: n.Message})
 		}
 	}
 	if p.Fix != "" {

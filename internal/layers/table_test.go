@@ -25,7 +25,7 @@ var heavy = map[string][]string{
 	"github.com/spf13/cobra":      {"cmd/grapnel"},
 	"modernc.org/sqlite":          {"internal/sqlitedb"},
 	"github.com/dave/jennifer":    {"gen/emit"},
-	"golang.org/x/tools":          {"gen/load", "gen/scaffold", "gen/vet", "cmd/hookvet"},
+	"golang.org/x/tools":          {"gen/load", "gen/scaffold", "gen/vet", "cmd/hookvet", "hookvet/golangci"},
 	"github.com/stretchr/testify": {"runtime/store/storetest"},
 }
 
@@ -49,6 +49,8 @@ var layers = []layer{
 		reason:  "the generator reads hook and subsystems as source; linking them would make it depend on its own output"},
 	{pkgs: "cmd/hookvet", may: []string{"gen/vet"}, outside: []string{"golang.org/x/tools"},
 		reason: "the analyzer with the driver that go vet wants"},
+	{pkgs: "hookvet/golangci", may: []string{"gen/vet"}, outside: []string{"golang.org/x/tools", "github.com/golangci/plugin-module-register"},
+		reason: "the analyzer with what golangci-lint wants"},
 	{pkgs: "cmd/hookgen", may: []string{"gen", "gen/diag", "gen/directive", "gen/schema", "gen/vet", "composite/plan", "composite/plan/picture"},
 		outside: []string{"github.com/aymanbagabas/go-udiff"},
 		reason:  "flags, exit codes and manuals; with hook linked in, the generator could not be built while hook's generated file is missing"},
@@ -107,6 +109,9 @@ var allowed = map[string]map[string]string{
 	"function-length": {},
 	"file-length":     {},
 	"no-options":      {},
+	"no-init": {
+		"hookvet/golangci/golangci.go": "golangci-lint knows a plug-in only by what importing it does",
+	},
 	"goleak": {
 		"runtime/store/storetest": "runs inside the tests of each store and waits there for what it starts",
 	},

@@ -105,14 +105,18 @@ func code(s string) string {
 	return "`" + s + "`"
 }
 
-// entities writes every character that may mean something to Markdown or HTML as
-// an entity.
+// entities writes every character that may mean something to HTML or to a table
+// as an entity, and puts a backslash in front of those that mean something to
+// Markdown alone.
 func entities(s string) string {
 	var sb strings.Builder
 	for _, r := range clean(s) {
-		if strings.ContainsRune("!\"#$&'*<>@[\\]^_`{|}~", r) {
+		switch {
+		case strings.ContainsRune("\"&'<>\\`|", r):
 			fmt.Fprintf(&sb, "&#%d;", r)
 			continue
+		case strings.ContainsRune("!#$*@[]^_{}~", r):
+			sb.WriteByte('\\')
 		}
 		sb.WriteRune(r)
 	}

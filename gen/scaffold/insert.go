@@ -8,6 +8,7 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -31,7 +32,7 @@ func (in Insertion) Line() string {
 	return fmt.Sprintf("%s *%s.%s", in.Field, in.Package, in.Type)
 }
 
-// Insert adds the field behind the last one of the struct, and the import where it is missing. Nothing else of the file changes; a
+// Insert adds the field behind the last one of the struct that is no list, and the import where it is missing. Nothing else of the file changes; a
 // file that is formatted stays formatted. The file is parsed, not checked; [ErrNoStruct] is the error of one without the struct.
 func (in Insertion) Insert(src []byte) ([]byte, error) {
 	plain := bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
@@ -111,31 +112,52 @@ func (e *edit) field(in Insertion, qualifier string, formatted bool) error {
 	if !bytes.Contains(e.text[open:closing], []byte("\n")) {
 		return e.oneLine(e.offset(st.Struct)+len("struct"), open, closing, line, formatted)
 	}
-	at := open
-	if n := len(st.Fields.List); n > 0 {
-		last := st.Fields.List[n-1]
-		at = e.offset(last.End())
-		if last.Comment != nil {
-			at = e.offset(last.Comment.End())
-		}
-		if at = e.lineEnd(at); at > closing {
-			return errors.New("something follows its last field in the same line")
-		}
-	} else if at = e.lineEnd(open); bytes.Contains(e.text[open:at], []byte("/*")) {
-		return errors.New("something follows its brace in the same line")
+	at, err := e.fieldEnd(st, open, closing)
+	if err != nil {
+		return err
 	}
 	if !formatted {
 		e.text = e.insert(at, "\n\t"+line)
 		return nil
 	}
-	// A longer name than those above would move their types, so such a field stands apart.
-	for _, between := range []string{"\n", "\n\n"} {
-		if text, ok := e.added(at, between+"\t"+line); ok {
+	// A longer name than those beside it would move their types, so such a field stands apart.
+	for _, lines := range []string{"\n\t" + line, "\n\n\t" + line, "\n\n\t" + line + "\n"} {
+		if text, ok := e.added(at, lines); ok {
 			e.text = text
 			return nil
 		}
 	}
 	return errors.New("the formatter would move other fields")
+}
+
+// fieldEnd returns the end of the line behind which the field goes: that of the last field that is no list, because hooks that are
+// given at run time come last, else that of the last one.
+func (e *edit) fieldEnd(st *ast.StructType, open, closing int) (int, error) {
+	list := slices.Clone(st.Fields.List)
+	for n := len(list); n > 1 && isList(list[n-1]); n-- {
+		list = list[:n-1]
+	}
+	if len(list) == 0 {
+		at := e.lineEnd(open)
+		if bytes.Contains(e.text[open:at], []byte("/*")) {
+			return 0, errors.New("something follows its brace in the same line")
+		}
+		return at, nil
+	}
+	last := list[len(list)-1]
+	at := e.offset(last.End())
+	if last.Comment != nil {
+		at = e.offset(last.Comment.End())
+	}
+	if at = e.lineEnd(at); at > closing {
+		return 0, errors.New("something follows its last field in the same line")
+	}
+	return at, nil
+}
+
+func isList(f *ast.Field) bool {
+	_, ok := f.Type.(*ast.ArrayType)
+	return ok
 }
 
 // added inserts lines and formats, if that changes nothing but those lines.

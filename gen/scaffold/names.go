@@ -36,7 +36,7 @@ func New(o Options) (*Subsystem, error) {
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(s.Tools, func(other Tool) bool { return other.Method == t.Method || other.Name == t.Name })
+		i := slices.IndexFunc(s.Tools, func(other Tool) bool { return other.Test == t.Test || other.Method == t.Method || other.Name == t.Name })
 		if i >= 0 {
 			return nil, fmt.Errorf("the tools %s and %s would both be the method %s: leave one out", Quote(s.Tools[i].Asked), Quote(name), t.Method)
 		}

@@ -32,8 +32,9 @@ func (in Insertion) Line() string {
 	return fmt.Sprintf("%s *%s.%s", in.Field, in.Package, in.Type)
 }
 
-// Insert adds the field behind the last one of the struct that is no list, and the import where it is missing. Nothing else of the file changes; a
-// file that is formatted stays formatted. The file is parsed, not checked; [ErrNoStruct] is the error of one without the struct.
+// Insert adds the field behind the last one of the struct that is no list, and the import where it is missing. Nothing else of the
+// file changes; a file that is formatted stays formatted. The file is parsed, not checked; [ErrNoStruct] is the error of one without
+// the struct.
 func (in Insertion) Insert(src []byte) ([]byte, error) {
 	plain := bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
 	windows := len(plain) != len(src)

@@ -36,9 +36,12 @@ func New(o Options) (*Subsystem, error) {
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(s.Tools, func(other Tool) bool { return other.Test == t.Test || other.Method == t.Method || other.Name == t.Name })
+		i := slices.IndexFunc(s.Tools, func(other Tool) bool {
+			return other.Test == t.Test || other.Method == t.Method || other.Name == t.Name
+		})
 		if i >= 0 {
-			return nil, fmt.Errorf("the tools %s and %s would both be the method %s: leave one out", Quote(s.Tools[i].Asked), Quote(name), t.Method)
+			return nil, fmt.Errorf("the tools %s and %s would both be the method %s: leave one out",
+				Quote(s.Tools[i].Asked), Quote(name), t.Method)
 		}
 		s.Tools = append(s.Tools, t)
 	}
@@ -50,7 +53,8 @@ func checkName(name string) error {
 	case name == "":
 		return fmt.Errorf("the name of the subsystem is missing: hookgen new notes -tools add,list")
 	case len(name) > maxName:
-		return fmt.Errorf("the name %s has %d bytes, at most %d are allowed: it stands in front of every tool's name", Quote(name), len(name), maxName)
+		return fmt.Errorf("the name %s has %d bytes, at most %d are allowed: it stands in front of every tool's name",
+			Quote(name), len(name), maxName)
 	case strings.ContainsAny(name, `/\`):
 		return fmt.Errorf("%s is a path: write the name alone, and the directory behind -dir", Quote(name))
 	case token.IsKeyword(name):

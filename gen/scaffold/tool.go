@@ -60,7 +60,8 @@ func (s *Subsystem) tool(asked string) (Tool, error) {
 		t.Option = " name=" + t.Name
 	}
 	if len(t.Name) > maxTool {
-		return Tool{}, fmt.Errorf("the tool %s would be called %s, which has %d characters; providers allow %d", Quote(asked), t.Name, len(t.Name), maxTool)
+		return Tool{}, fmt.Errorf("the tool %s would be called %s, which has %d characters; providers allow %d",
+			Quote(asked), t.Name, len(t.Name), maxTool)
 	}
 	t.Const = "Tool"
 	for part := range strings.FieldsFuncSeq(t.Name, separates) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,20 +22,34 @@ import (
 // a file until it is killed.
 const appenderFile = "GRAPNEL_TEST_APPEND_TO"
 
-// appendForever appends pairs of messages and prints the version after each.
+// appenders is how many conversations are appended to at the same time, so that
+// they share syncs.
+const appenders = 4
+
+// appendForever appends pairs of messages to each conversation and prints its
+// number and its version after each.
 func appendForever(path string) {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, path, nil)
 	check(err)
-	rec, err := s.Conversation(ctx, store.Key{Agent: "a"})
-	check(err)
-	for v := rec.Version; ; {
-		text := hook.UserText(strconv.FormatInt(v, 10))
-		v, err = s.Append(ctx, rec.ID, v, store.Append{Messages: []hook.Message{text, text}})
+	var wg sync.WaitGroup
+	for i := range appenders {
+		rec, err := s.Conversation(ctx, appended(i))
 		check(err)
-		fmt.Println(v)
+		wg.Go(func() {
+			var err error
+			for v := rec.Version; ; {
+				text := hook.UserText(strconv.FormatInt(v, 10))
+				v, err = s.Append(ctx, rec.ID, v, store.Append{Messages: []hook.Message{text, text}})
+				check(err)
+				fmt.Println(i, v)
+			}
+		})
 	}
+	wg.Wait()
 }
+
+func appended(i int) store.Key { return store.Key{Agent: "a", Sender: strconv.Itoa(i)} }
 
 func check(err error) {
 	if err != nil {
@@ -44,8 +59,8 @@ func check(err error) {
 }
 
 // killAfter runs an appender, kills it after it has acknowledged n appends and
-// returns the last version that it had acknowledged.
-func killAfter(t *testing.T, path string, n int) (acked int64) {
+// returns the last version of each conversation that it had acknowledged.
+func killAfter(t *testing.T, path string, n int) (acked [appenders]int64) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), appenderFile+"="+path)
@@ -54,10 +69,13 @@ func killAfter(t *testing.T, path string, n int) (acked int64) {
 	require.NoError(t, err)
 	require.NoError(t, child.Start())
 	lines := bufio.NewScanner(out)
-	for i := 0; lines.Scan(); i++ {
-		acked, err = strconv.ParseInt(lines.Text(), 10, 64)
+	for read := 0; lines.Scan(); read++ {
+		var i int
+		var v int64
+		_, err = fmt.Sscan(lines.Text(), &i, &v)
 		require.NoError(t, err)
-		if i == n {
+		acked[i] = v
+		if read == n {
 			require.NoError(t, child.Process.Kill())
 		}
 	}
@@ -71,13 +89,15 @@ func TestAKillLosesNothingThatWasAcknowledged(t *testing.T) {
 	for kill := range 10 {
 		acked := killAfter(t, path, 3+7*kill)
 		s := open(t, path)
-		rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, rec.Version, acked)
-		got := texts(t, s, rec.ID)
-		require.Len(t, got, int(2*rec.Version))
-		for i, text := range got {
-			assert.Equal(t, strconv.Itoa(i/2), text)
+		for i, version := range acked {
+			rec, err := s.Conversation(t.Context(), appended(i))
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, rec.Version, version)
+			got := texts(t, s, rec.ID)
+			require.Len(t, got, int(2*rec.Version))
+			for j, text := range got {
+				assert.Equal(t, strconv.Itoa(j/2), text)
+			}
 		}
 		require.NoError(t, s.Close())
 	}

@@ -257,9 +257,7 @@ func (n *newcomer) list(ctx context.Context) error {
 	listing, problems, err := load.ListDrafts(ctx, n.module, n.cwd, n.drafts(), patterns, imports)
 	switch {
 	case errors.Is(err, load.ErrNoContract):
-		return fmt.Errorf("module %s cannot import %s yet; run these two commands, then this one again:"+
-			"\n\tgo get %s\n\tgo get -tool %s\n(%w)",
-			n.module.Path, load.HookPath, modulePath, toolPath, err)
+		return n.noContract(err)
 	case err != nil:
 		return err
 	case len(problems) > 0:
@@ -267,6 +265,19 @@ func (n *newcomer) list(ctx context.Context) error {
 	}
 	n.run = run{listing: listing, dir: n.cwd}
 	return nil
+}
+
+// noContract says how the module gets what a subsystem imports.
+func (n *newcomer) noContract(err error) error {
+	switch {
+	case !strings.Contains(string(n.module.Text), modulePath):
+		return fmt.Errorf("module %s does not require %s yet; run these two commands, then this one again:"+
+			"\n\tgo get %s\n\tgo get -tool %s\n(%w)", n.module.Path, modulePath, modulePath, toolPath, err)
+	case strings.Contains(err.Error(), "-mod=vendor"):
+		return fmt.Errorf("what nothing imports yet is not vendored; run this command with GOFLAGS=-mod=mod, and then go mod vendor\n(%w)", err)
+	}
+	return fmt.Errorf("module %s requires %s, but the go command does not find it; go list %s says why\n(%w)",
+		n.module.Path, modulePath, load.HookPath, err)
 }
 
 // drafts are the package and its test.

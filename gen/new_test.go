@@ -363,4 +363,10 @@ func TestNewWithoutRequirement(t *testing.T) {
 	_, err = gen.New(t.Context(), gen.NewOptions{Dir: dir, Name: "notes"})
 	assert.ErrorContains(t, err, "\n\tgo get github.com/grapnel-go/grapnel\n\tgo get -tool github.com/grapnel-go/grapnel/cmd/hookgen\n")
 	assert.Len(t, tree(t, dir), 2)
+
+	dir = newModule(t) // it requires the contract, and does not have it
+	write(t, dir, "vendor/modules.txt", "")
+	t.Setenv("GOFLAGS", "-mod=vendor")
+	_, err = gen.New(t.Context(), gen.NewOptions{Dir: dir, Name: "notes"})
+	assert.ErrorContains(t, err, "go list github.com/grapnel-go/grapnel/hook says why\n")
 }

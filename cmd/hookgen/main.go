@@ -5,6 +5,7 @@
 //
 //	hookgen [gen] [flags] [packages]   generate, or with -check only compare; the default is ./...
 //	hookgen plan [flags] [packages]    who acts where in a composite: text, Markdown, JSON, DOT, SVG
+//	hookgen new NAME [flags]           the first version of a subsystem, with tests
 //	hookgen explain CODE               what a problem's code means
 //	hookgen help                       all commands
 //

@@ -60,7 +60,7 @@ func ListDrafts(ctx context.Context, module Module, dir string, drafts []Draft, 
 
 func missing(p *packages.Package, path string) string {
 	if p == nil {
-		return path
+		return "nothing about " + path
 	}
 	return firstLine(p.Errors[0].Msg)
 }

@@ -81,7 +81,30 @@ func inspect(t reflect.Type) looks {
 		}
 	}
 	l.wrong = append(l.wrong, nearMisses(t, want)...)
+	if t.Kind() == reflect.Pointer {
+		if owner := embedsNilNop(t.Elem()); owner != nil {
+			l.wrong = append(l.wrong, plan.NilNop(owner.String()))
+		}
+	}
 	return l
+}
+
+// embedsNilNop returns the struct, t or one that it embeds, that gets hook.Nop through a pointer; nil if there is none.
+func embedsNilNop(t reflect.Type) reflect.Type {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for f := range t.Fields() {
+		if f.Anonymous && f.Type == reflect.TypeFor[*hook.Nop]() {
+			return t
+		}
+		if f.Anonymous {
+			if owner := embedsNilNop(f.Type); owner != nil {
+				return owner
+			}
+		}
+	}
+	return nil
 }
 
 // speaksOfHooks tells whether a signature has a type of package hook.
@@ -260,6 +283,9 @@ func pointOfFunc(t reflect.Type) string {
 // nearKeys refuses tag keys that are almost hook.
 func nearKeys(tag reflect.StructTag) error {
 	var errs []error
+	if p, bad := plan.BadTag(string(tag)); bad {
+		errs = append(errs, p)
+	}
 	for _, key := range tagKey.FindAllStringSubmatch(string(tag), -1) {
 		if p, near := plan.NearKey(key[1]); near {
 			errs = append(errs, p)

@@ -2,6 +2,7 @@ package composite_test
 
 import (
 	"context"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -42,6 +43,9 @@ func (near) BeforeTools(context.Context, *hook.ToolCall) (hook.ToolDecision, err
 	return hook.DenyTool("no"), nil
 }
 
+// nilNop panics at every method that it does not have itself.
+type nilNop struct{ *hook.Nop }
+
 // innocent has names of points by chance.
 type innocent struct{ Next *innocent }
 
@@ -67,6 +71,8 @@ func TestNewRefusesWhatItWouldNotCall(t *testing.T) {
 		{"a wrong signature", &struct{ G *misfit }{}, []string{"HG012: (*composite_test.misfit).BeforeTool does not fit hook.BeforeTool", "have func(context.Context, *hook.ToolCall) hook.ToolDecision", "change the signature"}},
 		{"a wrong method of the facade", &struct{ G misfitFacade }{}, []string{"OnEvent does not fit hook.Hook"}},
 		{"a near miss", &struct{ G near }{}, []string{"HG013: (*composite_test.near).BeforeTools looks like the point BeforeTool and is never called", "call it BeforeTool"}},
+		{"hook.Nop by pointer", &struct{ G *nilNop }{}, []string{"HG017: composite_test.nilNop embeds *hook.Nop", "embed hook.Nop"}},
+		{"hook.Nop by pointer, further down", &struct{ G struct{ nilNop } }{}, []string{"HG017"}},
 		{"a slice of another type", &struct{ G []*probe }{}, []string{"HG016: a group is a []hook.Hook, not a []*composite_test.probe", "G []hook.Hook"}},
 		{"a slice of a point", &struct{ G []hook.BeforeTool }{}, []string{"HG016", out}},
 		{"a map", &struct{ G map[string]hook.Hook }{}, []string{"HG016: map[string]hook.Hook holds hook.Hook, and no hook inside is called", out}},
@@ -80,6 +86,9 @@ func TestNewRefusesWhatItWouldNotCall(t *testing.T) {
 		{"a function", &struct{ G guardFunc }{}, []string{"HG016: a function of the signature of hook.BeforeTool is no hook", "hook.BeforeToolFunc(…)", out}},
 		{"a list of functions", &struct{ G []guardFunc }{}, []string{"HG016"}},
 		{"an unexported guard", &struct{ g bare }{}, []string{"HG012"}},
+		{"a tag without quotes", reflect.New(reflect.StructOf([]reflect.StructField{
+			{Name: "G", Type: reflect.TypeFor[*probe](), Tag: "hook=optional"},
+		})).Interface(), []string{"HG009: the tag is not in the form"}},
 		{"a key that is almost hook", &struct {
 			G *probe `hok:"optional"`
 		}{}, []string{`HG009: unknown tag key "hok"`, `write hook:"…"`}},

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/gen/directive"
 	"github.com/grapnel-go/grapnel/gen/load"
 	"github.com/grapnel-go/grapnel/gen/model"
 )
@@ -130,6 +131,8 @@ type run struct {
 	result  Result
 	listing *load.Listing
 	model   *model.Model
+	// around are problems of what is beside the model: files that are not read, and the version of the contract.
+	around []diag.Problem
 	// mentioned are the roots that may have something to generate.
 	mentioned []*model.Package
 }
@@ -137,10 +140,10 @@ type run struct {
 // generate returns the text of the generated file by package path.
 func (r *run) generate(ctx context.Context) (map[string][]byte, []diag.Problem, error) {
 	if err := r.read(ctx); err != nil || r.model == nil {
-		return nil, nil, err
+		return nil, r.around, err
 	}
 	output, err := r.emit()
-	return output, r.model.Problems(), err
+	return output, append(r.model.Problems(), r.around...), err
 }
 
 // read makes the model of the packages with directives; there is none without such packages.
@@ -148,16 +151,21 @@ func (r *run) read(ctx context.Context) error {
 	var paths []string
 	for _, root := range r.listing.Roots {
 		r.result.Packages = append(r.result.Packages, root.PkgPath)
-		if r.listing.Mentions(root.PkgPath, "hook:") {
+		if r.listing.Mentions(root.PkgPath, directive.Mentioned) {
 			paths = append(paths, root.PkgPath)
 		}
 	}
 	r.result.Read = paths
+	r.around = r.unread()
 	if len(paths) == 0 {
 		return nil
 	}
-	if err := r.listing.Ensure(ctx, load.HookPath); err != nil {
+	if err := r.listing.Ensure(ctx, load.HookPath, compositePath); err != nil {
 		return err
+	}
+	if old := r.oldContract(); old != nil {
+		r.around = append(r.around, *old)
+		return nil
 	}
 	m, err := model.New(r.listing.NewChecker())
 	if err != nil {

@@ -26,7 +26,7 @@ func (r *run) plans(ctx context.Context) ([]*picture.View, error) {
 	if ok, err := r.list(ctx); err != nil || !ok {
 		return nil, err
 	}
-	if err := r.read(ctx); err != nil || r.model == nil || r.wrong(r.model.Problems()) {
+	if err := r.read(ctx); err != nil || r.wrong(r.around) || r.model == nil || r.wrong(r.model.Problems()) {
 		return nil, err
 	}
 	var views []*picture.View

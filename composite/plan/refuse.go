@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/internal/spell"
@@ -52,6 +53,14 @@ func Resembles(method, point string) bool {
 	return spell.Distance(method, point) <= min(2, len(point)/4)
 }
 
+// NilNop says that a type gets hook.Nop through a pointer.
+func NilNop(typ string) Problem {
+	return Problem{
+		Code: "HG017", Message: typ + " embeds *hook.Nop: while the pointer is nil, every method that it lends panics",
+		Fix: "embed hook.Nop",
+	}
+}
+
 // NoGroup says that a field is a slice of something else than hook.Hook.
 func NoGroup(field, typ string) Problem {
 	return Problem{Code: "HG016", Message: "a group is a []hook.Hook, not a " + typ, Fix: field + " []hook.Hook, or " + leaveOut}
@@ -72,6 +81,15 @@ func BareFunc(field, point string) Problem {
 		Fix: fmt.Sprintf("%s hook.Hook, set to hook.%sFunc(…), or %s", field, point, leaveOut),
 	}
 }
+
+// BadTag says that a struct tag that speaks of hook is not of the form key:"value", so that reflect finds nothing in it.
+func BadTag(tag string) (Problem, bool) {
+	p := Problem{Code: "HG009", Message: "the tag is not in the form hook:\"…\"", Fix: "write it in back quotes, keys with a blank between: `json:\"name\" hook:\"…\"`"}
+	return p, strings.Contains(strings.ToLower(tag), "hook") && !wellFormed.MatchString(tag)
+}
+
+// wellFormed matches the form that reflect.StructTag reads.
+var wellFormed = regexp.MustCompile(`^ *([^\x00-\x20:"\x7f]+:"([^"\\\n]|\\[^\n])*" *)*$`)
 
 // NearKey says that the key of a struct tag is almost hook; ok is false if it is not.
 func NearKey(key string) (Problem, bool) {

@@ -10,3 +10,6 @@ func DidYouMean(word string, candidates []string, quote string) string {
 	}
 	return "; did you mean " + quote + c + quote + "?"
 }
+
+// Closest returns the candidate that word was most likely meant to be, or "".
+func Closest(word string, candidates []string) string { return spell.Closest(word, candidates) }

@@ -75,6 +75,24 @@ func place(pos token.Position) string {
 	return visible(pos.String()) + ": "
 }
 
+// Moved returns the problem with every place in it changed by f.
+func (p Problem) Moved(f func(token.Position) token.Position) Problem {
+	p.Pos = f(p.Pos)
+	if p.End.IsValid() {
+		p.End = f(p.End)
+	}
+	p.Notes, p.Edits = slices.Clone(p.Notes), slices.Clone(p.Edits)
+	for i, n := range p.Notes {
+		if n.Pos.IsValid() {
+			p.Notes[i].Pos = f(n.Pos)
+		}
+	}
+	for i, e := range p.Edits {
+		p.Edits[i].Pos, p.Edits[i].End = f(e.Pos), f(e.End)
+	}
+	return p
+}
+
 // Sort orders problems by file, line, column and code, and removes the ones that are said twice.
 func Sort(problems []Problem) []Problem {
 	sorted := slices.Clone(problems)

@@ -3,6 +3,7 @@
 package directive
 
 import (
+	"bytes"
 	"go/ast"
 	"go/token"
 	"reflect"
@@ -40,7 +41,11 @@ const (
 	Method    Place = "a method"
 	Demand    Place = "a method of an interface"
 	Function  Place = "a function"
+	Group     Place = "a group of declarations"
+	Value     Place = "a constant or variable"
 	Member    Place = "a field of a struct"
+	Clause    Place = "the package clause or an import"
+	Inside    Place = "something inside a function"
 	Elsewhere Place = "no declaration"
 )
 
@@ -91,6 +96,16 @@ func verbOf(name string) (verb, bool) {
 	return all[i], true
 }
 
+// Mentioned tells whether the text of a file may have something for [Scan], or a tag for a directive elsewhere, without parsing it.
+func Mentioned(text []byte) bool {
+	for _, spelling := range []string{"hook:", "Hook:", "HOOK:", "hook :", "hooks:", "hookgen:"} {
+		if bytes.Contains(text, []byte(spelling)) {
+			return true
+		}
+	}
+	return false
+}
+
 // Found is a directive with the declaration it documents.
 type Found struct {
 	Directive
@@ -101,18 +116,20 @@ type Found struct {
 
 // Scan returns the directives of a file in source order and what is wrong with them. A directive with a problem is left out.
 func Scan(fset *token.FileSet, file *ast.File) ([]Found, []diag.Problem) {
-	s := scanner{fset: fset, homes: homes(file)}
+	s := scanner{fset: fset, homes: homes(file), bodies: bodies(file)}
 	for _, group := range file.Comments {
 		for _, c := range group.List {
 			s.comment(group, c)
 		}
 	}
+	s.exclusive()
 	return s.found, s.problems
 }
 
 type scanner struct {
 	fset     *token.FileSet
 	homes    map[*ast.CommentGroup]home
+	bodies   []*ast.BlockStmt
 	found    []Found
 	problems []diag.Problem
 }
@@ -133,10 +150,7 @@ func (s *scanner) comment(group *ast.CommentGroup, c *ast.Comment) {
 	if len(problems) > 0 {
 		return
 	}
-	h, ok := s.homes[group]
-	if !ok {
-		h = home{place: Elsewhere}
-	}
+	h := s.home(group)
 	if v, _ := verbOf(d.Verb); v.places != nil && !slices.Contains(v.places, h.place) {
 		s.add(misplaced(d, h.place, v.places))
 		return
@@ -144,28 +158,75 @@ func (s *scanner) comment(group *ast.CommentGroup, c *ast.Comment) {
 	s.found = append(s.found, Found{d, h.place, h.node})
 }
 
-func (s *scanner) add(p problem) {
-	s.problems = append(s.problems, diag.Problem{
-		Code: p.code, Pos: s.fset.PositionFor(p.pos, false), Message: p.message, Fix: p.fix, Edits: s.edits(p),
-	})
-}
-
-func (s *scanner) edits(p problem) []diag.Edit {
-	if !p.edit.from.IsValid() {
-		return nil
+func (s *scanner) home(group *ast.CommentGroup) home {
+	if h, ok := s.homes[group]; ok {
+		return h
 	}
-	return []diag.Edit{{
-		Pos: s.fset.PositionFor(p.edit.from, false), End: s.fset.PositionFor(p.edit.from+token.Pos(p.edit.length), false), Text: p.edit.text,
-	}}
+	for _, body := range s.bodies {
+		if body.Pos() < group.Pos() && group.Pos() < body.End() {
+			return home{place: Inside}
+		}
+	}
+	return home{place: Elsewhere}
 }
 
-// problem is a diag.Problem whose place is not yet resolved.
+// exclusive refuses a second directive of one kind above a declaration, and kinds that contradict each other. The first counts.
+func (s *scanner) exclusive() {
+	var kept []Found
+	for _, f := range s.found {
+		i := slices.IndexFunc(kept, func(o Found) bool { return f.Node != nil && o.Node == f.Node && excludes(o.Verb, f.Verb) })
+		if i < 0 {
+			kept = append(kept, f)
+			continue
+		}
+		first := kept[i]
+		if f.Verb == "composite" {
+			kept[i] = f // what is wrong with a composite is said too
+		}
+		p := problem{code: "HG008", pos: f.Pos, fix: "delete one of them", message: "//hook:" + f.Verb + " stands twice above one declaration"}
+		if first.Verb != f.Verb {
+			p.message = "//hook:" + first.Verb + " and //hook:" + f.Verb + " exclude each other: a composite has the tools of its members"
+			p.fix = "declare the tools on a type of their own, and make that a field of the composite"
+		}
+		s.add(p)
+		s.problems[len(s.problems)-1].Notes = []diag.Note{
+			{Pos: s.fset.PositionFor(first.Pos, false), Message: "the first stands here"},
+		}
+	}
+	s.found = kept
+}
+
+// excludes tells whether two directives cannot stand above one declaration.
+func excludes(a, b string) bool {
+	if a == b {
+		return a != "ignore"
+	}
+	parts := []string{"subsystem", "tools"}
+	return a == "composite" && slices.Contains(parts, b) || b == "composite" && slices.Contains(parts, a)
+}
+
+func (s *scanner) add(p problem) {
+	out := diag.Problem{Code: p.code, Pos: s.fset.PositionFor(p.pos, false), Message: p.message, Fix: p.fix}
+	if p.end.IsValid() {
+		out.End = s.fset.PositionFor(p.end, false)
+	}
+	if e := p.edit; e.from.IsValid() {
+		out.Edits = []diag.Edit{{
+			Pos: s.fset.PositionFor(e.from, false), End: s.fset.PositionFor(e.from+token.Pos(e.length), false), Text: e.text,
+		}}
+	}
+	s.problems = append(s.problems, out)
+}
+
+// problem is a diag.Problem whose places are not yet resolved.
 type problem struct {
 	code    string
 	pos     token.Pos
 	message string
 	fix     string
-	edit    edit
+	// end is behind what is wrong, where that is known.
+	end  token.Pos
+	edit edit
 }
 
 // edit replaces so many bytes; without a place there is none.

@@ -92,6 +92,14 @@ func TestSpelling(t *testing.T) {
 		{"/*hook:tool*/", true},
 		{"/* hook:tool readonly */", true},
 		{"// hook:tol", true},
+		{"//@hook:tool", true},
+		{"// @hook:tool", true},
+		{"//hooks:tool", true},
+		{"//hookgen:composite", true},
+		{"/*\nhook:tool\n*/", true},
+		{"//hooks:other", false},
+		{"//nolint:tool", false},
+		{"/* hook: this is prose */", false},
 		{"// see //hook:tool", false},
 		{"//\t//hook:tool", false},
 		{"// hook:tool, as it is called, is a word", false},
@@ -112,6 +120,52 @@ func TestSpelling(t *testing.T) {
 	}
 }
 
+// A comment that begins as a directive is one, or a problem.
+func TestClosed(t *testing.T) {
+	for _, comment := range []string{
+		"//hook:", "//hook: ", "//hook:-", "//hook:\"tool\"", "//hook:Xyzzy", "//hook: this is prose", "//hook:tool,readonly", "//hook:tol",
+	} {
+		t.Run(comment, func(t *testing.T) {
+			_, problems := scan(t, "package p\n\n"+comment+"\n\nvar X int\n")
+			require.Len(t, problems, 1)
+			assert.Contains(t, problems[0], "p.go:3:1: error HG005")
+		})
+	}
+}
+
+// Where a suggestion is certain, it is an edit, after which the problem is gone.
+func TestEdits(t *testing.T) {
+	tests := []struct{ comment, want string }{
+		{"//hook:tol readonly", "//hook:tool readonly"},
+		{"//hook:tool,readonly", "//hook:tool readonly"},
+		{"//hook:tool(readonly)", "//hook:tool readonly"},
+		{"// hook:tool readonly", "//hook:tool readonly"},
+		{"//+hook:tool", "//hook:tool"},
+		{"/* hook:tool */", "//hook:tool"},
+		{"//Hook:Tool", "//hook:tool"},
+		{"//hooks:tool readonly", "//hook:tool readonly"},
+		{"//hook:tool readonli name=x", "//hook:tool readonly name=x"},
+		{"//hook:tool tiemout=30s", "//hook:tool timeout=30s"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.comment, func(t *testing.T) {
+			src := "package p\n\n" + tt.comment + "\nfunc (T) M() {}\n"
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, "p.go", src, parser.ParseComments)
+			require.NoError(t, err)
+			_, problems := directive.Scan(fset, file)
+			require.Len(t, problems, 1)
+			require.Len(t, problems[0].Edits, 1)
+			e := problems[0].Edits[0]
+			got := src[:e.Pos.Offset] + e.Text + src[e.End.Offset:]
+			assert.Equal(t, "package p\n\n"+tt.want+"\nfunc (T) M() {}\n", got)
+			found, lines := scan(t, got)
+			assert.Empty(t, lines)
+			assert.Len(t, found, 1)
+		})
+	}
+}
+
 func TestManual(t *testing.T) {
 	manual := directive.Manual()
 	for _, verb := range directive.Verbs() {
@@ -124,12 +178,13 @@ func TestManual(t *testing.T) {
 
 // Whatever stands in a comment, a directive is either read or a problem with a place, and nothing panics.
 func FuzzScan(f *testing.F) {
-	for _, s := range []string{"//hook:tool name=a", "//hook:tool \"", "// hook:tool", "//hook:point decide", "/*hook:tool*/", "//hook:ignore"} {
+	for _, s := range []string{"//hook:tool name=a", "//hook:tool \"", "// hook:tool", "//hook:point decide", "//hook:", "//hooks:tool x", "//hook:tool,a", "//hook:tool \"a=b\\\"\" c", "/*hook:tool*/", "//hook:ignore"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, comment string) {
 		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, "p.go", fmt.Sprintf("package p\n\n%s\ntype T struct{}\n", comment), parser.ParseComments)
+		src := fmt.Sprintf("package p\n\n%s\ntype T struct{}\n", comment)
+		file, err := parser.ParseFile(fset, "p.go", src, parser.ParseComments)
 		if err != nil {
 			t.Skip()
 		}
@@ -137,6 +192,9 @@ func FuzzScan(f *testing.F) {
 		for _, p := range problems {
 			assert.NotEmpty(t, p.Message)
 			assert.True(t, p.Pos.IsValid())
+			for _, e := range p.Edits {
+				assert.True(t, e.Pos.Offset >= 0 && e.Pos.Offset <= e.End.Offset && e.End.Offset <= len(src))
+			}
 		}
 	})
 }

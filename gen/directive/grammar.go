@@ -45,7 +45,7 @@ type Tool struct {
 // Tools names the tools of a subsystem whose Schema and Dispatch are written by hand, so that a composite can route to them.
 type Tools struct {
 	// Names are the tools' names.
-	Names []string `option:"…args"`
+	Names []string `option:"…args" example:"read write"`
 }
 
 // Enum says that the constants of a named string or integer type are all of its values. It is the default for a type that has
@@ -62,7 +62,7 @@ type Enum struct {
 // additionalProperties.
 type Schema struct {
 	// JSON is the schema: {"type":"string","pattern":"^[0-9]+$"}.
-	JSON string `option:"…rest"`
+	JSON string `option:"…rest" example:"{\"type\":\"string\"}"`
 }
 
 // Point declares a point of the lifecycle; only in package hook, on a method of Hook or on a one-method interface.
@@ -83,5 +83,5 @@ type Point struct {
 // all lines of a type.
 type Ignore struct {
 	// Codes are codes of warnings, HG013.
-	Codes []string `option:"…args"`
+	Codes []string `option:"…args" example:"HG013"`
 }

@@ -31,7 +31,8 @@ func parse(line ast.Directive) (Directive, []problem) {
 	args, err := line.ParseArgs()
 	if err != nil {
 		return d, []problem{{
-			code: "HG008", pos: line.ArgsPos, message: fmt.Sprintf("the options of //hook:%s cannot be read: %v", v.name, err),
+			code: "HG008", pos: line.ArgsPos, end: line.End(), message: fmt.Sprintf("the options of //hook:%s cannot be read: %v", v.name, err),
+			fix: "close every quote, and put a blank behind it",
 		}}
 	}
 	d.Args = args
@@ -54,10 +55,15 @@ func unknownVerb(line ast.Directive) problem {
 		message: fmt.Sprintf("unknown directive //hook:%s", line.Name),
 		fix:     "use one of: " + strings.Join(Verbs(), ", "),
 	}
-	if c := spell.Closest(line.Name, Verbs()); c != "" {
-		p.message += fmt.Sprintf("; did you mean //hook:%s?", c)
-		p.fix = strings.TrimSpace("//hook:" + c + " " + line.Args)
-		p.edit = edit{line.Slash + token.Pos(len("//hook:")), len(line.Name), c}
+	word, rest := line.Name, ""
+	if i := strings.IndexFunc(line.Name, func(r rune) bool { return r < 'a' || r > 'z' }); i > 0 {
+		word, rest = line.Name[:i], strings.Trim(line.Name[i:], ",;:()=-./ ")
+	}
+	if c := spell.Closest(word, Verbs()); c != "" {
+		words := strings.TrimSpace(c + " " + rest)
+		p.message += fmt.Sprintf("; did you mean //hook:%s?", words)
+		p.fix = strings.TrimSpace("//hook:" + words + " " + line.Args)
+		p.edit = edit{line.Slash + token.Pos(len("//hook:")), len(line.Name), words}
 	}
 	return p
 }
@@ -75,7 +81,7 @@ func (o *options) word(a ast.DirectiveArg) {
 	key, value, hasValue := strings.Cut(a.Arg, "=")
 	if field, ok := o.named(key); ok {
 		if o.seen[key] {
-			o.bad(a, fmt.Sprintf("option %s of //hook:%s is given twice", key, o.verb), "")
+			o.bad(a, fmt.Sprintf("option %s of //hook:%s is given twice", key, o.verb), "delete one of them")
 			return
 		}
 		o.seen[key] = true
@@ -186,9 +192,13 @@ func (o *options) missing(line ast.Directive) {
 		f := o.into.Type().Field(i)
 		name := f.Tag.Get("option")
 		if strings.HasPrefix(name, "…") && o.into.Field(i).IsZero() {
-			o.problems = append(o.problems, problem{
-				code: "HG008", pos: line.Slash, message: fmt.Sprintf("//hook:%s wants %s", o.verb, strings.ToLower(f.Name)),
-			})
+			p := problem{code: "HG008", pos: line.Slash, message: fmt.Sprintf("//hook:%s wants %s", o.verb, strings.ToLower(f.Name))}
+			if words := strings.Fields(f.Tag.Get("oneof")); len(words) > 0 {
+				p.fix = "add one of: " + strings.Join(words, ", ")
+			} else {
+				p.fix = fmt.Sprintf("//hook:%s %s", o.verb, f.Tag.Get("example"))
+			}
+			o.problems = append(o.problems, p)
 			return
 		}
 	}
@@ -203,5 +213,14 @@ func (o *options) replace(a ast.DirectiveArg, old, text string) edit {
 }
 
 func (o *options) bad(a ast.DirectiveArg, message, fix string) {
-	o.problems = append(o.problems, problem{code: "HG008", pos: a.Pos, message: message, fix: fix})
+	o.problems = append(o.problems, problem{code: "HG008", pos: a.Pos, end: o.end(a), message: message, fix: fix})
+}
+
+// end is behind an option as it is written, quotes included.
+func (o *options) end(a ast.DirectiveArg) token.Pos {
+	text := o.line.Args[a.Pos-o.line.ArgsPos:]
+	if quoted, err := strconv.QuotedPrefix(text); err == nil {
+		return a.Pos + token.Pos(len(quoted))
+	}
+	return a.Pos + token.Pos(len(a.Arg))
 }

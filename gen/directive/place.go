@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/internal/spell"
@@ -18,6 +19,7 @@ type home struct {
 
 func homes(file *ast.File) map[*ast.CommentGroup]home {
 	at := map[*ast.CommentGroup]home{}
+	put(at, file.Doc, home{place: Clause})
 	for _, decl := range file.Decls {
 		memberHomes(at, decl)
 		switch d := decl.(type) {
@@ -28,8 +30,13 @@ func homes(file *ast.File) map[*ast.CommentGroup]home {
 			}
 			put(at, d.Doc, h)
 		case *ast.GenDecl:
-			if d.Tok == token.TYPE {
+			switch d.Tok {
+			case token.TYPE:
 				typeHomes(at, d)
+			case token.IMPORT:
+				put(at, d.Doc, home{place: Clause})
+			default:
+				valueHomes(at, d)
 			}
 		}
 	}
@@ -48,7 +55,31 @@ func memberHomes(at map[*ast.CommentGroup]home, decl ast.Decl) {
 	})
 }
 
+// bodies are those of the functions of a file.
+func bodies(file *ast.File) []*ast.BlockStmt {
+	var out []*ast.BlockStmt
+	ast.Inspect(file, func(n ast.Node) bool {
+		body, ok := n.(*ast.BlockStmt)
+		if ok {
+			out = append(out, body)
+		}
+		return !ok
+	})
+	return out
+}
+
+func valueHomes(at map[*ast.CommentGroup]home, d *ast.GenDecl) {
+	put(at, d.Doc, home{place: Value})
+	for _, s := range d.Specs {
+		if spec, ok := s.(*ast.ValueSpec); ok {
+			put(at, spec.Doc, home{place: Value})
+			put(at, spec.Comment, home{place: Value})
+		}
+	}
+}
+
 func typeHomes(at map[*ast.CommentGroup]home, d *ast.GenDecl) {
+	put(at, d.Doc, home{place: Group})
 	for _, s := range d.Specs {
 		spec, ok := s.(*ast.TypeSpec)
 		if !ok {
@@ -83,57 +114,69 @@ func misplaced(d Directive, got Place, want []Place) problem {
 		places = append(places, string(p))
 	}
 	where := "on " + string(got)
-	if got == Elsewhere {
+	fix := fmt.Sprintf("move it to the last line of the doc comment of %s, or delete it", want[0])
+	switch got {
+	case Elsewhere:
 		where = "here, where it is part of no doc comment"
+	case Inside:
+		where = "inside a function"
+		fix = "declare what it is about outside of functions, or delete it"
+	case Group:
+		fix = "move it into the parentheses, above the one that is meant"
+	case Member:
+		if d.Verb == "enum" || d.Verb == "tools" || d.Verb == "subsystem" {
+			fix = fmt.Sprintf("move it above the type of the field, which is %s, or delete it", want[0])
+		}
 	}
 	return problem{
-		code: "HG007", pos: d.Pos,
+		code: "HG007", pos: d.Pos, fix: fix,
 		message: fmt.Sprintf("//hook:%s has no effect %s; it belongs above %s", d.Verb, where, strings.Join(places, " or ")),
-		fix:     fmt.Sprintf("move it to the last line of the doc comment of %s, or delete it", want[0]),
 	}
 }
 
 // miss matches what somebody who wanted a directive may have written instead.
-var miss = regexp.MustCompile(`^(?://|/\*)(\s*\+?\s*)([hH][oO][oO][kK])\s*:\s*([A-Za-z]+)(\s|\*/|$)`)
+var miss = regexp.MustCompile(`^(?://|/\*)(\s*[+@]?\s*)([hH][oO][oO][kK])\s*:\s*([A-Za-z]+)(\s|\*/|$)`)
 
 // nearMiss tells whether the comment looks like a directive and is none.
 func nearMiss(c *ast.Comment) (problem, bool) {
+	if d, ok := ast.ParseDirective(c.Slash, c.Text); ok {
+		if _, known := verbOf(d.Name); known && slices.Contains([]string{"hooks", "hookgen"}, d.Tool) {
+			return instead(c, fmt.Sprintf("//%s:%s is no directive of hookgen: they begin with //hook:", d.Tool, d.Name), d.Name+" "+d.Args), true
+		}
+		return problem{}, false
+	}
 	m := miss.FindStringSubmatch(c.Text)
-	if m == nil {
+	if m == nil || spell.Closest(m[3], Verbs()) == "" {
+		if strings.HasPrefix(c.Text, "//hook:") {
+			return problem{
+				code: "HG005", pos: c.Slash, message: fmt.Sprintf("%q names no directive", strings.TrimSpace(c.Text)),
+				fix: "use one of: " + strings.Join(Verbs(), ", ") + "; for prose put a blank behind //",
+			}, true
+		}
 		return problem{}, false
 	}
-	if d, ok := ast.ParseDirective(c.Slash, c.Text); ok && d.Tool == "hook" {
-		return problem{}, false
-	}
-	word := strings.ToLower(m[3])
-	if word != "" && spell.Closest(word, Verbs()) == "" {
-		return problem{}, false // prose
-	}
-	head, _, _ := strings.Cut(c.Text, "\n")
-	args := strings.TrimSpace(strings.TrimSuffix(head[len(strings.TrimSuffix(m[0], m[4])):], "*/"))
-	want := strings.TrimSpace("//hook:" + word + " " + args)
-	return problem{
-		code: "HG006", pos: c.Slash,
-		message: fmt.Sprintf("%q is a plain comment: %s", strings.TrimSpace(strings.TrimSuffix(m[0], m[4])), whyPlain(c.Text, m)),
-		fix:     want,
-		edit:    whole(c, want),
-	}, true
+	written := strings.TrimSuffix(m[0], m[4])
+	args, _, _ := strings.Cut(c.Text[len(written):], "\n")
+	args = strings.TrimSpace(strings.TrimSuffix(args, "*/"))
+	return instead(c, fmt.Sprintf("%q is a plain comment: %s", strings.TrimSpace(written), whyPlain(c.Text, m)), strings.ToLower(m[3])+" "+args), true
 }
 
-// whole replaces a comment of one line.
-func whole(c *ast.Comment, text string) edit {
-	if strings.Contains(c.Text, "\n") {
-		return edit{}
+// instead is the problem of a comment that should be the directive with these words.
+func instead(c *ast.Comment, message, words string) problem {
+	want := strings.TrimSpace("//hook:" + words)
+	p := problem{code: "HG006", pos: c.Slash, message: message, fix: want}
+	if !strings.Contains(c.Text, "\n") {
+		p.edit = edit{c.Slash, len(c.Text), want}
 	}
-	return edit{c.Slash, len(c.Text), text}
+	return p
 }
 
 func whyPlain(text string, m []string) string {
 	switch {
 	case strings.HasPrefix(text, "/*"):
 		return "a directive is a // comment"
-	case strings.Contains(m[1], "+"):
-		return "remove the + after //"
+	case strings.ContainsAny(m[1], "+@"):
+		return "remove the " + strings.TrimSpace(m[1]) + " after //"
 	case m[1] != "":
 		return "remove the blank after //"
 	case m[2] != "hook" || m[3] != strings.ToLower(m[3]):

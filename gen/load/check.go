@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -185,8 +184,8 @@ func (c *Checker) check(p *Package, listed *packages.Package) {
 	p.Types.MarkComplete()
 }
 
-// Mentions tells whether a file of the package contains a text: a cheap question before anything is parsed.
-func (l *Listing) Mentions(path, text string) bool {
+// Mentions tells whether match says so of a file of the package: a cheap question before anything is parsed.
+func (l *Listing) Mentions(path string, match func(text []byte) bool) bool {
 	p := l.Package(path)
 	if p == nil {
 		return false
@@ -196,7 +195,7 @@ func (l *Listing) Mentions(path, text string) bool {
 		return false
 	}
 	for _, src := range files {
-		if bytes.Contains(src.text, []byte(text)) {
+		if match(src.text) {
 			return true
 		}
 	}

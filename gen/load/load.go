@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"go/token"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -34,6 +35,8 @@ const Output = "hook_gen.go"
 type Listing struct {
 	// Roots are the packages that the patterns name, sorted by path; they are of the main module.
 	Roots []*packages.Package
+	// empty are packages of the main module without a file that is read.
+	empty []*packages.Package
 	dir   string
 	flags []string
 	all   map[string]*packages.Package
@@ -51,7 +54,11 @@ func List(ctx context.Context, dir string, patterns []string, flags ...string) (
 		return nil, problems, nil
 	}
 	l := &Listing{dir: dir, flags: flags, all: map[string]*packages.Package{}}
+	uses := goVersion(ctx, dir)
 	roots, err := l.load(ctx, patterns)
+	if wrong := WrongGo(runtime.Version(), uses()); wrong != nil {
+		return nil, []diag.Problem{*wrong}, nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,11 +86,10 @@ func (l *Listing) setRoots(roots []*packages.Package) []diag.Problem {
 	for _, p := range roots {
 		switch {
 		case len(p.GoFiles) == 0 && len(p.IgnoredFiles) == 0 && len(p.Errors) > 0:
-			problems = append(problems, diag.Problem{
-				Code: "HG003", Message: fmt.Sprintf("pattern %q matches no package: %s", p.ID, firstLine(p.Errors[0].Msg)),
-				Fix: "name a package of this module, as in ./daemon or ./...",
-			})
-		case len(p.GoFiles) == 0 || !writable(p):
+			problems = append(problems, l.noPackage(p.ID, firstLine(p.Errors[0].Msg)))
+		case isEmpty(p):
+			l.empty = append(l.empty, p)
+		case !writable(p):
 			continue
 		default:
 			l.Roots = append(l.Roots, p)

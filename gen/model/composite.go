@@ -177,7 +177,7 @@ func (m *Model) names(points map[string]bool) []string {
 	return out
 }
 
-// uncalled warns of methods that the author wrote without calling what is generated in their place.
+// uncalled tells of methods that the author wrote, and warns of those that do not call what is generated in their place.
 func (m *Model) uncalled(c *Composite) {
 	called := map[string]bool{}
 	for _, f := range c.Pkg.Files {
@@ -190,7 +190,14 @@ func (m *Model) uncalled(c *Composite) {
 	}
 	for _, p := range m.Points {
 		members := slices.ContainsFunc(c.Members, func(o *Member) bool { return o.Has(p.Name) })
-		if !c.Own[p.Name] || !members || called["compose"+p.Name] {
+		if !c.Own[p.Name] || !members {
+			continue
+		}
+		if called["compose"+p.Name] {
+			m.Add(diag.Problem{
+				Code: "HG050", Severity: diag.Info, Pos: m.Position(declaredMethod(c.Named, p.Name).Pos()),
+				Message: fmt.Sprintf("%s is written by hand, so compose%s is generated instead and called from there", p.Name, p.Name),
+			})
 			continue
 		}
 		m.Add(diag.Problem{

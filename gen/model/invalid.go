@@ -4,6 +4,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -62,32 +63,72 @@ func firstOf(a, b types.Type) types.Type {
 	return b
 }
 
-// invalid reports something that does not type-check, with what the checker says about that line or about the imports.
+// invalid reports something that does not type-check.
 func (m *Model) invalid(pos token.Pos, what string, _ types.Type) {
-	at := m.Position(pos)
-	p := diag.Problem{Code: "HG010", Pos: at, Message: what + " has a type that is not valid"}
-	for _, path := range slices.Sorted(maps.Keys(m.packages)) {
-		for _, e := range m.packages[path].Errors {
-			if where := m.Position(e.Pos); where.Filename == at.Filename && where.Line == at.Line {
-				p.Notes = append(p.Notes, diag.Note{Pos: where, Message: e.Msg})
-			}
-		}
-	}
-	if p.Notes == nil {
-		p.Notes = m.importErrors(at.Filename)
-	}
-	m.once(p)
+	m.once(diag.Problem{Code: "HG010", Pos: m.Position(pos), Message: what + " has a type that is not valid"})
 }
 
-// importErrors are the packages that a file imports in vain.
-func (m *Model) importErrors(file string) []diag.Note {
-	var notes []diag.Note
+// reasons are what the checker says about the line of a place, else about the imports of the file, and what may have been meant.
+func (m *Model) reasons(at token.Position) (notes []diag.Note, fix string) {
+	var imports []diag.Note
 	for _, path := range slices.Sorted(maps.Keys(m.packages)) {
-		for _, e := range m.packages[path].Errors {
-			if where := m.Position(e.Pos); where.Filename == file && strings.HasPrefix(e.Msg, "could not import") {
+		p := m.packages[path]
+		for _, e := range p.Errors {
+			where := m.Position(e.Pos)
+			switch {
+			case where.Filename != at.Filename:
+			case where.Line == at.Line:
 				notes = append(notes, diag.Note{Pos: where, Message: e.Msg})
+				if fix == "" {
+					fix = nameMeant(p.Types, e.Msg)
+				}
+			case strings.HasPrefix(e.Msg, "could not import"):
+				imports = append(imports, diag.Note{Pos: where, Message: e.Msg})
 			}
 		}
 	}
-	return notes
+	if notes == nil {
+		return imports, ""
+	}
+	return notes, fix
+}
+
+var undefined = regexp.MustCompile(`^undefined: (?:(\w+)\.)?(\w+)$`)
+
+// nameMeant suggests a name for one that the checker does not know; "" if none is near.
+func nameMeant(pkg *types.Package, message string) string {
+	found := undefined.FindStringSubmatch(message)
+	if found == nil || pkg == nil {
+		return ""
+	}
+	prefix, names := "", pkg.Scope().Names()
+	if found[1] != "" {
+		i := slices.IndexFunc(pkg.Imports(), func(p *types.Package) bool { return p.Name() == found[1] })
+		if i < 0 {
+			return ""
+		}
+		prefix, names = found[1]+".", pkg.Imports()[i].Scope().Names()
+		names = slices.DeleteFunc(names, func(name string) bool { return !token.IsExported(name) })
+	}
+	if near := diag.Closest(found[2], names); near != "" {
+		return "did you mean " + prefix + near + "?"
+	}
+	return ""
+}
+
+// invalidEmbedded reports embedded fields whose types are not valid: which methods they lend is not known.
+func (m *Model) invalidEmbedded(t types.Type) {
+	st, ok := pointee(t).Underlying().(*types.Struct)
+	if !ok {
+		return
+	}
+	for f := range st.Fields() {
+		switch bad := invalidIn(f.Type()); {
+		case !f.Embedded():
+		case bad != nil:
+			m.invalid(f.Pos(), "embedded field "+f.Name(), bad)
+		default:
+			m.invalidEmbedded(f.Type())
+		}
+	}
 }

@@ -206,7 +206,7 @@ func (m *Model) sourceTools(out *Member, p *Package, named *types.Named) {
 			out.Tools = append(out.Tools, ToolRef{Name: name, Pos: s.Pos})
 		}
 		for i, t := range s.Tools {
-			if slices.ContainsFunc(s.Tools[:i], func(o *Tool) bool { return o.Name == t.Name }) {
+			if !validTool.MatchString(t.Name) || slices.ContainsFunc(s.Tools[:i], func(o *Tool) bool { return o.Name == t.Name }) {
 				continue // reported where it is declared
 			}
 			out.Tools = append(out.Tools, ToolRef{Name: t.Name, Pkg: p.Types, Const: t.Const, Pos: t.Pos})
@@ -254,6 +254,10 @@ func readRev(named *types.Named) *Rev {
 
 // options reads the hook tag of a field.
 func (m *Model) options(c *Composite, v *types.Var, tag reflect.StructTag, text string) (plan.Options, bool) {
+	if p, bad := plan.BadTag(string(tag)); bad {
+		m.add(p.Code, m.tagPos(c, v.Pos(), "hook"), p.Fix, "%s on %s.%s", p.Message, c.Name, v.Name())
+		return plan.Options{}, false
+	}
 	for _, key := range tagKey.FindAllStringSubmatch(string(tag), -1) {
 		if p, near := plan.NearKey(key[1]); near {
 			m.Add(diag.Problem{

@@ -31,6 +31,9 @@ type analysis struct {
 // analyze looks for every point in the method set of a field's type and reports what is almost one.
 func (m *Model) analyze(t types.Type) analysis {
 	a := m.inspect(t)
+	if a.embeds || a.fits {
+		m.invalidEmbedded(t)
+	}
 	if a.embeds || a.hook && a.fits || !a.hook && a.speaks {
 		for _, w := range a.wrong {
 			m.once(w)
@@ -38,8 +41,46 @@ func (m *Model) analyze(t types.Type) analysis {
 	}
 	if a.embeds || a.fits && a.hook {
 		m.nearMisses(t)
+		m.nilNop(t)
 	}
 	return a
+}
+
+// nilNop reports a type that gets hook.Nop through a pointer.
+func (m *Model) nilNop(t types.Type) {
+	owner, v := m.nopByPointer(t)
+	if v == nil {
+		return
+	}
+	p := plan.NilNop(m.short(owner))
+	out := diag.Problem{Code: p.Code, Pos: m.Position(v.Pos()), Message: p.Message, Fix: p.Fix}
+	if named := namedOf(owner); named == nil || m.sourceOf(named) == nil {
+		out.Fix = "wrap it in a type that has all methods, or have it mended where it is declared"
+	}
+	m.once(out)
+}
+
+// nopByPointer is the embedded field through which a struct has *hook.Nop, and the type that declares it; nil if there is none.
+func (m *Model) nopByPointer(t types.Type) (types.Type, *types.Var) {
+	st, ok := pointee(t).Underlying().(*types.Struct)
+	if !ok {
+		return nil, nil
+	}
+	for f := range st.Fields() {
+		if !f.Embedded() {
+			continue
+		}
+		if p, ok := types.Unalias(f.Type()).(*types.Pointer); ok {
+			if isType(p.Elem(), m.hookPkg.Path(), "Nop") {
+				return pointee(t), f
+			}
+			continue
+		}
+		if owner, inner := m.nopByPointer(f.Type()); inner != nil {
+			return owner, inner
+		}
+	}
+	return nil, nil
 }
 
 // inspect is analyze without a report.

@@ -126,6 +126,9 @@ func (m *Model) add(code string, pos token.Pos, fix, format string, args ...any)
 
 // Add notes a problem, unless a directive silences it.
 func (m *Model) Add(p diag.Problem) {
+	if p.Code == "HG010" && p.Notes == nil {
+		p.Notes, p.Fix = m.reasons(p.Pos)
+	}
 	if !m.ignores[ignoreKey{p.Code, p.Pos.Filename, p.Pos.Line}] {
 		m.problems = append(m.problems, p)
 	}
@@ -180,11 +183,7 @@ func (m *Model) scan(p *Package) []directive.Found {
 		}
 	}
 	for _, w := range problems {
-		w.Pos = m.source.Relative(w.Pos)
-		for i, e := range w.Edits {
-			w.Edits[i].Pos, w.Edits[i].End = m.source.Relative(e.Pos), m.source.Relative(e.End)
-		}
-		m.Add(w)
+		m.Add(w.Moved(m.source.Relative))
 	}
 	return all
 }

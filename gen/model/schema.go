@@ -131,7 +131,7 @@ func embeddedName(e ast.Expr) *ast.Ident {
 // checkSchema refuses a //hook:schema that generated code could not keep to, and one above a type that does not decode itself.
 func (m *Model) checkSchema(p *Package, f directive.Found) {
 	if _, err := schema.Shape(f.Schema.JSON); err != nil {
-		m.add("HG043", f.Pos, `write it as  //hook:schema {"type":"string"}`, "the schema %v", err)
+		m.add("HG048", f.Pos, `write it as  //hook:schema {"type":"string"}`, "the schema %v", err)
 		return
 	}
 	spec, ok := f.Node.(*ast.TypeSpec)
@@ -144,7 +144,7 @@ func (m *Model) checkSchema(p *Package, f directive.Found) {
 	}
 	p.schemas[name] = f.Schema.JSON
 	if !schema.SelfDecoding(name.Type()) {
-		m.add("HG043", f.Pos, "delete it, or write UnmarshalJSON or UnmarshalText",
+		m.add("HG048", f.Pos, "delete it, or write UnmarshalJSON or UnmarshalText",
 			"//hook:schema on %s has no effect: the type does not decode itself", name.Name())
 	}
 }

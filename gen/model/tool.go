@@ -23,7 +23,7 @@ func (m *Model) declareTool(p *Package, f directive.Found) {
 	}
 	named := receiverType(method)
 	if named == nil {
-		m.add("HG030", decl.Name.Pos(), "", "%s cannot be a tool: its receiver is not valid", decl.Name.Name)
+		m.invalid(decl.Name.Pos(), "the receiver of "+decl.Name.Name, nil)
 		return
 	}
 	if named.TypeParams().Len() > 0 {
@@ -47,9 +47,9 @@ func receiverType(method *types.Func) *types.Named {
 	if recv == nil {
 		return nil
 	}
-	t := recv.Type()
+	t := types.Unalias(recv.Type())
 	if ptr, ok := t.(*types.Pointer); ok {
-		t = ptr.Elem()
+		t = types.Unalias(ptr.Elem())
 	}
 	named, _ := t.(*types.Named)
 	if named == nil {

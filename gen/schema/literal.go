@@ -100,7 +100,7 @@ var (
 
 func (c *constraint) number(w word) string {
 	if msg := numberProblem(c.v, w.value); msg != "" {
-		c.refuse("%s of %s: %s", w.key, c.field.Name(), msg)
+		c.refuse("%s of %s: %s", w.key, c.field.Name(), msg).Fix = fmt.Sprintf("write a number that %s has, as in %s=10", c.b.name(c.v.Type), w.key)
 		return ""
 	}
 	return w.value

@@ -29,7 +29,7 @@ func (b *builder) own(t types.Type, method string, field *types.Var, owner types
 		return &Value{Kind: Own, Type: t, Shape: shape}
 	}
 	if shape.Kind != String || shape.Pointer {
-		b.errorf("HG043", field.Pos(), "field %s of %s: %s has an UnmarshalText, which reads strings, and //hook:schema says something else",
+		b.errorf("HG048", field.Pos(), "field %s of %s: %s has an UnmarshalText, which reads strings, and //hook:schema says something else",
 			field.Name(), b.name(owner), b.name(t)).Fix = `//hook:schema {"type":"string"}`
 		return nil
 	}
@@ -72,7 +72,7 @@ func (b *builder) undescribable(field *types.Var, owner types.Type) {
 	if special(t) == nil && decodesItself(t) != "" || b.described(field) == "" {
 		return
 	}
-	b.errorf("HG043", field.Pos(), "//hook:schema above field %s of %s has no effect: %s does not decode itself", field.Name(), b.name(owner), b.name(t)).
+	b.errorf("HG048", field.Pos(), "//hook:schema above field %s of %s has no effect: %s does not decode itself", field.Name(), b.name(owner), b.name(t)).
 		Fix = "delete the directive; what the tag hook says is the schema's"
 }
 

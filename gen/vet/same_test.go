@@ -13,7 +13,9 @@ import (
 )
 
 // differences are what only one of the two says about the generator's scenarios, with the reason.
-var differences = []struct{ line, reason string }{}
+var differences = []struct{ line, reason string }{
+	{"error_directive_tests/", "hookgen looks for directives in files that are not compiled, of which the analyzer is not told"},
+}
 
 // Whatever hookgen says of its scenarios the analyzer says too, in the same words at the same places, and nothing else.
 func TestSameAsHookgen(t *testing.T) {

@@ -1,0 +1,47 @@
+package load
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// Unread is a Go file beside those that are read.
+type Unread struct {
+	// Name is absolute.
+	Name string
+	// Test: it is a test; otherwise build constraints exclude it.
+	Test bool
+	Text []byte
+}
+
+// Unread returns the files in the directories of the roots that are tests or that build constraints exclude, if match says so.
+func (l *Listing) Unread(match func(text []byte) bool) []Unread {
+	var out []Unread
+	for _, p := range slices.Concat(l.Roots, l.empty) {
+		if p.Dir == "" {
+			continue
+		}
+		entries, err := os.ReadDir(p.Dir)
+		if err != nil {
+			continue // a package that is not on disk yet
+		}
+		for _, e := range entries {
+			name := filepath.Join(p.Dir, e.Name())
+			test := strings.HasSuffix(name, "_test.go")
+			if !strings.HasSuffix(name, ".go") || !test && !slices.Contains(p.IgnoredFiles, name) {
+				continue
+			}
+			if text, err := os.ReadFile(name); err == nil && match(text) {
+				out = append(out, Unread{name, test, text})
+			}
+		}
+	}
+	return out
+}
+
+// isEmpty tells whether a package of the module has no file that is read, though it has others.
+func isEmpty(p *packages.Package) bool { return len(p.GoFiles) == 0 && writable(p) }

@@ -61,7 +61,11 @@ func (c *command) client(socket string) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(path, nil), nil
+	o := &client.Options{}
+	if socket != "" {
+		o.Start = "grapnel serve --socket " + path
+	}
+	return client.New(path, o), nil
 }
 
 // lookTime is how long a daemon may take to say what it is before a command goes

@@ -68,6 +68,9 @@ type Options struct {
 	// Wait is the time before the first of them; it doubles with each, up to
 	// MaxWait. 0 is DefaultWait.
 	Wait time.Duration
+	// Start is the command that starts a daemon on the socket, for the sentence that
+	// says that there is none; "" is grapnel serve.
+	Start string
 }
 
 // Defaults of Options.
@@ -92,6 +95,9 @@ func New(socket string, o *Options) *Client {
 	}
 	if c.o.Retries == 0 {
 		c.o.Retries = DefaultRetries
+	}
+	if c.o.Start == "" {
+		c.o.Start = "grapnel serve"
 	}
 	if c.o.Wait <= 0 {
 		c.o.Wait = DefaultWait
@@ -167,7 +173,7 @@ func (c *Client) send(ctx context.Context, method, path string, body any, last s
 // unreached says in a sentence that nobody is there, where that is why.
 func (c *Client) unreached(err error) error {
 	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("%w on %s; start one with `grapnel serve`", ErrNotRunning, c.socket)
+		return fmt.Errorf("%w on %s; start one with `%s`", ErrNotRunning, c.socket, c.o.Start)
 	}
 	var of *url.Error
 	if errors.As(err, &of) {

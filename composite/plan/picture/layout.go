@@ -200,9 +200,10 @@ func (c *column) marks() []string {
 	return out
 }
 
-// find returns the column of a call, or nil.
-func (g *grid) find(path string) *column {
-	i := slices.IndexFunc(g.columns, func(c *column) bool { return c.Path == path })
+// find returns the column of a call, or nil. Each has one mark in a row: two
+// fields of one name, which no struct has, have a column each.
+func (g *grid) find(path string, taken map[*column]bool) *column {
+	i := slices.IndexFunc(g.columns, func(c *column) bool { return c.Path == path && !taken[c] })
 	if i < 0 {
 		return nil
 	}

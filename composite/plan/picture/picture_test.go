@@ -283,3 +283,35 @@ func ExampleRender() {
 	// tool call  BeforeTool  decide gate            closed      Guard
 	// tool call  AfterTool   decide judge, reverse  closed      Notes, Guard
 }
+
+func ExampleNew() {
+	p := &plan.Plan{Type: "app.App", Members: []plan.Member{
+		{Field: "Guard", Points: []plan.PointUse{{Name: "OnClose"}}},
+		{Field: "Notes", Points: []plan.PointUse{{Name: "OnClose"}}},
+	}}
+	v := picture.New(picture.Source{Plan: p, Points: []picture.Point{{Name: "OnClose", Kind: "observe", Combine: "close", Reverse: true}}})
+	for _, c := range v.Points[0].Calls {
+		fmt.Println(c.Order, c.Member)
+	}
+	// Output:
+	// 1 Notes
+	// 2 Guard
+}
+
+func ExampleView_JSON() {
+	v := picture.New(picture.Source{Plan: &plan.Plan{Type: "app.Empty"}})
+	text, _ := v.JSON()
+	fmt.Print(string(text))
+	// Output:
+	// {
+	//   "type": "app.Empty",
+	//   "members": [],
+	//   "points": null
+	// }
+}
+
+func ExampleFormatOf() {
+	f, _ := picture.FormatOf("docs/plan.svg")
+	fmt.Println(f)
+	// Output: svg
+}

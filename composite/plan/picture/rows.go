@@ -68,12 +68,13 @@ func placeRows(rows []*row, g *grid, y float64) float64 {
 		if r.scope != nil {
 			r.h = scopeRow
 		} else {
-			most := 0
+			most, taken := 0, map[*column]bool{}
 			for _, c := range r.at.Calls {
-				col := g.find(c.Member)
+				col := g.find(c.Member, taken)
 				if col == nil {
 					continue
 				}
+				taken[col] = true
 				in := smallFont
 				if c.Use.Policy == "failopen" && (r.at.Kind == "decide" || r.at.Kind == "rewrite") {
 					in = markFont // what may let something through is not to be overlooked

@@ -82,19 +82,22 @@ func (f font) wrap(s string, most float64) []string {
 		return nil
 	}
 	var lines []string
-	for f.width(s) > most {
+	for {
 		at := f.breakAt(s, most)
+		if at == len(s) {
+			return append(lines, s)
+		}
 		lines = append(lines, strings.TrimRight(s[:at], " "))
 		if s = strings.TrimLeft(s[at:], " "); s == "" {
 			return lines
 		}
 	}
-	return append(lines, s)
 }
 
-// breakAt is the best place for a break that leaves a first line that fits; at
-// least one character is in front of it.
+// breakAt is the best place for a break that leaves a first line that fits, or
+// the end if all of it does; at least one character is in front of it.
 func (f font) breakAt(s string, most float64) int {
+	most += 0.01 // sums of fractions are not exact
 	_, first := utf8.DecodeRuneInString(s)
 	best, rank, w := first, 0, 0.0
 	var before rune
@@ -105,11 +108,14 @@ func (f font) breakAt(s string, most float64) int {
 			}
 		}
 		if w += f.width(string(r)); w > most && r != ' ' {
-			break
+			return best
 		}
 		before = r
 	}
-	return best
+	if w > most {
+		return best // but for blanks at the end
+	}
+	return len(s)
 }
 
 func breakRank(before, next rune) int {

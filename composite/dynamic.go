@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
@@ -49,6 +50,8 @@ type member struct {
 	points hook.PointSet
 	// left are the points that the tag leaves out.
 	left hook.PointSet
+	// match narrows the points; nil is all.
+	match *Match
 }
 
 type route struct {
@@ -190,9 +193,10 @@ func (c *Composite) add(f Field) {
 			left = left.With(hook.SetOf(p))
 		}
 	}
+	match := matchOf(f.Options.Match)
 	add := func(path string, h hook.Hook, tag plan.Options) {
 		c.members = append(c.members, member{
-			path: path, hook: h, prefix: tag.Prefix, tag: tag, points: hook.PointsOf(h) &^ left, left: left,
+			path: path, hook: h, prefix: tag.Prefix, tag: tag, points: hook.PointsOf(h) &^ left, left: left, match: match,
 		})
 	}
 	if f.Hook != nil {
@@ -221,12 +225,12 @@ func (c *Composite) route() {
 	}
 }
 
-// tabulate notes path and policy of every member at every point.
+// tabulate notes path, policy and timeout of every member at every point.
 func (c *Composite) tabulate() {
 	c.tables = map[hook.Point][]Member{}
 	for p := range hook.Points() {
 		for _, m := range c.members {
-			c.tables[p] = append(c.tables[p], Member{m.path, m.policy(p)})
+			c.tables[p] = append(c.tables[p], Member{m.path, m.policy(p), time.Duration(m.tag.At(p.String()).Timeout)})
 		}
 	}
 }

@@ -80,15 +80,16 @@ func (m *member) view(cfg *hook.AgentConfig) *hook.AgentConfig {
 
 // OnBuildAgent implements [hook.Hook]: a fold.
 func (c *Composite) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
-	v, err := fold(ctx, c, hook.PointOnBuildAgent, cfg, cfg.Host(), func(h hook.Hook, v hook.AgentConfig) (hook.AgentConfig, error) {
+	about := func(v *hook.AgentConfig) any { return v }
+	return fold(ctx, c, hook.PointOnBuildAgent, cfg, about, cfg.Host(), func(ctx context.Context, h hook.Hook, v hook.AgentConfig) (hook.AgentConfig, error) {
 		return h.OnBuildAgent(ctx, v)
 	})
-	return v, err
 }
 
 // Preprocess implements [hook.Hook]: a fold.
 func (c *Composite) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	return fold(ctx, c, hook.PointPreprocess, in, turnHost{t}, func(h hook.Hook, v hook.Input) (hook.Input, error) {
+	about := func(*hook.Input) any { return t }
+	return fold(ctx, c, hook.PointPreprocess, in, about, turnHost{t}, func(ctx context.Context, h hook.Hook, v hook.Input) (hook.Input, error) {
 		return h.Preprocess(ctx, t, v)
 	})
 }
@@ -98,8 +99,11 @@ func (c *Composite) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input)
 func (c *Composite) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
 	b := c.bracket(hook.PointOnRegisterAgent)
 	for i, m := range c.at(hook.PointOnRegisterAgent) {
+		if !m.match.place(cfg) {
+			continue
+		}
 		b.At = i + 1
-		if openOne(&b, func() error { return m.hook.OnRegisterAgent(ctx, cfg) }); b.Err() != nil {
+		if openOne(ctx, &b, func(ctx context.Context) error { return m.hook.OnRegisterAgent(ctx, cfg) }); b.Err() != nil {
 			c.unregister(ctx, i, cfg)
 			return b.Err()
 		}
@@ -116,11 +120,11 @@ func (c *Composite) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig
 func (c *Composite) unregister(ctx context.Context, n int, cfg *hook.AgentConfig) {
 	f := NewFan(hook.PointOnUnregisterAgent, c.table(hook.PointOnUnregisterAgent))
 	for i, m := range slices.Backward(c.members[:n]) {
-		if m.left.Has(hook.PointOnUnregisterAgent) {
+		if m.left.Has(hook.PointOnUnregisterAgent) || !m.match.place(cfg) {
 			continue
 		}
 		f.At = i + 1
-		tell(&f, func() { m.hook.OnUnregisterAgent(ctx, cfg) })
+		tell(ctx, &f, func(ctx context.Context) { m.hook.OnUnregisterAgent(ctx, cfg) })
 	}
 	f.Report(ctx, cfg.Host())
 }
@@ -160,8 +164,11 @@ func (c *Composite) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Inv
 func (c *Composite) OnEvent(ctx context.Context, ev hook.Event) {
 	f := NewFan(hook.PointOnEvent, c.table(hook.PointOnEvent))
 	for i, m := range c.at(hook.PointOnEvent) {
+		if !m.match.place(ev) {
+			continue
+		}
 		f.At = i + 1
-		tell(&f, func() { m.hook.OnEvent(ctx, ev) })
+		tell(ctx, &f, func(ctx context.Context) { m.hook.OnEvent(ctx, ev) })
 	}
 	if f.Failed() {
 		f.Report(ctx, ev.Host())
@@ -174,15 +181,23 @@ func (c *Composite) DispatchAll(ctx context.Context, calls []Call, o *DispatchOp
 }
 
 // openOne opens or closes one member.
-func openOne(b *Bracket, call func() error) {
+func openOne(ctx context.Context, b *Bracket, call func(context.Context) error) {
 	defer b.Recover()
-	b.Set(call())
+	if b.current().Timeout > 0 {
+		b.Set(b.Timed(ctx, call))
+		return
+	}
+	b.Set(call(ctx))
 }
 
 // tell calls one observer.
-func tell(f *Fan, call func()) {
+func tell(ctx context.Context, f *Fan, call func(context.Context)) {
 	defer f.Recover()
-	call()
+	if f.current().Timeout > 0 {
+		f.Timed(ctx, call)
+		return
+	}
+	call(ctx)
 }
 
 // turnHost finds the host of a turn only when there is something to emit.
@@ -194,12 +209,17 @@ func (h turnHost) Emit(ctx context.Context, ev hook.Event) {
 	}
 }
 
-// fold passes v through the members of a facade method.
-func fold[T any](ctx context.Context, c *Composite, p hook.Point, v T, host hook.Host, call func(hook.Hook, T) (T, error)) (T, error) {
+// fold passes v through the members of a facade method; about is the place that
+// match= looks at.
+func fold[T any](ctx context.Context, c *Composite, p hook.Point, v T, about func(*T) any, host hook.Host,
+	call func(context.Context, hook.Hook, T) (T, error)) (T, error) {
 	f := NewFold(p, c.table(p), v)
 	for i, m := range c.at(p) {
+		if !m.match.place(about(&f.Value)) {
+			continue
+		}
 		f.At = i + 1
-		foldOne(&f, func() (T, error) { return call(m.hook, f.Value) })
+		foldOne(ctx, &f, func(ctx context.Context, v T) (T, error) { return call(ctx, m.hook, v) })
 		if f.Err() != nil {
 			break
 		}
@@ -208,7 +228,11 @@ func fold[T any](ctx context.Context, c *Composite, p hook.Point, v T, host hook
 	return f.Value, f.Err()
 }
 
-func foldOne[T any](f *Fold[T], call func() (T, error)) {
+func foldOne[T any](ctx context.Context, f *Fold[T], call func(context.Context, T) (T, error)) {
 	defer f.Recover()
-	f.Set(call())
+	if f.current().Timeout > 0 {
+		f.Set(f.Timed(ctx, call))
+		return
+	}
+	f.Set(call(ctx, f.Value))
 }

@@ -12,21 +12,21 @@ import (
 
 // RewriteArgs implements [hook.RewriteArgs].
 func (c *Composite) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
-	return rewrite(ctx, c, hook.PointRewriteArgs, args, call, func(h hook.RewriteArgs, v hook.JSON) (hook.JSON, error) {
+	return rewrite(ctx, c, hook.PointRewriteArgs, args, call, func(ctx context.Context, h hook.RewriteArgs, v hook.JSON) (hook.JSON, error) {
 		return h.RewriteArgs(ctx, call, v)
 	})
 }
 
 // BeforeTool implements [hook.BeforeTool]. The error is always nil.
 func (c *Composite) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	return decide(ctx, c, hook.PointBeforeTool, call, func(h hook.BeforeTool) (hook.ToolDecision, error) {
+	return decide(ctx, c, hook.PointBeforeTool, call, func(ctx context.Context, h hook.BeforeTool) (hook.ToolDecision, error) {
 		return h.BeforeTool(ctx, call)
 	}), nil
 }
 
 // Approve implements [hook.Approve]. The error is always nil.
 func (c *Composite) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
-	return decide(ctx, c, hook.PointApprove, call, func(h hook.Approve) (hook.ApprovalDecision, error) {
+	return decide(ctx, c, hook.PointApprove, call, func(ctx context.Context, h hook.Approve) (hook.ApprovalDecision, error) {
 		return h.Approve(ctx, call, asked)
 	}), nil
 }
@@ -51,37 +51,40 @@ func (w *toolChain) WrapToolAt(ctx context.Context, at int) (result hook.ToolRes
 	}
 	m := &w.c.members[at]
 	h, ok := m.hook.(hook.WrapTool)
-	if !ok || m.left.Has(hook.PointWrapTool) {
+	if !ok || m.left.Has(hook.PointWrapTool) || !m.match.place(w.Call) {
 		return w.Through(ctx, at)
 	}
-	defer w.Recover(ctx, at, m.path, m.policy(hook.PointWrapTool).closed(hook.PointWrapTool), &result)
+	as := &w.c.table(hook.PointWrapTool)[at]
+	defer w.Recover(ctx, at, as.Path, as.Policy.closed(hook.PointWrapTool), &result)
+	ctx, cancel := as.within(ctx)
+	defer cancel()
 	return h.WrapTool(ctx, w.Call, w.Rest(at))
 }
 
 // RewriteResult implements [hook.RewriteResult].
 func (c *Composite) RewriteResult(ctx context.Context, call *hook.ToolCall, result hook.ToolResult) (hook.ToolResult, error) {
-	return rewrite(ctx, c, hook.PointRewriteResult, result, call, func(h hook.RewriteResult, v hook.ToolResult) (hook.ToolResult, error) {
+	return rewrite(ctx, c, hook.PointRewriteResult, result, call, func(ctx context.Context, h hook.RewriteResult, v hook.ToolResult) (hook.ToolResult, error) {
 		return h.RewriteResult(ctx, call, v)
 	})
 }
 
 // AfterTool implements [hook.AfterTool]. The error is always nil.
 func (c *Composite) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
-	return decide(ctx, c, hook.PointAfterTool, call, func(h hook.AfterTool) (hook.OutcomeDecision, error) {
+	return decide(ctx, c, hook.PointAfterTool, call, func(ctx context.Context, h hook.AfterTool) (hook.OutcomeDecision, error) {
 		return h.AfterTool(ctx, call, outcome)
 	}), nil
 }
 
 // RewriteRequest implements [hook.RewriteRequest].
 func (c *Composite) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
-	return rewrite(ctx, c, hook.PointRewriteRequest, req, step, func(h hook.RewriteRequest, v hook.ModelRequest) (hook.ModelRequest, error) {
+	return rewrite(ctx, c, hook.PointRewriteRequest, req, step, func(ctx context.Context, h hook.RewriteRequest, v hook.ModelRequest) (hook.ModelRequest, error) {
 		return h.RewriteRequest(ctx, step, v)
 	})
 }
 
 // BeforeModel implements [hook.BeforeModel]. The error is always nil.
 func (c *Composite) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
-	return decide(ctx, c, hook.PointBeforeModel, step, func(h hook.BeforeModel) (hook.ModelDecision, error) {
+	return decide(ctx, c, hook.PointBeforeModel, step, func(ctx context.Context, h hook.BeforeModel) (hook.ModelDecision, error) {
 		return h.BeforeModel(ctx, step, req)
 	}), nil
 }
@@ -104,23 +107,26 @@ func (w *modelChain) WrapModelAt(ctx context.Context, at int) (stream hook.Model
 	}
 	m := &w.c.members[at]
 	h, ok := m.hook.(hook.WrapModel)
-	if !ok || m.left.Has(hook.PointWrapModel) {
+	if !ok || m.left.Has(hook.PointWrapModel) || !m.match.place(w.Step) {
 		return w.WrapModelAt(ctx, at+1)
 	}
-	defer w.Recover(ctx, at, m.path, m.policy(hook.PointWrapModel).closed(hook.PointWrapModel), &stream)
-	return w.Isolate(m.path, h.WrapModel(ctx, w.Step, w.Req, w.Rest(at)))
+	as := &w.c.table(hook.PointWrapModel)[at]
+	defer w.Recover(ctx, at, as.Path, as.Policy.closed(hook.PointWrapModel), &stream)
+	return w.Isolate(as.Path, as.stream(ctx, func(ctx context.Context) hook.ModelStream {
+		return h.WrapModel(ctx, w.Step, w.Req, w.Rest(at))
+	}))
 }
 
 // RewriteReply implements [hook.RewriteReply].
 func (c *Composite) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
-	return rewrite(ctx, c, hook.PointRewriteReply, reply, step, func(h hook.RewriteReply, v hook.ModelReply) (hook.ModelReply, error) {
+	return rewrite(ctx, c, hook.PointRewriteReply, reply, step, func(ctx context.Context, h hook.RewriteReply, v hook.ModelReply) (hook.ModelReply, error) {
 		return h.RewriteReply(ctx, step, v)
 	})
 }
 
 // AfterModel implements [hook.AfterModel]. The error is always nil.
 func (c *Composite) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
-	return decide(ctx, c, hook.PointAfterModel, step, func(h hook.AfterModel) (hook.ReplyDecision, error) {
+	return decide(ctx, c, hook.PointAfterModel, step, func(ctx context.Context, h hook.AfterModel) (hook.ReplyDecision, error) {
 		return h.AfterModel(ctx, step, reply)
 	}), nil
 }
@@ -128,9 +134,9 @@ func (c *Composite) AfterModel(ctx context.Context, step *hook.Step, reply hook.
 // AfterTurn implements [hook.AfterTurn].
 func (c *Composite) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
 	f := NewFan(hook.PointAfterTurn, c.table(hook.PointAfterTurn))
-	for i, h := range having[hook.AfterTurn](c, hook.PointAfterTurn) {
+	for i, h := range having[hook.AfterTurn](c, hook.PointAfterTurn, turn) {
 		f.At = i + 1
-		tell(&f, func() { h.AfterTurn(ctx, turn, outcome) })
+		tell(ctx, &f, func(ctx context.Context) { h.AfterTurn(ctx, turn, outcome) })
 	}
 	f.Report(ctx, turn.Host())
 }
@@ -139,9 +145,9 @@ func (c *Composite) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook
 // in reverse order.
 func (c *Composite) OnOpen(ctx context.Context, host hook.Host) error {
 	b := c.bracket(hook.PointOnOpen)
-	for i, h := range having[hook.OnOpen](c, hook.PointOnOpen) {
+	for i, h := range having[hook.OnOpen](c, hook.PointOnOpen, nil) {
 		b.At = i + 1
-		if openOne(&b, func() error { return h.OnOpen(ctx, host) }); b.Err() != nil {
+		if openOne(ctx, &b, func(ctx context.Context) error { return h.OnOpen(ctx, host) }); b.Err() != nil {
 			return joinErrors(b.Err(), c.close(ctx, i))
 		}
 	}
@@ -154,24 +160,25 @@ func (c *Composite) OnClose(ctx context.Context) error { return c.close(ctx, len
 // close closes the first n members.
 func (c *Composite) close(ctx context.Context, n int) error {
 	b := c.bracket(hook.PointOnClose)
-	for i, h := range having[hook.OnClose](c, hook.PointOnClose) {
+	for i, h := range having[hook.OnClose](c, hook.PointOnClose, nil) {
 		if b.At = i + 1; i < n {
-			openOne(&b, func() error { return h.OnClose(ctx) })
+			openOne(ctx, &b, func(ctx context.Context) error { return h.OnClose(ctx) })
 		}
 	}
 	return b.Err()
 }
 
-// having yields the members that have the point H, with their position in the
-// plan, in the point's direction.
-func having[H any](c *Composite, p hook.Point) iter.Seq2[int, H] {
+// having yields the members that are called at the point H for what it is about,
+// with their position in the plan, in the point's direction.
+func having[H any](c *Composite, p hook.Point, about any) iter.Seq2[int, H] {
 	reverse := p.Info().Reverse
 	return func(yield func(int, H) bool) {
 		for i := range c.members {
 			if reverse {
 				i = len(c.members) - 1 - i
 			}
-			if h, ok := c.members[i].hook.(H); ok && !c.members[i].left.Has(p) && !yield(i, h) {
+			m := &c.members[i]
+			if h, ok := m.hook.(H); ok && !m.left.Has(p) && m.match.place(about) && !yield(i, h) {
 				return
 			}
 		}
@@ -182,11 +189,11 @@ func having[H any](c *Composite, p hook.Point) iter.Seq2[int, H] {
 type place interface{ Host() hook.Host }
 
 // decide asks the members that have the point H.
-func decide[H any, D Decision[D]](ctx context.Context, c *Composite, p hook.Point, at place, call func(H) (D, error)) D {
+func decide[H any, D Decision[D]](ctx context.Context, c *Composite, p hook.Point, at place, call func(context.Context, H) (D, error)) D {
 	g := NewGate[D](p, c.table(p))
-	for i, h := range having[H](c, p) {
+	for i, h := range having[H](c, p, at) {
 		g.At = i + 1
-		if ask(&g, func() (D, error) { return call(h) }); g.final {
+		if ask(ctx, &g, func(ctx context.Context) (D, error) { return call(ctx, h) }); g.final {
 			break
 		}
 	}
@@ -196,17 +203,21 @@ func decide[H any, D Decision[D]](ctx context.Context, c *Composite, p hook.Poin
 	return g.Decision()
 }
 
-func ask[D Decision[D]](g *Gate[D], call func() (D, error)) {
+func ask[D Decision[D]](ctx context.Context, g *Gate[D], call func(context.Context) (D, error)) {
 	defer g.Recover()
-	g.Answer(call())
+	if g.current().Timeout > 0 {
+		g.Answer(g.Timed(ctx, call))
+		return
+	}
+	g.Answer(call(ctx))
 }
 
 // rewrite passes v through the members that have the point H.
-func rewrite[H, T any](ctx context.Context, c *Composite, p hook.Point, v T, at place, call func(H, T) (T, error)) (T, error) {
+func rewrite[H, T any](ctx context.Context, c *Composite, p hook.Point, v T, at place, call func(context.Context, H, T) (T, error)) (T, error) {
 	f := NewFold(p, c.table(p), v)
-	for i, h := range having[H](c, p) {
+	for i, h := range having[H](c, p, at) {
 		f.At = i + 1
-		if foldOne(&f, func() (T, error) { return call(h, f.Value) }); f.Err() != nil {
+		if foldOne(ctx, &f, func(ctx context.Context, v T) (T, error) { return call(ctx, h, v) }); f.Err() != nil {
 			break
 		}
 	}

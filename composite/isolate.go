@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
 
 // Member is one member as a point sees it: its path for answers and failures,
-// and its fail policy there.
+// its fail policy there, and how long it may take; 0 is no bound.
 type Member struct {
-	Path   string
-	Policy Policy
+	Path    string
+	Policy  Policy
+	Timeout time.Duration
 }
 
 // Policy is a fail policy; the zero Policy is the point's own.
@@ -49,7 +51,14 @@ type walk struct {
 	walked   int // members of the group at At that have been called
 	length   int // of that group
 	index    int // of the one called last
-	failures []*hook.Failure
+	failures []fault
+}
+
+// fault is the failure of a member.
+type fault struct {
+	*hook.Failure
+	// inner: a composite that is the member has noted it too.
+	inner bool
 }
 
 // Next walks a group of n hooks, which is one member: it returns the index of the
@@ -98,8 +107,9 @@ func indexed(group string, i int) string { return group + "[" + strconv.Itoa(i) 
 // is closed.
 func (w *walk) fault(err error, panicked bool) (*hook.Failure, bool) {
 	m := w.current()
+	_, inner := err.(*hook.Failure)
 	f := newFailure(w.point, m.Path, err, panicked)
-	w.failures = append(w.failures, f)
+	w.failures = append(w.failures, fault{f, inner})
 	return f, m.Policy.closed(w.point)
 }
 
@@ -110,7 +120,8 @@ func newFailure(point hook.Point, path string, err error, panicked bool) *hook.F
 	if own, ok := err.(*hook.Failure); ok {
 		return own.Under(path)
 	}
-	f := &hook.Failure{Subsystem: path, Point: point, Err: err, Panic: panicked}
+	_, tooLate := err.(late)
+	f := &hook.Failure{Subsystem: path, Point: point, Err: err, Panic: panicked, Late: tooLate}
 	if panicked {
 		f.Stack = debug.Stack()
 	}
@@ -132,11 +143,11 @@ func panicError(value any) error {
 func (w *walk) Failed() bool { return w.failures != nil }
 
 // report emits one hook_failed event for each failure that the caller does not
-// learn of anyway.
+// learn of anyway, and for each hook that is late, because it still runs.
 func (w *walk) report(ctx context.Context, h hook.Host, known error) {
 	for _, f := range w.failures {
-		if f != known {
-			h.Emit(ctx, hook.FailureEvent(f))
+		if f.Failure != known || f.Late && !f.inner {
+			h.Emit(ctx, hook.FailureEvent(f.Failure))
 		}
 	}
 }

@@ -68,8 +68,8 @@ func (w *ToolWraps) Recover(ctx context.Context, at int, owner string, closed bo
 }
 
 // WrapToolGroup passes a call through the members of a group that have WrapTool,
-// the first outermost.
-func WrapToolGroup(ctx context.Context, owner string, group []hook.Hook, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+// the first outermost. owner is the group, with what holds for each of them.
+func WrapToolGroup(ctx context.Context, owner Member, group []hook.Hook, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
 	if len(group) == 0 {
 		return next.Run(ctx)
 	}
@@ -81,7 +81,7 @@ func WrapToolGroup(ctx context.Context, owner string, group []hook.Hook, call *h
 
 type toolGroup struct {
 	ToolWraps
-	owner  string
+	owner  Member
 	group  []hook.Hook
 	levels []ToolLevel
 }
@@ -94,7 +94,9 @@ func (c *toolGroup) WrapToolAt(ctx context.Context, at int) (result hook.ToolRes
 	if !ok {
 		return c.Through(ctx, at)
 	}
-	defer c.Recover(ctx, at, indexed(c.owner, at), true, &result)
+	defer c.Recover(ctx, at, indexed(c.owner.Path, at), c.owner.Policy.closed(hook.PointWrapTool), &result)
+	ctx, cancel := c.owner.within(ctx)
+	defer cancel()
 	return h.WrapTool(ctx, c.Call, c.Rest(at))
 }
 
@@ -172,7 +174,7 @@ func (it *iteration) recover() {
 
 // WrapModelGroup passes a request through the members of a group that have
 // WrapModel, the first outermost.
-func WrapModelGroup(ctx context.Context, owner string, group []hook.Hook, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+func WrapModelGroup(ctx context.Context, owner Member, group []hook.Hook, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
 	c := &modelGroup{ModelWraps: ModelWraps{Step: step, Req: req, Next: next}, owner: owner, group: group}
 	c.Init(c)
 	return c.WrapModelAt(ctx, 0)
@@ -180,7 +182,7 @@ func WrapModelGroup(ctx context.Context, owner string, group []hook.Hook, step *
 
 type modelGroup struct {
 	ModelWraps
-	owner string
+	owner Member
 	group []hook.Hook
 }
 
@@ -192,7 +194,9 @@ func (c *modelGroup) WrapModelAt(ctx context.Context, at int) (stream hook.Model
 	if !ok {
 		return c.WrapModelAt(ctx, at+1)
 	}
-	path := indexed(c.owner, at)
-	defer c.Recover(ctx, at, path, true, &stream)
-	return c.Isolate(path, h.WrapModel(ctx, c.Step, c.Req, c.Rest(at)))
+	path := indexed(c.owner.Path, at)
+	defer c.Recover(ctx, at, path, c.owner.Policy.closed(hook.PointWrapModel), &stream)
+	return c.Isolate(path, c.owner.stream(ctx, func(ctx context.Context) hook.ModelStream {
+		return h.WrapModel(ctx, c.Step, c.Req, c.Rest(at))
+	}))
 }

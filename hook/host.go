@@ -37,6 +37,8 @@ type Failure struct {
 	// Panic says that the hook panicked; Stack is where.
 	Panic bool
 	Stack []byte
+	// Late says that it did not answer within its timeout; it may still run.
+	Late bool
 }
 
 // Error names the place and the cause. It is for operators: causes may quote
@@ -45,10 +47,14 @@ func (f *Failure) Error() string { return fmt.Sprintf("%s: %s: %v", f.Subsystem,
 
 // Public names the place without the cause.
 func (f *Failure) Public() string {
-	if f.Subsystem == "" {
-		return fmt.Sprintf("a hook failed at %s", f.Point)
+	who, what := f.Subsystem, "failed"
+	if who == "" {
+		who = "a hook"
 	}
-	return fmt.Sprintf("%s failed at %s", f.Subsystem, f.Point)
+	if f.Late {
+		what = "did not answer in time"
+	}
+	return fmt.Sprintf("%s %s at %s", who, what, f.Point)
 }
 
 // Unwrap returns the cause.

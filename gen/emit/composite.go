@@ -28,6 +28,7 @@ func Composite(f *File, c *model.Composite, points []*model.Point, file string) 
 	w.pointSet()
 	w.planData()
 	w.dispatchAll()
+	w.matchers()
 	for _, p := range points {
 		w.point(p)
 	}

@@ -3,6 +3,7 @@ package emit
 import (
 	"go/types"
 	"slices"
+	"time"
 
 	"github.com/dave/jennifer/jen"
 
@@ -80,17 +81,26 @@ func lastParam(sig *types.Signature) string { return sig.Params().At(sig.Params(
 func (w *weld) table(name string, p *model.Point, members []*model.Member) {
 	rows := []jen.Code{}
 	for _, m := range members {
-		fields := []jen.Code{jen.Id("Path").Op(":").Lit(m.Field)}
-		switch m.Tag.At(p.Name).Policy {
-		case "failopen":
-			fields = append(fields, jen.Id("Policy").Op(":").Qual(compositePath, "PolicyOpen"))
-		case "failclosed":
-			fields = append(fields, jen.Id("Policy").Op(":").Qual(compositePath, "PolicyClosed"))
-		}
-		rows = append(rows, jen.Line().Values(fields...))
+		rows = append(rows, jen.Line().Values(asMember(m, p)...))
 	}
 	rows = append(rows, jen.Line())
 	w.f.Add(jen.Var().Id(name).Op("=").Index(jen.Op("...")).Qual(compositePath, "Member").Values(rows...))
+}
+
+// asMember writes the member as the point sees it.
+func asMember(m *model.Member, p *model.Point) []jen.Code {
+	fields := []jen.Code{jen.Id("Path").Op(":").Lit(m.Field)}
+	use := m.Tag.At(p.Name)
+	switch use.Policy {
+	case "failopen":
+		fields = append(fields, jen.Id("Policy").Op(":").Qual(compositePath, "PolicyOpen"))
+	case "failclosed":
+		fields = append(fields, jen.Id("Policy").Op(":").Qual(compositePath, "PolicyClosed"))
+	}
+	if use.Timeout != 0 {
+		fields = append(fields, jen.Id("Timeout").Op(":").Add(duration(time.Duration(use.Timeout))))
+	}
+	return fields
 }
 
 // pass writes the arguments for the helper: the parameters, without the value that the accumulator has, and the accumulator.
@@ -161,26 +171,107 @@ func (w *weld) step(s shape, m *model.Member, i int) []jen.Code {
 	case !m.Has(s.p.Name):
 		return []jen.Code{next}
 	case m.Kind == model.Interface && !s.p.Facade:
-		return []jen.Code{next, w.asserted(s, w.field(m))}
+		return []jen.Code{next, w.asserted(s, m, w.field(m))}
 	}
 	var guard *jen.Statement
 	if m.Optional() {
 		guard = w.field(m).Op("!=").Nil()
 	}
-	return []jen.Code{next, ended(s, guard, w.call(s, w.field(m)))}
+	return []jen.Code{next, ended(s, and(guard, w.matches(s, m)), w.call(s, m, w.field(m)))}
 }
 
-// call writes the call of a member.
-func (w *weld) call(s shape, member *jen.Statement) *jen.Statement {
+// call writes the call of a member; one with a timeout is called through the accumulator.
+func (w *weld) call(s shape, m *model.Member, member *jen.Statement) *jen.Statement {
+	timed := m.Tag.At(s.p.Name).Timeout != 0
 	var args []jen.Code
 	for _, n := range paramNames(s.p.Signature) {
-		if n == s.value {
+		if n == s.value && !timed {
 			args = append(args, jen.Id(s.acc).Dot("Value"))
 			continue
 		}
 		args = append(args, identifier(n))
 	}
-	return jen.Add(member).Dot(s.p.Name).Call(args...)
+	call := jen.Add(member).Dot(s.p.Name).Call(args...)
+	if !timed {
+		return call
+	}
+	params := []jen.Code{jen.Id("ctx").Qual("context", "Context")}
+	var results []jen.Code
+	for v := range s.p.Signature.Params().Variables() {
+		if v.Name() == s.value {
+			params = append(params, identifier(s.value).Add(w.f.Type(v.Type())))
+		}
+	}
+	for v := range s.p.Signature.Results().Variables() {
+		results = append(results, w.f.Type(v.Type()))
+	}
+	fn := jen.Func().Params(params...)
+	switch len(results) {
+	case 0:
+		return jen.Id(s.acc).Dot("Timed").Call(jen.Id("ctx"), fn.Block(call))
+	case 1:
+		fn = fn.Add(results[0])
+	default:
+		fn = fn.Params(results...)
+	}
+	return jen.Id(s.acc).Dot("Timed").Call(jen.Id("ctx"), fn.Block(jen.Return(call)))
+}
+
+// matchName is the variable with the patterns of a member.
+func (w *weld) matchName(m *model.Member) string { return w.global(exported(m.Field) + "Match") }
+
+// matchers writes the patterns of the members that have some.
+func (w *weld) matchers() {
+	for _, m := range w.c.Members {
+		if len(m.Tag.Match) == 0 {
+			continue
+		}
+		var patterns []jen.Code
+		for _, p := range m.Tag.Match {
+			patterns = append(patterns, jen.Lit(p.String()))
+		}
+		name := w.matchName(m)
+		w.f.Add(comment(name+" narrows where "+m.Field+" is called.",
+			jen.Var().Id(name).Op("=").Qual(compositePath, "NewMatch").Call(patterns...)))
+	}
+}
+
+// matches writes the question whether what the point is about matches; nil if the member is called for all.
+func (w *weld) matches(s shape, m *model.Member) *jen.Statement {
+	if len(m.Tag.Narrows(s.p.Planned())) == 0 {
+		return nil
+	}
+	for v := range s.p.Signature.Params().Variables() {
+		if isContext(v.Type()) {
+			continue
+		}
+		about := identifier(v.Name())
+		if v.Name() == s.value {
+			about = jen.Op("&").Id(s.acc).Dot("Value")
+		}
+		return jen.Id(w.matchName(m)).Dot(s.p.Place()).Call(about)
+	}
+	return nil
+}
+
+func isContext(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == "Context" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "context"
+}
+
+// and joins conditions, of which each may be nil.
+func and(conditions ...*jen.Statement) *jen.Statement {
+	var out *jen.Statement
+	for _, c := range conditions {
+		switch {
+		case c == nil:
+		case out == nil:
+			out = c
+		default:
+			out = out.Op("&&").Add(c)
+		}
+	}
+	return out
 }
 
 // wrapped writes what becomes of a call that ends nothing.
@@ -199,20 +290,23 @@ func ended(s shape, guard, call *jen.Statement) jen.Code {
 		}
 		return jen.If(guard).Block(wrapped(s, call))
 	}
-	cond := s.step(call)
-	if guard != nil {
-		cond = guard.Op("&&").Add(cond)
-	}
-	return jen.If(cond).Block(jen.Return())
+	return jen.If(and(guard, s.step(call))).Block(jen.Return())
 }
 
 // asserted writes the call of a hook whose type is known only at run time.
-func (w *weld) asserted(s shape, hook *jen.Statement) jen.Code {
+func (w *weld) asserted(s shape, m *model.Member, hook *jen.Statement) jen.Code {
 	init := jen.List(jen.Id("m"), jen.Id("ok")).Op(":=").Add(hook).Assert(jen.Qual(hookPath, s.p.Name))
+	return w.behind(s, m, init, jen.Id("ok"))
+}
+
+// behind writes the call of a hook called m behind a condition on it.
+func (w *weld) behind(s shape, m *model.Member, init, cond *jen.Statement) jen.Code {
+	cond = and(cond, w.matches(s, m))
+	call := w.call(s, m, jen.Id("m"))
 	if s.step == nil {
-		return jen.If(init, jen.Id("ok")).Block(wrapped(s, w.call(s, jen.Id("m"))))
+		return jen.If(init, cond).Block(wrapped(s, call))
 	}
-	return jen.If(init, jen.Id("ok").Op("&&").Add(s.step(w.call(s, jen.Id("m"))))).Block(jen.Return())
+	return jen.If(init, and(cond, s.step(call))).Block(jen.Return())
 }
 
 // eachOf writes the walk over a group.
@@ -223,16 +317,11 @@ func (w *weld) eachOf(s shape, m *model.Member) jen.Code {
 	}
 	advance := func() *jen.Statement { return jen.Id(s.acc).Dot(next).Call(jen.Len(w.field(m))) }
 	element := w.field(m).Index(jen.Id("i"))
-	body := w.asserted(s, element)
+	var body jen.Code
 	if s.p.Facade {
-		init := jen.Id("m").Op(":=").Add(element)
-		cond := jen.Id("m").Op("!=").Nil()
-		call := w.call(s, jen.Id("m"))
-		if s.step == nil {
-			body = jen.If(init, cond).Block(wrapped(s, call))
-		} else {
-			body = jen.If(init, cond.Op("&&").Add(s.step(call))).Block(jen.Return())
-		}
+		body = w.behind(s, m, jen.Id("m").Op(":=").Add(element), jen.Id("m").Op("!=").Nil())
+	} else {
+		body = w.asserted(s, m, element)
 	}
 	return jen.For(
 		jen.List(jen.Id("i"), jen.Id("ok")).Op(":=").Add(advance()), jen.Id("ok"),

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"strings"
+	"time"
 
 	"github.com/dave/jennifer/jen"
 
@@ -59,33 +60,76 @@ func (w *weld) wrap(p *model.Point, m *model.Member, i int, levels bool) []jen.C
 	}
 	args = append(args, jen.Id("w").Dot("Rest").Call(jen.Lit(i)))
 
+	use := m.Tag.At(p.Name)
 	closed := p.Closed
-	if policy := m.Tag.At(p.Name).Policy; policy != "" {
-		closed = policy == "failclosed"
+	if use.Policy != "" {
+		closed = use.Policy == "failclosed"
 	}
 	recover := jen.Defer().Id("w").Dot("Recover").Call(
 		jen.Id("ctx"), jen.Lit(i), jen.Lit(m.Field), jen.Lit(closed), jen.Op("&").Id("out"))
-	isolate := func(call *jen.Statement) *jen.Statement {
-		if levels {
-			return call
-		}
-		return jen.Id("w").Dot("Isolate").Call(jen.Lit(m.Field), call)
+	call := func(member *jen.Statement) []jen.Code {
+		return within(p, m, levels, jen.Add(member).Dot(p.Name).Call(append([]jen.Code{jen.Id("ctx")}, args...)...))
+	}
+	var other *jen.Statement
+	if len(m.Tag.Narrows(p.Planned())) > 0 {
+		other = jen.Op("!").Id(w.matchName(m)).Dot(p.Place()).Call(jen.Id("w").Dot(exported(names[1])))
 	}
 	switch m.Kind {
 	case model.Group:
-		args = append([]jen.Code{jen.Id("ctx"), jen.Lit(m.Field), field}, args...)
-		return []jen.Code{recover, jen.Return(jen.Qual(compositePath, p.Name+"Group").Call(args...))}
-	case model.Interface:
-		return []jen.Code{
-			jen.List(jen.Id("m"), jen.Id("ok")).Op(":=").Add(field).Assert(jen.Qual(hookPath, p.Name)),
-			jen.If(jen.Op("!").Id("ok")).Block(through),
-			recover,
-			jen.Return(isolate(jen.Id("m").Dot(p.Name).Call(append([]jen.Code{jen.Id("ctx")}, args...)...))),
+		owner := jen.Qual(compositePath, "Member").Values(asMember(m, p)...)
+		args = append([]jen.Code{jen.Id("ctx"), owner, field}, args...)
+		code := []jen.Code{recover, jen.Return(jen.Qual(compositePath, p.Name+"Group").Call(args...))}
+		if other != nil {
+			code = append([]jen.Code{jen.If(other).Block(through)}, code...)
 		}
+		return code
+	case model.Interface:
+		return append([]jen.Code{
+			jen.List(jen.Id("m"), jen.Id("ok")).Op(":=").Add(field).Assert(jen.Qual(hookPath, p.Name)),
+			jen.If(or(jen.Op("!").Id("ok"), other)).Block(through),
+			recover,
+		}, call(jen.Id("m"))...)
 	}
-	code := []jen.Code{recover, jen.Return(isolate(jen.Add(field).Dot(p.Name).Call(append([]jen.Code{jen.Id("ctx")}, args...)...)))}
+	code := append([]jen.Code{recover}, call(field)...)
+	var absent *jen.Statement
 	if m.Optional() {
-		code = append([]jen.Code{jen.If(jen.Add(field).Op("==").Nil()).Block(through)}, code...)
+		absent = jen.Add(field).Op("==").Nil()
+	}
+	if skip := or(absent, other); skip != nil {
+		code = append([]jen.Code{jen.If(skip).Block(through)}, code...)
 	}
 	return code
+}
+
+// within writes the call of a wrap, with a context that ends where the tag has a timeout.
+func within(p *model.Point, m *model.Member, levels bool, call *jen.Statement) []jen.Code {
+	timeout := time.Duration(m.Tag.At(p.Name).Timeout)
+	context := func() *jen.Statement { return jen.Id("ctx").Qual("context", "Context") }
+	switch {
+	case !levels && timeout != 0:
+		stream := jen.Qual(hookPath, "ModelStream")
+		call = jen.Qual(compositePath, "TimedStream").Call(jen.Id("ctx"), duration(timeout),
+			jen.Func().Params(context()).Add(stream).Block(jen.Return(call)))
+		fallthrough
+	case !levels:
+		return []jen.Code{jen.Return(jen.Id("w").Dot("Isolate").Call(jen.Lit(m.Field), call))}
+	case timeout != 0:
+		return []jen.Code{
+			jen.List(jen.Id("ctx"), jen.Id("cancel")).Op(":=").Qual("context", "WithTimeout").Call(jen.Id("ctx"), duration(timeout)),
+			jen.Defer().Id("cancel").Call(),
+			jen.Return(call),
+		}
+	}
+	return []jen.Code{jen.Return(call)}
+}
+
+// or joins conditions, of which each may be nil.
+func or(a, b *jen.Statement) *jen.Statement {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return a.Op("||").Add(b)
 }

@@ -716,7 +716,7 @@ func (w *daemonWrapTool) WrapToolAt(ctx context.Context, at int) (out hook.ToolR
 	switch at {
 	case 0:
 		defer w.Recover(ctx, 0, "Extra", true, &out)
-		return composite.WrapToolGroup(ctx, "Extra", w.d.Extra, w.Call, w.Rest(0))
+		return composite.WrapToolGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Call, w.Rest(0))
 	}
 	return w.End(ctx)
 }
@@ -852,7 +852,7 @@ func (w *daemonWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.Mod
 	switch at {
 	case 0:
 		defer w.Recover(ctx, 0, "Extra", true, &out)
-		return composite.WrapModelGroup(ctx, "Extra", w.d.Extra, w.Step, w.Req, w.Rest(0))
+		return composite.WrapModelGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Step, w.Req, w.Rest(0))
 	}
 	return w.End(ctx)
 }

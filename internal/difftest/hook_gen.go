@@ -1768,7 +1768,7 @@ func (w *weldedWrapTool) WrapToolAt(ctx context.Context, at int) (out hook.ToolR
 		return m.WrapTool(ctx, w.Call, w.Rest(6))
 	case 7:
 		defer w.Recover(ctx, 7, "Extra", true, &out)
-		return composite.WrapToolGroup(ctx, "Extra", w.d.Extra, w.Call, w.Rest(7))
+		return composite.WrapToolGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Call, w.Rest(7))
 	}
 	return w.End(ctx)
 }
@@ -2128,7 +2128,7 @@ func (w *weldedWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.Mod
 		return w.Isolate("Any", m.WrapModel(ctx, w.Step, w.Req, w.Rest(6)))
 	case 7:
 		defer w.Recover(ctx, 7, "Extra", true, &out)
-		return composite.WrapModelGroup(ctx, "Extra", w.d.Extra, w.Step, w.Req, w.Rest(7))
+		return composite.WrapModelGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Step, w.Req, w.Rest(7))
 	}
 	return w.End(ctx)
 }

@@ -1,0 +1,163 @@
+package composite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// strays counts the goroutines that nobody waits for any more.
+var strays atomic.Int64
+
+// Strays returns how many hooks have not come back although their deadline is
+// over and their answer is dropped. Their goroutines end when the hooks return;
+// a number that stays above zero is hooks that ignore their context. Safe for
+// concurrent use.
+func Strays() int { return int(strays.Load()) }
+
+// late is the failure of a hook that has not answered in time.
+type late struct{ after time.Duration }
+
+func (l late) Error() string { return fmt.Sprintf("no answer within %s", l.after) }
+
+// Is makes it a context.DeadlineExceeded for who asks.
+func (late) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// Timed asks the member that was called last in a goroutine of its own, with a
+// context that ends with the member's timeout. What it answers from then on is
+// dropped, and its failure takes the answer's place: the fail policy applies.
+func (g *Gate[D]) Timed(ctx context.Context, call func(context.Context) (D, error)) (D, error) {
+	return timed(ctx, g.current().Timeout, g.point, call)
+}
+
+// Timed is the same for a rewriter, which gets the value as it is now.
+func (f *Fold[T]) Timed(ctx context.Context, call func(context.Context, T) (T, error)) (T, error) {
+	v := f.Value
+	return timed(ctx, f.current().Timeout, f.point, func(ctx context.Context) (T, error) { return call(ctx, v) })
+}
+
+// Timed tells the observer that was called last, with a context that ends with
+// its timeout. It is waited for all the same.
+func (f *Fan) Timed(ctx context.Context, call func(context.Context)) {
+	ctx, cancel := context.WithTimeout(ctx, f.current().Timeout)
+	defer cancel()
+	call(ctx)
+}
+
+// Timed is the same for who is opened or closed.
+func (b *Bracket) Timed(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, b.current().Timeout)
+	defer cancel()
+	return call(ctx)
+}
+
+// TimedStream returns the stream of a wrap whose context ends after the timeout,
+// counted from now; the stream that the wrap surrounds ends with it.
+func TimedStream(ctx context.Context, timeout time.Duration, call func(context.Context) hook.ModelStream) hook.ModelStream {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	started := false
+	defer func() {
+		if !started {
+			cancel() // the wrap panicked
+		}
+	}()
+	stream := call(ctx)
+	started = true
+	return func(yield func(hook.Chunk, error) bool) {
+		defer cancel()
+		stream(yield)
+	}
+}
+
+// within returns the context of a member that surrounds something.
+func (m Member) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if m.Timeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, m.Timeout)
+}
+
+// stream is TimedStream if the member has a timeout.
+func (m Member) stream(ctx context.Context, call func(context.Context) hook.ModelStream) hook.ModelStream {
+	if m.Timeout == 0 {
+		return call(ctx)
+	}
+	return TimedStream(ctx, m.Timeout, call)
+}
+
+// attempt is one timed call. Whoever comes second, the one who waits or the hook,
+// finds that the other is gone.
+type attempt[T any] struct {
+	deadline time.Time
+	point    hook.Point
+	gone     atomic.Bool
+	ended    chan outcome[T]
+}
+
+// outcome is how the hook ended.
+type outcome[T any] struct {
+	value T
+	err   error
+	late  bool
+}
+
+func timed[T any](ctx context.Context, timeout time.Duration, point hook.Point, call func(context.Context) (T, error)) (T, error) {
+	deadline := time.Now().Add(timeout)
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	a := &attempt[T]{deadline: deadline, point: point, ended: make(chan outcome[T], 1)}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	go a.run(ctx, call)
+	select {
+	case o := <-a.ended:
+		if !o.late {
+			return o.value, o.err
+		}
+	case <-timer.C:
+		a.abandon()
+	}
+	var none T
+	return none, late{timeout}
+}
+
+// abandon counts the hook as a stray, unless it has come back just now.
+func (a *attempt[T]) abandon() {
+	strays.Add(1)
+	if !a.gone.CompareAndSwap(false, true) {
+		strays.Add(-1)
+	}
+}
+
+// run calls the hook. What it answers at its deadline is late, so that it makes
+// no difference who of both is woken first.
+func (a *attempt[T]) run(ctx context.Context, call func(context.Context) (T, error)) {
+	o, returned := outcome[T]{}, false
+	defer func() {
+		if v := recover(); v != nil {
+			o.err = a.panicked(v)
+		} else if !returned {
+			o.err = errors.New("it ended its goroutine")
+		}
+		o.late = !time.Now().Before(a.deadline)
+		if a.gone.CompareAndSwap(false, true) {
+			a.ended <- o
+			return
+		}
+		strays.Add(-1)
+	}()
+	o.value, o.err = call(ctx)
+	returned = true
+}
+
+func (a *attempt[T]) panicked(v any) error {
+	if f, ok := v.(*hook.Failure); ok {
+		return f
+	}
+	return &hook.Failure{Point: a.point, Err: panicError(v), Panic: true, Stack: debug.Stack()}
+}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
@@ -107,6 +108,9 @@ func (a attribute) check(glob, value string) *Problem {
 	word := "match=" + value
 	if strings.Trim(glob, " \t") != glob || glob == "" {
 		return impossible(word, "match=%s has an empty pattern or one with blanks around it", value).fixed("match=" + a.kind + ":" + example(a.kind))
+	}
+	if !utf8.ValidString(glob) {
+		return impossible(word, "%q is not text, so it can never match", glob).fixed("write it in UTF-8")
 	}
 	if !a.name {
 		return nil

@@ -99,6 +99,7 @@ func TestPatternsThatCannotMatch(t *testing.T) {
 		{"match=tool:a b", `' ' is in none`, ""},
 		{"match=agent:co/der", "can never match a name", ""},
 		{"match=tool:" + strings.Repeat("x", 65), "names have at most 64 characters", "shorten it"},
+		{"match=command:\xff", `"\xff" is not text`, "UTF-8"},
 		{"match=tool:bash|path:/etc/*", "path:/etc/* behind | is no other tool", "match=path:/etc/*"},
 	}
 	for _, tt := range tests {
@@ -142,6 +143,20 @@ func TestGlobs(t *testing.T) {
 			assert.Equal(t, tt.want, re.MatchString(tt.value), re)
 		})
 	}
+}
+
+func FuzzMatch(f *testing.F) {
+	f.Add("tool:mcp__*|bash,match=path:/etc/**")
+	f.Fuzz(func(t *testing.T, value string) {
+		o, problems := plan.ParseTag("match="+value, points)
+		if len(problems) > 0 {
+			t.Skip()
+		}
+		for _, p := range o.Match {
+			_, err := plan.Compile(p.Kind, []string{p.Glob})
+			require.NoError(t, err, "what the planner takes compiles")
+		}
+	})
 }
 
 func FuzzGlob(f *testing.F) {

@@ -39,7 +39,7 @@ func (r *Recorder) Emit(_ context.Context, ev hook.Event) {
 type chain struct{ log *Log }
 
 func (c chain) WrapToolAt(context.Context, int) hook.ToolResult {
-	c.log.Lines = append(c.log.Lines, "run")
+	c.log.Add("run")
 	return hook.TextResult("result")
 }
 
@@ -250,8 +250,8 @@ func Differ(o Op, arg string, first World, others ...World) string {
 		switch {
 		case want != got:
 			return fmt.Sprintf("%d: %s(%s) answers\n\t%s\n\t%s", i, o.Name, arg, want, got)
-		case !slices.Equal(first.Log.Lines, w.Log.Lines):
-			return fmt.Sprintf("%d: %s(%s) calls\n\t%s\n\t%s", i, o.Name, arg, first.Log.Lines, w.Log.Lines)
+		case !slices.Equal(first.Log.Lines(), w.Log.Lines()):
+			return fmt.Sprintf("%d: %s(%s) calls\n\t%s\n\t%s", i, o.Name, arg, first.Log.Lines(), w.Log.Lines())
 		case !slices.Equal(first.Host.Lines, w.Host.Lines):
 			return fmt.Sprintf("%d: %s(%s) tells\n\t%s\n\t%s", i, o.Name, arg, first.Host.Lines, w.Host.Lines)
 		}

@@ -6,12 +6,1636 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 )
+
+// Plan of Bounded (bounded.go), in execution order:
+//
+//	#    field    acts at
+//	1    Slow     Schema SystemPrompt OnBuildAgent:failopen,timeout=1s OnRegisterAgent OnUnregisterAgent
+//	              Preprocess:timeout=1s ScopedTools Dispatch OnEvent:timeout=1s
+//	              RewriteArgs:failopen,timeout=1s BeforeTool:timeout=1s Approve~ WrapTool:timeout=1s
+//	              RewriteResult~ AfterTool~ RewriteRequest~ BeforeModel~ WrapModel:timeout=1s
+//	              RewriteReply~ AfterModel:timeout=1s AfterTurn OnOpen:timeout=1s OnClose:timeout=1s
+//	              tools: slow_add
+//	2    Some?    Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent RewriteArgs~ BeforeTool:failopen,timeout=1s
+//	              Approve:timeout=1s WrapTool RewriteResult~ AfterTool~ RewriteRequest~ BeforeModel~
+//	              WrapModel RewriteReply~ AfterModel~ AfterTurn OnOpen OnClose match=tool:read
+//	              match=tool:hush match=agent:ag*
+//	              tools: read write
+//	3    Few      SystemPrompt OnBuildAgent OnEvent BeforeTool:timeout=1s WrapModel
+//	4    Not      SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
+//	              OnEvent RewriteArgs~ BeforeTool~ Approve~ RewriteResult~ BeforeModel~ WrapModel
+//	              RewriteReply~ AfterModel~ AfterTurn OnOpen OnClose
+//	5    Core     composite difftest.Core BeforeTool:timeout=1s RewriteReply:timeout=1s match=tool:*e*
+//	              match=agent:other match=agent:agent
+//	5.1    Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~
+//	              AfterTool~ RewriteRequest~ BeforeModel~ WrapModel RewriteReply~ AfterModel~ AfterTurn
+//	              OnOpen OnClose
+//	              tools: core_add
+//	5.2    Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~
+//	              AfterTool~ RewriteRequest~ BeforeModel~ WrapModel RewriteReply~ AfterModel~ AfterTurn
+//	              OnOpen OnClose
+//	              tools: core_g_read core_g_write
+//	6    Any?     all points match=agent:nobody
+//	              tools: known at run time
+//	7    Path?    all points match=path:p
+//	              tools: known at run time
+//	8    More[]   all points but OnEvent match=tool:re* match=sender:**
+//	              tools: known at run time
+//
+//	? may be nil, [] a group given at run time, ~ is waited for without a bound
+
+// BoundedRev identifies the points and tools of Bounded; composites that it is a member of compile against it.
+const BoundedRev = 0xd036
+
+// What Bounded was generated from: its fields with their tags, what its members have, and below what they do not
+// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion1
+
+var (
+	_ hook.Hook = (*Bounded)(nil)
+	_ struct {
+		Slow *Notes      `hook:"prefix=slow_; BeforeTool: timeout=1s; RewriteArgs: timeout=1s,failopen; AfterModel: timeout=1s; Preprocess: timeout=1s; OnBuildAgent: timeout=1s,failopen; OnEvent: timeout=1s; WrapTool: timeout=1s; WrapModel: timeout=1s; OnOpen: timeout=1s; OnClose: timeout=1s"`
+		Some *Files      `hook:"optional,match=tool:read|hush,match=agent:ag*; BeforeTool: timeout=1s,failopen; Approve: timeout=1s"`
+		Few  *Notes      `hook:"prefix=few_,only=BeforeTool|OnEvent|OnBuildAgent|WrapModel|SystemPrompt; BeforeTool: timeout=1s"`
+		Not  *Files      `hook:"prefix=not_,without=Schema|Dispatch|AfterTool|RewriteRequest|WrapTool"`
+		Core *Core       `hook:"prefix=core_,match=tool:*e*,match=agent:other|agent; BeforeTool: timeout=1s; RewriteReply: timeout=1s"`
+		Any  hook.Hook   `hook:"optional,match=agent:nobody"`
+		Path hook.Hook   `hook:"optional,match=path:p; RewriteResult: timeout=1s; WrapTool: timeout=1s; BeforeModel: timeout=1s,failopen"`
+		More []hook.Hook `hook:"match=tool:re*,match=sender:**,without=OnEvent; BeforeTool: timeout=1s; RewriteArgs: failopen; WrapTool: timeout=1s,failopen; WrapModel: timeout=1s; AfterTurn: timeout=1s"`
+	} = Bounded{}
+	_           = [1]struct{}{}[NotesRev-0x3140]
+	_ hook.Hook = (*Notes)(nil)
+	_           = [1]struct{}{}[FilesRev-0xa384]
+	_ hook.Hook = (*Files)(nil)
+	_           = [1]struct{}{}[CoreRev-0x73f8]
+	_ hook.Hook = (*Core)(nil)
+)
+
+// Ready returns an error that names the required fields that are nil.
+func (d *Bounded) Ready() error {
+	var missing []string
+	if d.Slow == nil {
+		missing = append(missing, "Slow")
+	}
+	if d.Few == nil {
+		missing = append(missing, "Few")
+	}
+	if d.Not == nil {
+		missing = append(missing, "Not")
+	}
+	if d.Core == nil {
+		missing = append(missing, "Core")
+	}
+	return composite.Missing("difftest.Bounded", missing...)
+}
+
+// Points returns the points that some member has.
+func (d *Bounded) Points() hook.PointSet {
+	points := hook.SetOf(hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointRewriteReply, hook.PointAfterModel, hook.PointAfterTurn, hook.PointOnOpen, hook.PointOnClose)
+	if d.Some != nil {
+		points = points.With(hook.SetOf(hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointRewriteReply, hook.PointAfterModel, hook.PointAfterTurn, hook.PointOnOpen, hook.PointOnClose))
+	}
+	points = points.With(d.Core.Points())
+	points = points.With(hook.PointsOf(d.Any))
+	points = points.With(hook.PointsOf(d.Path))
+	for _, m := range d.More {
+		points = points.With(hook.PointsOf(m))
+	}
+	return points
+}
+
+// Plan returns the plan that the code below follows.
+func (d *Bounded) Plan() *plan.Plan {
+	return &plan.Plan{Type: "difftest.Bounded", Members: []plan.Member{
+		{Field: "Slow", Type: "*difftest.Notes", Prefix: "slow_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade", Policy: "failopen", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade", Timeout: plan.Duration(1 * time.Second)}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteArgs", Kind: "rewrite", Policy: "failopen", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnClose", Kind: "observe", Timeout: plan.Duration(1 * time.Second)}}, Tools: []string{"slow_add"}},
+		{Field: "Some", Type: "*difftest.Files", Optional: true, Match: []string{"tool:read", "tool:hush", "agent:ag*"}, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide", Policy: "failopen", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"read", "write"}},
+		{Field: "Few", Type: "*difftest.Notes", Prefix: "few_", Points: []plan.PointUse{{Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "WrapModel", Kind: "wrap"}}},
+		{Field: "Not", Type: "*difftest.Files", Prefix: "not_", Points: []plan.PointUse{{Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "Core", Type: "*difftest.Core", Prefix: "core_", Match: []string{"tool:*e*", "agent:other", "agent:agent"}, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"core_add", "core_g_read", "core_g_write"}, Composite: &plan.Plan{Type: "difftest.Core", Members: []plan.Member{
+			{Field: "Notes", Type: "*difftest.Notes", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"add"}},
+			{Field: "Guard", Type: "*difftest.Files", Prefix: "g_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"g_read", "g_write"}},
+		}}},
+		{Field: "Any", Type: "hook.Hook", Optional: true, Dynamic: true, Match: []string{"agent:nobody"}},
+		{Field: "Path", Type: "hook.Hook", Optional: true, Dynamic: true, Match: []string{"path:p"}},
+		{Field: "More", Type: "[]hook.Hook", Dynamic: true, Group: true, Without: []string{"OnEvent"}, Match: []string{"tool:re*", "sender:**"}},
+	}}
+}
+
+// DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
+func (d *Bounded) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
+	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// boundedSomeMatch narrows where Some is called.
+var boundedSomeMatch = composite.NewMatch("tool:read", "tool:hush", "agent:ag*")
+
+// boundedCoreMatch narrows where Core is called.
+var boundedCoreMatch = composite.NewMatch("tool:*e*", "agent:other", "agent:agent")
+
+// boundedAnyMatch narrows where Any is called.
+var boundedAnyMatch = composite.NewMatch("agent:nobody")
+
+// boundedPathMatch narrows where Path is called.
+var boundedPathMatch = composite.NewMatch("path:p")
+
+// boundedMoreMatch narrows where More is called.
+var boundedMoreMatch = composite.NewMatch("tool:re*", "sender:**")
+
+// Schema implements [hook.Hook]: Slow, Some?, Core, Any?*, Path?*, More*.
+func (d *Bounded) Schema() []hook.Tool {
+	var at string
+	defer composite.Blame(hook.PointSchema, &at)
+	tools := make([]hook.Tool, 0, 6)
+	at = "Slow"
+	tools = append(tools, composite.Prefixed("slow_", d.Slow.Schema())...)
+	if d.Some != nil {
+		at = "Some"
+		tools = append(tools, d.Some.Schema()...)
+	}
+	at = "Core"
+	tools = append(tools, composite.Prefixed("core_", d.Core.Schema())...)
+	if d.Any != nil {
+		at = "Any"
+		tools = append(tools, d.Any.Schema()...)
+	}
+	if d.Path != nil {
+		at = "Path"
+		tools = append(tools, d.Path.Schema()...)
+	}
+	for i, m := range d.More {
+		if m == nil {
+			continue
+		}
+		at = "More[" + strconv.Itoa(i) + "]"
+		tools = append(tools, m.Schema()...)
+	}
+	return tools
+}
+
+// SystemPrompt implements [hook.Hook]: Slow, Some?, Few, Not, Core, Any?, Path?, More[].
+func (d *Bounded) SystemPrompt(cfg *hook.AgentConfig) string {
+	var at string
+	defer composite.Blame(hook.PointSystemPrompt, &at)
+	parts := make([]string, 0, 8)
+	at = "Slow"
+	if composite.Offers(cfg.Prefixed("slow_"), d.Slow.Schema()) {
+		parts = append(parts, d.Slow.SystemPrompt(cfg.Prefixed("slow_")))
+	}
+	if d.Some != nil {
+		at = "Some"
+		if composite.Offers(cfg, d.Some.Schema()) {
+			parts = append(parts, d.Some.SystemPrompt(cfg))
+		}
+	}
+	at = "Few"
+	parts = append(parts, d.Few.SystemPrompt(cfg.Prefixed("few_")))
+	at = "Not"
+	parts = append(parts, d.Not.SystemPrompt(cfg.Prefixed("not_")))
+	at = "Core"
+	parts = append(parts, d.Core.SystemPrompt(cfg.Prefixed("core_")))
+	if d.Any != nil {
+		at = "Any"
+		parts = append(parts, composite.PromptOf(cfg, d.Any))
+	}
+	if d.Path != nil {
+		at = "Path"
+		parts = append(parts, composite.PromptOf(cfg, d.Path))
+	}
+	for i, m := range d.More {
+		if m == nil {
+			continue
+		}
+		at = "More[" + strconv.Itoa(i) + "]"
+		parts = append(parts, composite.PromptOf(cfg, m))
+	}
+	return composite.JoinPrompts(parts)
+}
+
+var boundedOnBuildAgent = [...]composite.Member{
+	{Path: "Slow", Policy: composite.PolicyOpen, Timeout: 1 * time.Second},
+	{Path: "Some"},
+	{Path: "Few"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// OnBuildAgent implements [hook.Hook]: Slow, Some?, Few, Not, Core, Any?, Path?, More[].
+func (d *Bounded) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	f := composite.NewFold(hook.PointOnBuildAgent, boundedOnBuildAgent[:], cfg)
+	for !f.Done() {
+		d.onBuildAgent(ctx, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, cfg.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Bounded) onBuildAgent(ctx context.Context, f *composite.Fold[hook.AgentConfig]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(f.Timed(ctx, func(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+			return d.Slow.OnBuildAgent(ctx, cfg)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if d.Some != nil && boundedSomeMatch.AgentConfig(&f.Value) && f.Set(d.Some.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if f.Set(d.Few.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if f.Set(d.Not.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		if boundedCoreMatch.AgentConfig(&f.Value) && f.Set(d.Core.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 5:
+		f.At = 6
+		if d.Any != nil && boundedAnyMatch.AgentConfig(&f.Value) && f.Set(d.Any.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 6:
+		f.At = 7
+		if d.Path != nil && f.Set(d.Path.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := f.Next(len(d.More)); ok; i, ok = f.Next(len(d.More)) {
+			if m := d.More[i]; m != nil && f.Set(m.OnBuildAgent(ctx, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedOnRegisterAgent = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// OnRegisterAgent implements [hook.Hook]: Slow, Some, Not, Core, Any, Path, More.
+func (d *Bounded) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	b := composite.NewBracket(hook.PointOnRegisterAgent, boundedOnRegisterAgent[:])
+	for b.Opening() {
+		d.onRegisterAgent(ctx, cfg, &b)
+	}
+	if b.Err() != nil {
+		d.onUnregisterAgentFrom(ctx, cfg, b.Undo())
+	}
+	return b.Err()
+}
+
+func (d *Bounded) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if b.Set(d.Slow.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		if d.Some != nil && boundedSomeMatch.AgentConfig(cfg) && b.Set(d.Some.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 2:
+		b.At = 3
+		if b.Set(d.Not.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 3:
+		b.At = 4
+		if boundedCoreMatch.AgentConfig(cfg) && b.Set(d.Core.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 4:
+		b.At = 5
+		if d.Any != nil && boundedAnyMatch.AgentConfig(cfg) && b.Set(d.Any.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 5:
+		b.At = 6
+		if d.Path != nil && b.Set(d.Path.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := b.Next(len(d.More)); ok; i, ok = b.Next(len(d.More)) {
+			if m := d.More[i]; m != nil && b.Set(m.OnRegisterAgent(ctx, cfg)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedOnUnregisterAgent = [...]composite.Member{
+	{Path: "More"},
+	{Path: "Path"},
+	{Path: "Any"},
+	{Path: "Core"},
+	{Path: "Not"},
+	{Path: "Some"},
+	{Path: "Slow"},
+}
+
+// OnUnregisterAgent implements [hook.Hook]: More, Path, Any, Core, Not, Some, Slow.
+func (d *Bounded) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	d.onUnregisterAgentFrom(ctx, cfg, composite.Position{})
+}
+
+// onUnregisterAgentFrom closes the members from this position on.
+func (d *Bounded) onUnregisterAgentFrom(ctx context.Context, cfg *hook.AgentConfig, from composite.Position) {
+	f := composite.NewFan(hook.PointOnUnregisterAgent, boundedOnUnregisterAgent[:])
+	f.Start(from)
+	for !f.Done() {
+		d.onUnregisterAgent(ctx, cfg, &f)
+	}
+	if f.Failed() && cfg != nil {
+		f.Report(ctx, cfg.Host())
+	}
+}
+
+func (d *Bounded) onUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.More)); ok; i, ok = f.NextReverse(len(d.More)) {
+			if m := d.More[i]; m != nil {
+				m.OnUnregisterAgent(ctx, cfg)
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if d.Path != nil {
+			d.Path.OnUnregisterAgent(ctx, cfg)
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if d.Any != nil && boundedAnyMatch.AgentConfig(cfg) {
+			d.Any.OnUnregisterAgent(ctx, cfg)
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if boundedCoreMatch.AgentConfig(cfg) {
+			d.Core.OnUnregisterAgent(ctx, cfg)
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		d.Not.OnUnregisterAgent(ctx, cfg)
+		fallthrough
+	case 5:
+		f.At = 6
+		if d.Some != nil && boundedSomeMatch.AgentConfig(cfg) {
+			d.Some.OnUnregisterAgent(ctx, cfg)
+		}
+		fallthrough
+	case 6:
+		f.At = 7
+		d.Slow.OnUnregisterAgent(ctx, cfg)
+	}
+}
+
+var boundedPreprocess = [...]composite.Member{
+	{Path: "Slow", Timeout: 1 * time.Second},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// Preprocess implements [hook.Hook]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	f := composite.NewFold(hook.PointPreprocess, boundedPreprocess[:], in)
+	for !f.Done() {
+		d.preprocess(ctx, t, &f)
+	}
+	if f.Failed() && t != nil {
+		f.Report(ctx, t.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Bounded) preprocess(ctx context.Context, t *hook.Turn, f *composite.Fold[hook.Input]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(f.Timed(ctx, func(ctx context.Context, in hook.Input) (hook.Input, error) {
+			return d.Slow.Preprocess(ctx, t, in)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if d.Some != nil && boundedSomeMatch.Turn(t) && f.Set(d.Some.Preprocess(ctx, t, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if f.Set(d.Not.Preprocess(ctx, t, f.Value)) {
+			return
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if boundedCoreMatch.Turn(t) && f.Set(d.Core.Preprocess(ctx, t, f.Value)) {
+			return
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		if d.Any != nil && boundedAnyMatch.Turn(t) && f.Set(d.Any.Preprocess(ctx, t, f.Value)) {
+			return
+		}
+		fallthrough
+	case 5:
+		f.At = 6
+		if d.Path != nil && f.Set(d.Path.Preprocess(ctx, t, f.Value)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := f.Next(len(d.More)); ok; i, ok = f.Next(len(d.More)) {
+			if m := d.More[i]; m != nil && boundedMoreMatch.Turn(t) && f.Set(m.Preprocess(ctx, t, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+// ScopedTools implements [hook.Hook]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	var at string
+	defer composite.Blame(hook.PointScopedTools, &at)
+	var s composite.Scoping
+	at = "Slow"
+	s.Add("slow_", d.Slow.Schema(), d.Slow.ScopedTools(cfg.Prefixed("slow_")))
+	if d.Some != nil {
+		at = "Some"
+		s.Add("", d.Some.Schema(), d.Some.ScopedTools(cfg))
+	}
+	at = "Not"
+	s.Add("not_", nil, d.Not.ScopedTools(cfg.Prefixed("not_")))
+	at = "Core"
+	s.Add("core_", d.Core.Schema(), d.Core.ScopedTools(cfg.Prefixed("core_")))
+	if d.Any != nil {
+		at = "Any"
+		s.Add("", d.Any.Schema(), d.Any.ScopedTools(cfg))
+	}
+	if d.Path != nil {
+		at = "Path"
+		s.Add("", d.Path.Schema(), d.Path.ScopedTools(cfg))
+	}
+	for i, m := range d.More {
+		if m == nil {
+			continue
+		}
+		at = "More[" + strconv.Itoa(i) + "]"
+		s.Add("", m.Schema(), m.ScopedTools(cfg))
+	}
+	return s.Scope()
+}
+
+// Dispatch implements [hook.Hook]: Slow, Some?, Core, Any?*, Path?*, More*.
+func (d *Bounded) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch boundedOwner(call.Name()) {
+	case 0:
+		return d.Slow.Dispatch(ctx, call.As(call.Name()[5:]))
+	case 1:
+		if d.Some != nil {
+			return d.Some.Dispatch(ctx, call)
+		}
+	case 2:
+		return d.Core.Dispatch(ctx, call.As(call.Name()[5:]))
+	}
+	if d.Any != nil {
+		if inv, ok := d.Any.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	if d.Path != nil {
+		if inv, ok := d.Path.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	for _, m := range d.More {
+		if m == nil {
+			continue
+		}
+		if inv, ok := m.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	return hook.Invocation{}, false
+}
+
+// boundedOwner returns which member owns the tool, -1 for none of the static ones.
+func boundedOwner(name string) int {
+	switch name {
+	case "slow_" + ToolAdd:
+		return 0
+	case ToolRead, ToolWrite:
+		return 1
+	case "core_" + ToolAdd, "core_g_" + ToolRead, "core_g_" + ToolWrite:
+		return 2
+	}
+	return -1
+}
+
+var boundedOnEvent = [...]composite.Member{
+	{Path: "Slow", Timeout: 1 * time.Second},
+	{Path: "Some"},
+	{Path: "Few"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+}
+
+// OnEvent implements [hook.Hook]: Slow, Some?, Few, Not, Core, Any?, Path?.
+func (d *Bounded) OnEvent(ctx context.Context, ev hook.Event) {
+	f := composite.NewFan(hook.PointOnEvent, boundedOnEvent[:])
+	for !f.Done() {
+		d.onEvent(ctx, ev, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, ev.Host())
+	}
+}
+
+func (d *Bounded) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		f.Timed(ctx, func(ctx context.Context) {
+			d.Slow.OnEvent(ctx, ev)
+		})
+		fallthrough
+	case 1:
+		f.At = 2
+		if d.Some != nil && boundedSomeMatch.Event(ev) {
+			d.Some.OnEvent(ctx, ev)
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		d.Few.OnEvent(ctx, ev)
+		fallthrough
+	case 3:
+		f.At = 4
+		d.Not.OnEvent(ctx, ev)
+		fallthrough
+	case 4:
+		f.At = 5
+		if boundedCoreMatch.Event(ev) {
+			d.Core.OnEvent(ctx, ev)
+		}
+		fallthrough
+	case 5:
+		f.At = 6
+		if d.Any != nil && boundedAnyMatch.Event(ev) {
+			d.Any.OnEvent(ctx, ev)
+		}
+		fallthrough
+	case 6:
+		f.At = 7
+		if d.Path != nil {
+			d.Path.OnEvent(ctx, ev)
+		}
+	}
+}
+
+var boundedRewriteArgs = [...]composite.Member{
+	{Path: "Slow", Policy: composite.PolicyOpen, Timeout: 1 * time.Second},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More", Policy: composite.PolicyOpen},
+}
+
+// RewriteArgs implements [hook.RewriteArgs]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+	f := composite.NewFold(hook.PointRewriteArgs, boundedRewriteArgs[:], args)
+	for !f.Done() {
+		d.rewriteArgs(ctx, call, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, call.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Bounded) rewriteArgs(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.JSON]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(f.Timed(ctx, func(ctx context.Context, args hook.JSON) (hook.JSON, error) {
+			return d.Slow.RewriteArgs(ctx, call, args)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if d.Some != nil && boundedSomeMatch.ToolCall(call) && f.Set(d.Some.RewriteArgs(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if f.Set(d.Not.RewriteArgs(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if boundedCoreMatch.ToolCall(call) && f.Set(d.Core.RewriteArgs(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		if m, ok := d.Any.(hook.RewriteArgs); ok && boundedAnyMatch.ToolCall(call) && f.Set(m.RewriteArgs(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 5:
+		f.At = 6
+		if m, ok := d.Path.(hook.RewriteArgs); ok && boundedPathMatch.ToolCall(call) && f.Set(m.RewriteArgs(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := f.Next(len(d.More)); ok; i, ok = f.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.RewriteArgs); ok && boundedMoreMatch.ToolCall(call) && f.Set(m.RewriteArgs(ctx, call, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedBeforeTool = [...]composite.Member{
+	{Path: "Slow", Timeout: 1 * time.Second},
+	{Path: "Some", Policy: composite.PolicyOpen, Timeout: 1 * time.Second},
+	{Path: "Few", Timeout: 1 * time.Second},
+	{Path: "Not"},
+	{Path: "Core", Timeout: 1 * time.Second},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More", Timeout: 1 * time.Second},
+}
+
+// BeforeTool implements [hook.BeforeTool]: Slow, Some?, Few, Not, Core, Any?, Path?, More[].
+func (d *Bounded) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, boundedBeforeTool[:])
+	for !g.Done() {
+		d.beforeTool(ctx, call, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) beforeTool(ctx context.Context, call *hook.ToolCall, g *composite.Gate[hook.ToolDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ToolDecision, error) {
+			return d.Slow.BeforeTool(ctx, call)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.Some != nil && boundedSomeMatch.ToolCall(call) && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ToolDecision, error) {
+			return d.Some.BeforeTool(ctx, call)
+		})) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ToolDecision, error) {
+			return d.Few.BeforeTool(ctx, call)
+		})) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if g.Answer(d.Not.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if boundedCoreMatch.ToolCall(call) && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ToolDecision, error) {
+			return d.Core.BeforeTool(ctx, call)
+		})) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if m, ok := d.Any.(hook.BeforeTool); ok && boundedAnyMatch.ToolCall(call) && g.Answer(m.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 6:
+		g.At = 7
+		if m, ok := d.Path.(hook.BeforeTool); ok && boundedPathMatch.ToolCall(call) && g.Answer(m.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := g.Next(len(d.More)); ok; i, ok = g.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.BeforeTool); ok && boundedMoreMatch.ToolCall(call) && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ToolDecision, error) {
+				return m.BeforeTool(ctx, call)
+			})) {
+				return
+			}
+		}
+	}
+}
+
+var boundedApprove = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some", Timeout: 1 * time.Second},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// Approve implements [hook.Approve]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
+	g := composite.NewGate[hook.ApprovalDecision](hook.PointApprove, boundedApprove[:])
+	for !g.Done() {
+		d.approve(ctx, call, asked, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision, g *composite.Gate[hook.ApprovalDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Slow.Approve(ctx, call, asked)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.Some != nil && boundedSomeMatch.ToolCall(call) && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ApprovalDecision, error) {
+			return d.Some.Approve(ctx, call, asked)
+		})) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Not.Approve(ctx, call, asked)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if boundedCoreMatch.ToolCall(call) && g.Answer(d.Core.Approve(ctx, call, asked)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if m, ok := d.Any.(hook.Approve); ok && boundedAnyMatch.ToolCall(call) && g.Answer(m.Approve(ctx, call, asked)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if m, ok := d.Path.(hook.Approve); ok && boundedPathMatch.ToolCall(call) && g.Answer(m.Approve(ctx, call, asked)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := g.Next(len(d.More)); ok; i, ok = g.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.Approve); ok && boundedMoreMatch.ToolCall(call) && g.Answer(m.Approve(ctx, call, asked)) {
+				return
+			}
+		}
+	}
+}
+
+// WrapTool implements [hook.WrapTool]: Slow, Some?, Core, Any?, Path?, More[].
+func (d *Bounded) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	w := &boundedWrapTool{d: d}
+	w.ToolWraps = composite.ToolWraps{Call: call, Next: next}
+	w.Init(w, w.levels[:])
+	return w.WrapToolAt(ctx, 0)
+}
+
+// boundedWrapTool is one pass through the wraps of Bounded.
+type boundedWrapTool struct {
+	composite.ToolWraps
+	d      *Bounded
+	levels [6]composite.ToolLevel
+}
+
+// WrapToolAt runs the chain from this position on.
+func (w *boundedWrapTool) WrapToolAt(ctx context.Context, at int) (out hook.ToolResult) {
+	switch at {
+	case 0:
+		defer w.Recover(ctx, 0, "Slow", true, &out)
+		ctx, cancel := context.WithTimeout(ctx, 1*time.Second)
+		defer cancel()
+		return w.d.Slow.WrapTool(ctx, w.Call, w.Rest(0))
+	case 1:
+		if w.d.Some == nil || !boundedSomeMatch.ToolCall(w.Call) {
+			return w.Through(ctx, 1)
+		}
+		defer w.Recover(ctx, 1, "Some", true, &out)
+		return w.d.Some.WrapTool(ctx, w.Call, w.Rest(1))
+	case 2:
+		if !boundedCoreMatch.ToolCall(w.Call) {
+			return w.Through(ctx, 2)
+		}
+		defer w.Recover(ctx, 2, "Core", true, &out)
+		return w.d.Core.WrapTool(ctx, w.Call, w.Rest(2))
+	case 3:
+		m, ok := w.d.Any.(hook.WrapTool)
+		if !ok || !boundedAnyMatch.ToolCall(w.Call) {
+			return w.Through(ctx, 3)
+		}
+		defer w.Recover(ctx, 3, "Any", true, &out)
+		return m.WrapTool(ctx, w.Call, w.Rest(3))
+	case 4:
+		m, ok := w.d.Path.(hook.WrapTool)
+		if !ok || !boundedPathMatch.ToolCall(w.Call) {
+			return w.Through(ctx, 4)
+		}
+		defer w.Recover(ctx, 4, "Path", true, &out)
+		ctx, cancel := context.WithTimeout(ctx, 1*time.Second)
+		defer cancel()
+		return m.WrapTool(ctx, w.Call, w.Rest(4))
+	case 5:
+		if !boundedMoreMatch.ToolCall(w.Call) {
+			return w.Through(ctx, 5)
+		}
+		defer w.Recover(ctx, 5, "More", false, &out)
+		return composite.WrapToolGroup(ctx, composite.Member{Path: "More", Policy: composite.PolicyOpen, Timeout: 1 * time.Second}, w.d.More, w.Call, w.Rest(5))
+	}
+	return w.End(ctx)
+}
+
+var boundedRewriteResult = [...]composite.Member{
+	{Path: "More"},
+	{Path: "Path", Timeout: 1 * time.Second},
+	{Path: "Any"},
+	{Path: "Core"},
+	{Path: "Not"},
+	{Path: "Some"},
+	{Path: "Slow"},
+}
+
+// RewriteResult implements [hook.RewriteResult]: More[], Path?, Any?, Core, Not, Some?, Slow.
+func (d *Bounded) RewriteResult(ctx context.Context, call *hook.ToolCall, result hook.ToolResult) (hook.ToolResult, error) {
+	f := composite.NewFold(hook.PointRewriteResult, boundedRewriteResult[:], result)
+	for !f.Done() {
+		d.rewriteResult(ctx, call, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, call.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Bounded) rewriteResult(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.ToolResult]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.More)); ok; i, ok = f.NextReverse(len(d.More)) {
+			if m, ok := d.More[i].(hook.RewriteResult); ok && boundedMoreMatch.ToolCall(call) && f.Set(m.RewriteResult(ctx, call, f.Value)) {
+				return
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if m, ok := d.Path.(hook.RewriteResult); ok && boundedPathMatch.ToolCall(call) && f.Set(f.Timed(ctx, func(ctx context.Context, result hook.ToolResult) (hook.ToolResult, error) {
+			return m.RewriteResult(ctx, call, result)
+		})) {
+			return
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if m, ok := d.Any.(hook.RewriteResult); ok && boundedAnyMatch.ToolCall(call) && f.Set(m.RewriteResult(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if boundedCoreMatch.ToolCall(call) && f.Set(d.Core.RewriteResult(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		if f.Set(d.Not.RewriteResult(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 5:
+		f.At = 6
+		if d.Some != nil && boundedSomeMatch.ToolCall(call) && f.Set(d.Some.RewriteResult(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 6:
+		f.At = 7
+		if f.Set(d.Slow.RewriteResult(ctx, call, f.Value)) {
+			return
+		}
+	}
+}
+
+var boundedAfterTool = [...]composite.Member{
+	{Path: "More"},
+	{Path: "Path"},
+	{Path: "Any"},
+	{Path: "Core"},
+	{Path: "Some"},
+	{Path: "Slow"},
+}
+
+// AfterTool implements [hook.AfterTool]: More[], Path?, Any?, Core, Some?, Slow.
+func (d *Bounded) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	g := composite.NewGate[hook.OutcomeDecision](hook.PointAfterTool, boundedAfterTool[:])
+	for !g.Done() {
+		d.afterTool(ctx, call, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) afterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome, g *composite.Gate[hook.OutcomeDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.NextReverse(len(d.More)); ok; i, ok = g.NextReverse(len(d.More)) {
+			if m, ok := d.More[i].(hook.AfterTool); ok && boundedMoreMatch.ToolCall(call) && g.Answer(m.AfterTool(ctx, call, outcome)) {
+				return
+			}
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if m, ok := d.Path.(hook.AfterTool); ok && boundedPathMatch.ToolCall(call) && g.Answer(m.AfterTool(ctx, call, outcome)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if m, ok := d.Any.(hook.AfterTool); ok && boundedAnyMatch.ToolCall(call) && g.Answer(m.AfterTool(ctx, call, outcome)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if boundedCoreMatch.ToolCall(call) && g.Answer(d.Core.AfterTool(ctx, call, outcome)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if d.Some != nil && boundedSomeMatch.ToolCall(call) && g.Answer(d.Some.AfterTool(ctx, call, outcome)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if g.Answer(d.Slow.AfterTool(ctx, call, outcome)) {
+			return
+		}
+	}
+}
+
+var boundedRewriteRequest = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// RewriteRequest implements [hook.RewriteRequest]: Slow, Some?, Core, Any?, Path?, More[].
+func (d *Bounded) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	f := composite.NewFold(hook.PointRewriteRequest, boundedRewriteRequest[:], req)
+	for !f.Done() {
+		d.rewriteRequest(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Bounded) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(d.Slow.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if d.Some != nil && boundedSomeMatch.Step(step) && f.Set(d.Some.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if boundedCoreMatch.Step(step) && f.Set(d.Core.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if m, ok := d.Any.(hook.RewriteRequest); ok && boundedAnyMatch.Step(step) && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		if m, ok := d.Path.(hook.RewriteRequest); ok && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 5:
+		for i, ok := f.Next(len(d.More)); ok; i, ok = f.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.RewriteRequest); ok && boundedMoreMatch.Step(step) && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedBeforeModel = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path", Policy: composite.PolicyOpen, Timeout: 1 * time.Second},
+	{Path: "More"},
+}
+
+// BeforeModel implements [hook.BeforeModel]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
+	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, boundedBeforeModel[:])
+	for !g.Done() {
+		d.beforeModel(ctx, step, req, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Slow.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.Some != nil && boundedSomeMatch.Step(step) && g.Answer(d.Some.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Not.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if boundedCoreMatch.Step(step) && g.Answer(d.Core.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if m, ok := d.Any.(hook.BeforeModel); ok && boundedAnyMatch.Step(step) && g.Answer(m.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if m, ok := d.Path.(hook.BeforeModel); ok && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ModelDecision, error) {
+			return m.BeforeModel(ctx, step, req)
+		})) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := g.Next(len(d.More)); ok; i, ok = g.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.BeforeModel); ok && boundedMoreMatch.Step(step) && g.Answer(m.BeforeModel(ctx, step, req)) {
+				return
+			}
+		}
+	}
+}
+
+// WrapModel implements [hook.WrapModel]: Slow, Some?, Few, Not, Core, Any?, Path?, More[].
+func (d *Bounded) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	w := &boundedWrapModel{d: d}
+	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
+	w.Init(w)
+	return w.WrapModelAt(ctx, 0)
+}
+
+// boundedWrapModel is one pass through the wraps of Bounded.
+type boundedWrapModel struct {
+	composite.ModelWraps
+	d *Bounded
+}
+
+// WrapModelAt runs the chain from this position on.
+func (w *boundedWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
+	switch at {
+	case 0:
+		defer w.Recover(ctx, 0, "Slow", true, &out)
+		return w.Isolate("Slow", composite.TimedStream(ctx, 1*time.Second, func(ctx context.Context) hook.ModelStream {
+			return w.d.Slow.WrapModel(ctx, w.Step, w.Req, w.Rest(0))
+		}))
+	case 1:
+		if w.d.Some == nil || !boundedSomeMatch.Step(w.Step) {
+			return w.WrapModelAt(ctx, 2)
+		}
+		defer w.Recover(ctx, 1, "Some", true, &out)
+		return w.Isolate("Some", w.d.Some.WrapModel(ctx, w.Step, w.Req, w.Rest(1)))
+	case 2:
+		defer w.Recover(ctx, 2, "Few", true, &out)
+		return w.Isolate("Few", w.d.Few.WrapModel(ctx, w.Step, w.Req, w.Rest(2)))
+	case 3:
+		defer w.Recover(ctx, 3, "Not", true, &out)
+		return w.Isolate("Not", w.d.Not.WrapModel(ctx, w.Step, w.Req, w.Rest(3)))
+	case 4:
+		if !boundedCoreMatch.Step(w.Step) {
+			return w.WrapModelAt(ctx, 5)
+		}
+		defer w.Recover(ctx, 4, "Core", true, &out)
+		return w.Isolate("Core", w.d.Core.WrapModel(ctx, w.Step, w.Req, w.Rest(4)))
+	case 5:
+		m, ok := w.d.Any.(hook.WrapModel)
+		if !ok || !boundedAnyMatch.Step(w.Step) {
+			return w.WrapModelAt(ctx, 6)
+		}
+		defer w.Recover(ctx, 5, "Any", true, &out)
+		return w.Isolate("Any", m.WrapModel(ctx, w.Step, w.Req, w.Rest(5)))
+	case 6:
+		m, ok := w.d.Path.(hook.WrapModel)
+		if !ok {
+			return w.WrapModelAt(ctx, 7)
+		}
+		defer w.Recover(ctx, 6, "Path", true, &out)
+		return w.Isolate("Path", m.WrapModel(ctx, w.Step, w.Req, w.Rest(6)))
+	case 7:
+		if !boundedMoreMatch.Step(w.Step) {
+			return w.WrapModelAt(ctx, 8)
+		}
+		defer w.Recover(ctx, 7, "More", true, &out)
+		return composite.WrapModelGroup(ctx, composite.Member{Path: "More", Timeout: 1 * time.Second}, w.d.More, w.Step, w.Req, w.Rest(7))
+	}
+	return w.End(ctx)
+}
+
+var boundedRewriteReply = [...]composite.Member{
+	{Path: "More"},
+	{Path: "Path"},
+	{Path: "Any"},
+	{Path: "Core", Timeout: 1 * time.Second},
+	{Path: "Not"},
+	{Path: "Some"},
+	{Path: "Slow"},
+}
+
+// RewriteReply implements [hook.RewriteReply]: More[], Path?, Any?, Core, Not, Some?, Slow.
+func (d *Bounded) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+	f := composite.NewFold(hook.PointRewriteReply, boundedRewriteReply[:], reply)
+	for !f.Done() {
+		d.rewriteReply(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Bounded) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.More)); ok; i, ok = f.NextReverse(len(d.More)) {
+			if m, ok := d.More[i].(hook.RewriteReply); ok && boundedMoreMatch.Step(step) && f.Set(m.RewriteReply(ctx, step, f.Value)) {
+				return
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if m, ok := d.Path.(hook.RewriteReply); ok && f.Set(m.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if m, ok := d.Any.(hook.RewriteReply); ok && boundedAnyMatch.Step(step) && f.Set(m.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if boundedCoreMatch.Step(step) && f.Set(f.Timed(ctx, func(ctx context.Context, reply hook.ModelReply) (hook.ModelReply, error) {
+			return d.Core.RewriteReply(ctx, step, reply)
+		})) {
+			return
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		if f.Set(d.Not.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 5:
+		f.At = 6
+		if d.Some != nil && boundedSomeMatch.Step(step) && f.Set(d.Some.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 6:
+		f.At = 7
+		if f.Set(d.Slow.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+	}
+}
+
+var boundedAfterModel = [...]composite.Member{
+	{Path: "More"},
+	{Path: "Path"},
+	{Path: "Any"},
+	{Path: "Core"},
+	{Path: "Not"},
+	{Path: "Some"},
+	{Path: "Slow", Timeout: 1 * time.Second},
+}
+
+// AfterModel implements [hook.AfterModel]: More[], Path?, Any?, Core, Not, Some?, Slow.
+func (d *Bounded) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
+	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, boundedAfterModel[:])
+	for !g.Done() {
+		d.afterModel(ctx, step, reply, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.NextReverse(len(d.More)); ok; i, ok = g.NextReverse(len(d.More)) {
+			if m, ok := d.More[i].(hook.AfterModel); ok && boundedMoreMatch.Step(step) && g.Answer(m.AfterModel(ctx, step, reply)) {
+				return
+			}
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if m, ok := d.Path.(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if m, ok := d.Any.(hook.AfterModel); ok && boundedAnyMatch.Step(step) && g.Answer(m.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if boundedCoreMatch.Step(step) && g.Answer(d.Core.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if g.Answer(d.Not.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if d.Some != nil && boundedSomeMatch.Step(step) && g.Answer(d.Some.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 6:
+		g.At = 7
+		if g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ReplyDecision, error) {
+			return d.Slow.AfterModel(ctx, step, reply)
+		})) {
+			return
+		}
+	}
+}
+
+var boundedAfterTurn = [...]composite.Member{
+	{Path: "More", Timeout: 1 * time.Second},
+	{Path: "Path"},
+	{Path: "Any"},
+	{Path: "Core"},
+	{Path: "Not"},
+	{Path: "Some"},
+	{Path: "Slow"},
+}
+
+// AfterTurn implements [hook.AfterTurn]: More[], Path?, Any?, Core, Not, Some?, Slow.
+func (d *Bounded) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
+	f := composite.NewFan(hook.PointAfterTurn, boundedAfterTurn[:])
+	for !f.Done() {
+		d.afterTurn(ctx, turn, outcome, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, turn.Host())
+	}
+}
+
+func (d *Bounded) afterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.More)); ok; i, ok = f.NextReverse(len(d.More)) {
+			if m, ok := d.More[i].(hook.AfterTurn); ok && boundedMoreMatch.Turn(turn) {
+				f.Timed(ctx, func(ctx context.Context) {
+					m.AfterTurn(ctx, turn, outcome)
+				})
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if m, ok := d.Path.(hook.AfterTurn); ok {
+			m.AfterTurn(ctx, turn, outcome)
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if m, ok := d.Any.(hook.AfterTurn); ok && boundedAnyMatch.Turn(turn) {
+			m.AfterTurn(ctx, turn, outcome)
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if boundedCoreMatch.Turn(turn) {
+			d.Core.AfterTurn(ctx, turn, outcome)
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		d.Not.AfterTurn(ctx, turn, outcome)
+		fallthrough
+	case 5:
+		f.At = 6
+		if d.Some != nil && boundedSomeMatch.Turn(turn) {
+			d.Some.AfterTurn(ctx, turn, outcome)
+		}
+		fallthrough
+	case 6:
+		f.At = 7
+		d.Slow.AfterTurn(ctx, turn, outcome)
+	}
+}
+
+var boundedOnOpen = [...]composite.Member{
+	{Path: "Slow", Timeout: 1 * time.Second},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// OnOpen implements [hook.OnOpen]: Slow, Some, Not, Core, Any, Path, More.
+func (d *Bounded) OnOpen(ctx context.Context, h hook.Host) error {
+	b := composite.NewBracket(hook.PointOnOpen, boundedOnOpen[:])
+	for b.Opening() {
+		d.onOpen(ctx, h, &b)
+	}
+	if b.Err() == nil {
+		return nil
+	}
+	if err := d.onCloseFrom(ctx, b.Undo()); err != nil {
+		return errors.Join(b.Err(), err)
+	}
+	return b.Err()
+}
+
+func (d *Bounded) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if b.Set(b.Timed(ctx, func(ctx context.Context) error {
+			return d.Slow.OnOpen(ctx, h)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		if d.Some != nil && b.Set(d.Some.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 2:
+		b.At = 3
+		if b.Set(d.Not.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 3:
+		b.At = 4
+		if b.Set(d.Core.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 4:
+		b.At = 5
+		if m, ok := d.Any.(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 5:
+		b.At = 6
+		if m, ok := d.Path.(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := b.Next(len(d.More)); ok; i, ok = b.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedOnClose = [...]composite.Member{
+	{Path: "More"},
+	{Path: "Path"},
+	{Path: "Any"},
+	{Path: "Core"},
+	{Path: "Not"},
+	{Path: "Some"},
+	{Path: "Slow", Timeout: 1 * time.Second},
+}
+
+// OnClose implements [hook.OnClose]: More, Path, Any, Core, Not, Some, Slow.
+func (d *Bounded) OnClose(ctx context.Context) error {
+	return d.onCloseFrom(ctx, composite.Position{})
+}
+
+// onCloseFrom closes the members from this position on.
+func (d *Bounded) onCloseFrom(ctx context.Context, from composite.Position) error {
+	b := composite.NewBracket(hook.PointOnClose, boundedOnClose[:])
+	b.Start(from)
+	for b.Closing() {
+		d.onClose(ctx, &b)
+	}
+	return b.Err()
+}
+
+func (d *Bounded) onClose(ctx context.Context, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		for i, ok := b.NextReverse(len(d.More)); ok; i, ok = b.NextReverse(len(d.More)) {
+			if m, ok := d.More[i].(hook.OnClose); ok {
+				b.Set(m.OnClose(ctx))
+			}
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		if m, ok := d.Path.(hook.OnClose); ok {
+			b.Set(m.OnClose(ctx))
+		}
+		fallthrough
+	case 2:
+		b.At = 3
+		if m, ok := d.Any.(hook.OnClose); ok {
+			b.Set(m.OnClose(ctx))
+		}
+		fallthrough
+	case 3:
+		b.At = 4
+		b.Set(d.Core.OnClose(ctx))
+		fallthrough
+	case 4:
+		b.At = 5
+		b.Set(d.Not.OnClose(ctx))
+		fallthrough
+	case 5:
+		b.At = 6
+		if d.Some != nil {
+			b.Set(d.Some.OnClose(ctx))
+		}
+		fallthrough
+	case 6:
+		b.At = 7
+		b.Set(b.Timed(ctx, func(ctx context.Context) error {
+			return d.Slow.OnClose(ctx)
+		}))
+	}
+}
 
 // Plan of Core (welded.go), in execution order:
 //

@@ -4,12 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// Log is what the members did, in order.
-type Log struct{ Lines []string }
+// Log is what the members did, in order. It is safe for concurrent use.
+type Log struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+// Add adds a line.
+func (l *Log) Add(line string) {
+	l.mu.Lock()
+	l.lines = append(l.lines, line)
+	l.mu.Unlock()
+}
+
+// Lines returns the lines so far.
+func (l *Log) Lines() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.lines)
+}
 
 // Mode is what a member does at a point.
 type Mode int
@@ -20,6 +40,8 @@ const (
 	Answers
 	Fails
 	Panics
+	// Hangs is to answer after two seconds.
+	Hangs
 )
 
 // Member is the mix-in of all members: every point, driven by a table.
@@ -36,9 +58,12 @@ type Member struct {
 // at logs the point and fails or panics if the table says so; true means to
 // answer.
 func (m *Member) at(p hook.Point, detail any) (bool, error) {
-	m.Log.Lines = append(m.Log.Lines, fmt.Sprintf("%s.%s(%v)", m.Name, p, detail))
+	m.Log.Add(fmt.Sprintf("%s.%s(%v)", m.Name, p, detail))
 	switch m.Do[p] {
 	case Answers:
+		return true, nil
+	case Hangs:
+		time.Sleep(2 * time.Second)
 		return true, nil
 	case Fails:
 		return false, errors.New(m.Name + " fails")

@@ -129,7 +129,7 @@ func TestNew(t *testing.T) {
 	assert.Empty(t, stderr)
 	for _, line := range []string{
 		"go vet ./...", "go run honnef.co/go/tools/cmd/staticcheck ./...", "gofmt -s -l .",
-		"go test -race ./subsystems/one ./subsystems/notes ./subsystems/plug ./internal/parts/store", // linking takes its time
+		"go test -race -vet=off -ldflags=-s ./subsystems/one ./subsystems/notes ./subsystems/plug ./internal/parts/store", // linking takes its time
 	} {
 		words := strings.Fields(line)
 		out, err := command(t.Context(), dir, words[0], words[1:]...)

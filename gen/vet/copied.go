@@ -75,7 +75,7 @@ func (u *misuser) copiedParams(fn *ast.FuncDecl) {
 			continue
 		}
 		for _, field := range list.List {
-			u.copiedType(field.Type, u.typeOf(field.Type), "passed by value")
+			u.copiedType(field.Type, u.typeOf(field.Type), "taken as a value")
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (u *misuser) copied(e ast.Expr, how string) {
 		return
 	}
 	if tv, ok := u.pass.TypesInfo.Types[e]; ok && tv.IsValue() {
-		u.copiedType(e, tv.Type, how)
+		u.copiedType(e, tv.Type, how+" as a value")
 	}
 }
 
@@ -99,7 +99,7 @@ func (u *misuser) copiedType(at ast.Expr, t types.Type, how string) {
 		return
 	}
 	if field := inValue(c); field != "" {
-		u.add("HG082", diag.Error, at.Pos(), "use a *"+c.Name, "%s is %s as a value: the copy has its own %s, and what the one is told the other does not know",
+		u.add("HG082", diag.Error, at.Pos(), "use a *"+c.Name, "%s is %s: the copy has its own %s, and what the one is told the other does not know",
 			c.Name, how, field)
 	}
 }

@@ -61,6 +61,13 @@ func write(t *testing.T, dir, name, text string) {
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 }
 
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	require.NoError(t, err)
+	return string(text)
+}
+
 // archives reads the txtar files that match.
 func archives(t *testing.T, pattern string) map[string]*txtar.Archive {
 	t.Helper()

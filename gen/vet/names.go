@@ -161,7 +161,7 @@ func (u *misuser) declared() {
 				continue
 			}
 			u.add("HG088", diag.Info, decl.Name.Pos(), "//hook:tools NAMES above the type, or //hook:subsystem dynamic if they really are known only then",
-				"the tools of %s are known only at run time, so a composite asks it for every name that no other member has", fn.Signature().Recv().Type().String())
+				"the tools of %s are known only at run time, so a composite asks it for every name that no other member has", types.TypeString(fn.Signature().Recv().Type(), (*types.Package).Name))
 		}
 	}
 }

@@ -136,11 +136,14 @@ func nearMisses(t reflect.Type, want map[string]reflect.Type) []plan.Problem {
 		if want[m.Name] != nil {
 			continue
 		}
+		var points []string
 		for p := range hook.Points() {
-			if name := p.String(); plan.Resembles(m.Name, name) && (!withContext(want[name]) || withContext(unbound(m, t))) {
-				out = append(out, plan.Near(t.String(), m.Name, name))
-				break
+			if name := p.String(); !withContext(want[name]) || withContext(unbound(m, t)) {
+				points = append(points, name)
 			}
+		}
+		if name := plan.Nearest(m.Name, points); name != "" {
+			out = append(out, plan.Near(t.String(), m.Name, name))
 		}
 	}
 	return out

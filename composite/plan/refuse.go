@@ -48,9 +48,15 @@ func Near(typ, method, point string) Problem {
 	}
 }
 
-// Resembles tells whether the name of a method may have been meant as a point's.
-func Resembles(method, point string) bool {
-	return spell.Distance(method, point) <= min(2, len(point)/4)
+// Nearest returns the point whose name the name of a method may have been meant to be, the closest of several, or "".
+func Nearest(method string, points []string) string {
+	best, least := "", 0
+	for _, p := range points {
+		if d := spell.Distance(method, p); d <= min(2, len(p)/4) && (best == "" || d < least) {
+			best, least = p, d
+		}
+	}
+	return best
 }
 
 // NilNop says that a type gets hook.Nop through a pointer.

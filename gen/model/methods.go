@@ -217,31 +217,30 @@ func (m *Model) nearMisses(t types.Type) {
 		if !ok || !f.Exported() || m.Point(f.Name()) != nil || f.Pkg() == m.hookPkg {
 			continue
 		}
-		for _, p := range m.Points {
-			if m.resembles(f, p) {
-				near := plan.Near(m.short(f.Signature().Recv().Type()), f.Name(), p.Name)
-				m.once(diag.Problem{
-					Code: near.Code, Pos: m.Position(f.Pos()), Message: near.Message, Fix: near.Fix + ", or put //hook:ignore HG013 above it",
-					Edits: m.rename(f, p),
-				})
-				break
-			}
+		if p := m.nearest(f); p != nil {
+			near := plan.Near(m.short(f.Signature().Recv().Type()), f.Name(), p.Name)
+			m.once(diag.Problem{
+				Code: near.Code, Pos: m.Position(f.Pos()), Message: near.Message, Fix: near.Fix + ", or put //hook:ignore HG013 above it",
+				Edits: m.rename(f, p),
+			})
 		}
 	}
 }
 
-// resembles tells whether somebody may have meant the point: a name that differs in case or little more, and the context that
+// nearest returns the point that somebody may have meant, or nil: a name that differs in case or little more, and the context that
 // most points begin with.
-func (m *Model) resembles(f *types.Func, p *Point) bool {
-	if !plan.Resembles(f.Name(), p.Name) {
-		return false
+func (m *Model) nearest(f *types.Func) *Point {
+	var names []string
+	for _, p := range m.Points {
+		if !withContext(p.Signature) || withContext(f.Signature()) {
+			names = append(names, p.Name)
+		}
 	}
-	want := p.Signature.Params()
-	if want.Len() == 0 || !isType(want.At(0).Type(), "context", "Context") {
-		return true
-	}
-	have := f.Signature().Params()
-	return have.Len() > 0 && isType(have.At(0).Type(), "context", "Context")
+	return m.Point(plan.Nearest(f.Name(), names))
+}
+
+func withContext(sig *types.Signature) bool {
+	return sig.Params().Len() > 0 && isType(sig.Params().At(0).Type(), "context", "Context")
 }
 
 // addressable returns the type whose method set a field of type t has.

@@ -86,7 +86,7 @@ var layers = []layer{
 		reason: "for benchmarks"},
 	{pkgs: "internal/benchtable", reason: "a program that runs benchmarks and writes a page"},
 	{pkgs: "internal/schematest", may: []string{"hook"}, generated: []string{"composite/..."}, reason: "for tests"},
-	{pkgs: "internal/difftest", may: []string{"hook"}, generated: []string{"composite/..."}, reason: "for tests"},
+	{pkgs: "internal/difftest", may: []string{"hook", "composite"}, generated: []string{"composite/..."}, reason: "for tests"},
 	{pkgs: "internal/daemon", may: []string{"hook", "runtime/...", "subsystems/...", "internal/..."}, generated: []string{"composite/..."},
 		outside: []string{"github.com/gofrs/flock", "github.com/oklog/ulid"},
 		reason:  "the one place where subsystems and runtime meet"},

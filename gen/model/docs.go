@@ -97,7 +97,7 @@ func fields(f *ast.File, yield func(name *ast.Ident, doc string)) {
 			if doc == "" {
 				doc = strings.TrimSpace(field.Comment.Text())
 			}
-			for _, name := range field.Names {
+			for _, name := range namesOf(field) {
 				yield(name, doc)
 			}
 		}

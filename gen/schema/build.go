@@ -170,6 +170,7 @@ func (b *builder) value(t types.Type, field *types.Var, owner types.Type) *Value
 		}
 	}
 	p := b.errorf("HG034", field.Pos(), "field %s of %s: %s cannot be in a tool input", field.Name(), b.name(owner), b.name(t))
+	p.Fix = "leave it out with `json:\"-\"`, or use strings, numbers, structs, slices, maps from strings"
 	if _, ok := t.Underlying().(*types.Array); ok {
 		p.Fix = "use a slice, with minitems= and maxitems= in the tag"
 	}

@@ -95,7 +95,8 @@ func (b *builder) collect(t types.Type, through []*types.Var) []candidate {
 		}
 		if !v.Exported() {
 			if tagged {
-				b.errorf("HG039", v.Pos(), "unexported field %s of %s has a json tag and is never filled", v.Name(), b.name(t))
+				b.errorf("HG039", v.Pos(), "unexported field %s of %s has a json tag and is never filled", v.Name(), b.name(t)).
+					Fix = "begin its name with a capital letter, or drop the tag"
 			}
 			continue
 		}

@@ -86,7 +86,7 @@ func mapRunes(s string) []string {
 func (c *constraint) count(w word) *int {
 	n, err := strconv.Atoi(w.value)
 	if err != nil || n < 0 {
-		c.refuse("%s wants a number of at least 0, got %q", w.key, w.value)
+		c.refuse("%s of %s: %q is no count of at least 0", w.key, c.field.Name(), w.value).Fix = w.key + "=80"
 		return nil
 	}
 	return &n
@@ -187,7 +187,7 @@ func (c *constraint) enum(w word) {
 // parseLiteral reads the text of a tag as a value of v's kind.
 func parseLiteral(v *Value, text string) (Literal, string) {
 	switch v.Kind {
-	case String:
+	case String, OwnText:
 		return Literal{JSON: quote(text), Go: strconv.Quote(text)}, ""
 	case Bool:
 		if text != "true" && text != "false" {

@@ -172,7 +172,7 @@ func (c *constraint) word(w word) {
 		for _, k := range terms {
 			names = append(names, k.name)
 		}
-		c.refuse("unknown constraint %q%s", w.key, diag.DidYouMean(strings.ToLower(w.key), names, `"`)).
+		c.refuse("unknown constraint %q%s", w.key, diag.DidYouMean(ours(w.key), names, `"`)).
 			Fix = "the words are " + strings.Join(names, ", ")
 		return
 	}
@@ -194,6 +194,17 @@ func (c *constraint) word(w word) {
 	default:
 		c.set(w)
 	}
+}
+
+// ours is the word that a keyword of JSON Schema has here.
+func ours(word string) string {
+	word = strings.ToLower(word)
+	for _, pair := range [][2]string{{"minlength", "minlen"}, {"maxlength", "maxlen"}, {"minimum", "min"}, {"maximum", "max"}, {"examples", "example"}} {
+		if word == pair[0] {
+			return pair[1]
+		}
+	}
+	return word
 }
 
 func (c *constraint) set(w word) {

@@ -223,6 +223,7 @@ var knownBad = map[string][]func() *bad{
 		func() *bad { return &bad{schema: tools(func(t *hook.Tool) { t.Input = "" })} },
 		func() *bad { return &bad{schema: tools(func(t *hook.Tool) { t.Input = `{"type":"array"}` })} },
 		func() *bad { return &bad{schema: tools(func(t *hook.Tool) { t.Output = "nothing" })} },
+		func() *bad { return &bad{schema: tools(func(t *hook.Tool) { t.Output = `{"type":"text"}` })} },
 		func() *bad {
 			return &bad{schema: tools(func(t *hook.Tool) {
 				t.Input = hook.JSON(strings.Replace(padSchema, `"string"`, `"text"`, 1))

@@ -14,6 +14,94 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
+// Names of the tools of [Measured].
+const (
+	ToolSmall = "small"
+	ToolLarge = "large"
+)
+
+// MeasuredRev identifies these points and tools; composites compile against it.
+const MeasuredRev = 0x4bf9
+
+// MeasuredHook tells hookgen in other packages what [Measured] has.
+const MeasuredHook = "hook1 rev=4bf9 tools=small,large"
+
+// measuredTools are the tools of [Measured], in the order of the source.
+var measuredTools = [...]hook.Tool{
+	{
+		Name:        ToolSmall,
+		Description: "Small takes little.",
+		Input: `{"type":"object","properties":{` +
+			`"title":{"type":"string","description":"Title of the note.","maxLength":80},` +
+			`"body":{"type":"string","description":"Body in Markdown."},` +
+			`"limit":{"type":"integer","description":"Limit of lines.","minimum":0,"maximum":100}` +
+			`},"required":["title"],"additionalProperties":false}`,
+	},
+	{
+		Name:        ToolLarge,
+		Description: "Large takes much.",
+		Input: `{"type":"object","properties":{` +
+			`"name":{"type":"string","description":"Name of the plan."},` +
+			`"steps":{"type":"array","description":"Steps in order.","minItems":1,"items":{"type":"object","properties":{"id":{"type":"integer","description":"ID of the step.","minimum":1},"text":{"type":"string","description":"Text of the step.","minLength":1,"maxLength":200},"priority":{"type":"string","description":"Priority of the step.","enum":["low","normal","\"é\u2028/"]},"done":{"type":"boolean","description":"Done or not."},"weight":{"type":"number","description":"Weight of the step."},"tags":{"type":"array","description":"Tags of the step.","maxItems":8,"items":{"type":"string"}},"parent":{"type":["integer","null"],"description":"Parent of the step."}},"required":["id","text"],"additionalProperties":false}},` +
+			`"labels":{"type":"object","description":"Labels by name.","additionalProperties":{"type":"string"}}` +
+			`},"required":["name","steps"],"additionalProperties":false}`,
+	},
+}
+
+// Schema implements [hook.Hook].
+func (measured *Measured) Schema() []hook.Tool {
+	return measuredTools[:len(measuredTools):len(measuredTools)]
+}
+
+// Dispatch implements [hook.Hook].
+func (measured *Measured) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch call.Name() {
+	case ToolSmall:
+		return bindSmall(measured, call), true
+	case ToolLarge:
+		return bindLarge(measured, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// bindSmall decodes the arguments of small.
+func bindSmall(measured *Measured, call *hook.ToolCall) hook.Invocation {
+	c := &smallCall{measured: measured}
+	d := args.New(call, measuredTools[0].Input)
+	decodeSmall(&d, &c.in)
+	return d.Bind(c)
+}
+
+// smallCall is a bound call of small.
+type smallCall struct {
+	measured *Measured
+	in       Small
+}
+
+// Run implements [hook.Runner].
+func (c *smallCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	return composite.Done(c.measured.Small(ctx, c.in))
+}
+
+// bindLarge decodes the arguments of large.
+func bindLarge(measured *Measured, call *hook.ToolCall) hook.Invocation {
+	c := &largeCall{measured: measured}
+	d := args.New(call, measuredTools[1].Input)
+	decodeLarge(&d, &c.in)
+	return d.Bind(c)
+}
+
+// largeCall is a bound call of large.
+type largeCall struct {
+	measured *Measured
+	in       Large
+}
+
+// Run implements [hook.Runner].
+func (c *largeCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	return composite.Done(c.measured.Large(ctx, c.in))
+}
+
 // Names of the tools of [Rich].
 const (
 	ToolReport  = "report"
@@ -423,6 +511,66 @@ var (
 	textsLoosePattern = regexp.MustCompile(`[0-9]é`)
 	textsNearPattern  = regexp.MustCompile(`^[0-9.]+$`)
 )
+
+func decodeSmall(d *args.Decoder, in *Small) {
+	o := d.Object()
+	for o.Next() {
+		switch o.Key() {
+		case "title":
+			o.Once(0)
+			in.Title = d.String()
+			d.MaxLen(in.Title, 80)
+		case "body":
+			o.Once(1)
+			in.Body = d.String()
+		case "limit":
+			o.Once(2)
+			in.Limit = int(d.Int(0))
+			if in.Limit < 0 || in.Limit > 100 {
+				d.Refuse("must lie between 0 and 100")
+			}
+		default:
+			o.Unknown("title", "body", "limit")
+		}
+	}
+	o.Require(0, "title")
+}
+
+func decodeLarge(d *args.Decoder, in *Large) {
+	o := d.Object()
+	for o.Next() {
+		switch o.Key() {
+		case "name":
+			o.Once(0)
+			in.Name = d.String()
+		case "steps":
+			o.Once(1)
+			a := d.Array()
+			in.Steps = []Step{}
+			for a.Next() {
+				var item Step
+				decodeStep(d, &item)
+				in.Steps = append(in.Steps, item)
+			}
+			a.AtLeast(1)
+		case "labels":
+			o.Once(2)
+			m := d.Object()
+			in.Labels = map[string]string{}
+			for m.Next() {
+				key := m.Key()
+				if _, twice := in.Labels[key]; twice {
+					m.Twice()
+				}
+				in.Labels[key] = d.String()
+			}
+		default:
+			o.Unknown("name", "steps", "labels")
+		}
+	}
+	o.Require(0, "name")
+	o.Require(1, "steps")
+}
 
 func decodeTexts(d *args.Decoder, in *Texts) {
 	in.Priority = Normal
@@ -862,6 +1010,57 @@ func decodeSpecial(d *args.Decoder, in *Special) {
 	}
 }
 
+func decodeStep(d *args.Decoder, in *Step) {
+	o := d.Object()
+	for o.Next() {
+		switch o.Key() {
+		case "id":
+			o.Once(0)
+			in.ID = int(d.Int(0))
+			if in.ID < 1 {
+				d.Refuse("must be at least 1")
+			}
+		case "text":
+			o.Once(1)
+			in.Text = d.String()
+			d.MinLen(in.Text, 1)
+			d.MaxLen(in.Text, 200)
+		case "priority":
+			o.Once(2)
+			in.Priority = Priority(d.String())
+			switch in.Priority {
+			case Low, Normal, Odd:
+			default:
+				d.Refuse("must be one of low, normal, \"é\u2028/")
+			}
+		case "done":
+			o.Once(3)
+			in.Done = d.Bool()
+		case "weight":
+			o.Once(4)
+			in.Weight = d.Float(64)
+		case "tags":
+			o.Once(5)
+			a := d.Array()
+			in.Tags = []string{}
+			for a.Next() {
+				in.Tags = append(in.Tags, d.String())
+			}
+			a.AtMost(8)
+		case "parent":
+			o.Once(6)
+			if !d.Null() {
+				v := int(d.Int(0))
+				in.Parent = &v
+			}
+		default:
+			o.Unknown("id", "text", "priority", "done", "weight", "tags", "parent")
+		}
+	}
+	o.Require(0, "id")
+	o.Require(1, "text")
+}
+
 func decodeLeaf(d *args.Decoder, in *Leaf) {
 	in.Unit = Low
 	o := d.Object()
@@ -1084,6 +1283,8 @@ func decodeNestedABCD(d *args.Decoder, in *struct {
 // What this file was generated from. If one of these lines does not compile, the code has changed since:
 // run "go tool hookgen ./..." again.
 var (
+	_ func(*Measured, context.Context, Small) error         = (*Measured).Small
+	_ func(*Measured, context.Context, Large) error         = (*Measured).Large
 	_ func(*Rich, context.Context) (Report, error)          = (*Rich).Report
 	_ func(*Rich, context.Context) ([]*Leaf, error)         = (*Rich).Leaves
 	_ func(*Rich, context.Context) (*Leaf, error)           = (*Rich).Pointer
@@ -1094,6 +1295,16 @@ var (
 	_ func(*Rich, context.Context, *hook.Env, Nested) error = (*Rich).Nested
 	_ func(*Rich, context.Context, Special) error           = (*Rich).Special
 	_ func(*Rich, context.Context) error                    = (*Rich).Nothing
+	_ struct {
+		Title string `json:"title" hook:"maxlen=80"`
+		Body  string `json:"body,omitzero"`
+		Limit int    `json:"limit,omitzero" hook:"min=0,max=100"`
+	} = Small{}
+	_ struct {
+		Name   string            `json:"name"`
+		Steps  []Step            `json:"steps" hook:"minitems=1"`
+		Labels map[string]string `json:"labels,omitzero"`
+	} = Large{}
 	_ struct {
 		Free     string      `json:"free"`
 		Short    string      `json:"short,omitzero" hook:"minlen=2,maxlen=4"`
@@ -1181,6 +1392,15 @@ var (
 		Even   Even            `json:"even,omitzero"`
 		Chunk  *[]byte         `json:"chunk"`
 	} = Special{}
+	_ struct {
+		ID       int      `json:"id" hook:"min=1"`
+		Text     string   `json:"text" hook:"minlen=1,maxlen=200"`
+		Priority Priority `json:"priority,omitzero"`
+		Done     bool     `json:"done,omitzero"`
+		Weight   float64  `json:"weight,omitzero"`
+		Tags     []string `json:"tags,omitzero" hook:"maxitems=8"`
+		Parent   *int     `json:"parent"`
+	} = Step{}
 	_ struct {
 		N    int      `json:"n" hook:"min=1"`
 		Unit Priority `json:"unit,omitzero" hook:"default=low"`

@@ -82,7 +82,9 @@ func clone(m map[string]json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-func contains(list []string, name string) bool { return strings.Contains(","+strings.Join(list, ",")+",", ","+name+",") }
+func contains(list []string, name string) bool {
+	return strings.Contains(","+strings.Join(list, ",")+",", ","+name+",")
+}
 
 func fits(t *testing.T, schema *jsonschema.Schema, members map[string]json.RawMessage) bool {
 	t.Helper()

@@ -54,6 +54,7 @@ plugin:
 # ci is everything that a change must pass.
 ci: lint
 	go mod tidy -diff
+	go run ./cmd/hookgen vet ./...
 	go generate ./... && git diff --exit-code -- '*_gen.go' docs/daemon-plan.svg
 	@new=$$(git ls-files -o --exclude-standard '*_gen.go' docs/daemon-plan.svg); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
 	go test -race -shuffle=on -p 2 -timeout 20m $(FLAGS) ./...

@@ -35,10 +35,14 @@ func vetPackages(ctx context.Context, args []string, stdout, stderr io.Writer) i
 		fmt.Fprintf(stderr, "hookgen: %v\n", err)
 		return failed
 	}
+	status := well
 	for _, p := range problems {
-		if p.Severity != diag.Info {
-			return differs
+		switch {
+		case p.Pos.Filename == "": // about the command line, such as a pattern without packages
+			return failed
+		case p.Severity != diag.Info:
+			status = differs
 		}
 	}
-	return well
+	return status
 }

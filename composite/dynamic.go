@@ -109,6 +109,9 @@ func fieldOf(sf reflect.StructField, v reflect.Value) (Field, bool, error) {
 	if !isHook(sf.Type) && !isGroup {
 		return Field{}, false, refuse(sf, v, tagged)
 	}
+	if sf.Name == "_" {
+		return Field{}, false, plan.Blank()
+	}
 	if !sf.IsExported() {
 		return Field{}, false, errors.New("is unexported, so it cannot be read at run time; export it or generate the composite")
 	}

@@ -89,6 +89,10 @@ func TestNewRefusesWhatItWouldNotCall(t *testing.T) {
 		{"a tag without quotes", reflect.New(reflect.StructOf([]reflect.StructField{
 			{Name: "G", Type: reflect.TypeFor[*probe](), Tag: "hook=optional"},
 		})).Interface(), []string{"HG009: the tag is not in the form"}},
+		{"a blank field", &struct {
+			G *probe
+			_ *probe
+		}{}, []string{"HG016: a hook in a field without a name can neither be set nor called"}},
 		{"a key that is almost hook", &struct {
 			G *probe `hok:"optional"`
 		}{}, []string{`HG009: unknown tag key "hok"`, `write hook:"…"`}},

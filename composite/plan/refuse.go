@@ -80,6 +80,11 @@ func Holds(typ, what string) Problem {
 	}
 }
 
+// Blank says that a field has a hook and no name.
+func Blank() Problem {
+	return Problem{Code: "HG016", Message: "a hook in a field without a name can neither be set nor called", Fix: "give the field a name, or " + leaveOut}
+}
+
 // BareFunc says that a field is a function of a point's signature.
 func BareFunc(field, point string) Problem {
 	return Problem{

@@ -147,6 +147,9 @@ func typePages() []page {
 
 func planPages() []page {
 	return []page{
+		{"HG018", "an embedded field that brings a point past the composite",
+			"The method of an embedded field is also one of the composite's, so a field that takes no part would be called all the same, or be hidden by what is generated.",
+			"*Guard `hook:\"-\"`        // wrong: Daemon has Guard's BeforeTool\nGuard *Guard `hook:\"-\"`  // right"},
 		{"HG020", "one tool with two owners",
 			"A call goes to one owner, so a name can have only one. A prefix on the field makes the names of all its " +
 				"tools different.",
@@ -171,6 +174,9 @@ func planPages() []page {
 				"their prefix where they are made.",
 			"Extra []hook.Hook `hook:\"prefix=x_\"` // wrong\n" +
 				"Extra []hook.Hook                    // right"},
+		{"HG025", "a subsystem of another module without a list of its tools",
+			"What a subsystem of another module offers is read from a constant that hookgen writes beside it. Without it the tools would be missing, or be known only at run time.",
+			"cd ../sqltools && go tool hookgen ./...    // or a later version of the module\nDB *sqltools.DB `hook:\"dynamic\"`           // its Schema is asked at run time"},
 		{"HG026", "an order that cannot be",
 			"The before= and after= of these fields contradict each other, or composites are nested in each other.",
 			"Skills *skills.Skills `hook:\"before=Memory\"`\n" +
@@ -283,6 +289,7 @@ func toolPages() []page {
 func outputPages() []page {
 	return []page{
 		{"HG040", "a type that no methods can be generated for", "Aliases have none of their own, and types with type parameters are not generated for.", ""},
+		{"HG042", "a package of another module", "Files are written in the main module only; a dependency's belong to whoever publishes it.", "cd ../other && go tool hookgen ./..."},
 		{"HG048", "a //hook:schema that cannot be kept",
 			"The schema of a type that decodes itself is checked by generated code before the type's method is called, so it has only the keywords that this code checks, and it stands above a type with a method of its own or above a field of such a type.",
 			"//hook:schema {\"type\":\"string\",\"maxLenght\":80}   // wrong: unknown keyword\ntype Title struct{ text string }\n\n" +
@@ -316,6 +323,9 @@ func outputPages() []page {
 		{"HG061", "a field that has to be added by hand",
 			"hookgen new adds a field to a composite only if the rest of the file stays as it is and everything compiles afterwards. The subsystem itself is complete; the notes say why the field is not there.",
 			"type Daemon struct{}                       // wrong: notes is not in it\ntype Daemon struct{ Notes *notes.Notes }   // right: the line that the fix shows"},
+		{"HG054", "a method that acts on copies",
+			"A point that is written with the composite's value as its receiver gets a copy of all fields. Members that are values themselves are copied with it, and what they note is lost.",
+			"func (d Daemon) OnEvent(ctx context.Context, ev hook.Event)  // wrong where Daemon has Users users.Users\nfunc (d *Daemon) OnEvent(ctx context.Context, ev hook.Event) // right"},
 		{"HG070", "out of date",
 			"The file is not what its sources say. Run go tool hookgen ./... (or go generate ./... where a go:generate " +
 				"line does the same).",

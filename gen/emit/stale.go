@@ -67,7 +67,7 @@ func (w *weld) uncalled(m *model.Member, t types.Type) []jen.Code {
 	var points []*model.Point
 	depth := 0
 	for _, p := range w.points {
-		level, ok := m.Lacks(p, w.f.pkg)
+		level, ok := m.Lacks(p)
 		if !ok {
 			continue
 		}

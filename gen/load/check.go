@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -90,6 +91,20 @@ func (c *Checker) Import(path string) (*types.Package, error) {
 	return from.Types, nil
 }
 
+// importer resolves the imports of one package: what it calls golang.org/x/net may be the standard library's own copy.
+type importer struct {
+	c  *Checker
+	of *packages.Package
+}
+
+// Import implements types.Importer.
+func (i importer) Import(path string) (*types.Package, error) {
+	if p := i.of.Imports[path]; p != nil {
+		path = p.PkgPath
+	}
+	return i.c.Import(path)
+}
+
 func (c *Checker) export(p *packages.Package) (*types.Package, error) {
 	f, err := os.Open(p.ExportFile)
 	if err != nil {
@@ -114,7 +129,11 @@ func (c *Checker) Package(path string) (*Package, error) {
 	}
 	listed := c.listing.Package(path)
 	if listed == nil || len(listed.GoFiles) == 0 {
-		return nil, fmt.Errorf("%s: %w", path, ErrNoSource)
+		why := ""
+		if path == HookPath && listed != nil && len(listed.Errors) > 0 { // nobody else says so
+			why = ": " + listed.Errors[0].Msg
+		}
+		return nil, fmt.Errorf("%s: %w%s", path, ErrNoSource, why)
 	}
 	c.done[path] = nil
 	p, err := c.parse(listed)
@@ -169,7 +188,7 @@ func (c *Checker) check(p *Package, listed *packages.Package) {
 	conf := types.Config{
 		IgnoreFuncBodies: !slices.Contains(c.bodies, p.Path),
 		FakeImportC:      true,
-		Importer:         c,
+		Importer:         importer{c, listed},
 		Sizes:            types.SizesFor("gc", runtime.GOARCH),
 		Error: func(err error) {
 			if e, ok := err.(types.Error); ok {
@@ -200,6 +219,44 @@ func (l *Listing) Mentions(path string, match func(text []byte) bool) bool {
 		}
 	}
 	return false
+}
+
+// Mentioning parses the files of a package that contain a text, for a question about a package that is not checked from source. A
+// file that cannot be read or parsed answers nothing.
+func (c *Checker) Mentioning(path, text string) []*ast.File {
+	p := c.listing.Package(path)
+	if p == nil {
+		return nil
+	}
+	files, err := c.listing.sources(p)
+	if err != nil {
+		return nil
+	}
+	var out []*ast.File
+	for _, src := range files {
+		if !bytes.Contains(src.text, []byte(text)) {
+			continue
+		}
+		if f, err := parser.ParseFile(c.Fset, src.name, src.text, parser.ParseComments|parser.SkipObjectResolution); err == nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// File returns where a file of a package is: under -trimpath the compiler's export data names files as the module has them.
+func (c *Checker) File(path, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	if p := c.listing.Package(path); p != nil {
+		for _, file := range p.GoFiles {
+			if filepath.Base(file) == filepath.Base(filepath.FromSlash(name)) {
+				return file
+			}
+		}
+	}
+	return name
 }
 
 // Checked returns the package if its types came from source.

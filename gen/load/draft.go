@@ -36,7 +36,7 @@ func ListDrafts(ctx context.Context, module Module, dir string, drafts []Draft, 
 		return nil, nil, err
 	}
 	roots := slices.DeleteFunc(found, func(p *packages.Package) bool { return slices.Contains(imports, p.PkgPath) })
-	problems := l.setRoots(roots)
+	problems := l.setRoots(roots, patterns)
 	for _, path := range imports {
 		if p := l.all[path]; p == nil || len(p.GoFiles) == 0 && len(p.Errors) > 0 {
 			return nil, nil, fmt.Errorf("%w: %s", ErrNoContract, missing(p, path))

@@ -6,12 +6,15 @@
 package load
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"go/token"
+	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -55,15 +58,58 @@ func List(ctx context.Context, dir string, patterns []string, flags ...string) (
 	}
 	l := &Listing{dir: dir, flags: flags, all: map[string]*packages.Package{}}
 	uses := goVersion(ctx, dir)
-	roots, err := l.load(ctx, patterns)
+	also := l.contract(patterns)
+	roots, err := l.load(ctx, slices.Concat(patterns, also))
 	if wrong := WrongGo(runtime.Version(), uses()); wrong != nil {
 		return nil, []diag.Problem{*wrong}, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	problems := l.setRoots(roots)
-	return l, problems, nil
+	roots = slices.DeleteFunc(roots, func(p *packages.Package) bool {
+		return slices.Contains(also, p.PkgPath) && (!writable(p) || !l.asked(p, patterns))
+	})
+	if len(roots) == 0 { // the go command's own failure may be lost on the way here
+		return nil, []diag.Problem{{
+			Code: "HG003", Message: fmt.Sprintf("no package in %s matches %s", dir, strings.Join(patterns, " ")),
+			Fix: "see what the go command says:  go list " + strings.Join(patterns, " "),
+		}}, nil
+	}
+	return l, l.setRoots(roots, patterns), nil
+}
+
+// contract returns the packages that every output may need, so that they are listed together with the others: a second run of the
+// go command would take as long as the first. A module that does not name ours is left alone, because the go command might go
+// looking for it.
+func (l *Listing) contract(patterns []string) []string {
+	m, err := FindModule(l.dir)
+	if err != nil || !bytes.Contains(m.Text, []byte(path.Dir(HookPath))) || slices.Contains(patterns, "all") {
+		return nil
+	}
+	root := path.Dir(HookPath)
+	return []string{HookPath, root + "/composite", root + "/composite/args", root + "/composite/plan"}
+}
+
+// asked tells whether a package of the contract, in the module that it belongs to, is one that the patterns name.
+func (l *Listing) asked(p *packages.Package, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		name := p.PkgPath
+		if strings.HasPrefix(pattern, ".") || filepath.IsAbs(pattern) {
+			if len(p.GoFiles) == 0 {
+				return false
+			}
+			name = filepath.ToSlash(filepath.Dir(p.GoFiles[0]))
+			if !filepath.IsAbs(pattern) {
+				pattern = path.Join(filepath.ToSlash(l.dir), filepath.ToSlash(pattern))
+			}
+		}
+		expr := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\.\.\.`, `.*`)
+		if strings.HasSuffix(expr, "/.*") {
+			expr = strings.TrimSuffix(expr, "/.*") + "(/.*)?"
+		}
+		ok, err := regexp.MatchString("^"+expr+"$", name)
+		return ok && err == nil
+	})
 }
 
 func (l *Listing) load(ctx context.Context, patterns []string) ([]*packages.Package, error) {
@@ -80,17 +126,28 @@ func (l *Listing) load(ctx context.Context, patterns []string) ([]*packages.Pack
 	return roots, nil
 }
 
+// wide tells whether a pattern names many packages, of which those of other modules are of no interest.
+func wide(pattern string) bool {
+	return strings.Contains(pattern, "...") || slices.Contains([]string{"all", "work", "std", "cmd", "tool"}, pattern)
+}
+
 // setRoots keeps the packages that exist and belong to the main module.
-func (l *Listing) setRoots(roots []*packages.Package) []diag.Problem {
+func (l *Listing) setRoots(roots []*packages.Package, patterns []string) []diag.Problem {
 	var problems []diag.Problem
+	many := slices.ContainsFunc(patterns, wide)
 	for _, p := range roots {
 		switch {
 		case len(p.GoFiles) == 0 && len(p.IgnoredFiles) == 0 && len(p.Errors) > 0:
 			problems = append(problems, l.noPackage(p.ID, firstLine(p.Errors[0].Msg)))
 		case isEmpty(p):
 			l.empty = append(l.empty, p)
-		case !writable(p):
+		case !writable(p) && many:
 			continue
+		case !writable(p):
+			problems = append(problems, diag.Problem{
+				Code: "HG042", Message: fmt.Sprintf("package %s is not in the main module: its %s cannot be written from here", p.PkgPath, Output),
+				Fix: "run hookgen in the module of the package",
+			})
 		default:
 			l.Roots = append(l.Roots, p)
 		}

@@ -63,6 +63,8 @@ type Member struct {
 	Rev *Rev
 	// Nested is the member's own composite.
 	Nested *Composite
+
+	lacking map[string]int
 }
 
 // Kind is how a member is called.
@@ -139,8 +141,13 @@ func (m *Model) Resolve(c *Composite) {
 	}
 	st, before := c.Named.Underlying().(*types.Struct), len(m.problems)
 	for i := range st.NumFields() {
-		if member := m.member(c, st.Field(i), reflect.StructTag(st.Tag(i))); member != nil {
+		before := len(m.problems)
+		member := m.member(c, st.Field(i), reflect.StructTag(st.Tag(i)))
+		switch {
+		case member != nil:
 			c.Members = append(c.Members, member)
+		case len(m.problems) == before:
+			m.promotes(c, st.Field(i))
 		}
 	}
 	if len(c.Members) == 0 && len(m.problems) == before {

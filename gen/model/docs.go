@@ -38,7 +38,13 @@ func (m *Model) FieldDoc(v *types.Var) string {
 	if doc, ok := m.docs.byPos[v.Pos()]; ok {
 		return doc
 	}
-	return m.docs.file(m.source.FileSet().Position(v.Pos()), v.Name())
+	at := m.source.FileSet().Position(v.Pos())
+	if files, ok := m.source.(interface {
+		File(path, name string) string
+	}); ok {
+		at.Filename = files.File(v.Pkg().Path(), at.Filename)
+	}
+	return m.docs.file(at, v.Name())
 }
 
 // Ours tells whether a field is declared in the main module.

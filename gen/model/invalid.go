@@ -1,6 +1,7 @@
 package model
 
 import (
+	"go/ast"
 	"go/token"
 	"go/types"
 	"maps"
@@ -131,4 +132,26 @@ func (m *Model) invalidEmbedded(t types.Type) {
 			m.invalidEmbedded(f.Type())
 		}
 	}
+}
+
+// ofC tells whether the type of a field is one of C's, which only cgo knows: it is no hook.
+func (m *Model) ofC(c *Composite, v *types.Var) bool {
+	st, ok := c.Spec.Type.(*ast.StructType)
+	if !ok {
+		return false
+	}
+	found := false
+	for _, f := range st.Fields.List {
+		if v.Pos() < f.Pos() || v.Pos() >= f.End() {
+			continue
+		}
+		ast.Inspect(f.Type, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				pkg, ok := sel.X.(*ast.Ident)
+				found = found || ok && pkg.Name == "C"
+			}
+			return !found
+		})
+	}
+	return found
 }

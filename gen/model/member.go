@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
-	"go/constant"
 	"go/token"
 	"go/types"
-	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -24,7 +22,9 @@ func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Membe
 	if !ok || options.Ignore {
 		return nil
 	}
-	if bad := invalidIn(v.Type()); bad != nil {
+	if bad := invalidIn(v.Type()); bad != nil && m.ofC(c, v) && !tagged {
+		return nil
+	} else if bad != nil {
 		m.invalid(v.Pos(), "field "+v.Name(), bad)
 		return nil
 	}
@@ -52,15 +52,23 @@ func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 			m.field(out, plan.NoGroup(out.Field, m.relative(out.Type, c.Pkg.Types)))
 			return false
 		}
+		if out.Field == "_" {
+			m.field(out, plan.Blank())
+			return false
+		}
 		out.Kind, out.Dynamic = Group, true
 		return true
 	}
-	if nested := m.compositeOf(t); nested != nil {
+	if nested := m.compositeOf(t); nested != nil && out.Field != "_" {
 		return m.nest(c, out, nested)
 	}
 	a := m.analyze(t)
 	if !a.hook {
 		return m.notHook(c, out, a, tagged)
+	}
+	if out.Field == "_" {
+		m.field(out, plan.Blank())
+		return false
 	}
 	if types.IsInterface(t) {
 		out.Kind, out.Dynamic = Interface, true
@@ -68,13 +76,13 @@ func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 	}
 	out.Points = a.points
 	m.tools(out, t)
+	m.findLacking(out)
 	return true
 }
 
 // nest makes the member a composite of its own.
 func (m *Model) nest(c *Composite, out *Member, nested *Composite) bool {
-	if nested.state == resolving {
-		m.add("HG026", out.Pos, "take one of them out", "composite %s is nested in itself through field %s", nested.Name, out.Field)
+	if m.inItself(out, nested) {
 		return false
 	}
 	m.Resolve(nested)
@@ -84,6 +92,24 @@ func (m *Model) nest(c *Composite, out *Member, nested *Composite) bool {
 			out.Points[p.Name] = true
 		}
 	}
+	m.nestedTools(out, nested)
+	m.forgetTools(out)
+	m.findLacking(out)
+	return true
+}
+
+// inItself reports a composite that would contain itself.
+func (m *Model) inItself(out *Member, nested *Composite) bool {
+	if nested.state != resolving {
+		return false
+	}
+	m.add("HG026", out.Pos, "take one of them out", "composite %s is nested in itself through field %s", nested.Name, out.Field)
+	return true
+}
+
+// nestedTools gives the member the tools of a composite.
+func (m *Model) nestedTools(out *Member, nested *Composite) {
+	out.Dynamic = false
 	for _, inner := range nested.Members {
 		out.Dynamic = out.Dynamic || inner.Dynamic
 		for _, t := range inner.Tools {
@@ -93,9 +119,7 @@ func (m *Model) nest(c *Composite, out *Member, nested *Composite) bool {
 			out.Tools = append(out.Tools, t)
 		}
 	}
-	m.forgetTools(out)
 	out.Rev = &Rev{Pkg: nested.Pkg.Types, Name: nested.RevName(), Value: nested.Rev}
-	return true
 }
 
 // Has tells whether the composite does something at the point.
@@ -130,7 +154,7 @@ func (m *Model) compositeOf(t types.Type) *Composite {
 		return nil
 	}
 	for _, c := range p.Composites {
-		if c.Named == named {
+		if c.Named == named.Origin() {
 			return c
 		}
 	}
@@ -171,85 +195,71 @@ func nilable(t types.Type) bool {
 	return false
 }
 
-// tools finds the tools of a direct member.
+// tools finds the tools of a direct member: those of the type whose Schema and Dispatch it has, itself or something that it embeds.
 func (m *Model) tools(out *Member, t types.Type) {
 	defer m.forgetTools(out)
 	if !out.Points["Schema"] && !out.Points["Dispatch"] {
+		m.unlisted(out, namedOf(t))
 		return
 	}
 	out.Dynamic = true
-	named := namedOf(t)
-	if named == nil || named.Obj().Pkg() == nil {
+	if named := namedOf(t); named != nil && m.ownTools(out, named) {
 		return
 	}
+	schema, dispatch := m.lookup(t, "Schema"), m.lookup(t, "Dispatch")
+	if schema.owner != nil && dispatch.owner != nil && types.Identical(schema.owner, dispatch.owner) {
+		m.ownTools(out, schema.owner)
+	}
+}
+
+// ownTools finds the tools that a type declares itself; it reports whether there is a list of them.
+func (m *Model) ownTools(out *Member, named *types.Named) bool {
+	if named.Obj().Pkg() == nil {
+		return false
+	}
+	if c := m.compositeOf(named); c != nil {
+		if !m.inItself(out, c) {
+			m.nestedTools(out, c)
+		}
+		return true
+	}
 	if p := m.sourceOf(named); p != nil {
-		m.sourceTools(out, p, named)
-		return
+		i := slices.IndexFunc(p.Subsystems, func(s *Subsystem) bool {
+			return s.Named == named.Origin() && len(s.Tools)+len(s.Names) > 0
+		})
+		if i < 0 {
+			return false
+		}
+		m.sourceTools(out, p.Subsystems[i])
+		return true
 	}
 	manifest, ok := readManifest(named)
 	rev := readRev(named)
 	if !ok || rev == nil {
-		return
+		m.unlisted(out, named)
+		return false
 	}
 	out.Dynamic, out.Rev = false, rev
 	for _, name := range manifest {
 		out.Tools = append(out.Tools, ToolRef{Name: name, Pkg: named.Obj().Pkg(), Const: ConstName(name)})
 	}
+	return true
 }
 
-func (m *Model) sourceTools(out *Member, p *Package, named *types.Named) {
-	for _, s := range p.Subsystems {
-		if s.Named != named {
-			continue
+func (m *Model) sourceTools(out *Member, s *Subsystem) {
+	for _, name := range s.Names {
+		out.Tools = append(out.Tools, ToolRef{Name: name, Pos: s.Pos})
+	}
+	for i, t := range s.Tools {
+		if !validTool.MatchString(t.Name) || slices.ContainsFunc(s.Tools[:i], func(o *Tool) bool { return o.Name == t.Name }) {
+			continue // reported where it is declared
 		}
-		for _, name := range s.Names {
-			out.Tools = append(out.Tools, ToolRef{Name: name, Pos: s.Pos})
-		}
-		for i, t := range s.Tools {
-			if !validTool.MatchString(t.Name) || slices.ContainsFunc(s.Tools[:i], func(o *Tool) bool { return o.Name == t.Name }) {
-				continue // reported where it is declared
-			}
-			out.Tools = append(out.Tools, ToolRef{Name: t.Name, Pkg: p.Types, Const: t.Const, Pos: t.Pos})
-		}
-		if len(s.Tools) > 0 {
-			out.Rev = &Rev{Pkg: p.Types, Name: s.RevName(), Value: s.Rev()}
-		}
-		out.Dynamic = len(out.Tools) == 0
+		out.Tools = append(out.Tools, ToolRef{Name: t.Name, Pkg: s.Pkg.Types, Const: t.Const, Pos: t.Pos})
 	}
-}
-
-// readManifest reads the tools of a type of another module from its generated constant.
-func readManifest(named *types.Named) ([]string, bool) {
-	obj, ok := named.Obj().Pkg().Scope().Lookup(named.Obj().Name() + "Hook").(*types.Const)
-	if !ok {
-		return nil, false
+	if len(s.Tools) > 0 {
+		out.Rev = &Rev{Pkg: s.Pkg.Types, Name: s.RevName(), Value: s.Rev()}
 	}
-	text := strings.Trim(obj.Val().ExactString(), `"`)
-	head, list, ok := strings.Cut(text, " tools=")
-	if !ok || !strings.HasPrefix(head, "hook1 ") {
-		return nil, false
-	}
-	names := strings.Split(list, ",")
-	for _, name := range names {
-		if !validTool.MatchString(name) {
-			return nil, false
-		}
-	}
-	return names, true
-}
-
-// readRev reads the constant that identifies what a type of another module has; nil if there is none.
-func readRev(named *types.Named) *Rev {
-	name := named.Obj().Name() + "Rev"
-	obj, ok := named.Obj().Pkg().Scope().Lookup(name).(*types.Const)
-	if !ok {
-		return nil
-	}
-	value, ok := constant.Uint64Val(constant.ToInt(obj.Val()))
-	if !ok || value > math.MaxUint16 {
-		return nil
-	}
-	return &Rev{Pkg: named.Obj().Pkg(), Name: name, Value: uint16(value)}
+	out.Dynamic = len(out.Tools) == 0
 }
 
 // options reads the hook tag of a field.

@@ -86,12 +86,7 @@ func (m *Model) nopByPointer(t types.Type) (types.Type, *types.Var) {
 // inspect is analyze without a report.
 func (m *Model) inspect(t types.Type) analysis {
 	a := analysis{points: map[string]bool{}}
-	virtual := m.virtual(t)
 	for _, p := range m.Points {
-		if virtual[p.Name] {
-			a.points[p.Name], a.fits = true, true
-			continue
-		}
 		found := m.find(t, p)
 		a.embeds = a.embeds || found.nop
 		switch {
@@ -111,23 +106,6 @@ func (m *Model) inspect(t types.Type) analysis {
 	return a
 }
 
-// virtual are the methods that will be generated for the type.
-func (m *Model) virtual(t types.Type) map[string]bool {
-	named := namedOf(t)
-	if named == nil || named.Obj().Pkg() == nil {
-		return nil
-	}
-	p := m.sourceOf(named)
-	if p == nil {
-		return nil
-	}
-	i := slices.IndexFunc(p.Subsystems, func(s *Subsystem) bool { return s.Named == named && len(s.Tools) > 0 })
-	if i < 0 {
-		return nil
-	}
-	return map[string]bool{"Schema": true, "Dispatch": true}
-}
-
 // finding is one point in one type.
 type finding struct {
 	has, nop, speaks bool
@@ -135,20 +113,19 @@ type finding struct {
 }
 
 func (m *Model) find(t types.Type, p *Point) finding {
-	obj, index, _ := types.LookupFieldOrMethod(t, true, m.hookPkg, p.Name)
-	switch o := obj.(type) {
-	case nil:
-		if index == nil {
-			return finding{}
-		}
-		return finding{has: true, problem: m.ambiguous(t, p, index)}
-	case *types.Var:
+	s := m.lookup(t, p.Name)
+	switch {
+	case s.ambiguous:
+		return finding{has: true, problem: m.ambiguous(t, p, s.index)}
+	case s.generated:
+		return finding{has: true}
+	case s.v != nil:
 		return finding{has: true, problem: &diag.Problem{
-			Code: "HG015", Pos: m.Position(o.Pos()), Message: fmt.Sprintf("field %s of %s hides the point of the same name", p.Name, m.short(pointee(t))),
+			Code: "HG015", Pos: m.Position(s.v.Pos()), Message: fmt.Sprintf("field %s of %s hides the point of the same name", p.Name, m.short(pointee(t))),
 			Fix: "give the field another name",
 		}}
-	case *types.Func:
-		return m.method(t, p, o)
+	case s.fn != nil:
+		return m.method(t, p, s.fn)
 	}
 	return finding{}
 }
@@ -258,7 +235,7 @@ func (m *Model) hookLike(t types.Type) bool {
 	if hook == nil {
 		return false
 	}
-	if m.compositeOf(t) != nil || len(m.virtual(t)) > 0 {
+	if named := namedOf(t); m.compositeOf(t) != nil || m.toolsOf(named) != nil {
 		return true
 	}
 	if i, ok := hook.Type().Underlying().(*types.Interface); ok && types.Implements(addressable(t), i) {

@@ -8,20 +8,27 @@ func Valid(t types.Type) bool { return invalidIn(t) == nil }
 // Lacks tells whether generated code can assert that a direct member does not have the point: neither its type nor what is
 // generated for it has a method of that name, but for hook.Nop's. depth is how many fields lie between the type and the one that
 // is embedded there, 0 if there is no method at all.
-func (m *Member) Lacks(p *Point, from *types.Package) (depth int, ok bool) {
-	if m.Kind != Direct || m.Points[p.Name] {
-		return 0, false
+func (m *Member) Lacks(p *Point) (depth int, ok bool) {
+	depth, ok = m.lacking[p.Name]
+	return depth, ok
+}
+
+// findLacking fills in what Lacks answers.
+func (m *Model) findLacking(out *Member) {
+	out.lacking = map[string]int{}
+	for _, p := range m.Points {
+		if out.Points[p.Name] {
+			continue
+		}
+		if out.Nested != nil && (p.Facade || p.Combine == "close" && out.Points["OnOpen"]) {
+			continue // it is generated in any case, and the composite's Rev guards what it does
+		}
+		s := m.lookup(out.Type, p.Name)
+		switch {
+		case s.none():
+			out.lacking[p.Name] = 0
+		case s.fn != nil && !s.ambiguous && s.owner != nil && isType(s.owner, p.Pkg, "Nop"):
+			out.lacking[p.Name] = len(s.index) - 1
+		}
 	}
-	if m.Nested != nil && (p.Facade || p.Combine == "close" && m.Points["OnOpen"]) {
-		return 0, false // it is generated in any case, and the composite's Rev guards what it does
-	}
-	obj, index, _ := types.LookupFieldOrMethod(m.Type, true, from, p.Name)
-	if obj == nil {
-		return 0, index == nil
-	}
-	f, ok := obj.(*types.Func)
-	if !ok || f.Signature().Recv() == nil || !isType(f.Signature().Recv().Type(), p.Pkg, "Nop") {
-		return 0, false
-	}
-	return len(index) - 1, true
 }

@@ -82,6 +82,7 @@ func (m *Model) checkNamesOfComposite(p *Package, c *Composite) {
 		if found := m.method(c.Named, pt, own); found.problem != nil {
 			m.once(*found.problem)
 		}
+		m.copies(c, own)
 	}
 }
 

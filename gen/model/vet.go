@@ -18,7 +18,7 @@ func (m *Model) CheckHooks(p *Package) {
 		if !ok || obj.IsAlias() || types.IsInterface(obj.Type()) {
 			continue
 		}
-		if named, ok := obj.Type().(*types.Named); ok && named.TypeParams().Len() == 0 {
+		if named, ok := obj.Type().(*types.Named); ok && named.TypeParams().Len() == 0 && m.compositeOf(named) == nil {
 			if a := m.inspect(named); a.embeds || a.hook && a.fits {
 				m.analyze(named)
 			}

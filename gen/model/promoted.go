@@ -1,0 +1,64 @@
+package model
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/gen/diag"
+)
+
+// promotes reports the points that an embedded field gives the composite although it takes no part: as the field's methods are the
+// composite's too, they would be called, or hidden by what is generated. Those that the author writes are the author's matter.
+func (m *Model) promotes(c *Composite, v *types.Var) {
+	if !v.Embedded() || isType(v.Type(), m.hookPkg.Path(), "Nop") {
+		return
+	}
+	for _, p := range m.Points {
+		if c.Own[p.Name] {
+			continue
+		}
+		if found := m.find(v.Type(), p); found.has && !found.nop && found.problem == nil {
+			m.add("HG018", v.Pos(), "give the field a name, or declare "+p.Name+" on "+c.Name,
+				"the embedded field %s takes no part, but its %s is a point that %s then has too", v.Name(), p.Name, c.Name)
+		}
+	}
+}
+
+// copies warns of a point that the author writes on the composite's value: it acts on a copy of the members that are values too.
+func (m *Model) copies(c *Composite, own *types.Func) {
+	if _, ok := types.Unalias(own.Signature().Recv().Type()).(*types.Pointer); ok {
+		return
+	}
+	for _, member := range c.Members {
+		if _, ok := types.Unalias(member.Type).(*types.Pointer); ok || member.Kind != Direct || !m.hasPointerMethods(member) {
+			continue
+		}
+		m.Add(diag.Problem{
+			Code: "HG054", Severity: diag.Warning, Pos: m.Position(own.Pos()),
+			Message: fmt.Sprintf("%s has %s as a value, so it acts on a copy of %s, whose methods want a pointer", own.Name(), c.Name, member.Field),
+			Notes:   []diag.Note{{Pos: m.Position(member.Pos), Message: member.Field + " is a value"}},
+			Fix:     fmt.Sprintf("func (%s *%s) %s, or make %s a pointer", c.Receiver, c.Name, own.Name(), member.Field),
+		})
+		return
+	}
+}
+
+// hasPointerMethods tells whether some point of the member has a pointer as its receiver.
+func (m *Model) hasPointerMethods(member *Member) bool {
+	return slices.ContainsFunc(m.Points, func(p *Point) bool {
+		if !member.Points[p.Name] {
+			return false
+		}
+		s := m.lookup(member.Type, p.Name)
+		if s.generated {
+			t := m.toolsOf(s.owner)
+			return t == nil || t.Pointer
+		}
+		if s.fn == nil || s.fn.Signature().Recv() == nil {
+			return false
+		}
+		_, ok := types.Unalias(s.fn.Signature().Recv().Type()).(*types.Pointer)
+		return ok
+	})
+}

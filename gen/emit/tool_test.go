@@ -232,6 +232,9 @@ func TestStaleFileDoesNotCompile(t *testing.T) {
 		"newfield":  {"	Author string", "	Extra int\n	Author string"},
 		"newtag":    {"maxlen=8", "maxlen=9"},
 		"renamed":   {"func (n *Notes) List(", "func (n *Notes) ListAll("},
+		"result":    {"	Parts []Part", "	Pieces []Part"},
+		"embedded":  {"Line uint }", "Line int }"},
+		"below":     {"Text string }", "Text string `json:\"text\"` }"},
 		"constant":  {"	High   Priority = \"high\"\n", ""},
 	}
 	for name, change := range changes {

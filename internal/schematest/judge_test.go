@@ -19,7 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/schematest"
 )
 
-var cases = flag.Int("cases", 100_000, "so many arguments are judged")
+var cases = flag.Int("cases", usual, "so many arguments are judged")
 
 type difference struct {
 	reason  string
@@ -179,7 +179,7 @@ func TestEveryDifferenceIsOne(t *testing.T) {
 	seen := map[string]bool{}
 	n := &near{Rand: rand.New(rand.NewPCG(3, 4))}
 	all := tools(t)
-	for i := range 40_000 {
+	for i := range min(usual, 40_000) {
 		n.wrong = []int{0, 1, 3, 6}[i%4]
 		j := all[i%len(all)]
 		reason, _ := j.compare(t, n.value(j.schema, 0))

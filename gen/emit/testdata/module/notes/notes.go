@@ -139,6 +139,23 @@ func (n *Notes) Drop(_ context.Context, in Base) error {
 	return nil
 }
 
+// Found is a result, and nothing but a result.
+type Found struct {
+	Head
+	Parts []Part
+}
+
+// Head is embedded in a result.
+type Head struct{ Line uint }
+
+// Part lies in a result.
+type Part struct{ Text string }
+
+// Find finds nothing.
+//
+//hook:tool readonly
+func (n *Notes) Find(context.Context) (Found, error) { return Found{}, nil }
+
 // Clock is a subsystem of values.
 //
 //hook:subsystem

@@ -138,9 +138,13 @@ func fieldOf(sf reflect.StructField, v reflect.Value) (Field, bool, error) {
 // messages and plans.
 func Of(name string, fields ...Field) (*Composite, error) {
 	c := &Composite{name: name, fields: slices.Clone(fields)}
+	fields = slices.Clone(fields)
 	specs := make([]plan.Spec, len(fields))
 	for i, f := range fields {
-		specs[i] = specOf(f)
+		d := defaultsOf(f.Hook)
+		f.Options = f.Options.Over(d)
+		fields[i], specs[i] = f, specOf(f)
+		specs[i].Defaults = d
 		if f.Hook == nil && f.Group == nil && !f.Options.Optional {
 			c.missing = append(c.missing, f.Name)
 		}

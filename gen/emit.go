@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/emit"
@@ -51,10 +52,17 @@ func (r *run) file(p *model.Package, sets []emit.Toolset) (text []byte, err erro
 		emit.Composite(f, c, r.model.Points, r.model.Position(c.Pos).Filename)
 	}
 	emit.Toolsets(f, sets)
+	for _, s := range p.Subsystems {
+		emit.Defaults(f, s)
+	}
 	if f.Empty() {
 		return nil, nil
 	}
 	return f.Render()
+}
+
+func hasDefaults(p *model.Package) bool {
+	return slices.ContainsFunc(p.Subsystems, (*model.Subsystem).HasDefaults)
 }
 
 // toolsets returns the subsystems with typed tools.

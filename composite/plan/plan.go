@@ -32,6 +32,9 @@ type Spec struct {
 	// Maybe are points of which nobody can tell whether the member has them: at run
 	// time the methods of hook.Hook, which every hook has in some way.
 	Maybe []Point
+	// Defaults are what the subsystem says of itself; of them only what relates it to
+	// other types counts here, the rest is in Options.
+	Defaults Defaults
 	// Late are tools of a Dynamic member that are known nevertheless.
 	Late []string
 	// Dynamic: the member has tools that are known only at run time.
@@ -100,7 +103,8 @@ func (p Problem) Error() string {
 // Build plans the composite. The plan is meaningful only without problems other
 // than warnings; all problems are found in one call, in a stable order.
 func Build(typeName string, specs []Spec) (*Plan, []Problem) {
-	problems := checkNames(specs)
+	specs, problems := related(specs)
+	problems = append(problems, checkNames(specs)...)
 	for _, s := range specs {
 		problems = append(problems, checkPolicies(s)...)
 	}

@@ -9,13 +9,29 @@ import "time"
 // Points, Plan and DispatchAll. Fields are configured by their tag `hook:"…"`.
 type Composite struct{}
 
-// Subsystem marks the type whose methods may be tools. Its Schema and Dispatch are generated.
+// Subsystem marks the type whose methods may be tools. Its Schema and Dispatch are generated. What it says about order, needs and
+// policies holds for every field of the type in any composite, unless the field's tag says something else. T is a type with the
+// name of its package, or one of this package; several are joined by commas.
 type Subsystem struct {
 	// Prefix is put in front of every tool name that is made from a method's name.
 	Prefix string `option:"prefix"`
 	// Dynamic says that the tools are known only at run time: Schema and Dispatch are written by hand, and a composite asks the
 	// subsystem after all owners of static tools.
 	Dynamic bool `option:"dynamic"`
+	// Order is the place in a composite: a number, lower first, 100 by default.
+	Order int `option:"order"`
+	// Requires are types of which the composite has to have a field: skills.Skills.
+	Requires []string `option:"requires"`
+	// Before are types whose fields come behind this one's.
+	Before []string `option:"before"`
+	// After are types whose fields come before this one's.
+	After []string `option:"after"`
+	// Timeout bounds points: BeforeTool:2s,AfterTool:500ms.
+	Timeout []string `option:"timeout"`
+	// FailOpen are points at which a failure counts as no opinion: BeforeTool,AfterTool.
+	FailOpen []string `option:"failopen"`
+	// FailClosed are points at which a failure blocks.
+	FailClosed []string `option:"failclosed"`
 }
 
 // Tool makes a method a tool of its subsystem: (ctx[, env *hook.Env][, in T]) (out, error), or only error. The method's doc

@@ -157,6 +157,8 @@ func (o *options) set(a ast.DirectiveArg, field reflect.Value, key, value string
 			return
 		}
 		field.SetInt(int64(n))
+	case []string:
+		field.Set(reflect.ValueOf(strings.Split(value, ",")))
 	default:
 		field.SetString(value)
 	}

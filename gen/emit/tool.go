@@ -131,6 +131,9 @@ func (w *toolWriter) rev() jen.Code {
 // manifest writes what generated code of other packages reads without the source.
 func (w *toolWriter) manifest() jen.Code {
 	text := fmt.Sprintf("hook1 rev=%04x tools=%s", w.s.Rev(), strings.Join(w.names(), ","))
+	if d := w.s.Defaults.String(); d != "" {
+		text += " " + d
+	}
 	return comment(w.s.Name+"Hook tells hookgen in other packages what ["+w.s.Name+"] has.",
 		jen.Const().Add(identifier(w.s.ManifestName())).Op("=").Lit(text))
 }

@@ -49,7 +49,9 @@ type Member struct {
 	Type  types.Type
 	Pos   token.Pos
 	Tag   plan.Options
-	Kind  Kind
+	// Defaults are what the subsystem says of itself; Tag has what of it counts.
+	Defaults plan.Defaults
+	Kind     Kind
 	// Nilable: the field can be nil.
 	Nilable bool
 	// Points are the names of the points that the member overrides; nil for what is known only at run time.
@@ -240,7 +242,7 @@ func (m *Model) spec(member *Member) plan.Spec {
 		Field: member.Field, Type: types.TypeString(member.Type, (*types.Package).Name), Options: member.Tag,
 		Dynamic: member.Dynamic, Group: member.Kind == Group,
 	}
-	s.Open = member.Kind != Direct
+	s.Open, s.Defaults = member.Kind != Direct, member.Defaults
 	for _, t := range member.Tools {
 		s.Tools = append(s.Tools, t.Local())
 	}

@@ -22,6 +22,7 @@ func readManifest(named *types.Named) ([]string, bool) {
 	if !ok || !strings.HasPrefix(head, "hook1 ") {
 		return nil, false
 	}
+	list, _, _ = strings.Cut(list, " ") // what the subsystem says of itself stands behind
 	names := strings.Split(list, ",")
 	for _, name := range names {
 		if !validTool.MatchString(name) {

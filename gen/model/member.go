@@ -35,6 +35,7 @@ func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Membe
 	if !m.classify(c, out, tagged) {
 		return nil
 	}
+	m.withDefaults(out)
 	if options.Excludes("Schema") {
 		out.Dynamic, out.Tools, out.Late = false, nil, nil
 	}

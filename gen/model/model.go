@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/directive"
 	"github.com/grapnel-go/grapnel/gen/load"
@@ -67,6 +68,10 @@ type Subsystem struct {
 	// Pointer: some method has a pointer receiver, so the hook is *T.
 	Pointer bool
 	Options directive.Subsystem
+	// Args are the words of //hook:subsystem with their places.
+	Args []ast.DirectiveArg
+	// Defaults are what the options say about the fields of the type.
+	Defaults plan.Defaults
 	// Tools are the typed tools in source order; Schema and Dispatch are generated for them.
 	Tools []*Tool
 	// Points are the names of the points that the type overrides.
@@ -267,7 +272,7 @@ func (m *Model) declareType(p *Package, f directive.Found) {
 		}
 		s := m.subsystem(p, named)
 		if f.Subsystem != nil {
-			s.Options = *f.Subsystem
+			s.Options, s.Args = *f.Subsystem, f.Args
 		}
 		if f.Tools != nil {
 			s.Names = f.Tools.Names

@@ -12,7 +12,7 @@ import (
 // something else in the output.
 func (m *Model) checkNamesOf(p *Package) {
 	tools := slices.ContainsFunc(p.Subsystems, func(s *Subsystem) bool { return len(s.Tools) > 0 })
-	if p.Foreign != "" && (tools || len(p.Composites) > 0) {
+	if p.Foreign != "" && (tools || len(p.Composites) > 0 || slices.ContainsFunc(p.Subsystems, (*Subsystem).HasDefaults)) {
 		m.Add(diag.Problem{
 			Code: "HG052", Pos: m.InFile(p.Foreign), Message: load.Output + " exists but was not written by hookgen",
 			Fix: "move it to another file",
@@ -39,6 +39,12 @@ func (m *Model) checkNamesOf(p *Package) {
 		}
 	}
 	for _, s := range p.Subsystems {
+		if s.HasDefaults() {
+			m.freeMembers(s.Named, func(name string) bool { return name == DefaultsMethod })
+			if len(s.Tools) == 0 {
+				m.freeConstants(p, s, first)
+			}
+		}
 		if len(s.Tools) > 0 {
 			m.freeConstants(p, s, first)
 			m.freeMembers(s.Named, func(name string) bool { return name == "Schema" || name == "Dispatch" })

@@ -70,6 +70,7 @@ func (m *Model) checkSubsystem(s *Subsystem) {
 		m.add("HG012", s.Pos, "embed hook.Nop in it", "%s is declared a subsystem, but is no hook.Hook: it does not have %s",
 			s.Name, strings.Join(a.missing, ", "))
 	}
+	m.defaults(s)
 	if len(s.Tools) == 0 {
 		return
 	}
@@ -151,6 +152,9 @@ func (s *Subsystem) Rev() uint16 {
 	tools := make([]string, len(s.Tools))
 	for i, t := range s.Tools {
 		tools[i] = t.Name
+	}
+	if text := s.Defaults.String(); text != "" {
+		tools = append(tools, "", text)
 	}
 	return RevOf(s.Points, tools)
 }

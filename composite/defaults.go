@@ -1,0 +1,35 @@
+package composite
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// defaulted is what is generated for a subsystem that says something of itself.
+type defaulted interface{ HookDefaults() string }
+
+// defaultsOf returns what the subsystem says of itself. The generated method
+// names the type that it is for, so that a type which only embeds a subsystem
+// does not have its defaults, as with hookgen.
+func defaultsOf(h hook.Hook) plan.Defaults {
+	if h == nil {
+		return plan.Defaults{}
+	}
+	s, ok := h.(defaulted)
+	if !ok { // a value: the method has a pointer receiver
+		s, ok = reflect.New(reflect.TypeOf(h)).Interface().(defaulted)
+	}
+	if !ok {
+		return plan.Defaults{}
+	}
+	name, text, _ := strings.Cut(s.HookDefaults(), " ")
+	if name != strings.TrimPrefix(fmt.Sprintf("%T", h), "*") {
+		return plan.Defaults{}
+	}
+	d, _ := plan.ParseDefaults(text, planPoints(everyPoint)) // the generator has judged it
+	return d
+}

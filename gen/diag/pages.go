@@ -253,8 +253,9 @@ func toolPages() []page {
 				"Limit int    `json:\"limit\" hook:\"max=ten\"`     // wrong: no number\n" +
 				"Title string `json:\"title\" hook:\"maxlen=80\"`   // right\n" +
 				"Limit int    `json:\"limit\" hook:\"min=1,max=10\"` // right"},
-		{"HG034", "a type that cannot be in an input",
-			"Arguments are JSON: functions, channels, interfaces and the like have no form there.",
+		{"HG034", "a type that cannot be in an input or a result",
+			"Arguments and results are JSON: functions, channels and the like have no form there, and what the generated package " +
+				"cannot name (a type that is unexported elsewhere, or internal) its code cannot read.",
 			"Done chan struct{} `json:\"done\"` // wrong\n" +
 				"Done bool          `json:\"done\"` // right"},
 		{"HG035", "a type with its own decoder",

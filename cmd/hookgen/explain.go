@@ -9,14 +9,20 @@ import (
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/directive"
+	"github.com/grapnel-go/grapnel/gen/reference"
 	"github.com/grapnel-go/grapnel/gen/schema"
 )
 
 // explain prints the pages of codes, with the grammar where the code is about words.
 func explain(_ context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := newFlags("explain", "CODE…", stderr)
+	flags := newFlags("explain", "[-all] [CODE…]", stderr)
+	all := flags.Bool("all", false, "print the whole reference in Markdown: directives, tags and codes")
 	if status, ok := parse(flags, args); !ok {
 		return status
+	}
+	if *all {
+		fmt.Fprint(stdout, reference.Markdown())
+		return well
 	}
 	if flags.NArg() == 0 {
 		flags.Usage()
@@ -42,7 +48,7 @@ func grammar(w io.Writer, code string) {
 	switch code {
 	case "HG005", "HG007", "HG008":
 		fmt.Fprint(w, "\nThe directives:\n\n", directive.Manual())
-	case "HG009":
+	case "HG009", "HG043", "HG044", "HG045", "HG046":
 		words(w)
 	case "HG033":
 		inputWords(w)

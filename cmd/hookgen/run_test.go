@@ -117,6 +117,8 @@ func TestUsage(t *testing.T) {
 		err  string
 	}{
 		{[]string{"explain", "HG020"}, well, "HG020: one tool with two owners", ""},
+		{[]string{"explain", "-all"}, well, "## Directives\n", ""},
+		{[]string{"explain", "HG020", "HG022"}, well, "HG022: a tool name", ""},
 		{[]string{"explain", "hg009"}, well, "prefix=", ""},
 		{[]string{"explain", "HG033"}, well, "maxlen=     at most so many characters; for strings", ""},
 		{[]string{"explain", "HG008"}, well, "//hook:tool\n\tTool makes a method a tool", ""},

@@ -11,17 +11,29 @@ type page struct {
 	code, title, text, example string
 }
 
-// Explain returns the page of a code: what it means, why it is a problem, and code that has it with its fix.
-func Explain(code string) (string, bool) {
+// Page is what is to be known of a code. Example has the mistake, marked // wrong, and what to write instead, marked // right; ""
+// where no code shows it.
+type Page struct{ Code, Title, Text, Example string }
+
+// PageOf returns the page of a code, however it is capitalised.
+func PageOf(code string) (Page, bool) {
 	all := pages()
 	i := slices.IndexFunc(all, func(p page) bool { return strings.EqualFold(p.code, code) })
 	if i < 0 {
+		return Page{}, false
+	}
+	return Page{all[i].code, all[i].title, all[i].text, all[i].example}, true
+}
+
+// Explain returns the page of a code for a terminal: what it means, why it is a problem, and code that has it with its fix.
+func Explain(code string) (string, bool) {
+	p, ok := PageOf(code)
+	if !ok {
 		return "", false
 	}
-	p := all[i]
-	text := fmt.Sprintf("%s: %s\n\n%s\n", p.code, p.title, p.text)
-	if p.example != "" {
-		text += "\n\t" + strings.ReplaceAll(strings.ReplaceAll(p.example, "\n", "\n\t"), "\t\n", "\n") + "\n"
+	text := fmt.Sprintf("%s: %s\n\n%s\n", p.Code, p.Title, p.Text)
+	if p.Example != "" {
+		text += "\n\t" + strings.ReplaceAll(strings.ReplaceAll(p.Example, "\n", "\n\t"), "\t\n", "\n") + "\n"
 	}
 	return text, true
 }

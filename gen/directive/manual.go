@@ -11,13 +11,26 @@ import (
 //go:embed grammar.go
 var grammar string
 
-// Manual returns the grammar for people: every directive with its options, from the doc comments of the structs.
-func Manual() string {
+// Doc is what the grammar says of one directive.
+type Doc struct {
+	Verb string
+	// Text is the doc comment of its struct.
+	Text string
+	// Places are the declarations that it may stand above; nil is all.
+	Places  []Place
+	Options []OptionDoc
+}
+
+// OptionDoc is what the grammar says of one option: "timeout=" wants a value, NAMES are words of the author's.
+type OptionDoc struct{ Name, Text string }
+
+// Docs returns all directives with their options, from the doc comments of the structs.
+func Docs() []Doc {
 	file, err := parser.ParseFile(token.NewFileSet(), "grammar.go", grammar, parser.ParseComments)
 	if err != nil {
-		return ""
+		return nil // the compiler has read it
 	}
-	var sb strings.Builder
+	var docs []Doc
 	for _, decl := range file.Decls {
 		d, ok := decl.(*ast.GenDecl)
 		if !ok || d.Tok != token.TYPE {
@@ -25,12 +38,28 @@ func Manual() string {
 		}
 		for _, s := range d.Specs {
 			spec := s.(*ast.TypeSpec)
-			sb.WriteString("//hook:" + strings.ToLower(spec.Name.Name) + "\n" + indent(d.Doc.Text(), "\t"))
+			doc := Doc{Verb: strings.ToLower(spec.Name.Name), Text: strings.TrimSpace(d.Doc.Text())}
+			if v, ok := verbOf(doc.Verb); ok {
+				doc.Places = v.places
+			}
 			if st, ok := spec.Type.(*ast.StructType); ok {
 				for _, f := range st.Fields.List {
-					sb.WriteString("\t" + optionName(f) + "\n" + indent(f.Doc.Text(), "\t\t"))
+					doc.Options = append(doc.Options, OptionDoc{optionName(f), strings.TrimSpace(f.Doc.Text())})
 				}
 			}
+			docs = append(docs, doc)
+		}
+	}
+	return docs
+}
+
+// Manual returns the grammar for people who read it in a terminal.
+func Manual() string {
+	var sb strings.Builder
+	for _, d := range Docs() {
+		sb.WriteString("//hook:" + d.Verb + "\n" + indent(d.Text, "\t"))
+		for _, o := range d.Options {
+			sb.WriteString("\t" + o.Name + "\n" + indent(o.Text, "\t\t"))
 		}
 	}
 	return sb.String()

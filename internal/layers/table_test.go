@@ -51,7 +51,7 @@ var layers = []layer{
 		reason: "the analyzer with the driver that go vet wants"},
 	{pkgs: "hookvet/golangci", may: []string{"gen/vet"}, outside: []string{"golang.org/x/tools", "github.com/golangci/plugin-module-register"},
 		reason: "the analyzer with what golangci-lint wants"},
-	{pkgs: "cmd/hookgen", may: []string{"gen", "gen/diag", "gen/directive", "gen/schema", "gen/vet", "composite/plan", "composite/plan/picture"},
+	{pkgs: "cmd/hookgen", may: []string{"gen", "gen/diag", "gen/directive", "gen/reference", "gen/schema", "gen/vet", "composite/plan", "composite/plan/picture"},
 		outside: []string{"github.com/aymanbagabas/go-udiff"},
 		reason:  "flags, exit codes and manuals; with hook linked in, the generator could not be built while hook's generated file is missing"},
 	{pkgs: "runtime", may: []string{"hook", "composite/...", "runtime/provider", "runtime/store", "runtime/store/mem"},

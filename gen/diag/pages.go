@@ -289,8 +289,14 @@ func toolPages() []page {
 
 func outputPages() []page {
 	return []page{
-		{"HG040", "a type that no methods can be generated for", "Aliases have none of their own, and types with type parameters are not generated for.", ""},
-		{"HG042", "a package of another module", "Files are written in the main module only; a dependency's belong to whoever publishes it.", "cd ../other && go tool hookgen ./..."},
+		{"HG040", "a type that no methods can be generated for",
+			"Aliases have none of their own, and types with type parameters are not generated for.",
+			"//hook:composite\ntype Daemon = other.Daemon                  // wrong\n\n" +
+				"//hook:composite\ntype Daemon struct{ Other *other.Daemon }   // right"},
+		{"HG042", "a package of another module",
+			"Files are written in the main module only; a dependency's belong to whoever publishes it.",
+			"go tool hookgen example.com/other/...        // wrong: not of this module\n" +
+				"cd ../other && go tool hookgen ./...         // right: in the module itself"},
 		{"HG048", "a //hook:schema that cannot be kept",
 			"The schema of a type that decodes itself is checked by generated code before the type's method is called, so it has only the keywords that this code checks, and it stands above a type with a method of its own or above a field of such a type.",
 			"//hook:schema {\"type\":\"string\",\"maxLenght\":80}   // wrong: unknown keyword\ntype Title struct{ text string }\n\n" +

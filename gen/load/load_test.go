@@ -64,3 +64,65 @@ func TestCheckerNeverReadsOutput(t *testing.T) {
 	_, err = listing.NewChecker().Package("example.com/q")
 	assert.ErrorIs(t, err, load.ErrNoSource)
 }
+
+// HG001: only a Go of an older language is too old; what is no release is not compared.
+func TestWrongGo(t *testing.T) {
+	tests := []struct {
+		built, uses string
+		wrong       bool
+	}{
+		{"go1.26.8", "go1.27.1", true},
+		{"go1.26.8", "go1.27rc1", true},
+		{"go1.26.8", "go1.26.9", false},
+		{"go1.27.0", "go1.26.8", false},
+		{"go1.26.8 X:nojsonv2", "go1.27.0", true},
+		{"devel go1.28-abc", "go1.27.0", false},
+		{"go1.26.8", "", false},
+		{"", "go1.26.8", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.built+" "+tt.uses, func(t *testing.T) {
+			p := load.WrongGo(tt.built, tt.uses)
+			require.Equal(t, tt.wrong, p != nil)
+			if p != nil {
+				assert.Equal(t, "HG001", p.Code)
+				assert.Contains(t, p.Message, "hookgen was built with "+tt.built+", but the module is built with "+tt.uses)
+			}
+		})
+	}
+}
+
+// HG003 names the directory that may have been meant, HG004 the package of a file.
+func TestPatterns(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"go.mod", "daemon/daemon.go", "tests/a_test.go", "testdata/demon/p.go"} {
+		text := "package p\n"
+		if name == "go.mod" {
+			text = "module example.com/p\n\ngo 1.26\n"
+		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	tests := []struct{ pattern, want, fix string }{
+		{"./demon", `HG003: pattern "./demon" matches no package; did you mean "./daemon"?`, "hookgen ./daemon"},
+		{"./far/away", `HG003: pattern "./far/away" matches no package`, "name a package of this module, as in ./daemon or ./..."},
+		{"daemon/daemon.go", `HG004: hookgen wants packages, not files: "daemon/daemon.go"`, "hookgen ./daemon"},
+		{"daemon.go", `HG004: hookgen wants packages, not files: "daemon.go"`, "hookgen ."},
+		{"./daemon", "", ""},
+		{"./...", "", ""},
+		{"./tests", "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.pattern, func(t *testing.T) {
+			_, problems, err := load.List(t.Context(), dir, []string{tt.pattern})
+			require.NoError(t, err)
+			if tt.want == "" {
+				assert.Empty(t, problems)
+				return
+			}
+			require.Len(t, problems, 1)
+			assert.Equal(t, "error "+tt.want, problems[0].Error())
+			assert.Equal(t, tt.fix, problems[0].Fix)
+		})
+	}
+}

@@ -31,7 +31,8 @@ func goVersion(ctx context.Context, dir string) (wait func() string) {
 // WrongGo returns the problem of a generator that was built with an older Go than the one that the module is built with: it cannot
 // read that one's export data and does not know its language. nil if there is none, or if one of them is no release.
 func WrongGo(built, uses string) *diag.Problem {
-	mine, theirs := version.Lang(strings.Fields(built + " ")[0]), version.Lang(uses)
+	release, _, _ := strings.Cut(built, " ") // behind it are experiments
+	mine, theirs := version.Lang(release), version.Lang(uses)
 	if mine == "" || theirs == "" || version.Compare(mine, theirs) >= 0 {
 		return nil
 	}

@@ -1,0 +1,35 @@
+package gen_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/gen"
+)
+
+// A Grapnel without the constant that generated code names is too old, and nothing is read with it.
+func TestOldContract(t *testing.T) {
+	t.Parallel()
+	old, dir := t.TempDir(), t.TempDir()
+	write(t, old, "go.mod", "module github.com/grapnel-go/grapnel\n\ngo 1.26\n")
+	write(t, old, "hook/hook.go", "package hook\n\ntype Nop struct{}\n")
+	write(t, old, "composite/composite.go", "package composite\n\nconst GenVersion0 = 0\n")
+	write(t, dir, "go.mod", "module example.com/p\n\ngo 1.26\n\nrequire github.com/grapnel-go/grapnel v0.0.1\n\nreplace github.com/grapnel-go/grapnel => "+old+"\n")
+	write(t, dir, "p.go", "package p\n\nimport \"github.com/grapnel-go/grapnel/hook\"\n\n//hook:subsystem\ntype P struct{ hook.Nop }\n")
+	result, err := gen.Run(t.Context(), gen.Options{Dir: dir})
+	require.NoError(t, err)
+	require.Len(t, result.Problems, 1)
+	p := result.Problems[0]
+	assert.Equal(t, "HG002", p.Code)
+	assert.Contains(t, p.Message, "the module uses github.com/grapnel-go/grapnel v0.0.1 => "+old+", which does not have composite.GenVersion1")
+	assert.Equal(t, "go get github.com/grapnel-go/grapnel@latest", p.Fix)
+
+	write(t, old, "composite/composite.go", "package composite\n\nconst GenVersion1 = 1\n")
+	result, err = gen.Run(t.Context(), gen.Options{Dir: dir})
+	for _, p := range result.Problems {
+		assert.NotEqual(t, "HG002", p.Code)
+	}
+	_ = err // a contract without points is no contract, but of the right version
+}

@@ -32,6 +32,7 @@ var near = []struct{ code, scenario, line string }{
 	{"HG015", "error_hidden", "Schemata   string"},
 	{"HG016", "error_held_forms", "Group Hooks"},
 	{"HG017", "error_nop_pointer", "Spare *hook.Nop"},
+	{"HG018", "error_embedded", "// Closed writes it itself.\n//\n//hook:composite\ntype Closed struct {\n\tPlug *Plug\n\tStore"},
 	{"HG019", "error_directive_tests", "//hook:ignore HG019\n\n// Redo does it again on Plan 9.\n//\n//hook:tool"},
 	{"HG020", "error_prefix", "R *Q `hook:\"prefix=a_b\"`"},
 	{"HG021", "error_policy_shadowed", "Files *Files `hook:\"dynamic,prefix=files_\"`"},
@@ -62,6 +63,7 @@ var near = []struct{ code, scenario, line string }{
 	{"HG051", "warnings", "func (p *Part) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {"},
 	{"HG052", "error_empty", "package p\n"},
 	{"HG053", "error_taken_names", "const ToolDoing = 1"},
+	{"HG054", "copies", "func (p Pointer) OnEvent(ctx context.Context, ev hook.Event) { p.composeOnEvent(ctx, ev) }"},
 }
 
 // elsewhere are the codes that no scenario can produce, with the test that does; it speaks of the code.
@@ -69,6 +71,7 @@ var elsewhere = []struct{ codes, file, test string }{
 	{"HG001", "load/load_test.go", "TestWrongGo"},
 	{"HG002", "version_test.go", "TestOldContract"},
 	{"HG003 HG004", "load/load_test.go", "TestPatterns"},
+	{"HG025 HG042", "loading_test.go", "TestOtherModule"},
 	{"HG060 HG061", "new_test.go", "TestNew"},
 	{"HG070 HG071 HG072", "../cmd/hookgen/run_test.go", "TestGenerateAndCheck"},
 	{"HG099", "verify_internal_test.go", "TestVerify"},

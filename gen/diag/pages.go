@@ -176,7 +176,8 @@ func planPages() []page {
 				"Extra []hook.Hook                    // right"},
 		{"HG025", "a subsystem of another module without a list of its tools",
 			"What a subsystem of another module offers is read from a constant that hookgen writes beside it. Without it the tools would be missing, or be known only at run time.",
-			"cd ../sqltools && go tool hookgen ./...    // or a later version of the module\nDB *sqltools.DB `hook:\"dynamic\"`           // its Schema is asked at run time"},
+			"DB *sqltools.DB                     // wrong: nothing was generated in its module\n" +
+				"DB *sqltools.DB `hook:\"dynamic\"`    // right: asked at run time; or take a version with a generated file"},
 		{"HG026", "an order that cannot be",
 			"The before= and after= of these fields contradict each other, or composites are nested in each other.",
 			"Skills *skills.Skills `hook:\"before=Memory\"`\n" +

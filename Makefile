@@ -11,11 +11,12 @@ SOURCES = $$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/)
 fmt:
 	gofmt -s -w $(SOURCES)
 
-# lint says what go vet, staticcheck and gofmt have against the sources.
+# lint says what go vet, staticcheck, hookgen vet and gofmt have against the sources.
 lint:
 	@bad=$$(gofmt -s -l $(SOURCES)); test -z "$$bad" || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
+	go run ./cmd/hookgen vet ./...
 
 # test is the quick round: all tests, without the race detector.
 test:
@@ -54,7 +55,6 @@ plugin:
 # ci is everything that a change must pass.
 ci: lint
 	go mod tidy -diff
-	go run ./cmd/hookgen vet ./...
 	go generate ./... && git diff --exit-code -- '*_gen.go' docs/daemon-plan.svg
 	@new=$$(git ls-files -o --exclude-standard '*_gen.go' docs/daemon-plan.svg); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
 	go test -race -shuffle=on -p 2 -timeout 20m $(FLAGS) ./...

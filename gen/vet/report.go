@@ -36,6 +36,16 @@ func (s *source) mine(problems []diag.Problem) []diag.Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p diag.Problem) bool { return !s.pos(p.Pos).IsValid() })
 }
 
+// here gives a problem that lies in another package, which does not know of it, a place in this one.
+func (s *source) here(p diag.Problem, pos token.Pos) diag.Problem {
+	if s.pos(p.Pos).IsValid() {
+		return p
+	}
+	p.Notes = append(p.Notes[:len(p.Notes):len(p.Notes)], diag.Note{Pos: p.Pos, Message: "it is declared here"})
+	p.Pos, p.End, p.Edits = s.Position(pos), token.Position{}, nil
+	return p
+}
+
 // diagnostic is a problem as go vet and linters show it: one line of text, so that what the notes and the fix say is in it.
 func (s *source) diagnostic(p diag.Problem) analysis.Diagnostic {
 	d := analysis.Diagnostic{Pos: s.pos(p.Pos), End: s.pos(p.End), Category: p.Code, Message: p.Code + ": " + p.Message}

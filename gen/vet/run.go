@@ -84,7 +84,8 @@ func (d *driver) list(ctx context.Context) ([]string, []diag.Problem, error) {
 	return paths, nil, nil
 }
 
-const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedDeps |
+// mode has no NeedDeps, with which all dependencies would be read from source.
+const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 	packages.NeedExportFile | packages.NeedModule | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo
 
 func (d *driver) load(ctx context.Context, paths []string) error {

@@ -77,7 +77,7 @@ func run(pass *analysis.Pass, info bool) ([]diag.Problem, error) {
 		if len(s.Tools) > 0 {
 			_, problems := emit.NewToolset(m, s)
 			for _, problem := range problems {
-				m.Add(problem)
+				m.Add(src.here(problem, s.Pos))
 			}
 		}
 	}

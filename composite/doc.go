@@ -20,6 +20,13 @@
 // *hook.Failure. Failures that no answer carries are emitted as hook_failed
 // events to the host of the place.
 //
+// # Policies
+//
+// A field's tag bounds its hook at a point, narrows where it is called, and leaves
+// points out. A decider or rewriter that is late is dropped and its fail policy
+// applies; [Strays] counts those that have not come back. record, background,
+// parallel and visibility are planned and shown, and not yet in effect.
+//
 // # Concurrency
 //
 // A composite keeps no state of its own. Its methods are as safe for concurrent

@@ -48,10 +48,21 @@ func grammar(w io.Writer, code string) {
 	switch code {
 	case "HG005", "HG007", "HG008":
 		fmt.Fprint(w, "\nThe directives:\n\n", directive.Manual())
-	case "HG009", "HG043", "HG044", "HG045", "HG046":
+	case "HG009", "HG043", "HG044", "HG046":
 		words(w)
+	case "HG045":
+		words(w)
+		matchKinds(w)
 	case "HG033":
 		inputWords(w)
+	}
+}
+
+// matchKinds prints what match= can look at.
+func matchKinds(w io.Writer) {
+	fmt.Fprint(w, "\nWhat match= looks at:\n\n")
+	for _, word := range plan.MatchKinds() {
+		fmt.Fprintf(w, "\t%-12s%s\n", word.Word, word.Doc)
 	}
 }
 

@@ -53,7 +53,9 @@ func (w *weld) taken(name string) bool {
 }
 
 // self writes the type of the receiver.
-func (w *weld) self() *jen.Statement { return jen.Op("*").Add(identifier(w.c.Name)) }
+func (w *weld) self() *jen.Statement {
+	return jen.Op("*").Add(identifier(w.c.Name)).Add(typeArguments(w.c.Named.TypeParams()))
+}
 
 // fn begins a method.
 func (w *weld) fn(name string) *jen.Statement {

@@ -43,6 +43,9 @@ func NewFile(pkg *types.Package) *File {
 	}
 	for _, name := range pkg.Scope().Names() {
 		f.used[name] = true
+		if obj, ok := pkg.Scope().Lookup(name).(*types.TypeName); ok && !obj.IsAlias() {
+			f.useTypeParameters(obj.Type())
+		}
 	}
 	f.jen.HeaderComment(load.Header)
 	for _, p := range [][2]string{
@@ -201,3 +204,12 @@ func importBlock(specs []*ast.ImportSpec) string {
 
 // Empty tells whether nothing has been written.
 func (f *File) Empty() bool { return !f.written }
+
+// useTypeParameters keeps imports from having the names of a type's parameters.
+func (f *File) useTypeParameters(t types.Type) {
+	if named, ok := t.(*types.Named); ok {
+		for p := range named.TypeParams().TypeParams() {
+			f.used[p.Obj().Name()] = true
+		}
+	}
+}

@@ -19,7 +19,7 @@ func (w *weld) guards() {
 		Const().Id("_").Op("=").Qual(compositePath, "GenVersion1"))
 	defs := []jen.Code{jen.Id("_").Qual(hookPath, "Hook").Op("=").Parens(w.self()).Parens(jen.Nil())}
 	if under := w.c.Named.Underlying(); model.Valid(under) {
-		defs = append(defs, jen.Id("_").Add(w.f.Type(under)).Op("=").Add(identifier(w.c.Name)).Values())
+		defs = append(defs, jen.Id("_").Add(w.f.Type(under)).Op("=").Add(identifier(w.c.Name)).Add(typeArguments(w.c.Named.TypeParams())).Values())
 	}
 	var missing []jen.Code
 	seen := map[string]bool{}
@@ -34,8 +34,12 @@ func (w *weld) guards() {
 			missing = append(missing, w.uncalled(m, name)...)
 		}
 	}
-	w.f.Add(jen.Var().Defs(unique(defs)...))
-	for _, code := range missing {
+	all := append([]jen.Code{jen.Var().Defs(unique(defs)...)}, missing...)
+	if params := w.c.Named.TypeParams(); params.Len() > 0 { // what names them stands in a function that has them
+		w.f.Add(jen.Func().Id("_").Add(w.f.typeParameters(params)).Params().Block(all...))
+		return
+	}
+	for _, code := range all {
 		w.f.Add(code)
 	}
 }

@@ -34,6 +34,8 @@ func (f *File) Type(t types.Type) *jen.Statement {
 		return f.structure(t)
 	case *types.Interface:
 		return f.iface(t)
+	case *types.Union:
+		return f.union(t)
 	case *types.TypeParam:
 		return identifier(t.Obj().Name())
 	}
@@ -140,4 +142,43 @@ func (f *File) Signature(sig *types.Signature, names []string) *jen.Statement {
 		return out.Add(results[0])
 	}
 	return out.Params(results...)
+}
+
+// union writes the alternatives of a constraint.
+func (f *File) union(t *types.Union) *jen.Statement {
+	out := jen.Null()
+	for i := range t.Len() {
+		if i > 0 {
+			out.Op("|")
+		}
+		if t.Term(i).Tilde() {
+			out.Op("~")
+		}
+		out.Add(f.Type(t.Term(i).Type()))
+	}
+	return out
+}
+
+// typeParameters writes the list that declares type parameters, [K comparable, V any]; nothing for none.
+func (f *File) typeParameters(params *types.TypeParamList) *jen.Statement {
+	if params.Len() == 0 {
+		return jen.Null()
+	}
+	var list []jen.Code
+	for p := range params.TypeParams() {
+		list = append(list, identifier(p.Obj().Name()).Add(f.Type(p.Constraint())))
+	}
+	return jen.Types(list...)
+}
+
+// typeArguments writes the list that passes them on, [K, V].
+func typeArguments(params *types.TypeParamList) *jen.Statement {
+	if params.Len() == 0 {
+		return jen.Null()
+	}
+	var list []jen.Code
+	for p := range params.TypeParams() {
+		list = append(list, identifier(p.Obj().Name()))
+	}
+	return jen.Types(list...)
 }

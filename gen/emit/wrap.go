@@ -19,6 +19,8 @@ func (w *weld) wraps(p *model.Point) {
 	for _, n := range names[1:] {
 		parts = append(parts, jen.Id(exported(n)).Op(":").Add(identifier(n)))
 	}
+	params := w.c.Named.TypeParams()
+	args := typeArguments(params)
 	levels := kind == "ToolWraps"
 	init := []jen.Code{jen.Id("w")}
 	fields := []jen.Code{jen.Qual(compositePath, kind), identifier(w.recv).Add(w.self())}
@@ -28,11 +30,11 @@ func (w *weld) wraps(p *model.Point) {
 	}
 	at := p.Name + "At"
 	w.method(p, w.callers(p),
-		jen.Id("w").Op(":=").Op("&").Id(chain).Values(jen.Id(w.recv).Op(":").Id(w.recv)),
+		jen.Id("w").Op(":=").Op("&").Id(chain).Add(args).Values(jen.Id(w.recv).Op(":").Id(w.recv)),
 		jen.Id("w").Dot(kind).Op("=").Qual(compositePath, kind).Values(parts...),
 		jen.Id("w").Dot("Init").Call(init...),
 		jen.Return(jen.Id("w").Dot(at).Call(jen.Id("ctx"), jen.Lit(0))))
-	w.f.Add(comment(chain+" is one pass through the wraps of "+w.c.Name+".", jen.Type().Id(chain).Struct(fields...)))
+	w.f.Add(comment(chain+" is one pass through the wraps of "+w.c.Name+".", jen.Type().Id(chain).Add(w.f.typeParameters(params)).Struct(fields...)))
 
 	var cases []jen.Code
 	for i, m := range members {
@@ -40,7 +42,7 @@ func (w *weld) wraps(p *model.Point) {
 	}
 	result := w.f.Type(p.Signature.Results().At(0).Type())
 	w.f.Add(comment(at+" runs the chain from this position on.",
-		jen.Func().Params(jen.Id("w").Op("*").Id(chain)).Id(at).
+		jen.Func().Params(jen.Id("w").Op("*").Id(chain).Add(args)).Id(at).
 			Params(jen.Id("ctx").Qual("context", "Context"), jen.Id("at").Int()).Params(jen.Id("out").Add(result)).Block(
 			jen.Switch(jen.Id("at")).Block(cases...),
 			jen.Return(jen.Id("w").Dot("End").Call(jen.Id("ctx"))))))

@@ -48,6 +48,12 @@ func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Membe
 // classify fills in what the type of the field tells.
 func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 	t := types.Unalias(out.Type)
+	if p, ok := types.Unalias(pointee(t)).(*types.TypeParam); ok {
+		if i, ok := p.Underlying().(*types.Interface); ok && m.hookMethods(i) || tagged {
+			m.add("HG040", out.Pos, out.Field+" hook.Hook", "field %s has the type parameter %s as its type: which points it has cannot be known", out.Field, p)
+		}
+		return false
+	}
 	if s, ok := t.Underlying().(*types.Slice); ok && m.hookLike(s.Elem()) {
 		if !isType(s.Elem(), m.hookPkg.Path(), "Hook") {
 			m.field(out, plan.NoGroup(out.Field, m.relative(out.Type, c.Pkg.Types)))

@@ -297,12 +297,27 @@ func (m *Model) named(name *types.TypeName, f directive.Found) *types.Named {
 		m.add("HG040", f.Pos, "put the directive above the type itself",
 			"//hook:%s on %s: methods cannot be generated for an alias", f.Verb, name.Name())
 		return nil
+	case named.TypeParams().Len() > 0 && f.Tools == nil && f.Subsystem == nil && m.usableParams(named, f):
+	case named.TypeParams().Len() > 0 && f.Composite != nil:
+		return nil
 	case named.TypeParams().Len() > 0:
 		m.add("HG040", f.Pos, "declare a type without type parameters around one instance",
 			"//hook:%s on %s: code for types with type parameters is not generated", f.Verb, name.Name())
 		return nil
 	}
 	return named
+}
+
+// usableParams reports type parameters whose names generated code has for something else.
+func (m *Model) usableParams(named *types.Named, f directive.Found) bool {
+	for p := range named.TypeParams().TypeParams() {
+		if name := p.Obj().Name(); name == "_" || !ast.IsExported(name) {
+			m.add("HG040", p.Obj().Pos(), "give it a name with a capital letter",
+				"//hook:%s on %s: type parameter %s has a name that parameters and variables may have", f.Verb, named.Obj().Name(), name)
+			return false
+		}
+	}
+	return true
 }
 
 // subsystem returns the entry of the type, new if there is none.

@@ -62,3 +62,13 @@ func (m *Model) hasPointerMethods(member *Member) bool {
 		return ok
 	})
 }
+
+// hookMethods tells whether a constraint wants a point's method.
+func (m *Model) hookMethods(i *types.Interface) bool {
+	for f := range i.Methods() {
+		if p := m.Point(f.Name()); p != nil && types.Identical(p.Signature, f.Signature()) {
+			return true
+		}
+	}
+	return false
+}

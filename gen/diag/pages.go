@@ -291,9 +291,12 @@ func toolPages() []page {
 func outputPages() []page {
 	return []page{
 		{"HG040", "a type that no methods can be generated for",
-			"Aliases have none of their own, and types with type parameters are not generated for.",
+			"Aliases have none of their own; type parameters need names that no parameter has, and a member has a type of its own.",
 			"//hook:composite\ntype Daemon = other.Daemon                  // wrong\n\n" +
 				"//hook:composite\ntype Daemon struct{ Other *other.Daemon }   // right"},
+		{"HG041", "arguments that depend on a type parameter",
+			"The schema of a tool is written when code is generated, and it would differ from instance to instance. Results may depend on type parameters.",
+			"func (c *Cache[K, V]) Get(ctx context.Context, in GetInput[K]) (V, error)  // wrong\nfunc (c *Cache[K, V]) Get(ctx context.Context, in GetInput) (V, error)     // right, with c.parse(in.Key)"},
 		{"HG042", "a package of another module",
 			"Files are written in the main module only; a dependency's belong to whoever publishes it.",
 			"go tool hookgen example.com/other/...        // wrong: not of this module\n" +

@@ -41,11 +41,15 @@ func NewToolset(m *model.Model, s *model.Subsystem) (Toolset, []diag.Problem) {
 
 // self writes the type of the receiver: a pointer as soon as one of the author's methods has one.
 func (s Toolset) self() *jen.Statement {
+	typ := identifier(s.Name).Add(typeArguments(s.Named.TypeParams()))
 	if s.Pointer {
-		return jen.Op("*").Add(identifier(s.Name))
+		return jen.Op("*").Add(typ)
 	}
-	return identifier(s.Name)
+	return typ
 }
+
+// params are the type parameters of the subsystem; what belongs to one of its tools has the same.
+func (w *toolWriter) params() *types.TypeParamList { return w.s.Named.TypeParams() }
 
 // Toolsets writes the generated part of all subsystems with static tools of one package: names, tools, Schema, Dispatch, one bind
 // function and one call type for each tool; then the decoders, which they share, and the guards.
@@ -265,11 +269,11 @@ func (w *toolWriter) bind(i int, t *model.Tool) jen.Code {
 		decode = jen.Id(w.e.name(in, camel(t.Name)+"Input")).Call(jen.Op("&").Id("d"), jen.Op("&").Id("c").Dot("in"))
 	}
 	return comment(w.binds[i]+" decodes the arguments of "+t.Name+".",
-		jen.Func().Id(w.binds[i]).Params(
+		jen.Func().Id(w.binds[i]).Add(w.f.typeParameters(w.params())).Params(
 			identifier(w.recv).Add(w.s.self()),
 			jen.Id("call").Op("*").Qual(hookPath, "ToolCall"),
 		).Qual(hookPath, "Invocation").Block(
-			jen.Id("c").Op(":=").Op("&").Add(identifier(w.calls[i])).Values(jen.Id(w.recv).Op(":").Id(w.recv)),
+			jen.Id("c").Op(":=").Op("&").Add(identifier(w.calls[i])).Add(typeArguments(w.params())).Values(jen.Id(w.recv).Op(":").Id(w.recv)),
 			jen.Id("d").Op(":=").Qual(argsPath, "New").Call(jen.Id("call"), identifier(w.tools).Index(jen.Lit(i)).Dot("Input")),
 			decode,
 			jen.Return(jen.Id("d").Dot("Bind").Call(jen.Id("c"))),
@@ -281,7 +285,7 @@ func (w *toolWriter) callType(i int, t *model.Tool) jen.Code {
 	if in := w.s.Methods[i].Input; in != nil {
 		fields = append(fields, jen.Id("in").Add(w.f.Type(in.Type)))
 	}
-	return comment(w.calls[i]+" is a bound call of "+t.Name+".", jen.Type().Add(identifier(w.calls[i])).Struct(fields...))
+	return comment(w.calls[i]+" is a bound call of "+t.Name+".", jen.Type().Add(identifier(w.calls[i])).Add(w.f.typeParameters(w.params())).Struct(fields...))
 }
 
 // run writes the method that calls the tool. A pointer points to a copy: a second attempt begins with the same arguments.
@@ -309,7 +313,7 @@ func (w *toolWriter) run(i int, t *model.Tool) jen.Code {
 	called := jen.Id("c").Dot(w.recv).Dot(t.Method.Name()).Call(args...)
 	body = append(body, jen.Return(jen.Qual(compositePath, helper).Call(called)))
 	return comment("Run implements [hook.Runner].",
-		jen.Func().Params(jen.Id("c").Op("*").Add(identifier(w.calls[i]))).Id("Run").Params(
+		jen.Func().Params(jen.Id("c").Op("*").Add(identifier(w.calls[i])).Add(typeArguments(w.params()))).Id("Run").Params(
 			jen.Id("ctx").Qual("context", "Context"), jen.Id(env).Op("*").Qual(hookPath, "Env"),
 		).Qual(hookPath, "ToolResult").Block(body...))
 }
@@ -317,17 +321,49 @@ func (w *toolWriter) run(i int, t *model.Tool) jen.Code {
 // toolGuards writes what this file was generated from, in a form that does not compile once it is something else: the signatures
 // of the methods, and the fields and tags of inputs and results.
 func toolGuards(e *decoders, sets []Toolset) jen.Code {
-	var defs []jen.Code
+	var defs, generic []jen.Code
 	for _, s := range sets {
 		for _, t := range s.Tools {
+			if s.Named.TypeParams().Len() > 0 {
+				generic = append(generic, genericGuard(e, s, t))
+				continue
+			}
 			defs = append(defs, jen.Id("_").Add(e.f.Type(expression(s, t.Method))).Op("=").Add(method(s)).Dot(t.Method.Name()))
 		}
 	}
 	for _, n := range guarded(e, sets) {
 		defs = append(defs, jen.Id("_").Add(e.f.Type(n.Underlying())).Op("=").Add(identifier(n.Obj().Name())).Values())
 	}
-	return jen.Comment("// What this file was generated from. If one of these lines does not compile, the code has changed since:").Line().
-		Comment(`// run "go tool hookgen ./..." again.`).Line().Var().Defs(defs...)
+	out := jen.Comment("// What this file was generated from. If one of these lines does not compile, the code has changed since:").Line().
+		Comment(`// run "go tool hookgen ./..." again.`)
+	if len(defs) > 0 {
+		out.Line().Var().Defs(defs...)
+	}
+	for _, g := range generic {
+		out.Line().Add(g)
+	}
+	return out
+}
+
+// genericGuard writes the guard of one method of a type with parameters, in a function that has them under the method's names.
+func genericGuard(e *decoders, s Toolset, t *model.Tool) jen.Code {
+	params := t.Method.Signature().RecvTypeParams()
+	typ := identifier(s.Name).Add(typeArguments(params))
+	if s.Pointer {
+		typ = jen.Op("*").Add(typ)
+	}
+	sig := t.Method.Signature()
+	in := []jen.Code{typ.Clone()}
+	for v := range sig.Params().Variables() {
+		in = append(in, e.f.Type(v.Type()))
+	}
+	var out []jen.Code
+	for v := range sig.Results().Variables() {
+		out = append(out, e.f.Type(v.Type()))
+	}
+	want := jen.Func().Params(in...).Params(out...)
+	return jen.Func().Id("_").Add(e.f.typeParameters(params)).Params().Block(
+		jen.Var().Id("_").Add(want).Op("=").Parens(typ.Clone()).Dot(t.Method.Name()))
 }
 
 func method(s Toolset) *jen.Statement {

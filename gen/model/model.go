@@ -297,12 +297,7 @@ func (m *Model) named(name *types.TypeName, f directive.Found) *types.Named {
 		m.add("HG040", f.Pos, "put the directive above the type itself",
 			"//hook:%s on %s: methods cannot be generated for an alias", f.Verb, name.Name())
 		return nil
-	case named.TypeParams().Len() > 0 && f.Tools == nil && f.Subsystem == nil && m.usableParams(named, f):
-	case named.TypeParams().Len() > 0 && f.Composite != nil:
-		return nil
-	case named.TypeParams().Len() > 0:
-		m.add("HG040", f.Pos, "declare a type without type parameters around one instance",
-			"//hook:%s on %s: code for types with type parameters is not generated", f.Verb, name.Name())
+	case named.TypeParams().Len() > 0 && !m.usableParams(named, f):
 		return nil
 	}
 	return named

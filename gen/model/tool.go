@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/directive"
+	"github.com/grapnel-go/grapnel/gen/schema"
 )
 
 var validTool = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
@@ -26,9 +27,7 @@ func (m *Model) declareTool(p *Package, f directive.Found) {
 		m.invalid(decl.Name.Pos(), "the receiver of "+decl.Name.Name, nil)
 		return
 	}
-	if named.TypeParams().Len() > 0 {
-		m.add("HG040", f.Pos, "declare a type without type parameters around one instance",
-			"//hook:tool on a method of %s: code for types with type parameters is not generated", named.Obj().Name())
+	if named.TypeParams().Len() > 0 && (!m.usableParams(named, f) || m.parametric(method)) {
 		return
 	}
 	s := m.subsystem(p, named)
@@ -40,6 +39,25 @@ func (m *Model) declareTool(p *Package, f directive.Found) {
 	}
 	t.Const = ConstName(t.Name)
 	s.Tools = append(s.Tools, t)
+}
+
+// parametric reports a tool whose arguments depend on the type parameters of its subsystem: their schema is not known before there is
+// an instance.
+func (m *Model) parametric(method *types.Func) bool {
+	for i, v := range slices.Collect(method.Signature().Params().Variables()) {
+		if i > 0 && schema.Parametric(v.Type()) {
+			m.add("HG041", v.Pos(), "take what all instances have in common, and convert it in the method; or declare a type around one instance that has the tool",
+				"the arguments of %s depend on a type parameter, so their schema cannot be written", method.Name())
+			return true
+		}
+	}
+	for p := range method.Signature().RecvTypeParams().TypeParams() {
+		if p.Obj().Name() == "_" {
+			m.add("HG040", method.Pos(), "name the type parameters of the receiver", "the receiver of %s has a type parameter without a name", method.Name())
+			return true
+		}
+	}
+	return false
 }
 
 func receiverType(method *types.Func) *types.Named {

@@ -48,7 +48,7 @@ func NewMethod(pkg *types.Package, fn *types.Func, src Source) (*Method, []diag.
 		b.input(in, fn)
 		m.Input = b.object(in, fn.Pos())
 	}
-	if m.Out != nil {
+	if m.Out != nil && !Parametric(m.Out) { // of what a type parameter stands for nothing can be said
 		m.Output = b.output(m.Out, fn)
 	}
 	return m, diag.Sort(b.problems)

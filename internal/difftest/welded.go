@@ -21,7 +21,7 @@ type ReadInput struct {
 //
 //hook:tool name=read readonly
 func (f *Files) Read(_ context.Context, in ReadInput) (string, error) {
-	f.Log.Add(f.Name+".read("+in.Path+")")
+	f.Log.Add(f.Name + ".read(" + in.Path + ")")
 	return f.Name + " read " + in.Path, nil
 }
 
@@ -29,7 +29,7 @@ func (f *Files) Read(_ context.Context, in ReadInput) (string, error) {
 //
 //hook:tool name=write destructive
 func (f *Files) Write(_ context.Context, in ReadInput) error {
-	f.Log.Add(f.Name+".write("+in.Path+")")
+	f.Log.Add(f.Name + ".write(" + in.Path + ")")
 	return &hook.ToolError{Kind: hook.FailNotFound, Text: "no " + in.Path}
 }
 
@@ -45,7 +45,7 @@ func (n *Notes) Add(_ context.Context, in struct {
 	// Text of the note.
 	Text string `json:"text"`
 }) (string, error) {
-	n.Log.Add(n.Name+".add("+in.Text+")")
+	n.Log.Add(n.Name + ".add(" + in.Text + ")")
 	return n.Name + " added " + in.Text, nil
 }
 

@@ -44,7 +44,8 @@ type staleKitchenRules struct {
 	composite.NotCalled
 }
 
-// What Rules does not have, so that the code below does not call it.
+// What Rules does not have, so that the code below does not call it. If one of these lines does not compile,
+// Rules has it now: run "go tool hookgen ./..." again.
 var (
 	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.Schema
 	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.SystemPrompt
@@ -76,7 +77,8 @@ type staleKitchenPantry struct {
 	composite.NotCalled
 }
 
-// What Pantry does not have, so that the code below does not call it.
+// What Pantry does not have, so that the code below does not call it. If one of these lines does not compile,
+// Pantry has it now: run "go tool hookgen ./..." again.
 var (
 	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnBuildAgent
 	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnRegisterAgent

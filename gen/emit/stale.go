@@ -102,7 +102,8 @@ func (w *weld) uncalled(m *model.Member, t types.Type) []jen.Code {
 		defs = append(defs, jen.Id("_").Func().Params(identifier(guard)).Qual(compositePath, "Stale").Op("=").
 			Add(identifier(guard)).Dot(p.Name))
 	}
-	return append(out, comment("What "+m.Field+" does not have, so that the code below does not call it.", jen.Var().Defs(defs...)))
+	return append(out, lines("What "+m.Field+" does not have, so that the code below does not call it. If one of these lines does not compile,\n"+
+		m.Field+" has it now: run \"go tool hookgen ./...\" again.").Line().Var().Defs(defs...))
 }
 
 func (w *weld) isPoint(name string) bool {

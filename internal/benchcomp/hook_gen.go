@@ -66,7 +66,8 @@ type staleWholeAround struct {
 	composite.NotCalled
 }
 
-// What Around does not have, so that the code below does not call it.
+// What Around does not have, so that the code below does not call it. If one of these lines does not compile,
+// Around has it now: run "go tool hookgen ./..." again.
 var (
 	_ func(staleWholeAround) composite.Stale = staleWholeAround.Schema
 	_ func(staleWholeAround) composite.Stale = staleWholeAround.SystemPrompt
@@ -98,7 +99,8 @@ type staleWholeFree struct {
 	composite.NotCalled
 }
 
-// What Free does not have, so that the code below does not call it.
+// What Free does not have, so that the code below does not call it. If one of these lines does not compile,
+// Free has it now: run "go tool hookgen ./..." again.
 var (
 	_ func(staleWholeFree) composite.Stale = staleWholeFree.SystemPrompt
 	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnBuildAgent
@@ -770,7 +772,8 @@ type staleFourA struct {
 	composite.NotCalled
 }
 
-// What A does not have, so that the code below does not call it.
+// What A does not have, so that the code below does not call it. If one of these lines does not compile,
+// A has it now: run "go tool hookgen ./..." again.
 var (
 	_ func(staleFourA) composite.Stale = staleFourA.Schema
 	_ func(staleFourA) composite.Stale = staleFourA.SystemPrompt

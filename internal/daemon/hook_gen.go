@@ -71,7 +71,8 @@ type staleDaemonAsk struct {
 	composite.NotCalled
 }
 
-// What Ask does not have, so that the code below does not call it.
+// What Ask does not have, so that the code below does not call it. If one of these lines does not compile,
+// Ask has it now: run "go tool hookgen ./..." again.
 var (
 	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.Schema
 	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.SystemPrompt
@@ -103,7 +104,8 @@ type staleDaemonPerson struct {
 	composite.NotCalled
 }
 
-// What Person does not have, so that the code below does not call it.
+// What Person does not have, so that the code below does not call it. If one of these lines does not compile,
+// Person has it now: run "go tool hookgen ./..." again.
 var (
 	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.Schema
 	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.SystemPrompt
@@ -135,7 +137,8 @@ type staleDaemonSkills struct {
 	composite.NotCalled
 }
 
-// What Skills does not have, so that the code below does not call it.
+// What Skills does not have, so that the code below does not call it. If one of these lines does not compile,
+// Skills has it now: run "go tool hookgen ./..." again.
 var (
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnRegisterAgent
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnUnregisterAgent
@@ -162,7 +165,8 @@ type staleDaemonMemory struct {
 	composite.NotCalled
 }
 
-// What Memory does not have, so that the code below does not call it.
+// What Memory does not have, so that the code below does not call it. If one of these lines does not compile,
+// Memory has it now: run "go tool hookgen ./..." again.
 var (
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnRegisterAgent
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnUnregisterAgent
@@ -189,7 +193,8 @@ type staleDaemonMCP struct {
 	composite.NotCalled
 }
 
-// What MCP does not have, so that the code below does not call it.
+// What MCP does not have, so that the code below does not call it. If one of these lines does not compile,
+// MCP has it now: run "go tool hookgen ./..." again.
 var (
 	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.Preprocess
 	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnEvent
@@ -213,7 +218,8 @@ type staleDaemonOS struct {
 	composite.NotCalled
 }
 
-// What OS does not have, so that the code below does not call it.
+// What OS does not have, so that the code below does not call it. If one of these lines does not compile,
+// OS has it now: run "go tool hookgen ./..." again.
 var (
 	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnRegisterAgent
 	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnUnregisterAgent

@@ -2481,7 +2481,8 @@ type staleWeldedQuiet struct {
 	composite.NotCalled
 }
 
-// What Quiet does not have, so that the code below does not call it.
+// What Quiet does not have, so that the code below does not call it. If one of these lines does not compile,
+// Quiet has it now: run "go tool hookgen ./..." again.
 var (
 	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.SystemPrompt
 	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnBuildAgent

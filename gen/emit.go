@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
-	"slices"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/emit"
@@ -59,10 +58,6 @@ func (r *run) file(p *model.Package, sets []emit.Toolset) (text []byte, err erro
 		return nil, nil
 	}
 	return f.Render()
-}
-
-func hasDefaults(p *model.Package) bool {
-	return slices.ContainsFunc(p.Subsystems, (*model.Subsystem).HasDefaults)
 }
 
 // toolsets returns the subsystems with typed tools.

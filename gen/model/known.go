@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/gen/directive"
 	"github.com/grapnel-go/grapnel/gen/load"
 )
@@ -12,7 +13,8 @@ import (
 // Declared is what the directives of a package say, for who has the types of the package and not its source. It is data that
 // encoding/gob can write. What the types say themselves, such as the fields of a composite with their tags, is not in it.
 type Declared struct {
-	// Points are those of package hook, in the model's order.
+	// Points are those of package hook, in the model's order. Every package says them: one that has types of package hook by way of
+	// aliases alone is not told what that package declared.
 	Points     []DeclaredPoint
 	Subsystems []DeclaredSubsystem
 	Composites []DeclaredComposite
@@ -35,6 +37,8 @@ type DeclaredSubsystem struct {
 	Dynamic             bool
 	Tools, Consts       []string
 	Points, HandWritten []string
+	// Defaults are what its options say about the fields of its type, as plan.Defaults writes it.
+	Defaults string
 }
 
 // DeclaredComposite is a [Composite]: its type's name and the points that its author wrote.
@@ -46,13 +50,11 @@ type DeclaredComposite struct {
 // Declared returns what importers of the package need to know.
 func (m *Model) Declared(p *Package) Declared {
 	var d Declared
-	if p.Declares {
-		for _, pt := range m.Points {
-			d.Points = append(d.Points, DeclaredPoint{pt.Name, pt.Kind, pt.Combine, pt.Reverse, pt.Closed, pt.Facade})
-		}
+	for _, pt := range m.Points {
+		d.Points = append(d.Points, DeclaredPoint{pt.Name, pt.Kind, pt.Combine, pt.Reverse, pt.Closed, pt.Facade})
 	}
 	for _, s := range p.Subsystems {
-		out := DeclaredSubsystem{Name: s.Name, Dynamic: s.Options.Dynamic, Points: s.Points, HandWritten: s.Names}
+		out := DeclaredSubsystem{Name: s.Name, Dynamic: s.Options.Dynamic, Points: s.Points, HandWritten: s.Names, Defaults: s.Defaults.String()}
 		for _, t := range s.Tools {
 			out.Tools, out.Consts = append(out.Tools, t.Name), append(out.Consts, t.Const)
 		}
@@ -128,6 +130,7 @@ func (m *Model) Know(t *types.Package, d Declared) {
 			Pkg: p, Named: named, Name: known.Name, Pos: named.Obj().Pos(), Options: directive.Subsystem{Dynamic: known.Dynamic},
 			Points: known.Points, Names: known.HandWritten,
 		}
+		s.Defaults, _ = plan.ParseDefaults(known.Defaults, m.planned()) // what is wrong with it was said where it is declared
 		for i, name := range known.Tools {
 			s.Tools = append(s.Tools, &Tool{Name: name, Const: known.Consts[i], Pos: s.Pos})
 		}

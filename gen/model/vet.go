@@ -18,7 +18,7 @@ func (m *Model) CheckHooks(p *Package) {
 		if !ok || obj.IsAlias() || types.IsInterface(obj.Type()) {
 			continue
 		}
-		if named, ok := obj.Type().(*types.Named); ok && named.TypeParams().Len() == 0 && m.compositeOf(named) == nil {
+		if named, ok := obj.Type().(*types.Named); ok && m.compositeOf(named) == nil {
 			if a := m.inspect(named); a.embeds || a.hook && a.fits {
 				m.analyze(named)
 			}
@@ -55,9 +55,4 @@ func (m *Model) Subsystems() []*Subsystem {
 		out = append(out, p.Subsystems...)
 	}
 	return out
-}
-
-// Empty tells whether there is nothing to know.
-func (d Declared) Empty() bool {
-	return len(d.Points)+len(d.Subsystems)+len(d.Composites)+len(d.Open) == 0
 }

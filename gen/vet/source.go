@@ -74,14 +74,19 @@ func (s *source) model() (*model.Model, error) {
 	if hook == s.pass.Pkg {
 		return model.New(s)
 	}
-	var d declared
-	if !s.pass.ImportPackageFact(hook, &d) {
+	facts := map[*types.Package]*declared{}
+	var any *declared
+	for _, p := range all {
+		if d := new(declared); s.pass.ImportPackageFact(p, d) {
+			facts[p], any = d, d
+		}
+	}
+	if any == nil {
 		return nil, errNoFact
 	}
-	m := model.NewKnowing(s, hook, d.Declared)
-	for _, p := range all {
-		var d declared
-		if p != hook && s.pass.ImportPackageFact(p, &d) && d.Main {
+	m := model.NewKnowing(s, hook, any.Declared)
+	for p, d := range facts {
+		if p != hook && d.Main {
 			m.Know(p, d.Declared)
 		}
 	}

@@ -81,9 +81,7 @@ func run(pass *analysis.Pass, info bool) ([]diag.Problem, error) {
 			}
 		}
 	}
-	if d := m.Declared(p); !d.Empty() {
-		pass.ExportPackageFact(&declared{Main: isMain(pass), Declared: d})
-	}
+	pass.ExportPackageFact(&declared{Main: isMain(pass), Declared: m.Declared(p)})
 	if pass.Pkg.Path() != load.HookPath {
 		misuse(pass, src, m, p)
 	}

@@ -5,6 +5,7 @@ package gen
 import (
 	"context"
 	"path/filepath"
+	"slices"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/directive"
@@ -160,7 +161,7 @@ func (r *run) read(ctx context.Context) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	if err := r.listing.Ensure(ctx, load.HookPath, compositePath); err != nil {
+	if err := r.listing.Ensure(ctx, slices.Concat(paths, []string{load.HookPath, compositePath})...); err != nil {
 		return err
 	}
 	if old := r.oldContract(); old != nil {

@@ -80,8 +80,9 @@ func build(t *testing.T, dir string) {
 	require.NoError(t, err, out)
 }
 
-// A run asks the go command once, wherever the contract comes from and however little there is.
-func TestOneGoList(t *testing.T) {
+// A run asks the go command for export data once, wherever the contract comes from and however little there is, and never for that of
+// the main module: it would be compiled.
+func TestOneExport(t *testing.T) {
 	goTool, err := exec.LookPath("go")
 	require.NoError(t, err)
 	dir := newModule(t)
@@ -96,7 +97,15 @@ func TestOneGoList(t *testing.T) {
 		require.NoError(t, os.RemoveAll(log))
 		_, stderr := run(t, dir, check)
 		assert.Empty(t, stderr)
-		assert.Equal(t, 1, strings.Count(read(t, bin, "log"), "-deps=true"), read(t, bin, "log"))
+		asked := read(t, bin, "log")
+		assert.Equal(t, 1, strings.Count(asked, "-deps=true"), asked)
+		assert.Equal(t, 1, strings.Count(asked, "-find=true"), asked)
+		for line := range strings.Lines(asked) {
+			if strings.Contains(line, "-export=true") {
+				assert.NotContains(t, line, "example.com/test")
+				assert.NotContains(t, line, "./...")
+			}
+		}
 	}
 	build(t, dir)
 }
@@ -276,6 +285,7 @@ func TestMissingExportData(t *testing.T) {
 	listing, problems, err := load.List(t.Context(), dir, []string{"./..."})
 	require.NoError(t, err)
 	require.Empty(t, problems)
+	require.NoError(t, listing.Ensure(t.Context(), "example.com/test/p"))
 	for _, path := range []string{"time", "net/http"} {
 		listing.Package(path).ExportFile = filepath.Join(dir, "gone")
 	}

@@ -27,20 +27,21 @@ type Draft struct {
 // ErrNoContract: the module does not have the packages that a draft imports.
 var ErrNoContract = errors.New("the go command says")
 
-// ListDrafts lists the packages of the patterns, of which none may be left, and those that the drafts import, in one run of the go
-// command; and adds the drafts. The first draft is a root like the packages of the patterns.
+// ListDrafts finds the packages of the patterns, of which none may be left, adds the drafts, and lists what all these import, together
+// with some more imports. The first draft is a root like the packages of the patterns.
 func ListDrafts(ctx context.Context, module Module, dir string, drafts []Draft, patterns, imports []string) (*Listing, []diag.Problem, error) {
-	l := &Listing{dir: dir, all: map[string]*packages.Package{}, texts: map[string][]byte{}}
-	found, err := l.load(ctx, slices.Concat(patterns, imports))
-	if err != nil {
-		return nil, nil, err
-	}
-	roots := slices.DeleteFunc(found, func(p *packages.Package) bool { return slices.Contains(imports, p.PkgPath) })
-	problems := l.setRoots(roots, patterns)
-	for _, path := range imports {
-		if p := l.all[path]; p == nil || len(p.GoFiles) == 0 && len(p.Errors) > 0 {
-			return nil, nil, fmt.Errorf("%w: %s", ErrNoContract, missing(p, path))
+	l := newListing(dir, nil)
+	var problems []diag.Problem
+	if len(patterns) > 0 {
+		roots, err := l.find(ctx, patterns)
+		if err != nil {
+			return nil, nil, err
 		}
+		problems = l.setRoots(roots, patterns)
+	}
+	paths := slices.Clone(imports)
+	for _, p := range l.Roots {
+		paths = append(paths, p.PkgPath)
 	}
 	for _, d := range drafts {
 		p := &packages.Package{
@@ -53,6 +54,15 @@ func ListDrafts(ctx context.Context, module Module, dir string, drafts []Draft, 
 			l.texts[file] = d.Files[name]
 		}
 		l.all[d.Path] = p
+		paths = append(paths, d.Path)
+	}
+	if err := l.Ensure(ctx, paths...); err != nil {
+		return nil, nil, err
+	}
+	for _, path := range imports {
+		if p := l.all[path]; p == nil || len(p.GoFiles) == 0 && len(p.Errors) > 0 {
+			return nil, nil, fmt.Errorf("%w: %s", ErrNoContract, missing(p, path))
+		}
 	}
 	l.Roots = append(l.Roots, l.all[drafts[0].Path])
 	return l, problems, nil
@@ -80,12 +90,19 @@ func (l *Listing) Only(path string) {
 	l.Roots = slices.DeleteFunc(l.Roots, func(p *packages.Package) bool { return p.PkgPath != path })
 }
 
-// read returns the text of a file.
+// read returns the text of a file, which is read once: a run sees one state of it.
 func (l *Listing) read(name string) ([]byte, error) {
 	if text, ok := l.texts[name]; ok {
 		return text, nil
 	}
-	return os.ReadFile(name)
+	if text, ok := l.files[name]; ok {
+		return text, nil
+	}
+	text, err := os.ReadFile(name)
+	if err == nil {
+		l.files[name] = text
+	}
+	return text, err
 }
 
 // Module is the module that a directory lies in.

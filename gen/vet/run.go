@@ -72,16 +72,14 @@ func (d *driver) list(ctx context.Context) ([]string, []diag.Problem, error) {
 	if err != nil || diag.HasErrors(problems) {
 		return nil, problems, err
 	}
-	var paths []string
-	packages.Visit(listing.Roots, nil, func(p *packages.Package) {
-		if p.PkgPath == load.HookPath || p.Module != nil && p.Module.Main {
-			paths = append(paths, p.PkgPath)
-		}
-	})
 	for _, p := range listing.Roots {
 		d.roots = append(d.roots, p.PkgPath)
 	}
-	return paths, nil, nil
+	paths, others, err := listing.Reach(ctx, d.roots...)
+	if slices.Contains(others, load.HookPath) {
+		paths = append(paths, load.HookPath)
+	}
+	return paths, nil, err
 }
 
 // mode has no NeedDeps, with which all dependencies would be read from source.

@@ -99,12 +99,12 @@ func scenarios(t *testing.T) []*scenario {
 }
 
 // newModule makes a module beside this one that uses it, without a network.
-func newModule(t *testing.T, scenarios ...*scenario) string {
+func newModule(t testing.TB, scenarios ...*scenario) string {
 	t.Helper()
 	return newModuleNamed(t, module, scenarios...)
 }
 
-func newModuleNamed(t *testing.T, name string, scenarios ...*scenario) string {
+func newModuleNamed(t testing.TB, name string, scenarios ...*scenario) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
@@ -128,7 +128,7 @@ func newModuleNamed(t *testing.T, name string, scenarios ...*scenario) string {
 	return dir
 }
 
-func write(t *testing.T, dir, name, text string) {
+func write(t testing.TB, dir, name, text string) {
 	t.Helper()
 	file := filepath.Join(dir, filepath.FromSlash(name))
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))

@@ -47,6 +47,7 @@ func NewFile(pkg *types.Package) *File {
 			f.useTypeParameters(obj.Type())
 		}
 	}
+	f.jen.NoFormat = true // tidy does, once
 	f.jen.HeaderComment(load.Header)
 	for _, p := range [][2]string{
 		{"context", "context"}, {"errors", "errors"}, {"regexp", "regexp"}, {"strconv", "strconv"}, {"strings", "strings"}, {"time", "time"},

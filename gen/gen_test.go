@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/gen"
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/testmodule"
 )
 
 var update = flag.Bool("update", false, "write what comes out into the scenarios")
@@ -106,18 +106,7 @@ func newModule(t testing.TB, scenarios ...*scenario) string {
 
 func newModuleNamed(t testing.TB, name string, scenarios ...*scenario) string {
 	t.Helper()
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	require.NoError(t, err)
-	text := regexp.MustCompile(`(?s)\ntool (\(.*?\n\)|[^\n(]*)\n`).ReplaceAllString(string(mod), "\n")
-	text = strings.Replace(text, "module github.com/grapnel-go/grapnel", "module "+name, 1)
-	text += "\nrequire github.com/grapnel-go/grapnel v0.0.0\nreplace github.com/grapnel-go/grapnel => " + root + "\n"
-	write(t, dir, "go.mod", text)
-	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	require.NoError(t, err)
-	write(t, dir, "go.sum", string(sum))
+	dir := testmodule.New(t, name, nil)
 	for _, s := range scenarios {
 		for _, f := range s.archive.Files {
 			if !strings.HasPrefix(f.Name, "want/") {
@@ -130,16 +119,12 @@ func newModuleNamed(t testing.TB, name string, scenarios ...*scenario) string {
 
 func write(t testing.TB, dir, name, text string) {
 	t.Helper()
-	file := filepath.Join(dir, filepath.FromSlash(name))
-	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	testmodule.Write(t, dir, name, text)
 }
 
 func read(t *testing.T, dir, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-	require.NoError(t, err)
-	return string(text)
+	return testmodule.Read(t, dir, name)
 }
 
 func command(ctx context.Context, dir, name string, args ...string) (string, error) {

@@ -5,12 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/testmodule"
 )
 
 // program is a package with one subsystem; DIRECTIVE stands above its method.
@@ -35,21 +36,7 @@ func (p *P) Do(ctx context.Context) error { return nil }
 // newModule makes a module beside this one that uses it, with the package.
 func newModule(t *testing.T, directive string) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	require.NoError(t, err)
-	tools := regexp.MustCompile(`(?s)\ntool (\(.*?\n\)|[^\n(]*)\n`)
-	text := strings.Replace(tools.ReplaceAllString(string(mod), "\n"), "module github.com/grapnel-go/grapnel", "module example.com/p", 1) +
-		"\nrequire github.com/grapnel-go/grapnel v0.0.0\nreplace github.com/grapnel-go/grapnel => " + root + "\n"
-	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	require.NoError(t, err)
-	for name, text := range map[string]string{
-		"go.mod": text, "go.sum": string(sum), "p.go": strings.Replace(program, "DIRECTIVE", directive, 1),
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-	}
+	dir := testmodule.New(t, "example.com/p", map[string]string{"p.go": strings.Replace(program, "DIRECTIVE", directive, 1)})
 	t.Setenv("GOFLAGS", "-mod=mod")
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOWORK", "off")

@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen"
 	"github.com/grapnel-go/grapnel/gen/schema"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/testmodule"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -28,16 +29,8 @@ const golden = "testdata/notes_hook_gen.go.golden"
 // module makes a module out of testdata/module, with the dependencies of this one, and generates in it.
 func module(t *testing.T) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
-	dir := t.TempDir()
+	dir := testmodule.New(t, "example.com/try", nil)
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/module")))
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(goMod(string(mod), root)), 0o600))
-	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o600))
 	result, err := gen.Run(t.Context(), gen.Options{Dir: dir})
 	require.NoError(t, err)
 	for _, p := range result.Problems {
@@ -45,25 +38,6 @@ func module(t *testing.T) string {
 	}
 	require.Len(t, result.Changes, 1)
 	return dir
-}
-
-// goMod returns the go.mod of a module that depends on this one and on what this one does.
-func goMod(own, root string) string {
-	var b strings.Builder
-	in := false
-	for line := range strings.Lines(own) {
-		switch {
-		case strings.HasPrefix(line, "module "):
-			b.WriteString("module example.com/try\n")
-		case strings.HasPrefix(line, "tool (") || strings.HasPrefix(line, "ignore ("):
-			in = true
-		case in:
-			in = line != ")\n"
-		case !strings.HasPrefix(line, "tool ") && !strings.HasPrefix(line, "ignore "):
-			b.WriteString(line)
-		}
-	}
-	return b.String() + "\nrequire github.com/grapnel-go/grapnel v0.0.0\n\nreplace github.com/grapnel-go/grapnel => " + root + "\n"
 }
 
 func command(t *testing.T, dir string, stdin io.Reader, name string, arg ...string) (string, error) {

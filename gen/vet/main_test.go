@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen"
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/vet"
+	"github.com/grapnel-go/grapnel/internal/testmodule"
 )
 
 const module = "example.com/test"
@@ -32,18 +32,7 @@ func TestMain(m *testing.M) {
 // newModule makes a module beside this one that uses it, without a network, and puts the files of archives into directories of it.
 func newModule(t *testing.T, archives map[string]*txtar.Archive) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	require.NoError(t, err)
-	text := regexp.MustCompile(`(?s)\ntool (\(.*?\n\)|[^\n(]*)\n`).ReplaceAllString(string(mod), "\n")
-	text = strings.Replace(text, "module github.com/grapnel-go/grapnel", "module "+module, 1)
-	text += "\nrequire github.com/grapnel-go/grapnel v0.0.0\nreplace github.com/grapnel-go/grapnel => " + root + "\n"
-	write(t, dir, "go.mod", text)
-	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	require.NoError(t, err)
-	write(t, dir, "go.sum", string(sum))
+	dir := testmodule.New(t, module, nil)
 	for name, a := range archives {
 		for _, f := range a.Files {
 			if !strings.HasPrefix(f.Name, "want/") {
@@ -56,16 +45,12 @@ func newModule(t *testing.T, archives map[string]*txtar.Archive) string {
 
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	file := filepath.Join(dir, filepath.FromSlash(name))
-	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	testmodule.Write(t, dir, name, text)
 }
 
 func read(t *testing.T, dir, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-	require.NoError(t, err)
-	return string(text)
+	return testmodule.Read(t, dir, name)
 }
 
 // archives reads the txtar files that match.

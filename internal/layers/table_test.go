@@ -82,6 +82,7 @@ var layers = []layer{
 	{pkgs: "internal/ttytest", outside: []string{"golang.org/x/sys/unix", "golang.org/x/text/width"}, reason: "for tests"},
 	{pkgs: "internal/node", reason: "for tests"},
 	{pkgs: "internal/layers", reason: "for tests"},
+	{pkgs: "internal/testmodule", reason: "for tests"},
 	{pkgs: "internal/benchcomp", may: []string{"hook", "internal/daemon"}, generated: []string{"composite/...", "subsystems/...", "internal/terminal"},
 		reason: "for benchmarks"},
 	{pkgs: "internal/benchtable", reason: "a program that runs benchmarks and writes a page"},

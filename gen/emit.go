@@ -5,6 +5,9 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/emit"
@@ -22,42 +25,76 @@ func (r *run) emit() (map[string][]byte, error) {
 	if diag.HasErrors(r.model.Problems()) {
 		return nil, nil
 	}
-	output := map[string][]byte{}
+	var files []*emit.File
 	for _, p := range packages {
-		text, err := r.file(p, sets[p.Path])
+		f, err := r.file(p, sets[p.Path])
 		if err != nil {
-			return nil, fmt.Errorf("HG099: internal error, nothing was written: %s: %w", p.Path, err)
+			return nil, internalError(p.Path, err)
 		}
-		if text != nil {
-			output[p.Path] = text
+		if !f.Empty() {
+			files = append(files, f)
 		}
+	}
+	return render(files)
+}
+
+func internalError(path string, err error) error {
+	return fmt.Errorf("HG099: internal error, nothing was written: %s: %w", path, err)
+}
+
+// render writes and formats the files, as many at once as there are processors: it is a third of the work.
+func render(files []*emit.File) (map[string][]byte, error) {
+	texts, errs := make([][]byte, len(files)), make([]error, len(files))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(len(files), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
+				errs[i] = caught(func() (err error) {
+					texts[i], err = files[i].Render()
+					return err
+				})
+			}
+		})
+	}
+	wg.Wait()
+	output := map[string][]byte{}
+	for i, f := range files {
+		if errs[i] != nil {
+			return nil, internalError(f.Path(), errs[i])
+		}
+		output[f.Path()] = texts[i]
 	}
 	return output, nil
 }
 
-// file writes the generated file of a package; nil if there is nothing to write. The emitter panics rather than write what it must
-// not; that is an error here.
-func (r *run) file(p *model.Package, sets []emit.Toolset) (text []byte, err error) {
+// caught runs a part of the emitter, which panics rather than write what it must not; that is an error here.
+func caught(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%v", v)
 		}
 	}()
-	f := emit.NewFile(p.Types)
-	if p.Declares {
-		emit.Points(f, r.model.Points)
-	}
-	for _, c := range p.Composites {
-		emit.Composite(f, c, r.model.Points, r.model.Position(c.Pos).Filename)
-	}
-	emit.Toolsets(f, sets)
-	for _, s := range p.Subsystems {
-		emit.Defaults(f, s)
-	}
-	if f.Empty() {
-		return nil, nil
-	}
-	return f.Render()
+	return f()
+}
+
+// file makes the generated file of a package, which is empty if there is nothing to write.
+func (r *run) file(p *model.Package, sets []emit.Toolset) (f *emit.File, err error) {
+	err = caught(func() error {
+		f = emit.NewFile(p.Types)
+		if p.Declares {
+			emit.Points(f, r.model.Points)
+		}
+		for _, c := range p.Composites {
+			emit.Composite(f, c, r.model.Points, r.model.Position(c.Pos).Filename)
+		}
+		emit.Toolsets(f, sets)
+		for _, s := range p.Subsystems {
+			emit.Defaults(f, s)
+		}
+		return nil
+	})
+	return f, err
 }
 
 // toolsets returns the subsystems with typed tools.

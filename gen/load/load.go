@@ -63,9 +63,9 @@ const (
 	exported = found | packages.NeedImports | packages.NeedDeps | packages.NeedExportFile
 )
 
-// List finds the packages of the patterns, without those that they import, with build flags such as -tags=a,b. Problems are patterns
+// Find finds the packages of the patterns, without those that they import, with build flags such as -tags=a,b. Problems are patterns
 // that are wrong; an error is a go command that does not work.
-func List(ctx context.Context, dir string, patterns []string, flags ...string) (*Listing, []diag.Problem, error) {
+func Find(ctx context.Context, dir string, patterns []string, flags ...string) (*Listing, []diag.Problem, error) {
 	if problems := wrongPatterns(patterns); len(problems) > 0 {
 		return nil, problems, nil
 	}

@@ -137,14 +137,21 @@ func (l *Listing) imports(p *packages.Package) []string {
 		if src.own {
 			continue
 		}
-		f, _ := parser.ParseFile(token.NewFileSet(), src.name, src.text, parser.ImportsOnly|parser.SkipObjectResolution)
-		if f == nil {
-			continue
-		}
-		for _, s := range f.Imports {
-			if name, err := strconv.Unquote(s.Path.Value); err == nil {
-				out = append(out, name)
-			}
+		out = append(out, importsOf(src.name, src.text)...)
+	}
+	return out
+}
+
+// importsOf returns what a file imports, as far as it can be parsed.
+func importsOf(name string, text []byte) []string {
+	f, _ := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly|parser.SkipObjectResolution)
+	if f == nil {
+		return nil
+	}
+	var out []string
+	for _, s := range f.Imports {
+		if name, err := strconv.Unquote(s.Path.Value); err == nil {
+			out = append(out, name)
 		}
 	}
 	return out

@@ -68,7 +68,7 @@ type driver struct {
 
 // list returns the packages that the patterns name, with the ones of the main module that they import, and package hook.
 func (d *driver) list(ctx context.Context) ([]string, []diag.Problem, error) {
-	listing, problems, err := load.List(ctx, d.dir, d.options.Patterns, d.flags...)
+	listing, problems, err := load.Find(ctx, d.dir, d.options.Patterns, d.flags...)
 	if err != nil || diag.HasErrors(problems) {
 		return nil, problems, err
 	}

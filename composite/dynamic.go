@@ -74,6 +74,7 @@ func New(s any) (*Composite, error) {
 	v = v.Elem()
 	var fields []Field
 	var errs []error
+	idle := map[string]string{}
 	for i := range v.NumField() {
 		f, ok, err := fieldOf(v.Type().Field(i), v.Field(i))
 		if err != nil {
@@ -81,12 +82,22 @@ func New(s any) (*Composite, error) {
 		}
 		if ok {
 			fields = append(fields, f)
+			continue
 		}
+		idle[v.Type().Field(i).Name] = whyIdle(v.Type().Field(i))
 	}
 	if errs != nil {
 		return nil, errors.Join(errs...)
 	}
-	return Of(v.Type().String(), fields...)
+	return of(v.Type().String(), idle, fields)
+}
+
+// whyIdle says why a field takes no part.
+func whyIdle(sf reflect.StructField) string {
+	if sf.Tag.Get("hook") == "-" {
+		return plan.LeftOutReason()
+	}
+	return plan.NoHookReason(sf.Type.String())
 }
 
 var (
@@ -136,7 +147,10 @@ func fieldOf(sf reflect.StructField, v reflect.Value) (Field, bool, error) {
 
 // Of returns the composite of the fields, in their order; name is the type's in
 // messages and plans.
-func Of(name string, fields ...Field) (*Composite, error) {
+func Of(name string, fields ...Field) (*Composite, error) { return of(name, nil, fields) }
+
+// of is Of; idle has the fields beside them that take no part, with the reasons.
+func of(name string, idle map[string]string, fields []Field) (*Composite, error) {
 	c := &Composite{name: name, fields: slices.Clone(fields)}
 	fields = slices.Clone(fields)
 	specs := make([]plan.Spec, len(fields))
@@ -150,7 +164,7 @@ func Of(name string, fields ...Field) (*Composite, error) {
 		}
 	}
 	p, problems := plan.Build(name, specs)
-	problems = plan.Errors(append(problems, plan.Reserved(p, strings.Fields(hook.ReservedTools))...))
+	problems = plan.Errors(append(plan.Idle(problems, idle), plan.Reserved(p, strings.Fields(hook.ReservedTools))...))
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("composite %s: %w", name, joinProblems(problems))
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/composite/plan/picture"
@@ -33,6 +34,7 @@ func showPlan(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	}
 	views, problems, err := gen.Plans(ctx, p.options)
 	printer := diag.Printer{Format: diag.Text, Source: diag.Files(p.options.Dir)}
+	problems = slices.DeleteFunc(problems, func(p diag.Problem) bool { return p.Severity == diag.Info }) // the plan itself shows it
 	if err := errors.Join(err, printer.Print(stderr, problems)); err != nil {
 		return say(stderr, err)
 	}

@@ -43,7 +43,11 @@ func ParseDefaults(text string, points []Point) (Defaults, []Problem) {
 			*to = append(*to, list...)
 		case "timeout":
 			for _, entry := range list {
-				point, limit, _ := strings.Cut(entry, ":")
+				point, limit, some := strings.Cut(entry, ":")
+				if !some {
+					t.add(&Problem{Code: "HG008", Word: word, Message: fmt.Sprintf("timeout=%s names no point", entry), Fix: "timeout=BeforeTool:2m"})
+					continue
+				}
 				t.point(point, "timeout="+limit)
 			}
 		case "failopen", "failclosed":

@@ -87,6 +87,9 @@ type Problem struct {
 	Fix string
 	// Word is the word of the first field's tag that it is about; "" for none.
 	Word string
+	// Ref is the name of a field that the tag names and that is none of the specs;
+	// "" for none. See [Idle].
+	Ref string
 	// Warning: the composite works, but perhaps not as meant.
 	Warning bool
 }
@@ -219,8 +222,27 @@ func unknownField(s Spec, ref ref, specs []Spec) Problem {
 	if near := spell.Closest(ref.field, names); near != "" {
 		fix = fmt.Sprintf("did you mean %s?", near)
 	}
-	return Problem{Code: code, Fields: []string{s.Field}, Message: msg, Fix: fix}
+	return Problem{Code: code, Fields: []string{s.Field}, Message: msg, Fix: fix, Word: ref.word + "=" + ref.field, Ref: ref.field}
 }
+
+// Idle says of constraints that name a field which takes no part that there is
+// such a field, and why it takes none: idle has the reasons by the fields' names.
+func Idle(problems []Problem, idle map[string]string) []Problem {
+	out := slices.Clone(problems)
+	for i, p := range out {
+		if why := idle[p.Ref]; why != "" {
+			out[i].Message = fmt.Sprintf("%s of %s: field %s takes part in nothing: %s", p.Word, p.Fields[0], p.Ref, why)
+			out[i].Fix = "name a field that is a hook, or drop it"
+		}
+	}
+	return out
+}
+
+// NoHookReason says why a field whose type is no hook takes no part.
+func NoHookReason(typ string) string { return "its type " + typ + " is no hook" }
+
+// LeftOutReason says why a field with the tag - takes no part.
+func LeftOutReason() string { return `its tag is hook:"-"` }
 
 func index(specs []Spec) map[string]int {
 	at := make(map[string]int, len(specs))

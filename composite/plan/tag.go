@@ -125,8 +125,10 @@ func (t *parser) add(p *Problem) {
 }
 
 func (t *parser) field(text string) {
+	last := ""
 	for part := range strings.SplitSeq(text, ",") {
-		name, value, valued := strings.Cut(strings.TrimSpace(part), "=")
+		part = strings.TrimSpace(part)
+		name, value, valued := strings.Cut(part, "=")
 		w, ok := find(fieldWords(), name)
 		if _, behind := find(pointWords(), name); !ok && behind {
 			t.add(&Problem{
@@ -136,13 +138,34 @@ func (t *parser) field(text string) {
 			continue
 		}
 		if !ok {
-			t.add(one(unknownWord(name, names(fieldWords()))))
+			p := unknownWord(name, names(fieldWords()))
+			if fix := continued(last, part); fix != "" && spell.Closest(name, names(fieldWords())) == "" {
+				p.Fix = fix
+			}
+			t.add(&p)
 			continue
 		}
+		last = part
 		t.add(use(w, &t.options, value, valued))
 	}
 	t.named("only", t.options.Only)
 	t.named("without", t.options.Without)
+}
+
+// continued says how a word that takes several values takes one more, "" for a
+// word that does not.
+func continued(word, value string) string {
+	name, _, valued := strings.Cut(word, "=")
+	if !valued || strings.Contains(value, "=") {
+		return ""
+	}
+	switch name {
+	case "only", "without", "match":
+		return "several are written with a bar:  " + word + "|" + value
+	case "before", "after", "requires":
+		return "several are written one by one:  " + word + "," + name + "=" + value
+	}
+	return ""
 }
 
 // named checks the points of only= and without=.

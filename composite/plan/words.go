@@ -144,7 +144,9 @@ func either(name, what string, at func(*PointUse) *string) func(*PointUse, strin
 func setPrefix(o *Options, value string) *Problem {
 	switch {
 	case !validTool(value):
-		return one(problem("prefix %q: only letters, digits, _ and - can stand in a tool name", value))
+		p := problem("prefix %q: only letters, digits, _ and - can stand in a tool name", value)
+		p.Word, p.Fix = "prefix="+value, "prefix=users_"
+		return &p
 	case o.Prefix != "":
 		return one(twice("prefix", "the field", o.Prefix, value))
 	}

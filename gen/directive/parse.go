@@ -93,12 +93,16 @@ func (o *options) word(a ast.DirectiveArg) {
 	}
 	names := o.names()
 	var edit edit
-	if c := spell.Closest(key, names); c != "" {
-		edit = o.replace(a, key, c)
-	}
 	fix := fmt.Sprintf("//hook:%s takes no options", o.verb)
 	if len(names) > 0 {
 		fix = "use one of: " + strings.Join(names, ", ")
+	}
+	if c := spell.Closest(key, names); c != "" {
+		edit = o.replace(a, key, c)
+		fix = "//hook:" + o.verb + " " + o.line.Args
+		if at := int(a.Pos - o.line.ArgsPos); at >= 0 && at+len(key) <= len(o.line.Args) && o.line.Args[at:at+len(key)] == key {
+			fix = "//hook:" + o.verb + " " + o.line.Args[:at] + c + o.line.Args[at+len(key):]
+		}
 	}
 	o.bad(a, fmt.Sprintf("unknown option %q of //hook:%s%s", key, o.verb, diag.DidYouMean(key, names, `"`)), fix)
 	o.problems[len(o.problems)-1].edit = edit

@@ -30,7 +30,7 @@ type Toolset struct {
 func NewToolset(m *model.Model, s *model.Subsystem) (Toolset, []diag.Problem) {
 	out := Toolset{Subsystem: s}
 	var problems []diag.Problem
-	src := schema.Source{Position: m.Position, Doc: m.FieldDoc, Ours: m.Ours, Open: m.Open, Schema: m.SchemaOf}
+	src := schema.Source{Position: m.Position, Doc: m.FieldDoc, Word: m.TagWord, Ours: m.Ours, Open: m.Open, Schema: m.SchemaOf}
 	for _, t := range s.Tools {
 		method, found := schema.NewMethod(s.Pkg.Types, t.Method, src)
 		out.Methods = append(out.Methods, method)

@@ -79,10 +79,7 @@ func Find(ctx context.Context, dir string, patterns []string, flags ...string) (
 		return nil, nil, err
 	}
 	if len(roots) == 0 { // the go command's own failure may be lost on the way here
-		return nil, []diag.Problem{{
-			Code: "HG003", Message: fmt.Sprintf("no package in %s matches %s", dir, strings.Join(patterns, " ")),
-			Fix: "see what the go command says:  go list " + strings.Join(patterns, " "),
-		}}, nil
+		return nil, []diag.Problem{l.nothing(ctx, patterns)}, nil
 	}
 	return l, l.setRoots(roots, patterns), nil
 }

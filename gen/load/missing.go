@@ -1,11 +1,16 @@
 package load
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
@@ -26,6 +31,29 @@ func (l *Listing) noPackage(pattern, why string) diag.Problem {
 		near = "./" + near + rest
 		p.Message += "; did you mean " + quoted(near) + "?"
 		p.Fix = "hookgen " + near
+	}
+	return p
+}
+
+// nothing is the problem of patterns that match nothing at all. The go command is asked once more: listing with errors loses what
+// it says of a go.mod that it cannot use.
+func (l *Listing) nothing(ctx context.Context, patterns []string) diag.Problem {
+	p := diag.Problem{
+		Code: "HG003", Message: fmt.Sprintf("no package in %s matches %s", l.dir, strings.Join(patterns, " ")),
+		Fix: "see what the go command says:  go list " + strings.Join(patterns, " "),
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"list"}, l.flags, []string{"--"}, patterns)...)
+	cmd.Dir, cmd.Stderr = l.dir, &said
+	if err := cmd.Run(); err == nil || said.Len() == 0 {
+		return p
+	}
+	for line := range strings.Lines(strings.TrimSpace(said.String())) {
+		p.Notes = append(p.Notes, diag.Note{Message: strings.TrimSpace(line)})
+	}
+	p.Fix = "mend what the go command says"
+	if strings.Contains(said.String(), "go mod tidy") {
+		p.Fix = "go mod tidy"
 	}
 	return p
 }

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"hash/fnv"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -224,7 +225,7 @@ func (m *Model) plan(c *Composite) {
 		specs[i] = m.spec(member)
 	}
 	p, problems := plan.Build(c.Pkg.Name+"."+c.Name, specs)
-	for _, problem := range append(problems, plan.Reserved(p, m.reserved())...) {
+	for _, problem := range append(plan.Idle(problems, m.idle(c)), plan.Reserved(p, m.reserved())...) {
 		m.planProblem(c, problem)
 	}
 	c.Plan = p
@@ -235,6 +236,23 @@ func (m *Model) plan(c *Composite) {
 	for i, planned := range p.Members {
 		c.Members[i] = byField[planned.Field]
 	}
+}
+
+// idle are the fields that take no part, with the reasons.
+func (m *Model) idle(c *Composite) map[string]string {
+	out := map[string]string{}
+	st := c.Named.Underlying().(*types.Struct)
+	for i := range st.NumFields() {
+		v := st.Field(i)
+		switch {
+		case slices.ContainsFunc(c.Members, func(o *Member) bool { return o.Field == v.Name() }):
+		case reflect.StructTag(st.Tag(i)).Get("hook") == "-":
+			out[v.Name()] = plan.LeftOutReason()
+		case !m.hookLike(v.Type()): // what is wrong with the others is said elsewhere
+			out[v.Name()] = plan.NoHookReason(m.short(v.Type()))
+		}
+	}
+	return out
 }
 
 func (m *Model) spec(member *Member) plan.Spec {
@@ -267,6 +285,9 @@ func (m *Model) planProblem(c *Composite, p plan.Problem) {
 		return c.Members[i]
 	}
 	first := find(p.Fields[0])
+	if (p.Code == "HG044" || p.Code == "HG045") && m.unsettled(first.Type) {
+		return // it may be true no longer when that is mended
+	}
 	out := diag.Problem{Code: p.Code, Pos: m.Position(first.Pos), Message: p.Message, Fix: p.Fix}
 	if p.Warning {
 		out.Severity = diag.Warning
@@ -287,6 +308,29 @@ func (m *Model) planProblem(c *Composite, p plan.Problem) {
 		out.Notes = append(out.Notes, m.declarations(find(p.Fields[0]), find(p.Fields[1]), p.Message)...)
 	}
 	m.Add(out)
+}
+
+// unsettled tells whether something was said that keeps a point from being one of the type's: a method that almost is, or a file
+// that cannot be parsed.
+func (m *Model) unsettled(t types.Type) bool {
+	named := namedOf(t)
+	if named == nil {
+		return false
+	}
+	receiver := m.short(named.Origin()) + ")."
+	if named.TypeParams().Len() > 0 {
+		receiver, _, _ = strings.Cut(receiver, "[")
+	}
+	dir := path.Dir(m.Position(named.Obj().Pos()).Filename)
+	return slices.ContainsFunc(m.problems, func(p diag.Problem) bool {
+		switch p.Code {
+		case "HG010":
+			return path.Dir(p.Pos.Filename) == dir && strings.HasPrefix(p.Message, "the file cannot be parsed")
+		case "HG012", "HG013":
+			return strings.HasPrefix(strings.TrimLeft(p.Message, "(*"), receiver)
+		}
+		return false
+	})
 }
 
 // declarations are the places where two members declare the tool that a message names.

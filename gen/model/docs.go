@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"regexp"
 	"strings"
 )
 
@@ -45,6 +46,36 @@ func (m *Model) FieldDoc(v *types.Var) string {
 		at.Filename = files.File(v.Pkg().Path(), at.Filename)
 	}
 	return m.docs.file(at, v.Name())
+}
+
+// TagWord returns where a word stands in the hook tag of a struct field of a package that was read from source, else no position.
+func (m *Model) TagWord(v *types.Var, word string) token.Pos {
+	if v.Pkg() == nil || m.packages[v.Pkg().Path()] == nil {
+		return token.NoPos
+	}
+	pos := token.NoPos
+	for _, f := range m.packages[v.Pkg().Path()].Files {
+		if v.Pos() < f.FileStart || v.Pos() >= f.FileEnd {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if field, ok := n.(*ast.Field); ok && field.Tag != nil && field.Pos() <= v.Pos() && v.Pos() < field.Type.End() {
+				pos = wordIn(field.Tag, word)
+			}
+			return true
+		})
+	}
+	return pos
+}
+
+// wordIn finds a word behind hook:" in a tag.
+func wordIn(tag *ast.BasicLit, word string) token.Pos {
+	start := strings.Index(tag.Value, `hook:"`)
+	found := regexp.MustCompile(`[",\s]` + regexp.QuoteMeta(word) + `(?:[",=\s]|$)`).FindStringIndex(tag.Value[max(start, 0):])
+	if start < 0 || found == nil {
+		return token.NoPos
+	}
+	return tag.Pos() + token.Pos(start+found[0]+1)
 }
 
 // Ours tells whether a field is declared in the main module.

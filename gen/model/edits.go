@@ -108,6 +108,36 @@ func (m *Model) resign(f *types.Func, want *types.Signature) []diag.Edit {
 	return m.edit(decl.Type.Params.Opening, decl.Type.Params.Closing+1, "("+strings.Join(params, ", ")+")")
 }
 
+// dropStar makes an embedded pointer a value, where nothing in the package sets or compares it.
+func (m *Model) dropStar(v *types.Var) []diag.Edit {
+	if v.Pkg() == nil || m.packages[v.Pkg().Path()] == nil {
+		return nil
+	}
+	var edits []diag.Edit
+	used := false
+	for _, file := range m.packages[v.Pkg().Path()].Files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Field:
+				if star, ok := n.Type.(*ast.StarExpr); ok && star.Pos() <= v.Pos() && v.Pos() < star.End() {
+					edits = m.edit(star.Star, star.X.Pos(), "")
+				}
+			case *ast.SelectorExpr:
+				pkg, _ := n.X.(*ast.Ident)
+				used = used || n.Sel.Name == v.Name() && (pkg == nil || importNames(file)[m.hookPkg.Path()] != pkg.Name)
+			case *ast.KeyValueExpr:
+				key, ok := n.Key.(*ast.Ident)
+				used = used || ok && key.Name == v.Name()
+			}
+			return true
+		})
+	}
+	if used {
+		return nil
+	}
+	return edits
+}
+
 func sameTypes(a, b *types.Tuple) bool {
 	if a.Len() != b.Len() {
 		return false

@@ -88,8 +88,11 @@ func (m *Model) reasons(at token.Position) (notes []diag.Note, fix string) {
 			}
 		}
 	}
-	if notes == nil {
-		return imports, ""
+	if fix == "" && !slices.ContainsFunc(notes, func(n diag.Note) bool { return !strings.HasPrefix(n.Message, "undefined: ") }) {
+		if imports != nil {
+			fix = "mend the import, or add the module that has it:  go get …"
+		}
+		return append(notes, imports...), fix
 	}
 	return notes, fix
 }

@@ -13,8 +13,8 @@ import (
 // Declared is what the directives of a package say, for who has the types of the package and not its source. It is data that
 // encoding/gob can write. What the types say themselves, such as the fields of a composite with their tags, is not in it.
 type Declared struct {
-	// Points are those of package hook, in the model's order. Every package says them: one that has types of package hook by way of
-	// aliases alone is not told what that package declared.
+	// Points are those of package hook, in the model's order. A package with aliases says them too: who has types of package hook by
+	// way of aliases alone is not told what that package declared.
 	Points     []DeclaredPoint
 	Subsystems []DeclaredSubsystem
 	Composites []DeclaredComposite
@@ -50,8 +50,10 @@ type DeclaredComposite struct {
 // Declared returns what importers of the package need to know.
 func (m *Model) Declared(p *Package) Declared {
 	var d Declared
-	for _, pt := range m.Points {
-		d.Points = append(d.Points, DeclaredPoint{pt.Name, pt.Kind, pt.Combine, pt.Reverse, pt.Closed, pt.Facade})
+	if p.Declares || aliases(p.Types) {
+		for _, pt := range m.Points {
+			d.Points = append(d.Points, DeclaredPoint{pt.Name, pt.Kind, pt.Combine, pt.Reverse, pt.Closed, pt.Facade})
+		}
 	}
 	for _, s := range p.Subsystems {
 		out := DeclaredSubsystem{Name: s.Name, Dynamic: s.Options.Dynamic, Points: s.Points, HandWritten: s.Names, Defaults: s.Defaults.String()}
@@ -76,6 +78,19 @@ func (m *Model) Declared(p *Package) Declared {
 		d.Schemas[t.Name()] = text
 	}
 	return d
+}
+
+// aliases tells whether a package declares one.
+func aliases(t *types.Package) bool {
+	return slices.ContainsFunc(t.Scope().Names(), func(name string) bool {
+		obj, ok := t.Scope().Lookup(name).(*types.TypeName)
+		return ok && obj.IsAlias()
+	})
+}
+
+// Empty tells whether there is nothing to know.
+func (d Declared) Empty() bool {
+	return len(d.Points)+len(d.Subsystems)+len(d.Composites)+len(d.Open)+len(d.Schemas) == 0
 }
 
 // NewKnowing makes a model for which package hook is not read: d is what was found in its source.

@@ -40,7 +40,7 @@ func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Membe
 		out.Dynamic, out.Tools, out.Late = false, nil, nil
 	}
 	if options.Optional && !out.Nilable {
-		m.add("HG009", v.Pos(), "drop optional, or use a pointer", "optional on %s: a %s is never nil", v.Name(), m.relative(v.Type(), c.Pkg.Types))
+		m.add("HG009", m.tagPos(c, v.Pos(), "optional"), "drop optional, or use a pointer", "optional on %s: a value of type %s is never nil", v.Name(), m.relative(v.Type(), c.Pkg.Types))
 	}
 	return out
 }

@@ -52,8 +52,8 @@ func (m *Model) nilNop(t types.Type) {
 	if v == nil {
 		return
 	}
-	p := plan.NilNop(m.short(owner))
-	out := diag.Problem{Code: p.Code, Pos: m.Position(v.Pos()), Message: p.Message, Fix: p.Fix}
+	p := plan.NilNop(m.short(declaredType(owner)))
+	out := diag.Problem{Code: p.Code, Pos: m.Position(v.Pos()), Message: p.Message, Fix: p.Fix, Edits: m.dropStar(v)}
 	if named := namedOf(owner); named == nil || m.sourceOf(named) == nil {
 		out.Fix = "wrap it in a type that has all methods, or have it mended where it is declared"
 	}
@@ -121,7 +121,7 @@ func (m *Model) find(t types.Type, p *Point) finding {
 		return finding{has: true}
 	case s.v != nil:
 		return finding{has: true, problem: &diag.Problem{
-			Code: "HG015", Pos: m.Position(s.v.Pos()), Message: fmt.Sprintf("field %s of %s hides the point of the same name", p.Name, m.short(pointee(t))),
+			Code: "HG015", Pos: m.Position(s.v.Pos()), Message: fmt.Sprintf("field %s of %s hides the point of the same name", p.Name, m.short(declaredType(t))),
 			Fix: "give the field another name",
 		}}
 	case s.fn != nil:
@@ -141,7 +141,7 @@ func (m *Model) method(t types.Type, p *Point, f *types.Func) finding {
 	if types.Identical(f.Signature(), p.Signature) {
 		return finding{has: true}
 	}
-	misfit := plan.Misfit(m.short(f.Signature().Recv().Type()), p.Name, p.Facade)
+	misfit := plan.Misfit(m.short(f.Origin().Signature().Recv().Type()), p.Name, p.Facade)
 	return finding{has: true, speaks: m.speaksOfHooks(f.Signature()), problem: &diag.Problem{
 		Code: misfit.Code, Pos: m.Position(f.Pos()), Message: misfit.Message, Fix: misfit.Fix,
 		Notes: []diag.Note{
@@ -163,7 +163,7 @@ func (m *Model) ambiguous(t types.Type, p *Point, index []int) *diag.Problem {
 	}
 	return &diag.Problem{
 		Code: "HG014", Pos: m.Position(pos),
-		Message: fmt.Sprintf("%s of %s is ambiguous: two embedded fields have it at the same depth", p.Name, m.short(pointee(t))),
+		Message: fmt.Sprintf("%s of %s is ambiguous: two embedded fields have it at the same depth", p.Name, m.short(declaredType(t))),
 		Fix:     fmt.Sprintf("declare %s on the type itself, or drop one of the fields", p.Name),
 	}
 }
@@ -174,6 +174,14 @@ func pointee(t types.Type) types.Type {
 		return p.Elem()
 	}
 	return t
+}
+
+// declaredType is the type as it is declared: what is wrong with it is the same for all its instances.
+func declaredType(t types.Type) types.Type {
+	if named := namedOf(t); named != nil {
+		return named.Origin()
+	}
+	return pointee(t)
 }
 
 func (m *Model) short(t types.Type) string { return types.TypeString(t, (*types.Package).Name) }
@@ -195,7 +203,7 @@ func (m *Model) nearMisses(t types.Type) {
 			continue
 		}
 		if p := m.nearest(f); p != nil {
-			near := plan.Near(m.short(f.Signature().Recv().Type()), f.Name(), p.Name)
+			near := plan.Near(m.short(f.Origin().Signature().Recv().Type()), f.Name(), p.Name)
 			m.once(diag.Problem{
 				Code: near.Code, Pos: m.Position(f.Pos()), Message: near.Message, Fix: near.Fix + ", or put //hook:ignore HG013 above it",
 				Edits: m.rename(f, p),

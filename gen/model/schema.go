@@ -5,6 +5,8 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"regexp"
+	"strings"
 
 	"github.com/grapnel-go/grapnel/gen/directive"
 	"github.com/grapnel-go/grapnel/gen/schema"
@@ -128,10 +130,16 @@ func embeddedName(e ast.Expr) *ast.Ident {
 	return nil
 }
 
+var keywordMeant = regexp.MustCompile(`keyword "([^"]+)".*did you mean "([^"]+)"`)
+
 // checkSchema refuses a //hook:schema that generated code could not keep to, and one above a type that does not decode itself.
 func (m *Model) checkSchema(p *Package, f directive.Found) {
 	if _, err := schema.Shape(f.Schema.JSON); err != nil {
-		m.add("HG048", f.Pos, `write it as  //hook:schema {"type":"string"}`, "the schema %v", err)
+		fix := `write it as  //hook:schema {"type":"string"}`
+		if found := keywordMeant.FindStringSubmatch(err.Error()); found != nil && strings.Count(f.Schema.JSON, `"`+found[1]+`":`) == 1 {
+			fix = "//hook:schema " + strings.Replace(f.Schema.JSON, `"`+found[1]+`":`, `"`+found[2]+`":`, 1)
+		}
+		m.add("HG048", f.Pos, fix, "the schema %v", err)
 		return
 	}
 	spec, ok := f.Node.(*ast.TypeSpec)

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"strings"
+	"unicode"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
 )
@@ -277,7 +278,7 @@ func decodesItself(t types.Type) string {
 func Text(doc string) string {
 	var lines []string
 	open := false // the last line goes on
-	for _, raw := range strings.Split(doc, "\n") {
+	for raw := range strings.SplitSeq(doc, "\n") {
 		words := strings.FieldsFunc(raw, func(r rune) bool { return r == ' ' || r == '\t' || hidden(r) })
 		line := strings.Join(words, " ")
 		item := strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "* ")
@@ -294,8 +295,6 @@ func Text(doc string) string {
 	return strings.Join(lines, "\n")
 }
 
-// hidden reports control characters and those that change the direction of the text around them.
-func hidden(r rune) bool {
-	return r < ' ' || r == 0x7f || r == 0x061c || r == 0x200e || r == 0x200f ||
-		0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 || r == 0xfeff
-}
+// hidden reports what nobody sees or that breaks lines: control characters, those that change the direction of the text around
+// them, blanks without width and of all other kinds than the usual one.
+func hidden(r rune) bool { return !unicode.IsPrint(r) }

@@ -94,9 +94,14 @@ func (b *builder) collect(t types.Type, through []*types.Var) []candidate {
 			continue
 		}
 		if !v.Exported() {
-			if tagged {
-				b.errorf("HG039", v.Pos(), "unexported field %s of %s has a json tag and is never filled", v.Name(), b.name(t)).
+			_, hooked := tag.Lookup("hook")
+			switch {
+			case tagged || hooked:
+				b.errorf("HG039", v.Pos(), "unexported field %s of %s has a %s tag and is never filled", v.Name(), b.name(t), either(tagged, "json", "hook")).
 					Fix = "begin its name with a capital letter, or drop the tag"
+			case through == nil && !exports(s):
+				b.errorf("HG039", v.Pos(), "field %s of %s is unexported, as all of its fields are: none is ever filled", v.Name(), b.name(t)).
+					Fix = "begin its name with a capital letter, or let the tool take no arguments"
 			}
 			continue
 		}
@@ -110,6 +115,23 @@ func (b *builder) collect(t types.Type, through []*types.Var) []candidate {
 		}
 	}
 	return out
+}
+
+func either(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
+}
+
+// exports tells whether a struct has a field that JSON can fill, or embeds something that may.
+func exports(s *types.Struct) bool {
+	for v := range s.Fields() {
+		if v.Exported() || v.Embedded() {
+			return true
+		}
+	}
+	return false
 }
 
 // embedded reports whether the fields of an embedded field are the struct's own.

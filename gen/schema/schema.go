@@ -112,6 +112,8 @@ type Source struct {
 	Doc func(*types.Var) string
 	// Ours reports whether the field stands where it can be given a comment; nil is everywhere.
 	Ours func(*types.Var) bool
+	// Word returns where a word of the tag of a struct field stands; nil, and no position, is the field's own place.
+	Word func(v *types.Var, word string) token.Pos
 	// Open reports whether values other than a type's constants are allowed.
 	Open func(*types.TypeName) bool
 	// Schema returns the text of //hook:schema above a field or type; "" if there is none.

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -133,14 +134,17 @@ func (b *builder) constrain(f *Field, field *types.Var, tag string) bool {
 			c.refuse("%s stands twice in the tag of %s", w.key, field.Name())
 		}
 		seen[w.key] = true
+		c.key = w.key
 		c.word(w)
 	}
 	// What is given is compared with the limits once all of them are known.
 	for _, w := range list {
 		if c.ok && (w.key == "default" || w.key == "example") {
+			c.key = w.key
 			c.given(w)
 		}
 	}
+	c.key = ""
 	if seen["required"] && seen["default"] {
 		c.refuse("field %s is required, so its default is never used", field.Name())
 	}
@@ -157,12 +161,21 @@ type constraint struct {
 	f     *Field
 	field *types.Var
 	v     *Value
-	ok    bool
+	// key is the word that is being read.
+	key string
+	ok  bool
 }
 
 func (c *constraint) refuse(format string, args ...any) *diag.Problem {
 	c.ok = false
-	return c.b.errorf("HG033", c.field.Pos(), format, args...)
+	pos := token.NoPos
+	if c.b.src.Word != nil && c.key != "" {
+		pos = c.b.src.Word(c.field, c.key)
+	}
+	if !pos.IsValid() {
+		pos = c.field.Pos()
+	}
+	return c.b.errorf("HG033", pos, format, args...)
 }
 
 func (c *constraint) word(w word) {
@@ -172,8 +185,14 @@ func (c *constraint) word(w word) {
 		for _, k := range terms {
 			names = append(names, k.name)
 		}
-		c.refuse("unknown constraint %q%s", w.key, diag.DidYouMean(ours(w.key), names, `"`)).
-			Fix = "the words are " + strings.Join(names, ", ")
+		p := c.refuse("unknown constraint %q%s", w.key, diag.DidYouMean(ours(w.key), names, `"`))
+		p.Fix = "the words are " + strings.Join(names, ", ")
+		if near := diag.Closest(ours(w.key), names); near != "" {
+			p.Fix = near
+			if w.hasValue {
+				p.Fix += "=" + w.value
+			}
+		}
 		return
 	}
 	known := terms[i]
@@ -187,7 +206,8 @@ func (c *constraint) word(w word) {
 	case !known.value && w.hasValue:
 		c.refuse("constraint %s takes no value", w.key)
 	case known.kinds != nil && !slices.Contains(known.kinds, kind):
-		c.refuse("%s is for %s, %s is %s", w.key, known.what, c.field.Name(), c.b.name(c.field.Type()))
+		c.refuse("%s is for %s, %s is %s", w.key, known.what, c.field.Name(), c.b.name(c.field.Type())).
+			Fix = "drop it"
 	case c.v.Quoted && (w.key == "min" || w.key == "max" || w.key == "enum"):
 		c.refuse("%s is for numbers, %s is written in quotes, which no schema can bound", w.key, c.field.Name()).
 			Fix = "drop the json option string, or check the value in the method"
@@ -238,7 +258,11 @@ func (c *constraint) set(w word) {
 	case "format":
 		l.Format = w.value
 		if !slices.Contains(Formats(), w.value) {
-			c.refuse("unknown format %q%s", w.value, diag.DidYouMean(w.value, Formats(), `"`))
+			p := c.refuse("unknown format %q%s", w.value, diag.DidYouMean(w.value, Formats(), `"`))
+			p.Fix = "the formats are " + strings.Join(Formats(), ", ")
+			if near := diag.Closest(w.value, Formats()); near != "" {
+				p.Fix = "format=" + near
+			}
 		}
 	case "enum":
 		c.enum(w)

@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -74,17 +75,23 @@ func (s *source) model() (*model.Model, error) {
 	if hook == s.pass.Pkg {
 		return model.New(s)
 	}
-	facts := map[*types.Package]*declared{}
-	var any *declared
+	facts, points := map[*types.Package]*declared{}, (*declared)(nil)
 	for _, p := range all {
 		if d := new(declared); s.pass.ImportPackageFact(p, d) {
-			facts[p], any = d, d
+			facts[p] = d
+			if len(d.Points) > 0 {
+				points = d
+			}
 		}
 	}
-	if any == nil {
+	switch {
+	case points != nil:
+	case slices.Contains(s.pass.Pkg.Imports(), hook):
 		return nil, errNoFact
+	default:
+		return nil, nil // it has a hook from so far away that nobody tells of it, so it cannot declare one
 	}
-	m := model.NewKnowing(s, hook, any.Declared)
+	m := model.NewKnowing(s, hook, points.Declared)
 	for p, d := range facts {
 		if p != hook && d.Main {
 			m.Know(p, d.Declared)

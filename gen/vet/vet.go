@@ -81,7 +81,9 @@ func run(pass *analysis.Pass, info bool) ([]diag.Problem, error) {
 			}
 		}
 	}
-	pass.ExportPackageFact(&declared{Main: isMain(pass), Declared: m.Declared(p)})
+	if d := m.Declared(p); !d.Empty() {
+		pass.ExportPackageFact(&declared{Main: isMain(pass), Declared: d})
+	}
 	if pass.Pkg.Path() != load.HookPath {
 		misuse(pass, src, m, p)
 	}

@@ -48,7 +48,7 @@ func TestFixes(t *testing.T) {
 	}
 	analysistest.RunWithSuggestedFixes(t, dir, informing(t), "./fixes/...")
 	left := fixed(t, dir)
-	for _, pkg := range []string{"spelling", "methods", "plain"} {
+	for _, pkg := range []string{"spelling", "methods", "plain", "pointer"} {
 		file := "fixes/" + pkg + "/a.go"
 		assert.Equal(t, read(t, dir, file+".golden"), read(t, dir, file), file)
 	}
@@ -57,7 +57,7 @@ func TestFixes(t *testing.T) {
 		codes = append(codes, p.Code)
 	}
 	assert.NotContains(t, codes, "HG005")
-	result := generated(t, dir, "./fixes/spelling", "./fixes/plain")
+	result := generated(t, dir, "./fixes/spelling", "./fixes/plain", "./fixes/pointer")
 	assert.False(t, diag.HasErrors(result.Problems), "%v", result.Problems)
 	out, err := command(t.Context(), dir, "go", "vet", "./fixes/...")
 	assert.NoError(t, err, out)

@@ -138,64 +138,6 @@ func TestCheckAndOrphans(t *testing.T) {
 	assert.Equal(t, info.ModTime(), again.ModTime(), "what is right is not written again")
 }
 
-// A file that does not fit what it was generated from does not compile.
-func TestStaleOutputDoesNotCompile(t *testing.T) {
-	const guard = "// Guard denies or panics."
-	tests := []struct{ name, file, from, to, message string }{
-		{"a tool is added", "z/z.go", "// SystemPrompt names", "// More is one more tool.\n//\n//hook:tool\nfunc (m *Memory) More(context.Context) error { return nil }\n\n// SystemPrompt names", "invalid argument: index"},
-		{"a tool is renamed", "z/z.go", "//hook:tool readonly", "//hook:tool readonly name=remember", "undefined: z.ToolRecall"},
-		{"a field is gone", "a/a.go", "\tUsers  *z.Memory   `hook:\"prefix=users_\"`\n", "", "d.Users undefined"},
-		{"a field is added", "a/a.go", "\tDebug  bool\n", "\tDebug bool\n\tNew *z.Guard\n", "cannot use Daemon{}"},
-		{"a tag is changed", "a/a.go", "before=Memory; BeforeTool: failopen", "before=Memory", "cannot use Daemon{}"},
-		{"a field has another type", "a/a.go", "Plug   hook.Hook", "Plug *z.Guard", "cannot use Daemon{}"},
-		{"a subsystem gains a point", "z/z.go", guard, "// OnClose closes.\nfunc (m *Memory) OnClose(context.Context) error { return nil }\n\n" + guard, "invalid argument: index"},
-		{"a member gains a point", "z/z.go", guard, "// AfterTurn is new.\nfunc (g *Guard) AfterTurn(context.Context, *hook.Turn, hook.TurnOutcome) {}\n\n" + guard,
-			"cannot use staleCoreGuard.AfterTurn"},
-		{"a member gains a method of the facade", "z/z.go", guard, "// OnEvent is new.\nfunc (g *Guard) OnEvent(context.Context, hook.Event) {}\n\n" + guard,
-			"ambiguous selector staleCoreGuard.OnEvent"},
-		{"what a member embeds gains a point", "z/z.go", "// OnEvent does nothing.", "// WrapTool is new.\nfunc (Mixin) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult { return next.Run(ctx) }\n\n// OnEvent does nothing.",
-			"cannot use staleDaemonDeep.WrapTool"},
-		{"what a member has Nop from gains a method", "z/z.go", "// OnEvent does nothing.", "// Preprocess is new.\nfunc (Mixin) Preprocess(_ context.Context, _ *hook.Turn, in hook.Input) (hook.Input, error) { return in, nil }\n\n// OnEvent does nothing.",
-			"ambiguous selector staleDaemonDeep.Preprocess"},
-		{"a member embeds a mixin beside Nop", "z/z.go", "\thook.Nop\n\tPanics bool", "\thook.Nop\n\tMixin\n\tPanics bool", "z.Guard"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := one(t, "composite")
-			dir := newModule(t, s)
-			text := read(t, dir, "composite/a/a.go")
-			write(t, dir, "composite/a/a.go", strings.Replace(text, "\tDebug  bool\n", "\tDeep z.Deep\n\tDebug  bool\n", 1))
-			text = read(t, dir, "composite/z/z.go") + "\n// Mixin has Nop for others.\ntype Mixin struct{ hook.Nop }\n\n" +
-				"// OnEvent does nothing.\nfunc (Mixin) OnEvent(context.Context, hook.Event) {}\n\n// Deep has Nop from below.\ntype Deep struct{ Mixin }\n"
-			write(t, dir, "composite/z/z.go", text)
-			_, stderr := run(t, dir, false)
-			require.Empty(t, stderr)
-			out, err := command(t.Context(), dir, "go", "build", "./...")
-			require.NoError(t, err, out)
-			text = read(t, dir, "composite/"+tt.file)
-			require.Contains(t, text, tt.from)
-			write(t, dir, "composite/"+tt.file, strings.Replace(strings.ReplaceAll(text, "ToolRecall", `"recall"`), tt.from, tt.to, 1))
-			run(t, dir, false, "./composite/z") // the subsystem is up to date, the composites are not
-			out, err = command(t.Context(), dir, "go", "build", "-gcflags=-e", "./composite/a", "./composite/inner")
-			assert.Error(t, err)
-			assert.Contains(t, out, tt.message)
-		})
-	}
-}
-
-// A composite around another one notices that the inner one has more.
-func TestStaleNestedComposite(t *testing.T) {
-	dir := newModule(t, one(t, "composite"))
-	run(t, dir, false)
-	text := read(t, dir, "composite/inner/inner.go")
-	write(t, dir, "composite/inner/inner.go", strings.Replace(text, "\tGuard  *z.Guard\n", "\tGuard *z.Guard\n\tMore *z.Memory `hook:\"prefix=more_\"`\n", 1))
-	run(t, dir, false, "./composite/inner")
-	out, err := command(t.Context(), dir, "go", "build", "./composite/a")
-	assert.Error(t, err)
-	assert.Contains(t, out, "invalid argument: index")
-}
-
 func TestPatterns(t *testing.T) {
 	dir := newModule(t, one(t, "prose"))
 	_, stderr := run(t, dir, false, "./nowhere")

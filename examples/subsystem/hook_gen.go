@@ -33,9 +33,10 @@ var (
 		Rules  *HouseRules
 		Pantry *pantry.Pantry
 	} = Kitchen{}
-	_ hook.Hook = (*HouseRules)(nil)
-	_           = [1]struct{}{}[pantry.PantryRev-0x4e7f]
-	_ hook.Hook = (*pantry.Pantry)(nil)
+	_ hook.Hook       = (*HouseRules)(nil)
+	_ hook.BeforeTool = (*HouseRules)(nil)
+	_                 = [1]struct{}{}[pantry.PantryRev-0x4e7f]
+	_ hook.Hook       = (*pantry.Pantry)(nil)
 )
 
 // staleKitchenRules is Rules beside markers of all points; see [composite.NotCalled].

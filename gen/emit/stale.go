@@ -30,7 +30,7 @@ func (w *weld) guards() {
 		}
 		if name := embeddable(m); m.Kind == model.Direct && name != nil && !seen[types.TypeString(name, nil)] {
 			seen[types.TypeString(name, nil)] = true
-			defs = append(defs, jen.Id("_").Qual(hookPath, "Hook").Op("=").Parens(jen.Op("*").Add(w.f.Type(name))).Parens(jen.Nil()))
+			defs = append(defs, w.implements(m, name)...)
 			missing = append(missing, w.uncalled(m, name)...)
 		}
 	}
@@ -42,6 +42,20 @@ func (w *weld) guards() {
 	for _, code := range all {
 		w.f.Add(code)
 	}
+}
+
+// implements writes that a member has what the code below calls. What a nested composite has is guarded by its Rev.
+func (w *weld) implements(m *model.Member, t types.Type) []jen.Code {
+	is := func(pkg, name string) jen.Code {
+		return jen.Id("_").Qual(pkg, name).Op("=").Parens(jen.Op("*").Add(w.f.Type(t))).Parens(jen.Nil())
+	}
+	out := []jen.Code{is(hookPath, "Hook")}
+	for _, p := range w.points {
+		if !p.Facade && m.Points[p.Name] && m.Nested == nil {
+			out = append(out, is(p.Pkg, p.Name))
+		}
+	}
+	return out
 }
 
 // embeddable returns the named type that a member has or points to, nil if it has no name.

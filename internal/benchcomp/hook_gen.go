@@ -53,11 +53,12 @@ var (
 		Around *Around
 		Free   *Free
 	} = Whole{}
-	_           = [1]struct{}{}[daemon.DaemonRev-0x7e48]
-	_ hook.Hook = (*daemon.Daemon)(nil)
-	_ hook.Hook = (*Around)(nil)
-	_           = [1]struct{}{}[FreeRev-0xc15d]
-	_ hook.Hook = (*Free)(nil)
+	_               = [1]struct{}{}[daemon.DaemonRev-0x7e48]
+	_ hook.Hook     = (*daemon.Daemon)(nil)
+	_ hook.Hook     = (*Around)(nil)
+	_ hook.WrapTool = (*Around)(nil)
+	_               = [1]struct{}{}[FreeRev-0xc15d]
+	_ hook.Hook     = (*Free)(nil)
 )
 
 // staleWholeAround is Around beside markers of all points; see [composite.NotCalled].

@@ -54,15 +54,21 @@ var (
 		OS     *ostools.OS
 		Extra  []hook.Hook
 	} = Daemon{}
-	_ hook.Hook = (*terminal.Asker)(nil)
-	_ hook.Hook = (*terminal.Approver)(nil)
-	_           = [1]struct{}{}[skills.SkillsRev-0x6216]
-	_ hook.Hook = (*skills.Skills)(nil)
-	_           = [1]struct{}{}[memory.MemoryRev-0x5e24]
-	_ hook.Hook = (*memory.Memory)(nil)
-	_ hook.Hook = (*mcp.MCP)(nil)
-	_           = [1]struct{}{}[ostools.OSRev-0x9fa2]
-	_ hook.Hook = (*ostools.OS)(nil)
+	_ hook.Hook       = (*terminal.Asker)(nil)
+	_ hook.BeforeTool = (*terminal.Asker)(nil)
+	_ hook.Hook       = (*terminal.Approver)(nil)
+	_ hook.Approve    = (*terminal.Approver)(nil)
+	_                 = [1]struct{}{}[skills.SkillsRev-0x6216]
+	_ hook.Hook       = (*skills.Skills)(nil)
+	_                 = [1]struct{}{}[memory.MemoryRev-0x5e24]
+	_ hook.Hook       = (*memory.Memory)(nil)
+	_ hook.OnClose    = (*memory.Memory)(nil)
+	_ hook.Hook       = (*mcp.MCP)(nil)
+	_ hook.OnOpen     = (*mcp.MCP)(nil)
+	_ hook.OnClose    = (*mcp.MCP)(nil)
+	_                 = [1]struct{}{}[ostools.OSRev-0x9fa2]
+	_ hook.Hook       = (*ostools.OS)(nil)
+	_ hook.OnClose    = (*ostools.OS)(nil)
 )
 
 // staleDaemonAsk is Ask beside markers of all points; see [composite.NotCalled].

@@ -73,12 +73,40 @@ var (
 		Path hook.Hook   `hook:"optional,match=path:p; RewriteResult: timeout=1s; WrapTool: timeout=1s; BeforeModel: timeout=1s,failopen"`
 		More []hook.Hook `hook:"match=tool:re*,match=sender:**,without=OnEvent; BeforeTool: timeout=1s; RewriteArgs: failopen; WrapTool: timeout=1s,failopen; WrapModel: timeout=1s; AfterTurn: timeout=1s"`
 	} = Bounded{}
-	_           = [1]struct{}{}[NotesRev-0x3140]
-	_ hook.Hook = (*Notes)(nil)
-	_           = [1]struct{}{}[FilesRev-0xa384]
-	_ hook.Hook = (*Files)(nil)
-	_           = [1]struct{}{}[CoreRev-0x73f8]
-	_ hook.Hook = (*Core)(nil)
+	_                     = [1]struct{}{}[NotesRev-0x3140]
+	_ hook.Hook           = (*Notes)(nil)
+	_ hook.RewriteArgs    = (*Notes)(nil)
+	_ hook.BeforeTool     = (*Notes)(nil)
+	_ hook.Approve        = (*Notes)(nil)
+	_ hook.WrapTool       = (*Notes)(nil)
+	_ hook.RewriteResult  = (*Notes)(nil)
+	_ hook.AfterTool      = (*Notes)(nil)
+	_ hook.RewriteRequest = (*Notes)(nil)
+	_ hook.BeforeModel    = (*Notes)(nil)
+	_ hook.WrapModel      = (*Notes)(nil)
+	_ hook.RewriteReply   = (*Notes)(nil)
+	_ hook.AfterModel     = (*Notes)(nil)
+	_ hook.AfterTurn      = (*Notes)(nil)
+	_ hook.OnOpen         = (*Notes)(nil)
+	_ hook.OnClose        = (*Notes)(nil)
+	_                     = [1]struct{}{}[FilesRev-0xa384]
+	_ hook.Hook           = (*Files)(nil)
+	_ hook.RewriteArgs    = (*Files)(nil)
+	_ hook.BeforeTool     = (*Files)(nil)
+	_ hook.Approve        = (*Files)(nil)
+	_ hook.WrapTool       = (*Files)(nil)
+	_ hook.RewriteResult  = (*Files)(nil)
+	_ hook.AfterTool      = (*Files)(nil)
+	_ hook.RewriteRequest = (*Files)(nil)
+	_ hook.BeforeModel    = (*Files)(nil)
+	_ hook.WrapModel      = (*Files)(nil)
+	_ hook.RewriteReply   = (*Files)(nil)
+	_ hook.AfterModel     = (*Files)(nil)
+	_ hook.AfterTurn      = (*Files)(nil)
+	_ hook.OnOpen         = (*Files)(nil)
+	_ hook.OnClose        = (*Files)(nil)
+	_                     = [1]struct{}{}[CoreRev-0x73f8]
+	_ hook.Hook           = (*Core)(nil)
 )
 
 // Ready returns an error that names the required fields that are nil.
@@ -1664,10 +1692,38 @@ var (
 		Guard *Files `hook:"order=200,prefix=g_"`
 		Notes *Notes
 	} = Core{}
-	_           = [1]struct{}{}[NotesRev-0x3140]
-	_ hook.Hook = (*Notes)(nil)
-	_           = [1]struct{}{}[FilesRev-0xa384]
-	_ hook.Hook = (*Files)(nil)
+	_                     = [1]struct{}{}[NotesRev-0x3140]
+	_ hook.Hook           = (*Notes)(nil)
+	_ hook.RewriteArgs    = (*Notes)(nil)
+	_ hook.BeforeTool     = (*Notes)(nil)
+	_ hook.Approve        = (*Notes)(nil)
+	_ hook.WrapTool       = (*Notes)(nil)
+	_ hook.RewriteResult  = (*Notes)(nil)
+	_ hook.AfterTool      = (*Notes)(nil)
+	_ hook.RewriteRequest = (*Notes)(nil)
+	_ hook.BeforeModel    = (*Notes)(nil)
+	_ hook.WrapModel      = (*Notes)(nil)
+	_ hook.RewriteReply   = (*Notes)(nil)
+	_ hook.AfterModel     = (*Notes)(nil)
+	_ hook.AfterTurn      = (*Notes)(nil)
+	_ hook.OnOpen         = (*Notes)(nil)
+	_ hook.OnClose        = (*Notes)(nil)
+	_                     = [1]struct{}{}[FilesRev-0xa384]
+	_ hook.Hook           = (*Files)(nil)
+	_ hook.RewriteArgs    = (*Files)(nil)
+	_ hook.BeforeTool     = (*Files)(nil)
+	_ hook.Approve        = (*Files)(nil)
+	_ hook.WrapTool       = (*Files)(nil)
+	_ hook.RewriteResult  = (*Files)(nil)
+	_ hook.AfterTool      = (*Files)(nil)
+	_ hook.RewriteRequest = (*Files)(nil)
+	_ hook.BeforeModel    = (*Files)(nil)
+	_ hook.WrapModel      = (*Files)(nil)
+	_ hook.RewriteReply   = (*Files)(nil)
+	_ hook.AfterModel     = (*Files)(nil)
+	_ hook.AfterTurn      = (*Files)(nil)
+	_ hook.OnOpen         = (*Files)(nil)
+	_ hook.OnClose        = (*Files)(nil)
 )
 
 // Ready returns an error that names the required fields that are nil.
@@ -2464,15 +2520,57 @@ var (
 		Ignored *Notes `hook:"-"`
 		Debug   bool
 	} = Welded{}
-	_           = [1]struct{}{}[NotesRev-0x3140]
-	_ hook.Hook = (*Notes)(nil)
-	_           = [1]struct{}{}[FilesRev-0xa384]
-	_ hook.Hook = (*Files)(nil)
-	_           = [1]struct{}{}[CoreRev-0x73f8]
-	_ hook.Hook = (*Core)(nil)
-	_           = [1]struct{}{}[QuietRev-0x4563]
-	_ hook.Hook = (*Quiet)(nil)
-	_ hook.Hook = (*Late)(nil)
+	_                     = [1]struct{}{}[NotesRev-0x3140]
+	_ hook.Hook           = (*Notes)(nil)
+	_ hook.RewriteArgs    = (*Notes)(nil)
+	_ hook.BeforeTool     = (*Notes)(nil)
+	_ hook.Approve        = (*Notes)(nil)
+	_ hook.WrapTool       = (*Notes)(nil)
+	_ hook.RewriteResult  = (*Notes)(nil)
+	_ hook.AfterTool      = (*Notes)(nil)
+	_ hook.RewriteRequest = (*Notes)(nil)
+	_ hook.BeforeModel    = (*Notes)(nil)
+	_ hook.WrapModel      = (*Notes)(nil)
+	_ hook.RewriteReply   = (*Notes)(nil)
+	_ hook.AfterModel     = (*Notes)(nil)
+	_ hook.AfterTurn      = (*Notes)(nil)
+	_ hook.OnOpen         = (*Notes)(nil)
+	_ hook.OnClose        = (*Notes)(nil)
+	_                     = [1]struct{}{}[FilesRev-0xa384]
+	_ hook.Hook           = (*Files)(nil)
+	_ hook.RewriteArgs    = (*Files)(nil)
+	_ hook.BeforeTool     = (*Files)(nil)
+	_ hook.Approve        = (*Files)(nil)
+	_ hook.WrapTool       = (*Files)(nil)
+	_ hook.RewriteResult  = (*Files)(nil)
+	_ hook.AfterTool      = (*Files)(nil)
+	_ hook.RewriteRequest = (*Files)(nil)
+	_ hook.BeforeModel    = (*Files)(nil)
+	_ hook.WrapModel      = (*Files)(nil)
+	_ hook.RewriteReply   = (*Files)(nil)
+	_ hook.AfterModel     = (*Files)(nil)
+	_ hook.AfterTurn      = (*Files)(nil)
+	_ hook.OnOpen         = (*Files)(nil)
+	_ hook.OnClose        = (*Files)(nil)
+	_                     = [1]struct{}{}[CoreRev-0x73f8]
+	_ hook.Hook           = (*Core)(nil)
+	_                     = [1]struct{}{}[QuietRev-0x4563]
+	_ hook.Hook           = (*Quiet)(nil)
+	_ hook.Hook           = (*Late)(nil)
+	_ hook.RewriteArgs    = (*Late)(nil)
+	_ hook.BeforeTool     = (*Late)(nil)
+	_ hook.Approve        = (*Late)(nil)
+	_ hook.WrapTool       = (*Late)(nil)
+	_ hook.RewriteResult  = (*Late)(nil)
+	_ hook.AfterTool      = (*Late)(nil)
+	_ hook.RewriteRequest = (*Late)(nil)
+	_ hook.BeforeModel    = (*Late)(nil)
+	_ hook.WrapModel      = (*Late)(nil)
+	_ hook.RewriteReply   = (*Late)(nil)
+	_ hook.AfterModel     = (*Late)(nil)
+	_ hook.AfterTurn      = (*Late)(nil)
+	_ hook.OnOpen         = (*Late)(nil)
+	_ hook.OnClose        = (*Late)(nil)
 )
 
 // staleWeldedQuiet is Quiet beside markers of all points; see [composite.NotCalled].

@@ -79,8 +79,8 @@ func (r *run) all(ctx context.Context) error {
 	if err != nil || r.wrong(problems) {
 		return err
 	}
-	changes, err := r.compare(output)
-	if err != nil {
+	changes, problems, err := r.compare(output)
+	if err != nil || r.wrong(problems) {
 		return err
 	}
 	problems, err = r.verify(ctx, output, changes)
@@ -113,7 +113,7 @@ func (r *run) list(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	r.listing = listing
-	return true, nil
+	return true, r.readable()
 }
 
 // wrong notes problems and tells whether they stop the run.

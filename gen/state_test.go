@@ -2,11 +2,8 @@ package gen_test
 
 import (
 	"os"
-	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,72 +34,6 @@ func outputs(t *testing.T, dir string) map[string]string {
 		return err
 	}))
 	return out
-}
-
-// Whatever is on disk where the output belongs, the output is the same.
-func TestStates(t *testing.T) {
-	dir := newModule(t, one(t, "composite"))
-	run(t, dir, false)
-	want := outputs(t, dir)
-	require.Len(t, want, 3)
-	states := map[string]func(old string) string{
-		"absent":    nil,
-		"empty":     func(string) string { return "" },
-		"stale":     func(old string) string { return strings.Replace(old, "Recall", "Remember", -1) },
-		"truncated": func(old string) string { return old[:len(old)/2] },
-		"conflict": func(old string) string {
-			return "<<<<<<< HEAD\n" + old + "\n=======\n" + old[:200] + "\n>>>>>>> branch\n"
-		},
-		"conflict inside": func(old string) string {
-			return strings.Replace(old, "import (", "<<<<<<< HEAD\nimport (\n=======\nimport (\n>>>>>>> branch\n", 1)
-		},
-		"header only": func(string) string { return load.Header + "\n" },
-		"other":       func(string) string { return load.Header + "\n\npackage wrong\n\nvar x = undefined\n" },
-	}
-	for name, change := range states {
-		for _, which := range []string{"all", "a", "z"} {
-			if which != "all" && name != "absent" && name != "conflict" {
-				continue // one file alone matters where it changes what the go command says
-			}
-			t.Run(name+" "+which, func(t *testing.T) {
-				for file, text := range want {
-					if which != "all" && path.Base(path.Dir(file)) != which {
-						continue
-					}
-					if change == nil {
-						require.NoError(t, os.Remove(filepath.Join(dir, file)))
-						continue
-					}
-					write(t, dir, file, change(text))
-				}
-				done, stderr := run(t, dir, false)
-				assert.NotEmpty(t, done.Changes)
-				assert.Empty(t, stderr)
-				assert.Equal(t, want, outputs(t, dir))
-			})
-		}
-	}
-}
-
-// The text does not depend on the order of patterns, the place of the module, or the number of processors.
-func TestDeterminism(t *testing.T) {
-	s := one(t, "composite")
-	first := newModule(t, s)
-	run(t, first, false)
-	want := outputs(t, first)
-	for _, procs := range []int{1, 4} {
-		before := runtime.GOMAXPROCS(procs)
-		dir := newModule(t, s)
-		for _, pattern := range []string{"inner", "a", "z"} {
-			run(t, dir, false, "./composite/"+pattern)
-		}
-		runtime.GOMAXPROCS(before)
-		assert.Equal(t, want, outputs(t, dir))
-	}
-	sub := newModule(t, s)
-	_, err := gen.Run(t.Context(), gen.Options{Dir: filepath.Join(sub, "composite", "a"), Patterns: []string{"../z", "../inner", "."}})
-	require.NoError(t, err)
-	assert.Equal(t, want, outputs(t, sub))
 }
 
 func TestCheckAndOrphans(t *testing.T) {

@@ -320,7 +320,7 @@ func outputPages() []page {
 				"\td.composeOnEvent(ctx, ev)\n" +
 				"}"},
 		{"HG052", "the output's name is taken",
-			"hook_gen.go was not written by hookgen, and files of others are never touched.",
+			"hook_gen.go was not written by hookgen, or is a symbolic link or a directory; what is somebody else's is never touched.",
 			"hook_gen.go   // wrong, if it was written by hand\n" +
 				"hooks.go      // right: any other name"},
 		{"HG053", "a name that the output needs is taken",

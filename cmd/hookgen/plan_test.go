@@ -116,7 +116,7 @@ func TestPlanProblems(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "p.go:23:2: error HG027: after=Tow: there is no field Tow"},
+		{nil, "p.go:23:20: error HG027: after=Tow: there is no field Tow"},
 		{[]string{"-format=png"}, `there is no format "png"`},
 		{[]string{"-o", "plan"}, "does not tell the format"},
 		{[]string{"-check"}, "-check compares a file"},

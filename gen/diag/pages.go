@@ -281,8 +281,8 @@ func toolPages() []page {
 			"Title string `json:\"title\"`\n" +
 				"Titel string `json:\"title\"`    // wrong\n" +
 				"Titel string `json:\"subtitle\"` // right"},
-		{"HG039", "an unexported field with a JSON name",
-			"It is never filled.",
+		{"HG039", "an unexported field that is meant as an argument",
+			"JSON never fills it, whatever its tag says. An input whose fields are all unexported has no arguments at all.",
 			"title string `json:\"title\"` // wrong\n" +
 				"Title string `json:\"title\"` // right"},
 	}

@@ -70,6 +70,9 @@ func memberMethods(t *testing.T) []method {
 		if !ok || f.Recv == nil || !f.Name.IsExported() {
 			continue
 		}
+		if recv, ok := f.Recv.List[0].Type.(*ast.StarExpr); !ok || recv.X.(*ast.Ident).Name != "Member" {
+			continue
+		}
 		var args []string
 		for _, field := range f.Type.Params.List {
 			if field.Names == nil {

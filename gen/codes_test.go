@@ -54,6 +54,7 @@ var near = []struct{ code, scenario, line string }{
 	{"HG038", "error_input_types", "Subtitle string `json:\"subtitle\"`"},
 	{"HG039", "error_input_types", "name string\n"},
 	{"HG040", "error_composite_kinds", "type E struct{ part *Part }"},
+	{"HG041", "error_generic", "func (o *Of[_]) Fixed(_ context.Context, in In[int]) error { return nil }"},
 	{"HG043", "error_policy_timeout", "D *Guard `hook:\"BeforeTool: timeout=30\"`"},
 	{"HG044", "error_policy_absent", "A hook.Hook `hook:\"AfterTool: timeout=1s\"`"},
 	{"HG045", "error_policy_match_nothing", "A *Audit `hook:\"match=tool:bash,match=agent:coder,match=sender:bob\"`"},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"golang.org/x/tools/txtar"
 
 	"github.com/grapnel-go/grapnel/gen"
@@ -141,7 +142,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 func run(t *testing.T, dir string, check bool, patterns ...string) (gen.Result, string) {

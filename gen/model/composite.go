@@ -225,8 +225,11 @@ func (m *Model) plan(c *Composite) {
 		specs[i] = m.spec(member)
 	}
 	p, problems := plan.Build(c.Pkg.Name+"."+c.Name, specs)
-	for _, problem := range append(plan.Idle(problems, m.idle(c)), plan.Reserved(p, m.reserved())...) {
-		m.planProblem(c, problem)
+	idle := m.idle(c)
+	for _, problem := range append(plan.Idle(problems, idle), plan.Reserved(p, m.reserved())...) {
+		if problem.Ref == "" || idle[problem.Ref] != "" || !hasField(c, problem.Ref) { // else the field itself is wrong, which is said
+			m.planProblem(c, problem)
+		}
 	}
 	c.Plan = p
 	byField := map[string]*Member{}
@@ -236,6 +239,11 @@ func (m *Model) plan(c *Composite) {
 	for i, planned := range p.Members {
 		c.Members[i] = byField[planned.Field]
 	}
+}
+
+func hasField(c *Composite, name string) bool {
+	st := c.Named.Underlying().(*types.Struct)
+	return slices.ContainsFunc(slices.Collect(st.Fields()), func(v *types.Var) bool { return v.Name() == name })
 }
 
 // idle are the fields that take no part, with the reasons.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,9 +15,12 @@ import (
 func bound(t *testing.T) {
 	t.Helper()
 	const overrides, reads = 1, 2 // CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+	const child = "GRAPNEL_TEST_BOUND"
+	require.Empty(t, os.Getenv(child), "permissions do not bind the child either")
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), self, "-test.run", "^"+t.Name()+"$")
+	cmd := exec.CommandContext(t.Context(), self, "-test.v", "-test.run", "^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
+	cmd.Env = append(os.Environ(), child+"=1")
 	var out []byte
 	done := make(chan struct{})
 	go func() {
@@ -31,5 +35,5 @@ func bound(t *testing.T) {
 	}()
 	<-done
 	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "PASS")
+	require.Contains(t, string(out), "--- PASS: "+t.Name()+" ")
 }

@@ -18,7 +18,7 @@ func markdown(v *View) string {
 	sb.WriteString(markdownTable([]string{"#", "Field", "Type", "Tools"}, rows))
 	rows = nil
 	for _, p := range v.Points {
-		rows = append(rows, []string{entities(p.Scope), code(p.Name), entities(p.rule()), p.fails(), p.markdownOrder()})
+		rows = append(rows, []string{entities(p.Scope), code(p.Name), entities(p.rule()), p.fails(), p.order(code, entities, " or ")})
 	}
 	sb.WriteString("\n" + markdownTable([]string{"Scope", "Point", "Rule", "On failure", "Called, in order"}, rows))
 	for _, n := range v.notes() {
@@ -58,26 +58,6 @@ func (m *Member) markdownMarks() string {
 		out += ", " + entities(n)
 	}
 	return out
-}
-
-func (a *At) markdownOrder() string {
-	var parts []string
-	for _, c := range a.Calls {
-		s := code(c.Member) + entities(c.signs())
-		if o := c.options(); o != "" {
-			s += " (" + code(o) + ")"
-		}
-		parts = append(parts, s)
-	}
-	sep := ", "
-	if a.Combine == "route" {
-		sep = " or "
-	}
-	line := strings.Join(parts, sep)
-	if a.Own {
-		line = strings.TrimSuffix("written by hand: "+line, ": ")
-	}
-	return line
 }
 
 func markdownTable(head []string, rows [][]string) string {

@@ -21,7 +21,7 @@ func text(v *View) string {
 	sb.WriteString(table([]string{"#", "FIELD", "TYPE", "TOOLS", "TAG", "DECLARED"}, rows))
 	rows = nil
 	for _, p := range v.Points {
-		rows = append(rows, []string{p.Scope, clean(p.Name), p.rule(), p.fails(), p.order()})
+		rows = append(rows, []string{p.Scope, clean(p.Name), p.rule(), p.fails(), p.order(clean, strings.Clone, " | ")})
 	}
 	sb.WriteString("\n" + table([]string{"SCOPE", "POINT", "RULE", "ON FAILURE", "CALLED, IN ORDER"}, rows))
 	if notes := v.notes(); len(notes) > 0 {
@@ -93,19 +93,20 @@ func (a *At) fails() string {
 }
 
 // order are the calls in one line, with what their tags say; those that are not
-// sure to have the point have a question mark.
-func (a *At) order() string {
+// sure to have the point have a question mark. text and sign write names and
+// signs; or stands between owners of whom one is called.
+func (a *At) order(text, sign func(string) string, or string) string {
 	var parts []string
 	for _, c := range a.Calls {
-		s := clean(c.Member) + c.signs()
+		s := text(c.Member) + sign(c.signs())
 		if o := c.options(); o != "" {
-			s += " (" + clean(o) + ")"
+			s += " (" + text(o) + ")"
 		}
 		parts = append(parts, s)
 	}
 	sep := ", "
 	if a.Combine == "route" {
-		sep = " | "
+		sep = or
 	}
 	line := strings.Join(parts, sep)
 	if a.Own {

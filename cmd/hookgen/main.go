@@ -6,6 +6,7 @@
 //	hookgen [gen] [flags] [packages]   generate, or with -check only compare; the default is ./...
 //	hookgen plan [flags] [packages]    who acts where in a composite: text, Markdown, JSON, DOT, SVG
 //	hookgen new NAME [flags]           the first version of a subsystem, with tests
+//	hookgen vet [flags] [packages]     the same rules as an analyzer, and misuse of hooks
 //	hookgen explain CODE               what a problem's code means
 //	hookgen help                       all commands
 //

@@ -95,9 +95,9 @@ type Point struct {
 	FailOpen bool `option:"failopen"`
 }
 
-// Ignore silences warnings with these codes on the line below and in the declaration that it documents: up to its first line, and in
-// all lines of a type.
+// Ignore silences these codes on the line below and in the declaration that it documents: up to its first line, and in all lines of a
+// type. Warnings can be silenced, what the analyzer finds, and errors about methods that may be meant as they are; no other code can.
 type Ignore struct {
-	// Codes are codes of warnings, HG013.
+	// Codes are codes such as HG013.
 	Codes []string `option:"…args" example:"HG013"`
 }

@@ -89,7 +89,7 @@ func (c *Composite) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hoo
 // Preprocess implements [hook.Hook]: a fold.
 func (c *Composite) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
 	about := func(*hook.Input) any { return t }
-	return fold(ctx, c, hook.PointPreprocess, in, about, turnHost{t}, func(ctx context.Context, h hook.Hook, v hook.Input) (hook.Input, error) {
+	return fold(ctx, c, hook.PointPreprocess, in, about, turnHost{t: t}, func(ctx context.Context, h hook.Hook, v hook.Input) (hook.Input, error) {
 		return h.Preprocess(ctx, t, v)
 	})
 }
@@ -201,7 +201,10 @@ func tell(ctx context.Context, f *Fan, call func(context.Context)) {
 }
 
 // turnHost finds the host of a turn only when there is something to emit.
-type turnHost struct{ t *hook.Turn }
+type turnHost struct {
+	hook.NoHost
+	t *hook.Turn
+}
 
 func (h turnHost) Emit(ctx context.Context, ev hook.Event) {
 	if h.t != nil {

@@ -117,7 +117,10 @@ func (p *probe) WrapModel(ctx context.Context, _ *hook.Step, _ hook.ModelRequest
 }
 
 // recorder is a host that keeps what is emitted.
-type recorder struct{ events []hook.Event }
+type recorder struct {
+	hook.NoHost
+	events []hook.Event
+}
 
 func (r *recorder) Emit(_ context.Context, ev hook.Event) { r.events = append(r.events, ev) }
 

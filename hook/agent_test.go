@@ -89,8 +89,8 @@ func TestPrefixAndHost(t *testing.T) {
 
 	assert.NotNil(t, cfg.Host())
 	cfg.Host().Emit(t.Context(), hook.Event{}) // must not panic
-	assert.Equal(t, host{"h"}, (&[]hook.AgentConfig{cfg.WithHost(host{"h"})}[0]).Host())
-	assert.Equal(t, host{"h"}, (&[]hook.AgentConfig{cfg.WithHost(host{"h"})}[0]).Prefixed("x_").Host())
+	assert.Equal(t, host{name: "h"}, (&[]hook.AgentConfig{cfg.WithHost(host{name: "h"})}[0]).Host())
+	assert.Equal(t, host{name: "h"}, (&[]hook.AgentConfig{cfg.WithHost(host{name: "h"})}[0]).Prefixed("x_").Host())
 }
 
 type limits struct {

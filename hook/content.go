@@ -71,6 +71,9 @@ type Message struct {
 	// Label names the framework's own entries ("skill", "feedback", …); what a
 	// person or a model said has none.
 	Label string `json:"label,omitzero"`
+	// From is the name of the agent that said it where that is not the
+	// conversation's own: a guest. "" otherwise.
+	From string `json:"from,omitzero"`
 	// Ephemeral entries are sent to the model but never stored.
 	Ephemeral bool `json:"-"`
 }

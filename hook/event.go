@@ -27,6 +27,11 @@ const (
 	EventApprovalGiven  EventKind = "approval_given"  // Detail: the call, Answer; Text: the reason
 	EventCallResult     EventKind = "call_result"     // Detail: call, result, outcome, duration; in completion order
 	EventCallsComplete  EventKind = "calls_complete"  // Detail.Tools
+	EventQuestionAsked  EventKind = "question_asked"  // Detail.Inquiry
+	EventQuestionGiven  EventKind = "question_given"  // Detail: the Inquiry, its Response, By; Text: why there is none
+	EventSubagentStart  EventKind = "subagent_start"  // of a child turn, whose events follow; Text: its input; Detail: the call
+	EventSubagentEnd    EventKind = "subagent_end"    // Detail.Stop, Detail.Usage; Text: its final answer
+	EventSteered        EventKind = "steered"         // Text: what was said while the turn ran
 	EventTurnRetried    EventKind = "turn_retried"    // clients drop what the step showed; Text: why
 	EventError          EventKind = "error"           // Text: what went wrong
 	EventStepEnd        EventKind = "step_end"        // Step
@@ -40,6 +45,7 @@ const (
 	EventSkillLoaded       EventKind = "skill_loaded"       // Text: the name
 	EventServerConnected   EventKind = "server_connected"   // Text: the name of the MCP server
 	EventServerLost        EventKind = "server_lost"        // Text: the name and the cause
+	EventCompacted         EventKind = "compacted"          // Text: the summary that took the place of older messages
 	EventHookFailed        EventKind = "hook_failed"        // Detail.Subsystem, Detail.Point; the cause is not in it
 	EventDiagnostic        EventKind = "diagnostic"         // Text, safe to show
 )
@@ -59,7 +65,11 @@ type Event struct {
 	Turn         string
 	// Step counts from 1; 0 outside a step.
 	Step int
-	Text string
+	// Depth is 0 for the turn of the conversation itself, 1 for a child of it, and
+	// so on. A child's events are in the stream of the conversation that people
+	// see, with its own Agent and Turn.
+	Depth int
+	Text  string
 
 	detail detailed
 	host   Host
@@ -84,6 +94,8 @@ type EventDetail struct {
 	Stop      StopReason
 	Subsystem string
 	Point     Point
+	Inquiry   Inquiry
+	Response  Response
 }
 
 // WithDetail returns the event with the detail (1 allocation of some 300 bytes;
@@ -191,6 +203,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Conversation string       `json:"conversation,omitzero"`
 		Turn         string       `json:"turn,omitzero"`
 		Step         int          `json:"step,omitzero"`
+		Depth        int          `json:"depth,omitzero"`
 		Text         string       `json:"text,omitzero"`
 		CallID       string       `json:"call_id,omitzero"`
 		Tool         string       `json:"tool,omitzero"`
@@ -207,13 +220,16 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Stop         StopReason   `json:"stop,omitzero"`
 		Subsystem    string       `json:"subsystem,omitzero"`
 		Point        string       `json:"point,omitzero"`
+		Inquiry      Inquiry      `json:"inquiry,omitzero"`
+		Response     Response     `json:"response,omitzero"`
 	}{
 		Seq: e.Seq, Kind: e.Kind, Time: e.Time, Agent: e.Agent, Conversation: e.Conversation,
-		Turn: e.Turn, Step: e.Step, Text: e.Text,
+		Turn: e.Turn, Step: e.Step, Depth: e.Depth, Text: e.Text,
 		CallID: d.CallID, Tool: d.Tool, Args: d.Args, Tools: d.Tools,
 		IsError: d.Result.IsError(), Failure: d.Result.Failure, Outcome: d.Outcome,
 		DurationMS: float64(d.Duration.Microseconds()) / 1000, Answer: d.Answer, By: d.By,
 		Usage: d.Usage, Stop: d.Stop, Subsystem: d.Subsystem,
+		Inquiry: d.Inquiry, Response: d.Response,
 	}
 	if d.Outcome != "" {
 		text := d.Result.Text()

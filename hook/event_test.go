@@ -72,13 +72,13 @@ func TestEventDetailIsACopy(t *testing.T) {
 	assert.Equal(t, "bash", ev.Detail().Tool)
 	assert.Equal(t, hook.EventDetail{}, hook.Event{}.Detail())
 	assert.NotNil(t, hook.Event{}.Host())
-	assert.Equal(t, host{"h"}, ev.WithHost(host{"h"}).Host())
-	assert.Equal(t, "bash", ev.WithHost(host{"h"}).Detail().Tool)
+	assert.Equal(t, host{name: "h"}, ev.WithHost(host{name: "h"}).Host())
+	assert.Equal(t, "bash", ev.WithHost(host{name: "h"}).Detail().Tool)
 }
 
 func TestPassingAnEventIsFree(t *testing.T) {
 	var h hook.Hook = hook.Nop{}
-	ev := at(hook.EventTextDelta, 1).WithHost(host{"h"}).WithDetail(hook.EventDetail{Tool: "bash"})
+	ev := at(hook.EventTextDelta, 1).WithHost(host{name: "h"}).WithDetail(hook.EventDetail{Tool: "bash"})
 	ctx := t.Context()
 	noAllocs(t, "passing an event", func() { h.OnEvent(ctx, ev) })
 	noAllocs(t, "making a text delta", func() { h.OnEvent(ctx, hook.Event{Kind: hook.EventTextDelta, Text: "x"}) })
@@ -111,8 +111,8 @@ func TestSmallDetailsSayWhatALargeOneSays(t *testing.T) {
 		})
 	}
 	ev := hook.Event{Kind: hook.EventTextDelta}
-	ev.SetHost(host{"h"})
-	assert.Equal(t, host{"h"}, ev.Host())
+	ev.SetHost(host{name: "h"})
+	assert.Equal(t, host{name: "h"}, ev.Host())
 }
 
 func TestAFailureEventKeepsTheCauseToTheProgram(t *testing.T) {

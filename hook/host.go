@@ -2,26 +2,78 @@ package hook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
 // Host is what the runtime offers back to a hook, within the turn's budget,
-// depth and cancellation.
+// depth and cancellation. Its methods are safe for concurrent use.
 type Host interface {
 	// Emit adds an event to the stream of the place it was got from. The runtime
 	// fills in sequence, time and place. It never blocks; an event emitted from
 	// OnEvent is delivered after the one being delivered.
 	Emit(ctx context.Context, ev Event)
+	// Ask puts questions to the people of the conversation and returns their
+	// answer. It blocks until there is one, the inquiry's time is over
+	// (ErrUnanswered) or ctx ends, so a tool that calls it says [Tool.Waits]. Where
+	// nobody can be asked, as outside a conversation, the error is ErrNoTurn.
+	Ask(ctx context.Context, q Inquiry) (Response, error)
+	// RunAgent runs an agent as a child of the turn that is running, and returns
+	// when the child's turn has ended. The child passes the same hooks, may use no
+	// tool that its parent may not, spends of the parent's limits, and ends with
+	// ctx. The error is the outcome's, or says why no turn began: ErrNoTurn,
+	// ErrDepth, or that there is no such agent. A tool that calls it says
+	// [Tool.Waits].
+	RunAgent(ctx context.Context, run AgentRun) (TurnOutcome, error)
 }
 
-// noHost is the host of a place that has none.
-type noHost struct{}
+// Sentinels of a Host that callers test with errors.Is.
+var (
+	// ErrNoTurn: the host was asked for something that there is only within a turn.
+	ErrNoTurn = errors.New("hook: no turn is running here")
+	// ErrUnanswered: nobody answered in time.
+	ErrUnanswered = errors.New("hook: nobody answered in time")
+	// ErrDepth: agents may not run agents any deeper.
+	ErrDepth = errors.New("hook: agents are running agents too deep")
+)
 
-func (noHost) Emit(context.Context, Event) {}
+// AgentRun says what a child turn is to do.
+type AgentRun struct {
+	// Agent is the name of the agent: a registered one, or one that the runtime
+	// can find and register.
+	Agent string
+	Input Input
+	// Instructions are added behind the agent's own, for this run; "" adds none.
+	Instructions string
+	// Tools are the public names that the child may use of those that it and its
+	// parent have both; nil is all of them, empty and non-nil none.
+	Tools []string
+	// Call is the tool call that runs the agent, nil if none does, and Index tells
+	// the runs of one call apart. Both name the child's conversation.
+	Call  *ToolCall
+	Index int
+}
+
+// NoHost is the host of a place that has none: nobody listens, and there is
+// nobody to ask. Hosts of tests embed it.
+type NoHost struct{}
+
+var _ Host = NoHost{}
+
+// Emit implements Host: it drops the event.
+func (NoHost) Emit(context.Context, Event) {}
+
+// Ask implements Host: ErrNoTurn.
+func (NoHost) Ask(context.Context, Inquiry) (Response, error) { return Response{}, ErrNoTurn }
+
+// RunAgent implements Host: ErrNoTurn.
+func (NoHost) RunAgent(context.Context, AgentRun) (TurnOutcome, error) {
+	return TurnOutcome{Stop: StopError, Err: ErrNoTurn}, ErrNoTurn
+}
 
 func hostOr(h Host) Host {
 	if h == nil {
-		return noHost{}
+		return NoHost{}
 	}
 	return h
 }

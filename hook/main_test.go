@@ -45,6 +45,9 @@ func noAllocs(t *testing.T, what string, f func()) {
 }
 
 // host keeps nothing; it is there to be recognized.
-type host struct{ name string }
+type host struct {
+	hook.NoHost
+	name string
+}
 
 func (host) Emit(context.Context, hook.Event) {}

@@ -209,7 +209,7 @@ func (c *ToolCall) As(name string) *ToolCall {
 // Host is what a hook may ask of the runtime. It is never nil.
 func (c *ToolCall) Host() Host {
 	if c.d.Step == nil || c.d.Step.turn == nil {
-		return noHost{}
+		return NoHost{}
 	}
 	return c.d.Step.turn.Host()
 }
@@ -217,7 +217,7 @@ func (c *ToolCall) Host() Host {
 // Host returns the turn's host. It is never nil.
 func (s *Step) Host() Host {
 	if s.turn == nil {
-		return noHost{}
+		return NoHost{}
 	}
 	return s.turn.Host()
 }

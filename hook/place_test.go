@@ -11,7 +11,7 @@ import (
 
 func TestPlaces(t *testing.T) {
 	agent := &hook.AgentConfig{Name: "writer"}
-	conv := hook.NewConversation(hook.ConversationData{ID: "c1", Sender: "ann", Agent: agent, Host: host{"h"}})
+	conv := hook.NewConversation(hook.ConversationData{ID: "c1", Sender: "ann", Agent: agent, Host: host{name: "h"}})
 	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	turn, tell := hook.NewTurn(hook.TurnData{
 		Conversation: conv, ID: "t1", Number: 3, Started: started, Depth: 1, Input: hook.TextInput("hi"),
@@ -33,7 +33,7 @@ func TestPlaces(t *testing.T) {
 	assert.Same(t, step, call.Step())
 	assert.Equal(t, []any{"k1", "users_query", 1, true}, []any{call.ID(), call.Name(), call.Index(), call.Tool().Waits})
 	for _, h := range []hook.Host{turn.Host(), step.Host(), call.Host()} {
-		assert.Equal(t, host{"h"}, h)
+		assert.Equal(t, host{name: "h"}, h)
 	}
 
 	assert.Equal(t, hook.Standing{}, turn.Standing())

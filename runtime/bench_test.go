@@ -102,7 +102,7 @@ func turns(tb testing.TB, tools, calls, history int) func() {
 	for i := range ms {
 		ms[i] = hook.UserText("an old message")
 	}
-	_, err = st.Append(tb.Context(), rec.ID, 0, store.Append{Messages: ms})
+	_, err = st.Append(tb.Context(), rec.ID, store.Append{Messages: ms})
 	require.NoError(tb, err)
 	rt := runtime.New(newFast(tools), newLoop(calls), &runtime.Options{Store: st})
 	require.NoError(tb, rt.Open(tb.Context()))
@@ -163,7 +163,7 @@ func limit(calls int) func() {
 				history = append(history, hook.Message{Role: hook.RoleTool, CallID: content[i].CallID, Result: r.Result})
 			}
 		}
-		v, err := st.Append(ctx, rec.ID, version, store.Append{Messages: history[from:]})
+		v, err := st.Append(ctx, rec.ID, store.Append{Version: version, Messages: history[from:]})
 		if err != nil {
 			panic(err)
 		}

@@ -185,7 +185,7 @@ func (c *Conversation) load(ctx context.Context) error {
 // the history. messages is the history, appended to.
 func (c *Conversation) commit(ctx context.Context, messages []hook.Message, turnEnds bool) error {
 	added := messages[len(c.history):]
-	v, err := c.agent.rt.o.Store.Append(ctx, c.ID(), c.version, store.Append{Messages: added, TurnEnds: turnEnds})
+	v, err := c.agent.rt.o.Store.Append(ctx, c.ID(), store.Append{Version: c.version, Messages: added, TurnEnds: turnEnds})
 	if err != nil {
 		return fmt.Errorf("store conversation %s: %w", c.ID(), err)
 	}

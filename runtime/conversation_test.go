@@ -113,11 +113,11 @@ type faulty struct {
 	fail func(a store.Append) error
 }
 
-func (f *faulty) Append(ctx context.Context, id string, v int64, a store.Append) (int64, error) {
+func (f *faulty) Append(ctx context.Context, id string, a store.Append) (int64, error) {
 	if err := f.fail(a); err != nil {
 		return 0, err
 	}
-	return f.Store.Append(ctx, id, v, a)
+	return f.Store.Append(ctx, id, a)
 }
 
 func TestAStoreThatFailsEndsTheTurnAndNotTheConversation(t *testing.T) {
@@ -176,7 +176,7 @@ func TestAWriteInTheMiddleOfATurnIsAConflict(t *testing.T) {
 	w := start(t, plays(says("one"), says("three")))
 	elsewhere := hook.UserText("from elsewhere")
 	w.model.replies[0] = func(yield func(hook.Chunk, error) bool) {
-		_, err := w.store.Append(t.Context(), w.conv.ID(), 1, store.Append{Messages: []hook.Message{elsewhere}})
+		_, err := w.store.Append(t.Context(), w.conv.ID(), store.Append{Version: 1, Messages: []hook.Message{elsewhere}})
 		assert.NoError(t, err)
 		says("one")(yield)
 	}

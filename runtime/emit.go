@@ -11,6 +11,7 @@ import (
 // emitter delivers the events of one conversation, or those outside any. It is
 // the [hook.Host] of its place.
 type emitter struct {
+	hook.NoHost
 	rt           *Runtime
 	agent        string
 	conversation string

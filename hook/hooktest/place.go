@@ -10,8 +10,10 @@ import (
 )
 
 // Recorder is a [hook.Host] that keeps the events which hooks emit, instead of
-// delivering them. The zero Recorder is ready. Safe for concurrent use.
+// delivering them. Nobody answers its questions, and there are no agents to run.
+// The zero Recorder is ready. Safe for concurrent use.
 type Recorder struct {
+	hook.NoHost
 	mu     sync.Mutex
 	events []hook.Event
 }

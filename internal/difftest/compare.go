@@ -27,9 +27,12 @@ type World struct {
 }
 
 // Recorder is a host that keeps what it is told.
-type Recorder struct{ Lines []string }
+type Recorder struct {
+	hook.NoHost
+	Lines []string
+}
 
-// Emit implements hook.Host.
+// Emit notes the event.
 func (r *Recorder) Emit(_ context.Context, ev hook.Event) {
 	d := ev.Detail()
 	r.Lines = append(r.Lines, fmt.Sprintf("%s %s %s", ev.Kind, d.Subsystem, d.Point))

@@ -104,6 +104,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 
 // recorder is a host that keeps what it is told.
 type recorder struct {
+	hook.NoHost
 	mu     sync.Mutex
 	events []hook.Event
 }

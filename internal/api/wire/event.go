@@ -17,6 +17,7 @@ type event struct {
 	Conversation string            `json:"conversation"`
 	Turn         string            `json:"turn"`
 	Step         int               `json:"step"`
+	Depth        int               `json:"depth"`
 	Text         string            `json:"text"`
 	CallID       string            `json:"call_id"`
 	Tool         string            `json:"tool"`
@@ -32,6 +33,8 @@ type event struct {
 	Stop         hook.StopReason   `json:"stop"`
 	Subsystem    string            `json:"subsystem"`
 	Point        string            `json:"point"`
+	Inquiry      hook.Inquiry      `json:"inquiry"`
+	Response     hook.Response     `json:"response"`
 }
 
 // DecodeEvent reads an event as hook.Event writes it; unknown members are passed
@@ -43,12 +46,13 @@ func DecodeEvent(data []byte) (hook.Event, error) {
 	}
 	ev := hook.Event{
 		Kind: w.Kind, Seq: w.Seq, Time: w.Time, Agent: w.Agent, Conversation: w.Conversation,
-		Turn: w.Turn, Step: w.Step, Text: w.Text,
+		Turn: w.Turn, Step: w.Step, Depth: w.Depth, Text: w.Text,
 	}
 	d := hook.EventDetail{
 		CallID: w.CallID, Tool: w.Tool, Args: w.Args, Tools: w.Tools, Outcome: w.Outcome,
 		Duration: time.Duration(w.DurationMS*1000+0.5) * time.Microsecond, Answer: w.Answer, By: w.By,
 		Usage: w.Usage, Stop: w.Stop, Subsystem: w.Subsystem, Point: pointOf(w.Point),
+		Inquiry: w.Inquiry, Response: w.Response,
 	}
 	if w.Result != "" || w.Failure != "" {
 		d.Result = hook.FailedResult(w.Failure, w.Result)

@@ -31,7 +31,7 @@ func TestClosedStoreRefuses(t *testing.T) {
 	assert.ErrorIs(t, err, store.ErrClosed)
 	_, err = s.Messages(t.Context(), "c1")
 	assert.ErrorIs(t, err, store.ErrClosed)
-	_, err = s.Append(t.Context(), "c1", 0, store.Append{})
+	_, err = s.Append(t.Context(), "c1", store.Append{})
 	assert.ErrorIs(t, err, store.ErrClosed)
 	_, err = s.List(t.Context())
 	assert.ErrorIs(t, err, store.ErrClosed)
@@ -45,7 +45,7 @@ func TestTimesComeFromTheClock(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, now, rec.Created)
 	now = now.Add(time.Minute)
-	_, err = s.Append(t.Context(), rec.ID, 0, store.Append{})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{})
 	require.NoError(t, err)
 	again, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestALongConversationComesBackWhole(t *testing.T) {
 		for j := range batch {
 			batch[j] = hook.UserText(fmt.Sprint(i, j))
 		}
-		_, err := s.Append(t.Context(), rec.ID, int64(i), store.Append{Messages: batch})
+		_, err := s.Append(t.Context(), rec.ID, store.Append{Version: int64(i), Messages: batch})
 		require.NoError(t, err)
 		want = append(want, batch...)
 	}

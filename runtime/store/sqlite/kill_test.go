@@ -40,7 +40,7 @@ func appendForever(path string) {
 			var err error
 			for v := rec.Version; ; {
 				text := hook.UserText(strconv.FormatInt(v, 10))
-				v, err = s.Append(ctx, rec.ID, v, store.Append{Messages: []hook.Message{text, text}})
+				v, err = s.Append(ctx, rec.ID, store.Append{Version: v, Messages: []hook.Message{text, text}})
 				check(err)
 				fmt.Println(i, v)
 			}

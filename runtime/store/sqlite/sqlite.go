@@ -24,6 +24,9 @@ import (
 //go:embed schema/1.sql
 var schema1 string
 
+//go:embed schema/2.sql
+var schema2 string
+
 // fileID marks the files: "GRAc".
 const fileID = 0x47524163
 
@@ -53,7 +56,7 @@ var _ store.Store = (*Store)(nil)
 // of a file that is no conversation store, or one of a newer program, says so
 // and changes nothing. Close closes the store.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
-	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "conversation store", ID: fileID, Steps: []string{schema1}})
+	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2}})
 	if err != nil {
 		return nil, err
 	}
@@ -88,23 +91,28 @@ func (s *Store) failed(what string, err error) error {
 		return nil
 	case s.closed.Load():
 		return store.ErrClosed
-	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnknown):
+	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) ||
+		errors.Is(err, store.ErrLeased) || errors.Is(err, store.ErrUnknown):
 		return err
 	}
 	return fmt.Errorf("conversation store: %s: %w", what, err)
 }
 
-const columns = `id, agent, sender, version, turns, created, updated`
+const columns = `id, agent, sender, parent, version, turns, created, updated, owner, epoch, until, entries, events`
 
 func scan(row interface{ Scan(dest ...any) error }) (store.Record, error) {
 	var r store.Record
-	var created, updated int64
-	err := row.Scan(&r.ID, &r.Key.Agent, &r.Key.Sender, &r.Version, &r.Turns, &created, &updated)
-	r.Created, r.Updated = time.Unix(0, created), time.Unix(0, updated)
+	var created, updated, until, entries int64
+	err := row.Scan(&r.ID, &r.Key.Agent, &r.Key.Sender, &r.Parent, &r.Version, &r.Turns, &created, &updated,
+		&r.Lease.Owner, &r.Lease.Epoch, &until, &entries, &r.Events)
+	r.Created, r.Updated, r.Journaled = time.Unix(0, created), time.Unix(0, updated), entries > 0
+	if until != 0 {
+		r.Lease.Until = time.Unix(0, until)
+	}
 	return r, err
 }
 
-// Conversation implements store.Store.
+// Conversation implements store.Reader.
 func (s *Store) Conversation(ctx context.Context, key store.Key) (store.Record, error) {
 	rec, err := s.find(ctx, key)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -128,7 +136,7 @@ func (s *Store) create(ctx context.Context, key store.Key) error {
 	})
 }
 
-// Messages implements store.Store.
+// Messages implements store.Reader.
 func (s *Store) Messages(ctx context.Context, id string) ([]hook.Message, error) {
 	ms, err := s.messages(ctx, id)
 	return ms, s.failed("read "+id, err)
@@ -171,65 +179,14 @@ func (s *Store) messages(ctx context.Context, id string) (out []hook.Message, er
 	return out, nil
 }
 
-// Append implements store.Store. It returns when the messages are on disk; those
-// of several conversations at the same time share the sync. Ephemeral messages
-// are left out.
-func (s *Store) Append(ctx context.Context, id string, version int64, a store.Append) (int64, error) {
-	bodies, err := encodeAll(a.Messages)
-	if err == nil {
-		err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error { return s.append(tx, id, version, bodies, a.TurnEnds) })
-	}
-	if err != nil {
-		return 0, s.failed("append to "+id, err)
-	}
-	return version + 1, nil
-}
-
-func (s *Store) append(tx *sqlitedb.Tx, id string, version int64, bodies []string, turnEnds bool) error {
-	turns := 0
-	if turnEnds {
-		turns = 1
-	}
-	var num, next int64
-	err := tx.QueryRow(`UPDATE conversation SET version = version + 1, turns = turns + ?,
-		messages = messages + ?, updated = max(updated, ?) WHERE id = ? AND version = ?
-		RETURNING num, messages`, turns, len(bodies), s.now().UnixNano(), id, version).Scan(&num, &next)
-	if errors.Is(err, sql.ErrNoRows) {
-		return refused(tx, id, version)
-	}
-	if err != nil || len(bodies) == 0 {
-		return err
-	}
-	next -= int64(len(bodies))
-	for i, body := range bodies {
-		if _, err := tx.Exec(`INSERT INTO message (conversation, seq, body) VALUES (?, ?, ?)`, num, next+int64(i), body); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// refused says why no row had that id and version.
-func refused(tx *sqlitedb.Tx, id string, version int64) error {
-	var is int64
-	err := tx.QueryRow(`SELECT version FROM conversation WHERE id = ?`, id).Scan(&is)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("%w: %q", store.ErrUnknown, id)
-	case err != nil:
-		return err
-	}
-	return fmt.Errorf("%w: %s is at version %d, not %d", store.ErrConflict, id, is, version)
-}
-
-// List implements store.Store.
+// List implements store.Reader.
 func (s *Store) List(ctx context.Context) ([]store.Record, error) {
 	out, err := s.list(ctx)
 	return out, s.failed("list the conversations", err)
 }
 
 func (s *Store) list(ctx context.Context) (out []store.Record, err error) {
-	rows, err := s.db.Read().QueryContext(ctx, `SELECT `+columns+` FROM conversation ORDER BY agent, sender`)
+	rows, err := s.db.Read().QueryContext(ctx, `SELECT `+columns+` FROM conversation WHERE parent = '' ORDER BY agent, sender`)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func texts(ms []hook.Message) []string {
 
 func sameKey(t *testing.T, s store.Store) {
 	first := create(t, s, "a", "x")
-	_, err := s.Append(t.Context(), first.ID, first.Version, store.Append{Messages: []hook.Message{hook.UserText("hi")}})
+	_, err := s.Append(t.Context(), first.ID, store.Append{Version: first.Version, Messages: []hook.Message{hook.UserText("hi")}})
 	require.NoError(t, err)
 	again := create(t, s, "a", "x")
 	assert.Equal(t, first.ID, again.ID)
@@ -111,9 +111,9 @@ func everything() []hook.Message {
 
 func roundTrip(t *testing.T, s store.Store) {
 	rec, want := create(t, s, "a", "x"), everything()
-	v, err := s.Append(t.Context(), rec.ID, 0, store.Append{Messages: want[:1]})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: want[:1]})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, v, store.Append{Messages: want[1:]})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: want[1:]})
 	require.NoError(t, err)
 	got, err := s.Messages(t.Context(), rec.ID)
 	require.NoError(t, err)
@@ -124,7 +124,7 @@ func versions(t *testing.T, s store.Store) {
 	rec := create(t, s, "a", "x")
 	var last int64
 	for i := range 5 {
-		v, err := s.Append(t.Context(), rec.ID, last, store.Append{Messages: []hook.Message{hook.UserText(fmt.Sprint(i))}})
+		v, err := s.Append(t.Context(), rec.ID, store.Append{Version: last, Messages: []hook.Message{hook.UserText(fmt.Sprint(i))}})
 		require.NoError(t, err)
 		assert.Greater(t, v, last)
 		last = v
@@ -137,10 +137,10 @@ func versions(t *testing.T, s store.Store) {
 
 func conflict(t *testing.T, s store.Store) {
 	rec := create(t, s, "a", "x")
-	v, err := s.Append(t.Context(), rec.ID, 0, store.Append{Messages: []hook.Message{hook.UserText("one")}})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("one")}})
 	require.NoError(t, err)
 	for _, version := range []int64{0, v + 1, -1} {
-		_, err = s.Append(t.Context(), rec.ID, version, store.Append{Messages: []hook.Message{hook.UserText("two")}, TurnEnds: true})
+		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: version, Messages: []hook.Message{hook.UserText("two")}, TurnEnds: true})
 		require.ErrorIs(t, err, store.ErrConflict)
 	}
 	again := create(t, s, "a", "x")
@@ -154,16 +154,16 @@ func conflict(t *testing.T, s store.Store) {
 func unknown(t *testing.T, s store.Store) {
 	_, err := s.Messages(t.Context(), "nobody")
 	require.ErrorIs(t, err, store.ErrUnknown)
-	_, err = s.Append(t.Context(), "nobody", 0, store.Append{Messages: []hook.Message{hook.UserText("x")}})
+	_, err = s.Append(t.Context(), "nobody", store.Append{Messages: []hook.Message{hook.UserText("x")}})
 	require.ErrorIs(t, err, store.ErrUnknown)
 }
 
 func turns(t *testing.T, s store.Store) {
 	rec := create(t, s, "a", "x")
-	v, err := s.Append(t.Context(), rec.ID, 0, store.Append{Messages: []hook.Message{hook.UserText("q")}})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("q")}})
 	require.NoError(t, err)
 	assert.Zero(t, create(t, s, "a", "x").Turns)
-	_, err = s.Append(t.Context(), rec.ID, v, store.Append{TurnEnds: true})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true})
 	require.NoError(t, err)
 	again := create(t, s, "a", "x")
 	assert.Equal(t, 1, again.Turns)
@@ -173,7 +173,7 @@ func turns(t *testing.T, s store.Store) {
 func ownership(t *testing.T, s store.Store) {
 	rec := create(t, s, "a", "x")
 	in := []hook.Message{hook.UserText("kept")}
-	_, err := s.Append(t.Context(), rec.ID, 0, store.Append{Messages: in})
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: in})
 	require.NoError(t, err)
 	in[0] = hook.UserText("changed by the writer")
 	ms, err := s.Messages(t.Context(), rec.ID)
@@ -211,7 +211,7 @@ func race(t *testing.T, s store.Store) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			_, errs[i] = s.Append(t.Context(), rec.ID, 0, store.Append{Messages: []hook.Message{
+			_, errs[i] = s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{
 				hook.UserText(fmt.Sprint(i)), hook.UserText(fmt.Sprint(i)),
 			}})
 		})

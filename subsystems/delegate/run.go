@@ -1,0 +1,158 @@
+package delegate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/spell"
+)
+
+// DelegateInput are the arguments of delegate.
+type DelegateInput struct {
+	// Tasks are run at the same time; none sees what the others do.
+	Tasks []Task `json:"tasks" hook:"minitems=1,maxitems=8"`
+}
+
+// Task is what one agent is to do.
+type Task struct {
+	// Agent is the name of the agent.
+	Agent string `json:"agent" hook:"minlen=1,maxlen=64"`
+	// Message is the whole task: what to do, all that the agent has to know, and what to answer.
+	Message string `json:"message" hook:"minlen=1,maxlen=100000"`
+	// Instructions are added to the agent's own, for this task.
+	Instructions string `json:"instructions,omitzero" hook:"maxlen=20000"`
+	// Tools are the names of the tools that the agent may use, of those that it and you have. Leave it out for all, [] is none.
+	Tools []string `json:"tools,omitempty" hook:"maxitems=128,maxlen=64"`
+}
+
+// TaskResult is what became of one task.
+type TaskResult struct {
+	Agent string `json:"agent"`
+	// Result is the agent's final answer, "" if there is none.
+	Result string `json:"result"`
+	// Stop is why the agent stopped; "completed" is the regular end.
+	Stop hook.StopReason `json:"stop"`
+	// Error is what went wrong, "" if nothing did.
+	Error string `json:"error,omitzero"`
+}
+
+// Delegate hands tasks to other agents, which work on them at the same time, and
+// returns what they answer, in the order of the tasks. A task that fails says why
+// in error; the others are not affected.
+//
+//hook:tool waits
+func (d *Delegate) Delegate(ctx context.Context, env *hook.Env, in DelegateInput) ([]TaskResult, error) {
+	if g := env.Grant; g.ReadOnly || g.NoNetwork || g.Root != "" || g.Void {
+		return nil, &hook.ToolError{Kind: hook.FailDenied, Text: "this call may run with limits only, which cannot be kept for the agents that it would start; do the tasks yourself"}
+	}
+	for i, t := range in.Tasks {
+		if strings.TrimSpace(t.Message) == "" {
+			return nil, &hook.ToolError{Kind: hook.FailArguments, Text: fmt.Sprintf("tasks[%d].message is blank: write what the agent is to do", i)}
+		}
+	}
+	out := make([]TaskResult, len(in.Tasks))
+	slots := make(chan struct{}, d.o.Parallel)
+	var wg sync.WaitGroup
+	for i, t := range in.Tasks {
+		wg.Go(func() { out[i] = d.task(ctx, slots, env, i, t) })
+	}
+	wg.Wait()
+	return out, nil
+}
+
+// task runs one task as soon as there is a slot.
+func (d *Delegate) task(ctx context.Context, slots chan struct{}, env *hook.Env, index int, t Task) TaskResult {
+	if err := d.check(agentOf(env.Call), t.Agent); err != nil {
+		return TaskResult{Agent: t.Agent, Stop: hook.StopError, Error: err.Error()}
+	}
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return TaskResult{Agent: t.Agent, Stop: hook.StopCancelled, Error: "not begun: the turn was cancelled"}
+	}
+	out, err := run(ctx, env, index, t)
+	r := TaskResult{Agent: t.Agent, Result: cut(out.Text(), d.o.MaxResult), Stop: out.Stop, Error: cut(reason(out, err), d.o.MaxResult)}
+	if r.Stop == "" {
+		r.Stop = hook.StopError
+	}
+	return r
+}
+
+// run runs the agent. A panic of the host's is an error that does not quote it.
+func run(ctx context.Context, env *hook.Env, index int, t Task) (out hook.TurnOutcome, err error) {
+	defer func() {
+		if recover() != nil {
+			out, err = hook.TurnOutcome{Stop: hook.StopError}, errors.New("running the agent failed inside the program")
+		}
+	}()
+	return env.Call.Host().RunAgent(ctx, hook.AgentRun{
+		Agent: t.Agent, Input: hook.TextInput(t.Message), Instructions: t.Instructions, Tools: t.Tools, Call: env.Call, Index: index,
+	})
+}
+
+// reason is why a task has no complete answer; "" if it has one. The cause of a
+// hook's failure is not in it, which may quote what nobody else is to see.
+func reason(out hook.TurnOutcome, err error) string {
+	var failure *hook.Failure
+	if err == nil {
+		err = out.Err
+	}
+	switch {
+	case errors.Is(err, hook.ErrDepth):
+		return "agents may not run agents any deeper; do this task yourself"
+	case errors.Is(err, hook.ErrNoTurn):
+		return "no agent can be run here; do this task yourself"
+	case errors.As(err, &failure):
+		return failure.Public()
+	case out.Stop == hook.StopCancelled:
+		return "cancelled before it had finished"
+	case err != nil:
+		return err.Error()
+	case out.Stop == hook.StopCompleted:
+		return ""
+	}
+	for _, s := range out.Signals.All() {
+		if s.Reason == out.Stop && s.Text != "" {
+			return "stopped before it had finished: " + s.Text
+		}
+	}
+	return "stopped before it had finished: " + string(out.Stop)
+}
+
+// cut shortens a text to so many bytes, at the border of a character, and says how
+// much is missing.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s… [%d bytes more]", text[:end], len(text)-end)
+}
+
+func notThere(name string, agents []AgentInfo) string {
+	text := fmt.Sprintf("there is no agent %q to delegate to; %s", name, known(agents))
+	if near := spell.Closest(name, names(agents)); near != "" {
+		text += fmt.Sprintf("; do you mean %s?", near)
+	}
+	return text
+}
+
+// agentOf returns the configuration of the agent that calls; without a turn it is
+// one without sections.
+func agentOf(call *hook.ToolCall) *hook.AgentConfig {
+	if call.Step() == nil || call.Step().Turn() == nil {
+		return &hook.AgentConfig{}
+	}
+	return call.Step().Turn().Agent()
+}

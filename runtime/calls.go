@@ -1,11 +1,10 @@
 package runtime
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/history"
 )
 
 // maxRounds is how often one call may be modified and asked about before it is
@@ -292,24 +291,7 @@ func (c *call) args() hook.JSON {
 	if c.runner != nil {
 		return c.at.Args()
 	}
-	return storable(c.at.Args())
-}
-
-// storable returns what the model sent if it is a JSON object without lone
-// surrogates, which some providers refuse, and else an object that quotes it.
-func storable(raw hook.JSON) hook.JSON {
-	var compact bytes.Buffer
-	s := strings.ToValidUTF8(strings.TrimSpace(string(raw)), "\uFFFD")
-	if strings.HasPrefix(s, "{") && !strings.Contains(strings.ToLower(s), `\ud`) && json.Compact(&compact, []byte(s)) == nil {
-		return hook.JSON(compact.String())
-	}
-	quoted, err := json.Marshal(struct {
-		Raw string `json:"unparsed_arguments"`
-	}{string(raw)})
-	if err != nil {
-		return "{}" // a string always marshals
-	}
-	return hook.JSON(quoted)
+	return history.Arguments(c.at.Args())
 }
 
 // record appends the reply and the results of its calls to the history, in call
@@ -318,12 +300,12 @@ func (t *turn) record(reply hook.ModelReply, calls []call) {
 	t.history.add(hook.Message{Role: hook.RoleAssistant, Content: withArgs(reply.Content, calls)})
 	for i := range calls {
 		c := &calls[i]
-		t.history.add(hook.Message{Role: hook.RoleTool, CallID: c.at.ID(), Tool: c.at.Name(), Result: c.end.Result})
+		t.history.add(hook.Message{Role: hook.RoleTool, CallID: c.at.ID(), Tool: history.ToolName(c.at.Name()), Result: c.end.Result})
 	}
 }
 
-// withArgs puts the arguments as they are stored in the place of those that the
-// model sent.
+// withArgs puts the arguments, and the names of tools that cannot be, as they are
+// stored in the place of those that the model sent.
 func withArgs(content hook.List[hook.Block], calls []call) hook.List[hook.Block] {
 	var changed []hook.Block
 	n := 0
@@ -331,15 +313,15 @@ func withArgs(content hook.List[hook.Block], calls []call) hook.List[hook.Block]
 		if b.Kind != hook.BlockToolCall {
 			continue
 		}
-		args := calls[n].args()
+		args, name := calls[n].args(), history.ToolName(b.Tool)
 		n++
-		if args == b.JSON {
+		if args == b.JSON && name == b.Tool {
 			continue
 		}
 		if changed == nil {
 			changed = content.Slice()
 		}
-		changed[i].JSON = args
+		changed[i].JSON, changed[i].Tool = args, name
 	}
 	if changed == nil {
 		return content

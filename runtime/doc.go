@@ -34,9 +34,10 @@
 // append, in call order. Arguments are stored canonical if the call could be
 // bound. Otherwise they are stored as the model sent them if that is a JSON
 // object, and else as {"unparsed_arguments": "…"}: every provider takes an
-// object back, and the model sees what it wrote. After a cancellation the
-// results that exist are stored, every other call is answered as cancelled or
-// interrupted, and the text that the model had written so far is kept if the
+// object back, and the model sees what it wrote. Ids and names that a provider
+// would refuse are replaced; package history has the rules. After a cancellation
+// the results that exist are stored, every other call is answered as cancelled
+// or interrupted, and the text that the model had written so far is kept if the
 // hooks at RewriteReply and AfterModel let it pass.
 //
 // # Locks

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/history"
 )
 
 // maxRetries is how often the hooks may ask for another reply in one step.
@@ -90,7 +91,7 @@ func (t *turn) follow(reply hook.ModelReply) (more bool) {
 	if len(calls) > 0 {
 		return t.runCalls(reply, calls)
 	}
-	if reply.Text() == "" {
+	if history.Blank(reply.Content) {
 		t.signal(hook.StopNoAction, "", "")
 		return false
 	}
@@ -115,7 +116,7 @@ func (t *turn) say(reply hook.ModelReply) {
 // keepPartial stores what a cancelled model had said so far, if the hooks that
 // every reply has to pass let it pass.
 func (t *turn) keepPartial(reply hook.ModelReply) {
-	if reply.Text() == "" {
+	if history.Blank(reply.Content) {
 		return
 	}
 	ctx, done := t.after()
@@ -137,14 +138,15 @@ func (t *turn) keepPartial(reply hook.ModelReply) {
 // that it came with, which may have been dropped since.
 const accepted = 0
 
-// repairIDs gives an id to every call that has none, or one that the conversation
-// or the reply has had, before anybody has seen the reply.
+// repairIDs gives an id to every call that has none, one that some provider
+// refuses, or one that the conversation or the reply has had, before anybody has
+// seen the reply.
 func (t *turn) repairIDs() {
 	t.conv.replies++
 	c := &t.answer.collector
 	for i := range c.Calls() {
 		call := c.Call(i)
-		if call.CallID == "" || t.conv.hasID(call.CallID) {
+		if !history.ValidID(call.CallID) || t.conv.hasID(call.CallID) {
 			call.CallID = t.conv.newID()
 		}
 		t.conv.setID(call.CallID, t.conv.replies)
@@ -180,7 +182,7 @@ func (t *turn) takeIDs(content hook.List[hook.Block]) hook.List[hook.Block] {
 		if b.Kind != hook.BlockToolCall {
 			continue
 		}
-		if reply, known := t.conv.ids[b.CallID]; b.CallID == "" || known && reply == accepted {
+		if reply, known := t.conv.ids[b.CallID]; !history.ValidID(b.CallID) || known && reply == accepted {
 			if repaired == nil {
 				repaired = content.Slice()
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -27,7 +28,7 @@ type turn struct {
 	id      string
 	started time.Time
 
-	history history
+	history transcript
 	usage   hook.Usage
 	signals []hook.StopSignal
 	errs    []error
@@ -136,7 +137,7 @@ func checkInput(in hook.Input) error {
 		switch {
 		case m.Role != hook.RoleUser:
 			return fmt.Errorf("input message %d: its role is %q and has to be %q", i, m.Role, hook.RoleUser)
-		case m.Content.Len() == 0:
+		case history.Blank(m.Content):
 			return fmt.Errorf("input message %d is empty", i)
 		}
 		for _, b := range m.Content.All() {
@@ -311,9 +312,9 @@ func (t *turn) hookFailed(ctx context.Context, f *hook.Failure) {
 	t.conv.events.emit(ctx, hook.FailureEvent(f))
 }
 
-// history is what the model is shown: what the store has, and in between the
+// transcript is what the model is shown: what the store has, and in between the
 // turn's ephemeral entries. It is only appended to, so that a request shares it.
-type history struct {
+type transcript struct {
 	// stored is the conversation's history with what the next commit adds.
 	stored []hook.Message
 	// shown is the same with the ephemeral entries; nil as long as there are none,
@@ -321,7 +322,7 @@ type history struct {
 	shown []hook.Message
 }
 
-func (h *history) add(m hook.Message) {
+func (h *transcript) add(m hook.Message) {
 	if m.Ephemeral && h.shown == nil {
 		h.shown = slices.Clone(h.stored)
 	}
@@ -334,13 +335,13 @@ func (h *history) add(m hook.Message) {
 }
 
 // note adds an ephemeral entry of the framework.
-func (h *history) note(label, text string) {
+func (h *transcript) note(label, text string) {
 	m := hook.UserText(text)
 	m.Label, m.Ephemeral = label, true
 	h.add(m)
 }
 
-func (h *history) list() hook.List[hook.Message] {
+func (h *transcript) list() hook.List[hook.Message] {
 	if h.shown != nil {
 		return hook.Freeze(h.shown)
 	}

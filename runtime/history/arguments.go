@@ -1,0 +1,129 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// maxName is the longest name of a tool that every provider takes.
+const maxName = 64
+
+// Arguments returns the arguments of a tool call as a history holds them. What is
+// a JSON object stays one, without blanks around its parts, and bytes that are
+// no UTF-8 are replaced. Anything else, and an object with a lone surrogate,
+// which some providers refuse, goes into an object that quotes it:
+//
+//	{"unparsed_arguments":"ls -l"}
+func Arguments(raw hook.JSON) hook.JSON {
+	s := strings.ToValidUTF8(strings.TrimSpace(string(raw)), "\uFFFD")
+	if strings.HasPrefix(s, "{") && !loneSurrogate(s) {
+		var compact bytes.Buffer
+		if json.Compact(&compact, []byte(s)) == nil {
+			return hook.JSON(compact.String())
+		}
+	}
+	return hook.JSON(append(appendString([]byte(`{"unparsed_arguments":`), string(raw)), '}'))
+}
+
+// ToolName returns the name of a called tool as a history holds it: the name
+// itself if hook.ValidToolName takes it. Models make names up, and providers
+// refuse a history with one that no tool can have; what is wrong in it is
+// replaced by an underscore.
+func ToolName(name string) string {
+	if validWord(name, maxName) {
+		return name
+	}
+	if name == "" {
+		return "unnamed"
+	}
+	b := []byte(name[:min(len(name), maxName)])
+	for i := range b {
+		if !wordByte(b[i]) {
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}
+
+// arguments looks at the arguments of many calls with one buffer.
+type arguments struct{ buf []byte }
+
+// valid reports whether the arguments are a JSON object of valid UTF-8 without
+// lone surrogates.
+func (a *arguments) valid(raw hook.JSON) bool {
+	s := string(raw)
+	if s == "{}" {
+		return true
+	}
+	if !strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") || !utf8.ValidString(s) || loneSurrogate(s) {
+		return false
+	}
+	a.buf = append(a.buf[:0], s...)
+	return json.Valid(a.buf)
+}
+
+// loneSurrogate reports whether a JSON text escapes half of a character.
+func loneSurrogate(s string) bool {
+	for {
+		i := strings.IndexByte(s, '\\')
+		if i < 0 || i+1 == len(s) {
+			return false
+		}
+		s = s[i:]
+		switch high, surrogate := surrogateHalf(s); {
+		case !surrogate:
+			s = s[2:]
+		case !high:
+			return true
+		default:
+			if high, surrogate := surrogateHalf(s[6:]); high || !surrogate {
+				return true
+			}
+			s = s[12:]
+		}
+	}
+}
+
+// surrogateHalf reports whether s begins with the escape of a surrogate, and
+// whether that is the first one of a pair.
+func surrogateHalf(s string) (high, surrogate bool) {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' || s[2]|0x20 != 'd' {
+		return false, false
+	}
+	switch s[3] | 0x20 {
+	case '8', '9', 'a', 'b':
+		return true, true
+	case 'c', 'd', 'e', 'f':
+		return false, true
+	}
+	return false, false
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendString appends s as a JSON string in its shortest escaping, which is how
+// it comes back from a store.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r == '\n':
+			dst = append(dst, `\n`...)
+		case r == '\r':
+			dst = append(dst, `\r`...)
+		case r == '\t':
+			dst = append(dst, `\t`...)
+		case r < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&0xF])
+		default:
+			dst = utf8.AppendRune(dst, r) // bytes that are no UTF-8 are U+FFFD
+		}
+	}
+	return append(dst, '"')
+}

@@ -1,0 +1,103 @@
+package history
+
+import (
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Check returns what is wrong with a history, by message; nil if nothing is. It
+// is what Repair would mend. A valid history costs one pass over it, a set of
+// its call ids and no more; the texts in it are not read.
+func Check(messages []hook.Message) []Problem {
+	if valid(messages) {
+		return nil
+	}
+	_, problems := repaired(messages)
+	return problems
+}
+
+// maxID is the longest id of a tool call that OpenAI takes.
+const maxID = 40
+
+// ValidID reports whether every provider takes the id of a tool call: 1 to 40
+// letters, digits, underscores and hyphens of ASCII. Anthropic bounds the
+// characters, OpenAI the length.
+func ValidID(id string) bool { return validWord(id, maxID) }
+
+// validWord reports whether s matches ^[a-zA-Z0-9_-]{1,most}$.
+func validWord(s string, most int) bool {
+	if s == "" || len(s) > most {
+		return false
+	}
+	for i := range len(s) {
+		if !wordByte(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func wordByte(b byte) bool {
+	return b|0x20 >= 'a' && b|0x20 <= 'z' || b >= '0' && b <= '9' || b == '_' || b == '-'
+}
+
+// valid reports whether the history keeps every rule. It stops at the first
+// breach and says nothing about it: that is the business of repaired, which is
+// slower and agrees with it.
+func valid(messages []hook.Message) bool {
+	if len(messages) > 0 && messages[0].Role != hook.RoleUser {
+		return false
+	}
+	ids := make(map[string]struct{}, len(messages)/2)
+	var a arguments
+	for i := 0; i < len(messages); {
+		m := &messages[i]
+		if m.Role == hook.RoleTool || Blank(m.Content) || !known(m.Role) {
+			return false // what answers a call is passed over with it
+		}
+		i++
+		for _, b := range m.Content.All() {
+			if b.Kind != hook.BlockToolCall {
+				continue
+			}
+			if m.Role != hook.RoleAssistant || i == len(messages) || !answers(&messages[i], b) ||
+				!ValidID(b.CallID) || !validWord(b.Tool, maxName) || !a.valid(b.JSON) {
+				return false
+			}
+			if _, repeated := ids[b.CallID]; repeated {
+				return false
+			}
+			ids[b.CallID] = struct{}{}
+			i++
+		}
+	}
+	return true
+}
+
+func known(r hook.Role) bool {
+	return r == hook.RoleUser || r == hook.RoleAssistant || r == hook.RoleTool
+}
+
+// answers reports whether the message is the result of the call as it should be.
+func answers(m *hook.Message, call hook.Block) bool {
+	return m.Role == hook.RoleTool && m.CallID == call.CallID && m.Tool == call.Tool && m.Content.Len() == 0
+}
+
+// Blank reports whether the blocks of a message say nothing and call nothing:
+// there is no text in them but blanks, and no media. Reasoning does not count, as
+// no provider takes a message back that has nothing else.
+func Blank(content hook.List[hook.Block]) bool {
+	for _, b := range content.All() {
+		switch b.Kind {
+		case hook.BlockToolCall:
+			return false
+		case hook.BlockReasoning:
+			continue
+		}
+		if strings.TrimSpace(b.Text) != "" || b.Data != "" || b.URI != "" || b.JSON != "" {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,214 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// call is a tool call of the history that is being repaired.
+type call struct {
+	message, block int
+	// nth is its number in its message.
+	nth      int
+	id, tool string // as they stand there
+	// result is the index of the message that answers it; open if there is none.
+	result int
+}
+
+const open = -1
+
+// span is the calls of one assistant's message: calls[from:to].
+type span struct{ from, to int }
+
+// matcher finds the call that each result answers. A message with calls and what
+// stands behind it, up to the next message with calls, is a group.
+type matcher struct {
+	in    []hook.Message
+	roles []hook.Role
+	calls []call
+	byID  map[string][]int
+	// others counts the messages in front of each that are no results.
+	others []int
+	// lost are the indices of the results that answer no call, doubles of those
+	// whose call has another one.
+	lost, doubles []int
+}
+
+// match attributes the results to the calls: first by id within the group, then
+// by id anywhere, because ids are reused by some models and results come late in
+// some programs; then by place within the group, where an id is missing. In
+// doubt a result is left out: a wrong answer is worse than none. The time is
+// quadratic only in the calls that have the same id, or in one message none.
+func match(in []hook.Message, roles []hook.Role) *matcher {
+	m := &matcher{in: in, roles: roles, byID: map[string][]int{}, others: make([]int, len(in)+1)}
+	for i, role := range roles {
+		m.others[i+1] = m.others[i]
+		if role != hook.RoleTool {
+			m.others[i+1]++
+		}
+	}
+	var groups []span
+	m.addCalls(func(s span) { groups = append(groups, s) })
+	rest := m.eachResult(groups, m.takeInGroup)
+	rest = m.again(rest, m.takeAnywhere)
+	rest = m.again(rest, m.takeByPlace)
+	for _, r := range rest {
+		m.lost = append(m.lost, r.message)
+	}
+	return m
+}
+
+// addCalls lists the calls and tells each message's.
+func (m *matcher) addCalls(group func(span)) {
+	for i, role := range m.roles {
+		if role != hook.RoleAssistant {
+			continue
+		}
+		s := span{from: len(m.calls)}
+		for j, b := range m.in[i].Content.All() {
+			if b.Kind != hook.BlockToolCall {
+				continue
+			}
+			if b.CallID != "" {
+				m.byID[b.CallID] = append(m.byID[b.CallID], len(m.calls))
+			}
+			m.calls = append(m.calls, call{
+				message: i, block: j, nth: len(m.calls) - s.from, id: b.CallID, tool: b.Tool, result: open,
+			})
+		}
+		if s.to = len(m.calls); s.to > s.from {
+			group(s)
+		}
+	}
+}
+
+// loose is a result that has not been attributed, and the calls of the group in
+// which it stands.
+type loose struct {
+	message int
+	group   span
+}
+
+// eachResult calls take for every result and returns those that it did not take.
+func (m *matcher) eachResult(groups []span, take func(loose) bool) (rest []loose) {
+	var here span
+	for i, role := range m.roles {
+		if len(groups) > 0 && m.calls[groups[0].from].message == i {
+			here, groups = groups[0], groups[1:]
+		}
+		if role != hook.RoleTool {
+			continue
+		}
+		if r := (loose{i, here}); !take(r) {
+			rest = append(rest, r)
+		}
+	}
+	return rest
+}
+
+func (m *matcher) again(results []loose, take func(loose) bool) (rest []loose) {
+	for _, r := range results {
+		if !take(r) {
+			rest = append(rest, r)
+		}
+	}
+	return rest
+}
+
+// takeInGroup attributes a result to a call of its group with its id: the first
+// one that is open, and of those the first one of its tool.
+func (m *matcher) takeInGroup(r loose) bool {
+	id := m.in[r.message].CallID
+	if id == "" {
+		return false
+	}
+	best, double := open, open
+	same := m.byID[id]
+	from, _ := slices.BinarySearch(same, r.group.from)
+	for _, c := range same[from:] {
+		switch {
+		case c >= r.group.to:
+			return m.settle(r, best, double)
+		case m.calls[c].result != open:
+			double = c
+		case best == open || m.calls[best].tool != m.in[r.message].Tool && m.calls[c].tool == m.in[r.message].Tool:
+			best = c
+		}
+	}
+	return m.settle(r, best, double)
+}
+
+// takeAnywhere attributes a result to a call of another group with its id: the
+// nearest open one before it, or else, if the id does not occur before it, the
+// first one behind it.
+func (m *matcher) takeAnywhere(r loose) bool {
+	calls := m.byID[m.in[r.message].CallID]
+	if len(calls) == 0 {
+		return false
+	}
+	before, _ := slices.BinarySearchFunc(calls, r.message, func(c, message int) int {
+		return cmp.Compare(m.calls[c].message, message)
+	})
+	for _, c := range slices.Backward(calls[:before]) {
+		if m.calls[c].result == open {
+			return m.settle(r, c, open)
+		}
+	}
+	if before > 0 {
+		return m.settle(r, open, calls[before-1])
+	}
+	if first := calls[0]; m.calls[first].result != open {
+		return m.settle(r, open, first)
+	}
+	return m.settle(r, calls[0], open)
+}
+
+// takeByPlace attributes a result without an id to the first open call of its
+// group and tool, and one with an id that no call has to the first such call
+// without an id. Calls without an id go first.
+func (m *matcher) takeByPlace(r loose) bool {
+	result := &m.in[r.message]
+	best := open
+	for c := r.group.from; c < r.group.to; c++ {
+		k := &m.calls[c]
+		switch {
+		case k.result != open, k.id != "" && (result.CallID != "" || best != open):
+		case k.tool != result.Tool && k.tool != "" && result.Tool != "":
+		case k.id == "":
+			return m.settle(r, c, open)
+		default:
+			best = c
+		}
+	}
+	return m.settle(r, best, open)
+}
+
+// settle gives the result to the call to, or, if there is none, sets it beside
+// the result of the call double. A result that only says that nothing is known
+// makes room for one that says more.
+func (m *matcher) settle(r loose, to, double int) bool {
+	switch {
+	case to != open:
+		m.calls[to].result = r.message
+		return true
+	case double == open:
+		return false
+	}
+	k := &m.calls[double]
+	if m.unfinished(k.result) && !m.unfinished(r.message) {
+		k.result, r.message = r.message, k.result
+	}
+	m.doubles = append(m.doubles, r.message)
+	return true
+}
+
+// unfinished reports whether a result says that the call was cancelled.
+func (m *matcher) unfinished(message int) bool {
+	return m.in[message].Result.Failure == hook.FailCancelled
+}
+
+// apart reports whether something else than results stands between a message
+// and a result behind it.
+func (m *matcher) apart(message, result int) bool { return m.others[result] > m.others[message+1] }

@@ -1,0 +1,257 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Interrupted is the result of a call of which no result was kept: the program
+// ended while it ran, or whoever wrote the history lost it. It says so to the
+// model, which must not take it for done or for not done.
+func Interrupted() hook.ToolResult {
+	return hook.FailedResult(hook.FailCancelled, "interrupted: no result of this call was kept; its outcome is not known")
+}
+
+// startText is the message in front of a history that does not begin with a
+// user's, and startLabel says that no user wrote it.
+const (
+	startText  = "(The beginning of this conversation is not kept.)"
+	startLabel = "history"
+)
+
+// Repair returns a valid history made of any history, and what was wrong with it,
+// by message. A valid one is returned as it is: the same slice, and no problem.
+// Of any other one a new slice is returned; the messages given are only read.
+//
+// Results go directly behind their calls. Which call a result belongs to is told
+// by its id, and by its place where ids are missing or repeated. A call without
+// a result gets [Interrupted]. Results of no call are dropped, and so are second
+// results, where one that says more goes before one that says that the call was
+// cancelled. Ids, names and arguments that a provider would refuse are replaced
+// in the call and in its result, messages that say nothing are dropped, and if
+// the rest does not begin with a user's message, one is put in front that says
+// that the beginning is missing.
+//
+// The same history always gives the same one, byte for byte. What is made of a
+// message depends on those before it and on the results of its calls, and on
+// nothing else: a history that has grown at its end keeps its beginning, which
+// is what caches of providers need. Repairing a repaired history changes
+// nothing. It takes a few passes and copies the history, without the texts.
+func Repair(messages []hook.Message) ([]hook.Message, []Problem) {
+	if valid(messages) {
+		return messages, nil
+	}
+	return repaired(messages)
+}
+
+func repaired(messages []hook.Message) ([]hook.Message, []Problem) {
+	r := repairer{in: messages, ids: make(map[string]struct{}, len(messages)/2)}
+	roles := make([]hook.Role, len(messages))
+	for i := range messages {
+		roles[i] = r.role(i)
+	}
+	r.match = match(messages, roles)
+	for i, role := range roles {
+		switch role {
+		case hook.RoleUser:
+			r.user(i)
+		case hook.RoleAssistant:
+			r.assistant(i)
+		}
+	}
+	if len(r.out) > 0 && r.out[0].Role != hook.RoleUser {
+		r.problem(StartMissing, 0, 0)
+		start := hook.UserText(startText)
+		start.Label = startLabel
+		r.out = slices.Insert(r.out, 0, start)
+	}
+	for _, i := range r.match.lost {
+		r.problem(ResultOrphan, i, 0)
+	}
+	for _, i := range r.match.doubles {
+		r.problem(ResultDuplicate, i, 0)
+	}
+	slices.SortStableFunc(r.problems, func(a, b Problem) int { return cmp.Compare(a.Message, b.Message) })
+	return r.out, r.problems
+}
+
+// repairer makes the new history.
+type repairer struct {
+	in, out  []hook.Message
+	match    *matcher
+	problems []Problem
+	// next is the first call of match that has not been written.
+	next int
+	// ids are those of the calls that have been written.
+	ids map[string]struct{}
+	a   arguments
+}
+
+func (r *repairer) problem(c Code, message, call int) {
+	r.problems = append(r.problems, Problem{Code: c, Message: message, Call: call})
+}
+
+// role returns who speaks in a message, also where others call that differently.
+func (r *repairer) role(i int) hook.Role {
+	m := &r.in[i]
+	if known(m.Role) {
+		return m.Role
+	}
+	r.problem(RoleUnknown, i, 0)
+	switch strings.ToLower(string(m.Role)) {
+	case "assistant", "model", "ai":
+		return hook.RoleAssistant
+	case "tool", "function":
+		return hook.RoleTool
+	}
+	switch {
+	case m.CallID != "" || !m.Result.IsZero():
+		return hook.RoleTool
+	case callsTool(m.Content):
+		return hook.RoleAssistant
+	}
+	return hook.RoleUser // who gives the least away
+}
+
+func callsTool(content hook.List[hook.Block]) bool {
+	for _, b := range content.All() {
+		if b.Kind == hook.BlockToolCall {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *repairer) user(i int) {
+	m := r.in[i]
+	if callsTool(m.Content) {
+		r.problem(CallByUser, i, 0)
+		m.Content = withoutCalls(m.Content)
+	}
+	r.say(i, m, hook.RoleUser)
+}
+
+func withoutCalls(content hook.List[hook.Block]) hook.List[hook.Block] {
+	return hook.Freeze(slices.DeleteFunc(content.Slice(), func(b hook.Block) bool { return b.Kind == hook.BlockToolCall }))
+}
+
+// say writes a message unless it says nothing.
+func (r *repairer) say(i int, m hook.Message, role hook.Role) {
+	if Blank(m.Content) {
+		r.problem(MessageEmpty, i, 0)
+		return
+	}
+	m.Role = role
+	r.out = append(r.out, m)
+}
+
+// assistant writes an assistant's message and the results of its calls.
+func (r *repairer) assistant(i int) {
+	from, to := r.next, r.next
+	for to < len(r.match.calls) && r.match.calls[to].message == i {
+		to++
+	}
+	r.next = to
+	m := r.in[i]
+	m.Content = r.mended(m.Content, r.match.calls[from:to])
+	r.say(i, m, hook.RoleAssistant)
+	last := i
+	for _, k := range r.match.calls[from:to] {
+		if k.result == open {
+			r.problem(ResultMissing, i, k.nth)
+		} else {
+			if k.result < last || r.match.apart(i, k.result) {
+				r.problem(ResultMisplaced, k.result, 0)
+			}
+			last = max(last, k.result)
+		}
+		r.out = append(r.out, r.result(k, m.Content.At(k.block)))
+	}
+}
+
+// mended returns the content with calls as they have to be.
+func (r *repairer) mended(content hook.List[hook.Block], calls []call) hook.List[hook.Block] {
+	var blocks []hook.Block
+	for _, k := range calls {
+		b := content.At(k.block)
+		r.mendID(&b, k)
+		if name := ToolName(b.Tool); name != b.Tool {
+			r.problem(CallTool, k.message, k.nth)
+			b.Tool = name
+		}
+		if !r.a.valid(b.JSON) {
+			r.problem(CallArguments, k.message, k.nth)
+			b.JSON = readable(b.JSON)
+		}
+		if b == content.At(k.block) {
+			continue
+		}
+		if blocks == nil {
+			blocks = content.Slice()
+		}
+		blocks[k.block] = b
+	}
+	if blocks == nil {
+		return content
+	}
+	return hook.Freeze(blocks)
+}
+
+// readable is Arguments, but for what others write for no arguments at all.
+func readable(raw hook.JSON) hook.JSON {
+	if s := strings.TrimSpace(string(raw)); s == "" || s == "null" {
+		return "{}"
+	}
+	return Arguments(raw)
+}
+
+// mendID gives the call an id that no call before it has, if it needs one. Calls
+// behind it do not count: their ids must not change what stands here.
+func (r *repairer) mendID(b *hook.Block, k call) {
+	_, repeated := r.ids[b.CallID]
+	switch {
+	case b.CallID == "":
+		r.problem(CallIDEmpty, k.message, k.nth)
+	case repeated:
+		r.problem(CallIDRepeated, k.message, k.nth)
+	case !ValidID(b.CallID):
+		r.problem(CallIDUnusable, k.message, k.nth)
+	default:
+		r.ids[b.CallID] = struct{}{}
+		return
+	}
+	for n := len(r.ids) + 1; ; n++ {
+		b.CallID = "call_repaired_" + strconv.Itoa(n)
+		if _, taken := r.ids[b.CallID]; !taken {
+			r.ids[b.CallID] = struct{}{}
+			return
+		}
+	}
+}
+
+// result returns the message that answers a call, which stands in the new history
+// as b.
+func (r *repairer) result(k call, b hook.Block) hook.Message {
+	if k.result == open {
+		return hook.Message{Role: hook.RoleTool, CallID: b.CallID, Tool: b.Tool, Result: Interrupted()}
+	}
+	m := r.in[k.result]
+	if m.CallID != k.id {
+		r.problem(ResultID, k.result, 0)
+	}
+	if m.Tool != k.tool {
+		r.problem(ResultTool, k.result, 0)
+	}
+	if m.Content.Len() > 0 {
+		r.problem(ResultContent, k.result, 0)
+		if m.Result.Content.Len() == 0 {
+			m.Result.Content = withoutCalls(m.Content)
+		}
+	}
+	m.Role, m.CallID, m.Tool, m.Content = hook.RoleTool, b.CallID, b.Tool, hook.List[hook.Block]{}
+	return m
+}

@@ -23,7 +23,7 @@ type layer struct {
 // their row says.
 var heavy = map[string][]string{
 	"github.com/spf13/cobra":      {"cmd/grapnel"},
-	"modernc.org/sqlite":          {"internal/sqlitedb"},
+	"modernc.org/sqlite":          {"internal/sqlitedb", "internal/powercut"},
 	"github.com/dave/jennifer":    {"gen/emit"},
 	"golang.org/x/tools":          {"gen/load", "gen/scaffold", "gen/vet", "cmd/hookvet", "hookvet/golangci"},
 	"github.com/stretchr/testify": {"runtime/store/storetest"},
@@ -72,6 +72,7 @@ var layers = []layer{
 	{pkgs: "internal/format", reason: "what a format of JSON Schema means, for the generator and the decoder"},
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
+	{pkgs: "internal/powercut", outside: []string{"modernc.org/sqlite", "modernc.org/libc"}, reason: "for tests: it stands between SQLite and the files"},
 	{pkgs: "internal/agentfile", may: []string{"hook"}, outside: []string{"go.yaml.in/yaml", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"},
 		reason: "a file format, and whether a schema in it is one"},
 	{pkgs: "internal/terminal", may: []string{"hook"}, outside: []string{"github.com/mattn/go-isatty", "github.com/aymanbagabas/go-udiff"},

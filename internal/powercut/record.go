@@ -1,0 +1,228 @@
+package powercut
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Kind says what an operation does.
+type Kind uint8
+
+const (
+	// Found: a file was there with its content when SQLite opened it. Both were on
+	// disk before the trace begins.
+	Found Kind = iota
+	// Create: an empty file gets a name.
+	Create
+	// Delete: a name is gone.
+	Delete
+	// SyncDir: the names are on disk.
+	SyncDir
+	// Write: bytes of a file are replaced, or added.
+	Write
+	// Truncate: a file gets another size.
+	Truncate
+	// Sync: the content of a file is on disk.
+	Sync
+	// Mark: the test says something; see Recorder.Mark.
+	Mark
+)
+
+// Op is one operation of a trace. It is not changed once it is recorded.
+type Op struct {
+	Kind Kind
+	// File is the number of the file. One that is deleted and made again is
+	// another file. Not for SyncDir and Mark.
+	File int
+	// Name is the file's, without the directory. Not for SyncDir and Mark.
+	Name string
+	// Offset is where Data is written; for Truncate it is the new size.
+	Offset int64
+	// Data is what is written, and the content of a file that was found.
+	Data []byte
+	// Before is for Sync and SyncDir: operations with a lower number are on disk,
+	// those that came while the sync was under way need not be.
+	Before int
+	// Mark is the number that the test gave.
+	Mark int
+}
+
+// Trace is what happened, in order.
+type Trace []Op
+
+// Options of Record; nil is all zero values.
+type Options struct {
+	// Swallow makes a disk that lies: a sync of the file of this name for which it
+	// returns true is reported as done and is not. It is asked at every sync, one
+	// at a time. Nil swallows nothing.
+	Swallow func(name string) bool
+}
+
+// Recorder records what SQLite does to the files of one directory.
+type Recorder struct {
+	dir     string
+	swallow func(string) bool
+	shim    *shim
+
+	mu    sync.Mutex
+	ops   Trace
+	names map[string]int // the files that have a name
+	files int
+	open  map[uintptr]*opened // by SQLite's address
+}
+
+// opened is a file as one connection has it open.
+type opened struct {
+	number int
+	name   string
+	// syncsDir: the next sync is one of the directory, too.
+	syncsDir bool
+}
+
+// Record begins to record what SQLite does in the directory. It takes the place
+// of the way to files that connections of this process have unless they name
+// one, so there is one recorder at a time, and those that are opened before do
+// not count. A file that is there with a content is taken to be on disk, an
+// empty one to have been made now. Stop ends it.
+func Record(dir string, o *Options) (*Recorder, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir) // SQLite does
+	}
+	if err != nil {
+		return nil, fmt.Errorf("powercut: %w", err)
+	}
+	r := &Recorder{dir: dir, swallow: o.Swallow, names: map[string]int{}, open: map[uintptr]*opened{}}
+	if r.shim, err = install(r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Mark adds a number to the trace: whatever the test wants to know of the time
+// at which the power fails. Safe for concurrent use.
+func (r *Recorder) Mark(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ops = append(r.ops, Op{Kind: Mark, Mark: n})
+}
+
+// Stop ends the recording and returns the trace. All connections that were opened
+// since Record are closed before; what closing them does is in the trace.
+func (r *Recorder) Stop() (Trace, error) {
+	r.shim.remove()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.open) > 0 {
+		return nil, fmt.Errorf("powercut: %d files are still open", len(r.open))
+	}
+	return r.ops, nil
+}
+
+// now is the number that the next operation gets.
+func (r *Recorder) now() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.ops)
+}
+
+// inside returns the name of a file of the directory.
+func (r *Recorder) inside(path string) (string, bool) {
+	dir, name := filepath.Split(path)
+	return name, filepath.Clean(dir) == r.dir
+}
+
+// opened has a file opened and reports whether it is recorded.
+func (r *Recorder) opened(path string, file uintptr, syncsDir bool, open func() bool) bool {
+	name, ok := r.inside(path)
+	if !ok {
+		open()
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	number, known := r.names[name]
+	var content []byte
+	if !known {
+		// Not of a file that this process has open: closing it would end SQLite's locks.
+		content, _ = os.ReadFile(path)
+	}
+	if !open() {
+		return false
+	}
+	if !known {
+		number = r.files
+		r.files++
+		r.names[name] = number
+		op := Op{Kind: Create, File: number, Name: name}
+		if len(content) > 0 {
+			op.Kind, op.Data = Found, content
+		}
+		r.ops = append(r.ops, op)
+	}
+	r.open[file] = &opened{number: number, name: name, syncsDir: syncsDir}
+	return true
+}
+
+func (r *Recorder) closed(file uintptr) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.open, file)
+}
+
+func (r *Recorder) deleted(path string, syncDir bool) {
+	name, ok := r.inside(path)
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	number, known := r.names[name]
+	if !known {
+		return // it had never been opened
+	}
+	delete(r.names, name)
+	r.ops = append(r.ops, Op{Kind: Delete, File: number, Name: name})
+	if syncDir {
+		r.ops = append(r.ops, Op{Kind: SyncDir, Before: len(r.ops)})
+	}
+}
+
+func (r *Recorder) wrote(file uintptr, offset int64, data []byte) {
+	r.add(file, Op{Kind: Write, Offset: offset, Data: data})
+}
+
+func (r *Recorder) truncated(file uintptr, size int64) {
+	r.add(file, Op{Kind: Truncate, Offset: size})
+}
+
+func (r *Recorder) add(file uintptr, op Op) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.open[file]
+	op.File, op.Name = f.number, f.name
+	r.ops = append(r.ops, op)
+}
+
+func (r *Recorder) swallows(file uintptr) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.swallow != nil && r.swallow(r.open[file].name)
+}
+
+// synced records a sync that began when start was the next number.
+func (r *Recorder) synced(file uintptr, start int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.open[file]
+	r.ops = append(r.ops, Op{Kind: Sync, File: f.number, Name: f.name, Before: start})
+	if f.syncsDir {
+		r.ops = append(r.ops, Op{Kind: SyncDir, Before: start})
+		f.syncsDir = false
+	}
+}

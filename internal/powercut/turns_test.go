@@ -1,0 +1,181 @@
+package powercut_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/powercut"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+)
+
+// What is recorded: turns of a runtime, and beside them conversations that claim
+// leases and keep a journal by hand.
+const (
+	talkers  = 6  // conversations of the runtime at the same time
+	turns    = 12 // of each in the first process, half as many in the second
+	writers  = 2  // conversations by hand
+	byHand   = 12 // turns of each of those, likewise
+	maxCalls = 3
+	longest  = 40_000 // bytes of a tool result
+)
+
+// record records two processes, one after the other, that use one new store.
+func record(t *testing.T, o *powercut.Options, early bool) recorded {
+	t.Helper()
+	dir := t.TempDir()
+	r, err := powercut.Record(dir, o)
+	require.NoError(t, err)
+	l := newLedger(r)
+	l.early = early
+	for process := range 2 {
+		s, err := sqlite.Open(t.Context(), filepath.Join(dir, dbName), nil)
+		require.NoError(t, err)
+		l.Store = s
+		require.NoError(t, work(t.Context(), l, process))
+		require.NoError(t, s.Close())
+	}
+	trace, err := r.Stop()
+	require.NoError(t, err)
+	return recorded{trace, len(l.marks), l.examine}
+}
+
+func work(ctx context.Context, s store.Store, process int) error {
+	rt := runtime.New(&looker{}, provider.Func(curious), &runtime.Options{Store: s})
+	if err := rt.Open(ctx); err != nil {
+		return err
+	}
+	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "curious"}); err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, talkers+writers)
+	for i := range talkers {
+		wg.Go(func() { errs[i] = talk(ctx, rt, fmt.Sprint("sender ", i), turns/(1+process)) })
+	}
+	for i := range writers {
+		wg.Go(func() { errs[talkers+i] = keepJournal(ctx, s, process, fmt.Sprint("writer ", i)) })
+	}
+	wg.Wait()
+	return errors.Join(append(errs, rt.Close(ctx))...)
+}
+
+func talk(ctx context.Context, rt *runtime.Runtime, sender string, turns int) error {
+	conv, err := rt.Conversation(ctx, "curious", sender)
+	if err != nil {
+		return err
+	}
+	for range turns {
+		if _, err := conv.Send(ctx, hook.TextInput(words(rand.IntN(2000))), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// curious is a model that calls tools in its first step and answers in its second.
+func curious(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+	last := req.Messages.At(req.Messages.Len() - 1)
+	return func(yield func(hook.Chunk, error) bool) {
+		ok := yield(hook.Chunk{Kind: hook.ChunkText, Text: words(rand.IntN(500))}, nil)
+		finish := hook.FinishStop
+		if last.Role == hook.RoleUser {
+			finish = hook.FinishTools
+			for i := range 1 + rand.IntN(maxCalls) {
+				id := fmt.Sprintf("call-%d-%d", req.Messages.Len(), i)
+				ok = ok && yield(hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: id, Tool: "look"}, nil) &&
+					yield(hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: "{}"}, nil) &&
+					yield(hook.Chunk{Kind: hook.ChunkCallEnd, Index: i}, nil)
+			}
+		}
+		_ = ok && yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: finish}, nil)
+	}
+}
+
+// looker is a subsystem with one tool, whose results are short or span many pages.
+type looker struct{ hook.Nop }
+
+func (*looker) Schema() []hook.Tool {
+	return []hook.Tool{{Name: "look", Input: `{"type":"object","additionalProperties":false}`}}
+}
+
+func (l *looker) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return hook.Bound("{}", l), call.Name() == "look"
+}
+
+func (*looker) Run(context.Context, *hook.Env) hook.ToolResult {
+	n := rand.IntN(300)
+	if rand.IntN(3) == 0 {
+		n = rand.IntN(longest)
+	}
+	return hook.TextResult(words(n))
+}
+
+// words is text of n bytes that does not repeat itself.
+func words(n int) string {
+	var sb strings.Builder
+	for sb.Len() < n {
+		fmt.Fprintf(&sb, "%x ", rand.Uint64())
+	}
+	return sb.String()[:n]
+}
+
+// keepJournal does by hand what turns with a journal do: claim, note what begins
+// and ends, append.
+func keepJournal(ctx context.Context, s store.Store, process int, sender string) error {
+	rec, err := s.Conversation(ctx, store.Key{Agent: "journal", Sender: sender})
+	if err != nil {
+		return err
+	}
+	for range byHand / (1 + process) {
+		owner := fmt.Sprint("process ", process)
+		if rec, err = s.Claim(ctx, rec.ID, store.Claim{Owner: owner, Hold: time.Minute, Takes: rec.Lease.Epoch}); err != nil {
+			return err
+		}
+		if rec.Version, err = journalTurn(ctx, s, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func journalTurn(ctx context.Context, s store.Store, rec store.Record) (int64, error) {
+	const hold = time.Minute
+	epoch, ask := rec.Lease.Epoch, hook.UserText(words(rand.IntN(500)))
+	seq := rec.Events
+	event := func() []store.Event {
+		seq++
+		return []store.Event{{Seq: seq, Data: hook.JSON(fmt.Sprintf(`{"text":%q}`, words(rand.IntN(800))))}}
+	}
+	v, err := s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: epoch, Hold: hold, Messages: []hook.Message{ask},
+		Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{"turn":1}`}}, Events: event()})
+	if err != nil {
+		return 0, err
+	}
+	id := fmt.Sprint("call-", rec.Version)
+	reply := hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(words(100)))}
+	result := hook.Message{Role: hook.RoleTool, CallID: id, Tool: "look", Result: hook.TextResult(words(rand.IntN(9000)))}
+	for _, e := range []store.Entry{
+		{Kind: store.EntryReply, Message: reply, Data: `{"step":1}`},
+		{Kind: store.EntryStart, CallID: id, Data: `{}`},
+		{Kind: store.EntryResult, CallID: id, Message: result},
+	} {
+		if _, err := s.Note(ctx, rec.ID, store.Note{Epoch: epoch, Hold: hold, Entries: []store.Entry{e}, Events: event()}); err != nil {
+			return 0, err
+		}
+	}
+	return s.Append(ctx, rec.ID, store.Append{Version: v, Epoch: epoch, Hold: hold, Messages: []hook.Message{reply, result},
+		Events: event(), TurnEnds: true})
+}

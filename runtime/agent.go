@@ -27,6 +27,8 @@ type Agent struct {
 	// conversations are sorted by sender: most agents have few, and a map of one
 	// would be a fifth of what such an agent takes.
 	conversations []*Conversation
+	// children are the conversations of child turns that are running.
+	children []*Conversation
 	// cancelled is why turns are cancelled, those too that are about to begin.
 	cancelled error
 }
@@ -93,6 +95,16 @@ func (a *Agent) usableLocked() error {
 	return fmt.Errorf("%w: %q", ErrAgentUnknown, a.Name())
 }
 
+// check returns why no turn can begin.
+func (a *Agent) check() error {
+	if err := a.rt.checkOpen(); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.usableLocked()
+}
+
 // enter lets a turn begin and leave tells that it has ended.
 func (a *Agent) enter() error {
 	if err := a.rt.checkOpen(); err != nil {
@@ -146,9 +158,8 @@ func (a *Agent) cancelCause() error {
 func (a *Agent) cancelTurns(cause error) {
 	a.mu.Lock()
 	a.cancelled = cause
-	conversations := slices.Clone(a.conversations)
 	a.mu.Unlock()
-	for _, c := range conversations {
+	for _, c := range a.all() {
 		c.stop(cause)
 	}
 }

@@ -114,7 +114,7 @@ func turns(tb testing.TB, tools, calls, history int) func() {
 	in, n, ctx := hook.TextInput("go"), 0, tb.Context()
 	observe := func(hook.Event) { n++ }
 	return func() {
-		out, err := conv.Send(ctx, in, observe)
+		out, err := conv.Send(ctx, in, &runtime.SendOptions{Observe: observe})
 		if err != nil || out.Calls != calls || out.Text() != "done" {
 			panic(fmt.Sprint(out, err))
 		}

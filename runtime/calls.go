@@ -1,6 +1,9 @@
 package runtime
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -26,6 +29,8 @@ type call struct {
 	end hook.CallEnd
 	// context is what AfterTool adds for the model.
 	context hook.List[string]
+	// concluded: everything that happens to a call after its end has happened.
+	concluded bool
 }
 
 // settle answers the call without running it.
@@ -68,29 +73,79 @@ func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
 	t.report()
 	begin := hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls))
 	t.emit(begin)
-	for i := range calls {
-		t.gate(&calls[i])
-	}
-	t.refuseRest(calls)
-	for i := range calls {
-		if calls[i].settled() {
-			t.conclude(&calls[i])
+	if !t.refuseUnparsable(reply, calls) {
+		for i := range calls {
+			t.gate(&calls[i])
 		}
 	}
-	t.execute(calls)
+	return t.endCalls(reply, calls)
+}
+
+// endCalls runs the calls that nobody has refused, and stores the reply with all
+// results.
+func (t *turn) endCalls(reply hook.ModelReply, calls []call) (more bool) {
+	t.refuseRest(calls)
+	for i := range calls {
+		if c := &calls[i]; c.settled() && !c.concluded {
+			t.conclude(c)
+			t.tell(c)
+		}
+	}
+	last := t.execute(reply, calls)
 	t.record(reply, calls)
-	stored := t.commit(false)
+	stored := false
+	t.ahead(func() {
+		if last != nil {
+			t.tell(last)
+		}
+		t.emit(hook.Event{Kind: hook.EventCallsComplete}.WithTools(t.view.names(calls)))
+	}, func() { stored = t.commit(false) })
 	for i := range calls {
 		for _, text := range calls[i].context.All() {
 			t.history.note("context", text)
 		}
 	}
-	begin.Kind = hook.EventCallsComplete
-	t.emit(begin)
 	if t.ctx.Err() != nil {
 		return t.cancelled()
 	}
-	return stored && !t.stopping()
+	return stored && !t.stopping() && !t.failed()
+}
+
+// refuseUnparsable refuses all calls of a reply of which one cannot be read at all,
+// and ends the turn: what else came in such a reply cannot be trusted. A reply
+// that was cut off at its limit is no such case: the model is told, and may try
+// something smaller.
+func (t *turn) refuseUnparsable(reply hook.ModelReply, calls []call) bool {
+	if reply.Finish == hook.FinishLength {
+		return false
+	}
+	bad := ""
+	for i := range calls {
+		if bad == "" && !json.Valid([]byte(calls[i].at.Args())) {
+			bad = calls[i].at.Name()
+		}
+	}
+	if bad == "" {
+		return false
+	}
+	t.fail(fmt.Errorf("%w for %s", ErrArguments, bad))
+	for i := range calls {
+		c := &calls[i]
+		switch {
+		case json.Valid([]byte(c.at.Args())):
+			c.settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, "not run: the arguments of another call of this reply could not be read"))
+		case t.bind(c, c.at):
+			c.runner = nil // an owner that reads what is no JSON
+			c.settle(hook.OutcomeInvalid, hook.FailedResult(hook.FailArguments, "the arguments are no JSON"))
+		}
+		t.emitCall(hook.EventCallStart, c, "")
+	}
+	return true
+}
+
+// failed reports whether the turn has failed.
+func (t *turn) failed() bool {
+	return slices.ContainsFunc(t.signals, func(s hook.StopSignal) bool { return s.Reason == hook.StopError })
 }
 
 // gate takes one call as far as it gets without running.
@@ -111,6 +166,8 @@ func (t *turn) refuseRest(calls []call) {
 		text = "cancelled before it started"
 	case t.stopping():
 		text = "not run: the turn was stopped"
+	case t.failed():
+		text = "not run: the turn has failed"
 	default:
 		return
 	}
@@ -297,11 +354,19 @@ func (c *call) args() hook.JSON {
 // record appends the reply and the results of its calls to the history, in call
 // order.
 func (t *turn) record(reply hook.ModelReply, calls []call) {
-	t.history.add(hook.Message{Role: hook.RoleAssistant, Content: withArgs(reply.Content, calls)})
+	t.history.add(assistant(reply, calls))
 	for i := range calls {
-		c := &calls[i]
-		t.history.add(hook.Message{Role: hook.RoleTool, CallID: c.at.ID(), Tool: history.ToolName(c.at.Name()), Result: c.end.Result})
+		t.history.add(calls[i].message())
 	}
+}
+
+func assistant(reply hook.ModelReply, calls []call) hook.Message {
+	return hook.Message{Role: hook.RoleAssistant, Content: withArgs(reply.Content, calls)}
+}
+
+// message is the call's result as the history has it.
+func (c *call) message() hook.Message {
+	return hook.Message{Role: hook.RoleTool, CallID: c.at.ID(), Tool: history.ToolName(c.at.Name()), Result: c.end.Result}
 }
 
 // withArgs puts the arguments, and the names of tools that cannot be, as they are

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,23 +18,67 @@ type Conversation struct {
 	agent  *Agent
 	place  *hook.Conversation
 	events emitter
+	// parent is the id of the conversation whose turn this one's is a child of; ""
+	// for one that people see.
+	parent string
 
 	mu sync.Mutex
-	// cancel ends the turn that is running; nil if there is none.
+	// busy: a turn has the conversation, or is about to get it.
+	busy bool
+	// waiting are those who queue for it, the first in front.
+	waiting []chan struct{}
+	// cancel ends the turn that is running, and turn is that turn; nil if there is
+	// none.
 	cancel context.CancelCauseFunc
+	turn   *turn
+	steers mailbox
 
-	// What follows belongs to the running turn. version is that of the store when
-	// the rest was read or written: 0 is a conversation without messages.
+	renewal renewal
+
+	// What follows belongs to the running turn. epoch is that of the lease, 0 before
+	// the first claim; held says that the lease is not free.
+	epoch int64
+	held  bool
+	// version is that of the store when the rest was read or written: 0 is a
+	// conversation without messages.
 	version int64
 	turns   int
 	// history is what the store has. It is only appended to: every view of it
 	// stays valid.
 	history []hook.Message
+	// journal is what a turn has left that did not come to its end.
+	journal []store.Entry
 	// ids are the call ids of the history, because providers want them unique, and
 	// those of replies, which are counted.
 	ids     map[string]int
 	replies int
+	// visited: a guest has spoken.
+	visited bool
 }
+
+// SendOptions say how a turn is to run; nil is all zero values.
+type SendOptions struct {
+	// Observe is handed the turn's events, in order. Nil is handed none.
+	Observe func(hook.Event)
+	// WhenBusy says what to do while another turn of the conversation runs.
+	WhenBusy Busy
+	// Guest is the name of another registered agent that answers in this
+	// conversation: with text only, under its own instructions, and what it says is
+	// kept with its name. "" is the conversation's own agent.
+	Guest string
+}
+
+// Busy says what to do while another turn of the conversation runs.
+type Busy int
+
+const (
+	// Refuse answers ErrBusy at once.
+	Refuse Busy = iota
+	// Queue waits for its turn: those who wait get the conversation in the order in
+	// which they came. A turn in another process is waited for too, but then the
+	// order is that in which its end is noticed.
+	Queue
+)
 
 // Conversation returns the conversation of the agent with the sender, which the
 // store creates if there is none. The same value is returned until the agent is
@@ -71,9 +116,7 @@ func (a *Agent) searchLocked(sender string) (int, bool) {
 
 // keep makes the conversation unless somebody else just has.
 func (a *Agent) keep(sender string, rec store.Record) *Conversation {
-	c := &Conversation{agent: a}
-	c.events.rt, c.events.agent, c.events.conversation = a.rt, a.Name(), rec.ID
-	c.place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: sender, Agent: a.cfg, Host: &c.events})
+	c := a.newConversation(rec)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	i, ok := a.searchLocked(sender)
@@ -81,6 +124,14 @@ func (a *Agent) keep(sender string, rec store.Record) *Conversation {
 		return a.conversations[i]
 	}
 	a.conversations = slices.Insert(a.conversations, i, c)
+	return c
+}
+
+func (a *Agent) newConversation(rec store.Record) *Conversation {
+	c := &Conversation{agent: a, parent: rec.Parent}
+	c.events.rt, c.events.conv, c.events.agent, c.events.conversation = a.rt, c, a.Name(), rec.ID
+	c.events.logs = !a.rt.volatile && rec.Parent == ""
+	c.place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.cfg, Host: &c.events})
 	return c
 }
 
@@ -93,52 +144,80 @@ func (c *Conversation) Agent() *Agent { return c.agent }
 // Sender is who talks to the agent.
 func (c *Conversation) Sender() string { return c.place.Sender() }
 
-// Send runs one turn and returns how it ended. Events are handed to observe, if
-// it is not nil, on this goroutine, except for what a running tool or a hook
+// Send runs one turn and returns how it ended. Events are handed to the observer,
+// if there is one, on this goroutine, except for what a running tool or a hook
 // emits from elsewhere: never two at a time, and none after Send has returned.
 // An observer that panics is not called again: the turn goes on, the hook is told
 // by a diagnostic, and Send returns no error of it.
+//
+// A turn that another process has left unfinished is brought to its end first,
+// without asking a model: see [Conversation.Resume].
 //
 // The error is the outcome's Err: nil unless the turn failed or was cancelled.
 // If no turn began, it says why: ErrBusy, ErrNoInput, ErrClosed,
 // ErrAgentClosing, ErrAgentUnknown, or the store's. When ctx ends, the turn is
 // cancelled: what has been done is kept, and the next turn goes on from there.
-func (c *Conversation) Send(ctx context.Context, in hook.Input, observe func(hook.Event)) (hook.TurnOutcome, error) {
+func (c *Conversation) Send(ctx context.Context, in hook.Input, o *SendOptions) (hook.TurnOutcome, error) {
 	if in.Messages.Len() == 0 {
 		return refused(ErrNoInput)
 	}
-	if err := c.agent.enter(); err != nil {
-		return refused(err)
+	var opts SendOptions
+	if o != nil {
+		opts = *o
 	}
-	defer c.agent.leave()
-	ctx, err := c.start(ctx)
+	ctx, err := c.enter(ctx, opts.WhenBusy)
 	if err != nil {
 		return refused(err)
 	}
-	defer c.stop(nil)
-	if err := c.load(ctx); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-			return hook.TurnOutcome{Stop: hook.StopCancelled, Err: err}, err
-		}
-		return refused(fmt.Errorf("load conversation %s: %w", c.ID(), err))
+	defer c.leave()
+	if len(c.journal) > 0 {
+		c.settle(ctx)
 	}
-	out := c.runTurn(ctx, in, observe)
+	out := c.runTurn(ctx, in, &opts)
 	return out, out.Err
 }
 
 // refused is the outcome where no turn began.
 func refused(err error) (hook.TurnOutcome, error) {
-	return hook.TurnOutcome{Stop: hook.StopError, Err: err}, err
+	out := hook.TurnOutcome{Stop: hook.StopError, Err: err}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		out.Stop = hook.StopCancelled
+	}
+	return out, err
 }
 
-func (c *Conversation) start(ctx context.Context) (context.Context, error) {
-	c.mu.Lock()
-	if c.cancel != nil {
-		c.mu.Unlock()
-		return nil, fmt.Errorf("%w: %s", ErrBusy, c.ID())
+// enter gets the conversation for one turn: its place in this process, the
+// agent's leave, the lease, and what the store has. The context is the turn's.
+// Who got it calls leave.
+func (c *Conversation) enter(ctx context.Context, when Busy) (context.Context, error) {
+	turn, err := c.start(ctx, when)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.open(turn, when); err != nil {
+		err = fmt.Errorf("load conversation %s: %w", c.ID(), err)
+		if turn.Err() != nil {
+			err = context.Cause(turn)
+		}
+		c.leave()
+		return nil, err
+	}
+	return turn, nil
+}
+
+func (c *Conversation) start(ctx context.Context, when Busy) (context.Context, error) {
+	if err := c.agent.check(); err != nil {
+		return nil, err
+	}
+	if err := c.occupy(ctx, when); err != nil {
+		return nil, err
+	}
+	if err := c.agent.enter(); err != nil {
+		c.vacate()
+		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
+	c.mu.Lock()
 	c.cancel = cancel
 	c.mu.Unlock()
 	if cause := c.agent.cancelCause(); cause != nil {
@@ -147,32 +226,86 @@ func (c *Conversation) start(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
+// leave gives back what enter got.
+func (c *Conversation) leave() {
+	c.stop(nil)
+	c.agent.leave()
+	c.vacate()
+}
+
+// occupy takes the conversation, or waits for it.
+func (c *Conversation) occupy(ctx context.Context, when Busy) error {
+	c.mu.Lock()
+	if !c.busy {
+		c.busy = true
+		c.mu.Unlock()
+		return nil
+	}
+	if when == Refuse {
+		c.mu.Unlock()
+		return fmt.Errorf("%w: %s", ErrBusy, c.ID())
+	}
+	mine := make(chan struct{})
+	c.waiting = append(c.waiting, mine)
+	c.mu.Unlock()
+	select {
+	case <-mine:
+		return nil
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	i := slices.Index(c.waiting, mine)
+	if i >= 0 {
+		c.waiting = slices.Delete(c.waiting, i, i+1)
+	}
+	c.mu.Unlock()
+	if i < 0 { // it came in the same moment
+		c.vacate()
+	}
+	return context.Cause(ctx)
+}
+
+// vacate hands the conversation to who waits first.
+func (c *Conversation) vacate() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waiting) == 0 {
+		c.busy = false
+		return
+	}
+	close(c.waiting[0])
+	c.waiting = c.waiting[1:]
+}
+
+// Stop ends the running turn because its user wants it to: what has been done is
+// kept, and the stop reason is user_requested. It does not wait; it reports
+// whether a turn was running.
+func (c *Conversation) Stop() bool { return c.stop(ErrStopped) }
+
 // stop cancels the running turn; a nil cause says that it has ended.
-func (c *Conversation) stop(cause error) {
+func (c *Conversation) stop(cause error) bool {
 	c.mu.Lock()
 	cancel := c.cancel
 	if cause == nil {
 		c.cancel = nil
 	}
 	c.mu.Unlock()
-	if cancel != nil {
-		cancel(cause)
+	if cancel == nil {
+		return false
 	}
+	cancel(cause)
+	return true
 }
 
-// load reads the history if the store has another one: at the first turn, and
-// after somebody else has written.
-func (c *Conversation) load(ctx context.Context) error {
-	rec, err := c.agent.rt.o.Store.Conversation(ctx, store.Key{Agent: c.agent.Name(), Sender: c.Sender()})
-	if err != nil || rec.Version == c.version {
-		return err
-	}
+// load reads the history, because the store has another one.
+func (c *Conversation) load(ctx context.Context, rec store.Record) error {
 	history, err := c.agent.rt.o.Store.Messages(ctx, rec.ID)
 	if err != nil {
 		return err
 	}
 	c.ids = nil
 	for _, m := range history {
+		c.visited = c.visited || m.From != ""
 		if m.Role == hook.RoleTool {
 			c.setID(m.CallID, accepted)
 		}
@@ -181,16 +314,19 @@ func (c *Conversation) load(ctx context.Context) error {
 	return nil
 }
 
-// commit stores what stands behind the history in messages and makes it part of
-// the history. messages is the history, appended to.
-func (c *Conversation) commit(ctx context.Context, messages []hook.Message, turnEnds bool) error {
-	added := messages[len(c.history):]
-	v, err := c.agent.rt.o.Store.Append(ctx, c.ID(), store.Append{Version: c.version, Messages: added, TurnEnds: turnEnds})
+// commit stores what stands behind the history in messages, which is the history
+// appended to, with the conditions filled in. It makes it part of the history.
+func (c *Conversation) commit(ctx context.Context, messages []hook.Message, a store.Append) error {
+	a.Version, a.Epoch, a.Messages = c.version, c.epoch, messages[len(c.history):]
+	if !a.TurnEnds || c.events.logs { // then the events behind it still need the lease
+		a.Hold = c.agent.rt.o.Lease
+	}
+	v, err := c.agent.rt.o.Store.Append(ctx, c.ID(), a)
 	if err != nil {
 		return fmt.Errorf("store conversation %s: %w", c.ID(), err)
 	}
-	c.version, c.history = v, messages
-	if turnEnds {
+	c.version, c.history, c.held = v, messages, a.Hold > 0
+	if a.TurnEnds {
 		c.turns++
 	}
 	return nil

@@ -176,7 +176,7 @@ func TestAWriteInTheMiddleOfATurnIsAConflict(t *testing.T) {
 	w := start(t, plays(says("one"), says("three")))
 	elsewhere := hook.UserText("from elsewhere")
 	w.model.replies[0] = func(yield func(hook.Chunk, error) bool) {
-		_, err := w.store.Append(t.Context(), w.conv.ID(), store.Append{Version: 1, Messages: []hook.Message{elsewhere}})
+		_, err := w.store.Append(t.Context(), w.conv.ID(), store.Append{Version: 1, Epoch: 1, Messages: []hook.Message{elsewhere}})
 		assert.NoError(t, err)
 		says("one")(yield)
 	}

@@ -2,19 +2,27 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // emitter delivers the events of one conversation, or those outside any. It is
 // the [hook.Host] of its place.
 type emitter struct {
-	hook.NoHost
-	rt           *Runtime
+	rt *Runtime
+	// conv is the conversation; nil outside any.
+	conv *Conversation
+	// up is the stream of the conversation that people see, if this is that of a
+	// child: then it delivers, and this one only says whose events they are.
+	up           *emitter
 	agent        string
 	conversation string
+	// logs: events are kept by the store.
+	logs bool
 
 	mu  sync.Mutex
 	seq uint64
@@ -23,6 +31,7 @@ type emitter struct {
 	sinceRead int
 	turn      string
 	step      int
+	depth     int
 	// observer is the caller of Send, while its turn runs.
 	observer func(hook.Event)
 	// delivering: somebody is delivering and will take what is queued.
@@ -33,6 +42,8 @@ type emitter struct {
 	// aboutFailure: what is being delivered tells of a hook's failure.
 	aboutFailure bool
 	queue        []queuedEvent
+	// pending are the events that the store does not have yet.
+	pending []hook.Event
 }
 
 type queuedEvent struct {
@@ -52,6 +63,7 @@ func (e *emitter) Emit(ctx context.Context, ev hook.Event) {
 }
 
 func (e *emitter) deliversFailure() bool {
+	e = e.stream()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.delivering && e.aboutFailure
@@ -75,11 +87,41 @@ const clockEvery = 16
 // emit numbers and delivers the event, and what is queued meanwhile.
 func (e *emitter) emit(ctx context.Context, ev hook.Event) { e.post(ctx, &ev, usual) }
 
+// stream is the emitter that delivers: this one, or that of the conversation of
+// which this is a child's.
+func (e *emitter) stream() *emitter {
+	if e.up != nil {
+		return e.up
+	}
+	return e
+}
+
 // post is emit; it changes the event and keeps a copy at most.
 func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
 	ev.SetHost(e)
+	if e.up == nil {
+		e.take(ctx, ev, as, true)
+		return
+	}
 	e.mu.Lock()
-	observer := e.stampLocked(ev, as)
+	e.placeLocked(ev, as)
+	e.mu.Unlock()
+	e.up.take(ctx, ev, min(as, delta), false)
+}
+
+// placeLocked says where the event happens.
+func (e *emitter) placeLocked(ev *hook.Event, as posting) {
+	ev.Agent, ev.Turn, ev.Step, ev.Depth = e.agent, e.turn, e.step, e.depth
+	if as == last {
+		e.turn, e.step = "", 0
+	}
+}
+
+// take numbers and delivers the event; own says that it happens here and not in a
+// child.
+func (e *emitter) take(ctx context.Context, ev *hook.Event, as posting, own bool) {
+	e.mu.Lock()
+	observer := e.stampLocked(ev, as, own)
 	if e.delivering {
 		e.queue = append(e.queue, queuedEvent{ctx, *ev, observer})
 		e.mu.Unlock()
@@ -87,33 +129,100 @@ func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
 	}
 	e.delivering, e.aboutFailure = true, ev.Kind == hook.EventHookFailed
 	e.mu.Unlock()
+	e.drain(ctx, ev, observer)
+}
+
+// drain delivers the event and then what is queued; nil begins with the queue.
+// The caller has the delivery.
+func (e *emitter) drain(ctx context.Context, ev *hook.Event, observer func(hook.Event)) {
 	done := false
 	defer func() {
 		if !done { // an observer has ended the goroutine
 			e.abandon()
 		}
 	}()
-	e.deliver(ctx, ev, observer)
+	if ev == nil {
+		ev = new(hook.Event)
+	} else {
+		e.deliver(ctx, ev, observer)
+	}
 	for e.next(&ctx, ev, &observer) {
 		e.deliver(ctx, ev, observer)
 	}
 	done = true
 }
 
+// hold stops deliveries until release, so that what is emitted in between is
+// written down before anybody is told. The loop calls it.
+func (e *emitter) hold() {
+	e.mu.Lock()
+	e.awaitIdleLocked()
+	e.delivering = true
+	e.mu.Unlock()
+}
+
+// release delivers what has come up since hold.
+func (e *emitter) release(ctx context.Context) { e.drain(ctx, nil, nil) }
+
+// follow says that the store has events up to seq.
+func (e *emitter) follow(seq uint64) {
+	e.mu.Lock()
+	e.seq = max(e.seq, seq)
+	e.mu.Unlock()
+}
+
+// unkept returns the events that the store does not have yet, and takes it that it
+// now gets them.
+func (e *emitter) unkept() []store.Event {
+	e.mu.Lock()
+	pending := e.pending
+	e.pending = nil
+	e.mu.Unlock()
+	if len(pending) == 0 {
+		return nil
+	}
+	out := make([]store.Event, len(pending))
+	for i, ev := range pending {
+		text, err := json.Marshal(ev)
+		if err != nil { // an event is made of what can be written
+			text, _ = json.Marshal(hook.Event{Kind: ev.Kind, Seq: ev.Seq, Turn: ev.Turn})
+		}
+		out[i] = store.Event{Seq: ev.Seq, Data: hook.JSON(text)}
+	}
+	return out
+}
+
+// kept reports whether events of the kind are worth keeping: the text of deltas is
+// in the history, and progress is over when somebody reads of it.
+func kept(kind hook.EventKind) bool {
+	switch kind {
+	case hook.EventTextDelta, hook.EventReasoningDelta, hook.EventCallProgress:
+		return false
+	}
+	return true
+}
+
 // stampLocked says when and where the event happens, and who observes it.
-func (e *emitter) stampLocked(ev *hook.Event, as posting) (observer func(hook.Event)) {
+func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer func(hook.Event)) {
 	e.sinceRead++
 	if as != delta || e.sinceRead >= clockEvery {
 		e.clock, e.sinceRead = e.rt.o.Now(), 0
 	}
 	ev.Time = e.clock
-	if e.conversation != "" {
-		e.seq++
-		ev.Seq, ev.Agent, ev.Conversation, ev.Turn, ev.Step = e.seq, e.agent, e.conversation, e.turn, e.step
-	}
 	observer = e.observer
-	if as == last {
-		e.turn, e.step, e.observer = "", 0, nil
+	if e.conversation == "" {
+		return observer
+	}
+	e.seq++
+	ev.Seq, ev.Conversation = e.seq, e.conversation
+	if own {
+		e.placeLocked(ev, as)
+		if as == last {
+			e.observer = nil
+		}
+	}
+	if e.logs && kept(ev.Kind) {
+		e.pending = append(e.pending, *ev)
 	}
 	return observer
 }
@@ -187,9 +296,9 @@ func (e *emitter) dropObserver() {
 }
 
 // begin and end bracket a turn.
-func (e *emitter) begin(turn string, observer func(hook.Event)) {
+func (e *emitter) begin(turn string, depth int, observer func(hook.Event)) {
 	e.mu.Lock()
-	e.turn, e.observer = turn, observer
+	e.turn, e.depth, e.observer = turn, depth, observer
 	e.mu.Unlock()
 }
 
@@ -202,6 +311,13 @@ func (e *emitter) atStep(n int) {
 // end waits until everything is delivered.
 func (e *emitter) end() {
 	e.mu.Lock()
+	e.awaitIdleLocked()
+	e.turn, e.step, e.observer = "", 0, nil
+	e.mu.Unlock()
+}
+
+// awaitIdleLocked waits until nobody delivers.
+func (e *emitter) awaitIdleLocked() {
 	for e.delivering {
 		idle := make(chan struct{})
 		e.idle = idle
@@ -209,6 +325,4 @@ func (e *emitter) end() {
 		<-idle
 		e.mu.Lock()
 	}
-	e.turn, e.step, e.observer = "", 0, nil
-	e.mu.Unlock()
 }

@@ -18,6 +18,21 @@ var (
 	// ErrBusy: a turn of the conversation is in flight; send again when it has
 	// ended.
 	ErrBusy = errors.New("runtime: a turn of this conversation is still running")
+	// ErrIdle: no turn is running that could be steered; send instead.
+	ErrIdle = errors.New("runtime: no turn of this conversation is running")
+	// ErrNotInterrupted: there is no turn that could be resumed.
+	ErrNotInterrupted = errors.New("runtime: no turn of this conversation was interrupted")
+	// ErrStopped is the cause with which a turn ends that its user has stopped.
+	ErrStopped = errors.New("runtime: stopped by the user")
+	// ErrLeaseLost: another process has taken the conversation over, because it
+	// took this one for gone. What this turn did since is not stored.
+	ErrLeaseLost = errors.New("runtime: the conversation has gone to another process")
+	// ErrArguments: the model's calls could not be read at all.
+	ErrArguments = errors.New("runtime: unparsable arguments")
+	// ErrAnswered: the inquiry has an answer already.
+	ErrAnswered = errors.New("runtime: the inquiry is answered already")
+	// ErrInquiryUnknown: nobody has asked that, and nobody is about to.
+	ErrInquiryUnknown = errors.New("runtime: no such inquiry")
 	// ErrRejected: a hook rejected the request or the reply, so that the turn
 	// failed.
 	ErrRejected = errors.New("runtime: rejected by a hook")
@@ -30,3 +45,6 @@ var (
 // errTimeLimit is the cause with which a turn's context ends when Limits.Time is
 // over.
 var errTimeLimit = errors.New("runtime: the turn's time is over")
+
+// errGone is why a turn ended that another process had begun.
+var errGone = errors.New("runtime: the turn was interrupted: its process has ended")

@@ -105,7 +105,7 @@ func TestLawAPanicInAnObserverKillsNothing(t *testing.T) {
 	}
 	w := start(t, plays(says("fine")))
 	told := 0
-	out, err := w.conv.Send(t.Context(), hook.TextInput("go"), func(hook.Event) { told++; panic("boom") })
+	out, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) { told++; panic("boom") }})
 	require.NoError(t, err)
 	assert.Equal(t, "fine", out.Text())
 	assert.Equal(t, 1, told, "it is not called again")
@@ -121,12 +121,12 @@ func TestProgressIsToldWhileTheToolRuns(t *testing.T) {
 	}}
 	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), box(slow))
 	var progress hook.Event
-	_, err := w.conv.Send(t.Context(), hook.TextInput("go"), func(ev hook.Event) {
+	_, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
 		if ev.Kind == hook.EventCallProgress {
 			progress = ev
 			close(told)
 		}
-	})
+	}})
 	require.NoError(t, err)
 	assert.Equal(t, "half way", progress.Text)
 	assert.Equal(t, "1", progress.Detail().CallID)
@@ -175,7 +175,8 @@ func TestAStrayToolTellsNobodyAfterTheTurn(t *testing.T) {
 func TestEveryEventIsWritableAsJSON(t *testing.T) {
 	t.Parallel()
 	w := start(t, plays(calls(want{"1", "x", `{"s":`}, want{"2", "nobody", "\xff"}, want{"3", "x", `{"s":"a"}`}), says("done")), box(named("x")))
-	w.send("go \xff")
+	_, err := w.try(t.Context(), "go \xff")
+	require.ErrorIs(t, err, runtime.ErrArguments)
 	for _, ev := range w.events {
 		data, err := json.Marshal(ev)
 		require.NoError(t, err, "%s", ev.Kind)
@@ -247,11 +248,11 @@ func TestConversationsRunAtTheSameTimeAndDoNotMix(t *testing.T) {
 				return
 			}
 			for range 20 {
-				_, err := c.Send(context.Background(), hook.TextInput(sender), func(ev hook.Event) {
+				_, err := c.Send(context.Background(), hook.TextInput(sender), &runtime.SendOptions{Observe: func(ev hook.Event) {
 					if ev.Conversation != c.ID() {
 						t.Errorf("an event of %s in %s", ev.Conversation, c.ID())
 					}
-				})
+				}})
 				if err != nil {
 					t.Error(err)
 				}
@@ -302,7 +303,7 @@ func TestAnObserverThatEndsItsGoroutineLeavesTheConversationUsable(t *testing.T)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = w.conv.Send(context.Background(), hook.TextInput("go"), func(hook.Event) { goruntime.Goexit() })
+		_, _ = w.conv.Send(context.Background(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) { goruntime.Goexit() }})
 	}()
 	<-ended
 	assert.Equal(t, "one", w.send("again").Text())

@@ -34,11 +34,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	out, err := conv.Send(ctx, hook.TextInput("hello"), func(ev hook.Event) {
+	out, err := conv.Send(ctx, hook.TextInput("hello"), &runtime.SendOptions{Observe: func(ev hook.Event) {
 		if ev.Kind == hook.EventTextDelta {
 			fmt.Printf("%q\n", ev.Text)
 		}
-	})
+	}})
 	if err != nil {
 		log.Fatal(err)
 	}

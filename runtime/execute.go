@@ -15,8 +15,10 @@ import (
 // is over, and not the turn's.
 var errToolTimeout = errors.New("runtime: the tool's time is over")
 
-// execute runs the calls that are not settled, and concludes each as it ends.
-func (t *turn) execute(calls []call) {
+// execute runs the calls that are not settled, and concludes each as it ends. It
+// returns the last one, of which nobody is told yet: its result is written down
+// with the whole step. Nil if none ran.
+func (t *turn) execute(reply hook.ModelReply, calls []call) (last *call) {
 	batch := make([]composite.Call, 0, len(calls))
 	index := make([]int, 0, 8) // of the calls that run; stays on the stack for a few
 	for i := range calls {
@@ -27,15 +29,41 @@ func (t *turn) execute(calls []call) {
 		}
 	}
 	if len(batch) == 0 {
-		return
+		return nil
 	}
+	if !t.noteStart(reply, calls) {
+		t.refuseRest(calls)
+		return t.concludeAll(calls)
+	}
+	left := len(batch)
 	o := composite.DispatchOptions{Limit: t.rt.o.Slots, Grace: t.rt.o.Grace}
 	composite.DispatchEach(t.ctx, batch, &o, func(i int, done composite.Completion) {
 		c := &calls[index[i]]
 		c.end.Outcome, c.end.Result, c.end.Duration = done.Outcome, done.Result, done.Duration
 		c.correct()
 		t.conclude(c)
+		if left--; left == 0 {
+			last = c
+			return
+		}
+		t.noteResult(c)
+		t.tell(c)
 	})
+	return last
+}
+
+// concludeAll concludes what has not been, and tells of all but the last.
+func (t *turn) concludeAll(calls []call) (last *call) {
+	for i := range calls {
+		if c := &calls[i]; !c.concluded {
+			if last != nil {
+				t.tell(last)
+			}
+			t.conclude(c)
+			last = c
+		}
+	}
+	return last
 }
 
 // arm makes the call ready to run.
@@ -43,9 +71,12 @@ func (c *call) arm(t *turn) {
 	x := &c.execution
 	x.rt, x.wrap, x.events, x.ctx, x.place = t.rt, t.points.wrapTool, &t.conv.events, t.durable, c.at
 	x.limit = shorter(c.at.Tool().Timeout, c.grant.Timeout)
-	env := hook.Env{Call: c.at, Grant: c.grant, Attempt: 1, Key: t.id + "/" + c.at.ID()}
+	env := hook.Env{Call: c.at, Grant: c.grant, Attempt: 1, Key: t.key(c)}
 	x.env = *env.WithReporter(x)
 }
+
+// key is the same for every attempt at the call, also in another process.
+func (t *turn) key(c *call) string { return t.id + "/" + c.at.ID() }
 
 // shorter returns the smaller of two bounds, where 0 is no bound.
 func shorter(a, b time.Duration) time.Duration {

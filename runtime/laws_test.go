@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
 )
 
 // The laws of composition as the runtime keeps them, one test each.
@@ -116,12 +117,9 @@ func TestLawAnUnknownToolIsAResult(t *testing.T) {
 func TestLawMalformedArgumentsAreAResultWithTheSchema(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, sent, stored string }{
-		{"truncated", `{"s":"x`, `{"unparsed_arguments":"{\"s\":\"x"}`},
-		{"trailing data", `{"s":"x"} {}`, `{"unparsed_arguments":"{\"s\":\"x\"} {}"}`},
 		{"no object", `["x"]`, `{"unparsed_arguments":"[\"x\"]"}`},
 		{"unknown key", `{"s": "x", "S":"y"}`, `{"s":"x","S":"y"}`},
 		{"a lone surrogate", `{"t":"\ud800"}`, `{"unparsed_arguments":"{\"t\":\"\\ud800\"}"}`},
-		{"no JSON", "ls -l", `{"unparsed_arguments":"ls -l"}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -134,6 +132,29 @@ func TestLawMalformedArgumentsAreAResultWithTheSchema(t *testing.T) {
 			assert.Contains(t, w.history()[2], "tool 1 x invalid_arguments:")
 			assert.Contains(t, w.history()[2], boxSchema)
 			assert.Equal(t, hook.OutcomeInvalid, w.eventsOf(hook.EventCallResult)[0].Detail().Outcome)
+		})
+	}
+}
+
+func TestLawArgumentsThatAreNoJSONEndTheTurn(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, sent, stored string }{
+		{"truncated", `{"s":"x`, `{"unparsed_arguments":"{\"s\":\"x"}`},
+		{"trailing data", `{"s":"x"} {}`, `{"unparsed_arguments":"{\"s\":\"x\"} {}"}`},
+		{"no JSON", "ls -l", `{"unparsed_arguments":"ls -l"}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, plays(calls(want{"1", "y", "{}"}, want{"2", "x", tc.sent}), says("sorry")), box(named("x"), does("y", never(t))))
+			out, err := w.try(t.Context(), "go")
+			require.ErrorIs(t, err, runtime.ErrArguments)
+			assert.Equal(t, hook.StopError, out.Stop)
+			assert.Equal(t, "assistant [1 y {}] [2 x "+tc.stored+"]", w.history()[1])
+			assert.Contains(t, w.history()[2], "tool 1 y cancelled: not run: the arguments of another call")
+			assert.Contains(t, w.history()[3], "tool 2 x invalid_arguments:")
+			assert.Contains(t, w.history()[3], boxSchema, "the model is told what was expected if it is asked again")
+			assertBrackets(t, w)
+			assert.Equal(t, "sorry", w.send("go on").Text(), "and the conversation goes on")
 		})
 	}
 }
@@ -332,7 +353,7 @@ func TestLawEveryAfterRunsExactlyOnceForEveryCall(t *testing.T) {
 	want1 := func(name string) want { return want{name, name, "{}"} }
 	w := start(t, plays(calls(
 		want1("executed"), want1("failed"), want1("timedout"), want1("panicked"), want1("denied"), want1("answered"),
-		want1("unapproved"), want1("guardfails"), want1("guardpanics"), want1("unknown"), want{"invalid", "executed2", "nonsense"},
+		want1("unapproved"), want1("guardfails"), want1("guardpanics"), want1("unknown"), want{"invalid", "executed2", "[]"},
 	), says("done")), after, afterTurn, guard, box(
 		named("executed"), fails, slow, panics, named("denied"), named("answered"), named("unapproved"),
 		named("guardfails"), named("guardpanics"), named("executed2")))

@@ -215,7 +215,7 @@ func (t *turn) brokenOff(partial hook.ModelReply, err error) bool {
 
 // count adds what a model call has used.
 func (t *turn) count(u hook.Usage) {
-	t.usage = t.usage.Add(u)
+	t.spend(u)
 	if t.points.seesReply() {
 		t.report()
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // conclude does everything that happens to a call after it has ended, however it
-// ended: the result is cut to size, rewritten and judged, and the clients are
-// told. It is called exactly once for each call, on the loop's goroutine.
+// ended: the result is cut to size, rewritten and judged. It is called exactly once
+// for each call, on the loop's goroutine; then tell.
 func (t *turn) conclude(c *call) {
 	ctx, done := t.after()
 	defer done()
@@ -25,8 +25,11 @@ func (t *turn) conclude(c *call) {
 	c.end.Result = r
 	t.judgeOutcome(ctx, c)
 	c.end.Call = c.at
-	t.conv.events.emit(ctx, hook.Event{Kind: hook.EventCallResult}.WithEnd(&c.end))
+	c.concluded = true
 }
+
+// tell tells the clients how a call ended.
+func (t *turn) tell(c *call) { t.emit(hook.Event{Kind: hook.EventCallResult}.WithEnd(&c.end)) }
 
 // judgeOutcome asks AfterTool.
 func (t *turn) judgeOutcome(ctx context.Context, c *call) {

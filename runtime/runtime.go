@@ -21,6 +21,9 @@ const (
 	DefaultSlots     = 128
 	DefaultMaxResult = 100_000
 	DefaultGrace     = 5 * time.Second
+	DefaultLease     = 15 * time.Second
+	DefaultDepth     = 3
+	DefaultResumes   = 3
 )
 
 // Options of a Runtime; nil is all zero values.
@@ -39,6 +42,24 @@ type Options struct {
 	// Grace is how long a cancelled turn waits for its tools and hooks; 0 is
 	// DefaultGrace.
 	Grace time.Duration
+	// Owner names this runtime to other processes that use the store; "" is random.
+	Owner string
+	// Lease is how long a conversation stays this runtime's after its process has
+	// died within a turn; 0 is DefaultLease. Turns that take longer prolong it.
+	Lease time.Duration
+	// Gone reports whether the runtime of that owner is known to have died, so that
+	// its conversations need not wait for the end of their leases; nil knows of
+	// none. It is called before a turn begins.
+	Gone func(owner string) bool
+	// Resumes is how often one turn may be resumed, so that a turn that kills its
+	// process does not do so for ever; 0 is DefaultResumes.
+	Resumes int
+	// Depth is how deep agents may run agents: 1 lets an agent run others that may
+	// run none. 0 is DefaultDepth, negative is not at all.
+	Depth int
+	// FindAgent returns the configuration of an agent that another one wants to run
+	// and that is not registered, which it then is. Nil knows none.
+	FindAgent func(ctx context.Context, name string) (hook.AgentConfig, error)
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// NewID makes the ids of turns, unique in the store; nil is random.
@@ -66,6 +87,10 @@ type Runtime struct {
 	keys     keyed
 	events   emitter
 	known    catalogCache
+	leases   leases
+	asked    inquiries
+	// volatile: the store keeps nothing that outlives the process.
+	volatile bool
 	// completed is the signals of a turn that ended as it should.
 	completed hook.List[hook.StopSignal]
 
@@ -101,7 +126,8 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	}
 	r.o.fill()
 	r.slots = make(chan struct{}, r.o.Slots)
-	r.events.rt = r
+	r.events.rt, r.leases.rt = r, r
+	r.volatile = r.o.Store.Volatile()
 	r.completed = hook.ListOf(hook.StopSignal{Reason: hook.StopCompleted})
 	return r
 }
@@ -124,6 +150,23 @@ func (o *Options) fill() {
 	}
 	if o.Grace <= 0 {
 		o.Grace = DefaultGrace
+	}
+	o.fillShared()
+}
+
+// fillShared fills in what several processes have to do with.
+func (o *Options) fillShared() {
+	if o.Owner == "" {
+		o.Owner = rand.Text()
+	}
+	if o.Lease <= 0 {
+		o.Lease = DefaultLease
+	}
+	if o.Resumes <= 0 {
+		o.Resumes = DefaultResumes
+	}
+	if o.Depth == 0 {
+		o.Depth = DefaultDepth
 	}
 }
 
@@ -194,6 +237,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	for _, a := range slices.Backward(r.visible()) {
 		r.retire(ctx, a, ErrClosed)
 	}
+	r.leases.close()
 	return r.points.close(context.WithoutCancel(ctx))
 }
 

@@ -13,17 +13,12 @@ const maxRetries = 3
 
 // runStep runs one step and reports whether another one follows.
 func (t *turn) runStep() (more bool) {
-	t.number++
-	t.step = hook.NewStep(t.place, t.number, t.cfg.Model)
-	t.conv.events.atStep(t.number)
-	t.emit(hook.Event{Kind: hook.EventStepStart})
-	defer func() {
-		t.emit(hook.Event{Kind: hook.EventStepEnd})
-		t.conv.events.atStep(0)
-	}()
+	t.enterStep()
+	defer t.leaveStep()
 	if t.ctx.Err() != nil {
 		return t.cancelled()
 	}
+	t.steered(false)
 	if t.points.seesRequest() {
 		t.report()
 	}
@@ -32,6 +27,19 @@ func (t *turn) runStep() (more bool) {
 		return false
 	}
 	return t.follow(reply)
+}
+
+// enterStep and leaveStep tell everybody that the next step begins and has ended.
+func (t *turn) enterStep() {
+	t.number++
+	t.step = hook.NewStep(t.place, t.number, t.cfg.Model)
+	t.conv.events.atStep(t.number)
+	t.emit(hook.Event{Kind: hook.EventStepStart})
+}
+
+func (t *turn) leaveStep() {
+	t.emit(hook.Event{Kind: hook.EventStepEnd})
+	t.conv.events.atStep(0)
 }
 
 // acceptedReply asks the model until the hooks accept its reply.
@@ -92,8 +100,14 @@ func (t *turn) follow(reply hook.ModelReply) (more bool) {
 		return t.runCalls(reply, calls)
 	}
 	if history.Blank(reply.Content) {
+		if t.steered(true) {
+			return true
+		}
 		t.signal(hook.StopNoAction, "", "")
 		return false
+	}
+	if t.say(reply) {
+		return true
 	}
 	switch reply.Finish {
 	case hook.FinishLength:
@@ -101,16 +115,27 @@ func (t *turn) follow(reply hook.ModelReply) (more bool) {
 	case hook.FinishFilter:
 		t.signal(hook.StopFinishReason, "", string(reply.Finish))
 	}
-	t.say(reply) // and without any other reason to stop it is completed
-	return false
+	return false // and without any other reason to stop it is completed
 }
 
-// say stores the reply as the turn's last message.
-func (t *turn) say(reply hook.ModelReply) {
-	t.history.add(hook.Message{Role: hook.RoleAssistant, Content: reply.Content})
-	if t.commit(true) {
+// say stores the reply: as the turn's last message, unless something was said
+// meanwhile that the model has yet to read.
+func (t *turn) say(reply hook.ModelReply) (more bool) {
+	t.history.add(t.said(reply.Content))
+	t.conv.visited = t.conv.visited || t.guest() != ""
+	more = t.steered(true)
+	if !t.commit(!more) {
+		return false
+	}
+	if more = more && t.ctx.Err() == nil; !more {
 		t.final = reply.Content
 	}
+	return more
+}
+
+// said is a message of the agent that answers.
+func (t *turn) said(content hook.List[hook.Block]) hook.Message {
+	return hook.Message{Role: hook.RoleAssistant, Content: content, From: t.guest()}
 }
 
 // keepPartial stores what a cancelled model had said so far, if the hooks that

@@ -224,7 +224,7 @@ func (w *world) send(line string) hook.TurnOutcome {
 }
 
 func (w *world) try(ctx context.Context, line string) (hook.TurnOutcome, error) {
-	return w.conv.Send(ctx, hook.TextInput(line), func(ev hook.Event) { w.events = append(w.events, ev) })
+	return w.conv.Send(ctx, hook.TextInput(line), &runtime.SendOptions{Observe: func(ev hook.Event) { w.events = append(w.events, ev) }})
 }
 
 func (w *world) kinds() []hook.EventKind {

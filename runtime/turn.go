@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // turn is one turn of a conversation. It belongs to the loop's goroutine.
@@ -23,18 +25,34 @@ type turn struct {
 	// ctx ends when the turn is cancelled or its time is over; durable does not.
 	ctx     context.Context
 	durable context.Context
+	// expire ends ctx where the agent limits the time; else nil.
+	expire  context.CancelFunc
 	place   *hook.Turn
 	teller  hook.TurnTeller
 	id      string
 	started time.Time
 
+	// parent is the turn that this one is a child of; nil for one that a user
+	// started. answers is the agent that answers, which may be a guest.
+	parent  *turn
+	depth   int
+	answers *Agent
+
 	history transcript
+	// mu guards usage, to which children add.
+	mu      sync.Mutex
 	usage   hook.Usage
 	signals []hook.StopSignal
 	errs    []error
 	// final is the content of the last message; empty if there is none.
 	final hook.List[hook.Block]
 	calls int
+	// from is where the turn's messages begin in the history, and resumed how often
+	// it was gone on with.
+	from    int
+	resumed int
+	// forget are the entries of the journal that the next commit takes away.
+	forget []int64
 	// stored: something of the turn is in the store, and ended: so is its end.
 	stored, ended bool
 
@@ -59,33 +77,70 @@ type answer struct {
 }
 
 // runTurn runs a turn to its end, whatever happens.
-func (c *Conversation) runTurn(ctx context.Context, in hook.Input, observe func(hook.Event)) hook.TurnOutcome {
-	t, done := c.newTurn(ctx, in)
-	defer done()
-	c.events.begin(t.id, observe)
-	defer c.events.end()
-	t.emit(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
+func (c *Conversation) runTurn(ctx context.Context, in hook.Input, o *SendOptions) hook.TurnOutcome {
+	t := c.newTurn(ctx)
+	if o.Guest != "" {
+		if err := t.invite(o.Guest); err != nil {
+			_ = c.release(t.durable) // the next turn finds out if that did not work
+			return hook.TurnOutcome{Stop: hook.StopError, Err: err}
+		}
+	}
+	return t.run(in, o.Observe)
+}
+
+// newTurn returns a turn that the conversation's own agent answers.
+func (c *Conversation) newTurn(ctx context.Context) *turn {
+	rt := c.agent.rt
+	t := &turn{
+		conv: c, rt: rt, answers: c.agent, view: c.agent.view.Load(), points: &rt.points, cfg: c.agent.cfg,
+		id: rt.o.NewID(), started: rt.o.Now(), ctx: ctx, durable: context.WithoutCancel(ctx),
+	}
+	t.answer.yield = t.take
+	t.history.stored, t.from = c.history, len(c.history)
+	return t
+}
+
+// run runs the turn from its input to its outcome.
+func (t *turn) run(in hook.Input, observe func(hook.Event)) hook.TurnOutcome {
+	t.enter(in, observe)
+	defer t.leave()
 	if t.begin(in) {
 		t.loop()
 	}
 	return t.finish()
 }
 
-func (c *Conversation) newTurn(ctx context.Context, in hook.Input) (*turn, func()) {
-	rt, cfg := c.agent.rt, c.agent.cfg
-	done := func() {}
-	t := &turn{
-		conv: c, rt: rt, view: c.agent.view.Load(), points: &rt.points, cfg: cfg,
-		id: rt.o.NewID(), started: rt.o.Now(), durable: context.WithoutCancel(ctx),
+// enter tells everybody that the turn begins; leave undoes what it does.
+func (t *turn) enter(in hook.Input, observe func(hook.Event)) {
+	c := t.conv
+	if limit := t.cfg.Limits.Time; limit > 0 {
+		t.ctx, t.expire = context.WithTimeoutCause(t.ctx, limit, errTimeLimit)
 	}
-	if limit := cfg.Limits.Time; limit > 0 {
-		ctx, done = context.WithTimeoutCause(ctx, limit, errTimeLimit)
-	}
-	t.ctx = ctx
-	t.answer.yield = t.take
-	t.history.stored = c.history
 	t.makePlace(in)
-	return t, done
+	c.events.begin(t.id, t.depth, observe)
+	c.steers.begin(c.epoch, nil)
+	c.setTurn(t)
+	t.emit(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
+}
+
+func (t *turn) leave() {
+	t.conv.setTurn(nil)
+	if t.parent == nil {
+		t.rt.asked.forget(t.conv.ID())
+	}
+	if t.answers != t.conv.agent {
+		t.answers.leave()
+	}
+	t.conv.events.end()
+	if t.expire != nil {
+		t.expire()
+	}
+}
+
+func (c *Conversation) setTurn(t *turn) {
+	c.mu.Lock()
+	c.turn = t
+	c.mu.Unlock()
 }
 
 // makePlace makes the place that hooks see. It is made again if Preprocess
@@ -95,7 +150,7 @@ func (t *turn) makePlace(in hook.Input) {
 	limits.Steps = cmp.Or(limits.Steps, DefaultSteps)
 	t.place, t.teller = hook.NewTurn(hook.TurnData{
 		Conversation: t.conv.place, ID: t.id, Number: t.conv.turns + 1, Started: t.started,
-		Input: in, Limits: limits, Now: t.rt.o.Now,
+		Depth: t.depth, Input: in, Limits: limits, Now: t.rt.o.Now,
 	})
 	t.report()
 }
@@ -103,7 +158,7 @@ func (t *turn) makePlace(in hook.Input) {
 // report tells the place how far the turn is.
 func (t *turn) report() {
 	t.teller.Tell(hook.Standing{
-		History: hook.Freeze(t.conv.history), Usage: t.usage, Steps: t.number,
+		History: hook.Freeze(t.conv.history), Usage: t.spent(), Steps: t.number,
 		Signals: hook.Freeze(t.signals), Errors: hook.Freeze(t.errs),
 	})
 }
@@ -120,8 +175,12 @@ func (t *turn) begin(in hook.Input) bool {
 	if !sameInput(in, out) {
 		t.makePlace(out)
 	}
+	t.attribute()
 	for _, m := range out.Messages.All() {
 		t.history.add(m)
+	}
+	if t.conv.journals() {
+		return t.append(store.Append{Entries: []store.Entry{t.begun()}})
 	}
 	return t.commit(false)
 }
@@ -178,7 +237,7 @@ func (t *turn) loop() {
 		if !t.runStep() {
 			return
 		}
-		if limits.Tokens > 0 && t.usage.Total() >= limits.Tokens {
+		if t.outOfTokens() {
 			t.signal(hook.StopTokenLimit, "", "")
 			return
 		}
@@ -186,8 +245,38 @@ func (t *turn) loop() {
 	t.signal(hook.StopStepsLimit, "", "")
 }
 
+// outOfTokens reports whether the turn, or one that it is a child of, has used up
+// its tokens.
+func (t *turn) outOfTokens() bool {
+	for ; t != nil; t = t.parent {
+		if limit := t.place.Limits().Tokens; limit > 0 && t.spent().Total() >= limit {
+			return true
+		}
+	}
+	return false
+}
+
+// spent is what the turn has used so far, with its children.
+func (t *turn) spent() hook.Usage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.usage
+}
+
+// spend adds what a model call has used, here and in the turns above.
+func (t *turn) spend(u hook.Usage) {
+	for ; t != nil; t = t.parent {
+		t.mu.Lock()
+		t.usage = t.usage.Add(u)
+		t.mu.Unlock()
+	}
+}
+
 // finish tells everybody how the turn ended.
 func (t *turn) finish() hook.TurnOutcome {
+	for t.steered(true) { // what was said too late is for the next turn
+		t.stored = true
+	}
 	if t.stored && !t.ended {
 		t.commit(true)
 	}
@@ -200,8 +289,26 @@ func (t *turn) finish() hook.TurnOutcome {
 		t.hookFailed(t.durable, failureOf(hook.PointAfterTurn, err))
 	}
 	end := hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Stop)
-	t.conv.events.post(t.durable, &end, last)
+	t.ahead(func() { t.conv.events.post(t.durable, &end, last) }, func() {
+		if err := t.conv.release(t.durable); err != nil {
+			t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: err.Error()})
+		}
+	})
 	return out
+}
+
+// ahead writes what tell emits before anybody is told of it. Where events are not
+// kept, that is after the write.
+func (t *turn) ahead(tell, write func()) {
+	if !t.conv.events.logs {
+		write()
+		tell()
+		return
+	}
+	t.conv.events.hold()
+	defer t.conv.events.release(t.durable)
+	tell()
+	write()
 }
 
 func (t *turn) outcome() hook.TurnOutcome {
@@ -212,13 +319,13 @@ func (t *turn) outcome() hook.TurnOutcome {
 		}
 	}
 	out := hook.TurnOutcome{
-		Stop: stop, Signals: signals, Usage: t.usage,
+		Stop: stop, Signals: signals, Usage: t.spent(),
 		Steps: t.number, Calls: t.calls, Duration: t.rt.o.Now().Sub(t.started),
 	}
 	if t.final.Len() > 0 {
 		out.Message = hook.Message{Role: hook.RoleAssistant, Content: t.final}
 	}
-	if stop == hook.StopError || stop == hook.StopCancelled {
+	if stop == hook.StopError || stop == hook.StopCancelled || stop == hook.StopUserRequested {
 		out.Err = joinErrors(t.errs)
 	}
 	return out
@@ -267,9 +374,13 @@ func (t *turn) cancelled() bool {
 		t.signal(hook.StopTimeLimit, "", "")
 		return false
 	}
-	if !slices.ContainsFunc(t.signals, func(s hook.StopSignal) bool { return s.Reason == hook.StopCancelled }) {
+	reason := hook.StopCancelled
+	if errors.Is(cause, ErrStopped) {
+		reason = hook.StopUserRequested
+	}
+	if !slices.ContainsFunc(t.signals, func(s hook.StopSignal) bool { return s.Reason == reason }) {
 		t.errs = append(t.errs, cause)
-		t.signal(hook.StopCancelled, "", "")
+		t.signal(reason, "", "")
 	}
 	return false
 }
@@ -294,13 +405,16 @@ func (t *turn) after() (context.Context, func()) {
 // commit stores what has been added to the history since the last time. It does
 // so although the turn may have been cancelled.
 func (t *turn) commit(turnEnds bool) bool {
-	if err := t.conv.commit(t.durable, t.history.stored, turnEnds); err != nil {
-		t.errs = append(t.errs, err)
-		t.signal(hook.StopError, "", publicText(err))
-		t.ended = true // what cannot be stored is not tried again
+	return t.append(store.Append{TurnEnds: turnEnds})
+}
+
+func (t *turn) append(a store.Append) bool {
+	a.Forget, a.Events = t.forget, t.conv.events.unkept()
+	if err := t.conv.commit(t.durable, t.history.stored, a); err != nil {
+		t.unstored(err)
 		return false
 	}
-	t.stored, t.ended = true, turnEnds
+	t.stored, t.ended, t.forget = true, a.TurnEnds, nil
 	return true
 }
 

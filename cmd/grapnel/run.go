@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/runtime"
 )
 
 // maxPrompt is the longest prompt in bytes that is read from standard input.
@@ -133,7 +134,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 		return err
 	}
 	show := c.shower(f.json)
-	out, err := app.Send(ctx, conv, hook.TextInput(prompt), show.OnEvent)
+	out, err := app.Send(ctx, conv, hook.TextInput(prompt), &runtime.SendOptions{Observe: show.OnEvent})
 	if busy, ok := errors.AsType[*daemon.BusyError](err); ok {
 		return busy
 	}

@@ -118,8 +118,8 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 		Runtime: app.Runtime, Store: app.Store, Hook: h, Root: paths.Root, State: paths.State,
 		Agent: daemon.DefaultAgent, Plan: app.Daemon.Plan(), Check: app.CheckModel, Grace: f.grace,
 		Tools: func(a *runtime.Agent) []wire.Tool { return toolsOf(app, a) },
-		Send: func(ctx context.Context, conv *runtime.Conversation, in hook.Input, observe func(hook.Event)) (hook.TurnOutcome, error) {
-			out, err := app.Send(ctx, conv, in, observe)
+		Send: func(ctx context.Context, conv *runtime.Conversation, in hook.Input, o *runtime.SendOptions) (hook.TurnOutcome, error) {
+			out, err := app.Send(ctx, conv, in, o)
 			if busy, ok := errors.AsType[*daemon.BusyError](err); ok {
 				err = busyElsewhere{busy}
 			}

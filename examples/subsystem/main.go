@@ -62,12 +62,12 @@ func cook(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	outcome, err := conv.Send(ctx, hook.TextInput("We are back from the market. What is for dinner?"), func(ev hook.Event) {
+	outcome, err := conv.Send(ctx, hook.TextInput("We are back from the market. What is for dinner?"), &runtime.SendOptions{Observe: func(ev hook.Event) {
 		if d := ev.Detail(); ev.Kind == hook.EventCallResult {
 			line, _, _ := strings.Cut(d.Result.Text(), "\n")
 			fmt.Fprintf(out, "%s: %s: %s\n", d.Tool, d.Outcome, line)
 		}
-	})
+	}})
 	if err != nil {
 		return err
 	}

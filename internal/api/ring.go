@@ -30,7 +30,9 @@ type ring struct {
 	mu    sync.Mutex
 	epoch string
 	// last is the sequence of the newest event that there was, kept or not.
-	last    uint64
+	last uint64
+	// base is the sequence before the first of the epoch.
+	base    uint64
 	entries []entry
 	bytes   int
 	// ended is the turn whose end was put in last.
@@ -53,7 +55,7 @@ func (r *ring) put(seq uint64, e entry) {
 	case seq == 0 || seq == r.last+1:
 		r.last++
 	default:
-		r.epoch, r.last = newEpoch(), seq
+		r.epoch, r.last, r.base = newEpoch(), seq, seq-1
 		r.entries, r.bytes = nil, 0
 	}
 	r.entries = append(r.entries, e)
@@ -127,7 +129,7 @@ func (r *ring) read(at *wire.EventID) page {
 		p.restarted = at.Epoch != r.epoch
 		*at = wire.EventID{Epoch: r.epoch, Seq: min(at.Seq, r.last)}
 		if p.restarted {
-			at.Seq = 0
+			at.Seq = r.base
 		}
 	}
 	before := r.last - uint64(len(r.entries)) // the newest that is not kept

@@ -49,7 +49,7 @@ type Options struct {
 	Check func(cfg *hook.AgentConfig) error
 	// Send runs a turn; nil is the conversation's own Send. An error that is
 	// runtime.ErrBusy says that a turn of the conversation is running elsewhere.
-	Send func(ctx context.Context, conv *runtime.Conversation, in hook.Input, observe func(hook.Event)) (hook.TurnOutcome, error)
+	Send func(ctx context.Context, conv *runtime.Conversation, in hook.Input, o *runtime.SendOptions) (hook.TurnOutcome, error)
 	// Grace is how long the turns in flight may go on when the daemon ends; 0 is
 	// DefaultGrace.
 	Grace time.Duration
@@ -85,8 +85,8 @@ func New(o Options) *Server {
 		panic("api: New: Runtime, Store and Hook are required")
 	}
 	if o.Send == nil {
-		o.Send = func(ctx context.Context, conv *runtime.Conversation, in hook.Input, observe func(hook.Event)) (hook.TurnOutcome, error) {
-			return conv.Send(ctx, in, observe)
+		o.Send = func(ctx context.Context, conv *runtime.Conversation, in hook.Input, o *runtime.SendOptions) (hook.TurnOutcome, error) {
+			return conv.Send(ctx, in, o)
 		}
 	}
 	for _, d := range []struct {

@@ -118,13 +118,13 @@ func (s *Server) begin(ctx context.Context, rec store.Record, text string) (*tur
 	}
 	go func() {
 		defer s.leave(t)
-		_, t.err = s.o.Send(run, conv, hook.TextInput(text), func(ev hook.Event) {
+		_, t.err = s.o.Send(run, conv, hook.TextInput(text), &runtime.SendOptions{Observe: func(ev hook.Event) {
 			t.once.Do(func() {
 				t.id, t.before = ev.Turn, s.hub.ring(rec.ID).end()
 				t.before.Seq = ev.Seq - 1
 				close(t.begun)
 			})
-		})
+		}})
 	}()
 	select {
 	case <-t.begun:

@@ -127,7 +127,7 @@ func wholeTurn(tb testing.TB, calls int) func() {
 	conv := conversation(tb, newWhole(tb), newCaller(calls))
 	ctx, in, n := tb.Context(), hook.TextInput("go"), 0
 	return func() {
-		out, err := conv.Send(ctx, in, func(hook.Event) { n++ })
+		out, err := conv.Send(ctx, in, &runtime.SendOptions{Observe: func(hook.Event) { n++ }})
 		if err != nil || out.Calls != calls || out.Text() != "done" {
 			panic(fmt.Sprint(out, err))
 		}

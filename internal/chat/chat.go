@@ -261,7 +261,7 @@ func (c *Chat) send(ctx context.Context, text string) error {
 	p := c.printer()
 	turn, done := c.waiting(ctx, func() { p.Hint("  · stopping; what has finished is kept") })
 	defer done()
-	out, _ := c.conv.Send(turn, hook.TextInput(text), p.OnEvent) // the error is the outcome's
+	out, _ := c.conv.Send(turn, hook.TextInput(text), &runtime.SendOptions{Observe: p.OnEvent}) // the error is the outcome's
 	p.Outcome(out)
 	if c.ed.Interactive() {
 		c.say("")

@@ -43,13 +43,13 @@ func (a *App) Conversation(ctx context.Context, agent, sender string) (*runtime.
 // one that comes second would lose what it has done, because the history it began
 // with is no longer that of the store. It is refused with a [*BusyError] before
 // anything happens. Safe for concurrent use.
-func (a *App) Send(ctx context.Context, conv *runtime.Conversation, in hook.Input, observe func(hook.Event)) (hook.TurnOutcome, error) {
+func (a *App) Send(ctx context.Context, conv *runtime.Conversation, in hook.Input, o *runtime.SendOptions) (hook.TurnOutcome, error) {
 	unlock, err := lock(filepath.Join(a.paths.locks(), conv.ID()))
 	if err != nil {
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}, err
 	}
 	defer unlock()
-	out, _ := conv.Send(ctx, in, observe)
+	out, _ := conv.Send(ctx, in, o)
 	out.Err = damaged(a.paths.Conversations, out.Err)
 	return a.limited(conv.Agent(), out), out.Err
 }

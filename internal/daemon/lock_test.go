@@ -52,7 +52,7 @@ func TestSendLocksTheConversation(t *testing.T) {
 		ended <- err
 	}()
 	<-g.began
-	out, err := second.Send(t.Context(), conv, hook.TextInput("two"), func(hook.Event) { assert.Fail(t, "an event") })
+	out, err := second.Send(t.Context(), conv, hook.TextInput("two"), &runtime.SendOptions{Observe: func(hook.Event) { assert.Fail(t, "an event") }})
 	var busy *daemon.BusyError
 	require.ErrorAs(t, err, &busy)
 	assert.Equal(t, os.Getpid(), busy.Process)

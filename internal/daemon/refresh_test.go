@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/runtime"
 )
 
 // schoolEnv makes the test binary an MCP server.
@@ -93,11 +94,11 @@ func TestAServersNewToolsReachTheAgents(t *testing.T) {
 	conv, err := app.Conversation(t.Context(), daemon.DefaultAgent, "ann")
 	require.NoError(t, err)
 	results := func() (out []hook.ToolResult) {
-		_, err := app.Send(t.Context(), conv, hook.TextInput("go on"), func(ev hook.Event) {
+		_, err := app.Send(t.Context(), conv, hook.TextInput("go on"), &runtime.SendOptions{Observe: func(ev hook.Event) {
 			if ev.Kind == hook.EventCallResult {
 				out = append(out, ev.Detail().Result)
 			}
-		})
+		}})
 		require.NoError(t, err)
 		return out
 	}

@@ -104,18 +104,18 @@ func play(ctx context.Context, o Options, app *daemon.App, paths daemon.Paths, a
 func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report) (hook.TurnOutcome, error) {
 	if o.JSON {
 		p := terminal.NewJSONPrinter(o.Out)
-		out, err := conv.Send(ctx, hook.TextInput(prompt), func(ev hook.Event) { p.OnEvent(ev); r.onEvent(ev) })
+		out, err := conv.Send(ctx, hook.TextInput(prompt), &runtime.SendOptions{Observe: func(ev hook.Event) { p.OnEvent(ev); r.onEvent(ev) }})
 		return out, errors.Join(err, p.Err())
 	}
 	p := terminal.NewPrinter(o.Out, o.Color)
 	p.Note(intro)
 	p.Note("> " + prompt + "\n")
-	out, err := conv.Send(ctx, hook.TextInput(prompt), func(ev hook.Event) {
+	out, err := conv.Send(ctx, hook.TextInput(prompt), &runtime.SendOptions{Observe: func(ev hook.Event) {
 		p.OnEvent(ev)
 		if note := r.onEvent(ev); note != "" {
 			p.Note(note)
 		}
-	})
+	}})
 	p.Outcome(out)
 	return out, errors.Join(err, p.Err())
 }

@@ -77,7 +77,7 @@ func start(t *testing.T, p *openai.Provider) *world {
 
 func (w *world) send(line string) (hook.TurnOutcome, error) {
 	w.events = nil
-	return w.conv.Send(w.t.Context(), hook.TextInput(line), func(ev hook.Event) { w.events = append(w.events, ev) })
+	return w.conv.Send(w.t.Context(), hook.TextInput(line), &runtime.SendOptions{Observe: func(ev hook.Event) { w.events = append(w.events, ev) }})
 }
 
 // text joins what a kind of event brought.

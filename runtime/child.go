@@ -1,0 +1,176 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// current is the turn that is running, or nil.
+func (c *Conversation) current() *turn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.turn
+}
+
+func (e *emitter) current() *turn {
+	if e.conv == nil {
+		return nil
+	}
+	return e.conv.current()
+}
+
+// RunAgent implements hook.Host.
+func (e *emitter) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcome, error) {
+	parent := e.current()
+	if parent == nil {
+		return refused(hook.ErrNoTurn)
+	}
+	out, err := e.rt.runChild(ctx, parent, run)
+	if err != nil {
+		return refused(fmt.Errorf("run agent %q: %w", run.Agent, err))
+	}
+	return out, out.Err
+}
+
+// runChild runs a child of the turn. The error is why no turn began.
+func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun) (hook.TurnOutcome, error) {
+	if err := checkInput(run.Input); err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	if parent.depth+1 > r.o.Depth {
+		return hook.TurnOutcome{}, fmt.Errorf("%w: %d is the limit", hook.ErrDepth, max(r.o.Depth, 0))
+	}
+	agent, err := r.find(ctx, run.Agent)
+	if err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	view, err := r.narrowed(agent, parent, run)
+	if err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	c, err := parent.childConversation(ctx, agent, run)
+	if err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	agent.keepChild(c)
+	defer agent.dropChild(c)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(parent.ctx, func() { cancel(context.Cause(parent.ctx)) })
+	defer stop()
+	if ctx, err = c.enter(ctx, Refuse); err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	defer c.leave()
+	t := c.newTurn(ctx)
+	t.parent, t.depth, t.view = parent, parent.depth+1, view
+	return t.runAsChild(run), nil
+}
+
+// runAsChild runs the turn between the events that tell the parent's clients of it.
+func (t *turn) runAsChild(run hook.AgentRun) hook.TurnOutcome {
+	about := hook.EventDetail{}
+	if run.Call != nil {
+		about.CallID, about.Tool = run.Call.ID(), run.Call.Name()
+	}
+	tell := func(ev hook.Event, d hook.EventDetail) {
+		t.conv.events.begin(t.id, t.depth, nil)
+		t.emit(ev.WithDetail(d))
+	}
+	tell(hook.Event{Kind: hook.EventSubagentStart, Text: run.Input.Text()}, about)
+	out := t.run(run.Input, nil)
+	about.Usage, about.Stop = out.Usage, out.Stop
+	tell(hook.Event{Kind: hook.EventSubagentEnd, Text: out.Text()}, about)
+	return out
+}
+
+// find returns the agent, which is registered now if it was not.
+func (r *Runtime) find(ctx context.Context, name string) (*Agent, error) {
+	agent, err := r.Agent(name)
+	if !errors.Is(err, ErrAgentUnknown) || r.o.FindAgent == nil {
+		return agent, err
+	}
+	cfg, err := r.o.FindAgent(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Name = name
+	agent, err = r.Register(context.WithoutCancel(ctx), cfg)
+	if errors.Is(err, ErrAgentExists) { // somebody else just has
+		return r.Agent(name)
+	}
+	return agent, err
+}
+
+// narrowed is what a child sees of the hook: what its agent and its parent may both
+// use, and of that what it is to be given.
+func (r *Runtime) narrowed(agent *Agent, parent *turn, run hook.AgentRun) (*view, error) {
+	own := agent.view.Load()
+	for _, name := range run.Tools {
+		if _, s := parent.view.find(name); s != available {
+			return nil, fmt.Errorf("tool %q is not available to agent %q, which runs it", name, parent.conv.agent.Name())
+		}
+	}
+	cfg, given := *agent.cfg, setOf(run.Tools)
+	cfg.Tools = []string{}
+	for _, tool := range own.tools.Tools().All() {
+		if _, s := parent.view.find(tool.Name); s == available && given.has(tool.Name) {
+			cfg.Tools = append(cfg.Tools, tool.Name)
+		}
+	}
+	if run.Instructions == "" && len(cfg.Tools) == own.tools.Tools().Len() {
+		return own, nil
+	}
+	if run.Instructions != "" {
+		cfg.Instructions += "\n\n" + run.Instructions
+	}
+	return r.newView(&cfg, false)
+}
+
+// childConversation is that of the run: a new one, named after the call.
+func (t *turn) childConversation(ctx context.Context, agent *Agent, run hook.AgentRun) (*Conversation, error) {
+	id := t.rt.o.NewID()
+	if run.Call != nil {
+		id = t.id + "/" + run.Call.ID()
+	}
+	key := store.Key{Agent: agent.Name(), Sender: id + "/" + strconv.Itoa(run.Index)}
+	var rec store.Record
+	var err error
+	if s, ok := t.rt.o.Store.(store.Child); ok {
+		rec, err = s.Child(ctx, key, t.conv.ID())
+	} else {
+		rec, err = t.rt.o.Store.Conversation(ctx, key)
+		rec.Parent = t.conv.ID()
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := agent.newConversation(rec)
+	c.events.up = t.conv.events.stream()
+	return c, nil
+}
+
+func (a *Agent) keepChild(c *Conversation) {
+	a.mu.Lock()
+	a.children = append(a.children, c)
+	a.mu.Unlock()
+}
+
+func (a *Agent) dropChild(c *Conversation) {
+	a.mu.Lock()
+	a.children = slices.DeleteFunc(a.children, func(o *Conversation) bool { return o == c })
+	a.mu.Unlock()
+}
+
+// all returns the agent's conversations, also those of child turns.
+func (a *Agent) all() []*Conversation {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Concat(a.conversations, a.children)
+}

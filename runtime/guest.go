@@ -1,0 +1,79 @@
+package runtime
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// invite makes another agent answer the turn: with text only. It is waited
+// for when that agent is unregistered; the end of the turn ends the visit.
+func (t *turn) invite(name string) error {
+	guest, err := t.rt.Agent(name)
+	if err != nil {
+		return err
+	}
+	if guest == t.conv.agent {
+		return nil
+	}
+	cfg := *guest.cfg
+	cfg.Tools = []string{}
+	view, err := t.rt.newView(&cfg, false)
+	if err == nil {
+		err = guest.enter()
+	}
+	if err != nil {
+		return fmt.Errorf("guest %q: %w", name, err)
+	}
+	// Some providers want the tools of calls in the history to be named.
+	view.tools = t.view.tools
+	cfg.Choice = hook.ToolChoice{Mode: hook.ToolChoiceNone}
+	t.answers, t.view, t.cfg = guest, view, &cfg
+	return nil
+}
+
+// guest is the name of the agent that answers if it is not the conversation's own.
+func (t *turn) guest() string {
+	if t.answers == t.conv.agent {
+		return ""
+	}
+	return t.answers.Name()
+}
+
+// attribute shows the answering agent who said what, where several agents have
+// spoken. It is not stored: another agent sees the same history in another way.
+func (t *turn) attribute() {
+	me := t.guest()
+	if me == "" && !t.conv.visited {
+		return
+	}
+	shown := make([]hook.Message, len(t.history.stored), len(t.history.stored)+4)
+	for i, m := range t.history.stored {
+		if m.Role == hook.RoleAssistant && m.From != me {
+			m = t.attributed(m)
+		}
+		shown[i] = m
+	}
+	t.history.shown = shown
+	if me != "" {
+		t.history.note("guest", fmt.Sprintf("You are %s, and a guest in this conversation: you answer what follows, in text and without tools. "+
+			"What other agents have said stands in <from agent=\"…\"> tags; write none yourself.", me))
+	}
+}
+
+// attributed is a message of somebody else, with its text in a tag.
+func (t *turn) attributed(m hook.Message) hook.Message {
+	who := m.From
+	if who == "" {
+		who = t.conv.agent.Name()
+	}
+	blocks := m.Content.Slice()
+	for i, b := range blocks {
+		if b.Kind == hook.BlockText && strings.TrimSpace(b.Text) != "" {
+			blocks[i].Text = "<from agent=\"" + who + "\">\n" + b.Text + "\n</from>"
+		}
+	}
+	m.Content = hook.Freeze(blocks)
+	return m
+}

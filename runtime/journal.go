@@ -1,0 +1,142 @@
+package runtime
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// A turn is journaled as it goes, unless its store ends with the process: that it
+// has begun, with its input; the reply and the calls that are about to run, before
+// the first of them does; each result as it comes, before anybody is told. The
+// step's append then has reply and results as messages and takes the entries away.
+// So at any moment the store has everything that a turn needs to be ended, or gone
+// on with, by somebody else.
+
+// turnData is what the entry of a turn says.
+type turnData struct {
+	ID     string `json:"id"`
+	Number int    `json:"number"`
+	// From is the position of the turn's first message in the history.
+	From    int       `json:"from"`
+	Started time.Time `json:"started"`
+	// Resumed is how often the turn was gone on with.
+	Resumed int    `json:"resumed,omitzero"`
+	Guest   string `json:"guest,omitzero"`
+}
+
+// replyData is what the entry of a reply says beside its message.
+type replyData struct {
+	Step int `json:"step"`
+	// Usage is the turn's so far, and Calls the number of its calls.
+	Usage hook.Usage `json:"usage,omitzero"`
+	Calls int        `json:"calls"`
+}
+
+// startData is what the entry of a call that is about to run says.
+type startData struct {
+	Tool string `json:"tool"`
+	// Args is the SHA-256 of the canonical arguments, which the reply has.
+	Args string `json:"args_sha256"`
+	// Key is the idempotency key that the tool is given.
+	Key string `json:"key"`
+	// Again: the tool says that it may run twice.
+	Again bool `json:"again,omitzero"`
+}
+
+// resultData is what the entry of a result says beside its message.
+type resultData struct {
+	Outcome  hook.Outcome  `json:"outcome"`
+	Duration time.Duration `json:"duration,omitzero"`
+}
+
+// data encodes one of the types above, which always can be.
+func data(v any) hook.JSON {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("runtime: encode a journal entry: %v", err))
+	}
+	return hook.JSON(text)
+}
+
+// begun is the entry of the turn itself.
+func (t *turn) begun() store.Entry {
+	return store.Entry{Kind: store.EntryTurn, Data: data(turnData{
+		ID: t.id, Number: t.place.Number(), From: t.from, Started: t.started, Resumed: t.resumed, Guest: t.guest(),
+	})}
+}
+
+// noteStart keeps what is about to happen: the reply, the calls that will run, and
+// the results of those that will not. False if that failed: then nothing may run.
+func (t *turn) noteStart(reply hook.ModelReply, calls []call) bool {
+	if !t.conv.journals() {
+		return true
+	}
+	entries := []store.Entry{{
+		Kind: store.EntryReply, Message: assistant(reply, calls),
+		Data: data(replyData{Step: t.number, Usage: t.spent(), Calls: t.calls}),
+	}}
+	for i := range calls {
+		if c := &calls[i]; c.settled() {
+			entries = append(entries, c.resultEntry())
+		} else {
+			entries = append(entries, c.startEntry(t))
+		}
+	}
+	return t.note(entries)
+}
+
+// noteResult keeps a result while other calls of the step still run.
+func (t *turn) noteResult(c *call) {
+	if t.conv.journals() {
+		t.note([]store.Entry{c.resultEntry()})
+	}
+}
+
+// note adds to the journal, with the events that have come up.
+func (t *turn) note(entries []store.Entry) bool {
+	n := store.Note{Epoch: t.conv.epoch, Hold: t.rt.o.Lease, Entries: entries, Events: t.conv.events.unkept()}
+	first, err := t.rt.o.Store.Note(t.durable, t.conv.ID(), n)
+	if err != nil {
+		t.unstored(fmt.Errorf("store what a turn of conversation %s is doing: %w", t.conv.ID(), err))
+		return false
+	}
+	for i := range entries {
+		t.forget = append(t.forget, first+int64(i))
+	}
+	return true
+}
+
+func (c *call) startEntry(t *turn) store.Entry {
+	sum := sha256.Sum256([]byte(c.at.Args()))
+	tool := c.at.Tool()
+	return store.Entry{Kind: store.EntryStart, CallID: c.at.ID(), Data: data(startData{
+		Tool: tool.Name, Args: hex.EncodeToString(sum[:]), Key: t.key(c), Again: mayRunAgain(tool),
+	})}
+}
+
+// mayRunAgain reports whether a call of the tool that may have run can be run once
+// more.
+func mayRunAgain(t hook.Tool) bool { return t.Annotations.ReadOnly || t.Annotations.Idempotent }
+
+func (c *call) resultEntry() store.Entry {
+	return store.Entry{
+		Kind: store.EntryResult, CallID: c.at.ID(), Message: c.message(),
+		Data: data(resultData{Outcome: c.end.Outcome, Duration: c.end.Duration}),
+	}
+}
+
+// journals reports whether the conversation's turns are journaled.
+func (c *Conversation) journals() bool { return !c.agent.rt.volatile }
+
+// unstored notes that the store has failed.
+func (t *turn) unstored(err error) {
+	t.errs = append(t.errs, err)
+	t.signal(hook.StopError, "", publicText(err))
+	t.ended = true // what cannot be stored is not tried again
+}

@@ -1,0 +1,215 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// interrupted is what the journal has of a turn that did not come to its end.
+type interrupted struct {
+	turnData
+	// seqs are the entries of the step, which its commit takes away, and turn is
+	// that of the turn itself.
+	seqs []int64
+	turn int64
+	// reply is the model's message whose calls had begun; without a role if none
+	// had.
+	reply   hook.Message
+	step    replyData
+	starts  map[string]startData
+	results map[string]ended
+	letters []letter
+}
+
+// ended is a call whose result was kept.
+type ended struct {
+	message hook.Message
+	resultData
+}
+
+// Interrupted reports whether the conversation has a turn that did not come to its
+// end, because its process died or its store failed. It asks the store.
+func (c *Conversation) Interrupted(ctx context.Context) (bool, error) {
+	rec, err := c.record(ctx)
+	if err != nil {
+		return false, fmt.Errorf("conversation %s: %w", c.ID(), err)
+	}
+	return rec.Journaled && rec.Lease.Epoch != c.running(), nil
+}
+
+// running is the epoch under which a turn runs here; -1 if none does.
+func (c *Conversation) running() int64 {
+	c.renewal.mu.Lock()
+	defer c.renewal.mu.Unlock()
+	if c.renewal.epoch == 0 {
+		return -1
+	}
+	return c.renewal.epoch
+}
+
+// Resume goes on with a turn that was interrupted, where it was: results that had
+// come are kept, calls of tools that say they are read-only or idempotent run
+// again under the key that they had, and all others are answered as interrupted,
+// because what they did is not known. Then the model is asked as it would have
+// been. The turn keeps its id and its number, and its start is told again.
+//
+// A turn that has been resumed Options.Resumes times is only brought to its end.
+// ErrNotInterrupted if there is none; otherwise the errors are those of Send.
+func (c *Conversation) Resume(ctx context.Context, o *SendOptions) (hook.TurnOutcome, error) {
+	var opts SendOptions
+	if o != nil {
+		opts = *o
+	}
+	ctx, err := c.enter(ctx, opts.WhenBusy)
+	if err != nil {
+		return refused(err)
+	}
+	defer c.leave()
+	if len(c.journal) == 0 {
+		_ = c.release(ctx) // the next turn finds out if that did not work
+		return refused(fmt.Errorf("%w: %s", ErrNotInterrupted, c.ID()))
+	}
+	out := c.goOn(ctx, true, opts.Observe)
+	return out, out.Err
+}
+
+// settle brings the interrupted turn to its end without going on with it.
+func (c *Conversation) settle(ctx context.Context) {
+	c.goOn(context.WithoutCancel(ctx), false, nil)
+	// The next turn follows at once under the same lease.
+	c.agent.rt.leases.add(c)
+}
+
+// goOn ends the interrupted turn; on says that the model is asked again first.
+func (c *Conversation) goOn(ctx context.Context, on bool, observe func(hook.Event)) hook.TurnOutcome {
+	was := c.interrupted()
+	c.journal = nil
+	t := c.newTurn(ctx)
+	t.adopt(was)
+	if on && was.Guest != "" {
+		on = t.invite(was.Guest) == nil
+	}
+	t.enter(t.input(), observe)
+	defer t.leave()
+	c.steers.begin(c.epoch, was.letters)
+	if on && t.resumed >= t.rt.o.Resumes {
+		on = false
+		t.fail(fmt.Errorf("%w %d times and was resumed as often", errGone, t.resumed+1))
+	}
+	if on {
+		t.resumed++
+		t.forget = []int64{was.turn}
+		on = t.append(store.Append{Entries: []store.Entry{t.begun()}})
+	}
+	t.forget = append(t.forget, was.seqs...)
+	more := on
+	if was.reply.Role != "" {
+		more = t.endStep(was, on) && on
+	}
+	switch {
+	case !on:
+		t.goneBy()
+	case more:
+		t.loop()
+	}
+	return t.finish()
+}
+
+// goneBy notes that the turn is not gone on with.
+func (t *turn) goneBy() {
+	if t.failed() {
+		return
+	}
+	t.errs = append(t.errs, errGone)
+	t.signal(hook.StopCancelled, "", "interrupted: the process that ran the turn has ended")
+}
+
+// interrupted reads the journal. What it cannot read it takes for not there: then
+// a call is interrupted whose result is not known.
+func (c *Conversation) interrupted() *interrupted {
+	was := &interrupted{starts: map[string]startData{}, results: map[string]ended{}}
+	for _, e := range c.journal {
+		if e.Kind != store.EntryTurn && e.Kind != store.EntrySteer {
+			was.seqs = append(was.seqs, e.Seq)
+		}
+		switch e.Kind {
+		case store.EntryTurn:
+			was.turn = e.Seq
+			was.turnData = parsed[turnData](e.Data)
+		case store.EntryReply:
+			was.reply, was.step = e.Message, parsed[replyData](e.Data)
+		case store.EntryStart:
+			was.starts[e.CallID] = parsed[startData](e.Data)
+		case store.EntryResult:
+			was.results[e.CallID] = ended{e.Message, parsed[resultData](e.Data)}
+		case store.EntrySteer:
+			was.letters = append(was.letters, letter{hook.Input{Messages: hook.ListOf(e.Message)}, e.Seq})
+		}
+	}
+	return was
+}
+
+func parsed[T any](text hook.JSON) T {
+	var v T
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		var zero T
+		return zero
+	}
+	return v
+}
+
+// adopt makes t the turn that was interrupted.
+func (t *turn) adopt(was *interrupted) {
+	if was.ID != "" {
+		t.id, t.started, t.resumed = was.ID, was.Started, was.Resumed
+		t.from = min(was.From, len(t.history.stored))
+	}
+	t.stored = true
+	t.usage, t.calls = was.step.Usage, was.step.Calls
+	for _, m := range t.history.stored[t.from:] {
+		if m.Role == hook.RoleAssistant {
+			t.number++
+		}
+	}
+}
+
+// input is what the turn began with, as the history has it.
+func (t *turn) input() hook.Input {
+	var in []hook.Message
+	for _, m := range t.history.stored[t.from:] {
+		if m.Role != hook.RoleUser {
+			break
+		}
+		in = append(in, m)
+	}
+	return hook.Input{Messages: hook.Freeze(in)}
+}
+
+// endStep ends the step whose calls had begun.
+func (t *turn) endStep(was *interrupted, on bool) (more bool) {
+	t.enterStep()
+	defer t.leaveStep()
+	reply := hook.ModelReply{Content: was.reply.Content, Model: t.cfg.Model, Finish: hook.FinishTools}
+	reply.Content = t.takeIDs(reply.Content)
+	calls := t.newCalls(reply)
+	for i := range calls {
+		c := &calls[i]
+		r, hasResult := was.results[c.at.ID()]
+		switch {
+		case hasResult:
+			c.settle(r.Outcome, r.message.Result)
+			c.end.Duration, c.end.Call, c.concluded = r.Duration, c.at, true
+		case on && was.starts[c.at.ID()].Again && t.bind(c, c.at):
+			t.emitCall(hook.EventCallStart, c, "")
+			t.decide(c)
+		case !c.settled():
+			c.settle(hook.OutcomeInterrupted, hook.FailedResult(hook.FailCancelled,
+				"interrupted: the process ended while the tool ran; what it did is not known, so look before you call it again"))
+		}
+	}
+	return t.endCalls(reply, calls)
+}

@@ -1,0 +1,134 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// mailbox is what is said while a turn runs. It is open from when the turn has
+// begun until nothing can be said to it any more; whatever was taken in is given
+// to the turn.
+type mailbox struct {
+	mu   sync.Mutex
+	open bool
+	// coming is how many are being written down; arrived is closed when there is
+	// none left. Nil if nobody waits for that.
+	coming  int
+	arrived chan struct{}
+	letters []letter
+	epoch   int64
+}
+
+// letter is one message and the sequence of its entry in the journal, 0 for none.
+type letter struct {
+	in  hook.Input
+	seq int64
+}
+
+// Steer says something to the turn that is running: it is added to the history
+// before the next step, in the order in which such messages came, each with an
+// event. It is written down when Steer returns. If the turn was about to end, it
+// goes on with another step; if it is cancelled, the next turn finds it. It takes
+// in.Messages as they are: no hook preprocesses them. ErrIdle if no turn runs.
+func (c *Conversation) Steer(ctx context.Context, in hook.Input) error {
+	if err := checkInput(in); err != nil {
+		return err
+	}
+	if !c.steers.expect() {
+		return fmt.Errorf("%w: %s", ErrIdle, c.ID())
+	}
+	seq, err := c.noteSteer(ctx, in)
+	if err != nil {
+		c.steers.arrive(nil)
+		return err
+	}
+	c.steers.arrive(&letter{in, seq})
+	return nil
+}
+
+func (c *Conversation) noteSteer(ctx context.Context, in hook.Input) (int64, error) {
+	if !c.journals() {
+		return 0, nil
+	}
+	entries := make([]store.Entry, in.Messages.Len())
+	for i, m := range in.Messages.All() {
+		entries[i] = store.Entry{Kind: store.EntrySteer, Message: m}
+	}
+	o := &c.agent.rt.o
+	seq, err := o.Store.Note(ctx, c.ID(), store.Note{Epoch: c.steers.epoch, Hold: o.Lease, Entries: entries})
+	if err != nil {
+		return 0, fmt.Errorf("steer conversation %s: %w", c.ID(), err)
+	}
+	return seq, nil
+}
+
+// begin opens the mailbox with what a turn that is resumed had not read.
+func (b *mailbox) begin(epoch int64, letters []letter) {
+	b.mu.Lock()
+	b.open, b.letters, b.epoch = true, letters, epoch
+	b.mu.Unlock()
+}
+
+// expect announces a letter; false if the mailbox is closed.
+func (b *mailbox) expect() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open {
+		b.coming++
+	}
+	return b.open
+}
+
+// arrive takes in what was expected; nil if it does not come after all.
+func (b *mailbox) arrive(l *letter) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l != nil {
+		b.letters = append(b.letters, *l)
+	}
+	b.coming--
+	if b.coming == 0 && b.arrived != nil {
+		close(b.arrived)
+		b.arrived = nil
+	}
+}
+
+// take empties the mailbox and waits for what is on its way. If nothing was there
+// and the turn is over, the mailbox is closed.
+func (b *mailbox) take(over bool) []letter {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.coming > 0 {
+		arrived := make(chan struct{})
+		b.arrived = arrived
+		b.mu.Unlock()
+		<-arrived
+		b.mu.Lock()
+	}
+	letters := b.letters
+	b.letters = nil
+	if over && len(letters) == 0 {
+		b.open = false
+	}
+	return letters
+}
+
+// steered adds what was said meanwhile to the history, and reports whether
+// anything was. If not, and the turn is over, nothing can be said any more.
+func (t *turn) steered(over bool) bool {
+	letters := t.conv.steers.take(over)
+	for _, l := range letters {
+		t.emit(hook.Event{Kind: hook.EventSteered, Text: l.in.Text()})
+		for i, m := range l.in.Messages.All() {
+			t.history.add(m)
+			if l.seq != 0 {
+				t.forget = append(t.forget, l.seq+int64(i))
+			}
+		}
+	}
+	return len(letters) > 0
+}

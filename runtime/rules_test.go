@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 )
 
@@ -27,10 +29,15 @@ func TestLawWhateverAModelSendsTheHistoryKeepsTheRules(t *testing.T) {
 			// The same calls twice: then the ids are those of the history, too.
 			m := plays(calls(sent...), calls(sent...), says("done"))
 			w := start(t, m, box(named("x")))
-			w.send("go")
+			out, err := w.try(t.Context(), "go")
+			for errors.Is(err, runtime.ErrArguments) { // what is no JSON ends the turn
+				out, err = w.try(t.Context(), "go on")
+			}
+			require.NoError(t, err)
+			assert.Equal(t, "done", out.Text())
 			stored, err := w.store.Messages(t.Context(), w.conv.ID())
 			require.NoError(t, err)
-			assert.Len(t, stored, 2+2*(1+len(sent)))
+			assert.GreaterOrEqual(t, len(stored), 2+2*(1+len(sent)))
 			assert.Empty(t, history.Check(stored))
 			for _, req := range m.requests {
 				assert.Empty(t, history.Check(req.Messages.Slice()), "what the model was sent")

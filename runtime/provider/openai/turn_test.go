@@ -194,7 +194,7 @@ func TestWholeTurns(t *testing.T) {
 func TestATurnWithCallsThatFail(t *testing.T) {
 	t.Parallel()
 	first := callsWith(`{"index":0,"id":"1","function":{"name":"read","arguments":"{\"path\":\"missing\"}"}},`+
-		`{"index":1,"id":"2","function":{"name":"read","arguments":"{\"path"}},{"index":2,"id":"3","function":{"name":"nobody","arguments":"[]"}}`) + event(`{}`, "tool_calls")
+		`{"index":1,"id":"2","function":{"name":"read","arguments":"{\"path\":1}"}},{"index":2,"id":"3","function":{"name":"nobody","arguments":"[]"}}`) + event(`{}`, "tool_calls")
 	w := start(t, asks(plays(t, first, says("Sorry.")+whole), nil))
 	out, err := w.send("read")
 	require.NoError(t, err)

@@ -133,8 +133,8 @@ func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, s
 		_, _ = d.Cancel(lasting, conv.ID) // if the daemon is gone, so is the stream, which says so
 	})()
 	show := c.shower(f.json)
-	asker := &asker{d: d, approver: c.approverIn(health.Root, f.yes, stdinUsed), conversation: conv.ID, asking: map[string]*question{}}
-	defer asker.end("")
+	asker := &asker{d: d, approver: c.approverIn(health.Root, f.yes, stdinUsed), conversation: conv.ID, asking: map[asked]*question{}}
+	defer asker.end(asked{})
 	var seen outcome
 	for item, err := range d.Follow(lasting, turn) {
 		if err != nil {
@@ -142,7 +142,7 @@ func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, s
 		}
 		if item.Missed > 0 {
 			c.note(fmt.Sprintf("%d events were missed", item.Missed))
-			asker.pending(ctx, "")
+			asker.pending(ctx, asked{})
 			continue
 		}
 		seen.add(item.Event)
@@ -163,6 +163,9 @@ type outcome struct {
 var errCancelled = errors.New("cancelled")
 
 func (o *outcome) add(ev hook.Event) {
+	if ev.Depth > 0 { // a turn that this one runs
+		return
+	}
 	d := ev.Detail()
 	switch ev.Kind {
 	case hook.EventTurnStart:
@@ -192,9 +195,13 @@ type asker struct {
 	d            *client.Client
 	approver     *terminal.Approver
 	conversation string
-	// asking are the questions under way, by the ids of their calls.
-	asking map[string]*question
+	// asking are the questions under way.
+	asking map[asked]*question
 }
+
+// asked is the call that a question is about: ids of calls are unique within a
+// turn.
+type asked struct{ turn, call string }
 
 // question is one ask that the person is thinking about.
 type question struct {
@@ -207,29 +214,30 @@ type question struct {
 func (a *asker) observe(ctx context.Context, ev hook.Event) {
 	switch ev.Kind {
 	case hook.EventApprovalAsked:
-		a.pending(ctx, ev.Detail().CallID)
+		a.pending(ctx, asked{ev.Turn, ev.Detail().CallID})
 	case hook.EventApprovalGiven:
-		a.end(ev.Detail().CallID)
+		a.end(asked{ev.Turn, ev.Detail().CallID})
 	}
 }
 
-// pending asks about the call, "" for every one that waits.
-func (a *asker) pending(ctx context.Context, call string) {
+// pending asks about the call, the zero asked for every one that waits.
+func (a *asker) pending(ctx context.Context, about asked) {
 	asks, err := a.d.Asks(ctx, a.conversation)
 	if err != nil {
 		return // the stream says what became of the daemon
 	}
 	for _, ask := range asks {
-		if a.asking[ask.CallID] == nil && (call == "" || ask.CallID == call) {
-			a.ask(ctx, ask)
+		key := asked{ask.Turn, ask.CallID}
+		if a.asking[key] == nil && (about == asked{} || key == about) {
+			a.ask(ctx, key, ask)
 		}
 	}
 }
 
-func (a *asker) ask(ctx context.Context, ask wire.Ask) {
+func (a *asker) ask(ctx context.Context, key asked, ask wire.Ask) {
 	ctx, cancel := context.WithCancel(ctx)
 	q := &question{cancel: cancel, done: make(chan struct{})}
-	a.asking[ask.CallID] = q
+	a.asking[key] = q
 	go func() {
 		defer close(q.done)
 		call := hook.NewToolCall(hook.ToolCallData{ID: ask.CallID, Tool: hook.Tool{Name: ask.Tool}, Args: ask.Args})
@@ -248,13 +256,13 @@ func (a *asker) ask(ctx context.Context, ask wire.Ask) {
 	}()
 }
 
-// end takes the question about the call back, "" all of them.
-func (a *asker) end(call string) {
-	for id, q := range a.asking {
-		if call == "" || id == call {
+// end takes the question about the call back, the zero asked all of them.
+func (a *asker) end(about asked) {
+	for key, q := range a.asking {
+		if about == (asked{}) || key == about {
 			q.cancel()
 			<-q.done
-			delete(a.asking, id)
+			delete(a.asking, key)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (c *command) showEvent(ev hook.Event) {
 		return
 	}
 	d := ev.Detail()
-	parts := []string{ev.Time.Local().Format("15:04:05.000"), ev.Conversation, ev.Agent, string(ev.Kind), d.Tool}
+	parts := []string{ev.Time.Local().Format("15:04:05.000"), ev.Conversation, ev.Agent, strings.Repeat("▸", ev.Depth), string(ev.Kind), d.Tool}
 	switch ev.Kind {
 	case hook.EventCallStart:
 		parts = append(parts, terminal.Summary(d.Args, terminal.Width))
@@ -91,7 +91,13 @@ func (c *command) showEvent(ev hook.Event) {
 		parts = append(parts, string(d.Answer))
 	case hook.EventUsage:
 		parts = append(parts, fmt.Sprintf("%d in, %d out", d.Usage.Input, d.Usage.Output))
-	case hook.EventTurnEnd:
+	case hook.EventQuestionAsked:
+		for _, q := range d.Inquiry.Questions.All() {
+			parts = append(parts, q.Text)
+		}
+	case hook.EventQuestionGiven:
+		parts = append(parts, terminal.Answered(d.Inquiry, d.Response)...)
+	case hook.EventTurnEnd, hook.EventSubagentEnd:
 		parts = append(parts, string(d.Stop))
 	}
 	parts = append(parts, cut(ev.Text, terminal.Width))

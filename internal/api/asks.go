@@ -66,10 +66,11 @@ func (a *asks) observe(ev hook.Event) {
 	case hook.EventApprovalAsked:
 		d := ev.Detail()
 		a.mu.Lock()
-		a.openLocked(wire.Ask{
+		k := a.openLocked(wire.Ask{
 			Agent: ev.Agent, Conversation: ev.Conversation, Turn: ev.Turn,
 			CallID: d.CallID, Tool: d.Tool, Args: d.Args, Reason: ev.Text,
 		})
+		k.Conversation = ev.Conversation // a child's call is asked about where people see it
 		a.mu.Unlock()
 	case hook.EventApprovalGiven, hook.EventTurnEnd:
 		a.mu.Lock()

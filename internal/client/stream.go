@@ -52,7 +52,7 @@ func (c *Client) Follow(ctx context.Context, t wire.Turn) iter.Seq2[Item, error]
 			case err != nil:
 				yield(item, err)
 				return
-			case item.Restarted || ev.Turn != "" && ev.Turn != t.ID:
+			case item.Restarted || ev.Turn != "" && ev.Depth == 0 && ev.Turn != t.ID:
 				yield(Item{}, fmt.Errorf("%w: turn %s", ErrTurnLost, t.ID))
 				return
 			case !yield(item, nil) || ev.Kind == hook.EventTurnEnd && ev.Turn == t.ID:

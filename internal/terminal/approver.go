@@ -52,8 +52,9 @@ type remembered struct{ conversation, tool string }
 // Answers is where a person answers questions.
 type Answers interface {
 	// Answer shows the question and returns the line that is typed after that;
-	// what was typed before does not count. io.EOF says that nobody will answer any
-	// more, and when ctx ends it returns its error. One goroutine at a time.
+	// what was typed before does not count. ErrDeclined says that the person does
+	// not answer this, io.EOF that nobody will answer any more, and when ctx ends it
+	// returns its error. One goroutine at a time.
 	Answer(ctx context.Context, question string) (string, error)
 }
 
@@ -69,6 +70,8 @@ type ApproverOptions struct {
 	Root string
 	// Out is where the question is shown; nil is nowhere.
 	Out io.Writer
+	// Gate is closed while a question is on the screen; nil is none.
+	Gate *Gate
 	// Yes approves every ask without a question.
 	Yes bool
 	// Color the preview.
@@ -103,18 +106,17 @@ func (a *Approver) Approve(ctx context.Context, call *hook.ToolCall, asked hook.
 	case a.person == nil:
 		return refuse(call, "standard input is not a terminal"), nil
 	}
-	select {
-	case a.screen <- struct{}{}:
-		defer func() { <-a.screen }()
-	case <-ctx.Done():
+	free, err := a.take(ctx)
+	if err != nil {
 		return interrupted(), nil
 	}
+	defer free()
 	return a.ask(ctx, call, asked.Verdict().Reason, key)
 }
 
 func (a *Approver) ask(ctx context.Context, call *hook.ToolCall, reason string, key remembered) (hook.ApprovalDecision, error) {
 	shown, cut := a.preview(call, previewLines)
-	a.show(fmt.Sprintf("\n%s wants to run: %s\n%s", Clean(call.Name()), Clean(reason), shown))
+	a.show(fmt.Sprintf("\n%s wants to run: %s\n%s", who(call), Clean(reason), shown))
 	for {
 		question := "Allow it? [y]es, [n]o, [a]lways in this conversation"
 		if cut {
@@ -124,6 +126,8 @@ func (a *Approver) ask(ctx context.Context, call *hook.ToolCall, reason string, 
 		switch {
 		case errors.Is(err, io.EOF):
 			return refuse(call, "standard input has ended"), nil
+		case errors.Is(err, ErrDeclined):
+			return hook.RefuseCall("The user said no."), nil
 		case ctx.Err() != nil:
 			return interrupted(), nil
 		case err != nil:
@@ -142,6 +146,15 @@ func (a *Approver) ask(ctx context.Context, call *hook.ToolCall, reason string, 
 			a.show(shown)
 		}
 	}
+}
+
+// who is the tool that wants to run, and the agent that calls it if that is not
+// the one the person talks to.
+func who(call *hook.ToolCall) string {
+	if step := call.Step(); step != nil && step.Turn() != nil && step.Turn().Depth() > 0 {
+		return Clean(step.Turn().Agent().Name + ": " + call.Name())
+	}
+	return Clean(call.Name())
 }
 
 // preview shows what a call would change, or else its arguments.
@@ -180,17 +193,16 @@ func (a *Approver) Confirm(ctx context.Context, text, question string) (bool, er
 	if a.person == nil {
 		return false, nil
 	}
-	select {
-	case a.screen <- struct{}{}:
-		defer func() { <-a.screen }()
-	case <-ctx.Done():
-		return false, ctx.Err()
+	free, err := a.take(ctx)
+	if err != nil {
+		return false, err
 	}
+	defer free()
 	a.show(Clean(text) + "\n")
 	for {
 		answer, err := a.person.Answer(ctx, Clean(question)+" [y]es, [n]o: ")
 		if err != nil {
-			if errors.Is(err, io.EOF) {
+			if errors.Is(err, io.EOF) || errors.Is(err, ErrDeclined) {
 				err = nil
 			}
 			return false, err

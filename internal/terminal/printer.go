@@ -37,7 +37,7 @@ const (
 
 // Printer shows a turn to a person: text as it streams, a line for each tool
 // call with what it was called with, how it ended and its time, hook failures,
-// and how the turn ended. Lines only ever grow at the end, so that a pipe gets
+// the agents that it runs with their calls, indented, and how the turn ended. Lines only ever grow at the end, so that a pipe gets
 // the same as a terminal. Safe for concurrent use.
 type Printer struct {
 	mu    sync.Mutex
@@ -51,6 +51,8 @@ type Printer struct {
 	alone   string
 	batch   int
 	numbers map[string]int
+	// children are the arguments of the calls of child turns that are under way.
+	children map[childCall]string
 
 	// answer renders what the model says; nil shows it as it is.
 	answer *markdown
@@ -67,7 +69,7 @@ const (
 
 // NewPrinter returns a printer to out.
 func NewPrinter(out io.Writer, color bool) *Printer {
-	return &Printer{out: out, color: color, numbers: map[string]int{}}
+	return &Printer{out: out, color: color, numbers: map[string]int{}, children: map[childCall]string{}}
 }
 
 // ForScreen makes the printer one for a conversation at a terminal, and returns
@@ -92,6 +94,10 @@ func (p *Printer) width() int {
 func (p *Printer) OnEvent(ev hook.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if ev.Depth > 0 {
+		p.child(ev)
+		return
+	}
 	switch ev.Kind {
 	case hook.EventTextDelta:
 		p.said(ev.Text)
@@ -108,18 +114,10 @@ func (p *Printer) OnEvent(ev hook.Event) {
 		p.note(yellow, "~ the answer above is dropped: "+line(ev.Text, p.width()))
 	case hook.EventError: // Outcome says it
 		p.end()
-	case hook.EventHookFailed:
-		p.note(yellow, "  ! "+line(ev.Text, p.width()))
-	case hook.EventSkillLoaded:
-		p.note(dim, "  · skill loaded: "+line(ev.Text, p.width()))
-	case hook.EventServerConnected:
-		p.note(dim, "  · MCP server connected: "+line(ev.Text, p.width()))
-	case hook.EventServerLost:
-		p.note(yellow, "  ! MCP server lost: "+line(ev.Text, p.width()))
-	case hook.EventDiagnostic:
-		p.note(dim, "  · "+line(ev.Text, p.width()))
 	default:
-		p.call(ev)
+		if !p.told("  ", "", ev) {
+			p.call(ev)
+		}
 	}
 }
 
@@ -137,10 +135,8 @@ func (p *Printer) call(ev hook.Event) {
 		p.start(d)
 	case hook.EventCallProgress:
 		p.note(dim, "  … "+p.number(d.CallID)+line(d.Tool+": "+ev.Text, p.width()))
-	case hook.EventApprovalAsked:
-		p.end()
 	case hook.EventApprovalGiven:
-		p.approval(d, ev.Text)
+		p.approval("  ", p.number(d.CallID), d, ev.Text)
 	case hook.EventCallResult:
 		p.result(d)
 	}
@@ -170,7 +166,8 @@ func (p *Printer) number(id string) string {
 	return ""
 }
 
-func (p *Printer) approval(d hook.EventDetail, reason string) {
+// approval shows the answer to an ask; who is its call's number or agent.
+func (p *Printer) approval(indent, who string, d hook.EventDetail, reason string) {
 	p.end()
 	said := "allowed"
 	switch {
@@ -181,7 +178,7 @@ func (p *Printer) approval(d hook.EventDetail, reason string) {
 	case d.Answer != hook.AnswerApprove:
 		said = "refused"
 	}
-	text := fmt.Sprintf("  ? %s%s asks first: %s", p.number(d.CallID), d.Tool, said)
+	text := fmt.Sprintf("%s? %s%s asks first: %s", indent, who, d.Tool, said)
 	if reason != "" && d.Answer == hook.AnswerApprove {
 		text += ", " + line(reason, p.width())
 	}
@@ -192,7 +189,7 @@ func (p *Printer) approval(d hook.EventDetail, reason string) {
 func (p *Printer) result(d hook.EventDetail) {
 	mark, color := "✓", green
 	text := d.Result.Text()
-	if d.Result.IsError() || d.Outcome != hook.OutcomeExecuted && d.Outcome != hook.OutcomeAnswered {
+	if wentWrong(d) {
 		mark, color = "✗", red
 		text = string(d.Outcome) + ": " + text
 	}

@@ -101,7 +101,7 @@ func (a *AskUser) Ask(ctx context.Context, env *hook.Env, in AskInput) (hook.Too
 		return hook.ToolResult{}, &hook.ToolError{Kind: hook.FailOperation, Text: "There is nobody here who could be asked." + goOn}
 	case err != nil:
 		return hook.ToolResult{}, err
-	case r.IsZero():
+	case putAside(r):
 		return hook.ToolResult{}, &hook.ToolError{Kind: hook.FailOperation, Text: "The user put the questions aside without an answer." + goOn}
 	}
 	return result(inquiry, r)
@@ -188,6 +188,16 @@ func result(q hook.Inquiry, r hook.Response) (hook.ToolResult, error) {
 	out := hook.TextResult(sb.String())
 	out.Meta = hook.JSON(meta)
 	return out, nil
+}
+
+// putAside reports whether nothing was answered.
+func putAside(r hook.Response) bool {
+	for _, g := range r.Given.All() {
+		if g.Chosen.Len() > 0 || strings.TrimSpace(g.Text) != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // said is what was answered to one question.

@@ -137,7 +137,8 @@ func TestWithoutAnAnswerTheModelIsToldHowToGoOn(t *testing.T) {
 	}{
 		{"in time", failing(fmt.Errorf("inquiry: %w", hook.ErrUnanswered)), hook.FailTimeout, "Nobody answered within 5m0s. Go on without:"},
 		{"no turn", hook.NoHost{}, hook.FailOperation, "There is nobody here who could be asked. Go on without:"},
-		{"put aside", says(), hook.FailOperation, "The user put the questions aside without an answer. Go on without:"},
+		{"put aside", says(hook.Given{}, hook.Given{Text: " "}), hook.FailOperation, "The user put the questions aside without an answer. Go on without:"},
+		{"not answered at all", says(), hook.FailOperation, "The user put the questions aside without an answer. Go on without:"},
 		{"a broken host", failing(errors.New("the line is dead")), hook.FailOperation, "the line is dead"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -1,0 +1,113 @@
+package terminal_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+// delegation is a turn that runs two agents at once, one of which runs a third.
+func delegation() []hook.Event {
+	at := func(depth int, agent, turn string, ev hook.Event) hook.Event {
+		ev.Depth, ev.Agent, ev.Turn = depth, agent, turn
+		return ev
+	}
+	call := hook.EventDetail{CallID: "d", Tool: "delegate"}
+	one := func(kind hook.EventKind, text string, d hook.EventDetail) hook.Event {
+		return at(1, "reviewer", "t1", event(kind, text, d))
+	}
+	two := func(kind hook.EventKind, text string, d hook.EventDetail) hook.Event {
+		return at(1, "writer", "t2", event(kind, text, d))
+	}
+	read := hook.EventDetail{CallID: "c1", Tool: "read", Args: `{"file_path":"a.md"}`}
+	bash := hook.EventDetail{CallID: "c1", Tool: "bash", Args: `{"command":"rm x"}`}
+	done := func(d hook.EventDetail, r hook.ToolResult, o hook.Outcome, took time.Duration) hook.EventDetail {
+		d.Result, d.Outcome, d.Duration = r, o, took
+		return d
+	}
+	return []hook.Event{
+		event(hook.EventCallStart, "", hook.EventDetail{CallID: "d", Tool: "delegate", Args: `{"tasks":[]}`}),
+		one(hook.EventSubagentStart, "Review\nit.", call),
+		two(hook.EventSubagentStart, "Write.", call),
+		one(hook.EventTurnStart, "Review it.", hook.EventDetail{}),
+		one(hook.EventTextDelta, "I look", hook.EventDetail{}),
+		two(hook.EventTextDelta, "Once upon", hook.EventDetail{}),
+		one(hook.EventCallsBegin, "", hook.EventDetail{Tools: hook.ListOf("read")}),
+		one(hook.EventCallStart, "", read),
+		two(hook.EventCallStart, "", bash),
+		two(hook.EventApprovalAsked, "it may change things", bash),
+		two(hook.EventApprovalGiven, "", hook.EventDetail{CallID: "c1", Tool: "bash", Answer: hook.AnswerApprove}),
+		one(hook.EventCallResult, "", done(read, hook.TextResult("text"), hook.OutcomeExecuted, 3*time.Millisecond)),
+		two(hook.EventCallProgress, "half way", bash),
+		two(hook.EventCallResult, "", done(bash, hook.FailedResult(hook.FailOperation, "no such file"), hook.OutcomeFailed, time.Second)),
+		at(2, "plain", "t3", event(hook.EventSubagentStart, "Count.", call)),
+		at(2, "plain", "t3", event(hook.EventError, "the model is gone", hook.EventDetail{})),
+		at(2, "plain", "t3", event(hook.EventSubagentEnd, "", hook.EventDetail{Stop: hook.StopError})),
+		one(hook.EventDiagnostic, "cut", hook.EventDetail{}),
+		two(hook.EventSubagentEnd, "Once upon a time.", hook.EventDetail{Stop: hook.StopCompleted}),
+		one(hook.EventSubagentEnd, "", hook.EventDetail{Stop: hook.StopStepsLimit}),
+		event(hook.EventCallResult, "", hook.EventDetail{CallID: "d", Tool: "delegate", Result: hook.TextResult("[…]"), Outcome: hook.OutcomeExecuted, Duration: 2 * time.Second}),
+		event(hook.EventTextDelta, "Done.", hook.EventDetail{}),
+		event(hook.EventTextEnd, "", hook.EventDetail{}),
+	}
+}
+
+func TestPrinterShowsChildrenApart(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := terminal.NewPrinter(&out, false)
+	for _, ev := range delegation() {
+		p.OnEvent(ev)
+	}
+	assert.Equal(t, `  → delegate  []
+    ▸ reviewer: Review it.
+    ▸ writer: Write.
+    ? writer: bash asks first: allowed
+    ✓ reviewer: read  a.md  3 ms
+    … writer: bash: half way
+    ✗ writer: bash  rm x  1.0 s
+      failed: no such file
+      ▸ plain: Count.
+      ✗ plain: the model is gone
+      ◂ plain: error
+    · reviewer: cut
+    ◂ writer: Once upon a time.
+    ◂ reviewer: steps_limit
+  ✓ delegate  2.0 s  […]
+Done.
+`, out.String())
+}
+
+func TestPrinterShowsQuestionsAndWhatWasSaidMeanwhile(t *testing.T) {
+	t.Parallel()
+	q := inquiry()
+	given := func(by, text string, g ...hook.Given) hook.Event {
+		return event(hook.EventQuestionGiven, text, hook.EventDetail{Inquiry: q, By: by, Response: hook.Response{Given: hook.Freeze(g)}})
+	}
+	var out bytes.Buffer
+	p := terminal.NewPrinter(&out, false)
+	for _, ev := range []hook.Event{
+		event(hook.EventCallStart, "", hook.EventDetail{CallID: "a", Tool: "ask_user", Args: `{"questions":3}`}),
+		event(hook.EventQuestionAsked, "", hook.EventDetail{Inquiry: q}),
+		given("terminal", "", hook.Given{Chosen: hook.ListOf("SQLite")}, hook.Given{}, hook.Given{Text: "Boat\x1b"}),
+		given(terminal.ByNobody, "", hook.Given{Text: "Nobody can."}, hook.Given{}, hook.Given{}),
+		given("api", "", hook.Given{}, hook.Given{}, hook.Given{}),
+		given("", "nobody answered in time"),
+		event(hook.EventSteered, "Hurry up.", hook.EventDetail{}),
+	} {
+		p.OnEvent(ev)
+	}
+	assert.Equal(t, `  → ask_user  3
+  ? Which database? SQLite
+  ? What is it called? "Boat\x1b"
+  ? nobody is here to answer the question
+  ? the question is left unanswered
+  ? nobody answered in time
+  > Hurry up.
+`, out.String())
+}

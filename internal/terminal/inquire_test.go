@@ -1,0 +1,177 @@
+package terminal_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+func inquiry() hook.Inquiry {
+	return hook.Inquiry{ID: "i", Questions: hook.ListOf(
+		hook.Question{Header: "Database", Text: "Which database?", Options: hook.ListOf(
+			hook.Choice{Label: "SQLite", Description: "one\nfile\x1b[2J"}, hook.Choice{Label: "PostgreSQL"})},
+		hook.Question{Text: "Which checks?", Multi: true, Options: hook.ListOf(
+			hook.Choice{Label: "vet"}, hook.Choice{Label: "race"}, hook.Choice{Label: "fuzz"})},
+		hook.Question{Text: "What is it called?"},
+	)}
+}
+
+func TestInquire(t *testing.T) {
+	t.Parallel()
+	chosen := func(labels ...string) hook.Given { return hook.Given{Chosen: hook.ListOf(labels...)} }
+	text := func(s string) hook.Given { return hook.Given{Text: s} }
+	for _, tc := range []struct {
+		name, typed string
+		want        []hook.Given
+		said        string
+	}{
+		{"numbers", "2\n1,3\nBoat\n", []hook.Given{chosen("PostgreSQL"), chosen("vet", "fuzz"), text("Boat")}, ""},
+		{"labels", "sqlite\nRACE\nvet\n", []hook.Given{chosen("SQLite"), chosen("race"), text("vet")}, ""},
+		{"left out", "\n0\n\n", []hook.Given{{}, {}, {}}, ""},
+		{"own words", "the one you like\nvet and race\n12\n", []hook.Given{text("the one you like"), text("vet and race"), text("12")}, ""},
+		{"several, twice", "1\n3 1; 3\nx\n", []hook.Given{chosen("SQLite"), chosen("fuzz", "vet"), text("x")}, ""},
+		{"no such number", "7\n1\n1,4\n2\nx\n", []hook.Given{chosen("SQLite"), chosen("race"), text("x")}, "There is no option 7."},
+		{"one only", "1,2\n1\n1\nx\n", []hook.Given{chosen("SQLite"), chosen("vet"), text("x")}, "Only one option can be chosen."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, tc.typed), Out: &out})
+			r, by, err := a.Inquire(t.Context(), "helper", inquiry())
+			require.NoError(t, err)
+			assert.Equal(t, terminal.ByTerminal, by)
+			assert.Equal(t, tc.want, r.Given.Slice())
+			assert.Contains(t, out.String(), "\nhelper asks:\n[Database] Which database?\n  1  SQLite: one file\\x1b[2J\n  2  PostgreSQL\n1-2, or your own words (Enter for none): ")
+			assert.Contains(t, out.String(), "Which checks?\n  1  vet\n  2  race\n  3  fuzz\n1-3, several as 1,2, or your own words (Enter for none): ")
+			assert.Contains(t, out.String(), "What is it called?\nYour answer (Enter for none): ")
+			assert.Contains(t, out.String(), tc.said)
+		})
+	}
+}
+
+func TestInquireWhereNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, want string
+		options    *terminal.ApproverOptions
+	}{
+		{"no terminal", "Nobody can answer here: standard input is not a terminal. To be asked, the user can run the command again in a terminal.",
+			&terminal.ApproverOptions{Yes: true}},
+		{"the input ends", "Nobody can answer here: standard input has ended.", &terminal.ApproverOptions{In: strings.NewReader("1\n")}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, by, err := terminal.NewApprover(tc.options).Inquire(t.Context(), "helper", inquiry())
+			require.NoError(t, err)
+			assert.Equal(t, terminal.ByNobody, by)
+			require.Equal(t, 3, r.Given.Len())
+			assert.Contains(t, r.Given.At(0).Text, tc.want)
+			assert.Equal(t, []hook.Given{{}, {}}, r.Given.From(1).Slice())
+		})
+	}
+}
+
+// person answers by a function.
+type person func(question string) (string, error)
+
+func (p person) Answer(_ context.Context, question string) (string, error) { return p(question) }
+
+func TestWhoDeclinesLeavesTheRestOut(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	declines := person(func(string) (string, error) {
+		asked++
+		if asked == 1 {
+			return "1", nil
+		}
+		return "", terminal.ErrDeclined
+	})
+	a := terminal.NewApprover(&terminal.ApproverOptions{Answers: declines})
+	r, by, err := a.Inquire(t.Context(), "helper", inquiry())
+	require.NoError(t, err)
+	assert.Equal(t, terminal.ByTerminal, by)
+	assert.Equal(t, []hook.Given{{Chosen: hook.ListOf("SQLite")}, {}, {}}, r.Given.Slice())
+	assert.Equal(t, 2, asked)
+
+	d, err := a.Approve(t.Context(), call("1", "bash", `{}`, hook.Annotations{}), hook.AskTool(""))
+	require.NoError(t, err)
+	assert.Equal(t, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "The user said no."}, d.Verdict())
+	ok, err := a.Confirm(t.Context(), "", "")
+	require.NoError(t, err)
+	assert.False(t, ok)
+}
+
+// TestOneQuestionAtATime: while one is on the screen, nothing else is.
+func TestOneQuestionAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in, typing := io.Pipe()
+		var screen bytes.Buffer
+		gate := terminal.NewGate(&screen)
+		a := terminal.NewApprover(&terminal.ApproverOptions{In: in, Out: &screen, Gate: gate})
+		one := hook.Inquiry{ID: "1", Questions: hook.ListOf(hook.Question{Text: "First?"})}
+		two := hook.Inquiry{ID: "2", Questions: hook.ListOf(hook.Question{Text: "Second?"})}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			r, _, err := a.Inquire(t.Context(), "a", one)
+			assert.NoError(t, err)
+			assert.Equal(t, "yes", r.Given.At(0).Text)
+		})
+		synctest.Wait()
+		wg.Go(func() {
+			_, _, err := a.Inquire(ctx, "b", two)
+			assert.ErrorIs(t, err, context.Canceled)
+		})
+		synctest.Wait()
+		_, _ = gate.Write([]byte("meanwhile\n"))
+		assert.Equal(t, "\na asks:\nFirst?\nYour answer (Enter for none): ", screen.String())
+		_, _ = io.WriteString(typing, "yes\n")
+		synctest.Wait()
+		assert.Equal(t, "\na asks:\nFirst?\nYour answer (Enter for none): meanwhile\n\nb asks:\nSecond?\nYour answer (Enter for none): ", screen.String())
+		cancel()
+		wg.Wait()
+		_ = typing.Close() // ends the read that is still under way
+		synctest.Wait()
+	})
+}
+
+func TestGate(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	g := terminal.NewGate(&out)
+	write := func(s string) {
+		n, err := g.Write([]byte(s))
+		require.NoError(t, err)
+		require.Equal(t, len(s), n)
+	}
+	write("a")
+	g.Close()
+	g.Close()
+	write("b")
+	g.Open()
+	write("c")
+	assert.Equal(t, "a", out.String())
+	g.Open()
+	write("d")
+	assert.Equal(t, "abcd", out.String())
+
+	broken := terminal.NewGate(brokenPipe{})
+	broken.Close()
+	_, err := broken.Write([]byte("x"))
+	require.NoError(t, err, "it is kept")
+	broken.Open()
+	_, err = broken.Write([]byte("y"))
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+	(*terminal.Gate)(nil).Close()
+	(*terminal.Gate)(nil).Open()
+}

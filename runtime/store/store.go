@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -37,6 +38,10 @@ var (
 	ErrExists = errors.New("store: there is such a conversation already")
 	// ErrCompacted: what was asked for lies in the archive, behind a summary.
 	ErrCompacted = errors.New("store: that part of the conversation has been compacted")
+	// ErrNoTurn: the conversation has not had that many turns, or messages.
+	ErrNoTurn = errors.New("store: the conversation is not that long")
+	// ErrDamaged: a part of what was asked for cannot be read; see [DamagedError].
+	ErrDamaged = errors.New("store: a part of the conversation is damaged")
 	// ErrClosed: the store has been closed.
 	ErrClosed = errors.New("store: closed")
 )
@@ -51,6 +56,33 @@ func (e *LeasedError) Error() string {
 
 // Is makes it ErrLeased.
 func (e *LeasedError) Is(target error) bool { return target == ErrLeased }
+
+// DamagedError is ErrDamaged with the parts that cannot be read, because a disk or
+// another program has changed them. It comes beside everything that can be read:
+// the result of the call is valid, and only those parts are missing from it.
+type DamagedError struct {
+	// ID is the conversation's.
+	ID string
+	// Part says what the parts are: "message", "archived message", "journal entry",
+	// "event".
+	Part string
+	// At are the positions of messages, counted from 0 with the damaged ones; the
+	// sequences of entries; of events that of the last one written with them.
+	At []int64
+	// Err is why the first of them cannot be read. It does not quote it.
+	Err error
+}
+
+// Error says what is missing and why.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%v: %s: %s %d cannot be read and is left out: %v", ErrDamaged, e.ID, e.Part, e.At, e.Err)
+}
+
+// Is makes it ErrDamaged.
+func (e *DamagedError) Is(target error) bool { return target == ErrDamaged }
+
+// Unwrap returns why.
+func (e *DamagedError) Unwrap() error { return e.Err }
 
 // Key names a conversation from outside: one agent and one sender have exactly
 // one. Both are compared byte by byte; Sender may be empty.
@@ -91,15 +123,27 @@ type Lease struct {
 	Until time.Time
 }
 
-// Claim asks for a lease.
+// Claim asks for a lease. It is refused while there is one that has not ended, also
+// if it is the claimer's own: two turns of one process are two holders.
 type Claim struct {
 	// Owner names the claimer to others; not empty.
 	Owner string
-	// Hold is how long the lease lasts unless a write prolongs it; positive.
+	// Hold is how long the lease lasts unless a write changes its end; positive.
 	Hold time.Duration
 	// Takes is the epoch of a holder that is known to be gone: its lease is taken
 	// over before its end. 0 is none.
 	Takes int64
+}
+
+// Check returns an error if the claim asks for what no lease can be. Stores call it.
+func (c Claim) Check() error {
+	switch {
+	case c.Owner == "":
+		return errors.New("store: a lease is claimed for nobody: set Claim.Owner")
+	case c.Hold <= 0:
+		return fmt.Errorf("store: a lease is claimed for %v: Claim.Hold has to be positive", c.Hold)
+	}
+	return nil
 }
 
 // EntryKind says what an entry of the journal is about.
@@ -117,8 +161,8 @@ const (
 // Entry is one entry of the journal of the turn that is running. What Data holds
 // is the runtime's business.
 type Entry struct {
-	// Seq is given by the store: it grows with every entry of the conversation and
-	// is never used again.
+	// Seq is given by the store: 1 for the first entry of the conversation, one more
+	// with each. A sequence is never used again, also when its entry is gone.
 	Seq     int64
 	Kind    EntryKind
 	CallID  string
@@ -128,10 +172,28 @@ type Entry struct {
 }
 
 // Event is one event as it is kept: its number in the conversation and its form
-// on the wire.
+// on the wire. A write whose events are not in order, or not behind those that
+// are kept, fails and writes nothing.
 type Event struct {
-	Seq  uint64
+	// Seq is from 1 to MaxEvent.
+	Seq uint64
+	// Data is one JSON text; what blanks there are outside of strings may change.
 	Data hook.JSON
+}
+
+// MaxEvent is the highest sequence of an event.
+const MaxEvent = 1<<32 - 1
+
+// CheckEvents returns an error unless the events are in order and behind the
+// sequence last. Stores call it.
+func CheckEvents(last uint64, events []Event) error {
+	for _, e := range events {
+		if e.Seq <= last || e.Seq > MaxEvent {
+			return fmt.Errorf("store: event %d comes behind event %d: sequences have to grow, up to %d", e.Seq, last, uint64(MaxEvent))
+		}
+		last = e.Seq
+	}
+	return nil
 }
 
 // Append is one atomic addition to a conversation.
@@ -140,17 +202,20 @@ type Append struct {
 	// ErrFenced. An Epoch of 0 is that of a conversation that was never leased.
 	Version int64
 	Epoch   int64
-	// Hold prolongs the lease to that long from now; 0 frees it.
+	// Hold makes the lease end that long from now; 0 frees it. A conversation that
+	// was never leased has none to prolong.
 	Hold time.Duration
-	// Messages are added in order; none is allowed. The store may keep the
-	// values but not the slice.
+	// Messages are added in order; none is allowed, and ephemeral ones are left
+	// out. The store may keep the values but not the slice. They belong to the
+	// turn behind those that have ended.
 	Messages []hook.Message
 	// Entries are added to the journal behind what is there; their Seq is ignored.
 	Entries []Entry
-	// Forget are the sequences of entries that are not needed any more.
+	// Forget are the sequences of entries that are not needed any more; one that is
+	// not there is forgotten already.
 	Forget []int64
 	Events []Event
-	// TurnEnds counts one more turn and empties the journal.
+	// TurnEnds counts one more turn and empties the journal, Entries included.
 	TurnEnds bool
 }
 
@@ -159,7 +224,7 @@ type Append struct {
 type Note struct {
 	// Epoch must be the conversation's: ErrFenced.
 	Epoch int64
-	// Hold prolongs the lease to that long from now; 0 frees it.
+	// Hold is that of Append.
 	Hold    time.Duration
 	Entries []Entry
 	Events  []Event
@@ -170,13 +235,16 @@ type Reader interface {
 	// Conversation returns the conversation of the key, created if there is none.
 	Conversation(ctx context.Context, key Key) (Record, error)
 	// Messages returns all messages of the conversation, oldest first; the caller
-	// owns the slice. ErrUnknown if there is no such conversation.
+	// owns the slice. ErrUnknown if there is no such conversation; beside a
+	// [*DamagedError] are all messages but the damaged ones, so that the call of a
+	// result or the results of a call may be missing.
 	Messages(ctx context.Context, id string) ([]hook.Message, error)
 	// Journal returns the entries of the turn that has not ended, in the order of
-	// their sequences. ErrUnknown if there is no such conversation.
+	// their sequences. ErrUnknown if there is no such conversation; beside a
+	// [*DamagedError] are the others.
 	Journal(ctx context.Context, id string) ([]Entry, error)
 	// List returns all conversations that are no child's, ordered by agent, then
-	// sender.
+	// sender. Damaged messages do not concern it.
 	List(ctx context.Context) ([]Record, error)
 }
 
@@ -185,7 +253,8 @@ type Reader interface {
 // store is volatile.
 type Writer interface {
 	// Claim takes the lease of the conversation with a new epoch and returns the
-	// record as it is then. While another holds it, the error is a [*LeasedError].
+	// record as it is then. While there is a lease, the error is a [*LeasedError].
+	// A lease that has ended is still its holder's until the next claim.
 	Claim(ctx context.Context, id string, c Claim) (Record, error)
 	// Append adds to the conversation and returns its new version. If version or
 	// epoch are not the given ones, nothing is written: ErrConflict, ErrFenced, or
@@ -195,7 +264,8 @@ type Writer interface {
 	// of the others follow without gaps. ErrFenced or ErrUnknown as in Append.
 	Note(ctx context.Context, id string, n Note) (first int64, err error)
 	// Volatile reports whether what is written ends with the process. Then no
-	// journal is worth its cost, and no events are kept.
+	// journal is worth its cost, and no events are kept: entries and events that
+	// are written are dropped, and sequences of entries mean nothing.
 	Volatile() bool
 }
 
@@ -207,74 +277,161 @@ type Store interface {
 	Writer
 }
 
+// At is the state that a conversation must have to be changed, and what becomes
+// of its lease: what Append has besides its additions.
+type At struct {
+	// Version and Epoch are those that the conversation must have: ErrConflict,
+	// ErrFenced.
+	Version int64
+	Epoch   int64
+	// Hold is that of Append.
+	Hold time.Duration
+	// Events tell of the change.
+	Events []Event
+}
+
 // Compacter is implemented by stores whose conversations can be compacted.
 type Compacter interface {
 	// Compact moves the oldest n messages to the archive and puts summary in their
-	// place, in one step. The conditions are those of Append; n is at most the
-	// number of messages. It returns the new version.
-	Compact(ctx context.Context, id string, at Append, n int, summary hook.Message) (int64, error)
-	// Archive returns the messages that were moved away, oldest first.
+	// place, in one step. ErrNoTurn if n is 0 or there are not so many. Journal and
+	// turns stay as they are. It returns the new version. That no call is parted
+	// from its result is the caller's concern.
+	Compact(ctx context.Context, id string, at At, n int, summary hook.Message) (int64, error)
+	// Archive returns the messages that compaction has ever moved away, oldest
+	// first. Summaries that were compacted again are among them, each in front of
+	// what followed it. ErrUnknown, and [*DamagedError] as in Messages.
 	Archive(ctx context.Context, id string) ([]hook.Message, error)
 }
 
 // Forker is implemented by stores whose conversations can go two ways, and back.
+// Both go by turns that have ended: ErrNoTurn if there are fewer, ErrCompacted if
+// a summary stands for messages of a later turn.
 type Forker interface {
 	// Fork makes a conversation of the key with the first turns of another one, its
-	// archive included. ErrExists if there is one of that key; ErrUnknown.
+	// archive included, and without its lease, journal and events. It starts at
+	// version 1 and is nobody's child. ErrExists if there is one of that key;
+	// ErrUnknown.
 	Fork(ctx context.Context, id string, turns int, key Key) (Record, error)
 	// Rewind takes away everything behind the first turns. What was there goes to
-	// the archive as a branch that nobody reads any more, and a journal with it.
-	// The conditions are those of Append; ErrCompacted if the place lies behind a
-	// summary. It returns the new version.
-	Rewind(ctx context.Context, id string, at Append, turns int) (int64, error)
+	// the archive as a branch that nobody reads any more, and the journal with it:
+	// nothing is deleted. Events stay. It returns the new version.
+	Rewind(ctx context.Context, id string, at At, turns int) (int64, error)
 }
 
 // Child is implemented by stores that know which conversation runs which.
 type Child interface {
-	// Child is Conversation for that of a child turn.
+	// Child is Conversation for that of a child turn: Conversation with this key
+	// finds it, but does not make one. ErrUnknown if there is no such parent,
+	// ErrExists if the conversation of the key is not its child.
 	Child(ctx context.Context, key Key, parent string) (Record, error)
-	// Children returns the children of a conversation, oldest first.
+	// Children returns the children of a conversation, oldest first. ErrUnknown.
 	Children(ctx context.Context, parent string) ([]Record, error)
 }
 
 // Log is implemented by stores that keep events.
 type Log interface {
 	// Events returns up to limit events of the conversation behind the sequence
-	// after, in order. Deltas are not kept, so sequences have gaps.
+	// after, in order. Deltas are not kept, so sequences have gaps. ErrUnknown;
+	// beside a [*DamagedError] are the others.
 	Events(ctx context.Context, id string, after uint64, limit int) ([]Event, error)
+}
+
+// Porter is implemented by stores whose conversations can be taken out as a whole
+// and put into another store. Package jsonl writes and reads them.
+type Porter interface {
+	// Dump returns the conversation as it is at one moment. ErrUnknown; beside a
+	// [*DamagedError] is the rest.
+	Dump(ctx context.Context, id string) (Dump, error)
+	// Restore makes a conversation of the dump in one step, at version 1, without
+	// lease, journal and events. ErrExists if there is one of its key. The dump has
+	// to pass [Dump.Check].
+	Restore(ctx context.Context, d Dump) (Record, error)
+}
+
+// Dump is a conversation outside of its store.
+type Dump struct {
+	Key     Key
+	Created time.Time
+	// Turns is the number of turns that have ended.
+	Turns int
+	// Archive and Messages are what Archive and Messages return.
+	Archive, Messages []Kept
+}
+
+// Kept is a message with what its store knows of it.
+type Kept struct {
+	// Turn is the turn that it belongs to, from 1.
+	Turn int
+	// Summary: it took the place of what compaction had archived until then.
+	Summary bool
+	Message hook.Message
+}
+
+// Check returns an error if no conversation can be like that.
+func (d Dump) Check() error {
+	if d.Turns < 0 {
+		return fmt.Errorf("store: %d turns: there are none before the first", d.Turns)
+	}
+	last := 1
+	for i, k := range slices.Concat(d.Archive, d.Messages) {
+		live := i - len(d.Archive)
+		switch {
+		case k.Turn < last || k.Turn > d.Turns+1:
+			return fmt.Errorf("store: message %d is of turn %d: turns go from %d, that of the message before, to %d", i, k.Turn, last, d.Turns+1)
+		case k.Message.Ephemeral:
+			return fmt.Errorf("store: message %d is ephemeral and cannot be kept", i)
+		case k.Summary && i == 0, live >= 0 && k.Summary != (live == 0 && len(d.Archive) > 0):
+			return fmt.Errorf("store: message %d: a summary stands behind what it sums up, and every archive has one behind it", i)
+		}
+		last = k.Turn
+	}
+	if len(d.Archive) > 0 && len(d.Messages) == 0 {
+		return errors.New("store: the archive has no summary behind it")
+	}
+	return nil
 }
 
 // Searcher is implemented by stores that find words in conversations.
 type Searcher interface {
-	// Search returns the messages that match best, the best first. What tools were
-	// called with and what they returned is never looked at.
+	// Search returns the messages that match best, the best first, and of equal
+	// ones the newest. It looks at what a person or a model said as text and at
+	// the names of the tools that were called. A word of a person weighs 1.5, the
+	// name of a tool 1.3, a word of a model 1. What tools were called with and what
+	// they returned is never looked at and never shown, nor are reasoning,
+	// metadata, media and labelled messages. Children and branches are not found;
+	// compacted messages are.
 	Search(ctx context.Context, q Query) ([]Match, error)
 }
 
 // Query says what to search for.
 type Query struct {
-	// Text is words of which any is enough; sail* is all words that begin so.
+	// Text is words of which any is enough; sail* is all words that begin so. What
+	// is no letter or digit parts words. Without a word nothing is found.
 	Text string
 	// Agent and Sender narrow it to their conversations; "" is all.
 	Agent  string
 	Sender string
-	// Limit is how many matches to return at most, 1 to 20; 0 is 5.
+	// Limit is how many matches to return at most, 1 to 20; 0 is 5, more is 20.
 	Limit int
 	// Before and After are how many messages around the match are shown, 0 to 8
-	// each.
+	// each; more is 8.
 	Before, After int
 }
 
 // Match is one message that was found.
 type Match struct {
 	Record Record
-	// Message is its position in the conversation, from 0.
-	Message int
-	Role    hook.Role
+	// Message is its position in the conversation, from 0: in what Messages
+	// returns, or in what Archive returns if it is archived.
+	Message  int
+	Archived bool
+	Role     hook.Role
 	// Snippet is the text around the words, at most 1,024 bytes.
 	Snippet string
 	// Around is the messages before and after, the match itself included, each as a
-	// line of at most 1,024 bytes. Calls are shown by the names of their tools.
+	// line of at most 1,024 bytes. Calls and results are shown by the names of their
+	// tools, labelled messages by their label. An archived message has archived ones
+	// around it.
 	Around []Line
 }
 

@@ -26,17 +26,49 @@ type Store struct {
 	closed bool
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store     = (*Store)(nil)
+	_ store.Compacter = (*Store)(nil)
+	_ store.Forker    = (*Store)(nil)
+	_ store.Child     = (*Store)(nil)
+	_ store.Log       = (*Store)(nil)
+	_ store.Porter    = (*Store)(nil)
+)
 
 type conversation struct {
 	record store.Record
 	// chunks are the messages. A chunk never grows, so that a long conversation is
 	// not copied again and again.
-	chunks  [][]hook.Message
+	chunks [][]hook.Message
+	// ends says for each turn that has ended how many messages there were then.
+	// That one summary stands for all messages of several turns makes it 1 for the
+	// last of them, and less for the others.
+	ends []int
+	kept *kept // nil until there is something
+}
+
+// kept is what only some conversations have.
+type kept struct {
 	journal []store.Entry
 	// noted is the sequence of the last entry.
 	noted  int64
 	events []store.Event
+	// archive is what compaction has moved away, oldest first.
+	archive []store.Kept
+	// branches are what was rewound.
+	branches []branch
+}
+
+type branch struct {
+	messages []store.Kept
+	journal  []store.Entry
+}
+
+func (c *conversation) more() *kept {
+	if c.kept == nil {
+		c.kept = &kept{}
+	}
+	return c.kept
 }
 
 // doublings is how often a chunk is twice as large as the one before it; the
@@ -90,14 +122,22 @@ func (s *Store) Conversation(_ context.Context, key store.Key) (store.Record, er
 	}
 	c, ok := s.byKey[key]
 	if !ok {
-		now := s.now()
-		c = &conversation{record: store.Record{
-			ID: fmt.Sprintf("c%d", len(s.byID)+1), Key: key, Created: now, Updated: now,
-		}}
-		s.byKey[key], s.byID[c.record.ID] = c, c
+		c = s.createLocked(key)
 	}
 	return c.record, nil
 }
+
+func (s *Store) createLocked(key store.Key) *conversation {
+	now := s.now()
+	c := &conversation{record: store.Record{
+		ID: name(len(s.byID)), Key: key, Created: now, Updated: now,
+	}}
+	s.byKey[key], s.byID[c.record.ID] = c, c
+	return c
+}
+
+// name is the id of the conversation that was made behind n others.
+func name(n int) string { return fmt.Sprintf("c%d", n+1) }
 
 // Messages implements store.Reader.
 func (s *Store) Messages(_ context.Context, id string) ([]hook.Message, error) {
@@ -115,10 +155,10 @@ func (s *Store) Journal(_ context.Context, id string) ([]store.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.lookupLocked(id)
-	if err != nil {
+	if err != nil || c.kept == nil {
 		return nil, err
 	}
-	return slices.Clone(c.journal), nil
+	return slices.Clone(c.kept.journal), nil
 }
 
 // Volatile implements store.Writer.
@@ -129,11 +169,14 @@ func (s *Store) Claim(_ context.Context, id string, claim store.Claim) (store.Re
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.lookupLocked(id)
+	if err == nil {
+		err = claim.Check()
+	}
 	if err != nil {
 		return store.Record{}, err
 	}
 	now, l := s.now(), &c.record.Lease
-	if l.Until.After(now) && (claim.Takes == 0 || l.Epoch != claim.Takes) {
+	if l.Until.After(now) && l.Epoch != claim.Takes {
 		return store.Record{}, &store.LeasedError{Lease: *l}
 	}
 	*l = store.Lease{Owner: claim.Owner, Epoch: l.Epoch + 1, Until: now.Add(claim.Hold)}
@@ -144,69 +187,112 @@ func (s *Store) Claim(_ context.Context, id string, claim store.Claim) (store.Re
 func (s *Store) Append(_ context.Context, id string, a store.Append) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, err := s.fencedLocked(id, a.Epoch)
+	at := store.At{Version: a.Version, Epoch: a.Epoch, Hold: a.Hold, Events: a.Events}
+	c, err := s.atLocked(id, at)
 	if err != nil {
 		return 0, err
 	}
-	if c.record.Version != a.Version {
-		return 0, fmt.Errorf("%w: %s is at version %d, not %d", store.ErrConflict, id, c.record.Version, a.Version)
-	}
+	s.changeLocked(c, at)
 	for _, m := range a.Messages {
-		c.add(m)
+		if !m.Ephemeral {
+			c.add(m)
+		}
 	}
-	now := s.now()
-	c.record.Version++
-	c.record.Updated = now
-	c.hold(now, a.Hold)
-	c.note(a.Entries, a.Events)
-	c.journal = slices.DeleteFunc(c.journal, func(e store.Entry) bool { return a.TurnEnds || slices.Contains(a.Forget, e.Seq) })
 	if a.TurnEnds {
 		c.record.Turns++
+		c.ends = append(c.ends, c.len())
 	}
-	c.record.Journaled = len(c.journal) > 0
+	if s.journals {
+		c.note(a.Entries)
+		c.forget(a)
+	}
 	return c.record.Version, nil
+}
+
+// atLocked finds the conversation if it is as at wants it.
+func (s *Store) atLocked(id string, at store.At) (*conversation, error) {
+	c, err := s.fencedLocked(id, at.Epoch, at.Events)
+	if err != nil {
+		return nil, err
+	}
+	if c.record.Version != at.Version {
+		return nil, fmt.Errorf("%w: %s is at version %d, not %d", store.ErrConflict, id, c.record.Version, at.Version)
+	}
+	return c, nil
+}
+
+// changeLocked does what every change does.
+func (s *Store) changeLocked(c *conversation, at store.At) {
+	c.record.Version++
+	c.record.Updated = s.now()
+	s.holdLocked(c, at.Hold, at.Events)
 }
 
 // Note implements store.Writer.
 func (s *Store) Note(_ context.Context, id string, n store.Note) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, err := s.fencedLocked(id, n.Epoch)
+	c, err := s.fencedLocked(id, n.Epoch, n.Events)
 	if err != nil {
 		return 0, err
 	}
-	c.hold(s.now(), n.Hold)
-	first := c.noted + 1
-	c.note(n.Entries, n.Events)
-	c.record.Journaled = len(c.journal) > 0
-	return first, nil
+	s.holdLocked(c, n.Hold, n.Events)
+	if !s.journals {
+		return 1, nil
+	}
+	return c.note(n.Entries), nil
 }
 
-func (c *conversation) hold(now time.Time, d time.Duration) {
-	c.record.Lease.Until = time.Time{}
-	if d > 0 {
-		c.record.Lease.Until = now.Add(d)
+// holdLocked changes the end of the lease and keeps the events.
+func (s *Store) holdLocked(c *conversation, hold time.Duration, events []store.Event) {
+	l := &c.record.Lease
+	l.Until = time.Time{}
+	if hold > 0 && l.Epoch > 0 {
+		l.Until = s.now().Add(hold)
+	}
+	if s.journals && len(events) > 0 {
+		c.more().events = append(c.kept.events, events...)
+		c.record.Events = events[len(events)-1].Seq
 	}
 }
 
-func (c *conversation) note(entries []store.Entry, events []store.Event) {
+// note adds to the journal and returns the sequence of the first entry.
+func (c *conversation) note(entries []store.Entry) int64 {
+	if len(entries) == 0 && c.kept == nil {
+		return 1
+	}
+	k := c.more()
+	first := k.noted + 1
 	for _, e := range entries {
-		c.noted++
-		e.Seq = c.noted
-		c.journal = append(c.journal, e)
+		k.noted++
+		e.Seq = k.noted
+		k.journal = append(k.journal, e)
 	}
-	for _, e := range events {
-		c.record.Events = e.Seq
-		c.events = append(c.events, e)
-	}
+	c.record.Journaled = len(k.journal) > 0
+	return first
 }
 
-func (s *Store) fencedLocked(id string, epoch int64) (*conversation, error) {
+// forget takes away what the journal need not have any more.
+func (c *conversation) forget(a store.Append) {
+	if !c.record.Journaled {
+		return
+	}
+	c.kept.journal = slices.DeleteFunc(c.kept.journal, func(e store.Entry) bool { return a.TurnEnds || slices.Contains(a.Forget, e.Seq) })
+	c.record.Journaled = len(c.kept.journal) > 0
+}
+
+func (s *Store) fencedLocked(id string, epoch int64, events []store.Event) (*conversation, error) {
 	c, err := s.lookupLocked(id)
 	if err == nil && c.record.Lease.Epoch != epoch {
-		return nil, fmt.Errorf("%w: %s is at epoch %d, not %d", store.ErrFenced, id, c.record.Lease.Epoch, epoch)
+		err = fmt.Errorf("%w: %s is at epoch %d, not %d", store.ErrFenced, id, c.record.Lease.Epoch, epoch)
 	}
-	return c, err
+	if err == nil && len(events) > 0 {
+		err = store.CheckEvents(c.record.Events, events)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // List implements store.Reader.
@@ -218,7 +304,9 @@ func (s *Store) List(context.Context) ([]store.Record, error) {
 	}
 	out := make([]store.Record, 0, len(s.byID))
 	for _, c := range s.byID {
-		out = append(out, c.record)
+		if c.record.Parent == "" {
+			out = append(out, c.record)
+		}
 	}
 	slices.SortFunc(out, func(a, b store.Record) int {
 		return cmp.Or(cmp.Compare(a.Key.Agent, b.Key.Agent), cmp.Compare(a.Key.Sender, b.Key.Sender))

@@ -19,7 +19,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) store.Store { return mem.New(nil) })
+	for name, journal := range map[string]bool{"volatile": false, "with journal": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, func(_ *testing.T, now func() time.Time) storetest.Subject {
+				return storetest.Subject{Store: mem.New(&mem.Options{Now: now, Journal: journal})}
+			})
+		})
+	}
 }
 
 func TestClosedStoreRefuses(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -42,14 +41,21 @@ type Options struct {
 // Store is an open file. It is safe for concurrent use.
 type Store struct {
 	db *sqlitedb.DB
-	// byKey finds a conversation, which every turn does.
-	byKey  *sql.Stmt
+	// reads are the statements that read, prepared.
+	reads  map[string]*sql.Stmt
 	now    func() time.Time
 	newID  func() string
 	closed atomic.Bool
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store     = (*Store)(nil)
+	_ store.Compacter = (*Store)(nil)
+	_ store.Forker    = (*Store)(nil)
+	_ store.Child     = (*Store)(nil)
+	_ store.Log       = (*Store)(nil)
+	_ store.Porter    = (*Store)(nil)
+)
 
 // Open opens the file, which is made if it is not there: the file with mode
 // 0600, directories with 0700. An older schema is brought up to date. The error
@@ -60,11 +66,13 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	byKey, err := db.Read().PrepareContext(ctx, `SELECT `+columns+` FROM conversation WHERE agent = ? AND sender = ?`)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
+	s := &Store{db: db, reads: map[string]*sql.Stmt{}, now: time.Now, newID: func() string { return ulid.Make().String() }}
+	for _, query := range []string{byKey, byID, listed, children, liveMessages, archivedMessages, openJournal, eventsAfter} {
+		if s.reads[query], err = db.Read().PrepareContext(ctx, query); err != nil {
+			delete(s.reads, query)
+			return nil, errors.Join(err, s.Close())
+		}
 	}
-	s := &Store{db: db, byKey: byKey, now: time.Now, newID: func() string { return ulid.Make().String() }}
 	if o != nil && o.Now != nil {
 		s.now = o.Now
 	}
@@ -80,7 +88,11 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	return errors.Join(s.byKey.Close(), s.db.Close())
+	var errs []error
+	for _, stmt := range s.reads {
+		errs = append(errs, stmt.Close())
+	}
+	return errors.Join(append(errs, s.db.Close())...)
 }
 
 // failed adds what was being done, and says that the store is closed where that
@@ -91,9 +103,14 @@ func (s *Store) failed(what string, err error) error {
 		return nil
 	case s.closed.Load():
 		return store.ErrClosed
-	case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) ||
-		errors.Is(err, store.ErrLeased) || errors.Is(err, store.ErrUnknown):
-		return err
+	}
+	for _, known := range []error{
+		store.ErrConflict, store.ErrFenced, store.ErrLeased, store.ErrUnknown,
+		store.ErrExists, store.ErrCompacted, store.ErrNoTurn, store.ErrDamaged,
+	} {
+		if errors.Is(err, known) {
+			return err
+		}
 	}
 	return fmt.Errorf("conversation store: %s: %w", what, err)
 }
@@ -116,67 +133,32 @@ func scan(row interface{ Scan(dest ...any) error }) (store.Record, error) {
 func (s *Store) Conversation(ctx context.Context, key store.Key) (store.Record, error) {
 	rec, err := s.find(ctx, key)
 	if errors.Is(err, sql.ErrNoRows) {
-		if err = s.create(ctx, key); err == nil {
+		if err = s.create(ctx, key, ""); err == nil {
 			rec, err = s.find(ctx, key)
 		}
 	}
 	return rec, s.failed("find or begin a conversation", err)
 }
 
+const (
+	byKey = `SELECT ` + columns + ` FROM conversation WHERE agent = ? AND sender = ?`
+	byID  = `SELECT ` + columns + ` FROM conversation WHERE id = ?`
+)
+
 func (s *Store) find(ctx context.Context, key store.Key) (store.Record, error) {
-	return scan(s.byKey.QueryRowContext(ctx, key.Agent, key.Sender))
+	return scan(s.reads[byKey].QueryRowContext(ctx, key.Agent, key.Sender))
 }
 
-func (s *Store) create(ctx context.Context, key store.Key) error {
+// unknown is the error where there is no conversation of that id.
+func unknown(id string) error { return fmt.Errorf("%w: %q", store.ErrUnknown, id) }
+
+func (s *Store) create(ctx context.Context, key store.Key, parent string) error {
 	now := s.now().UnixNano()
 	return s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		_, err := tx.Exec(`INSERT INTO conversation (id, agent, sender, created, updated)
-			VALUES (?, ?, ?, ?, ?) ON CONFLICT (agent, sender) DO NOTHING`, s.newID(), key.Agent, key.Sender, now, now)
+		_, err := tx.Exec(`INSERT INTO conversation (id, agent, sender, parent, created, updated)
+			VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (agent, sender) DO NOTHING`, s.newID(), key.Agent, key.Sender, parent, now, now)
 		return err
 	})
-}
-
-// Messages implements store.Reader.
-func (s *Store) Messages(ctx context.Context, id string) ([]hook.Message, error) {
-	ms, err := s.messages(ctx, id)
-	return ms, s.failed("read "+id, err)
-}
-
-func (s *Store) messages(ctx context.Context, id string) (out []hook.Message, err error) {
-	rows, err := s.db.Read().QueryContext(ctx, `SELECT c.messages, m.seq, m.body FROM conversation c
-		LEFT JOIN message m ON m.conversation = c.num WHERE c.id = ? ORDER BY m.seq`, id)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var total int
-	var seq sql.NullInt64
-	var body sql.RawBytes
-	known := false
-	for rows.Next() {
-		known = true
-		if err := rows.Scan(&total, &seq, &body); err != nil {
-			return nil, err
-		}
-		if !seq.Valid {
-			continue
-		}
-		if out == nil {
-			out = make([]hook.Message, 0, total)
-		}
-		m, err := decode(body)
-		if err != nil {
-			return nil, fmt.Errorf("message %d: %w", seq.Int64, err)
-		}
-		out = append(out, m)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	if !known {
-		return nil, fmt.Errorf("%w: %q", store.ErrUnknown, id)
-	}
-	return out, nil
 }
 
 // List implements store.Reader.
@@ -185,11 +167,17 @@ func (s *Store) List(ctx context.Context) ([]store.Record, error) {
 	return out, s.failed("list the conversations", err)
 }
 
-func (s *Store) list(ctx context.Context) (out []store.Record, err error) {
-	rows, err := s.db.Read().QueryContext(ctx, `SELECT `+columns+` FROM conversation WHERE parent = '' ORDER BY agent, sender`)
+const listed = `SELECT ` + columns + ` FROM conversation WHERE parent = '' ORDER BY agent, sender`
+
+func (s *Store) list(ctx context.Context) ([]store.Record, error) {
+	rows, err := s.reads[listed].QueryContext(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return records(rows)
+}
+
+func records(rows *sql.Rows) (out []store.Record, err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		rec, err := scan(rows)
@@ -199,4 +187,49 @@ func (s *Store) list(ctx context.Context) (out []store.Record, err error) {
 		out = append(out, rec)
 	}
 	return out, rows.Err()
+}
+
+// Child implements store.Child.
+func (s *Store) Child(ctx context.Context, key store.Key, parent string) (store.Record, error) {
+	rec, err := s.child(ctx, key, parent)
+	return rec, s.failed("find or begin a child of "+parent, err)
+}
+
+func (s *Store) child(ctx context.Context, key store.Key, parent string) (store.Record, error) {
+	if err := s.exists(ctx, parent); err != nil {
+		return store.Record{}, err
+	}
+	rec, err := s.find(ctx, key)
+	if errors.Is(err, sql.ErrNoRows) {
+		if err = s.create(ctx, key, parent); err == nil {
+			rec, err = s.find(ctx, key)
+		}
+	}
+	if err == nil && rec.Parent != parent {
+		return store.Record{}, fmt.Errorf("%w: %s is no child of %s", store.ErrExists, rec.ID, parent)
+	}
+	return rec, err
+}
+
+func (s *Store) exists(ctx context.Context, id string) error {
+	_, err := scan(s.reads[byID].QueryRowContext(ctx, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return unknown(id)
+	}
+	return err
+}
+
+const children = `SELECT ` + columns + ` FROM conversation WHERE parent = ? AND parent <> '' ORDER BY num`
+
+// Children implements store.Child.
+func (s *Store) Children(ctx context.Context, parent string) ([]store.Record, error) {
+	err := s.exists(ctx, parent)
+	var out []store.Record
+	if err == nil {
+		var rows *sql.Rows
+		if rows, err = s.reads[children].QueryContext(ctx, parent); err == nil {
+			out, err = records(rows)
+		}
+	}
+	return out, s.failed("list the children of "+parent, err)
 }

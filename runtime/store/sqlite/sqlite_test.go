@@ -29,7 +29,12 @@ func TestMain(m *testing.M) {
 
 func open(t *testing.T, path string) *sqlite.Store {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), path, nil)
+	return openWith(t, path, nil)
+}
+
+func openWith(t *testing.T, path string, o *sqlite.Options) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), path, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	return s
@@ -39,7 +44,14 @@ func file(t *testing.T) string { return filepath.Join(t.TempDir(), "grapnel.db")
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, file(t)) })
+	storetest.Run(t, func(t *testing.T, now func() time.Time) storetest.Subject {
+		path, o := file(t), &sqlite.Options{Now: now}
+		s := openWith(t, path, o)
+		return storetest.Subject{Store: s, Reopen: func() store.Store {
+			require.NoError(t, s.Close())
+			return openWith(t, path, o)
+		}}
+	})
 }
 
 func TestAConversationContinuesAfterARestart(t *testing.T) {

@@ -5,25 +5,30 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/codec"
 )
 
 // Volatile implements store.Writer: nothing is.
 func (s *Store) Volatile() bool { return false }
 
+const updateClaim = `UPDATE conversation SET owner = ?, epoch = epoch + 1, until = ?
+	WHERE id = ? AND (until <= ? OR epoch = ?) RETURNING ` + columns
+
 // Claim implements store.Writer.
 func (s *Store) Claim(ctx context.Context, id string, c store.Claim) (rec store.Record, err error) {
+	if err := c.Check(); err != nil {
+		return rec, s.failed("claim "+id, err)
+	}
 	err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
 		now := s.now()
-		rec, err = scan(tx.QueryRow(`UPDATE conversation SET owner = ?, epoch = epoch + 1, until = ?
-			WHERE id = ? AND (until <= ? OR epoch = ?) RETURNING `+columns,
-			c.Owner, now.Add(c.Hold).UnixNano(), id, now.UnixNano(), c.Takes))
+		rec, err = scan(tx.QueryRow(updateClaim, c.Owner, now.Add(c.Hold).UnixNano(), id, now.UnixNano(), c.Takes))
 		if errors.Is(err, sql.ErrNoRows) {
 			return leased(tx, id)
 		}
@@ -34,10 +39,10 @@ func (s *Store) Claim(ctx context.Context, id string, c store.Claim) (rec store.
 
 // leased says why the lease was not to be had.
 func leased(tx *sqlitedb.Tx, id string) error {
-	rec, err := scan(tx.QueryRow(`SELECT `+columns+` FROM conversation WHERE id = ?`, id))
+	rec, err := scan(tx.QueryRow(byID, id))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("%w: %q", store.ErrUnknown, id)
+		return unknown(id)
 	case err != nil:
 		return err
 	}
@@ -45,16 +50,11 @@ func leased(tx *sqlitedb.Tx, id string) error {
 }
 
 // Append implements store.Writer. It returns when everything is on disk; the
-// appends of several conversations at the same time share the sync. Ephemeral
-// messages are left out.
+// appends of several conversations at the same time share the sync.
 func (s *Store) Append(ctx context.Context, id string, a store.Append) (int64, error) {
-	bodies, err := encodeAll(a.Messages)
-	if err != nil {
-		return 0, s.failed("append to "+id, err)
-	}
-	w, err := newNote(store.Note{Epoch: a.Epoch, Hold: a.Hold, Entries: a.Entries, Events: a.Events})
+	w, err := newAddition(a)
 	if err == nil {
-		err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error { return s.append(tx, id, a, bodies, w) })
+		err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error { return w.write(tx, id, s.now()) })
 	}
 	if err != nil {
 		return 0, s.failed("append to "+id, err)
@@ -62,88 +62,135 @@ func (s *Store) Append(ctx context.Context, id string, a store.Append) (int64, e
 	return a.Version + 1, nil
 }
 
-func (s *Store) append(tx *sqlitedb.Tx, id string, a store.Append, bodies []string, w *note) error {
-	turns := 0
-	if a.TurnEnds {
-		turns = 1
+// addition is an Append, encoded.
+type addition struct {
+	a      store.Append
+	bodies []string
+	note   note
+}
+
+func newAddition(a store.Append) (w addition, err error) {
+	w.a = a
+	w.bodies = make([]string, 0, len(a.Messages))
+	for _, m := range a.Messages {
+		if m.Ephemeral {
+			continue
+		}
+		body, err := codec.Encode(m)
+		if err != nil {
+			return w, err
+		}
+		w.bodies = append(w.bodies, body)
 	}
-	now := s.now()
-	var num, next, entries int64
-	err := tx.QueryRow(`UPDATE conversation SET version = version + 1, turns = turns + ?,
-		messages = messages + ?, updated = max(updated, ?), until = ?
-		WHERE id = ? AND version = ? AND epoch = ? RETURNING num, messages, entries`,
-		turns, len(bodies), now.UnixNano(), until(now, a.Hold), id, a.Version, a.Epoch).Scan(&num, &next, &entries)
+	w.note, err = newNote(a.Entries, a.Events)
+	return w, err
+}
+
+const (
+	updateAppend = `UPDATE conversation SET version = version + 1, turns = turns + ?1, messages = messages + ?2,
+		updated = max(updated, ?3), until = iif(epoch > 0, ?4, 0), noted = noted + ?5, entries = iif(?1, 0, entries + ?5),
+		events = max(events, ?6)
+		WHERE id = ?7 AND version = ?8 AND epoch = ?9 AND events < ?10 RETURNING num, messages, turns, noted`
+	insertMessage = `INSERT INTO message (num, turn, body) VALUES (?, ?, ?)`
+	clearJournal  = `DELETE FROM entry WHERE num >= ?1 << 32 AND num < (?1 + 1) << 32`
+	deleteEntry   = `DELETE FROM entry WHERE num = (?1 << 32) + ?2`
+	fewerEntries  = `UPDATE conversation SET entries = entries - ? WHERE num = ?`
+)
+
+func (w *addition) write(tx *sqlitedb.Tx, id string, now time.Time) error {
+	ended := 0
+	if w.a.TurnEnds {
+		ended = 1
+	}
+	var num, next, turns, noted int64
+	err := tx.QueryRow(updateAppend, ended, len(w.bodies), now.UnixNano(), until(now, w.a.Hold), len(w.note.entries), w.note.last,
+		id, w.a.Version, w.a.Epoch, w.note.before).Scan(&num, &next, &turns, &noted)
 	if errors.Is(err, sql.ErrNoRows) {
-		return refused(tx, id, a.Version, a.Epoch)
+		return refused(tx, id, &w.a.Version, w.a.Epoch, w.a.Events)
 	}
 	if err != nil {
 		return err
 	}
-	next -= int64(len(bodies))
-	for i, body := range bodies {
-		if _, err := tx.Exec(`INSERT INTO message (conversation, seq, body) VALUES (?, ?, ?)`, num, next+int64(i), body); err != nil {
+	turn := turns - int64(ended) + 1
+	for i, body := range w.bodies {
+		seq := next - int64(len(w.bodies)-i)
+		if _, err := tx.Exec(insertMessage, num<<32|seq, turn, body); err != nil {
 			return err
 		}
 	}
-	if err := forget(tx, num, entries, a); err != nil {
+	if w.a.TurnEnds {
+		if _, err := tx.Exec(clearJournal, num); err != nil {
+			return err
+		}
+		return w.note.writeEvents(tx, num)
+	}
+	if err := forget(tx, num, w.a.Forget); err != nil {
 		return err
 	}
-	return w.write(tx, num)
+	return w.note.write(tx, num, noted)
 }
 
 // forget takes away what the journal need not have any more.
-func forget(tx *sqlitedb.Tx, num, entries int64, a store.Append) error {
-	if entries == 0 {
+func forget(tx *sqlitedb.Tx, num int64, seqs []int64) error {
+	gone := int64(0)
+	for _, seq := range seqs {
+		if seq < 1 || seq >= 1<<32 {
+			continue // another conversation's number
+		}
+		res, err := tx.Exec(deleteEntry, num, seq)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		if err != nil {
+			return err
+		}
+		gone += n
+	}
+	if gone == 0 {
 		return nil
 	}
-	if a.TurnEnds {
-		if _, err := tx.Exec(`DELETE FROM entry WHERE conversation = ?`, num); err != nil {
-			return err
-		}
-		_, err := tx.Exec(`UPDATE conversation SET entries = 0 WHERE num = ?`, num)
-		return err
-	}
-	for _, seq := range a.Forget {
-		if _, err := tx.Exec(`DELETE FROM entry WHERE conversation = ? AND seq = ?`, num, seq); err != nil {
-			return err
-		}
-	}
-	_, err := tx.Exec(`UPDATE conversation SET entries = (SELECT count(*) FROM entry WHERE conversation = num) WHERE num = ?`, num)
+	_, err := tx.Exec(fewerEntries, gone, num)
 	return err
 }
 
-// refused says why no row had that id, version and epoch.
-func refused(tx *sqlitedb.Tx, id string, version, epoch int64) error {
-	var v, e int64
-	err := tx.QueryRow(`SELECT version, epoch FROM conversation WHERE id = ?`, id).Scan(&v, &e)
+// refused says why no row had that id, version (nil is any) and epoch, and place
+// for the events.
+func refused(tx *sqlitedb.Tx, id string, version *int64, epoch int64, events []store.Event) error {
+	rec, err := scan(tx.QueryRow(byID, id))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("%w: %q", store.ErrUnknown, id)
+		return unknown(id)
 	case err != nil:
 		return err
-	case e != epoch:
-		return fmt.Errorf("%w: %s is at epoch %d, not %d", store.ErrFenced, id, e, epoch)
+	case rec.Lease.Epoch != epoch:
+		return fmt.Errorf("%w: %s is at epoch %d, not %d", store.ErrFenced, id, rec.Lease.Epoch, epoch)
+	case version != nil && rec.Version != *version:
+		return fmt.Errorf("%w: %s is at version %d, not %d", store.ErrConflict, id, rec.Version, *version)
 	}
-	return fmt.Errorf("%w: %s is at version %d, not %d", store.ErrConflict, id, v, version)
+	return store.CheckEvents(rec.Events, events)
 }
+
+const updateNote = `UPDATE conversation SET until = iif(epoch > 0, ?1, 0), noted = noted + ?2, entries = entries + ?2, events = max(events, ?3)
+	WHERE id = ?4 AND epoch = ?5 AND events < ?6 RETURNING num, noted`
 
 // Note implements store.Writer.
 func (s *Store) Note(ctx context.Context, id string, n store.Note) (first int64, err error) {
-	w, err := newNote(n)
+	w, err := newNote(n.Entries, n.Events)
 	if err != nil {
 		return 0, s.failed("note in "+id, err)
 	}
 	err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		var num int64
-		err := tx.QueryRow(`UPDATE conversation SET until = ? WHERE id = ? AND epoch = ? RETURNING num, noted + 1`,
-			until(s.now(), n.Hold), id, n.Epoch).Scan(&num, &first)
+		var num, noted int64
+		err := tx.QueryRow(updateNote, until(s.now(), n.Hold), len(w.entries), w.last, id, n.Epoch, w.before).Scan(&num, &noted)
 		if errors.Is(err, sql.ErrNoRows) {
-			return refused(tx, id, 0, n.Epoch)
+			return refused(tx, id, nil, n.Epoch, n.Events)
 		}
 		if err != nil {
 			return err
 		}
-		return w.write(tx, num)
+		first = noted - int64(len(w.entries)) + 1
+		return w.write(tx, num, noted)
 	})
 	return first, s.failed("note in "+id, err)
 }
@@ -161,95 +208,60 @@ type note struct {
 	entries []store.Entry
 	bodies  []sql.NullString
 	events  string
-	last    uint64
+	// The events are kept if the last one kept is before this, and last is the
+	// last of them; none fit anywhere.
+	before, last int64
 }
 
-func newNote(n store.Note) (*note, error) {
-	w := &note{entries: n.Entries, bodies: make([]sql.NullString, len(n.Entries))}
-	for i, e := range n.Entries {
+func newNote(entries []store.Entry, events []store.Event) (note, error) {
+	w := note{entries: entries, bodies: make([]sql.NullString, len(entries)), before: math.MaxInt64}
+	for i, e := range entries {
 		if e.Message.Role == "" {
 			continue
 		}
-		body, err := encodeAll([]hook.Message{e.Message})
+		body, err := codec.Encode(e.Message)
 		if err != nil {
-			return nil, err
+			return w, err
 		}
-		w.bodies[i] = sql.NullString{String: body[0], Valid: true}
+		w.bodies[i] = sql.NullString{String: body, Valid: true}
+	}
+	if len(events) == 0 {
+		return w, nil
+	}
+	if err := store.CheckEvents(0, events); err != nil {
+		return w, err
 	}
 	var lines strings.Builder
-	for _, ev := range n.Events {
-		lines.WriteString(strconv.FormatUint(ev.Seq, 10))
+	for _, e := range events {
+		lines.WriteString(strconv.FormatUint(e.Seq, 10))
 		lines.WriteByte(' ')
-		lines.WriteString(string(ev.Data))
+		lines.WriteString(strings.ReplaceAll(string(e.Data), "\n", " ")) // in JSON it is a blank between tokens
 		lines.WriteByte('\n')
-		w.last = ev.Seq
 	}
-	w.events = lines.String()
+	w.events, w.before, w.last = lines.String(), int64(events[0].Seq), int64(events[len(events)-1].Seq)
 	return w, nil
 }
 
-func (w *note) write(tx *sqlitedb.Tx, num int64) error {
-	if len(w.entries) > 0 {
-		var last int64
-		if err := tx.QueryRow(`UPDATE conversation SET noted = noted + ?1, entries = entries + ?1 WHERE num = ?2 RETURNING noted`,
-			len(w.entries), num).Scan(&last); err != nil {
+const (
+	insertEntry = `INSERT INTO entry (num, kind, call_id, message, data) VALUES (?, ?, ?, ?, ?)`
+	insertEvent = `INSERT INTO event (num, body) VALUES (?, ?)`
+)
+
+// write writes entries, of which the last has the sequence noted, and events.
+func (w *note) write(tx *sqlitedb.Tx, num, noted int64) error {
+	for i, e := range w.entries {
+		seq := noted - int64(len(w.entries)-i) + 1
+		if _, err := tx.Exec(insertEntry, num<<32|seq, string(e.Kind), e.CallID, w.bodies[i], string(e.Data)); err != nil {
 			return err
 		}
-		first := last - int64(len(w.entries)) + 1
-		for i, e := range w.entries {
-			if _, err := tx.Exec(`INSERT INTO entry (conversation, seq, kind, call_id, message, data) VALUES (?, ?, ?, ?, ?, ?)`,
-				num, first+int64(i), string(e.Kind), e.CallID, w.bodies[i], string(e.Data)); err != nil {
-				return err
-			}
-		}
 	}
+	return w.writeEvents(tx, num)
+}
+
+func (w *note) writeEvents(tx *sqlitedb.Tx, num int64) error {
 	if w.events == "" {
 		return nil
 	}
-	if _, err := tx.Exec(`INSERT INTO event (conversation, last, body) VALUES (?, ?, ?)`, num, w.last, w.events); err != nil {
-		return err
-	}
-	_, err := tx.Exec(`UPDATE conversation SET events = ? WHERE num = ?`, w.last, num)
+	_, err := tx.Exec(insertEvent, num<<32|w.last, w.events)
 	return err
-}
-
-// Journal implements store.Reader.
-func (s *Store) Journal(ctx context.Context, id string) ([]store.Entry, error) {
-	es, err := s.journal(ctx, id)
-	return es, s.failed("read the journal of "+id, err)
-}
-
-func (s *Store) journal(ctx context.Context, id string) (out []store.Entry, err error) {
-	rows, err := s.db.Read().QueryContext(ctx, `SELECT e.seq, e.kind, e.call_id, e.message, e.data FROM conversation c
-		LEFT JOIN entry e ON e.conversation = c.num WHERE c.id = ? ORDER BY e.seq`, id)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	known := false
-	for rows.Next() {
-		known = true
-		var seq sql.NullInt64
-		var kind, call, message, data sql.NullString
-		if err := rows.Scan(&seq, &kind, &call, &message, &data); err != nil {
-			return nil, err
-		}
-		if !seq.Valid {
-			continue
-		}
-		e := store.Entry{Seq: seq.Int64, Kind: store.EntryKind(kind.String), CallID: call.String, Data: hook.JSON(data.String)}
-		if message.Valid {
-			if e.Message, err = decode([]byte(message.String)); err != nil {
-				return nil, fmt.Errorf("entry %d: %w", e.Seq, err)
-			}
-		}
-		out = append(out, e)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	if !known {
-		return nil, fmt.Errorf("%w: %q", store.ErrUnknown, id)
-	}
-	return out, nil
 }

@@ -3,40 +3,120 @@
 package storetest
 
 import (
-	"fmt"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// Run tests the stores that open returns. Each call returns an empty store of
-// its own, which open closes with t.Cleanup if it has to be closed.
-func Run(t *testing.T, open func(t *testing.T) store.Store) {
-	rules := []struct {
-		name string
-		rule func(*testing.T, store.Store)
-	}{
-		{"the same key gives the same conversation", sameKey},
-		{"different keys give different conversations", differentKeys},
-		{"a new conversation is empty at version 0", newIsEmpty},
-		{"messages come back as they were appended", roundTrip},
-		{"every append raises the version", versions},
-		{"an append at an old version writes nothing", conflict},
-		{"an unknown conversation is an error", unknown},
-		{"turns are counted when they end", turns},
-		{"the caller owns what Messages returns", ownership},
-		{"list is ordered by agent, then sender", list},
-		{"of concurrent appends at one version one wins", race},
-		{"concurrent first uses of a key give one conversation", firstUse},
+// Subject is one store under test.
+type Subject struct {
+	Store store.Store
+	// Reopen closes the store and returns another one of what it has kept; nil for
+	// a store that ends with the process.
+	Reopen func() store.Store
+}
+
+// Open returns an empty store of its own with each call; its clock is now. What
+// has to be closed is closed with t.Cleanup.
+type Open func(t *testing.T, now func() time.Time) Subject
+
+// bench is what a rule works with.
+type bench struct {
+	store.Store
+	reopen func() store.Store
+	clock  *clock
+}
+
+// clock goes when it is told to.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// rule is one sentence of the contract and the test of it.
+type rule struct {
+	name string
+	rule func(*testing.T, *bench)
+}
+
+// part is the rules of one interface.
+type part struct {
+	name  string
+	has   func(store.Store) bool
+	rules []rule
+}
+
+func implements[T any](s store.Store) bool { _, ok := s.(T); return ok }
+
+func parts() []part {
+	return []part{
+		{"store.Store", func(store.Store) bool { return true }, slices.Concat(messageRules, leaseRules)},
+		{"a store that is not volatile", func(s store.Store) bool { return !s.Volatile() }, journalRules},
+		{"store.Compacter", implements[store.Compacter], compactRules},
+		{"store.Forker", implements[store.Forker], forkRules},
+		{"store.Child", implements[store.Child], childRules},
+		{"store.Log", func(s store.Store) bool { return implements[store.Log](s) && !s.Volatile() }, logRules},
+		{"store.Porter", implements[store.Porter], portRules},
 	}
-	for _, r := range rules {
-		t.Run(r.name, func(t *testing.T) { r.rule(t, open(t)) })
+}
+
+// Run tests the stores that open returns: store.Store, and each optional interface
+// that they implement. It logs those that they do not.
+func Run(t *testing.T, open Open) {
+	for _, p := range parts() {
+		if !p.has(open(t, time.Now).Store) {
+			t.Logf("not tested, because the store is none: %s", p.name)
+			continue
+		}
+		for _, r := range p.rules {
+			t.Run(r.name, func(t *testing.T) {
+				c := &clock{now: time.Date(2026, 3, 4, 5, 6, 7, 891234567, time.UTC)}
+				subject := open(t, c.Now)
+				r.rule(t, &bench{subject.Store, subject.Reopen, c})
+			})
+		}
 	}
+}
+
+func user(text string) []hook.Message { return []hook.Message{hook.UserText(text)} }
+
+func assistant(text string) hook.Message {
+	return hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(text))}
+}
+
+// look returns the record of a conversation that is there.
+func look(t *testing.T, s store.Store, rec store.Record) store.Record {
+	t.Helper()
+	again, err := s.Conversation(t.Context(), rec.Key)
+	require.NoError(t, err)
+	require.Equal(t, rec.ID, again.ID)
+	return again
+}
+
+// said returns the texts of the conversation's messages.
+func said(t *testing.T, s store.Store, id string) []string {
+	t.Helper()
+	ms, err := s.Messages(t.Context(), id)
+	require.NoError(t, err)
+	return texts(ms)
 }
 
 func create(t *testing.T, s store.Store, agent, sender string) store.Record {
@@ -52,199 +132,4 @@ func texts(ms []hook.Message) []string {
 		out[i] = m.Text()
 	}
 	return out
-}
-
-func sameKey(t *testing.T, s store.Store) {
-	first := create(t, s, "a", "x")
-	_, err := s.Append(t.Context(), first.ID, store.Append{Version: first.Version, Messages: []hook.Message{hook.UserText("hi")}})
-	require.NoError(t, err)
-	again := create(t, s, "a", "x")
-	assert.Equal(t, first.ID, again.ID)
-	assert.Equal(t, store.Key{Agent: "a", Sender: "x"}, again.Key)
-	assert.Equal(t, int64(1), again.Version)
-	assert.True(t, first.Created.Equal(again.Created))
-	assert.False(t, again.Updated.Before(again.Created))
-}
-
-func differentKeys(t *testing.T, s store.Store) {
-	ids := map[string]bool{}
-	for _, k := range []store.Key{{Agent: "a"}, {Agent: "a", Sender: "x"}, {Agent: "A"}, {Agent: "ax"}, {Sender: "a"}, {Agent: "b", Sender: "x"}} {
-		ids[create(t, s, k.Agent, k.Sender).ID] = true
-	}
-	assert.Len(t, ids, 6)
-}
-
-func newIsEmpty(t *testing.T, s store.Store) {
-	rec := create(t, s, "a", "")
-	assert.NotEmpty(t, rec.ID)
-	assert.Zero(t, rec.Version)
-	assert.Zero(t, rec.Turns)
-	assert.False(t, rec.Created.IsZero())
-	ms, err := s.Messages(t.Context(), rec.ID)
-	require.NoError(t, err)
-	assert.Empty(t, ms)
-}
-
-// Everything a message can hold, with text that breaks careless encodings.
-func everything() []hook.Message {
-	hostile := "a\x00b \"quoted\" \\ \u2028 😀 ' -- ;\nnew line"
-	return []hook.Message{
-		{Role: hook.RoleUser, Label: "skill", Content: hook.ListOf(
-			hook.TextBlock(hostile),
-			hook.Block{Kind: hook.BlockImage, MIME: "image/png", Data: "aGk="},
-			hook.Block{Kind: hook.BlockResource, URI: "file:///x", MIME: "text/plain", Text: "x"},
-		)},
-		{Role: hook.RoleAssistant, Content: hook.ListOf(
-			hook.Block{Kind: hook.BlockReasoning, Text: "hm", Meta: `{"signature":"s"}`},
-			hook.TextBlock("two calls"),
-			hook.Block{Kind: hook.BlockToolCall, CallID: "1", Tool: "bash", JSON: `{"command":"ls <&> \u0041","n":12345678901234567890}`},
-			hook.Block{Kind: hook.BlockToolCall, CallID: "2", Tool: "read", JSON: `{}`},
-		)},
-		{Role: hook.RoleTool, CallID: "1", Tool: "bash", Result: hook.ToolResult{
-			Content: hook.ListOf(hook.TextBlock(hostile), hook.Block{Kind: hook.BlockJSON, JSON: `{"b":1,"a":[]}`}),
-			Failure: hook.FailOperation, Trust: hook.TrustExternal, Meta: `{"k":"v"}`,
-		}},
-		{Role: hook.RoleTool, CallID: "2", Tool: "read", Result: hook.TextResult("")},
-		{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("done"))},
-	}
-}
-
-func roundTrip(t *testing.T, s store.Store) {
-	rec, want := create(t, s, "a", "x"), everything()
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: want[:1]})
-	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: want[1:]})
-	require.NoError(t, err)
-	got, err := s.Messages(t.Context(), rec.ID)
-	require.NoError(t, err)
-	assert.Equal(t, want, got)
-}
-
-func versions(t *testing.T, s store.Store) {
-	rec := create(t, s, "a", "x")
-	var last int64
-	for i := range 5 {
-		v, err := s.Append(t.Context(), rec.ID, store.Append{Version: last, Messages: []hook.Message{hook.UserText(fmt.Sprint(i))}})
-		require.NoError(t, err)
-		assert.Greater(t, v, last)
-		last = v
-	}
-	assert.Equal(t, last, create(t, s, "a", "x").Version)
-	ms, err := s.Messages(t.Context(), rec.ID)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"0", "1", "2", "3", "4"}, texts(ms))
-}
-
-func conflict(t *testing.T, s store.Store) {
-	rec := create(t, s, "a", "x")
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("one")}})
-	require.NoError(t, err)
-	for _, version := range []int64{0, v + 1, -1} {
-		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: version, Messages: []hook.Message{hook.UserText("two")}, TurnEnds: true})
-		require.ErrorIs(t, err, store.ErrConflict)
-	}
-	again := create(t, s, "a", "x")
-	assert.Equal(t, v, again.Version)
-	assert.Zero(t, again.Turns)
-	ms, err := s.Messages(t.Context(), rec.ID)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"one"}, texts(ms))
-}
-
-func unknown(t *testing.T, s store.Store) {
-	_, err := s.Messages(t.Context(), "nobody")
-	require.ErrorIs(t, err, store.ErrUnknown)
-	_, err = s.Append(t.Context(), "nobody", store.Append{Messages: []hook.Message{hook.UserText("x")}})
-	require.ErrorIs(t, err, store.ErrUnknown)
-}
-
-func turns(t *testing.T, s store.Store) {
-	rec := create(t, s, "a", "x")
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("q")}})
-	require.NoError(t, err)
-	assert.Zero(t, create(t, s, "a", "x").Turns)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true})
-	require.NoError(t, err)
-	again := create(t, s, "a", "x")
-	assert.Equal(t, 1, again.Turns)
-	assert.Greater(t, again.Version, v)
-}
-
-func ownership(t *testing.T, s store.Store) {
-	rec := create(t, s, "a", "x")
-	in := []hook.Message{hook.UserText("kept")}
-	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: in})
-	require.NoError(t, err)
-	in[0] = hook.UserText("changed by the writer")
-	ms, err := s.Messages(t.Context(), rec.ID)
-	require.NoError(t, err)
-	ms[0] = hook.UserText("changed by a reader")
-	again, err := s.Messages(t.Context(), rec.ID)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"kept"}, texts(again))
-}
-
-func list(t *testing.T, s store.Store) {
-	empty, err := s.List(t.Context())
-	require.NoError(t, err)
-	assert.Empty(t, empty)
-	want := []store.Record{}
-	for _, k := range []store.Key{{Agent: "a"}, {Agent: "a", Sender: "b"}, {Agent: "a", Sender: "c"}, {Agent: "b", Sender: "a"}} {
-		want = append(want, store.Record{Key: k})
-	}
-	for _, i := range []int{2, 0, 3, 1} {
-		create(t, s, want[i].Key.Agent, want[i].Key.Sender)
-	}
-	got, err := s.List(t.Context())
-	require.NoError(t, err)
-	require.Len(t, got, len(want))
-	for i := range want {
-		assert.Equal(t, want[i].Key, got[i].Key)
-		assert.Equal(t, create(t, s, want[i].Key.Agent, want[i].Key.Sender).ID, got[i].ID)
-	}
-}
-
-func race(t *testing.T, s store.Store) {
-	rec := create(t, s, "a", "x")
-	const n = 16
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			_, errs[i] = s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{
-				hook.UserText(fmt.Sprint(i)), hook.UserText(fmt.Sprint(i)),
-			}})
-		})
-	}
-	wg.Wait()
-	won := -1
-	for i, err := range errs {
-		if err == nil {
-			assert.Equal(t, -1, won, "two appends at one version")
-			won = i
-			continue
-		}
-		assert.ErrorIs(t, err, store.ErrConflict)
-	}
-	require.NotEqual(t, -1, won, "no append won")
-	ms, err := s.Messages(t.Context(), rec.ID)
-	require.NoError(t, err)
-	assert.Equal(t, []string{fmt.Sprint(won), fmt.Sprint(won)}, texts(ms))
-}
-
-func firstUse(t *testing.T, s store.Store) {
-	const n = 16
-	ids, errs := make([]string, n), make([]error, n)
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			rec, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: "x"})
-			ids[i], errs[i] = rec.ID, err
-		})
-	}
-	wg.Wait()
-	for i := range n {
-		require.NoError(t, errs[i])
-		assert.Equal(t, ids[0], ids[i])
-	}
 }

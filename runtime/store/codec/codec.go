@@ -1,0 +1,88 @@
+// Package codec writes messages as JSON and reads them back, for stores and for
+// files: by hook's tags, with one difference.
+//
+// A hook.JSON comes back byte by byte. Arguments that could not be bound are kept
+// as the model sent them and may be anything, and canonical arguments are compared
+// and hashed by others. So a text that this encoding would change, or that is no
+// JSON, is written as a string that holds it, and so is a text that is itself a
+// JSON string, to tell the two apart. Only what is not UTF-8 is mended.
+package codec
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Encode returns the message as one line of JSON. Two equal messages have one
+// encoding.
+func Encode(m hook.Message) (string, error) {
+	var sb strings.Builder
+	err := json.MarshalWrite(&sb, m, json.WithMarshalers(json.JoinMarshalers(
+		json.MarshalToFunc(marshalJSON), json.MarshalToFunc(marshalBlocks))),
+		jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
+	return sb.String(), err
+}
+
+// marshalBlocks takes the place of List's own method, which knows nothing of the
+// options.
+func marshalBlocks(enc *jsontext.Encoder, l hook.List[hook.Block]) error {
+	if err := enc.WriteToken(jsontext.BeginArray); err != nil {
+		return err
+	}
+	for _, b := range l.All() {
+		if err := json.MarshalEncode(enc, b, enc.Options()); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndArray)
+}
+
+func marshalJSON(enc *jsontext.Encoder, j hook.JSON) error {
+	kept, err := jsontext.AppendFormat(nil, []byte(j), jsontext.PreserveRawStrings(true))
+	if err != nil || string(kept) != string(j) || kept[0] == '"' {
+		return enc.WriteToken(jsontext.String(string(j)))
+	}
+	return enc.WriteValue(kept)
+}
+
+// Decode returns the message of a store's row. What it does not know it skips.
+func Decode(body []byte) (hook.Message, error) { return decode(body, false) }
+
+// DecodeStrict is Decode for what comes from outside: a member that is unknown or
+// there twice is an error.
+func DecodeStrict(body []byte) (hook.Message, error) { return decode(body, true) }
+
+func decode(body []byte, strict bool) (hook.Message, error) {
+	var m hook.Message
+	err := json.Unmarshal(body, &m, json.WithUnmarshalers(json.JoinUnmarshalers(
+		json.UnmarshalFromFunc(unmarshalJSON), json.UnmarshalFromFunc(unmarshalBlocks))),
+		jsontext.AllowDuplicateNames(!strict), json.RejectUnknownMembers(strict))
+	return m, err
+}
+
+func unmarshalBlocks(dec *jsontext.Decoder, l *hook.List[hook.Block]) error {
+	var blocks []hook.Block
+	if err := json.UnmarshalDecode(dec, &blocks, dec.Options()); err != nil {
+		return err
+	}
+	*l = hook.Freeze(blocks)
+	return nil
+}
+
+func unmarshalJSON(dec *jsontext.Decoder, j *hook.JSON) error {
+	v, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if v.Kind() == '"' {
+		text, err := jsontext.AppendUnquote(nil, v)
+		*j = hook.JSON(text)
+		return err
+	}
+	*j = hook.JSON(v)
+	return nil
+}

@@ -1,0 +1,238 @@
+package mem
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// len is the number of messages. All chunks but the last are full.
+func (c *conversation) len() int {
+	n := 0
+	for _, chunk := range c.chunks {
+		n += len(chunk)
+	}
+	return n
+}
+
+// set makes ms the messages of the conversation.
+func (c *conversation) set(ms []hook.Message) {
+	c.chunks = nil
+	for _, m := range ms {
+		c.add(m)
+	}
+}
+
+// archived reports whether a summary stands in front of the messages.
+func (c *conversation) archived() bool { return c.kept != nil && len(c.kept.archive) > 0 }
+
+// messages returns the messages with their turns.
+func (c *conversation) messages() []store.Kept {
+	out := make([]store.Kept, 0, c.len())
+	for _, m := range slices.Concat(c.chunks...) {
+		// Turns that have ended with no more messages than there were before have none.
+		turn, _ := slices.BinarySearch(c.ends, len(out)+1)
+		out = append(out, store.Kept{Turn: turn + 1, Message: m})
+	}
+	if c.archived() {
+		out[0].Summary = true
+	}
+	return out
+}
+
+// first returns how many messages the first turns have.
+func (c *conversation) first(turns int) (int, error) {
+	switch {
+	case turns < 0 || turns > c.record.Turns:
+		return 0, fmt.Errorf("%w: %s has had %d turns, not %d", store.ErrNoTurn, c.record.ID, c.record.Turns, turns)
+	case turns > 0 && (!c.archived() || c.ends[turns-1] > 0):
+		return c.ends[turns-1], nil
+	case c.archived():
+		return 0, fmt.Errorf("%w: a summary stands for more than the first %d turns of %s", store.ErrCompacted, turns, c.record.ID)
+	}
+	return 0, nil
+}
+
+// Compact implements store.Compacter.
+func (s *Store) Compact(_ context.Context, id string, at store.At, n int, summary hook.Message) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.atLocked(id, at)
+	if err != nil {
+		return 0, err
+	}
+	if n < 1 || n > c.len() {
+		return 0, fmt.Errorf("%w: %s has %d messages, of which %d cannot be compacted", store.ErrNoTurn, id, c.len(), n)
+	}
+	s.changeLocked(c, at)
+	all := c.messages()
+	k := c.more()
+	k.archive = append(k.archive, all[:n]...)
+	c.set(append([]hook.Message{summary}, plain(all[n:])...))
+	for i := range c.ends {
+		c.ends[i] -= n - 1
+	}
+	return c.record.Version, nil
+}
+
+// plain returns the messages alone.
+func plain(ks []store.Kept) []hook.Message {
+	out := make([]hook.Message, len(ks))
+	for i, k := range ks {
+		out[i] = k.Message
+	}
+	return out
+}
+
+// Archive implements store.Compacter.
+func (s *Store) Archive(_ context.Context, id string) ([]hook.Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.lookupLocked(id)
+	if err != nil || !c.archived() {
+		return nil, err
+	}
+	return plain(c.kept.archive), nil
+}
+
+// Fork implements store.Forker.
+func (s *Store) Fork(_ context.Context, id string, turns int, key store.Key) (store.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.lookupLocked(id)
+	if err != nil {
+		return store.Record{}, err
+	}
+	n, err := c.first(turns)
+	if err != nil {
+		return store.Record{}, err
+	}
+	d := store.Dump{Key: key, Created: s.now(), Turns: turns, Messages: c.messages()[:n]}
+	if c.archived() {
+		d.Archive = c.kept.archive
+	}
+	return s.restoreLocked(d)
+}
+
+// Rewind implements store.Forker.
+func (s *Store) Rewind(_ context.Context, id string, at store.At, turns int) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.atLocked(id, at)
+	if err != nil {
+		return 0, err
+	}
+	n, err := c.first(turns)
+	if err != nil {
+		return 0, err
+	}
+	s.changeLocked(c, at)
+	all := c.messages()
+	k := c.more()
+	k.branches = append(k.branches, branch{messages: all[n:], journal: k.journal})
+	k.journal, c.record.Journaled = nil, false
+	c.set(plain(all[:n]))
+	c.ends, c.record.Turns = c.ends[:turns], turns
+	return c.record.Version, nil
+}
+
+// Dump implements store.Porter.
+func (s *Store) Dump(_ context.Context, id string) (store.Dump, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.lookupLocked(id)
+	if err != nil {
+		return store.Dump{}, err
+	}
+	d := store.Dump{Key: c.record.Key, Created: c.record.Created, Turns: c.record.Turns, Messages: c.messages()}
+	if c.archived() {
+		d.Archive = slices.Clone(c.kept.archive)
+	}
+	return d, nil
+}
+
+// Restore implements store.Porter.
+func (s *Store) Restore(_ context.Context, d store.Dump) (store.Record, error) {
+	if err := d.Check(); err != nil {
+		return store.Record{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return store.Record{}, store.ErrClosed
+	}
+	return s.restoreLocked(d)
+}
+
+func (s *Store) restoreLocked(d store.Dump) (store.Record, error) {
+	if old, ok := s.byKey[d.Key]; ok {
+		return store.Record{}, fmt.Errorf("%w: %s", store.ErrExists, old.record.ID)
+	}
+	c := s.createLocked(d.Key)
+	c.record.Version, c.record.Turns, c.record.Created = 1, d.Turns, d.Created
+	c.set(plain(d.Messages))
+	for turn := 1; turn <= d.Turns; turn++ {
+		n, _ := slices.BinarySearchFunc(d.Messages, turn+1, func(k store.Kept, turn int) int { return cmp.Compare(k.Turn, turn) })
+		c.ends = append(c.ends, n)
+	}
+	if len(d.Archive) > 0 {
+		c.more().archive = slices.Clone(d.Archive)
+	}
+	return c.record, nil
+}
+
+// Child implements store.Child.
+func (s *Store) Child(_ context.Context, key store.Key, parent string) (store.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.lookupLocked(parent); err != nil {
+		return store.Record{}, err
+	}
+	c, ok := s.byKey[key]
+	if !ok {
+		c = s.createLocked(key)
+		c.record.Parent = parent
+	}
+	if c.record.Parent != parent {
+		return store.Record{}, fmt.Errorf("%w: %s is no child of %s", store.ErrExists, c.record.ID, parent)
+	}
+	return c.record, nil
+}
+
+// Children implements store.Child.
+func (s *Store) Children(_ context.Context, parent string) ([]store.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.lookupLocked(parent); err != nil {
+		return nil, err
+	}
+	var out []store.Record
+	for i := range len(s.byID) { // ids are numbers, the oldest first
+		if c := s.byID[name(i)]; c.record.Parent == parent {
+			out = append(out, c.record)
+		}
+	}
+	return out, nil
+}
+
+// Events implements store.Log.
+func (s *Store) Events(_ context.Context, id string, after uint64, limit int) ([]store.Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.lookupLocked(id)
+	if err != nil || c.kept == nil {
+		return nil, err
+	}
+	i, _ := slices.BinarySearchFunc(c.kept.events, after, func(e store.Event, after uint64) int {
+		if e.Seq <= after {
+			return -1
+		}
+		return 1
+	})
+	rest := c.kept.events[i:]
+	return slices.Clone(rest[:max(0, min(limit, len(rest)))]), nil
+}

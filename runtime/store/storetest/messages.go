@@ -1,0 +1,240 @@
+package storetest
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+var messageRules = []rule{
+	{"the same key gives the same conversation", sameKey},
+	{"different keys give different conversations", differentKeys},
+	{"a new conversation is empty at version 0", newIsEmpty},
+	{"messages come back as they were appended", roundTrip},
+	{"ephemeral messages are left out", ephemeral},
+	{"every append raises the version", versions},
+	{"an append at an old version writes nothing", conflict},
+	{"an unknown conversation is an error", unknown},
+	{"turns are counted when they end", turns},
+	{"the caller owns what Messages returns", ownership},
+	{"list is ordered by agent, then sender", list},
+	{"of concurrent appends at one version one wins", race},
+	{"concurrent first uses of a key give one conversation", firstUse},
+}
+
+func sameKey(t *testing.T, s *bench) {
+	first := create(t, s, "a", "x")
+	_, err := s.Append(t.Context(), first.ID, store.Append{Version: first.Version, Messages: []hook.Message{hook.UserText("hi")}})
+	require.NoError(t, err)
+	again := create(t, s, "a", "x")
+	assert.Equal(t, first.ID, again.ID)
+	assert.Equal(t, store.Key{Agent: "a", Sender: "x"}, again.Key)
+	assert.Equal(t, int64(1), again.Version)
+	assert.True(t, first.Created.Equal(again.Created))
+	assert.False(t, again.Updated.Before(again.Created))
+}
+
+func differentKeys(t *testing.T, s *bench) {
+	ids := map[string]bool{}
+	for _, k := range []store.Key{{Agent: "a"}, {Agent: "a", Sender: "x"}, {Agent: "A"}, {Agent: "ax"}, {Sender: "a"}, {Agent: "b", Sender: "x"}} {
+		ids[create(t, s, k.Agent, k.Sender).ID] = true
+	}
+	assert.Len(t, ids, 6)
+}
+
+func newIsEmpty(t *testing.T, s *bench) {
+	rec := create(t, s, "a", "")
+	assert.NotEmpty(t, rec.ID)
+	assert.Zero(t, rec.Version)
+	assert.Zero(t, rec.Turns)
+	assert.False(t, rec.Created.IsZero())
+	ms, err := s.Messages(t.Context(), rec.ID)
+	require.NoError(t, err)
+	assert.Empty(t, ms)
+}
+
+// Everything a message can hold, with text that breaks careless encodings.
+func everything() []hook.Message {
+	hostile := "a\x00b \"quoted\" \\ \u2028 😀 ' -- ;\nnew line"
+	return []hook.Message{
+		{Role: hook.RoleUser, Label: "skill", Content: hook.ListOf(
+			hook.TextBlock(hostile),
+			hook.Block{Kind: hook.BlockImage, MIME: "image/png", Data: "aGk="},
+			hook.Block{Kind: hook.BlockResource, URI: "file:///x", MIME: "text/plain", Text: "x"},
+		)},
+		{Role: hook.RoleAssistant, Content: hook.ListOf(
+			hook.Block{Kind: hook.BlockReasoning, Text: "hm", Meta: `{"signature":"s"}`},
+			hook.TextBlock("two calls"),
+			hook.Block{Kind: hook.BlockToolCall, CallID: "1", Tool: "bash", JSON: `{"command":"ls <&> \u0041","n":12345678901234567890}`},
+			hook.Block{Kind: hook.BlockToolCall, CallID: "2", Tool: "read", JSON: `{}`},
+		)},
+		{Role: hook.RoleTool, CallID: "1", Tool: "bash", Result: hook.ToolResult{
+			Content: hook.ListOf(hook.TextBlock(hostile), hook.Block{Kind: hook.BlockJSON, JSON: `{"b":1,"a":[]}`}),
+			Failure: hook.FailOperation, Trust: hook.TrustExternal, Meta: `{"k":"v"}`,
+		}},
+		{Role: hook.RoleTool, CallID: "2", Tool: "read", Result: hook.TextResult("")},
+		{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("done"))},
+	}
+}
+
+func roundTrip(t *testing.T, s *bench) {
+	rec, want := create(t, s, "a", "x"), everything()
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: want[:1]})
+	require.NoError(t, err)
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: want[1:]})
+	require.NoError(t, err)
+	got, err := s.Messages(t.Context(), rec.ID)
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+}
+
+func versions(t *testing.T, s *bench) {
+	rec := create(t, s, "a", "x")
+	var last int64
+	for i := range 5 {
+		v, err := s.Append(t.Context(), rec.ID, store.Append{Version: last, Messages: []hook.Message{hook.UserText(fmt.Sprint(i))}})
+		require.NoError(t, err)
+		assert.Greater(t, v, last)
+		last = v
+	}
+	assert.Equal(t, last, create(t, s, "a", "x").Version)
+	ms, err := s.Messages(t.Context(), rec.ID)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"0", "1", "2", "3", "4"}, texts(ms))
+}
+
+func conflict(t *testing.T, s *bench) {
+	rec := create(t, s, "a", "x")
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("one")}})
+	require.NoError(t, err)
+	for _, version := range []int64{0, v + 1, -1} {
+		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: version, Messages: []hook.Message{hook.UserText("two")}, TurnEnds: true})
+		require.ErrorIs(t, err, store.ErrConflict)
+	}
+	again := create(t, s, "a", "x")
+	assert.Equal(t, v, again.Version)
+	assert.Zero(t, again.Turns)
+	ms, err := s.Messages(t.Context(), rec.ID)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"one"}, texts(ms))
+}
+
+func ephemeral(t *testing.T, s *bench) {
+	rec := create(t, s, "a", "x")
+	passing := hook.UserText("passing")
+	passing.Ephemeral = true
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{passing, hook.UserText("lasting"), passing}})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"lasting"}, said(t, s, rec.ID))
+}
+
+func unknown(t *testing.T, s *bench) {
+	_, err := s.Messages(t.Context(), "nobody")
+	require.ErrorIs(t, err, store.ErrUnknown)
+	_, err = s.Journal(t.Context(), "nobody")
+	require.ErrorIs(t, err, store.ErrUnknown)
+	_, err = s.Claim(t.Context(), "nobody", store.Claim{Owner: "me", Hold: time.Second})
+	require.ErrorIs(t, err, store.ErrUnknown)
+	_, err = s.Note(t.Context(), "nobody", store.Note{})
+	require.ErrorIs(t, err, store.ErrUnknown)
+	_, err = s.Append(t.Context(), "nobody", store.Append{Messages: []hook.Message{hook.UserText("x")}})
+	require.ErrorIs(t, err, store.ErrUnknown)
+}
+
+func turns(t *testing.T, s *bench) {
+	rec := create(t, s, "a", "x")
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("q")}})
+	require.NoError(t, err)
+	assert.Zero(t, create(t, s, "a", "x").Turns)
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true})
+	require.NoError(t, err)
+	again := create(t, s, "a", "x")
+	assert.Equal(t, 1, again.Turns)
+	assert.Greater(t, again.Version, v)
+}
+
+func ownership(t *testing.T, s *bench) {
+	rec := create(t, s, "a", "x")
+	in := []hook.Message{hook.UserText("kept")}
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: in})
+	require.NoError(t, err)
+	in[0] = hook.UserText("changed by the writer")
+	ms, err := s.Messages(t.Context(), rec.ID)
+	require.NoError(t, err)
+	ms[0] = hook.UserText("changed by a reader")
+	again, err := s.Messages(t.Context(), rec.ID)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"kept"}, texts(again))
+}
+
+func list(t *testing.T, s *bench) {
+	empty, err := s.List(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, empty)
+	want := []store.Record{}
+	for _, k := range []store.Key{{Agent: "a"}, {Agent: "a", Sender: "b"}, {Agent: "a", Sender: "c"}, {Agent: "b", Sender: "a"}} {
+		want = append(want, store.Record{Key: k})
+	}
+	for _, i := range []int{2, 0, 3, 1} {
+		create(t, s, want[i].Key.Agent, want[i].Key.Sender)
+	}
+	got, err := s.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, got, len(want))
+	for i := range want {
+		assert.Equal(t, want[i].Key, got[i].Key)
+		assert.Equal(t, create(t, s, want[i].Key.Agent, want[i].Key.Sender).ID, got[i].ID)
+	}
+}
+
+func race(t *testing.T, s *bench) {
+	rec := create(t, s, "a", "x")
+	const n = 16
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			_, errs[i] = s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{
+				hook.UserText(fmt.Sprint(i)), hook.UserText(fmt.Sprint(i)),
+			}})
+		})
+	}
+	wg.Wait()
+	won := -1
+	for i, err := range errs {
+		if err == nil {
+			assert.Equal(t, -1, won, "two appends at one version")
+			won = i
+			continue
+		}
+		assert.ErrorIs(t, err, store.ErrConflict)
+	}
+	require.NotEqual(t, -1, won, "no append won")
+	ms, err := s.Messages(t.Context(), rec.ID)
+	require.NoError(t, err)
+	assert.Equal(t, []string{fmt.Sprint(won), fmt.Sprint(won)}, texts(ms))
+}
+
+func firstUse(t *testing.T, s *bench) {
+	const n = 16
+	ids, errs := make([]string, n), make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			rec, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: "x"})
+			ids[i], errs[i] = rec.ID, err
+		})
+	}
+	wg.Wait()
+	for i := range n {
+		require.NoError(t, errs[i])
+		assert.Equal(t, ids[0], ids[i])
+	}
+}

@@ -1,0 +1,8 @@
+package storetest
+
+var (
+	compactRules []rule
+	forkRules    []rule
+	childRules   []rule
+	portRules    []rule
+)

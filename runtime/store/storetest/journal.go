@@ -11,19 +11,23 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-var journalRules = []rule{
-	{"entries come back in order, with all they hold", entries},
-	{"a sequence is never used again", sequences},
-	{"what is forgotten is gone", forgotten},
-	{"the end of a turn empties the journal", turnEmpties},
-	{"a note changes neither messages nor version", noteIsBeside},
-	{"an append is there with its entries and events, or not at all", atomic},
-	{"events have to be in order", eventOrder},
-	{"what was written is there when the store is opened again", reopens},
+func journalRules() []rule {
+	return []rule{
+		{"entries come back in order, with all they hold", entries},
+		{"a sequence is never used again", sequences},
+		{"what is forgotten is gone", forgotten},
+		{"the end of a turn empties the journal", turnEmpties},
+		{"a note changes neither messages nor version", noteIsBeside},
+		{"an append is there with its entries and events, or not at all", atomic},
+		{"events have to be in order", eventOrder},
+		{"what was written is there when the store is opened again", reopens},
+	}
 }
 
-var logRules = []rule{
-	{"events come back in order, with gaps, behind a sequence, up to a limit", events},
+func logRules() []rule {
+	return []rule{
+		{"events come back in order, with gaps, behind a sequence, up to a limit", events},
+	}
 }
 
 func note(t *testing.T, s store.Store, id string, es ...store.Entry) int64 {

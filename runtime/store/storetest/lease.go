@@ -13,17 +13,19 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-var leaseRules = []rule{
-	{"a claim gives the lease and a new epoch", claim},
-	{"what no lease can be is an error", badClaims},
-	{"a lease is refused while another has it", leased},
-	{"a lease that has ended goes to the next", leaseEnds},
-	{"a holder that is known to be gone is taken over from", takes},
-	{"a write prolongs or frees the lease", holds},
-	{"a conversation that was never leased has no lease to prolong", neverLeased},
-	{"a holder whose lease has ended writes until the next claim", lateHolder},
-	{"an epoch that is not the current one writes nothing", fenced},
-	{"of concurrent claims one wins", claimRace},
+func leaseRules() []rule {
+	return []rule{
+		{"a claim gives the lease and a new epoch", claim},
+		{"what no lease can be is an error", badClaims},
+		{"a lease is refused while another has it", leased},
+		{"a lease that has ended goes to the next", leaseEnds},
+		{"a holder that is known to be gone is taken over from", takes},
+		{"a write prolongs or frees the lease", holds},
+		{"a conversation that was never leased has no lease to prolong", neverLeased},
+		{"a holder whose lease has ended writes until the next claim", lateHolder},
+		{"an epoch that is not the current one writes nothing", fenced},
+		{"of concurrent claims one wins", claimRace},
+	}
 }
 
 // take claims the lease for a minute.

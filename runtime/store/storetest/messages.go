@@ -13,20 +13,22 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-var messageRules = []rule{
-	{"the same key gives the same conversation", sameKey},
-	{"different keys give different conversations", differentKeys},
-	{"a new conversation is empty at version 0", newIsEmpty},
-	{"messages come back as they were appended", roundTrip},
-	{"ephemeral messages are left out", ephemeral},
-	{"every append raises the version", versions},
-	{"an append at an old version writes nothing", conflict},
-	{"an unknown conversation is an error", unknown},
-	{"turns are counted when they end", turns},
-	{"the caller owns what Messages returns", ownership},
-	{"list is ordered by agent, then sender", list},
-	{"of concurrent appends at one version one wins", race},
-	{"concurrent first uses of a key give one conversation", firstUse},
+func messageRules() []rule {
+	return []rule{
+		{"the same key gives the same conversation", sameKey},
+		{"different keys give different conversations", differentKeys},
+		{"a new conversation is empty at version 0", newIsEmpty},
+		{"messages come back as they were appended", roundTrip},
+		{"ephemeral messages are left out", ephemeral},
+		{"every append raises the version", versions},
+		{"an append at an old version writes nothing", conflict},
+		{"an unknown conversation is an error", unknown},
+		{"turns are counted when they end", turns},
+		{"the caller owns what Messages returns", ownership},
+		{"list is ordered by agent, then sender", list},
+		{"of concurrent appends at one version one wins", race},
+		{"concurrent first uses of a key give one conversation", firstUse},
+	}
 }
 
 func sameKey(t *testing.T, s *bench) {

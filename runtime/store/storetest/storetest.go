@@ -68,13 +68,13 @@ func implements[T any](s store.Store) bool { _, ok := s.(T); return ok }
 
 func parts() []part {
 	return []part{
-		{"store.Store", func(store.Store) bool { return true }, slices.Concat(messageRules, leaseRules)},
-		{"a store that is not volatile", func(s store.Store) bool { return !s.Volatile() }, journalRules},
-		{"store.Compacter", implements[store.Compacter], compactRules},
-		{"store.Forker", implements[store.Forker], forkRules},
-		{"store.Child", implements[store.Child], childRules},
-		{"store.Log", func(s store.Store) bool { return implements[store.Log](s) && !s.Volatile() }, logRules},
-		{"store.Porter", implements[store.Porter], portRules},
+		{"store.Store", func(store.Store) bool { return true }, slices.Concat(messageRules(), leaseRules())},
+		{"a store that is not volatile", func(s store.Store) bool { return !s.Volatile() }, journalRules()},
+		{"store.Compacter", implements[store.Compacter], compactRules()},
+		{"store.Forker", implements[store.Forker], forkRules()},
+		{"store.Child", implements[store.Child], childRules()},
+		{"store.Log", func(s store.Store) bool { return implements[store.Log](s) && !s.Volatile() }, logRules()},
+		{"store.Porter", implements[store.Porter], portRules()},
 	}
 }
 

@@ -37,10 +37,11 @@ type App struct {
 	Store   *sqlite.Store
 	Daemon  *Daemon
 
-	agents []Agent
-	models *models
-	note   func(string)
-	paths  Paths
+	agents   []Agent
+	models   *models
+	note     func(string)
+	paths    Paths
+	presence *presence
 }
 
 // Agent is one agent that could be registered. File is "" for the one that is
@@ -86,17 +87,22 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note, paths: o.Paths}
+	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
+		return nil, err
+	}
 	if a.Store, err = sqlite.Open(ctx, o.Paths.Conversations, nil); err != nil {
-		return nil, damaged(o.Paths.Conversations, err)
+		return nil, errors.Join(damaged(o.Paths.Conversations, err), a.presence.end())
 	}
 	// It comes first, so that who hears of a server from Extra finds the agents refreshed.
 	o.Extra = append([]hook.Hook{&refresher{app: a}}, o.Extra...)
 	if a.Daemon, err = assemble(ctx, o); err == nil {
-		a.Runtime = runtime.New(a.Daemon, a.models, &runtime.Options{Store: a.Store, Environment: environment(o.Paths)})
+		a.Runtime = runtime.New(a.Daemon, a.models, &runtime.Options{
+			Store: a.Store, Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone,
+		})
 		err = a.Runtime.Open(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, a.Store.Close())
+		return nil, errors.Join(err, a.Store.Close(), a.presence.end())
 	}
 	return a, nil
 }
@@ -107,7 +113,7 @@ func environment(p Paths) runtime.Environment {
 
 // Close ends the runtime, the subsystems and the store, in this order.
 func (a *App) Close(ctx context.Context) error {
-	return errors.Join(a.Runtime.Close(ctx), a.Store.Close())
+	return errors.Join(a.Runtime.Close(ctx), a.Store.Close(), a.presence.end())
 }
 
 // index is where the agent is; -1 if there is none of that name.

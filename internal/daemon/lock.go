@@ -11,9 +11,11 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+	"github.com/oklog/ulid/v2"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // BusyError says that another turn of the conversation is running. Nothing has
@@ -38,59 +40,78 @@ func (a *App) Conversation(ctx context.Context, agent, sender string) (*runtime.
 	return conv, damaged(a.paths.Conversations, err)
 }
 
-// Send runs one turn, as [runtime.Conversation.Send] does, but never two of one
-// conversation at a time in all processes that use the same state directory: the
-// one that comes second would lose what it has done, because the history it began
-// with is no longer that of the store. It is refused with a [*BusyError] before
-// anything happens. Safe for concurrent use.
+// Send runs one turn, as [runtime.Conversation.Send] does. While another process
+// that uses the same state directory runs a turn of the conversation, the error is
+// a [*BusyError]. Safe for concurrent use.
 func (a *App) Send(ctx context.Context, conv *runtime.Conversation, in hook.Input, o *runtime.SendOptions) (hook.TurnOutcome, error) {
-	unlock, err := lock(filepath.Join(a.paths.locks(), conv.ID()))
-	if err != nil {
-		return hook.TurnOutcome{Stop: hook.StopError, Err: err}, err
+	out, err := conv.Send(ctx, in, o)
+	return a.sent(conv, out, err)
+}
+
+// sent says of the outcome of a turn what the daemon knows and the runtime does
+// not.
+func (a *App) sent(conv *runtime.Conversation, out hook.TurnOutcome, err error) (hook.TurnOutcome, error) {
+	var held *store.LeasedError
+	if errors.As(err, &held) && errors.Is(err, runtime.ErrBusy) {
+		out.Err = &BusyError{Process: a.presence.process(held.Lease.Owner)}
+		return out, out.Err
 	}
-	defer unlock()
-	out, _ := conv.Send(ctx, in, o)
 	out.Err = damaged(a.paths.Conversations, out.Err)
 	return a.limited(conv.Agent(), out), out.Err
 }
 
-// lock makes the file and holds it until unlock is called or the process ends,
-// however it ends. The file goes with the lock.
-func lock(path string) (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, unwritable(filepath.Dir(path), err)
-	}
-	for {
-		f := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-		ok, err := f.TryLock()
-		if err != nil {
-			return nil, fmt.Errorf("lock the conversation: %w", err)
-		}
-		if !ok {
-			return nil, &BusyError{Process: holder(path)}
-		}
-		if current(f) {
-			// Only for the sentence that others say: the lock holds without it.
-			_ = os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())), 0o600)
-			return func() { _ = errors.Join(os.Remove(path), f.Unlock()) }, nil
-		}
-		_ = f.Unlock() // who had the lock has removed the file meanwhile
-	}
+// presence is the sign by which other processes see that this one lives: a locked
+// file, which the kernel unlocks whatever becomes of the process. Its name is the
+// owner of the leases of conversations.
+type presence struct {
+	dir   string
+	owner string
+	file  *flock.Flock
 }
 
-// current reports whether the locked file is still the one of its name.
-func current(f *flock.Flock) bool {
-	held, err := f.Stat()
-	if err != nil {
+// ownerPrefix tells owners that have such a file from others.
+const ownerPrefix = "grapnel-"
+
+func newPresence(dir string) (*presence, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, unwritable(dir, err)
+	}
+	p := &presence{dir: dir, owner: ownerPrefix + ulid.Make().String()}
+	p.file = flock.New(p.path(p.owner), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	if err := p.file.Lock(); err != nil {
+		return nil, fmt.Errorf("say that this process lives: %w", err)
+	}
+	// Only for the sentence that others say: the lock holds without it.
+	_ = os.WriteFile(p.file.Path(), []byte(strconv.Itoa(os.Getpid())), 0o600)
+	return p, nil
+}
+
+func (p *presence) path(owner string) string { return filepath.Join(p.dir, owner) }
+
+// gone reports whether the process of that owner has ended. What it left behind is
+// removed.
+func (p *presence) gone(owner string) bool {
+	if owner == p.owner || !strings.HasPrefix(owner, ownerPrefix) || owner != filepath.Base(owner) {
 		return false
 	}
-	named, err := os.Stat(f.Path())
-	return !errors.Is(err, fs.ErrNotExist) && (err != nil || os.SameFile(held, named))
+	f := flock.New(p.path(owner), flock.SetFlag(os.O_RDWR))
+	free, err := f.TryLock()
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil || !free {
+		return false
+	}
+	_ = errors.Join(os.Remove(f.Path()), f.Unlock()) // a file without a lock says the same as none
+	return true
 }
 
-// holder is the process that has the lock, as far as it has said so.
-func holder(path string) int {
-	data, err := os.ReadFile(path)
+// process is the id of the owner's process, as far as it has said so; 0 if not.
+func (p *presence) process(owner string) int {
+	if owner != filepath.Base(owner) {
+		return 0
+	}
+	data, err := os.ReadFile(p.path(owner))
 	if err != nil {
 		return 0
 	}
@@ -100,3 +121,6 @@ func holder(path string) int {
 	}
 	return pid
 }
+
+// end takes the sign away.
+func (p *presence) end() error { return errors.Join(os.Remove(p.file.Path()), p.file.Unlock()) }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // gate is a hook that holds a turn at its beginning.
@@ -66,18 +68,31 @@ func TestSendLocksTheConversation(t *testing.T) {
 	messages, err := second.Store.Messages(t.Context(), conv.ID())
 	require.NoError(t, err)
 	assert.Len(t, messages, 4)
-	left, err := filepath.Glob(filepath.Join(p.State, "locks", "*"))
-	require.NoError(t, err)
-	assert.Empty(t, left, "the file goes with the lock")
 }
 
-// TestLockOfADeadProcess: a file that somebody left behind locks nothing.
-func TestLockOfADeadProcess(t *testing.T) {
+// TestTheConversationsOfADeadProcessAreFree: nobody waits for the lease of a process
+// that has ended, whether it left its file behind or not.
+func TestTheConversationsOfADeadProcessAreFree(t *testing.T) {
 	t.Parallel()
 	p := project(t, map[string]string{"m.yaml": "rules: [{when: always, say: Hello.}]\n"})
 	app, conv := conversation(t, p)
-	require.NoError(t, os.MkdirAll(filepath.Join(p.State, "locks"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(p.State, "locks", conv.ID()), []byte("1"), 0o600))
-	_, err := app.Send(t.Context(), conv, hook.TextInput("one"), nil)
+	for _, owner := range []string{"grapnel-with-a-file", "grapnel-without-one"} {
+		if owner == "grapnel-with-a-file" {
+			require.NoError(t, os.WriteFile(filepath.Join(p.State, "locks", owner), []byte("1"), 0o600))
+		}
+		_, err := app.Store.Claim(t.Context(), conv.ID(), store.Claim{Owner: owner, Hold: time.Hour})
+		require.NoError(t, err)
+		_, err = app.Send(t.Context(), conv, hook.TextInput("one"), nil)
+		require.NoError(t, err)
+	}
+	files, err := filepath.Glob(filepath.Join(p.State, "locks", "*"))
 	require.NoError(t, err)
+	assert.Len(t, files, 1, "that of this process")
+
+	_, err = app.Store.Claim(t.Context(), conv.ID(), store.Claim{Owner: "another-program", Hold: time.Hour})
+	require.NoError(t, err)
+	_, err = app.Send(t.Context(), conv, hook.TextInput("one"), nil)
+	var busy *daemon.BusyError
+	require.ErrorAs(t, err, &busy, "of whom nothing is known is not taken for dead")
+	assert.Zero(t, busy.Process)
 }

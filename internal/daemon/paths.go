@@ -108,7 +108,7 @@ func unwritable(dir string, err error) error {
 	return fmt.Errorf("the state directory %s cannot be written: %w; set GRAPNEL_HOME to one that can", dir, err)
 }
 
-// locks is where conversations are locked while a turn runs.
+// locks is where each process has a file as long as it lives.
 func (p Paths) locks() string { return filepath.Join(p.State, "locks") }
 
 // bundledSkills is where the program writes the skills that it brings.

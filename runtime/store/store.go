@@ -393,8 +393,8 @@ func (d Dump) Check() error {
 
 // Searcher is implemented by stores that find words in conversations.
 type Searcher interface {
-	// Search returns the messages that match best, the best first, and of equal
-	// ones the newest. It looks at what a person or a model said as text and at
+	// Search returns the messages that match best (BM25), the best first, and of
+	// equal ones the later, in the newer conversation. It looks at what a person or a model said as text and at
 	// the names of the tools that were called. A word of a person weighs 1.5, the
 	// name of a tool 1.3, a word of a model 1. What tools were called with and what
 	// they returned is never looked at and never shown, nor are reasoning,
@@ -416,6 +416,17 @@ type Query struct {
 	// Before and After are how many messages around the match are shown, 0 to 8
 	// each; more is 8.
 	Before, After int
+}
+
+// Bounded returns the query with its numbers in their ranges. Stores call it.
+func (q Query) Bounded() Query {
+	const standard, most, beside = 5, 20, 8
+	if q.Limit <= 0 {
+		q.Limit = standard
+	}
+	q.Limit = min(q.Limit, most)
+	q.Before, q.After = max(0, min(q.Before, beside)), max(0, min(q.After, beside))
+	return q
 }
 
 // Match is one message that was found.

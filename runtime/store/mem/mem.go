@@ -33,6 +33,7 @@ var (
 	_ store.Child     = (*Store)(nil)
 	_ store.Log       = (*Store)(nil)
 	_ store.Porter    = (*Store)(nil)
+	_ store.Searcher  = (*Store)(nil)
 )
 
 type conversation struct {

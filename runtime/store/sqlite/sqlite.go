@@ -55,6 +55,7 @@ var (
 	_ store.Child     = (*Store)(nil)
 	_ store.Log       = (*Store)(nil)
 	_ store.Porter    = (*Store)(nil)
+	_ store.Searcher  = (*Store)(nil)
 )
 
 // Open opens the file, which is made if it is not there: the file with mode
@@ -67,7 +68,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: db, reads: map[string]*sql.Stmt{}, now: time.Now, newID: func() string { return ulid.Make().String() }}
-	for _, query := range []string{byKey, byID, listed, children, liveMessages, archivedMessages, openJournal, eventsAfter} {
+	for _, query := range reads() {
 		if s.reads[query], err = db.Read().PrepareContext(ctx, query); err != nil {
 			delete(s.reads, query)
 			return nil, errors.Join(err, s.Close())
@@ -80,6 +81,14 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 		s.newID = o.NewID
 	}
 	return s, nil
+}
+
+// reads returns the statements that read.
+func reads() []string {
+	return []string{
+		byKey, byID, byNumber, listed, children, liveMessages, archivedMessages, openJournal, eventsAfter,
+		unindexed, newInIndex, findWords, archivedAt, around, oldAround,
+	}
 }
 
 // Close closes the file once the calls in flight have ended. Every later call
@@ -117,11 +126,12 @@ func (s *Store) failed(what string, err error) error {
 
 const columns = `id, agent, sender, parent, version, turns, created, updated, owner, epoch, until, entries, events`
 
-func scan(row interface{ Scan(dest ...any) error }) (store.Record, error) {
+// scan reads the columns, and what the row has behind them.
+func scan(row interface{ Scan(dest ...any) error }, more ...any) (store.Record, error) {
 	var r store.Record
 	var created, updated, until, entries int64
-	err := row.Scan(&r.ID, &r.Key.Agent, &r.Key.Sender, &r.Parent, &r.Version, &r.Turns, &created, &updated,
-		&r.Lease.Owner, &r.Lease.Epoch, &until, &entries, &r.Events)
+	err := row.Scan(append([]any{&r.ID, &r.Key.Agent, &r.Key.Sender, &r.Parent, &r.Version, &r.Turns, &created, &updated,
+		&r.Lease.Owner, &r.Lease.Epoch, &until, &entries, &r.Events}, more...)...)
 	r.Created, r.Updated, r.Journaled = time.Unix(0, created), time.Unix(0, updated), entries > 0
 	if until != 0 {
 		r.Lease.Until = time.Unix(0, until)

@@ -74,6 +74,7 @@ func parts() []part {
 		{"store.Forker", implements[store.Forker], forkRules()},
 		{"store.Child", implements[store.Child], childRules()},
 		{"store.Log", func(s store.Store) bool { return implements[store.Log](s) && !s.Volatile() }, logRules()},
+		{"store.Searcher", implements[store.Searcher], searchRules()},
 		{"store.Porter", implements[store.Porter], portRules()},
 	}
 }

@@ -1,0 +1,220 @@
+// Package search says what of a message can be found and shown: the same for
+// every store. It has no index.
+//
+// Only what a person or a model said as text, and the names of called tools, get
+// out of it. Arguments, results, reasoning, metadata, media and what the framework
+// said may hold secrets, or words that nobody said.
+package search
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// The weights of a word by who said it: BM25 counts it so many times.
+const (
+	WeightUser      = 1.5
+	WeightTools     = 1.3
+	WeightAssistant = 1.0
+)
+
+// MaxText is the length of a snippet or a line at most, in bytes.
+const MaxText = 1024
+
+const (
+	maxWords = 32 // of a query
+	maxName  = 128
+)
+
+// Texts is what of a message can be found, by weight.
+type Texts struct{ User, Tools, Assistant string }
+
+// IsZero reports whether nothing can be found.
+func (t Texts) IsZero() bool { return t == Texts{} }
+
+// Of returns what of a message can be found.
+func Of(m hook.Message) Texts {
+	switch {
+	case m.Label != "":
+	case m.Role == hook.RoleUser:
+		return Texts{User: texts(m)}
+	case m.Role == hook.RoleAssistant:
+		return Texts{Tools: strings.Join(tools(m), " "), Assistant: texts(m)}
+	}
+	return Texts{}
+}
+
+// texts returns the text blocks, a blank between them.
+func texts(m hook.Message) string {
+	var parts []string
+	for _, b := range m.Content.All() {
+		if b.Kind == hook.BlockText && b.Text != "" {
+			parts = append(parts, b.Text)
+		}
+	}
+	return strings.ToValidUTF8(strings.Join(parts, " "), "\ufffd")
+}
+
+// tools returns the names of the called tools.
+func tools(m hook.Message) []string {
+	var names []string
+	for _, b := range m.Content.All() {
+		if b.Kind == hook.BlockToolCall && isName(b.Tool) {
+			names = append(names, b.Tool)
+		}
+	}
+	return names
+}
+
+// isName reports whether s can be the name of a tool. A model may call one of any
+// name, with what it likes in it.
+func isName(s string) bool {
+	return s != "" && len(s) <= maxName && strings.IndexFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '.'
+	}) < 0
+}
+
+// Word is one word of a query, in lower case.
+type Word struct {
+	Text string
+	// Prefix: it stands for all words that begin so.
+	Prefix bool
+}
+
+// Matches reports whether the word, in lower case, is meant.
+func (w Word) Matches(word string) bool {
+	return word == w.Text || w.Prefix && strings.HasPrefix(word, w.Text)
+}
+
+// Words returns the words of a query, each once, 32 at most.
+func Words(query string) []Word {
+	var out []Word
+	seen := map[Word]bool{}
+	for begin, end := range each(query) {
+		w := Word{Text: strings.ToLower(query[begin:end]), Prefix: strings.HasPrefix(query[end:], "*")}
+		if !seen[w] {
+			seen[w] = true
+			out = append(out, w)
+		}
+		if len(out) == maxWords {
+			break
+		}
+	}
+	return out
+}
+
+// Each yields the words of a text in lower case.
+func Each(text string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for begin, end := range each(text) {
+			if !yield(strings.ToLower(text[begin:end])) {
+				return
+			}
+		}
+	}
+}
+
+// each yields where the words of a text begin and end.
+func each(text string) func(yield func(begin, end int) bool) {
+	return func(yield func(begin, end int) bool) {
+		begin := -1
+		for i, r := range text {
+			switch in := unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co); {
+			case in && begin < 0:
+				begin = i
+			case !in && begin >= 0:
+				if !yield(begin, i) {
+					return
+				}
+				begin = -1
+			}
+		}
+		if begin >= 0 {
+			yield(begin, len(text))
+		}
+	}
+}
+
+// Line shows a message in one line.
+func Line(m hook.Message) string {
+	text, calls := shown(m)
+	if calls == "" || text == "" {
+		return cut(text+calls, 0, MaxText)
+	}
+	return cut(text, 0, MaxText-1-len(calls)) + " " + calls
+}
+
+// shown returns the text of a message, and what stands for the rest, which is
+// shorter than a line.
+func shown(m hook.Message) (text, rest string) {
+	switch {
+	case m.Label != "":
+		return "", bracket("", m.Label)
+	case m.Role == hook.RoleTool:
+		return "", bracket("result of ", m.Tool)
+	case m.Role != hook.RoleUser && m.Role != hook.RoleAssistant:
+		return "", ""
+	}
+	if names := tools(m); len(names) > 0 {
+		rest = "[" + cut(strings.Join(names, ", "), 0, MaxText/2) + "]"
+	}
+	return texts(m), rest
+}
+
+func bracket(what, name string) string {
+	if !isName(name) {
+		name = "?"
+	}
+	return "[" + what + name + "]"
+}
+
+// Snippet shows a message around the first of the words; from its beginning if
+// the words are not in its text.
+func Snippet(m hook.Message, words []Word) string {
+	text, _ := shown(m)
+	for begin, end := range each(text) {
+		word := strings.ToLower(text[begin:end])
+		for _, w := range words {
+			if w.Matches(word) {
+				return cut(text, max(0, begin-MaxText/3), MaxText)
+			}
+		}
+	}
+	return Line(m)
+}
+
+// cut returns the text from byte from on as one line of at most limit bytes. It
+// cuts between runes, and says where it has cut.
+func cut(text string, from, limit int) string {
+	const ellipsis = "…"
+	before, after := "", ""
+	if from > 0 {
+		before = ellipsis
+		for from < len(text) && !utf8.RuneStart(text[from]) {
+			from++
+		}
+		text = text[from:]
+	}
+	if limit -= len(before); len(text) > limit {
+		after = ellipsis
+		limit -= len(after)
+		for limit > 0 && !utf8.RuneStart(text[limit]) {
+			limit--
+		}
+		text = text[:max(0, limit)]
+	}
+	return before + oneLine(text) + after
+}
+
+// oneLine puts a blank for what would break or move a line.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text)
+}

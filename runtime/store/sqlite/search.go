@@ -1,0 +1,250 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/codec"
+	"github.com/grapnel-go/grapnel/runtime/store/search"
+)
+
+// indexBatch is how many messages are indexed in one transaction: turns wait for
+// no longer than that takes.
+const indexBatch = 500
+
+// Search implements store.Searcher. It first indexes what is new since the last
+// one, so that turns pay nothing for it.
+func (s *Store) Search(ctx context.Context, q store.Query) ([]store.Match, error) {
+	words := search.Words(q.Text)
+	if len(words) == 0 {
+		return nil, s.failed("search", s.alive())
+	}
+	err := s.index(ctx)
+	var out []store.Match
+	if err == nil {
+		out, err = s.match(ctx, q.Bounded(), words)
+	}
+	return out, s.failed("search", err)
+}
+
+func (s *Store) alive() error {
+	if s.closed.Load() {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+const (
+	unindexed  = `SELECT num, indexed, messages, branches FROM conversation WHERE indexed < messages AND parent = '' LIMIT 100`
+	newInIndex = `SELECT seq, body FROM archive WHERE conversation = ?1 AND branch = 0 AND summary = 0 AND seq >= ?2
+		UNION ALL
+		SELECT m.num - (c.num << 32), m.body FROM conversation c JOIN message m
+			ON m.num >= (c.num << 32) + max(?2, c.first + (c.archived > 0)) AND m.num < (c.num + 1) << 32 WHERE c.num = ?1
+		ORDER BY 1 LIMIT ?3`
+	markIndexed = `UPDATE conversation SET indexed = ? WHERE num = ? AND indexed = ? AND branches = ?`
+	insertWords = `INSERT INTO word (rowid, user, tools, assistant) VALUES (?, ?, ?, ?)`
+)
+
+// batch is new messages of one conversation.
+type batch struct {
+	num, from, to, branches int64
+	texts                   map[int64]search.Texts
+}
+
+// index indexes until nothing is new. That a summary stands for what has been
+// compacted makes no difference: it says what others said, and is not indexed.
+func (s *Store) index(ctx context.Context) error {
+	for {
+		batches, err := s.unindexed(ctx)
+		if err != nil || len(batches) == 0 {
+			return err
+		}
+		if err := s.db.Write(ctx, func(tx *sqlitedb.Tx) error { return writeIndex(tx, batches) }); err != nil {
+			return err
+		}
+	}
+}
+
+// unindexed reads new messages as they are at one moment.
+func (s *Store) unindexed(ctx context.Context) (out []batch, err error) {
+	tx, err := s.db.Read().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tx.Rollback()) }()
+	rows, err := tx.StmtContext(ctx, s.reads[unindexed]).QueryContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = scanAll(rows, func() error {
+		var b batch
+		err := rows.Scan(&b.num, &b.from, &b.to, &b.branches)
+		out = append(out, b)
+		return err
+	})
+	left := indexBatch
+	for i := range out {
+		if err != nil || left == 0 {
+			return out[:i], err
+		}
+		err = s.fill(ctx, tx, &out[i], &left)
+	}
+	return out, err
+}
+
+// fill reads the texts of a batch, up to left messages. What cannot be read has
+// none.
+func (s *Store) fill(ctx context.Context, tx *sql.Tx, b *batch, left *int) error {
+	rows, err := tx.StmtContext(ctx, s.reads[newInIndex]).QueryContext(ctx, b.num, b.from, *left)
+	if err != nil {
+		return err
+	}
+	b.texts = map[int64]search.Texts{}
+	last := int64(0)
+	err = scanAll(rows, func() error {
+		var body sql.RawBytes
+		if err := rows.Scan(&last, &body); err != nil {
+			return err
+		}
+		*left--
+		if m, err := codec.Decode(body); err == nil {
+			if t := search.Of(m); !t.IsZero() {
+				b.texts[last] = t
+			}
+		}
+		return nil
+	})
+	if *left == 0 {
+		b.to = last + 1
+	}
+	return err
+}
+
+// scanAll calls f for each row and closes them.
+func scanAll(rows *sql.Rows, f func() error) (err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// writeIndex leaves out a conversation that somebody else has indexed or rewound
+// in the meantime: it is new in the next round, if it still is.
+func writeIndex(tx *sqlitedb.Tx, batches []batch) error {
+	for _, b := range batches {
+		res, err := tx.Exec(markIndexed, b.to, b.num, b.from, b.branches)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		for seq, t := range b.texts {
+			if _, err := tx.Exec(insertWords, b.num<<32|seq, t.User, t.Tools, t.Assistant); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	// The weights are those of package search.
+	findWords = `SELECT word.rowid FROM word JOIN conversation c ON c.num = word.rowid >> 32
+		WHERE word MATCH ?1 AND (?2 = '' OR c.agent = ?2) AND (?3 = '' OR c.sender = ?3)
+		ORDER BY bm25(word, 1.5, 1.3, 1.0), word.rowid DESC LIMIT ?4`
+	byNumber   = `SELECT ` + columns + `, first, archived FROM conversation WHERE num = ?`
+	archivedAt = `SELECT pos FROM archive WHERE conversation = ? AND seq = ? AND branch = 0 AND summary = 0`
+	around     = `SELECT num - ?1, body FROM message WHERE num BETWEEN ?1 + max(0, ?2) AND ?1 + ?3 AND num < ((?1 >> 32) + 1) << 32 ORDER BY num`
+	oldAround  = `SELECT pos, body FROM archive WHERE conversation = ?1 >> 32 AND branch = 0 AND pos BETWEEN ?2 AND ?3 ORDER BY pos`
+)
+
+// expression returns the FTS5 expression for any of the words. Each is quoted, so no
+// query can be an error or mean anything but its words.
+func expression(words []search.Word) string {
+	terms := make([]string, len(words))
+	for i, w := range words {
+		terms[i] = `"` + w.Text + `"`
+		if w.Prefix {
+			terms[i] += "*"
+		}
+	}
+	return strings.Join(terms, " OR ")
+}
+
+// match reads in one transaction, so that what is found is still where it was.
+func (s *Store) match(ctx context.Context, q store.Query, words []search.Word) (out []store.Match, err error) {
+	tx, err := s.db.Read().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tx.Rollback()) }()
+	rows, err := tx.StmtContext(ctx, s.reads[findWords]).QueryContext(ctx, expression(words), q.Agent, q.Sender, q.Limit)
+	if err != nil {
+		return nil, err
+	}
+	var nums []int64
+	if err := scanAll(rows, func() error {
+		var num int64
+		err := rows.Scan(&num)
+		nums = append(nums, num)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	for _, num := range nums {
+		m, err := s.show(ctx, tx, num, q, words)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// show reads the message of that number and what is around it.
+func (s *Store) show(ctx context.Context, tx *sql.Tx, num int64, q store.Query, words []search.Word) (m store.Match, err error) {
+	var first, archived int64
+	conversation, seq := num>>32, num&(1<<32-1)
+	if m.Record, err = scan(tx.StmtContext(ctx, s.reads[byNumber]).QueryRowContext(ctx, conversation), &first, &archived); err != nil {
+		return m, err
+	}
+	query, base, pos := around, conversation<<32|first, seq-first
+	if m.Archived = seq < first || seq == first && archived > 0; m.Archived {
+		query, base = oldAround, conversation<<32
+		if err := tx.StmtContext(ctx, s.reads[archivedAt]).QueryRowContext(ctx, conversation, seq).Scan(&pos); err != nil {
+			return m, err
+		}
+	}
+	m.Message = int(pos)
+	rows, err := tx.StmtContext(ctx, s.reads[query]).QueryContext(ctx, base, pos-int64(q.Before), pos+int64(q.After))
+	if err != nil {
+		return m, err
+	}
+	return m, scanAll(rows, func() error {
+		var at int
+		var body sql.RawBytes
+		if err := rows.Scan(&at, &body); err != nil {
+			return err
+		}
+		msg, err := codec.Decode(body)
+		if err != nil {
+			return nil // Messages tells of it
+		}
+		if at == m.Message {
+			m.Role, m.Snippet = msg.Role, search.Snippet(msg, words)
+		}
+		m.Around = append(m.Around, store.Line{Message: at, Role: msg.Role, Text: search.Line(msg)})
+		return nil
+	})
+}

@@ -29,8 +29,9 @@ type call struct {
 	end hook.CallEnd
 	// context is what AfterTool adds for the model.
 	context hook.List[string]
-	// concluded: everything that happens to a call after its end has happened.
-	concluded bool
+	// concluded: everything that happens to a call after its end has happened, and
+	// told: clients know, which they do once it is written down.
+	concluded, told bool
 }
 
 // settle answers the call without running it.
@@ -88,16 +89,13 @@ func (t *turn) endCalls(reply hook.ModelReply, calls []call) (more bool) {
 	for i := range calls {
 		if c := &calls[i]; c.settled() && !c.concluded {
 			t.conclude(c)
-			t.tell(c)
 		}
 	}
-	last := t.execute(reply, calls)
+	t.execute(reply, calls)
 	t.record(reply, calls)
 	stored := false
 	t.ahead(func() {
-		if last != nil {
-			t.tell(last)
-		}
+		t.tell(calls)
 		t.emit(hook.Event{Kind: hook.EventCallsComplete}.WithTools(t.view.names(calls)))
 	}, func() { stored = t.commit(false) })
 	for i := range calls {

@@ -15,10 +15,9 @@ import (
 // is over, and not the turn's.
 var errToolTimeout = errors.New("runtime: the tool's time is over")
 
-// execute runs the calls that are not settled, and concludes each as it ends. It
-// returns the last one, of which nobody is told yet: its result is written down
-// with the whole step. Nil if none ran.
-func (t *turn) execute(reply hook.ModelReply, calls []call) (last *call) {
+// execute runs the calls that are not settled, and concludes each as it ends. Of
+// the last one nobody is told: its result is written down with the whole step.
+func (t *turn) execute(reply hook.ModelReply, calls []call) {
 	batch := make([]composite.Call, 0, len(calls))
 	index := make([]int, 0, 8) // of the calls that run; stays on the stack for a few
 	for i := range calls {
@@ -29,11 +28,19 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) (last *call) {
 		}
 	}
 	if len(batch) == 0 {
-		return nil
+		return
 	}
 	if !t.noteStart(reply, calls) {
 		t.refuseRest(calls)
-		return t.concludeAll(calls)
+		for i := range calls {
+			if c := &calls[i]; !c.concluded {
+				t.conclude(c)
+			}
+		}
+		return
+	}
+	if t.conv.journals() {
+		t.tell(calls)
 	}
 	left := len(batch)
 	o := composite.DispatchOptions{Limit: t.rt.o.Slots, Grace: t.rt.o.Grace}
@@ -42,28 +49,11 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) (last *call) {
 		c.end.Outcome, c.end.Result, c.end.Duration = done.Outcome, done.Result, done.Duration
 		c.correct()
 		t.conclude(c)
-		if left--; left == 0 {
-			last = c
-			return
+		if left--; left > 0 {
+			t.noteResult(c)
+			t.tellOf(c)
 		}
-		t.noteResult(c)
-		t.tell(c)
 	})
-	return last
-}
-
-// concludeAll concludes what has not been, and tells of all but the last.
-func (t *turn) concludeAll(calls []call) (last *call) {
-	for i := range calls {
-		if c := &calls[i]; !c.concluded {
-			if last != nil {
-				t.tell(last)
-			}
-			t.conclude(c)
-			last = c
-		}
-	}
-	return last
 }
 
 // arm makes the call ready to run.

@@ -28,8 +28,19 @@ func (t *turn) conclude(c *call) {
 	c.concluded = true
 }
 
-// tell tells the clients how a call ended.
-func (t *turn) tell(c *call) { t.emit(hook.Event{Kind: hook.EventCallResult}.WithEnd(&c.end)) }
+// tell tells the clients of all calls that have ended and of which they do not know.
+func (t *turn) tell(calls []call) {
+	for i := range calls {
+		if c := &calls[i]; c.concluded && !c.told {
+			t.tellOf(c)
+		}
+	}
+}
+
+func (t *turn) tellOf(c *call) {
+	c.told = true
+	t.emit(hook.Event{Kind: hook.EventCallResult}.WithEnd(&c.end))
+}
 
 // judgeOutcome asks AfterTool.
 func (t *turn) judgeOutcome(ctx context.Context, c *call) {

@@ -202,7 +202,7 @@ func (t *turn) endStep(was *interrupted, on bool) (more bool) {
 		switch {
 		case hasResult:
 			c.settle(r.Outcome, r.message.Result)
-			c.end.Duration, c.end.Call, c.concluded = r.Duration, c.at, true
+			c.end.Duration, c.end.Call, c.concluded, c.told = r.Duration, c.at, true, true
 		case on && was.starts[c.at.ID()].Again && t.bind(c, c.at):
 			t.emitCall(hook.EventCallStart, c, "")
 			t.decide(c)

@@ -87,6 +87,7 @@ var layers = []layer{
 		reason: "a conversation at the terminal over the daemon's parts"},
 	{pkgs: "internal/ttytest", outside: []string{"golang.org/x/sys/unix", "golang.org/x/text/width"}, reason: "for tests"},
 	{pkgs: "internal/node", reason: "for tests"},
+	{pkgs: "internal/killed", reason: "for tests"},
 	{pkgs: "internal/layers", reason: "for tests"},
 	{pkgs: "internal/testmodule", reason: "for tests"},
 	{pkgs: "internal/benchcomp", may: []string{"hook", "internal/daemon"}, generated: []string{"composite/...", "subsystems/...", "internal/terminal"},

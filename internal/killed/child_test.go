@@ -1,0 +1,239 @@
+package killed_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+)
+
+// childVariable names the variable by which the test makes its own binary be the
+// program that is killed: the directory of its files.
+const childVariable = "GRAPNEL_TEST_KILLED_IN"
+
+// variantVariable makes the child a known-bad one.
+const variantVariable = "GRAPNEL_TEST_KILLED_VARIANT"
+
+// The known-bad variants.
+const (
+	// lateCommit acknowledges writes before they are made.
+	lateCommit = "late commit"
+	// noJournal does not write down that a call is about to run.
+	noJournal = "no journal"
+)
+
+// conversations is how many run turns at the same time.
+const conversations = 4
+
+// report is a line by which the child says what it has done. Who reads it knows
+// that it was done before.
+type report struct {
+	Conversation int            `json:"c"`
+	Kind         hook.EventKind `json:"k"`
+	// Text is the input or the answer of a turn, and the result of a call.
+	Text string `json:"t,omitzero"`
+	Call string `json:"id,omitzero"`
+	Turn string `json:"turn,omitzero"`
+}
+
+// runChild runs turns until it is killed. It first goes on with those that the one
+// before it has left.
+func runChild(dir string) {
+	ctx := context.Background()
+	s, err := sqlite.Open(ctx, dir+"/conversations.db", nil)
+	check(err)
+	var kept store.Store = s
+	switch os.Getenv(variantVariable) {
+	case lateCommit:
+		kept = newLate(s)
+	case noJournal:
+		kept = unjournaled{s}
+	}
+	rt := runtime.New(&till{ledger: dir + "/ledger"}, customer{}, &runtime.Options{
+		Store: kept, Gone: func(string) bool { return true }, Resumes: 1000,
+	})
+	check(rt.Open(ctx))
+	_, err = rt.Register(ctx, hook.AgentConfig{Name: "a"})
+	check(err)
+	fmt.Println("ready")
+	var wg sync.WaitGroup
+	for i := range conversations {
+		conv, err := rt.Conversation(ctx, "a", strconv.Itoa(i))
+		check(err)
+		wg.Go(func() { runTurns(ctx, conv, i) })
+	}
+	wg.Wait()
+}
+
+func runTurns(ctx context.Context, conv *runtime.Conversation, i int) {
+	say := func(ev hook.Event) {
+		r := report{Conversation: i, Kind: ev.Kind, Text: ev.Text, Turn: ev.Turn}
+		switch ev.Kind {
+		case hook.EventTextDelta:
+			return
+		case hook.EventCallResult:
+			d := ev.Detail()
+			r.Call, r.Text = d.CallID, d.Result.Text()
+		}
+		line, err := json.Marshal(r)
+		check(err)
+		fmt.Println(string(line)) // one write, so that lines of conversations do not mix
+	}
+	_, err := conv.Resume(ctx, &runtime.SendOptions{Observe: say})
+	if !errors.Is(err, runtime.ErrNotInterrupted) {
+		check(err)
+	}
+	for {
+		_, err := conv.Send(ctx, hook.TextInput("buy "+strconv.FormatUint(rand.Uint64(), 36)), &runtime.SendOptions{Observe: say})
+		check(err)
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// customer is a model that buys twice, with two calls each time, and then answers.
+type customer struct{}
+
+func (customer) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+	asked := 0
+	for i := req.Messages.Len() - 1; i >= 0 && req.Messages.At(i).Role != hook.RoleUser; i-- {
+		if req.Messages.At(i).Role == hook.RoleAssistant {
+			asked++
+		}
+	}
+	pause()
+	if asked == 2 {
+		return stream(hook.Chunk{Kind: hook.ChunkText, Text: "bought " + strconv.FormatUint(rand.Uint64(), 36)},
+			hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop})
+	}
+	var cs []hook.Chunk
+	for i, tool := range []string{"charge", "look"} {
+		cs = append(cs, hook.Chunk{Kind: hook.ChunkCallStart, Index: i, Tool: tool, CallID: strconv.FormatUint(rand.Uint64(), 36)},
+			hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: "{}"}, hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+	}
+	return stream(append(cs, hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishTools})...)
+}
+
+func stream(cs ...hook.Chunk) hook.ModelStream {
+	return func(yield func(hook.Chunk, error) bool) {
+		for _, c := range cs {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+}
+
+// pause is the time that models and tools take: a real one, because a kill has to
+// come within it.
+func pause() { time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond) }
+
+// till has a tool that must not run twice, and one that may.
+type till struct {
+	hook.Nop
+	ledger string
+}
+
+func (t *till) Schema() []hook.Tool {
+	return []hook.Tool{
+		{Name: "charge", Description: "Charges the customer.", Input: `{"type":"object"}`},
+		{Name: "look", Description: "Looks at the price.", Input: `{"type":"object"}`, Annotations: hook.Annotations{ReadOnly: true}},
+	}
+}
+
+func (t *till) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	if call.Name() == "charge" {
+		return hook.Bound("{}", charge{t.ledger}), true
+	}
+	return hook.Bound("{}", look{}), true
+}
+
+type charge struct{ ledger string }
+
+// Run writes the key of the call into the ledger: the side effect that must not
+// happen twice.
+func (c charge) Run(_ context.Context, env *hook.Env) hook.ToolResult {
+	pause()
+	f, err := os.OpenFile(c.ledger, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	check(err)
+	_, err = f.WriteString(env.Key + "\n")
+	check(errors.Join(err, f.Close()))
+	pause()
+	return hook.TextResult("charged " + env.Key)
+}
+
+type look struct{}
+
+func (look) Run(_ context.Context, env *hook.Env) hook.ToolResult {
+	pause()
+	return hook.TextResult("looked " + env.Key)
+}
+
+// late is a store that says that things are written a little before they are.
+type late struct {
+	store.Store
+	writes chan func()
+}
+
+func newLate(s store.Store) *late {
+	l := &late{s, make(chan func(), 1000)}
+	go func() {
+		for write := range l.writes {
+			time.Sleep(time.Millisecond)
+			write()
+		}
+	}()
+	return l
+}
+
+func (l *late) Append(ctx context.Context, id string, a store.Append) (int64, error) {
+	l.writes <- func() {
+		_, err := l.Store.Append(context.WithoutCancel(ctx), id, a)
+		check(err)
+	}
+	return a.Version + 1, nil
+}
+
+func (l *late) Note(ctx context.Context, id string, n store.Note) (int64, error) {
+	l.writes <- func() {
+		_, err := l.Store.Note(context.WithoutCancel(ctx), id, n)
+		check(err)
+	}
+	return 1, nil
+}
+
+// Conversation waits until what it reads is written.
+func (l *late) Conversation(ctx context.Context, key store.Key) (store.Record, error) {
+	done := make(chan struct{})
+	l.writes <- func() { close(done) }
+	<-done
+	return l.Store.Conversation(ctx, key)
+}
+
+// unjournaled is a store that forgets what a turn is about to do: then a turn that
+// is resumed asks for it again.
+type unjournaled struct{ store.Store }
+
+func (u unjournaled) Note(ctx context.Context, id string, n store.Note) (int64, error) {
+	entries := len(n.Entries)
+	n.Entries = nil
+	if entries == 0 {
+		return u.Store.Note(ctx, id, n)
+	}
+	return 1, nil
+}

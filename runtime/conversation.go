@@ -171,7 +171,9 @@ func (c *Conversation) Send(ctx context.Context, in hook.Input, o *SendOptions) 
 	}
 	defer c.leave()
 	if len(c.journal) > 0 {
-		c.settle(ctx)
+		if err := c.settle(ctx); err != nil {
+			return refused(err)
+		}
 	}
 	out := c.runTurn(ctx, in, &opts)
 	return out, out.Err

@@ -77,11 +77,15 @@ func (c *Conversation) Resume(ctx context.Context, o *SendOptions) (hook.TurnOut
 	return out, out.Err
 }
 
-// settle brings the interrupted turn to its end without going on with it.
-func (c *Conversation) settle(ctx context.Context) {
-	c.goOn(context.WithoutCancel(ctx), false, nil)
-	// The next turn follows at once under the same lease.
-	c.agent.rt.leases.add(c)
+// settle brings the interrupted turn to its end without going on with it. The
+// error is the store's: then the turn is still interrupted.
+func (c *Conversation) settle(ctx context.Context) error {
+	out := c.goOn(context.WithoutCancel(ctx), false, nil)
+	if out.Stop == hook.StopError {
+		return fmt.Errorf("end the turn that was interrupted: %w", out.Err)
+	}
+	c.agent.rt.leases.add(c) // the next turn follows under the same lease
+	return nil
 }
 
 // goOn ends the interrupted turn; on says that the model is asked again first.
@@ -194,10 +198,10 @@ func (t *turn) endStep(was *interrupted, on bool) (more bool) {
 	t.enterStep()
 	defer t.leaveStep()
 	reply := hook.ModelReply{Content: was.reply.Content, Model: t.cfg.Model, Finish: hook.FinishTools}
-	reply.Content = t.takeIDs(reply.Content)
 	calls := t.newCalls(reply)
 	for i := range calls {
 		c := &calls[i]
+		t.conv.setID(c.at.ID(), accepted)
 		r, hasResult := was.results[c.at.ID()]
 		switch {
 		case hasResult:
@@ -208,7 +212,7 @@ func (t *turn) endStep(was *interrupted, on bool) (more bool) {
 			t.decide(c)
 		case !c.settled():
 			c.settle(hook.OutcomeInterrupted, hook.FailedResult(hook.FailCancelled,
-				"interrupted: the process ended while the tool ran; what it did is not known, so look before you call it again"))
+				"interrupted: the turn broke off while the tool ran; what it did is not known, so look before you call it again"))
 		}
 	}
 	return t.endCalls(reply, calls)

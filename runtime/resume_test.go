@@ -1,0 +1,48 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+)
+
+func TestAStoreThatFailsWhileATurnIsSettledLosesNothing(t *testing.T) {
+	t.Parallel()
+	full := errors.New("disk full")
+	broken := false
+	st := &faulty{Store: mem.New(&mem.Options{Journal: true}), fail: func(store.Append) error {
+		if broken {
+			return full
+		}
+		return nil
+	}}
+	breaks := does("x", func(context.Context) hook.ToolResult {
+		broken = true
+		return hook.TextResult("done all the same")
+	})
+	w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("fine")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st}, box(breaks))
+	_, err := w.try(t.Context(), "one")
+	require.ErrorIs(t, err, full)
+	assert.Equal(t, []string{"user one"}, w.history())
+
+	_, err = w.try(t.Context(), "two")
+	require.ErrorIs(t, err, full)
+	assert.ErrorContains(t, err, "end the turn that was interrupted")
+	assert.Equal(t, []string{"user one"}, w.history(), "the second message is refused, and nothing of the first is lost")
+
+	broken = false
+	w.send("three")
+	h := w.history()
+	require.Len(t, h, 5)
+	assert.Equal(t, "assistant [1 x {}]", h[1])
+	assert.Contains(t, h[2], "tool 1 x cancelled: interrupted: the turn broke off while the tool ran", "its result was never written down")
+	assert.Equal(t, []string{"user three", "assistant fine"}, h[3:])
+}

@@ -161,5 +161,6 @@ func (a *Agent) cancelTurns(cause error) {
 	a.mu.Unlock()
 	for _, c := range a.all() {
 		c.stop(cause)
+		c.stopAside(cause)
 	}
 }

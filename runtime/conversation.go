@@ -31,7 +31,9 @@ type Conversation struct {
 	// none.
 	cancel context.CancelCauseFunc
 	turn   *turn
-	steers mailbox
+	// cancelAside ends what goes on beside turns; nil if nothing does.
+	cancelAside context.CancelCauseFunc
+	steers      mailbox
 
 	renewal renewal
 
@@ -297,23 +299,6 @@ func (c *Conversation) stop(cause error) bool {
 	}
 	cancel(cause)
 	return true
-}
-
-// load reads the history, because the store has another one.
-func (c *Conversation) load(ctx context.Context, rec store.Record) error {
-	history, err := c.agent.rt.o.Store.Messages(ctx, rec.ID)
-	if err != nil {
-		return err
-	}
-	c.ids = nil
-	for _, m := range history {
-		c.visited = c.visited || m.From != ""
-		if m.Role == hook.RoleTool {
-			c.setID(m.CallID, accepted)
-		}
-	}
-	c.version, c.turns, c.history = rec.Version, rec.Turns, history
-	return nil
 }
 
 // commit stores what stands behind the history in messages, which is the history

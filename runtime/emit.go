@@ -164,6 +164,40 @@ func (e *emitter) hold() {
 // release delivers what has come up since hold.
 func (e *emitter) release(ctx context.Context) { e.drain(ctx, nil, nil) }
 
+// announce has the event written before anybody is told of it, with whatever else
+// the store does not have yet. If that fails they are told so instead.
+func (e *emitter) announce(ctx context.Context, ev hook.Event, write func([]store.Event) error) error {
+	e.hold()
+	defer e.release(ctx)
+	e.post(ctx, &ev, usual)
+	e.mu.Lock()
+	unwritten := e.pending
+	e.mu.Unlock()
+	err := write(e.unkept())
+	if err == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pending = append(unwritten[:len(unwritten):len(unwritten)], e.pending...)
+	for i := range e.pending {
+		e.pending[i] = refuted(e.pending[i], ev.Seq)
+	}
+	for i := range e.queue {
+		e.queue[i].ev = refuted(e.queue[i].ev, ev.Seq)
+	}
+	return err
+}
+
+// refuted is the event, unless it is the one of that sequence, which has not
+// happened.
+func refuted(ev hook.Event, seq uint64) hook.Event {
+	if ev.Seq == seq {
+		ev.Kind, ev.Text = hook.EventDiagnostic, "the conversation was not changed"
+	}
+	return ev
+}
+
 // follow says that the store has events up to seq.
 func (e *emitter) follow(seq uint64) {
 	e.mu.Lock()

@@ -27,6 +27,12 @@ var (
 	// ErrLeaseLost: another process has taken the conversation over, because it
 	// took this one for gone. What this turn did since is not stored.
 	ErrLeaseLost = errors.New("runtime: the conversation has gone to another process")
+	// ErrNothingToCompact: there is nothing before the turns that are kept.
+	ErrNothingToCompact = errors.New("runtime: nothing to compact")
+	// ErrSummary: what the model wrote cannot take the place of anything.
+	ErrSummary = errors.New("runtime: the summary cannot be used")
+	// ErrUnsupported: the store cannot do that.
+	ErrUnsupported = errors.New("runtime: the store does not support it")
 	// ErrArguments: the model's calls could not be read at all.
 	ErrArguments = errors.New("runtime: unparsable arguments")
 	// ErrAnswered: the inquiry has an answer already.

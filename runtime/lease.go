@@ -25,15 +25,16 @@ func (c *Conversation) open(ctx context.Context, when Busy) error {
 		return err
 	}
 	c.held = !rec.Lease.Until.IsZero()
+	c.events.follow(rec.Events)
 	if rec.Version != c.version {
 		if err := c.load(ctx, rec); err != nil {
 			return err
 		}
 	}
-	c.events.follow(rec.Events)
 	c.journal = nil
 	if rec.Journaled {
-		if c.journal, err = c.agent.rt.o.Store.Journal(ctx, rec.ID); err != nil {
+		c.journal, err = c.agent.rt.o.Store.Journal(ctx, rec.ID)
+		if err := c.tellDamage(ctx, err); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,60 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// Fork makes a conversation of the same agent with another sender that has the
+// first turns of this one, its archive included, and goes its own way from there.
+// This one stays as it is and may be running: turns that have not ended are not
+// counted.
+//
+// The errors: store.ErrNoTurn if there are fewer turns, store.ErrCompacted if a
+// summary stands for later ones too, store.ErrExists if the sender has a
+// conversation with the agent, ErrUnsupported if the store cannot do it.
+func (c *Conversation) Fork(ctx context.Context, turns int, sender string) (*Conversation, error) {
+	if err := c.agent.check(); err != nil {
+		return nil, err
+	}
+	s, ok := c.agent.rt.o.Store.(store.Forker)
+	if !ok {
+		return nil, fmt.Errorf("%w: forking", ErrUnsupported)
+	}
+	rec, err := s.Fork(ctx, c.ID(), turns, store.Key{Agent: c.agent.Name(), Sender: sender})
+	if err != nil {
+		return nil, fmt.Errorf("fork conversation %s: %w", c.ID(), err)
+	}
+	return c.agent.keep(sender, rec), nil
+}
+
+// Rewind takes away everything behind the first turns, as if it had not been said;
+// a turn that was interrupted goes with it. What it takes away stays in the store
+// as a branch that nobody reads. What tools have done is not undone.
+//
+// The errors: ErrBusy while a turn is running, here or in another process, those
+// of Fork but for store.ErrExists, and store.ErrFenced if another process has got
+// the conversation meanwhile. Then nothing has changed.
+func (c *Conversation) Rewind(ctx context.Context, turns int) error {
+	s, ok := c.agent.rt.o.Store.(store.Forker)
+	if !ok {
+		return fmt.Errorf("%w: rewinding", ErrUnsupported)
+	}
+	ctx, err := c.enter(ctx, Refuse)
+	if err != nil {
+		return err
+	}
+	defer c.leave()
+	ctx = context.WithoutCancel(ctx)
+	defer func() { _ = c.release(ctx) }() // the next turn finds out if that did not work
+	tell := hook.Event{Kind: hook.EventDiagnostic, Text: fmt.Sprintf("the conversation was rewound to the end of turn %d", turns)}
+	err = c.change(ctx, tell, func(at store.At) (int64, error) { return s.Rewind(ctx, c.ID(), at, turns) })
+	if err != nil {
+		return fmt.Errorf("rewind conversation %s: %w", c.ID(), err)
+	}
+	c.journal = nil
+	return nil
+}

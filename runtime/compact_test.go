@@ -1,0 +1,298 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+)
+
+// openSQLite opens the database of that name in dir.
+func openSQLite(t *testing.T, dir string) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), filepath.Join(dir, "conversations.db"), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+const head = "Summary of the earlier part of this conversation, which is not shown any more:\n\n"
+
+func TestASummaryTakesThePlaceOfOlderTurns(t *testing.T) {
+	t.Parallel()
+	stores := map[string]func(t *testing.T) store.Store{
+		"memory": func(*testing.T) store.Store { return mem.New(nil) },
+		"sqlite": func(t *testing.T) store.Store { return openSQLite(t, t.TempDir()) },
+	}
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := plays(
+				calls(want{"c1", "echo", `{"s":"x"}`}), says("one"), says("two"), says("three"), says("four"),
+				says("They talked of one and two."), says("five"),
+				says("They talked of one to four."),
+			)
+			w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: open(t)}, box(named("echo")))
+			for _, line := range []string{"1", "2", "3", "4"} {
+				w.send(line)
+			}
+
+			made, err := w.conv.Compact(t.Context(), nil)
+			require.NoError(t, err)
+			assert.Equal(t, runtime.Compacted{
+				Summary: "They talked of one and two.", Archived: 6, Kept: 4, Usage: hook.Usage{Input: 10, Output: 5},
+			}, made)
+			assert.Equal(t, []string{"user " + head + "They talked of one and two.", "user 3", "assistant three", "user 4", "assistant four"}, w.history())
+
+			w.send("5")
+			last := m.requests[len(m.requests)-1].Messages
+			assert.Equal(t, "summary", last.At(0).Label, "the next turn begins with the summary")
+			assert.Equal(t, 6, last.Len())
+
+			made, err = w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+			require.NoError(t, err)
+			assert.Equal(t, 5, made.Archived)
+			request := m.requests[len(m.requests)-1]
+			assert.Contains(t, request.Messages.At(0).Text(), "[summary]\n"+head+"They talked of one and two.", "an earlier summary is merged")
+			assert.Equal(t, []string{"user " + head + "They talked of one to four.", "user 5", "assistant five"}, w.history())
+
+			archive, err := w.conv.Archive(t.Context())
+			require.NoError(t, err)
+			assert.Len(t, archive, 11)
+			assert.Equal(t, "1", archive[0].Text())
+			_, err = w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+			require.ErrorIs(t, err, runtime.ErrNothingToCompact)
+		})
+	}
+}
+
+func TestWhoSumsUpIsShownEverythingThatWasSaidAndDone(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 100_000)
+	m := plays(calls(want{"c1", "long", `{"s":"key"}`}), says("done"), says("The summary."))
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: "big"}, nil,
+		box(does("long", func(context.Context) hook.ToolResult { return hook.FailedResult(hook.FailOperation, long) })))
+	w.send("read it")
+
+	_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1, Focus: "file names", Model: "small"})
+	require.NoError(t, err)
+	request := m.requests[2]
+	said := request.Messages.At(0)
+	assert.Equal(t, "small", request.Model)
+	assert.Equal(t, 0, request.Tools.Tools().Len())
+	assert.Equal(t, runtime.LabelCompaction, said.Label)
+	for _, part := range []string{"[user]\nread it\n", "[agent a calls long]\n{\"s\":\"key\"}\n", "[result of long]\n(operation) xxx", "bytes left out", "[agent a]\ndone\n", "file names"} {
+		assert.Contains(t, said.Text(), part)
+	}
+	assert.Less(t, len(said.Text()), 4_000)
+	for _, word := range []string{"Identity", "Decisions", "Open tasks", "Constraints", "Failures", "Names", "[summary]"} {
+		assert.Contains(t, request.System, word)
+	}
+}
+
+func TestCompactionIsToldOnceItIsWritten(t *testing.T) {
+	t.Parallel()
+	seen := &watcher{}
+	m := plays(says("one"), says("two"), says("The summary."))
+	w := start(t, m, seen)
+	w.send("1")
+	w.send("2")
+	seen.events = nil
+	_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+	require.NoError(t, err)
+	require.Len(t, seen.events, 2)
+	assert.Equal(t, hook.EventUsage, seen.events[0].Kind)
+	assert.Equal(t, hook.EventCompacted, seen.events[1].Kind)
+	assert.Equal(t, "The summary.", seen.events[1].Text)
+	assert.Empty(t, seen.events[1].Turn, "it belongs to no turn")
+	assert.Equal(t, seen.events[0].Seq+1, seen.events[1].Seq)
+}
+
+// watcher remembers the events.
+type watcher struct {
+	hook.Nop
+	events []hook.Event
+}
+
+func (w *watcher) OnEvent(_ context.Context, ev hook.Event) { w.events = append(w.events, ev) }
+
+func TestASummaryThatCannotBeUsedChangesNothing(t *testing.T) {
+	t.Parallel()
+	boom := errors.New("boom")
+	cases := []struct {
+		name  string
+		reply hook.ModelStream
+		want  error
+	}{
+		{"empty", says(" \n"), runtime.ErrSummary},
+		{"cut off", chunks(text("They"), finish(hook.FinishLength)), runtime.ErrSummary},
+		{"calls a tool", calls(want{"c9", "echo", `{}`}), runtime.ErrSummary},
+		{"too long", says(strings.Repeat("x", 101)), runtime.ErrSummary},
+		{"failed", func(yield func(hook.Chunk, error) bool) { yield(hook.Chunk{}, boom) }, boom},
+		{"broken off", func(yield func(hook.Chunk, error) bool) { yield(text("They"), nil) }, provider.ErrNoFinish},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, plays(says("one"), says("two"), c.reply, says("three")))
+			w.send("1")
+			w.send("2")
+			before := w.history()
+			_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1, MaxSummary: 100})
+			require.ErrorIs(t, err, c.want)
+			assert.Equal(t, before, w.history())
+			w.send("3")
+			assert.Equal(t, append(before, "user 3", "assistant three"), w.history(), "and the conversation goes on")
+		})
+	}
+}
+
+func TestCompactionPassesTheHooksOfAModelCall(t *testing.T) {
+	t.Parallel()
+	guard := &requestGuard{}
+	m := plays(says("the password is hunter2"), says("two"), says("They spoke of ***."))
+	w := start(t, m, guard)
+	w.send("1")
+	w.send("2")
+	_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+	require.NoError(t, err)
+	assert.NotContains(t, m.requests[2].Messages.At(0).Text(), "hunter2", "what a hook takes out of requests is not in this one")
+	assert.Equal(t, "compaction", guard.label, "and it can tell what the request is for")
+
+	guard.deny = true
+	before := w.history()
+	_, err = w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1})
+	require.ErrorIs(t, err, runtime.ErrRejected)
+	assert.ErrorContains(t, err, "no budget")
+	assert.Equal(t, before, w.history())
+}
+
+// requestGuard takes a secret out of requests, or refuses them.
+type requestGuard struct {
+	hook.Nop
+	deny  bool
+	label string
+}
+
+func (g *requestGuard) RewriteRequest(_ context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	g.label = step.Turn().Input().Messages.At(0).Label
+	out := req.Messages.Slice()
+	for i, m := range out {
+		blocks := m.Content.Slice()
+		for j := range blocks {
+			blocks[j].Text = strings.ReplaceAll(blocks[j].Text, "hunter2", "***")
+		}
+		out[i].Content = hook.Freeze(blocks)
+	}
+	req.Messages = hook.Freeze(out)
+	return req, nil
+}
+
+func (g *requestGuard) BeforeModel(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelDecision, error) {
+	if g.deny {
+		return hook.RejectModel("no budget"), nil
+	}
+	return hook.ModelDecision{}, nil
+}
+
+func TestKeepingByBytes(t *testing.T) {
+	t.Parallel()
+	cases := []struct{ bytes, kept int }{{1, 0}, {203, 0}, {204, 2}, {407, 2}, {408, 4}, {611, 4}}
+	for _, c := range cases {
+		t.Run(fmt.Sprint(c.bytes), func(t *testing.T) {
+			t.Parallel()
+			answer := strings.Repeat("x", 200)
+			w := start(t, plays(says(answer), says(answer), says(answer), says("The summary.")))
+			for range 3 {
+				w.send("line")
+			}
+			made, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{KeepBytes: c.bytes})
+			require.NoError(t, err)
+			assert.Equal(t, c.kept, made.Kept)
+			assert.Equal(t, 6-c.kept, made.Archived)
+		})
+	}
+}
+
+func TestAStoreThatCannotDoItSaysSo(t *testing.T) {
+	t.Parallel()
+	w := startWith(t, plays(says("one")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: bareStore{mem.New(nil)}})
+	w.send("1")
+	_, err := w.conv.Compact(t.Context(), nil)
+	require.ErrorIs(t, err, runtime.ErrUnsupported)
+	_, err = w.conv.Archive(t.Context())
+	require.ErrorIs(t, err, runtime.ErrUnsupported)
+	_, err = w.conv.Fork(t.Context(), 1, "bob")
+	require.ErrorIs(t, err, runtime.ErrUnsupported)
+	require.ErrorIs(t, w.conv.Rewind(t.Context(), 0), runtime.ErrUnsupported)
+	_, err = w.rt.Search(t.Context(), store.Query{Text: "x"})
+	require.ErrorIs(t, err, runtime.ErrUnsupported)
+}
+
+// bareStore is a store that can do nothing but what it must.
+type bareStore struct{ store.Store }
+
+func TestAHistoryOfOthersIsMendedWhenItIsRead(t *testing.T) {
+	t.Parallel()
+	s := mem.New(nil)
+	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
+	require.NoError(t, err)
+	secret := hook.Block{Kind: hook.BlockToolCall, CallID: "c1", Tool: "echo", JSON: `{"s":"hunter2"}`}
+	_, err = s.Append(t.Context(), rec.ID, store.Append{TurnEnds: true, Messages: []hook.Message{
+		hook.UserText("1"),
+		{Role: hook.RoleAssistant, Content: hook.ListOf(secret)},
+		{Role: hook.RoleTool, CallID: "c7", Tool: "echo", Result: hook.TextResult("lost")},
+		{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(" "))},
+	}})
+	require.NoError(t, err)
+
+	seen := &watcher{}
+	m := plays(says("two"))
+	w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, seen)
+	w.send("2")
+	assert.Empty(t, history.Check(m.requests[0].Messages.Slice()), "every provider takes it")
+	told := seen.events[1]
+	assert.Equal(t, hook.EventDiagnostic, told.Kind)
+	assert.Equal(t, "the history was repaired when it was read: message_empty 1, result_missing 1, result_orphan 1", told.Text)
+	require.Len(t, w.history(), 6, "what is stored stays as it is")
+}
+
+func TestWhatCannotBeReadIsLeftOutAndTold(t *testing.T) {
+	t.Parallel()
+	s := mem.New(nil)
+	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
+	require.NoError(t, err)
+	_, err = s.Append(t.Context(), rec.ID, store.Append{TurnEnds: true, Messages: []hook.Message{hook.UserText("1")}})
+	require.NoError(t, err)
+	seen := &watcher{}
+	m := plays(says("three"))
+	w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: damagedStore{s}}, seen)
+	w.send("3")
+	assert.Equal(t, 2, m.requests[0].Messages.Len())
+	assert.Equal(t, hook.EventDiagnostic, seen.events[1].Kind)
+	assert.Contains(t, seen.events[1].Text, "message [1] cannot be read and is left out")
+}
+
+// damagedStore is a store one of whose messages cannot be read.
+type damagedStore struct{ store.Store }
+
+func (s damagedStore) Messages(ctx context.Context, id string) ([]hook.Message, error) {
+	ms, err := s.Store.Messages(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return ms, &store.DamagedError{ID: id, Part: "message", At: []int64{1}, Err: errors.New("no JSON")}
+}

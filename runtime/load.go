@@ -1,0 +1,63 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// load reads the history, because the store has another one. What is wrong with
+// it, because a disk or another program has changed it, is mended or left out, and
+// told.
+func (c *Conversation) load(ctx context.Context, rec store.Record) error {
+	messages, err := c.agent.rt.o.Store.Messages(ctx, rec.ID)
+	if err := c.tellDamage(ctx, err); err != nil {
+		return err
+	}
+	messages = c.mended(ctx, messages)
+	c.ids, c.visited = nil, false
+	for _, m := range messages {
+		c.visited = c.visited || m.From != ""
+		if m.Role == hook.RoleTool {
+			c.setID(m.CallID, accepted)
+		}
+	}
+	c.version, c.turns, c.history = rec.Version, rec.Turns, messages
+	return nil
+}
+
+// tellDamage tells of what could not be read and goes on with the rest; any other
+// error it returns.
+func (c *Conversation) tellDamage(ctx context.Context, err error) error {
+	if !errors.Is(err, store.ErrDamaged) {
+		return err
+	}
+	c.events.emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: err.Error()})
+	return nil
+}
+
+// mended is the history as providers take it. Who reads it on is told what was
+// wrong, by code.
+func (c *Conversation) mended(ctx context.Context, messages []hook.Message) []hook.Message {
+	messages, problems := history.Repair(messages)
+	if len(problems) == 0 {
+		return messages
+	}
+	counts := map[history.Code]int{}
+	for _, p := range problems {
+		counts[p.Code]++
+	}
+	parts := make([]string, 0, len(counts))
+	for code, n := range counts {
+		parts = append(parts, fmt.Sprintf("%s %d", code, n))
+	}
+	slices.Sort(parts)
+	c.events.emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "the history was repaired when it was read: " + strings.Join(parts, ", ")})
+	return messages
+}

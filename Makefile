@@ -5,7 +5,7 @@ FLAGS   ?=
 FUZZTIME ?= 30s
 SOURCES = $$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/)
 
-.PHONY: fmt lint test gen bench fuzz cover ci counterpart plugin
+.PHONY: fmt lint test gen bench soak fuzz cover ci counterpart plugin
 
 # fmt formats every source file that is not test data.
 fmt:
@@ -30,6 +30,11 @@ gen:
 # here FLAGS are those of internal/benchtable: FLAGS="-rounds 3".
 bench:
 	go run ./internal/benchtable $(FLAGS)
+
+# soak runs the long form of the tests about lost power, kills and faults, less than
+# ten minutes, and writes docs/reliability.md; FLAGS are those of internal/soak: FLAGS=-short.
+soak:
+	go run ./internal/soak $(FLAGS)
 
 # fuzz runs every fuzz target for FUZZTIME.
 fuzz:

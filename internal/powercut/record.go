@@ -56,7 +56,7 @@ type Trace []Op
 type Options struct {
 	// Swallow makes a disk that lies: a sync of the file of this name for which it
 	// returns true is reported as done and is not. It is asked at every sync, one
-	// at a time. Nil swallows nothing.
+	// at a time, and must not call the recorder. Nil swallows nothing.
 	Swallow func(name string) bool
 }
 
@@ -83,8 +83,8 @@ type opened struct {
 
 // Record begins to record what SQLite does in the directory. It takes the place
 // of the way to files that connections of this process have unless they name
-// one, so there is one recorder at a time, and those that are opened before do
-// not count. A file that is there with a content is taken to be on disk, an
+// one, so there is one recorder at a time, a second is an error, and those that
+// are opened before do not count. A file that is there with a content is taken to be on disk, an
 // empty one to have been made now. Stop ends it.
 func Record(dir string, o *Options) (*Recorder, error) {
 	if o == nil {
@@ -113,14 +113,15 @@ func (r *Recorder) Mark(n int) {
 }
 
 // Stop ends the recording and returns the trace. All connections that were opened
-// since Record are closed before; what closing them does is in the trace.
+// since Record are closed before; what closing them does is in the trace. While
+// one of the directory is open, Stop fails and the recording goes on.
 func (r *Recorder) Stop() (Trace, error) {
-	r.shim.remove()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.open) > 0 {
-		return nil, fmt.Errorf("powercut: %d files are still open", len(r.open))
+		return nil, fmt.Errorf("powercut: %d files are still open; close the databases first", len(r.open))
 	}
+	r.shim.remove()
 	return r.ops, nil
 }
 

@@ -30,6 +30,8 @@ type shim struct {
 	memory  []uintptr
 }
 
+const shimName = "powercut"
+
 type (
 	openFunc     = func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32
 	deleteFunc   = func(tls *libc.TLS, vfs, name uintptr, syncDir int32) int32
@@ -60,7 +62,11 @@ func install(r *Recorder) (*shim, error) {
 		s.tls.Close()
 		return nil, errors.New("powercut: SQLite has no VFS on this system")
 	}
-	name, err := libc.CString("powercut")
+	if libc.GoString(at[sqlite3.Tsqlite3_vfs](s.real).FzName) == shimName {
+		s.tls.Close()
+		return nil, errors.New("powercut: another recorder has not stopped yet")
+	}
+	name, err := libc.CString(shimName)
 	if err != nil {
 		s.tls.Close()
 		return nil, fmt.Errorf("powercut: %w", err)

@@ -25,7 +25,7 @@ import (
 // leases and keep a journal by hand.
 const (
 	talkers  = 6  // conversations of the runtime at the same time
-	turns    = 12 // of each in the first process, half as many in the second
+	turns    = 7  // of each in the first process, half as many in the second
 	writers  = 2  // conversations by hand
 	byHand   = 12 // turns of each of those, likewise
 	maxCalls = 3

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(appenderFile); path != "" {
-		appendForever(path)
+		appendForever(path, os.Getenv(appenderEarly) != "")
 	}
 	goleak.VerifyTestMain(m)
 }

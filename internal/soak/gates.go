@@ -1,0 +1,44 @@
+package main
+
+// gate is a test that shows something, by many runs of it.
+type gate struct {
+	name string
+	// shows is one sentence of the page: what cannot happen.
+	shows string
+	// pkg and tests are which tests to run: a directory, and alternatives of names
+	// as in -run.
+	pkg, tests string
+	// long are the flags of the test's binary that make it do more than in go test.
+	long []string
+	// bad says, for each figure that begins with "bad.", without that, what the gate
+	// found of whom. All of them must be there and not be zero.
+	bad map[string]string
+	// noBad says why there are none.
+	noBad string
+}
+
+// gates are run in this order; together they take less than ten minutes on two
+// processors.
+var gates = []gate{
+	{
+		name: "power cuts",
+		shows: "Whatever a store on SQLite has acknowledged — messages, journal, lease, events, a new conversation — is there after a loss of power, " +
+			"byte for byte and whole, the file is sound and can be used, also if the power fails again during recovery. " +
+			"The power is cut before operations of the disk, evenly over a recorded trace; what had not been synced is lost, reordered or torn.",
+		pkg: "./internal/powercut", tests: "TestPowerCuts|TestPowerCutsFindWhoLoses",
+		long: []string{"-powercut.n", "2000"},
+		bad: map[string]string{
+			"no-sync":       "a disk that reports syncs and does none",
+			"one-sync-less": "a disk that leaves out one of them",
+			"late-commit":   "a store that acknowledges before it commits",
+		},
+	},
+	{
+		name: "kills",
+		shows: "Whatever a store on SQLite has acknowledged is there after its process was killed, and whole. " +
+			"Four conversations are appended to when the kill comes.",
+		pkg: "./runtime/store/sqlite", tests: "TestAKillLosesNothingThatWasAcknowledged|TestKillsFindWhoAcknowledgesTooEarly",
+		long: []string{"-kills", "500"},
+		bad:  map[string]string{"late-commit": "a store that acknowledges before it commits"},
+	},
+}

@@ -124,6 +124,8 @@ func openAISchema(i int, name string, schema node) *Refusal {
 		return nil
 	case schema.kind != object:
 		what = "the parameters are not of type 'object', 'boolean'."
+	case kind.kind == none:
+		what = `schema must be a JSON Schema of 'type: "object"', got 'type: "None"'.`
 	case !kind.is("object"):
 		what = fmt.Sprintf("schema must be a JSON Schema of 'type: \"object\"', got 'type: %q'.", kind.text)
 	case schema.get("properties").kind != object:

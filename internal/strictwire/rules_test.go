@@ -97,6 +97,7 @@ func openAIRows() []row {
 		{"tool-name", chat(oaUser, `,"tools":[{"type":"function","function":{}}]`), chat(oaUser, `,"tools":[{"type":"function","function":{"name":"read"}}]`), "Missing required parameter"},
 		{"tool-description", chat(oaUser, strings.Replace(tools, `"d"`, `"`+strings.Repeat("é", 1025)+`"`, 1)), chat(oaUser, strings.Replace(tools, `"d"`, `"`+strings.Repeat("é", 1024)+`"`, 1)), "maximum length 1024"},
 		{"tool-schema", chat(oaUser, oaTools(1, "read", `{"type":"array"}`)), chat(oaUser, tools), `got 'type: "array"'`},
+		{"tool-schema", chat(oaUser, oaTools(1, "read", `{}`)), chat(oaUser, tools), `got 'type: "None"'`},
 		{"tool-schema", chat(oaUser, oaTools(1, "read", `[]`)), chat(oaUser, tools), "Invalid schema for function 'read'"},
 		{"tool-schema", chat(oaUser, oaTools(1, "read", `{"type":"object"}`)), chat(oaUser, tools), "object schema missing properties"},
 		{"tool-choice", chat(oaUser, `,"tool_choice":"auto"`), chat(oaUser, tools, `,"tool_choice":"auto"`), "only allowed when 'tools' are specified"},

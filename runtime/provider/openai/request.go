@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -100,15 +101,29 @@ func encodeTools(tools hook.List[hook.Tool]) string {
 			e.string(t.Description)
 		}
 		e.raw(`,"parameters":`)
-		if json.Valid([]byte(t.Input)) {
-			e.raw(string(t.Input))
-		} else {
-			e.raw(`{"type":"object","properties":{}}`)
-		}
+		e.raw(parameters(string(t.Input)))
 		e.raw(`}}`)
 	}
 	e.raw(`]`)
 	return string(e.buf)
+}
+
+// parameters returns the schema of a tool's arguments. OpenAI refuses one without
+// properties, which is how others write that a tool has no parameters.
+func parameters(schema string) string {
+	const none = `{"type":"object","properties":{}}`
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(schema), &members) != nil || len(members) == 0 {
+		return none
+	}
+	properties, there := members["properties"]
+	switch {
+	case !there:
+		return `{"properties":{},` + strings.TrimPrefix(strings.TrimSpace(schema), "{")
+	case string(properties) == "null":
+		return none
+	}
+	return schema
 }
 
 func (e *encoder) choice(c hook.ToolChoice) {

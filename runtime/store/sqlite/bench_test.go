@@ -80,7 +80,7 @@ func durableLimit(b *testing.B, n int) {
 		require.NoError(b, err)
 	}
 	require.NoError(b, st.Close())
-	db, err := sqlitedb.Open(b.Context(), path, sqlitedb.Schema{Name: "conversation store", ID: 0x47524163, Steps: []string{""}})
+	db, err := sqlitedb.Open(b.Context(), path, sqlitedb.Schema{Name: "conversation store", ID: 0x47524163, Steps: current()})
 	require.NoError(b, err)
 	defer func() { require.NoError(b, db.Close()) }()
 	b.ReportAllocs()

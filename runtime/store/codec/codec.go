@@ -17,13 +17,22 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
+// The options are made once: what they have learned of the types is kept in them.
+var (
+	encoding = json.JoinOptions(
+		json.WithMarshalers(json.JoinMarshalers(json.MarshalToFunc(marshalJSON), json.MarshalToFunc(marshalBlocks))),
+		jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
+	decoding = json.JoinOptions(
+		json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(unmarshalJSON), json.UnmarshalFromFunc(unmarshalBlocks))))
+	lenient = json.JoinOptions(decoding, jsontext.AllowDuplicateNames(true))
+	strict  = json.JoinOptions(decoding, json.RejectUnknownMembers(true))
+)
+
 // Encode returns the message as one line of JSON. Two equal messages have one
 // encoding.
 func Encode(m hook.Message) (string, error) {
 	var sb strings.Builder
-	err := json.MarshalWrite(&sb, m, json.WithMarshalers(json.JoinMarshalers(
-		json.MarshalToFunc(marshalJSON), json.MarshalToFunc(marshalBlocks))),
-		jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
+	err := json.MarshalWrite(&sb, m, encoding)
 	return sb.String(), err
 }
 
@@ -50,17 +59,15 @@ func marshalJSON(enc *jsontext.Encoder, j hook.JSON) error {
 }
 
 // Decode returns the message of a store's row. What it does not know it skips.
-func Decode(body []byte) (hook.Message, error) { return decode(body, false) }
+func Decode(body []byte) (m hook.Message, err error) {
+	err = json.Unmarshal(body, &m, lenient)
+	return m, err
+}
 
 // DecodeStrict is Decode for what comes from outside: a member that is unknown or
 // there twice is an error.
-func DecodeStrict(body []byte) (hook.Message, error) { return decode(body, true) }
-
-func decode(body []byte, strict bool) (hook.Message, error) {
-	var m hook.Message
-	err := json.Unmarshal(body, &m, json.WithUnmarshalers(json.JoinUnmarshalers(
-		json.UnmarshalFromFunc(unmarshalJSON), json.UnmarshalFromFunc(unmarshalBlocks))),
-		jsontext.AllowDuplicateNames(!strict), json.RejectUnknownMembers(strict))
+func DecodeStrict(body []byte) (m hook.Message, err error) {
+	err = json.Unmarshal(body, &m, strict)
 	return m, err
 }
 

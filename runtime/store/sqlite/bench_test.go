@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -106,9 +108,82 @@ func addToEach(tx *sqlitedb.Tx, n, seq int, body string) error {
 			RETURNING num`, c, seq).Scan(&num); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`INSERT INTO message (conversation, seq, body) VALUES (?, ?, ?)`, c, seq, body); err != nil {
+		if _, err := tx.Exec(`INSERT INTO message (num, turn, body) VALUES (?, 1, ?)`, c<<32|seq, body); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// BenchmarkJournaledTurns is what a store does for a turn with two calls: a claim,
+// the question, a note before the calls and one behind each, and the messages that
+// end the turn. The limit writes the same bytes in as many transactions.
+func BenchmarkJournaledTurns(b *testing.B) {
+	b.Run("store", func(b *testing.B) {
+		s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "x.db"), nil)
+		require.NoError(b, err)
+		defer func() { require.NoError(b, s.Close()) }()
+		rec, err := s.Conversation(b.Context(), store.Key{Agent: "a"})
+		require.NoError(b, err)
+		b.ReportAllocs()
+		for b.Loop() {
+			if rec, err = journaledTurn(b.Context(), s, rec); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
+	})
+	b.Run("limit", func(b *testing.B) {
+		path := filepath.Join(b.TempDir(), "x.db")
+		db := raw(b, path, `CREATE TABLE record (num INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT`)
+		defer func() { require.NoError(b, db.Close()) }()
+		b.ReportAllocs()
+		for b.Loop() {
+			for _, size := range []int{60, 160, 460, 160, 160, 560} {
+				body := strings.Repeat("x", size)
+				if err := db.Write(b.Context(), func(tx *sqlitedb.Tx) error {
+					_, err := tx.Exec(`INSERT INTO record (body) VALUES (?)`, body)
+					return err
+				}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
+	})
+}
+
+func journaledTurn(ctx context.Context, s *sqlite.Store, rec store.Record) (store.Record, error) {
+	rec, err := s.Claim(ctx, rec.ID, store.Claim{Owner: "me", Hold: time.Minute})
+	if err != nil {
+		return rec, err
+	}
+	event := func() []store.Event {
+		rec.Events++
+		return []store.Event{{Seq: rec.Events, Data: `{"kind":"tool_call_start","call_id":"1","tool":"bash","args":{"command":"ls"}}`}}
+	}
+	at := store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Hold: time.Minute, Messages: []hook.Message{hook.UserText("question")},
+		Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{"id":"1"}`}}, Events: event()}
+	if rec.Version, err = s.Append(ctx, rec.ID, at); err != nil {
+		return rec, err
+	}
+	call := func(id string) hook.Block {
+		return hook.Block{Kind: hook.BlockToolCall, CallID: id, Tool: "bash", JSON: `{"command":"ls"}`}
+	}
+	reply := hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(call("1"), call("2"))}
+	notes := [][]store.Entry{{{Kind: store.EntryReply, Message: reply}, {Kind: store.EntryStart, CallID: "1"}, {Kind: store.EntryStart, CallID: "2"}}}
+	messages := []hook.Message{reply}
+	for _, id := range []string{"1", "2"} {
+		m := hook.Message{Role: hook.RoleTool, CallID: id, Tool: "bash", Result: hook.TextResult("a.go b.go")}
+		notes = append(notes, []store.Entry{{Kind: store.EntryResult, CallID: id, Message: m}})
+		messages = append(messages, m)
+	}
+	for _, entries := range notes {
+		if _, err := s.Note(ctx, rec.ID, store.Note{Epoch: at.Epoch, Hold: time.Minute, Entries: entries, Events: event()}); err != nil {
+			return rec, err
+		}
+	}
+	messages = append(messages, hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("answer"))})
+	rec.Version, err = s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: at.Epoch, Messages: messages, TurnEnds: true, Events: event()})
+	return rec, err
 }

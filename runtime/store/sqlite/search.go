@@ -39,12 +39,12 @@ func (s *Store) alive() error {
 }
 
 const (
-	unindexed  = `SELECT num, indexed, messages, branches FROM conversation WHERE indexed < messages AND parent = '' LIMIT 100`
-	newInIndex = `SELECT seq, body FROM archive WHERE conversation = ?1 AND branch = 0 AND summary = 0 AND seq >= ?2
-		UNION ALL
-		SELECT m.num - (c.num << 32), m.body FROM conversation c JOIN message m
-			ON m.num >= (c.num << 32) + max(?2, c.first + (c.archived > 0)) AND m.num < (c.num + 1) << 32 WHERE c.num = ?1
-		ORDER BY 1 LIMIT ?3`
+	unindexed = `SELECT num, indexed, messages, branches FROM conversation WHERE indexed < messages AND parent = '' LIMIT 100`
+	// What was archived has lower sequences than what was not.
+	newArchived = `SELECT seq, body FROM archive WHERE conversation = ?1 AND branch = 0 AND summary = 0 AND seq >= ?2 ORDER BY seq LIMIT ?3`
+	newLive     = `SELECT m.num - (c.num << 32), m.body FROM conversation c JOIN message m
+		ON m.num >= (c.num << 32) + max(?2, c.first + (c.archived > 0)) AND m.num < (c.num + 1) << 32 WHERE c.num = ?1
+		ORDER BY m.num LIMIT ?3`
 	markIndexed = `UPDATE conversation SET indexed = ? WHERE num = ? AND indexed = ? AND branches = ?`
 	insertWords = `INSERT INTO word (rowid, user, tools, assistant) VALUES (?, ?, ?, ?)`
 )
@@ -99,29 +99,34 @@ func (s *Store) unindexed(ctx context.Context) (out []batch, err error) {
 // fill reads the texts of a batch, up to left messages. What cannot be read has
 // none.
 func (s *Store) fill(ctx context.Context, tx *sql.Tx, b *batch, left *int) error {
-	rows, err := tx.StmtContext(ctx, s.reads[newInIndex]).QueryContext(ctx, b.num, b.from, *left)
-	if err != nil {
-		return err
-	}
 	b.texts = map[int64]search.Texts{}
-	last := int64(0)
-	err = scanAll(rows, func() error {
-		var body sql.RawBytes
-		if err := rows.Scan(&last, &body); err != nil {
+	for _, query := range []string{newArchived, newLive} {
+		rows, err := tx.StmtContext(ctx, s.reads[query]).QueryContext(ctx, b.num, b.from, *left)
+		if err != nil {
 			return err
 		}
-		*left--
-		if m, err := codec.Decode(body); err == nil {
-			if t := search.Of(m); !t.IsZero() {
-				b.texts[last] = t
+		var seq int64
+		if err := scanAll(rows, func() error {
+			var body sql.RawBytes
+			if err := rows.Scan(&seq, &body); err != nil {
+				return err
 			}
+			*left--
+			if m, err := codec.Decode(body); err == nil {
+				if t := search.Of(m); !t.IsZero() {
+					b.texts[seq] = t
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
 		}
-		return nil
-	})
-	if *left == 0 {
-		b.to = last + 1
+		if *left == 0 {
+			b.to = seq + 1
+			return nil
+		}
 	}
-	return err
+	return nil
 }
 
 // scanAll calls f for each row and closes them.

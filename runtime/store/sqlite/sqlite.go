@@ -87,7 +87,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 func reads() []string {
 	return []string{
 		byKey, byID, byNumber, listed, children, liveMessages, archivedMessages, openJournal, eventsAfter,
-		unindexed, newInIndex, findWords, archivedAt, around, oldAround,
+		unindexed, newArchived, newLive, findWords, archivedAt, around, oldAround,
 	}
 }
 

@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(appenderFile); path != "" {
 		appendForever(path, os.Getenv(appenderEarly) != "")
 	}
+	if path := os.Getenv(holderFile); path != "" {
+		hold(path)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -352,14 +352,10 @@ func (c *call) args() hook.JSON {
 // record appends the reply and the results of its calls to the history, in call
 // order.
 func (t *turn) record(reply hook.ModelReply, calls []call) {
-	t.history.add(assistant(reply, calls))
+	t.history.add(t.said(withArgs(reply.Content, calls)))
 	for i := range calls {
 		t.history.add(calls[i].message())
 	}
-}
-
-func assistant(reply hook.ModelReply, calls []call) hook.Message {
-	return hook.Message{Role: hook.RoleAssistant, Content: withArgs(reply.Content, calls)}
 }
 
 // message is the call's result as the history has it.

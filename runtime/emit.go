@@ -170,16 +170,14 @@ func (e *emitter) announce(ctx context.Context, ev hook.Event, write func([]stor
 	e.hold()
 	defer e.release(ctx)
 	e.post(ctx, &ev, usual)
-	e.mu.Lock()
-	unwritten := e.pending
-	e.mu.Unlock()
-	err := write(e.unkept())
+	events := e.unkept()
+	err := write(events)
 	if err == nil {
+		e.wrote(len(events))
 		return nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.pending = append(unwritten[:len(unwritten):len(unwritten)], e.pending...)
 	for i := range e.pending {
 		e.pending[i] = refuted(e.pending[i], ev.Seq)
 	}
@@ -198,19 +196,22 @@ func refuted(ev hook.Event, seq uint64) hook.Event {
 	return ev
 }
 
-// follow says that the store has events up to seq.
+// follow says that the store has events up to seq: also those of a write that
+// seemed to have failed.
 func (e *emitter) follow(seq uint64) {
 	e.mu.Lock()
 	e.seq = max(e.seq, seq)
+	for len(e.pending) > 0 && e.pending[0].Seq <= seq {
+		e.pending = e.pending[1:]
+	}
 	e.mu.Unlock()
 }
 
-// unkept returns the events that the store does not have yet, and takes it that it
-// now gets them.
+// unkept returns the events that the store does not have yet. Who has written them
+// calls wrote; otherwise the next write has them again.
 func (e *emitter) unkept() []store.Event {
 	e.mu.Lock()
 	pending := e.pending
-	e.pending = nil
 	e.mu.Unlock()
 	if len(pending) == 0 {
 		return nil
@@ -224,6 +225,23 @@ func (e *emitter) unkept() []store.Event {
 		out[i] = store.Event{Seq: ev.Seq, Data: hook.JSON(text)}
 	}
 	return out
+}
+
+// wrote says that the store has got the first n events that it had not.
+func (e *emitter) wrote(n int) {
+	e.mu.Lock()
+	if e.pending = e.pending[n:]; len(e.pending) == 0 {
+		e.pending = nil
+	}
+	e.mu.Unlock()
+}
+
+// drop gives up the events that the store does not have: somebody else has gone on
+// with the conversation.
+func (e *emitter) drop() {
+	e.mu.Lock()
+	e.pending = nil
+	e.mu.Unlock()
 }
 
 // kept reports whether events of the kind are worth keeping: the text of deltas is

@@ -30,7 +30,13 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 	if len(batch) == 0 {
 		return
 	}
-	if !t.noteStart(reply, calls) {
+	noted := false
+	t.ahead(func() {
+		if t.conv.journals() {
+			t.tell(calls)
+		}
+	}, func() { noted = t.noteStart(reply, calls) })
+	if !noted {
 		t.refuseRest(calls)
 		for i := range calls {
 			if c := &calls[i]; !c.concluded {
@@ -38,9 +44,6 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 			}
 		}
 		return
-	}
-	if t.conv.journals() {
-		t.tell(calls)
 	}
 	left := len(batch)
 	o := composite.DispatchOptions{Limit: t.rt.o.Slots, Grace: t.rt.o.Grace}
@@ -50,8 +53,7 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 		c.correct()
 		t.conclude(c)
 		if left--; left > 0 {
-			t.noteResult(c)
-			t.tellOf(c)
+			t.ahead(func() { t.tellOf(c) }, func() { t.noteResult(c) })
 		}
 	})
 }
@@ -216,7 +218,7 @@ func (x *execution) limited(ctx context.Context, env *hook.Env) hook.ToolResult 
 	defer cancel()
 	env.Deadline, _ = limited.Deadline()
 	ended := make(chan hook.ToolResult, 1)
-	go func() { ended <- x.recovered(limited, env) }()
+	go x.report(limited, env, ended)
 	select {
 	case r := <-ended:
 		return x.inTime(limited, r)
@@ -233,6 +235,18 @@ func (x *execution) limited(ctx context.Context, env *hook.Env) hook.ToolResult 
 		}
 		return hook.FailedResult(hook.FailTimeout, x.timeoutText()+"; it did not end, and what it did is not known")
 	}
+}
+
+// report runs the tool and sends its result, also where the tool ends its
+// goroutine.
+func (x *execution) report(ctx context.Context, env *hook.Env, ended chan<- hook.ToolResult) {
+	r := panicked()
+	defer func() { ended <- r }()
+	r = x.recovered(ctx, env)
+}
+
+func panicked() hook.ToolResult {
+	return hook.FailedResult(hook.FailPanic, "the tool panicked") // its value may quote secrets
 }
 
 func (x *execution) timeoutText() string { return fmt.Sprintf("timed out after %s", x.limit) }
@@ -257,7 +271,7 @@ func (x *execution) inTime(limited context.Context, r hook.ToolResult) hook.Tool
 func (x *execution) recovered(ctx context.Context, env *hook.Env) (r hook.ToolResult) {
 	defer func() {
 		if recover() != nil {
-			r = hook.FailedResult(hook.FailPanic, "the tool panicked") // its value may quote secrets
+			r = panicked()
 		}
 	}()
 	return x.runner.Run(ctx, env)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -78,7 +79,7 @@ func (t *turn) noteStart(reply hook.ModelReply, calls []call) bool {
 		return true
 	}
 	entries := []store.Entry{{
-		Kind: store.EntryReply, Message: assistant(reply, calls),
+		Kind: store.EntryReply, Message: t.said(withArgs(reply.Content, calls)),
 		Data: data(replyData{Step: t.number, Usage: t.spent(), Calls: t.calls}),
 	}}
 	for i := range calls {
@@ -106,6 +107,7 @@ func (t *turn) note(entries []store.Entry) bool {
 		t.unstored(fmt.Errorf("store what a turn of conversation %s is doing: %w", t.conv.ID(), err))
 		return false
 	}
+	t.conv.events.wrote(len(n.Events))
 	for i := range entries {
 		t.forget = append(t.forget, first+int64(i))
 	}
@@ -134,9 +136,10 @@ func (c *call) resultEntry() store.Entry {
 // journals reports whether the conversation's turns are journaled.
 func (c *Conversation) journals() bool { return !c.agent.rt.volatile }
 
-// unstored notes that the store has failed.
+// unstored notes that the store has failed. What could not be stored is tried once
+// more when the turn ends, unless the conversation is somebody else's by now.
 func (t *turn) unstored(err error) {
 	t.errs = append(t.errs, err)
 	t.signal(hook.StopError, "", publicText(err))
-	t.ended = true // what cannot be stored is not tried again
+	t.lost = t.lost || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict)
 }

@@ -81,7 +81,10 @@ func (c *Conversation) tryClaim(ctx context.Context) (store.Record, error) {
 	if errors.As(err, &held) {
 		return rec, fmt.Errorf("%w: %w", ErrBusy, held)
 	}
-	c.epoch = rec.Lease.Epoch
+	if err == nil {
+		c.epoch = rec.Lease.Epoch
+		c.events.drop()
+	}
 	return rec, err
 }
 
@@ -98,6 +101,7 @@ func (c *Conversation) release(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("store the end of a turn of conversation %s: %w", c.ID(), err)
 	}
+	c.events.wrote(len(events))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -25,6 +26,7 @@ func (t *turn) conclude(c *call) {
 	}
 	c.end.Result = r
 	t.judgeOutcome(ctx, c)
+	c.end.Result = readable(c.end.Result)
 	c.end.Call = c.at
 	c.concluded = true
 }
@@ -84,7 +86,7 @@ func capped(r hook.ToolResult, limit int) hook.ToolResult {
 	size, valid := 0, true
 	for _, b := range r.Content.All() {
 		size += len(b.Text) + len(b.JSON)
-		valid = valid && utf8.ValidString(b.Text) && utf8.ValidString(string(b.JSON))
+		valid = valid && utf8.ValidString(b.Text) && utf8.ValidString(string(b.JSON)) && utf8.ValidString(b.URI)
 	}
 	if size <= limit && valid {
 		return r
@@ -94,6 +96,7 @@ func capped(r hook.ToolResult, limit int) hook.ToolResult {
 	for _, b := range r.Content.All() {
 		b.Text = strings.ToValidUTF8(b.Text, "\uFFFD")
 		b.JSON = hook.JSON(strings.ToValidUTF8(string(b.JSON), "\uFFFD"))
+		b.URI = strings.ToValidUTF8(b.URI, "\uFFFD")
 		size := len(b.Text) + len(b.JSON)
 		if size > 0 && limit == 0 {
 			parts, left = parts+1, left+size
@@ -112,6 +115,16 @@ func capped(r hook.ToolResult, limit int) hook.ToolResult {
 		blocks = append(blocks, hook.TextBlock(fmt.Sprintf("[… %d bytes in %d more parts left out …]", left, parts)))
 	}
 	r.Content = hook.Freeze(blocks)
+	return r
+}
+
+// readable replaces the bytes that are no UTF-8, which hooks can put in too.
+func readable(r hook.ToolResult) hook.ToolResult {
+	for _, b := range r.Content.All() {
+		if !utf8.ValidString(b.Text) || !utf8.ValidString(string(b.JSON)) || !utf8.ValidString(b.URI) {
+			return capped(r, math.MaxInt)
+		}
+	}
 	return r
 }
 

@@ -73,15 +73,16 @@ func (c *Conversation) Resume(ctx context.Context, o *SendOptions) (hook.TurnOut
 		_ = c.release(ctx) // the next turn finds out if that did not work
 		return refused(fmt.Errorf("%w: %s", ErrNotInterrupted, c.ID()))
 	}
-	out := c.goOn(ctx, true, opts.Observe)
+	out := c.newTurn(ctx).goOn(true, opts.Observe)
 	return out, out.Err
 }
 
 // settle brings the interrupted turn to its end without going on with it. The
 // error is the store's: then the turn is still interrupted.
 func (c *Conversation) settle(ctx context.Context) error {
-	out := c.goOn(context.WithoutCancel(ctx), false, nil)
-	if out.Stop == hook.StopError {
+	t := c.newTurn(context.WithoutCancel(ctx))
+	out := t.goOn(false, nil)
+	if !t.ended {
 		return fmt.Errorf("end the turn that was interrupted: %w", out.Err)
 	}
 	c.agent.rt.leases.add(c) // the next turn follows under the same lease
@@ -89,17 +90,15 @@ func (c *Conversation) settle(ctx context.Context) error {
 }
 
 // goOn ends the interrupted turn; on says that the model is asked again first.
-func (c *Conversation) goOn(ctx context.Context, on bool, observe func(hook.Event)) hook.TurnOutcome {
-	was := c.interrupted()
-	c.journal = nil
-	t := c.newTurn(ctx)
+func (t *turn) goOn(on bool, observe func(hook.Event)) hook.TurnOutcome {
+	was := t.conv.interrupted()
+	t.conv.journal = nil
 	t.adopt(was)
 	if on && was.Guest != "" {
 		on = t.invite(was.Guest) == nil
 	}
-	t.enter(t.input(), observe)
+	t.enter(t.input(), was.letters, observe)
 	defer t.leave()
-	c.steers.begin(c.epoch, was.letters)
 	if on && t.resumed >= t.rt.o.Resumes {
 		on = false
 		t.fail(fmt.Errorf("%w %d times and was resumed as often", errGone, t.resumed+1))

@@ -122,7 +122,6 @@ func (t *turn) follow(reply hook.ModelReply) (more bool) {
 // meanwhile that the model has yet to read.
 func (t *turn) say(reply hook.ModelReply) (more bool) {
 	t.history.add(t.said(reply.Content))
-	t.conv.visited = t.conv.visited || t.guest() != ""
 	more = t.steered(true)
 	if !t.commit(!more) {
 		return false
@@ -135,6 +134,7 @@ func (t *turn) say(reply hook.ModelReply) (more bool) {
 
 // said is a message of the agent that answers.
 func (t *turn) said(content hook.List[hook.Block]) hook.Message {
+	t.conv.visited = t.conv.visited || t.guest() != ""
 	return hook.Message{Role: hook.RoleAssistant, Content: content, From: t.guest()}
 }
 

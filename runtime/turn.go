@@ -53,8 +53,9 @@ type turn struct {
 	resumed int
 	// forget are the entries of the journal that the next commit takes away.
 	forget []int64
-	// stored: something of the turn is in the store, and ended: so is its end.
-	stored, ended bool
+	// stored: something of the turn is in the store, and ended: so is its end. lost:
+	// somebody else has gone on with the conversation.
+	stored, ended, lost bool
 
 	// What follows belongs to the step.
 	number int
@@ -102,7 +103,7 @@ func (c *Conversation) newTurn(ctx context.Context) *turn {
 
 // run runs the turn from its input to its outcome.
 func (t *turn) run(in hook.Input, observe func(hook.Event)) hook.TurnOutcome {
-	t.enter(in, observe)
+	t.enter(in, nil, observe)
 	defer t.leave()
 	if t.begin(in) {
 		t.loop()
@@ -110,15 +111,16 @@ func (t *turn) run(in hook.Input, observe func(hook.Event)) hook.TurnOutcome {
 	return t.finish()
 }
 
-// enter tells everybody that the turn begins; leave undoes what it does.
-func (t *turn) enter(in hook.Input, observe func(hook.Event)) {
+// enter tells everybody that the turn begins; leave undoes what it does. letters
+// are what was said to the turn before its process ended.
+func (t *turn) enter(in hook.Input, letters []letter, observe func(hook.Event)) {
 	c := t.conv
 	if limit := t.cfg.Limits.Time; limit > 0 {
 		t.ctx, t.expire = context.WithTimeoutCause(t.ctx, limit, errTimeLimit)
 	}
 	t.makePlace(in)
 	c.events.begin(t.id, t.depth, observe)
-	c.steers.begin(c.epoch, nil)
+	c.steers.begin(c.epoch, letters)
 	c.setTurn(t)
 	t.emit(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
 }
@@ -277,7 +279,7 @@ func (t *turn) finish() hook.TurnOutcome {
 	for t.steered(true) { // what was said too late is for the next turn
 		t.stored = true
 	}
-	if t.stored && !t.ended {
+	if t.stored && !t.ended && !t.lost { // also what could not be stored before
 		t.commit(true)
 	}
 	t.report()

@@ -1,0 +1,233 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	goruntime "runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+)
+
+var errDisk = errors.New("the disk is full")
+
+// moody is a store with a journal whose writes fail where refuse says so. It is
+// told of every write: "claim", "append", "append end" or "note".
+type moody struct {
+	*mem.Store
+	mu     sync.Mutex
+	refuse func(write string) bool
+}
+
+func newMoody() *moody { return &moody{Store: mem.New(&mem.Options{Journal: true})} }
+
+func (m *moody) ask(write string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refuse != nil && m.refuse(write) {
+		return errDisk
+	}
+	return nil
+}
+
+// refuses makes the writes fail that f says from now on; nil is none.
+func (m *moody) refuses(f func(write string) bool) {
+	m.mu.Lock()
+	m.refuse = f
+	m.mu.Unlock()
+}
+
+func (m *moody) Claim(ctx context.Context, id string, c store.Claim) (store.Record, error) {
+	if err := m.ask("claim"); err != nil {
+		return store.Record{}, err
+	}
+	return m.Store.Claim(ctx, id, c)
+}
+
+func (m *moody) Append(ctx context.Context, id string, a store.Append) (int64, error) {
+	write := "append"
+	if a.TurnEnds {
+		write = "append end"
+	}
+	if err := m.ask(write); err != nil {
+		return 0, err
+	}
+	return m.Store.Append(ctx, id, a)
+}
+
+func (m *moody) Note(ctx context.Context, id string, n store.Note) (int64, error) {
+	if err := m.ask("note"); err != nil {
+		return 0, err
+	}
+	return m.Store.Note(ctx, id, n)
+}
+
+// nth refuses the n-th of the writes of one sort, counted from 1.
+func nth(n int, write string) func(string) bool {
+	return func(w string) bool {
+		if w == write {
+			n--
+		}
+		return w == write && n == 0
+	}
+}
+
+// kept are the events that the store has, by kind.
+func kept(t *testing.T, s store.Log, id string) map[hook.EventKind]int {
+	t.Helper()
+	events, err := s.Events(t.Context(), id, 0, 10_000)
+	require.NoError(t, err)
+	out := map[hook.EventKind]int{}
+	for _, e := range events {
+		var ev struct{ Kind hook.EventKind }
+		require.NoError(t, json.Unmarshal([]byte(e.Data), &ev))
+		out[ev.Kind]++
+	}
+	return out
+}
+
+func TestAStoreThatFailsOnceLosesNoResult(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]func(string) bool{
+		"the step":   nth(2, "append"), // the first is the turn's beginning
+		"a result":   nth(2, "note"),   // the first is what is about to run
+		"the answer": nth(1, "append end"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, turns := newMoody(), 0
+			s.refuses(refuse)
+			after := hook.AfterTurnFunc(func(context.Context, *hook.Turn, hook.TurnOutcome) { turns++ })
+			w := startWith(t, plays(calls(want{"1", "x", `{"s":"a"}`}, want{"2", "x", `{"s":"b"}`}), says("done")),
+				hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, after, box(named("x")))
+			_, err := w.try(t.Context(), "go")
+			require.ErrorIs(t, err, errDisk)
+			assert.Subset(t, w.history(), []string{"tool 1 x: x:a", "tool 2 x: x:b"})
+			interrupted, err := w.conv.Interrupted(t.Context())
+			require.NoError(t, err)
+			assert.False(t, interrupted, "the end of the turn is stored")
+			assert.Equal(t, 1, turns)
+			have := kept(t, s, w.conv.ID())
+			assert.Equal(t, []int{2, 1}, []int{have[hook.EventCallResult], have[hook.EventTurnEnd]}, "events of the write that failed come with the next")
+		})
+	}
+}
+
+func TestWhatIsSaidWhileAResumedTurnBeginsIsHeard(t *testing.T) {
+	t.Parallel()
+	s := newMoody()
+	w := startWith(t, plays(says("never stored"), says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s})
+	broken := false
+	s.refuses(func(write string) bool { broken = broken || write == "append end"; return broken })
+	_, err := w.try(t.Context(), "go")
+	require.Error(t, err)
+	s.refuses(nil)
+	_, err = w.conv.Resume(t.Context(), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		if ev.Kind == hook.EventTurnStart {
+			assert.NoError(t, w.conv.Steer(t.Context(), hook.TextInput("wait")))
+		}
+	}})
+	require.NoError(t, err)
+	assert.Contains(t, w.history(), "user wait")
+}
+
+func TestAToolThatEndsItsGoroutineHasEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		quits := does("quits", func(context.Context) hook.ToolResult { goruntime.Goexit(); return hook.ToolResult{} })
+		quits.Timeout = time.Minute
+		w := start(t, plays(calls(want{"1", "quits", "{}"}), says("done")), box(quits))
+		began := time.Now()
+		w.send("go")
+		assert.Zero(t, time.Since(began), "nobody waits for it")
+		assert.Equal(t, hook.OutcomePanicked, w.eventsOf(hook.EventCallResult)[0].Detail().Outcome)
+		require.NoError(t, w.rt.Close(t.Context()))
+	})
+}
+
+func TestAResultIsToldWhereItIsKept(t *testing.T) {
+	t.Parallel()
+	s := newMoody()
+	notes := 0
+	s.refuses(func(write string) bool { // the process dies behind the first result
+		if write == "note" {
+			notes++
+		}
+		return notes > 2 || notes == 2 && write != "note"
+	})
+	gate := make(chan struct{})
+	second := does("y", func(context.Context) hook.ToolResult { <-gate; return hook.TextResult("y") })
+	w := startWith(t, plays(calls(want{"1", "x", `{"s":"a"}`}, want{"2", "y", "{}"}), says("done")), hook.AgentConfig{Name: "a"},
+		&runtime.Options{Store: s}, observer{f: func(_ context.Context, ev hook.Event) {
+			if ev.Kind == hook.EventCallResult && ev.Detail().CallID == "1" {
+				close(gate)
+			}
+		}}, box(named("x"), second))
+	_, err := w.try(t.Context(), "go")
+	require.ErrorIs(t, err, errDisk)
+	s.refuses(nil)
+	next := takeOver(t, s, plays(says("again")), box(named("x"), second))
+	_, err = next.Send(t.Context(), hook.TextInput("and"), nil)
+	require.NoError(t, err)
+	assert.Equal(t, 2, kept(t, s, next.ID())[hook.EventCallResult])
+}
+
+// takeOver is the conversation of w in another runtime with the same store.
+func takeOver(t *testing.T, s store.Store, p provider.Provider, hooks ...hook.Hook) *runtime.Conversation {
+	t.Helper()
+	rt := runtime.New(compose(t, hooks), p, &runtime.Options{Store: s, Gone: func(string) bool { return true }})
+	require.NoError(t, rt.Open(t.Context()))
+	t.Cleanup(func() { _ = rt.Close(context.Background()) })
+	_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
+	require.NoError(t, err)
+	c, err := rt.Conversation(t.Context(), "a", "ann")
+	require.NoError(t, err)
+	return c
+}
+
+func TestWhatHooksPutIntoAResultCanBeStored(t *testing.T) {
+	t.Parallel()
+	for name, h := range map[string]hook.Hook{
+		"rewritten": hook.RewriteResultFunc(func(context.Context, *hook.ToolCall, hook.ToolResult) (hook.ToolResult, error) {
+			return hook.TextResult("a\xffb"), nil
+		}),
+		"withheld": hook.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
+			return hook.WithholdOutcome("a\xffb"), nil
+		}),
+		"denied": hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+			return hook.DenyTool("a\xffb"), nil
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := plays(calls(want{"1", "x", "{}"}), says("done"))
+			w := start(t, m, h, box(named("x")))
+			w.send("go")
+			assert.Contains(t, w.history()[2], "a\uFFFDb")
+		})
+	}
+}
+
+func TestAGuestRunsNothing(t *testing.T) {
+	t.Parallel()
+	m := plays(calls(want{"1", "x", "{}"}), says("done"))
+	w := start(t, m, box(does("x", never(t))))
+	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+	require.NoError(t, err)
+	_, err = w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Guest: "b"})
+	require.NoError(t, err)
+	ms, err := w.store.Messages(t.Context(), w.conv.ID())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"b", "b"}, []string{ms[1].From, ms[3].From}, "what a guest says is kept with its name")
+}

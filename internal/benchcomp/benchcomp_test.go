@@ -17,6 +17,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -115,7 +117,7 @@ func newWhole(tb testing.TB) *benchcomp.Whole {
 	return &benchcomp.Whole{
 		Daemon: &daemon.Daemon{
 			Ask: new(terminal.Asker), Skills: skills.New(&skills.Options{Dirs: []string{tb.TempDir()}}),
-			Memory: memories, MCP: servers, OS: files,
+			AskUser: askuser.New(nil), Delegate: delegate.New(nil), Memory: memories, MCP: servers, OS: files,
 		},
 		Around: &benchcomp.Around{},
 		Free:   &benchcomp.Free{Answer: hook.TextResult("ok")},

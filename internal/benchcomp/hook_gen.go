@@ -11,6 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
@@ -18,29 +20,33 @@ import (
 
 // Plan of Whole (benchcomp.go), in execution order:
 //
-//	#    field      acts at
-//	1    Daemon     composite daemon.Daemon
-//	1.1    Ask      BeforeTool~
-//	1.2    Person?  Approve~
-//	1.3    Skills   Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
-//	                tools: skill
-//	1.4    Memory?  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
-//	                tools: remember recall forget
-//	1.5    MCP      Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools
-//	                Dispatch OnOpen OnClose
-//	                tools: known at run time
-//	1.6    OS       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
-//	                tools: bash edit glob grep read write
-//	1.7    Extra[]  all points
-//	                tools: known at run time
-//	2    Around     WrapTool
-//	3    Free       Schema Dispatch
-//	                tools: free
+//	#    field       acts at
+//	1    Daemon      composite daemon.Daemon
+//	1.1    Ask       BeforeTool~
+//	1.2    Person?   Approve~
+//	1.3    Skills    Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
+//	                 tools: skill
+//	1.4    AskUser   Schema SystemPrompt Dispatch
+//	                 tools: ask_user
+//	1.5    Delegate  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
+//	                 tools: delegate
+//	1.6    Memory?   Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	                 tools: remember recall forget
+//	1.7    MCP       Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools
+//	                 Dispatch OnOpen OnClose
+//	                 tools: known at run time
+//	1.8    OS        Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	                 tools: bash edit glob grep read write
+//	1.9    Extra[]   all points
+//	                 tools: known at run time
+//	2    Around      WrapTool
+//	3    Free        Schema Dispatch
+//	                 tools: free
 //
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // WholeRev identifies the points and tools of Whole; composites that it is a member of compile against it.
-const WholeRev = 0x1406
+const WholeRev = 0x7d32
 
 // What Whole was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -53,7 +59,7 @@ var (
 		Around *Around
 		Free   *Free
 	} = Whole{}
-	_               = [1]struct{}{}[daemon.DaemonRev-0x7e48]
+	_               = [1]struct{}{}[daemon.DaemonRev-0xae85]
 	_ hook.Hook     = (*daemon.Daemon)(nil)
 	_ hook.Hook     = (*Around)(nil)
 	_ hook.WrapTool = (*Around)(nil)
@@ -151,10 +157,12 @@ func (d *Whole) Points() hook.PointSet {
 // Plan returns the plan that the code below follows.
 func (d *Whole) Plan() *plan.Plan {
 	return &plan.Plan{Type: "benchcomp.Whole", Members: []plan.Member{
-		{Field: "Daemon", Type: "*daemon.Daemon", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"skill", "remember", "recall", "forget", "bash", "edit", "glob", "grep", "read", "write"}, Composite: &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
+		{Field: "Daemon", Type: "*daemon.Daemon", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"skill", "ask_user", "delegate", "remember", "recall", "forget", "bash", "edit", "glob", "grep", "read", "write"}, Composite: &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
 			{Field: "Ask", Type: "*terminal.Asker", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
 			{Field: "Person", Type: "*terminal.Approver", Optional: true, Points: []plan.PointUse{{Name: "Approve", Kind: "decide"}}},
 			{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"skill"}},
+			{Field: "AskUser", Type: "*askuser.AskUser", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"ask_user"}},
+			{Field: "Delegate", Type: "*delegate.Delegate", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"delegate"}},
 			{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"remember", "recall", "forget"}},
 			{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
 			{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
@@ -174,7 +182,7 @@ func (d *Whole) DispatchAll(ctx context.Context, calls []composite.Call, o *comp
 func (d *Whole) Schema() []hook.Tool {
 	var at string
 	defer composite.Blame(hook.PointSchema, &at)
-	tools := make([]hook.Tool, 0, 11)
+	tools := make([]hook.Tool, 0, 13)
 	at = "Daemon"
 	tools = append(tools, d.Daemon.Schema()...)
 	at = "Free"
@@ -332,7 +340,7 @@ func (d *Whole) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocat
 // wholeOwner returns which member owns the tool, -1 for none of the static ones.
 func wholeOwner(name string) int {
 	switch name {
-	case skills.ToolSkill, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite:
+	case skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite:
 		return 0
 	case ToolFree:
 		return 1

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
@@ -23,6 +24,11 @@ type Options struct {
 	// Person answers what has to be approved; nil leaves it to Extra, and if none
 	// of those answers, the call is refused.
 	Person *terminal.Approver
+	// Inquire answers the questions of agents; nil is Person, and without one they
+	// wait for whoever calls Runtime.Answer.
+	Inquire Inquire
+	// Model is that of agents which name none and are run by other agents.
+	Model string
 	// Extra are hooks of the program's own. They come last.
 	Extra []hook.Hook
 	// Note is told, in a sentence, what is odd but no error. Nil drops it.
@@ -41,6 +47,7 @@ type App struct {
 	models   *models
 	note     func(string)
 	paths    Paths
+	model    string
 	presence *presence
 }
 
@@ -86,18 +93,17 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note, paths: o.Paths}
+	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note, paths: o.Paths, model: o.Model}
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
 	}
 	if a.Store, err = sqlite.Open(ctx, o.Paths.Conversations, nil); err != nil {
 		return nil, errors.Join(damaged(o.Paths.Conversations, err), a.presence.end())
 	}
-	// It comes first, so that who hears of a server from Extra finds the agents refreshed.
-	o.Extra = append([]hook.Hook{&refresher{app: a}}, o.Extra...)
-	if a.Daemon, err = assemble(ctx, o); err == nil {
+	o.Extra = append(a.hooks(o), o.Extra...)
+	if a.Daemon, err = assemble(ctx, o, a.delegates); err == nil {
 		a.Runtime = runtime.New(a.Daemon, a.models, &runtime.Options{
-			Store: a.Store, Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone,
+			Store: a.Store, Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
 		})
 		err = a.Runtime.Open(ctx)
 	}
@@ -105,6 +111,19 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, errors.Join(err, a.Store.Close(), a.presence.end())
 	}
 	return a, nil
+}
+
+// hooks are the App's own. They come before those of Extra, so that who hears of a
+// server there finds the agents refreshed.
+func (a *App) hooks(o Options) []hook.Hook {
+	out := []hook.Hook{&refresher{app: a}}
+	if o.Inquire == nil && o.Person != nil {
+		o.Inquire = o.Person.Inquire
+	}
+	if o.Inquire != nil {
+		out = append(out, &inquirer{app: a, inquire: o.Inquire})
+	}
+	return out
 }
 
 func environment(p Paths) runtime.Environment {
@@ -126,11 +145,7 @@ func (a *App) index(name string) int {
 func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) (*runtime.Agent, error) {
 	i := a.index(name)
 	if i < 0 {
-		names := make([]string, len(a.agents))
-		for j, c := range a.agents {
-			names[j] = c.Config.Name
-		}
-		return nil, fmt.Errorf("there is no agent %q; known are %s; define it in .grapnel/agents/NAME.md", name, strings.Join(names, ", "))
+		return nil, a.unknown(name)
 	}
 	cfg := a.agents[i].Config.Merge(over)
 	agent, err := a.Runtime.Register(ctx, cfg)
@@ -146,6 +161,38 @@ func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) 
 		return nil, errors.Join(err, a.Runtime.Unregister(context.WithoutCancel(ctx), name))
 	}
 	return agent, nil
+}
+
+func (a *App) unknown(name string) error {
+	names := make([]string, len(a.agents))
+	for j, c := range a.agents {
+		names[j] = c.Config.Name
+	}
+	return fmt.Errorf("there is no agent %q; known are %s; define it in .grapnel/agents/NAME.md", name, strings.Join(names, ", "))
+}
+
+// find returns the configuration of an agent that another one runs.
+func (a *App) find(_ context.Context, name string) (hook.AgentConfig, error) {
+	i := a.index(name)
+	if i < 0 {
+		return hook.AgentConfig{}, a.unknown(name)
+	}
+	return hook.AgentConfig{Model: a.model}.Merge(a.agents[i].Config), nil
+}
+
+// delegates are the agents that there are to delegate to: those of the project,
+// and those that were registered besides.
+func (a *App) delegates() []delegate.AgentInfo {
+	var out []delegate.AgentInfo
+	for _, c := range a.agents {
+		out = append(out, delegate.AgentInfo{Name: c.Config.Name, Description: c.Config.Description})
+	}
+	for _, name := range a.Runtime.Agents() {
+		if agent, err := a.Runtime.Agent(name); err == nil && a.index(name) < 0 {
+			out = append(out, delegate.AgentInfo{Name: name, Description: agent.Config().Description})
+		}
+	}
+	return out
 }
 
 // Tool is one tool as an agent stands to it.

@@ -17,6 +17,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
+	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
@@ -59,7 +61,8 @@ func play(t *testing.T, raw string) (seen map[string]hook.JSON, result hook.Tool
 	require.NoError(t, err)
 	w := &watcher{seen: map[string]hook.JSON{}}
 	d := &daemon.Daemon{
-		Ask: new(terminal.Asker), Skills: skills.New(nil), MCP: servers, OS: osTools, Extra: []hook.Hook{w},
+		Ask: new(terminal.Asker), Skills: skills.New(nil), AskUser: askuser.New(nil), Delegate: delegate.New(nil),
+		MCP: servers, OS: osTools, Extra: []hook.Hook{w},
 	}
 	model := script.New(script.Rule{Calls: []script.Call{{Tool: "bash", Raw: raw}}}, script.Rule{Say: "done"})
 	st := mem.New(nil)

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -12,13 +14,16 @@ import (
 )
 
 // assemble makes the subsystems of what is on disk. They start nothing yet: the
-// runtime opens them.
-func assemble(ctx context.Context, o Options) (d *Daemon, err error) {
+// runtime opens them. agents are those that there are to delegate to.
+func assemble(ctx context.Context, o Options, agents func() []delegate.AgentInfo) (d *Daemon, err error) {
 	servers, err := loadServers(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	d = &Daemon{Ask: new(terminal.Asker), Person: o.Person, Extra: o.Extra}
+	d = &Daemon{
+		Ask: new(terminal.Asker), Person: o.Person, AskUser: askuser.New(nil),
+		Delegate: delegate.New(&delegate.Options{Agents: agents}), Extra: o.Extra,
+	}
 	if d.MCP, err = mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o)}); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ package daemon
 import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -28,6 +30,12 @@ type Daemon struct {
 	Person *terminal.Approver `hook:"optional"`
 	// Skills expands /name before anybody else reads the input.
 	Skills *skills.Skills
+	// AskUser and Delegate act at no point: they own a tool each, and what they reach
+	// is beyond the composite, people and other agents. They stand where the prompt
+	// is to speak of both, behind what an agent knows and before what it can do
+	// itself.
+	AskUser  *askuser.AskUser
+	Delegate *delegate.Delegate
 	// Memory is opened before and closed after the subsystems whose events it
 	// could have to note: a server that is being stopped, a command that still
 	// runs.

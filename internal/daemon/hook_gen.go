@@ -11,6 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -19,25 +21,29 @@ import (
 
 // Plan of Daemon (daemon.go), in execution order:
 //
-//	#  field    acts at
-//	1  Ask      BeforeTool~
-//	2  Person?  Approve~
-//	3  Skills   Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
-//	            tools: skill
-//	4  Memory?  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
-//	            tools: remember recall forget
-//	5  MCP      Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
-//	            OnOpen OnClose
-//	            tools: known at run time
-//	6  OS       Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
-//	            tools: bash edit glob grep read write
-//	7  Extra[]  all points
-//	            tools: known at run time
+//	#  field     acts at
+//	1  Ask       BeforeTool~
+//	2  Person?   Approve~
+//	3  Skills    Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
+//	             tools: skill
+//	4  AskUser   Schema SystemPrompt Dispatch
+//	             tools: ask_user
+//	5  Delegate  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
+//	             tools: delegate
+//	6  Memory?   Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	             tools: remember recall forget
+//	7  MCP       Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
+//	             OnOpen OnClose
+//	             tools: known at run time
+//	8  OS        Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	             tools: bash edit glob grep read write
+//	9  Extra[]   all points
+//	             tools: known at run time
 //
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // DaemonRev identifies the points and tools of Daemon; composites that it is a member of compile against it.
-const DaemonRev = 0x7e48
+const DaemonRev = 0xae85
 
 // What Daemon was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -46,13 +52,15 @@ const _ = composite.GenVersion1
 var (
 	_ hook.Hook = (*Daemon)(nil)
 	_ struct {
-		Ask    *terminal.Asker
-		Person *terminal.Approver `hook:"optional"`
-		Skills *skills.Skills
-		Memory *memory.Memory `hook:"optional"`
-		MCP    *mcp.MCP
-		OS     *ostools.OS
-		Extra  []hook.Hook
+		Ask      *terminal.Asker
+		Person   *terminal.Approver `hook:"optional"`
+		Skills   *skills.Skills
+		AskUser  *askuser.AskUser
+		Delegate *delegate.Delegate
+		Memory   *memory.Memory `hook:"optional"`
+		MCP      *mcp.MCP
+		OS       *ostools.OS
+		Extra    []hook.Hook
 	} = Daemon{}
 	_ hook.Hook       = (*terminal.Asker)(nil)
 	_ hook.BeforeTool = (*terminal.Asker)(nil)
@@ -60,6 +68,10 @@ var (
 	_ hook.Approve    = (*terminal.Approver)(nil)
 	_                 = [1]struct{}{}[skills.SkillsRev-0x6216]
 	_ hook.Hook       = (*skills.Skills)(nil)
+	_                 = [1]struct{}{}[askuser.AskUserRev-0xd223]
+	_ hook.Hook       = (*askuser.AskUser)(nil)
+	_                 = [1]struct{}{}[delegate.DelegateRev-0x0686]
+	_ hook.Hook       = (*delegate.Delegate)(nil)
 	_                 = [1]struct{}{}[memory.MemoryRev-0x5e24]
 	_ hook.Hook       = (*memory.Memory)(nil)
 	_ hook.OnClose    = (*memory.Memory)(nil)
@@ -165,6 +177,66 @@ var (
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnClose
 )
 
+// staleDaemonAskUser is AskUser beside markers of all points; see [composite.NotCalled].
+type staleDaemonAskUser struct {
+	*askuser.AskUser
+	composite.NotCalled
+}
+
+// What AskUser does not have, so that the code below does not call it. If one of these lines does not compile,
+// AskUser has it now: run "go tool hookgen ./..." again.
+var (
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnBuildAgent
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnRegisterAgent
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnUnregisterAgent
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.Preprocess
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.ScopedTools
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnEvent
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteArgs
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.BeforeTool
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.Approve
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.WrapTool
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteResult
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterTool
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteRequest
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.BeforeModel
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.WrapModel
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteReply
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterModel
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterTurn
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnOpen
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnClose
+)
+
+// staleDaemonDelegate is Delegate beside markers of all points; see [composite.NotCalled].
+type staleDaemonDelegate struct {
+	*delegate.Delegate
+	composite.NotCalled
+}
+
+// What Delegate does not have, so that the code below does not call it. If one of these lines does not compile,
+// Delegate has it now: run "go tool hookgen ./..." again.
+var (
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnRegisterAgent
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnUnregisterAgent
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.Preprocess
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnEvent
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteArgs
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.BeforeTool
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.Approve
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.WrapTool
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteResult
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterTool
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteRequest
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.BeforeModel
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.WrapModel
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteReply
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterModel
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterTurn
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnOpen
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnClose
+)
+
 // staleDaemonMemory is Memory beside markers of all points; see [composite.NotCalled].
 type staleDaemonMemory struct {
 	*memory.Memory
@@ -255,6 +327,12 @@ func (d *Daemon) Ready() error {
 	if d.Skills == nil {
 		missing = append(missing, "Skills")
 	}
+	if d.AskUser == nil {
+		missing = append(missing, "AskUser")
+	}
+	if d.Delegate == nil {
+		missing = append(missing, "Delegate")
+	}
 	if d.MCP == nil {
 		missing = append(missing, "MCP")
 	}
@@ -285,6 +363,8 @@ func (d *Daemon) Plan() *plan.Plan {
 		{Field: "Ask", Type: "*terminal.Asker", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
 		{Field: "Person", Type: "*terminal.Approver", Optional: true, Points: []plan.PointUse{{Name: "Approve", Kind: "decide"}}},
 		{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"skill"}},
+		{Field: "AskUser", Type: "*askuser.AskUser", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"ask_user"}},
+		{Field: "Delegate", Type: "*delegate.Delegate", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"delegate"}},
 		{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"remember", "recall", "forget"}},
 		{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
 		{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
@@ -297,13 +377,17 @@ func (d *Daemon) DispatchAll(ctx context.Context, calls []composite.Call, o *com
 	return composite.DispatchAll(ctx, calls, o, done)
 }
 
-// Schema implements [hook.Hook]: Skills, Memory?, MCP*, OS, Extra*.
+// Schema implements [hook.Hook]: Skills, AskUser, Delegate, Memory?, MCP*, OS, Extra*.
 func (d *Daemon) Schema() []hook.Tool {
 	var at string
 	defer composite.Blame(hook.PointSchema, &at)
-	tools := make([]hook.Tool, 0, 10)
+	tools := make([]hook.Tool, 0, 12)
 	at = "Skills"
 	tools = append(tools, d.Skills.Schema()...)
+	at = "AskUser"
+	tools = append(tools, d.AskUser.Schema()...)
+	at = "Delegate"
+	tools = append(tools, d.Delegate.Schema()...)
 	if d.Memory != nil {
 		at = "Memory"
 		tools = append(tools, d.Memory.Schema()...)
@@ -322,14 +406,22 @@ func (d *Daemon) Schema() []hook.Tool {
 	return tools
 }
 
-// SystemPrompt implements [hook.Hook]: Skills, Memory?, MCP, OS, Extra[].
+// SystemPrompt implements [hook.Hook]: Skills, AskUser, Delegate, Memory?, MCP, OS, Extra[].
 func (d *Daemon) SystemPrompt(cfg *hook.AgentConfig) string {
 	var at string
 	defer composite.Blame(hook.PointSystemPrompt, &at)
-	parts := make([]string, 0, 5)
+	parts := make([]string, 0, 7)
 	at = "Skills"
 	if composite.Offers(cfg, d.Skills.Schema()) {
 		parts = append(parts, d.Skills.SystemPrompt(cfg))
+	}
+	at = "AskUser"
+	if composite.Offers(cfg, d.AskUser.Schema()) {
+		parts = append(parts, d.AskUser.SystemPrompt(cfg))
+	}
+	at = "Delegate"
+	if composite.Offers(cfg, d.Delegate.Schema()) {
+		parts = append(parts, d.Delegate.SystemPrompt(cfg))
 	}
 	if d.Memory != nil {
 		at = "Memory"
@@ -357,13 +449,14 @@ func (d *Daemon) SystemPrompt(cfg *hook.AgentConfig) string {
 
 var daemonOnBuildAgent = [...]composite.Member{
 	{Path: "Skills"},
+	{Path: "Delegate"},
 	{Path: "Memory"},
 	{Path: "MCP"},
 	{Path: "OS"},
 	{Path: "Extra"},
 }
 
-// OnBuildAgent implements [hook.Hook]: Skills, Memory?, MCP, OS, Extra[].
+// OnBuildAgent implements [hook.Hook]: Skills, Delegate, Memory?, MCP, OS, Extra[].
 func (d *Daemon) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
 	f := composite.NewFold(hook.PointOnBuildAgent, daemonOnBuildAgent[:], cfg)
 	for !f.Done() {
@@ -386,23 +479,29 @@ func (d *Daemon) onBuildAgent(ctx context.Context, f *composite.Fold[hook.AgentC
 		fallthrough
 	case 1:
 		f.At = 2
-		if d.Memory != nil && f.Set(d.Memory.OnBuildAgent(ctx, f.Value)) {
+		if f.Set(d.Delegate.OnBuildAgent(ctx, f.Value)) {
 			return
 		}
 		fallthrough
 	case 2:
 		f.At = 3
-		if f.Set(d.MCP.OnBuildAgent(ctx, f.Value)) {
+		if d.Memory != nil && f.Set(d.Memory.OnBuildAgent(ctx, f.Value)) {
 			return
 		}
 		fallthrough
 	case 3:
 		f.At = 4
-		if f.Set(d.OS.OnBuildAgent(ctx, f.Value)) {
+		if f.Set(d.MCP.OnBuildAgent(ctx, f.Value)) {
 			return
 		}
 		fallthrough
 	case 4:
+		f.At = 5
+		if f.Set(d.OS.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 5:
 		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
 			if m := d.Extra[i]; m != nil && f.Set(m.OnBuildAgent(ctx, f.Value)) {
 				return
@@ -519,13 +618,17 @@ func (d *Daemon) preprocess(ctx context.Context, t *hook.Turn, f *composite.Fold
 	}
 }
 
-// ScopedTools implements [hook.Hook]: Skills, Memory?, MCP, OS, Extra[].
+// ScopedTools implements [hook.Hook]: Skills, Delegate, Memory?, MCP, OS, Extra[].
 func (d *Daemon) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	var at string
 	defer composite.Blame(hook.PointScopedTools, &at)
 	var s composite.Scoping
 	at = "Skills"
 	s.Add("", d.Skills.Schema(), d.Skills.ScopedTools(cfg))
+	at = "AskUser"
+	s.Add("", d.AskUser.Schema(), hook.Scope{})
+	at = "Delegate"
+	s.Add("", d.Delegate.Schema(), d.Delegate.ScopedTools(cfg))
 	if d.Memory != nil {
 		at = "Memory"
 		s.Add("", d.Memory.Schema(), d.Memory.ScopedTools(cfg))
@@ -544,16 +647,20 @@ func (d *Daemon) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	return s.Scope()
 }
 
-// Dispatch implements [hook.Hook]: Skills, Memory?, MCP*, OS, Extra*.
+// Dispatch implements [hook.Hook]: Skills, AskUser, Delegate, Memory?, MCP*, OS, Extra*.
 func (d *Daemon) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch daemonOwner(call.Name()) {
 	case 0:
 		return d.Skills.Dispatch(ctx, call)
 	case 1:
+		return d.AskUser.Dispatch(ctx, call)
+	case 2:
+		return d.Delegate.Dispatch(ctx, call)
+	case 3:
 		if d.Memory != nil {
 			return d.Memory.Dispatch(ctx, call)
 		}
-	case 2:
+	case 4:
 		return d.OS.Dispatch(ctx, call)
 	}
 	if inv, ok := d.MCP.Dispatch(ctx, call); ok {
@@ -575,10 +682,14 @@ func daemonOwner(name string) int {
 	switch name {
 	case skills.ToolSkill:
 		return 0
-	case memory.ToolRemember, memory.ToolRecall, memory.ToolForget:
+	case askuser.ToolAskUser:
 		return 1
-	case ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite:
+	case delegate.ToolDelegate:
 		return 2
+	case memory.ToolRemember, memory.ToolRecall, memory.ToolForget:
+		return 3
+	case ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite:
+		return 4
 	}
 	return -1
 }

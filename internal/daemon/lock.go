@@ -48,6 +48,13 @@ func (a *App) Send(ctx context.Context, conv *runtime.Conversation, in hook.Inpu
 	return a.sent(conv, out, err)
 }
 
+// Resume goes on with an interrupted turn, as [runtime.Conversation.Resume] does,
+// with errors as those of Send.
+func (a *App) Resume(ctx context.Context, conv *runtime.Conversation, o *runtime.SendOptions) (hook.TurnOutcome, error) {
+	out, err := conv.Resume(ctx, o)
+	return a.sent(conv, out, err)
+}
+
 // sent says of the outcome of a turn what the daemon knows and the runtime does
 // not.
 func (a *App) sent(conv *runtime.Conversation, out hook.TurnOutcome, err error) (hook.TurnOutcome, error) {

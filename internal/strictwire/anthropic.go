@@ -57,11 +57,13 @@ const anthropicMembers = "model messages max_tokens system tools tool_choice str
 // CheckAnthropic looks at the body of a request to /v1/messages and returns the
 // refusal of the first rule that it breaks, nil if it breaks none. It is safe for
 // concurrent use.
-func CheckAnthropic(body []byte) *Refusal {
+func CheckAnthropic(body []byte) *Refusal { return checkAnthropic(&parser{}, body) }
+
+func checkAnthropic(p *parser, body []byte) *Refusal {
 	if len(body) > anthropicMaxBody {
 		return anthropicRefusal("size", "Request exceeds the maximum size")
 	}
-	root, fault := parse(string(body))
+	root, fault := p.parse(string(body))
 	if fault != "" || root.kind != object {
 		return anthropicRefusal("json", "The request body is not valid JSON: "+fault)
 	}

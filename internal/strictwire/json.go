@@ -71,13 +71,20 @@ type parser struct {
 	open, done []node
 }
 
-// parse returns the value that s is; fault says why it is none.
-func parse(s string) (n node, fault string) {
+// reset takes back every value that has been parsed, to use their memory again.
+func (p *parser) reset() {
+	clear(p.done)
+	clear(p.open[:cap(p.open)])
+	p.open, p.done = p.open[:0], p.done[:0]
+}
+
+// parse returns the value that s is; fault says why it is none. The values that
+// were parsed before stay until reset.
+func (p *parser) parse(s string) (n node, fault string) {
 	if !utf8.ValidString(s) {
 		return node{}, "invalid utf-8 sequence"
 	}
-	most := len(s)/16 + 8 // more would be unusual, and cost another allocation
-	p := parser{s: s, open: make([]node, 0, 32), done: make([]node, 0, most)}
+	p.s, p.pos, p.depth, p.fault = s, 0, 0, ""
 	n = p.value()
 	if p.peek(); p.fault == "" && p.pos < len(s) {
 		p.fail("trailing characters")

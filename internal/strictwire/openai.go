@@ -57,8 +57,10 @@ const openAIMembers = "model messages tools tool_choice parallel_tool_calls resp
 // CheckOpenAI looks at the body of a request to /chat/completions and returns the
 // refusal of the first rule that it breaks, nil if it breaks none. It is safe for
 // concurrent use.
-func CheckOpenAI(body []byte) *Refusal {
-	root, fault := parse(string(body))
+func CheckOpenAI(body []byte) *Refusal { return checkOpenAI(&parser{}, body) }
+
+func checkOpenAI(p *parser, body []byte) *Refusal {
+	root, fault := p.parse(string(body))
 	if fault != "" || root.kind != object {
 		return openAIRefusal("json", "", "", "We could not parse the JSON body of your request. "+
 			"The OpenAI API expects a JSON payload, but what was sent was not valid JSON: "+fault)
@@ -80,7 +82,8 @@ func CheckOpenAI(body []byte) *Refusal {
 		r = openAIChoice(root.get("tool_choice"), names)
 	}
 	if r == nil {
-		r = openAIMessages(root.get("messages"))
+		turn := openAITurn{p: p}
+		r = turn.messages(root.get("messages"))
 	}
 	return r
 }
@@ -195,37 +198,37 @@ func openAIName(rule string, at place, name node) *Refusal {
 
 // openAITurn is what the messages before one leave open.
 type openAITurn struct {
+	p *parser
 	// calls are the ids of the newest assistant's message, and answered the index
 	// of the message that answers each, 0 for none.
 	calls    []string
 	answered []int
 }
 
-func openAIMessages(messages node) *Refusal {
+func (t *openAITurn) messages(messages node) *Refusal {
 	if messages.kind != array || len(messages.list) == 0 {
 		return openAIRefusal("messages", "empty_array", "messages",
 			"Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.")
 	}
-	var turn openAITurn
 	for i := range messages.list {
 		m := messages.list[i]
 		if r := openAIContent(i, m); r != nil {
 			return r
 		}
 		if m.get("role").is("tool") {
-			if r := turn.result(i, m); r != nil {
+			if r := t.result(i, m); r != nil {
 				return r
 			}
 			continue
 		}
-		if r := turn.over(i); r != nil {
+		if r := t.over(i); r != nil {
 			return r
 		}
-		if r := turn.begin(i, m); r != nil {
+		if r := t.begin(i, m); r != nil {
 			return r
 		}
 	}
-	return turn.over(len(messages.list))
+	return t.over(len(messages.list))
 }
 
 // openAIContent looks at the role of a message and at what it says.
@@ -269,7 +272,7 @@ func (t *openAITurn) begin(i int, m node) *Refusal {
 	}
 	for j := range calls.list {
 		c := calls.list[j]
-		if r := openAICall(place{"messages", i, j, ""}, c); r != nil {
+		if r := openAICall(t.p, place{"messages", i, j, ""}, c); r != nil {
 			return r
 		}
 		id := c.get("id").text
@@ -281,7 +284,7 @@ func (t *openAITurn) begin(i int, m node) *Refusal {
 	return nil
 }
 
-func openAICall(at place, c node) *Refusal {
+func openAICall(p *parser, at place, c node) *Refusal {
 	id, f := c.get("id"), c.get("function")
 	in := func(member string) place { at.member = member; return at }
 	switch {
@@ -298,7 +301,7 @@ func openAICall(at place, c node) *Refusal {
 		return r
 	}
 	args := f.get("arguments")
-	if v, fault := parse(args.text); args.kind != text || fault != "" || v.kind != object {
+	if v, fault := p.parse(args.text); args.kind != text || fault != "" || v.kind != object {
 		return openAIRefusal("call-arguments", "invalid_value", in(".function.arguments").String(),
 			fmt.Sprintf("Invalid '%s': expected a string that holds a JSON object. %s", in(".function.arguments"), fault))
 	}

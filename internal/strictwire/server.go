@@ -31,6 +31,8 @@ type Server struct {
 	inner provider.Provider
 	// ask makes a request and returns why it was not taken.
 	ask func(context.Context, hook.ModelRequest) error
+	// parsers are *parser: what they parse into is used again.
+	parsers sync.Pool
 
 	mu         sync.Mutex
 	requests   int
@@ -75,7 +77,7 @@ func Anthropic(inner provider.Provider) *Server {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("anthropic: %w", err)
 		}
-		if r := s.judged(RenderAnthropic(req), CheckAnthropic); r != nil {
+		if r := s.judged(RenderAnthropic(req), checkAnthropic); r != nil {
 			return &Error{*r}
 		}
 		return nil
@@ -113,8 +115,14 @@ func (s *Server) Rejections() []Rejection {
 }
 
 // judged looks at a body and writes down what comes of it.
-func (s *Server) judged(body []byte, check func([]byte) *Refusal) *Refusal {
-	r := check(body)
+func (s *Server) judged(body []byte, check func(*parser, []byte) *Refusal) *Refusal {
+	p, ok := s.parsers.Get().(*parser)
+	if !ok {
+		p = new(parser)
+	}
+	r := check(p, body)
+	p.reset()
+	s.parsers.Put(p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
@@ -150,7 +158,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if _, err := body.ReadFrom(req.Body); err != nil {
 		return nil, err
 	}
-	if r := t.s.judged(body.Bytes(), CheckOpenAI); r != nil {
+	if r := t.s.judged(body.Bytes(), checkOpenAI); r != nil {
 		return response(req, r.Status, "application/json", r.Body), nil
 	}
 	return response(req, http.StatusOK, "text/event-stream", accepted), nil

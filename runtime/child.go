@@ -68,6 +68,11 @@ func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun)
 		return hook.TurnOutcome{}, err
 	}
 	defer c.leave()
+	if len(c.journal) > 0 { // of a run before this one that could not be stored
+		if err := c.settle(ctx, parent); err != nil {
+			return hook.TurnOutcome{}, err
+		}
+	}
 	t := c.newTurn(ctx)
 	t.parent, t.depth, t.view = parent, parent.depth+1, view
 	return t.runAsChild(run), nil
@@ -154,6 +159,46 @@ func (t *turn) childConversation(ctx context.Context, agent *Agent, run hook.Age
 	c := agent.newConversation(rec)
 	c.events.up = t.conv.events.stream()
 	return c, nil
+}
+
+// settleChildren brings those turns to their end that the tools of the interrupted
+// turn had begun: what they have done is in their own journals. One that cannot be
+// ended is left as it is.
+func (t *turn) settleChildren() {
+	s, ok := t.rt.o.Store.(store.Child)
+	if !ok {
+		return
+	}
+	children, err := s.Children(t.durable, t.conv.ID())
+	for _, rec := range children {
+		if rec.Journaled {
+			err = errors.Join(err, t.settleChild(rec))
+		}
+	}
+	if err != nil {
+		t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: "children of the interrupted turn: " + publicText(err)})
+	}
+}
+
+func (t *turn) settleChild(rec store.Record) error {
+	agent, err := t.rt.find(t.durable, rec.Key.Agent)
+	if err != nil {
+		return err
+	}
+	c := agent.newConversation(rec)
+	c.events.up = t.conv.events.stream()
+	c.takes = rec.Lease.Epoch // its holder had the parent's lease too, and has lost it
+	agent.keepChild(c)
+	defer agent.dropChild(c)
+	ctx, err := c.enter(t.durable, Refuse)
+	if err != nil {
+		return err
+	}
+	defer c.leave()
+	if len(c.journal) > 0 {
+		err = c.settle(ctx, t)
+	}
+	return errors.Join(err, c.release(ctx))
 }
 
 func (a *Agent) keepChild(c *Conversation) {

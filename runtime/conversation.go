@@ -21,6 +21,8 @@ type Conversation struct {
 	// parent is the id of the conversation whose turn this one's is a child of; ""
 	// for one that people see.
 	parent string
+	// takes is the epoch of a holder of the lease that is known to be gone.
+	takes int64
 
 	mu sync.Mutex
 	// busy: a turn has the conversation, or is about to get it.
@@ -173,7 +175,7 @@ func (c *Conversation) Send(ctx context.Context, in hook.Input, o *SendOptions) 
 	}
 	defer c.leave()
 	if len(c.journal) > 0 {
-		if err := c.settle(ctx); err != nil {
+		if err := c.settle(ctx, nil); err != nil {
 			return refused(err)
 		}
 	}

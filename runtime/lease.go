@@ -71,7 +71,7 @@ func (c *Conversation) claim(ctx context.Context, when Busy) (store.Record, erro
 
 func (c *Conversation) tryClaim(ctx context.Context) (store.Record, error) {
 	rt := c.agent.rt
-	claim := store.Claim{Owner: rt.o.Owner, Hold: rt.o.Lease}
+	claim := store.Claim{Owner: rt.o.Owner, Hold: rt.o.Lease, Takes: c.takes}
 	rec, err := rt.o.Store.Claim(ctx, c.ID(), claim)
 	var held *store.LeasedError
 	if errors.As(err, &held) && rt.o.Gone != nil && rt.o.Gone(held.Lease.Owner) {

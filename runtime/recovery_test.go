@@ -177,14 +177,14 @@ func TestAResultIsToldWhereItIsKept(t *testing.T) {
 	_, err := w.try(t.Context(), "go")
 	require.ErrorIs(t, err, errDisk)
 	s.refuses(nil)
-	next := takeOver(t, s, plays(says("again")), box(named("x"), second))
+	next, _ := takeOver(t, s, plays(says("again")), box(named("x"), second))
 	_, err = next.Send(t.Context(), hook.TextInput("and"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, 2, kept(t, s, next.ID())[hook.EventCallResult])
 }
 
-// takeOver is the conversation of w in another runtime with the same store.
-func takeOver(t *testing.T, s store.Store, p provider.Provider, hooks ...hook.Hook) *runtime.Conversation {
+// takeOver is the conversation in another runtime with the same store.
+func takeOver(t *testing.T, s store.Store, p provider.Provider, hooks ...hook.Hook) (*runtime.Conversation, *runtime.Runtime) {
 	t.Helper()
 	rt := runtime.New(compose(t, hooks), p, &runtime.Options{Store: s, Gone: func(string) bool { return true }})
 	require.NoError(t, rt.Open(t.Context()))
@@ -193,7 +193,7 @@ func takeOver(t *testing.T, s store.Store, p provider.Provider, hooks ...hook.Ho
 	require.NoError(t, err)
 	c, err := rt.Conversation(t.Context(), "a", "ann")
 	require.NoError(t, err)
-	return c
+	return c, rt
 }
 
 func TestWhatHooksPutIntoAResultCanBeStored(t *testing.T) {
@@ -230,4 +230,62 @@ func TestAGuestRunsNothing(t *testing.T) {
 	ms, err := w.store.Messages(t.Context(), w.conv.ID())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"b", "b"}, []string{ms[1].From, ms[3].From}, "what a guest says is kept with its name")
+}
+
+// A child's turn that broke off has results of its own, and its journal is theirs
+// alone: whoever ends the parent's turn ends it first.
+func TestChildrenOfAnInterruptedTurnComeToTheirEnd(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]bool{"the call runs again": true, "the call is interrupted": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, ran := newMoody(), 0
+			die := func() { s.refuses(func(string) bool { return true }) }
+			gate := make(chan struct{})
+			hooks := func(last func()) []hook.Hook {
+				deleg := tool{hook.Tool{Name: "deleg", Waits: true, Annotations: hook.Annotations{ReadOnly: again}},
+					func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+						out, err := env.Call.Step().Turn().Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: hook.TextInput("look"), Call: env.Call})
+						if err != nil {
+							return hook.FailedResult(hook.FailOperation, err.Error())
+						}
+						return hook.TextResult(out.Text())
+					}}
+				x := does("x", func(context.Context) hook.ToolResult { ran++; return hook.TextResult("looked") })
+				y := does("y", func(context.Context) hook.ToolResult { <-gate; last(); return hook.TextResult("never kept") })
+				return []hook.Hook{box(deleg, x, y), observer{f: func(_ context.Context, ev hook.Event) {
+					if ev.Kind == hook.EventCallResult && ev.Detail().Tool == "x" {
+						close(gate)
+					}
+				}}}
+			}
+			agents := func(rt *runtime.Runtime) {
+				_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+				require.NoError(t, err)
+			}
+			w := startWith(t, plays(calls(want{"1", "deleg", "{}"}), calls(want{"1", "x", "{}"}, want{"2", "y", "{}"})),
+				hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, hooks(die)...)
+			agents(w.rt)
+			_, err := w.try(t.Context(), "go")
+			require.ErrorIs(t, err, errDisk)
+			s.refuses(nil)
+			next, nextRT := takeOver(t, s, plays(says("child"), says("parent")), hooks(func() {})...)
+			agents(nextRT)
+			_, err = next.Resume(t.Context(), nil)
+			require.NoError(t, err)
+			children, err := s.Children(t.Context(), next.ID())
+			require.NoError(t, err)
+			require.Len(t, children, 1)
+			assert.False(t, children[0].Journaled)
+			ms, err := s.Messages(t.Context(), children[0].ID)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, len(ms), 4)
+			assert.Equal(t, "tool 1 x: looked", line(ms[2]))
+			assert.Contains(t, line(ms[3]), "tool 2 y cancelled: interrupted")
+			assert.Equal(t, 1, ran)
+			if again {
+				assert.Equal(t, []string{"user look", "assistant child"}, []string{line(ms[4]), line(ms[5])})
+			}
+		})
+	}
 }

@@ -79,8 +79,12 @@ func (c *Conversation) Resume(ctx context.Context, o *SendOptions) (hook.TurnOut
 
 // settle brings the interrupted turn to its end without going on with it. The
 // error is the store's: then the turn is still interrupted.
-func (c *Conversation) settle(ctx context.Context) error {
+// parent is the turn whose child it is, or nil.
+func (c *Conversation) settle(ctx context.Context, parent *turn) error {
 	t := c.newTurn(context.WithoutCancel(ctx))
+	if t.parent = parent; parent != nil {
+		t.depth = parent.depth + 1
+	}
 	out := t.goOn(false, nil)
 	if !t.ended {
 		return fmt.Errorf("end the turn that was interrupted: %w", out.Err)
@@ -99,6 +103,7 @@ func (t *turn) goOn(on bool, observe func(hook.Event)) hook.TurnOutcome {
 	}
 	t.enter(t.input(), was.letters, observe)
 	defer t.leave()
+	t.settleChildren()
 	if on && t.resumed >= t.rt.o.Resumes {
 		on = false
 		t.fail(fmt.Errorf("%w %d times and was resumed as often", errGone, t.resumed+1))

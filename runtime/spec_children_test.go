@@ -1,0 +1,279 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
+)
+
+// An agent hands tasks to others. Their turns are children of its own: they pass
+// the same hooks, may do no more, spend of the same budget and end with it.
+
+// cast is a model for each agent, by the agent's name.
+type cast map[string]*model
+
+func (c cast) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+	return c[req.Model].Stream(ctx, req)
+}
+
+// stage is a runtime with the agent "chief" and others. Each asks the model of its
+// own name.
+func stage(t *testing.T, c cast, o *runtime.Options, cfgs []hook.AgentConfig, hooks ...hook.Hook) *world {
+	t.Helper()
+	if o == nil {
+		o = &runtime.Options{}
+	}
+	if o.Store == nil {
+		o.Store = mem.New(&mem.Options{Journal: true})
+	}
+	w := &world{t: t, store: o.Store}
+	w.rt = runtime.New(compose(t, hooks), c, o)
+	require.NoError(t, w.rt.Open(t.Context()))
+	t.Cleanup(func() { _ = w.rt.Close(context.Background()) })
+	for _, cfg := range cfgs {
+		cfg.Model = cfg.Name
+		_, err := w.rt.Register(t.Context(), cfg)
+		require.NoError(t, err)
+	}
+	var err error
+	w.conv, err = w.rt.Conversation(t.Context(), "chief", "ann")
+	require.NoError(t, err)
+	return w
+}
+
+func agents(names ...string) []hook.AgentConfig {
+	out := make([]hook.AgentConfig, len(names))
+	for i, name := range names {
+		out[i].Name = name
+	}
+	return out
+}
+
+// delegates is a reply that gives each agent a task.
+func delegates(names ...string) hook.ModelStream {
+	tasks := make([]delegate.Task, len(names))
+	for i, name := range names {
+		tasks[i] = delegate.Task{Agent: name, Message: "task " + fmt.Sprint(i)}
+	}
+	args, err := json.Marshal(delegate.DelegateInput{Tasks: tasks})
+	if err != nil {
+		panic(err)
+	}
+	return calls(want{"d1", "delegate", string(args)})
+}
+
+// tasks returns what delegate has brought back.
+func (w *world) tasks() []delegate.TaskResult {
+	w.t.Helper()
+	var out []delegate.TaskResult
+	results := w.results()
+	require.NoError(w.t, json.Unmarshal([]byte(results[len(results)-1]), &out), results[len(results)-1])
+	return out
+}
+
+func breaks(err error) hook.ModelStream {
+	return func(yield func(hook.Chunk, error) bool) { yield(hook.Chunk{}, err) }
+}
+
+func TestSpecOfThreeTasksOneFailsAndOneIsCancelled(t *testing.T) {
+	t.Parallel()
+	tool := newGate("wait")
+	c := cast{
+		"chief": plays(delegates("writer", "breaker", "sleeper"), says("one of three")), "writer": plays(says("written")),
+		"breaker": plays(breaks(errors.New("no model today"))), "sleeper": plays(calls(want{"c1", "wait", `{}`})),
+	}
+	w := stage(t, c, nil, agents("chief", "writer", "breaker", "sleeper"), delegate.New(nil), box(tool.tool))
+	ended := make(chan hook.TurnOutcome, 1)
+	go func() { out, _ := w.try(t.Context(), "do it"); ended <- out }()
+	<-tool.reached
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, w.rt.Unregister(now, "sleeper"), "an agent that goes takes its child turns along")
+
+	out := <-ended
+	assert.Equal(t, "one of three", out.Text(), "the one that delegates goes on")
+	assert.Equal(t, []delegate.TaskResult{
+		{Agent: "writer", Result: "written", Stop: hook.StopCompleted},
+		{Agent: "breaker", Stop: hook.StopError, Error: "no model today"},
+		{Agent: "sleeper", Stop: hook.StopCancelled, Error: "cancelled before it had finished"},
+	}, w.tasks())
+
+	children, err := w.store.(store.Child).Children(t.Context(), w.conv.ID())
+	require.NoError(t, err)
+	require.Len(t, children, 3, "each has a conversation of its own")
+	for _, child := range children {
+		ms, err := w.store.Messages(t.Context(), child.ID)
+		require.NoError(t, err)
+		assert.Empty(t, history.Check(ms), child.Key.Agent)
+	}
+	all, err := w.store.List(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, all, 1, "which people do not see")
+}
+
+func TestSpecAChildIsHeardInItsParentsStream(t *testing.T) {
+	t.Parallel()
+	c := cast{"chief": plays(delegates("writer"), says("done")), "writer": plays(calls(want{"c1", "echo", `{"s":"x"}`}), says("written"))}
+	w := stage(t, c, nil, agents("chief", "writer"), delegate.New(nil), box(named("echo")))
+	out := w.send("do it")
+	assert.Equal(t, int64(60), out.Usage.Total(), "four model calls of 15")
+
+	var child []hook.EventKind
+	for i, ev := range w.events {
+		assert.Equal(t, uint64(i+1), ev.Seq, "one stream without gaps")
+		assert.Equal(t, w.conv.ID(), ev.Conversation)
+		if ev.Depth == 1 {
+			assert.Equal(t, "writer", ev.Agent)
+			child = append(child, ev.Kind)
+		} else {
+			assert.Equal(t, "chief", ev.Agent)
+		}
+	}
+	assert.Equal(t, []hook.EventKind{
+		hook.EventSubagentStart, hook.EventTurnStart,
+		hook.EventStepStart, hook.EventUsage, hook.EventCallsBegin, hook.EventCallStart, hook.EventCallResult, hook.EventCallsComplete, hook.EventStepEnd,
+		hook.EventStepStart, hook.EventTextStart, hook.EventTextDelta, hook.EventTextEnd, hook.EventUsage, hook.EventStepEnd,
+		hook.EventTurnEnd, hook.EventSubagentEnd,
+	}, child)
+	end := w.eventsOf(hook.EventSubagentEnd)[0]
+	assert.Equal(t, "written", end.Text)
+	assert.Equal(t, "d1", end.Detail().CallID)
+	assert.Equal(t, int64(30), end.Detail().Usage.Total())
+	assert.Equal(t, hook.StopCompleted, end.Detail().Stop)
+}
+
+func TestSpecAChildEndsWithItsParent(t *testing.T) {
+	t.Parallel()
+	tool := newGate("wait")
+	c := cast{"chief": plays(delegates("sleeper", "sleeper")), "sleeper": plays(calls(want{"c1", "wait", `{}`}), calls(want{"c1", "wait", `{}`}))}
+	w := stage(t, c, nil, agents("chief", "sleeper"), delegate.New(nil), box(tool.tool))
+	ended := make(chan hook.TurnOutcome, 1)
+	go func() { out, _ := w.try(t.Context(), "do it"); ended <- out }()
+	<-tool.reached
+	<-tool.reached
+	require.True(t, w.conv.Stop())
+	assert.Equal(t, hook.StopUserRequested, (<-ended).Stop)
+
+	open := map[string]int{}
+	for _, ev := range w.events {
+		switch ev.Kind {
+		case hook.EventSubagentStart, hook.EventTurnStart, hook.EventStepStart:
+			open[ev.Turn]++
+		case hook.EventSubagentEnd, hook.EventTurnEnd, hook.EventStepEnd:
+			open[ev.Turn]--
+		}
+	}
+	assert.Len(t, open, 3)
+	for turn, n := range open {
+		assert.Zero(t, n, "every bracket of %s is closed", turn)
+	}
+	for _, end := range w.eventsOf(hook.EventSubagentEnd) {
+		assert.Equal(t, hook.StopUserRequested, end.Detail().Stop, "the child knows why")
+	}
+}
+
+func TestSpecWhoWaitsForAChildHoldsNoSlot(t *testing.T) {
+	t.Parallel()
+	c := cast{"chief": plays(delegates("writer", "writer"), says("done")), "writer": plays(calls(want{"c1", "echo", `{}`}), calls(want{"c1", "echo", `{}`}), says("written"), says("written"))}
+	w := stage(t, c, &runtime.Options{Slots: 1}, agents("chief", "writer"), delegate.New(nil), box(named("echo")))
+	assert.Equal(t, "done", w.send("do it").Text())
+	assert.Equal(t, []string{"completed", "completed"}, []string{string(w.tasks()[0].Stop), string(w.tasks()[1].Stop)})
+}
+
+func TestSpecAChildSpendsOfItsParentsTokens(t *testing.T) {
+	t.Parallel()
+	c := cast{
+		"chief":  plays(delegates("writer"), says("not asked any more")),
+		"writer": plays(calls(want{"c1", "echo", `{}`}), calls(want{"c2", "echo", `{}`}), says("never said")),
+	}
+	chief := hook.AgentConfig{Name: "chief", Limits: hook.Limits{Tokens: 40}}
+	w := stage(t, c, nil, append(agents("writer"), chief), delegate.New(nil), box(named("echo")))
+	out := w.send("do it")
+	assert.Equal(t, hook.StopTokenLimit, out.Stop)
+	assert.Equal(t, int64(45), out.Usage.Total())
+	assert.Equal(t, hook.StopTokenLimit, w.tasks()[0].Stop)
+	assert.Len(t, c["writer"].requests, 2)
+	assert.Len(t, c["chief"].requests, 1)
+}
+
+func TestSpecAgentsRunAgentsOnlySoDeep(t *testing.T) {
+	t.Parallel()
+	c := cast{"chief": plays(delegates("chief"), delegates("chief"), says("not deeper"), says("done"))}
+	w := stage(t, c, &runtime.Options{Depth: 1}, agents("chief"), delegate.New(nil))
+	w.send("do it")
+	assert.Equal(t, []delegate.TaskResult{{Agent: "chief", Result: "not deeper", Stop: hook.StopCompleted}}, w.tasks())
+	assert.Contains(t, w.results()[0], "agents may not run agents any deeper")
+}
+
+func TestSpecAChildMayDoNoMoreThanItsParent(t *testing.T) {
+	t.Parallel()
+	c := cast{
+		"chief":  plays(delegates("writer"), says("done")),
+		"writer": plays(calls(want{"c1", "secret", `{}`}, want{"c2", "own", `{}`}, want{"c3", "both", `{}`}), says("written")),
+	}
+	chief := hook.AgentConfig{Name: "chief", Tools: []string{"delegate", "own", "both"}}
+	writer := hook.AgentConfig{Name: "writer", Tools: []string{"both", "secret"}}
+	b := box(named("own"), named("both"), named("secret"))
+	w := stage(t, c, nil, []hook.AgentConfig{chief, writer}, delegate.New(nil), b)
+	w.send("do it")
+	var offered []string
+	for _, tool := range c["writer"].requests[0].Tools.Tools().All() {
+		offered = append(offered, tool.Name)
+	}
+	assert.Equal(t, []string{"both"}, offered)
+	assert.Equal(t, map[string]int{"both": 1}, b.dispatched, "and what is not offered is not asked about")
+}
+
+func TestSpecAnAgentThatNobodyHasRegisteredIsFound(t *testing.T) {
+	t.Parallel()
+	c := cast{"chief": plays(delegates("writer", "nobody"), says("done")), "writer": plays(says("written"))}
+	find := func(_ context.Context, name string) (hook.AgentConfig, error) {
+		if name != "writer" {
+			return hook.AgentConfig{}, fmt.Errorf("%w: %q", runtime.ErrAgentUnknown, name)
+		}
+		return hook.AgentConfig{Model: "writer"}, nil
+	}
+	w := stage(t, c, &runtime.Options{FindAgent: find}, agents("chief"), delegate.New(nil))
+	w.send("do it")
+	tasks := w.tasks()
+	assert.Equal(t, "written", tasks[0].Result)
+	assert.Contains(t, tasks[1].Error, `no such agent: "nobody"`)
+	assert.Equal(t, []string{"chief", "writer"}, w.rt.Agents())
+}
+
+func TestSpecAnAgentThatIsBeingUnregisteredEndsItsTurnFirst(t *testing.T) {
+	t.Parallel()
+	tool := newGate("wait")
+	w := start(t, plays(calls(want{"c1", "wait", `{}`}), says("done")), box(tool.tool))
+	ended := make(chan error, 1)
+	go func() { _, err := w.try(t.Context(), "1"); ended <- err }()
+	<-tool.reached
+	gone := make(chan error, 1)
+	go func() { gone <- w.rt.Unregister(t.Context(), "a") }()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		_, err := w.rt.Agent("a")
+		assert.ErrorIs(c, err, runtime.ErrAgentClosing)
+	}, time.Minute, time.Millisecond)
+	_, err := w.conv.Fork(t.Context(), 0, "bob")
+	require.ErrorIs(t, err, runtime.ErrAgentClosing)
+	steers(t, w, "quickly")
+	close(tool.open)
+	require.NoError(t, <-ended)
+	require.NoError(t, <-gone)
+	assert.Equal(t, []string{"user 1", "assistant [c1 wait {}]", "tool c1 wait: through", "user quickly", "assistant done"}, w.history())
+	_, err = w.conv.Send(t.Context(), hook.TextInput("2"), nil)
+	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
+}

@@ -1,0 +1,60 @@
+package runtime_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+// Another agent answers one turn of a conversation as a guest: with text only, and
+// so that everybody knows afterwards who said what.
+
+func TestSpecAGuestSpeaksAndIsKnownAfterwards(t *testing.T) {
+	t.Parallel()
+	c := cast{
+		"chief":  plays(calls(want{"c1", "echo", `{"s":"x"}`}), says("the plan"), says("I have read it")),
+		"critic": plays(calls(want{"c9", "echo", `{"s":"not allowed"}`}), says("it is bad")),
+	}
+	b := box(named("echo"))
+	w := stage(t, c, nil, []hook.AgentConfig{{Name: "chief"}, {Name: "critic", Instructions: "Find faults."}}, b)
+	w.send("make a plan")
+	out, err := w.conv.Send(t.Context(), hook.TextInput("what do you think?"), &runtime.SendOptions{Guest: "critic"})
+	require.NoError(t, err)
+	assert.Equal(t, "it is bad", out.Text())
+
+	asked := c["critic"].requests[0]
+	assert.Contains(t, asked.System, "Find faults.", "a guest has its own instructions")
+	assert.Equal(t, hook.ToolChoiceNone, asked.Choice.Mode)
+	shown := asked.Messages.Slice()
+	assert.Equal(t, "assistant <from agent=\"chief\">\nthe plan\n</from>", line(shown[3]), "it is told who said what")
+	assert.Equal(t, "user what do you think?", line(shown[len(shown)-1]))
+	assert.Equal(t, 1, b.dispatched["echo"], "and what it calls all the same is not run")
+
+	w.send("and now?")
+	shown = c["chief"].requests[2].Messages.Slice()
+	var guests []string
+	for _, m := range shown {
+		if m.Role == hook.RoleAssistant && m.From == "critic" && m.Text() != "" {
+			guests = append(guests, m.Text())
+		}
+	}
+	assert.Equal(t, []string{"<from agent=\"critic\">\nit is bad\n</from>"}, guests, "the agent itself is told, too")
+	assert.Equal(t, "assistant the plan", line(shown[3]), "and knows its own words")
+
+	kept, err := w.store.Messages(t.Context(), w.conv.ID())
+	require.NoError(t, err)
+	for _, m := range kept {
+		assert.Empty(t, m.Label, "what was only shown is not kept")
+		assert.NotContains(t, m.Text(), "<from")
+		if m.Text() == "it is bad" {
+			assert.Equal(t, "critic", m.From)
+		}
+	}
+	_, err = w.conv.Send(t.Context(), hook.TextInput("?"), &runtime.SendOptions{Guest: "nobody"})
+	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
+	assert.Len(t, kept, len(w.history()), "and nothing has happened")
+}

@@ -1,0 +1,59 @@
+package runtime_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+)
+
+// A search finds what people and models have said. What tools were called with and
+// what they returned, it never shows, however one asks.
+
+func TestSpecASearchFindsWordsAndShowsNoSecrets(t *testing.T) {
+	t.Parallel()
+	stores := map[string]func(t *testing.T) store.Store{
+		"memory": func(*testing.T) store.Store { return mem.New(nil) },
+		"sqlite": func(t *testing.T) store.Store { return openSQLite(t, t.TempDir()) },
+	}
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := plays(
+				calls(want{"c1", "echo", `{"s":"canary-argument"}`}), says("The harbour is in the north."),
+				says("Boats lie in the harbour."), says("Nothing here."), says("They looked for a harbour with canary-summary."),
+			)
+			w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: open(t)}, box(named("echo")))
+			w.send("Where is the harbour?")
+			w.send("And the boats?")
+			w.send("Thank you")
+			_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+			require.NoError(t, err)
+
+			found, err := w.rt.Search(t.Context(), store.Query{Text: "harbour", Before: 2, After: 2})
+			require.NoError(t, err)
+			require.Len(t, found, 3)
+			assert.Equal(t, "Where is the harbour?", found[0].Snippet, "what a person said comes first")
+			assert.True(t, found[0].Archived, "what was compacted is found, its summary is not")
+			shown := fmt.Sprintf("%+v", found)
+			assert.Contains(t, shown, "echo", "the names of tools are shown")
+			assert.NotContains(t, shown, "canary")
+
+			for _, text := range []string{"canary", "canary*", "argument", "summary", "\"canary-argument\"", "s OR canary", "NEAR(canary)"} {
+				found, err := w.rt.Search(t.Context(), store.Query{Text: text, Before: 8, After: 8})
+				require.NoError(t, err, text)
+				assert.NotContains(t, strings.ToLower(fmt.Sprintf("%+v", found)), "canary", text)
+			}
+			found, err = w.rt.Search(t.Context(), store.Query{Text: "harbour", Agent: "a", Sender: "bob"})
+			require.NoError(t, err)
+			assert.Empty(t, found)
+		})
+	}
+}

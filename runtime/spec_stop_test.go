@@ -1,0 +1,88 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Why a turn has ended: of several reasons the most authoritative is told, and all
+// are kept.
+
+// stopper answers stop when a tool has run.
+type stopper struct{ hook.Nop }
+
+func (stopper) AfterTool(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	return hook.StopOutcome("enough"), nil
+}
+
+func TestSpecOfSeveralReasonsTheMostAuthoritativeIsTold(t *testing.T) {
+	t.Parallel()
+	var w *world
+	stop := does("stop", func(ctx context.Context) hook.ToolResult {
+		w.conv.Stop()
+		<-ctx.Done()
+		return hook.TextResult("stopped")
+	})
+	w = start(t, plays(calls(want{"c1", "stop", `{}`})), box(stop), stopper{})
+	out, err := w.try(t.Context(), "1")
+	require.NoError(t, err)
+	assert.Equal(t, hook.StopStopRequested, out.Stop)
+	assert.Equal(t, []hook.StopSignal{
+		{Reason: hook.StopStopRequested, By: "H1", Text: "enough"}, {Reason: hook.StopUserRequested},
+	}, out.Signals.Slice())
+}
+
+func TestSpecStopReasons(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name    string
+		limits  hook.Limits
+		replies []hook.ModelStream
+		stop    hook.StopReason
+		signals []hook.StopReason
+		history []string
+	}{
+		{"an answer", hook.Limits{}, []hook.ModelStream{says("hi")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
+			[]string{"user 1", "assistant hi"}},
+		{"nothing: an empty reply is not kept", hook.Limits{}, []hook.ModelStream{says(" \n")}, hook.StopNoAction, []hook.StopReason{hook.StopNoAction},
+			[]string{"user 1"}},
+		{"cut off", hook.Limits{}, []hook.ModelStream{chunks(text("half an ans"), finish(hook.FinishLength))}, hook.StopMaxTokens, []hook.StopReason{hook.StopMaxTokens},
+			[]string{"user 1", "assistant half an ans"}},
+		{"filtered", hook.Limits{}, []hook.ModelStream{chunks(text("I"), finish(hook.FinishFilter))}, hook.StopFinishReason, []hook.StopReason{hook.StopFinishReason},
+			[]string{"user 1", "assistant I"}},
+		{"too many steps", hook.Limits{Steps: 1}, []hook.ModelStream{calls(want{"c1", "echo", `{}`})}, hook.StopStepsLimit, []hook.StopReason{hook.StopStepsLimit},
+			[]string{"user 1", "assistant [c1 echo {}]", "tool c1 echo: echo:"}},
+		{"too many tokens", hook.Limits{Steps: 1, Tokens: 10}, []hook.ModelStream{calls(want{"c1", "echo", `{}`})}, hook.StopTokenLimit, []hook.StopReason{hook.StopTokenLimit},
+			[]string{"user 1", "assistant [c1 echo {}]", "tool c1 echo: echo:"}},
+		{"arguments that are no JSON: the turn fails", hook.Limits{}, []hook.ModelStream{calls(want{"c1", "echo", `{"s":`})}, hook.StopError, []hook.StopReason{hook.StopError},
+			[]string{"user 1", `assistant [c1 echo {"unparsed_arguments":"{\"s\":"}]`, "tool c1 echo invalid_arguments: "}},
+		{"arguments that were cut off: the model is told", hook.Limits{}, []hook.ModelStream{finishes(hook.FinishLength, want{"c1", "echo", `{"s":`}), says("shorter")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
+			[]string{"user 1", `assistant [c1 echo {"unparsed_arguments":"{\"s\":"}]`, "tool c1 echo invalid_arguments: The answer was cut off at its token limit", "assistant shorter"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := box(named("echo"))
+			w := startWith(t, plays(c.replies...), hook.AgentConfig{Name: "a", Limits: c.limits}, nil, b)
+			out, err := w.try(t.Context(), "1")
+			assert.Equal(t, c.stop, out.Stop)
+			assert.Equal(t, c.stop == hook.StopError, err != nil)
+			var signals []hook.StopReason
+			for _, s := range out.Signals.All() {
+				signals = append(signals, s.Reason)
+			}
+			assert.Equal(t, c.signals, signals)
+			lines := w.history()
+			require.Len(t, lines, len(c.history), "%q", lines)
+			for i, line := range lines {
+				assert.Contains(t, line, c.history[i])
+			}
+			assert.Equal(t, "user 1", lines[0])
+		})
+	}
+}

@@ -64,6 +64,8 @@ var layers = []layer{
 	{pkgs: "runtime/store", may: []string{"hook"}, reason: "an interface that stores outside implement"},
 	{pkgs: "runtime/store/codec", may: []string{"hook"}, outside: []string{"github.com/go-json-experiment/json"},
 		reason: "messages as JSON, once for every store and every file"},
+	{pkgs: "runtime/store/jsonl", may: []string{"hook", "runtime/store", "runtime/store/codec"}, outside: []string{"github.com/go-json-experiment/json"},
+		reason: "a file format over any store"},
 	{pkgs: "runtime/store/search", may: []string{"hook"},
 		reason: "what may be found and shown is one decision for every store"},
 	{pkgs: "runtime/store/sqlite", may: []string{"hook", "runtime/store/...", "internal/sqlitedb"}, outside: []string{"*"},

@@ -164,7 +164,7 @@ func TestALineThatIsWrong(t *testing.T) {
 		"a member of line 1 twice":       {[]string{change(head, `"agent":"a"`, `"agent":"a","agent":"b"`), good, good}, 1, "duplicate"},
 		"a member in capitals":           {[]string{change(head, `"agent"`, `"Agent"`), good, good}, 1, "unknown"},
 		"a number below zero":            {[]string{change(head, `"messages":2`, `"messages":-2`), good, good}, 1, "cannot be"},
-		"a number that is none":          {[]string{change(head, `"messages":2`, `"messages":"2"`), good, good}, 1, "cannot unmarshal"},
+		"a number that is none":          {[]string{change(head, `"messages":2`, `"messages":"2"`), good, good}, 1, "/messages"},
 		"no JSON":                        {[]string{head, "x", good}, 2, "invalid character 'x'"},
 		"a blank line":                   {[]string{head, "", good}, 2, "EOF"},
 		"two values":                     {[]string{head, good + good, good}, 2, "after"},

@@ -17,7 +17,10 @@
 // model.go (one request and its stream), calls.go (the gates of a step's tool
 // calls), execute.go (running them), result.go (what becomes of their results).
 // emit.go delivers events, points.go calls the hook's points under their fail
-// policy.
+// policy. A conversation is conversation.go (one turn at a time), lease.go (also
+// between processes), load.go (reading it), journal.go and resume.go (turns that
+// broke off), steer.go, compact.go with summary.go, and branch.go. child.go runs
+// agents for agents, ask.go puts questions to people, guest.go lets others answer.
 //
 // # Delivery of events
 //

@@ -1,0 +1,150 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// talk returns a conversation with the agent "helper", whose model is the function.
+func talk(model provider.Func) (*runtime.Runtime, *runtime.Conversation) {
+	ctx := context.Background()
+	rt := runtime.New(hook.Nop{}, model, nil)
+	if err := rt.Open(ctx); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "helper"}); err != nil {
+		log.Fatal(err)
+	}
+	conv, err := rt.Conversation(ctx, "helper", "ann")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return rt, conv
+}
+
+// librarian counts what it is shown, and writes short summaries.
+func librarian(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+	text := fmt.Sprintf("I see %d messages.", req.Messages.Len())
+	if req.Messages.At(0).Label == runtime.LabelCompaction {
+		text = "Ann counts messages."
+	}
+	return func(yield func(hook.Chunk, error) bool) {
+		_ = yield(hook.Chunk{Kind: hook.ChunkText, Text: text}, nil) &&
+			yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop}, nil)
+	}
+}
+
+// say runs a turn and prints the answer.
+func say(conv *runtime.Conversation, line string) {
+	out, err := conv.Send(context.Background(), hook.TextInput(line), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(out.Text())
+}
+
+// The older turns of a conversation become a summary; they stay in the archive.
+func ExampleConversation_Compact() {
+	ctx := context.Background()
+	rt, conv := talk(librarian)
+	say(conv, "one")
+	say(conv, "two")
+	say(conv, "three")
+	made, err := conv.Compact(ctx, &runtime.CompactOptions{Keep: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%q stands for %d messages\n", made.Summary, made.Archived)
+	say(conv, "four")
+	archive, err := conv.Archive(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(archive[0].Text())
+	if err := rt.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// I see 1 messages.
+	// I see 3 messages.
+	// I see 5 messages.
+	// "Ann counts messages." stands for 4 messages
+	// I see 4 messages.
+	// one
+}
+
+// A conversation goes two ways, and one of them goes back.
+func ExampleConversation_Fork() {
+	ctx := context.Background()
+	rt, conv := talk(librarian)
+	say(conv, "one")
+	say(conv, "two")
+	other, err := conv.Fork(ctx, 1, "ann/other way")
+	if err != nil {
+		log.Fatal(err)
+	}
+	say(other, "two, otherwise")
+	if err := conv.Rewind(ctx, 0); err != nil {
+		log.Fatal(err)
+	}
+	say(conv, "from the beginning")
+	if err := rt.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// I see 1 messages.
+	// I see 3 messages.
+	// I see 3 messages.
+	// I see 1 messages.
+}
+
+// What is said while a turn runs is read before its next step.
+func ExampleConversation_Steer() {
+	ctx := context.Background()
+	var conv *runtime.Conversation
+	steered := false
+	rt, got := talk(func(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+		if !steered { // somebody says something while the model thinks
+			steered = true
+			if err := conv.Steer(ctx, hook.TextInput("and shortly")); err != nil {
+				log.Fatal(err)
+			}
+		}
+		return parrot(ctx, req)
+	})
+	conv = got
+	say(conv, "explain it")
+	if err := rt.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// You said: and shortly
+}
+
+// Words of people and models are found; what tools were called with is not.
+func ExampleRuntime_Search() {
+	ctx := context.Background()
+	rt, conv := talk(parrot)
+	say(conv, "the boat is in the harbour")
+	found, err := rt.Search(ctx, store.Query{Text: "boat*", Agent: "helper", Sender: "ann"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range found {
+		fmt.Printf("%d %s: %s\n", m.Message, m.Role, strings.TrimSpace(m.Snippet))
+	}
+	if err := rt.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// You said: the boat is in the harbour
+	// 0 user: the boat is in the harbour
+	// 1 assistant: You said: the boat is in the harbour
+}

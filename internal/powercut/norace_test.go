@@ -2,4 +2,4 @@
 
 package powercut_test
 
-var short = rounds{cuts: 80, recoveries: 3, cutsOfEach: 8, bad: 24}
+var short = rounds{cuts: 60, recoveries: 2, cutsOfEach: 8, bad: 20}

@@ -3,4 +3,4 @@
 package powercut_test
 
 // With the race detector SQLite takes ten times as long.
-var short = rounds{cuts: 16, recoveries: 1, cutsOfEach: 6, bad: 12}
+var short = rounds{cuts: 12, recoveries: 1, cutsOfEach: 6, bad: 10}

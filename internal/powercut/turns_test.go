@@ -24,10 +24,10 @@ import (
 // What is recorded: turns of a runtime, and beside them conversations that claim
 // leases and keep a journal by hand.
 const (
-	talkers  = 6  // conversations of the runtime at the same time
-	turns    = 7  // of each in the first process, half as many in the second
-	writers  = 2  // conversations by hand
-	byHand   = 12 // turns of each of those, likewise
+	talkers  = 6 // conversations of the runtime at the same time
+	turns    = 5 // of each in the first process, half as many in the second
+	writers  = 2 // conversations by hand
+	byHand   = 8 // turns of each of those, likewise
 	maxCalls = 3
 	longest  = 40_000 // bytes of a tool result
 )
@@ -44,16 +44,19 @@ func record(t *testing.T, o *powercut.Options, early bool) recorded {
 		s, err := sqlite.Open(t.Context(), filepath.Join(dir, dbName), nil)
 		require.NoError(t, err)
 		l.Store = s
-		require.NoError(t, work(t.Context(), l, process))
-		require.NoError(t, s.Close())
+		err = errors.Join(work(t.Context(), l, process), s.Close())
+		if err != nil {
+			_, _ = r.Stop() // the next test has a recorder of its own
+		}
+		require.NoError(t, err)
 	}
 	trace, err := r.Stop()
 	require.NoError(t, err)
 	return recorded{trace, len(l.marks), l.examine}
 }
 
-func work(ctx context.Context, s store.Store, process int) error {
-	rt := runtime.New(&looker{}, provider.Func(curious), &runtime.Options{Store: s})
+func work(ctx context.Context, l *ledger, process int) error {
+	rt := runtime.New(&looker{}, provider.Func(curious), &runtime.Options{Store: l})
 	if err := rt.Open(ctx); err != nil {
 		return err
 	}
@@ -66,7 +69,7 @@ func work(ctx context.Context, s store.Store, process int) error {
 		wg.Go(func() { errs[i] = talk(ctx, rt, fmt.Sprint("sender ", i), turns/(1+process)) })
 	}
 	for i := range writers {
-		wg.Go(func() { errs[talkers+i] = keepJournal(ctx, s, process, fmt.Sprint("writer ", i)) })
+		wg.Go(func() { errs[talkers+i] = writeByHand(ctx, l, process, fmt.Sprint("writer ", i)) })
 	}
 	wg.Wait()
 	return errors.Join(append(errs, rt.Close(ctx))...)
@@ -78,7 +81,7 @@ func talk(ctx context.Context, rt *runtime.Runtime, sender string, turns int) er
 		return err
 	}
 	for range turns {
-		if _, err := conv.Send(ctx, hook.TextInput(words(rand.IntN(2000))), nil); err != nil {
+		if _, err := conv.Send(ctx, hook.TextInput(words(1+rand.IntN(2000))), nil); err != nil {
 			return err
 		}
 	}
@@ -89,7 +92,7 @@ func talk(ctx context.Context, rt *runtime.Runtime, sender string, turns int) er
 func curious(_ context.Context, req hook.ModelRequest) hook.ModelStream {
 	last := req.Messages.At(req.Messages.Len() - 1)
 	return func(yield func(hook.Chunk, error) bool) {
-		ok := yield(hook.Chunk{Kind: hook.ChunkText, Text: words(rand.IntN(500))}, nil)
+		ok := yield(hook.Chunk{Kind: hook.ChunkText, Text: words(1 + rand.IntN(500))}, nil)
 		finish := hook.FinishStop
 		if last.Role == hook.RoleUser {
 			finish = hook.FinishTools
@@ -116,9 +119,9 @@ func (l *looker) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocati
 }
 
 func (*looker) Run(context.Context, *hook.Env) hook.ToolResult {
-	n := rand.IntN(300)
+	n := 1 + rand.IntN(300)
 	if rand.IntN(3) == 0 {
-		n = rand.IntN(longest)
+		n = 1 + rand.IntN(longest)
 	}
 	return hook.TextResult(words(n))
 }
@@ -132,19 +135,35 @@ func words(n int) string {
 	return sb.String()[:n]
 }
 
-// keepJournal does by hand what turns with a journal do: claim, note what begins
-// and ends, append.
-func keepJournal(ctx context.Context, s store.Store, process int, sender string) error {
-	rec, err := s.Conversation(ctx, store.Key{Agent: "journal", Sender: sender})
+// writeByHand does what no turn of this test does: it writes turns with a
+// journal, compacts, forks, rewinds and searches.
+func writeByHand(ctx context.Context, l *ledger, process int, sender string) error {
+	rec, err := l.Conversation(ctx, store.Key{Agent: "by hand", Sender: sender})
 	if err != nil {
 		return err
 	}
-	for range byHand / (1 + process) {
+	for n := range byHand / (1 + process) {
 		owner := fmt.Sprint("process ", process)
-		if rec, err = s.Claim(ctx, rec.ID, store.Claim{Owner: owner, Hold: time.Minute, Takes: rec.Lease.Epoch}); err != nil {
+		if rec, err = l.Claim(ctx, rec.ID, store.Claim{Owner: owner, Hold: time.Minute, Takes: rec.Lease.Epoch}); err != nil {
 			return err
 		}
-		if rec.Version, err = journalTurn(ctx, s, rec); err != nil {
+		if rec.Version, err = journalTurn(ctx, l, rec); err != nil {
+			return err
+		}
+		rec.Turns++
+		at := store.At{Version: rec.Version, Epoch: rec.Lease.Epoch, Hold: time.Minute}
+		switch n % 4 {
+		case 0:
+			_, err = l.Fork(ctx, rec.ID, rec.Turns, store.Key{Agent: "fork", Sender: fmt.Sprint(sender, process, n)})
+		case 1:
+			rec.Turns--
+			rec.Version, err = l.Rewind(ctx, rec.ID, at, rec.Turns)
+		case 2:
+			rec.Version, err = l.Compact(ctx, rec.ID, at, 3, hook.UserText("A summary: "+words(300)))
+		case 3:
+			_, err = l.Store.(store.Searcher).Search(ctx, store.Query{Text: "summary 1* 2* 3*"})
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -153,11 +172,11 @@ func keepJournal(ctx context.Context, s store.Store, process int, sender string)
 
 func journalTurn(ctx context.Context, s store.Store, rec store.Record) (int64, error) {
 	const hold = time.Minute
-	epoch, ask := rec.Lease.Epoch, hook.UserText(words(rand.IntN(500)))
+	epoch, ask := rec.Lease.Epoch, hook.UserText(words(1+rand.IntN(500)))
 	seq := rec.Events
 	event := func() []store.Event {
 		seq++
-		return []store.Event{{Seq: seq, Data: hook.JSON(fmt.Sprintf(`{"text":%q}`, words(rand.IntN(800))))}}
+		return []store.Event{{Seq: seq, Data: hook.JSON(fmt.Sprintf(`{"text":%q}`, words(1+rand.IntN(800))))}}
 	}
 	v, err := s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: epoch, Hold: hold, Messages: []hook.Message{ask},
 		Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{"turn":1}`}}, Events: event()})
@@ -166,7 +185,7 @@ func journalTurn(ctx context.Context, s store.Store, rec store.Record) (int64, e
 	}
 	id := fmt.Sprint("call-", rec.Version)
 	reply := hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(words(100)))}
-	result := hook.Message{Role: hook.RoleTool, CallID: id, Tool: "look", Result: hook.TextResult(words(rand.IntN(9000)))}
+	result := hook.Message{Role: hook.RoleTool, CallID: id, Tool: "look", Result: hook.TextResult(words(1 + rand.IntN(9000)))}
 	for _, e := range []store.Entry{
 		{Kind: store.EntryReply, Message: reply, Data: `{"step":1}`},
 		{Kind: store.EntryStart, CallID: id, Data: `{}`},

@@ -31,9 +31,10 @@ func (answers) Stream(context.Context, hook.ModelRequest) hook.ModelStream {
 }
 
 // BenchmarkDurableTurns is whole turns of conversations at the same time, each in
-// two appends that are on disk when they return. The limit writes the same rows,
-// by hand and for all conversations in one transaction, so it syncs twice for a
-// turn of each.
+// two appends and a note that are on disk when they return: the question with the
+// entry of the turn, the answer, and the last events. The limit writes the same
+// rows, by hand and for all conversations in one transaction, so it syncs three
+// times for a turn of each.
 func BenchmarkDurableTurns(b *testing.B) {
 	for _, n := range []int{1, 64} {
 		b.Run(fmt.Sprintf("conversations=%d", n), func(b *testing.B) { durableTurns(b, n) })
@@ -88,28 +89,41 @@ func durableLimit(b *testing.B, n int) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for done := 0; done < b.N; done += n {
-		seq, writers := 2*(done/n), min(n, b.N-done)
-		for _, body := range []string{
-			`{"role":"user","content":[{"kind":"text","text":"question"}]}`, `{"role":"assistant","content":[{"kind":"text","text":"answer"}]}`,
-		} {
-			if err := db.Write(b.Context(), func(tx *sqlitedb.Tx) error { return addToEach(tx, writers, seq, body) }); err != nil {
+		turn, writers := done/n, min(n, b.N-done)
+		for write := range 3 {
+			if err := db.Write(b.Context(), func(tx *sqlitedb.Tx) error { return addToEach(tx, writers, turn, write) }); err != nil {
 				b.Fatal(err)
 			}
-			seq++
 		}
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
 }
 
-func addToEach(tx *sqlitedb.Tx, n, seq int, body string) error {
+// addToEach does write 0, 1 or 2 of a turn of conversations 1 to n.
+func addToEach(tx *sqlitedb.Tx, n, turn, write int) error {
+	events := strings.Repeat("x", []int{182, 517, 366}[write])
 	for c := 1; c <= n; c++ {
+		seq := 2*turn + write
+		queries := []string{`INSERT INTO event (num, body) VALUES (?, ?)`}
+		args := [][]any{{c<<32 | 3*turn + write + 1, events}}
+		add := func(query string, a ...any) { queries, args = append(queries, query), append(args, a) }
+		switch write {
+		case 0:
+			add(`INSERT INTO message (num, turn, body) VALUES (?, 1, ?)`, c<<32|seq, `{"role":"user","content":[{"kind":"text","text":"question"}]}`)
+			add(`INSERT INTO entry (num, kind, call_id, data) VALUES (?, 'turn', '', ?)`, c<<32|turn+1, strings.Repeat("x", 110))
+		case 1:
+			add(`INSERT INTO message (num, turn, body) VALUES (?, 1, ?)`, c<<32|seq, `{"role":"assistant","content":[{"kind":"text","text":"answer"}]}`)
+			add(`DELETE FROM entry WHERE num = ?`, c<<32|turn+1)
+		}
 		var num sql.NullInt64
-		if err := tx.QueryRow(`UPDATE conversation SET version = version + 1, messages = messages + 1 WHERE num = ? AND version = ?
-			RETURNING num`, c, seq).Scan(&num); err != nil {
+		if err := tx.QueryRow(`UPDATE conversation SET version = version + 1, messages = messages + 1, noted = noted + 1, events = events + 1
+			WHERE num = ? RETURNING num`, c).Scan(&num); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`INSERT INTO message (num, turn, body) VALUES (?, 1, ?)`, c<<32|seq, body); err != nil {
-			return err
+		for i, query := range queries {
+			if _, err := tx.Exec(query, args[i]...); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -22,8 +22,8 @@ type gate struct {
 var gates = []gate{
 	{
 		name: "power cuts",
-		shows: "Whatever a store on SQLite has acknowledged — messages, journal, lease, events, a new conversation — is there after a loss of power, " +
-			"byte for byte and whole, the file is sound and can be used, also if the power fails again during recovery. " +
+		shows: "Whatever a store on SQLite has acknowledged — messages, journal, lease, events, a compaction, a fork, a new conversation — is there " +
+			"after a loss of power, byte for byte and whole; the file is sound and can be used, also if the power fails again during recovery. " +
 			"The power is cut before operations of the disk, evenly over a recorded trace; what had not been synced is lost, reordered or torn.",
 		pkg: "./internal/powercut", tests: "TestPowerCuts|TestPowerCutsFindWhoLoses",
 		long: []string{"-powercut.n", "2000"},

@@ -9,9 +9,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -65,7 +63,7 @@ func open(ctx context.Context, path string, s Schema) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := create(file); err != nil {
+	if err := create(file, syncDir); err != nil {
 		return nil, err
 	}
 	pool, err := connect(file, busySlice, "_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)", 1)
@@ -80,32 +78,6 @@ func open(ctx context.Context, path string, s Schema) (*DB, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
-}
-
-// create makes the file, so that SQLite does not make it readable for others.
-func create(file string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	info, err := os.Stat(file)
-	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("%w: it is a %s; name a file", ErrForeign, kind(info.Mode()))
-	case err == nil || !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
-func kind(m fs.FileMode) string {
-	if m.IsDir() {
-		return "directory"
-	}
-	return "special file"
 }
 
 func connect(file string, busy time.Duration, params string, most int) (*sql.DB, error) {

@@ -168,15 +168,28 @@ func readTrust(p Paths) (map[string]string, error) {
 	return known, nil
 }
 
-// writeTrust replaces the file whole, so that an interrupted write loses nothing.
+// writeTrust replaces the file whole, so that an interrupted write loses nothing:
+// what is renamed is on disk, or after a loss of power the file could be empty.
 func writeTrust(p Paths, known map[string]string) error {
 	data, err := json.MarshalIndent(known, "", "  ")
 	if err != nil {
 		return fmt.Errorf("remember the answer: %w", err)
 	}
 	tmp := trustFile(p) + ".new"
-	if err := os.WriteFile(tmp, append(data, '\n'), 0o600); err != nil {
+	if err := writeSynced(tmp, append(data, '\n')); err != nil {
 		return fmt.Errorf("remember the answer: %w", err)
 	}
 	return os.Rename(tmp, trustFile(p))
+}
+
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }

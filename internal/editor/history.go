@@ -117,6 +117,9 @@ func (h *History) rewrite() error {
 		return fmt.Errorf("shorten the history: %w", err)
 	}
 	_, err = temp.Write(buf.Bytes())
+	if err == nil {
+		err = temp.Sync() // or after a loss of power there could be an empty file in its place
+	}
 	if err = errors.Join(err, temp.Close()); err == nil {
 		err = os.Rename(temp.Name(), h.path)
 	}

@@ -113,8 +113,7 @@ func (c *command) remark(text string) {
 	fmt.Fprintln(c.err, text)
 }
 
-// askDaemon runs one turn on the daemon. An interrupt cancels the turn, and how it
-// ended is shown all the same.
+// askDaemon runs one turn on the daemon.
 func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, stdinUsed bool, prompt string) error {
 	health, err := d.Health(ctx)
 	if err != nil {
@@ -128,12 +127,18 @@ func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, s
 	if err != nil {
 		return err
 	}
+	return c.attend(ctx, d, turn, f, health.Root, stdinUsed)
+}
+
+// attend shows a turn of the daemon to its end, and puts its questions. An
+// interrupt cancels the turn, and how it ended is shown all the same.
+func (c *command) attend(ctx context.Context, d *client.Client, turn wire.Turn, f askFlags, root string, stdinUsed bool) error {
 	lasting := context.WithoutCancel(ctx)
 	defer context.AfterFunc(ctx, func() {
-		_, _ = d.Cancel(lasting, conv.ID) // if the daemon is gone, so is the stream, which says so
+		_, _ = d.Cancel(lasting, turn.Conversation) // if the daemon is gone, so is the stream, which says so
 	})()
-	show := c.shower(f.json)
-	asker := &asker{d: d, approver: c.approverIn(health.Root, f.yes, stdinUsed), conversation: conv.ID, asking: map[asked]*question{}}
+	show, gate := c.shower(f.json)
+	asker := &asker{d: d, approver: c.approverIn(root, f.yes, stdinUsed, gate), conversation: turn.Conversation, asking: map[asked]*question{}}
 	defer asker.end(asked{})
 	var seen outcome
 	for item, err := range d.Follow(lasting, turn) {
@@ -199,9 +204,9 @@ type asker struct {
 	asking map[asked]*question
 }
 
-// asked is the call that a question is about: ids of calls are unique within a
-// turn.
-type asked struct{ turn, call string }
+// asked is the call that a question is about, as ids of calls are unique within a
+// turn, or an inquiry.
+type asked struct{ turn, call, inquiry string }
 
 // question is one ask that the person is thinking about.
 type question struct {
@@ -214,32 +219,69 @@ type question struct {
 func (a *asker) observe(ctx context.Context, ev hook.Event) {
 	switch ev.Kind {
 	case hook.EventApprovalAsked:
-		a.pending(ctx, asked{ev.Turn, ev.Detail().CallID})
+		a.pending(ctx, asked{turn: ev.Turn, call: ev.Detail().CallID})
 	case hook.EventApprovalGiven:
-		a.end(asked{ev.Turn, ev.Detail().CallID})
+		a.end(asked{turn: ev.Turn, call: ev.Detail().CallID})
+	case hook.EventQuestionAsked:
+		a.inquire(ctx, ev.Agent, ev.Detail().Inquiry)
+	case hook.EventQuestionGiven:
+		a.end(asked{inquiry: ev.Detail().Inquiry.ID})
 	}
 }
 
 // pending asks about the call, the zero asked for every one that waits.
 func (a *asker) pending(ctx context.Context, about asked) {
+	if about == (asked{}) {
+		inquiries, err := a.d.Inquiries(ctx, a.conversation)
+		if err != nil {
+			return // the stream says what became of the daemon
+		}
+		for _, q := range inquiries {
+			a.inquire(ctx, q.Agent, hook.Inquiry{ID: q.ID, Questions: q.Questions})
+		}
+	}
 	asks, err := a.d.Asks(ctx, a.conversation)
 	if err != nil {
-		return // the stream says what became of the daemon
+		return
 	}
 	for _, ask := range asks {
-		key := asked{ask.Turn, ask.CallID}
+		key := asked{turn: ask.Turn, call: ask.CallID}
 		if a.asking[key] == nil && (about == asked{} || key == about) {
 			a.ask(ctx, key, ask)
 		}
 	}
 }
 
-func (a *asker) ask(ctx context.Context, key asked, ask wire.Ask) {
+// begin runs put until it returns or the question is taken back.
+func (a *asker) begin(ctx context.Context, key asked, put func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(ctx)
 	q := &question{cancel: cancel, done: make(chan struct{})}
 	a.asking[key] = q
 	go func() {
 		defer close(q.done)
+		put(ctx)
+	}()
+}
+
+func (a *asker) inquire(ctx context.Context, agent string, q hook.Inquiry) {
+	key := asked{inquiry: q.ID}
+	if a.asking[key] != nil {
+		return
+	}
+	a.begin(ctx, key, func(ctx context.Context) {
+		r, by, err := a.approver.Inquire(ctx, agent, q)
+		if ctx.Err() != nil {
+			return // answered elsewhere, or the turn is being cancelled
+		}
+		if err != nil {
+			r, by = hook.Response{Given: hook.Freeze(make([]hook.Given, q.Questions.Len()))}, terminal.ByNobody
+		}
+		_ = a.d.Reply(ctx, q.ID, wire.Reply{Conversation: a.conversation, By: by, Given: r.Given}) // too late is no error
+	})
+}
+
+func (a *asker) ask(ctx context.Context, key asked, ask wire.Ask) {
+	a.begin(ctx, key, func(ctx context.Context) {
 		call := hook.NewToolCall(hook.ToolCallData{ID: ask.CallID, Tool: hook.Tool{Name: ask.Tool}, Args: ask.Args})
 		decision, err := a.approver.Approve(ctx, call, hook.AskTool(ask.Reason))
 		if err != nil {
@@ -253,7 +295,7 @@ func (a *asker) ask(ctx context.Context, key asked, ask wire.Ask) {
 			answer = wire.Answer{Answer: wire.AnswerRefuse, Reason: v.Reason}
 		}
 		_ = a.d.Answer(ctx, ask.ID, answer) // one that comes too late is no error: the stream shows what holds
-	}()
+	})
 }
 
 // end takes the question about the call back, the zero asked all of them.

@@ -94,13 +94,16 @@ type shower interface {
 	Err() error
 }
 
-func (c *command) shower(json bool) shower {
+// shower returns what shows a turn, and the gate that keeps it still while a
+// question is on the screen.
+func (c *command) shower(json bool) (shower, *terminal.Gate) {
+	gate := terminal.NewGate(c.out)
 	if json {
-		c.shown = terminal.NewJSONPrinter(c.out)
+		c.shown = terminal.NewJSONPrinter(gate)
 	} else {
-		c.shown = terminal.NewPrinter(c.out, terminal.Colored(c.out))
+		c.shown = terminal.NewPrinter(gate, terminal.Colored(c.out))
 	}
-	return c.shown
+	return c.shown, gate
 }
 
 // turn runs one turn. Everything that can be wrong with what was asked is found
@@ -113,8 +116,11 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	if done, err := c.onDaemon(ctx, f, paths, stdinUsed, prompt); done {
 		return err
 	}
-	approver := c.approverIn(paths.Root, f.yes, stdinUsed)
-	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Person: approver, Note: c.note, Trust: trust(approver, f.yes)})
+	show, gate := c.shower(f.json)
+	approver := c.approverIn(paths.Root, f.yes, stdinUsed, gate)
+	app, err := daemon.Open(ctx, daemon.Options{
+		Paths: paths, Person: approver, Model: absolute(f.model), Note: c.note, Trust: trust(approver, f.yes),
+	})
 	if err != nil {
 		return err
 	}
@@ -133,7 +139,6 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	if err != nil {
 		return err
 	}
-	show := c.shower(f.json)
 	out, err := app.Send(ctx, conv, hook.TextInput(prompt), &runtime.SendOptions{Observe: show.OnEvent})
 	if busy, ok := errors.AsType[*daemon.BusyError](err); ok {
 		return busy
@@ -159,13 +164,13 @@ func verdict(out hook.TurnOutcome) error {
 // approver asks at the terminal, where there is one: somebody has to see the
 // question as well as to answer it.
 func (c *command) approver(yes, stdinUsed bool) *terminal.Approver {
-	return c.approverIn("", yes, stdinUsed)
+	return c.approverIn("", yes, stdinUsed, nil)
 }
 
 // approverIn is an approver that shows what a call would change in the files
-// below root.
-func (c *command) approverIn(root string, yes, stdinUsed bool) *terminal.Approver {
-	o := &terminal.ApproverOptions{Yes: yes, Root: root}
+// below root, and closes the gate while it asks.
+func (c *command) approverIn(root string, yes, stdinUsed bool, gate *terminal.Gate) *terminal.Approver {
+	o := &terminal.ApproverOptions{Yes: yes, Root: root, Gate: gate}
 	screen := c.screen()
 	if screen != nil && !stdinUsed && terminal.IsTerminal(c.in) {
 		o.In, o.Out, o.Color = c.in, screen, terminal.Colored(screen)

@@ -22,7 +22,7 @@ const askTimeout = 15 * time.Minute
 type serveFlags struct {
 	place
 	socket, model     string
-	yes               bool
+	yes, resume       bool
 	askTimeout, grace time.Duration
 }
 
@@ -34,7 +34,8 @@ func (c *command) serve() *cobra.Command {
 		Long: "Serves the project's agents on a unix socket that only you can open. `grapnel ask`, `events` and\n" +
 			"`conversations` talk to it, and so can every program that speaks HTTP: docs/openapi.yaml.\n\n" +
 			"An interrupt lets the turns in flight end, and cancels them after the grace period; a second one ends\n" +
-			"the daemon at once. What was done is in the conversations either way.",
+			"the daemon at once. What was done is in the conversations either way.\n\n" +
+			"Turns that were running when a process died are gone on with.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.serveAPI(cmd.Context(), f) },
 	}
@@ -42,6 +43,7 @@ func (c *command) serve() *cobra.Command {
 	socketFlag(cmd, &f.socket)
 	cmd.Flags().StringVar(&f.model, "model", "", "the model of the agents that name none: script:FILE or openai:NAME")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "start the project's MCP servers without asking")
+	cmd.Flags().BoolVar(&f.resume, "resume", true, "go on with the turns that were interrupted when a process died")
 	cmd.Flags().DurationVar(&f.askTimeout, "ask-timeout", askTimeout, "refuse what nobody has approved within this time; 0 waits")
 	cmd.Flags().DurationVar(&f.grace, "grace", api.DefaultGrace, "how long turns in flight may go on after an interrupt")
 	return cmd
@@ -96,7 +98,7 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 	}
 	h := api.NewHook(&api.HookOptions{AskTimeout: f.askTimeout})
 	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Extra: []hook.Hook{h}, Note: c.note, Trust: trust(c.approver(f.yes, false), f.yes),
+		Paths: paths, Extra: []hook.Hook{h}, Model: absolute(f.model), Note: c.note, Trust: trust(c.approver(f.yes, false), f.yes),
 	})
 	if err != nil {
 		return nil, nil, err
@@ -118,13 +120,7 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 		Runtime: app.Runtime, Store: app.Store, Hook: h, Root: paths.Root, State: paths.State,
 		Agent: daemon.DefaultAgent, Plan: app.Daemon.Plan(), Check: app.CheckModel, Grace: f.grace,
 		Tools: func(a *runtime.Agent) []wire.Tool { return toolsOf(app, a) },
-		Send: func(ctx context.Context, conv *runtime.Conversation, in hook.Input, o *runtime.SendOptions) (hook.TurnOutcome, error) {
-			out, err := app.Send(ctx, conv, in, o)
-			if busy, ok := errors.AsType[*daemon.BusyError](err); ok {
-				err = busyElsewhere{busy}
-			}
-			return out, err
-		},
+		Send:  app.Send, Resume: app.Resume, Interrupted: app.Interrupted, GoOn: f.resume, Log: c.note,
 	}), app, nil
 }
 
@@ -136,9 +132,3 @@ func toolsOf(app *daemon.App, a *runtime.Agent) []wire.Tool {
 	}
 	return out
 }
-
-// busyElsewhere is a turn in another process as the API knows it.
-type busyElsewhere struct{ *daemon.BusyError }
-
-// Is reports what the API asks for.
-func (busyElsewhere) Is(target error) bool { return target == runtime.ErrBusy }

@@ -101,7 +101,7 @@ func TestDaemon(t *testing.T) {
 	t.Log("tools and plan")
 	tools, err := w.client.Tools(ctx, "")
 	require.NoError(t, err)
-	assert.Len(t, tools, 5)
+	assert.Len(t, tools, 6)
 	plan, err := w.client.Plan(ctx)
 	require.NoError(t, err)
 	assert.Len(t, plan.Members, 3)
@@ -174,6 +174,11 @@ func TestDaemon(t *testing.T) {
 		break
 	}
 
+	t.Log("questions, and nothing to resume")
+	w.asks(conv.ID)
+	_, err = w.client.Resume(ctx, conv.ID)
+	assert.Equal(t, wire.CodeIdle, client.CodeOf(err))
+
 	t.Log("stop, start, and the conversation goes on")
 	w.end()
 	_, err = w.direct.Health(ctx)
@@ -185,7 +190,7 @@ func TestDaemon(t *testing.T) {
 	assert.Equal(t, "you said: are you there?", last(t, events).Text)
 	stored, err = w.client.ConversationByID(ctx, conv.ID)
 	require.NoError(t, err)
-	assert.Equal(t, 7, stored.Turns)
+	assert.Equal(t, 8, stored.Turns)
 
 	for _, r := range w.server.Routes() {
 		assert.True(t, w.contract.seen[r.Method+" "+r.Path], "%s %s was not answered in this test", r.Method, r.Path)

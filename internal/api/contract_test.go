@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httputil"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -56,10 +57,12 @@ func (c *contract) route(req *http.Request) (*routers.Route, map[string]string) 
 		return nil, nil
 	}
 	params := map[string]string{}
-	want, got := strings.Split(pattern, "/"), strings.Split(req.URL.Path, "/")
+	want, got := strings.Split(pattern, "/"), strings.Split(req.URL.EscapedPath(), "/")
 	for i, part := range want {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
-			params[strings.TrimSuffix(name, "}")] = got[i]
+			value, err := url.PathUnescape(got[i])
+			assert.NoError(c.t, err)
+			params[strings.TrimSuffix(name, "}")] = value
 		}
 	}
 	return &routers.Route{Spec: c.spec, Path: pattern, PathItem: item, Method: req.Method, Operation: item.GetOperation(req.Method)}, params

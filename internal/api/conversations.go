@@ -17,9 +17,11 @@ func (s *Server) conversationOf(rec store.Record) wire.Conversation {
 		ID: rec.ID, Agent: rec.Key.Agent, Sender: rec.Key.Sender, Turns: rec.Turns,
 		Created: rec.Created.UTC(), Updated: rec.Updated.UTC(), LastEventID: s.hub.ring(rec.ID).end().String(),
 	}
+	out.Inquiries = len(s.inquiries(rec.ID))
 	if t := s.turnOf(rec.ID); t != nil {
 		out.Turn = t.id
 	}
+	out.Interrupted = s.last(rec.ID) == nil && s.o.Interrupted(rec)
 	return out
 }
 

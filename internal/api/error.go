@@ -54,6 +54,7 @@ func failureOf(err error) *failure {
 		{runtime.ErrAgentExists, http.StatusConflict, wire.CodeExists},
 		{runtime.ErrAgentClosing, http.StatusConflict, wire.CodeAgentGone},
 		{runtime.ErrBusy, http.StatusConflict, wire.CodeBusy},
+		{runtime.ErrNotInterrupted, http.StatusConflict, wire.CodeIdle},
 		{runtime.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		{runtime.ErrNotOpen, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		{store.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},

@@ -38,6 +38,9 @@ func (s *Server) routes() map[Route]handler {
 		{"GET", "/v1/conversations/{id}/events"}:    s.conversationEvents,
 		{"POST", "/v1/conversations/{id}/cancel"}:   s.cancel,
 		{"GET", "/v1/events"}:                       s.allEvents,
+		{"POST", "/v1/conversations/{id}/resume"}:   s.resume,
+		{"GET", "/v1/inquiries"}:                    s.listInquiries,
+		{"POST", "/v1/inquiries/{id}"}:              s.answerInquiry,
 		{"GET", "/v1/asks"}:                         s.listAsks,
 		{"POST", "/v1/asks/{id}"}:                   s.answerAsk,
 	}

@@ -50,6 +50,16 @@ type Options struct {
 	// Send runs a turn; nil is the conversation's own Send. An error that is
 	// runtime.ErrBusy says that a turn of the conversation is running elsewhere.
 	Send func(ctx context.Context, conv *runtime.Conversation, in hook.Input, o *runtime.SendOptions) (hook.TurnOutcome, error)
+	// Resume goes on with an interrupted turn; nil is the conversation's own Resume.
+	// Its errors are as those of Send.
+	Resume func(ctx context.Context, conv *runtime.Conversation, o *runtime.SendOptions) (hook.TurnOutcome, error)
+	// Interrupted reports whether the conversation has a turn whose process has
+	// ended; nil goes by the end of its lease.
+	Interrupted func(rec store.Record) bool
+	// GoOn makes Run go on with the turns that were interrupted.
+	GoOn bool
+	// Log is told, in a sentence, what the daemon does by itself; nil drops it.
+	Log func(text string)
 	// Grace is how long the turns in flight may go on when the daemon ends; 0 is
 	// DefaultGrace.
 	Grace time.Duration
@@ -89,6 +99,17 @@ func New(o Options) *Server {
 			return conv.Send(ctx, in, o)
 		}
 	}
+	if o.Resume == nil {
+		o.Resume = func(ctx context.Context, conv *runtime.Conversation, o *runtime.SendOptions) (hook.TurnOutcome, error) {
+			return conv.Resume(ctx, o)
+		}
+	}
+	if o.Interrupted == nil {
+		o.Interrupted = func(rec store.Record) bool { return rec.Journaled && rec.Lease.Until.Before(time.Now()) }
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
 	for _, d := range []struct {
 		to *time.Duration
 		is time.Duration
@@ -127,7 +148,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// Run serves the listener until ctx ends and then ends in order: no turn begins
+// Run serves the listener until ctx ends, with GoOn also the turns that were
+// interrupted, and then ends in order: no turn begins
 // any more, end is called to close the runtime and what is below it, with a
 // context that ends after the grace period, the streams get their last event, and
 // the listener is closed. Asks can be answered, and streams read, as long as
@@ -139,6 +161,10 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(ln) }()
+	var starting sync.WaitGroup
+	if s.o.GoOn {
+		starting.Go(func() { s.goOn(ctx) })
+	}
 	var err error
 	select {
 	case err = <-failed:
@@ -151,6 +177,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Grace)
 	defer cancel()
 	err = errors.Join(err, end(grace))
+	starting.Wait()
 	s.running.Wait()
 	s.hub.close()
 	err = errors.Join(err, stop(srv))

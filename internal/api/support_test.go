@@ -106,6 +106,7 @@ func (b *box) Schema() []hook.Tool {
 		{Name: "danger", Description: "Has to be approved.", Input: schema, Annotations: hook.Annotations{Destructive: true}},
 		{Name: "hold", Description: "Waits.", Input: schema, Waits: true},
 		{Name: "emit", Description: "Emits s events.", Input: schema},
+		{Name: "ask", Description: "Asks s.", Input: schema, Waits: true},
 	}
 }
 
@@ -120,7 +121,7 @@ func (b *box) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation,
 		S string `json:"s"`
 	}
 	switch call.Name() {
-	case "echo", "fail", "danger", "hold", "emit":
+	case "echo", "fail", "danger", "hold", "emit", "ask":
 	default:
 		return hook.Invocation{}, false
 	}
@@ -152,7 +153,22 @@ func (c *boundCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
 			env.Call.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: strconv.Itoa(i) + strings.Repeat(".", 100)})
 		}
 	}
+	if c.tool == "ask" {
+		return c.ask(ctx, env)
+	}
 	return hook.TextResult("done " + c.s)
+}
+
+func (c *boundCall) ask(ctx context.Context, env *hook.Env) hook.ToolResult {
+	r, err := env.Call.Host().Ask(ctx, hook.Inquiry{ID: env.Key, Timeout: time.Hour, Questions: hook.ListOf(
+		hook.Question{Header: "One", Text: c.s, Options: hook.ListOf(hook.Choice{Label: "yes"}, hook.Choice{Label: "no", Description: "not now"})},
+		hook.Question{Text: "And?"},
+	)})
+	if err != nil {
+		return hook.FailedResult(hook.FailOperation, err.Error())
+	}
+	text, _ := json.Marshal(r)
+	return hook.TextResult(string(text))
 }
 
 // world is a daemon and a client that goes through a proxy, which compares

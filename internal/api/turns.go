@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -11,7 +10,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // errCancelled is the cause with which a client cancels a turn.
@@ -68,15 +66,50 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.begin(r.Context(), rec, in.Text)
+	input := hook.TextInput(in.Text)
+	begin := func(when runtime.Busy) (*turn, error) {
+		return s.begin(r.Context(), rec, when, func(ctx context.Context, conv *runtime.Conversation, o *runtime.SendOptions) (hook.TurnOutcome, error) {
+			return s.o.Send(ctx, conv, input, o)
+		})
+	}
+	var at answered
+	switch in.WhenBusy {
+	case "", wire.BusyRefuse:
+		at.turn, err = begin(runtime.Refuse)
+	case wire.BusyQueue:
+		at.turn, err = begin(runtime.Queue)
+	case wire.BusySteer:
+		at, err = s.steer(r.Context(), rec, input, begin)
+	default:
+		return invalid("when_busy is %.20q; it is refuse, queue or steer", in.WhenBusy)
+	}
 	if err != nil {
 		return err
 	}
-	if streamed {
-		return s.stream(w, r, &reader{ring: s.hub.ring(rec.ID), at: t.before, turn: t})
+	return s.tell(w, r, at, streamed)
+}
+
+// answered is the turn that a message has begun, or has been told to.
+type answered struct {
+	*turn
+	// steered is where the turn was when it was told; the zero EventID if it has
+	// begun with the message.
+	steered wire.EventID
+}
+
+// tell answers with the turn, or with its events.
+func (s *Server) tell(w http.ResponseWriter, r *http.Request, a answered, streamed bool) error {
+	out := wire.Turn{ID: a.id, Conversation: a.conversation}
+	at := a.before
+	if a.steered.Epoch != "" {
+		at, out.Steered = a.steered, true
 	}
-	w.Header().Set("Location", "/v1/conversations/"+rec.ID+"/events")
-	writeJSON(w, http.StatusAccepted, wire.Turn{ID: t.id, Conversation: rec.ID, LastEventID: t.before.String()})
+	if streamed {
+		return s.stream(w, r, &reader{ring: s.hub.ring(a.conversation), at: at, turn: a.turn})
+	}
+	out.LastEventID = at.String()
+	w.Header().Set("Location", "/v1/conversations/"+a.conversation+"/events")
+	writeJSON(w, http.StatusAccepted, out)
 	return nil
 }
 
@@ -91,101 +124,6 @@ func wantsStream(r *http.Request) (bool, error) {
 	}
 }
 
-// begin starts a turn and returns when it has begun.
-func (s *Server) begin(ctx context.Context, rec store.Record, text string) (*turn, error) {
-	agent, err := s.o.Runtime.Agent(rec.Key.Agent)
-	if errors.Is(err, runtime.ErrAgentUnknown) {
-		return nil, &failure{http.StatusConflict, wire.CodeAgentGone,
-			fmt.Sprintf("the conversation's agent %q is not registered; register it with POST /v1/agents", rec.Key.Agent)}
-	}
-	if err != nil {
-		return nil, err
-	}
-	if s.o.Check != nil {
-		if err := s.o.Check(agent.Config()); err != nil {
-			return nil, invalid("agent %q: %v", rec.Key.Agent, err)
-		}
-	}
-	conv, err := s.o.Runtime.Conversation(ctx, rec.Key.Agent, rec.Key.Sender)
-	if err != nil {
-		return nil, err
-	}
-	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	t := &turn{conversation: rec.ID, cancel: cancel, begun: make(chan struct{}), done: make(chan struct{})}
-	if err := s.enter(ctx, t); err != nil {
-		cancel(nil)
-		return nil, err
-	}
-	go func() {
-		defer s.leave(t)
-		_, t.err = s.o.Send(run, conv, hook.TextInput(text), &runtime.SendOptions{Observe: func(ev hook.Event) {
-			t.once.Do(func() {
-				t.id, t.before = ev.Turn, s.hub.ring(rec.ID).end()
-				t.before.Seq = ev.Seq - 1
-				close(t.begun)
-			})
-		}})
-	}()
-	select {
-	case <-t.begun:
-		return t, nil
-	case <-t.done:
-	}
-	select {
-	case <-t.begun:
-		return t, nil
-	default:
-		return nil, t.err
-	}
-}
-
-// enter makes t the turn of its conversation. It waits for one that has ended as
-// far as clients know: who has seen the end may go on.
-func (s *Server) enter(ctx context.Context, t *turn) error {
-	for {
-		s.mu.Lock()
-		other := s.turns[t.conversation]
-		closing := s.closing
-		if other == nil && !closing {
-			s.turns[t.conversation] = t
-			s.running.Add(1)
-		}
-		s.mu.Unlock()
-		switch {
-		case closing:
-			return &failure{http.StatusServiceUnavailable, wire.CodeUnavailable, "the daemon is ending and takes no new turns; send again when it is back"}
-		case other == nil:
-			return nil
-		case s.turnOf(t.conversation) != nil || !other.hasBegun():
-			return &failure{http.StatusConflict, wire.CodeBusy, fmt.Sprintf(
-				"conversation %[1]s: a turn is still running; wait for its end, or cancel it with POST /v1/conversations/%[1]s/cancel", t.conversation)}
-		}
-		select {
-		case <-other.done:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (t *turn) hasBegun() bool {
-	select {
-	case <-t.begun:
-		return true
-	default:
-		return false
-	}
-}
-
-func (s *Server) leave(t *turn) {
-	s.mu.Lock()
-	delete(s.turns, t.conversation)
-	s.mu.Unlock()
-	t.cancel(nil)
-	close(t.done)
-	s.running.Done()
-}
-
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	rec, err := s.find(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -198,6 +136,23 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	}
 	writeJSON(w, http.StatusOK, out)
 	return nil
+}
+
+// resume goes on with an interrupted turn.
+func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
+	streamed, err := wantsStream(r)
+	if err != nil {
+		return err
+	}
+	rec, err := s.find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	t, err := s.begin(r.Context(), rec, runtime.Refuse, s.o.Resume)
+	if err != nil {
+		return err
+	}
+	return s.tell(w, r, answered{turn: t}, streamed)
 }
 
 func (s *Server) listAsks(w http.ResponseWriter, r *http.Request) error {

@@ -177,13 +177,13 @@ func (c *Chat) Interrupt() {
 }
 
 // Answer asks the person a question, in the middle of a turn or before the first
-// one. Ctrl-C interrupts the turn, Ctrl-D is a no.
+// one. Ctrl-C interrupts the turn, Ctrl-D declines to answer.
 func (c *Chat) Answer(ctx context.Context, question string) (string, error) {
 	c.ed.Forget()
 	answer, err := c.ed.Read(ctx, editor.Line{Prompt: question, Question: true})
 	switch {
 	case errors.Is(err, io.EOF) && c.ed.Interactive():
-		return "n", nil
+		return "", terminal.ErrDeclined
 	case errors.Is(err, editor.ErrInterrupt):
 		c.Interrupt()
 		return "", context.Canceled
@@ -233,7 +233,7 @@ func (c *Chat) confirm(ctx context.Context, name string) (bool, error) {
 	for {
 		answer, err := c.Answer(ctx, "Send it to the agent as it is? [y]es, [n]o: ")
 		switch {
-		case errors.Is(err, context.Canceled), errors.Is(err, editor.ErrInterrupt):
+		case errors.Is(err, context.Canceled), errors.Is(err, editor.ErrInterrupt), errors.Is(err, terminal.ErrDeclined):
 			return false, nil
 		case err != nil:
 			return false, err
@@ -258,10 +258,23 @@ func (c *Chat) send(ctx context.Context, text string) error {
 	if err := c.open(ctx); err != nil {
 		return err
 	}
-	p := c.printer()
+	return c.turn(ctx, func(ctx context.Context, o *runtime.SendOptions) (hook.TurnOutcome, error) {
+		return c.o.App.Send(ctx, c.conv, hook.TextInput(text), o)
+	})
+}
+
+// turn runs a turn and shows it. The error is why none began.
+func (c *Chat) turn(ctx context.Context, run func(context.Context, *runtime.SendOptions) (hook.TurnOutcome, error)) error {
+	p, begun := c.printer(), false
 	turn, done := c.waiting(ctx, func() { p.Hint("  · stopping; what has finished is kept") })
 	defer done()
-	out, _ := c.conv.Send(turn, hook.TextInput(text), &runtime.SendOptions{Observe: p.OnEvent}) // the error is the outcome's
+	out, err := run(turn, &runtime.SendOptions{Observe: func(ev hook.Event) {
+		begun = true
+		p.OnEvent(ev)
+	}})
+	if !begun && (errors.Is(err, runtime.ErrBusy) || errors.Is(err, runtime.ErrNotInterrupted)) {
+		return err
+	}
 	p.Outcome(out)
 	if c.ed.Interactive() {
 		c.say("")

@@ -28,6 +28,7 @@ func commands() []command {
 		{"agents", "", "list the agents", alone((*Chat).agents)},
 		{"clear", "", "begin a new conversation; this one is kept", alone((*Chat).clear)},
 		{"resume", "ID", "go on with an earlier conversation, or list them", (*Chat).resume},
+		{"continue", "", "go on with the turn that was interrupted when its process died", (*Chat).goOnWithTurn},
 		{"quit", "", "leave; also Ctrl-D, or Ctrl-C twice", alone(func(*Chat) error { return errLeave })},
 	}
 }

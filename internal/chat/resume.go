@@ -96,8 +96,11 @@ func (c *Chat) goOn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !c.ed.Interactive() || len(messages) == 0 {
+	if !c.ed.Interactive() {
 		return nil
+	}
+	if err := c.hintInterrupted(ctx); err != nil || len(messages) == 0 {
+		return err
 	}
 	said, answered := exchange(messages)
 	c.hint(fmt.Sprintf("Going on with %s of %s, %d messages so far:", c.conv.ID(), c.agent.Name(), len(messages)))
@@ -107,6 +110,32 @@ func (c *Chat) goOn(ctx context.Context) error {
 	p.OnEvent(hook.Event{Kind: hook.EventTextEnd})
 	c.say("")
 	return nil
+}
+
+// goOnWithTurn goes on with the turn that was interrupted.
+func (c *Chat) goOnWithTurn(ctx context.Context, rest string) error {
+	if rest != "" {
+		return fmt.Errorf("the command takes no argument, but got %q", rest)
+	}
+	if err := c.open(ctx); err != nil {
+		return err
+	}
+	err := c.turn(ctx, func(ctx context.Context, o *runtime.SendOptions) (hook.TurnOutcome, error) {
+		return c.o.App.Resume(ctx, c.conv, o)
+	})
+	if errors.Is(err, runtime.ErrNotInterrupted) {
+		return errors.New("no turn of this conversation was interrupted; write what the agent is to do")
+	}
+	return err
+}
+
+// hintInterrupted says that there is a turn to go on with.
+func (c *Chat) hintInterrupted(ctx context.Context) error {
+	rec, err := c.o.App.Store.Conversation(ctx, store.Key{Agent: c.agent.Name(), Sender: c.sender})
+	if err == nil && c.o.App.Interrupted(rec) {
+		c.hint("A turn of this conversation was interrupted. /continue goes on with it; anything else ends it.")
+	}
+	return err
 }
 
 // exchange returns the last thing that the user said, and the last one that the

@@ -79,6 +79,19 @@ func (c *Client) Send(ctx context.Context, id, text string) (wire.Turn, error) {
 	return call[wire.Turn](ctx, c, http.MethodPost, conversation(id, "/messages"), wire.NewMessage{Text: text})
 }
 
+// SendWhenBusy is Send that says what to do while a turn of the conversation is
+// running. One that queues returns when the turn has begun, and is given up when
+// ctx ends before.
+func (c *Client) SendWhenBusy(ctx context.Context, id, text string, when wire.Busy) (wire.Turn, error) {
+	return call[wire.Turn](ctx, c, http.MethodPost, conversation(id, "/messages"), wire.NewMessage{Text: text, WhenBusy: when})
+}
+
+// Resume goes on with the turn of the conversation that was interrupted, and
+// returns when it has begun.
+func (c *Client) Resume(ctx context.Context, id string) (wire.Turn, error) {
+	return call[wire.Turn](ctx, c, http.MethodPost, conversation(id, "/resume"), nil)
+}
+
 // Cancel cancels the turn of the conversation that is running, if there is one.
 func (c *Client) Cancel(ctx context.Context, id string) (wire.Cancelled, error) {
 	return call[wire.Cancelled](ctx, c, http.MethodPost, conversation(id, "/cancel"), nil)
@@ -95,6 +108,20 @@ func (c *Client) Asks(ctx context.Context, id string) ([]wire.Ask, error) {
 // ended, is not found.
 func (c *Client) Answer(ctx context.Context, ask string, a wire.Answer) error {
 	_, err := call[wire.Answer](ctx, c, http.MethodPost, "/v1/asks/"+url.PathEscape(ask), a)
+	return err
+}
+
+// Inquiries returns the questions that wait for an answer, the oldest first; "" is
+// of all conversations.
+func (c *Client) Inquiries(ctx context.Context, id string) ([]wire.Inquiry, error) {
+	out, err := call[wire.Inquiries](ctx, c, http.MethodGet, "/v1/inquiries?"+url.Values{"conversation": {id}}.Encode(), nil)
+	return out.Inquiries, err
+}
+
+// Reply answers an inquiry. One that nobody makes is not found, and one that has
+// its answer already is refused with wire.CodeAnswered.
+func (c *Client) Reply(ctx context.Context, inquiry string, r wire.Reply) error {
+	_, err := call[wire.Reply](ctx, c, http.MethodPost, "/v1/inquiries/"+url.PathEscape(inquiry), r)
 	return err
 }
 

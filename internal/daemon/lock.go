@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/oklog/ulid/v2"
@@ -24,6 +25,9 @@ type BusyError struct {
 	// Process is the id of the process that runs it; 0 if it is not known.
 	Process int
 }
+
+// Is makes it runtime.ErrBusy.
+func (e *BusyError) Is(target error) bool { return target == runtime.ErrBusy }
 
 func (e *BusyError) Error() string {
 	who := "another process"
@@ -53,6 +57,12 @@ func (a *App) Send(ctx context.Context, conv *runtime.Conversation, in hook.Inpu
 func (a *App) Resume(ctx context.Context, conv *runtime.Conversation, o *runtime.SendOptions) (hook.TurnOutcome, error) {
 	out, err := conv.Resume(ctx, o)
 	return a.sent(conv, out, err)
+}
+
+// Interrupted reports whether the conversation has a turn whose process has died,
+// so that Resume can go on with it.
+func (a *App) Interrupted(rec store.Record) bool {
+	return rec.Journaled && (!rec.Lease.Until.After(time.Now()) || a.presence.gone(rec.Lease.Owner))
 }
 
 // sent says of the outcome of a turn what the daemon knows and the runtime does

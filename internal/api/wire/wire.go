@@ -104,6 +104,10 @@ type Conversation struct {
 	Updated time.Time `json:"updated"`
 	// Turn is the id of the turn that is running.
 	Turn string `json:"turn,omitzero"`
+	// Interrupted: there is a turn that its process has not brought to its end.
+	Interrupted bool `json:"interrupted,omitzero"`
+	// Inquiries is the number of those that wait for an answer.
+	Inquiries int `json:"inquiries,omitzero"`
 	// LastEventID is that of the newest event: a stream that is begun with it has
 	// everything that follows.
 	LastEventID string `json:"last_event_id"`
@@ -130,14 +134,29 @@ type Messages struct {
 // NewMessage starts a turn.
 type NewMessage struct {
 	Text string `json:"text"`
+	// WhenBusy says what to do while a turn is running; "" is BusyRefuse.
+	WhenBusy Busy `json:"when_busy,omitzero"`
 }
+
+// Busy is what can be done while a turn is running.
+type Busy string
+
+// What can be done while a turn is running.
+const (
+	BusyRefuse Busy = "refuse"
+	BusyQueue  Busy = "queue" // the turn begins when those before it have ended
+	BusySteer  Busy = "steer" // the message is for the turn that is running
+)
 
 // Turn is a turn that has begun.
 type Turn struct {
 	ID           string `json:"id"`
 	Conversation string `json:"conversation"`
-	// LastEventID is that of the event before the turn's first one: a stream of the
-	// conversation that is begun with it has the whole turn.
+	// Steered: the turn was running already, and has been told the message.
+	Steered bool `json:"steered,omitzero"`
+	// LastEventID is that of the event before the turn's first one, or of the newest
+	// one of a turn that was steered: a stream of the conversation that is begun
+	// with it has the whole turn, or the rest of it.
 	LastEventID string `json:"last_event_id"`
 }
 
@@ -189,6 +208,34 @@ const (
 	AnswerModify  AnswerKind = "modify"
 )
 
+// Inquiry is questions of an agent that wait for an answer.
+type Inquiry struct {
+	ID           string                   `json:"id"`
+	Agent        string                   `json:"agent"`
+	Conversation string                   `json:"conversation"`
+	Turn         string                   `json:"turn"`
+	Questions    hook.List[hook.Question] `json:"questions"`
+	Asked        time.Time                `json:"asked"`
+	// Expires is when the agent goes on without an answer; zero is never.
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+// Inquiries is a list of inquiries, the oldest first.
+type Inquiries struct {
+	Inquiries []Inquiry `json:"inquiries"`
+}
+
+// Reply answers an inquiry.
+type Reply struct {
+	// Conversation is needed only for an answer that comes before the agent asks.
+	Conversation string `json:"conversation,omitzero"`
+	// By says who answers, for the event, in at most 64 bytes; "" is api.
+	By string `json:"by,omitzero"`
+	// Given has an answer for each question, in their order; an empty one leaves the
+	// question out.
+	Given hook.List[hook.Given] `json:"given"`
+}
+
 // Error is why a request was refused or failed.
 type Error struct {
 	// Code is for programs.
@@ -213,6 +260,8 @@ const (
 	CodeMethod      Code = "method"            // the path has no such method
 	CodeExists      Code = "exists"            // the name is taken
 	CodeBusy        Code = "busy"              // a turn of the conversation is running
+	CodeAnswered    Code = "answered"          // the inquiry has an answer
+	CodeIdle        Code = "idle"              // there is no turn to go on with
 	CodeAgentGone   Code = "agent_gone"        // the conversation's agent is not registered
 	CodeTooLarge    Code = "too_large"         // the body is too long
 	CodeMedia       Code = "unsupported_media" // the body is no JSON by its header

@@ -1,0 +1,230 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// course runs a turn to its end and tells the options' observer of it.
+type course func(ctx context.Context, conv *runtime.Conversation, o *runtime.SendOptions) (hook.TurnOutcome, error)
+
+// open returns the conversation of the record, if a turn of it could begin.
+func (s *Server) open(ctx context.Context, rec store.Record) (*runtime.Conversation, error) {
+	agent, err := s.o.Runtime.Agent(rec.Key.Agent)
+	if errors.Is(err, runtime.ErrAgentUnknown) {
+		return nil, &failure{http.StatusConflict, wire.CodeAgentGone,
+			fmt.Sprintf("the conversation's agent %q is not registered; register it with POST /v1/agents", rec.Key.Agent)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.o.Check != nil {
+		if err := s.o.Check(agent.Config()); err != nil {
+			return nil, invalid("agent %q: %v", rec.Key.Agent, err)
+		}
+	}
+	return s.o.Runtime.Conversation(ctx, rec.Key.Agent, rec.Key.Sender)
+}
+
+// begin starts a turn and returns when it has begun. One that queues is given up
+// when ctx ends before.
+func (s *Server) begin(ctx context.Context, rec store.Record, when runtime.Busy, run course) (*turn, error) {
+	conv, err := s.open(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	lasting, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	t := &turn{conversation: rec.ID, cancel: cancel, begun: make(chan struct{}), done: make(chan struct{})}
+	if when == runtime.Queue {
+		err = s.count()
+	} else {
+		err = s.enter(ctx, t)
+	}
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	go func() {
+		defer s.leave(t)
+		_, t.err = run(lasting, conv, &runtime.SendOptions{WhenBusy: when, Observe: func(ev hook.Event) {
+			t.once.Do(func() { s.begun(t, ev) })
+		}})
+	}()
+	select {
+	case <-t.begun:
+		return t, nil
+	case <-t.done:
+	case <-ctx.Done():
+		t.once.Do(func() { cancel(ctx.Err()) }) // nobody waits for it any more
+		select {
+		case <-t.begun:
+		case <-t.done:
+		}
+	}
+	if t.hasBegun() {
+		return t, nil
+	}
+	return nil, t.err
+}
+
+// begun takes the first event of the turn.
+func (s *Server) begun(t *turn, ev hook.Event) {
+	t.id, t.before = ev.Turn, s.hub.ring(t.conversation).end()
+	t.before.Seq = ev.Seq - 1
+	s.mu.Lock()
+	s.turns[t.conversation] = t // one that has queued was not there yet
+	s.mu.Unlock()
+	close(t.begun)
+}
+
+// maxSteers is how often a message follows turns that end just then.
+const maxSteers = 8
+
+// steer tells the running turn, or begins one if there is none.
+func (s *Server) steer(ctx context.Context, rec store.Record, in hook.Input, begin func(runtime.Busy) (*turn, error)) (answered, error) {
+	conv, err := s.open(ctx, rec)
+	if err != nil {
+		return answered{}, err
+	}
+	for range maxSteers {
+		at := s.hub.ring(rec.ID).end()
+		running := s.turnOf(rec.ID)
+		if running != nil {
+			err = conv.Steer(ctx, in)
+			if !errors.Is(err, runtime.ErrIdle) {
+				return answered{running, at}, err
+			}
+		} else {
+			var t *turn
+			t, err = begin(runtime.Refuse)
+			if codeOf(err) != wire.CodeBusy {
+				return answered{turn: t}, err
+			}
+			if running = s.last(rec.ID); running == nil {
+				return answered{}, err // another process has it
+			}
+		}
+		begun := running.begun
+		if running.hasBegun() {
+			begun = nil // it is just ending
+		}
+		select {
+		case <-begun:
+		case <-running.done:
+		case <-ctx.Done():
+			return answered{}, ctx.Err()
+		}
+	}
+	return answered{}, err
+}
+
+// last is the turn of the conversation that was started last, begun or not; nil if
+// there is none.
+func (s *Server) last(conversation string) *turn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.turns[conversation]
+}
+
+// count counts a turn in flight.
+func (s *Server) count() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return errClosing()
+	}
+	s.running.Add(1)
+	return nil
+}
+
+func errClosing() error {
+	return &failure{http.StatusServiceUnavailable, wire.CodeUnavailable, "the daemon is ending and takes no new turns; send again when it is back"}
+}
+
+// enter makes t the turn of its conversation. It waits for one that has ended as
+// far as clients know: who has seen the end may go on.
+func (s *Server) enter(ctx context.Context, t *turn) error {
+	for {
+		s.mu.Lock()
+		other := s.turns[t.conversation]
+		closing := s.closing
+		if other == nil && !closing {
+			s.turns[t.conversation] = t
+			s.running.Add(1)
+		}
+		s.mu.Unlock()
+		switch {
+		case closing:
+			return errClosing()
+		case other == nil:
+			return nil
+		case s.turnOf(t.conversation) != nil || !other.hasBegun():
+			return &failure{http.StatusConflict, wire.CodeBusy, fmt.Sprintf(
+				"conversation %[1]s: a turn is still running; wait for its end, or cancel it with POST /v1/conversations/%[1]s/cancel", t.conversation)}
+		}
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (t *turn) hasBegun() bool {
+	select {
+	case <-t.begun:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *Server) leave(t *turn) {
+	s.mu.Lock()
+	if s.turns[t.conversation] == t {
+		delete(s.turns, t.conversation)
+	}
+	s.mu.Unlock()
+	t.cancel(nil)
+	close(t.done)
+	s.running.Done()
+}
+
+// goOn goes on with the turns that the daemon before this one, or another program,
+// has not brought to their ends.
+func (s *Server) goOn(ctx context.Context) {
+	recs, err := s.list(ctx)
+	if err != nil {
+		s.o.Log(fmt.Sprintf("interrupted turns cannot be looked for: %v", err))
+		return
+	}
+	for _, rec := range recs {
+		if !s.o.Interrupted(rec) || s.last(rec.ID) != nil {
+			continue
+		}
+		about := fmt.Sprintf("conversation %s of %s: ", rec.ID, rec.Key.Agent)
+		switch t, err := s.begin(ctx, rec, runtime.Refuse, s.o.Resume); {
+		case err == nil:
+			s.o.Log(about + "turn " + t.id + " was interrupted and is gone on with")
+		case codeOf(err) == wire.CodeBusy, codeOf(err) == wire.CodeIdle:
+			// Somebody else was faster.
+		default:
+			s.o.Log(about + "the turn that was interrupted is not gone on with: " + err.Error())
+		}
+	}
+}
+
+// codeOf is the code with which the error goes out; "" for none.
+func codeOf(err error) wire.Code {
+	if err == nil {
+		return ""
+	}
+	return failureOf(err).code
+}

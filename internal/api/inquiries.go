@@ -1,0 +1,85 @@
+package api
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+const (
+	// byClient is who has answered if the client does not say.
+	byClient = "api"
+	// maxBy is how long a name is in bytes.
+	maxBy = 64
+)
+
+// inquiries returns what waits for an answer in a conversation, "" is all, the
+// oldest first.
+func (s *Server) inquiries(conversation string) []wire.Inquiry {
+	out := []wire.Inquiry{}
+	for _, q := range s.o.Runtime.Inquiries() {
+		if conversation != "" && q.Conversation != conversation {
+			continue
+		}
+		w := wire.Inquiry{
+			ID: q.ID, Agent: q.Agent, Conversation: q.Conversation, Turn: q.Turn,
+			Questions: q.Questions, Asked: q.Asked.UTC(),
+		}
+		if q.Timeout > 0 {
+			w.Expires = w.Asked.Add(q.Timeout)
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+func (s *Server) listInquiries(w http.ResponseWriter, r *http.Request) error {
+	writeJSON(w, http.StatusOK, wire.Inquiries{Inquiries: s.inquiries(r.URL.Query().Get("conversation"))})
+	return nil
+}
+
+func (s *Server) answerInquiry(w http.ResponseWriter, r *http.Request) error {
+	in, err := readJSON[wire.Reply](w, r)
+	if err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	if len(in.By) > maxBy {
+		return invalid("by has %d bytes; a name has at most %d", len(in.By), maxBy)
+	}
+	if in.Conversation == "" {
+		if in.Conversation = s.conversationThatAsks(id); in.Conversation == "" {
+			return noInquiry(id)
+		}
+	}
+	err = s.o.Runtime.Answer(in.Conversation, id, cmp.Or(in.By, byClient), hook.Response{Given: in.Given})
+	switch {
+	case errors.Is(err, runtime.ErrInquiryUnknown):
+		return noInquiry(id)
+	case errors.Is(err, runtime.ErrAnswered):
+		return &failure{http.StatusConflict, wire.CodeAnswered, "the inquiry has its answer already; the event question_given shows it"}
+	case err != nil:
+		return invalid("%v", err)
+	}
+	writeJSON(w, http.StatusOK, in)
+	return nil
+}
+
+// conversationThatAsks finds an inquiry by its id alone.
+func (s *Server) conversationThatAsks(id string) string {
+	for _, q := range s.o.Runtime.Inquiries() {
+		if q.ID == id {
+			return q.Conversation
+		}
+	}
+	return ""
+}
+
+func noInquiry(id string) error {
+	return notFound("no inquiry %.80q waits for an answer: it has one, or its turn has ended; GET /v1/inquiries lists those that wait. "+
+		"To answer before the agent asks, name the conversation", id)
+}

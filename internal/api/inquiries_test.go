@@ -1,0 +1,172 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/client"
+)
+
+func given(chosen, text string) hook.List[hook.Given] {
+	return hook.ListOf(hook.Given{Chosen: hook.ListOf(chosen)}, hook.Given{Text: text})
+}
+
+// asks runs a turn that asks, and answers it.
+func (w *world) asks(conversation string) {
+	w.t.Helper()
+	turn, err := w.client.Send(w.t.Context(), conversation, `call ask {"s":"Now?"}`)
+	require.NoError(w.t, err)
+	events := w.follow(turn, func(ev hook.Event) {
+		if ev.Kind == hook.EventQuestionAsked {
+			open, err := w.client.Inquiries(w.t.Context(), conversation)
+			require.NoError(w.t, err)
+			require.Len(w.t, open, 1)
+			require.NoError(w.t, w.client.Reply(w.t.Context(), open[0].ID, wire.Reply{Given: given("yes", "")}))
+		}
+	})
+	assert.Contains(w.t, last(w.t, events).Text, `"chosen":["yes"]`)
+}
+
+func TestInquiries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := t.Context()
+	conv, other := w.conversation("ann"), w.conversation("bob")
+	turn, err := w.client.Send(ctx, conv.ID, "call ask {\"s\":\"Now?\"}\ncall hold {}")
+	require.NoError(t, err)
+	events := w.follow(turn, func(ev hook.Event) {
+		if ev.Kind != hook.EventQuestionAsked {
+			return
+		}
+		open, err := w.client.Inquiries(ctx, "")
+		require.NoError(t, err)
+		require.Len(t, open, 1)
+		q := open[0]
+		assert.Equal(t, time.Hour, q.Expires.Sub(q.Asked))
+		q.Asked, q.Expires = time.Time{}, time.Time{}
+		assert.Equal(t, wire.Inquiry{
+			ID: turn.ID + "/c1_0", Agent: "helper", Conversation: conv.ID, Turn: turn.ID, Questions: ev.Detail().Inquiry.Questions,
+		}, q)
+		shown, err := w.client.ConversationByID(ctx, conv.ID)
+		require.NoError(t, err)
+		assert.Equal(t, 1, shown.Inquiries)
+		none, err := w.client.Inquiries(ctx, other.ID)
+		require.NoError(t, err)
+		assert.Empty(t, none)
+
+		for want, answer := range map[string]wire.Reply{
+			"the inquiry has 2 questions and the response 1 answers": {Given: hook.ListOf(hook.Given{Text: "x"})},
+			`chooses "maybe", which is no option`:                    {Given: given("maybe", "")},
+			"by has 65 bytes":                                        {By: strings.Repeat("x", 65), Given: given("yes", "")},
+			"no inquiry":                                             {Conversation: other.ID, Given: given("yes", "")},
+		} {
+			assert.ErrorContains(t, w.client.Reply(ctx, q.ID, answer), want)
+		}
+		require.NoError(t, w.client.Reply(ctx, q.ID, wire.Reply{By: "ann", Given: given("no", "later")}))
+		err = w.client.Reply(ctx, q.ID, wire.Reply{Conversation: conv.ID, Given: given("yes", "")})
+		assert.Equal(t, wire.CodeAnswered, client.CodeOf(err))
+		<-w.box.held
+		// One that comes before the agent asks is kept as long as the turn runs.
+		assert.Equal(t, wire.CodeNotFound, client.CodeOf(w.client.Reply(ctx, turn.ID+"/c9", wire.Reply{Given: given("yes", "")})))
+		assert.NoError(t, w.client.Reply(ctx, turn.ID+"/c9", wire.Reply{Conversation: conv.ID, Given: given("yes", "")}))
+		w.box.release <- struct{}{}
+	})
+	answered := only(events, hook.EventQuestionGiven)
+	require.Len(t, answered, 1)
+	assert.Equal(t, "ann", answered[0].Detail().By)
+	assert.Equal(t, given("no", "later"), answered[0].Detail().Response.Given)
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(w.client.Reply(ctx, turn.ID+"/c1_0", wire.Reply{Conversation: conv.ID, Given: given("no", "")})))
+	none, err := w.client.Inquiries(ctx, "")
+	require.NoError(t, err)
+	assert.Empty(t, none)
+}
+
+// leaves queues a message and goes before its turn begins.
+func (w *world) leaves(conversation, text string) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	body := strings.NewReader(`{"text":"` + text + `","when_busy":"queue"}`)
+	req := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://grapnel/v1/conversations/"+conversation+"/messages", body)
+	req.Header.Set("Content-Type", "application/json")
+	cancel()
+	w.server.ServeHTTP(httptest.NewRecorder(), req)
+}
+
+// TestWhenBusy: what comes while a turn is running waits for its end, or is told to
+// it, or is refused.
+func TestWhenBusy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	ctx := t.Context()
+	conv := w.conversation("ann")
+	first, err := w.client.Send(ctx, conv.ID, "call hold {}")
+	require.NoError(t, err)
+	<-w.box.held
+	_, err = w.client.Send(ctx, conv.ID, "no")
+	assert.Equal(t, wire.CodeBusy, client.CodeOf(err))
+	_, err = w.client.SendWhenBusy(ctx, conv.ID, "no", wire.BusyRefuse)
+	assert.Equal(t, wire.CodeBusy, client.CodeOf(err))
+	_, err = w.client.SendWhenBusy(ctx, conv.ID, "no", "wait")
+	assert.ErrorContains(t, err, `when_busy is "wait"; it is refuse, queue or steer`)
+
+	queued := make(chan wire.Turn, 1)
+	go func() {
+		turn, err := w.client.SendWhenBusy(ctx, conv.ID, "next", wire.BusyQueue)
+		assert.NoError(t, err)
+		queued <- turn
+	}()
+	steered, err := w.client.SendWhenBusy(ctx, conv.ID, "hurry", wire.BusySteer)
+	require.NoError(t, err)
+	assert.Equal(t, first.ID, steered.ID)
+	assert.True(t, steered.Steered)
+	w.leaves(conv.ID, "never mind")
+	w.box.release <- struct{}{}
+	rest := w.follow(steered, nil)
+	assert.Len(t, only(rest, hook.EventSteered), 1)
+	assert.Equal(t, "you said: hurry", last(t, rest).Text, "the turn goes on with what it was told")
+
+	turn := <-queued
+	assert.False(t, turn.Steered)
+	assert.NotEqual(t, first.ID, turn.ID)
+	assert.Equal(t, "you said: next", last(t, w.follow(turn, nil)).Text)
+
+	// Where no turn is running, both just begin one.
+	turn, err = w.client.SendWhenBusy(ctx, conv.ID, "again", wire.BusySteer)
+	require.NoError(t, err)
+	assert.False(t, turn.Steered)
+	assert.Equal(t, "you said: again", last(t, w.follow(turn, nil)).Text)
+	turn, err = w.client.SendWhenBusy(ctx, conv.ID, "and again", wire.BusyQueue)
+	require.NoError(t, err)
+	assert.Equal(t, "you said: and again", last(t, w.follow(turn, nil)).Text)
+	messages, err := w.client.Messages(ctx, conv.ID)
+	require.NoError(t, err)
+	for _, m := range messages {
+		assert.NotEqual(t, "never mind", m.Text(), "who went has said nothing")
+	}
+}
+
+func TestResumeWithoutAnInterruptedTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	conv := w.conversation("ann")
+	_, err := w.client.Resume(t.Context(), conv.ID)
+	assert.Equal(t, wire.CodeIdle, client.CodeOf(err))
+	assert.ErrorContains(t, err, "no turn of this conversation was interrupted")
+	_, err = w.client.Resume(t.Context(), "nothing")
+	assert.Equal(t, wire.CodeNotFound, client.CodeOf(err))
+	turn, err := w.client.Send(t.Context(), conv.ID, "call hold {}")
+	require.NoError(t, err)
+	<-w.box.held
+	_, err = w.client.Resume(t.Context(), conv.ID)
+	assert.Equal(t, wire.CodeBusy, client.CodeOf(err))
+	w.box.release <- struct{}{}
+	w.follow(turn, nil)
+}

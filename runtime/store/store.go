@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -369,8 +370,8 @@ type Kept struct {
 
 // Check returns an error if no conversation can be like that.
 func (d Dump) Check() error {
-	if d.Turns < 0 {
-		return fmt.Errorf("store: %d turns: there are none before the first", d.Turns)
+	if d.Turns < 0 || d.Turns >= math.MaxInt32 {
+		return fmt.Errorf("store: %d turns: no conversation has so many", d.Turns)
 	}
 	last := 1
 	for i, k := range slices.Concat(d.Archive, d.Messages) {

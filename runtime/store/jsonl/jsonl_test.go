@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -19,17 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/jsonl"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
-	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
-
-// stores are both, by name.
-func stores(t *testing.T) map[string]store.Porter {
-	t.Helper()
-	disk, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "x.db"), nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, disk.Close()) })
-	return map[string]store.Porter{"mem": mem.New(nil), "sqlite": disk}
-}
 
 // full is a conversation with everything in it.
 func full() store.Dump {
@@ -78,23 +67,21 @@ func TestTheFormIsWhatTheDocumentationShows(t *testing.T) {
 
 func TestARoundTripIsEqualByteByByte(t *testing.T) {
 	t.Parallel()
-	first := written(t, full())
-	for name, s := range stores(t) {
-		rec, err := jsonl.Import(t.Context(), s, strings.NewReader(first), nil)
-		require.NoError(t, err, name)
-		assert.Equal(t, full().Key, rec.Key)
-		assert.Equal(t, 3, rec.Turns)
-		var again bytes.Buffer
-		require.NoError(t, jsonl.Export(t.Context(), s, rec.ID, &again), name)
-		assert.Equal(t, first, again.String(), name)
+	first, s := written(t, full()), mem.New(nil)
+	rec, err := jsonl.Import(t.Context(), s, strings.NewReader(first), nil)
+	require.NoError(t, err)
+	assert.Equal(t, full().Key, rec.Key)
+	assert.Equal(t, 3, rec.Turns)
+	var again bytes.Buffer
+	require.NoError(t, jsonl.Export(t.Context(), s, rec.ID, &again))
+	assert.Equal(t, first, again.String())
 
-		_, err = jsonl.Import(t.Context(), s, strings.NewReader(first), nil)
-		require.ErrorIs(t, err, store.ErrExists, name)
-		other, err := jsonl.Import(t.Context(), s, strings.NewReader(first), &store.Key{Agent: "another"})
-		require.NoError(t, err, name)
-		assert.Equal(t, store.Key{Agent: "another"}, other.Key)
-		require.ErrorIs(t, jsonl.Export(t.Context(), s, "nobody", io.Discard), store.ErrUnknown)
-	}
+	_, err = jsonl.Import(t.Context(), s, strings.NewReader(first), nil)
+	require.ErrorIs(t, err, store.ErrExists)
+	other, err := jsonl.Import(t.Context(), s, strings.NewReader(first), &store.Key{Agent: "another"})
+	require.NoError(t, err)
+	assert.Equal(t, store.Key{Agent: "another"}, other.Key)
+	require.ErrorIs(t, jsonl.Export(t.Context(), s, "nobody", io.Discard), store.ErrUnknown)
 	d, err := jsonl.Read(iotest.OneByteReader(strings.NewReader(first)))
 	require.NoError(t, err)
 	assert.Equal(t, full(), d)

@@ -161,7 +161,7 @@ func (in *input) header() (h header, err error) {
 	if kind.Version != version {
 		return h, in.wrong(fmt.Errorf("its version is %d, and this program knows %d", kind.Version, version), "import it with the program that wrote it")
 	}
-	const counts = 1 << 31
+	const counts = 1<<31 - 2
 	switch err := json.Unmarshal(text, &h, json.RejectUnknownMembers(true)); {
 	case err != nil:
 		return h, in.wrong(err, "remove what is wrong, or export the conversation again")

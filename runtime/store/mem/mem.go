@@ -41,11 +41,10 @@ type conversation struct {
 	// chunks are the messages. A chunk never grows, so that a long conversation is
 	// not copied again and again.
 	chunks [][]hook.Message
-	// ends says for each turn that has ended how many messages there were then.
-	// That one summary stands for all messages of several turns makes it 1 for the
-	// last of them, and less for the others.
-	ends []int
-	kept *kept // nil until there is something
+	// turns are the turns of the messages; a summary has that of the last message
+	// that it sums up.
+	turns []int32
+	kept  *kept // nil until there is something
 }
 
 // kept is what only some conversations have.
@@ -76,7 +75,8 @@ func (c *conversation) more() *kept {
 // first one has two messages.
 const doublings = 5
 
-func (c *conversation) add(m hook.Message) {
+func (c *conversation) add(m hook.Message, turn int) {
+	c.turns = append(c.turns, int32(turn))
 	last := len(c.chunks) - 1
 	if last < 0 || len(c.chunks[last]) == cap(c.chunks[last]) {
 		last++
@@ -196,12 +196,11 @@ func (s *Store) Append(_ context.Context, id string, a store.Append) (int64, err
 	s.changeLocked(c, at)
 	for _, m := range a.Messages {
 		if !m.Ephemeral {
-			c.add(m)
+			c.add(m, c.record.Turns+1)
 		}
 	}
 	if a.TurnEnds {
 		c.record.Turns++
-		c.ends = append(c.ends, c.len())
 	}
 	if s.journals {
 		c.note(a.Entries)

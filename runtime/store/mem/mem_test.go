@@ -34,14 +34,28 @@ func TestClosedStoreRefuses(t *testing.T) {
 	s := mem.New(nil)
 	require.NoError(t, s.Close())
 
-	_, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
-	assert.ErrorIs(t, err, store.ErrClosed)
-	_, err = s.Messages(t.Context(), "c1")
-	assert.ErrorIs(t, err, store.ErrClosed)
-	_, err = s.Append(t.Context(), "c1", store.Append{})
-	assert.ErrorIs(t, err, store.ErrClosed)
-	_, err = s.List(t.Context())
-	assert.ErrorIs(t, err, store.ErrClosed)
+	at, ctx := store.At{}, t.Context()
+	for name, call := range map[string]func() error{
+		"Conversation": func() error { _, err := s.Conversation(ctx, store.Key{}); return err },
+		"Messages":     func() error { _, err := s.Messages(ctx, "c1"); return err },
+		"Journal":      func() error { _, err := s.Journal(ctx, "c1"); return err },
+		"List":         func() error { _, err := s.List(ctx); return err },
+		"Claim":        func() error { _, err := s.Claim(ctx, "c1", store.Claim{Owner: "me", Hold: 1}); return err },
+		"Append":       func() error { _, err := s.Append(ctx, "c1", store.Append{}); return err },
+		"Note":         func() error { _, err := s.Note(ctx, "c1", store.Note{}); return err },
+		"Compact":      func() error { _, err := s.Compact(ctx, "c1", at, 1, hook.UserText("s")); return err },
+		"Archive":      func() error { _, err := s.Archive(ctx, "c1"); return err },
+		"Fork":         func() error { _, err := s.Fork(ctx, "c1", 0, store.Key{Agent: "b"}); return err },
+		"Rewind":       func() error { _, err := s.Rewind(ctx, "c1", at, 0); return err },
+		"Child":        func() error { _, err := s.Child(ctx, store.Key{Agent: "b"}, "c1"); return err },
+		"Children":     func() error { _, err := s.Children(ctx, "c1"); return err },
+		"Events":       func() error { _, err := s.Events(ctx, "c1", 0, 1); return err },
+		"Search":       func() error { _, err := s.Search(ctx, store.Query{Text: "x"}); return err },
+		"Dump":         func() error { _, err := s.Dump(ctx, "c1"); return err },
+		"Restore":      func() error { _, err := s.Restore(ctx, store.Dump{}); return err },
+	} {
+		assert.ErrorIs(t, call(), store.ErrClosed, name)
+	}
 }
 
 func TestTimesComeFromTheClock(t *testing.T) {

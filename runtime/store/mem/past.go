@@ -1,7 +1,6 @@
 package mem
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,20 +9,11 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// len is the number of messages. All chunks but the last are full.
-func (c *conversation) len() int {
-	n := 0
-	for _, chunk := range c.chunks {
-		n += len(chunk)
-	}
-	return n
-}
-
 // set makes ms the messages of the conversation.
-func (c *conversation) set(ms []hook.Message) {
-	c.chunks = nil
-	for _, m := range ms {
-		c.add(m)
+func (c *conversation) set(ms []store.Kept) {
+	c.chunks, c.turns = nil, nil
+	for _, k := range ms {
+		c.add(k.Message, k.Turn)
 	}
 }
 
@@ -32,11 +22,9 @@ func (c *conversation) archived() bool { return c.kept != nil && len(c.kept.arch
 
 // messages returns the messages with their turns.
 func (c *conversation) messages() []store.Kept {
-	out := make([]store.Kept, 0, c.len())
-	for _, m := range slices.Concat(c.chunks...) {
-		// Turns that have ended with no more messages than there were before have none.
-		turn, _ := slices.BinarySearch(c.ends, len(out)+1)
-		out = append(out, store.Kept{Turn: turn + 1, Message: m})
+	out := make([]store.Kept, 0, len(c.turns))
+	for i, m := range slices.Concat(c.chunks...) {
+		out = append(out, store.Kept{Turn: int(c.turns[i]), Message: m})
 	}
 	if c.archived() {
 		out[0].Summary = true
@@ -46,15 +34,14 @@ func (c *conversation) messages() []store.Kept {
 
 // first returns how many messages the first turns have.
 func (c *conversation) first(turns int) (int, error) {
-	switch {
-	case turns < 0 || turns > c.record.Turns:
+	if turns < 0 || turns > c.record.Turns {
 		return 0, fmt.Errorf("%w: %s has had %d turns, not %d", store.ErrNoTurn, c.record.ID, c.record.Turns, turns)
-	case turns > 0 && (!c.archived() || c.ends[turns-1] > 0):
-		return c.ends[turns-1], nil
-	case c.archived():
+	}
+	n, _ := slices.BinarySearch(c.turns, int32(turns+1))
+	if n == 0 && c.archived() {
 		return 0, fmt.Errorf("%w: a summary stands for more than the first %d turns of %s", store.ErrCompacted, turns, c.record.ID)
 	}
-	return 0, nil
+	return n, nil
 }
 
 // Compact implements store.Compacter.
@@ -65,17 +52,14 @@ func (s *Store) Compact(_ context.Context, id string, at store.At, n int, summar
 	if err != nil {
 		return 0, err
 	}
-	if n < 1 || n > c.len() {
-		return 0, fmt.Errorf("%w: %s has %d messages, of which %d cannot be compacted", store.ErrNoTurn, id, c.len(), n)
+	if n < 1 || n > len(c.turns) {
+		return 0, fmt.Errorf("%w: %s has %d messages, of which %d cannot be compacted", store.ErrNoTurn, id, len(c.turns), n)
 	}
 	s.changeLocked(c, at)
 	all := c.messages()
 	k := c.more()
 	k.archive = append(k.archive, all[:n]...)
-	c.set(append([]hook.Message{summary}, plain(all[n:])...))
-	for i := range c.ends {
-		c.ends[i] -= n - 1
-	}
+	c.set(append([]store.Kept{{Turn: all[n-1].Turn, Message: summary}}, all[n:]...))
 	return c.record.Version, nil
 }
 
@@ -135,8 +119,8 @@ func (s *Store) Rewind(_ context.Context, id string, at store.At, turns int) (in
 	k := c.more()
 	k.branches = append(k.branches, branch{messages: all[n:], journal: k.journal})
 	k.journal, c.record.Journaled = nil, false
-	c.set(plain(all[:n]))
-	c.ends, c.record.Turns = c.ends[:turns], turns
+	c.set(all[:n])
+	c.record.Turns = turns
 	return c.record.Version, nil
 }
 
@@ -174,11 +158,7 @@ func (s *Store) restoreLocked(d store.Dump) (store.Record, error) {
 	}
 	c := s.createLocked(d.Key)
 	c.record.Version, c.record.Turns, c.record.Created = 1, d.Turns, d.Created
-	c.set(plain(d.Messages))
-	for turn := 1; turn <= d.Turns; turn++ {
-		n, _ := slices.BinarySearchFunc(d.Messages, turn+1, func(k store.Kept, turn int) int { return cmp.Compare(k.Turn, turn) })
-		c.ends = append(c.ends, n)
-	}
+	c.set(d.Messages)
 	if len(d.Archive) > 0 {
 		c.more().archive = slices.Clone(d.Archive)
 	}

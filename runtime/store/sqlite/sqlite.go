@@ -1,8 +1,11 @@
 // Package sqlite keeps conversations in one SQLite file: the store of a program
 // that shall find its conversations again. An append that has returned is on
 // disk and survives a kill of the process and a loss of power. Several processes
-// may use one file at the same time; of two that append at one version, one gets
-// store.ErrConflict.
+// may use one file at the same time: a lease says who may write to a
+// conversation, and a write with an old epoch or version changes nothing.
+//
+// What is written waits for the disk, and for nothing else: words are indexed when
+// somebody searches, 500 messages in a transaction.
 package sqlite
 
 import (

@@ -203,12 +203,27 @@ func TestAfterCloseNothingWorks(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close())
-	_, err = s.Conversation(t.Context(), store.Key{})
-	require.ErrorIs(t, err, store.ErrClosed)
-	_, err = s.Messages(t.Context(), rec.ID)
-	require.ErrorIs(t, err, store.ErrClosed)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{})
-	require.ErrorIs(t, err, store.ErrClosed)
-	_, err = s.List(t.Context())
-	require.ErrorIs(t, err, store.ErrClosed)
+	at, ctx := store.At{}, t.Context()
+	for name, call := range map[string]func() error{
+		"Conversation": func() error { _, err := s.Conversation(ctx, store.Key{}); return err },
+		"Messages":     func() error { _, err := s.Messages(ctx, rec.ID); return err },
+		"Journal":      func() error { _, err := s.Journal(ctx, rec.ID); return err },
+		"List":         func() error { _, err := s.List(ctx); return err },
+		"Claim":        func() error { _, err := s.Claim(ctx, rec.ID, store.Claim{Owner: "me", Hold: 1}); return err },
+		"Append":       func() error { _, err := s.Append(ctx, rec.ID, store.Append{}); return err },
+		"Note":         func() error { _, err := s.Note(ctx, rec.ID, store.Note{}); return err },
+		"Compact":      func() error { _, err := s.Compact(ctx, rec.ID, at, 1, hook.UserText("s")); return err },
+		"Archive":      func() error { _, err := s.Archive(ctx, rec.ID); return err },
+		"Fork":         func() error { _, err := s.Fork(ctx, rec.ID, 0, store.Key{Agent: "b"}); return err },
+		"Rewind":       func() error { _, err := s.Rewind(ctx, rec.ID, at, 0); return err },
+		"Child":        func() error { _, err := s.Child(ctx, store.Key{Agent: "b"}, rec.ID); return err },
+		"Children":     func() error { _, err := s.Children(ctx, rec.ID); return err },
+		"Events":       func() error { _, err := s.Events(ctx, rec.ID, 0, 1); return err },
+		"Search":       func() error { _, err := s.Search(ctx, store.Query{Text: "x"}); return err },
+		"no Search":    func() error { _, err := s.Search(ctx, store.Query{}); return err },
+		"Dump":         func() error { _, err := s.Dump(ctx, rec.ID); return err },
+		"Restore":      func() error { _, err := s.Restore(ctx, store.Dump{Key: store.Key{Agent: "b"}}); return err },
+	} {
+		assert.ErrorIs(t, call(), store.ErrClosed, name)
+	}
 }

@@ -499,6 +499,7 @@ func badDumps(t *testing.T, s *bench) {
 	summary := store.Kept{Turn: 1, Summary: true, Message: hook.UserText("s")}
 	for name, d := range map[string]store.Dump{
 		"fewer turns than none":           {Turns: -1},
+		"more turns than there can be":    {Turns: 1<<31 - 1},
 		"turn 0":                          {Turns: 1, Messages: []store.Kept{{Message: one.Message}}},
 		"a turn that has not begun":       {Turns: 1, Messages: []store.Kept{{Turn: 3, Message: one.Message}}},
 		"turns that go back":              {Turns: 2, Messages: []store.Kept{{Turn: 2, Message: one.Message}, one}},

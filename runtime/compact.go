@@ -14,6 +14,7 @@ import (
 const (
 	DefaultKeep    = 2
 	DefaultSummary = 16_000
+	DefaultRequest = 400_000
 )
 
 // LabelSummary is the label of the message that stands for what was compacted, and
@@ -39,6 +40,9 @@ type CompactOptions struct {
 	// MaxSummary is how many bytes a summary has at most; 0 is DefaultSummary. A
 	// longer one is an error.
 	MaxSummary int
+	// MaxRequest is how many bytes of the past one request shows; 0 is
+	// DefaultRequest. A longer past is summed up part by part, in several requests.
+	MaxRequest int
 }
 
 // Compacted says what became of a conversation.
@@ -62,10 +66,10 @@ type Compacted struct {
 // is parted from its result. A summary that is there already becomes part of the
 // new one.
 //
-// The request passes RewriteRequest, BeforeModel, WrapModel, RewriteReply and
-// AfterModel, so that what may not leave the program does not leave it here. Their
-// step is of a turn that only they see: its input has the label LabelCompaction,
-// and nothing else tells of it. Any answer but to go on, or to respond in the
+// Each request passes RewriteRequest, BeforeModel, WrapModel, RewriteReply and
+// AfterModel, so that what may not leave the program does not leave it here. It is a
+// step of a turn that only they see: its input has the label LabelCompaction, and
+// nothing else tells of it. Any answer but to go on, or to respond in the
 // model's place, is an error.
 //
 // Other errors: ErrNothingToCompact, ErrSummary if the model's text cannot be
@@ -77,7 +81,7 @@ func (c *Conversation) Compact(ctx context.Context, o *CompactOptions) (Compacte
 		opts = *o
 	}
 	opts.Keep = max(0, cmp.Or(opts.Keep, DefaultKeep))
-	opts.MaxSummary = cmp.Or(opts.MaxSummary, DefaultSummary)
+	opts.MaxSummary, opts.MaxRequest = cmp.Or(opts.MaxSummary, DefaultSummary), cmp.Or(opts.MaxRequest, DefaultRequest)
 	ctx, done, err := c.aside(ctx)
 	if err != nil {
 		return Compacted{}, err

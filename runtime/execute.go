@@ -46,7 +46,7 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 		return
 	}
 	left := len(batch)
-	o := composite.DispatchOptions{Limit: t.rt.o.Slots, Grace: t.rt.o.Grace}
+	o := composite.DispatchOptions{Limit: t.rt.o.Slots, Grace: t.grace()}
 	composite.DispatchEach(t.ctx, batch, &o, func(i int, done composite.Completion) {
 		c := &calls[index[i]]
 		c.end.Outcome, c.end.Result, c.end.Duration = done.Outcome, done.Result, done.Duration
@@ -62,6 +62,7 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 func (c *call) arm(t *turn) {
 	x := &c.execution
 	x.rt, x.wrap, x.events, x.ctx, x.place = t.rt, t.points.wrapTool, &t.conv.events, t.durable, c.at
+	x.grace = t.grace()
 	x.limit = shorter(c.at.Tool().Timeout, c.grant.Timeout)
 	env := hook.Env{Call: c.at, Grant: c.grant, Attempt: 1, Key: t.key(c)}
 	x.env = *env.WithReporter(x)
@@ -89,6 +90,7 @@ type execution struct {
 	place  *hook.ToolCall
 	runner hook.Runner
 	limit  time.Duration
+	grace  time.Duration
 	env    hook.Env
 
 	// What follows belongs to the running goroutine until ended is set.
@@ -224,7 +226,7 @@ func (x *execution) limited(ctx context.Context, env *hook.Env) hook.ToolResult 
 		return x.inTime(limited, r)
 	case <-limited.Done():
 	}
-	grace := time.NewTimer(x.rt.o.Grace)
+	grace := time.NewTimer(x.grace)
 	defer grace.Stop()
 	select {
 	case r := <-ended:

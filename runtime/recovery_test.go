@@ -289,3 +289,26 @@ func TestChildrenOfAnInterruptedTurnComeToTheirEnd(t *testing.T) {
 		})
 	}
 }
+
+func TestAParentWaitsUntilItsChildHasGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		deleg := tool{hook.Tool{Name: "deleg", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+			out, _ := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: hook.TextInput("look"), Call: env.Call})
+			return hook.TextResult("the child: " + string(out.Stop))
+		}}
+		deaf := does("deaf", func(context.Context) hook.ToolResult { <-release; return hook.TextResult("late") })
+		w := start(t, plays(calls(want{"1", "deleg", "{}"}), calls(want{"2", "deaf", "{}"})), box(deleg, deaf))
+		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = w.try(ctx, "go")
+		require.Error(t, err)
+		assert.Equal(t, "tool 1 deleg: the child: cancelled", w.history()[2])
+		assert.Len(t, w.eventsOf(hook.EventSubagentEnd), 1)
+		close(release)
+		require.NoError(t, w.rt.Close(t.Context()))
+	})
+}

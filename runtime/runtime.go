@@ -40,7 +40,7 @@ type Options struct {
 	// says nothing; 0 is DefaultMaxResult.
 	MaxResult int
 	// Grace is how long a cancelled turn waits for its tools and hooks; 0 is
-	// DefaultGrace.
+	// DefaultGrace. A child's turn waits half as long as its parent's.
 	Grace time.Duration
 	// Owner names this runtime to other processes that use the store; "" is random.
 	Owner string

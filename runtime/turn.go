@@ -395,13 +395,17 @@ func (t *turn) stopping() bool {
 	return slices.ContainsFunc(t.signals, func(s hook.StopSignal) bool { return s.Reason == hook.StopStopRequested })
 }
 
+// grace is how long the turn waits for its tools and hooks after it was cancelled:
+// a child half as long as its parent, which waits for it.
+func (t *turn) grace() time.Duration { return t.rt.o.Grace >> t.depth }
+
 // after is the context for what has to be done although the turn may have been
 // cancelled: then it lives for the grace period. The caller calls the function.
 func (t *turn) after() (context.Context, func()) {
 	if t.ctx.Err() == nil {
 		return t.ctx, func() {}
 	}
-	return context.WithTimeout(t.durable, t.rt.o.Grace)
+	return context.WithTimeout(t.durable, t.grace())
 }
 
 // commit stores what has been added to the history since the last time. It does

@@ -22,11 +22,11 @@ type gate struct {
 var gates = []gate{
 	{
 		name: "power cuts",
-		shows: "Whatever a store on SQLite has acknowledged — messages, journal, lease, events, a compaction, a fork, a new conversation — is there " +
+		shows: "Whatever a store on SQLite has acknowledged — messages, journal, lease, events, a compaction, a fork, a new conversation, a memory — is there " +
 			"after a loss of power, byte for byte and whole; the file is sound and can be used, also if the power fails again during recovery. " +
 			"The power is cut before operations of the disk, evenly over a recorded trace; what had not been synced is lost, reordered or torn.",
-		pkg: "./internal/powercut", tests: "TestPowerCuts|TestPowerCutsFindWhoLoses",
-		long: []string{"-powercut.n", "2000"},
+		pkg: "./internal/powercut", tests: "TestPowerCuts|TestPowerCutsOfMemories|TestPowerCutsFindWhoLoses",
+		long: []string{"-powercut.n", "1500"},
 		bad: map[string]string{
 			"no-sync":       "a disk that reports syncs and does none",
 			"one-sync-less": "a disk that leaves out one of them",

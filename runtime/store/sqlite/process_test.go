@@ -4,7 +4,6 @@ package sqlite_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,84 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
-
-// holderFile names the variable by which a test makes its own binary a process
-// that does with a file what it is told.
-const holderFile = "GRAPNEL_TEST_HOLD"
-
-// hold does what the lines of its input say and answers each with a line: what has
-// become of it.
-func hold(path string) {
-	s, err := sqlite.Open(context.Background(), path, nil)
-	check(err)
-	h := &holder{s: s, name: fmt.Sprint(os.Getpid())}
-	h.rec, err = s.Conversation(context.Background(), store.Key{Agent: "a"})
-	check(err)
-	h.rec.Lease = store.Lease{} // whoever has it, it is another
-	in := bufio.NewScanner(os.Stdin)
-	for in.Scan() {
-		word, rest, _ := strings.Cut(in.Text(), " ")
-		fmt.Println(outcome(h.do(word, rest)))
-	}
-	check(s.Close())
-	os.Exit(0)
-}
-
-type holder struct {
-	s    *sqlite.Store
-	name string
-	rec  store.Record
-}
-
-func (h *holder) do(word, rest string) (err error) {
-	ctx := context.Background()
-	switch word {
-	case "claim":
-		d, err := time.ParseDuration(rest)
-		check(err)
-		rec, err := h.s.Claim(ctx, h.rec.ID, store.Claim{Owner: h.name, Hold: d})
-		if err == nil {
-			h.rec = rec
-		}
-		return err
-	case "append":
-		v, err := h.s.Append(ctx, h.rec.ID, store.Append{Version: h.rec.Version, Epoch: h.rec.Lease.Epoch, Hold: time.Minute,
-			Messages: []hook.Message{hook.UserText(rest)}, Entries: []store.Entry{{Kind: store.EntryStart, CallID: rest}}})
-		if err == nil {
-			h.rec.Version = v
-		}
-		return err
-	case "note":
-		_, err := h.s.Note(ctx, h.rec.ID, store.Note{Epoch: h.rec.Lease.Epoch, Hold: time.Minute, Entries: []store.Entry{{Kind: store.EntryStart, CallID: rest}}})
-		return err
-	case "compact":
-		_, err := h.s.Compact(ctx, h.rec.ID, store.At{Version: h.rec.Version, Epoch: h.rec.Lease.Epoch}, 1, hook.UserText(rest))
-		return err
-	case "rewind":
-		_, err := h.s.Rewind(ctx, h.rec.ID, store.At{Version: h.rec.Version, Epoch: h.rec.Lease.Epoch}, 0)
-		return err
-	case "free":
-		_, err := h.s.Note(ctx, h.rec.ID, store.Note{Epoch: h.rec.Lease.Epoch})
-		return err
-	}
-	return errors.New("what is " + word + "?")
-}
-
-func outcome(err error) string {
-	for name, known := range map[string]error{"leased": store.ErrLeased, "fenced": store.ErrFenced, "conflict": store.ErrConflict} {
-		if errors.Is(err, known) {
-			return name
-		}
-	}
-	if err != nil {
-		return "failed: " + err.Error()
-	}
-	return "done"
-}
 
 // process is a holder in another process.
 type process struct {
@@ -150,6 +73,21 @@ func (p *process) signal(s syscall.Signal) {
 	require.NoError(p.t, p.cmd.Process.Signal(s))
 }
 
+// stop stops the process and returns when it stands still.
+func (p *process) stop() {
+	p.t.Helper()
+	p.signal(syscall.SIGSTOP)
+	var status syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(p.cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			require.NoError(p.t, err)
+			break
+		}
+	}
+	require.True(p.t, status.Stopped())
+}
+
 // A process that is stopped for longer than its lease and goes on then, as after
 // the sleep of a machine, finds itself fenced: it writes nothing, and what the
 // other one has written in the meantime is there once.
@@ -162,7 +100,7 @@ func TestAProcessThatSleptPastItsLeaseIsFenced(t *testing.T) {
 	require.Equal(t, "leased", b.ask("claim 1m"))
 	require.Equal(t, "done", a.ask("free"))
 	require.Equal(t, "done", a.ask("claim 50ms"))
-	a.signal(syscall.SIGSTOP)
+	a.stop()
 	for line := range strings.SplitSeq("append a2,note a2,compact a2,rewind a2,append a2", ",") {
 		a.tell(line) // it hears of it when it goes on
 	}

@@ -19,9 +19,9 @@ import (
 // with the conversation's. Each statement returns one row of nulls for a
 // conversation that has none, and no row for one that is not there.
 const (
-	liveMessages = `SELECT c.messages - c.first, m.num - (c.num << 32) - c.first, m.turn, m.body FROM conversation c
+	liveMessages = `SELECT c.messages - c.first, m.num - (c.num << 32) - c.first, m.turn, c.archived > 0 AND m.num = (c.num << 32) + c.first, m.body FROM conversation c
 		LEFT JOIN message m ON m.num >= c.num << 32 AND m.num < (c.num + 1) << 32 WHERE c.id = ? ORDER BY m.num`
-	archivedMessages = `SELECT c.archived, a.pos, a.turn * 2 + a.summary, a.body FROM conversation c
+	archivedMessages = `SELECT c.archived, a.pos, a.turn, a.summary, a.body FROM conversation c
 		LEFT JOIN archive a ON a.conversation = c.num AND a.branch = 0 WHERE c.id = ? ORDER BY a.pos`
 	openJournal = `SELECT e.num - (c.num << 32), e.kind, e.call_id, e.message, e.data FROM conversation c
 		LEFT JOIN entry e ON e.num >= c.num << 32 AND e.num < (c.num + 1) << 32 WHERE c.id = ? ORDER BY e.num`
@@ -63,27 +63,19 @@ func (s *Store) Archive(ctx context.Context, id string) ([]hook.Message, error) 
 	return ms, s.failed("read the archive of "+id, err)
 }
 
-// line is a row of message or archive.
-type line struct {
-	// turn is what the statement says of it besides.
-	turn    int
-	pos     int64
-	message hook.Message
-}
-
-func plain(lines []line, err error) ([]hook.Message, error) {
+func plain(lines []store.Kept, err error) ([]hook.Message, error) {
 	if lines == nil {
 		return nil, err
 	}
 	out := make([]hook.Message, len(lines))
 	for i := range lines {
-		out[i] = lines[i].message
+		out[i] = lines[i].Message
 	}
 	return out, err
 }
 
 // read returns the messages that the statement finds.
-func (s *Store) read(ctx context.Context, stmt *sql.Stmt, id, part string) (out []line, err error) {
+func (s *Store) read(ctx context.Context, stmt *sql.Stmt, id, part string) (out []store.Kept, err error) {
 	rows, err := stmt.QueryContext(ctx, id)
 	if err != nil {
 		return nil, err
@@ -91,25 +83,26 @@ func (s *Store) read(ctx context.Context, stmt *sql.Stmt, id, part string) (out 
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	var total int
 	var pos, turn sql.NullInt64
+	var summary sql.NullBool
 	var body sql.RawBytes
 	known, bad := false, damage{id: id, part: part}
 	for rows.Next() {
 		known = true
-		if err := rows.Scan(&total, &pos, &turn, &body); err != nil {
+		if err := rows.Scan(&total, &pos, &turn, &summary, &body); err != nil {
 			return nil, err
 		}
 		if !pos.Valid {
 			continue
 		}
 		if out == nil {
-			out = make([]line, 0, total)
+			out = make([]store.Kept, 0, total)
 		}
 		m, err := codec.Decode(body)
 		if err != nil {
 			bad.note(pos.Int64, err)
 			continue
 		}
-		out = append(out, line{turn: int(turn.Int64), pos: pos.Int64, message: m})
+		out = append(out, store.Kept{Turn: int(turn.Int64), Summary: summary.Bool, Message: m})
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -256,19 +249,14 @@ func (s *Store) dump(ctx context.Context, id string) (d store.Dump, err error) {
 		return d, err
 	}
 	d = store.Dump{Key: rec.Key, Created: rec.Created, Turns: rec.Turns}
-	old, errOld := s.read(ctx, tx.StmtContext(ctx, s.reads[archivedMessages]), id, "archived message")
-	if errOld != nil && !errors.Is(errOld, store.ErrDamaged) {
-		return d, errOld
+	var damagedArchive, damaged error
+	d.Archive, damagedArchive = s.read(ctx, tx.StmtContext(ctx, s.reads[archivedMessages]), id, "archived message")
+	if damagedArchive != nil && !errors.Is(damagedArchive, store.ErrDamaged) {
+		return d, damagedArchive
 	}
-	for _, l := range old {
-		d.Archive = append(d.Archive, store.Kept{Turn: l.turn / 2, Summary: l.turn%2 == 1, Message: l.message})
+	d.Messages, damaged = s.read(ctx, tx.StmtContext(ctx, s.reads[liveMessages]), id, "message")
+	if len(d.Archive) == 0 && len(d.Messages) > 0 {
+		d.Messages[0].Summary = false // of nothing that can be read
 	}
-	live, errLive := s.read(ctx, tx.StmtContext(ctx, s.reads[liveMessages]), id, "message")
-	if errLive != nil && !errors.Is(errLive, store.ErrDamaged) {
-		return d, errLive
-	}
-	for _, l := range live {
-		d.Messages = append(d.Messages, store.Kept{Turn: l.turn, Summary: l.pos == 0 && len(old) > 0, Message: l.message})
-	}
-	return d, errors.Join(errOld, errLive)
+	return d, errors.Join(damagedArchive, damaged)
 }

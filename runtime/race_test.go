@@ -3,4 +3,4 @@
 package runtime_test
 
 // raceSlack is what the race detector adds to the allocations of a turn.
-const raceSlack = 4
+const raceSlack = 12

@@ -111,7 +111,10 @@ func (rec recorded) cutAt(ctx context.Context, dir string, places []int) (out ou
 			out.broken = append(out.broken, err)
 			return out
 		}
-		f := rec.examine(ctx, left, acknowledged, true)
+		// A damaged store must not keep anybody for ever; of one that is sound that is plenty.
+		limited, cancel := context.WithTimeout(ctx, 20*time.Second)
+		f := rec.examine(limited, left, acknowledged, true)
+		cancel()
 		out.lost += f.lost
 		out.took = append(out.took, f.took)
 		if err := errors.Join(f.broken...); err != nil {

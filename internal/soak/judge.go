@@ -28,7 +28,9 @@ type result struct {
 	// why says why it has not passed.
 	why     string
 	figures []figure
-	took    time.Duration
+	// output is all that the test printed.
+	output string
+	took   time.Duration
 }
 
 var figureLine = regexp.MustCompile(`\bFIGURE ([a-zA-Z0-9_.-]+)=(\S+)(?: (.*))?$`)
@@ -51,7 +53,7 @@ func figures(output string) []figure {
 
 // judge returns the result of a run with this output and this end.
 func (g gate) judge(output string, err error) result {
-	r := result{gate: g, verdict: passed, figures: figures(output)}
+	r := result{gate: g, verdict: passed, figures: figures(output), output: output}
 	switch {
 	case err != nil:
 		r.verdict, r.why = failed, err.Error()

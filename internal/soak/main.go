@@ -88,6 +88,9 @@ func tryAll(ctx context.Context, match *regexp.Regexp, short bool, out io.Writer
 		}
 		fmt.Fprintf(out, "%s: %s\n", g.name, g.pkg)
 		r := g.try(ctx, short, out)
+		if r.verdict == failed {
+			fmt.Fprintln(out, r.output)
+		}
 		fmt.Fprintf(out, "%s: %s in %s\n", g.name, r.verdict, r.took.Round(time.Second))
 		results = append(results, r)
 	}

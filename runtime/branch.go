@@ -33,7 +33,8 @@ func (c *Conversation) Fork(ctx context.Context, turns int, sender string) (*Con
 
 // Rewind takes away everything behind the first turns, as if it had not been said;
 // a turn that was interrupted goes with it. What it takes away stays in the store
-// as a branch that nobody reads. What tools have done is not undone.
+// as a branch that nobody reads. What tools have done is not undone. It is not
+// called from an event.
 //
 // The errors: ErrBusy while a turn is running, here or in another process, those
 // of Fork but for store.ErrExists, and store.ErrFenced if another process has got

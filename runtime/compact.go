@@ -64,7 +64,7 @@ type Compacted struct {
 // the error is ErrBusy or store.ErrConflict. Whatever the error, nothing has
 // changed, and it may be tried again. Turns are kept or archived whole, so no call
 // is parted from its result. A summary that is there already becomes part of the
-// new one.
+// new one. It is not called from an event.
 //
 // Each request passes RewriteRequest, BeforeModel, WrapModel, RewriteReply and
 // AfterModel, so that what may not leave the program does not leave it here. It is a
@@ -293,9 +293,12 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 func (c *Conversation) change(ctx context.Context, tell hook.Event, write func(store.At) (int64, error)) error {
 	at := store.At{Version: c.version, Epoch: c.epoch, Hold: c.agent.rt.o.Lease}
 	c.held = true
-	err := c.events.announce(ctx, tell, func(events []store.Event) (err error) {
+	err := c.events.announce(ctx, tell, func(events []store.Event) error {
 		at.Events = events
-		_, err = write(at)
+		_, err := write(at)
+		if err != nil && c.changed(ctx, at) {
+			return nil
+		}
 		return err
 	})
 	if err != nil {
@@ -310,4 +313,11 @@ func (c *Conversation) change(ctx context.Context, tell hook.Event, write func(s
 		c.agent.rt.events.emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: fmt.Sprintf("conversation %s will be read again: %v", c.ID(), err)})
 	}
 	return nil
+}
+
+// changed reports whether the store has made a change of which it said that it had
+// failed: nobody else can have, under this lease.
+func (c *Conversation) changed(ctx context.Context, at store.At) bool {
+	rec, err := c.record(ctx)
+	return err == nil && rec.Version == at.Version+1 && rec.Lease.Epoch == at.Epoch
 }

@@ -1,7 +1,9 @@
 package runtime_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -121,4 +123,39 @@ func TestSpecARefusedRewindIsNotTold(t *testing.T) {
 		assert.Less(t, kept[i].Seq, ev.Seq)
 	}
 	assert.Equal(t, []string{"user 1", "assistant one", "user 2", "assistant two"}, w.history())
+}
+
+// forgetful is a store whose changes are made, and then told as if they had failed.
+type forgetful struct {
+	*mem.Store
+	lost error
+}
+
+func (s forgetful) Compact(ctx context.Context, id string, at store.At, n int, summary hook.Message) (int64, error) {
+	v, err := s.Store.Compact(ctx, id, at, n, summary)
+	return v, cmp.Or(err, s.lost)
+}
+
+func (s forgetful) Rewind(ctx context.Context, id string, at store.At, turns int) (int64, error) {
+	v, err := s.Store.Rewind(ctx, id, at, turns)
+	return v, cmp.Or(err, s.lost)
+}
+
+func TestSpecAChangeThatWasMadeIsNotToldAsNotMade(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("the connection was lost")
+	seen := &watcher{}
+	w := startWith(t, plays(says("one"), says("two"), says("The summary.")), hook.AgentConfig{Name: "a"},
+		&runtime.Options{Store: forgetful{mem.New(&mem.Options{Journal: true}), lost}}, seen)
+	w.send("1")
+	w.send("2")
+	_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+	require.NoError(t, err)
+	assert.Equal(t, hook.EventCompacted, seen.events[len(seen.events)-1].Kind)
+	require.NoError(t, w.conv.Rewind(t.Context(), 1))
+	assert.Equal(t, []string{"user " + head + "The summary."}, w.history())
+
+	seen.events = nil
+	require.ErrorIs(t, w.conv.Rewind(t.Context(), 7), store.ErrNoTurn)
+	assert.Equal(t, "the conversation was not changed", seen.events[0].Text)
 }

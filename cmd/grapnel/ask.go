@@ -140,6 +140,7 @@ func (c *command) attend(ctx context.Context, d *client.Client, turn wire.Turn, 
 	show, gate := c.shower(f.json)
 	asker := &asker{d: d, approver: c.approverIn(root, f.yes, stdinUsed, gate), conversation: turn.Conversation, asking: map[asked]*question{}}
 	defer asker.end(asked{})
+	asker.pending(ctx, asked{}) // of a turn that is running already
 	var seen outcome
 	for item, err := range d.Follow(lasting, turn) {
 		if err != nil {

@@ -19,7 +19,7 @@ func (c *command) conversations() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "conversations [ID]",
-		Short: "List the conversations of the running daemon, or show one",
+		Short: "List the conversations of the running daemon, show one, or change, move and search them",
 		Args:  atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := c.client(socket)
@@ -34,6 +34,7 @@ func (c *command) conversations() *cobra.Command {
 	}
 	socketFlag(cmd, &socket)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
+	cmd.AddCommand(c.branches()...)
 	return cmd
 }
 
@@ -48,8 +49,13 @@ func (c *command) listConversations(ctx context.Context, d *client.Client, asJSO
 	rows := [][]string{{"ID", "AGENT", "SENDER", "TURNS", "LAST CHANGE", "NOW"}}
 	for _, conv := range all {
 		now := "-"
-		if conv.Turn != "" {
+		switch {
+		case conv.Inquiries > 0:
+			now = "asks"
+		case conv.Turn != "":
 			now = "running"
+		case conv.Interrupted:
+			now = "interrupted"
 		}
 		rows = append(rows, []string{
 			conv.ID, conv.Agent, cut(conv.Sender, 40), strconv.Itoa(conv.Turns), conv.Updated.Local().Format(time.DateTime), now,

@@ -16,6 +16,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
@@ -57,6 +59,8 @@ func TestScripts(t *testing.T) {
 			},
 			"awaits":  awaits,
 			"history": history,
+			"ids":     ids,
+			"asked":   askedBy,
 		},
 		RequireExplicitExec: true,
 	})
@@ -178,6 +182,44 @@ func lookPath(name, path string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%s is not in %s", name, path)
+}
+
+// askedBy starts a turn on the daemon and returns when it asks a question, which
+// stays open: asked SENDER TEXT
+func askedBy(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: asked SENDER TEXT")
+	}
+	ctx := context.Background()
+	d := client.New(filepath.Join(ts.Getenv("GRAPNEL_HOME"), "run", "grapnel.sock"), nil)
+	conv, err := d.Conversation(ctx, "grapnel", args[0])
+	ts.Check(err)
+	turn, err := d.Send(ctx, conv.ID, args[1])
+	ts.Check(err)
+	for item, err := range d.Follow(ctx, turn) {
+		ts.Check(err)
+		if item.Event.Kind == hook.EventQuestionAsked {
+			return
+		}
+	}
+	ts.Fatalf("the turn has ended without a question")
+}
+
+// ids puts the ids of the conversations that the agent grapnel has with senders
+// into the environment: ids SENDER…
+func ids(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: ids SENDER…")
+	}
+	ctx := context.Background()
+	s, err := sqlite.Open(ctx, filepath.Join(ts.Getenv("GRAPNEL_HOME"), "conversations.db"), nil)
+	ts.Check(err)
+	defer func() { ts.Check(s.Close()) }()
+	for _, sender := range args {
+		rec, err := s.Conversation(ctx, store.Key{Agent: "grapnel", Sender: sender})
+		ts.Check(err)
+		ts.Setenv(sender, rec.ID)
+	}
 }
 
 // history writes what a conversation has in the database, one line for each

@@ -108,7 +108,7 @@ func TestGetChangesNothing(t *testing.T) {
 		}
 		path := strings.NewReplacer("{id}", conv.ID, "{agent}", "helper").Replace(r.Path)
 		out := httptest.NewRecorder()
-		w.server.ServeHTTP(out, httptest.NewRequestWithContext(t.Context(), "GET", "http://grapnel"+path+"?stream=1&agent=helper", strings.NewReader(`{"text":"x"}`)))
+		w.server.ServeHTTP(out, httptest.NewRequestWithContext(t.Context(), "GET", "http://grapnel"+path+"?stream=1&agent=helper&q=x", strings.NewReader(`{"text":"x"}`)))
 		assert.Contains(t, []int{200, 405}, out.Code, path)
 	}
 	after, err := w.store.List(t.Context())

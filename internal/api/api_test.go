@@ -179,6 +179,9 @@ func TestDaemon(t *testing.T) {
 	_, err = w.client.Resume(ctx, conv.ID)
 	assert.Equal(t, wire.CodeIdle, client.CodeOf(err))
 
+	t.Log("forks, searches, moves")
+	w.branches("eve")
+
 	t.Log("stop, start, and the conversation goes on")
 	w.end()
 	_, err = w.direct.Health(ctx)

@@ -19,8 +19,7 @@ type course func(ctx context.Context, conv *runtime.Conversation, o *runtime.Sen
 func (s *Server) open(ctx context.Context, rec store.Record) (*runtime.Conversation, error) {
 	agent, err := s.o.Runtime.Agent(rec.Key.Agent)
 	if errors.Is(err, runtime.ErrAgentUnknown) {
-		return nil, &failure{http.StatusConflict, wire.CodeAgentGone,
-			fmt.Sprintf("the conversation's agent %q is not registered; register it with POST /v1/agents", rec.Key.Agent)}
+		return nil, errAgentGone(rec.Key.Agent)
 	}
 	if err != nil {
 		return nil, err
@@ -31,6 +30,11 @@ func (s *Server) open(ctx context.Context, rec store.Record) (*runtime.Conversat
 		}
 	}
 	return s.o.Runtime.Conversation(ctx, rec.Key.Agent, rec.Key.Sender)
+}
+
+func errAgentGone(agent string) error {
+	return &failure{http.StatusConflict, wire.CodeAgentGone,
+		fmt.Sprintf("the conversation's agent %q is not registered; register it with POST /v1/agents", agent)}
 }
 
 // begin starts a turn and returns when it has begun. One that queues is given up

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -32,7 +33,10 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	openapi3filter.RegisterBodyDecoder("application/jsonl", openapi3filter.FileBodyDecoder)
+	goleak.VerifyTestMain(m)
+}
 
 func contextWith(ctx context.Context, key, value any) context.Context {
 	return context.WithValue(ctx, key, value)

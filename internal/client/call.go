@@ -2,8 +2,11 @@ package client
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
@@ -123,6 +126,72 @@ func (c *Client) Inquiries(ctx context.Context, id string) ([]wire.Inquiry, erro
 func (c *Client) Reply(ctx context.Context, inquiry string, r wire.Reply) error {
 	_, err := call[wire.Reply](ctx, c, http.MethodPost, "/v1/inquiries/"+url.PathEscape(inquiry), r)
 	return err
+}
+
+// Fork makes a conversation with the first turns of another one.
+func (c *Client) Fork(ctx context.Context, id string, f wire.NewFork) (wire.Conversation, error) {
+	return call[wire.Conversation](ctx, c, http.MethodPost, conversation(id, "/fork"), f)
+}
+
+// Rewind takes away what came behind the first turns of a conversation, and
+// returns it as it is then.
+func (c *Client) Rewind(ctx context.Context, id string, turns int) (wire.Conversation, error) {
+	return call[wire.Conversation](ctx, c, http.MethodPost, conversation(id, "/rewind"), wire.Rewind{Turns: turns})
+}
+
+// Compact puts a summary in the place of older turns. A model writes it.
+func (c *Client) Compact(ctx context.Context, id string, o wire.NewCompaction) (wire.Compaction, error) {
+	return call[wire.Compaction](ctx, c, http.MethodPost, conversation(id, "/compact"), o)
+}
+
+// Query says what to search for.
+type Query struct {
+	// Text is words of which any is enough; sail* is all words that begin so.
+	Text string
+	// Agent and Sender narrow it to their conversations; "" is all.
+	Agent, Sender string
+	// Limit is how many matches to return at most; 0 is the daemon's default.
+	Limit int
+}
+
+// Search returns the messages of all conversations that match best, the best
+// first.
+func (c *Client) Search(ctx context.Context, q Query) ([]wire.Match, error) {
+	v := url.Values{"q": {q.Text}, "agent": {q.Agent}, "sender": {q.Sender}}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	out, err := call[wire.Matches](ctx, c, http.MethodGet, "/v1/search?"+v.Encode(), nil)
+	return out.Matches, err
+}
+
+// Export writes the conversation as lines of JSON.
+func (c *Client) Export(ctx context.Context, id string, to io.Writer) error {
+	resp, err := c.send(ctx, http.MethodGet, conversation(id, "/export"), nil, "")
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err = io.Copy(to, resp.Body); err != nil {
+		return fmt.Errorf("export conversation %s: %w", id, err)
+	}
+	return nil
+}
+
+// Import makes a conversation of what Export has written, of another agent or
+// sender where they are not "". It does not close from.
+func (c *Client) Import(ctx context.Context, from io.Reader, agent, sender string) (wire.Conversation, error) {
+	q := url.Values{"agent": {agent}, "sender": {sender}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/import?"+q.Encode(), io.NopCloser(from))
+	if err != nil {
+		return wire.Conversation{}, fmt.Errorf("import a conversation: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/jsonl")
+	resp, err := c.do(req)
+	if err != nil {
+		return wire.Conversation{}, err
+	}
+	return answer[wire.Conversation](resp)
 }
 
 func conversation(id, rest string) string {

@@ -128,12 +128,18 @@ func call[T any](ctx context.Context, c *Client, method, path string, body any) 
 	if err != nil {
 		return v, err
 	}
+	return answer[T](resp)
+}
+
+// answer reads the body of a response into a T.
+func answer[T any](resp *http.Response) (T, error) {
+	var v T
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNoContent {
 		return v, nil
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil {
-		return v, fmt.Errorf("read the answer of the daemon to %s %s: %w", method, path, err)
+		return v, fmt.Errorf("read the answer of the daemon to %s %s: %w", resp.Request.Method, resp.Request.URL.Path, err)
 	}
 	return v, nil
 }
@@ -159,6 +165,12 @@ func (c *Client) send(ctx context.Context, method, path string, body any, last s
 	if last != "" {
 		req.Header.Set("Last-Event-ID", last)
 	}
+	return c.do(req)
+}
+
+// do sends a request; an answer that is no success is an error. The caller closes
+// the body.
+func (c *Client) do(req *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.unreached(err)

@@ -261,7 +261,7 @@ const (
 	CodeExists      Code = "exists"            // the name is taken
 	CodeBusy        Code = "busy"              // a turn of the conversation is running
 	CodeAnswered    Code = "answered"          // the inquiry has an answer
-	CodeIdle        Code = "idle"              // there is no turn to go on with
+	CodeIdle        Code = "idle"              // there is nothing to go on with, or to compact
 	CodeAgentGone   Code = "agent_gone"        // the conversation's agent is not registered
 	CodeTooLarge    Code = "too_large"         // the body is too long
 	CodeMedia       Code = "unsupported_media" // the body is no JSON by its header

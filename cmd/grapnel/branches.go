@@ -1,0 +1,289 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+// daemonFlags are those of every command that talks to the daemon.
+type daemonFlags struct {
+	socket string
+	json   bool
+}
+
+func (f *daemonFlags) add(cmd *cobra.Command) {
+	socketFlag(cmd, &f.socket)
+	cmd.Flags().BoolVar(&f.json, "json", false, "write JSON, for programs")
+}
+
+// onConversation is a command for one conversation of the daemon.
+func (c *command) onConversation(use, short string, f *daemonFlags, run func(ctx context.Context, d *client.Client, id string) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: oneID,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := c.client(f.socket)
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), d, args[0])
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func oneID(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes the id of one conversation, but got %d; `grapnel conversations` lists them", cmd.CommandPath(), len(args))
+	}
+	return nil
+}
+
+// branches are the commands that change, move and search conversations.
+func (c *command) branches() []*cobra.Command {
+	return []*cobra.Command{
+		c.cancelTurn(), c.resumeTurn(), c.search(), c.fork(), c.rewind(), c.compact(), c.export(), c.restore(),
+	}
+}
+
+func (c *command) cancelTurn() *cobra.Command {
+	var f daemonFlags
+	return c.onConversation("cancel ID", "Cancel the turn that is running; what has finished is kept", &f,
+		func(ctx context.Context, d *client.Client, id string) error {
+			out, err := d.Cancel(ctx, id)
+			switch {
+			case err != nil:
+				return err
+			case f.json:
+				return c.writeJSON(out)
+			case !out.Cancelled:
+				return c.say("no turn of this conversation is running")
+			}
+			return c.say("turn " + out.Turn + " is being cancelled")
+		})
+}
+
+func (c *command) resumeTurn() *cobra.Command {
+	var f daemonFlags
+	var yes bool
+	cmd := c.onConversation("resume ID", "Go on with the turn that was interrupted, or follow the one that is running", &f,
+		func(ctx context.Context, d *client.Client, id string) error {
+			health, err := d.Health(ctx)
+			if err != nil {
+				return err
+			}
+			turn, err := d.Resume(ctx, id)
+			if client.CodeOf(err) == wire.CodeBusy {
+				turn, err = running(ctx, d, id, err)
+			}
+			if err != nil {
+				return err
+			}
+			return c.attend(ctx, d, turn, askFlags{place: place{json: f.json}, yes: yes}, health.Root, false)
+		})
+	cmd.Flags().BoolVar(&yes, "yes", false, "allow every tool call without asking")
+	return cmd
+}
+
+// running is the turn of the conversation that is running on the daemon, from now
+// on; busy is why it has to be that one.
+func running(ctx context.Context, d *client.Client, id string, busy error) (wire.Turn, error) {
+	conv, err := d.ConversationByID(ctx, id)
+	switch {
+	case err != nil:
+		return wire.Turn{}, err
+	case conv.Turn == "":
+		return wire.Turn{}, busy
+	}
+	return wire.Turn{ID: conv.Turn, Conversation: id, LastEventID: conv.LastEventID}, nil
+}
+
+func (c *command) search() *cobra.Command {
+	var f daemonFlags
+	var q client.Query
+	cmd := &cobra.Command{
+		Use:   "search WORDS",
+		Short: "Find messages by their words; any of them is enough, and sail* is all that begin so",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := c.client(f.socket)
+			if err != nil {
+				return err
+			}
+			q.Text = strings.Join(args, " ")
+			found, err := d.Search(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			if f.json {
+				return c.writeJSON(found)
+			}
+			return c.showMatches(found)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&q.Agent, "agent", "", "only conversations of this agent")
+	cmd.Flags().StringVar(&q.Sender, "sender", "", "only conversations with this sender")
+	cmd.Flags().IntVar(&q.Limit, "limit", 0, "how many matches at most, up to 20 (default 5)")
+	return cmd
+}
+
+func (c *command) showMatches(found []wire.Match) error {
+	if len(found) == 0 {
+		return c.say("nothing was found")
+	}
+	rows := [][]string{{"CONVERSATION", "AGENT", "SENDER", "LAST CHANGE", "WHO", "WHAT"}}
+	for _, m := range found {
+		who := string(m.Role)
+		if m.Archived {
+			who += " (archived)"
+		}
+		rows = append(rows, []string{m.Conversation, m.Agent, cut(m.Sender, 24), m.Updated.Local().Format(time.DateTime), who, m.Snippet})
+	}
+	return c.tables(rows)
+}
+
+func (c *command) fork() *cobra.Command {
+	var f daemonFlags
+	var fork wire.NewFork
+	cmd := c.onConversation("fork ID", "Make a conversation with the first turns of this one", &f,
+		func(ctx context.Context, d *client.Client, id string) error {
+			if fork.Turns < 0 {
+				conv, err := d.ConversationByID(ctx, id)
+				if err != nil {
+					return err
+				}
+				fork.Turns = conv.Turns
+			}
+			conv, err := d.Fork(ctx, id, fork)
+			return c.told(conv, err, f.json, "made")
+		})
+	cmd.Flags().IntVar(&fork.Turns, "turns", -1, "how many of the first turns it has (default: all)")
+	cmd.Flags().StringVar(&fork.Sender, "sender", "", "the sender of the new conversation (default: a new one)")
+	return cmd
+}
+
+func (c *command) rewind() *cobra.Command {
+	var f daemonFlags
+	turns := -1
+	cmd := c.onConversation("rewind ID", "Take away what came behind the first turns; what tools have done is not undone", &f,
+		func(ctx context.Context, d *client.Client, id string) error {
+			if turns < 0 {
+				return errors.New("say with --turns how many of the first turns stay; 0 takes all away")
+			}
+			conv, err := d.Rewind(ctx, id, turns)
+			return c.told(conv, err, f.json, "rewound")
+		})
+	cmd.Flags().IntVar(&turns, "turns", turns, "how many of the first turns stay")
+	return cmd
+}
+
+func (c *command) compact() *cobra.Command {
+	var f daemonFlags
+	var o wire.NewCompaction
+	cmd := c.onConversation("compact ID", "Let the model put a summary in the place of older turns", &f,
+		func(ctx context.Context, d *client.Client, id string) error {
+			out, err := d.Compact(ctx, id, o)
+			switch {
+			case err != nil:
+				return err
+			case f.json:
+				return c.writeJSON(out)
+			}
+			return c.say(fmt.Sprintf("a summary of %d bytes stands for %d messages, and %d follow it", len(out.Summary), out.Archived, out.Kept))
+		})
+	cmd.Flags().IntVar(&o.Keep, "keep", 0, "how many of the last turns stay as they are (default 2)")
+	cmd.Flags().StringVar(&o.Focus, "focus", "", "what the summary has to pay attention to")
+	return cmd
+}
+
+// told says what became of a conversation.
+func (c *command) told(conv wire.Conversation, err error, asJSON bool, what string) error {
+	switch {
+	case err != nil:
+		return err
+	case asJSON:
+		return c.writeJSON(conv)
+	}
+	turns := fmt.Sprintf("%d turns", conv.Turns)
+	if conv.Turns == 1 {
+		turns = "1 turn"
+	}
+	return c.say(fmt.Sprintf("%s: conversation %s of %s with %s, %s", what, conv.ID, conv.Agent, conv.Sender, turns))
+}
+
+// say writes a line for people.
+func (c *command) say(text string) error {
+	_, err := fmt.Fprintln(c.out, terminal.Clean(text))
+	return err
+}
+
+func (c *command) export() *cobra.Command {
+	var f daemonFlags
+	cmd := &cobra.Command{
+		Use: "export ID", Short: "Write a conversation to standard output, as lines of JSON that import reads", Args: oneID,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := c.client(f.socket)
+			if err != nil {
+				return err
+			}
+			return d.Export(cmd.Context(), args[0], c.out)
+		},
+	}
+	socketFlag(cmd, &f.socket)
+	return cmd
+}
+
+func (c *command) restore() *cobra.Command {
+	var f daemonFlags
+	var agent, sender string
+	cmd := &cobra.Command{
+		Use: "import FILE", Short: "Make a conversation of one that was exported; - is standard input",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("%s takes one file, but got %d", cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := c.client(f.socket)
+			if err != nil {
+				return err
+			}
+			from, err := c.openFile(args[0])
+			if err != nil {
+				return err
+			}
+			conv, err := d.Import(cmd.Context(), from, agent, sender)
+			return cmp.Or(c.told(conv, err, f.json, "made"), from.Close())
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&agent, "agent", "", "the agent of the conversation (default: that of the file)")
+	cmd.Flags().StringVar(&sender, "sender", "", "the sender of the conversation (default: that of the file)")
+	return cmd
+}
+
+// openFile opens a file to be read; - is standard input, which stays open.
+func (c *command) openFile(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(c.in), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("there is nothing to import: %w", err)
+	}
+	return f, nil
+}

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/jsonl"
+)
+
+const (
+	// jsonLines is the type of a conversation outside of its store.
+	jsonLines = "application/jsonl"
+	// maxImport bounds one that is put in, in bytes.
+	maxImport = 256 << 20
+)
+
+// conversation returns the one that the path names. Its agent has to be registered.
+func (s *Server) conversation(r *http.Request) (*runtime.Conversation, error) {
+	rec, err := s.find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	conv, err := s.o.Runtime.Conversation(r.Context(), rec.Key.Agent, rec.Key.Sender)
+	if errors.Is(err, runtime.ErrAgentUnknown) {
+		return nil, errAgentGone(rec.Key.Agent)
+	}
+	return conv, err
+}
+
+// show answers with the conversation as it is now.
+func (s *Server) show(ctx context.Context, w http.ResponseWriter, id string) error {
+	rec, err := s.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, s.conversationOf(rec))
+	return nil
+}
+
+func (s *Server) fork(w http.ResponseWriter, r *http.Request) error {
+	in, err := readJSON[wire.NewFork](w, r)
+	if err != nil {
+		return err
+	}
+	if in.Turns < 0 {
+		return invalid("turns is %d; it is how many of the first turns the new conversation has", in.Turns)
+	}
+	if in.Sender == "" {
+		in.Sender = "fork-" + ulid.Make().String()
+	}
+	conv, err := s.conversation(r)
+	if err != nil {
+		return err
+	}
+	made, err := conv.Fork(r.Context(), in.Turns, in.Sender)
+	if err != nil {
+		return err
+	}
+	return s.show(r.Context(), w, made.ID())
+}
+
+func (s *Server) rewind(w http.ResponseWriter, r *http.Request) error {
+	in, err := readJSON[wire.Rewind](w, r)
+	if err != nil {
+		return err
+	}
+	if in.Turns < 0 {
+		return invalid("turns is %d; it is how many of the first turns stay", in.Turns)
+	}
+	conv, err := s.conversation(r)
+	if err != nil {
+		return err
+	}
+	if err := conv.Rewind(r.Context(), in.Turns); err != nil {
+		return err
+	}
+	return s.show(r.Context(), w, conv.ID())
+}
+
+func (s *Server) compact(w http.ResponseWriter, r *http.Request) error {
+	in, err := readJSON[wire.NewCompaction](w, r)
+	if err != nil {
+		return err
+	}
+	if in.Keep < 0 {
+		return invalid("keep is %d; it is how many of the last turns stay as they are", in.Keep)
+	}
+	conv, err := s.conversation(r)
+	if err != nil {
+		return err
+	}
+	made, err := conv.Compact(r.Context(), &runtime.CompactOptions{Keep: in.Keep, Focus: in.Focus})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, wire.Compaction(made))
+	return nil
+}
+
+func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	query := store.Query{Text: q.Get("q"), Agent: q.Get("agent"), Sender: q.Get("sender")}
+	if strings.TrimSpace(query.Text) == "" {
+		return invalid("q is empty; it is the words to look for")
+	}
+	for _, number := range []struct {
+		name string
+		to   *int
+	}{{"limit", &query.Limit}, {"before", &query.Before}, {"after", &query.After}} {
+		if err := numberIn(q, number.name, number.to); err != nil {
+			return err
+		}
+	}
+	found, err := s.o.Runtime.Search(r.Context(), query)
+	if err != nil {
+		return err
+	}
+	out := wire.Matches{Matches: make([]wire.Match, len(found))}
+	for i, m := range found {
+		out.Matches[i] = wire.Match{
+			Conversation: m.Record.ID, Agent: m.Record.Key.Agent, Sender: m.Record.Key.Sender, Updated: m.Record.Updated.UTC(),
+			Message: m.Message, Archived: m.Archived, Role: m.Role, Snippet: m.Snippet,
+		}
+		for _, l := range m.Around {
+			out.Matches[i].Around = append(out.Matches[i].Around, wire.Line(l))
+		}
+	}
+	writeJSON(w, http.StatusOK, out)
+	return nil
+}
+
+// numberIn reads a parameter that may be left out.
+func numberIn(q url.Values, name string, to *int) error {
+	text := q.Get(name)
+	if text == "" {
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return invalid("%s is %.20q; it is a number", name, text)
+	}
+	*to = n
+	return nil
+}
+
+func (s *Server) porter() (store.Porter, error) {
+	p, ok := s.o.Store.(store.Porter)
+	if !ok {
+		return nil, fmt.Errorf("%w: moving conversations", runtime.ErrUnsupported)
+	}
+	return p, nil
+}
+
+func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.porter()
+	if err != nil {
+		return err
+	}
+	rec, err := s.find(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer // so that what goes wrong can still be told
+	if err := jsonl.Export(r.Context(), p, rec.ID, &text); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", jsonLines)
+	_, _ = text.WriteTo(w) // there is nobody left to tell
+	return nil
+}
+
+func (s *Server) restore(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.porter()
+	if err != nil {
+		return err
+	}
+	if r.Header.Get("Content-Type") != jsonLines {
+		return &failure{http.StatusUnsupportedMediaType, wire.CodeMedia, "the body has to be an exported conversation; send it with Content-Type: " + jsonLines}
+	}
+	d, err := jsonl.Read(http.MaxBytesReader(w, r.Body, maxImport))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return &failure{http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf("the conversation is longer than %d bytes", maxImport)}
+	case err != nil:
+		return invalid("the conversation cannot be read: %v", err)
+	}
+	q := r.URL.Query()
+	if agent := q.Get("agent"); agent != "" {
+		d.Key.Agent = agent
+	}
+	if sender := q.Get("sender"); sender != "" {
+		d.Key.Sender = sender
+	}
+	rec, err := p.Restore(r.Context(), d)
+	if errors.Is(err, store.ErrExists) {
+		return &failure{http.StatusConflict, wire.CodeExists,
+			fmt.Sprintf("the agent %q has a conversation with %.80q already; give another sender", d.Key.Agent, d.Key.Sender)}
+	}
+	if err != nil {
+		return err
+	}
+	return s.show(r.Context(), w, rec.ID)
+}

@@ -136,8 +136,8 @@ func (c *call) resultEntry() store.Entry {
 // journals reports whether the conversation's turns are journaled.
 func (c *Conversation) journals() bool { return !c.agent.rt.volatile }
 
-// unstored notes that the store has failed. What could not be stored is tried once
-// more when the turn ends, unless the conversation is somebody else's by now.
+// unstored notes that the store has failed. What could not be stored is tried
+// again when the turn ends, unless the conversation is somebody else's by now.
 func (t *turn) unstored(err error) {
 	t.errs = append(t.errs, err)
 	t.signal(hook.StopError, "", publicText(err))

@@ -124,6 +124,20 @@ func TestAStoreThatFailsOnceLosesNoResult(t *testing.T) {
 	}
 }
 
+func TestTheEndOfATurnIsStoredAtTheSecondTry(t *testing.T) {
+	t.Parallel()
+	s, turns := newMoody(), 0
+	s.refuses(nth(1, "append end"))
+	after := hook.AfterTurnFunc(func(context.Context, *hook.Turn, hook.TurnOutcome) { turns++ })
+	w := startWith(t, plays(chunks(text("cut o"))), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, after)
+	_, err := w.try(t.Context(), "go")
+	require.ErrorIs(t, err, provider.ErrNoFinish)
+	interrupted, err := w.conv.Interrupted(t.Context())
+	require.NoError(t, err)
+	assert.False(t, interrupted)
+	assert.Equal(t, 1, turns)
+}
+
 func TestWhatIsSaidWhileAResumedTurnBeginsIsHeard(t *testing.T) {
 	t.Parallel()
 	s := newMoody()

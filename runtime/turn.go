@@ -279,8 +279,8 @@ func (t *turn) finish() hook.TurnOutcome {
 	for t.steered(true) { // what was said too late is for the next turn
 		t.stored = true
 	}
-	if t.stored && !t.ended && !t.lost { // also what could not be stored before
-		t.commit(true)
+	for tries := 0; t.stored && !t.ended && !t.lost && tries < 2; tries++ {
+		t.commit(true) // also what could not be stored before
 	}
 	t.report()
 	out := t.outcome()

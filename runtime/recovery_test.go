@@ -326,3 +326,21 @@ func TestAParentWaitsUntilItsChildHasGivenUp(t *testing.T) {
 		require.NoError(t, w.rt.Close(t.Context()))
 	})
 }
+
+func TestNoCallIsKeptOfAnAnswerThatWasBrokenOff(t *testing.T) {
+	t.Parallel()
+	adds := hook.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, r hook.ModelReply) (hook.ModelReply, error) {
+		r.Content = r.Content.Append(hook.Block{Kind: hook.BlockToolCall, CallID: "1", Tool: "x", JSON: "{}"})
+		return r, nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	half := func(yield func(hook.Chunk, error) bool) {
+		yield(text("half an answer"), nil)
+		cancel()
+		yield(hook.Chunk{}, ctx.Err())
+	}
+	w := start(t, plays(half), adds, box(does("x", never(t))))
+	_, err := w.try(ctx, "go")
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, []string{"user go", "assistant half an answer"}, w.history())
+}

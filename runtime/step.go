@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -151,12 +152,21 @@ func (t *turn) keepPartial(reply hook.ModelReply) {
 		t.hookFailed(ctx, failureOf(hook.PointRewriteReply, err))
 		return
 	}
+	reply.Content = withoutCalls(reply.Content) // a hook may have put one in, which nobody would answer
 	switch t.judge(reply).Kind {
 	case hook.AnswerRetry, hook.AnswerReject:
 		return
 	}
+	if history.Blank(reply.Content) {
+		return
+	}
 	t.showHeld(reply)
 	t.say(reply)
+}
+
+func withoutCalls(content hook.List[hook.Block]) hook.List[hook.Block] {
+	isCall := func(b hook.Block) bool { return b.Kind == hook.BlockToolCall }
+	return hook.Freeze(slices.DeleteFunc(content.Slice(), isCall))
 }
 
 // accepted marks a call id as one of the history's; any other number is the reply

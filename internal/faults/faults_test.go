@@ -1,0 +1,101 @@
+package faults_test
+
+import (
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// occur are the faults that have to have occurred, whatever the number of turns.
+var occur = []string{
+	"tool ok", "tool fail", "tool panic", "tool goexit", "tool goexit_limited", "tool hang", "tool hang_limited",
+	"tool deaf", "tool deaf_limited", "tool big", "tool garbled", "tool child",
+	"duplicate id", "empty id", "unusable id", "unknown tool", "malformed args", "ambiguous args", "truncated args", "no args",
+	"provider error", "provider EOF", "provider hang", "provider panic", "provider breaks the rules", "provider says nothing",
+	"Preprocess panic", "Preprocess error", "Preprocess answer",
+	"RewriteRequest panic", "RewriteRequest error", "RewriteRequest hang", "RewriteRequest ignores ctx", "RewriteRequest answer",
+	"BeforeModel panic", "BeforeModel error", "BeforeModel hang", "BeforeModel ignores ctx", "BeforeModel answer",
+	"WrapModel panic", "WrapModel error", "WrapModel answer",
+	"RewriteReply panic", "RewriteReply error", "RewriteReply hang", "RewriteReply ignores ctx", "RewriteReply answer",
+	"AfterModel panic", "AfterModel error", "AfterModel hang", "AfterModel ignores ctx", "AfterModel retry", "AfterModel answer",
+	"Dispatch panic",
+	"RewriteArgs panic", "RewriteArgs error", "RewriteArgs hang", "RewriteArgs ignores ctx", "RewriteArgs answer",
+	"BeforeTool panic", "BeforeTool error", "BeforeTool hang", "BeforeTool ignores ctx", "BeforeTool answer", "BeforeTool ask",
+	"Approve refuse", "Approve modify",
+	"WrapTool panic", "WrapTool panic behind the tool", "WrapTool answer", "WrapTool retry",
+	"RewriteResult panic", "RewriteResult error", "RewriteResult hang", "RewriteResult ignores ctx", "RewriteResult answer",
+	"AfterTool panic", "AfterTool error", "AfterTool hang", "AfterTool ignores ctx", "AfterTool withhold", "AfterTool stop",
+	"AfterTurn panic", "OnEvent panic",
+	"cancel by context", "cancel by Stop", "cancel by Close", "steering", "queued message", "guest",
+	"store append fails", "store note fails", "lease lost",
+}
+
+const workers = 2
+
+// TestFaultInjectedTurns plays conversations in which everything may fail. Nothing
+// that has happened is lost, nothing is there twice, everything that begins ends,
+// and whatever is sent to a model keeps the rules of the strictest servers.
+func TestFaultInjectedTurns(t *testing.T) {
+	n, total := &counts{}, atomic.Int64{}
+	requests, calls := atomic.Int64{}, atomic.Int64{}
+	t.Run("play", func(t *testing.T) {
+		for worker := range workers {
+			t.Run(fmt.Sprint(worker), func(t *testing.T) {
+				t.Parallel()
+				r, err := newRig()
+				require.NoError(t, err)
+				for i := 0; i < *turnsFlag/turnsEach/workers; i++ {
+					seed := 1 + uint64(i*workers+worker)
+					if *seedFlag != 0 {
+						seed = *seedFlag
+					}
+					w := playSeed(t, seed, r, n)
+					if t.Failed() {
+						return
+					}
+					total.Add(int64(len(w.turns)))
+					calls.Add(int64(len(w.runs)))
+					requests.Add(int64(w.strict[0].Requests() + w.strict[1].Requests()))
+					if *seedFlag != 0 {
+						return
+					}
+				}
+			})
+		}
+	})
+	if t.Failed() || *seedFlag != 0 {
+		return
+	}
+	figure(t, "turns", total.Load(), "")
+	figure(t, "calls", calls.Load(), "tools that ran")
+	figure(t, "requests", requests.Load(), "taken by the two strict servers, 0 refused")
+	figure(t, "faults", len(n.n), "kinds that occurred")
+	for _, name := range slices.Sorted(maps.Keys(n.n)) {
+		t.Logf("%6d %s", n.n[name], name)
+	}
+	for _, name := range occur {
+		if n.n[name] == 0 {
+			t.Errorf("the fault %q never occurred", name)
+		}
+	}
+}
+
+// playSeed plays the conversation of one seed. A deadlock is a failure like others.
+func playSeed(t *testing.T, seed uint64, r *rig, n *counts) (w *world) {
+	defer func() {
+		if v := recover(); v != nil {
+			t.Errorf("%v\n%s", v, debug.Stack())
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		w = newWorld(t, seed, r, n)
+		w.play()
+	})
+	return w
+}

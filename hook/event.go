@@ -55,6 +55,10 @@ type Event struct {
 	Kind EventKind
 	// Seq counts the events of a conversation from 1, without gaps.
 	Seq uint64
+	// Epoch is that of the lease under which the runtime numbers the events of the
+	// conversation. A process that dies may have told events that were not kept yet:
+	// their sequences are given again, in a later epoch.
+	Epoch int64
 	// Time is when it happened, by the runtime's clock. A delta may carry the time
 	// of one of the 15 events before it: reading the clock costs more than all else
 	// about it.
@@ -162,6 +166,17 @@ func (names toolsDetail) eventDetail() EventDetail { return EventDetail{Tools: L
 
 func (u usageDetail) eventDetail() EventDetail { return EventDetail{Usage: u.usage, Stop: u.stop} }
 
+// Detached returns the event with a detail of its own and without a host, so that
+// who keeps it keeps nothing else alive (1 allocation if it has a detail). That of
+// a failure stays as it is.
+func (e Event) Detached() Event {
+	if _, failed := e.detail.(*failureDetail); e.detail != nil && !failed {
+		e = e.WithDetail(e.Detail())
+	}
+	e.host = nil
+	return e
+}
+
 // WithHost returns the event with the runtime's host. The runtime uses it.
 func (e Event) WithHost(h Host) Event { e.host = h; return e }
 
@@ -201,6 +216,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Time         time.Time    `json:"time,omitzero"`
 		Agent        string       `json:"agent,omitzero"`
 		Conversation string       `json:"conversation,omitzero"`
+		Epoch        int64        `json:"epoch,omitzero"`
 		Turn         string       `json:"turn,omitzero"`
 		Step         int          `json:"step,omitzero"`
 		Depth        int          `json:"depth,omitzero"`
@@ -224,7 +240,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Response     Response     `json:"response,omitzero"`
 	}{
 		Seq: e.Seq, Kind: e.Kind, Time: e.Time, Agent: e.Agent, Conversation: e.Conversation,
-		Turn: e.Turn, Step: e.Step, Depth: e.Depth, Text: e.Text,
+		Epoch: e.Epoch, Turn: e.Turn, Step: e.Step, Depth: e.Depth, Text: e.Text,
 		CallID: d.CallID, Tool: d.Tool, Args: d.Args, Tools: d.Tools,
 		IsError: d.Result.IsError(), Failure: d.Result.Failure, Outcome: d.Outcome,
 		DurationMS: float64(d.Duration.Microseconds()) / 1000, Answer: d.Answer, By: d.By,

@@ -10,8 +10,10 @@ import (
 // depth and cancellation. Its methods are safe for concurrent use.
 type Host interface {
 	// Emit adds an event to the stream of the place it was got from. The runtime
-	// fills in sequence, time and place. It never blocks; an event emitted from
-	// OnEvent is delivered after the one being delivered.
+	// fills in sequence, time and place, and cuts a text that is longer than a tool
+	// result may be. It waits, a second at most, where events are emitted faster than
+	// they are taken. The host of an event never does: what OnEvent emits with it is
+	// delivered after the event.
 	Emit(ctx context.Context, ev Event)
 	// Ask puts questions to the people of the conversation and returns their
 	// answer. It blocks until there is one, the inquiry's time is over

@@ -314,7 +314,6 @@ func (c *Conversation) commit(ctx context.Context, messages []hook.Message, a st
 	if err != nil {
 		return fmt.Errorf("store conversation %s: %w", c.ID(), err)
 	}
-	c.events.wrote(len(a.Events))
 	c.version, c.history, c.held = v, messages, a.Hold > 0
 	if a.TurnEnds {
 		c.turns++

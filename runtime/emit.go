@@ -2,12 +2,11 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/stream"
 )
 
 // emitter delivers the events of one conversation, or those outside any. It is
@@ -24,8 +23,14 @@ type emitter struct {
 	// logs: events are kept by the store.
 	logs bool
 
+	// writing is held while what is pending is being written down. It is taken before
+	// mu, and never waited for with the delivery under way but by who delivers.
+	writing sync.Mutex
+
 	mu  sync.Mutex
 	seq uint64
+	// epoch is that of the lease under which events are numbered.
+	epoch int64
 	// clock is its last reading, sinceRead the number of events since then.
 	clock     time.Time
 	sinceRead int
@@ -36,30 +41,43 @@ type emitter struct {
 	observer func(hook.Event)
 	// delivering: somebody is delivering and will take what is queued.
 	delivering bool
-	// idle is closed when the delivery that end waits for is over; nil if it waits
-	// for none.
-	idle chan struct{}
+	// wanted is closed when the delivery is given to hold; nil if it does not wait.
+	wanted chan struct{}
+	// waiters emit and wait because the queue is full: true gives them the delivery.
+	waiters []chan bool
 	// aboutFailure: what is being delivered tells of a hook's failure.
 	aboutFailure bool
 	queue        []queuedEvent
+	queueBytes   int
 	// pending are the events that the store does not have yet.
-	pending []hook.Event
+	pending      []hook.Event
+	pendingBytes int
+	// lost: events could not be written down and are not tried any more.
+	lost bool
 }
 
-type queuedEvent struct {
-	ctx      context.Context
-	ev       hook.Event
-	observer func(hook.Event)
-}
+var (
+	_ hook.Host     = (*emitter)(nil)
+	_ stream.Source = (*emitter)(nil)
+)
 
-var _ hook.Host = (*emitter)(nil)
+// Emit implements hook.Host.
+func (e *emitter) Emit(ctx context.Context, ev hook.Event) { e.admit(ctx, ev, usual) }
 
-// Emit implements hook.Host. Called from within a delivery it queues.
-func (e *emitter) Emit(ctx context.Context, ev hook.Event) {
+// within is the host of an event: who emits while it is delivered does not wait
+// for the delivery.
+type within struct{ *emitter }
+
+// Emit implements hook.Host. It queues.
+func (w within) Emit(ctx context.Context, ev hook.Event) { w.admit(ctx, ev, inside) }
+
+// admit emits what comes from hooks and tools, cut to the size of a tool result.
+func (e *emitter) admit(ctx context.Context, ev hook.Event, as posting) {
 	if ev.Kind == hook.EventHookFailed && ev.Detail().Point == hook.PointOnEvent && e.deliversFailure() {
 		return // a hook that fails on the news of a failure would go on for ever
 	}
-	e.emit(ctx, ev)
+	ev.Text = headAndTail(ev.Text, e.rt.o.MaxResult)
+	e.post(ctx, &ev, as)
 }
 
 func (e *emitter) deliversFailure() bool {
@@ -74,6 +92,8 @@ type posting int
 
 const (
 	usual posting = iota
+	// inside: the event comes from who is being told of another one.
+	inside
 	// delta: the event is one of many and may carry the time of one before it.
 	delta
 	// last: it is the last event of a turn. What is emitted after it, or because
@@ -98,7 +118,7 @@ func (e *emitter) stream() *emitter {
 
 // post is emit; it changes the event and keeps a copy at most.
 func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
-	ev.SetHost(e)
+	ev.SetHost(within{e})
 	if e.up == nil {
 		e.take(ctx, ev, as, true)
 		return
@@ -117,143 +137,6 @@ func (e *emitter) placeLocked(ev *hook.Event, as posting) {
 	}
 }
 
-// take numbers and delivers the event; own says that it happens here and not in a
-// child.
-func (e *emitter) take(ctx context.Context, ev *hook.Event, as posting, own bool) {
-	e.mu.Lock()
-	observer := e.stampLocked(ev, as, own)
-	if e.delivering {
-		e.queue = append(e.queue, queuedEvent{ctx, *ev, observer})
-		e.mu.Unlock()
-		return
-	}
-	e.delivering, e.aboutFailure = true, ev.Kind == hook.EventHookFailed
-	e.mu.Unlock()
-	e.drain(ctx, ev, observer)
-}
-
-// drain delivers the event and then what is queued; nil begins with the queue.
-// The caller has the delivery.
-func (e *emitter) drain(ctx context.Context, ev *hook.Event, observer func(hook.Event)) {
-	done := false
-	defer func() {
-		if !done { // an observer has ended the goroutine
-			e.abandon()
-		}
-	}()
-	if ev == nil {
-		ev = new(hook.Event)
-	} else {
-		e.deliver(ctx, ev, observer)
-	}
-	for e.next(&ctx, ev, &observer) {
-		e.deliver(ctx, ev, observer)
-	}
-	done = true
-}
-
-// hold stops deliveries until release, so that what is emitted in between is
-// written down before anybody is told. The loop calls it.
-func (e *emitter) hold() {
-	e.mu.Lock()
-	e.awaitIdleLocked()
-	e.delivering = true
-	e.mu.Unlock()
-}
-
-// release delivers what has come up since hold.
-func (e *emitter) release(ctx context.Context) { e.drain(ctx, nil, nil) }
-
-// announce has the event written before anybody is told of it, with whatever else
-// the store does not have yet. If that fails they are told so instead.
-func (e *emitter) announce(ctx context.Context, ev hook.Event, write func([]store.Event) error) error {
-	e.hold()
-	defer e.release(ctx)
-	e.post(ctx, &ev, usual)
-	events := e.unkept()
-	err := write(events)
-	if err == nil {
-		e.wrote(len(events))
-		return nil
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i := range e.pending {
-		e.pending[i] = refuted(e.pending[i], ev.Seq)
-	}
-	for i := range e.queue {
-		e.queue[i].ev = refuted(e.queue[i].ev, ev.Seq)
-	}
-	return err
-}
-
-// refuted is the event, unless it is the one of that sequence, which has not
-// happened.
-func refuted(ev hook.Event, seq uint64) hook.Event {
-	if ev.Seq == seq {
-		ev.Kind, ev.Text = hook.EventDiagnostic, "the conversation was not changed"
-	}
-	return ev
-}
-
-// follow says that the store has events up to seq: also those of a write that
-// seemed to have failed.
-func (e *emitter) follow(seq uint64) {
-	e.mu.Lock()
-	e.seq = max(e.seq, seq)
-	for len(e.pending) > 0 && e.pending[0].Seq <= seq {
-		e.pending = e.pending[1:]
-	}
-	e.mu.Unlock()
-}
-
-// unkept returns the events that the store does not have yet. Who has written them
-// calls wrote; otherwise the next write has them again.
-func (e *emitter) unkept() []store.Event {
-	e.mu.Lock()
-	pending := e.pending
-	e.mu.Unlock()
-	if len(pending) == 0 {
-		return nil
-	}
-	out := make([]store.Event, len(pending))
-	for i, ev := range pending {
-		text, err := json.Marshal(ev)
-		if err != nil { // an event is made of what can be written
-			text, _ = json.Marshal(hook.Event{Kind: ev.Kind, Seq: ev.Seq, Turn: ev.Turn})
-		}
-		out[i] = store.Event{Seq: ev.Seq, Data: hook.JSON(text)}
-	}
-	return out
-}
-
-// wrote says that the store has got the first n events that it had not.
-func (e *emitter) wrote(n int) {
-	e.mu.Lock()
-	if e.pending = e.pending[n:]; len(e.pending) == 0 {
-		e.pending = nil
-	}
-	e.mu.Unlock()
-}
-
-// drop gives up the events that the store does not have: somebody else has gone on
-// with the conversation.
-func (e *emitter) drop() {
-	e.mu.Lock()
-	e.pending = nil
-	e.mu.Unlock()
-}
-
-// kept reports whether events of the kind are worth keeping: the text of deltas is
-// in the history, and progress is over when somebody reads of it.
-func kept(kind hook.EventKind) bool {
-	switch kind {
-	case hook.EventTextDelta, hook.EventReasoningDelta, hook.EventCallProgress:
-		return false
-	}
-	return true
-}
-
 // stampLocked says when and where the event happens, and who observes it.
 func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer func(hook.Event)) {
 	e.sinceRead++
@@ -266,7 +149,7 @@ func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer fu
 		return observer
 	}
 	e.seq++
-	ev.Seq, ev.Conversation = e.seq, e.conversation
+	ev.Seq, ev.Epoch, ev.Conversation = e.seq, e.epoch, e.conversation
 	if own {
 		e.placeLocked(ev, as)
 		if as == last {
@@ -275,76 +158,9 @@ func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer fu
 	}
 	if e.logs && kept(ev.Kind) {
 		e.pending = append(e.pending, *ev)
+		e.pendingBytes += eventSize(ev)
 	}
 	return observer
-}
-
-// next takes the oldest queued event; without one delivery is over.
-func (e *emitter) next(ctx *context.Context, ev *hook.Event, observer *func(hook.Event)) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.queue) == 0 {
-		e.releaseLocked()
-		return false
-	}
-	*ctx, *ev, *observer = e.queue[0].ctx, e.queue[0].ev, e.queue[0].observer
-	if e.queue = e.queue[1:]; len(e.queue) == 0 {
-		e.queue = nil // and what was in it can go
-	}
-	e.aboutFailure = ev.Kind == hook.EventHookFailed
-	return true
-}
-
-func (e *emitter) releaseLocked() {
-	e.delivering = false
-	if e.idle != nil {
-		close(e.idle)
-		e.idle = nil
-	}
-}
-
-func (e *emitter) abandon() {
-	e.mu.Lock()
-	e.queue = nil
-	e.releaseLocked()
-	e.mu.Unlock()
-}
-
-// deliver tells the hook and then the observer. They get copies.
-func (e *emitter) deliver(ctx context.Context, ev *hook.Event, observer func(hook.Event)) {
-	e.tellHook(ctx, ev)
-	if observer != nil {
-		e.tellObserver(ctx, ev, observer)
-	}
-}
-
-func (e *emitter) tellHook(ctx context.Context, ev *hook.Event) {
-	defer func() {
-		if v := recover(); v != nil {
-			e.Emit(ctx, hook.FailureEvent(panicOf(hook.PointOnEvent, v)))
-		}
-	}()
-	e.rt.hook.OnEvent(ctx, *ev)
-}
-
-// tellObserver calls the caller's function; one that panics is not called again.
-func (e *emitter) tellObserver(ctx context.Context, ev *hook.Event, observer func(hook.Event)) {
-	defer func() {
-		if v := recover(); v != nil {
-			e.dropObserver()
-			e.emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "the observer of the turn panicked and is not called again"})
-		}
-	}()
-	observer(*ev)
-}
-
-func (e *emitter) dropObserver() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.observer = nil
-	for i := range e.queue {
-		e.queue[i].observer = nil
-	}
 }
 
 // begin and end bracket a turn.
@@ -360,21 +176,18 @@ func (e *emitter) atStep(n int) {
 	e.mu.Unlock()
 }
 
-// end waits until everything is delivered.
+// end returns when everything that was emitted within the turn is delivered.
 func (e *emitter) end() {
+	e.hold()
 	e.mu.Lock()
-	e.awaitIdleLocked()
-	e.turn, e.step, e.observer = "", 0, nil
+	left := len(e.queue)
 	e.mu.Unlock()
-}
-
-// awaitIdleLocked waits until nobody delivers.
-func (e *emitter) awaitIdleLocked() {
-	for e.delivering {
-		idle := make(chan struct{})
-		e.idle = idle
-		e.mu.Unlock()
-		<-idle
-		e.mu.Lock()
+	e.drain(nil, left)
+	e.mu.Lock()
+	e.turn, e.step, e.observer = "", 0, nil
+	for i := range e.queue {
+		e.queue[i].observer = nil
 	}
+	e.mu.Unlock()
+	e.drain(nil, whole)
 }

@@ -101,13 +101,17 @@ func (t *turn) noteResult(c *call) {
 
 // note adds to the journal, with the events that have come up.
 func (t *turn) note(entries []store.Entry) bool {
-	n := store.Note{Epoch: t.conv.epoch, Hold: t.rt.o.Lease, Entries: entries, Events: t.conv.events.unkept()}
-	first, err := t.rt.o.Store.Note(t.durable, t.conv.ID(), n)
+	n := store.Note{Epoch: t.conv.epoch, Hold: t.rt.o.Lease, Entries: entries}
+	var first int64
+	err := t.conv.events.write(func(events []store.Event) (err error) {
+		n.Events = events
+		first, err = t.rt.o.Store.Note(t.durable, t.conv.ID(), n)
+		return err
+	})
 	if err != nil {
 		t.unstored(fmt.Errorf("store what a turn of conversation %s is doing: %w", t.conv.ID(), err))
 		return false
 	}
-	t.conv.events.wrote(len(n.Events))
 	for i := range entries {
 		t.forget = append(t.forget, first+int64(i))
 	}

@@ -25,7 +25,7 @@ func (c *Conversation) open(ctx context.Context, when Busy) error {
 		return err
 	}
 	c.held = !rec.Lease.Until.IsZero()
-	c.events.follow(rec.Events)
+	c.events.follow(rec.Events, c.epoch)
 	if rec.Version != c.version {
 		if err := c.load(ctx, rec); err != nil {
 			return err
@@ -83,7 +83,6 @@ func (c *Conversation) tryClaim(ctx context.Context) (store.Record, error) {
 	}
 	if err == nil {
 		c.epoch = rec.Lease.Epoch
-		c.events.drop()
 	}
 	return rec, err
 }
@@ -92,16 +91,17 @@ func (c *Conversation) tryClaim(ctx context.Context) (store.Record, error) {
 // has written. It does so whatever became of the turn.
 func (c *Conversation) release(ctx context.Context) error {
 	c.agent.rt.leases.remove(c)
-	events := c.events.unkept()
-	if !c.held && len(events) == 0 {
-		return nil
-	}
-	c.held = false
-	_, err := c.agent.rt.o.Store.Note(ctx, c.ID(), store.Note{Epoch: c.epoch, Events: events})
+	err := c.events.write(func(events []store.Event) error {
+		if !c.held && len(events) == 0 {
+			return nil
+		}
+		c.held = false
+		_, err := c.agent.rt.o.Store.Note(ctx, c.ID(), store.Note{Epoch: c.epoch, Events: events})
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("store the end of a turn of conversation %s: %w", c.ID(), err)
 	}
-	c.events.wrote(len(events))
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
+	"github.com/grapnel-go/grapnel/runtime/stream"
 )
 
 // Defaults of Options, and of Limits.Steps.
@@ -60,6 +61,9 @@ type Options struct {
 	// FindAgent returns the configuration of an agent that another one wants to run
 	// and that is not registered, which it then is. Nil knows none.
 	FindAgent func(ctx context.Context, name string) (hook.AgentConfig, error)
+	// Recent is how many events of a conversation are held for who subscribes late,
+	// for the 64 conversations that were active last; 0 holds none.
+	Recent int
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// NewID makes the ids of turns, unique in the store; nil is random.
@@ -86,6 +90,7 @@ type Runtime struct {
 	slots    chan struct{}
 	keys     keyed
 	events   emitter
+	streams  *stream.Hub
 	known    catalogCache
 	leases   leases
 	asked    inquiries
@@ -128,6 +133,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	r.slots = make(chan struct{}, r.o.Slots)
 	r.events.rt, r.leases.rt = r, r
 	r.volatile = r.o.Store.Volatile()
+	r.streams = stream.NewHub(r.streamOptions())
 	r.completed = hook.ListOf(hook.StopSignal{Reason: hook.StopCompleted})
 	return r
 }
@@ -238,6 +244,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 		r.retire(ctx, a, ErrClosed)
 	}
 	r.leases.close()
+	defer r.streams.Close()
 	return r.points.close(context.WithoutCancel(ctx))
 }
 

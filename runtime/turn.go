@@ -308,7 +308,7 @@ func (t *turn) ahead(tell, write func()) {
 		return
 	}
 	t.conv.events.hold()
-	defer t.conv.events.release(t.durable)
+	defer t.conv.events.release()
 	tell()
 	write()
 }
@@ -415,8 +415,12 @@ func (t *turn) commit(turnEnds bool) bool {
 }
 
 func (t *turn) append(a store.Append) bool {
-	a.Forget, a.Events = t.forget, t.conv.events.unkept()
-	if err := t.conv.commit(t.durable, t.history.stored, a); err != nil {
+	a.Forget = t.forget
+	err := t.conv.events.write(func(events []store.Event) error {
+		a.Events = events
+		return t.conv.commit(t.durable, t.history.stored, a)
+	})
+	if err != nil {
 		t.unstored(err)
 		return false
 	}

@@ -146,8 +146,10 @@ func (c *command) attend(ctx context.Context, d *client.Client, turn wire.Turn, 
 		if err != nil {
 			return &failed{exitFailed, fmt.Errorf("the turn cannot be followed: %w", err)}
 		}
-		if item.Missed > 0 {
-			c.note(fmt.Sprintf("%d events were missed", item.Missed))
+		if item.Missed > 0 || item.Restarted {
+			if !item.Kept {
+				c.note(fmt.Sprintf("%d events were missed", item.Missed))
+			}
 			asker.pending(ctx, asked{})
 			continue
 		}

@@ -59,7 +59,9 @@ func (c *command) showEvents(ctx context.Context, d *client.Client, conversation
 		case err != nil:
 			return err
 		case item.Missed > 0:
-			c.note(fmt.Sprintf("%d events were missed", item.Missed))
+			if !item.Kept { // nothing is missing that is shown here
+				c.note(fmt.Sprintf("%d events were missed", item.Missed))
+			}
 		case item.Restarted:
 			c.note("the daemon was started again")
 		case f.json:

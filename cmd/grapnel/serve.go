@@ -90,6 +90,10 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) (err error) {
 	return nil
 }
 
+// recentEvents is how many events of a conversation are held for clients that come
+// late, or come back; from a longer absence they get what the store has.
+const recentEvents = 4096
+
 // assemble opens the daemon with all agents of the project.
 func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths) (*api.Server, *daemon.App, error) {
 	agents, err := daemon.Agents(paths, nil)
@@ -98,7 +102,7 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 	}
 	h := api.NewHook(&api.HookOptions{AskTimeout: f.askTimeout})
 	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Extra: []hook.Hook{h}, Model: absolute(f.model), Note: c.note, Trust: trust(c.approver(f.yes, false), f.yes),
+		Paths: paths, Extra: []hook.Hook{h}, Recent: recentEvents, Model: absolute(f.model), Note: c.note, Trust: trust(c.approver(f.yes, false), f.yes),
 	})
 	if err != nil {
 		return nil, nil, err

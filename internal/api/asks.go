@@ -17,9 +17,6 @@ type HookOptions struct {
 	// AskTimeout is how long an ask waits for its answer; then the call is refused.
 	// Zero waits as long as the turn goes on.
 	AskTimeout time.Duration
-	// Events is how many events of one conversation are kept for those who come
-	// late; 0 is DefaultEvents.
-	Events int
 	// Now is the clock of what asks say; nil is time.Now.
 	Now func() time.Time
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/stream"
 )
 
 // course runs a turn to its end and tells the options' observer of it.
@@ -80,8 +81,7 @@ func (s *Server) begin(ctx context.Context, rec store.Record, when runtime.Busy,
 
 // begun takes the first event of the turn.
 func (s *Server) begun(t *turn, ev hook.Event) {
-	t.id, t.before = ev.Turn, s.hub.ring(t.conversation).end()
-	t.before.Seq = ev.Seq - 1
+	t.id, t.before = ev.Turn, stream.Position{Epoch: ev.Epoch, Seq: ev.Seq - 1}
 	s.mu.Lock()
 	s.turns[t.conversation] = t // one that has queued was not there yet
 	s.mu.Unlock()
@@ -98,12 +98,12 @@ func (s *Server) steer(ctx context.Context, rec store.Record, in hook.Input, beg
 		return answered{}, err
 	}
 	for range maxSteers {
-		at := s.hub.ring(rec.ID).end()
+		at := s.lastEvent(rec)
 		running := s.turnOf(rec.ID)
 		if running != nil {
 			err = conv.Steer(ctx, in)
 			if !errors.Is(err, runtime.ErrIdle) {
-				return answered{running, at}, err
+				return answered{running, &at}, err
 			}
 		} else {
 			var t *turn
@@ -192,10 +192,14 @@ func (t *turn) hasBegun() bool {
 
 func (s *Server) leave(t *turn) {
 	s.mu.Lock()
-	if s.turns[t.conversation] == t {
+	last := s.turns[t.conversation] == t
+	if last {
 		delete(s.turns, t.conversation)
 	}
 	s.mu.Unlock()
+	if last {
+		s.o.Hook.ended.forget(t.conversation)
+	}
 	t.cancel(nil)
 	close(t.done)
 	s.running.Done()

@@ -15,7 +15,7 @@ import (
 func (s *Server) conversationOf(rec store.Record) wire.Conversation {
 	out := wire.Conversation{
 		ID: rec.ID, Agent: rec.Key.Agent, Sender: rec.Key.Sender, Turns: rec.Turns,
-		Created: rec.Created.UTC(), Updated: rec.Updated.UTC(), LastEventID: s.hub.ring(rec.ID).end().String(),
+		Created: rec.Created.UTC(), Updated: rec.Updated.UTC(), LastEventID: s.lastEvent(rec).String(),
 	}
 	out.Inquiries = len(s.inquiries(rec.ID))
 	if t := s.turnOf(rec.ID); t != nil {

@@ -14,19 +14,11 @@
 //
 // # Events
 //
-// [Hook] stands in the composite and puts every event, encoded once, into a
-// ring: one for each conversation and one for all of them together. A stream is
-// a position in a ring, so that a reader costs no memory and a slow one costs the
-// turn nothing; this bounds what is kept for each reader, however many there are.
-// A reader that the ring has overtaken is told exactly how many events it has
-// missed.
-//
-// The id of a server-sent event is "epoch-sequence". Within a conversation the
-// sequence is the event's own. It begins anew when the daemon is started or the
-// agent is registered again, and then the epoch is another one: a reader that
-// resumes with an id of an old epoch is told "restarted" and gets the new one
-// from its beginning. What it missed is in the messages of the conversation,
-// which are durable; events are not.
+// A stream is a reader of package runtime/stream, so that a slow one costs a turn
+// nothing, and an event is encoded once for all of them. The id of a server-sent
+// event is "epoch-sequence", the event's own. It stays valid when the daemon is
+// started again: a reader that resumes gets what the database has kept, which is
+// everything but deltas and progress, and is told which of its events were not.
 //
 // # Asks
 //

@@ -1,56 +1,62 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/stream"
 )
-
-// reader is one client's position in a ring.
-type reader struct {
-	ring *ring
-	at   wire.EventID
-	// turn ends the stream with the end of a turn; nil goes on.
-	turn *turn
-}
 
 func (s *Server) conversationEvents(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	s.mu.Lock()
 	_, known := s.keys[id]
 	s.mu.Unlock()
-	if !known {
-		if _, err := s.find(r.Context(), id); err != nil {
-			return err
-		}
+	if at, told := s.o.Runtime.LastEvent(id); known && told { // then nothing has to be asked of the store
+		return s.follow(w, r, id, at)
 	}
-	return s.follow(w, r, s.hub.ring(id))
+	rec, err := s.find(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return s.follow(w, r, id, s.lastEvent(rec))
 }
 
 func (s *Server) allEvents(w http.ResponseWriter, r *http.Request) error {
-	return s.follow(w, r, s.hub.all)
+	at, _ := s.o.Runtime.LastEvent("")
+	return s.follow(w, r, "", at)
 }
 
-// follow streams a ring from where the client was, or from now on.
-func (s *Server) follow(w http.ResponseWriter, r *http.Request, from *ring) error {
-	at := from.end()
+// lastEvent is the position of the newest event of a conversation.
+func (s *Server) lastEvent(rec store.Record) stream.Position {
+	if at, told := s.o.Runtime.LastEvent(rec.ID); told {
+		return at
+	}
+	return stream.Position{Epoch: rec.Lease.Epoch, Seq: rec.Events}
+}
+
+// follow streams events from where the client was, or from now on.
+func (s *Server) follow(w http.ResponseWriter, r *http.Request, conversation string, at stream.Position) error {
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		id, err := wire.ParseEventID(last)
+		id, err := stream.ParsePosition(last)
 		if err != nil {
 			return invalid("Last-Event-ID: %v", err)
 		}
 		at = id
 	}
-	return s.stream(w, r, &reader{ring: from, at: at})
+	return s.stream(w, r, conversation, at, nil)
 }
 
 // stream writes server-sent events until the client goes, the turn or the daemon
 // ends, or the client takes nothing for too long. What happens to the stream
-// happens to nothing else.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, from *reader) error {
+// happens to nothing else. A nil turn is none to end with.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation string, at stream.Position, t *turn) error {
+	from := s.o.Runtime.Subscribe(&stream.SubscribeOptions{Conversation: conversation, After: &at})
+	defer from.Close()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	out := http.NewResponseController(w)
@@ -59,29 +65,33 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, from *reader) er
 		_, err := w.Write(data)
 		return err == nil && out.Flush() == nil
 	}
-	if !write(wire.AppendPart(nil, wire.Part{ID: from.at.String()})) {
+	if !write(wire.AppendPart(nil, wire.Part{ID: at.String()})) {
 		return nil
 	}
 	beat := time.NewTicker(s.o.Heartbeat)
 	defer beat.Stop()
 	last := false // the turn is over, and what can still be read is the end
 	for {
-		p := from.ring.read(&from.at)
-		switch {
-		case p.more == nil:
-			if data, ended := from.append(nil, p); !write(data) || ended {
+		p, err := from.Read(r.Context())
+		if err != nil {
+			return nil // the client resumes, and is refused if the store cannot be read at all
+		}
+		if p.More == nil {
+			if data, ended := appendItems(p.Items, t); !write(data) || ended {
 				return nil
 			}
 			continue
-		case p.closed:
+		}
+		if p.Closed {
 			write(wire.AppendPart(nil, wire.Part{Name: wire.StreamClosed, Data: []byte(`{}`)}))
 			return nil
-		case last:
+		}
+		if last {
 			return nil
 		}
 		select {
-		case <-p.more:
-		case <-from.over():
+		case <-p.More:
+		case <-t.over():
 			last = true
 		case <-beat.C:
 			if !write([]byte(":\n\n")) {
@@ -93,32 +103,34 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, from *reader) er
 	}
 }
 
-// over is closed when the reader's turn is done, and nothing of it comes any more.
-func (from *reader) over() <-chan struct{} {
-	if from.turn == nil {
+// over is closed when the turn is done, and nothing of it comes any more.
+func (t *turn) over() <-chan struct{} {
+	if t == nil {
 		return nil
 	}
-	return from.turn.done
+	return t.done
 }
 
-// append writes a page; ended says that the end of the reader's turn is in it.
-func (from *reader) append(buf []byte, p page) (data []byte, ended bool) {
-	id := from.at
-	id.Seq -= uint64(len(p.entries))
-	if p.restarted {
-		buf = wire.AppendPart(buf, wire.Part{ID: wire.EventID{Epoch: id.Epoch}.String(), Name: wire.StreamRestarted, Data: []byte(`{}`)})
-	}
-	if p.missed > 0 {
-		buf = wire.AppendPart(buf, wire.Part{ID: id.String(), Name: wire.StreamLagged, Data: fmt.Appendf(nil, `{"missed":%d}`, p.missed)})
-	}
-	for _, e := range p.entries {
-		id.Seq++
-		buf = wire.AppendPart(buf, wire.Part{ID: id.String(), Data: e.data})
-		if from.turn != nil && from.ends(e) {
-			return buf, true
+// appendItems writes a page; ended says that the end of the turn is in it.
+func appendItems(items []stream.Item, t *turn) (data []byte, ended bool) {
+	for _, item := range items {
+		part := wire.Part{ID: item.At.String(), Data: item.JSON()}
+		switch {
+		case item.Restarted:
+			part.Name, part.Data = wire.StreamRestarted, keptData(item, "{")
+		case item.Missed > 0:
+			part.Name, part.Data = wire.StreamLagged, keptData(item, `{"missed":`+strconv.FormatUint(item.Missed, 10)+",")
+		}
+		data = wire.AppendPart(data, part)
+		if t != nil && part.Name == "" && t.ends(item.Event()) {
+			return data, true
 		}
 	}
-	return buf, false
+	return data, false
 }
 
-func (from *reader) ends(e entry) bool { return e.kind == hook.EventTurnEnd && e.turn == from.turn.id }
+func keptData(item stream.Item, begin string) []byte {
+	return []byte(begin + `"kept":` + strconv.FormatBool(item.Kept) + "}")
+}
+
+func (t *turn) ends(ev hook.Event) bool { return ev.Kind == hook.EventTurnEnd && ev.Turn == t.id }

@@ -74,7 +74,6 @@ type Options struct {
 // Server answers requests. It is safe for concurrent use.
 type Server struct {
 	o       Options
-	hub     *hub
 	asks    *asks
 	started time.Time
 	mux     *http.ServeMux
@@ -119,7 +118,7 @@ func New(o Options) *Server {
 		}
 	}
 	s := &Server{
-		o: o, hub: o.Hook.hub, asks: o.Hook.asks, started: time.Now(),
+		o: o, asks: o.Hook.asks, started: time.Now(),
 		turns: map[string]*turn{}, keys: map[string]store.Key{},
 	}
 	s.mux = s.newMux()
@@ -179,7 +178,6 @@ func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Cont
 	err = errors.Join(err, end(grace))
 	starting.Wait()
 	s.running.Wait()
-	s.hub.close()
 	err = errors.Join(err, stop(srv))
 	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
@@ -202,9 +200,10 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 	s.mu.Lock()
 	closing, turns := s.closing, len(s.turns)
 	s.mu.Unlock()
+	last, _ := s.o.Runtime.LastEvent("")
 	h := wire.Health{
 		Status: wire.StatusOK, Root: s.o.Root, State: s.o.State, PID: os.Getpid(),
-		Started: s.started.UTC(), Turns: turns, LastEventID: s.hub.all.end().String(),
+		Started: s.started.UTC(), Turns: turns, LastEventID: last.String(),
 	}
 	if closing {
 		h.Status = wire.StatusClosing

@@ -168,7 +168,7 @@ func TestHeartbeat(t *testing.T) {
 		out := httptest.NewRecorder()
 		api.New(o).ServeHTTP(out, req)
 		body := out.Body.String()
-		assert.Regexp(t, `^id: [A-Z0-9]+-0\n\n:\n\n:\n\n$`, body)
+		assert.Regexp(t, `^id: [0-9]+-[0-9]+\n\n:\n\n:\n\n$`, body)
 	})
 }
 

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -198,6 +199,8 @@ type world struct {
 type worldOptions struct {
 	api  api.Options
 	hook api.HookOptions
+	// recent is that of runtime.Options; 0 is 4096.
+	recent int
 	// end is called after the runtime was closed.
 	end func()
 }
@@ -233,7 +236,7 @@ func (w *world) start() {
 	}
 	h, err := composite.New(&hooks{new(terminal.Asker), w.box, w.hook})
 	require.NoError(t, err)
-	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Grace: time.Second})
+	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Grace: time.Second, Recent: cmp.Or(w.o.recent, 4096)})
 	require.NoError(t, w.rt.Open(t.Context()))
 	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "helper", Description: "Helps.", Instructions: "Help."})
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/stream"
 )
 
 // errCancelled is the cause with which a client cancels a turn.
@@ -23,7 +24,7 @@ type turn struct {
 	// begun is closed when id and before are set.
 	begun  chan struct{}
 	id     string
-	before wire.EventID
+	before stream.Position
 	once   sync.Once
 	// done is closed when the turn is over and the next one may begin; err is then
 	// why it did not even begin, if it did not.
@@ -41,7 +42,7 @@ func (s *Server) turnOf(conversation string) *turn {
 	}
 	select {
 	case <-t.begun:
-		if s.hub.ring(conversation).endedTurn() == t.id {
+		if s.o.Hook.ended.of(conversation) == t.id {
 			return nil // everybody knows that it has ended
 		}
 		return t
@@ -92,20 +93,20 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 // answered is the turn that a message has begun, or has been told to.
 type answered struct {
 	*turn
-	// steered is where the turn was when it was told; the zero EventID if it has
-	// begun with the message.
-	steered wire.EventID
+	// steered is where the turn was when it was told; nil if it has begun with the
+	// message.
+	steered *stream.Position
 }
 
 // tell answers with the turn, or with its events.
 func (s *Server) tell(w http.ResponseWriter, r *http.Request, a answered, streamed bool) error {
 	out := wire.Turn{ID: a.id, Conversation: a.conversation}
 	at := a.before
-	if a.steered.Epoch != "" {
-		at, out.Steered = a.steered, true
+	if a.steered != nil {
+		at, out.Steered = *a.steered, true
 	}
 	if streamed {
-		return s.stream(w, r, &reader{ring: s.hub.ring(a.conversation), at: at, turn: a.turn})
+		return s.stream(w, r, a.conversation, at, a.turn)
 	}
 	out.LastEventID = at.String()
 	w.Header().Set("Location", "/v1/conversations/"+a.conversation+"/events")

@@ -93,7 +93,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 
 func event(turn string, seq uint64, kind hook.EventKind) []byte {
 	data, _ := json.Marshal(hook.Event{Kind: kind, Seq: seq, Turn: turn, Conversation: "c", Time: time.Unix(int64(seq), 0)})
-	return wire.AppendPart(nil, wire.Part{ID: wire.EventID{Epoch: "E", Seq: seq}.String(), Data: data})
+	return wire.AppendPart(nil, wire.Part{ID: fmt.Sprintf("E-%d", seq), Data: data})
 }
 
 // TestResumes: a stream goes on where it was, whatever cuts it, and gives up only

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -20,11 +22,14 @@ type Item struct {
 	ID string
 	// Event is the zero event in the other two cases.
 	Event hook.Event
-	// Missed events were before this and are not kept any more.
+	// Missed events were before this and are not there any more.
 	Missed uint64
-	// Restarted: the daemon or the agent was started again, and the events begin
-	// anew.
+	// Restarted: what came with higher sequences than that of ID was told by a daemon
+	// that died before it was kept, and never became part of the conversation.
 	Restarted bool
+	// Kept: of what was missed, or told in vain, nothing is lost but deltas and
+	// progress.
+	Kept bool
 }
 
 // Events follows a conversation, "" all of them, from after the id, "" from now
@@ -42,17 +47,22 @@ func (c *Client) Events(ctx context.Context, id, after string) iter.Seq2[Item, e
 	}
 }
 
+func (f *follower) items(ctx context.Context) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) { f.run(ctx, yield) }
+}
+
 // Follow follows a turn from its first event to its last one, turn_end, with
 // which it ends. It ends with ErrTurnLost if that cannot come any more.
 func (c *Client) Follow(ctx context.Context, t wire.Turn) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		for item, err := range c.Events(ctx, t.Conversation, t.LastEventID) {
+		f := &follower{c: c, path: conversation(t.Conversation, "/events"), last: t.LastEventID, turn: &t}
+		for item, err := range f.items(ctx) {
 			ev := item.Event
 			switch {
 			case err != nil:
 				yield(item, err)
 				return
-			case item.Restarted || ev.Turn != "" && ev.Depth == 0 && ev.Turn != t.ID:
+			case item.Restarted && !item.Kept || ev.Turn != "" && ev.Depth == 0 && ev.Turn != t.ID:
 				yield(Item{}, fmt.Errorf("%w: turn %s", ErrTurnLost, t.ID))
 				return
 			case !yield(item, nil) || ev.Kind == hook.EventTurnEnd && ev.Turn == t.ID:
@@ -68,6 +78,10 @@ type follower struct {
 	path string
 	// last is the id of what came last.
 	last string
+	// turn is the one whose end is waited for, nil if none is; over is the id behind
+	// which it cannot come any more, "" if it can.
+	turn *wire.Turn
+	over string
 	// failures are those to connect, or of a connection that brought nothing, in a
 	// row.
 	failures int
@@ -86,7 +100,7 @@ func (f *follower) run(ctx context.Context, yield func(Item, error) bool) {
 		case ctx.Err() != nil:
 			yield(Item{}, ctx.Err())
 			return
-		case errors.As(err, &refused), errors.Is(err, ErrClosed), f.last == "":
+		case errors.As(err, &refused), errors.Is(err, ErrClosed), errors.Is(err, ErrTurnLost), f.last == "":
 			yield(Item{}, err)
 			return
 		}
@@ -129,6 +143,9 @@ func (f *follower) connection(ctx context.Context, yield func(Item, error) bool)
 		return err
 	}
 	defer resp.Body.Close()
+	if err := f.look(ctx); err != nil {
+		return err
+	}
 	parts := wire.NewPartReader(resp.Body)
 	for {
 		p, err := parts.Next()
@@ -149,7 +166,42 @@ func (f *follower) connection(ctx context.Context, yield func(Item, error) bool)
 		if !yield(item, nil) {
 			return errStopped
 		}
+		if err := f.lost(); err != nil {
+			return err
+		}
 	}
+}
+
+// look finds out whether the turn still runs, if this is not the first connection:
+// the daemon may be another one. If it does not, everything of it that will ever
+// come is there already.
+func (f *follower) look(ctx context.Context) error {
+	if f.turn == nil || f.failures == 0 {
+		return nil
+	}
+	now, err := f.c.ConversationByID(ctx, f.turn.Conversation)
+	if err != nil {
+		return err
+	}
+	f.over = ""
+	if now.Turn != f.turn.ID {
+		f.over = now.LastEventID
+	}
+	return f.lost()
+}
+
+func (f *follower) lost() error {
+	if f.over == "" || seqOf(f.last) < seqOf(f.over) {
+		return nil
+	}
+	return fmt.Errorf("%w: turn %s", ErrTurnLost, f.turn.ID)
+}
+
+// seqOf is the sequence of an event id.
+func seqOf(id string) uint64 {
+	_, seq, _ := strings.Cut(id, "-")
+	n, _ := strconv.ParseUint(seq, 10, 64) // what is none is in front of all
+	return n
 }
 
 // itemOf reads one part; told is false for one that says only where the stream
@@ -163,10 +215,13 @@ func itemOf(p wire.Part) (item Item, told bool, err error) {
 		err = ErrClosed
 	case p.Name == wire.StreamRestarted:
 		item.Restarted = true
+		var v wire.Restarted
+		err = json.Unmarshal(p.Data, &v)
+		item.Kept = v.Kept
 	case p.Name == wire.StreamLagged:
 		var l wire.Lagged
 		err = json.Unmarshal(p.Data, &l)
-		item.Missed = l.Missed
+		item.Missed, item.Kept = l.Missed, l.Kept
 	case p.Name == "":
 		item.Event, err = wire.DecodeEvent(p.Data)
 	default:

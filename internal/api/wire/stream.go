@@ -2,20 +2,19 @@ package wire
 
 import (
 	"bufio"
-	"fmt"
 	"io"
-	"strconv"
 	"strings"
 )
 
 // Names of what a stream has besides events, as the field "event" of a
 // server-sent event. Events themselves have none.
 const (
-	// StreamLagged: the events that come next were not kept for this reader; Lagged
+	// StreamLagged: events directly before what follows are not there any more; Lagged
 	// says how many.
 	StreamLagged = "lagged"
-	// StreamRestarted: the numbers have begun anew, because the daemon or the agent
-	// was started again. Everything of the new numbers follows.
+	// StreamRestarted: what the reader has behind the id of this part was told by a
+	// process that died before it was kept; its numbers are given again. Where no
+	// events are kept, all numbers have begun anew. See Restarted.
 	StreamRestarted = "restarted"
 	// StreamClosed: the daemon is ending; this is the last of the stream.
 	StreamClosed = "closed"
@@ -24,26 +23,15 @@ const (
 // Lagged is the data of StreamLagged.
 type Lagged struct {
 	Missed uint64 `json:"missed"`
+	// Kept: they were deltas and progress, which are not kept; nothing else is lost.
+	Kept bool `json:"kept"`
 }
 
-// EventID is the place of an event in a stream. Sequences are counted from 1
-// within an epoch, without gaps, and two epochs are never compared.
-type EventID struct {
-	Epoch string
-	Seq   uint64
-}
-
-// String returns "epoch-sequence".
-func (id EventID) String() string { return id.Epoch + "-" + strconv.FormatUint(id.Seq, 10) }
-
-// ParseEventID reads what String has written.
-func ParseEventID(s string) (EventID, error) {
-	epoch, seq, ok := strings.Cut(s, "-")
-	n, err := strconv.ParseUint(seq, 10, 64)
-	if !ok || err != nil || epoch == "" || len(s) > 64 {
-		return EventID{}, fmt.Errorf("%.80q is no event id: it is the id of an event that was received, epoch-sequence", s)
-	}
-	return EventID{Epoch: epoch, Seq: n}, nil
+// Restarted is the data of StreamRestarted.
+type Restarted struct {
+	// Kept: what the reader has up to the id of the part is still true, and nothing
+	// behind it is lost but deltas and progress.
+	Kept bool `json:"kept"`
 }
 
 // Part is one block of a stream of server-sent events.

@@ -1,0 +1,68 @@
+package hook
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// writtenEvent has the members of an event as MarshalJSON writes them.
+type writtenEvent struct {
+	Seq          uint64       `json:"seq"`
+	Kind         EventKind    `json:"kind"`
+	Time         time.Time    `json:"time"`
+	Agent        string       `json:"agent"`
+	Conversation string       `json:"conversation"`
+	Epoch        int64        `json:"epoch"`
+	Turn         string       `json:"turn"`
+	Step         int          `json:"step"`
+	Depth        int          `json:"depth"`
+	Text         string       `json:"text"`
+	CallID       string       `json:"call_id"`
+	Tool         string       `json:"tool"`
+	Args         JSON         `json:"args"`
+	Tools        List[string] `json:"tools"`
+	Result       string       `json:"result"`
+	Failure      FailureKind  `json:"failure"`
+	Outcome      Outcome      `json:"outcome"`
+	DurationMS   float64      `json:"duration_ms"`
+	Answer       Answer       `json:"answer"`
+	By           string       `json:"by"`
+	Usage        Usage        `json:"usage"`
+	Stop         StopReason   `json:"stop"`
+	Subsystem    string       `json:"subsystem"`
+	Point        string       `json:"point"`
+	Inquiry      Inquiry      `json:"inquiry"`
+	Response     Response     `json:"response"`
+}
+
+// UnmarshalJSON reads what MarshalJSON has written; unknown members are passed
+// over. A result comes back as its text, which is all that was written of it.
+func (e *Event) UnmarshalJSON(data []byte) error {
+	var w writtenEvent
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	d := EventDetail{
+		CallID: w.CallID, Tool: w.Tool, Args: w.Args, Tools: w.Tools, Outcome: w.Outcome,
+		Duration: time.Duration(w.DurationMS*1000+0.5) * time.Microsecond, Answer: w.Answer, By: w.By,
+		Usage: w.Usage, Stop: w.Stop, Subsystem: w.Subsystem, Point: pointOf(w.Point),
+		Inquiry: w.Inquiry, Response: w.Response,
+	}
+	if w.Result != "" || w.Failure != "" {
+		d.Result = FailedResult(w.Failure, w.Result)
+	}
+	*e = Event{
+		Kind: w.Kind, Seq: w.Seq, Epoch: w.Epoch, Time: w.Time, Agent: w.Agent, Conversation: w.Conversation,
+		Turn: w.Turn, Step: w.Step, Depth: w.Depth, Text: w.Text,
+	}.WithDetail(d)
+	return nil
+}
+
+func pointOf(name string) Point {
+	for p, info := range Points() {
+		if info.Name == name {
+			return p
+		}
+	}
+	return 0
+}

@@ -1,0 +1,61 @@
+package api
+
+import (
+	"context"
+	"sync"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Hook is the part of the API in the composite: it answers what has to be approved
+// with what a client answers. It is made first, because the composite is made
+// before the runtime, and the runtime before the server. It is safe for concurrent
+// use.
+type Hook struct {
+	hook.Nop
+	asks  *asks
+	ended endings
+}
+
+var _ hook.Approve = (*Hook)(nil)
+
+// NewHook returns a hook; nil options are all zero values.
+func NewHook(o *HookOptions) *Hook {
+	if o == nil {
+		o = &HookOptions{}
+	}
+	return &Hook{asks: newAsks(*o), ended: endings{turns: map[string]string{}}}
+}
+
+// OnEvent takes the event up, before any reader is told of it.
+func (h *Hook) OnEvent(_ context.Context, ev hook.Event) {
+	h.asks.observe(ev)
+	if ev.Kind == hook.EventTurnEnd && ev.Depth == 0 {
+		h.ended.note(ev.Conversation, ev.Turn)
+	}
+}
+
+// endings are the turns whose end has been told and that are not quite over.
+type endings struct {
+	mu sync.Mutex
+	// turns are by conversation.
+	turns map[string]string
+}
+
+func (e *endings) note(conversation, turn string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.turns[conversation] = turn
+}
+
+func (e *endings) of(conversation string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.turns[conversation]
+}
+
+func (e *endings) forget(conversation string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.turns, conversation)
+}

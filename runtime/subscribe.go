@@ -1,0 +1,55 @@
+package runtime
+
+import (
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/stream"
+)
+
+// Subscribe follows the events of one conversation or of all, at the reader's own
+// pace: it never slows a turn. A reader that is too slow, or comes late, is given
+// what the store has kept, or is told how many events it has missed; see package
+// stream. The caller closes the reader. It may be called at any time; a reader of
+// a runtime that was closed gets what there still is.
+func (r *Runtime) Subscribe(o *stream.SubscribeOptions) *stream.Reader { return r.streams.Subscribe(o) }
+
+// LastEvent is the position of the newest event of the conversation, "" of all,
+// that this runtime has told while somebody followed, or Options.Recent held
+// events; false if there was none.
+func (r *Runtime) LastEvent(conversation string) (stream.Position, bool) {
+	return r.streams.End(conversation)
+}
+
+func (r *Runtime) streamOptions() stream.Options {
+	o := stream.Options{Recent: r.o.Recent, Epoch: r.o.Now().UnixNano(), Source: r.source}
+	if log, ok := r.o.Store.(store.Log); ok && !r.volatile {
+		o.Log = log
+	}
+	return o
+}
+
+// source is who makes the events of a conversation: nil if that is nobody here.
+func (r *Runtime) source(conversation string) stream.Source {
+	r.mu.Lock()
+	agents := make([]*Agent, 0, len(r.agents))
+	for _, a := range r.agents {
+		agents = append(agents, a)
+	}
+	r.mu.Unlock()
+	for _, a := range agents {
+		if c := a.conversationByID(conversation); c != nil {
+			return &c.events
+		}
+	}
+	return nil
+}
+
+func (a *Agent) conversationByID(id string) *Conversation {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.conversations {
+		if c.ID() == id {
+			return c
+		}
+	}
+	return nil
+}

@@ -2,6 +2,8 @@ package runtime_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,27 +80,59 @@ func TestSpecACancelledTurnLeavesWhatWasSaidToTheNext(t *testing.T) {
 	assert.Len(t, w.eventsOf(hook.EventSteered), 2)
 }
 
-// Whenever a message comes, it is either refused or in the history.
+// Whenever a message comes, also while the turn ends or is stopped: it is either
+// refused, or in the history once, in its order.
 func TestSpecSteeringIsRefusedOrHeard(t *testing.T) {
 	t.Parallel()
-	for _, delay := range []time.Duration{0, 1, 2, 3, 4, 5, 6} {
+	heard, refused := 0, 0
+	for seed := range uint64(1_000) {
 		synctest.Test(t, func(t *testing.T) {
-			w := startSlowly(t, func(bool) time.Duration { return 2 }, mem.New(&mem.Options{Journal: true}))
-			ended := make(chan error, 1)
-			go func() { _, err := w.try(t.Context(), "call"); ended <- err }()
-			time.Sleep(delay)
-			synctest.Wait()
-			err := w.conv.Steer(t.Context(), hook.TextInput("hear me"))
-			require.NoError(t, <-ended)
-			if err != nil {
-				require.ErrorIs(t, err, runtime.ErrIdle)
-				assert.NotContains(t, w.history(), "user hear me")
-			} else {
-				assert.Contains(t, w.history(), "user hear me")
-			}
-			require.NoError(t, w.rt.Close(t.Context()))
+			h, r := raceSteering(t, seed)
+			heard, refused = heard+h, refused+r
 		})
 	}
+	t.Logf("%d heard, %d refused", heard, refused)
+	assert.Greater(t, heard, 1_000)
+	assert.Greater(t, refused, 1_000)
+}
+
+func raceSteering(t *testing.T, seed uint64) (heard, refused int) {
+	wait := times(seed)
+	w := startSlowly(t, func(bool) time.Duration { return wait() }, mem.New(&mem.Options{Journal: seed%2 == 0}))
+	defer func() { require.NoError(t, w.rt.Close(t.Context())) }()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for range 3 {
+			_, _ = w.conv.Send(t.Context(), hook.TextInput("call"), nil)
+			time.Sleep(wait() / 2)
+		}
+	}()
+	var said []string
+	for i := range 8 {
+		time.Sleep(wait())
+		line := fmt.Sprintf("hear %d", i)
+		switch err := w.conv.Steer(t.Context(), hook.TextInput(line)); {
+		case err == nil:
+			said = append(said, "user "+line)
+		default:
+			require.ErrorIs(t, err, runtime.ErrIdle)
+			refused++
+		}
+		if i%4 == 3 {
+			w.conv.Stop()
+		}
+	}
+	<-over
+	w.send("last")
+	var kept []string
+	for _, line := range w.history() {
+		if strings.HasPrefix(line, "user hear") {
+			kept = append(kept, line)
+		}
+	}
+	require.Equal(t, said, kept, "seed %d", seed)
+	return len(said), refused
 }
 
 func TestSpecQueuedMessagesComeInTheirOrderUnlessRefused(t *testing.T) {

@@ -188,8 +188,14 @@ func TestKills(t *testing.T) {
 	}
 	settled := settle(t, dir)
 	t.Logf("seed %d; the last event before a kill, of %d conversations each time:\n%s", *seed, conversations, histogram(at))
-	t.Logf("FIGURE kills=%d count; turns=%d count; calls=%d count; inside_a_turn=%d %%; lost=0 count; doubled=0 count; slowest_restart=%d ms",
-		*kills, len(w.answers), len(w.results), 100*inside/(*kills*conversations), max(slowest, settled).Milliseconds())
+	for _, f := range []string{
+		fmt.Sprintf("seed=%d", *seed), fmt.Sprintf("kills=%d", *kills),
+		fmt.Sprintf("within-a-turn=%d %% of the conversations", 100*inside/(*kills*conversations)),
+		fmt.Sprintf("turns=%d acknowledged", len(w.answers)), fmt.Sprintf("calls=%d acknowledged", len(w.results)),
+		"lost=0 acknowledged", "doubled=0 effects", fmt.Sprintf("restarted=%d ms at most", max(slowest, settled).Milliseconds()),
+	} {
+		t.Log("FIGURE " + f)
+	}
 	assert.GreaterOrEqual(t, inside*100, 60**kills*conversations, "too few kills within a turn")
 	assert.Less(t, max(slowest, settled), time.Second)
 	assert.NotEmpty(t, w.answers)
@@ -250,6 +256,7 @@ func TestTheGateCatchesWhatIsBad(t *testing.T) {
 				all.lost += f.lost
 				all.doubled += f.doubled
 				if all.lost > 0 {
+					t.Logf("FIGURE bad.%s=%d acknowledged lost", strings.ReplaceAll(variant, " ", "-"), all.lost)
 					return
 				}
 			}

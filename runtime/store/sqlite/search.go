@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
@@ -58,16 +59,30 @@ type batch struct {
 // index indexes until nothing is new. That a summary stands for what has been
 // compacted makes no difference: it says what others said, and is not indexed.
 func (s *Store) index(ctx context.Context) error {
+	var last []batch
 	for {
 		batches, err := s.unindexed(ctx)
 		if err != nil || len(batches) == 0 {
 			return err
 		}
+		if slices.EqualFunc(batches, last, batch.same) {
+			return errIndex
+		}
+		last = batches
 		if err := s.db.Write(ctx, func(tx *sqlitedb.Tx) error { return writeIndex(tx, batches) }); err != nil {
 			return err
 		}
 	}
 }
+
+// same reports whether nothing has happened to the conversation between two rounds,
+// which cannot be: somebody has indexed what was new in the first.
+func (b batch) same(o batch) bool {
+	return b.num == o.num && b.from == o.from && b.branches == o.branches
+}
+
+// errIndex: a damaged file can say for ever that something is new.
+var errIndex = errors.New("what is to be indexed does not become less: the file is damaged; copy it, and run PRAGMA integrity_check on the copy")
 
 // unindexed reads new messages as they are at one moment.
 func (s *Store) unindexed(ctx context.Context) (out []batch, err error) {

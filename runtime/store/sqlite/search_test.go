@@ -202,3 +202,16 @@ func tenThousand(b *testing.B) *sqlite.Store {
 	}
 	return s
 }
+
+func TestASearchEndsInAFileThatAlwaysHasSomethingNew(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	s := open(t, path)
+	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
+	require.NoError(t, err)
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("boat")}, TurnEnds: true})
+	require.NoError(t, err)
+	change(t, path, current(), `CREATE TRIGGER damaged BEFORE UPDATE OF indexed ON conversation BEGIN SELECT RAISE(IGNORE); END`)
+	_, err = s.Search(t.Context(), store.Query{Text: "boat"})
+	require.ErrorContains(t, err, "does not become less: the file is damaged")
+}

@@ -18,8 +18,8 @@ import (
 
 type askFlags struct {
 	place
-	socket, agent, sender string
-	yes                   bool
+	socket, agent, sender, whenBusy string
+	yes                             bool
 }
 
 func (c *command) ask() *cobra.Command {
@@ -47,6 +47,7 @@ func (c *command) ask() *cobra.Command {
 	cmd.Flags().BoolVar(&f.json, "json", false, "write JSON, for programs")
 	cmd.Flags().StringVar(&f.agent, "agent", daemon.DefaultAgent, "the agent to ask; the daemon knows those of its project")
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
+	cmd.Flags().StringVar(&f.whenBusy, "when-busy", "", "while a turn of the conversation is running: refuse, queue behind it, or steer it (default refuse)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	return cmd
 }
@@ -123,7 +124,7 @@ func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, s
 	if err != nil {
 		return err
 	}
-	turn, err := d.Send(ctx, conv.ID, prompt)
+	turn, err := d.SendWhenBusy(ctx, conv.ID, prompt, wire.Busy(f.whenBusy))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,11 +32,7 @@ func (c *command) onConversation(use, short string, f *daemonFlags, run func(ctx
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := c.client(f.socket)
-			if err != nil {
-				return err
-			}
-			return run(cmd.Context(), d, args[0])
+			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error { return run(cmd.Context(), d, args[0]) })
 		},
 	}
 	f.add(cmd)
@@ -118,19 +113,17 @@ func (c *command) search() *cobra.Command {
 		Short: "Find messages by their words; any of them is enough, and sail* is all that begin so",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := c.client(f.socket)
-			if err != nil {
-				return err
-			}
 			q.Text = strings.Join(args, " ")
-			found, err := d.Search(cmd.Context(), q)
-			if err != nil {
-				return err
-			}
-			if f.json {
-				return c.writeJSON(found)
-			}
-			return c.showMatches(found)
+			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error {
+				found, err := d.Search(cmd.Context(), q)
+				switch {
+				case err != nil:
+					return err
+				case f.json:
+					return c.writeJSON(found)
+				}
+				return c.showMatches(found)
+			})
 		},
 	}
 	f.add(cmd)
@@ -235,11 +228,7 @@ func (c *command) export() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export ID", Short: "Write a conversation to standard output, as lines of JSON that import reads", Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := c.client(f.socket)
-			if err != nil {
-				return err
-			}
-			return d.Export(cmd.Context(), args[0], c.out)
+			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error { return d.Export(cmd.Context(), args[0], c.out) })
 		},
 	}
 	socketFlag(cmd, &f.socket)
@@ -257,17 +246,16 @@ func (c *command) restore() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := c.client(f.socket)
-			if err != nil {
-				return err
-			}
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			from, err := c.openFile(args[0])
 			if err != nil {
 				return err
 			}
-			conv, err := d.Import(cmd.Context(), from, agent, sender)
-			return cmp.Or(c.told(conv, err, f.json, "made"), from.Close())
+			defer func() { err = errors.Join(err, from.Close()) }()
+			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error {
+				conv, err := d.Import(cmd.Context(), from, agent, sender)
+				return c.told(conv, err, f.json, "made")
+			})
 		},
 	}
 	f.add(cmd)

@@ -19,17 +19,17 @@ func (c *command) conversations() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "conversations [ID]",
-		Short: "List the conversations of the running daemon, show one, or change, move and search them",
-		Args:  atMostOne,
+		Short: "List conversations, show one, or change, move and search them",
+		Long: "Lists the conversations or shows one: over the running daemon, or where there is none in this process, which then\n" +
+			"knows the agents of the working directory.",
+		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := c.client(socket)
-			if err != nil {
-				return err
-			}
-			if len(args) == 0 {
-				return c.listConversations(cmd.Context(), d, asJSON)
-			}
-			return c.showConversation(cmd.Context(), d, args[0], asJSON)
+			return c.overDaemon(cmd.Context(), socket, func(d *client.Client) error {
+				if len(args) == 0 {
+					return c.listConversations(cmd.Context(), d, asJSON)
+				}
+				return c.showConversation(cmd.Context(), d, args[0], asJSON)
+			})
 		},
 	}
 	socketFlag(cmd, &socket)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/runtime"
 )
@@ -120,12 +122,60 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 			return nil, nil, errors.Join(err, app.Close(context.WithoutCancel(ctx)))
 		}
 	}
-	return api.New(api.Options{
+	o := apiOptions(app, h, paths)
+	o.Grace, o.GoOn, o.Log = f.grace, f.resume, c.note
+	return api.New(o), app, nil
+}
+
+func apiOptions(app *daemon.App, h *api.Hook, paths daemon.Paths) api.Options {
+	return api.Options{
 		Runtime: app.Runtime, Store: app.Store, Hook: h, Root: paths.Root, State: paths.State,
-		Agent: daemon.DefaultAgent, Plan: app.Daemon.Plan(), Check: app.CheckModel, Grace: f.grace,
+		Agent: daemon.DefaultAgent, Plan: app.Daemon.Plan(), Check: app.CheckModel,
 		Tools: func(a *runtime.Agent) []wire.Tool { return toolsOf(app, a) },
-		Send:  app.Send, Resume: app.Resume, Interrupted: app.Interrupted, GoOn: f.resume, Log: c.note,
-	}), app, nil
+		Send:  app.Send, Resume: app.Resume, Interrupted: app.Interrupted,
+	}
+}
+
+// overDaemon does something over the daemon. Where none is running, and no other
+// one was named, this process is one for as long as that takes: with the agents of
+// the project that can do without MCP servers, which are not started.
+func (c *command) overDaemon(ctx context.Context, socket string, do func(d *client.Client) error) (err error) {
+	d, err := c.client(socket)
+	if err != nil {
+		return err
+	}
+	if _, err := d.Health(ctx); socket != "" || !errors.Is(err, client.ErrNotRunning) {
+		return do(d)
+	}
+	paths, err := c.paths(place{})
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "grapnel-")
+	if err != nil {
+		return fmt.Errorf("make a directory for a socket: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	h := api.NewHook(nil)
+	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Extra: []hook.Hook{h}})
+	if err != nil {
+		return err
+	}
+	agents, _ := daemon.Agents(paths, nil) // Open has read them
+	for _, a := range agents {
+		_, _ = app.Register(ctx, a.Config.Name, hook.AgentConfig{}) // who needs one that is not there is told so
+	}
+	socket = filepath.Join(dir, "socket")
+	ln, err := api.Listen(ctx, socket)
+	if err != nil {
+		return errors.Join(err, app.Close(context.WithoutCancel(ctx)))
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- api.New(apiOptions(app, h, paths)).Run(serving, ln, app.Close) }()
+	err = do(client.New(socket, nil))
+	stop()
+	return errors.Join(err, <-ended)
 }
 
 func toolsOf(app *daemon.App, a *runtime.Agent) []wire.Tool {

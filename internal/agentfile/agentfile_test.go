@@ -145,8 +145,8 @@ func TestClaude(t *testing.T) {
 		warnings    []string
 	}{
 		{
-			"a usual file", "name: helper\ndescription: Helps.\ntools: Read, Grep, WebFetch, Bash(git:*), mcp__gh__list\nmodel: inherit\ncolor: blue\nmaxTurns: 4",
-			hook.AgentConfig{Name: "helper", Description: "Helps.", Instructions: "text", Tools: []string{"read", "grep", "mcp__gh__list"}, Limits: hook.Limits{Steps: 4}},
+			"a usual file", "name: helper\ndescription: Helps.\ntools: Read, Grep, WebFetch, Bash(git:*), mcp__gh__list, Task, Agent, AskUserQuestion\nmodel: inherit\ncolor: blue\nmaxTurns: 4",
+			hook.AgentConfig{Name: "helper", Description: "Helps.", Instructions: "text", Tools: []string{"read", "grep", "mcp__gh__list", "delegate", "ask_user"}, Limits: hook.Limits{Steps: 4}},
 			[]string{"a.md:4:8: the agent does not get WebFetch, Bash(git:*)", `a.md:6:1: key "color" is passed over`},
 		},
 		{

@@ -34,6 +34,10 @@ func claudeTool(name string) (own string, ok bool) {
 	switch name {
 	case "Bash", "Edit", "Glob", "Grep", "Read", "Skill", "Write":
 		return strings.ToLower(name), true
+	case "Agent", "Task": // Task is the older name
+		return "delegate", true
+	case "AskUserQuestion":
+		return "ask_user", true
 	}
 	return name, strings.HasPrefix(name, "mcp__") && hook.ValidToolName(name)
 }

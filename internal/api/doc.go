@@ -1,5 +1,5 @@
 // Package api serves a runtime over HTTP, on a unix socket of the user's own:
-// agents, conversations, turns, the asks that wait for an answer, and events as
+// agents, conversations, turns, what waits for a person's answer, and events as
 // they happen. docs/openapi.yaml describes it; package wire has its types, and
 // package client speaks it.
 //
@@ -20,10 +20,12 @@
 // started again: a reader that resumes gets what the database has kept, which is
 // everything but deltas and progress, and is told which of its events were not.
 //
-// # Asks
+// # Asks and inquiries
 //
 // Hook answers at the point Approve with what a client answers. It can be made
-// to refuse after a time, and refuses when the turn ends.
+// to refuse after a time, and refuses when the turn ends. Questions of agents are
+// the runtime's: clients list and answer them, also before they are put, and
+// after a restart those of a turn that is gone on with are put again.
 //
 // # Locks
 //

@@ -141,9 +141,13 @@ func (x *execution) wrapped(ctx context.Context) (r hook.ToolResult) {
 
 // WrapToolAt implements hook.ToolChain: it is one attempt.
 func (x *execution) WrapToolAt(ctx context.Context, _ int) hook.ToolResult {
+	had := x.back
 	x.back = false
 	x.attempts++
 	if err := x.admit(ctx); err != nil {
+		if x.back = had; had {
+			return x.last // of the attempt before
+		}
 		return hook.FailedResult(hook.FailCancelled, "cancelled before it started")
 	}
 	defer x.free()

@@ -344,3 +344,26 @@ func TestNoCallIsKeptOfAnAnswerThatWasBrokenOff(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, []string{"user go", "assistant half an answer"}, w.history())
 }
+
+func TestARetryThatIsCancelledKeepsTheResultBeforeIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		again := hook.WrapToolFunc(func(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+			r := next.Run(ctx)
+			if call.ID() == "1" {
+				time.Sleep(time.Second)
+				return next.Run(ctx) // waits for the key that the other call has
+			}
+			return r
+		})
+		x, y := named("x"), sleeps("y", time.Hour)
+		x.Exclusive, y.Exclusive = "key", "key"
+		w := start(t, plays(calls(want{"1", "x", `{"s":"a"}`}, want{"2", "y", "{}"})), again, box(x, y))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := w.try(ctx, "go")
+		require.Error(t, err)
+		assert.Contains(t, w.history(), "tool 1 x: x:a")
+		require.NoError(t, w.rt.Close(t.Context()))
+	})
+}

@@ -34,7 +34,7 @@ const (
 	whyCalls = "A call of 5 ms ends when the timer of the operating system says so; the limit beside it waits as long. " +
 		"For calls that take no time the bound of 32 workers is what counts."
 
-	whyDurable = "A turn is stored in two appends, and each waits for a sync of the disk that it shares with those that came at the " +
+	whyDurable = "A turn without calls is stored in two appends and a note of its last events, and each waits for a sync of the disk that it shares with those that came at the " +
 		"same time. What is left is the disk's: the limit beside it writes the same rows for all conversations in one " +
 		"transaction, by hand."
 

@@ -37,13 +37,45 @@ func (answers) Stream(context.Context, hook.ModelRequest) hook.ModelStream {
 // times for a turn of each.
 func BenchmarkDurableTurns(b *testing.B) {
 	for _, n := range []int{1, 64} {
-		b.Run(fmt.Sprintf("conversations=%d", n), func(b *testing.B) { durableTurns(b, n) })
+		b.Run(fmt.Sprintf("conversations=%d", n), func(b *testing.B) { durableTurns(b, filepath.Join(b.TempDir(), "x.db"), n) })
 		b.Run(fmt.Sprintf("limit/conversations=%d", n), func(b *testing.B) { durableLimit(b, n) })
 	}
 }
 
-func durableTurns(b *testing.B, n int) {
-	st, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "x.db"), nil)
+// BenchmarkStored is the turns of 64 conversations in a file that has others, of
+// two messages each. What they cost must not depend on how many those are.
+func BenchmarkStored(b *testing.B) {
+	for _, others := range []int{10, 1_000_000} {
+		path := filepath.Join(b.TempDir(), "x.db") // filled once for all sizes of b.N
+		fillWith(b, path, others)
+		b.Run(fmt.Sprintf("others=%d", others), func(b *testing.B) { durableTurns(b, path, 64) })
+	}
+}
+
+// fillWith makes a file with conversations of two messages each.
+func fillWith(b *testing.B, path string, others int) {
+	st, err := sqlite.Open(b.Context(), path, nil)
+	require.NoError(b, err)
+	require.NoError(b, st.Close())
+	db := raw(b, path, current()...)
+	defer func() { require.NoError(b, db.Close()) }()
+	const body = `'{"role":"user","content":[{"kind":"text","text":"an old message"}]}'`
+	for _, query := range []string{
+		`INSERT INTO conversation (id, agent, sender, version, turns, messages, indexed, created, updated)
+			WITH RECURSIVE i (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < ?)
+			SELECT printf('old%09d', n), 'old', n, 2, 1, 2, 2, 0, 0 FROM i`,
+		`INSERT INTO message SELECT num << 32, 1, ` + body + ` FROM conversation LIMIT ?`,
+		`INSERT INTO message SELECT num << 32 | 1, 1, ` + body + ` FROM conversation LIMIT ?`,
+	} {
+		require.NoError(b, db.Write(b.Context(), func(tx *sqlitedb.Tx) error {
+			_, err := tx.Exec(query, others)
+			return err
+		}))
+	}
+}
+
+func durableTurns(b *testing.B, path string, n int) {
+	st, err := sqlite.Open(b.Context(), path, nil)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, st.Close()) }()
 	rt := runtime.New(nil, answers{}, &runtime.Options{Store: st})

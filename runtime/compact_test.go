@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -329,4 +330,32 @@ func (s damagedStore) Messages(ctx context.Context, id string) ([]hook.Message, 
 		return nil, err
 	}
 	return ms, &store.DamagedError{ID: id, Part: "message", At: []int64{1}, Err: errors.New("no JSON")}
+}
+
+func TestCompactionCountsWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	s := holedStore{mem.New(nil)}
+	w := startWith(t, plays(says("one"), says("two"), says("three"), says("The summary.")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s})
+	w.send("1")
+	w.send("2")
+	w.send("3")
+	made, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+	require.NoError(t, err)
+	assert.Equal(t, 4, made.Archived)
+	assert.Equal(t, []string{"user " + head + "The summary.", "user 3", "assistant three"}, w.history())
+}
+
+// holedStore is a store whose second message cannot be read, and neither can one in
+// the archive.
+type holedStore struct{ *mem.Store }
+
+func (s holedStore) Dump(ctx context.Context, id string) (store.Dump, error) {
+	d, err := s.Store.Dump(ctx, id)
+	if err != nil {
+		return d, err
+	}
+	d.Messages = slices.Delete(d.Messages, 1, 2)
+	return d, fmt.Errorf("take out: %w", errors.Join(
+		&store.DamagedError{ID: id, Part: "archived message", At: []int64{0, 1}, Err: errors.New("no JSON")},
+		&store.DamagedError{ID: id, Part: "message", At: []int64{1}, Err: errors.New("no JSON")}))
 }

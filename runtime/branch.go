@@ -44,7 +44,7 @@ func (c *Conversation) Rewind(ctx context.Context, turns int) error {
 	if !ok {
 		return fmt.Errorf("%w: rewinding", ErrUnsupported)
 	}
-	ctx, err := c.enter(ctx, Refuse)
+	ctx, err := c.enter(ctx, briefly)
 	if err != nil {
 		return err
 	}

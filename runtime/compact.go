@@ -265,7 +265,7 @@ func sizeOf(m hook.Message) (n int) {
 // replacePast puts the summary in the place of what it sums up, if that is still
 // there and no turn is running.
 func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p past, summary string, usage hook.Usage) error {
-	ctx, err := c.enter(ctx, Refuse)
+	ctx, err := c.enter(ctx, briefly)
 	if err != nil {
 		return err
 	}

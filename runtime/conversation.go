@@ -25,8 +25,9 @@ type Conversation struct {
 	takes int64
 
 	mu sync.Mutex
-	// busy: a turn has the conversation, or is about to get it.
-	busy bool
+	// busy: a turn has the conversation, or is about to get it; brief: it is no turn
+	// but a change that takes a moment.
+	busy, brief bool
 	// waiting are those who queue for it, the first in front.
 	waiting []chan struct{}
 	// cancel ends the turn that is running, and turn is that turn; nil if there is
@@ -82,6 +83,9 @@ const (
 	// which they came. A turn in another process is waited for too, but then the
 	// order is that in which its end is noticed.
 	Queue
+	// briefly is Refuse for what takes a moment: turns that come meanwhile wait for
+	// it and are not refused.
+	briefly
 )
 
 // Conversation returns the conversation of the agent with the sender, which the
@@ -243,11 +247,11 @@ func (c *Conversation) leave() {
 func (c *Conversation) occupy(ctx context.Context, when Busy) error {
 	c.mu.Lock()
 	if !c.busy {
-		c.busy = true
+		c.busy, c.brief = true, when == briefly
 		c.mu.Unlock()
 		return nil
 	}
-	if when == Refuse {
+	if when != Queue && !c.brief {
 		c.mu.Unlock()
 		return fmt.Errorf("%w: %s", ErrBusy, c.ID())
 	}
@@ -256,6 +260,9 @@ func (c *Conversation) occupy(ctx context.Context, when Busy) error {
 	c.mu.Unlock()
 	select {
 	case <-mine:
+		c.mu.Lock()
+		c.brief = when == briefly
+		c.mu.Unlock()
 		return nil
 	case <-ctx.Done():
 	}
@@ -279,6 +286,7 @@ func (c *Conversation) vacate() {
 		c.busy = false
 		return
 	}
+	c.brief = false
 	close(c.waiting[0])
 	c.waiting = c.waiting[1:]
 }

@@ -273,3 +273,29 @@ func (r *race) compact(t *testing.T, c *runtime.Conversation, times func() time.
 		r.mu.Unlock()
 	}
 }
+
+// slowStore takes its time to compact.
+type slowStore struct{ *mem.Store }
+
+func (s slowStore) Compact(ctx context.Context, id string, at store.At, n int, summary hook.Message) (int64, error) {
+	time.Sleep(time.Second)
+	return s.Store.Compact(ctx, id, at, n, summary)
+}
+
+func TestSpecNobodyIsRefusedBecauseASummaryIsBeingStored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := startSlowly(t, seconds, slowStore{mem.New(nil)})
+		w.send("1")
+		compacted := make(chan error, 1)
+		go func() {
+			_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1})
+			compacted <- err
+		}()
+		time.Sleep(10*time.Second + 500*time.Millisecond) // the summary is there
+		w.send("2")
+		require.NoError(t, <-compacted)
+		assert.Equal(t, []string{"user " + head + "The summary.", "user 2", "assistant answer to 2"}, w.history())
+		require.NoError(t, w.rt.Close(t.Context()))
+	})
+}

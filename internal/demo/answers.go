@@ -46,6 +46,15 @@ func (a *answers) Approve(_ context.Context, call *hook.ToolCall, _ hook.ToolDec
 	return hook.RefuseCall("The demo says no to this."), nil
 }
 
+// inquire answers every question with its first option.
+func (a *answers) inquire(_ context.Context, _ string, q hook.Inquiry) (r hook.Response, by string, err error) {
+	var given []hook.Given
+	for _, question := range q.Questions.All() {
+		given = append(given, hook.Given{Chosen: hook.ListOf(question.Options.At(0).Label)})
+	}
+	return hook.Response{Given: hook.Freeze(given)}, "demo", nil
+}
+
 func (a *answers) counts() (yes, no int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

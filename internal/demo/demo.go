@@ -32,8 +32,11 @@ type Options struct {
 	Color      bool
 }
 
-// agentName is the agent that the demo's directory defines.
-const agentName = "skipper"
+// agentName is the agent that plays the demo, and mateName the one that it runs.
+const (
+	agentName = "skipper"
+	mateName  = "mate"
+)
 
 // memoryName is what the demo remembers, and what a later one recalls.
 const memoryName = "last voyage"
@@ -49,7 +52,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	answerer := &answers{}
 	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Extra: []hook.Hook{answerer},
+		Paths: paths, Extra: []hook.Hook{answerer}, Inquire: answerer.inquire,
 		Note:  func(string) {},
 		Trust: func(context.Context, daemon.Servers) (daemon.Trust, error) { return daemon.TrustOnce, nil },
 	})
@@ -122,5 +125,5 @@ func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report)
 
 const intro = `A scripted model, real tools: no key, no network. The agent has a log of three days, a skill, a memory and
 an MCP server, which is this program started again. Where a person would be asked, the demo answers itself: yes to
-the script of the skill, to summary.md and to that server, no to everything else.
+the script of the skill, to summary.md and to that server, no to everything else, and to a question its first option.
 `

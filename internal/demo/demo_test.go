@@ -114,7 +114,7 @@ func TestLay(t *testing.T) {
 	for _, file := range []string{
 		"log/day-1.md", "log/day-3.md", ".agents/skills/logbook/SKILL.md", ".agents/skills/logbook/scripts/distance.sh",
 		".agents/skills/logbook/references/style.md",
-		".grapnel/agents/skipper.md", ".grapnel/skipper.yaml",
+		".grapnel/agents/skipper.md", ".grapnel/skipper.yaml", ".grapnel/agents/mate.md", ".grapnel/mate.yaml",
 	} {
 		assert.FileExists(t, filepath.Join(dir, file))
 	}

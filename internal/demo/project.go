@@ -21,10 +21,10 @@ var project embed.FS
 //go:embed script.yaml
 var script []byte
 
-// agent is the agent of the demo.
+// agents are those of the demo, and what the model of the second one says.
 //
-//go:embed skipper.md
-var agent []byte
+//go:embed skipper.md mate.md mate.yaml
+var agents embed.FS
 
 // ServerCommand is the hidden command under which the program is the demo's MCP
 // server.
@@ -50,7 +50,7 @@ func lay(dir, executable string) error {
 	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), append(servers, '\n'), 0o600); err != nil {
 		return fmt.Errorf("write the list of servers: %w", err)
 	}
-	if err := layAgent(filepath.Join(dir, ".grapnel")); err != nil {
+	if err := layAgents(filepath.Join(dir, ".grapnel")); err != nil {
 		return err
 	}
 	return fs.WalkDir(project, "project", func(path string, e fs.DirEntry, err error) error {
@@ -61,14 +61,19 @@ func lay(dir, executable string) error {
 	})
 }
 
-// layAgent writes the agent of the demo and what its model says.
-func layAgent(dir string) error {
+// layAgents writes the agents of the demo and what their models say.
+func layAgents(dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "agents"), 0o700); err != nil {
 		return fmt.Errorf("write the demo's agent: %w", reason(err))
 	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(dir, "agents", agentName+".md"), agent, 0o600),
-		os.WriteFile(filepath.Join(dir, agentName+".yaml"), script, 0o600))
+	err := os.WriteFile(filepath.Join(dir, agentName+".yaml"), script, 0o600)
+	for from, to := range map[string]string{
+		agentName + ".md": "agents/" + agentName + ".md", mateName + ".md": "agents/" + mateName + ".md", mateName + ".yaml": mateName + ".yaml",
+	} {
+		data, rerr := agents.ReadFile(from)
+		err = errors.Join(err, rerr, os.WriteFile(filepath.Join(dir, filepath.FromSlash(to)), data, 0o600))
+	}
+	return err
 }
 
 // target returns where a file of the embedded project goes.

@@ -43,6 +43,8 @@ type facts struct {
 	Kept       []int  `json:"kept"`
 	Failed     string `json:"failed"`
 	OutOfScope string `json:"out_of_scope"`
+	Agent      string `json:"agent"`
+	Answer     string `json:"answer"`
 	Yes        int    `json:"approved"`
 	No         int    `json:"refused"`
 	Dir        string `json:"dir"`
@@ -59,6 +61,15 @@ func newReport(paths daemon.Paths, history func() ([]hook.Message, error)) *repo
 // onEvent notes one event and returns what to say about it, mostly nothing.
 func (r *report) onEvent(ev hook.Event) string {
 	d := ev.Detail()
+	switch {
+	case ev.Kind == hook.EventSubagentEnd && d.Stop == hook.StopCompleted:
+		r.facts.Agent = ev.Agent
+	case ev.Kind == hook.EventQuestionGiven:
+		r.facts.Answer = strings.Join(terminal.Answered(d.Inquiry, d.Response), "; ")
+	}
+	if ev.Depth > 0 { // of another agent's turn
+		return ""
+	}
 	switch ev.Kind {
 	case hook.EventCallsBegin:
 		clear(r.calls)
@@ -161,6 +172,8 @@ func (r *report) writeText(out io.Writer) error {
 		{"at once", fmt.Sprintf("%d calls in %s", f.AtOnce, terminal.Took(time.Duration(f.AtOnceMS)*time.Millisecond))},
 		{"failed", f.Failed + ": the model was told, and the turn went on"},
 		{"out of scope", f.OutOfScope + ", which the agent does not have: refused before any subsystem was asked"},
+		{"delegated", "to " + f.Agent + ", which answered in a turn of its own, with the same hooks and fewer tools"},
+		{"asked", f.Answer},
 		{"approval", fmt.Sprintf("asked %d times: %d yes, %d no", f.Yes+f.No, f.Yes, f.No)},
 		{"files", f.Dir},
 		{"database", f.Database + " (memories)"},

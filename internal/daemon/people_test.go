@@ -124,6 +124,30 @@ func TestDelegation(t *testing.T) {
 	assert.Equal(t, hook.StopError, ended["broken"].Detail().Stop)
 }
 
+// TestAFileSaysToWhomItsAgentDelegates: in the prompt, at the call, and where the
+// file is wrong.
+func TestAFileSaysToWhomItsAgentDelegates(t *testing.T) {
+	t.Parallel()
+	files := crewFiles()
+	files[".grapnel/agents/chief.md"] = "---\nmodel: script:chief.yaml\ndelegate: {agents: [reviewer]}\n---\nYou hand out."
+	files["chief.yaml"] = `rules:
+  - {when: {step: 1, system: {matches: "The agents:\n- reviewer: Reads changes\\.\n\n"}}, calls: [{tool: delegate, args: {tasks: [{agent: sleeper, message: x}]}}]}
+  - {when: {result: delegate}, say: "${result:delegate}"}
+`
+	p := project(t, files)
+	_, turn := playChief(t, daemon.Options{Paths: p})
+	out, _ := turn(t.Context(), "Go.")
+	require.NoError(t, out.Err)
+	assert.Contains(t, out.Text(), `there is no agent \"sleeper\" to delegate to; there are reviewer`)
+
+	files[".grapnel/agents/chief.md"] = "---\nmodel: script:chief.yaml\ndelegate: {agents: [cook]}\n---\nYou hand out."
+	app, err := daemon.Open(t.Context(), daemon.Options{Paths: project(t, files)})
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, app.Close(context.WithoutCancel(t.Context()))) }()
+	_, err = app.Register(t.Context(), "chief", hook.AgentConfig{})
+	assert.ErrorContains(t, err, `chief.md:3:11: agent "chief": section delegate: agents: there is no agent "cook"; there are broken, chief, grapnel, reviewer, sleeper`)
+}
+
 func TestDelegationStaysInItsBounds(t *testing.T) {
 	t.Parallel()
 	files := crewFiles()

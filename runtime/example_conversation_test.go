@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/subsystems/askuser"
 )
 
 // talk returns a conversation with the agent "helper", whose model is the function.
@@ -147,4 +148,58 @@ func ExampleRuntime_Search() {
 	// You said: the boat is in the harbour
 	// 0 user: the boat is in the harbour
 	// 1 assistant: You said: the boat is in the harbour
+}
+
+// A tool asks the people of the conversation; whoever answers first is heard.
+func ExampleRuntime_Answer() {
+	ctx := context.Background()
+	rt := runtime.New(askuser.New(nil), provider.Func(asks), nil)
+	if err := rt.Open(ctx); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "helper"}); err != nil {
+		log.Fatal(err)
+	}
+	conv, err := rt.Conversation(ctx, "helper", "ann")
+	if err != nil {
+		log.Fatal(err)
+	}
+	out, err := conv.Send(ctx, hook.TextInput("paint it"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		if ev.Kind != hook.EventQuestionAsked {
+			return
+		}
+		inquiry := rt.Inquiries()[0]
+		fmt.Println(inquiry.Questions.At(0).Text)
+		answer := hook.Response{Given: hook.ListOf(hook.Given{Chosen: hook.ListOf("blue")})}
+		if err := rt.Answer(inquiry.Conversation, inquiry.ID, "ann", answer); err != nil {
+			log.Fatal(err)
+		}
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(out.Text())
+	if err := rt.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// Which colour?
+	// Noted: Which colour? → blue
+}
+
+// asks is a model that asks one question and notes the answer.
+func asks(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+	last := req.Messages.At(req.Messages.Len() - 1)
+	return func(yield func(hook.Chunk, error) bool) {
+		if last.Role == hook.RoleTool {
+			_ = yield(hook.Chunk{Kind: hook.ChunkText, Text: "Noted: " + last.Result.Text()}, nil) &&
+				yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop}, nil)
+			return
+		}
+		_ = yield(hook.Chunk{Kind: hook.ChunkCallStart, CallID: "c1", Tool: "ask_user"}, nil) &&
+			yield(hook.Chunk{Kind: hook.ChunkCallArgs, Text: `{"questions":[{"question":"Which colour?","header":"colour",` +
+				`"options":[{"label":"red"},{"label":"blue"}]}]}`}, nil) &&
+			yield(hook.Chunk{Kind: hook.ChunkCallEnd}, nil) &&
+			yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishTools}, nil)
+	}
 }

@@ -14,7 +14,7 @@ func benchmarks(routes []string) []benchmark {
 		benchmark{"./runtime", "^Benchmark(Turn|Deltas|Agents|Register)$"},
 		benchmark{"./internal/benchcomp", "^Benchmark"},
 		benchmark{"./runtime/provider/openai", "^BenchmarkDecode$"},
-		benchmark{"./runtime/store/sqlite", "^Benchmark(DurableTurns|Stored)$"},
+		benchmark{"./runtime/store/sqlite", "^Benchmark(DurableTurns|DurableCalls|Stored)$"},
 	)
 }
 
@@ -86,6 +86,7 @@ var rows = []row{
 		limit: "sqlite.DurableTurns/limit/conversations=64", budget: []bound{{nanoseconds, 1_000_000}}, why: whyDurable},
 	{what: "a durable turn (SQLite), one conversation", bench: "sqlite.DurableTurns/conversations=1",
 		limit: "sqlite.DurableTurns/limit/conversations=1"},
+	{what: "a durable turn with one call, 64 conversations at once", bench: "sqlite.DurableCalls", budget: []bound{{nanoseconds, 1_000_000}}, why: whyDurable},
 	{what: "a durable turn where 1,000,000 other conversations are stored (against 10)", bench: "sqlite.Stored/others=1000000",
 		limit: "sqlite.Stored/others=10", budget: []bound{{ratio, 1.2}}, why: whyDurable},
 }

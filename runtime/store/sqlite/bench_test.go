@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
@@ -30,6 +31,38 @@ func (answers) Stream(context.Context, hook.ModelRequest) hook.ModelStream {
 	}
 }
 
+// calls is a model that calls a tool and answers when it has the result.
+type calls struct{ n atomic.Int64 }
+
+func (m *calls) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+	if req.Messages.At(req.Messages.Len()-1).Role == hook.RoleTool {
+		return answers{}.Stream(ctx, req)
+	}
+	id := fmt.Sprint(m.n.Add(1))
+	return func(yield func(hook.Chunk, error) bool) {
+		_ = yield(hook.Chunk{Kind: hook.ChunkCallStart, CallID: id, Tool: "look"}, nil) &&
+			yield(hook.Chunk{Kind: hook.ChunkCallArgs, Text: `{}`}, nil) && yield(hook.Chunk{Kind: hook.ChunkCallEnd}, nil) &&
+			yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishTools}, nil)
+	}
+}
+
+// looks has the tool.
+type looks struct{ hook.Nop }
+
+func (looks) Schema() []hook.Tool { return []hook.Tool{{Name: "look", Input: `{"type":"object"}`}} }
+
+func (looks) Dispatch(context.Context, *hook.ToolCall) (hook.Invocation, bool) {
+	return hook.Bound("{}", looks{}), true
+}
+
+func (looks) Run(context.Context, *hook.Env) hook.ToolResult { return hook.TextResult("seen") }
+
+// BenchmarkDurableCalls is turns with one call: five writes, each on disk before
+// anything follows from it.
+func BenchmarkDurableCalls(b *testing.B) {
+	durableTurns(b, filepath.Join(b.TempDir(), "x.db"), 64, looks{}, &calls{})
+}
+
 // BenchmarkDurableTurns is whole turns of conversations at the same time, each in
 // two appends and a note that are on disk when they return: the question with the
 // entry of the turn, the answer, and the last events. The limit writes the same
@@ -37,7 +70,7 @@ func (answers) Stream(context.Context, hook.ModelRequest) hook.ModelStream {
 // times for a turn of each.
 func BenchmarkDurableTurns(b *testing.B) {
 	for _, n := range []int{1, 64} {
-		b.Run(fmt.Sprintf("conversations=%d", n), func(b *testing.B) { durableTurns(b, filepath.Join(b.TempDir(), "x.db"), n) })
+		b.Run(fmt.Sprintf("conversations=%d", n), func(b *testing.B) { durableTurns(b, filepath.Join(b.TempDir(), "x.db"), n, nil, answers{}) })
 		b.Run(fmt.Sprintf("limit/conversations=%d", n), func(b *testing.B) { durableLimit(b, n) })
 	}
 }
@@ -48,7 +81,7 @@ func BenchmarkStored(b *testing.B) {
 	for _, others := range []int{10, 1_000_000} {
 		path := filepath.Join(b.TempDir(), "x.db") // filled once for all sizes of b.N
 		fillWith(b, path, others)
-		b.Run(fmt.Sprintf("others=%d", others), func(b *testing.B) { durableTurns(b, path, 64) })
+		b.Run(fmt.Sprintf("others=%d", others), func(b *testing.B) { durableTurns(b, path, 64, nil, answers{}) })
 	}
 }
 
@@ -74,11 +107,11 @@ func fillWith(b *testing.B, path string, others int) {
 	}
 }
 
-func durableTurns(b *testing.B, path string, n int) {
+func durableTurns(b *testing.B, path string, n int, h hook.Hook, model provider.Provider) {
 	st, err := sqlite.Open(b.Context(), path, nil)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, st.Close()) }()
-	rt := runtime.New(nil, answers{}, &runtime.Options{Store: st})
+	rt := runtime.New(h, model, &runtime.Options{Store: st})
 	require.NoError(b, rt.Open(b.Context()))
 	defer func() { require.NoError(b, rt.Close(b.Context())) }()
 	_, err = rt.Register(b.Context(), hook.AgentConfig{Name: "a"})

@@ -9,7 +9,9 @@ import (
 type EventKind string
 
 // The kinds of event, in the order of a turn. Brackets always close: every
-// …Start is followed by its …End, also when the turn fails.
+// …Start is followed by its …End, also when the turn fails. What a process has left
+// open that died within a turn is over with the next start of a turn: of that turn,
+// which is gone on with or brought to its end, or of another.
 const (
 	EventTurnStart      EventKind = "turn_start"      // Text: the input
 	EventStepStart      EventKind = "step_start"      // Step

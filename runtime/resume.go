@@ -203,6 +203,7 @@ func (t *turn) endStep(was *interrupted, on bool) (more bool) {
 	defer t.leaveStep()
 	reply := hook.ModelReply{Content: was.reply.Content, Model: t.cfg.Model, Finish: hook.FinishTools}
 	calls := t.newCalls(reply)
+	t.emit(hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls)))
 	for i := range calls {
 		c := &calls[i]
 		t.conv.setID(c.at.ID(), accepted)

@@ -138,8 +138,14 @@ func (c *command) attend(ctx context.Context, d *client.Client, turn wire.Turn, 
 	defer context.AfterFunc(ctx, func() {
 		_, _ = d.Cancel(lasting, turn.Conversation) // if the daemon is gone, so is the stream, which says so
 	})()
+	conv, err := d.ConversationByID(ctx, turn.Conversation)
+	if err != nil {
+		return err
+	}
 	show, gate := c.shower(f.json)
-	asker := &asker{d: d, approver: c.approverIn(root, f.yes, stdinUsed, gate), conversation: turn.Conversation, asking: map[asked]*question{}}
+	asker := &asker{
+		d: d, approver: c.approverIn(root, f.yes, stdinUsed, gate), conversation: conv.ID, agent: conv.Agent, asking: map[asked]*question{},
+	}
 	defer asker.end(asked{})
 	asker.pending(ctx, asked{}) // of a turn that is running already
 	var seen outcome
@@ -204,6 +210,8 @@ type asker struct {
 	d            *client.Client
 	approver     *terminal.Approver
 	conversation string
+	// agent is whom the person talks to: what another one wants has its name.
+	agent string
 	// asking are the questions under way.
 	asking map[asked]*question
 }
@@ -286,7 +294,7 @@ func (a *asker) inquire(ctx context.Context, agent string, q hook.Inquiry) {
 
 func (a *asker) ask(ctx context.Context, key asked, ask wire.Ask) {
 	a.begin(ctx, key, func(ctx context.Context) {
-		call := hook.NewToolCall(hook.ToolCallData{ID: ask.CallID, Tool: hook.Tool{Name: ask.Tool}, Args: ask.Args})
+		call := hook.NewToolCall(hook.ToolCallData{Step: a.step(ask), ID: ask.CallID, Tool: hook.Tool{Name: ask.Tool}, Args: ask.Args})
 		decision, err := a.approver.Approve(ctx, call, hook.AskTool(ask.Reason))
 		if err != nil {
 			decision = hook.RefuseCall("The user could not be asked.")
@@ -300,6 +308,17 @@ func (a *asker) ask(ctx context.Context, key asked, ask wire.Ask) {
 		}
 		_ = a.d.Answer(ctx, ask.ID, answer) // one that comes too late is no error: the stream shows what holds
 	})
+}
+
+// step is where the call is made, as far as the person has to know.
+func (a *asker) step(ask wire.Ask) *hook.Step {
+	depth := 0
+	if ask.Agent != a.agent {
+		depth = 1
+	}
+	conv := hook.NewConversation(hook.ConversationData{ID: ask.Conversation, Agent: &hook.AgentConfig{Name: ask.Agent}})
+	turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv, ID: ask.Turn, Depth: depth})
+	return hook.NewStep(turn, 1, "")
 }
 
 // end takes the question about the call back, the zero asked all of them.

@@ -34,6 +34,14 @@ const chatModel = `rules:
     calls: [{tool: edit, args: {file_path: log.txt, old_string: "two\n", new_string: "2\x1b[2J\n"}}]
   - when: {user: change}
     say: It is changed.
+  - when: {user: ask me, step: 1}
+    calls:
+      - {tool: read, args: {file_path: log.txt}}
+      - tool: ask_user
+        args: {questions: [
+          {question: 'Which way?', header: Way, options: [{label: left, description: along the shore}, {label: right}]},
+          {question: 'How fast?', header: Speed, options: [{label: slow}, {label: fast}]}]}
+  - {when: {user: ask me, result: ask_user}, say: "I heard: ${result:ask_user}"}
   - when: {user: slow, step: 1}
     calls:
       - {tool: read, args: {file_path: log.txt}}
@@ -160,6 +168,43 @@ func TestChatAtATerminal(t *testing.T) {
 	w.Type("\x04")
 	assert.Zero(t, w.ends())
 	assert.Regexp(t, `\n>\n/resume [0-9A-Z]+ goes on with this conversation\.$`, w.Text())
+}
+
+func TestChatPutsQuestions(t *testing.T) {
+	t.Parallel()
+	w := chatAt(t, chatPlace(t), 80, 40)
+	ask := func() {
+		n := w.Reads()
+		w.Type("ask me\r")
+		w.Until("it is asked", func(s string) bool {
+			return w.Reads() > n && strings.HasSuffix(s, "1-2, or your own words (Enter for none):")
+		})
+	}
+	ask()
+	assert.Contains(t, w.Text(), "\ngrapnel asks:\n[Way] Which way?\n  1  left: along the shore\n  2  right\n")
+	n := w.Reads()
+	w.Type("7\r")
+	w.Until("it is asked again", func(s string) bool { return w.Reads() > n && strings.HasSuffix(s, "(Enter for none):") })
+	assert.Contains(t, w.Text(), "There is no option 7.")
+	n = w.Reads()
+	w.Type("2\r")
+	w.Until("the next one", func(s string) bool { return w.Reads() > n && strings.Contains(s, "[Speed] How fast?") })
+	done := w.reads("as you like\r")
+	assert.Contains(t, done, "? Which way? right\n  ? How fast? \"as you like\"\n")
+	assert.Contains(t, done, "I heard: Which way? → right\nHow fast? → in their own words: as you like\n— completed")
+
+	// Ctrl-D leaves the questions out, Ctrl-C interrupts the turn.
+	ask()
+	done = w.reads("\x04")
+	assert.Contains(t, done, "? the question is left unanswered")
+	assert.Contains(t, done, "I heard: The user put the questions aside without an answer.")
+	ask()
+	done = w.reads("\x03")
+	assert.Contains(t, done, "— cancelled")
+	assert.Contains(t, w.reads("go on\r"), "\nYou said: go on\n")
+	assert.Contains(t, w.reads("/continue\r"), "no turn of this conversation was interrupted; write what the agent is to do")
+	w.Type("\x04")
+	assert.Zero(t, w.ends())
 }
 
 func TestChatCommandsAtATerminal(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 var (
 	turnsFlag   = flag.Int("faults.turns", 2000, "turns of TestFaultInjectedTurns")
 	seedFlag    = flag.Uint64("faults.seed", 0, "play only the conversation of this seed")
-	cancelsFlag = flag.Int("faults.cancels", 1000, "cancelled turns of TestCancels")
+	cancelsFlag = flag.Int("faults.cancels", 5000, "cancelled turns of TestCancels")
 	agentsFlag  = flag.Int("faults.agents", 1000, "cycles of TestAgentsComeAndGoDuringTurns")
 	argsFlag    = flag.Int("faults.args", 20_000, "arguments of TestArgumentsAreIdenticalForAll")
 )

@@ -1,0 +1,197 @@
+package runtime_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+)
+
+// bomb is something that would take all memory if nothing were bounded.
+type bomb struct {
+	// cap is what its process may take at most, in MiB.
+	cap int64
+	// bad: the cap has to find it.
+	bad bool
+	run func(t *testing.T)
+}
+
+var bombEvents = flag.Int("bombs", 150_000, "events that each bomb of events emits")
+
+// emitsMany is a tool that emits n events.
+func emitsMany(n int, emit func(ctx context.Context, env *hook.Env, i int)) tool {
+	return tool{hook.Tool{Name: "x"}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+		for i := range n {
+			emit(ctx, env, i)
+		}
+		return hook.TextResult("done")
+	}}
+}
+
+func diagnostic(ctx context.Context, env *hook.Env, i int) {
+	env.Call.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: fmt.Sprintf("%0128d", i)})
+}
+
+var bombs = map[string]bomb{
+	"output of 100 MB": {cap: 512, run: func(t *testing.T) {
+		out := strings.Repeat("€", 100_000_000/3)
+		w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), box(does("x", func(context.Context) hook.ToolResult { return hook.TextResult(out) })))
+		assert.Equal(t, "done", w.send("go").Text())
+		r := w.results()[0]
+		assert.Less(t, len(r), 2*runtime.DefaultMaxResult)
+		assert.True(t, utf8.ValidString(r))
+		assert.NotContains(t, r, "\uFFFD")
+		assert.Contains(t, r, "left out")
+	}},
+	"10,000 tools": {cap: 256, run: func(t *testing.T) {
+		tools := make([]tool, 10_000)
+		for i := range tools {
+			tools[i] = named(fmt.Sprint("tool_", i))
+		}
+		w := start(t, plays(calls(want{"1", "tool_9999", "{}"}), says("done")), box(tools...))
+		assert.Equal(t, "done", w.send("go").Text())
+		assert.Equal(t, []string{"tool_9999:"}, w.results())
+	}},
+	"a flood of events of one tool": {cap: 128, run: func(t *testing.T) {
+		st := &countingStore{Store: mem.New(&mem.Options{Journal: true})}
+		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"},
+			&runtime.Options{Store: st, Recent: 4096}, box(emitsMany(*bombEvents, diagnostic)))
+		told := 0
+		out, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+			if ev.Kind != hook.EventTextDelta {
+				told++
+			}
+		}})
+		require.NoError(t, err)
+		assert.Equal(t, "done", out.Text())
+		assert.Greater(t, told, *bombEvents)
+		assert.Equal(t, told, st.events, "each is kept")
+	}},
+	"progress as fast as can be of eight tools": {cap: 128, run: func(t *testing.T) {
+		ws := make([]want, 8)
+		for i := range ws {
+			ws[i] = want{"", "x", "{}"}
+		}
+		progress := emitsMany(*bombEvents/8, func(_ context.Context, env *hook.Env, i int) { env.Progress(fmt.Sprintf("%0128d", i)) })
+		w := startWith(t, plays(calls(ws...), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Recent: 4096}, box(progress))
+		told := 0
+		out, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) { told++ }})
+		require.NoError(t, err)
+		assert.Equal(t, "done", out.Text())
+		assert.GreaterOrEqual(t, told, *bombEvents/8*8)
+	}},
+	"progress of 10 MB at a time": {cap: 256, run: func(t *testing.T) {
+		huge := strings.Repeat("x", 10<<20)
+		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Recent: 4096},
+			box(emitsMany(1000, func(_ context.Context, env *hook.Env, _ int) { env.Progress(huge) })))
+		out, err := w.conv.Send(t.Context(), hook.TextInput("go"), nil)
+		require.NoError(t, err)
+		assert.Equal(t, "done", out.Text())
+	}},
+	"strays that report for ever": {cap: 256, run: func(t *testing.T) {
+		var ended sync.WaitGroup
+		stop := make(chan struct{})
+		stray := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+			defer ended.Done()
+			for {
+				select {
+				case <-stop:
+					return hook.ToolResult{}
+				default:
+					env.Progress("still here")
+				}
+			}
+		}}
+		ended.Add(4)
+		w := startWith(t, plays(calls(want{"", "x", "{}"}, want{"", "x", "{}"}, want{"", "x", "{}"}, want{"", "x", "{}"})),
+			hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: 10 * time.Millisecond}, box(stray))
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		out, err := w.conv.Send(ctx, hook.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) {}})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, hook.StopCancelled, out.Stop)
+		close(stop)
+		ended.Wait()
+	}},
+	"arguments of depth 100,000": {cap: 256, run: func(t *testing.T) {
+		deep := `{"s":` + strings.Repeat(`[`, 100_000) + strings.Repeat(`]`, 100_000) + `}`
+		w := start(t, plays(calls(want{"1", "x", deep}), says("done")), box(named("x")))
+		out, err := w.try(t.Context(), "go")
+		assert.Equal(t, hook.StopError, out.Stop)
+		require.ErrorIs(t, err, runtime.ErrArguments)
+	}},
+	"a subscriber without a bound": {cap: 128, bad: true, run: func(t *testing.T) {
+		var held []hook.Event
+		w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")),
+			observer{f: func(_ context.Context, ev hook.Event) { held = append(held, ev) }}, box(emitsMany(*bombEvents, diagnostic)))
+		w.send("go")
+		assert.Greater(t, len(held), *bombEvents)
+	}},
+}
+
+// countingStore counts the events that come, and forgets them.
+type countingStore struct {
+	*mem.Store
+	events int
+}
+
+func (f *countingStore) Append(ctx context.Context, id string, a store.Append) (int64, error) {
+	f.events, a.Events = f.events+len(a.Events), nil
+	return f.Store.Append(ctx, id, a)
+}
+
+func (f *countingStore) Note(ctx context.Context, id string, n store.Note) (int64, error) {
+	f.events, n.Events = f.events+len(n.Events), nil
+	return f.Store.Note(ctx, id, n)
+}
+
+const bombVariable = "GRAPNEL_BOMB"
+
+// TestBombs: each bomb goes off in a process of its own. The turn ends as it should,
+// and the process never takes more than its cap.
+func TestBombs(t *testing.T) {
+	if name := os.Getenv(bombVariable); name != "" {
+		bombs[name].run(t)
+		return
+	}
+	for name, b := range bombs {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBombs$", "-test.count=1", "-bombs="+strconv.Itoa(*bombEvents))
+			cmd.Env = append(os.Environ(), bombVariable+"="+name)
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+			id := strings.Map(func(r rune) rune {
+				if r == ' ' || r == ',' {
+					return '-'
+				}
+				return r
+			}, name)
+			if b.bad {
+				assert.Greater(t, peak, b.cap)
+				figure(t, "bad."+id, peak, fmt.Sprintf("MiB, found by the cap of %d", b.cap))
+				return
+			}
+			if raceSlack == 0 { // the detector takes a multiple
+				assert.Less(t, peak, b.cap)
+			}
+			figure(t, id, peak, fmt.Sprintf("MiB at most, of %d", b.cap))
+		})
+	}
+}

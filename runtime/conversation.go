@@ -315,7 +315,7 @@ func (c *Conversation) stop(cause error) bool {
 // appended to, with the conditions filled in. It makes it part of the history.
 func (c *Conversation) commit(ctx context.Context, messages []hook.Message, a store.Append) error {
 	a.Version, a.Epoch, a.Messages = c.version, c.epoch, messages[len(c.history):]
-	if !a.TurnEnds || c.events.logs { // then the events behind it still need the lease
+	if !a.TurnEnds {
 		a.Hold = c.agent.rt.o.Lease
 	}
 	v, err := c.agent.rt.o.Store.Append(ctx, c.ID(), a)

@@ -102,7 +102,7 @@ func TestAStoreThatFailsOnceLosesNoResult(t *testing.T) {
 	for name, refuse := range map[string]func(string) bool{
 		"the step":   nth(2, "append"), // the first is the turn's beginning
 		"a result":   nth(2, "note"),   // the first is what is about to run
-		"the answer": nth(1, "append end"),
+		"the answer": nth(3, "append"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -138,12 +138,49 @@ func TestTheEndOfATurnIsStoredAtTheSecondTry(t *testing.T) {
 	assert.Equal(t, 1, turns)
 }
 
+func TestATurnWhoseEndIsMissingHasItsAnswer(t *testing.T) {
+	t.Parallel()
+	for name, resume := range map[string]bool{"send": false, "resume": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, ended := newMoody(), map[string][]hook.StopReason{}
+			s.refuses(func(write string) bool { return write == "append end" || write == "note" })
+			after := hook.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, out hook.TurnOutcome) {
+				ended[turn.ID()] = append(ended[turn.ID()], out.Stop)
+			})
+			w := startWith(t, plays(says("an answer")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s})
+			assert.Equal(t, "an answer", w.send("go").Text())
+			s.refuses(nil)
+			next, _ := takeOver(t, s, plays(says("another one")), after)
+			var err error
+			if resume {
+				_, err = next.Resume(t.Context(), nil)
+			} else {
+				_, err = next.Send(t.Context(), hook.TextInput("and"), nil)
+			}
+			require.NoError(t, err)
+			assert.Equal(t, "assistant an answer", w.history()[1])
+			for _, stops := range ended {
+				assert.Equal(t, []hook.StopReason{hook.StopCompleted}, stops)
+			}
+			have := kept(t, s, next.ID())
+			assert.Equal(t, len(ended), have[hook.EventTurnEnd], "every end is told")
+			assert.Len(t, w.history(), 2*len(ended))
+		})
+	}
+}
+
 func TestWhatIsSaidWhileAResumedTurnBeginsIsHeard(t *testing.T) {
 	t.Parallel()
 	s := newMoody()
 	w := startWith(t, plays(says("never stored"), says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s})
-	broken := false
-	s.refuses(func(write string) bool { broken = broken || write == "append end"; return broken })
+	appends := 0
+	s.refuses(func(write string) bool { // the beginning is kept, and no answer
+		if write == "append" {
+			appends++
+		}
+		return appends > 1
+	})
 	_, err := w.try(t.Context(), "go")
 	require.Error(t, err)
 	s.refuses(nil)

@@ -119,12 +119,23 @@ func (t *turn) goOn(on bool, observe func(hook.Event)) hook.TurnOutcome {
 		more = t.endStep(was, on) && on
 	}
 	switch {
+	case was.reply.Role == "" && len(was.letters) == 0 && t.answered():
 	case !on:
 		t.goneBy()
 	case more:
 		t.loop()
 	}
 	return t.finish()
+}
+
+// answered reports whether the turn has its answer, so that only its end is missing.
+func (t *turn) answered() bool {
+	said := t.history.stored[t.from:]
+	if len(said) == 0 || said[len(said)-1].Role != hook.RoleAssistant || t.failed() {
+		return false
+	}
+	t.final = said[len(said)-1].Content
+	return true
 }
 
 // goneBy notes that the turn is not gone on with.

@@ -124,7 +124,7 @@ func (t *turn) follow(reply hook.ModelReply) (more bool) {
 func (t *turn) say(reply hook.ModelReply) (more bool) {
 	t.history.add(t.said(reply.Content))
 	more = t.steered(true)
-	if !t.commit(!more) {
+	if !t.commit(!more && !t.conv.events.logs) { // where events are kept, the last one ends the turn
 		return false
 	}
 	if more = more && t.ctx.Err() == nil; !more {

@@ -279,8 +279,9 @@ func (t *turn) finish() hook.TurnOutcome {
 	for t.steered(true) { // what was said too late is for the next turn
 		t.stored = true
 	}
-	for tries := 0; t.stored && !t.ended && !t.lost && tries < 2; tries++ {
-		t.commit(true) // also what could not be stored before
+	logs := t.conv.events.logs
+	if !logs || len(t.history.stored) > len(t.conv.history) {
+		t.commitRest(!logs)
 	}
 	t.report()
 	out := t.outcome()
@@ -292,11 +293,25 @@ func (t *turn) finish() hook.TurnOutcome {
 	}
 	end := hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Stop)
 	t.ahead(func() { t.conv.events.post(t.durable, &end, last) }, func() {
+		t.conv.agent.rt.leases.remove(t.conv) // so that nothing prolongs the lease behind the end
+		if logs {
+			t.commitRest(true)
+		}
 		if err := t.conv.release(t.durable); err != nil {
 			t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: err.Error()})
 		}
 	})
 	return out
+}
+
+// commitRest stores what could not be stored before, and the end of the turn. In a
+// conversation whose events are kept, the end comes with the event that tells of
+// it: a crash before that leaves a turn to be ended, and not one whose end nobody
+// is ever told of.
+func (t *turn) commitRest(turnEnds bool) {
+	for tries, done := 0, false; t.stored && !t.ended && !t.lost && !done && tries < 2; tries++ {
+		done = t.commit(turnEnds)
+	}
 }
 
 // ahead writes what tell emits before anybody is told of it. Where events are not

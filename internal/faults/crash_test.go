@@ -440,14 +440,21 @@ func (l *ledger) examineLog(id string, bad func(string, ...any)) {
 		var ev struct {
 			Kind           hook.EventKind
 			Turn           string
+			Depth          int
 			CallID, Result string
 		}
 		require.NoError(l.t, json.Unmarshal([]byte(strings.ReplaceAll(string(e.Data), "call_id", "callid")), &ev))
 		switch ev.Kind {
 		case hook.EventCallResult:
 			results[ev.Turn+"/"+ev.CallID]++
+		case hook.EventTurnStart:
+			if ev.Depth == 0 {
+				ends[ev.Turn] += 0
+			}
 		case hook.EventTurnEnd:
-			ends[ev.Turn]++
+			if ev.Depth == 0 { // a child's may wait for its parent's next write
+				ends[ev.Turn]++
+			}
 		}
 	}
 	for key, n := range results {

@@ -225,3 +225,50 @@ func TestPauses(t *testing.T) {
 		assert.ErrorIs(t, end, context.DeadlineExceeded)
 	})
 }
+
+// TestFollowOverARestart: a daemon that comes back may go on with the turn; if it
+// does not, the stream ends as soon as everything that is left of it was read.
+func TestFollowOverARestart(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, running, newest string
+		parts                 [][]byte
+		lost                  bool
+	}{
+		{"gone on with", "t", "2-9", [][]byte{event("t", 2, hook.EventTurnStart), event("t", 3, hook.EventTurnEnd)}, false},
+		{"ended, and its end was kept", "", "2-2", [][]byte{event("t", 2, hook.EventTurnEnd)}, false},
+		{"gone", "", "2-2", [][]byte{event("t", 2, hook.EventStepStart)}, true},
+		{"gone, and everything was read", "", "1-1", nil, true},
+		{"told in vain", "", "1-0", [][]byte{[]byte("id: 1-0\nevent: restarted\ndata: {\"kept\":true}\n\n")}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			connections := 0
+			path := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v1/conversations/c" {
+					fmt.Fprintf(w, `{"id":"c","turn":%q,"last_event_id":%q}`, tt.running, tt.newest)
+					return
+				}
+				connections++
+				if connections == 1 {
+					_, _ = w.Write(event("t", 1, hook.EventTurnStart))
+					return
+				}
+				for _, p := range tt.parts {
+					_, _ = w.Write(p)
+				}
+			})
+			var end error
+			turn := wire.Turn{ID: "t", Conversation: "c", LastEventID: "E-0"}
+			for _, err := range client.New(path, &client.Options{Retries: 1, Wait: time.Nanosecond}).Follow(t.Context(), turn) {
+				end = err
+			}
+			assert.Equal(t, tt.lost, errors.Is(end, client.ErrTurnLost), "%v", end)
+			if !tt.lost {
+				assert.NoError(t, end)
+			}
+			assert.Equal(t, 2, connections)
+		})
+	}
+}

@@ -288,7 +288,7 @@ func (a *asker) inquire(ctx context.Context, agent string, q hook.Inquiry) {
 		if err != nil {
 			r, by = hook.Response{Given: hook.Freeze(make([]hook.Given, q.Questions.Len()))}, terminal.ByNobody
 		}
-		_ = a.d.Reply(ctx, q.ID, wire.Reply{Conversation: a.conversation, By: by, Given: r.Given}) // too late is no error
+		_ = a.d.Reply(ctx, q.ID, wire.Reply{Conversation: a.conversation, By: by, Given: wire.GivenOf(r)}) // too late is no error
 	})
 }
 

@@ -100,8 +100,9 @@ func (w *talker) reads(keys string) string {
 	w.t.Helper()
 	before, n := w.Text(), w.Reads()
 	w.Type(keys)
-	after := w.Until("the next line is read", func(s string) bool { return w.Reads() > n && strings.HasSuffix(s, "\n>") })
-	return strings.TrimPrefix(after, before)
+	// The text is looked at behind the count, which may be newer than what Until saw.
+	w.Until("the next line is read", func(string) bool { return w.Reads() > n && strings.HasSuffix(w.Text(), "\n>") })
+	return strings.TrimPrefix(w.Text(), before)
 }
 
 // ends waits for the end of the program, which has given the terminal back.
@@ -202,6 +203,13 @@ func TestChatPutsQuestions(t *testing.T) {
 	done = w.reads("\x03")
 	assert.Contains(t, done, "— cancelled")
 	assert.Contains(t, w.reads("go on\r"), "\nYou said: go on\n")
+
+	// A signal ends the question, too, and the next line is read when that is over.
+	ask()
+	n = w.Reads()
+	require.NoError(t, w.cmd.Process.Signal(syscall.SIGINT))
+	w.Until("the next line is read", func(string) bool { return w.Reads() > n && strings.HasSuffix(w.Text(), "\n>") })
+	assert.Contains(t, w.reads("and on\r"), "\nYou said: and on\n")
 	assert.Contains(t, w.reads("/continue\r"), "no turn of this conversation was interrupted; write what the agent is to do")
 	w.Type("\x04")
 	assert.Zero(t, w.ends())

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime"
 )
@@ -56,7 +55,7 @@ func (s *Server) answerInquiry(w http.ResponseWriter, r *http.Request) error {
 			return noInquiry(id)
 		}
 	}
-	err = s.o.Runtime.Answer(in.Conversation, id, cmp.Or(in.By, byClient), hook.Response{Given: in.Given})
+	err = s.o.Runtime.Answer(in.Conversation, id, cmp.Or(in.By, byClient), in.Response())
 	switch {
 	case errors.Is(err, runtime.ErrInquiryUnknown):
 		return noInquiry(id)

@@ -16,8 +16,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/client"
 )
 
-func given(chosen, text string) hook.List[hook.Given] {
-	return hook.ListOf(hook.Given{Chosen: hook.ListOf(chosen)}, hook.Given{Text: text})
+func given(chosen, text string) []wire.Given {
+	return []wire.Given{{Chosen: []string{chosen}}, {Text: text}}
 }
 
 // asks runs a turn that asks, and answers it.
@@ -64,7 +64,7 @@ func TestInquiries(t *testing.T) {
 		assert.Empty(t, none)
 
 		for want, answer := range map[string]wire.Reply{
-			"the inquiry has 2 questions and the response 1 answers": {Given: hook.ListOf(hook.Given{Text: "x"})},
+			"the inquiry has 2 questions and the response 1 answers": {Given: []wire.Given{{Text: "x"}}},
 			`chooses "maybe", which is no option`:                    {Given: given("maybe", "")},
 			"by has 65 bytes":                                        {By: strings.Repeat("x", 65), Given: given("yes", "")},
 			"no inquiry":                                             {Conversation: other.ID, Given: given("yes", "")},
@@ -83,7 +83,7 @@ func TestInquiries(t *testing.T) {
 	answered := only(events, hook.EventQuestionGiven)
 	require.Len(t, answered, 1)
 	assert.Equal(t, "ann", answered[0].Detail().By)
-	assert.Equal(t, given("no", "later"), answered[0].Detail().Response.Given)
+	assert.Equal(t, given("no", "later"), wire.GivenOf(answered[0].Detail().Response))
 	assert.Equal(t, wire.CodeNotFound, client.CodeOf(w.client.Reply(ctx, turn.ID+"/c1_0", wire.Reply{Conversation: conv.ID, Given: given("no", "")})))
 	none, err := w.client.Inquiries(ctx, "")
 	require.NoError(t, err)

@@ -44,6 +44,10 @@ type Chat struct {
 	sender string
 	failed bool
 
+	// reading is held by who reads: a question that a turn has left behind ends
+	// before the next line is read.
+	reading sync.Mutex
+
 	mu sync.Mutex
 	// cancel ends what is waited for: a line or a turn.
 	cancel context.CancelCauseFunc
@@ -144,6 +148,8 @@ func (c *Chat) farewell() {
 func (c *Chat) read(ctx context.Context, text string) (string, error) {
 	ctx, done := c.waiting(ctx, nil)
 	defer done()
+	c.reading.Lock()
+	defer c.reading.Unlock()
 	return c.ed.Read(ctx, editor.Line{Prompt: prompt, Text: text, History: c.o.History, Complete: c.complete})
 }
 
@@ -179,8 +185,7 @@ func (c *Chat) Interrupt() {
 // Answer asks the person a question, in the middle of a turn or before the first
 // one. Ctrl-C interrupts the turn, Ctrl-D declines to answer.
 func (c *Chat) Answer(ctx context.Context, question string) (string, error) {
-	c.ed.Forget()
-	answer, err := c.ed.Read(ctx, editor.Line{Prompt: question, Question: true})
+	answer, err := c.ask(ctx, question)
 	switch {
 	case errors.Is(err, io.EOF) && c.ed.Interactive():
 		return "", terminal.ErrDeclined
@@ -189,6 +194,16 @@ func (c *Chat) Answer(ctx context.Context, question string) (string, error) {
 		return "", context.Canceled
 	}
 	return answer, err
+}
+
+func (c *Chat) ask(ctx context.Context, question string) (string, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	c.ed.Forget()
+	return c.ed.Read(ctx, editor.Line{Prompt: question, Question: true})
 }
 
 // line does what one line asks for. It returns the text that the person is to go

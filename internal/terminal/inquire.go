@@ -59,6 +59,10 @@ func (a *Approver) take(ctx context.Context) (free func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if ctx.Err() != nil { // both were possible
+		<-a.screen
+		return nil, ctx.Err()
+	}
 	a.opts.Gate.Close()
 	return func() {
 		a.opts.Gate.Open()

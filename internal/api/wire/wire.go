@@ -233,7 +233,32 @@ type Reply struct {
 	By string `json:"by,omitzero"`
 	// Given has an answer for each question, in their order; an empty one leaves the
 	// question out.
-	Given hook.List[hook.Given] `json:"given"`
+	Given []Given `json:"given"`
+}
+
+// Given is the answer to one question: the labels of what is chosen, or text, or
+// both. It is hook.Given in a form that is read strictly.
+type Given struct {
+	Chosen []string `json:"chosen,omitzero"`
+	Text   string   `json:"text,omitzero"`
+}
+
+// GivenOf returns a response as it goes over the wire.
+func GivenOf(r hook.Response) []Given {
+	out := make([]Given, r.Given.Len())
+	for i, g := range r.Given.All() {
+		out[i] = Given{Chosen: g.Chosen.Slice(), Text: g.Text}
+	}
+	return out
+}
+
+// Response returns the response that the reply is.
+func (r Reply) Response() hook.Response {
+	out := make([]hook.Given, len(r.Given))
+	for i, g := range r.Given {
+		out[i] = hook.Given{Chosen: hook.ListOf(g.Chosen...), Text: g.Text}
+	}
+	return hook.Response{Given: hook.Freeze(out)}
 }
 
 // Error is why a request was refused or failed.

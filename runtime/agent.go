@@ -27,7 +27,8 @@ type Agent struct {
 	// conversations are sorted by sender: most agents have few, and a map of one
 	// would be a fifth of what such an agent takes.
 	conversations []*Conversation
-	// children are the conversations of child turns that are running.
+	// children are the conversations of child turns that are running, and those of
+	// other agents that this one answers as a guest.
 	children []*Conversation
 	// cancelled is why turns are cancelled, those too that are about to begin.
 	cancelled error

@@ -101,6 +101,14 @@ func (r *Runtime) find(ctx context.Context, name string) (*Agent, error) {
 	if !errors.Is(err, ErrAgentUnknown) || r.o.FindAgent == nil {
 		return agent, err
 	}
+	unlock, err := r.finding.lock(ctx, name) // one of several tasks for it registers it
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if agent, err := r.Agent(name); !errors.Is(err, ErrAgentUnknown) {
+		return agent, err
+	}
 	cfg, err := r.o.FindAgent(ctx, name)
 	if err != nil {
 		return nil, err
@@ -198,7 +206,7 @@ func (t *turn) settleChild(rec store.Record) error {
 	if len(c.journal) > 0 {
 		err = c.settle(ctx, t)
 	}
-	return errors.Join(err, c.release(ctx))
+	return errors.Join(err, c.release(context.WithoutCancel(ctx)))
 }
 
 func (a *Agent) keepChild(c *Conversation) {

@@ -209,6 +209,9 @@ func (c *Conversation) enter(ctx context.Context, when Busy) (context.Context, e
 		if turn.Err() != nil {
 			err = context.Cause(turn)
 		}
+		if c.held {
+			_ = c.release(context.WithoutCancel(turn)) // it runs out if that did not work
+		}
 		c.leave()
 		return nil, err
 	}
@@ -251,7 +254,7 @@ func (c *Conversation) occupy(ctx context.Context, when Busy) error {
 		c.mu.Unlock()
 		return nil
 	}
-	if when != Queue && !c.brief {
+	if when != Queue && !(c.brief && len(c.waiting) == 0) { // one turn can follow what is brief
 		c.mu.Unlock()
 		return fmt.Errorf("%w: %s", ErrBusy, c.ID())
 	}

@@ -92,7 +92,8 @@ type posting int
 
 const (
 	usual posting = iota
-	// inside: the event comes from who is being told of another one.
+	// inside: the event comes from who is being told of another one, or holds the
+	// delivery, and does not wait for room in the queue.
 	inside
 	// delta: the event is one of many and may carry the time of one before it.
 	delta

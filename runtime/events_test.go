@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
 
 // observer is a hook that only has OnEvent.
@@ -309,4 +311,30 @@ func TestAnObserverThatEndsItsGoroutineLeavesTheConversationUsable(t *testing.T)
 	assert.Equal(t, "one", w.send("again").Text())
 	assert.Same(t, w.conv.Agent().Tools(), w.conv.Agent().Tools())
 	assert.Equal(t, "ann", w.conv.Sender())
+}
+
+// cache answers every call with a long text.
+type cache struct{ hook.Nop }
+
+func (cache) BeforeTool(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	return hook.AnswerTool(hook.TextResult(strings.Repeat("x", 90_000))), nil
+}
+
+// TestTheLoopDoesNotWaitForItself: events that are held until they are written
+// down may be more than the queue takes.
+func TestTheLoopDoesNotWaitForItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		wants := make([]want, 20)
+		for i := range wants {
+			wants[i] = want{fmt.Sprint("c", i), "echo", `{}`}
+		}
+		o := &runtime.Options{Store: mem.New(&mem.Options{Journal: true})}
+		w := startWith(t, plays(calls(wants...), says("done")), hook.AgentConfig{Name: "a"}, o, box(named("echo")), cache{})
+		began := time.Now()
+		w.send("go")
+		assert.Zero(t, time.Since(began))
+		assert.Len(t, w.results(), len(wants))
+		require.NoError(t, w.rt.Close(t.Context()))
+	})
 }

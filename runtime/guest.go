@@ -21,7 +21,7 @@ func (t *turn) invite(name string) error {
 	cfg.Tools = []string{}
 	view, err := t.rt.newView(&cfg, false)
 	if err == nil {
-		err = guest.enter()
+		err = guest.admit(t.conv)
 	}
 	if err != nil {
 		return fmt.Errorf("guest %q: %w", name, err)
@@ -31,6 +31,22 @@ func (t *turn) invite(name string) error {
 	cfg.Choice = hook.ToolChoice{Mode: hook.ToolChoiceNone}
 	t.answers, t.view, t.cfg = guest, view, &cfg
 	return nil
+}
+
+// admit begins a visit to the conversation, whose turn ends with the agent, and
+// dismiss ends it.
+func (a *Agent) admit(c *Conversation) error {
+	a.keepChild(c) // first, so that who cancels the agent's turns finds it
+	err := a.enter()
+	if err != nil {
+		a.dropChild(c)
+	}
+	return err
+}
+
+func (a *Agent) dismiss(c *Conversation) {
+	a.dropChild(c)
+	a.leave()
 }
 
 // guest is the name of the agent that answers if it is not the conversation's own.

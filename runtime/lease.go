@@ -88,7 +88,7 @@ func (c *Conversation) tryClaim(ctx context.Context) (store.Record, error) {
 }
 
 // release makes the lease free for others and keeps the events that nothing else
-// has written. It does so whatever became of the turn.
+// has written, whatever became of the turn: ctx is one that does not end with it.
 func (c *Conversation) release(ctx context.Context) error {
 	c.agent.rt.leases.remove(c)
 	err := c.events.write(func(events []store.Event) error {

@@ -32,13 +32,20 @@ type ended struct {
 }
 
 // Interrupted reports whether the conversation has a turn that did not come to its
-// end, because its process died or its store failed. It asks the store.
+// end, because its process died or its store failed. One that another process
+// holds, as far as its lease and Options.Gone say, is not interrupted. It asks the
+// store.
 func (c *Conversation) Interrupted(ctx context.Context) (bool, error) {
 	rec, err := c.record(ctx)
 	if err != nil {
 		return false, fmt.Errorf("conversation %s: %w", c.ID(), err)
 	}
-	return rec.Journaled && rec.Lease.Epoch != c.running(), nil
+	return rec.Journaled && rec.Lease.Epoch != c.running() && !c.agent.rt.heldElsewhere(rec.Lease), nil
+}
+
+// heldElsewhere reports whether another process has the lease.
+func (r *Runtime) heldElsewhere(l store.Lease) bool {
+	return l.Owner != r.o.Owner && l.Until.After(r.o.Now()) && (r.o.Gone == nil || !r.o.Gone(l.Owner))
 }
 
 // running is the epoch under which a turn runs here; -1 if none does.
@@ -70,7 +77,7 @@ func (c *Conversation) Resume(ctx context.Context, o *SendOptions) (hook.TurnOut
 	}
 	defer c.leave()
 	if len(c.journal) == 0 {
-		_ = c.release(ctx) // the next turn finds out if that did not work
+		_ = c.release(context.WithoutCancel(ctx)) // the next turn finds out if that did not work
 		return refused(fmt.Errorf("%w: %s", ErrNotInterrupted, c.ID()))
 	}
 	out := c.newTurn(ctx).goOn(true, opts.Observe)

@@ -88,12 +88,15 @@ type Runtime struct {
 	provider provider.Provider
 	o        Options
 	slots    chan struct{}
-	keys     keyed
-	events   emitter
-	streams  *stream.Hub
-	known    catalogCache
-	leases   leases
-	asked    inquiries
+	// keys are the exclusive keys of tools, and finding the names of agents that are
+	// being looked for.
+	keys, finding keyed
+
+	events  emitter
+	streams *stream.Hub
+	known   catalogCache
+	leases  leases
+	asked   inquiries
 	// volatile: the store keeps nothing that outlives the process.
 	volatile bool
 	// completed is the signals of a turn that ended as it should.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -276,4 +277,30 @@ func TestSpecAnAgentThatIsBeingUnregisteredEndsItsTurnFirst(t *testing.T) {
 	assert.Equal(t, []string{"user 1", "assistant [c1 wait {}]", "tool c1 wait: through", "user quickly", "assistant done"}, w.history())
 	_, err = w.conv.Send(t.Context(), hook.TextInput("2"), nil)
 	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
+}
+
+// slowHook takes its time to build an agent, as one does that starts servers.
+type slowHook struct{ hook.Nop }
+
+func (slowHook) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	time.Sleep(time.Second)
+	return cfg, nil
+}
+
+func TestSpecTwoTasksForAnAgentThatHasToBeRegisteredFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := cast{"chief": plays(delegates("writer", "writer"), says("done")), "writer": plays(says("written"), says("written"))}
+		found := 0
+		o := &runtime.Options{FindAgent: func(_ context.Context, name string) (hook.AgentConfig, error) {
+			found++
+			return hook.AgentConfig{Model: name}, nil
+		}}
+		w := stage(t, c, o, agents("chief"), delegate.New(nil), slowHook{})
+		w.send("do it")
+		done := delegate.TaskResult{Agent: "writer", Result: "written", Stop: hook.StopCompleted}
+		assert.Equal(t, []delegate.TaskResult{done, done}, w.tasks())
+		assert.Equal(t, 1, found, "it is registered once")
+		require.NoError(t, w.rt.Close(t.Context()))
+	})
 }

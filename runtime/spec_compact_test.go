@@ -299,3 +299,22 @@ func TestSpecNobodyIsRefusedBecauseASummaryIsBeingStored(t *testing.T) {
 		require.NoError(t, w.rt.Close(t.Context()))
 	})
 }
+
+func TestSpecOnlyOneTurnFollowsASummaryThatIsBeingStored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := startSlowly(t, seconds, slowStore{mem.New(nil)})
+		w.send("1")
+		go func() { _, _ = w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1}) }()
+		time.Sleep(10*time.Second + 500*time.Millisecond) // the summary is there
+		first := make(chan error, 1)
+		go func() { _, err := w.try(t.Context(), "2"); first <- err }()
+		synctest.Wait()
+		began := time.Now()
+		_, err := w.conv.Send(t.Context(), hook.TextInput("3"), nil)
+		require.ErrorIs(t, err, runtime.ErrBusy, "it does not wait for the turn of another message")
+		assert.Zero(t, time.Since(began))
+		require.NoError(t, <-first)
+		require.NoError(t, w.rt.Close(t.Context()))
+	})
+}

@@ -1,7 +1,10 @@
 package runtime_test
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -57,4 +60,26 @@ func TestSpecAGuestSpeaksAndIsKnownAfterwards(t *testing.T) {
 	_, err = w.conv.Send(t.Context(), hook.TextInput("?"), &runtime.SendOptions{Guest: "nobody"})
 	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
 	assert.Len(t, kept, len(w.history()), "and nothing has happened")
+}
+
+func TestSpecAGuestThatIsUnregisteredTakesItsTurnAlong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := cast{"chief": plays(), "critic": plays(func(yield func(hook.Chunk, error) bool) {
+			time.Sleep(time.Hour)
+			yield(text("too late"), nil)
+		})}
+		w := stage(t, c, nil, agents("chief", "critic"))
+		ended := make(chan error, 1)
+		go func() {
+			_, err := w.conv.Send(t.Context(), hook.TextInput("what do you think?"), &runtime.SendOptions{Guest: "critic"})
+			ended <- err
+		}()
+		synctest.Wait()
+		now, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.NoError(t, w.rt.Unregister(now, "critic"))
+		require.ErrorIs(t, <-ended, runtime.ErrAgentClosing)
+		require.NoError(t, w.rt.Close(t.Context()))
+	})
 }

@@ -129,3 +129,35 @@ func TestSpecAStaleProcessCannotCompact(t *testing.T) {
 		require.NoError(t, w.rt.Close(t.Context()))
 	})
 }
+
+func TestSpecATurnThatRunsElsewhereIsNotInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tool := newGate("wait")
+	first := boot(t, dir, plays(calls(want{"c1", "wait", `{}`}), says("one")), runtime.Options{Gone: alive}, box(tool.tool))
+	second := boot(t, dir, plays(), runtime.Options{Gone: alive}, box(tool.tool))
+	first.sends("1")
+	<-tool.reached
+	interrupted, err := second.conv.Interrupted(t.Context())
+	require.NoError(t, err)
+	assert.False(t, interrupted, "its process lives")
+	close(tool.open)
+	require.NoError(t, first.ends().err)
+}
+
+// unread is a store whose messages cannot be read.
+type unread struct{ *mem.Store }
+
+func (unread) Messages(context.Context, string) ([]hook.Message, error) { return nil, errDisk }
+
+func TestSpecAConversationThatCannotBeReadIsLeftToOthers(t *testing.T) {
+	t.Parallel()
+	shared := mem.New(&mem.Options{Journal: true})
+	w := startWith(t, plays(says("one")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: shared})
+	w.send("1")
+	blind := startWith(t, plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: unread{shared}})
+	_, err := blind.try(t.Context(), "2")
+	require.ErrorIs(t, err, errDisk)
+	_, err = shared.Claim(t.Context(), w.conv.ID(), store.Claim{Owner: "another", Hold: time.Minute})
+	require.NoError(t, err, "the lease is free")
+}

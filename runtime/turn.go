@@ -53,6 +53,8 @@ type turn struct {
 	resumed int
 	// forget are the entries of the journal that the next commit takes away.
 	forget []int64
+	// holding: what is emitted is told when it is written down.
+	holding bool
 	// stored: something of the turn is in the store, and ended: so is its end. lost:
 	// somebody else has gone on with the conversation.
 	stored, ended, lost bool
@@ -131,7 +133,7 @@ func (t *turn) leave() {
 		t.rt.asked.forget(t.conv.ID())
 	}
 	if t.answers != t.conv.agent {
-		t.answers.leave()
+		t.answers.dismiss(t.conv)
 	}
 	t.conv.events.end()
 	if t.expire != nil {
@@ -324,6 +326,8 @@ func (t *turn) ahead(tell, write func()) {
 	}
 	t.conv.events.hold()
 	defer t.conv.events.release()
+	t.holding = true
+	defer func() { t.holding = false }()
 	tell()
 	write()
 }
@@ -445,7 +449,13 @@ func (t *turn) append(a store.Append) bool {
 
 // emit tells observers, who may have something to finish although the turn was
 // cancelled.
-func (t *turn) emit(ev hook.Event) { t.conv.events.emit(t.durable, ev) }
+func (t *turn) emit(ev hook.Event) {
+	as := usual
+	if t.holding { // nobody makes room before this goroutine has come to an end
+		as = inside
+	}
+	t.conv.events.post(t.durable, &ev, as)
+}
 
 func (t *turn) hookFailed(ctx context.Context, f *hook.Failure) {
 	t.conv.events.emit(ctx, hook.FailureEvent(f))

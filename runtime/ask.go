@@ -230,13 +230,7 @@ func checkResponse(q hook.Inquiry, r hook.Response) error {
 
 // runs reports whether a turn of the conversation is running here.
 func (r *Runtime) runs(conversation string) bool {
-	r.mu.Lock()
-	agents := make([]*Agent, 0, len(r.agents))
-	for _, a := range r.agents {
-		agents = append(agents, a)
-	}
-	r.mu.Unlock()
-	for _, a := range agents {
+	for _, a := range r.all() {
 		for _, c := range a.all() {
 			if c.ID() == conversation && c.current() != nil {
 				return true

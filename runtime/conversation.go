@@ -81,7 +81,8 @@ const (
 	Refuse Busy = iota
 	// Queue waits for its turn: those who wait get the conversation in the order in
 	// which they came. A turn in another process is waited for too, but then the
-	// order is that in which its end is noticed.
+	// order is that in which its end is noticed. An observer, a hook or a tool of
+	// the turn that runs would wait for itself: it uses Refuse, or Steer.
 	Queue
 	// briefly is Refuse for what takes a moment: turns that come meanwhile wait for
 	// it and are not refused.

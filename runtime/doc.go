@@ -11,16 +11,19 @@
 //
 // # Where things are
 //
-// register.go builds agents and takes them away, tools.go says which tools an
-// agent has and refuses the others, prompt.go writes the system prompt. A turn is
+// runtime.go opens and closes it all. register.go builds agents and takes them
+// away, agent.go is one of them, tools.go says which tools it has and refuses the
+// others, prompt.go writes the system prompt. A turn is
 // turn.go (from input to outcome), step.go (one reply and what follows from it),
 // model.go (one request and its stream), calls.go (the gates of a step's tool
-// calls), execute.go (running them), result.go (what becomes of their results).
-// emit.go delivers events, points.go calls the hook's points under their fail
-// policy. A conversation is conversation.go (one turn at a time), lease.go (also
+// calls), execute.go (running them, with keyed.go for exclusive ones), result.go
+// (what becomes of their results). points.go calls the hook's points under their
+// fail policy. Events are emit.go (their numbers and places), deliver.go (who
+// delivers them), keep.go (writing them down) and subscribe.go (readers). A conversation is conversation.go (one turn at a time), lease.go (also
 // between processes), load.go (reading it), journal.go and resume.go (turns that
-// broke off), steer.go, compact.go with summary.go, and branch.go. child.go runs
-// agents for agents, ask.go puts questions to people, guest.go lets others answer.
+// broke off), steer.go, compact.go with summary.go, branch.go and search.go.
+// child.go runs agents for agents, ask.go puts questions to people, guest.go lets
+// others answer.
 //
 // # Delivery of events
 //
@@ -28,7 +31,8 @@
 // their sequence numbers, to the hook's OnEvent and then to the observer of the
 // turn. The loop delivers its own; an event that a hook or a running tool emits
 // is delivered by whoever emits it unless a delivery is under way, which then
-// delivers it too. Nothing is dropped, so a slow observer slows its own turn.
+// delivers it too. Nothing is dropped, and what waits for delivery is bounded, so
+// a slow observer slows its own turn.
 // After Send has returned its observer is not called again.
 //
 // # What goes into the history
@@ -45,5 +49,7 @@
 //
 // # Locks
 //
-// No hook is called with a lock held. No lock is taken while another is held.
+// No hook is called with a lock held. A lock is taken while another is held in two
+// places only: emitter.writing before emitter.mu, renewal.mu and those of a store;
+// renewal.mu before Conversation.mu and those of a store.
 package runtime

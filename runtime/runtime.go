@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -253,15 +254,16 @@ func (r *Runtime) Close(ctx context.Context) error {
 
 // cancelTurns cancels every turn in flight.
 func (r *Runtime) cancelTurns() {
-	r.mu.Lock()
-	agents := make([]*Agent, 0, len(r.agents))
-	for _, a := range r.agents {
-		agents = append(agents, a)
-	}
-	r.mu.Unlock()
-	for _, a := range agents {
+	for _, a := range r.all() {
 		a.cancelTurns(ErrClosed)
 	}
+}
+
+// all returns the agents in no order, also those that come or go.
+func (r *Runtime) all() []*Agent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.agents))
 }
 
 func (r *Runtime) visible() []*Agent {

@@ -29,13 +29,7 @@ func (r *Runtime) streamOptions() stream.Options {
 
 // source is who makes the events of a conversation: nil if that is nobody here.
 func (r *Runtime) source(conversation string) stream.Source {
-	r.mu.Lock()
-	agents := make([]*Agent, 0, len(r.agents))
-	for _, a := range r.agents {
-		agents = append(agents, a)
-	}
-	r.mu.Unlock()
-	for _, a := range agents {
+	for _, a := range r.all() {
 		if c := a.conversationByID(conversation); c != nil {
 			return &c.events
 		}

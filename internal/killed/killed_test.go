@@ -243,7 +243,7 @@ func histogram(at map[hook.EventKind]int) string {
 // TestTheGateCatchesWhatIsBad: programs that acknowledge too early or forget what
 // they were about to do do not pass.
 func TestTheGateCatchesWhatIsBad(t *testing.T) {
-	for _, variant := range []string{lateCommit, noJournal} {
+	for variant, figure := range map[string]string{lateCommit: "bad.late-commit", noJournal: "bad.no-journal"} {
 		t.Run(variant, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -256,7 +256,7 @@ func TestTheGateCatchesWhatIsBad(t *testing.T) {
 				all.lost += f.lost
 				all.doubled += f.doubled
 				if all.lost > 0 {
-					t.Logf("FIGURE bad.%s=%d acknowledged lost", strings.ReplaceAll(variant, " ", "-"), all.lost)
+					t.Logf("FIGURE %s=%d acknowledged lost", figure, all.lost)
 					return
 				}
 			}

@@ -53,4 +53,23 @@ var gates = []gate{
 			"no-journal":  "a runtime that does not write down what it is about to do",
 		},
 	},
+	{
+		name: "subscribers",
+		shows: "A subscriber that reads nothing slows no turn and no other subscriber: 1 is stalled and 100 read 100,000 events. What it missed is " +
+			"counted exactly, and where events are kept a reader finds every one of them.",
+		pkg: "./runtime", tests: "TestASlowSubscriberSlowsNobody|TestASubscriberCostsATurnNoTime|TestSubscribersCostAnEventOneAllocation",
+		long: []string{"-subscribed", "100000"},
+		bad: map[string]string{
+			"blocking": "a subscriber that is waited for",
+			"dropping": "a subscriber that loses events and does not say so",
+		},
+	},
+	{
+		name: "bombs",
+		shows: "Outputs of 100 MB, 10,000 tools, a million events of one tool, progress without end and arguments of depth 100,000 stay under a bound " +
+			"of memory, each in a process of its own, and the turn ends.",
+		pkg: "./runtime", tests: "TestBombs",
+		long: []string{"-bombs", "1000000"},
+		bad:  map[string]string{"a-subscriber-without-a-bound": "a subscriber whose queue has no bound"},
+	},
 }

@@ -70,6 +70,6 @@ var gates = []gate{
 			"of memory, each in a process of its own, and the turn ends.",
 		pkg: "./runtime", tests: "TestBombs",
 		long: []string{"-bombs", "1000000"},
-		bad:  map[string]string{"a-subscriber-without-a-bound": "a subscriber whose queue has no bound"},
+		bad:  map[string]string{"unbounded": "a subscriber that keeps every event"},
 	},
 }

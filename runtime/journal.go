@@ -146,4 +146,8 @@ func (t *turn) unstored(err error) {
 	t.errs = append(t.errs, err)
 	t.signal(hook.StopError, "", publicText(err))
 	t.lost = t.lost || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict)
+	c := t.conv // a write may have been made although it seemed to fail: its events are not written again
+	if rec, err := c.record(t.durable); err == nil && rec.Lease.Epoch == c.epoch {
+		c.events.follow(rec.Events, c.epoch)
+	}
 }

@@ -404,3 +404,37 @@ func TestARetryThatIsCancelledKeepsTheResultBeforeIt(t *testing.T) {
 		require.NoError(t, w.rt.Close(t.Context()))
 	})
 }
+
+// liar is a store of which one note is written and reported as failed.
+type liar struct {
+	*mem.Store
+	notes, lie int
+}
+
+func (l *liar) Note(ctx context.Context, id string, n store.Note) (int64, error) {
+	seq, err := l.Store.Note(ctx, id, n)
+	if l.notes++; l.notes == l.lie {
+		return 0, errDisk
+	}
+	return seq, err
+}
+
+// TestANoteThatWasMadeAlthoughItSeemedToFail: the turn fails, but it is brought to
+// its end, and what has run is in the history.
+func TestANoteThatWasMadeAlthoughItSeemedToFail(t *testing.T) {
+	t.Parallel()
+	for lie, results := range map[int][]string{
+		1: {"tool c1 echo cancelled: not run: the turn has failed", "tool c2 echo cancelled: not run: the turn has failed"},
+		2: {"tool c1 echo: echo:", "tool c2 echo: echo:"},
+	} {
+		l := &liar{Store: mem.New(&mem.Options{Journal: true}), lie: lie}
+		m := plays(calls(want{"c1", "echo", `{}`}, want{"c2", "echo", `{}`}), says("done"))
+		w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: l}, box(named("echo")))
+		_, err := w.try(t.Context(), "go")
+		require.ErrorIs(t, err, errDisk)
+		interrupted, err := w.conv.Interrupted(t.Context())
+		require.NoError(t, err)
+		assert.False(t, interrupted)
+		assert.Equal(t, append([]string{"user go", "assistant [c1 echo {}] [c2 echo {}]"}, results...), w.history())
+	}
+}

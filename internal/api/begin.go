@@ -115,15 +115,8 @@ func (s *Server) steer(ctx context.Context, rec store.Record, in hook.Input, beg
 				return answered{}, err // another process has it
 			}
 		}
-		begun := running.begun
-		if running.hasBegun() {
-			begun = nil // it is just ending
-		}
-		select {
-		case <-begun:
-		case <-running.done:
-		case <-ctx.Done():
-			return answered{}, ctx.Err()
+		if err := running.next(ctx); err != nil {
+			return answered{}, err
 		}
 	}
 	return answered{}, err
@@ -153,7 +146,8 @@ func errClosing() error {
 }
 
 // enter makes t the turn of its conversation. It waits for one that has ended as
-// far as clients know: who has seen the end may go on.
+// far as clients know, because who has seen the end may go on, and for one that is
+// about to begin, so that who is refused finds the turn that is in the way.
 func (s *Server) enter(ctx context.Context, t *turn) error {
 	for {
 		s.mu.Lock()
@@ -169,16 +163,29 @@ func (s *Server) enter(ctx context.Context, t *turn) error {
 			return errClosing()
 		case other == nil:
 			return nil
-		case s.turnOf(t.conversation) != nil || !other.hasBegun():
+		case s.turnOf(t.conversation) != nil:
 			return &failure{http.StatusConflict, wire.CodeBusy, fmt.Sprintf(
 				"conversation %[1]s: a turn is still running; wait for its end, or cancel it with POST /v1/conversations/%[1]s/cancel", t.conversation)}
 		}
-		select {
-		case <-other.done:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := other.next(ctx); err != nil {
+			return err
 		}
 	}
+}
+
+// next returns when a turn has begun that had not, or when it is over.
+func (t *turn) next(ctx context.Context) error {
+	begun := t.begun
+	if t.hasBegun() {
+		begun = nil
+	}
+	select {
+	case <-begun:
+	case <-t.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 func (t *turn) hasBegun() bool {

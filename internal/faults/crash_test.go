@@ -611,8 +611,8 @@ func (s resultsAtTheEnd) Note(ctx context.Context, id string, n store.Note) (int
 func TestCrashesFindWhoWritesTooLate(t *testing.T) {
 	several := scenarios[2]
 	for name, wrap := range map[string]func(store.Store) store.Store{
-		"late-journal":       func(s store.Store) store.Store { return &lateJournal{Store: s} },
-		"results-at-the-end": func(s store.Store) store.Store { return resultsAtTheEnd{s} },
+		"bad.late-journal":       func(s store.Store) store.Store { return &lateJournal{Store: s} },
+		"bad.results-at-the-end": func(s store.Store) store.Store { return resultsAtTheEnd{s} },
 	} {
 		found := 0
 		for first := 1; first <= 20; first++ {
@@ -622,6 +622,6 @@ func TestCrashesFindWhoWritesTooLate(t *testing.T) {
 			}
 		}
 		assert.Positive(t, found, name)
-		figure(t, "bad."+name, found, "wrongs found")
+		figure(t, name, found, "wrongs found")
 	}
 }

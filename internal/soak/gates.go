@@ -72,4 +72,46 @@ var gates = []gate{
 		long: []string{"-bombs", "1000000"},
 		bad:  map[string]string{"unbounded": "a subscriber that keeps every event"},
 	},
+	{
+		name: "fault-injected turns",
+		shows: "Random conversations in which models, tools, hooks, stores and people fail in some 90 ways: every result of a tool that ended in time is in " +
+			"the history with its own bytes, once and in its place; everything that begins ends; AfterTool and AfterTurn come once; nothing hangs and no " +
+			"goroutine is left; two strict servers refuse no request.",
+		pkg: "./internal/faults", tests: "TestFaultInjectedTurns",
+		long:  []string{"-faults.turns", "20000"},
+		noBad: "what is checked of results is shown to find who loses them by the gates behind this one",
+	},
+	{
+		name: "cancels",
+		shows: "Turns are cancelled at random moments: the result of every tool that has ended, or ends in the grace period, is in the history, and all other " +
+			"calls are marked.",
+		pkg: "./internal/faults", tests: "TestCancels|TestCancelsFindWhoCommitsAllOrNothing",
+		long: []string{"-faults.cancels", "20000"},
+		bad:  map[string]string{"all-or-nothing": "a loop that commits a step only when all of its calls have ended"},
+	},
+	{
+		name: "crashes behind every write",
+		shows: "The process dies behind every write of eleven conversations, and the process that recovers behind every write of its own: the history is valid " +
+			"and has everything that was done and said, nothing is done twice that must not, and the log tells of every result and every end once.",
+		pkg: "./internal/faults", tests: "TestCrashAfterEveryJournalStep|TestCrashesFindWhoWritesTooLate",
+		bad: map[string]string{
+			"late-journal":       "a store that writes down what is about to happen when it has happened",
+			"results-at-the-end": "a store that keeps results only with the whole step",
+		},
+	},
+	{
+		name: "arguments",
+		shows: "A model sends arguments of all kinds: nothing runs and the model is told why, with the schema; or hooks, approval, events, the tool and the " +
+			"history have the same canonical bytes, and they mean to every reader what the tool was given.",
+		pkg: "./internal/faults", tests: "TestArgumentsAreIdenticalForAll|TestArgumentsFindTheNaiveDecoder",
+		long: []string{"-faults.args", "250000"},
+		bad:  map[string]string{"naive-decoder": "a tool that reads its arguments with encoding/json"},
+	},
+	{
+		name:  "agents come and go",
+		shows: "Agents are registered and unregistered while turns of theirs run: as often the one as the other, never within a turn, and nothing is left.",
+		pkg:   "./internal/faults", tests: "TestAgentsComeAndGoDuringTurns",
+		long:  []string{"-faults.agents", "10000"},
+		noBad: "the hooks' own counts are compared",
+	},
 }

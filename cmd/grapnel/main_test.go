@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,12 +167,23 @@ func awaits(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: awaits FILE")
 	}
 	for range patience / poll {
-		if exists(ts, args[0]) {
+		if exists(ts, args[0]) && listens(ts.MkAbs(args[0])) {
 			return
 		}
 		<-time.After(poll)
 	}
 	ts.Fatalf("%s was not made within %v", args[0], patience)
+}
+
+// listens reports whether somebody listens on the file, if it is a socket: it is
+// there a moment before anybody does.
+func listens(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&os.ModeSocket == 0 {
+		return err == nil
+	}
+	conn, err := net.Dial("unix", path)
+	return err == nil && conn.Close() == nil
 }
 
 func lookPath(name, path string) (string, error) {

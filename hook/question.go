@@ -5,7 +5,8 @@ import "time"
 // Inquiry is the questions that are put to a person at once.
 type Inquiry struct {
 	// ID names the inquiry in its conversation, and is the same when it is put
-	// again after a restart: the key of the call that asks ([Env.Key]).
+	// again after a restart: the key of the call that asks ([Env.Key]). It is not
+	// empty and not used twice in a turn: a call that asks more than once adds to it.
 	ID        string         `json:"id"`
 	Questions List[Question] `json:"questions"`
 	// Timeout is how long to wait for the answer; 0 waits as long as the turn goes

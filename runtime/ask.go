@@ -61,8 +61,11 @@ func (e *emitter) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error
 	if t == nil {
 		return hook.Response{}, hook.ErrNoTurn
 	}
-	if q.ID == "" || q.Questions.Len() == 0 {
-		return hook.Response{}, errors.New("runtime: Ask: an inquiry has an id and at least one question")
+	switch {
+	case q.ID == "":
+		return hook.Response{}, errors.New("runtime: Ask: the inquiry has no id; set Inquiry.ID to the key of the call that asks, Env.Key")
+	case q.Questions.Len() == 0:
+		return hook.Response{}, fmt.Errorf("runtime: Ask: inquiry %q has no question; ask at least one", q.ID)
 	}
 	all, key := &e.rt.asked, inquiryKey{e.stream().conversation, q.ID}
 	waiting, err := all.ask(key, Inquiry{Inquiry: q, Agent: e.agent, Conversation: key.conversation, Turn: t.id, Asked: e.rt.o.Now()})
@@ -95,7 +98,7 @@ func (a *inquiries) ask(key inquiryKey, q Inquiry) (*inquiry, error) {
 	case in == nil:
 		in = a.addLocked(key)
 	case in.asked:
-		return nil, fmt.Errorf("runtime: Ask: inquiry %q was made before in this turn", key.id)
+		return nil, fmt.Errorf("runtime: Ask: inquiry %q was made before in this turn; put all questions into one, or add to its id what tells them apart", key.id)
 	}
 	in.Inquiry, in.asked = q, true
 	if in.reply != nil && checkResponse(q.Inquiry, in.reply.response) != nil {
@@ -172,9 +175,11 @@ func (r *Runtime) Inquiries() []Inquiry {
 
 // Answer answers an inquiry of a conversation; by says who does, for the event. It
 // may come before the inquiry is made, as long as a turn of the conversation runs:
-// who has seen the call that will ask need not wait for it. ErrInquiryUnknown if
-// nobody asks that and no turn runs, ErrAnswered if somebody has answered or
-// nobody waits any more; otherwise the error says what does not fit the questions.
+// who has seen the call that will ask need not wait for it. Such an answer is
+// checked when the inquiry is made; one that does not fit is dropped then, and
+// another one is waited for. ErrInquiryUnknown if nobody asks that and no turn
+// runs, or the id is empty, ErrAnswered if somebody has answered or nobody waits
+// any more; otherwise the error says what does not fit the questions.
 func (r *Runtime) Answer(conversation, id, by string, response hook.Response) error {
 	running := r.runs(conversation)
 	a, key := &r.asked, inquiryKey{conversation, id}
@@ -182,7 +187,7 @@ func (r *Runtime) Answer(conversation, id, by string, response hook.Response) er
 	defer a.mu.Unlock()
 	in := a.all[key]
 	switch {
-	case in == nil && (!running || a.earlyLocked(conversation) >= maxEarly):
+	case in == nil && (id == "" || !running || a.earlyLocked(conversation) >= maxEarly):
 		return fmt.Errorf("%w: %q in conversation %s", ErrInquiryUnknown, id, conversation)
 	case in == nil:
 		in = a.addLocked(key)

@@ -223,14 +223,16 @@ func (c *Conversation) start(ctx context.Context, when Busy) (context.Context, e
 	if err := c.agent.check(); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithCancelCause(ctx) // a nil one panics here, before anything is taken
 	if err := c.occupy(ctx, when); err != nil {
+		cancel(nil)
 		return nil, err
 	}
 	if err := c.agent.enter(); err != nil {
+		cancel(nil)
 		c.vacate()
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
 	c.mu.Lock()
 	c.cancel = cancel
 	c.mu.Unlock()

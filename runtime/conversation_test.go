@@ -218,3 +218,15 @@ func TestOnlyUserMessagesAreInput(t *testing.T) {
 		})
 	}
 }
+
+// A nil context is a mistake of the program and panics, but the conversation can
+// be used and the runtime closed after it.
+func TestANilContextTakesNothing(t *testing.T) {
+	t.Parallel()
+	w := start(t, plays(says("hello")))
+	var none context.Context
+	assert.Panics(t, func() { _, _ = w.conv.Send(none, hook.TextInput("hi"), nil) })
+	_, err := w.try(t.Context(), "hi")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"user hi", "assistant hello"}, w.history())
+}

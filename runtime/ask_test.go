@@ -1,0 +1,44 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+func TestAnInquiryThatCannotBePutSaysWhy(t *testing.T) {
+	t.Parallel()
+	one := hook.ListOf(hook.Question{Text: "Which?"})
+	var texts []string
+	var early error
+	var w *world
+	ask := tool{hook.Tool{Name: "ask", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+		early = w.rt.Answer(w.conv.ID(), "", "ann", hook.Response{})
+		answer := hook.Response{Given: hook.ListOf(hook.Given{Text: "this"})}
+		if err := w.rt.Answer(w.conv.ID(), env.Key, "ann", answer); err != nil {
+			texts = append(texts, err.Error())
+		}
+		for _, q := range []hook.Inquiry{{Questions: one}, {ID: "x"}, {ID: env.Key, Questions: one}, {ID: env.Key, Questions: one}} {
+			text := "asked"
+			if _, err := env.Call.Host().Ask(ctx, q); err != nil {
+				text = err.Error()
+			}
+			texts = append(texts, text)
+		}
+		return hook.TextResult("done")
+	}}
+	w = start(t, plays(calls(want{"c1", "ask", `{}`}), says("so")), box(ask))
+	_, err := w.try(t.Context(), "hi")
+	require.NoError(t, err)
+	require.ErrorIs(t, early, runtime.ErrInquiryUnknown, "no inquiry has an empty id")
+	require.Len(t, texts, 4)
+	assert.Contains(t, texts[0], "set Inquiry.ID to the key of the call that asks")
+	assert.Contains(t, texts[1], `inquiry "x" has no question`)
+	assert.Equal(t, "asked", texts[2])
+	assert.Contains(t, texts[3], "was made before in this turn; put all questions into one")
+}

@@ -103,6 +103,10 @@ func (d *DB) prepare(ctx context.Context, s Schema) error {
 		switch code(err) {
 		case sqlite3.SQLITE_NOTADB:
 			return fmt.Errorf("%w: %w; move it away or name another one", ErrForeign, err)
+		case sqlite3.SQLITE_CORRUPT:
+			return fmt.Errorf("%w; the file is damaged: put a copy in its place, or move it away with its -wal and -shm to begin anew", err)
+		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
+			return fmt.Errorf("%w; this user has to be able to read and write the file and its directory", err)
 		case sqlite3.SQLITE_BUSY:
 		default:
 			return err

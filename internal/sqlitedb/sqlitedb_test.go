@@ -138,6 +138,25 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 	assert.Contains(t, string(data), "these are my notes")
 }
 
+func TestAFileThatCannotBeUsedSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cut := filepath.Join(dir, "cut.db")
+	require.NoError(t, open(t, cut, one).Close())
+	require.NoError(t, os.Truncate(cut, 5000))
+	blocked := filepath.Join(dir, "blocked.db")
+	require.NoError(t, open(t, blocked, one).Close())
+	require.NoError(t, os.Mkdir(blocked+"-wal", 0o700)) // whoever runs the test, SQLite cannot write here
+	for path, want := range map[string]string{
+		cut:     "the file is damaged: put a copy in its place, or move it away",
+		blocked: "this user has to be able to read and write the file and its directory",
+	} {
+		_, err := sqlitedb.Open(t.Context(), path, one)
+		require.ErrorContains(t, err, "note store "+path+": ")
+		assert.ErrorContains(t, err, want)
+	}
+}
+
 func TestManyOpenOneNewFileAtOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")

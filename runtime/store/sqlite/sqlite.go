@@ -62,9 +62,10 @@ var (
 )
 
 // Open opens the file, which is made if it is not there: the file with mode
-// 0600, directories with 0700. An older schema is brought up to date. The error
-// of a file that is no conversation store, or one of a newer program, says so
-// and changes nothing. Close closes the store.
+// 0600, directories with 0700. The path is one of the file system: neither a URI
+// nor ":memory:", for which there is package mem. An older schema is brought up
+// to date. The error of a file that is no conversation store, or one of a newer
+// program, says so and changes nothing. Close closes the store.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2}})
 	if err != nil {

@@ -57,9 +57,9 @@ cover:
 plugin:
 	cd testdata/golangci && go vet . && go test -count=1 -timeout 15m $(FLAGS) .
 
-# ci is everything that a change must pass. Tests of the generator that mostly wait for the go command run once, in make test:
-# the race detector has nothing to see in them.
-GO_COMMAND_TESTS = ^(TestSuccess|TestLaterChanges|TestNew|TestRandomComposites|TestOutputStates|TestBuildModes|TestOtherModule|TestMutantsAreKilled|TestSilentOnGenerated|TestSameAsHookgen|TestWalk)$$
+# ci is everything that a change must pass. Tests of the generator that mostly wait for the go command, and those of a disk without
+# power, run once, in make test: the race detector has nothing to see in them.
+GO_COMMAND_TESTS = ^(TestSuccess|TestLaterChanges|TestNew|TestRandomComposites|TestOutputStates|TestBuildModes|TestOtherModule|TestMutantsAreKilled|TestSilentOnGenerated|TestSameAsHookgen|TestWalk|TestPowerCuts.*)$$
 ci: lint test
 	go mod tidy -diff
 	go generate ./... && git diff --exit-code -- '*_gen.go' docs/daemon-plan.svg

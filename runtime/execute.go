@@ -53,9 +53,18 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 		c.correct()
 		t.conclude(c)
 		if left--; left > 0 {
-			t.ahead(func() { t.tellOf(c) }, func() { t.noteResult(c) })
+			t.keep(c)
 		}
 	})
+}
+
+// keep writes down that a call has ended and tells of it.
+func (t *turn) keep(c *call) {
+	if !t.conv.journals() {
+		t.tellOf(c)
+		return
+	}
+	t.ahead(func() { t.tellOf(c) }, func() { t.noteResult(c) })
 }
 
 // arm makes the call ready to run.

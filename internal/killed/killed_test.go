@@ -56,8 +56,9 @@ type told struct {
 	input [conversations]string
 }
 
-// life runs the child for a while and kills it.
-func (w *told) life(t *testing.T, dir, variant string, after time.Duration) {
+// life runs the child until it has said so many things, and kills it a little
+// later.
+func (w *told) life(t *testing.T, dir, variant string, things int, later time.Duration) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), childVariable+"="+dir, variantVariable+"="+variant)
@@ -68,9 +69,11 @@ func (w *told) life(t *testing.T, dir, variant string, after time.Duration) {
 	lines := bufio.NewReader(out)
 	_, err = lines.ReadString('\n') // it is ready
 	require.NoError(t, err, "the child did not start")
-	kill := time.AfterFunc(after, func() { _ = child.Process.Kill() })
-	defer kill.Stop()
-	for {
+	for said := 0; ; said++ {
+		if said == things {
+			kill := time.AfterFunc(later, func() { _ = child.Process.Kill() })
+			defer kill.Stop()
+		}
 		line, err := lines.ReadString('\n')
 		if err == io.EOF {
 			break // half a line was not said
@@ -98,6 +101,10 @@ func (w *told) note(r report) {
 		}
 	}
 }
+
+// most is how much the child says before it is killed: four conversations say some
+// hundred things while each runs a turn.
+const most = 200
 
 // finding is what is wrong with what is left.
 type finding struct {
@@ -173,7 +180,7 @@ func TestKills(t *testing.T) {
 	w := &told{results: map[string]string{}}
 	at, inside, slowest := map[hook.EventKind]int{}, 0, time.Duration(0)
 	for range *kills {
-		w.life(t, dir, "", time.Duration(rng.IntN(100))*time.Millisecond)
+		w.life(t, dir, "", rng.IntN(most), time.Duration(rng.IntN(5000))*time.Microsecond)
 		for _, kind := range w.last {
 			at[kind]++
 			if kind != hook.EventTurnEnd && kind != "" {
@@ -251,7 +258,7 @@ func TestTheGateCatchesWhatIsBad(t *testing.T) {
 			w := &told{results: map[string]string{}}
 			var all finding
 			for range 40 {
-				w.life(t, dir, variant, time.Duration(rng.IntN(100))*time.Millisecond)
+				w.life(t, dir, variant, rng.IntN(most), time.Duration(rng.IntN(5000))*time.Microsecond)
 				f := w.inspect(t, dir)
 				all.lost += f.lost
 				all.doubled += f.doubled

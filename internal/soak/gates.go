@@ -78,7 +78,7 @@ var gates = []gate{
 			"the history with its own bytes, once and in its place; everything that begins ends; AfterTool and AfterTurn come once; nothing hangs and no " +
 			"goroutine is left; two strict servers refuse no request.",
 		pkg: "./internal/faults", tests: "TestFaultInjectedTurns",
-		long:  []string{"-faults.turns", "20000"},
+		long:  []string{"-faults.turns", "75000"},
 		noBad: "what is checked of results is shown to find who loses them by the gates behind this one",
 	},
 	{

@@ -31,8 +31,8 @@ gen:
 bench:
 	go run ./internal/benchtable $(FLAGS)
 
-# soak runs the long form of the tests about lost power, kills and faults, less than
-# ten minutes, and writes docs/reliability.md; FLAGS are those of internal/soak: FLAGS=-short.
+# soak runs the long form of the tests about lost power, kills and faults, some
+# eleven minutes, and writes docs/reliability.md; FLAGS are those of internal/soak: FLAGS=-short.
 soak:
 	go run ./internal/soak $(FLAGS)
 

@@ -141,7 +141,9 @@ type Env struct {
 	// Attempt counts from 1; a retry by WrapTool counts on.
 	Attempt int
 	// Key is the same for every attempt at this call, also after a crash: hand it
-	// to a service that knows idempotency keys.
+	// to a service that knows idempotency keys. The runtime makes it of the turn's
+	// id, a slash and the call's id, so that who has seen the event of a call knows
+	// the id of the inquiry that the call will make.
 	Key string
 	// Deadline is when ctx ends; zero if there is none.
 	Deadline time.Time

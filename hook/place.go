@@ -2,12 +2,16 @@ package hook
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Conversation is the place of one message history, keyed by agent and sender.
-// It is immutable.
-type Conversation struct{ d ConversationData }
+// It is immutable, but for the states that hooks keep in it ([ConversationState]).
+type Conversation struct {
+	d      ConversationData
+	states atomic.Pointer[States]
+}
 
 // ConversationData is what a Conversation is made of.
 type ConversationData struct {
@@ -17,10 +21,16 @@ type ConversationData struct {
 	Agent *AgentConfig
 	// Host is what the runtime offers; nil offers nothing.
 	Host Host
+	// States are those of the hooks; nil are states that nobody keeps.
+	States *States
 }
 
 // NewConversation returns the place. The runtime and tests use it.
-func NewConversation(d ConversationData) *Conversation { return &Conversation{d} }
+func NewConversation(d ConversationData) *Conversation {
+	c := &Conversation{d: d}
+	c.states.Store(d.States)
+	return c
+}
 
 // ID is unique in the store.
 func (c *Conversation) ID() string { return c.d.ID }
@@ -33,9 +43,11 @@ func (c *Conversation) Agent() *AgentConfig { return c.d.Agent }
 
 // Turn is the place of one turn: from a user message to the final answer. What
 // was there when it began never changes; Usage, History, Signals and Errors
-// tell how far it is and are safe to read from any goroutine.
+// tell how far it is and are safe to read from any goroutine. Hooks keep states in
+// it ([TurnState]).
 type Turn struct {
 	d        TurnData
+	states   atomic.Pointer[States]
 	mu       sync.Mutex
 	standing Standing
 }
@@ -48,7 +60,9 @@ type TurnData struct {
 	Number  int
 	Started time.Time
 	// Depth is 0 for a turn that a user started, 1 for its children, and so on.
-	Depth  int
+	Depth int
+	// Parent is the turn whose tool runs this one; nil for one that a user started.
+	Parent *Turn
 	Input  Input
 	Limits Limits
 	// Now is the runtime's clock; nil is time.Now.
@@ -74,6 +88,16 @@ func NewTurn(d TurnData) (*Turn, TurnTeller) {
 // TurnTeller tells the place of a turn how far the turn is.
 type TurnTeller struct{ turn *Turn }
 
+// WithInput returns the place of the same turn with another input, and its teller.
+// Both places have the same states. It is called before the turn's first step.
+func (t TurnTeller) WithInput(in Input) (*Turn, TurnTeller) {
+	d := t.turn.d
+	d.Input = in
+	again, teller := NewTurn(d)
+	again.states.Store(statesOf(&t.turn.states))
+	return again, teller
+}
+
 // Tell sets what Standing returns from now on.
 func (t TurnTeller) Tell(s Standing) {
 	t.turn.mu.Lock()
@@ -95,6 +119,18 @@ func (t *Turn) Number() int { return t.d.Number }
 
 // Depth is 0 for a turn that a user started.
 func (t *Turn) Depth() int { return t.d.Depth }
+
+// Parent is the turn whose tool runs this one; nil for a turn that a user started.
+// It may be asked, and its states be changed, while this one runs.
+func (t *Turn) Parent() *Turn { return t.d.Parent }
+
+// Root is the turn that a user started: this one, or the one above all its parents.
+func (t *Turn) Root() *Turn {
+	for t.d.Parent != nil {
+		t = t.d.Parent
+	}
+	return t
+}
 
 // Started is when the turn began.
 func (t *Turn) Started() time.Time { return t.d.Started }

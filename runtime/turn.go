@@ -147,15 +147,18 @@ func (c *Conversation) setTurn(t *turn) {
 	c.mu.Unlock()
 }
 
-// makePlace makes the place that hooks see. It is made again if Preprocess
-// changed the input, because a place never changes.
+// makePlace makes the place that hooks see.
 func (t *turn) makePlace(in hook.Input) {
 	limits := t.cfg.Limits
 	limits.Steps = cmp.Or(limits.Steps, DefaultSteps)
-	t.place, t.teller = hook.NewTurn(hook.TurnData{
+	d := hook.TurnData{
 		Conversation: t.conv.place, ID: t.id, Number: t.conv.turns + 1, Started: t.started,
 		Depth: t.depth, Input: in, Limits: limits, Now: t.rt.o.Now,
-	})
+	}
+	if t.parent != nil {
+		d.Parent = t.parent.place
+	}
+	t.place, t.teller = hook.NewTurn(d)
 	t.report()
 }
 
@@ -176,8 +179,9 @@ func (t *turn) begin(in hook.Input) bool {
 	if err := checkInput(out); err != nil {
 		return t.fail(err)
 	}
-	if !sameInput(in, out) {
-		t.makePlace(out)
+	if !sameInput(in, out) { // a place never changes
+		t.place, t.teller = t.teller.WithInput(out)
+		t.report()
 	}
 	t.attribute()
 	for _, m := range out.Messages.All() {

@@ -1,0 +1,327 @@
+package hook_test
+
+import (
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// counter is a subsystem with states.
+type counter struct {
+	hook.Nop
+	calls hook.TurnState[int]
+	total hook.ConversationState[int]
+	price hook.ConversationState[price]
+}
+
+type price struct {
+	Name  string
+	Cents int
+}
+
+func newTurn(c *hook.Conversation) *hook.Turn {
+	t, _ := hook.NewTurn(hook.TurnData{Conversation: c})
+	return t
+}
+
+func newConversation() *hook.Conversation { return hook.NewConversation(hook.ConversationData{}) }
+
+func add(n int) func(int) int { return func(was int) int { return was + n } }
+
+func TestStateStartsAsZeroAndIsKeptForItsPlace(t *testing.T) {
+	t.Parallel()
+	var s counter
+	conv := newConversation()
+	one, two := newTurn(conv), newTurn(conv)
+	assert.Zero(t, s.calls.Get(one))
+	assert.Equal(t, 3, s.calls.Update(one, add(3)))
+	assert.Equal(t, 5, s.calls.Update(one, add(2)))
+	assert.Equal(t, 5, s.calls.Get(one))
+	assert.Zero(t, s.calls.Get(two), "another turn")
+
+	s.total.Update(conv, add(7))
+	assert.Equal(t, 7, s.total.Get(two.Conversation()))
+	assert.Zero(t, s.total.Get(newConversation()), "another conversation")
+	s.price.Update(conv, func(p price) price { p.Name = "tea"; return p })
+	assert.Equal(t, price{Name: "tea"}, s.price.Get(conv))
+}
+
+func TestTwoValuesOfOneSubsystemShareNoState(t *testing.T) {
+	t.Parallel()
+	a, b := new(counter), new(counter)
+	turn := newTurn(newConversation())
+	a.calls.Update(turn, add(1))
+	a.total.Update(turn.Conversation(), add(1))
+	assert.Zero(t, b.calls.Get(turn))
+	assert.Zero(t, b.total.Get(turn.Conversation()))
+}
+
+func TestSharedStatesAreOne(t *testing.T) {
+	t.Parallel()
+	var cost struct {
+		Total hook.ConversationState[int]
+		Now   hook.TurnState[int]
+	}
+	var guard struct {
+		limit   hook.TurnState[string]
+		total   hook.ConversationState[int]
+		current hook.TurnState[int]
+	}
+	cost.Total.Shared, guard.total.Shared = "cost.total", "cost.total"
+	cost.Now.Shared, guard.current.Shared = "cost.total", "cost.total"
+	turn := newTurn(newConversation())
+	cost.Total.Update(turn.Conversation(), add(4))
+	assert.Equal(t, 4, guard.total.Get(turn.Conversation()))
+	assert.Zero(t, guard.current.Get(turn), "that of a turn is another")
+	guard.current.Update(turn, add(2))
+	assert.Equal(t, 2, cost.Now.Get(turn))
+	guard.limit.Update(turn, func(string) string { return "none" })
+	assert.Equal(t, 2, cost.Now.Get(turn))
+}
+
+func TestUpdateIsAtomic(t *testing.T) {
+	t.Parallel()
+	var s counter
+	turn := newTurn(newConversation())
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			for range 200 {
+				s.calls.Update(turn, add(1))
+				s.total.Update(turn.Conversation(), add(1))
+				s.price.Update(turn.Conversation(), func(p price) price { p.Cents++; return p })
+				_ = s.calls.Get(turn)
+			}
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, 64*200, s.calls.Get(turn))
+	assert.Equal(t, 64*200, s.total.Get(turn.Conversation()))
+	assert.Equal(t, 64*200, s.price.Get(turn.Conversation()).Cents)
+}
+
+func TestAnUpdateThatPanicsChangesNothing(t *testing.T) {
+	t.Parallel()
+	var s counter
+	turn := newTurn(newConversation())
+	s.calls.Update(turn, add(1))
+	assert.PanicsWithValue(t, "no", func() { s.calls.Update(turn, func(int) int { panic("no") }) })
+	assert.Equal(t, 2, s.calls.Update(turn, add(1)), "nor does it keep the state locked")
+}
+
+func TestAnotherInputLeavesTheStates(t *testing.T) {
+	t.Parallel()
+	var s counter
+	parent := newTurn(newConversation())
+	first, teller := hook.NewTurn(hook.TurnData{Conversation: newConversation(), ID: "t1", Parent: parent})
+	s.calls.Update(first, add(1))
+	in := hook.Input{Messages: hook.ListOf(hook.UserText("changed"))}
+	again, teller := teller.WithInput(in)
+	assert.Equal(t, in, again.Input())
+	assert.Equal(t, "t1", again.ID())
+	assert.Equal(t, 1, s.calls.Get(again))
+	s.calls.Update(again, add(1))
+	assert.Equal(t, 2, s.calls.Get(first))
+	teller.Tell(hook.Standing{Steps: 3})
+	assert.Equal(t, 3, again.Standing().Steps)
+	assert.Same(t, parent, again.Parent())
+}
+
+func TestChildrenReachTheirRoot(t *testing.T) {
+	t.Parallel()
+	root := newTurn(newConversation())
+	child, _ := hook.NewTurn(hook.TurnData{Conversation: newConversation(), Parent: root, Depth: 1})
+	grandchild, _ := hook.NewTurn(hook.TurnData{Conversation: newConversation(), Parent: child, Depth: 2})
+	assert.Nil(t, root.Parent())
+	assert.Same(t, root, root.Root())
+	assert.Same(t, child, grandchild.Parent())
+	assert.Same(t, root, grandchild.Root())
+	var s counter
+	s.total.Update(grandchild.Root().Conversation(), add(5))
+	assert.Equal(t, 5, s.total.Get(root.Conversation()))
+	assert.Zero(t, s.total.Get(grandchild.Conversation()))
+}
+
+// fields returns the states of a struct, with their keys.
+func fields(t *testing.T, subsystem any) []hook.StateField {
+	t.Helper()
+	v := reflect.ValueOf(subsystem).Elem()
+	var out []hook.StateField
+	for i := range v.NumField() {
+		if f, ok := hook.StateFieldOf(v.Field(i)); ok {
+			if f.Key = f.Shared; f.Kept && f.Key == "" {
+				f.Key = v.Type().Field(i).Name
+			}
+			out = append(out, f)
+		}
+	}
+	require.NotEmpty(t, out)
+	return out
+}
+
+func TestStateFieldOf(t *testing.T) {
+	t.Parallel()
+	type odd struct {
+		hook.Nop
+		Plain  int
+		turn   hook.TurnState[price]
+		shared hook.ConversationState[[]string]
+	}
+	var s odd
+	s.shared.Name, s.shared.Shared = "names", "all.names"
+	got := fields(t, &s)
+	require.Len(t, got, 2)
+	assert.Equal(t, reflect.TypeFor[price](), got[0].Type)
+	assert.False(t, got[0].Kept)
+	assert.Equal(t, reflect.TypeFor[[]string](), got[1].Type)
+	assert.True(t, got[1].Kept)
+	assert.Equal(t, "names", got[1].Name)
+	assert.Equal(t, "all.names", got[1].Shared)
+
+	_, ok := hook.StateFieldOf(reflect.ValueOf(odd{}).Field(2))
+	assert.False(t, ok, "a copy is not the field")
+	_ = s.turn.Get(newTurn(newConversation()))
+}
+
+func values(changes []hook.StateChange) []hook.StateValue {
+	var out []hook.StateValue
+	for _, c := range changes {
+		out = append(out, c.StateValue)
+	}
+	return out
+}
+
+func TestChangesAreWhatTheStoreDoesNotHave(t *testing.T) {
+	t.Parallel()
+	var s counter
+	states := hook.NewStates(fields(t, &s))
+	conv := hook.NewConversation(hook.ConversationData{States: states})
+	changes, err := states.Changes()
+	require.NoError(t, err)
+	assert.Nil(t, changes)
+
+	s.total.Update(conv, add(2))
+	s.price.Update(conv, func(price) price { return price{"tea", 3} })
+	s.calls.Update(newTurn(conv), add(1))
+	changes, err = states.Changes()
+	require.NoError(t, err)
+	assert.Equal(t, []hook.StateValue{{Name: "total", Data: "2"}, {Name: "price", Data: `{"Name":"tea","Cents":3}`}}, values(changes))
+
+	s.total.Update(conv, add(1))
+	for _, c := range changes {
+		c.Stored()
+	}
+	changes, err = states.Changes()
+	require.NoError(t, err)
+	assert.Equal(t, []hook.StateValue{{Name: "total", Data: "3"}}, values(changes), "updated while it was being stored")
+	changes[0].Stored()
+	s.total.Update(conv, add(0))
+	changes, err = states.Changes()
+	require.NoError(t, err)
+	assert.Nil(t, changes, "an update that changes nothing")
+}
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	var s counter
+	states := hook.NewStates(fields(t, &s))
+	conv := hook.NewConversation(hook.ConversationData{States: states})
+	s.total.Update(conv, add(1))
+	require.NoError(t, states.Load([]hook.StateValue{{Name: "gone", Data: "1"}, {Name: "price", Data: `{"Cents":9}`}}))
+	assert.Zero(t, s.total.Get(conv), "the store has none")
+	assert.Equal(t, price{Cents: 9}, s.price.Get(conv))
+	changes, err := states.Changes()
+	require.NoError(t, err)
+	assert.Nil(t, changes)
+	s.price.Update(conv, func(p price) price { p.Name = "x"; return p })
+	changes, err = states.Changes()
+	require.NoError(t, err)
+	assert.Equal(t, []hook.StateValue{{Name: "price", Data: `{"Name":"x","Cents":9}`}}, values(changes))
+
+	err = states.Load([]hook.StateValue{{Name: "price", Data: `{"Cents":"secret"}`}, {Name: "total", Data: `{"secret":1}`}})
+	require.EqualError(t, err, "state total starts afresh: what is kept of it is no int: its JSON has another form\n"+
+		"state price starts afresh: what is kept of it is no hook_test.price: Cents has to be of type int")
+	assert.Zero(t, s.price.Get(conv))
+}
+
+func TestASharedStateIsLoadedOnce(t *testing.T) {
+	t.Parallel()
+	var a, b counter
+	a.total.Shared, b.total.Shared = "sum", "sum"
+	states := hook.NewStates(append(fields(t, &a), fields(t, &b)...))
+	conv := hook.NewConversation(hook.ConversationData{States: states})
+	require.NoError(t, states.Load([]hook.StateValue{{Name: "sum", Data: "4"}}))
+	b.total.Update(conv, add(1))
+	assert.Equal(t, 5, a.total.Get(conv))
+	changes, err := states.Changes()
+	require.NoError(t, err)
+	assert.Equal(t, []hook.StateValue{{Name: "sum", Data: "5"}}, values(changes))
+}
+
+func TestAStateThatCannotBeKeptIsAnError(t *testing.T) {
+	t.Parallel()
+	var s struct {
+		hook.Nop
+		Float hook.ConversationState[float64]
+		Total hook.ConversationState[int]
+	}
+	var stray hook.ConversationState[bool]
+	states := hook.NewStates(fields(t, &s))
+	conv := hook.NewConversation(hook.ConversationData{States: states})
+	zero := 0.0
+	s.Float.Update(conv, func(float64) float64 { return 1 / zero })
+	s.Total.Update(conv, add(1))
+	stray.Update(conv, func(bool) bool { return true })
+	changes, err := states.Changes()
+	require.EqualError(t, err, "state Float cannot be kept: its value is no JSON: json: unsupported value: +Inf\n"+
+		"a hook.ConversationState[bool] is set that has no name in the store: it has to be a field of the subsystem's struct, or of a struct in it")
+	assert.Equal(t, []hook.StateValue{{Name: "Total", Data: "1"}}, values(changes), "the others can")
+}
+
+func TestStateAllocatesNothingToBeRead(t *testing.T) {
+	var s counter
+	turn := newTurn(newConversation())
+	for _, set := range []bool{false, true} {
+		if set {
+			s.calls.Update(turn, add(1))
+			s.total.Update(turn.Conversation(), add(1))
+		}
+		n := testing.AllocsPerRun(100, func() {
+			_ = s.calls.Get(turn)
+			_ = s.total.Get(turn.Conversation())
+		})
+		assert.Zero(t, n, "set: %t", set)
+	}
+	one := add(1)
+	assert.Zero(t, testing.AllocsPerRun(100, func() { s.calls.Update(turn, one) }), "an update of what is there")
+}
+
+func BenchmarkTurnState(b *testing.B) {
+	var s counter
+	turn, empty := newTurn(newConversation()), newTurn(newConversation())
+	s.calls.Update(turn, add(1))
+	one := add(1)
+	b.Run("get of nothing", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = s.calls.Get(empty)
+		}
+	})
+	b.Run("get", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = s.calls.Get(turn)
+		}
+	})
+	b.Run("update", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			s.calls.Update(turn, one)
+		}
+	})
+}

@@ -13,31 +13,32 @@ type EventKind string
 // open that died within a turn is over with the next start of a turn: of that turn,
 // which is gone on with or brought to its end, or of another.
 const (
-	EventTurnStart      EventKind = "turn_start"      // Text: the input
-	EventStepStart      EventKind = "step_start"      // Step
-	EventTextStart      EventKind = "text_start"      //
-	EventTextDelta      EventKind = "text_delta"      // Text
-	EventTextEnd        EventKind = "text_end"        //
-	EventReasoningStart EventKind = "reasoning_start" //
-	EventReasoningDelta EventKind = "reasoning_delta" // Text
-	EventReasoningEnd   EventKind = "reasoning_end"   //
-	EventUsage          EventKind = "usage"           // Detail.Usage of one model call
-	EventCallsBegin     EventKind = "calls_begin"     // Detail.Tools: the names, as early as known
-	EventCallStart      EventKind = "call_start"      // Detail: the call and its arguments, once bound
-	EventCallProgress   EventKind = "call_progress"   // Text, Detail: the call
-	EventApprovalAsked  EventKind = "approval_asked"  // Detail: the call; Text: the reason
-	EventApprovalGiven  EventKind = "approval_given"  // Detail: the call, Answer; Text: the reason
-	EventCallResult     EventKind = "call_result"     // Detail: call, result, outcome, duration; in completion order
-	EventCallsComplete  EventKind = "calls_complete"  // Detail.Tools
-	EventQuestionAsked  EventKind = "question_asked"  // Detail.Inquiry
-	EventQuestionGiven  EventKind = "question_given"  // Detail: the Inquiry, its Response, By; Text: why there is none
-	EventSubagentStart  EventKind = "subagent_start"  // of a child turn, whose events follow; Text: its input; Detail: the call
-	EventSubagentEnd    EventKind = "subagent_end"    // Detail.Stop, Detail.Usage; Text: its final answer
-	EventSteered        EventKind = "steered"         // Text: what was said while the turn ran
-	EventTurnRetried    EventKind = "turn_retried"    // clients drop what the step showed; Text: why
-	EventError          EventKind = "error"           // Text: what went wrong
-	EventStepEnd        EventKind = "step_end"        // Step
-	EventTurnEnd        EventKind = "turn_end"        // Detail.Stop, Detail.Usage; Text: the final answer
+	EventTurnStart        EventKind = "turn_start"         // Text: the input
+	EventStepStart        EventKind = "step_start"         // Step
+	EventTextStart        EventKind = "text_start"         //
+	EventTextDelta        EventKind = "text_delta"         // Text
+	EventTextEnd          EventKind = "text_end"           //
+	EventReasoningStart   EventKind = "reasoning_start"    //
+	EventReasoningDelta   EventKind = "reasoning_delta"    // Text
+	EventReasoningEnd     EventKind = "reasoning_end"      //
+	EventUsage            EventKind = "usage"              // Detail.Usage of one model call
+	EventCallsBegin       EventKind = "calls_begin"        // Detail.Tools: the names, as early as known
+	EventCallStart        EventKind = "call_start"         // Detail: the call and its arguments, once bound
+	EventCallProgress     EventKind = "call_progress"      // Text, Detail: the call
+	EventApprovalAsked    EventKind = "approval_asked"     // Detail: the call; Text: the reason
+	EventApprovalTimedOut EventKind = "approval_timed_out" // nobody answered; Detail: the call, Answer: what becomes of it; Text: after how long
+	EventApprovalGiven    EventKind = "approval_given"     // Detail: the call, Answer; Text: the reason
+	EventCallResult       EventKind = "call_result"        // Detail: call, result, outcome, duration; in completion order
+	EventCallsComplete    EventKind = "calls_complete"     // Detail.Tools
+	EventQuestionAsked    EventKind = "question_asked"     // Detail.Inquiry
+	EventQuestionGiven    EventKind = "question_given"     // Detail: the Inquiry, its Response, By; Text: why there is none
+	EventSubagentStart    EventKind = "subagent_start"     // of a child turn, whose events follow; Text: its input; Detail: the call
+	EventSubagentEnd      EventKind = "subagent_end"       // Detail.Stop, Detail.Usage; Text: its final answer
+	EventSteered          EventKind = "steered"            // Text: what was said while the turn ran
+	EventTurnRetried      EventKind = "turn_retried"       // clients drop what the step showed; Text: why
+	EventError            EventKind = "error"              // Text: what went wrong
+	EventStepEnd          EventKind = "step_end"           // Step
+	EventTurnEnd          EventKind = "turn_end"           // Detail.Stop, Detail.Usage; Text: the final answer
 )
 
 // Kinds of event outside the course of a turn.

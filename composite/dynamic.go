@@ -304,3 +304,6 @@ func (m *member) policy(p hook.Point) Policy {
 
 // local returns the tool's name as its owner knows it.
 func (m *member) local(name string) (string, bool) { return strings.CutPrefix(name, m.prefix) }
+
+// parallel tells whether the member is started beside those behind it.
+func (m *member) parallel(p hook.Point) bool { return m.tag.At(p.String()).Mode == "parallel" }

@@ -2,7 +2,6 @@ package composite
 
 import (
 	"context"
-	"iter"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -131,16 +130,6 @@ func (c *Composite) AfterModel(ctx context.Context, step *hook.Step, reply hook.
 	}), nil
 }
 
-// AfterTurn implements [hook.AfterTurn].
-func (c *Composite) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
-	f := NewFan(hook.PointAfterTurn, c.table(hook.PointAfterTurn))
-	for i, h := range having[hook.AfterTurn](c, hook.PointAfterTurn, turn) {
-		f.At = i + 1
-		tell(ctx, &f, func(ctx context.Context) { h.AfterTurn(ctx, turn, outcome) })
-	}
-	f.Report(ctx, turn.Host())
-}
-
 // OnOpen implements [hook.OnOpen]: in order; on failure those before are closed
 // in reverse order.
 func (c *Composite) OnOpen(ctx context.Context, host hook.Host) error {
@@ -166,63 +155,4 @@ func (c *Composite) close(ctx context.Context, n int) error {
 		}
 	}
 	return b.Err()
-}
-
-// having yields the members that are called at the point H for what it is about,
-// with their position in the plan, in the point's direction.
-func having[H any](c *Composite, p hook.Point, about any) iter.Seq2[int, H] {
-	reverse := p.Info().Reverse
-	return func(yield func(int, H) bool) {
-		for i := range c.members {
-			if reverse {
-				i = len(c.members) - 1 - i
-			}
-			m := &c.members[i]
-			if h, ok := m.hook.(H); ok && !m.left.Has(p) && m.match.place(about) && !yield(i, h) {
-				return
-			}
-		}
-	}
-}
-
-// place is what Turn, Step and ToolCall have in common.
-type place interface{ Host() hook.Host }
-
-// decide asks the members that have the point H.
-func decide[H any, D Decision[D]](ctx context.Context, c *Composite, p hook.Point, at place, call func(context.Context, H) (D, error)) D {
-	g := NewGate[D](p, c.table(p))
-	for i, h := range having[H](c, p, at) {
-		g.At = i + 1
-		if ask(ctx, &g, func(ctx context.Context) (D, error) { return call(ctx, h) }); g.final {
-			break
-		}
-	}
-	if g.Failed() {
-		g.Report(ctx, at.Host())
-	}
-	return g.Decision()
-}
-
-func ask[D Decision[D]](ctx context.Context, g *Gate[D], call func(context.Context) (D, error)) {
-	defer g.Recover()
-	if g.current().Timeout > 0 {
-		g.Answer(g.Timed(ctx, call))
-		return
-	}
-	g.Answer(call(ctx))
-}
-
-// rewrite passes v through the members that have the point H.
-func rewrite[H, T any](ctx context.Context, c *Composite, p hook.Point, v T, at place, call func(context.Context, H, T) (T, error)) (T, error) {
-	f := NewFold(p, c.table(p), v)
-	for i, h := range having[H](c, p, at) {
-		f.At = i + 1
-		if foldOne(ctx, &f, func(ctx context.Context, v T) (T, error) { return call(ctx, h, v) }); f.Err() != nil {
-			break
-		}
-	}
-	if f.Failed() {
-		f.Report(ctx, at.Host())
-	}
-	return f.Value, f.Err()
 }

@@ -201,7 +201,7 @@ func (g *Gate[D]) answer(d D, err error) bool {
 
 func (g *Gate[D]) merge(d D) {
 	g.decision = g.decision.Merge(d)
-	g.final = g.decision.Final()
+	g.final = g.decision.Final() && g.point.Info().Combine != "judge"
 }
 
 func (g *Gate[D]) fail(err error, panicked bool) {

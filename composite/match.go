@@ -108,6 +108,14 @@ func (m *Match) Turn(turn *hook.Turn) bool {
 	return m.Conversation(turn.Conversation())
 }
 
+// Session tells whether the session's conversation matches.
+func (m *Match) Session(s *hook.Session) bool {
+	if s == nil {
+		return m.Conversation(nil)
+	}
+	return m.Conversation(s.Conversation())
+}
+
 // Conversation tells whether agent, sender and id match.
 func (m *Match) Conversation(c *hook.Conversation) bool {
 	if c == nil {
@@ -142,6 +150,8 @@ func (m *Match) place(at any) bool {
 		return m.Step(at)
 	case *hook.Turn:
 		return m.Turn(at)
+	case *hook.Session:
+		return m.Session(at)
 	case *hook.Conversation:
 		return m.Conversation(at)
 	case *hook.AgentConfig:

@@ -140,7 +140,7 @@ func (a *attempt[T]) run(ctx context.Context, call func(context.Context) (T, err
 	o, returned := outcome[T]{}, false
 	defer func() {
 		if v := recover(); v != nil {
-			o.err = a.panicked(v)
+			o.err = panickedAt(a.point, v)
 		} else if !returned {
 			o.err = errors.New("it ended its goroutine")
 		}
@@ -155,9 +155,10 @@ func (a *attempt[T]) run(ctx context.Context, call func(context.Context) (T, err
 	returned = true
 }
 
-func (a *attempt[T]) panicked(v any) error {
+// panickedAt is the failure of a hook that panicked in a goroutine of its own.
+func panickedAt(point hook.Point, v any) *hook.Failure {
 	if f, ok := v.(*hook.Failure); ok {
 		return f
 	}
-	return &hook.Failure{Point: a.point, Err: panicError(v), Panic: true, Stack: debug.Stack()}
+	return &hook.Failure{Point: point, Err: panicError(v), Panic: true, Stack: debug.Stack()}
 }

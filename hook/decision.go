@@ -1,5 +1,7 @@
 package hook
 
+import "time"
+
 // Answer is the kind of answer that a decision holds.
 type Answer string
 
@@ -11,6 +13,13 @@ const (
 	AnswerModify   Answer = "modify"   // go on with other arguments
 	AnswerNarrow   Answer = "narrow"   // go on with a smaller grant
 	AnswerContext  Answer = "context"  // go on, and tell the model something
+	AnswerHint     Answer = "hint"     // go on, and heed this
+	AnswerContinue Answer = "continue" // do not end yet, with feedback
+	AnswerRepair   Answer = "repair"   // try with these arguments
+	AnswerRename   Answer = "rename"   // try the tool of this name
+	AnswerFallback Answer = "fallback" // ask this model
+	AnswerRecover  Answer = "recover"  // end with this output in the error's place
+	AnswerSupply   Answer = "supply"   // this is the summary, do not ask the model
 	AnswerRespond  Answer = "respond"  // this is the reply, do not ask the model
 	AnswerAnswer   Answer = "answer"   // this is the result, do not run the tool
 	AnswerRetry    Answer = "retry"    // ask the model again, with feedback
@@ -18,7 +27,8 @@ const (
 	AnswerRefuse   Answer = "refuse"   // approval refused
 	AnswerWithhold Answer = "withhold" // the model does not get the result
 	AnswerDeny     Answer = "deny"     // the call does not run
-	AnswerReject   Answer = "reject"   // the step fails
+	AnswerSkip     Answer = "skip"     // it is not done
+	AnswerReject   Answer = "reject"   // the session or the turn does not begin, the step fails
 	AnswerStop     Answer = "stop"     // the turn ends
 )
 
@@ -28,13 +38,14 @@ func (a Answer) severity() int {
 	switch a {
 	case AnswerNone:
 		return 0
-	case AnswerApprove, AnswerModify, AnswerNarrow, AnswerContext:
+	case AnswerApprove, AnswerModify, AnswerNarrow, AnswerContext, AnswerHint:
 		return 1
-	case AnswerRespond, AnswerAnswer, AnswerRetry:
+	case AnswerRespond, AnswerAnswer, AnswerRetry, AnswerSupply, AnswerContinue,
+		AnswerRepair, AnswerRename, AnswerFallback, AnswerRecover:
 		return 2
 	case AnswerAsk, AnswerRefuse, AnswerWithhold:
 		return 3
-	case AnswerDeny, AnswerReject:
+	case AnswerDeny, AnswerReject, AnswerSkip:
 		return blocking
 	}
 	return blocking + 1
@@ -48,6 +59,8 @@ type Verdict struct {
 	Kind Answer
 	// Reason is what the hook said, for the model and the user.
 	Reason string
+	// Stop is the reason that the turn gets with AnswerStop; "" with all others.
+	Stop StopReason
 	// By is the path of the hook that answered, "Core.Guard".
 	By string
 	// Failure is set if the answer is the fail policy's, because the hook failed.
@@ -64,6 +77,9 @@ type answer struct {
 	reply   ModelReply
 	args    JSON
 	context []string
+	// text is a name, a model or an output.
+	text  string
+	after time.Duration
 }
 
 // decided is the core of every decision: one pointer, nil for no opinion, so
@@ -123,202 +139,29 @@ func (d decided) merge(later decided, outward bool) decided {
 }
 
 func say(kind Answer, reason string) decided {
-	return decided{&answer{Verdict: Verdict{Kind: kind, Reason: reason}}}
+	v := Verdict{Kind: kind, Reason: reason}
+	if kind == AnswerStop {
+		v.Stop = StopStopRequested
+	}
+	return decided{&answer{Verdict: v}}
 }
 
-func closed(kind Answer, f *Failure) decided {
-	return decided{&answer{Verdict: Verdict{Kind: kind, Reason: f.Public(), By: f.Subsystem, Failure: f}}}
+// saying is an answer about a name, a model or an output.
+func saying(kind Answer, text string) decided {
+	d := say(kind, "")
+	d.a.text = text
+	return d
 }
 
-// ToolDecision is the answer of BeforeTool. The zero value is no opinion and
-// costs nothing. Severity: stop, deny, ask, answer; grants intersect beside them.
-type ToolDecision struct{ decided }
-
-// StopTool ends the turn; the call does not run and its result is the reason.
-func StopTool(reason string) ToolDecision { return ToolDecision{say(AnswerStop, reason)} }
-
-// DenyTool refuses the call; the reason becomes its result. No other answer
-// lifts it.
-func DenyTool(reason string) ToolDecision { return ToolDecision{say(AnswerDeny, reason)} }
-
-// AskTool lets the call run only if Approve says so.
-func AskTool(reason string) ToolDecision { return ToolDecision{say(AnswerAsk, reason)} }
-
-// AnswerTool gives the result in the tool's place; the tool does not run.
-func AnswerTool(result ToolResult) ToolDecision {
-	d := say(AnswerAnswer, "")
-	d.a.result = result
-	return ToolDecision{d}
-}
-
-// NarrowTool lets the call run with a smaller grant. Grants of several hooks are
-// intersected.
-func NarrowTool(g Grant) ToolDecision {
-	d := say(AnswerNarrow, "")
-	d.a.grant = g
-	return ToolDecision{d}
-}
-
-// Result returns the result of AnswerTool.
-func (d ToolDecision) Result() ToolResult { return d.payload().result }
-
-// Grant returns the intersection of all grants that were narrowed.
-func (d ToolDecision) Grant() Grant { return d.payload().grant }
-
-// Final reports whether no later hook is asked.
-func (d ToolDecision) Final() bool { return d.blocks() }
-
-// From returns the decision with owner in front of the path of who answered.
-func (d ToolDecision) From(owner string) ToolDecision { return ToolDecision{d.from(owner)} }
-
-// Merge returns what d and a later hook's answer say together.
-func (d ToolDecision) Merge(later ToolDecision) ToolDecision {
-	return ToolDecision{d.merge(later.decided, false)}
-}
-
-// Closed returns the decision that stands in for a failed hook's: deny.
-func (ToolDecision) Closed(f *Failure) ToolDecision { return ToolDecision{closed(AnswerDeny, f)} }
-
-// ApprovalDecision is the answer of Approve. The zero value is no answer; if
-// nobody answers, the call is refused.
-type ApprovalDecision struct{ decided }
-
-// ApproveCall lets the call run with exactly the arguments that were shown.
-func ApproveCall() ApprovalDecision { return ApprovalDecision{say(AnswerApprove, "")} }
-
-// RefuseCall denies the call; the reason becomes its result.
-func RefuseCall(reason string) ApprovalDecision { return ApprovalDecision{say(AnswerRefuse, reason)} }
-
-// ModifyCall approves the call with other arguments. They are bound, validated
-// and decided about again before they run.
-func ModifyCall(args JSON) ApprovalDecision {
-	d := say(AnswerModify, "")
-	d.a.args = args
-	return ApprovalDecision{d}
-}
-
-// Args returns the arguments of ModifyCall.
-func (d ApprovalDecision) Args() JSON { return d.payload().args }
-
-// Final reports whether no later hook is asked: any answer ends it.
-func (d ApprovalDecision) Final() bool { return d.a != nil }
-
-// From returns the decision with owner in front of the path of who answered.
-func (d ApprovalDecision) From(owner string) ApprovalDecision {
-	return ApprovalDecision{d.from(owner)}
-}
-
-// Merge returns the earlier answer if there is one.
-func (d ApprovalDecision) Merge(later ApprovalDecision) ApprovalDecision {
+// first returns the earlier answer if there is one: the rule of points at which
+// the first answer counts.
+func (d decided) first(later decided) decided {
 	if d.a == nil {
 		return later
 	}
 	return d
 }
 
-// Closed returns the decision that stands in for a failed hook's: refuse.
-func (ApprovalDecision) Closed(f *Failure) ApprovalDecision {
-	return ApprovalDecision{closed(AnswerRefuse, f)}
-}
-
-// ModelDecision is the answer of BeforeModel. The zero value is no opinion.
-// Severity: stop, reject, respond.
-type ModelDecision struct{ decided }
-
-// StopModel ends the turn before the model is asked.
-func StopModel(reason string) ModelDecision { return ModelDecision{say(AnswerStop, reason)} }
-
-// RejectModel fails the step; the turn ends with an error.
-func RejectModel(reason string) ModelDecision { return ModelDecision{say(AnswerReject, reason)} }
-
-// RespondModel gives the reply in the model's place.
-func RespondModel(reply ModelReply) ModelDecision {
-	d := say(AnswerRespond, "")
-	d.a.reply = reply
-	return ModelDecision{d}
-}
-
-// Reply returns the reply of RespondModel.
-func (d ModelDecision) Reply() ModelReply { return d.payload().reply }
-
-// Final reports whether no later hook is asked.
-func (d ModelDecision) Final() bool { return d.blocks() }
-
-// From returns the decision with owner in front of the path of who answered.
-func (d ModelDecision) From(owner string) ModelDecision { return ModelDecision{d.from(owner)} }
-
-// Merge returns the more severe answer, the earlier among equals.
-func (d ModelDecision) Merge(later ModelDecision) ModelDecision {
-	return ModelDecision{d.merge(later.decided, false)}
-}
-
-// Closed returns the decision that stands in for a failed hook's: the step fails.
-func (ModelDecision) Closed(f *Failure) ModelDecision { return ModelDecision{closed(AnswerReject, f)} }
-
-// ReplyDecision is the answer of AfterModel. The zero value is no opinion.
-// Severity: stop, reject, retry.
-type ReplyDecision struct{ decided }
-
-// StopReply ends the turn with the reply so far.
-func StopReply(reason string) ReplyDecision { return ReplyDecision{say(AnswerStop, reason)} }
-
-// RejectReply fails the step; the turn ends with an error.
-func RejectReply(reason string) ReplyDecision { return ReplyDecision{say(AnswerReject, reason)} }
-
-// RetryReply drops the reply and asks the model again, with the feedback as an
-// ephemeral entry. The runtime caps it; past the cap the step fails.
-func RetryReply(feedback string) ReplyDecision { return ReplyDecision{say(AnswerRetry, feedback)} }
-
-// Final reports whether no later hook is asked: judges are all asked.
-func (ReplyDecision) Final() bool { return false }
-
-// From returns the decision with owner in front of the path of who answered.
-func (d ReplyDecision) From(owner string) ReplyDecision { return ReplyDecision{d.from(owner)} }
-
-// Merge returns the more severe answer, the later (outer) among equals.
-func (d ReplyDecision) Merge(later ReplyDecision) ReplyDecision {
-	return ReplyDecision{d.merge(later.decided, true)}
-}
-
-// Closed returns the decision that stands in for a failed hook's: the step fails.
-func (ReplyDecision) Closed(f *Failure) ReplyDecision { return ReplyDecision{closed(AnswerReject, f)} }
-
-// OutcomeDecision is the answer of AfterTool. The zero value is no opinion.
-// Severity: stop, withhold; context adds up beside them.
-type OutcomeDecision struct{ decided }
-
-// StopOutcome ends the turn after this step; the result stays.
-func StopOutcome(reason string) OutcomeDecision { return OutcomeDecision{say(AnswerStop, reason)} }
-
-// WithholdOutcome keeps the result from the model, which is told the reason
-// instead. What the tool did is not undone.
-func WithholdOutcome(reason string) OutcomeDecision {
-	return OutcomeDecision{say(AnswerWithhold, reason)}
-}
-
-// ContextOutcome adds a labelled, ephemeral entry after the step's results.
-func ContextOutcome(text string) OutcomeDecision {
-	d := say(AnswerContext, "")
-	d.a.context = []string{text}
-	return OutcomeDecision{d}
-}
-
-// Context returns the texts of every ContextOutcome.
-func (d OutcomeDecision) Context() List[string] { return Freeze(d.payload().context) }
-
-// Final reports whether no later hook is asked: judges are all asked.
-func (OutcomeDecision) Final() bool { return false }
-
-// From returns the decision with owner in front of the path of who answered.
-func (d OutcomeDecision) From(owner string) OutcomeDecision { return OutcomeDecision{d.from(owner)} }
-
-// Merge returns the more severe answer, the later (outer) among equals, with the
-// contexts of both.
-func (d OutcomeDecision) Merge(later OutcomeDecision) OutcomeDecision {
-	return OutcomeDecision{d.merge(later.decided, true)}
-}
-
-// Closed returns the decision that stands in for a failed hook's: withhold.
-func (OutcomeDecision) Closed(f *Failure) OutcomeDecision {
-	return OutcomeDecision{closed(AnswerWithhold, f)}
+func closed(kind Answer, f *Failure) decided {
+	return decided{&answer{Verdict: Verdict{Kind: kind, Reason: f.Public(), By: f.Subsystem, Failure: f}}}
 }

@@ -15,19 +15,35 @@ const (
 	PointScopedTools
 	PointDispatch
 	PointOnEvent
+	PointOnOpen
+	PointOnSessionStart
+	PointBeforeTurn
+	PointTurnPolicy
+	PointTurnContext
+	PointRefineContext
+	PointTurnTools
+	PointPromptSections
+	PointBeforeStep
+	PointRewriteRequest
+	PointBeforeModel
+	PointWrapModel
+	PointOnModelError
+	PointRewriteReply
+	PointAfterModel
+	PointOnInvalidTool
 	PointRewriteArgs
 	PointBeforeTool
 	PointApprove
 	PointWrapTool
 	PointRewriteResult
 	PointAfterTool
-	PointRewriteRequest
-	PointBeforeModel
-	PointWrapModel
-	PointRewriteReply
-	PointAfterModel
+	PointAfterStep
+	PointOnStop
+	PointOnTurnError
 	PointAfterTurn
-	PointOnOpen
+	PointBeforeCompaction
+	PointAfterCompaction
+	PointOnSessionEnd
 	PointOnClose
 )
 
@@ -43,25 +59,89 @@ var pointInfos = [...]PointInfo{
 	{Name: "ScopedTools", Kind: "facade", Combine: "scope", Place: "AgentConfig"},
 	{Name: "Dispatch", Kind: "facade", Combine: "route", Place: "ToolCall"},
 	{Name: "OnEvent", Kind: "facade", Combine: "fanout", Place: "Event"},
+	{Name: "OnOpen", Kind: "observe", Combine: "open", Closed: true},
+	{Name: "OnSessionStart", Kind: "decide", Combine: "gate", Closed: true, Place: "Session"},
+	{Name: "BeforeTurn", Kind: "decide", Combine: "gate", Closed: true, Place: "Turn"},
+	{Name: "TurnPolicy", Kind: "contribute", Combine: "collect", Place: "Turn"},
+	{Name: "TurnContext", Kind: "contribute", Combine: "collect", Place: "Turn"},
+	{Name: "RefineContext", Kind: "contribute", Combine: "collect", Place: "Turn"},
+	{Name: "TurnTools", Kind: "contribute", Combine: "collect", Place: "Turn"},
+	{Name: "PromptSections", Kind: "contribute", Combine: "collect", Place: "Turn"},
+	{Name: "BeforeStep", Kind: "decide", Combine: "gate", Closed: true, Place: "Step"},
+	{Name: "RewriteRequest", Kind: "rewrite", Combine: "fold", Closed: true, Place: "Step"},
+	{Name: "BeforeModel", Kind: "decide", Combine: "gate", Closed: true, Place: "Step"},
+	{Name: "WrapModel", Kind: "wrap", Combine: "nest", Closed: true, Place: "Step"},
+	{Name: "OnModelError", Kind: "decide", Combine: "first", Closed: true, Place: "Step"},
+	{Name: "RewriteReply", Kind: "rewrite", Combine: "fold", Reverse: true, Closed: true, Place: "Step"},
+	{Name: "AfterModel", Kind: "decide", Combine: "judge", Reverse: true, Closed: true, Place: "Step"},
+	{Name: "OnInvalidTool", Kind: "decide", Combine: "first", Closed: true, Place: "Step"},
 	{Name: "RewriteArgs", Kind: "rewrite", Combine: "fold", Closed: true, Place: "ToolCall"},
 	{Name: "BeforeTool", Kind: "decide", Combine: "gate", Closed: true, Place: "ToolCall"},
 	{Name: "Approve", Kind: "decide", Combine: "first", Closed: true, Place: "ToolCall"},
 	{Name: "WrapTool", Kind: "wrap", Combine: "nest", Closed: true, Place: "ToolCall"},
 	{Name: "RewriteResult", Kind: "rewrite", Combine: "fold", Reverse: true, Closed: true, Place: "ToolCall"},
 	{Name: "AfterTool", Kind: "decide", Combine: "judge", Reverse: true, Closed: true, Place: "ToolCall"},
-	{Name: "RewriteRequest", Kind: "rewrite", Combine: "fold", Closed: true, Place: "Step"},
-	{Name: "BeforeModel", Kind: "decide", Combine: "gate", Closed: true, Place: "Step"},
-	{Name: "WrapModel", Kind: "wrap", Combine: "nest", Closed: true, Place: "Step"},
-	{Name: "RewriteReply", Kind: "rewrite", Combine: "fold", Reverse: true, Closed: true, Place: "Step"},
-	{Name: "AfterModel", Kind: "decide", Combine: "judge", Reverse: true, Closed: true, Place: "Step"},
+	{Name: "AfterStep", Kind: "decide", Combine: "judge", Reverse: true, Closed: true, Place: "Step"},
+	{Name: "OnStop", Kind: "decide", Combine: "first", Closed: true, Place: "Turn"},
+	{Name: "OnTurnError", Kind: "decide", Combine: "first", Closed: true, Place: "Turn"},
 	{Name: "AfterTurn", Kind: "observe", Combine: "fanout", Reverse: true, Place: "Turn"},
-	{Name: "OnOpen", Kind: "observe", Combine: "open", Closed: true},
+	{Name: "BeforeCompaction", Kind: "decide", Combine: "gate", Closed: true, Place: "Conversation"},
+	{Name: "AfterCompaction", Kind: "observe", Combine: "fanout", Reverse: true, Place: "Conversation"},
+	{Name: "OnSessionEnd", Kind: "observe", Combine: "fanout", Reverse: true, Place: "Session"},
 	{Name: "OnClose", Kind: "observe", Combine: "close", Reverse: true},
 }
 
 // implemented returns the points whose interfaces h has.
 func implemented(h Hook) PointSet {
 	var s PointSet
+	if _, ok := h.(OnOpen); ok {
+		s |= 1 << PointOnOpen
+	}
+	if _, ok := h.(OnSessionStart); ok {
+		s |= 1 << PointOnSessionStart
+	}
+	if _, ok := h.(BeforeTurn); ok {
+		s |= 1 << PointBeforeTurn
+	}
+	if _, ok := h.(TurnPolicy); ok {
+		s |= 1 << PointTurnPolicy
+	}
+	if _, ok := h.(TurnContext); ok {
+		s |= 1 << PointTurnContext
+	}
+	if _, ok := h.(RefineContext); ok {
+		s |= 1 << PointRefineContext
+	}
+	if _, ok := h.(TurnTools); ok {
+		s |= 1 << PointTurnTools
+	}
+	if _, ok := h.(PromptSections); ok {
+		s |= 1 << PointPromptSections
+	}
+	if _, ok := h.(BeforeStep); ok {
+		s |= 1 << PointBeforeStep
+	}
+	if _, ok := h.(RewriteRequest); ok {
+		s |= 1 << PointRewriteRequest
+	}
+	if _, ok := h.(BeforeModel); ok {
+		s |= 1 << PointBeforeModel
+	}
+	if _, ok := h.(WrapModel); ok {
+		s |= 1 << PointWrapModel
+	}
+	if _, ok := h.(OnModelError); ok {
+		s |= 1 << PointOnModelError
+	}
+	if _, ok := h.(RewriteReply); ok {
+		s |= 1 << PointRewriteReply
+	}
+	if _, ok := h.(AfterModel); ok {
+		s |= 1 << PointAfterModel
+	}
+	if _, ok := h.(OnInvalidTool); ok {
+		s |= 1 << PointOnInvalidTool
+	}
 	if _, ok := h.(RewriteArgs); ok {
 		s |= 1 << PointRewriteArgs
 	}
@@ -80,31 +160,255 @@ func implemented(h Hook) PointSet {
 	if _, ok := h.(AfterTool); ok {
 		s |= 1 << PointAfterTool
 	}
-	if _, ok := h.(RewriteRequest); ok {
-		s |= 1 << PointRewriteRequest
+	if _, ok := h.(AfterStep); ok {
+		s |= 1 << PointAfterStep
 	}
-	if _, ok := h.(BeforeModel); ok {
-		s |= 1 << PointBeforeModel
+	if _, ok := h.(OnStop); ok {
+		s |= 1 << PointOnStop
 	}
-	if _, ok := h.(WrapModel); ok {
-		s |= 1 << PointWrapModel
-	}
-	if _, ok := h.(RewriteReply); ok {
-		s |= 1 << PointRewriteReply
-	}
-	if _, ok := h.(AfterModel); ok {
-		s |= 1 << PointAfterModel
+	if _, ok := h.(OnTurnError); ok {
+		s |= 1 << PointOnTurnError
 	}
 	if _, ok := h.(AfterTurn); ok {
 		s |= 1 << PointAfterTurn
 	}
-	if _, ok := h.(OnOpen); ok {
-		s |= 1 << PointOnOpen
+	if _, ok := h.(BeforeCompaction); ok {
+		s |= 1 << PointBeforeCompaction
+	}
+	if _, ok := h.(AfterCompaction); ok {
+		s |= 1 << PointAfterCompaction
+	}
+	if _, ok := h.(OnSessionEnd); ok {
+		s |= 1 << PointOnSessionEnd
 	}
 	if _, ok := h.(OnClose); ok {
 		s |= 1 << PointOnClose
 	}
 	return s
+}
+
+// OnOpenFunc returns a hook that has f at the point OnOpen and nothing else.
+func OnOpenFunc(f func(ctx context.Context, h Host) error) Hook {
+	return onOpenFunc{f: f}
+}
+
+type onOpenFunc struct {
+	Nop
+	f func(ctx context.Context, h Host) error
+}
+
+func (fn onOpenFunc) OnOpen(ctx context.Context, h Host) error {
+	return fn.f(ctx, h)
+}
+
+// OnSessionStartFunc returns a hook that has f at the point OnSessionStart and nothing else.
+func OnSessionStartFunc(f func(ctx context.Context, session *Session) (SessionDecision, error)) Hook {
+	return onSessionStartFunc{f: f}
+}
+
+type onSessionStartFunc struct {
+	Nop
+	f func(ctx context.Context, session *Session) (SessionDecision, error)
+}
+
+func (fn onSessionStartFunc) OnSessionStart(ctx context.Context, session *Session) (SessionDecision, error) {
+	return fn.f(ctx, session)
+}
+
+// BeforeTurnFunc returns a hook that has f at the point BeforeTurn and nothing else.
+func BeforeTurnFunc(f func(ctx context.Context, turn *Turn, in Input) (TurnDecision, error)) Hook {
+	return beforeTurnFunc{f: f}
+}
+
+type beforeTurnFunc struct {
+	Nop
+	f func(ctx context.Context, turn *Turn, in Input) (TurnDecision, error)
+}
+
+func (fn beforeTurnFunc) BeforeTurn(ctx context.Context, turn *Turn, in Input) (TurnDecision, error) {
+	return fn.f(ctx, turn, in)
+}
+
+// TurnPolicyFunc returns a hook that has f at the point TurnPolicy and nothing else.
+func TurnPolicyFunc(f func(ctx context.Context, turn *Turn) ([]Policy, error)) Hook {
+	return turnPolicyFunc{f: f}
+}
+
+type turnPolicyFunc struct {
+	Nop
+	f func(ctx context.Context, turn *Turn) ([]Policy, error)
+}
+
+func (fn turnPolicyFunc) TurnPolicy(ctx context.Context, turn *Turn) ([]Policy, error) {
+	return fn.f(ctx, turn)
+}
+
+// TurnContextFunc returns a hook that has f at the point TurnContext and nothing else.
+func TurnContextFunc(f func(ctx context.Context, turn *Turn) ([]ContextBlock, error)) Hook {
+	return turnContextFunc{f: f}
+}
+
+type turnContextFunc struct {
+	Nop
+	f func(ctx context.Context, turn *Turn) ([]ContextBlock, error)
+}
+
+func (fn turnContextFunc) TurnContext(ctx context.Context, turn *Turn) ([]ContextBlock, error) {
+	return fn.f(ctx, turn)
+}
+
+// RefineContextFunc returns a hook that has f at the point RefineContext and nothing else.
+func RefineContextFunc(f func(ctx context.Context, turn *Turn) ([]ContextBlock, error)) Hook {
+	return refineContextFunc{f: f}
+}
+
+type refineContextFunc struct {
+	Nop
+	f func(ctx context.Context, turn *Turn) ([]ContextBlock, error)
+}
+
+func (fn refineContextFunc) RefineContext(ctx context.Context, turn *Turn) ([]ContextBlock, error) {
+	return fn.f(ctx, turn)
+}
+
+// TurnToolsFunc returns a hook that has f at the point TurnTools and nothing else.
+func TurnToolsFunc(f func(ctx context.Context, turn *Turn) ([]ToolChange, error)) Hook {
+	return turnToolsFunc{f: f}
+}
+
+type turnToolsFunc struct {
+	Nop
+	f func(ctx context.Context, turn *Turn) ([]ToolChange, error)
+}
+
+func (fn turnToolsFunc) TurnTools(ctx context.Context, turn *Turn) ([]ToolChange, error) {
+	return fn.f(ctx, turn)
+}
+
+// PromptSectionsFunc returns a hook that has f at the point PromptSections and nothing else.
+func PromptSectionsFunc(f func(ctx context.Context, turn *Turn) ([]PromptSection, error)) Hook {
+	return promptSectionsFunc{f: f}
+}
+
+type promptSectionsFunc struct {
+	Nop
+	f func(ctx context.Context, turn *Turn) ([]PromptSection, error)
+}
+
+func (fn promptSectionsFunc) PromptSections(ctx context.Context, turn *Turn) ([]PromptSection, error) {
+	return fn.f(ctx, turn)
+}
+
+// BeforeStepFunc returns a hook that has f at the point BeforeStep and nothing else.
+func BeforeStepFunc(f func(ctx context.Context, step *Step) (StepDecision, error)) Hook {
+	return beforeStepFunc{f: f}
+}
+
+type beforeStepFunc struct {
+	Nop
+	f func(ctx context.Context, step *Step) (StepDecision, error)
+}
+
+func (fn beforeStepFunc) BeforeStep(ctx context.Context, step *Step) (StepDecision, error) {
+	return fn.f(ctx, step)
+}
+
+// RewriteRequestFunc returns a hook that has f at the point RewriteRequest and nothing else.
+func RewriteRequestFunc(f func(ctx context.Context, step *Step, req ModelRequest) (ModelRequest, error)) Hook {
+	return rewriteRequestFunc{f: f}
+}
+
+type rewriteRequestFunc struct {
+	Nop
+	f func(ctx context.Context, step *Step, req ModelRequest) (ModelRequest, error)
+}
+
+func (fn rewriteRequestFunc) RewriteRequest(ctx context.Context, step *Step, req ModelRequest) (ModelRequest, error) {
+	return fn.f(ctx, step, req)
+}
+
+// BeforeModelFunc returns a hook that has f at the point BeforeModel and nothing else.
+func BeforeModelFunc(f func(ctx context.Context, step *Step, req ModelRequest) (ModelDecision, error)) Hook {
+	return beforeModelFunc{f: f}
+}
+
+type beforeModelFunc struct {
+	Nop
+	f func(ctx context.Context, step *Step, req ModelRequest) (ModelDecision, error)
+}
+
+func (fn beforeModelFunc) BeforeModel(ctx context.Context, step *Step, req ModelRequest) (ModelDecision, error) {
+	return fn.f(ctx, step, req)
+}
+
+// WrapModelFunc returns a hook that has f at the point WrapModel and nothing else.
+func WrapModelFunc(f func(ctx context.Context, step *Step, req ModelRequest, next ModelNext) ModelStream) Hook {
+	return wrapModelFunc{f: f}
+}
+
+type wrapModelFunc struct {
+	Nop
+	f func(ctx context.Context, step *Step, req ModelRequest, next ModelNext) ModelStream
+}
+
+func (fn wrapModelFunc) WrapModel(ctx context.Context, step *Step, req ModelRequest, next ModelNext) ModelStream {
+	return fn.f(ctx, step, req, next)
+}
+
+// OnModelErrorFunc returns a hook that has f at the point OnModelError and nothing else.
+func OnModelErrorFunc(f func(ctx context.Context, step *Step, failure ModelFailure) (FailureDecision, error)) Hook {
+	return onModelErrorFunc{f: f}
+}
+
+type onModelErrorFunc struct {
+	Nop
+	f func(ctx context.Context, step *Step, failure ModelFailure) (FailureDecision, error)
+}
+
+func (fn onModelErrorFunc) OnModelError(ctx context.Context, step *Step, failure ModelFailure) (FailureDecision, error) {
+	return fn.f(ctx, step, failure)
+}
+
+// RewriteReplyFunc returns a hook that has f at the point RewriteReply and nothing else.
+func RewriteReplyFunc(f func(ctx context.Context, step *Step, reply ModelReply) (ModelReply, error)) Hook {
+	return rewriteReplyFunc{f: f}
+}
+
+type rewriteReplyFunc struct {
+	Nop
+	f func(ctx context.Context, step *Step, reply ModelReply) (ModelReply, error)
+}
+
+func (fn rewriteReplyFunc) RewriteReply(ctx context.Context, step *Step, reply ModelReply) (ModelReply, error) {
+	return fn.f(ctx, step, reply)
+}
+
+// AfterModelFunc returns a hook that has f at the point AfterModel and nothing else.
+func AfterModelFunc(f func(ctx context.Context, step *Step, reply ModelReply) (ReplyDecision, error)) Hook {
+	return afterModelFunc{f: f}
+}
+
+type afterModelFunc struct {
+	Nop
+	f func(ctx context.Context, step *Step, reply ModelReply) (ReplyDecision, error)
+}
+
+func (fn afterModelFunc) AfterModel(ctx context.Context, step *Step, reply ModelReply) (ReplyDecision, error) {
+	return fn.f(ctx, step, reply)
+}
+
+// OnInvalidToolFunc returns a hook that has f at the point OnInvalidTool and nothing else.
+func OnInvalidToolFunc(f func(ctx context.Context, step *Step, invalid InvalidCall) (RepairDecision, error)) Hook {
+	return onInvalidToolFunc{f: f}
+}
+
+type onInvalidToolFunc struct {
+	Nop
+	f func(ctx context.Context, step *Step, invalid InvalidCall) (RepairDecision, error)
+}
+
+func (fn onInvalidToolFunc) OnInvalidTool(ctx context.Context, step *Step, invalid InvalidCall) (RepairDecision, error) {
+	return fn.f(ctx, step, invalid)
 }
 
 // RewriteArgsFunc returns a hook that has f at the point RewriteArgs and nothing else.
@@ -191,74 +495,46 @@ func (fn afterToolFunc) AfterTool(ctx context.Context, call *ToolCall, outcome T
 	return fn.f(ctx, call, outcome)
 }
 
-// RewriteRequestFunc returns a hook that has f at the point RewriteRequest and nothing else.
-func RewriteRequestFunc(f func(ctx context.Context, step *Step, req ModelRequest) (ModelRequest, error)) Hook {
-	return rewriteRequestFunc{f: f}
+// AfterStepFunc returns a hook that has f at the point AfterStep and nothing else.
+func AfterStepFunc(f func(ctx context.Context, step *Step, outcome StepOutcome) (StepDecision, error)) Hook {
+	return afterStepFunc{f: f}
 }
 
-type rewriteRequestFunc struct {
+type afterStepFunc struct {
 	Nop
-	f func(ctx context.Context, step *Step, req ModelRequest) (ModelRequest, error)
+	f func(ctx context.Context, step *Step, outcome StepOutcome) (StepDecision, error)
 }
 
-func (fn rewriteRequestFunc) RewriteRequest(ctx context.Context, step *Step, req ModelRequest) (ModelRequest, error) {
-	return fn.f(ctx, step, req)
+func (fn afterStepFunc) AfterStep(ctx context.Context, step *Step, outcome StepOutcome) (StepDecision, error) {
+	return fn.f(ctx, step, outcome)
 }
 
-// BeforeModelFunc returns a hook that has f at the point BeforeModel and nothing else.
-func BeforeModelFunc(f func(ctx context.Context, step *Step, req ModelRequest) (ModelDecision, error)) Hook {
-	return beforeModelFunc{f: f}
+// OnStopFunc returns a hook that has f at the point OnStop and nothing else.
+func OnStopFunc(f func(ctx context.Context, turn *Turn, stopping Stopping) (StopDecision, error)) Hook {
+	return onStopFunc{f: f}
 }
 
-type beforeModelFunc struct {
+type onStopFunc struct {
 	Nop
-	f func(ctx context.Context, step *Step, req ModelRequest) (ModelDecision, error)
+	f func(ctx context.Context, turn *Turn, stopping Stopping) (StopDecision, error)
 }
 
-func (fn beforeModelFunc) BeforeModel(ctx context.Context, step *Step, req ModelRequest) (ModelDecision, error) {
-	return fn.f(ctx, step, req)
+func (fn onStopFunc) OnStop(ctx context.Context, turn *Turn, stopping Stopping) (StopDecision, error) {
+	return fn.f(ctx, turn, stopping)
 }
 
-// WrapModelFunc returns a hook that has f at the point WrapModel and nothing else.
-func WrapModelFunc(f func(ctx context.Context, step *Step, req ModelRequest, next ModelNext) ModelStream) Hook {
-	return wrapModelFunc{f: f}
+// OnTurnErrorFunc returns a hook that has f at the point OnTurnError and nothing else.
+func OnTurnErrorFunc(f func(ctx context.Context, turn *Turn, outcome TurnOutcome) (RecoverDecision, error)) Hook {
+	return onTurnErrorFunc{f: f}
 }
 
-type wrapModelFunc struct {
+type onTurnErrorFunc struct {
 	Nop
-	f func(ctx context.Context, step *Step, req ModelRequest, next ModelNext) ModelStream
+	f func(ctx context.Context, turn *Turn, outcome TurnOutcome) (RecoverDecision, error)
 }
 
-func (fn wrapModelFunc) WrapModel(ctx context.Context, step *Step, req ModelRequest, next ModelNext) ModelStream {
-	return fn.f(ctx, step, req, next)
-}
-
-// RewriteReplyFunc returns a hook that has f at the point RewriteReply and nothing else.
-func RewriteReplyFunc(f func(ctx context.Context, step *Step, reply ModelReply) (ModelReply, error)) Hook {
-	return rewriteReplyFunc{f: f}
-}
-
-type rewriteReplyFunc struct {
-	Nop
-	f func(ctx context.Context, step *Step, reply ModelReply) (ModelReply, error)
-}
-
-func (fn rewriteReplyFunc) RewriteReply(ctx context.Context, step *Step, reply ModelReply) (ModelReply, error) {
-	return fn.f(ctx, step, reply)
-}
-
-// AfterModelFunc returns a hook that has f at the point AfterModel and nothing else.
-func AfterModelFunc(f func(ctx context.Context, step *Step, reply ModelReply) (ReplyDecision, error)) Hook {
-	return afterModelFunc{f: f}
-}
-
-type afterModelFunc struct {
-	Nop
-	f func(ctx context.Context, step *Step, reply ModelReply) (ReplyDecision, error)
-}
-
-func (fn afterModelFunc) AfterModel(ctx context.Context, step *Step, reply ModelReply) (ReplyDecision, error) {
-	return fn.f(ctx, step, reply)
+func (fn onTurnErrorFunc) OnTurnError(ctx context.Context, turn *Turn, outcome TurnOutcome) (RecoverDecision, error) {
+	return fn.f(ctx, turn, outcome)
 }
 
 // AfterTurnFunc returns a hook that has f at the point AfterTurn and nothing else.
@@ -275,18 +551,46 @@ func (fn afterTurnFunc) AfterTurn(ctx context.Context, turn *Turn, outcome TurnO
 	fn.f(ctx, turn, outcome)
 }
 
-// OnOpenFunc returns a hook that has f at the point OnOpen and nothing else.
-func OnOpenFunc(f func(ctx context.Context, h Host) error) Hook {
-	return onOpenFunc{f: f}
+// BeforeCompactionFunc returns a hook that has f at the point BeforeCompaction and nothing else.
+func BeforeCompactionFunc(f func(ctx context.Context, conversation *Conversation, compaction Compaction) (CompactionDecision, error)) Hook {
+	return beforeCompactionFunc{f: f}
 }
 
-type onOpenFunc struct {
+type beforeCompactionFunc struct {
 	Nop
-	f func(ctx context.Context, h Host) error
+	f func(ctx context.Context, conversation *Conversation, compaction Compaction) (CompactionDecision, error)
 }
 
-func (fn onOpenFunc) OnOpen(ctx context.Context, h Host) error {
-	return fn.f(ctx, h)
+func (fn beforeCompactionFunc) BeforeCompaction(ctx context.Context, conversation *Conversation, compaction Compaction) (CompactionDecision, error) {
+	return fn.f(ctx, conversation, compaction)
+}
+
+// AfterCompactionFunc returns a hook that has f at the point AfterCompaction and nothing else.
+func AfterCompactionFunc(f func(ctx context.Context, conversation *Conversation, compacted Compacted)) Hook {
+	return afterCompactionFunc{f: f}
+}
+
+type afterCompactionFunc struct {
+	Nop
+	f func(ctx context.Context, conversation *Conversation, compacted Compacted)
+}
+
+func (fn afterCompactionFunc) AfterCompaction(ctx context.Context, conversation *Conversation, compacted Compacted) {
+	fn.f(ctx, conversation, compacted)
+}
+
+// OnSessionEndFunc returns a hook that has f at the point OnSessionEnd and nothing else.
+func OnSessionEndFunc(f func(ctx context.Context, session *Session)) Hook {
+	return onSessionEndFunc{f: f}
+}
+
+type onSessionEndFunc struct {
+	Nop
+	f func(ctx context.Context, session *Session)
+}
+
+func (fn onSessionEndFunc) OnSessionEnd(ctx context.Context, session *Session) {
+	fn.f(ctx, session)
 }
 
 // OnCloseFunc returns a hook that has f at the point OnClose and nothing else.

@@ -27,6 +27,14 @@ type Host interface {
 	// ErrDepth, or that there is no such agent. A tool that calls it says
 	// [Tool.Waits].
 	RunAgent(ctx context.Context, run AgentRun) (TurnOutcome, error)
+	// CallModel asks a model once, apart from the history and without tools: for a
+	// summary, a title, a judgement. Its tokens count as the turn's. It passes no
+	// point, so that a hook at a point may call it. Outside a turn the error is
+	// ErrNoTurn.
+	CallModel(ctx context.Context, req ModelRequest) (ModelReply, error)
+	// Enqueue queues a job, to be done once for its kind and key. It returns when
+	// the job is stored as durably as conversations are.
+	Enqueue(ctx context.Context, job Job) error
 }
 
 // Sentinels of a Host that callers test with errors.Is.
@@ -72,6 +80,14 @@ func (NoHost) Ask(context.Context, Inquiry) (Response, error) { return Response{
 func (NoHost) RunAgent(context.Context, AgentRun) (TurnOutcome, error) {
 	return TurnOutcome{Stop: StopError, Err: ErrNoTurn}, ErrNoTurn
 }
+
+// CallModel implements Host: ErrNoTurn.
+func (NoHost) CallModel(context.Context, ModelRequest) (ModelReply, error) {
+	return ModelReply{}, ErrNoTurn
+}
+
+// Enqueue implements Host: ErrNoTurn.
+func (NoHost) Enqueue(context.Context, Job) error { return ErrNoTurn }
 
 func hostOr(h Host) Host {
 	if h == nil {

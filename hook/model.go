@@ -185,3 +185,47 @@ func (r ModelReply) Calls() iter.Seq2[int, Block] {
 		}
 	}
 }
+
+// ModelFailure is why a model call failed.
+type ModelFailure struct {
+	Class FailureClass
+	Err   error
+	// Model is the model that was asked.
+	Model string
+	// Attempt counts the model calls of the step from 1.
+	Attempt int
+	// Elapsed is the time since the first of them began.
+	Elapsed time.Duration
+	// RetryAfter is how long the provider wants to be left alone at least; 0 if it
+	// did not say.
+	RetryAfter time.Duration
+	// Released: text of the reply has been shown. Clients are told to drop it if the
+	// call is made again.
+	Released bool
+}
+
+// FailureClass is a kind of failure of a model call.
+type FailureClass string
+
+// The classes of failure.
+const (
+	FailureRateLimit  FailureClass = "rate_limit"     // too many requests
+	FailureOverloaded FailureClass = "overloaded"     // the provider is busy
+	FailureServer     FailureClass = "server"         // the provider has failed
+	FailureTimeout    FailureClass = "timeout"        // no answer in time
+	FailureNetwork    FailureClass = "network"        // not reached, or cut off
+	FailureContext    FailureClass = "context_length" // the request is too long for the model
+	FailureAuth       FailureClass = "auth"           // the key is wrong or has no right
+	FailureRequest    FailureClass = "request"        // the provider refuses the request
+	FailureProtocol   FailureClass = "protocol"       // the answer is not what was agreed
+	FailureUnknown    FailureClass = "unknown"        // anything else
+)
+
+// Passing reports whether the same request may succeed later.
+func (c FailureClass) Passing() bool {
+	switch c {
+	case FailureRateLimit, FailureOverloaded, FailureServer, FailureTimeout, FailureNetwork, FailureProtocol:
+		return true
+	}
+	return false
+}

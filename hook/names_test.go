@@ -67,7 +67,8 @@ func TestNames(t *testing.T) {
 		fmt.Fprintf(&sb, "Point %d %s %s %s reverse=%t closed=%t\n", p, info.Name, info.Kind, info.Combine, info.Reverse, info.Closed)
 	}
 	consts := stringsOf(sources(t))
-	for _, typ := range []string{"EventKind", "Outcome", "FailureKind", "StopReason", "Answer", "Role", "BlockKind", "Trust", "FinishReason", "ToolChoiceMode"} {
+	for _, typ := range []string{"EventKind", "Outcome", "FailureKind", "StopReason", "Answer", "Role", "BlockKind", "Trust", "FinishReason", "ToolChoiceMode",
+		"FailureClass", "SessionSource", "CompactionTrigger", "Visibility"} {
 		require.NotEmpty(t, consts[typ], "no constants of type %s", typ)
 		for _, c := range consts[typ] {
 			fmt.Fprintf(&sb, "%s %s\n", typ, c)

@@ -64,6 +64,7 @@ type TurnOutcome struct {
 	Steps   int
 	// Calls is the number of tool calls.
 	Calls    int
+	Cost     Cost
 	Duration time.Duration
 	// Err is why the turn failed; nil unless Stop is StopError or StopCancelled.
 	Err error
@@ -71,3 +72,75 @@ type TurnOutcome struct {
 
 // Text returns the text of the final answer.
 func (o TurnOutcome) Text() string { return o.Message.Text() }
+
+// StepOutcome is how a step ended.
+type StepOutcome struct {
+	// Finish is why the model stopped; "" if it gave no reply.
+	Finish FinishReason
+	// Usage is that of the step's model calls.
+	Usage Usage
+	// Calls are how the step's tool calls ended, in call order.
+	Calls    List[CallEnd]
+	Duration time.Duration
+	// Err is why the step failed, or nil.
+	Err error
+}
+
+// Stopping is a turn that is about to end for soft reasons alone.
+type Stopping struct {
+	// Stop is the most authoritative of Signals; StopCompleted without any.
+	Stop    StopReason
+	Signals List[StopSignal]
+	// Message is the final answer as it stands.
+	Message Message
+	// Continued is how often the turn has gone on for OnStop already.
+	Continued int
+}
+
+// InvalidCall is a call that cannot be bound.
+type InvalidCall struct {
+	// Call is the call as the model made it; only the name of its tool is set if
+	// nobody has it.
+	Call *ToolCall
+	// Failure is FailNotRegistered, FailNotAvailable or FailArguments.
+	Failure FailureKind
+	// Reason is what the model is told without an answer.
+	Reason string
+	// Tools are the names that the agent may call.
+	Tools List[string]
+	// Attempt counts the repairs of the call, from 1.
+	Attempt int
+}
+
+// Compaction is about to put a summary in the place of older messages.
+type Compaction struct {
+	// Messages are those that would go.
+	Messages List[Message]
+	Budget   TokenBudget
+	Trigger  CompactionTrigger
+}
+
+// TokenBudget is the room that a model has, in tokens; counts may be estimates.
+type TokenBudget struct {
+	// Limit is the model's, 0 if it is not known. Used is the history as it stands,
+	// Reserved what is kept for the answer.
+	Limit, Used, Reserved int64
+}
+
+// CompactionTrigger is who asked for a compaction.
+type CompactionTrigger string
+
+// The triggers.
+const (
+	CompactionManual CompactionTrigger = "manual" // a person or a program
+	CompactionAuto   CompactionTrigger = "auto"   // the history grew too long
+)
+
+// Compacted is what a compaction did.
+type Compacted struct {
+	// Removed is the number of messages that the summary stands for.
+	Removed int
+	Summary string
+	// Before and After are the tokens of the history, as an estimate.
+	Before, After int64
+}

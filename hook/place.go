@@ -41,21 +41,27 @@ func (c *Conversation) Sender() string { return c.d.Sender }
 // Agent returns the agent's registered configuration.
 func (c *Conversation) Agent() *AgentConfig { return c.d.Agent }
 
+// Host is what a hook may ask of the runtime outside a turn. It is never nil.
+func (c *Conversation) Host() Host { return hostOr(c.d.Host) }
+
 // Turn is the place of one turn: from a user message to the final answer. What
 // was there when it began never changes; Usage, History, Signals and Errors
 // tell how far it is and are safe to read from any goroutine. Hooks keep states in
 // it ([TurnState]).
 type Turn struct {
-	d        TurnData
-	states   atomic.Pointer[States]
-	mu       sync.Mutex
-	standing Standing
+	d           TurnData
+	states      atomic.Pointer[States]
+	mu          sync.Mutex
+	standing    Standing
+	contributed *Contributed
 }
 
 // TurnData is what a Turn is made of.
 type TurnData struct {
 	Conversation *Conversation
-	ID           string
+	// Session is the session that the turn is part of; nil in tests.
+	Session *Session
+	ID      string
 	// Number counts the conversation's turns from 1.
 	Number  int
 	Started time.Time
@@ -74,6 +80,8 @@ type Standing struct {
 	// History is what has been committed, this turn's finished steps included.
 	History List[Message]
 	Usage   Usage
+	// Cost is what Usage costs; 0 if the runtime knows no prices.
+	Cost    Cost
 	Steps   int
 	Signals List[StopSignal]
 	Errors  List[error]
@@ -104,6 +112,27 @@ func (t TurnTeller) Tell(s Standing) {
 	t.turn.standing = s
 	t.turn.mu.Unlock()
 }
+
+// Contribute sets what Contributed returns from now on.
+func (t TurnTeller) Contribute(c Contributed) {
+	t.turn.mu.Lock()
+	t.turn.contributed = &c
+	t.turn.mu.Unlock()
+}
+
+// Contributed returns what the hooks have contributed to the turn so far; zero
+// before TurnPolicy.
+func (t *Turn) Contributed() Contributed {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.contributed == nil {
+		return Contributed{}
+	}
+	return *t.contributed
+}
+
+// Session returns the session of the turn; nil in tests.
+func (t *Turn) Session() *Session { return t.d.Session }
 
 // Conversation returns the conversation of the turn.
 func (t *Turn) Conversation() *Conversation { return t.d.Conversation }

@@ -1,22 +1,168 @@
 package hook
 
-import (
-	"context"
-	"iter"
-	"math/bits"
-)
+import "context"
 
 // A point is a moment of the lifecycle at which hooks may act: one one-method
 // interface each, declared here and nowhere else. The directive above each
 // names its kind, its combination rule and its default fail policy; generator,
 // composites, function adapters and documentation are made from it.
 //
+// Contributors add something, which the runtime merges and keeps within a budget.
 // Rewriters return the value to go on with, each on what the one before left.
 // Deciders answer about the final value and cannot change it; their zero answer
 // is no opinion. Wraps surround the operation. Observers return nothing. A
 // returned error, a panic and a time-out are the hook's own failure: "closed"
 // below says what then takes the place of its answer, "open" means as if the
 // hook were not there.
+
+// OnOpen is called once, when the process starts and before any agent is
+// registered. h stays valid until OnClose has returned. An error ends the start:
+// those opened before are closed in reverse order.
+//
+//hook:point observe open failclosed
+type OnOpen interface {
+	OnOpen(ctx context.Context, h Host) error
+}
+
+// OnSessionStart decides whether a session begins: no opinion, reject, or add
+// context, which is told to the model with the session's first turn. Called once
+// for each session, before its first turn; the first reject ends it. Closed: the
+// session is rejected and no turn runs.
+//
+//hook:point decide gate failclosed
+type OnSessionStart interface {
+	OnSessionStart(ctx context.Context, session *Session) (SessionDecision, error)
+}
+
+// BeforeTurn decides about a turn's final input, as Preprocess left it: no
+// opinion, reject, or respond in the model's place. Called once a turn, before the
+// input is stored; the first reject ends it. Closed: the turn is rejected.
+//
+//hook:point decide gate failclosed
+type BeforeTurn interface {
+	BeforeTurn(ctx context.Context, turn *Turn, in Input) (TurnDecision, error)
+}
+
+// TurnPolicy contributes policies: named settings of this turn that others read
+// with [Turn.Contributed]. Called once a turn, before all other contributions.
+// Open: the turn goes on without them; closed: it is rejected.
+//
+//hook:point contribute collect failopen
+type TurnPolicy interface {
+	TurnPolicy(ctx context.Context, turn *Turn) ([]Policy, error)
+}
+
+// TurnContext contributes blocks of context: what the model is told in this turn
+// beside the history, labelled and never stored. Called once a turn, after the
+// policies are merged. Open: the turn goes on without them.
+//
+//hook:point contribute collect failopen
+type TurnContext interface {
+	TurnContext(ctx context.Context, turn *Turn) ([]ContextBlock, error)
+}
+
+// RefineContext contributes more blocks, knowing those of TurnContext, what is
+// left of the budget and what to recall: [Contributed]. A block with domain and id
+// of an earlier one takes its place. Called once a turn. Open: the turn goes on
+// without them.
+//
+//hook:point contribute collect failopen
+type RefineContext interface {
+	RefineContext(ctx context.Context, turn *Turn) ([]ContextBlock, error)
+}
+
+// TurnTools contributes changes to the agent's tools for this turn: some are
+// hidden, some added. Names are public ones. Called once a turn. Open: the turn
+// goes on without them.
+//
+//hook:point contribute collect failopen
+type TurnTools interface {
+	TurnTools(ctx context.Context, turn *Turn) ([]ToolChange, error)
+}
+
+// PromptSections contributes sections to the system prompt of this turn, behind
+// the agent's own. Called once a turn, last of the contributions. Open: the turn
+// goes on without them.
+//
+//hook:point contribute collect failopen
+type PromptSections interface {
+	PromptSections(ctx context.Context, turn *Turn) ([]PromptSection, error)
+}
+
+// BeforeStep decides whether another step begins: no opinion or stop. Called once
+// a step, before the request is made. The first stop ends it. Closed: the turn
+// stops with the reason error.
+//
+//hook:point decide gate failclosed
+type BeforeStep interface {
+	BeforeStep(ctx context.Context, step *Step) (StepDecision, error)
+}
+
+// RewriteRequest may change what the model is asked, for this request only.
+// Called once per request, outer hook first. Closed: the step fails.
+//
+//hook:point rewrite fold failclosed
+type RewriteRequest interface {
+	RewriteRequest(ctx context.Context, step *Step, req ModelRequest) (ModelRequest, error)
+}
+
+// BeforeModel decides about the final request: stop, reject, or respond in the
+// model's place. The first stop or reject ends it. Closed: the step fails.
+//
+//hook:point decide gate failclosed
+type BeforeModel interface {
+	BeforeModel(ctx context.Context, step *Step, req ModelRequest) (ModelDecision, error)
+}
+
+// WrapModel surrounds the stream of one model call. It may look at, delay, drop
+// or add chunks and must pass on an error. Closed: the stream ends with the
+// failure.
+//
+//hook:point wrap nest failclosed
+type WrapModel interface {
+	WrapModel(ctx context.Context, step *Step, req ModelRequest, next ModelNext) ModelStream
+}
+
+// OnModelError answers the failure of a model call: retry after a while, fall back
+// to another model, or respond in its place; every further attempt passes
+// RewriteRequest and BeforeModel again. Called once for each failed attempt, but
+// not when the turn is cancelled. The first answer counts; without any the turn
+// ends with the error. A hook's own failure is no opinion.
+//
+//hook:point decide first failclosed
+type OnModelError interface {
+	OnModelError(ctx context.Context, step *Step, failure ModelFailure) (FailureDecision, error)
+}
+
+// RewriteReply may change a whole reply before it is judged. Where one is
+// present, text is held back until it has returned. Inner hook first. Closed:
+// the step fails.
+//
+//hook:point rewrite fold reverse failclosed
+type RewriteReply interface {
+	RewriteReply(ctx context.Context, step *Step, reply ModelReply) (ModelReply, error)
+}
+
+// AfterModel judges the final reply: stop, reject, or retry with feedback. All
+// are asked, inner hook first, and the most severe answer wins. Closed: the step
+// fails.
+//
+//hook:point decide judge reverse failclosed
+type AfterModel interface {
+	AfterModel(ctx context.Context, step *Step, reply ModelReply) (ReplyDecision, error)
+}
+
+// OnInvalidTool answers a call that cannot be bound, because nobody has the tool,
+// it is out of scope, or its arguments are wrong: repair the arguments, rename the
+// tool, or drop the whole reply and ask the model again with feedback. What is
+// repaired is bound, validated and scoped like any call. Called on the loop's
+// goroutine, in call order, at most twice for one call. The first answer counts;
+// without any the call's result is the error. A hook's own failure is no opinion.
+//
+//hook:point decide first failclosed
+type OnInvalidTool interface {
+	OnInvalidTool(ctx context.Context, step *Step, invalid InvalidCall) (RepairDecision, error)
+}
 
 // RewriteArgs may change a tool call's arguments. Called on the loop's
 // goroutine, in call order, once on the model's arguments and once on each
@@ -77,47 +223,32 @@ type AfterTool interface {
 	AfterTool(ctx context.Context, call *ToolCall, outcome ToolOutcome) (OutcomeDecision, error)
 }
 
-// RewriteRequest may change what the model is asked, for this request only.
-// Called once per request, outer hook first. Closed: the step fails.
-//
-//hook:point rewrite fold failclosed
-type RewriteRequest interface {
-	RewriteRequest(ctx context.Context, step *Step, req ModelRequest) (ModelRequest, error)
-}
-
-// BeforeModel decides about the final request: stop, reject, or respond in the
-// model's place. The first stop or reject ends it. Closed: the step fails.
-//
-//hook:point decide gate failclosed
-type BeforeModel interface {
-	BeforeModel(ctx context.Context, step *Step, req ModelRequest) (ModelDecision, error)
-}
-
-// WrapModel surrounds the stream of one model call. It may look at, delay, drop
-// or add chunks and must pass on an error. Closed: the stream ends with the
-// failure.
-//
-//hook:point wrap nest failclosed
-type WrapModel interface {
-	WrapModel(ctx context.Context, step *Step, req ModelRequest, next ModelNext) ModelStream
-}
-
-// RewriteReply may change a whole reply before it is judged. Where one is
-// present, text is held back until it has returned. Inner hook first. Closed:
-// the step fails.
-//
-//hook:point rewrite fold reverse failclosed
-type RewriteReply interface {
-	RewriteReply(ctx context.Context, step *Step, reply ModelReply) (ModelReply, error)
-}
-
-// AfterModel judges the final reply: stop, reject, or retry with feedback. All
-// are asked, inner hook first, and the most severe answer wins. Closed: the step
-// fails.
+// AfterStep judges how a step ended: no opinion or stop. Called exactly once for
+// every step that began, whatever became of it, after its messages are stored;
+// all are asked, inner hook first. Closed: the turn stops with the reason error.
 //
 //hook:point decide judge reverse failclosed
-type AfterModel interface {
-	AfterModel(ctx context.Context, step *Step, reply ModelReply) (ReplyDecision, error)
+type AfterStep interface {
+	AfterStep(ctx context.Context, step *Step, outcome StepOutcome) (StepDecision, error)
+}
+
+// OnStop may have a turn go on that is about to end, with feedback to the model.
+// Called only where all reasons to stop are soft, and capped. The first answer
+// counts. A hook's own failure is no opinion.
+//
+//hook:point decide first failclosed
+type OnStop interface {
+	OnStop(ctx context.Context, turn *Turn, stopping Stopping) (StopDecision, error)
+}
+
+// OnTurnError may recover a turn that failed, with an output of its own. Called
+// once, after the turn's last step, unless it was cancelled. The first answer
+// counts; without any the turn ends with the error. A hook's own failure is no
+// opinion.
+//
+//hook:point decide first failclosed
+type OnTurnError interface {
+	OnTurnError(ctx context.Context, turn *Turn, outcome TurnOutcome) (RecoverDecision, error)
 }
 
 // AfterTurn observes how a turn ended. Called exactly once for every turn that
@@ -128,13 +259,29 @@ type AfterTurn interface {
 	AfterTurn(ctx context.Context, turn *Turn, outcome TurnOutcome)
 }
 
-// OnOpen is called once, when the process starts and before any agent is
-// registered. h stays valid until OnClose has returned. An error ends the start:
-// those opened before are closed in reverse order.
+// BeforeCompaction decides about a compaction before the model writes the summary:
+// skip it, hint at what the summary has to keep, or supply the summary. The first
+// skip ends it. A hook's own failure is no opinion.
 //
-//hook:point observe open failclosed
-type OnOpen interface {
-	OnOpen(ctx context.Context, h Host) error
+//hook:point decide gate failclosed
+type BeforeCompaction interface {
+	BeforeCompaction(ctx context.Context, conversation *Conversation, compaction Compaction) (CompactionDecision, error)
+}
+
+// AfterCompaction observes what a compaction did. Called once for every one that
+// took effect, inner hook first.
+//
+//hook:point observe fanout reverse failopen
+type AfterCompaction interface {
+	AfterCompaction(ctx context.Context, conversation *Conversation, compacted Compacted)
+}
+
+// OnSessionEnd observes the end of a session, with its totals. Called exactly once
+// for every session that began, inner hook first; ctx is alive.
+//
+//hook:point observe fanout reverse failopen
+type OnSessionEnd interface {
+	OnSessionEnd(ctx context.Context, session *Session)
 }
 
 // OnClose is called once when the process ends, after the last agent is
@@ -143,128 +290,4 @@ type OnOpen interface {
 //hook:point observe close reverse failopen
 type OnClose interface {
 	OnClose(ctx context.Context) error
-}
-
-// ToolNext is the rest of a tool's execution, as a wrap sees it.
-type ToolNext struct {
-	chain ToolChain
-	at    int
-}
-
-// ToolChain is a chain of wraps around one execution. Composites and the runtime
-// implement it: one value for the whole chain, however many wraps there are.
-type ToolChain interface {
-	// WrapToolAt runs the chain from position at on.
-	WrapToolAt(ctx context.Context, at int) ToolResult
-}
-
-// NewToolNext returns the rest of the chain from position at on.
-func NewToolNext(chain ToolChain, at int) ToolNext { return ToolNext{chain, at} }
-
-// Run runs the rest. It takes only a context: a wrap cannot change the call.
-func (n ToolNext) Run(ctx context.Context) ToolResult { return n.chain.WrapToolAt(ctx, n.at) }
-
-// ModelNext is the rest of a model call, as a wrap sees it.
-type ModelNext struct {
-	chain ModelChain
-	at    int
-}
-
-// ModelChain is a chain of wraps around one model call.
-type ModelChain interface {
-	// WrapModelAt starts the chain from position at on.
-	WrapModelAt(ctx context.Context, at int) ModelStream
-}
-
-// NewModelNext returns the rest of the chain from position at on.
-func NewModelNext(chain ModelChain, at int) ModelNext { return ModelNext{chain, at} }
-
-// Stream starts the rest. It takes only a context: a wrap cannot change the
-// request.
-func (n ModelNext) Stream(ctx context.Context) ModelStream { return n.chain.WrapModelAt(ctx, n.at) }
-
-// Point names a method of [Hook] or a point beside it. The constants are
-// generated from the declarations.
-type Point uint8
-
-// PointInfo is what the declaration of a point says.
-type PointInfo struct {
-	Name string
-	// Kind is facade, contribute, rewrite, decide, wrap or observe.
-	Kind string
-	// Combine is the rule by which the answers of several hooks become one.
-	Combine string
-	// Reverse: the last hook comes first.
-	Reverse bool
-	// Closed is the default fail policy.
-	Closed bool
-	// Place is the name of the type that says what the point is about, ToolCall or
-	// Turn; "" for none.
-	Place string
-}
-
-// Info returns what the declaration of the point says; zero for an unknown one.
-func (p Point) Info() PointInfo {
-	if int(p) >= len(pointInfos) {
-		return PointInfo{}
-	}
-	return pointInfos[p]
-}
-
-// String returns the point's name, "BeforeTool".
-func (p Point) String() string { return p.Info().Name }
-
-// Points yields all points, the methods of Hook first, in the order of their
-// declaration.
-func Points() iter.Seq2[Point, PointInfo] {
-	return func(yield func(Point, PointInfo) bool) {
-		for p, info := range pointInfos {
-			if p > 0 && !yield(Point(p), info) {
-				return
-			}
-		}
-	}
-}
-
-// PointSet is a set of points.
-type PointSet uint64
-
-// SetOf returns the set of the points.
-func SetOf(points ...Point) PointSet {
-	var s PointSet
-	for _, p := range points {
-		s |= 1 << p
-	}
-	return s
-}
-
-// Has reports whether p is in the set.
-func (s PointSet) Has(p Point) bool { return s&(1<<p) != 0 }
-
-// With returns the union of both sets.
-func (s PointSet) With(o PointSet) PointSet { return s | o }
-
-// Len returns the number of points in the set.
-func (s PointSet) Len() int { return bits.OnesCount64(uint64(s)) }
-
-// All yields the points of the set in the order of their declaration.
-func (s PointSet) All() iter.Seq[Point] {
-	return func(yield func(Point) bool) {
-		for p := Point(1); int(p) < len(pointInfos); p++ {
-			if s.Has(p) && !yield(p) {
-				return
-			}
-		}
-	}
-}
-
-// PointsOf returns the points beside Hook's own methods that h implements. A
-// composite is asked through its method Points() PointSet, because it may have
-// the method of a point that none of its members has; any other hook by its
-// interfaces. A nil hook has none.
-func PointsOf(h Hook) PointSet {
-	if c, ok := h.(interface{ Points() PointSet }); ok {
-		return c.Points()
-	}
-	return implemented(h)
 }

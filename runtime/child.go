@@ -227,3 +227,13 @@ func (a *Agent) all() []*Conversation {
 	defer a.mu.Unlock()
 	return slices.Concat(a.conversations, a.children)
 }
+
+// CallModel implements hook.Host.
+func (e *emitter) CallModel(ctx context.Context, req hook.ModelRequest) (hook.ModelReply, error) {
+	return hook.NoHost{}.CallModel(ctx, req)
+}
+
+// Enqueue implements hook.Host.
+func (e *emitter) Enqueue(ctx context.Context, job hook.Job) error {
+	return hook.NoHost{}.Enqueue(ctx, job)
+}

@@ -33,7 +33,7 @@ type attribute struct {
 
 func attributes() []attribute {
 	call := []string{"ToolCall"}
-	within := []string{"ToolCall", "Step", "Turn", "Conversation"}
+	within := []string{"ToolCall", "Step", "Turn", "Session", "Conversation"}
 	return []attribute{
 		{"tool", "the public name of the tool", []string{"ToolCall", "Event"}, true},
 		{"path", "an argument that names a file: path, or a name that ends in _path", call, false},

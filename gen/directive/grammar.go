@@ -86,7 +86,7 @@ type Point struct {
 	// Kind is facade, contribute, rewrite, decide, wrap or observe.
 	Kind string `option:"…word" oneof:"facade contribute rewrite decide wrap observe"`
 	// Combine is the rule by which the answers of several hooks become one.
-	Combine string `option:"…word" oneof:"union concat chain register unregister fold scope route fanout gate judge first nest open close"`
+	Combine string `option:"…word" oneof:"union concat chain register unregister fold scope route fanout gate judge first nest open close collect"`
 	// Reverse: the last hook comes first.
 	Reverse bool `option:"reverse"`
 	// FailClosed: a hook's own failure counts as a denial.

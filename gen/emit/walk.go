@@ -41,8 +41,13 @@ func (w *weld) walk(p *model.Point) {
 	if r := w.report(s); r != nil {
 		body = append(body, r)
 	}
-	switch p.Signature.Results().Len() {
-	case 2:
+	switch {
+	case p.Combine == "collect":
+		if slices.ContainsFunc(members, func(m *model.Member) bool { return parallel(s, m) }) {
+			body = slices.Insert(body, 2, jen.Code(jen.Id(s.acc).Dot("Wait").Call()))
+		}
+		body = append(body, jen.Return(jen.Id(s.acc).Dot("Contributed").Call()))
+	case p.Signature.Results().Len() == 2:
 		if s.value == "" {
 			body = append(body, jen.Return(jen.Id(s.acc).Dot("Decision").Call(), jen.Nil()))
 		} else {
@@ -68,6 +73,11 @@ func (w *weld) shape(p *model.Point) shape {
 		s.acc, s.typ, s.value = "f", jen.Qual(compositePath, "Fold").Types(w.f.Type(t)), lastParam(p.Signature)
 		s.make = jen.Qual(compositePath, "NewFold").Call(pointID(p), table, identifier(s.value))
 		s.step = func(call *jen.Statement) *jen.Statement { return jen.Id("f").Dot("Set").Call(call) }
+	case "collect":
+		t := p.Signature.Results().At(0).Type().Underlying().(*types.Slice).Elem()
+		s.acc, s.typ = "all", jen.Qual(compositePath, "Collect").Types(w.f.Type(t))
+		s.make = jen.Qual(compositePath, "NewCollect").Types(w.f.Type(t)).Call(pointID(p), table)
+		s.step = func(call *jen.Statement) *jen.Statement { return jen.Id("all").Dot("Add").Call(call) }
 	default:
 		s.acc, s.typ = "f", jen.Qual(compositePath, "Fan")
 		s.make = jen.Qual(compositePath, "NewFan").Call(pointID(p), table)
@@ -164,6 +174,9 @@ func (w *weld) steps(name string, s shape, members []*model.Member) {
 
 // step writes the call of one member.
 func (w *weld) step(s shape, m *model.Member, i int) []jen.Code {
+	if parallel(s, m) {
+		s.step = nil // it is only started
+	}
 	next := jen.Id(s.acc).Dot("At").Op("=").Lit(i + 1)
 	switch {
 	case m.Kind == model.Group:
@@ -180,9 +193,19 @@ func (w *weld) step(s shape, m *model.Member, i int) []jen.Code {
 	return []jen.Code{next, ended(s, and(guard, w.matches(s, m)), w.call(s, m, w.field(m)))}
 }
 
-// call writes the call of a member; one with a timeout is called through the accumulator.
+// parallel tells whether the member is started beside those behind it.
+func parallel(s shape, m *model.Member) bool { return m.Tag.At(s.p.Name).Mode == "parallel" }
+
+// call writes the call of a member; one with a timeout, or in parallel, is called through the accumulator.
 func (w *weld) call(s shape, m *model.Member, member *jen.Statement) *jen.Statement {
-	timed := m.Tag.At(s.p.Name).Timeout != 0
+	through := ""
+	switch {
+	case parallel(s, m):
+		through = "Go"
+	case m.Tag.At(s.p.Name).Timeout != 0:
+		through = "Timed"
+	}
+	timed := through != ""
 	var args []jen.Code
 	for _, n := range paramNames(s.p.Signature) {
 		if n == s.value && !timed {
@@ -208,13 +231,13 @@ func (w *weld) call(s shape, m *model.Member, member *jen.Statement) *jen.Statem
 	fn := jen.Func().Params(params...)
 	switch len(results) {
 	case 0:
-		return jen.Id(s.acc).Dot("Timed").Call(jen.Id("ctx"), fn.Block(call))
+		return jen.Id(s.acc).Dot(through).Call(jen.Id("ctx"), fn.Block(call))
 	case 1:
 		fn = fn.Add(results[0])
 	default:
 		fn = fn.Params(results...)
 	}
-	return jen.Id(s.acc).Dot("Timed").Call(jen.Id("ctx"), fn.Block(jen.Return(call)))
+	return jen.Id(s.acc).Dot(through).Call(jen.Id("ctx"), fn.Block(jen.Return(call)))
 }
 
 // matchName is the variable with the patterns of a member.

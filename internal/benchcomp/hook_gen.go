@@ -46,7 +46,7 @@ import (
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // WholeRev identifies the points and tools of Whole; composites that it is a member of compile against it.
-const WholeRev = 0x7d32
+const WholeRev = 0x3234
 
 // What Whole was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -59,7 +59,7 @@ var (
 		Around *Around
 		Free   *Free
 	} = Whole{}
-	_               = [1]struct{}{}[daemon.DaemonRev-0xae85]
+	_               = [1]struct{}{}[daemon.DaemonRev-0x5d0e]
 	_ hook.Hook     = (*daemon.Daemon)(nil)
 	_ hook.Hook     = (*Around)(nil)
 	_ hook.WrapTool = (*Around)(nil)
@@ -85,18 +85,34 @@ var (
 	_ func(staleWholeAround) composite.Stale = staleWholeAround.ScopedTools
 	_ func(staleWholeAround) composite.Stale = staleWholeAround.Dispatch
 	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnEvent
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnOpen
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnSessionStart
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.BeforeTurn
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.TurnPolicy
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.TurnContext
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.RefineContext
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.TurnTools
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.PromptSections
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.BeforeStep
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.RewriteRequest
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.BeforeModel
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.WrapModel
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnModelError
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.RewriteReply
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.AfterModel
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnInvalidTool
 	_ func(staleWholeAround) composite.Stale = staleWholeAround.RewriteArgs
 	_ func(staleWholeAround) composite.Stale = staleWholeAround.BeforeTool
 	_ func(staleWholeAround) composite.Stale = staleWholeAround.Approve
 	_ func(staleWholeAround) composite.Stale = staleWholeAround.RewriteResult
 	_ func(staleWholeAround) composite.Stale = staleWholeAround.AfterTool
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.RewriteRequest
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.BeforeModel
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.WrapModel
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.RewriteReply
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.AfterModel
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.AfterStep
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnStop
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnTurnError
 	_ func(staleWholeAround) composite.Stale = staleWholeAround.AfterTurn
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnOpen
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.BeforeCompaction
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.AfterCompaction
+	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnSessionEnd
 	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnClose
 )
 
@@ -116,19 +132,35 @@ var (
 	_ func(staleWholeFree) composite.Stale = staleWholeFree.Preprocess
 	_ func(staleWholeFree) composite.Stale = staleWholeFree.ScopedTools
 	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnEvent
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnOpen
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnSessionStart
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.BeforeTurn
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.TurnPolicy
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.TurnContext
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.RefineContext
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.TurnTools
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.PromptSections
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.BeforeStep
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.RewriteRequest
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.BeforeModel
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.WrapModel
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnModelError
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.RewriteReply
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.AfterModel
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnInvalidTool
 	_ func(staleWholeFree) composite.Stale = staleWholeFree.RewriteArgs
 	_ func(staleWholeFree) composite.Stale = staleWholeFree.BeforeTool
 	_ func(staleWholeFree) composite.Stale = staleWholeFree.Approve
 	_ func(staleWholeFree) composite.Stale = staleWholeFree.WrapTool
 	_ func(staleWholeFree) composite.Stale = staleWholeFree.RewriteResult
 	_ func(staleWholeFree) composite.Stale = staleWholeFree.AfterTool
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.RewriteRequest
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.BeforeModel
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.WrapModel
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.RewriteReply
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.AfterModel
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.AfterStep
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnStop
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnTurnError
 	_ func(staleWholeFree) composite.Stale = staleWholeFree.AfterTurn
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnOpen
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.BeforeCompaction
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.AfterCompaction
+	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnSessionEnd
 	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnClose
 )
 
@@ -157,7 +189,7 @@ func (d *Whole) Points() hook.PointSet {
 // Plan returns the plan that the code below follows.
 func (d *Whole) Plan() *plan.Plan {
 	return &plan.Plan{Type: "benchcomp.Whole", Members: []plan.Member{
-		{Field: "Daemon", Type: "*daemon.Daemon", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"skill", "ask_user", "delegate", "remember", "recall", "forget", "bash", "edit", "glob", "grep", "read", "write"}, Composite: &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
+		{Field: "Daemon", Type: "*daemon.Daemon", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"skill", "ask_user", "delegate", "remember", "recall", "forget", "bash", "edit", "glob", "grep", "read", "write"}, Composite: &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
 			{Field: "Ask", Type: "*terminal.Asker", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
 			{Field: "Person", Type: "*terminal.Approver", Optional: true, Points: []plan.PointUse{{Name: "Approve", Kind: "decide"}}},
 			{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"skill"}},
@@ -372,6 +404,438 @@ func (d *Whole) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
 	}
 }
 
+var wholeOnOpen = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// OnOpen implements [hook.OnOpen]: Daemon.
+func (d *Whole) OnOpen(ctx context.Context, h hook.Host) error {
+	b := composite.NewBracket(hook.PointOnOpen, wholeOnOpen[:])
+	for b.Opening() {
+		d.onOpen(ctx, h, &b)
+	}
+	if b.Err() == nil {
+		return nil
+	}
+	if err := d.onCloseFrom(ctx, b.Undo()); err != nil {
+		return errors.Join(b.Err(), err)
+	}
+	return b.Err()
+}
+
+func (d *Whole) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if b.Set(d.Daemon.OnOpen(ctx, h)) {
+			return
+		}
+	}
+}
+
+var wholeOnSessionStart = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// OnSessionStart implements [hook.OnSessionStart]: Daemon.
+func (d *Whole) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
+	g := composite.NewGate[hook.SessionDecision](hook.PointOnSessionStart, wholeOnSessionStart[:])
+	for !g.Done() {
+		d.onSessionStart(ctx, session, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, session.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Whole) onSessionStart(ctx context.Context, session *hook.Session, g *composite.Gate[hook.SessionDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Daemon.OnSessionStart(ctx, session)) {
+			return
+		}
+	}
+}
+
+var wholeBeforeTurn = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// BeforeTurn implements [hook.BeforeTurn]: Daemon.
+func (d *Whole) BeforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+	g := composite.NewGate[hook.TurnDecision](hook.PointBeforeTurn, wholeBeforeTurn[:])
+	for !g.Done() {
+		d.beforeTurn(ctx, turn, in, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Whole) beforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input, g *composite.Gate[hook.TurnDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Daemon.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+	}
+}
+
+var wholeTurnPolicy = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// TurnPolicy implements [hook.TurnPolicy]: Daemon.
+func (d *Whole) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
+	all := composite.NewCollect[hook.Policy](hook.PointTurnPolicy, wholeTurnPolicy[:])
+	for !all.Done() {
+		d.turnPolicy(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Whole) turnPolicy(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.Policy]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Daemon.TurnPolicy(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var wholeTurnContext = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// TurnContext implements [hook.TurnContext]: Daemon.
+func (d *Whole) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointTurnContext, wholeTurnContext[:])
+	for !all.Done() {
+		d.turnContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Whole) turnContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Daemon.TurnContext(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var wholeRefineContext = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// RefineContext implements [hook.RefineContext]: Daemon.
+func (d *Whole) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointRefineContext, wholeRefineContext[:])
+	for !all.Done() {
+		d.refineContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Whole) refineContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Daemon.RefineContext(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var wholeTurnTools = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// TurnTools implements [hook.TurnTools]: Daemon.
+func (d *Whole) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
+	all := composite.NewCollect[hook.ToolChange](hook.PointTurnTools, wholeTurnTools[:])
+	for !all.Done() {
+		d.turnTools(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Whole) turnTools(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ToolChange]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Daemon.TurnTools(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var wholePromptSections = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// PromptSections implements [hook.PromptSections]: Daemon.
+func (d *Whole) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
+	all := composite.NewCollect[hook.PromptSection](hook.PointPromptSections, wholePromptSections[:])
+	for !all.Done() {
+		d.promptSections(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Whole) promptSections(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.PromptSection]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Daemon.PromptSections(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var wholeBeforeStep = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// BeforeStep implements [hook.BeforeStep]: Daemon.
+func (d *Whole) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointBeforeStep, wholeBeforeStep[:])
+	for !g.Done() {
+		d.beforeStep(ctx, step, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Whole) beforeStep(ctx context.Context, step *hook.Step, g *composite.Gate[hook.StepDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Daemon.BeforeStep(ctx, step)) {
+			return
+		}
+	}
+}
+
+var wholeRewriteRequest = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// RewriteRequest implements [hook.RewriteRequest]: Daemon.
+func (d *Whole) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	f := composite.NewFold(hook.PointRewriteRequest, wholeRewriteRequest[:], req)
+	for !f.Done() {
+		d.rewriteRequest(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Whole) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(d.Daemon.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+	}
+}
+
+var wholeBeforeModel = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// BeforeModel implements [hook.BeforeModel]: Daemon.
+func (d *Whole) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
+	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, wholeBeforeModel[:])
+	for !g.Done() {
+		d.beforeModel(ctx, step, req, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Whole) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Daemon.BeforeModel(ctx, step, req)) {
+			return
+		}
+	}
+}
+
+// WrapModel implements [hook.WrapModel]: Daemon.
+func (d *Whole) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	w := &wholeWrapModel{d: d}
+	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
+	w.Init(w)
+	return w.WrapModelAt(ctx, 0)
+}
+
+// wholeWrapModel is one pass through the wraps of Whole.
+type wholeWrapModel struct {
+	composite.ModelWraps
+	d *Whole
+}
+
+// WrapModelAt runs the chain from this position on.
+func (w *wholeWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
+	switch at {
+	case 0:
+		defer w.Recover(ctx, 0, "Daemon", true, &out)
+		return w.Isolate("Daemon", w.d.Daemon.WrapModel(ctx, w.Step, w.Req, w.Rest(0)))
+	}
+	return w.End(ctx)
+}
+
+var wholeOnModelError = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// OnModelError implements [hook.OnModelError]: Daemon.
+func (d *Whole) OnModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure) (hook.FailureDecision, error) {
+	g := composite.NewGate[hook.FailureDecision](hook.PointOnModelError, wholeOnModelError[:])
+	for !g.Done() {
+		d.onModelError(ctx, step, failure, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Whole) onModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure, g *composite.Gate[hook.FailureDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Daemon.OnModelError(ctx, step, failure)) {
+			return
+		}
+	}
+}
+
+var wholeRewriteReply = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// RewriteReply implements [hook.RewriteReply]: Daemon.
+func (d *Whole) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+	f := composite.NewFold(hook.PointRewriteReply, wholeRewriteReply[:], reply)
+	for !f.Done() {
+		d.rewriteReply(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Whole) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(d.Daemon.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+	}
+}
+
+var wholeAfterModel = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// AfterModel implements [hook.AfterModel]: Daemon.
+func (d *Whole) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
+	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, wholeAfterModel[:])
+	for !g.Done() {
+		d.afterModel(ctx, step, reply, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Whole) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Daemon.AfterModel(ctx, step, reply)) {
+			return
+		}
+	}
+}
+
+var wholeOnInvalidTool = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// OnInvalidTool implements [hook.OnInvalidTool]: Daemon.
+func (d *Whole) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
+	g := composite.NewGate[hook.RepairDecision](hook.PointOnInvalidTool, wholeOnInvalidTool[:])
+	for !g.Done() {
+		d.onInvalidTool(ctx, step, invalid, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Whole) onInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall, g *composite.Gate[hook.RepairDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Daemon.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+	}
+}
+
 var wholeRewriteArgs = [...]composite.Member{
 	{Path: "Daemon"},
 }
@@ -535,42 +999,15 @@ func (d *Whole) afterTool(ctx context.Context, call *hook.ToolCall, outcome hook
 	}
 }
 
-var wholeRewriteRequest = [...]composite.Member{
+var wholeAfterStep = [...]composite.Member{
 	{Path: "Daemon"},
 }
 
-// RewriteRequest implements [hook.RewriteRequest]: Daemon.
-func (d *Whole) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
-	f := composite.NewFold(hook.PointRewriteRequest, wholeRewriteRequest[:], req)
-	for !f.Done() {
-		d.rewriteRequest(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Whole) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(d.Daemon.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-	}
-}
-
-var wholeBeforeModel = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// BeforeModel implements [hook.BeforeModel]: Daemon.
-func (d *Whole) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
-	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, wholeBeforeModel[:])
+// AfterStep implements [hook.AfterStep]: Daemon.
+func (d *Whole) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointAfterStep, wholeAfterStep[:])
 	for !g.Done() {
-		d.beforeModel(ctx, step, req, &g)
+		d.afterStep(ctx, step, outcome, &g)
 	}
 	if g.Failed() {
 		g.Report(ctx, step.Host())
@@ -578,90 +1015,66 @@ func (d *Whole) BeforeModel(ctx context.Context, step *hook.Step, req hook.Model
 	return g.Decision(), nil
 }
 
-func (d *Whole) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
+func (d *Whole) afterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome, g *composite.Gate[hook.StepDecision]) {
 	defer g.Recover()
 	switch g.At {
 	case 0:
 		g.At = 1
-		if g.Answer(d.Daemon.BeforeModel(ctx, step, req)) {
+		if g.Answer(d.Daemon.AfterStep(ctx, step, outcome)) {
 			return
 		}
 	}
 }
 
-// WrapModel implements [hook.WrapModel]: Daemon.
-func (d *Whole) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
-	w := &wholeWrapModel{d: d}
-	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
-	w.Init(w)
-	return w.WrapModelAt(ctx, 0)
-}
-
-// wholeWrapModel is one pass through the wraps of Whole.
-type wholeWrapModel struct {
-	composite.ModelWraps
-	d *Whole
-}
-
-// WrapModelAt runs the chain from this position on.
-func (w *wholeWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
-	switch at {
-	case 0:
-		defer w.Recover(ctx, 0, "Daemon", true, &out)
-		return w.Isolate("Daemon", w.d.Daemon.WrapModel(ctx, w.Step, w.Req, w.Rest(0)))
-	}
-	return w.End(ctx)
-}
-
-var wholeRewriteReply = [...]composite.Member{
+var wholeOnStop = [...]composite.Member{
 	{Path: "Daemon"},
 }
 
-// RewriteReply implements [hook.RewriteReply]: Daemon.
-func (d *Whole) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
-	f := composite.NewFold(hook.PointRewriteReply, wholeRewriteReply[:], reply)
-	for !f.Done() {
-		d.rewriteReply(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Whole) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(d.Daemon.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-	}
-}
-
-var wholeAfterModel = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// AfterModel implements [hook.AfterModel]: Daemon.
-func (d *Whole) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
-	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, wholeAfterModel[:])
+// OnStop implements [hook.OnStop]: Daemon.
+func (d *Whole) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
+	g := composite.NewGate[hook.StopDecision](hook.PointOnStop, wholeOnStop[:])
 	for !g.Done() {
-		d.afterModel(ctx, step, reply, &g)
+		d.onStop(ctx, turn, stopping, &g)
 	}
 	if g.Failed() {
-		g.Report(ctx, step.Host())
+		g.Report(ctx, turn.Host())
 	}
 	return g.Decision(), nil
 }
 
-func (d *Whole) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+func (d *Whole) onStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping, g *composite.Gate[hook.StopDecision]) {
 	defer g.Recover()
 	switch g.At {
 	case 0:
 		g.At = 1
-		if g.Answer(d.Daemon.AfterModel(ctx, step, reply)) {
+		if g.Answer(d.Daemon.OnStop(ctx, turn, stopping)) {
+			return
+		}
+	}
+}
+
+var wholeOnTurnError = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// OnTurnError implements [hook.OnTurnError]: Daemon.
+func (d *Whole) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
+	g := composite.NewGate[hook.RecoverDecision](hook.PointOnTurnError, wholeOnTurnError[:])
+	for !g.Done() {
+		d.onTurnError(ctx, turn, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Whole) onTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, g *composite.Gate[hook.RecoverDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Daemon.OnTurnError(ctx, turn, outcome)) {
 			return
 		}
 	}
@@ -691,33 +1104,78 @@ func (d *Whole) afterTurn(ctx context.Context, turn *hook.Turn, outcome hook.Tur
 	}
 }
 
-var wholeOnOpen = [...]composite.Member{
+var wholeBeforeCompaction = [...]composite.Member{
 	{Path: "Daemon"},
 }
 
-// OnOpen implements [hook.OnOpen]: Daemon.
-func (d *Whole) OnOpen(ctx context.Context, h hook.Host) error {
-	b := composite.NewBracket(hook.PointOnOpen, wholeOnOpen[:])
-	for b.Opening() {
-		d.onOpen(ctx, h, &b)
+// BeforeCompaction implements [hook.BeforeCompaction]: Daemon.
+func (d *Whole) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
+	g := composite.NewGate[hook.CompactionDecision](hook.PointBeforeCompaction, wholeBeforeCompaction[:])
+	for !g.Done() {
+		d.beforeCompaction(ctx, conversation, compaction, &g)
 	}
-	if b.Err() == nil {
-		return nil
+	if g.Failed() {
+		g.Report(ctx, conversation.Host())
 	}
-	if err := d.onCloseFrom(ctx, b.Undo()); err != nil {
-		return errors.Join(b.Err(), err)
-	}
-	return b.Err()
+	return g.Decision(), nil
 }
 
-func (d *Whole) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
-	defer b.Recover()
-	switch b.At {
+func (d *Whole) beforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction, g *composite.Gate[hook.CompactionDecision]) {
+	defer g.Recover()
+	switch g.At {
 	case 0:
-		b.At = 1
-		if b.Set(d.Daemon.OnOpen(ctx, h)) {
+		g.At = 1
+		if g.Answer(d.Daemon.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
+	}
+}
+
+var wholeAfterCompaction = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// AfterCompaction implements [hook.AfterCompaction]: Daemon.
+func (d *Whole) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
+	f := composite.NewFan(hook.PointAfterCompaction, wholeAfterCompaction[:])
+	for !f.Done() {
+		d.afterCompaction(ctx, conversation, compacted, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, conversation.Host())
+	}
+}
+
+func (d *Whole) afterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		d.Daemon.AfterCompaction(ctx, conversation, compacted)
+	}
+}
+
+var wholeOnSessionEnd = [...]composite.Member{
+	{Path: "Daemon"},
+}
+
+// OnSessionEnd implements [hook.OnSessionEnd]: Daemon.
+func (d *Whole) OnSessionEnd(ctx context.Context, session *hook.Session) {
+	f := composite.NewFan(hook.PointOnSessionEnd, wholeOnSessionEnd[:])
+	for !f.Done() {
+		d.onSessionEnd(ctx, session, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, session.Host())
+	}
+}
+
+func (d *Whole) onSessionEnd(ctx context.Context, session *hook.Session, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		d.Daemon.OnSessionEnd(ctx, session)
 	}
 }
 
@@ -792,19 +1250,35 @@ var (
 	_ func(staleFourA) composite.Stale = staleFourA.Preprocess
 	_ func(staleFourA) composite.Stale = staleFourA.ScopedTools
 	_ func(staleFourA) composite.Stale = staleFourA.Dispatch
+	_ func(staleFourA) composite.Stale = staleFourA.OnOpen
+	_ func(staleFourA) composite.Stale = staleFourA.OnSessionStart
+	_ func(staleFourA) composite.Stale = staleFourA.BeforeTurn
+	_ func(staleFourA) composite.Stale = staleFourA.TurnPolicy
+	_ func(staleFourA) composite.Stale = staleFourA.TurnContext
+	_ func(staleFourA) composite.Stale = staleFourA.RefineContext
+	_ func(staleFourA) composite.Stale = staleFourA.TurnTools
+	_ func(staleFourA) composite.Stale = staleFourA.PromptSections
+	_ func(staleFourA) composite.Stale = staleFourA.BeforeStep
+	_ func(staleFourA) composite.Stale = staleFourA.RewriteRequest
+	_ func(staleFourA) composite.Stale = staleFourA.BeforeModel
+	_ func(staleFourA) composite.Stale = staleFourA.WrapModel
+	_ func(staleFourA) composite.Stale = staleFourA.OnModelError
+	_ func(staleFourA) composite.Stale = staleFourA.RewriteReply
+	_ func(staleFourA) composite.Stale = staleFourA.AfterModel
+	_ func(staleFourA) composite.Stale = staleFourA.OnInvalidTool
 	_ func(staleFourA) composite.Stale = staleFourA.RewriteArgs
 	_ func(staleFourA) composite.Stale = staleFourA.BeforeTool
 	_ func(staleFourA) composite.Stale = staleFourA.Approve
 	_ func(staleFourA) composite.Stale = staleFourA.WrapTool
 	_ func(staleFourA) composite.Stale = staleFourA.RewriteResult
 	_ func(staleFourA) composite.Stale = staleFourA.AfterTool
-	_ func(staleFourA) composite.Stale = staleFourA.RewriteRequest
-	_ func(staleFourA) composite.Stale = staleFourA.BeforeModel
-	_ func(staleFourA) composite.Stale = staleFourA.WrapModel
-	_ func(staleFourA) composite.Stale = staleFourA.RewriteReply
-	_ func(staleFourA) composite.Stale = staleFourA.AfterModel
+	_ func(staleFourA) composite.Stale = staleFourA.AfterStep
+	_ func(staleFourA) composite.Stale = staleFourA.OnStop
+	_ func(staleFourA) composite.Stale = staleFourA.OnTurnError
 	_ func(staleFourA) composite.Stale = staleFourA.AfterTurn
-	_ func(staleFourA) composite.Stale = staleFourA.OnOpen
+	_ func(staleFourA) composite.Stale = staleFourA.BeforeCompaction
+	_ func(staleFourA) composite.Stale = staleFourA.AfterCompaction
+	_ func(staleFourA) composite.Stale = staleFourA.OnSessionEnd
 	_ func(staleFourA) composite.Stale = staleFourA.OnClose
 )
 

@@ -43,7 +43,7 @@ import (
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // DaemonRev identifies the points and tools of Daemon; composites that it is a member of compile against it.
-const DaemonRev = 0xae85
+const DaemonRev = 0x5d0e
 
 // What Daemon was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -101,18 +101,34 @@ var (
 	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.ScopedTools
 	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.Dispatch
 	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnEvent
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnOpen
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnSessionStart
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.BeforeTurn
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.TurnPolicy
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.TurnContext
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RefineContext
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.TurnTools
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.PromptSections
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.BeforeStep
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteRequest
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.BeforeModel
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.WrapModel
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnModelError
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteReply
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterModel
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnInvalidTool
 	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteArgs
 	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.Approve
 	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.WrapTool
 	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteResult
 	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterTool
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteRequest
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.BeforeModel
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.WrapModel
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteReply
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterModel
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterStep
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnStop
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnTurnError
 	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterTurn
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnOpen
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.BeforeCompaction
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterCompaction
+	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnSessionEnd
 	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnClose
 )
 
@@ -134,18 +150,34 @@ var (
 	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.ScopedTools
 	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.Dispatch
 	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnEvent
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnOpen
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnSessionStart
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.BeforeTurn
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.TurnPolicy
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.TurnContext
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RefineContext
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.TurnTools
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.PromptSections
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.BeforeStep
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteRequest
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.BeforeModel
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.WrapModel
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnModelError
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteReply
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterModel
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnInvalidTool
 	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteArgs
 	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.BeforeTool
 	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.WrapTool
 	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteResult
 	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterTool
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteRequest
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.BeforeModel
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.WrapModel
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteReply
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterModel
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterStep
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnStop
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnTurnError
 	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterTurn
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnOpen
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.BeforeCompaction
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterCompaction
+	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnSessionEnd
 	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnClose
 )
 
@@ -161,19 +193,35 @@ var (
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnRegisterAgent
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnUnregisterAgent
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnEvent
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnOpen
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnSessionStart
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.BeforeTurn
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.TurnPolicy
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.TurnContext
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RefineContext
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.TurnTools
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.PromptSections
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.BeforeStep
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteRequest
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.BeforeModel
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.WrapModel
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnModelError
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteReply
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterModel
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnInvalidTool
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteArgs
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.BeforeTool
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.Approve
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.WrapTool
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteResult
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterTool
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteRequest
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.BeforeModel
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.WrapModel
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteReply
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterModel
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterStep
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnStop
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnTurnError
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterTurn
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnOpen
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.BeforeCompaction
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterCompaction
+	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnSessionEnd
 	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnClose
 )
 
@@ -192,19 +240,35 @@ var (
 	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.Preprocess
 	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.ScopedTools
 	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnEvent
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnOpen
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnSessionStart
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.BeforeTurn
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.TurnPolicy
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.TurnContext
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RefineContext
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.TurnTools
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.PromptSections
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.BeforeStep
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteRequest
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.BeforeModel
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.WrapModel
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnModelError
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteReply
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterModel
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnInvalidTool
 	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteArgs
 	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.BeforeTool
 	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.Approve
 	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.WrapTool
 	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteResult
 	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterTool
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteRequest
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.BeforeModel
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.WrapModel
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteReply
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterModel
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterStep
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnStop
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnTurnError
 	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterTurn
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnOpen
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.BeforeCompaction
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterCompaction
+	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnSessionEnd
 	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnClose
 )
 
@@ -221,19 +285,35 @@ var (
 	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnUnregisterAgent
 	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.Preprocess
 	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnEvent
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnOpen
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnSessionStart
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.BeforeTurn
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.TurnPolicy
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.TurnContext
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RefineContext
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.TurnTools
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.PromptSections
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.BeforeStep
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteRequest
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.BeforeModel
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.WrapModel
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnModelError
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteReply
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterModel
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnInvalidTool
 	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteArgs
 	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.BeforeTool
 	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.Approve
 	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.WrapTool
 	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteResult
 	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterTool
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteRequest
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.BeforeModel
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.WrapModel
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteReply
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterModel
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterStep
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnStop
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnTurnError
 	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterTurn
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnOpen
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.BeforeCompaction
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterCompaction
+	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnSessionEnd
 	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnClose
 )
 
@@ -250,19 +330,35 @@ var (
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnUnregisterAgent
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.Preprocess
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnEvent
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnOpen
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnSessionStart
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.BeforeTurn
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.TurnPolicy
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.TurnContext
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RefineContext
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.TurnTools
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.PromptSections
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.BeforeStep
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteRequest
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.BeforeModel
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.WrapModel
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnModelError
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteReply
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterModel
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnInvalidTool
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteArgs
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.BeforeTool
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.Approve
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.WrapTool
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteResult
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterTool
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteRequest
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.BeforeModel
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.WrapModel
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteReply
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterModel
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterStep
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnStop
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnTurnError
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterTurn
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnOpen
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.BeforeCompaction
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterCompaction
+	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnSessionEnd
 )
 
 // staleDaemonMCP is MCP beside markers of all points; see [composite.NotCalled].
@@ -276,18 +372,34 @@ type staleDaemonMCP struct {
 var (
 	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.Preprocess
 	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnEvent
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnSessionStart
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.BeforeTurn
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.TurnPolicy
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.TurnContext
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RefineContext
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.TurnTools
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.PromptSections
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.BeforeStep
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteRequest
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.BeforeModel
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.WrapModel
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnModelError
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteReply
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterModel
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnInvalidTool
 	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteArgs
 	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.BeforeTool
 	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.Approve
 	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.WrapTool
 	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteResult
 	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterTool
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteRequest
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.BeforeModel
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.WrapModel
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteReply
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterModel
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterStep
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnStop
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnTurnError
 	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterTurn
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.BeforeCompaction
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterCompaction
+	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnSessionEnd
 )
 
 // staleDaemonOS is OS beside markers of all points; see [composite.NotCalled].
@@ -303,19 +415,35 @@ var (
 	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnUnregisterAgent
 	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.Preprocess
 	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnEvent
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnOpen
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnSessionStart
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.BeforeTurn
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.TurnPolicy
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.TurnContext
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RefineContext
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.TurnTools
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.PromptSections
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.BeforeStep
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteRequest
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.BeforeModel
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.WrapModel
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnModelError
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteReply
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterModel
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnInvalidTool
 	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteArgs
 	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.BeforeTool
 	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.Approve
 	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.WrapTool
 	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteResult
 	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterTool
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteRequest
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.BeforeModel
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.WrapModel
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteReply
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterModel
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterStep
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnStop
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnTurnError
 	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterTurn
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnOpen
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.BeforeCompaction
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterCompaction
+	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnSessionEnd
 )
 
 // Ready returns an error that names the required fields that are nil.
@@ -344,7 +472,7 @@ func (d *Daemon) Ready() error {
 
 // Points returns the points that some member has.
 func (d *Daemon) Points() hook.PointSet {
-	points := hook.SetOf(hook.PointBeforeTool, hook.PointOnOpen, hook.PointOnClose)
+	points := hook.SetOf(hook.PointOnOpen, hook.PointBeforeTool, hook.PointOnClose)
 	if d.Person != nil {
 		points = points.With(hook.SetOf(hook.PointApprove))
 	}
@@ -721,6 +849,468 @@ func (d *Daemon) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
 	}
 }
 
+var daemonOnOpen = [...]composite.Member{
+	{Path: "Memory"},
+	{Path: "MCP"},
+	{Path: "OS"},
+	{Path: "Extra"},
+}
+
+// OnOpen implements [hook.OnOpen]: Memory, MCP, OS, Extra.
+func (d *Daemon) OnOpen(ctx context.Context, h hook.Host) error {
+	b := composite.NewBracket(hook.PointOnOpen, daemonOnOpen[:])
+	for b.Opening() {
+		d.onOpen(ctx, h, &b)
+	}
+	if b.Err() == nil {
+		return nil
+	}
+	if err := d.onCloseFrom(ctx, b.Undo()); err != nil {
+		return errors.Join(b.Err(), err)
+	}
+	return b.Err()
+}
+
+func (d *Daemon) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		fallthrough
+	case 1:
+		b.At = 2
+		if b.Set(d.MCP.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 2:
+		b.At = 3
+		fallthrough
+	case 3:
+		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonOnSessionStart = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnSessionStart implements [hook.OnSessionStart]: Extra[].
+func (d *Daemon) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
+	g := composite.NewGate[hook.SessionDecision](hook.PointOnSessionStart, daemonOnSessionStart[:])
+	for !g.Done() {
+		d.onSessionStart(ctx, session, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, session.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Daemon) onSessionStart(ctx context.Context, session *hook.Session, g *composite.Gate[hook.SessionDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnSessionStart); ok && g.Answer(m.OnSessionStart(ctx, session)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonBeforeTurn = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// BeforeTurn implements [hook.BeforeTurn]: Extra[].
+func (d *Daemon) BeforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+	g := composite.NewGate[hook.TurnDecision](hook.PointBeforeTurn, daemonBeforeTurn[:])
+	for !g.Done() {
+		d.beforeTurn(ctx, turn, in, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Daemon) beforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input, g *composite.Gate[hook.TurnDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeTurn); ok && g.Answer(m.BeforeTurn(ctx, turn, in)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonTurnPolicy = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// TurnPolicy implements [hook.TurnPolicy]: Extra[].
+func (d *Daemon) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
+	all := composite.NewCollect[hook.Policy](hook.PointTurnPolicy, daemonTurnPolicy[:])
+	for !all.Done() {
+		d.turnPolicy(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Daemon) turnPolicy(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.Policy]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.TurnPolicy); ok && all.Add(m.TurnPolicy(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonTurnContext = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// TurnContext implements [hook.TurnContext]: Extra[].
+func (d *Daemon) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointTurnContext, daemonTurnContext[:])
+	for !all.Done() {
+		d.turnContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Daemon) turnContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.TurnContext); ok && all.Add(m.TurnContext(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonRefineContext = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// RefineContext implements [hook.RefineContext]: Extra[].
+func (d *Daemon) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointRefineContext, daemonRefineContext[:])
+	for !all.Done() {
+		d.refineContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Daemon) refineContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RefineContext); ok && all.Add(m.RefineContext(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonTurnTools = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// TurnTools implements [hook.TurnTools]: Extra[].
+func (d *Daemon) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
+	all := composite.NewCollect[hook.ToolChange](hook.PointTurnTools, daemonTurnTools[:])
+	for !all.Done() {
+		d.turnTools(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Daemon) turnTools(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ToolChange]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.TurnTools); ok && all.Add(m.TurnTools(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonPromptSections = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// PromptSections implements [hook.PromptSections]: Extra[].
+func (d *Daemon) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
+	all := composite.NewCollect[hook.PromptSection](hook.PointPromptSections, daemonPromptSections[:])
+	for !all.Done() {
+		d.promptSections(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Daemon) promptSections(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.PromptSection]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.PromptSections); ok && all.Add(m.PromptSections(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonBeforeStep = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// BeforeStep implements [hook.BeforeStep]: Extra[].
+func (d *Daemon) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointBeforeStep, daemonBeforeStep[:])
+	for !g.Done() {
+		d.beforeStep(ctx, step, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Daemon) beforeStep(ctx context.Context, step *hook.Step, g *composite.Gate[hook.StepDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeStep); ok && g.Answer(m.BeforeStep(ctx, step)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonRewriteRequest = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// RewriteRequest implements [hook.RewriteRequest]: Extra[].
+func (d *Daemon) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	f := composite.NewFold(hook.PointRewriteRequest, daemonRewriteRequest[:], req)
+	for !f.Done() {
+		d.rewriteRequest(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Daemon) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RewriteRequest); ok && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonBeforeModel = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// BeforeModel implements [hook.BeforeModel]: Extra[].
+func (d *Daemon) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
+	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, daemonBeforeModel[:])
+	for !g.Done() {
+		d.beforeModel(ctx, step, req, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Daemon) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeModel); ok && g.Answer(m.BeforeModel(ctx, step, req)) {
+				return
+			}
+		}
+	}
+}
+
+// WrapModel implements [hook.WrapModel]: Extra[].
+func (d *Daemon) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	w := &daemonWrapModel{d: d}
+	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
+	w.Init(w)
+	return w.WrapModelAt(ctx, 0)
+}
+
+// daemonWrapModel is one pass through the wraps of Daemon.
+type daemonWrapModel struct {
+	composite.ModelWraps
+	d *Daemon
+}
+
+// WrapModelAt runs the chain from this position on.
+func (w *daemonWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
+	switch at {
+	case 0:
+		defer w.Recover(ctx, 0, "Extra", true, &out)
+		return composite.WrapModelGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Step, w.Req, w.Rest(0))
+	}
+	return w.End(ctx)
+}
+
+var daemonOnModelError = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnModelError implements [hook.OnModelError]: Extra[].
+func (d *Daemon) OnModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure) (hook.FailureDecision, error) {
+	g := composite.NewGate[hook.FailureDecision](hook.PointOnModelError, daemonOnModelError[:])
+	for !g.Done() {
+		d.onModelError(ctx, step, failure, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Daemon) onModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure, g *composite.Gate[hook.FailureDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnModelError); ok && g.Answer(m.OnModelError(ctx, step, failure)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonRewriteReply = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// RewriteReply implements [hook.RewriteReply]: Extra[].
+func (d *Daemon) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+	f := composite.NewFold(hook.PointRewriteReply, daemonRewriteReply[:], reply)
+	for !f.Done() {
+		d.rewriteReply(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Daemon) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RewriteReply); ok && f.Set(m.RewriteReply(ctx, step, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonAfterModel = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// AfterModel implements [hook.AfterModel]: Extra[].
+func (d *Daemon) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
+	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, daemonAfterModel[:])
+	for !g.Done() {
+		d.afterModel(ctx, step, reply, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Daemon) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.NextReverse(len(d.Extra)); ok; i, ok = g.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonOnInvalidTool = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnInvalidTool implements [hook.OnInvalidTool]: Extra[].
+func (d *Daemon) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
+	g := composite.NewGate[hook.RepairDecision](hook.PointOnInvalidTool, daemonOnInvalidTool[:])
+	for !g.Done() {
+		d.onInvalidTool(ctx, step, invalid, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Daemon) onInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall, g *composite.Gate[hook.RepairDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnInvalidTool); ok && g.Answer(m.OnInvalidTool(ctx, step, invalid)) {
+				return
+			}
+		}
+	}
+}
+
 var daemonRewriteArgs = [...]composite.Member{
 	{Path: "Extra"},
 }
@@ -900,43 +1490,15 @@ func (d *Daemon) afterTool(ctx context.Context, call *hook.ToolCall, outcome hoo
 	}
 }
 
-var daemonRewriteRequest = [...]composite.Member{
+var daemonAfterStep = [...]composite.Member{
 	{Path: "Extra"},
 }
 
-// RewriteRequest implements [hook.RewriteRequest]: Extra[].
-func (d *Daemon) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
-	f := composite.NewFold(hook.PointRewriteRequest, daemonRewriteRequest[:], req)
-	for !f.Done() {
-		d.rewriteRequest(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Daemon) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.RewriteRequest); ok && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonBeforeModel = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// BeforeModel implements [hook.BeforeModel]: Extra[].
-func (d *Daemon) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
-	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, daemonBeforeModel[:])
+// AfterStep implements [hook.AfterStep]: Extra[].
+func (d *Daemon) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointAfterStep, daemonAfterStep[:])
 	for !g.Done() {
-		d.beforeModel(ctx, step, req, &g)
+		d.afterStep(ctx, step, outcome, &g)
 	}
 	if g.Failed() {
 		g.Report(ctx, step.Host())
@@ -944,92 +1506,68 @@ func (d *Daemon) BeforeModel(ctx context.Context, step *hook.Step, req hook.Mode
 	return g.Decision(), nil
 }
 
-func (d *Daemon) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.BeforeModel); ok && g.Answer(m.BeforeModel(ctx, step, req)) {
-				return
-			}
-		}
-	}
-}
-
-// WrapModel implements [hook.WrapModel]: Extra[].
-func (d *Daemon) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
-	w := &daemonWrapModel{d: d}
-	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
-	w.Init(w)
-	return w.WrapModelAt(ctx, 0)
-}
-
-// daemonWrapModel is one pass through the wraps of Daemon.
-type daemonWrapModel struct {
-	composite.ModelWraps
-	d *Daemon
-}
-
-// WrapModelAt runs the chain from this position on.
-func (w *daemonWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
-	switch at {
-	case 0:
-		defer w.Recover(ctx, 0, "Extra", true, &out)
-		return composite.WrapModelGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Step, w.Req, w.Rest(0))
-	}
-	return w.End(ctx)
-}
-
-var daemonRewriteReply = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// RewriteReply implements [hook.RewriteReply]: Extra[].
-func (d *Daemon) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
-	f := composite.NewFold(hook.PointRewriteReply, daemonRewriteReply[:], reply)
-	for !f.Done() {
-		d.rewriteReply(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Daemon) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.RewriteReply); ok && f.Set(m.RewriteReply(ctx, step, f.Value)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonAfterModel = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// AfterModel implements [hook.AfterModel]: Extra[].
-func (d *Daemon) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
-	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, daemonAfterModel[:])
-	for !g.Done() {
-		d.afterModel(ctx, step, reply, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+func (d *Daemon) afterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome, g *composite.Gate[hook.StepDecision]) {
 	defer g.Recover()
 	switch g.At {
 	case 0:
 		for i, ok := g.NextReverse(len(d.Extra)); ok; i, ok = g.NextReverse(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
+			if m, ok := d.Extra[i].(hook.AfterStep); ok && g.Answer(m.AfterStep(ctx, step, outcome)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonOnStop = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnStop implements [hook.OnStop]: Extra[].
+func (d *Daemon) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
+	g := composite.NewGate[hook.StopDecision](hook.PointOnStop, daemonOnStop[:])
+	for !g.Done() {
+		d.onStop(ctx, turn, stopping, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Daemon) onStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping, g *composite.Gate[hook.StopDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnStop); ok && g.Answer(m.OnStop(ctx, turn, stopping)) {
+				return
+			}
+		}
+	}
+}
+
+var daemonOnTurnError = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnTurnError implements [hook.OnTurnError]: Extra[].
+func (d *Daemon) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
+	g := composite.NewGate[hook.RecoverDecision](hook.PointOnTurnError, daemonOnTurnError[:])
+	for !g.Done() {
+		d.onTurnError(ctx, turn, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Daemon) onTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, g *composite.Gate[hook.RecoverDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnTurnError); ok && g.Answer(m.OnTurnError(ctx, turn, outcome)) {
 				return
 			}
 		}
@@ -1063,47 +1601,83 @@ func (d *Daemon) afterTurn(ctx context.Context, turn *hook.Turn, outcome hook.Tu
 	}
 }
 
-var daemonOnOpen = [...]composite.Member{
-	{Path: "Memory"},
-	{Path: "MCP"},
-	{Path: "OS"},
+var daemonBeforeCompaction = [...]composite.Member{
 	{Path: "Extra"},
 }
 
-// OnOpen implements [hook.OnOpen]: Memory, MCP, OS, Extra.
-func (d *Daemon) OnOpen(ctx context.Context, h hook.Host) error {
-	b := composite.NewBracket(hook.PointOnOpen, daemonOnOpen[:])
-	for b.Opening() {
-		d.onOpen(ctx, h, &b)
+// BeforeCompaction implements [hook.BeforeCompaction]: Extra[].
+func (d *Daemon) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
+	g := composite.NewGate[hook.CompactionDecision](hook.PointBeforeCompaction, daemonBeforeCompaction[:])
+	for !g.Done() {
+		d.beforeCompaction(ctx, conversation, compaction, &g)
 	}
-	if b.Err() == nil {
-		return nil
+	if g.Failed() {
+		g.Report(ctx, conversation.Host())
 	}
-	if err := d.onCloseFrom(ctx, b.Undo()); err != nil {
-		return errors.Join(b.Err(), err)
-	}
-	return b.Err()
+	return g.Decision(), nil
 }
 
-func (d *Daemon) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
-	defer b.Recover()
-	switch b.At {
+func (d *Daemon) beforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction, g *composite.Gate[hook.CompactionDecision]) {
+	defer g.Recover()
+	switch g.At {
 	case 0:
-		b.At = 1
-		fallthrough
-	case 1:
-		b.At = 2
-		if b.Set(d.MCP.OnOpen(ctx, h)) {
-			return
-		}
-		fallthrough
-	case 2:
-		b.At = 3
-		fallthrough
-	case 3:
-		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeCompaction); ok && g.Answer(m.BeforeCompaction(ctx, conversation, compaction)) {
 				return
+			}
+		}
+	}
+}
+
+var daemonAfterCompaction = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// AfterCompaction implements [hook.AfterCompaction]: Extra[].
+func (d *Daemon) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
+	f := composite.NewFan(hook.PointAfterCompaction, daemonAfterCompaction[:])
+	for !f.Done() {
+		d.afterCompaction(ctx, conversation, compacted, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, conversation.Host())
+	}
+}
+
+func (d *Daemon) afterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterCompaction); ok {
+				m.AfterCompaction(ctx, conversation, compacted)
+			}
+		}
+	}
+}
+
+var daemonOnSessionEnd = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnSessionEnd implements [hook.OnSessionEnd]: Extra[].
+func (d *Daemon) OnSessionEnd(ctx context.Context, session *hook.Session) {
+	f := composite.NewFan(hook.PointOnSessionEnd, daemonOnSessionEnd[:])
+	for !f.Done() {
+		d.onSessionEnd(ctx, session, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, session.Host())
+	}
+}
+
+func (d *Daemon) onSessionEnd(ctx context.Context, session *hook.Session, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnSessionEnd); ok {
+				m.OnSessionEnd(ctx, session)
 			}
 		}
 	}

@@ -73,7 +73,8 @@ func (o Op) In(points hook.PointSet) bool {
 func (w World) places() (*hook.AgentConfig, *hook.Turn, *hook.Step) {
 	cfg := hook.AgentConfig{Name: "agent"}.WithHost(w.Host)
 	conv := hook.NewConversation(hook.ConversationData{ID: "c", Agent: &cfg, Host: w.Host})
-	turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv, ID: "t"})
+	session, _ := hook.NewSession(hook.SessionData{Conversation: conv, ID: "s"})
+	turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv, Session: session, ID: "t"})
 	return &cfg, turn, hook.NewStep(turn, 1, "m")
 }
 

@@ -18,32 +18,44 @@ import (
 //
 //	#    field    acts at
 //	1    Slow     Schema SystemPrompt OnBuildAgent:failopen,timeout=1s OnRegisterAgent OnUnregisterAgent
-//	              Preprocess:timeout=1s ScopedTools Dispatch OnEvent:timeout=1s
+//	              Preprocess:timeout=1s ScopedTools Dispatch OnEvent:timeout=1s OnOpen:timeout=1s
+//	              OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext TurnTools
+//	              PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel:timeout=1s
+//	              OnModelError~ RewriteReply~ AfterModel:timeout=1s OnInvalidTool~
 //	              RewriteArgs:failopen,timeout=1s BeforeTool:timeout=1s Approve~ WrapTool:timeout=1s
-//	              RewriteResult~ AfterTool~ RewriteRequest~ BeforeModel~ WrapModel:timeout=1s
-//	              RewriteReply~ AfterModel:timeout=1s AfterTurn OnOpen:timeout=1s OnClose:timeout=1s
+//	              RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
+//	              AfterCompaction OnSessionEnd OnClose:timeout=1s
 //	              tools: slow_add
 //	2    Some?    Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent RewriteArgs~ BeforeTool:failopen,timeout=1s
-//	              Approve:timeout=1s WrapTool RewriteResult~ AfterTool~ RewriteRequest~ BeforeModel~
-//	              WrapModel RewriteReply~ AfterModel~ AfterTurn OnOpen OnClose match=tool:read
-//	              match=tool:hush match=agent:ag*
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	              BeforeTool:failopen,timeout=1s Approve:timeout=1s WrapTool RewriteResult~ AfterTool~
+//	              AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction
+//	              OnSessionEnd OnClose match=tool:read match=tool:hush match=agent:ag*
 //	              tools: read write
-//	3    Few      SystemPrompt OnBuildAgent OnEvent BeforeTool:timeout=1s WrapModel
+//	3    Few      SystemPrompt OnBuildAgent OnEvent WrapModel BeforeTool:timeout=1s
 //	4    Not      SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	              OnEvent RewriteArgs~ BeforeTool~ Approve~ RewriteResult~ BeforeModel~ WrapModel
-//	              RewriteReply~ AfterModel~ AfterTurn OnOpen OnClose
-//	5    Core     composite difftest.Core BeforeTool:timeout=1s RewriteReply:timeout=1s match=tool:*e*
+//	              OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext
+//	              TurnTools PromptSections BeforeStep~ BeforeModel~ WrapModel OnModelError~
+//	              RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~
+//	              RewriteResult~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
+//	              AfterCompaction OnSessionEnd OnClose
+//	5    Core     composite difftest.Core RewriteReply:timeout=1s BeforeTool:timeout=1s match=tool:*e*
 //	              match=agent:other match=agent:agent
 //	5.1    Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~
-//	              AfterTool~ RewriteRequest~ BeforeModel~ WrapModel RewriteReply~ AfterModel~ AfterTurn
-//	              OnOpen OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
+//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: core_add
 //	5.2    Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~
-//	              AfterTool~ RewriteRequest~ BeforeModel~ WrapModel RewriteReply~ AfterModel~ AfterTurn
-//	              OnOpen OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
+//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: core_g_read core_g_write
 //	6    Any?     all points match=agent:nobody
 //	              tools: known at run time
@@ -55,7 +67,7 @@ import (
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // BoundedRev identifies the points and tools of Bounded; composites that it is a member of compile against it.
-const BoundedRev = 0xd036
+const BoundedRev = 0x2215
 
 // What Bounded was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -73,40 +85,72 @@ var (
 		Path hook.Hook   `hook:"optional,match=path:p; RewriteResult: timeout=1s; WrapTool: timeout=1s; BeforeModel: timeout=1s,failopen"`
 		More []hook.Hook `hook:"match=tool:re*,match=sender:**,without=OnEvent; BeforeTool: timeout=1s; RewriteArgs: failopen; WrapTool: timeout=1s,failopen; WrapModel: timeout=1s; AfterTurn: timeout=1s"`
 	} = Bounded{}
-	_                     = [1]struct{}{}[NotesRev-0x3140]
-	_ hook.Hook           = (*Notes)(nil)
-	_ hook.RewriteArgs    = (*Notes)(nil)
-	_ hook.BeforeTool     = (*Notes)(nil)
-	_ hook.Approve        = (*Notes)(nil)
-	_ hook.WrapTool       = (*Notes)(nil)
-	_ hook.RewriteResult  = (*Notes)(nil)
-	_ hook.AfterTool      = (*Notes)(nil)
-	_ hook.RewriteRequest = (*Notes)(nil)
-	_ hook.BeforeModel    = (*Notes)(nil)
-	_ hook.WrapModel      = (*Notes)(nil)
-	_ hook.RewriteReply   = (*Notes)(nil)
-	_ hook.AfterModel     = (*Notes)(nil)
-	_ hook.AfterTurn      = (*Notes)(nil)
-	_ hook.OnOpen         = (*Notes)(nil)
-	_ hook.OnClose        = (*Notes)(nil)
-	_                     = [1]struct{}{}[FilesRev-0xa384]
-	_ hook.Hook           = (*Files)(nil)
-	_ hook.RewriteArgs    = (*Files)(nil)
-	_ hook.BeforeTool     = (*Files)(nil)
-	_ hook.Approve        = (*Files)(nil)
-	_ hook.WrapTool       = (*Files)(nil)
-	_ hook.RewriteResult  = (*Files)(nil)
-	_ hook.AfterTool      = (*Files)(nil)
-	_ hook.RewriteRequest = (*Files)(nil)
-	_ hook.BeforeModel    = (*Files)(nil)
-	_ hook.WrapModel      = (*Files)(nil)
-	_ hook.RewriteReply   = (*Files)(nil)
-	_ hook.AfterModel     = (*Files)(nil)
-	_ hook.AfterTurn      = (*Files)(nil)
-	_ hook.OnOpen         = (*Files)(nil)
-	_ hook.OnClose        = (*Files)(nil)
-	_                     = [1]struct{}{}[CoreRev-0x73f8]
-	_ hook.Hook           = (*Core)(nil)
+	_                       = [1]struct{}{}[NotesRev-0x1d56]
+	_ hook.Hook             = (*Notes)(nil)
+	_ hook.OnOpen           = (*Notes)(nil)
+	_ hook.OnSessionStart   = (*Notes)(nil)
+	_ hook.BeforeTurn       = (*Notes)(nil)
+	_ hook.TurnPolicy       = (*Notes)(nil)
+	_ hook.TurnContext      = (*Notes)(nil)
+	_ hook.RefineContext    = (*Notes)(nil)
+	_ hook.TurnTools        = (*Notes)(nil)
+	_ hook.PromptSections   = (*Notes)(nil)
+	_ hook.BeforeStep       = (*Notes)(nil)
+	_ hook.RewriteRequest   = (*Notes)(nil)
+	_ hook.BeforeModel      = (*Notes)(nil)
+	_ hook.WrapModel        = (*Notes)(nil)
+	_ hook.OnModelError     = (*Notes)(nil)
+	_ hook.RewriteReply     = (*Notes)(nil)
+	_ hook.AfterModel       = (*Notes)(nil)
+	_ hook.OnInvalidTool    = (*Notes)(nil)
+	_ hook.RewriteArgs      = (*Notes)(nil)
+	_ hook.BeforeTool       = (*Notes)(nil)
+	_ hook.Approve          = (*Notes)(nil)
+	_ hook.WrapTool         = (*Notes)(nil)
+	_ hook.RewriteResult    = (*Notes)(nil)
+	_ hook.AfterTool        = (*Notes)(nil)
+	_ hook.AfterStep        = (*Notes)(nil)
+	_ hook.OnStop           = (*Notes)(nil)
+	_ hook.OnTurnError      = (*Notes)(nil)
+	_ hook.AfterTurn        = (*Notes)(nil)
+	_ hook.BeforeCompaction = (*Notes)(nil)
+	_ hook.AfterCompaction  = (*Notes)(nil)
+	_ hook.OnSessionEnd     = (*Notes)(nil)
+	_ hook.OnClose          = (*Notes)(nil)
+	_                       = [1]struct{}{}[FilesRev-0x379a]
+	_ hook.Hook             = (*Files)(nil)
+	_ hook.OnOpen           = (*Files)(nil)
+	_ hook.OnSessionStart   = (*Files)(nil)
+	_ hook.BeforeTurn       = (*Files)(nil)
+	_ hook.TurnPolicy       = (*Files)(nil)
+	_ hook.TurnContext      = (*Files)(nil)
+	_ hook.RefineContext    = (*Files)(nil)
+	_ hook.TurnTools        = (*Files)(nil)
+	_ hook.PromptSections   = (*Files)(nil)
+	_ hook.BeforeStep       = (*Files)(nil)
+	_ hook.RewriteRequest   = (*Files)(nil)
+	_ hook.BeforeModel      = (*Files)(nil)
+	_ hook.WrapModel        = (*Files)(nil)
+	_ hook.OnModelError     = (*Files)(nil)
+	_ hook.RewriteReply     = (*Files)(nil)
+	_ hook.AfterModel       = (*Files)(nil)
+	_ hook.OnInvalidTool    = (*Files)(nil)
+	_ hook.RewriteArgs      = (*Files)(nil)
+	_ hook.BeforeTool       = (*Files)(nil)
+	_ hook.Approve          = (*Files)(nil)
+	_ hook.WrapTool         = (*Files)(nil)
+	_ hook.RewriteResult    = (*Files)(nil)
+	_ hook.AfterTool        = (*Files)(nil)
+	_ hook.AfterStep        = (*Files)(nil)
+	_ hook.OnStop           = (*Files)(nil)
+	_ hook.OnTurnError      = (*Files)(nil)
+	_ hook.AfterTurn        = (*Files)(nil)
+	_ hook.BeforeCompaction = (*Files)(nil)
+	_ hook.AfterCompaction  = (*Files)(nil)
+	_ hook.OnSessionEnd     = (*Files)(nil)
+	_ hook.OnClose          = (*Files)(nil)
+	_                       = [1]struct{}{}[CoreRev-0x3d75]
+	_ hook.Hook             = (*Core)(nil)
 )
 
 // Ready returns an error that names the required fields that are nil.
@@ -129,9 +173,9 @@ func (d *Bounded) Ready() error {
 
 // Points returns the points that some member has.
 func (d *Bounded) Points() hook.PointSet {
-	points := hook.SetOf(hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointRewriteReply, hook.PointAfterModel, hook.PointAfterTurn, hook.PointOnOpen, hook.PointOnClose)
+	points := hook.SetOf(hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose)
 	if d.Some != nil {
-		points = points.With(hook.SetOf(hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointRewriteReply, hook.PointAfterModel, hook.PointAfterTurn, hook.PointOnOpen, hook.PointOnClose))
+		points = points.With(hook.SetOf(hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose))
 	}
 	points = points.With(d.Core.Points())
 	points = points.With(hook.PointsOf(d.Any))
@@ -145,13 +189,13 @@ func (d *Bounded) Points() hook.PointSet {
 // Plan returns the plan that the code below follows.
 func (d *Bounded) Plan() *plan.Plan {
 	return &plan.Plan{Type: "difftest.Bounded", Members: []plan.Member{
-		{Field: "Slow", Type: "*difftest.Notes", Prefix: "slow_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade", Policy: "failopen", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade", Timeout: plan.Duration(1 * time.Second)}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteArgs", Kind: "rewrite", Policy: "failopen", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnClose", Kind: "observe", Timeout: plan.Duration(1 * time.Second)}}, Tools: []string{"slow_add"}},
-		{Field: "Some", Type: "*difftest.Files", Optional: true, Match: []string{"tool:read", "tool:hush", "agent:ag*"}, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide", Policy: "failopen", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"read", "write"}},
-		{Field: "Few", Type: "*difftest.Notes", Prefix: "few_", Points: []plan.PointUse{{Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "WrapModel", Kind: "wrap"}}},
-		{Field: "Not", Type: "*difftest.Files", Prefix: "not_", Points: []plan.PointUse{{Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
-		{Field: "Core", Type: "*difftest.Core", Prefix: "core_", Match: []string{"tool:*e*", "agent:other", "agent:agent"}, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"core_add", "core_g_read", "core_g_write"}, Composite: &plan.Plan{Type: "difftest.Core", Members: []plan.Member{
-			{Field: "Notes", Type: "*difftest.Notes", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"add"}},
-			{Field: "Guard", Type: "*difftest.Files", Prefix: "g_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"g_read", "g_write"}},
+		{Field: "Slow", Type: "*difftest.Notes", Prefix: "slow_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade", Policy: "failopen", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade", Timeout: plan.Duration(1 * time.Second)}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnOpen", Kind: "observe", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite", Policy: "failopen", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe", Timeout: plan.Duration(1 * time.Second)}}, Tools: []string{"slow_add"}},
+		{Field: "Some", Type: "*difftest.Files", Optional: true, Match: []string{"tool:read", "tool:hush", "agent:ag*"}, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide", Policy: "failopen", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"read", "write"}},
+		{Field: "Few", Type: "*difftest.Notes", Prefix: "few_", Points: []plan.PointUse{{Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}}},
+		{Field: "Not", Type: "*difftest.Files", Prefix: "not_", Points: []plan.PointUse{{Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "Core", Type: "*difftest.Core", Prefix: "core_", Match: []string{"tool:*e*", "agent:other", "agent:agent"}, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"core_add", "core_g_read", "core_g_write"}, Composite: &plan.Plan{Type: "difftest.Core", Members: []plan.Member{
+			{Field: "Notes", Type: "*difftest.Notes", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"add"}},
+			{Field: "Guard", Type: "*difftest.Files", Prefix: "g_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"g_read", "g_write"}},
 		}}},
 		{Field: "Any", Type: "hook.Hook", Optional: true, Dynamic: true, Match: []string{"agent:nobody"}},
 		{Field: "Path", Type: "hook.Hook", Optional: true, Dynamic: true, Match: []string{"path:p"}},
@@ -684,6 +728,1124 @@ func (d *Bounded) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) 
 	}
 }
 
+var boundedOnOpen = [...]composite.Member{
+	{Path: "Slow", Timeout: 1 * time.Second},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// OnOpen implements [hook.OnOpen]: Slow, Some, Not, Core, Any, Path, More.
+func (d *Bounded) OnOpen(ctx context.Context, h hook.Host) error {
+	b := composite.NewBracket(hook.PointOnOpen, boundedOnOpen[:])
+	for b.Opening() {
+		d.onOpen(ctx, h, &b)
+	}
+	if b.Err() == nil {
+		return nil
+	}
+	if err := d.onCloseFrom(ctx, b.Undo()); err != nil {
+		return errors.Join(b.Err(), err)
+	}
+	return b.Err()
+}
+
+func (d *Bounded) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if b.Set(b.Timed(ctx, func(ctx context.Context) error {
+			return d.Slow.OnOpen(ctx, h)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		if d.Some != nil && b.Set(d.Some.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 2:
+		b.At = 3
+		if b.Set(d.Not.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 3:
+		b.At = 4
+		if b.Set(d.Core.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 4:
+		b.At = 5
+		if m, ok := d.Any.(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 5:
+		b.At = 6
+		if m, ok := d.Path.(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := b.Next(len(d.More)); ok; i, ok = b.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedOnSessionStart = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// OnSessionStart implements [hook.OnSessionStart]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
+	g := composite.NewGate[hook.SessionDecision](hook.PointOnSessionStart, boundedOnSessionStart[:])
+	for !g.Done() {
+		d.onSessionStart(ctx, session, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, session.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) onSessionStart(ctx context.Context, session *hook.Session, g *composite.Gate[hook.SessionDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Slow.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.Some != nil && boundedSomeMatch.Session(session) && g.Answer(d.Some.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Not.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if boundedCoreMatch.Session(session) && g.Answer(d.Core.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if m, ok := d.Any.(hook.OnSessionStart); ok && boundedAnyMatch.Session(session) && g.Answer(m.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if m, ok := d.Path.(hook.OnSessionStart); ok && g.Answer(m.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := g.Next(len(d.More)); ok; i, ok = g.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.OnSessionStart); ok && boundedMoreMatch.Session(session) && g.Answer(m.OnSessionStart(ctx, session)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedBeforeTurn = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// BeforeTurn implements [hook.BeforeTurn]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) BeforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+	g := composite.NewGate[hook.TurnDecision](hook.PointBeforeTurn, boundedBeforeTurn[:])
+	for !g.Done() {
+		d.beforeTurn(ctx, turn, in, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) beforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input, g *composite.Gate[hook.TurnDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Slow.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.Some != nil && boundedSomeMatch.Turn(turn) && g.Answer(d.Some.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Not.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if boundedCoreMatch.Turn(turn) && g.Answer(d.Core.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if m, ok := d.Any.(hook.BeforeTurn); ok && boundedAnyMatch.Turn(turn) && g.Answer(m.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if m, ok := d.Path.(hook.BeforeTurn); ok && g.Answer(m.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := g.Next(len(d.More)); ok; i, ok = g.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.BeforeTurn); ok && boundedMoreMatch.Turn(turn) && g.Answer(m.BeforeTurn(ctx, turn, in)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedTurnPolicy = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// TurnPolicy implements [hook.TurnPolicy]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
+	all := composite.NewCollect[hook.Policy](hook.PointTurnPolicy, boundedTurnPolicy[:])
+	for !all.Done() {
+		d.turnPolicy(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Bounded) turnPolicy(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.Policy]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Slow.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if d.Some != nil && boundedSomeMatch.Turn(turn) && all.Add(d.Some.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		all.At = 3
+		if all.Add(d.Not.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if boundedCoreMatch.Turn(turn) && all.Add(d.Core.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 4:
+		all.At = 5
+		if m, ok := d.Any.(hook.TurnPolicy); ok && boundedAnyMatch.Turn(turn) && all.Add(m.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 5:
+		all.At = 6
+		if m, ok := d.Path.(hook.TurnPolicy); ok && all.Add(m.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := all.Next(len(d.More)); ok; i, ok = all.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.TurnPolicy); ok && boundedMoreMatch.Turn(turn) && all.Add(m.TurnPolicy(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedTurnContext = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// TurnContext implements [hook.TurnContext]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointTurnContext, boundedTurnContext[:])
+	for !all.Done() {
+		d.turnContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Bounded) turnContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Slow.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if d.Some != nil && boundedSomeMatch.Turn(turn) && all.Add(d.Some.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		all.At = 3
+		if all.Add(d.Not.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if boundedCoreMatch.Turn(turn) && all.Add(d.Core.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 4:
+		all.At = 5
+		if m, ok := d.Any.(hook.TurnContext); ok && boundedAnyMatch.Turn(turn) && all.Add(m.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 5:
+		all.At = 6
+		if m, ok := d.Path.(hook.TurnContext); ok && all.Add(m.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := all.Next(len(d.More)); ok; i, ok = all.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.TurnContext); ok && boundedMoreMatch.Turn(turn) && all.Add(m.TurnContext(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedRefineContext = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// RefineContext implements [hook.RefineContext]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointRefineContext, boundedRefineContext[:])
+	for !all.Done() {
+		d.refineContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Bounded) refineContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Slow.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if d.Some != nil && boundedSomeMatch.Turn(turn) && all.Add(d.Some.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		all.At = 3
+		if all.Add(d.Not.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if boundedCoreMatch.Turn(turn) && all.Add(d.Core.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 4:
+		all.At = 5
+		if m, ok := d.Any.(hook.RefineContext); ok && boundedAnyMatch.Turn(turn) && all.Add(m.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 5:
+		all.At = 6
+		if m, ok := d.Path.(hook.RefineContext); ok && all.Add(m.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := all.Next(len(d.More)); ok; i, ok = all.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.RefineContext); ok && boundedMoreMatch.Turn(turn) && all.Add(m.RefineContext(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedTurnTools = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// TurnTools implements [hook.TurnTools]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
+	all := composite.NewCollect[hook.ToolChange](hook.PointTurnTools, boundedTurnTools[:])
+	for !all.Done() {
+		d.turnTools(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Bounded) turnTools(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ToolChange]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Slow.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if d.Some != nil && boundedSomeMatch.Turn(turn) && all.Add(d.Some.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		all.At = 3
+		if all.Add(d.Not.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if boundedCoreMatch.Turn(turn) && all.Add(d.Core.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 4:
+		all.At = 5
+		if m, ok := d.Any.(hook.TurnTools); ok && boundedAnyMatch.Turn(turn) && all.Add(m.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 5:
+		all.At = 6
+		if m, ok := d.Path.(hook.TurnTools); ok && all.Add(m.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := all.Next(len(d.More)); ok; i, ok = all.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.TurnTools); ok && boundedMoreMatch.Turn(turn) && all.Add(m.TurnTools(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedPromptSections = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// PromptSections implements [hook.PromptSections]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
+	all := composite.NewCollect[hook.PromptSection](hook.PointPromptSections, boundedPromptSections[:])
+	for !all.Done() {
+		d.promptSections(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Bounded) promptSections(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.PromptSection]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Slow.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if d.Some != nil && boundedSomeMatch.Turn(turn) && all.Add(d.Some.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		all.At = 3
+		if all.Add(d.Not.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if boundedCoreMatch.Turn(turn) && all.Add(d.Core.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 4:
+		all.At = 5
+		if m, ok := d.Any.(hook.PromptSections); ok && boundedAnyMatch.Turn(turn) && all.Add(m.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 5:
+		all.At = 6
+		if m, ok := d.Path.(hook.PromptSections); ok && all.Add(m.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := all.Next(len(d.More)); ok; i, ok = all.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.PromptSections); ok && boundedMoreMatch.Turn(turn) && all.Add(m.PromptSections(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedBeforeStep = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// BeforeStep implements [hook.BeforeStep]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointBeforeStep, boundedBeforeStep[:])
+	for !g.Done() {
+		d.beforeStep(ctx, step, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) beforeStep(ctx context.Context, step *hook.Step, g *composite.Gate[hook.StepDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Slow.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.Some != nil && boundedSomeMatch.Step(step) && g.Answer(d.Some.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Not.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if boundedCoreMatch.Step(step) && g.Answer(d.Core.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if m, ok := d.Any.(hook.BeforeStep); ok && boundedAnyMatch.Step(step) && g.Answer(m.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if m, ok := d.Path.(hook.BeforeStep); ok && g.Answer(m.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := g.Next(len(d.More)); ok; i, ok = g.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.BeforeStep); ok && boundedMoreMatch.Step(step) && g.Answer(m.BeforeStep(ctx, step)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedRewriteRequest = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// RewriteRequest implements [hook.RewriteRequest]: Slow, Some?, Core, Any?, Path?, More[].
+func (d *Bounded) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	f := composite.NewFold(hook.PointRewriteRequest, boundedRewriteRequest[:], req)
+	for !f.Done() {
+		d.rewriteRequest(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Bounded) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(d.Slow.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if d.Some != nil && boundedSomeMatch.Step(step) && f.Set(d.Some.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if boundedCoreMatch.Step(step) && f.Set(d.Core.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if m, ok := d.Any.(hook.RewriteRequest); ok && boundedAnyMatch.Step(step) && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		if m, ok := d.Path.(hook.RewriteRequest); ok && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 5:
+		for i, ok := f.Next(len(d.More)); ok; i, ok = f.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.RewriteRequest); ok && boundedMoreMatch.Step(step) && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedBeforeModel = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path", Policy: composite.PolicyOpen, Timeout: 1 * time.Second},
+	{Path: "More"},
+}
+
+// BeforeModel implements [hook.BeforeModel]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
+	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, boundedBeforeModel[:])
+	for !g.Done() {
+		d.beforeModel(ctx, step, req, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Slow.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.Some != nil && boundedSomeMatch.Step(step) && g.Answer(d.Some.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Not.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if boundedCoreMatch.Step(step) && g.Answer(d.Core.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if m, ok := d.Any.(hook.BeforeModel); ok && boundedAnyMatch.Step(step) && g.Answer(m.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if m, ok := d.Path.(hook.BeforeModel); ok && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ModelDecision, error) {
+			return m.BeforeModel(ctx, step, req)
+		})) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := g.Next(len(d.More)); ok; i, ok = g.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.BeforeModel); ok && boundedMoreMatch.Step(step) && g.Answer(m.BeforeModel(ctx, step, req)) {
+				return
+			}
+		}
+	}
+}
+
+// WrapModel implements [hook.WrapModel]: Slow, Some?, Few, Not, Core, Any?, Path?, More[].
+func (d *Bounded) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	w := &boundedWrapModel{d: d}
+	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
+	w.Init(w)
+	return w.WrapModelAt(ctx, 0)
+}
+
+// boundedWrapModel is one pass through the wraps of Bounded.
+type boundedWrapModel struct {
+	composite.ModelWraps
+	d *Bounded
+}
+
+// WrapModelAt runs the chain from this position on.
+func (w *boundedWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
+	switch at {
+	case 0:
+		defer w.Recover(ctx, 0, "Slow", true, &out)
+		return w.Isolate("Slow", composite.TimedStream(ctx, 1*time.Second, func(ctx context.Context) hook.ModelStream {
+			return w.d.Slow.WrapModel(ctx, w.Step, w.Req, w.Rest(0))
+		}))
+	case 1:
+		if w.d.Some == nil || !boundedSomeMatch.Step(w.Step) {
+			return w.WrapModelAt(ctx, 2)
+		}
+		defer w.Recover(ctx, 1, "Some", true, &out)
+		return w.Isolate("Some", w.d.Some.WrapModel(ctx, w.Step, w.Req, w.Rest(1)))
+	case 2:
+		defer w.Recover(ctx, 2, "Few", true, &out)
+		return w.Isolate("Few", w.d.Few.WrapModel(ctx, w.Step, w.Req, w.Rest(2)))
+	case 3:
+		defer w.Recover(ctx, 3, "Not", true, &out)
+		return w.Isolate("Not", w.d.Not.WrapModel(ctx, w.Step, w.Req, w.Rest(3)))
+	case 4:
+		if !boundedCoreMatch.Step(w.Step) {
+			return w.WrapModelAt(ctx, 5)
+		}
+		defer w.Recover(ctx, 4, "Core", true, &out)
+		return w.Isolate("Core", w.d.Core.WrapModel(ctx, w.Step, w.Req, w.Rest(4)))
+	case 5:
+		m, ok := w.d.Any.(hook.WrapModel)
+		if !ok || !boundedAnyMatch.Step(w.Step) {
+			return w.WrapModelAt(ctx, 6)
+		}
+		defer w.Recover(ctx, 5, "Any", true, &out)
+		return w.Isolate("Any", m.WrapModel(ctx, w.Step, w.Req, w.Rest(5)))
+	case 6:
+		m, ok := w.d.Path.(hook.WrapModel)
+		if !ok {
+			return w.WrapModelAt(ctx, 7)
+		}
+		defer w.Recover(ctx, 6, "Path", true, &out)
+		return w.Isolate("Path", m.WrapModel(ctx, w.Step, w.Req, w.Rest(6)))
+	case 7:
+		if !boundedMoreMatch.Step(w.Step) {
+			return w.WrapModelAt(ctx, 8)
+		}
+		defer w.Recover(ctx, 7, "More", true, &out)
+		return composite.WrapModelGroup(ctx, composite.Member{Path: "More", Timeout: 1 * time.Second}, w.d.More, w.Step, w.Req, w.Rest(7))
+	}
+	return w.End(ctx)
+}
+
+var boundedOnModelError = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// OnModelError implements [hook.OnModelError]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) OnModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure) (hook.FailureDecision, error) {
+	g := composite.NewGate[hook.FailureDecision](hook.PointOnModelError, boundedOnModelError[:])
+	for !g.Done() {
+		d.onModelError(ctx, step, failure, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) onModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure, g *composite.Gate[hook.FailureDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Slow.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.Some != nil && boundedSomeMatch.Step(step) && g.Answer(d.Some.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Not.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if boundedCoreMatch.Step(step) && g.Answer(d.Core.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if m, ok := d.Any.(hook.OnModelError); ok && boundedAnyMatch.Step(step) && g.Answer(m.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if m, ok := d.Path.(hook.OnModelError); ok && g.Answer(m.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := g.Next(len(d.More)); ok; i, ok = g.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.OnModelError); ok && boundedMoreMatch.Step(step) && g.Answer(m.OnModelError(ctx, step, failure)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedRewriteReply = [...]composite.Member{
+	{Path: "More"},
+	{Path: "Path"},
+	{Path: "Any"},
+	{Path: "Core", Timeout: 1 * time.Second},
+	{Path: "Not"},
+	{Path: "Some"},
+	{Path: "Slow"},
+}
+
+// RewriteReply implements [hook.RewriteReply]: More[], Path?, Any?, Core, Not, Some?, Slow.
+func (d *Bounded) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+	f := composite.NewFold(hook.PointRewriteReply, boundedRewriteReply[:], reply)
+	for !f.Done() {
+		d.rewriteReply(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Bounded) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.More)); ok; i, ok = f.NextReverse(len(d.More)) {
+			if m, ok := d.More[i].(hook.RewriteReply); ok && boundedMoreMatch.Step(step) && f.Set(m.RewriteReply(ctx, step, f.Value)) {
+				return
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if m, ok := d.Path.(hook.RewriteReply); ok && f.Set(m.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if m, ok := d.Any.(hook.RewriteReply); ok && boundedAnyMatch.Step(step) && f.Set(m.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if boundedCoreMatch.Step(step) && f.Set(f.Timed(ctx, func(ctx context.Context, reply hook.ModelReply) (hook.ModelReply, error) {
+			return d.Core.RewriteReply(ctx, step, reply)
+		})) {
+			return
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		if f.Set(d.Not.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 5:
+		f.At = 6
+		if d.Some != nil && boundedSomeMatch.Step(step) && f.Set(d.Some.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 6:
+		f.At = 7
+		if f.Set(d.Slow.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+	}
+}
+
+var boundedAfterModel = [...]composite.Member{
+	{Path: "More"},
+	{Path: "Path"},
+	{Path: "Any"},
+	{Path: "Core"},
+	{Path: "Not"},
+	{Path: "Some"},
+	{Path: "Slow", Timeout: 1 * time.Second},
+}
+
+// AfterModel implements [hook.AfterModel]: More[], Path?, Any?, Core, Not, Some?, Slow.
+func (d *Bounded) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
+	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, boundedAfterModel[:])
+	for !g.Done() {
+		d.afterModel(ctx, step, reply, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.NextReverse(len(d.More)); ok; i, ok = g.NextReverse(len(d.More)) {
+			if m, ok := d.More[i].(hook.AfterModel); ok && boundedMoreMatch.Step(step) && g.Answer(m.AfterModel(ctx, step, reply)) {
+				return
+			}
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if m, ok := d.Path.(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if m, ok := d.Any.(hook.AfterModel); ok && boundedAnyMatch.Step(step) && g.Answer(m.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if boundedCoreMatch.Step(step) && g.Answer(d.Core.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if g.Answer(d.Not.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if d.Some != nil && boundedSomeMatch.Step(step) && g.Answer(d.Some.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 6:
+		g.At = 7
+		if g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ReplyDecision, error) {
+			return d.Slow.AfterModel(ctx, step, reply)
+		})) {
+			return
+		}
+	}
+}
+
+var boundedOnInvalidTool = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// OnInvalidTool implements [hook.OnInvalidTool]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
+	g := composite.NewGate[hook.RepairDecision](hook.PointOnInvalidTool, boundedOnInvalidTool[:])
+	for !g.Done() {
+		d.onInvalidTool(ctx, step, invalid, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) onInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall, g *composite.Gate[hook.RepairDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Slow.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.Some != nil && boundedSomeMatch.Step(step) && g.Answer(d.Some.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Not.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if boundedCoreMatch.Step(step) && g.Answer(d.Core.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if m, ok := d.Any.(hook.OnInvalidTool); ok && boundedAnyMatch.Step(step) && g.Answer(m.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if m, ok := d.Path.(hook.OnInvalidTool); ok && g.Answer(m.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := g.Next(len(d.More)); ok; i, ok = g.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.OnInvalidTool); ok && boundedMoreMatch.Step(step) && g.Answer(m.OnInvalidTool(ctx, step, invalid)) {
+				return
+			}
+		}
+	}
+}
+
 var boundedRewriteArgs = [...]composite.Member{
 	{Path: "Slow", Policy: composite.PolicyOpen, Timeout: 1 * time.Second},
 	{Path: "Some"},
@@ -1111,84 +2273,21 @@ func (d *Bounded) afterTool(ctx context.Context, call *hook.ToolCall, outcome ho
 	}
 }
 
-var boundedRewriteRequest = [...]composite.Member{
-	{Path: "Slow"},
-	{Path: "Some"},
-	{Path: "Core"},
-	{Path: "Any"},
+var boundedAfterStep = [...]composite.Member{
+	{Path: "More"},
 	{Path: "Path"},
-	{Path: "More"},
-}
-
-// RewriteRequest implements [hook.RewriteRequest]: Slow, Some?, Core, Any?, Path?, More[].
-func (d *Bounded) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
-	f := composite.NewFold(hook.PointRewriteRequest, boundedRewriteRequest[:], req)
-	for !f.Done() {
-		d.rewriteRequest(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Bounded) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(d.Slow.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 1:
-		f.At = 2
-		if d.Some != nil && boundedSomeMatch.Step(step) && f.Set(d.Some.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 2:
-		f.At = 3
-		if boundedCoreMatch.Step(step) && f.Set(d.Core.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 3:
-		f.At = 4
-		if m, ok := d.Any.(hook.RewriteRequest); ok && boundedAnyMatch.Step(step) && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 4:
-		f.At = 5
-		if m, ok := d.Path.(hook.RewriteRequest); ok && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 5:
-		for i, ok := f.Next(len(d.More)); ok; i, ok = f.Next(len(d.More)) {
-			if m, ok := d.More[i].(hook.RewriteRequest); ok && boundedMoreMatch.Step(step) && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
-				return
-			}
-		}
-	}
-}
-
-var boundedBeforeModel = [...]composite.Member{
-	{Path: "Slow"},
-	{Path: "Some"},
-	{Path: "Not"},
-	{Path: "Core"},
 	{Path: "Any"},
-	{Path: "Path", Policy: composite.PolicyOpen, Timeout: 1 * time.Second},
-	{Path: "More"},
+	{Path: "Core"},
+	{Path: "Not"},
+	{Path: "Some"},
+	{Path: "Slow"},
 }
 
-// BeforeModel implements [hook.BeforeModel]: Slow, Some?, Not, Core, Any?, Path?, More[].
-func (d *Bounded) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
-	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, boundedBeforeModel[:])
+// AfterStep implements [hook.AfterStep]: More[], Path?, Any?, Core, Not, Some?, Slow.
+func (d *Bounded) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointAfterStep, boundedAfterStep[:])
 	for !g.Done() {
-		d.beforeModel(ctx, step, req, &g)
+		d.afterStep(ctx, step, outcome, &g)
 	}
 	if g.Failed() {
 		g.Report(ctx, step.Host())
@@ -1196,260 +2295,190 @@ func (d *Bounded) BeforeModel(ctx context.Context, step *hook.Step, req hook.Mod
 	return g.Decision(), nil
 }
 
-func (d *Bounded) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Slow.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 1:
-		g.At = 2
-		if d.Some != nil && boundedSomeMatch.Step(step) && g.Answer(d.Some.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 2:
-		g.At = 3
-		if g.Answer(d.Not.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 3:
-		g.At = 4
-		if boundedCoreMatch.Step(step) && g.Answer(d.Core.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 4:
-		g.At = 5
-		if m, ok := d.Any.(hook.BeforeModel); ok && boundedAnyMatch.Step(step) && g.Answer(m.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 5:
-		g.At = 6
-		if m, ok := d.Path.(hook.BeforeModel); ok && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ModelDecision, error) {
-			return m.BeforeModel(ctx, step, req)
-		})) {
-			return
-		}
-		fallthrough
-	case 6:
-		for i, ok := g.Next(len(d.More)); ok; i, ok = g.Next(len(d.More)) {
-			if m, ok := d.More[i].(hook.BeforeModel); ok && boundedMoreMatch.Step(step) && g.Answer(m.BeforeModel(ctx, step, req)) {
-				return
-			}
-		}
-	}
-}
-
-// WrapModel implements [hook.WrapModel]: Slow, Some?, Few, Not, Core, Any?, Path?, More[].
-func (d *Bounded) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
-	w := &boundedWrapModel{d: d}
-	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
-	w.Init(w)
-	return w.WrapModelAt(ctx, 0)
-}
-
-// boundedWrapModel is one pass through the wraps of Bounded.
-type boundedWrapModel struct {
-	composite.ModelWraps
-	d *Bounded
-}
-
-// WrapModelAt runs the chain from this position on.
-func (w *boundedWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
-	switch at {
-	case 0:
-		defer w.Recover(ctx, 0, "Slow", true, &out)
-		return w.Isolate("Slow", composite.TimedStream(ctx, 1*time.Second, func(ctx context.Context) hook.ModelStream {
-			return w.d.Slow.WrapModel(ctx, w.Step, w.Req, w.Rest(0))
-		}))
-	case 1:
-		if w.d.Some == nil || !boundedSomeMatch.Step(w.Step) {
-			return w.WrapModelAt(ctx, 2)
-		}
-		defer w.Recover(ctx, 1, "Some", true, &out)
-		return w.Isolate("Some", w.d.Some.WrapModel(ctx, w.Step, w.Req, w.Rest(1)))
-	case 2:
-		defer w.Recover(ctx, 2, "Few", true, &out)
-		return w.Isolate("Few", w.d.Few.WrapModel(ctx, w.Step, w.Req, w.Rest(2)))
-	case 3:
-		defer w.Recover(ctx, 3, "Not", true, &out)
-		return w.Isolate("Not", w.d.Not.WrapModel(ctx, w.Step, w.Req, w.Rest(3)))
-	case 4:
-		if !boundedCoreMatch.Step(w.Step) {
-			return w.WrapModelAt(ctx, 5)
-		}
-		defer w.Recover(ctx, 4, "Core", true, &out)
-		return w.Isolate("Core", w.d.Core.WrapModel(ctx, w.Step, w.Req, w.Rest(4)))
-	case 5:
-		m, ok := w.d.Any.(hook.WrapModel)
-		if !ok || !boundedAnyMatch.Step(w.Step) {
-			return w.WrapModelAt(ctx, 6)
-		}
-		defer w.Recover(ctx, 5, "Any", true, &out)
-		return w.Isolate("Any", m.WrapModel(ctx, w.Step, w.Req, w.Rest(5)))
-	case 6:
-		m, ok := w.d.Path.(hook.WrapModel)
-		if !ok {
-			return w.WrapModelAt(ctx, 7)
-		}
-		defer w.Recover(ctx, 6, "Path", true, &out)
-		return w.Isolate("Path", m.WrapModel(ctx, w.Step, w.Req, w.Rest(6)))
-	case 7:
-		if !boundedMoreMatch.Step(w.Step) {
-			return w.WrapModelAt(ctx, 8)
-		}
-		defer w.Recover(ctx, 7, "More", true, &out)
-		return composite.WrapModelGroup(ctx, composite.Member{Path: "More", Timeout: 1 * time.Second}, w.d.More, w.Step, w.Req, w.Rest(7))
-	}
-	return w.End(ctx)
-}
-
-var boundedRewriteReply = [...]composite.Member{
-	{Path: "More"},
-	{Path: "Path"},
-	{Path: "Any"},
-	{Path: "Core", Timeout: 1 * time.Second},
-	{Path: "Not"},
-	{Path: "Some"},
-	{Path: "Slow"},
-}
-
-// RewriteReply implements [hook.RewriteReply]: More[], Path?, Any?, Core, Not, Some?, Slow.
-func (d *Bounded) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
-	f := composite.NewFold(hook.PointRewriteReply, boundedRewriteReply[:], reply)
-	for !f.Done() {
-		d.rewriteReply(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Bounded) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		for i, ok := f.NextReverse(len(d.More)); ok; i, ok = f.NextReverse(len(d.More)) {
-			if m, ok := d.More[i].(hook.RewriteReply); ok && boundedMoreMatch.Step(step) && f.Set(m.RewriteReply(ctx, step, f.Value)) {
-				return
-			}
-		}
-		fallthrough
-	case 1:
-		f.At = 2
-		if m, ok := d.Path.(hook.RewriteReply); ok && f.Set(m.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 2:
-		f.At = 3
-		if m, ok := d.Any.(hook.RewriteReply); ok && boundedAnyMatch.Step(step) && f.Set(m.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 3:
-		f.At = 4
-		if boundedCoreMatch.Step(step) && f.Set(f.Timed(ctx, func(ctx context.Context, reply hook.ModelReply) (hook.ModelReply, error) {
-			return d.Core.RewriteReply(ctx, step, reply)
-		})) {
-			return
-		}
-		fallthrough
-	case 4:
-		f.At = 5
-		if f.Set(d.Not.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 5:
-		f.At = 6
-		if d.Some != nil && boundedSomeMatch.Step(step) && f.Set(d.Some.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 6:
-		f.At = 7
-		if f.Set(d.Slow.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-	}
-}
-
-var boundedAfterModel = [...]composite.Member{
-	{Path: "More"},
-	{Path: "Path"},
-	{Path: "Any"},
-	{Path: "Core"},
-	{Path: "Not"},
-	{Path: "Some"},
-	{Path: "Slow", Timeout: 1 * time.Second},
-}
-
-// AfterModel implements [hook.AfterModel]: More[], Path?, Any?, Core, Not, Some?, Slow.
-func (d *Bounded) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
-	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, boundedAfterModel[:])
-	for !g.Done() {
-		d.afterModel(ctx, step, reply, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Bounded) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+func (d *Bounded) afterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome, g *composite.Gate[hook.StepDecision]) {
 	defer g.Recover()
 	switch g.At {
 	case 0:
 		for i, ok := g.NextReverse(len(d.More)); ok; i, ok = g.NextReverse(len(d.More)) {
-			if m, ok := d.More[i].(hook.AfterModel); ok && boundedMoreMatch.Step(step) && g.Answer(m.AfterModel(ctx, step, reply)) {
+			if m, ok := d.More[i].(hook.AfterStep); ok && boundedMoreMatch.Step(step) && g.Answer(m.AfterStep(ctx, step, outcome)) {
 				return
 			}
 		}
 		fallthrough
 	case 1:
 		g.At = 2
-		if m, ok := d.Path.(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
+		if m, ok := d.Path.(hook.AfterStep); ok && g.Answer(m.AfterStep(ctx, step, outcome)) {
 			return
 		}
 		fallthrough
 	case 2:
 		g.At = 3
-		if m, ok := d.Any.(hook.AfterModel); ok && boundedAnyMatch.Step(step) && g.Answer(m.AfterModel(ctx, step, reply)) {
+		if m, ok := d.Any.(hook.AfterStep); ok && boundedAnyMatch.Step(step) && g.Answer(m.AfterStep(ctx, step, outcome)) {
 			return
 		}
 		fallthrough
 	case 3:
 		g.At = 4
-		if boundedCoreMatch.Step(step) && g.Answer(d.Core.AfterModel(ctx, step, reply)) {
+		if boundedCoreMatch.Step(step) && g.Answer(d.Core.AfterStep(ctx, step, outcome)) {
 			return
 		}
 		fallthrough
 	case 4:
 		g.At = 5
-		if g.Answer(d.Not.AfterModel(ctx, step, reply)) {
+		if g.Answer(d.Not.AfterStep(ctx, step, outcome)) {
 			return
 		}
 		fallthrough
 	case 5:
 		g.At = 6
-		if d.Some != nil && boundedSomeMatch.Step(step) && g.Answer(d.Some.AfterModel(ctx, step, reply)) {
+		if d.Some != nil && boundedSomeMatch.Step(step) && g.Answer(d.Some.AfterStep(ctx, step, outcome)) {
 			return
 		}
 		fallthrough
 	case 6:
 		g.At = 7
-		if g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ReplyDecision, error) {
-			return d.Slow.AfterModel(ctx, step, reply)
-		})) {
+		if g.Answer(d.Slow.AfterStep(ctx, step, outcome)) {
 			return
+		}
+	}
+}
+
+var boundedOnStop = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// OnStop implements [hook.OnStop]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
+	g := composite.NewGate[hook.StopDecision](hook.PointOnStop, boundedOnStop[:])
+	for !g.Done() {
+		d.onStop(ctx, turn, stopping, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) onStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping, g *composite.Gate[hook.StopDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Slow.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.Some != nil && boundedSomeMatch.Turn(turn) && g.Answer(d.Some.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Not.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if boundedCoreMatch.Turn(turn) && g.Answer(d.Core.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if m, ok := d.Any.(hook.OnStop); ok && boundedAnyMatch.Turn(turn) && g.Answer(m.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if m, ok := d.Path.(hook.OnStop); ok && g.Answer(m.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := g.Next(len(d.More)); ok; i, ok = g.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.OnStop); ok && boundedMoreMatch.Turn(turn) && g.Answer(m.OnStop(ctx, turn, stopping)) {
+				return
+			}
+		}
+	}
+}
+
+var boundedOnTurnError = [...]composite.Member{
+	{Path: "Slow"},
+	{Path: "Some"},
+	{Path: "Not"},
+	{Path: "Core"},
+	{Path: "Any"},
+	{Path: "Path"},
+	{Path: "More"},
+}
+
+// OnTurnError implements [hook.OnTurnError]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
+	g := composite.NewGate[hook.RecoverDecision](hook.PointOnTurnError, boundedOnTurnError[:])
+	for !g.Done() {
+		d.onTurnError(ctx, turn, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Bounded) onTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, g *composite.Gate[hook.RecoverDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Slow.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.Some != nil && boundedSomeMatch.Turn(turn) && g.Answer(d.Some.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Not.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if boundedCoreMatch.Turn(turn) && g.Answer(d.Core.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if m, ok := d.Any.(hook.OnTurnError); ok && boundedAnyMatch.Turn(turn) && g.Answer(m.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if m, ok := d.Path.(hook.OnTurnError); ok && g.Answer(m.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 6:
+		for i, ok := g.Next(len(d.More)); ok; i, ok = g.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.OnTurnError); ok && boundedMoreMatch.Turn(turn) && g.Answer(m.OnTurnError(ctx, turn, outcome)) {
+				return
+			}
 		}
 	}
 }
@@ -1521,8 +2550,8 @@ func (d *Bounded) afterTurn(ctx context.Context, turn *hook.Turn, outcome hook.T
 	}
 }
 
-var boundedOnOpen = [...]composite.Member{
-	{Path: "Slow", Timeout: 1 * time.Second},
+var boundedBeforeCompaction = [...]composite.Member{
+	{Path: "Slow"},
 	{Path: "Some"},
 	{Path: "Not"},
 	{Path: "Core"},
@@ -1531,68 +2560,193 @@ var boundedOnOpen = [...]composite.Member{
 	{Path: "More"},
 }
 
-// OnOpen implements [hook.OnOpen]: Slow, Some, Not, Core, Any, Path, More.
-func (d *Bounded) OnOpen(ctx context.Context, h hook.Host) error {
-	b := composite.NewBracket(hook.PointOnOpen, boundedOnOpen[:])
-	for b.Opening() {
-		d.onOpen(ctx, h, &b)
+// BeforeCompaction implements [hook.BeforeCompaction]: Slow, Some?, Not, Core, Any?, Path?, More[].
+func (d *Bounded) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
+	g := composite.NewGate[hook.CompactionDecision](hook.PointBeforeCompaction, boundedBeforeCompaction[:])
+	for !g.Done() {
+		d.beforeCompaction(ctx, conversation, compaction, &g)
 	}
-	if b.Err() == nil {
-		return nil
+	if g.Failed() {
+		g.Report(ctx, conversation.Host())
 	}
-	if err := d.onCloseFrom(ctx, b.Undo()); err != nil {
-		return errors.Join(b.Err(), err)
-	}
-	return b.Err()
+	return g.Decision(), nil
 }
 
-func (d *Bounded) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
-	defer b.Recover()
-	switch b.At {
+func (d *Bounded) beforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction, g *composite.Gate[hook.CompactionDecision]) {
+	defer g.Recover()
+	switch g.At {
 	case 0:
-		b.At = 1
-		if b.Set(b.Timed(ctx, func(ctx context.Context) error {
-			return d.Slow.OnOpen(ctx, h)
-		})) {
+		g.At = 1
+		if g.Answer(d.Slow.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 1:
-		b.At = 2
-		if d.Some != nil && b.Set(d.Some.OnOpen(ctx, h)) {
+		g.At = 2
+		if d.Some != nil && boundedSomeMatch.Conversation(conversation) && g.Answer(d.Some.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 2:
-		b.At = 3
-		if b.Set(d.Not.OnOpen(ctx, h)) {
+		g.At = 3
+		if g.Answer(d.Not.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 3:
-		b.At = 4
-		if b.Set(d.Core.OnOpen(ctx, h)) {
+		g.At = 4
+		if boundedCoreMatch.Conversation(conversation) && g.Answer(d.Core.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 4:
-		b.At = 5
-		if m, ok := d.Any.(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+		g.At = 5
+		if m, ok := d.Any.(hook.BeforeCompaction); ok && boundedAnyMatch.Conversation(conversation) && g.Answer(m.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 5:
-		b.At = 6
-		if m, ok := d.Path.(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+		g.At = 6
+		if m, ok := d.Path.(hook.BeforeCompaction); ok && g.Answer(m.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 6:
-		for i, ok := b.Next(len(d.More)); ok; i, ok = b.Next(len(d.More)) {
-			if m, ok := d.More[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+		for i, ok := g.Next(len(d.More)); ok; i, ok = g.Next(len(d.More)) {
+			if m, ok := d.More[i].(hook.BeforeCompaction); ok && boundedMoreMatch.Conversation(conversation) && g.Answer(m.BeforeCompaction(ctx, conversation, compaction)) {
 				return
 			}
 		}
+	}
+}
+
+var boundedAfterCompaction = [...]composite.Member{
+	{Path: "More"},
+	{Path: "Path"},
+	{Path: "Any"},
+	{Path: "Core"},
+	{Path: "Not"},
+	{Path: "Some"},
+	{Path: "Slow"},
+}
+
+// AfterCompaction implements [hook.AfterCompaction]: More[], Path?, Any?, Core, Not, Some?, Slow.
+func (d *Bounded) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
+	f := composite.NewFan(hook.PointAfterCompaction, boundedAfterCompaction[:])
+	for !f.Done() {
+		d.afterCompaction(ctx, conversation, compacted, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, conversation.Host())
+	}
+}
+
+func (d *Bounded) afterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.More)); ok; i, ok = f.NextReverse(len(d.More)) {
+			if m, ok := d.More[i].(hook.AfterCompaction); ok && boundedMoreMatch.Conversation(conversation) {
+				m.AfterCompaction(ctx, conversation, compacted)
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if m, ok := d.Path.(hook.AfterCompaction); ok {
+			m.AfterCompaction(ctx, conversation, compacted)
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if m, ok := d.Any.(hook.AfterCompaction); ok && boundedAnyMatch.Conversation(conversation) {
+			m.AfterCompaction(ctx, conversation, compacted)
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if boundedCoreMatch.Conversation(conversation) {
+			d.Core.AfterCompaction(ctx, conversation, compacted)
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		d.Not.AfterCompaction(ctx, conversation, compacted)
+		fallthrough
+	case 5:
+		f.At = 6
+		if d.Some != nil && boundedSomeMatch.Conversation(conversation) {
+			d.Some.AfterCompaction(ctx, conversation, compacted)
+		}
+		fallthrough
+	case 6:
+		f.At = 7
+		d.Slow.AfterCompaction(ctx, conversation, compacted)
+	}
+}
+
+var boundedOnSessionEnd = [...]composite.Member{
+	{Path: "More"},
+	{Path: "Path"},
+	{Path: "Any"},
+	{Path: "Core"},
+	{Path: "Not"},
+	{Path: "Some"},
+	{Path: "Slow"},
+}
+
+// OnSessionEnd implements [hook.OnSessionEnd]: More[], Path?, Any?, Core, Not, Some?, Slow.
+func (d *Bounded) OnSessionEnd(ctx context.Context, session *hook.Session) {
+	f := composite.NewFan(hook.PointOnSessionEnd, boundedOnSessionEnd[:])
+	for !f.Done() {
+		d.onSessionEnd(ctx, session, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, session.Host())
+	}
+}
+
+func (d *Bounded) onSessionEnd(ctx context.Context, session *hook.Session, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.More)); ok; i, ok = f.NextReverse(len(d.More)) {
+			if m, ok := d.More[i].(hook.OnSessionEnd); ok && boundedMoreMatch.Session(session) {
+				m.OnSessionEnd(ctx, session)
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if m, ok := d.Path.(hook.OnSessionEnd); ok {
+			m.OnSessionEnd(ctx, session)
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if m, ok := d.Any.(hook.OnSessionEnd); ok && boundedAnyMatch.Session(session) {
+			m.OnSessionEnd(ctx, session)
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if boundedCoreMatch.Session(session) {
+			d.Core.OnSessionEnd(ctx, session)
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		d.Not.OnSessionEnd(ctx, session)
+		fallthrough
+	case 5:
+		f.At = 6
+		if d.Some != nil && boundedSomeMatch.Session(session) {
+			d.Some.OnSessionEnd(ctx, session)
+		}
+		fallthrough
+	case 6:
+		f.At = 7
+		d.Slow.OnSessionEnd(ctx, session)
 	}
 }
 
@@ -1669,18 +2823,24 @@ func (d *Bounded) onClose(ctx context.Context, b *composite.Bracket) {
 //
 //	#  field  acts at
 //	1  Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~
-//	          RewriteRequest~ BeforeModel~ WrapModel RewriteReply~ AfterModel~ AfterTurn OnOpen OnClose
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext
+//	          TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
+//	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool
+//	          RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
+//	          AfterCompaction OnSessionEnd OnClose
 //	          tools: add
 //	2  Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
-//	          Dispatch OnEvent RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~
-//	          RewriteRequest~ BeforeModel~ WrapModel RewriteReply~ AfterModel~ AfterTurn OnOpen OnClose
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext
+//	          TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
+//	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool
+//	          RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
+//	          AfterCompaction OnSessionEnd OnClose
 //	          tools: g_read g_write
 //
 //	~ is waited for without a bound
 
 // CoreRev identifies the points and tools of Core; composites that it is a member of compile against it.
-const CoreRev = 0x73f8
+const CoreRev = 0x3d75
 
 // What Core was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -1692,38 +2852,70 @@ var (
 		Guard *Files `hook:"order=200,prefix=g_"`
 		Notes *Notes
 	} = Core{}
-	_                     = [1]struct{}{}[NotesRev-0x3140]
-	_ hook.Hook           = (*Notes)(nil)
-	_ hook.RewriteArgs    = (*Notes)(nil)
-	_ hook.BeforeTool     = (*Notes)(nil)
-	_ hook.Approve        = (*Notes)(nil)
-	_ hook.WrapTool       = (*Notes)(nil)
-	_ hook.RewriteResult  = (*Notes)(nil)
-	_ hook.AfterTool      = (*Notes)(nil)
-	_ hook.RewriteRequest = (*Notes)(nil)
-	_ hook.BeforeModel    = (*Notes)(nil)
-	_ hook.WrapModel      = (*Notes)(nil)
-	_ hook.RewriteReply   = (*Notes)(nil)
-	_ hook.AfterModel     = (*Notes)(nil)
-	_ hook.AfterTurn      = (*Notes)(nil)
-	_ hook.OnOpen         = (*Notes)(nil)
-	_ hook.OnClose        = (*Notes)(nil)
-	_                     = [1]struct{}{}[FilesRev-0xa384]
-	_ hook.Hook           = (*Files)(nil)
-	_ hook.RewriteArgs    = (*Files)(nil)
-	_ hook.BeforeTool     = (*Files)(nil)
-	_ hook.Approve        = (*Files)(nil)
-	_ hook.WrapTool       = (*Files)(nil)
-	_ hook.RewriteResult  = (*Files)(nil)
-	_ hook.AfterTool      = (*Files)(nil)
-	_ hook.RewriteRequest = (*Files)(nil)
-	_ hook.BeforeModel    = (*Files)(nil)
-	_ hook.WrapModel      = (*Files)(nil)
-	_ hook.RewriteReply   = (*Files)(nil)
-	_ hook.AfterModel     = (*Files)(nil)
-	_ hook.AfterTurn      = (*Files)(nil)
-	_ hook.OnOpen         = (*Files)(nil)
-	_ hook.OnClose        = (*Files)(nil)
+	_                       = [1]struct{}{}[NotesRev-0x1d56]
+	_ hook.Hook             = (*Notes)(nil)
+	_ hook.OnOpen           = (*Notes)(nil)
+	_ hook.OnSessionStart   = (*Notes)(nil)
+	_ hook.BeforeTurn       = (*Notes)(nil)
+	_ hook.TurnPolicy       = (*Notes)(nil)
+	_ hook.TurnContext      = (*Notes)(nil)
+	_ hook.RefineContext    = (*Notes)(nil)
+	_ hook.TurnTools        = (*Notes)(nil)
+	_ hook.PromptSections   = (*Notes)(nil)
+	_ hook.BeforeStep       = (*Notes)(nil)
+	_ hook.RewriteRequest   = (*Notes)(nil)
+	_ hook.BeforeModel      = (*Notes)(nil)
+	_ hook.WrapModel        = (*Notes)(nil)
+	_ hook.OnModelError     = (*Notes)(nil)
+	_ hook.RewriteReply     = (*Notes)(nil)
+	_ hook.AfterModel       = (*Notes)(nil)
+	_ hook.OnInvalidTool    = (*Notes)(nil)
+	_ hook.RewriteArgs      = (*Notes)(nil)
+	_ hook.BeforeTool       = (*Notes)(nil)
+	_ hook.Approve          = (*Notes)(nil)
+	_ hook.WrapTool         = (*Notes)(nil)
+	_ hook.RewriteResult    = (*Notes)(nil)
+	_ hook.AfterTool        = (*Notes)(nil)
+	_ hook.AfterStep        = (*Notes)(nil)
+	_ hook.OnStop           = (*Notes)(nil)
+	_ hook.OnTurnError      = (*Notes)(nil)
+	_ hook.AfterTurn        = (*Notes)(nil)
+	_ hook.BeforeCompaction = (*Notes)(nil)
+	_ hook.AfterCompaction  = (*Notes)(nil)
+	_ hook.OnSessionEnd     = (*Notes)(nil)
+	_ hook.OnClose          = (*Notes)(nil)
+	_                       = [1]struct{}{}[FilesRev-0x379a]
+	_ hook.Hook             = (*Files)(nil)
+	_ hook.OnOpen           = (*Files)(nil)
+	_ hook.OnSessionStart   = (*Files)(nil)
+	_ hook.BeforeTurn       = (*Files)(nil)
+	_ hook.TurnPolicy       = (*Files)(nil)
+	_ hook.TurnContext      = (*Files)(nil)
+	_ hook.RefineContext    = (*Files)(nil)
+	_ hook.TurnTools        = (*Files)(nil)
+	_ hook.PromptSections   = (*Files)(nil)
+	_ hook.BeforeStep       = (*Files)(nil)
+	_ hook.RewriteRequest   = (*Files)(nil)
+	_ hook.BeforeModel      = (*Files)(nil)
+	_ hook.WrapModel        = (*Files)(nil)
+	_ hook.OnModelError     = (*Files)(nil)
+	_ hook.RewriteReply     = (*Files)(nil)
+	_ hook.AfterModel       = (*Files)(nil)
+	_ hook.OnInvalidTool    = (*Files)(nil)
+	_ hook.RewriteArgs      = (*Files)(nil)
+	_ hook.BeforeTool       = (*Files)(nil)
+	_ hook.Approve          = (*Files)(nil)
+	_ hook.WrapTool         = (*Files)(nil)
+	_ hook.RewriteResult    = (*Files)(nil)
+	_ hook.AfterTool        = (*Files)(nil)
+	_ hook.AfterStep        = (*Files)(nil)
+	_ hook.OnStop           = (*Files)(nil)
+	_ hook.OnTurnError      = (*Files)(nil)
+	_ hook.AfterTurn        = (*Files)(nil)
+	_ hook.BeforeCompaction = (*Files)(nil)
+	_ hook.AfterCompaction  = (*Files)(nil)
+	_ hook.OnSessionEnd     = (*Files)(nil)
+	_ hook.OnClose          = (*Files)(nil)
 )
 
 // Ready returns an error that names the required fields that are nil.
@@ -1740,14 +2932,14 @@ func (c *Core) Ready() error {
 
 // Points returns the points that some member has.
 func (c *Core) Points() hook.PointSet {
-	return hook.SetOf(hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointRewriteReply, hook.PointAfterModel, hook.PointAfterTurn, hook.PointOnOpen, hook.PointOnClose)
+	return hook.SetOf(hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose)
 }
 
 // Plan returns the plan that the code below follows.
 func (c *Core) Plan() *plan.Plan {
 	return &plan.Plan{Type: "difftest.Core", Members: []plan.Member{
-		{Field: "Notes", Type: "*difftest.Notes", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"add"}},
-		{Field: "Guard", Type: "*difftest.Files", Prefix: "g_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"g_read", "g_write"}},
+		{Field: "Notes", Type: "*difftest.Notes", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"add"}},
+		{Field: "Guard", Type: "*difftest.Files", Prefix: "g_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"g_read", "g_write"}},
 	}}
 }
 
@@ -1984,6 +3176,546 @@ func (c *Core) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
 	}
 }
 
+var coreOnOpen = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// OnOpen implements [hook.OnOpen]: Notes, Guard.
+func (c *Core) OnOpen(ctx context.Context, h hook.Host) error {
+	b := composite.NewBracket(hook.PointOnOpen, coreOnOpen[:])
+	for b.Opening() {
+		c.onOpen(ctx, h, &b)
+	}
+	if b.Err() == nil {
+		return nil
+	}
+	if err := c.onCloseFrom(ctx, b.Undo()); err != nil {
+		return errors.Join(b.Err(), err)
+	}
+	return b.Err()
+}
+
+func (c *Core) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if b.Set(c.Notes.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		if b.Set(c.Guard.OnOpen(ctx, h)) {
+			return
+		}
+	}
+}
+
+var coreOnSessionStart = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// OnSessionStart implements [hook.OnSessionStart]: Notes, Guard.
+func (c *Core) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
+	g := composite.NewGate[hook.SessionDecision](hook.PointOnSessionStart, coreOnSessionStart[:])
+	for !g.Done() {
+		c.onSessionStart(ctx, session, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, session.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) onSessionStart(ctx context.Context, session *hook.Session, g *composite.Gate[hook.SessionDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(c.Notes.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(c.Guard.OnSessionStart(ctx, session)) {
+			return
+		}
+	}
+}
+
+var coreBeforeTurn = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// BeforeTurn implements [hook.BeforeTurn]: Notes, Guard.
+func (c *Core) BeforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+	g := composite.NewGate[hook.TurnDecision](hook.PointBeforeTurn, coreBeforeTurn[:])
+	for !g.Done() {
+		c.beforeTurn(ctx, turn, in, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) beforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input, g *composite.Gate[hook.TurnDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(c.Notes.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(c.Guard.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+	}
+}
+
+var coreTurnPolicy = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// TurnPolicy implements [hook.TurnPolicy]: Notes, Guard.
+func (c *Core) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
+	all := composite.NewCollect[hook.Policy](hook.PointTurnPolicy, coreTurnPolicy[:])
+	for !all.Done() {
+		c.turnPolicy(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (c *Core) turnPolicy(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.Policy]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(c.Notes.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if all.Add(c.Guard.TurnPolicy(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var coreTurnContext = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// TurnContext implements [hook.TurnContext]: Notes, Guard.
+func (c *Core) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointTurnContext, coreTurnContext[:])
+	for !all.Done() {
+		c.turnContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (c *Core) turnContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(c.Notes.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if all.Add(c.Guard.TurnContext(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var coreRefineContext = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// RefineContext implements [hook.RefineContext]: Notes, Guard.
+func (c *Core) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointRefineContext, coreRefineContext[:])
+	for !all.Done() {
+		c.refineContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (c *Core) refineContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(c.Notes.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if all.Add(c.Guard.RefineContext(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var coreTurnTools = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// TurnTools implements [hook.TurnTools]: Notes, Guard.
+func (c *Core) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
+	all := composite.NewCollect[hook.ToolChange](hook.PointTurnTools, coreTurnTools[:])
+	for !all.Done() {
+		c.turnTools(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (c *Core) turnTools(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ToolChange]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(c.Notes.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if all.Add(c.Guard.TurnTools(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var corePromptSections = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// PromptSections implements [hook.PromptSections]: Notes, Guard.
+func (c *Core) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
+	all := composite.NewCollect[hook.PromptSection](hook.PointPromptSections, corePromptSections[:])
+	for !all.Done() {
+		c.promptSections(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (c *Core) promptSections(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.PromptSection]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(c.Notes.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if all.Add(c.Guard.PromptSections(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var coreBeforeStep = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// BeforeStep implements [hook.BeforeStep]: Notes, Guard.
+func (c *Core) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointBeforeStep, coreBeforeStep[:])
+	for !g.Done() {
+		c.beforeStep(ctx, step, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) beforeStep(ctx context.Context, step *hook.Step, g *composite.Gate[hook.StepDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(c.Notes.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(c.Guard.BeforeStep(ctx, step)) {
+			return
+		}
+	}
+}
+
+var coreRewriteRequest = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// RewriteRequest implements [hook.RewriteRequest]: Notes, Guard.
+func (c *Core) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	f := composite.NewFold(hook.PointRewriteRequest, coreRewriteRequest[:], req)
+	for !f.Done() {
+		c.rewriteRequest(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (c *Core) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(c.Notes.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if f.Set(c.Guard.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+	}
+}
+
+var coreBeforeModel = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// BeforeModel implements [hook.BeforeModel]: Notes, Guard.
+func (c *Core) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
+	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, coreBeforeModel[:])
+	for !g.Done() {
+		c.beforeModel(ctx, step, req, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(c.Notes.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(c.Guard.BeforeModel(ctx, step, req)) {
+			return
+		}
+	}
+}
+
+// WrapModel implements [hook.WrapModel]: Notes, Guard.
+func (c *Core) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	w := &coreWrapModel{c: c}
+	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
+	w.Init(w)
+	return w.WrapModelAt(ctx, 0)
+}
+
+// coreWrapModel is one pass through the wraps of Core.
+type coreWrapModel struct {
+	composite.ModelWraps
+	c *Core
+}
+
+// WrapModelAt runs the chain from this position on.
+func (w *coreWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
+	switch at {
+	case 0:
+		defer w.Recover(ctx, 0, "Notes", true, &out)
+		return w.Isolate("Notes", w.c.Notes.WrapModel(ctx, w.Step, w.Req, w.Rest(0)))
+	case 1:
+		defer w.Recover(ctx, 1, "Guard", true, &out)
+		return w.Isolate("Guard", w.c.Guard.WrapModel(ctx, w.Step, w.Req, w.Rest(1)))
+	}
+	return w.End(ctx)
+}
+
+var coreOnModelError = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// OnModelError implements [hook.OnModelError]: Notes, Guard.
+func (c *Core) OnModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure) (hook.FailureDecision, error) {
+	g := composite.NewGate[hook.FailureDecision](hook.PointOnModelError, coreOnModelError[:])
+	for !g.Done() {
+		c.onModelError(ctx, step, failure, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) onModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure, g *composite.Gate[hook.FailureDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(c.Notes.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(c.Guard.OnModelError(ctx, step, failure)) {
+			return
+		}
+	}
+}
+
+var coreRewriteReply = [...]composite.Member{
+	{Path: "Guard"},
+	{Path: "Notes"},
+}
+
+// RewriteReply implements [hook.RewriteReply]: Guard, Notes.
+func (c *Core) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+	f := composite.NewFold(hook.PointRewriteReply, coreRewriteReply[:], reply)
+	for !f.Done() {
+		c.rewriteReply(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (c *Core) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(c.Guard.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if f.Set(c.Notes.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+	}
+}
+
+var coreAfterModel = [...]composite.Member{
+	{Path: "Guard"},
+	{Path: "Notes"},
+}
+
+// AfterModel implements [hook.AfterModel]: Guard, Notes.
+func (c *Core) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
+	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, coreAfterModel[:])
+	for !g.Done() {
+		c.afterModel(ctx, step, reply, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(c.Guard.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(c.Notes.AfterModel(ctx, step, reply)) {
+			return
+		}
+	}
+}
+
+var coreOnInvalidTool = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// OnInvalidTool implements [hook.OnInvalidTool]: Notes, Guard.
+func (c *Core) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
+	g := composite.NewGate[hook.RepairDecision](hook.PointOnInvalidTool, coreOnInvalidTool[:])
+	for !g.Done() {
+		c.onInvalidTool(ctx, step, invalid, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) onInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall, g *composite.Gate[hook.RepairDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(c.Notes.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(c.Guard.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+	}
+}
+
 var coreRewriteArgs = [...]composite.Member{
 	{Path: "Notes"},
 	{Path: "Guard"},
@@ -2182,50 +3914,16 @@ func (c *Core) afterTool(ctx context.Context, call *hook.ToolCall, outcome hook.
 	}
 }
 
-var coreRewriteRequest = [...]composite.Member{
-	{Path: "Notes"},
+var coreAfterStep = [...]composite.Member{
 	{Path: "Guard"},
-}
-
-// RewriteRequest implements [hook.RewriteRequest]: Notes, Guard.
-func (c *Core) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
-	f := composite.NewFold(hook.PointRewriteRequest, coreRewriteRequest[:], req)
-	for !f.Done() {
-		c.rewriteRequest(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (c *Core) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(c.Notes.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 1:
-		f.At = 2
-		if f.Set(c.Guard.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-	}
-}
-
-var coreBeforeModel = [...]composite.Member{
 	{Path: "Notes"},
-	{Path: "Guard"},
 }
 
-// BeforeModel implements [hook.BeforeModel]: Notes, Guard.
-func (c *Core) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
-	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, coreBeforeModel[:])
+// AfterStep implements [hook.AfterStep]: Guard, Notes.
+func (c *Core) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointAfterStep, coreAfterStep[:])
 	for !g.Done() {
-		c.beforeModel(ctx, step, req, &g)
+		c.afterStep(ctx, step, outcome, &g)
 	}
 	if g.Failed() {
 		g.Report(ctx, step.Host())
@@ -2233,113 +3931,86 @@ func (c *Core) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelR
 	return g.Decision(), nil
 }
 
-func (c *Core) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
+func (c *Core) afterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome, g *composite.Gate[hook.StepDecision]) {
 	defer g.Recover()
 	switch g.At {
 	case 0:
 		g.At = 1
-		if g.Answer(c.Notes.BeforeModel(ctx, step, req)) {
+		if g.Answer(c.Guard.AfterStep(ctx, step, outcome)) {
 			return
 		}
 		fallthrough
 	case 1:
 		g.At = 2
-		if g.Answer(c.Guard.BeforeModel(ctx, step, req)) {
+		if g.Answer(c.Notes.AfterStep(ctx, step, outcome)) {
 			return
 		}
 	}
 }
 
-// WrapModel implements [hook.WrapModel]: Notes, Guard.
-func (c *Core) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
-	w := &coreWrapModel{c: c}
-	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
-	w.Init(w)
-	return w.WrapModelAt(ctx, 0)
-}
-
-// coreWrapModel is one pass through the wraps of Core.
-type coreWrapModel struct {
-	composite.ModelWraps
-	c *Core
-}
-
-// WrapModelAt runs the chain from this position on.
-func (w *coreWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
-	switch at {
-	case 0:
-		defer w.Recover(ctx, 0, "Notes", true, &out)
-		return w.Isolate("Notes", w.c.Notes.WrapModel(ctx, w.Step, w.Req, w.Rest(0)))
-	case 1:
-		defer w.Recover(ctx, 1, "Guard", true, &out)
-		return w.Isolate("Guard", w.c.Guard.WrapModel(ctx, w.Step, w.Req, w.Rest(1)))
-	}
-	return w.End(ctx)
-}
-
-var coreRewriteReply = [...]composite.Member{
-	{Path: "Guard"},
+var coreOnStop = [...]composite.Member{
 	{Path: "Notes"},
-}
-
-// RewriteReply implements [hook.RewriteReply]: Guard, Notes.
-func (c *Core) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
-	f := composite.NewFold(hook.PointRewriteReply, coreRewriteReply[:], reply)
-	for !f.Done() {
-		c.rewriteReply(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (c *Core) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(c.Guard.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 1:
-		f.At = 2
-		if f.Set(c.Notes.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-	}
-}
-
-var coreAfterModel = [...]composite.Member{
 	{Path: "Guard"},
-	{Path: "Notes"},
 }
 
-// AfterModel implements [hook.AfterModel]: Guard, Notes.
-func (c *Core) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
-	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, coreAfterModel[:])
+// OnStop implements [hook.OnStop]: Notes, Guard.
+func (c *Core) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
+	g := composite.NewGate[hook.StopDecision](hook.PointOnStop, coreOnStop[:])
 	for !g.Done() {
-		c.afterModel(ctx, step, reply, &g)
+		c.onStop(ctx, turn, stopping, &g)
 	}
 	if g.Failed() {
-		g.Report(ctx, step.Host())
+		g.Report(ctx, turn.Host())
 	}
 	return g.Decision(), nil
 }
 
-func (c *Core) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+func (c *Core) onStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping, g *composite.Gate[hook.StopDecision]) {
 	defer g.Recover()
 	switch g.At {
 	case 0:
 		g.At = 1
-		if g.Answer(c.Guard.AfterModel(ctx, step, reply)) {
+		if g.Answer(c.Notes.OnStop(ctx, turn, stopping)) {
 			return
 		}
 		fallthrough
 	case 1:
 		g.At = 2
-		if g.Answer(c.Notes.AfterModel(ctx, step, reply)) {
+		if g.Answer(c.Guard.OnStop(ctx, turn, stopping)) {
+			return
+		}
+	}
+}
+
+var coreOnTurnError = [...]composite.Member{
+	{Path: "Notes"},
+	{Path: "Guard"},
+}
+
+// OnTurnError implements [hook.OnTurnError]: Notes, Guard.
+func (c *Core) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
+	g := composite.NewGate[hook.RecoverDecision](hook.PointOnTurnError, coreOnTurnError[:])
+	for !g.Done() {
+		c.onTurnError(ctx, turn, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) onTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, g *composite.Gate[hook.RecoverDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(c.Notes.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(c.Guard.OnTurnError(ctx, turn, outcome)) {
 			return
 		}
 	}
@@ -2374,40 +4045,95 @@ func (c *Core) afterTurn(ctx context.Context, turn *hook.Turn, outcome hook.Turn
 	}
 }
 
-var coreOnOpen = [...]composite.Member{
+var coreBeforeCompaction = [...]composite.Member{
 	{Path: "Notes"},
 	{Path: "Guard"},
 }
 
-// OnOpen implements [hook.OnOpen]: Notes, Guard.
-func (c *Core) OnOpen(ctx context.Context, h hook.Host) error {
-	b := composite.NewBracket(hook.PointOnOpen, coreOnOpen[:])
-	for b.Opening() {
-		c.onOpen(ctx, h, &b)
+// BeforeCompaction implements [hook.BeforeCompaction]: Notes, Guard.
+func (c *Core) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
+	g := composite.NewGate[hook.CompactionDecision](hook.PointBeforeCompaction, coreBeforeCompaction[:])
+	for !g.Done() {
+		c.beforeCompaction(ctx, conversation, compaction, &g)
 	}
-	if b.Err() == nil {
-		return nil
+	if g.Failed() {
+		g.Report(ctx, conversation.Host())
 	}
-	if err := c.onCloseFrom(ctx, b.Undo()); err != nil {
-		return errors.Join(b.Err(), err)
-	}
-	return b.Err()
+	return g.Decision(), nil
 }
 
-func (c *Core) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
-	defer b.Recover()
-	switch b.At {
+func (c *Core) beforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction, g *composite.Gate[hook.CompactionDecision]) {
+	defer g.Recover()
+	switch g.At {
 	case 0:
-		b.At = 1
-		if b.Set(c.Notes.OnOpen(ctx, h)) {
+		g.At = 1
+		if g.Answer(c.Notes.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 1:
-		b.At = 2
-		if b.Set(c.Guard.OnOpen(ctx, h)) {
+		g.At = 2
+		if g.Answer(c.Guard.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
+	}
+}
+
+var coreAfterCompaction = [...]composite.Member{
+	{Path: "Guard"},
+	{Path: "Notes"},
+}
+
+// AfterCompaction implements [hook.AfterCompaction]: Guard, Notes.
+func (c *Core) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
+	f := composite.NewFan(hook.PointAfterCompaction, coreAfterCompaction[:])
+	for !f.Done() {
+		c.afterCompaction(ctx, conversation, compacted, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, conversation.Host())
+	}
+}
+
+func (c *Core) afterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		c.Guard.AfterCompaction(ctx, conversation, compacted)
+		fallthrough
+	case 1:
+		f.At = 2
+		c.Notes.AfterCompaction(ctx, conversation, compacted)
+	}
+}
+
+var coreOnSessionEnd = [...]composite.Member{
+	{Path: "Guard"},
+	{Path: "Notes"},
+}
+
+// OnSessionEnd implements [hook.OnSessionEnd]: Guard, Notes.
+func (c *Core) OnSessionEnd(ctx context.Context, session *hook.Session) {
+	f := composite.NewFan(hook.PointOnSessionEnd, coreOnSessionEnd[:])
+	for !f.Done() {
+		c.onSessionEnd(ctx, session, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, session.Host())
+	}
+}
+
+func (c *Core) onSessionEnd(ctx context.Context, session *hook.Session, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		c.Guard.OnSessionEnd(ctx, session)
+		fallthrough
+	case 1:
+		f.At = 2
+		c.Notes.OnSessionEnd(ctx, session)
 	}
 }
 
@@ -2448,48 +4174,65 @@ func (c *Core) onClose(ctx context.Context, b *composite.Bracket) {
 //
 //	#    field    acts at
 //	1    Front    Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~
-//	              AfterTool~ RewriteRequest~ BeforeModel~ WrapModel RewriteReply~ AfterModel~ AfterTurn
-//	              OnOpen OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
+//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: add
 //	2    First?   Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~
-//	              AfterTool~:failopen RewriteRequest~ BeforeModel~ WrapModel RewriteReply~ AfterModel~
-//	              AfterTurn OnOpen OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~:failopen AfterStep~ OnStop~
+//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: read write
 //	3    Core     composite difftest.Core
 //	3.1    Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~
-//	              AfterTool~ RewriteRequest~ BeforeModel~ WrapModel RewriteReply~ AfterModel~ AfterTurn
-//	              OnOpen OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
+//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: core_add
 //	3.2    Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~
-//	              AfterTool~ RewriteRequest~ BeforeModel~ WrapModel RewriteReply~ AfterModel~ AfterTurn
-//	              OnOpen OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
+//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: core_g_read core_g_write
 //	4    Users    Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess:failopen
-//	              ScopedTools Dispatch OnEvent RewriteArgs~:failopen BeforeTool~:failopen Approve~
-//	              WrapTool:failopen RewriteResult~ AfterTool~ RewriteRequest~ BeforeModel~
-//	              WrapModel:failopen RewriteReply~ AfterModel~ AfterTurn OnOpen OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	              WrapModel:failopen OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~
+//	              RewriteArgs~:failopen BeforeTool~:failopen Approve~ WrapTool:failopen RewriteResult~
+//	              AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction
+//	              OnSessionEnd OnClose
 //	              tools: users_add
 //	5    Plain    composite difftest.Core
 //	5.1    Notes  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~
-//	              AfterTool~ RewriteRequest~ BeforeModel~ WrapModel RewriteReply~ AfterModel~ AfterTurn
-//	              OnOpen OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
+//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: plain_add
 //	5.2    Guard  Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~
-//	              AfterTool~ RewriteRequest~ BeforeModel~ WrapModel RewriteReply~ AfterModel~ AfterTurn
-//	              OnOpen OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
+//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: plain_g_read plain_g_write
 //	6    Quiet?   Schema Dispatch OnEvent
 //	              tools: hush
 //	7    Run      Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
-//	              ScopedTools Dispatch OnEvent RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~
-//	              AfterTool~ RewriteRequest~ BeforeModel~ WrapModel RewriteReply~ AfterModel~ AfterTurn
-//	              OnOpen OnClose
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
+//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
 //	              tools: known at run time
 //	8    Any?     all points
 //	              tools: known at run time
@@ -2499,7 +4242,7 @@ func (c *Core) onClose(ctx context.Context, b *composite.Bracket) {
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // WeldedRev identifies the points and tools of Welded; composites that it is a member of compile against it.
-const WeldedRev = 0x122c
+const WeldedRev = 0x0697
 
 // What Welded was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -2520,57 +4263,105 @@ var (
 		Ignored *Notes `hook:"-"`
 		Debug   bool
 	} = Welded{}
-	_                     = [1]struct{}{}[NotesRev-0x3140]
-	_ hook.Hook           = (*Notes)(nil)
-	_ hook.RewriteArgs    = (*Notes)(nil)
-	_ hook.BeforeTool     = (*Notes)(nil)
-	_ hook.Approve        = (*Notes)(nil)
-	_ hook.WrapTool       = (*Notes)(nil)
-	_ hook.RewriteResult  = (*Notes)(nil)
-	_ hook.AfterTool      = (*Notes)(nil)
-	_ hook.RewriteRequest = (*Notes)(nil)
-	_ hook.BeforeModel    = (*Notes)(nil)
-	_ hook.WrapModel      = (*Notes)(nil)
-	_ hook.RewriteReply   = (*Notes)(nil)
-	_ hook.AfterModel     = (*Notes)(nil)
-	_ hook.AfterTurn      = (*Notes)(nil)
-	_ hook.OnOpen         = (*Notes)(nil)
-	_ hook.OnClose        = (*Notes)(nil)
-	_                     = [1]struct{}{}[FilesRev-0xa384]
-	_ hook.Hook           = (*Files)(nil)
-	_ hook.RewriteArgs    = (*Files)(nil)
-	_ hook.BeforeTool     = (*Files)(nil)
-	_ hook.Approve        = (*Files)(nil)
-	_ hook.WrapTool       = (*Files)(nil)
-	_ hook.RewriteResult  = (*Files)(nil)
-	_ hook.AfterTool      = (*Files)(nil)
-	_ hook.RewriteRequest = (*Files)(nil)
-	_ hook.BeforeModel    = (*Files)(nil)
-	_ hook.WrapModel      = (*Files)(nil)
-	_ hook.RewriteReply   = (*Files)(nil)
-	_ hook.AfterModel     = (*Files)(nil)
-	_ hook.AfterTurn      = (*Files)(nil)
-	_ hook.OnOpen         = (*Files)(nil)
-	_ hook.OnClose        = (*Files)(nil)
-	_                     = [1]struct{}{}[CoreRev-0x73f8]
-	_ hook.Hook           = (*Core)(nil)
-	_                     = [1]struct{}{}[QuietRev-0x4563]
-	_ hook.Hook           = (*Quiet)(nil)
-	_ hook.Hook           = (*Late)(nil)
-	_ hook.RewriteArgs    = (*Late)(nil)
-	_ hook.BeforeTool     = (*Late)(nil)
-	_ hook.Approve        = (*Late)(nil)
-	_ hook.WrapTool       = (*Late)(nil)
-	_ hook.RewriteResult  = (*Late)(nil)
-	_ hook.AfterTool      = (*Late)(nil)
-	_ hook.RewriteRequest = (*Late)(nil)
-	_ hook.BeforeModel    = (*Late)(nil)
-	_ hook.WrapModel      = (*Late)(nil)
-	_ hook.RewriteReply   = (*Late)(nil)
-	_ hook.AfterModel     = (*Late)(nil)
-	_ hook.AfterTurn      = (*Late)(nil)
-	_ hook.OnOpen         = (*Late)(nil)
-	_ hook.OnClose        = (*Late)(nil)
+	_                       = [1]struct{}{}[NotesRev-0x1d56]
+	_ hook.Hook             = (*Notes)(nil)
+	_ hook.OnOpen           = (*Notes)(nil)
+	_ hook.OnSessionStart   = (*Notes)(nil)
+	_ hook.BeforeTurn       = (*Notes)(nil)
+	_ hook.TurnPolicy       = (*Notes)(nil)
+	_ hook.TurnContext      = (*Notes)(nil)
+	_ hook.RefineContext    = (*Notes)(nil)
+	_ hook.TurnTools        = (*Notes)(nil)
+	_ hook.PromptSections   = (*Notes)(nil)
+	_ hook.BeforeStep       = (*Notes)(nil)
+	_ hook.RewriteRequest   = (*Notes)(nil)
+	_ hook.BeforeModel      = (*Notes)(nil)
+	_ hook.WrapModel        = (*Notes)(nil)
+	_ hook.OnModelError     = (*Notes)(nil)
+	_ hook.RewriteReply     = (*Notes)(nil)
+	_ hook.AfterModel       = (*Notes)(nil)
+	_ hook.OnInvalidTool    = (*Notes)(nil)
+	_ hook.RewriteArgs      = (*Notes)(nil)
+	_ hook.BeforeTool       = (*Notes)(nil)
+	_ hook.Approve          = (*Notes)(nil)
+	_ hook.WrapTool         = (*Notes)(nil)
+	_ hook.RewriteResult    = (*Notes)(nil)
+	_ hook.AfterTool        = (*Notes)(nil)
+	_ hook.AfterStep        = (*Notes)(nil)
+	_ hook.OnStop           = (*Notes)(nil)
+	_ hook.OnTurnError      = (*Notes)(nil)
+	_ hook.AfterTurn        = (*Notes)(nil)
+	_ hook.BeforeCompaction = (*Notes)(nil)
+	_ hook.AfterCompaction  = (*Notes)(nil)
+	_ hook.OnSessionEnd     = (*Notes)(nil)
+	_ hook.OnClose          = (*Notes)(nil)
+	_                       = [1]struct{}{}[FilesRev-0x379a]
+	_ hook.Hook             = (*Files)(nil)
+	_ hook.OnOpen           = (*Files)(nil)
+	_ hook.OnSessionStart   = (*Files)(nil)
+	_ hook.BeforeTurn       = (*Files)(nil)
+	_ hook.TurnPolicy       = (*Files)(nil)
+	_ hook.TurnContext      = (*Files)(nil)
+	_ hook.RefineContext    = (*Files)(nil)
+	_ hook.TurnTools        = (*Files)(nil)
+	_ hook.PromptSections   = (*Files)(nil)
+	_ hook.BeforeStep       = (*Files)(nil)
+	_ hook.RewriteRequest   = (*Files)(nil)
+	_ hook.BeforeModel      = (*Files)(nil)
+	_ hook.WrapModel        = (*Files)(nil)
+	_ hook.OnModelError     = (*Files)(nil)
+	_ hook.RewriteReply     = (*Files)(nil)
+	_ hook.AfterModel       = (*Files)(nil)
+	_ hook.OnInvalidTool    = (*Files)(nil)
+	_ hook.RewriteArgs      = (*Files)(nil)
+	_ hook.BeforeTool       = (*Files)(nil)
+	_ hook.Approve          = (*Files)(nil)
+	_ hook.WrapTool         = (*Files)(nil)
+	_ hook.RewriteResult    = (*Files)(nil)
+	_ hook.AfterTool        = (*Files)(nil)
+	_ hook.AfterStep        = (*Files)(nil)
+	_ hook.OnStop           = (*Files)(nil)
+	_ hook.OnTurnError      = (*Files)(nil)
+	_ hook.AfterTurn        = (*Files)(nil)
+	_ hook.BeforeCompaction = (*Files)(nil)
+	_ hook.AfterCompaction  = (*Files)(nil)
+	_ hook.OnSessionEnd     = (*Files)(nil)
+	_ hook.OnClose          = (*Files)(nil)
+	_                       = [1]struct{}{}[CoreRev-0x3d75]
+	_ hook.Hook             = (*Core)(nil)
+	_                       = [1]struct{}{}[QuietRev-0x4563]
+	_ hook.Hook             = (*Quiet)(nil)
+	_ hook.Hook             = (*Late)(nil)
+	_ hook.OnOpen           = (*Late)(nil)
+	_ hook.OnSessionStart   = (*Late)(nil)
+	_ hook.BeforeTurn       = (*Late)(nil)
+	_ hook.TurnPolicy       = (*Late)(nil)
+	_ hook.TurnContext      = (*Late)(nil)
+	_ hook.RefineContext    = (*Late)(nil)
+	_ hook.TurnTools        = (*Late)(nil)
+	_ hook.PromptSections   = (*Late)(nil)
+	_ hook.BeforeStep       = (*Late)(nil)
+	_ hook.RewriteRequest   = (*Late)(nil)
+	_ hook.BeforeModel      = (*Late)(nil)
+	_ hook.WrapModel        = (*Late)(nil)
+	_ hook.OnModelError     = (*Late)(nil)
+	_ hook.RewriteReply     = (*Late)(nil)
+	_ hook.AfterModel       = (*Late)(nil)
+	_ hook.OnInvalidTool    = (*Late)(nil)
+	_ hook.RewriteArgs      = (*Late)(nil)
+	_ hook.BeforeTool       = (*Late)(nil)
+	_ hook.Approve          = (*Late)(nil)
+	_ hook.WrapTool         = (*Late)(nil)
+	_ hook.RewriteResult    = (*Late)(nil)
+	_ hook.AfterTool        = (*Late)(nil)
+	_ hook.AfterStep        = (*Late)(nil)
+	_ hook.OnStop           = (*Late)(nil)
+	_ hook.OnTurnError      = (*Late)(nil)
+	_ hook.AfterTurn        = (*Late)(nil)
+	_ hook.BeforeCompaction = (*Late)(nil)
+	_ hook.AfterCompaction  = (*Late)(nil)
+	_ hook.OnSessionEnd     = (*Late)(nil)
+	_ hook.OnClose          = (*Late)(nil)
 )
 
 // staleWeldedQuiet is Quiet beside markers of all points; see [composite.NotCalled].
@@ -2588,19 +4379,35 @@ var (
 	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnUnregisterAgent
 	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.Preprocess
 	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.ScopedTools
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnOpen
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnSessionStart
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.BeforeTurn
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.TurnPolicy
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.TurnContext
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.RefineContext
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.TurnTools
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.PromptSections
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.BeforeStep
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.RewriteRequest
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.BeforeModel
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.WrapModel
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnModelError
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.RewriteReply
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.AfterModel
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnInvalidTool
 	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.RewriteArgs
 	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.BeforeTool
 	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.Approve
 	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.WrapTool
 	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.RewriteResult
 	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.AfterTool
-	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.RewriteRequest
-	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.BeforeModel
-	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.WrapModel
-	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.RewriteReply
-	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.AfterModel
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.AfterStep
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnStop
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnTurnError
 	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.AfterTurn
-	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnOpen
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.BeforeCompaction
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.AfterCompaction
+	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnSessionEnd
 	_ func(staleWeldedQuiet) composite.Stale = staleWeldedQuiet.OnClose
 )
 
@@ -2624,9 +4431,9 @@ func (d *Welded) Ready() error {
 
 // Points returns the points that some member has.
 func (d *Welded) Points() hook.PointSet {
-	points := hook.SetOf(hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointRewriteReply, hook.PointAfterModel, hook.PointAfterTurn, hook.PointOnOpen, hook.PointOnClose)
+	points := hook.SetOf(hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose)
 	if d.First != nil {
-		points = points.With(hook.SetOf(hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointRewriteReply, hook.PointAfterModel, hook.PointAfterTurn, hook.PointOnOpen, hook.PointOnClose))
+		points = points.With(hook.SetOf(hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose))
 	}
 	points = points.With(d.Core.Points())
 	points = points.With(d.Plain.Points())
@@ -2640,19 +4447,19 @@ func (d *Welded) Points() hook.PointSet {
 // Plan returns the plan that the code below follows.
 func (d *Welded) Plan() *plan.Plan {
 	return &plan.Plan{Type: "difftest.Welded", Members: []plan.Member{
-		{Field: "Front", Type: "*difftest.Notes", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"add"}},
-		{Field: "First", Type: "*difftest.Files", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide", Policy: "failopen"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"read", "write"}},
-		{Field: "Core", Type: "*difftest.Core", Prefix: "core_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"core_add", "core_g_read", "core_g_write"}, Composite: &plan.Plan{Type: "difftest.Core", Members: []plan.Member{
-			{Field: "Notes", Type: "*difftest.Notes", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"add"}},
-			{Field: "Guard", Type: "*difftest.Files", Prefix: "g_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"g_read", "g_write"}},
+		{Field: "Front", Type: "*difftest.Notes", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"add"}},
+		{Field: "First", Type: "*difftest.Files", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide", Policy: "failopen"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"read", "write"}},
+		{Field: "Core", Type: "*difftest.Core", Prefix: "core_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"core_add", "core_g_read", "core_g_write"}, Composite: &plan.Plan{Type: "difftest.Core", Members: []plan.Member{
+			{Field: "Notes", Type: "*difftest.Notes", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"add"}},
+			{Field: "Guard", Type: "*difftest.Files", Prefix: "g_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"g_read", "g_write"}},
 		}}},
-		{Field: "Users", Type: "*difftest.Notes", Prefix: "users_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade", Policy: "failopen"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite", Policy: "failopen"}, {Name: "BeforeTool", Kind: "decide", Policy: "failopen"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap", Policy: "failopen"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap", Policy: "failopen"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"users_add"}},
-		{Field: "Plain", Type: "difftest.Core", Prefix: "plain_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"plain_add", "plain_g_read", "plain_g_write"}, Composite: &plan.Plan{Type: "difftest.Core", Members: []plan.Member{
-			{Field: "Notes", Type: "*difftest.Notes", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"add"}},
-			{Field: "Guard", Type: "*difftest.Files", Prefix: "g_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"g_read", "g_write"}},
+		{Field: "Users", Type: "*difftest.Notes", Prefix: "users_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade", Policy: "failopen"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap", Policy: "failopen"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite", Policy: "failopen"}, {Name: "BeforeTool", Kind: "decide", Policy: "failopen"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap", Policy: "failopen"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"users_add"}},
+		{Field: "Plain", Type: "difftest.Core", Prefix: "plain_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"plain_add", "plain_g_read", "plain_g_write"}, Composite: &plan.Plan{Type: "difftest.Core", Members: []plan.Member{
+			{Field: "Notes", Type: "*difftest.Notes", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"add"}},
+			{Field: "Guard", Type: "*difftest.Files", Prefix: "g_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"g_read", "g_write"}},
 		}}},
 		{Field: "Quiet", Type: "*difftest.Quiet", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}}, Tools: []string{"hush"}},
-		{Field: "Run", Type: "*difftest.Late", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "Run", Type: "*difftest.Late", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
 		{Field: "Any", Type: "hook.Hook", Optional: true, Dynamic: true},
 		{Field: "Extra", Type: "[]hook.Hook", Dynamic: true, Group: true},
 	}}
@@ -3212,6 +5019,1216 @@ func (d *Welded) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
 	}
 }
 
+var weldedOnOpen = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// OnOpen implements [hook.OnOpen]: Front, First, Core, Users, Plain, Run, Any, Extra.
+func (d *Welded) OnOpen(ctx context.Context, h hook.Host) error {
+	b := composite.NewBracket(hook.PointOnOpen, weldedOnOpen[:])
+	for b.Opening() {
+		d.onOpen(ctx, h, &b)
+	}
+	if b.Err() == nil {
+		return nil
+	}
+	if err := d.onCloseFrom(ctx, b.Undo()); err != nil {
+		return errors.Join(b.Err(), err)
+	}
+	return b.Err()
+}
+
+func (d *Welded) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if b.Set(d.Front.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		if d.First != nil && b.Set(d.First.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 2:
+		b.At = 3
+		if b.Set(d.Core.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 3:
+		b.At = 4
+		if b.Set(d.Users.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 4:
+		b.At = 5
+		if b.Set(d.Plain.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 5:
+		b.At = 6
+		if b.Set(d.Run.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 6:
+		b.At = 7
+		if m, ok := d.Any.(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+				return
+			}
+		}
+	}
+}
+
+var weldedOnSessionStart = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// OnSessionStart implements [hook.OnSessionStart]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
+	g := composite.NewGate[hook.SessionDecision](hook.PointOnSessionStart, weldedOnSessionStart[:])
+	for !g.Done() {
+		d.onSessionStart(ctx, session, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, session.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Welded) onSessionStart(ctx context.Context, session *hook.Session, g *composite.Gate[hook.SessionDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Front.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.First != nil && g.Answer(d.First.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Core.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if g.Answer(d.Users.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if g.Answer(d.Plain.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if g.Answer(d.Run.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 6:
+		g.At = 7
+		if m, ok := d.Any.(hook.OnSessionStart); ok && g.Answer(m.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnSessionStart); ok && g.Answer(m.OnSessionStart(ctx, session)) {
+				return
+			}
+		}
+	}
+}
+
+var weldedBeforeTurn = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// BeforeTurn implements [hook.BeforeTurn]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) BeforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+	g := composite.NewGate[hook.TurnDecision](hook.PointBeforeTurn, weldedBeforeTurn[:])
+	for !g.Done() {
+		d.beforeTurn(ctx, turn, in, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Welded) beforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input, g *composite.Gate[hook.TurnDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Front.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.First != nil && g.Answer(d.First.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Core.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if g.Answer(d.Users.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if g.Answer(d.Plain.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if g.Answer(d.Run.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 6:
+		g.At = 7
+		if m, ok := d.Any.(hook.BeforeTurn); ok && g.Answer(m.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeTurn); ok && g.Answer(m.BeforeTurn(ctx, turn, in)) {
+				return
+			}
+		}
+	}
+}
+
+var weldedTurnPolicy = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// TurnPolicy implements [hook.TurnPolicy]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
+	all := composite.NewCollect[hook.Policy](hook.PointTurnPolicy, weldedTurnPolicy[:])
+	for !all.Done() {
+		d.turnPolicy(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Welded) turnPolicy(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.Policy]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Front.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if d.First != nil && all.Add(d.First.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		all.At = 3
+		if all.Add(d.Core.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if all.Add(d.Users.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 4:
+		all.At = 5
+		if all.Add(d.Plain.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 5:
+		all.At = 6
+		if all.Add(d.Run.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 6:
+		all.At = 7
+		if m, ok := d.Any.(hook.TurnPolicy); ok && all.Add(m.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.TurnPolicy); ok && all.Add(m.TurnPolicy(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var weldedTurnContext = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// TurnContext implements [hook.TurnContext]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointTurnContext, weldedTurnContext[:])
+	for !all.Done() {
+		d.turnContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Welded) turnContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Front.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if d.First != nil && all.Add(d.First.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		all.At = 3
+		if all.Add(d.Core.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if all.Add(d.Users.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 4:
+		all.At = 5
+		if all.Add(d.Plain.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 5:
+		all.At = 6
+		if all.Add(d.Run.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 6:
+		all.At = 7
+		if m, ok := d.Any.(hook.TurnContext); ok && all.Add(m.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.TurnContext); ok && all.Add(m.TurnContext(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var weldedRefineContext = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// RefineContext implements [hook.RefineContext]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointRefineContext, weldedRefineContext[:])
+	for !all.Done() {
+		d.refineContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Welded) refineContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Front.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if d.First != nil && all.Add(d.First.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		all.At = 3
+		if all.Add(d.Core.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if all.Add(d.Users.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 4:
+		all.At = 5
+		if all.Add(d.Plain.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 5:
+		all.At = 6
+		if all.Add(d.Run.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 6:
+		all.At = 7
+		if m, ok := d.Any.(hook.RefineContext); ok && all.Add(m.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RefineContext); ok && all.Add(m.RefineContext(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var weldedTurnTools = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// TurnTools implements [hook.TurnTools]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
+	all := composite.NewCollect[hook.ToolChange](hook.PointTurnTools, weldedTurnTools[:])
+	for !all.Done() {
+		d.turnTools(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Welded) turnTools(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ToolChange]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Front.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if d.First != nil && all.Add(d.First.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		all.At = 3
+		if all.Add(d.Core.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if all.Add(d.Users.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 4:
+		all.At = 5
+		if all.Add(d.Plain.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 5:
+		all.At = 6
+		if all.Add(d.Run.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 6:
+		all.At = 7
+		if m, ok := d.Any.(hook.TurnTools); ok && all.Add(m.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.TurnTools); ok && all.Add(m.TurnTools(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var weldedPromptSections = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// PromptSections implements [hook.PromptSections]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
+	all := composite.NewCollect[hook.PromptSection](hook.PointPromptSections, weldedPromptSections[:])
+	for !all.Done() {
+		d.promptSections(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Welded) promptSections(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.PromptSection]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.Front.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if d.First != nil && all.Add(d.First.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		all.At = 3
+		if all.Add(d.Core.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if all.Add(d.Users.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 4:
+		all.At = 5
+		if all.Add(d.Plain.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 5:
+		all.At = 6
+		if all.Add(d.Run.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 6:
+		all.At = 7
+		if m, ok := d.Any.(hook.PromptSections); ok && all.Add(m.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.PromptSections); ok && all.Add(m.PromptSections(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var weldedBeforeStep = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// BeforeStep implements [hook.BeforeStep]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointBeforeStep, weldedBeforeStep[:])
+	for !g.Done() {
+		d.beforeStep(ctx, step, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Welded) beforeStep(ctx context.Context, step *hook.Step, g *composite.Gate[hook.StepDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Front.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.First != nil && g.Answer(d.First.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Core.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if g.Answer(d.Users.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if g.Answer(d.Plain.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if g.Answer(d.Run.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 6:
+		g.At = 7
+		if m, ok := d.Any.(hook.BeforeStep); ok && g.Answer(m.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeStep); ok && g.Answer(m.BeforeStep(ctx, step)) {
+				return
+			}
+		}
+	}
+}
+
+var weldedRewriteRequest = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// RewriteRequest implements [hook.RewriteRequest]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	f := composite.NewFold(hook.PointRewriteRequest, weldedRewriteRequest[:], req)
+	for !f.Done() {
+		d.rewriteRequest(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Welded) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(d.Front.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if d.First != nil && f.Set(d.First.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if f.Set(d.Core.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if f.Set(d.Users.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		if f.Set(d.Plain.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 5:
+		f.At = 6
+		if f.Set(d.Run.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 6:
+		f.At = 7
+		if m, ok := d.Any.(hook.RewriteRequest); ok && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RewriteRequest); ok && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var weldedBeforeModel = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// BeforeModel implements [hook.BeforeModel]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
+	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, weldedBeforeModel[:])
+	for !g.Done() {
+		d.beforeModel(ctx, step, req, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Welded) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Front.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.First != nil && g.Answer(d.First.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Core.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if g.Answer(d.Users.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if g.Answer(d.Plain.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if g.Answer(d.Run.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 6:
+		g.At = 7
+		if m, ok := d.Any.(hook.BeforeModel); ok && g.Answer(m.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeModel); ok && g.Answer(m.BeforeModel(ctx, step, req)) {
+				return
+			}
+		}
+	}
+}
+
+// WrapModel implements [hook.WrapModel]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	w := &weldedWrapModel{d: d}
+	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
+	w.Init(w)
+	return w.WrapModelAt(ctx, 0)
+}
+
+// weldedWrapModel is one pass through the wraps of Welded.
+type weldedWrapModel struct {
+	composite.ModelWraps
+	d *Welded
+}
+
+// WrapModelAt runs the chain from this position on.
+func (w *weldedWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
+	switch at {
+	case 0:
+		defer w.Recover(ctx, 0, "Front", true, &out)
+		return w.Isolate("Front", w.d.Front.WrapModel(ctx, w.Step, w.Req, w.Rest(0)))
+	case 1:
+		if w.d.First == nil {
+			return w.WrapModelAt(ctx, 2)
+		}
+		defer w.Recover(ctx, 1, "First", true, &out)
+		return w.Isolate("First", w.d.First.WrapModel(ctx, w.Step, w.Req, w.Rest(1)))
+	case 2:
+		defer w.Recover(ctx, 2, "Core", true, &out)
+		return w.Isolate("Core", w.d.Core.WrapModel(ctx, w.Step, w.Req, w.Rest(2)))
+	case 3:
+		defer w.Recover(ctx, 3, "Users", false, &out)
+		return w.Isolate("Users", w.d.Users.WrapModel(ctx, w.Step, w.Req, w.Rest(3)))
+	case 4:
+		defer w.Recover(ctx, 4, "Plain", true, &out)
+		return w.Isolate("Plain", w.d.Plain.WrapModel(ctx, w.Step, w.Req, w.Rest(4)))
+	case 5:
+		defer w.Recover(ctx, 5, "Run", true, &out)
+		return w.Isolate("Run", w.d.Run.WrapModel(ctx, w.Step, w.Req, w.Rest(5)))
+	case 6:
+		m, ok := w.d.Any.(hook.WrapModel)
+		if !ok {
+			return w.WrapModelAt(ctx, 7)
+		}
+		defer w.Recover(ctx, 6, "Any", true, &out)
+		return w.Isolate("Any", m.WrapModel(ctx, w.Step, w.Req, w.Rest(6)))
+	case 7:
+		defer w.Recover(ctx, 7, "Extra", true, &out)
+		return composite.WrapModelGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Step, w.Req, w.Rest(7))
+	}
+	return w.End(ctx)
+}
+
+var weldedOnModelError = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// OnModelError implements [hook.OnModelError]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) OnModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure) (hook.FailureDecision, error) {
+	g := composite.NewGate[hook.FailureDecision](hook.PointOnModelError, weldedOnModelError[:])
+	for !g.Done() {
+		d.onModelError(ctx, step, failure, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Welded) onModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure, g *composite.Gate[hook.FailureDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Front.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.First != nil && g.Answer(d.First.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Core.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if g.Answer(d.Users.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if g.Answer(d.Plain.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if g.Answer(d.Run.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 6:
+		g.At = 7
+		if m, ok := d.Any.(hook.OnModelError); ok && g.Answer(m.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnModelError); ok && g.Answer(m.OnModelError(ctx, step, failure)) {
+				return
+			}
+		}
+	}
+}
+
+var weldedRewriteReply = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Any"},
+	{Path: "Run"},
+	{Path: "Plain"},
+	{Path: "Users"},
+	{Path: "Core"},
+	{Path: "First"},
+	{Path: "Front"},
+}
+
+// RewriteReply implements [hook.RewriteReply]: Extra[], Any?, Run, Plain, Users, Core, First?, Front.
+func (d *Welded) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+	f := composite.NewFold(hook.PointRewriteReply, weldedRewriteReply[:], reply)
+	for !f.Done() {
+		d.rewriteReply(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Welded) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RewriteReply); ok && f.Set(m.RewriteReply(ctx, step, f.Value)) {
+				return
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if m, ok := d.Any.(hook.RewriteReply); ok && f.Set(m.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if f.Set(d.Run.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if f.Set(d.Plain.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 4:
+		f.At = 5
+		if f.Set(d.Users.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 5:
+		f.At = 6
+		if f.Set(d.Core.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 6:
+		f.At = 7
+		if d.First != nil && f.Set(d.First.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 7:
+		f.At = 8
+		if f.Set(d.Front.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+	}
+}
+
+var weldedAfterModel = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Any"},
+	{Path: "Run"},
+	{Path: "Plain"},
+	{Path: "Users"},
+	{Path: "Core"},
+	{Path: "First"},
+	{Path: "Front"},
+}
+
+// AfterModel implements [hook.AfterModel]: Extra[], Any?, Run, Plain, Users, Core, First?, Front.
+func (d *Welded) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
+	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, weldedAfterModel[:])
+	for !g.Done() {
+		d.afterModel(ctx, step, reply, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Welded) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.NextReverse(len(d.Extra)); ok; i, ok = g.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
+				return
+			}
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if m, ok := d.Any.(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Run.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if g.Answer(d.Plain.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if g.Answer(d.Users.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if g.Answer(d.Core.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 6:
+		g.At = 7
+		if d.First != nil && g.Answer(d.First.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 7:
+		g.At = 8
+		if g.Answer(d.Front.AfterModel(ctx, step, reply)) {
+			return
+		}
+	}
+}
+
+var weldedOnInvalidTool = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// OnInvalidTool implements [hook.OnInvalidTool]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
+	g := composite.NewGate[hook.RepairDecision](hook.PointOnInvalidTool, weldedOnInvalidTool[:])
+	for !g.Done() {
+		d.onInvalidTool(ctx, step, invalid, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Welded) onInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall, g *composite.Gate[hook.RepairDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Front.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.First != nil && g.Answer(d.First.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Core.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if g.Answer(d.Users.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if g.Answer(d.Plain.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if g.Answer(d.Run.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 6:
+		g.At = 7
+		if m, ok := d.Any.(hook.OnInvalidTool); ok && g.Answer(m.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnInvalidTool); ok && g.Answer(m.OnInvalidTool(ctx, step, invalid)) {
+				return
+			}
+		}
+	}
+}
+
 var weldedRewriteArgs = [...]composite.Member{
 	{Path: "Front"},
 	{Path: "First"},
@@ -3650,99 +6667,22 @@ func (d *Welded) afterTool(ctx context.Context, call *hook.ToolCall, outcome hoo
 	}
 }
 
-var weldedRewriteRequest = [...]composite.Member{
-	{Path: "Front"},
-	{Path: "First"},
-	{Path: "Core"},
-	{Path: "Users"},
-	{Path: "Plain"},
-	{Path: "Run"},
-	{Path: "Any"},
+var weldedAfterStep = [...]composite.Member{
 	{Path: "Extra"},
-}
-
-// RewriteRequest implements [hook.RewriteRequest]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
-func (d *Welded) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
-	f := composite.NewFold(hook.PointRewriteRequest, weldedRewriteRequest[:], req)
-	for !f.Done() {
-		d.rewriteRequest(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Welded) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(d.Front.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 1:
-		f.At = 2
-		if d.First != nil && f.Set(d.First.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 2:
-		f.At = 3
-		if f.Set(d.Core.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 3:
-		f.At = 4
-		if f.Set(d.Users.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 4:
-		f.At = 5
-		if f.Set(d.Plain.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 5:
-		f.At = 6
-		if f.Set(d.Run.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 6:
-		f.At = 7
-		if m, ok := d.Any.(hook.RewriteRequest); ok && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 7:
-		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.RewriteRequest); ok && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
-				return
-			}
-		}
-	}
-}
-
-var weldedBeforeModel = [...]composite.Member{
-	{Path: "Front"},
-	{Path: "First"},
-	{Path: "Core"},
-	{Path: "Users"},
-	{Path: "Plain"},
-	{Path: "Run"},
 	{Path: "Any"},
-	{Path: "Extra"},
+	{Path: "Run"},
+	{Path: "Plain"},
+	{Path: "Users"},
+	{Path: "Core"},
+	{Path: "First"},
+	{Path: "Front"},
 }
 
-// BeforeModel implements [hook.BeforeModel]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
-func (d *Welded) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
-	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, weldedBeforeModel[:])
+// AfterStep implements [hook.AfterStep]: Extra[], Any?, Run, Plain, Users, Core, First?, Front.
+func (d *Welded) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointAfterStep, weldedAfterStep[:])
 	for !g.Done() {
-		d.beforeModel(ctx, step, req, &g)
+		d.afterStep(ctx, step, outcome, &g)
 	}
 	if g.Failed() {
 		g.Report(ctx, step.Host())
@@ -3750,262 +6690,210 @@ func (d *Welded) BeforeModel(ctx context.Context, step *hook.Step, req hook.Mode
 	return g.Decision(), nil
 }
 
-func (d *Welded) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Front.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 1:
-		g.At = 2
-		if d.First != nil && g.Answer(d.First.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 2:
-		g.At = 3
-		if g.Answer(d.Core.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 3:
-		g.At = 4
-		if g.Answer(d.Users.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 4:
-		g.At = 5
-		if g.Answer(d.Plain.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 5:
-		g.At = 6
-		if g.Answer(d.Run.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 6:
-		g.At = 7
-		if m, ok := d.Any.(hook.BeforeModel); ok && g.Answer(m.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 7:
-		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.BeforeModel); ok && g.Answer(m.BeforeModel(ctx, step, req)) {
-				return
-			}
-		}
-	}
-}
-
-// WrapModel implements [hook.WrapModel]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
-func (d *Welded) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
-	w := &weldedWrapModel{d: d}
-	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
-	w.Init(w)
-	return w.WrapModelAt(ctx, 0)
-}
-
-// weldedWrapModel is one pass through the wraps of Welded.
-type weldedWrapModel struct {
-	composite.ModelWraps
-	d *Welded
-}
-
-// WrapModelAt runs the chain from this position on.
-func (w *weldedWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
-	switch at {
-	case 0:
-		defer w.Recover(ctx, 0, "Front", true, &out)
-		return w.Isolate("Front", w.d.Front.WrapModel(ctx, w.Step, w.Req, w.Rest(0)))
-	case 1:
-		if w.d.First == nil {
-			return w.WrapModelAt(ctx, 2)
-		}
-		defer w.Recover(ctx, 1, "First", true, &out)
-		return w.Isolate("First", w.d.First.WrapModel(ctx, w.Step, w.Req, w.Rest(1)))
-	case 2:
-		defer w.Recover(ctx, 2, "Core", true, &out)
-		return w.Isolate("Core", w.d.Core.WrapModel(ctx, w.Step, w.Req, w.Rest(2)))
-	case 3:
-		defer w.Recover(ctx, 3, "Users", false, &out)
-		return w.Isolate("Users", w.d.Users.WrapModel(ctx, w.Step, w.Req, w.Rest(3)))
-	case 4:
-		defer w.Recover(ctx, 4, "Plain", true, &out)
-		return w.Isolate("Plain", w.d.Plain.WrapModel(ctx, w.Step, w.Req, w.Rest(4)))
-	case 5:
-		defer w.Recover(ctx, 5, "Run", true, &out)
-		return w.Isolate("Run", w.d.Run.WrapModel(ctx, w.Step, w.Req, w.Rest(5)))
-	case 6:
-		m, ok := w.d.Any.(hook.WrapModel)
-		if !ok {
-			return w.WrapModelAt(ctx, 7)
-		}
-		defer w.Recover(ctx, 6, "Any", true, &out)
-		return w.Isolate("Any", m.WrapModel(ctx, w.Step, w.Req, w.Rest(6)))
-	case 7:
-		defer w.Recover(ctx, 7, "Extra", true, &out)
-		return composite.WrapModelGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Step, w.Req, w.Rest(7))
-	}
-	return w.End(ctx)
-}
-
-var weldedRewriteReply = [...]composite.Member{
-	{Path: "Extra"},
-	{Path: "Any"},
-	{Path: "Run"},
-	{Path: "Plain"},
-	{Path: "Users"},
-	{Path: "Core"},
-	{Path: "First"},
-	{Path: "Front"},
-}
-
-// RewriteReply implements [hook.RewriteReply]: Extra[], Any?, Run, Plain, Users, Core, First?, Front.
-func (d *Welded) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
-	f := composite.NewFold(hook.PointRewriteReply, weldedRewriteReply[:], reply)
-	for !f.Done() {
-		d.rewriteReply(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Welded) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.RewriteReply); ok && f.Set(m.RewriteReply(ctx, step, f.Value)) {
-				return
-			}
-		}
-		fallthrough
-	case 1:
-		f.At = 2
-		if m, ok := d.Any.(hook.RewriteReply); ok && f.Set(m.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 2:
-		f.At = 3
-		if f.Set(d.Run.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 3:
-		f.At = 4
-		if f.Set(d.Plain.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 4:
-		f.At = 5
-		if f.Set(d.Users.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 5:
-		f.At = 6
-		if f.Set(d.Core.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 6:
-		f.At = 7
-		if d.First != nil && f.Set(d.First.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-		fallthrough
-	case 7:
-		f.At = 8
-		if f.Set(d.Front.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-	}
-}
-
-var weldedAfterModel = [...]composite.Member{
-	{Path: "Extra"},
-	{Path: "Any"},
-	{Path: "Run"},
-	{Path: "Plain"},
-	{Path: "Users"},
-	{Path: "Core"},
-	{Path: "First"},
-	{Path: "Front"},
-}
-
-// AfterModel implements [hook.AfterModel]: Extra[], Any?, Run, Plain, Users, Core, First?, Front.
-func (d *Welded) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
-	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, weldedAfterModel[:])
-	for !g.Done() {
-		d.afterModel(ctx, step, reply, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Welded) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+func (d *Welded) afterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome, g *composite.Gate[hook.StepDecision]) {
 	defer g.Recover()
 	switch g.At {
 	case 0:
 		for i, ok := g.NextReverse(len(d.Extra)); ok; i, ok = g.NextReverse(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
+			if m, ok := d.Extra[i].(hook.AfterStep); ok && g.Answer(m.AfterStep(ctx, step, outcome)) {
 				return
 			}
 		}
 		fallthrough
 	case 1:
 		g.At = 2
-		if m, ok := d.Any.(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
+		if m, ok := d.Any.(hook.AfterStep); ok && g.Answer(m.AfterStep(ctx, step, outcome)) {
 			return
 		}
 		fallthrough
 	case 2:
 		g.At = 3
-		if g.Answer(d.Run.AfterModel(ctx, step, reply)) {
+		if g.Answer(d.Run.AfterStep(ctx, step, outcome)) {
 			return
 		}
 		fallthrough
 	case 3:
 		g.At = 4
-		if g.Answer(d.Plain.AfterModel(ctx, step, reply)) {
+		if g.Answer(d.Plain.AfterStep(ctx, step, outcome)) {
 			return
 		}
 		fallthrough
 	case 4:
 		g.At = 5
-		if g.Answer(d.Users.AfterModel(ctx, step, reply)) {
+		if g.Answer(d.Users.AfterStep(ctx, step, outcome)) {
 			return
 		}
 		fallthrough
 	case 5:
 		g.At = 6
-		if g.Answer(d.Core.AfterModel(ctx, step, reply)) {
+		if g.Answer(d.Core.AfterStep(ctx, step, outcome)) {
 			return
 		}
 		fallthrough
 	case 6:
 		g.At = 7
-		if d.First != nil && g.Answer(d.First.AfterModel(ctx, step, reply)) {
+		if d.First != nil && g.Answer(d.First.AfterStep(ctx, step, outcome)) {
 			return
 		}
 		fallthrough
 	case 7:
 		g.At = 8
-		if g.Answer(d.Front.AfterModel(ctx, step, reply)) {
+		if g.Answer(d.Front.AfterStep(ctx, step, outcome)) {
 			return
+		}
+	}
+}
+
+var weldedOnStop = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// OnStop implements [hook.OnStop]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
+	g := composite.NewGate[hook.StopDecision](hook.PointOnStop, weldedOnStop[:])
+	for !g.Done() {
+		d.onStop(ctx, turn, stopping, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Welded) onStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping, g *composite.Gate[hook.StopDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Front.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.First != nil && g.Answer(d.First.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Core.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if g.Answer(d.Users.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if g.Answer(d.Plain.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if g.Answer(d.Run.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 6:
+		g.At = 7
+		if m, ok := d.Any.(hook.OnStop); ok && g.Answer(m.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnStop); ok && g.Answer(m.OnStop(ctx, turn, stopping)) {
+				return
+			}
+		}
+	}
+}
+
+var weldedOnTurnError = [...]composite.Member{
+	{Path: "Front"},
+	{Path: "First"},
+	{Path: "Core"},
+	{Path: "Users"},
+	{Path: "Plain"},
+	{Path: "Run"},
+	{Path: "Any"},
+	{Path: "Extra"},
+}
+
+// OnTurnError implements [hook.OnTurnError]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
+	g := composite.NewGate[hook.RecoverDecision](hook.PointOnTurnError, weldedOnTurnError[:])
+	for !g.Done() {
+		d.onTurnError(ctx, turn, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Welded) onTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, g *composite.Gate[hook.RecoverDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.Front.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if d.First != nil && g.Answer(d.First.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Core.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if g.Answer(d.Users.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if g.Answer(d.Plain.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if g.Answer(d.Run.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 6:
+		g.At = 7
+		if m, ok := d.Any.(hook.OnTurnError); ok && g.Answer(m.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 7:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnTurnError); ok && g.Answer(m.OnTurnError(ctx, turn, outcome)) {
+				return
+			}
 		}
 	}
 }
@@ -4076,7 +6964,7 @@ func (d *Welded) afterTurn(ctx context.Context, turn *hook.Turn, outcome hook.Tu
 	}
 }
 
-var weldedOnOpen = [...]composite.Member{
+var weldedBeforeCompaction = [...]composite.Member{
 	{Path: "Front"},
 	{Path: "First"},
 	{Path: "Core"},
@@ -4087,72 +6975,201 @@ var weldedOnOpen = [...]composite.Member{
 	{Path: "Extra"},
 }
 
-// OnOpen implements [hook.OnOpen]: Front, First, Core, Users, Plain, Run, Any, Extra.
-func (d *Welded) OnOpen(ctx context.Context, h hook.Host) error {
-	b := composite.NewBracket(hook.PointOnOpen, weldedOnOpen[:])
-	for b.Opening() {
-		d.onOpen(ctx, h, &b)
+// BeforeCompaction implements [hook.BeforeCompaction]: Front, First?, Core, Users, Plain, Run, Any?, Extra[].
+func (d *Welded) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
+	g := composite.NewGate[hook.CompactionDecision](hook.PointBeforeCompaction, weldedBeforeCompaction[:])
+	for !g.Done() {
+		d.beforeCompaction(ctx, conversation, compaction, &g)
 	}
-	if b.Err() == nil {
-		return nil
+	if g.Failed() {
+		g.Report(ctx, conversation.Host())
 	}
-	if err := d.onCloseFrom(ctx, b.Undo()); err != nil {
-		return errors.Join(b.Err(), err)
-	}
-	return b.Err()
+	return g.Decision(), nil
 }
 
-func (d *Welded) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
-	defer b.Recover()
-	switch b.At {
+func (d *Welded) beforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction, g *composite.Gate[hook.CompactionDecision]) {
+	defer g.Recover()
+	switch g.At {
 	case 0:
-		b.At = 1
-		if b.Set(d.Front.OnOpen(ctx, h)) {
+		g.At = 1
+		if g.Answer(d.Front.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 1:
-		b.At = 2
-		if d.First != nil && b.Set(d.First.OnOpen(ctx, h)) {
+		g.At = 2
+		if d.First != nil && g.Answer(d.First.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 2:
-		b.At = 3
-		if b.Set(d.Core.OnOpen(ctx, h)) {
+		g.At = 3
+		if g.Answer(d.Core.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 3:
-		b.At = 4
-		if b.Set(d.Users.OnOpen(ctx, h)) {
+		g.At = 4
+		if g.Answer(d.Users.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 4:
-		b.At = 5
-		if b.Set(d.Plain.OnOpen(ctx, h)) {
+		g.At = 5
+		if g.Answer(d.Plain.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 5:
-		b.At = 6
-		if b.Set(d.Run.OnOpen(ctx, h)) {
+		g.At = 6
+		if g.Answer(d.Run.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 6:
-		b.At = 7
-		if m, ok := d.Any.(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+		g.At = 7
+		if m, ok := d.Any.(hook.BeforeCompaction); ok && g.Answer(m.BeforeCompaction(ctx, conversation, compaction)) {
 			return
 		}
 		fallthrough
 	case 7:
-		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeCompaction); ok && g.Answer(m.BeforeCompaction(ctx, conversation, compaction)) {
 				return
 			}
 		}
+	}
+}
+
+var weldedAfterCompaction = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Any"},
+	{Path: "Run"},
+	{Path: "Plain"},
+	{Path: "Users"},
+	{Path: "Core"},
+	{Path: "First"},
+	{Path: "Front"},
+}
+
+// AfterCompaction implements [hook.AfterCompaction]: Extra[], Any?, Run, Plain, Users, Core, First?, Front.
+func (d *Welded) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
+	f := composite.NewFan(hook.PointAfterCompaction, weldedAfterCompaction[:])
+	for !f.Done() {
+		d.afterCompaction(ctx, conversation, compacted, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, conversation.Host())
+	}
+}
+
+func (d *Welded) afterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterCompaction); ok {
+				m.AfterCompaction(ctx, conversation, compacted)
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if m, ok := d.Any.(hook.AfterCompaction); ok {
+			m.AfterCompaction(ctx, conversation, compacted)
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		d.Run.AfterCompaction(ctx, conversation, compacted)
+		fallthrough
+	case 3:
+		f.At = 4
+		d.Plain.AfterCompaction(ctx, conversation, compacted)
+		fallthrough
+	case 4:
+		f.At = 5
+		d.Users.AfterCompaction(ctx, conversation, compacted)
+		fallthrough
+	case 5:
+		f.At = 6
+		d.Core.AfterCompaction(ctx, conversation, compacted)
+		fallthrough
+	case 6:
+		f.At = 7
+		if d.First != nil {
+			d.First.AfterCompaction(ctx, conversation, compacted)
+		}
+		fallthrough
+	case 7:
+		f.At = 8
+		d.Front.AfterCompaction(ctx, conversation, compacted)
+	}
+}
+
+var weldedOnSessionEnd = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Any"},
+	{Path: "Run"},
+	{Path: "Plain"},
+	{Path: "Users"},
+	{Path: "Core"},
+	{Path: "First"},
+	{Path: "Front"},
+}
+
+// OnSessionEnd implements [hook.OnSessionEnd]: Extra[], Any?, Run, Plain, Users, Core, First?, Front.
+func (d *Welded) OnSessionEnd(ctx context.Context, session *hook.Session) {
+	f := composite.NewFan(hook.PointOnSessionEnd, weldedOnSessionEnd[:])
+	for !f.Done() {
+		d.onSessionEnd(ctx, session, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, session.Host())
+	}
+}
+
+func (d *Welded) onSessionEnd(ctx context.Context, session *hook.Session, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnSessionEnd); ok {
+				m.OnSessionEnd(ctx, session)
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if m, ok := d.Any.(hook.OnSessionEnd); ok {
+			m.OnSessionEnd(ctx, session)
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		d.Run.OnSessionEnd(ctx, session)
+		fallthrough
+	case 3:
+		f.At = 4
+		d.Plain.OnSessionEnd(ctx, session)
+		fallthrough
+	case 4:
+		f.At = 5
+		d.Users.OnSessionEnd(ctx, session)
+		fallthrough
+	case 5:
+		f.At = 6
+		d.Core.OnSessionEnd(ctx, session)
+		fallthrough
+	case 6:
+		f.At = 7
+		if d.First != nil {
+			d.First.OnSessionEnd(ctx, session)
+		}
+		fallthrough
+	case 7:
+		f.At = 8
+		d.Front.OnSessionEnd(ctx, session)
 	}
 }
 
@@ -4233,10 +7250,10 @@ const (
 )
 
 // FilesRev identifies these points and tools; composites compile against it.
-const FilesRev = 0xa384
+const FilesRev = 0x379a
 
 // FilesHook tells hookgen in other packages what [Files] has.
-const FilesHook = "hook1 rev=a384 tools=read,write"
+const FilesHook = "hook1 rev=379a tools=read,write"
 
 // filesTools are the tools of [Files], in the order of the source.
 var filesTools = [...]hook.Tool{
@@ -4318,10 +7335,10 @@ const (
 )
 
 // NotesRev identifies these points and tools; composites compile against it.
-const NotesRev = 0x3140
+const NotesRev = 0x1d56
 
 // NotesHook tells hookgen in other packages what [Notes] has.
-const NotesHook = "hook1 rev=3140 tools=add"
+const NotesHook = "hook1 rev=1d56 tools=add"
 
 // notesTools are the tools of [Notes], in the order of the source.
 var notesTools = [...]hook.Tool{

@@ -10,7 +10,9 @@ import (
 )
 
 // Ops are all calls that there are.
-func Ops() []Op { return slices.Concat(agentOps(), turnOps(), toolOps(), modelOps()) }
+func Ops() []Op {
+	return slices.Concat(agentOps(), turnOps(), sessionOps(), contributedOps(), stepOps(), toolOps(), modelOps())
+}
 
 // agentOps are the calls about agents and prompts.
 func agentOps() []Op {

@@ -107,8 +107,10 @@ func TestOrder(t *testing.T) {
 	for _, p := range v.Points {
 		names = append(names, p.Name)
 	}
-	assert.Equal(t, "OnOpen OnBuildAgent Schema ScopedTools SystemPrompt OnRegisterAgent Preprocess RewriteRequest BeforeModel WrapModel RewriteReply "+
-		"AfterModel Dispatch RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool AfterTurn OnUnregisterAgent OnClose OnEvent", strings.Join(names, " "))
+	assert.Equal(t, "OnOpen OnBuildAgent Schema ScopedTools SystemPrompt OnRegisterAgent OnSessionStart Preprocess BeforeTurn TurnPolicy "+
+		"TurnContext RefineContext TurnTools PromptSections BeforeStep RewriteRequest BeforeModel WrapModel OnModelError RewriteReply AfterModel "+
+		"OnInvalidTool Dispatch RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool AfterStep BeforeCompaction AfterCompaction "+
+		"OnStop OnTurnError AfterTurn OnSessionEnd OnUnregisterAgent OnClose OnEvent", strings.Join(names, " "))
 }
 
 // TestRunTime: a dynamic composite calls every hook at the methods of the facade.

@@ -1,0 +1,107 @@
+package composite
+
+import (
+	"context"
+	"iter"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// having yields the members that are called at the point H for what it is about,
+// with their position in the plan, in the point's direction.
+func having[H any](c *Composite, p hook.Point, about any) iter.Seq2[int, H] {
+	reverse := p.Info().Reverse
+	return func(yield func(int, H) bool) {
+		for i := range c.members {
+			if reverse {
+				i = len(c.members) - 1 - i
+			}
+			m := &c.members[i]
+			if h, ok := m.hook.(H); ok && !m.left.Has(p) && m.match.place(about) && !yield(i, h) {
+				return
+			}
+		}
+	}
+}
+
+// place is what Turn, Step and ToolCall have in common.
+type place interface{ Host() hook.Host }
+
+// decide asks the members that have the point H.
+func decide[H any, D Decision[D]](ctx context.Context, c *Composite, p hook.Point, at place, call func(context.Context, H) (D, error)) D {
+	g := NewGate[D](p, c.table(p))
+	for i, h := range having[H](c, p, at) {
+		g.At = i + 1
+		if ask(ctx, &g, func(ctx context.Context) (D, error) { return call(ctx, h) }); g.final {
+			break
+		}
+	}
+	if g.Failed() {
+		g.Report(ctx, at.Host())
+	}
+	return g.Decision()
+}
+
+func ask[D Decision[D]](ctx context.Context, g *Gate[D], call func(context.Context) (D, error)) {
+	defer g.Recover()
+	if g.current().Timeout > 0 {
+		g.Answer(g.Timed(ctx, call))
+		return
+	}
+	g.Answer(call(ctx))
+}
+
+// rewrite passes v through the members that have the point H.
+func rewrite[H, T any](ctx context.Context, c *Composite, p hook.Point, v T, at place, call func(context.Context, H, T) (T, error)) (T, error) {
+	f := NewFold(p, c.table(p), v)
+	for i, h := range having[H](c, p, at) {
+		f.At = i + 1
+		if foldOne(ctx, &f, func(ctx context.Context, v T) (T, error) { return call(ctx, h, v) }); f.Err() != nil {
+			break
+		}
+	}
+	if f.Failed() {
+		f.Report(ctx, at.Host())
+	}
+	return f.Value, f.Err()
+}
+
+// contribute gathers what the members that have the point H add.
+func contribute[H any, T Contribution[T]](ctx context.Context, c *Composite, p hook.Point, at place, call func(context.Context, H) ([]T, error)) ([]T, error) {
+	all := NewCollect[T](p, c.table(p))
+	for i, h := range having[H](c, p, at) {
+		all.At = i + 1
+		if add(ctx, &all, c.members[i].parallel(p), func(ctx context.Context) ([]T, error) { return call(ctx, h) }); all.err != nil {
+			break
+		}
+	}
+	all.Wait()
+	if all.Failed() {
+		all.Report(ctx, at.Host())
+	}
+	return all.Contributed()
+}
+
+func add[T Contribution[T]](ctx context.Context, c *Collect[T], parallel bool, call func(context.Context) ([]T, error)) {
+	defer c.Recover()
+	switch {
+	case parallel:
+		c.Go(ctx, call)
+	case c.current().Timeout > 0:
+		c.Add(c.Timed(ctx, call))
+	default:
+		c.Add(call(ctx))
+	}
+}
+
+// observe tells the members that have the point H.
+func observe[H any](ctx context.Context, c *Composite, p hook.Point, at place, call func(context.Context, H)) {
+	f := NewFan(p, c.table(p))
+	for i, h := range having[H](c, p, at) {
+		f.At = i + 1
+		tell(ctx, &f, func(ctx context.Context) { call(ctx, h) })
+	}
+	if f.Failed() {
+		f.Report(ctx, at.Host())
+	}
+}

@@ -1,0 +1,94 @@
+package hook
+
+import (
+	"sync"
+	"time"
+)
+
+// Session is the place of one attachment to a conversation: by a client that
+// connected, or by the process that loaded it. What it began with never changes;
+// Totals tells how far it is and is safe to call from any goroutine.
+type Session struct {
+	d      SessionData
+	mu     sync.Mutex
+	totals Totals
+}
+
+// SessionData is what a Session is made of.
+type SessionData struct {
+	Conversation *Conversation
+	ID           string
+	Source       SessionSource
+	Started      time.Time
+}
+
+// SessionSource is what a session began with.
+type SessionSource string
+
+// The sources of a session.
+const (
+	SessionStartup SessionSource = "startup" // an empty conversation
+	SessionResume  SessionSource = "resume"  // a conversation that was stored
+	SessionClear   SessionSource = "clear"   // one whose history was cleared
+	SessionCompact SessionSource = "compact" // one whose history was compacted
+	SessionFork    SessionSource = "fork"    // a copy of another
+)
+
+// Totals are what a session has used so far.
+type Totals struct {
+	// Turns and Calls are the turns that have ended and their tool calls.
+	Turns, Calls int
+	Usage        Usage
+	Cost         Cost
+	// Duration is the time of all turns.
+	Duration time.Duration
+}
+
+// Add returns the totals with one more turn.
+func (t Totals) Add(o TurnOutcome) Totals {
+	return Totals{
+		Turns: t.Turns + 1, Calls: t.Calls + o.Calls, Usage: t.Usage.Add(o.Usage),
+		Cost: t.Cost + o.Cost, Duration: t.Duration + o.Duration,
+	}
+}
+
+// NewSession returns the place and its teller, which the runtime keeps to itself.
+func NewSession(d SessionData) (*Session, SessionTeller) {
+	s := &Session{d: d}
+	return s, SessionTeller{s}
+}
+
+// SessionTeller tells the place of a session how far the session is.
+type SessionTeller struct{ session *Session }
+
+// Tell sets what Totals returns from now on.
+func (t SessionTeller) Tell(totals Totals) {
+	t.session.mu.Lock()
+	t.session.totals = totals
+	t.session.mu.Unlock()
+}
+
+// Conversation returns the conversation of the session.
+func (s *Session) Conversation() *Conversation { return s.d.Conversation }
+
+// Agent returns the agent's registered configuration.
+func (s *Session) Agent() *AgentConfig { return s.d.Conversation.Agent() }
+
+// ID is unique among the sessions of all time.
+func (s *Session) ID() string { return s.d.ID }
+
+// Source is what the session began with.
+func (s *Session) Source() SessionSource { return s.d.Source }
+
+// Started is when the session began.
+func (s *Session) Started() time.Time { return s.d.Started }
+
+// Totals returns what the session has used so far, as one consistent value.
+func (s *Session) Totals() Totals {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.totals
+}
+
+// Host is what a hook may ask of the runtime. It is never nil.
+func (s *Session) Host() Host { return s.d.Conversation.Host() }

@@ -3,6 +3,7 @@ package composite
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -270,6 +271,18 @@ func (c *Composite) Plan() *plan.Plan { return c.plan }
 
 // Points returns the points that some member has.
 func (c *Composite) Points() hook.PointSet { return c.points }
+
+// Members yields the members that are not nil, in execution order, each with its
+// name in paths: Cost, or Extra[0] in a group.
+func (c *Composite) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		for i := range c.members {
+			if m := &c.members[i]; !yield(m.path, m.hook) {
+				return
+			}
+		}
+	}
+}
 
 // Ready returns an error that names the required fields that are nil.
 func (c *Composite) Ready() error {

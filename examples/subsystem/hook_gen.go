@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"iter"
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
@@ -163,6 +164,18 @@ func (k *Kitchen) Plan() *plan.Plan {
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (k *Kitchen) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (k *Kitchen) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if k.Rules != nil && !yield("Rules", k.Rules) {
+			return
+		}
+		if k.Pantry != nil && !yield("Pantry", k.Pantry) {
+			return
+		}
+	}
 }
 
 // Schema implements [hook.Hook]: Pantry.

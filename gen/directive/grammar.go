@@ -6,7 +6,7 @@ import "time"
 // are the manual. A field's tag is the option's name; "…args" takes all words that are no option, "…word" one of them.
 
 // Composite marks a struct of hooks, for which the facade is generated: nine methods, the points that its members have, Ready,
-// Points, Plan and DispatchAll. Fields are configured by their tag `hook:"…"`.
+// Points, Plan, DispatchAll and Members. Fields are configured by their tag `hook:"…"`.
 type Composite struct{}
 
 // Subsystem marks the type whose methods may be tools. Its Schema and Dispatch are generated. What it says about order, needs and

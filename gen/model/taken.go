@@ -74,7 +74,7 @@ func (m *Model) checkNamesOfComposite(p *Package, c *Composite) {
 	}
 	m.freeMembers(c.Named, func(name string) bool {
 		switch name {
-		case "Ready", "Points", "Plan", "DispatchAll":
+		case "Ready", "Points", "Plan", "DispatchAll", "Members":
 			return true
 		}
 		pt := m.Point(name)

@@ -5,6 +5,7 @@ package benchcomp
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
@@ -208,6 +209,21 @@ func (d *Whole) Plan() *plan.Plan {
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (d *Whole) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (d *Whole) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if d.Daemon != nil && !yield("Daemon", d.Daemon) {
+			return
+		}
+		if d.Around != nil && !yield("Around", d.Around) {
+			return
+		}
+		if d.Free != nil && !yield("Free", d.Free) {
+			return
+		}
+	}
 }
 
 // Schema implements [hook.Hook]: Daemon*, Free.
@@ -1318,6 +1334,24 @@ func (d *Four) Plan() *plan.Plan {
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (d *Four) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (d *Four) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if d.A != nil && !yield("A", d.A) {
+			return
+		}
+		if d.B != nil && !yield("B", d.B) {
+			return
+		}
+		if d.C != nil && !yield("C", d.C) {
+			return
+		}
+		if d.D != nil && !yield("D", d.D) {
+			return
+		}
+	}
 }
 
 // Schema implements [hook.Hook]: no member has it.

@@ -5,6 +5,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"iter"
 	"strconv"
 
 	"github.com/grapnel-go/grapnel/composite"
@@ -503,6 +504,41 @@ func (d *Daemon) Plan() *plan.Plan {
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (d *Daemon) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (d *Daemon) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if d.Ask != nil && !yield("Ask", d.Ask) {
+			return
+		}
+		if d.Person != nil && !yield("Person", d.Person) {
+			return
+		}
+		if d.Skills != nil && !yield("Skills", d.Skills) {
+			return
+		}
+		if d.AskUser != nil && !yield("AskUser", d.AskUser) {
+			return
+		}
+		if d.Delegate != nil && !yield("Delegate", d.Delegate) {
+			return
+		}
+		if d.Memory != nil && !yield("Memory", d.Memory) {
+			return
+		}
+		if d.MCP != nil && !yield("MCP", d.MCP) {
+			return
+		}
+		if d.OS != nil && !yield("OS", d.OS) {
+			return
+		}
+		for i, m := range d.Extra {
+			if m != nil && !yield("Extra["+strconv.Itoa(i)+"]", m) {
+				return
+			}
+		}
+	}
 }
 
 // Schema implements [hook.Hook]: Skills, AskUser, Delegate, Memory?, MCP*, OS, Extra*.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/grapnel-go/grapnel/composite"
@@ -16,6 +17,7 @@ type Facade interface {
 	hook.Hook
 	Points() hook.PointSet
 	Ready() error
+	Members() iter.Seq2[string, hook.Hook]
 	DispatchAll(context.Context, []composite.Call, *composite.DispatchOptions, func(int, composite.Completion)) []composite.Completion
 }
 

@@ -5,6 +5,7 @@ package difftest
 import (
 	"context"
 	"errors"
+	"iter"
 	"strconv"
 	"time"
 
@@ -206,6 +207,38 @@ func (d *Bounded) Plan() *plan.Plan {
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (d *Bounded) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (d *Bounded) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if d.Slow != nil && !yield("Slow", d.Slow) {
+			return
+		}
+		if d.Some != nil && !yield("Some", d.Some) {
+			return
+		}
+		if d.Few != nil && !yield("Few", d.Few) {
+			return
+		}
+		if d.Not != nil && !yield("Not", d.Not) {
+			return
+		}
+		if d.Core != nil && !yield("Core", d.Core) {
+			return
+		}
+		if d.Any != nil && !yield("Any", d.Any) {
+			return
+		}
+		if d.Path != nil && !yield("Path", d.Path) {
+			return
+		}
+		for i, m := range d.More {
+			if m != nil && !yield("More["+strconv.Itoa(i)+"]", m) {
+				return
+			}
+		}
+	}
 }
 
 // boundedSomeMatch narrows where Some is called.
@@ -2948,6 +2981,18 @@ func (c *Core) DispatchAll(ctx context.Context, calls []composite.Call, o *compo
 	return composite.DispatchAll(ctx, calls, o, done)
 }
 
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (c *Core) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if c.Notes != nil && !yield("Notes", c.Notes) {
+			return
+		}
+		if c.Guard != nil && !yield("Guard", c.Guard) {
+			return
+		}
+	}
+}
+
 // Schema implements [hook.Hook]: Notes, Guard.
 func (c *Core) Schema() []hook.Tool {
 	var at string
@@ -4468,6 +4513,41 @@ func (d *Welded) Plan() *plan.Plan {
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (d *Welded) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (d *Welded) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if d.Front != nil && !yield("Front", d.Front) {
+			return
+		}
+		if d.First != nil && !yield("First", d.First) {
+			return
+		}
+		if d.Core != nil && !yield("Core", d.Core) {
+			return
+		}
+		if d.Users != nil && !yield("Users", d.Users) {
+			return
+		}
+		if !yield("Plain", &d.Plain) {
+			return
+		}
+		if d.Quiet != nil && !yield("Quiet", d.Quiet) {
+			return
+		}
+		if d.Run != nil && !yield("Run", d.Run) {
+			return
+		}
+		if d.Any != nil && !yield("Any", d.Any) {
+			return
+		}
+		for i, m := range d.Extra {
+			if m != nil && !yield("Extra["+strconv.Itoa(i)+"]", m) {
+				return
+			}
+		}
+	}
 }
 
 // Schema implements [hook.Hook]: Front, First?, Core, Users, Plain, Quiet?, Run*, Any?*, Extra*.

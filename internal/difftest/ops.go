@@ -82,6 +82,13 @@ func turnOps() []Op {
 		}},
 		{"Points", func(w World, _ string) string { return fmt.Sprint(w.F.Points()) }},
 		{"Ready", func(w World, _ string) string { return fmt.Sprint(w.F.Ready() == nil) }},
+		{"Members", func(w World, _ string) string {
+			var paths []string
+			for path, h := range w.F.Members() {
+				paths = append(paths, fmt.Sprintf("%s %v", path, hook.PointsOf(h)))
+			}
+			return fmt.Sprint(paths)
+		}},
 	}
 }
 

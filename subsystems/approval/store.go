@@ -1,0 +1,173 @@
+package approval
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// rules are the answers that were remembered: those of a conversation with it, the
+// others in files, one each, which are read whenever a call is asked about. So
+// several processes share them without a lock, and one that is deleted is forgotten
+// at once.
+type rules struct {
+	dir, project  string
+	conversations *hook.ConversationState[answers]
+
+	mu sync.Mutex
+	// changed is closed when a rule is remembered.
+	changed chan struct{}
+}
+
+// answers are the rules of a conversation, by the keys of what they cover. The
+// value is never changed.
+type answers map[string]answer
+
+// answer is a rule of a conversation.
+type answer struct {
+	Answer  hook.Answer `json:"answer"`
+	Refusal string      `json:"refusal,omitempty"`
+}
+
+func newRules(dir, project string, conversations *hook.ConversationState[answers]) *rules {
+	return &rules{dir: dir, project: project, conversations: conversations, changed: make(chan struct{})}
+}
+
+// changes returns what is closed when a rule is remembered from now on.
+func (rs *rules) changes() <-chan struct{} {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.changed
+}
+
+// find returns the rule that answers the call: one that refuses before one that
+// approves. The error says which rules cannot be read, and goes with the rule that
+// was found without them.
+func (rs *rules) find(s subject) (found answer, ok bool, err error) {
+	for _, c := range s.covers() {
+		r, known, e := rs.read(s, c)
+		if e != nil {
+			err = errors.Join(err, e)
+		}
+		if known && (!ok || r.Answer == hook.AnswerRefuse) {
+			found, ok = r, true
+		}
+		if ok && found.Answer == hook.AnswerRefuse {
+			break
+		}
+	}
+	if err != nil && ok && found.Answer != hook.AnswerRefuse {
+		ok = false // what cannot be read could have refused
+	}
+	return found, ok, err
+}
+
+func (rs *rules) read(s subject, c cover) (answer, bool, error) {
+	if c.Scope == inConversation {
+		r, ok := rs.conversations.Get(s.conversation)[c.key()]
+		return r, ok, nil
+	}
+	r, ok, err := rs.load(c)
+	return r.answer, ok, err
+}
+
+// load reads the file of a rule.
+func (rs *rules) load(c cover) (rule, bool, error) {
+	name := rs.path(c)
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rule{}, false, nil
+	}
+	var r rule
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	switch {
+	case err != nil:
+	case r.cover != c:
+		err = errors.New("it is about something else than its name says")
+	case r.Answer != hook.AnswerApprove && r.Answer != hook.AnswerRefuse:
+		err = fmt.Errorf("answer is %.20q; it is approve or refuse", r.Answer)
+	}
+	if err != nil {
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pe.Err
+		}
+		return rule{}, false, fmt.Errorf("a remembered answer cannot be used: %s: %w; delete the file to forget it", name, err)
+	}
+	return r, true, nil
+}
+
+// path is the file of a rule: the tool's name is for people, and may be any text
+// in front of a call that was not bound.
+func (rs *rules) path(c cover) string {
+	return filepath.Join(rs.dir, filepath.Base(filepath.Clean("/"+c.Tool))+"-"+c.key()+".json")
+}
+
+// remember keeps the answer for what the reply says, in the place of what was kept
+// for it before.
+func (rs *rules) remember(s subject, reply Reply, now time.Time) error {
+	for _, c := range s.offered() {
+		if c.id() != reply.Remember {
+			continue
+		}
+		said := answer{Answer: reply.Answer, Refusal: reply.Reason}
+		if c.Scope == inConversation {
+			rs.conversations.Update(s.conversation, func(old answers) answers {
+				all := maps.Clone(old)
+				if all == nil {
+					all = answers{}
+				}
+				all[c.key()] = said
+				return all
+			})
+		} else if err := rs.write(rule{Text: s.text(c), answer: said, By: reply.By, Since: now.UTC(), cover: c}); err != nil {
+			return err
+		}
+		rs.mu.Lock()
+		defer rs.mu.Unlock()
+		close(rs.changed)
+		rs.changed = make(chan struct{})
+		return nil
+	}
+	return fmt.Errorf("there is no offer %.40q", reply.Remember)
+}
+
+// write writes the file of a rule: whole or not at all, and on disk when it
+// returns.
+func (rs *rules) write(r rule) error {
+	var data bytes.Buffer
+	enc := json.NewEncoder(&data)
+	enc.SetEscapeHTML(false) // people read it
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(r); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(rs.dir, 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(rs.dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(data.Bytes())
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), rs.path(r.cover))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return syncDir(rs.dir)
+}

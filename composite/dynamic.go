@@ -27,6 +27,11 @@ type Composite struct {
 	points hook.PointSet
 	// tables are the members as each point sees them.
 	tables map[hook.Point][]Member
+
+	// rec records hook runs; nil does not. path is that of the composite within the
+	// one that was recorded, and public what it is to its tools' names.
+	rec          *recorder
+	path, public string
 }
 
 // Field is one hook of a composite that is put together by hand. Hook and Group
@@ -53,6 +58,13 @@ type member struct {
 	left hook.PointSet
 	// match narrows the points; nil is all.
 	match *Match
+
+	// run is the full path for hook runs, nested says that the member is a composite
+	// that records its own members, and known are the methods of hook.Hook that the
+	// member is known to have itself, not from hook.Nop.
+	run    string
+	nested bool
+	known  hook.PointSet
 }
 
 type route struct {
@@ -130,9 +142,15 @@ func fieldOf(sf reflect.StructField, v reflect.Value) (Field, bool, error) {
 	if err := misfits(sf.Type); !isGroup && err != nil {
 		return Field{}, false, err
 	}
+	return fieldWith(sf, v, options), true, nil
+}
+
+// fieldWith returns the field with the value v. What it has is known only now if
+// its type is an interface or a slice.
+func fieldWith(sf reflect.StructField, v reflect.Value, options plan.Options) Field {
 	f := Field{Name: sf.Name, Options: options, open: sf.Type.Kind() == reflect.Interface}
 	switch {
-	case isGroup:
+	case sf.Type.Kind() == reflect.Slice && sf.Type.ConvertibleTo(groupType):
 		f.Group = v.Convert(groupType).Interface().([]hook.Hook)
 		if f.Group == nil {
 			f.Group = []hook.Hook{}
@@ -143,7 +161,7 @@ func fieldOf(sf reflect.StructField, v reflect.Value) (Field, bool, error) {
 	default:
 		f.Hook = v.Addr().Interface().(hook.Hook)
 	}
-	return f, true, nil
+	return f
 }
 
 // Of returns the composite of the fields, in their order; name is the type's in
@@ -160,9 +178,7 @@ func of(name string, idle map[string]string, fields []Field) (*Composite, error)
 		f.Options = f.Options.Over(d)
 		fields[i], specs[i] = f, specOf(f)
 		specs[i].Defaults = d
-		if f.Hook == nil && f.Group == nil && !f.Options.Optional {
-			c.missing = append(c.missing, f.Name)
-		}
+		c.required(f)
 	}
 	p, problems := plan.Build(name, specs)
 	problems = plan.Errors(append(plan.Idle(problems, idle), plan.Reserved(p, strings.Fields(hook.ReservedTools))...))
@@ -176,6 +192,13 @@ func of(name string, idle map[string]string, fields []Field) (*Composite, error)
 	c.route()
 	c.tabulate()
 	return c, nil
+}
+
+// required notes a field that may not be nil, and is.
+func (c *Composite) required(f Field) {
+	if f.Hook == nil && f.Group == nil && !f.Options.Optional {
+		c.missing = append(c.missing, f.Name)
+	}
 }
 
 func joinProblems(problems []plan.Problem) error {

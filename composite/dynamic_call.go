@@ -31,8 +31,16 @@ type place interface{ Host() hook.Host }
 func decide[H any, D Decision[D]](ctx context.Context, c *Composite, p hook.Point, at place, call func(context.Context, H) (D, error)) D {
 	g := NewGate[D](p, c.table(p))
 	for i, h := range having[H](c, p, at) {
+		if g.final {
+			skip[H](ctx, c, i, p, at, at.Host(), within(c.path, g.decision.Verdict().By))
+			continue
+		}
 		g.At = i + 1
-		if ask(ctx, &g, func(ctx context.Context) (D, error) { return call(ctx, h) }); g.final {
+		r := c.record(i, p, at).in(&g.walk)
+		d := ask(ctx, &g, func(ctx context.Context) (D, error) { return call(ctx, h) })
+		if r != nil {
+			decided(ctx, r, &g, d, at.Host())
+		} else if g.final {
 			break
 		}
 	}
@@ -42,21 +50,33 @@ func decide[H any, D Decision[D]](ctx context.Context, c *Composite, p hook.Poin
 	return g.Decision()
 }
 
-func ask[D Decision[D]](ctx context.Context, g *Gate[D], call func(context.Context) (D, error)) {
+// ask asks one decider and returns what it has said itself.
+func ask[D Decision[D]](ctx context.Context, g *Gate[D], call func(context.Context) (D, error)) (d D) {
 	defer g.Recover()
+	var err error
 	if g.current().Timeout > 0 {
-		g.Answer(g.Timed(ctx, call))
-		return
+		d, err = g.Timed(ctx, call)
+	} else {
+		d, err = call(ctx)
 	}
-	g.Answer(call(ctx))
+	g.Answer(d, err)
+	return d
 }
 
 // rewrite passes v through the members that have the point H.
 func rewrite[H, T any](ctx context.Context, c *Composite, p hook.Point, v T, at place, call func(context.Context, H, T) (T, error)) (T, error) {
 	f := NewFold(p, c.table(p), v)
 	for i, h := range having[H](c, p, at) {
+		if f.err != nil {
+			skip[H](ctx, c, i, p, at, at.Host(), c.culprit(f.err))
+			continue
+		}
 		f.At = i + 1
-		if foldOne(ctx, &f, func(ctx context.Context, v T) (T, error) { return call(ctx, h, v) }); f.Err() != nil {
+		r := rewriting(c.record(i, p, at), &f)
+		foldOne(ctx, &f, func(ctx context.Context, v T) (T, error) { return call(ctx, h, v) })
+		if r != nil {
+			rewritten(ctx, r, &f, at.Host())
+		} else if f.err != nil {
 			break
 		}
 	}
@@ -69,13 +89,27 @@ func rewrite[H, T any](ctx context.Context, c *Composite, p hook.Point, v T, at 
 // contribute gathers what the members that have the point H add.
 func contribute[H any, T Contribution[T]](ctx context.Context, c *Composite, p hook.Point, at place, call func(context.Context, H) ([]T, error)) ([]T, error) {
 	all := NewCollect[T](p, c.table(p))
+	var going []parallelRun[T]
 	for i, h := range having[H](c, p, at) {
+		if all.err != nil {
+			skip[H](ctx, c, i, p, at, at.Host(), c.culprit(all.err))
+			continue
+		}
 		all.At = i + 1
-		if add(ctx, &all, c.members[i].parallel(p), func(ctx context.Context) ([]T, error) { return call(ctx, h) }); all.err != nil {
+		r, parallel, before := c.record(i, p, at).in(&all.walk), c.members[i].parallel(p), len(all.parts)
+		add(ctx, &all, parallel, clocked(r, func(ctx context.Context) ([]T, error) { return call(ctx, h) }))
+		if r != nil && parallel {
+			going = append(going, parallelRun[T]{r, all.parts[before]})
+		} else if r != nil {
+			contributed(ctx, r, &all, before, at.Host())
+		} else if all.err != nil {
 			break
 		}
 	}
 	all.Wait()
+	for _, g := range going {
+		g.end(ctx, at.Host())
+	}
 	if all.Failed() {
 		all.Report(ctx, at.Host())
 	}
@@ -99,7 +133,11 @@ func observe[H any](ctx context.Context, c *Composite, p hook.Point, at place, c
 	f := NewFan(p, c.table(p))
 	for i, h := range having[H](c, p, at) {
 		f.At = i + 1
+		r := c.record(i, p, at).in(&f.walk)
 		tell(ctx, &f, func(ctx context.Context) { call(ctx, h) })
+		if r != nil {
+			r.end(ctx, &f.walk, at.Host())
+		}
 	}
 	if f.Failed() {
 		f.Report(ctx, at.Host())

@@ -3,7 +3,6 @@ package composite
 import (
 	"context"
 	"iter"
-	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -103,7 +102,12 @@ func (c *Composite) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) 
 			continue
 		}
 		b.At = i + 1
-		if openOne(ctx, &b, func(ctx context.Context) error { return m.hook.OnRegisterAgent(ctx, cfg) }); b.Err() != nil {
+		r := c.record(i, hook.PointOnRegisterAgent, cfg).in(&b.walk)
+		openOne(ctx, &b, func(ctx context.Context) error { return m.hook.OnRegisterAgent(ctx, cfg) })
+		if r != nil {
+			r.end(ctx, &b.walk, cfg.Host())
+		}
+		if b.Err() != nil {
 			c.unregister(ctx, i, cfg)
 			return b.Err()
 		}
@@ -119,12 +123,17 @@ func (c *Composite) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig
 // unregister unregisters the first n members.
 func (c *Composite) unregister(ctx context.Context, n int, cfg *hook.AgentConfig) {
 	f := NewFan(hook.PointOnUnregisterAgent, c.table(hook.PointOnUnregisterAgent))
-	for i, m := range slices.Backward(c.members[:n]) {
+	for i := n - 1; i >= 0; i-- {
+		m := &c.members[i]
 		if m.left.Has(hook.PointOnUnregisterAgent) || !m.match.place(cfg) {
 			continue
 		}
 		f.At = i + 1
+		r := c.record(i, hook.PointOnUnregisterAgent, cfg).in(&f.walk)
 		tell(ctx, &f, func(ctx context.Context) { m.hook.OnUnregisterAgent(ctx, cfg) })
+		if r != nil {
+			r.end(ctx, &f.walk, cfg.Host())
+		}
 	}
 	f.Report(ctx, cfg.Host())
 }
@@ -138,26 +147,33 @@ func (c *Composite) table(p hook.Point) []Member { return c.tables[p] }
 // to whoever takes it, in plan order.
 func (c *Composite) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	if r, ok := c.routes[call.Name()]; ok {
-		m := c.members[r.member]
-		if m.prefix != "" {
-			call = call.As(r.local)
-		}
-		return m.hook.Dispatch(ctx, call)
+		return c.dispatch(ctx, r.member, call, r.local)
 	}
-	for _, m := range c.at(hook.PointDispatch) {
+	for i, m := range c.at(hook.PointDispatch) {
 		local, ok := m.local(call.Name())
 		if !ok {
 			continue
 		}
-		asked := call
-		if m.prefix != "" {
-			asked = call.As(local)
-		}
-		if inv, ok := m.hook.Dispatch(ctx, asked); ok {
+		if inv, ok := c.dispatch(ctx, i, call, local); ok {
 			return inv, true
 		}
 	}
 	return hook.Invocation{}, false
+}
+
+// dispatch asks the i-th member, which knows the tool by its local name. Who
+// says that the tool is another's is not recorded.
+func (c *Composite) dispatch(ctx context.Context, i int, call *hook.ToolCall, local string) (hook.Invocation, bool) {
+	m, asked := &c.members[i], call
+	if m.prefix != "" {
+		asked = call.As(local)
+	}
+	r := c.record(i, hook.PointDispatch, call)
+	inv, ok := m.hook.Dispatch(ctx, asked)
+	if r != nil && ok {
+		r.bound(ctx, call.Host(), inv)
+	}
+	return inv, ok
 }
 
 // OnEvent implements [hook.Hook]: every member is told.
@@ -221,9 +237,16 @@ func fold[T any](ctx context.Context, c *Composite, p hook.Point, v T, about fun
 		if !m.match.place(about(&f.Value)) {
 			continue
 		}
+		if f.err != nil {
+			skip[hook.Hook](ctx, c, i, p, about(&f.Value), host, c.culprit(f.err))
+			continue
+		}
 		f.At = i + 1
+		r := rewriting(c.record(i, p, nil), &f)
 		foldOne(ctx, &f, func(ctx context.Context, v T) (T, error) { return call(ctx, m.hook, v) })
-		if f.Err() != nil {
+		if r != nil {
+			rewritten(ctx, r, &f, host)
+		} else if f.err != nil {
 			break
 		}
 	}

@@ -53,11 +53,16 @@ func (w *toolChain) WrapToolAt(ctx context.Context, at int) (result hook.ToolRes
 	if !ok || m.left.Has(hook.PointWrapTool) || !m.match.place(w.Call) {
 		return w.Through(ctx, at)
 	}
-	as := &w.c.table(hook.PointWrapTool)[at]
+	as, returned := &w.c.table(hook.PointWrapTool)[at], false
+	if r := w.c.record(at, hook.PointWrapTool, w.Call); r != nil {
+		defer func() { r.wrapped(ctx, w.Call.Host(), returned) }()
+	}
 	defer w.Recover(ctx, at, as.Path, as.Policy.closed(hook.PointWrapTool), &result)
-	ctx, cancel := as.within(ctx)
+	bounded, cancel := as.within(ctx)
 	defer cancel()
-	return h.WrapTool(ctx, w.Call, w.Rest(at))
+	result = h.WrapTool(bounded, w.Call, w.Rest(at))
+	returned = true
+	return result
 }
 
 // RewriteResult implements [hook.RewriteResult].
@@ -109,11 +114,21 @@ func (w *modelChain) WrapModelAt(ctx context.Context, at int) (stream hook.Model
 	if !ok || m.left.Has(hook.PointWrapModel) || !m.match.place(w.Step) {
 		return w.WrapModelAt(ctx, at+1)
 	}
-	as := &w.c.table(hook.PointWrapModel)[at]
+	as, returned := &w.c.table(hook.PointWrapModel)[at], false
+	r := w.c.record(at, hook.PointWrapModel, w.Step)
+	if r != nil {
+		defer func() {
+			if !returned {
+				r.wrapped(ctx, w.Step.Host(), false)
+			}
+		}()
+	}
 	defer w.Recover(ctx, at, as.Path, as.Policy.closed(hook.PointWrapModel), &stream)
-	return w.Isolate(as.Path, as.stream(ctx, func(ctx context.Context) hook.ModelStream {
+	stream = as.stream(ctx, func(ctx context.Context) hook.ModelStream {
 		return h.WrapModel(ctx, w.Step, w.Req, w.Rest(at))
-	}))
+	})
+	returned = true
+	return w.Isolate(as.Path, r.stream(ctx, w.Step.Host(), stream))
 }
 
 // RewriteReply implements [hook.RewriteReply].
@@ -134,9 +149,17 @@ func (c *Composite) AfterModel(ctx context.Context, step *hook.Step, reply hook.
 // in reverse order.
 func (c *Composite) OnOpen(ctx context.Context, host hook.Host) error {
 	b := c.bracket(hook.PointOnOpen)
+	if c.rec != nil {
+		c.rec.host.Store(&host)
+	}
 	for i, h := range having[hook.OnOpen](c, hook.PointOnOpen, nil) {
 		b.At = i + 1
-		if openOne(ctx, &b, func(ctx context.Context) error { return h.OnOpen(ctx, host) }); b.Err() != nil {
+		r := c.record(i, hook.PointOnOpen, nil).in(&b.walk)
+		openOne(ctx, &b, func(ctx context.Context) error { return h.OnOpen(ctx, host) })
+		if r != nil {
+			r.end(ctx, &b.walk, host)
+		}
+		if b.Err() != nil {
 			return joinErrors(b.Err(), c.close(ctx, i))
 		}
 	}
@@ -151,7 +174,11 @@ func (c *Composite) close(ctx context.Context, n int) error {
 	b := c.bracket(hook.PointOnClose)
 	for i, h := range having[hook.OnClose](c, hook.PointOnClose, nil) {
 		if b.At = i + 1; i < n {
+			r := c.record(i, hook.PointOnClose, nil).in(&b.walk)
 			openOne(ctx, &b, func(ctx context.Context) error { return h.OnClose(ctx) })
+			if r != nil {
+				r.end(ctx, &b.walk, c.rec.opener())
+			}
 		}
 	}
 	return b.Err()

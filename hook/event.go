@@ -50,6 +50,7 @@ const (
 	EventServerLost        EventKind = "server_lost"        // Text: the name and the cause
 	EventCompacted         EventKind = "compacted"          // Text: the summary that took the place of older messages
 	EventHookFailed        EventKind = "hook_failed"        // Detail.Subsystem, Detail.Point; the cause is not in it
+	EventHookRun           EventKind = "hook_run"           // Event.Run; only where hook runs are recorded
 	EventDiagnostic        EventKind = "diagnostic"         // Text, safe to show
 )
 
@@ -171,9 +172,11 @@ func (u usageDetail) eventDetail() EventDetail { return EventDetail{Usage: u.usa
 
 // Detached returns the event with a detail of its own and without a host, so that
 // who keeps it keeps nothing else alive (1 allocation if it has a detail). That of
-// a failure stays as it is.
+// a failure or a hook run stays as it is.
 func (e Event) Detached() Event {
-	if _, failed := e.detail.(*failureDetail); e.detail != nil && !failed {
+	switch e.detail.(type) {
+	case nil, *failureDetail, *runDetail:
+	default:
 		e = e.WithDetail(e.Detail())
 	}
 	e.host = nil
@@ -241,6 +244,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Point        string       `json:"point,omitzero"`
 		Inquiry      Inquiry      `json:"inquiry,omitzero"`
 		Response     Response     `json:"response,omitzero"`
+		writtenRun
 	}{
 		Seq: e.Seq, Kind: e.Kind, Time: e.Time, Agent: e.Agent, Conversation: e.Conversation,
 		Epoch: e.Epoch, Turn: e.Turn, Step: e.Step, Depth: e.Depth, Text: e.Text,
@@ -248,13 +252,13 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		IsError: d.Result.IsError(), Failure: d.Result.Failure, Outcome: d.Outcome,
 		DurationMS: float64(d.Duration.Microseconds()) / 1000, Answer: d.Answer, By: d.By,
 		Usage: d.Usage, Stop: d.Stop, Subsystem: d.Subsystem,
-		Inquiry: d.Inquiry, Response: d.Response,
+		Inquiry: d.Inquiry, Response: d.Response, writtenRun: e.writtenRun(),
 	}
 	if d.Outcome != "" {
 		text := d.Result.Text()
 		w.Result = &text
 	}
-	if e.Kind == EventHookFailed {
+	if e.Kind == EventHookFailed || e.Kind == EventHookRun {
 		w.Point = d.Point.String()
 	}
 	return json.Marshal(w)

@@ -33,6 +33,7 @@ type writtenEvent struct {
 	Point        string       `json:"point"`
 	Inquiry      Inquiry      `json:"inquiry"`
 	Response     Response     `json:"response"`
+	writtenRun
 }
 
 // UnmarshalJSON reads what MarshalJSON has written; unknown members are passed
@@ -51,10 +52,15 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if w.Result != "" || w.Failure != "" {
 		d.Result = FailedResult(w.Failure, w.Result)
 	}
-	*e = Event{
+	out := Event{
 		Kind: w.Kind, Seq: w.Seq, Epoch: w.Epoch, Time: w.Time, Agent: w.Agent, Conversation: w.Conversation,
 		Turn: w.Turn, Step: w.Step, Depth: w.Depth, Text: w.Text,
-	}.WithDetail(d)
+	}
+	if w.Kind == EventHookRun {
+		*e = w.run(out, d)
+		return nil
+	}
+	*e = out.WithDetail(d)
 	return nil
 }
 

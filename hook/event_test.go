@@ -48,6 +48,9 @@ func TestEventShape(t *testing.T) {
 		at(hook.EventCallResult, 8).WithDetail(empty),
 		over.WithDetail(hook.EventDetail{Stop: hook.StopCompleted, Usage: hook.Usage{Output: 1}}),
 		hook.FailureEvent(&hook.Failure{Subsystem: "Core.Guard", Point: hook.PointBeforeTool}),
+		hook.RunEvent(denied()),
+		hook.RunEvent(hook.Run{Subsystem: "Skills", Point: hook.PointPreprocess, Status: hook.RunSucceeded, Changed: true, Input: "aa", Output: "bb"}),
+		hook.RunEvent(hook.Run{Subsystem: "OS", Point: hook.PointBeforeTool, Status: hook.RunSkipped, By: "Core.Guard"}),
 	}
 	var sb strings.Builder
 	for _, ev := range events {
@@ -124,4 +127,46 @@ func TestAFailureEventKeepsTheCauseToTheProgram(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(data)+ev.Text, "hunter2")
 	assert.Nil(t, hook.Event{}.Failure())
+}
+
+func denied() hook.Run {
+	return hook.Run{
+		Subsystem: "Core.Guard", Point: hook.PointBeforeTool, CallID: "k1", Tool: "bash",
+		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Duration: 1500 * time.Microsecond,
+		Status: hook.RunDenied, Answer: hook.AnswerDeny, Reason: "not on Sundays", Input: hook.Digest(hook.JSON("{}")),
+	}
+}
+
+func TestAHookRunIsReadAsItWasWritten(t *testing.T) {
+	ev := hook.RunEvent(denied())
+	ev.Seq, ev.Conversation, ev.Turn = 3, "c1", "t1"
+	data, err := json.Marshal(ev)
+	require.NoError(t, err)
+	var back hook.Event
+	require.NoError(t, json.Unmarshal(data, &back))
+	assert.Equal(t, ev, back)
+	run, ok := back.Run()
+	assert.True(t, ok)
+	assert.Equal(t, denied(), run)
+	assert.Equal(t, ev.Detail(), back.Detail())
+	assert.Equal(t, ev, ev.WithHost(host{name: "h"}).Detached())
+	_, ok = at(hook.EventCallStart, 1).WithDetail(hook.EventDetail{Tool: "bash"}).Run()
+	assert.False(t, ok)
+}
+
+func TestDigestIsTheHashOfTheText(t *testing.T) {
+	const empty = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a" // printf {} | sha256sum
+	assert.Equal(t, empty, hook.Digest(hook.JSON("{}")))
+	assert.Equal(t, empty, hook.Digest(struct{}{}))
+	assert.NotEqual(t, hook.Digest(hook.TextResult("a")), hook.Digest(hook.TextResult("b")))
+	assert.Empty(t, hook.Digest(func() {}))
+}
+
+func TestAnswersThatDeny(t *testing.T) {
+	for _, a := range []hook.Answer{hook.AnswerDeny, hook.AnswerRefuse, hook.AnswerReject, hook.AnswerWithhold, hook.AnswerStop} {
+		assert.True(t, a.Denies(), a)
+	}
+	for _, a := range []hook.Answer{hook.AnswerNone, hook.AnswerApprove, hook.AnswerAsk, hook.AnswerAnswer, hook.AnswerRetry, hook.AnswerNarrow} {
+		assert.False(t, a.Denies(), a)
+	}
 }

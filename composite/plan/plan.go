@@ -51,6 +51,9 @@ type Plan struct {
 	Type string `json:"type"`
 	// Members are in plan order: outermost first.
 	Members []Member `json:"members"`
+	// Own are the methods that the author of a generated composite has written where
+	// they would be generated; they call what the members do, or do without.
+	Own []string `json:"own,omitzero"`
 }
 
 // Member is one field in the plan.

@@ -274,9 +274,14 @@ func planLiteral(p *plan.Plan) *jen.Statement {
 		members = append(members, jen.Line().Add(memberLiteral(m)))
 	}
 	members = append(members, jen.Line())
-	return jen.Op("&").Qual(planPath, "Plan").Values(
+	fields := []jen.Code{
 		jen.Id("Type").Op(":").Lit(p.Type),
-		jen.Id("Members").Op(":").Index().Qual(planPath, "Member").Values(members...))
+		jen.Id("Members").Op(":").Index().Qual(planPath, "Member").Values(members...),
+	}
+	if len(p.Own) > 0 {
+		fields = append(fields, jen.Id("Own").Op(":").Add(stringList(p.Own)))
+	}
+	return jen.Op("&").Qual(planPath, "Plan").Values(fields...)
 }
 
 func memberLiteral(m plan.Member) *jen.Statement {

@@ -232,6 +232,7 @@ func (m *Model) plan(c *Composite) {
 		}
 	}
 	c.Plan = p
+	p.Own = m.own(c)
 	byField := map[string]*Member{}
 	for _, member := range c.Members {
 		byField[member.Field] = member
@@ -239,6 +240,26 @@ func (m *Model) plan(c *Composite) {
 	for i, planned := range p.Members {
 		c.Members[i] = byField[planned.Field]
 	}
+}
+
+// own are the methods that the author has written where they would be generated.
+func (m *Model) own(c *Composite) []string {
+	written := map[string]bool{}
+	for method := range c.Named.Methods() {
+		written[method.Name()] = true
+	}
+	var out []string
+	for _, p := range m.Points {
+		if written[p.Name] {
+			out = append(out, p.Name)
+		}
+	}
+	for _, name := range []string{"Points", "DispatchAll"} {
+		if written[name] {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func hasField(c *Composite, name string) bool {

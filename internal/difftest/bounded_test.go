@@ -56,7 +56,7 @@ func settled(o Op) Op {
 }
 
 // A composite with timeouts, patterns and points that are left out behaves alike
-// in both forms, whoever answers, fails, panics or hangs. The clock is the
+// in both forms, and recorded, whoever answers, fails, panics or hangs. The clock is the
 // bubble's, so what hangs is late and never just in time.
 func TestPoliciesAlike(t *testing.T) {
 	members := []string{"Slow", "Some", "Few", "Not", "Guard", "Notes", "Any", "Path", "More", "Last"}
@@ -83,9 +83,11 @@ func TestPoliciesAlike(t *testing.T) {
 			b, lb := newBounded(deeds, say)
 			c, err := composite.New(b)
 			require.NoError(t, err)
+			d, ld := newBounded(deeds, say)
 			static, dynamic := World{F: a, Log: la, Host: new(Recorder)}, World{F: c, Log: lb, Host: new(Recorder)}
+			recorded := World{F: composite.Recorded(d, nil).(Facade), Log: ld, Host: new(Recorder)}
 			for _, s := range program {
-				if different = Differ(settled(s.op), s.arg, dynamic, static); different != "" {
+				if different = Differ(settled(s.op), s.arg, dynamic, static, recorded); different != "" {
 					return
 				}
 			}

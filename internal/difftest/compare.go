@@ -32,10 +32,15 @@ type World struct {
 type Recorder struct {
 	hook.NoHost
 	Lines []string
+	Runs  []hook.Run
 }
 
-// Emit notes the event.
+// Emit notes the event. Hook runs it keeps apart: who does not record has none.
 func (r *Recorder) Emit(_ context.Context, ev hook.Event) {
+	if run, ok := ev.Run(); ok {
+		r.Runs = append(r.Runs, run)
+		return
+	}
 	d := ev.Detail()
 	r.Lines = append(r.Lines, fmt.Sprintf("%s %s %s", ev.Kind, d.Subsystem, d.Point))
 }

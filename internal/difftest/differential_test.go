@@ -70,7 +70,7 @@ func drawScript(t *rapid.T, focus string) script {
 	return s
 }
 
-func build(t require.TestingT, s script, generated func(*Welded) Facade) (static, mixed, dynamic World) {
+func build(t require.TestingT, s script, generated func(*Welded) Facade) (static, mixed, dynamic, recorded World) {
 	weld := func() (*Welded, *Log) {
 		l := new(Log)
 		m := func(name string) Member { return Member{Name: name, Log: l, Say: s.say[name], Do: s.do[name]} }
@@ -112,10 +112,13 @@ func build(t require.TestingT, s script, generated func(*Welded) Facade) (static
 	})
 	require.NoError(t, err)
 	dynamic = World{F: e, Log: ld, Host: new(Recorder)}
-	for _, w := range []*Welded{a, b, d} {
+
+	r, lr := weld()
+	recorded = World{F: composite.Recorded(r, nil).(Facade), Log: lr, Host: new(Recorder)}
+	for _, w := range []*Welded{a, b, d, r} {
 		w.Run.Names, w.Run.Broken = s.names, s.broken
 	}
-	return static, mixed, dynamic
+	return static, mixed, dynamic, recorded
 }
 
 func TestEveryFacadeMethodAndPointIsCompared(t *testing.T) {
@@ -128,15 +131,16 @@ func TestEveryFacadeMethodAndPointIsCompared(t *testing.T) {
 	}
 }
 
-// The generated composite, the dynamic one over the same struct, and the dynamic
-// one with dynamic ones nested in it answer every program alike.
+// The generated composite, the dynamic one over the same struct, the dynamic one
+// with dynamic ones nested in it, and the recording twin answer every program
+// alike.
 func TestGeneratedAndDynamicAnswerAlike(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) { compare(rt, "", func(w *Welded) Facade { return w }) })
 }
 
 // compare runs one random program, much of it about the method in focus. generated returns the composite that is on trial.
 func compare(rt *rapid.T, focus string, generated func(*Welded) Facade) {
-	static, mixed, dynamic := build(rt, drawScript(rt, focus), generated)
+	static, mixed, dynamic, recorded := build(rt, drawScript(rt, focus), generated)
 	ops := Ops()
 	for range rapid.IntRange(1, 12).Draw(rt, "length") {
 		o := rapid.SampledFrom(ops).Draw(rt, "op")
@@ -144,7 +148,7 @@ func compare(rt *rapid.T, focus string, generated func(*Welded) Facade) {
 			o = ops[i]
 		}
 		arg := rapid.SampledFrom(args).Draw(rt, "arg")
-		require.Empty(rt, Differ(o, arg, dynamic, static, mixed), "0 is the generated composite, 1 the dynamic one over generated ones")
+		require.Empty(rt, Differ(o, arg, dynamic, static, mixed, recorded), "0 is the generated composite, 1 the dynamic one over generated ones, 2 the recording twin")
 	}
 }
 

@@ -1,0 +1,254 @@
+package composite
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// recorder is what the composites of one [Recorded] have in common.
+type recorder struct {
+	now func() time.Time
+	// host is the one that OnOpen was given: OnClose has no other.
+	host atomic.Pointer[hook.Host]
+}
+
+// opener is the host that OnOpen was given.
+func (r *recorder) opener() hook.Host {
+	if h := r.host.Load(); h != nil {
+		return *h
+	}
+	return hook.NoHost{}
+}
+
+// run is an execution of a member that is being recorded.
+type run struct {
+	rec    *recorder
+	member *member
+	// as is the member as its point sees it.
+	as Member
+	// failures is how many its walk knew of before.
+	failures int
+	// took is how long a contributor has taken that nobody waited for.
+	took atomic.Int64
+	hook.Run
+}
+
+// record begins the execution of the i-th member; about is the point's place. Nil
+// if the composite does not record, which is all that this then costs.
+func (c *Composite) record(i int, p hook.Point, about any) *run {
+	if c.rec == nil {
+		return nil
+	}
+	m := &c.members[i]
+	r := &run{rec: c.rec, member: m, as: c.table(p)[i]}
+	r.Run = hook.Run{Subsystem: m.run, Point: p, Started: c.rec.now(), Status: hook.RunSucceeded}
+	if call, ok := about.(*hook.ToolCall); ok {
+		r.CallID, r.Tool = call.ID(), c.public+call.Name()
+		if p.Info().Kind != "rewrite" {
+			r.Input = hook.Digest(call.Args())
+		}
+	}
+	return r
+}
+
+// in says in which walk the run is.
+func (r *run) in(w *walk) *run {
+	if r != nil {
+		r.failures = len(w.failures)
+	}
+	return r
+}
+
+// end tells of the run. w knows whether the member has failed.
+func (r *run) end(ctx context.Context, w *walk, host hook.Host) {
+	late := false
+	if len(w.failures) > r.failures {
+		f := w.failures[len(w.failures)-1]
+		r.failed(ctx, f.Failure)
+		late = f.Late && !f.inner
+	}
+	r.tell(ctx, host, late)
+}
+
+// tell ends the run now.
+func (r *run) tell(ctx context.Context, host hook.Host, late bool) {
+	r.Duration = r.rec.now().Sub(r.Started)
+	if r.Status == hook.RunSucceeded && r.as.Timeout > 0 && r.Duration >= r.as.Timeout {
+		r.Status = hook.RunTimedOut // a wrap or an observer, which are waited for all the same
+	}
+	r.emit(ctx, host, late)
+}
+
+// emit tells of the run. That of a composite is not told, because its members' are,
+// unless it was the composite itself that was late.
+func (r *run) emit(ctx context.Context, host hook.Host, late bool) {
+	if late || !r.member.nested && !r.idle() {
+		host.Emit(ctx, hook.RunEvent(r.Run))
+	}
+}
+
+// idle reports whether the run may be that of hook.Nop.
+func (r *run) idle() bool {
+	quiet := r.Status == hook.RunSucceeded && !r.Changed || r.Status == hook.RunSkipped
+	return quiet && r.Point != hook.PointDispatch && ofFacade(r.Point, r.Point.Info()) && !r.member.known.Has(r.Point)
+}
+
+func (r *run) failed(ctx context.Context, f *hook.Failure) {
+	r.Reason = (&hook.Failure{Subsystem: r.Subsystem, Point: r.Point, Late: f.Late}).Public()
+	switch {
+	case f.Late:
+		r.Status = hook.RunTimedOut
+	case f.Panic:
+		r.Status = hook.RunPanicked
+	case ctx.Err() != nil && errors.Is(f.Err, ctx.Err()):
+		r.Status = hook.RunInterrupted
+	default:
+		r.Status = hook.RunFailed
+	}
+}
+
+// decided ends the run of a decider that has answered d, unless it has failed.
+func decided[D Decision[D]](ctx context.Context, r *run, g *Gate[D], d D, host hook.Host) {
+	if len(g.failures) > r.failures && r.as.Policy.closed(g.point) {
+		d = d.Closed(g.failures[len(g.failures)-1].Failure)
+	}
+	v := d.Verdict()
+	r.Answer, r.Reason = v.Kind, v.Reason
+	if v.Kind.Denies() {
+		r.Status = hook.RunDenied
+	}
+	r.end(ctx, &g.walk, host)
+}
+
+// rewriting begins the run of a rewriter that is about to get v.
+func rewriting[T any](r *run, f *Fold[T]) *run {
+	if r != nil && !r.member.nested {
+		r.Input = hook.Digest(f.Value)
+	}
+	return r.in(&f.walk)
+}
+
+// rewritten ends it.
+func rewritten[T any](ctx context.Context, r *run, f *Fold[T], host hook.Host) {
+	if len(f.failures) == r.failures && !r.member.nested {
+		r.Output = hook.Digest(f.Value)
+		r.Changed = r.Input != r.Output
+	}
+	r.end(ctx, &f.walk, host)
+}
+
+// contributed ends the run of a contributor; what it added is all.parts behind
+// before.
+func contributed[T Contribution[T]](ctx context.Context, r *run, all *Collect[T], before int, host hook.Host) {
+	if len(all.parts) > before {
+		r.added(hook.Digest(all.parts[before].items))
+	}
+	r.end(ctx, &all.walk, host)
+}
+
+func (r *run) added(digest string) { r.Changed, r.Output = true, digest }
+
+// clocked returns the call with its time taken, because nobody waits for it.
+func clocked[T any](r *run, call func(context.Context) (T, error)) func(context.Context) (T, error) {
+	if r == nil {
+		return call
+	}
+	return func(ctx context.Context) (T, error) {
+		defer func() { r.took.Store(int64(r.rec.now().Sub(r.Started))) }()
+		return call(ctx)
+	}
+}
+
+// parallelRun is the run of a contributor that was started beside others.
+type parallelRun[T any] struct {
+	*run
+	part *part[T]
+}
+
+// end tells of the run when all have been waited for.
+func (r parallelRun[T]) end(ctx context.Context, host hook.Host) {
+	r.Duration = time.Duration(r.took.Load())
+	late := false
+	if err := r.part.err; err != nil {
+		_, inner := err.(*hook.Failure)
+		f := newFailure(r.Point, r.Subsystem, err, false)
+		if f.Late {
+			r.Duration, late = r.as.Timeout, !inner
+		}
+		r.failed(ctx, f)
+	} else if len(r.part.items) > 0 {
+		r.added(hook.Digest(r.part.items))
+	}
+	r.emit(ctx, host, late)
+}
+
+// culprit is the path of who has ended a walk with this failure.
+func (c *Composite) culprit(err error) string {
+	failure, _ := err.(*hook.Failure)
+	return within(c.path, failure.Subsystem)
+}
+
+// skip tells that the i-th member was not asked, because by had ended the point;
+// of a composite it tells so of its members.
+func skip[H any](ctx context.Context, c *Composite, i int, p hook.Point, about any, host hook.Host, by string) {
+	m := &c.members[i]
+	if m.nested {
+		inner := m.hook.(*Composite)
+		for j := range having[H](inner, p, about) {
+			skip[H](ctx, inner, j, p, about, host, by)
+		}
+		return
+	}
+	r := c.record(i, p, about)
+	r.Status, r.Input, r.By = hook.RunSkipped, "", by
+	if !r.idle() {
+		host.Emit(ctx, hook.RunEvent(r.Run))
+	}
+}
+
+// within joins the path of a composite and one inside it.
+func within(outer, inner string) string {
+	if outer == "" || inner == "" {
+		return outer + inner
+	}
+	return outer + "." + inner
+}
+
+// bound ends the run of the owner of a tool. Arguments that it cannot read are the
+// model's mistake: it has answered.
+func (r *run) bound(ctx context.Context, host hook.Host, inv hook.Invocation) {
+	if inv.Err() != nil {
+		r.Reason = "the arguments do not fit"
+	}
+	r.tell(ctx, host, false)
+}
+
+// wrapped ends the run of a wrap; without returned it has panicked.
+func (r *run) wrapped(ctx context.Context, host hook.Host, returned bool) {
+	if !returned {
+		r.failed(ctx, &hook.Failure{Subsystem: r.Subsystem, Point: r.Point, Panic: true})
+	}
+	r.tell(ctx, host, false)
+}
+
+// stream returns the stream of a wrap, which tells of the run at its end.
+func (r *run) stream(ctx context.Context, host hook.Host, stream hook.ModelStream) hook.ModelStream {
+	if r == nil {
+		return stream
+	}
+	return func(yield func(hook.Chunk, error) bool) {
+		returned, consumer := false, false
+		defer func() { r.wrapped(ctx, host, returned || consumer) }()
+		stream(func(c hook.Chunk, err error) bool {
+			consumer = true
+			more := yield(c, err)
+			consumer = false
+			return more
+		})
+		returned = true
+	}
+}

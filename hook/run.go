@@ -1,0 +1,127 @@
+package hook
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+)
+
+// RunStatus is how a hook run ended.
+type RunStatus string
+
+// The ways in which a hook run ends.
+const (
+	RunSucceeded   RunStatus = "succeeded"   // it has answered, or had nothing to say
+	RunDenied      RunStatus = "denied"      // its answer holds something back: see Answer.Denies
+	RunFailed      RunStatus = "failed"      // it returned an error
+	RunPanicked    RunStatus = "panicked"    // it panicked
+	RunTimedOut    RunStatus = "timed_out"   // it took longer than its field allows
+	RunInterrupted RunStatus = "interrupted" // it returned an error because the turn was cancelled
+	RunSkipped     RunStatus = "skipped"     // it was not asked: By had ended the point
+)
+
+// Run is one hook run: one execution of one hook at one point, or that there was
+// none. It never holds what the hook was working on, nor what it made of it; of
+// both there are hashes, by which they can be recognized.
+type Run struct {
+	// Subsystem is the path of the field, "Core.Guard".
+	Subsystem string
+	Point     Point
+	// CallID and Tool name the tool call that the point was about; "" at others.
+	CallID  string
+	Tool    string
+	Started time.Time
+	// Duration is how long the hook took. A wrap's includes what it surrounds, a
+	// stream up to its end. 0 for one that was skipped.
+	Duration time.Duration
+	Status   RunStatus
+	// Answer is what the hook contributed to a decision: its own answer, or what its
+	// fail policy says in its place. AnswerNone at points that do not decide.
+	Answer Answer
+	// Reason is what the hook said with its answer, for people; of a failure it says
+	// the place and not the cause, which may quote secrets.
+	Reason string
+	// By is the path of the hook that ended the point, if this one was skipped.
+	By string
+	// Changed: a rewriter left another value than it got, or a contributor added
+	// something.
+	Changed bool
+	// Input and Output are the SHA-256 in hex of what the hook got and of what it
+	// left, see [Digest]; "" where that is not known. Points about a tool call that
+	// rewrite nothing have the call's arguments as input.
+	Input, Output string
+}
+
+// RunEvent returns the event that tells of a hook run. The composite that
+// records tells it when the run is over.
+func RunEvent(r Run) Event {
+	return Event{Kind: EventHookRun, Text: r.Reason, detail: (*runDetail)(&r)}
+}
+
+type runDetail Run
+
+func (r *runDetail) eventDetail() EventDetail {
+	return EventDetail{
+		CallID: r.CallID, Tool: r.Tool, Duration: r.Duration, Answer: r.Answer, By: r.By,
+		Subsystem: r.Subsystem, Point: r.Point,
+	}
+}
+
+// Run returns the hook run that the event tells of, and whether it tells of one.
+func (e Event) Run() (Run, bool) {
+	r, ok := e.detail.(*runDetail)
+	if !ok {
+		return Run{}, false
+	}
+	out := Run(*r)
+	out.Reason = e.Text
+	return out, true
+}
+
+// Digest returns the SHA-256, in hex, by which a hook run tells a value: of the
+// text if it is JSON, else of what encoding/json writes; "" for a value that
+// cannot be written.
+func Digest[T any](v T) string {
+	text, ok := any(v).(JSON)
+	data := []byte(text)
+	if !ok {
+		var err error
+		if data, err = json.Marshal(v); err != nil {
+			return ""
+		}
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Denies reports whether the answer holds something back: it denies, refuses,
+// rejects, withholds or stops.
+func (a Answer) Denies() bool {
+	return a.severity() >= blocking || a == AnswerRefuse || a == AnswerWithhold
+}
+
+// writtenRun has the members of a hook run that no other event has.
+type writtenRun struct {
+	Started time.Time `json:"started,omitzero"`
+	Status  RunStatus `json:"status,omitzero"`
+	Changed bool      `json:"changed,omitzero"`
+	Input   string    `json:"input_sha256,omitzero"`
+	Output  string    `json:"answer_sha256,omitzero"`
+}
+
+func (e Event) writtenRun() writtenRun {
+	r, _ := e.Run()
+	return writtenRun{r.Started, r.Status, r.Changed, r.Input, r.Output}
+}
+
+// run returns the event that was written, if that was about a hook run.
+func (w *writtenEvent) run(e Event, d EventDetail) Event {
+	return e.with(RunEvent(Run{
+		Subsystem: d.Subsystem, Point: d.Point, CallID: d.CallID, Tool: d.Tool, Started: w.Started, Duration: d.Duration,
+		Status: w.Status, Answer: d.Answer, Reason: e.Text, By: d.By, Changed: w.Changed, Input: w.Input, Output: w.Output,
+	}))
+}
+
+// with returns the event with the detail of another one.
+func (e Event) with(o Event) Event { e.detail = o.detail; return e }

@@ -51,7 +51,7 @@ func (a *answer) run(parent context.Context, req hook.ModelRequest) error {
 	}
 	body, text, err := p.encode(req)
 	if err != nil {
-		return err
+		return faulty(hook.FailureRequest, err)
 	}
 	a.text, a.messages = text, req.Messages.Len()
 	ctx, cancel := context.WithCancelCause(parent)

@@ -194,6 +194,8 @@ func TestTimeouts(t *testing.T) {
 			}, o)
 			require.ErrorIs(t, err, openai.ErrTimeout)
 			assert.EqualError(t, err, "openai: the server did not answer in time (model.test)")
+			class, _ := provider.Classify(err)
+			assert.Equal(t, hook.FailureTimeout, class)
 			assert.Equal(t, 10*time.Second, took)
 		})
 	})

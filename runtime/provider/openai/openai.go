@@ -111,7 +111,9 @@ func New(o *Options) *Provider {
 		p.o.Client = &http.Client{CheckRedirect: stay}
 	}
 	p.veil = newVeil(p.o.APIKey, p.o.Header)
-	p.err = errors.Join(p.setURL(), p.setHeader(), p.setExtra())
+	if err := errors.Join(p.setURL(), p.setHeader(), p.setExtra()); err != nil {
+		p.err = faulty(hook.FailureRequest, err)
+	}
 	return p
 }
 
@@ -219,7 +221,8 @@ func reserved(key string) bool {
 
 // Stream asks the model. The errors of the stream are *Error for what the
 // server says, provider.ErrNoFinish, provider.ErrProtocol, ErrTimeout, that of
-// ctx, or what the network reports. It makes one request and never retries.
+// ctx, or what the network reports; provider.Classify knows the class of each. It
+// makes one request and never retries.
 func (p *Provider) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
 	return func(yield func(hook.Chunk, error) bool) {
 		a := answer{p: p, yield: yield}

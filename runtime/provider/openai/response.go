@@ -60,7 +60,7 @@ func (p *Provider) ended(ctx, parent context.Context, err error) error {
 	case errors.As(err, &e), errors.Is(err, provider.ErrProtocol), errors.Is(err, provider.ErrNoFinish):
 		return err
 	case errors.Is(context.Cause(ctx), ErrTimeout):
-		return fmt.Errorf("%w (%s)", ErrTimeout, p.host)
+		return faulty(hook.FailureTimeout, fmt.Errorf("%w (%s)", ErrTimeout, p.host))
 	}
 	return p.unreachable(err)
 }

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // Error is one thing that is wrong with a script.
@@ -153,12 +154,32 @@ func (p *parser) rule(n *yaml.Node, pace Pace) Rule {
 		When: p.when(m.node("when")), Calls: p.calls(m.node("calls")), Usage: p.usage(m.node("usage")), Pace: pace,
 	}
 	if e := m.node("error"); e != nil {
-		r.Err = errors.New(p.text(e, "error"))
+		r.Err = p.failure(e)
 	}
 	if own := m.node("pace"); own != nil {
 		r.Pace = p.pace(own)
 	}
 	return r
+}
+
+// failure reads the error of a rule: a text, or what kind of failure it is too.
+func (p *parser) failure(n *yaml.Node) error {
+	if n.Kind != yaml.MappingNode {
+		return errors.New(p.text(n, "error"))
+	}
+	classes := []hook.FailureClass{
+		hook.FailureRateLimit, hook.FailureOverloaded, hook.FailureServer, hook.FailureTimeout, hook.FailureNetwork,
+		hook.FailureContext, hook.FailureAuth, hook.FailureRequest, hook.FailureProtocol, hook.FailureUnknown,
+	}
+	m := p.mapping(n, "error", "text", "class", "retry_after")
+	text, class := p.word(m.node("text"), "text"), hook.FailureClass(p.word(m.node("class"), "class"))
+	if class != "" && !slices.Contains(classes, class) {
+		p.fail(m.node("class"), "class: unknown class %q; write one of %s", class, joined(classes))
+	}
+	if text == "" {
+		text = "the model failed"
+	}
+	return &provider.Error{Class: class, RetryAfter: p.duration(m.node("retry_after"), "retry_after"), Err: errors.New(text)}
 }
 
 func (p *parser) when(n *yaml.Node) *When {

@@ -27,7 +27,8 @@ type Rule struct {
 	// Usage is what the finish reports; nil is an estimate, for which the whole
 	// history is walked. Benchmarks over long histories set it.
 	Usage *hook.Usage
-	// Err ends the stream in the place of a finish.
+	// Err ends the stream in the place of a finish. A provider.Error says what kind
+	// of failure it is.
 	Err  error
 	Pace Pace
 }

@@ -198,6 +198,31 @@ rules:
 	assert.Equal(t, hook.Usage{Input: 3, Output: 1}, collect(t, script.New(script.Rule{Say: "1234"}), request("123456789")).Usage)
 }
 
+func TestFailuresHaveTheirClass(t *testing.T) {
+	t.Parallel()
+	s := parse(t, `
+rules:
+  - {when: {user: busy}, say: half, error: {text: come back later, class: overloaded, retry_after: 2s}}
+  - {when: {user: gone}, error: {class: network}}
+  - {when: {user: odd}, error: odd}
+`)
+	for _, tc := range []struct {
+		line, text string
+		class      hook.FailureClass
+		after      time.Duration
+	}{
+		{"busy", "come back later", hook.FailureOverloaded, 2 * time.Second},
+		{"gone", "the model failed", hook.FailureNetwork, 0},
+		{"odd", "odd", hook.FailureUnknown, 0},
+	} {
+		_, err := provider.Collect(s.Stream(t.Context(), request(tc.line)))
+		require.EqualError(t, err, tc.text)
+		class, after := provider.Classify(err)
+		assert.Equal(t, tc.class, class)
+		assert.Equal(t, tc.after, after)
+	}
+}
+
 func TestNoRuleSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := parse(t, `
@@ -254,6 +279,9 @@ func TestMistakesAreNamedWithTheirLine(t *testing.T) {
 		{"infinity", "rules:\n- calls: [{tool: x, args: {a: .inf}}]", "f:2: .inf is no number that JSON can write; quote it if it is a text"},
 		{"pace", "rules:\n- say: a\n  pace: 20", "f:3: pace must be a duration such as 20ms or 1s"},
 		{"usage", "rules:\n- say: a\n  usage: {input: -1}", "f:3: input must be a whole number, 0 or more"},
+		{"error class", "rules:\n- error: {class: broken}", "f:2: class: unknown class \"broken\"; write one of rate_limit, overloaded, server, timeout, network, context_length, auth, request, protocol, unknown"},
+		{"error key", "rules:\n- error: {kind: network}", "f:2: error has no key \"kind\"; known are text, class, retry_after"},
+		{"error pause", "rules:\n- error: {retry_after: 2}", "f:2: retry_after must be a duration such as 20ms or 1s"},
 		{"all at once", "rules:\n- saay: a\n- say: ${x}\n- {say: a, when: {stop: 1}}",
 			"f:2: a rule has no key \"saay\"; known are name, when, reason, say, calls, finish, usage, error, pace\n" +
 				"f:3: say: ${x} refers to nothing; known are ${user}, ${result}, ${result:TOOL} and the groups of the rule's expressions (none has a name)\n" +

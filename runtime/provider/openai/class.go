@@ -1,0 +1,96 @@
+package openai
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+var _ provider.Classified = (*Error)(nil)
+
+// Classify implements provider.Classified: by the server's own words first, which
+// say more than the status, then by the status. An error within a stream has none,
+// unless its code is one; without any word the server has given up. "Invalid
+// request" is what many say with every status from 400 on.
+func (e *Error) Classify() (hook.FailureClass, time.Duration) {
+	status := e.Status
+	if n, err := strconv.Atoi(e.Code); err == nil && status == http.StatusOK && n >= 300 && n <= 599 {
+		status = n
+	}
+	class := classOfWord(e.Code)
+	if class == "" {
+		class = classOfWord(e.Type)
+	}
+	if class == "" || class == hook.FailureRequest && status < 500 && status != http.StatusOK {
+		class = classOfStatus(status)
+	}
+	if class == hook.FailureRequest && tooLong(e.Message) {
+		class = hook.FailureContext
+	}
+	return class, e.RetryAfter
+}
+
+// classOfWord returns what the code or type of an error means; "" if that is not
+// known.
+func classOfWord(word string) hook.FailureClass {
+	switch strings.ToLower(word) {
+	case "rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests", "tokens", "requests":
+		return hook.FailureRateLimit
+	case "overloaded", "overloaded_error", "engine_overloaded", "engine_overloaded_error", "service_unavailable",
+		"service_unavailable_error", "unavailable", "slow_down", "loading_model":
+		return hook.FailureOverloaded
+	case "server_error", "api_error", "internal_error", "internal_server_error", "internalservererror":
+		return hook.FailureServer
+	case "timeout", "timeout_error", "request_timeout", "deadline_exceeded":
+		return hook.FailureTimeout
+	case "context_length_exceeded", "string_above_max_length", "exceed_context_size_error", "request_too_large":
+		return hook.FailureContext
+	case "invalid_api_key", "authentication_error", "permission_error", "permission_denied", "access_denied",
+		"insufficient_quota", "billing_error", "billing_hard_limit_reached", "account_deactivated":
+		return hook.FailureAuth
+	case "invalid_request_error", "invalid_request", "bad_request", "badrequesterror", "not_found_error", "model_not_found",
+		"unsupported_parameter", "unsupported_value", "content_filter":
+		return hook.FailureRequest
+	}
+	return ""
+}
+
+func classOfStatus(status int) hook.FailureClass {
+	switch status {
+	case http.StatusOK:
+		return hook.FailureServer
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
+		return hook.FailureAuth
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout, 524: // the last one is Cloudflare's
+		return hook.FailureTimeout
+	case http.StatusRequestEntityTooLarge:
+		return hook.FailureContext
+	case http.StatusTooManyRequests:
+		return hook.FailureRateLimit
+	case http.StatusServiceUnavailable, 529: // the last one is Anthropic's
+		return hook.FailureOverloaded
+	}
+	if status >= 500 {
+		return hook.FailureServer
+	}
+	return hook.FailureRequest
+}
+
+// tooLong reports whether the text says that the request is too long for the
+// model: most local servers have no code for it.
+func tooLong(message string) bool {
+	message = strings.ToLower(message)
+	for _, words := range []string{"context length", "context size", "context window", "maximum context", "prompt is too long", "input is too long", "too many tokens"} {
+		if strings.Contains(message, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// faulty gives what no server has said its class.
+func faulty(class hook.FailureClass, err error) error { return &provider.Error{Class: class, Err: err} }

@@ -28,6 +28,7 @@ require (
 	golang.org/x/tools v0.52.0
 	modernc.org/libc v1.77.1
 	modernc.org/sqlite v1.60.0
+	mvdan.cc/sh/v3 v3.14.1
 	pgregory.net/rapid v1.3.0
 )
 

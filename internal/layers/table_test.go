@@ -25,6 +25,7 @@ var heavy = map[string][]string{
 	"github.com/spf13/cobra":      {"cmd/grapnel"},
 	"modernc.org/sqlite":          {"internal/sqlitedb", "internal/powercut"},
 	"github.com/dave/jennifer":    {"gen/emit"},
+	"mvdan.cc/sh":                 {"subsystems/policy/shell"},
 	"golang.org/x/tools":          {"gen/load", "gen/scaffold", "gen/vet", "cmd/hookvet", "hookvet/golangci"},
 	"github.com/stretchr/testify": {"runtime/store/storetest"},
 }

@@ -1,0 +1,299 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/policy/shell"
+)
+
+// ruleset is what holds for one agent.
+type ruleset struct {
+	rules []*rule
+	def   Default
+}
+
+// call is a call while it is judged.
+type call struct {
+	name    string
+	subject Subject
+	args    arguments
+	places  places
+}
+
+// match is one rule that speaks of a call.
+type match struct {
+	rule *rule
+	// part is what of the call it is about: a command, a path, a text; "" is all.
+	part string
+	// maybe: whether it does depends on what is not known.
+	maybe bool
+}
+
+// judgement is what the rules say of one call.
+type judgement struct {
+	effect  Effect // "" is no opinion
+	reason  string
+	decided *match  // nil if no rule has
+	def     Default // the default, if it has decided
+	doubt   string
+	matches []match
+	// open are the parts that no rule allows or asks for.
+	open  []string
+	grant hook.Grant
+
+	// allowed: a rule allows the whole call.
+	allowed bool
+}
+
+func (j *judgement) hit(r *rule, part string, maybe bool) {
+	j.matches = append(j.matches, match{r, part, maybe})
+	if r.effect != Deny {
+		j.grant = j.grant.Intersect(r.grant)
+	}
+}
+
+// judge compares a call with all rules that name its tool. An error says that the
+// arguments are no JSON object.
+func (s ruleset) judge(subjects map[string]Subject, at places, tool hook.Tool, args hook.JSON) (judgement, error) {
+	var j judgement
+	c := call{name: strings.ToLower(tool.Name), places: at}
+	c.subject = subjects[c.name]
+	var mine []*rule
+	for _, r := range s.rules {
+		if r.names(c.name, c.subject.As) {
+			mine = append(mine, r)
+		}
+	}
+	if len(mine) == 0 {
+		j.rest(s.def, tool)
+		return j, nil
+	}
+	var err error
+	if c.args, err = newArguments(args); err != nil {
+		return j, fmt.Errorf("the arguments of %s cannot be read: %w", tool.Name, err)
+	}
+	var commands []*rule
+	for _, r := range mine {
+		switch r.form {
+		case everyCall:
+			j.hit(r, "", false)
+			j.allowed = j.allowed || r.effect == Allow
+		case aText:
+			c.text(r, &j)
+		case aPath:
+			c.path(r, &j)
+		case aCommand:
+			commands = append(commands, r)
+		}
+	}
+	if len(commands) > 0 {
+		c.commands(commands, &j)
+	}
+	j.decide(s.def, tool)
+	return j, nil
+}
+
+// text judges an argument: every value of it has to be allowed.
+func (c *call) text(r *rule, j *judgement) {
+	values := c.args.texts(r.arg)
+	fit := 0
+	for _, v := range values {
+		if r.glob.matches(v) && !(r.effect == Allow && climbs(v)) {
+			fit++
+			if r.effect != Allow {
+				j.hit(r, v, false)
+			}
+		}
+	}
+	if r.effect == Allow && fit > 0 && fit == len(values) {
+		j.hit(r, strings.Join(values, ", "), false)
+		j.allowed = true
+	}
+}
+
+// path judges paths: all that a call means have to be allowed, by name and by where
+// links lead; one is enough to be asked about or denied.
+func (c *call) path(r *rule, j *judgement) {
+	where := c.subject.locations(c.args, c.places)
+	all := len(where) > 0
+	for _, l := range where {
+		if r.effect == Allow {
+			all = all && r.path.covers(l.named, false) && r.path.covers(l.real, false)
+			continue
+		}
+		if r.path.covers(l.named, true) || r.path.covers(l.real, true) {
+			j.hit(r, l.named, false)
+		} else if c.subject.Searches && !l.file && (r.path.reaches(l.named) || r.path.reaches(l.real)) {
+			j.hit(r, l.named, true)
+		}
+	}
+	if r.effect == Allow && all {
+		j.hit(r, where[0].named, false)
+		j.allowed = true
+	}
+}
+
+// commands judges the simple commands of a command line, each by itself.
+func (c *call) commands(rules []*rule, j *judgement) {
+	var script shell.Script
+	for _, line := range c.args.texts(c.subject.Arg) {
+		script = shell.Read(line)
+	}
+	j.doubt = script.Doubt
+	if c.subject.Env != "" && !c.args.empty(c.subject.Env) && j.doubt == "" {
+		j.doubt = "the call sets environment variables"
+	}
+	forbids, all := false, len(script.Commands) > 0 && j.doubt == ""
+	for _, r := range rules {
+		if r.effect != Allow {
+			forbids = true
+			forbid(r, script, j)
+		}
+	}
+	asked := map[string]bool{}
+	for _, m := range j.matches {
+		asked[m.part] = !m.maybe
+	}
+	for i := range script.Commands {
+		cmd := &script.Commands[i]
+		ok, exact := permit(rules, cmd, j)
+		if cmd.Opaque && !exact && j.doubt == "" {
+			j.doubt = fmt.Sprintf("it is not known what %s runs", first(cmd.Plain))
+		}
+		if !ok {
+			all = false
+			if !asked[cmd.Text] {
+				j.open = append(j.open, cmd.Text)
+			}
+		}
+	}
+	switch {
+	case j.allowed && !forbids:
+		j.doubt = "" // everything is allowed, known or not
+	case all && j.doubt == "":
+		j.allowed = true
+	}
+}
+
+// forbid notes the commands that a rule asks about or denies, or else the first that
+// it may be about.
+func forbid(r *rule, script shell.Script, j *judgement) {
+	var maybe *shell.Command
+	found := false
+	for _, list := range [][]shell.Command{script.Commands, script.Suspects} {
+		for i := range list {
+			cmd := &list[i]
+			if r.glob.matches(cmd.Plain) || cmd.Text != cmd.Plain && r.glob.matches(cmd.Text) {
+				j.hit(r, cmd.Text, false)
+				found = true
+				if r.effect == Deny {
+					return
+				}
+			} else if maybe == nil && strings.IndexByte(cmd.Plain, shell.Unknown) >= 0 && (r.glob.may(cmd.Plain) || r.glob.may(cmd.Text)) {
+				maybe = cmd
+			}
+		}
+	}
+	if maybe != nil && !found {
+		j.hit(r, maybe.Text, true)
+	}
+}
+
+// permit reports whether a command is allowed, and whether by a rule that is that
+// command and no pattern. What only runs another one needs no rule.
+func permit(rules []*rule, cmd *shell.Command, j *judgement) (ok, exact bool) {
+	for _, r := range rules {
+		if r.effect != Allow || !r.glob.matches(cmd.Text) || cmd.Opaque && !r.glob.exact() {
+			continue
+		}
+		j.hit(r, cmd.Text, false)
+		ok, exact = true, exact || r.glob.exact()
+	}
+	return ok || cmd.Transparent, exact
+}
+
+func first(text string) string {
+	name, _, _ := strings.Cut(text, " ")
+	return shown(name)
+}
+
+// shown is a part as a person reads it.
+func shown(part string) string { return strings.ReplaceAll(part, string(shell.Unknown), "…") }
+
+// decide says what all that was found comes to: deny beats ask beats allow, and
+// what is not certain is asked.
+func (j *judgement) decide(def Default, tool hook.Tool) {
+	maybe := -1
+	for i, m := range j.matches {
+		switch {
+		case m.rule.effect == Deny && !m.maybe:
+			j.settle(i, Deny, "denied by the rule "+m.rule.text)
+			return
+		case m.rule.effect == Ask && !m.maybe:
+			if j.effect == "" {
+				j.settle(i, Ask, "the rule "+m.rule.text+" asks for it")
+			}
+		case m.maybe && maybe < 0:
+			maybe = i
+		}
+	}
+	switch {
+	case def == DefaultDeny && !j.allowed && (j.effect == "" || len(j.open) > 0):
+		j.decided = nil
+		j.rest(def, tool)
+	case j.effect != "":
+	case maybe >= 0:
+		m := j.matches[maybe]
+		j.settle(maybe, Ask, fmt.Sprintf("it may do what the rule %s is about", m.rule.text))
+	case j.doubt != "":
+		j.effect, j.reason = Ask, "the rules cannot judge it: "+j.doubt
+	case j.allowed:
+		for i, m := range j.matches {
+			if m.rule.effect == Allow {
+				j.settle(i, Allow, "allowed by the rule "+m.rule.text)
+				return
+			}
+		}
+	default:
+		j.rest(def, tool)
+	}
+}
+
+func (j *judgement) settle(i int, effect Effect, reason string) {
+	j.decided, j.effect, j.reason = &j.matches[i], effect, reason
+}
+
+// rest is the default.
+func (j *judgement) rest(def Default, tool hook.Tool) {
+	j.def = def
+	notes := tool.Annotations
+	switch {
+	case def == DefaultDeny:
+		j.effect, j.reason = Deny, "no rule allows it"
+	case def == DefaultAsk:
+		j.effect, j.reason = Ask, "no rule allows it"
+	case def == DefaultAllow:
+	case notes.Destructive:
+		j.effect, j.reason = Ask, "it may change or delete things"
+	case notes.OpenWorld:
+		j.effect, j.reason = Ask, "it reaches beyond this machine or runs what others wrote"
+	}
+}
+
+// decision is the judgement in the words of the contract. What is allowed is no
+// opinion: whoever comes later may still ask or deny.
+func (j *judgement) decision() hook.ToolDecision {
+	var narrowed hook.ToolDecision
+	if j.grant != (hook.Grant{}) {
+		narrowed = hook.NarrowTool(j.grant)
+	}
+	switch j.effect {
+	case Deny:
+		return hook.DenyTool(j.reason)
+	case Ask:
+		return hook.AskTool(j.reason).Merge(narrowed)
+	}
+	return narrowed
+}

@@ -1,0 +1,189 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/spell"
+)
+
+// Policy decides by rules. It is made by [New]. Safe for concurrent use; nothing
+// it does blocks, except that it looks where the links in a path lead.
+type Policy struct {
+	hook.Nop
+
+	base     ruleset
+	compiler compiler
+	tools    func() []hook.Tool
+
+	mu sync.RWMutex
+	// agents are the rules of registered agents with a section of their own.
+	agents map[*hook.AgentConfig]ruleset
+}
+
+var (
+	_ hook.Hook       = (*Policy)(nil)
+	_ hook.BeforeTool = (*Policy)(nil)
+)
+
+// Options are the settings of a [Policy]. The zero value of each field is usable.
+type Options struct {
+	// Default is what holds for a call that no rule speaks of, unless one of the Rules
+	// is stricter; "" is DefaultAsk.
+	Default Default
+	// Root is the directory that relative paths are relative to: that of the tools.
+	// Without it, a rule with a pattern for paths is an error.
+	Root string
+	// Home is the home directory, for patterns that begin with ~.
+	Home string
+	// Subjects say what patterns are compared with, by the tool's name in lower case,
+	// for tools of your own or tools under other names. They are laid over those of
+	// the tools of this module.
+	Subjects map[string]Subject
+	// Tools returns all tools that there are. It is called when an agent is built, and
+	// a rule that names none of them is an error then; those of MCP servers, which come
+	// and go, may be missing. Nil checks nothing.
+	Tools func() []hook.Tool
+}
+
+// New compiles the rules. What is wrong with any of them is in the error, which
+// holds a [RuleError] for each; nil options are the zero Options.
+func New(rules []Rules, o *Options) (*Policy, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	at, err := newPlaces(o.Root, o.Home)
+	if err != nil {
+		return nil, fmt.Errorf("policy: root: %w", err)
+	}
+	p := &Policy{
+		base:     ruleset{def: o.Default},
+		compiler: compiler{subjects: subjects(), places: at},
+		tools:    o.Tools, agents: map[*hook.AgentConfig]ruleset{},
+	}
+	switch {
+	case o.Default.rank() < 0:
+		return nil, fmt.Errorf("policy: there is no default %q; use one of the constants", o.Default)
+	case o.Default == "":
+		p.base.def = DefaultAsk
+	}
+	maps.Copy(p.compiler.subjects, o.Subjects)
+	var errs []error
+	for _, r := range rules {
+		err := p.base.add(p.compiler, r)
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// add compiles rules into the set.
+func (s *ruleset) add(c compiler, r Rules) error {
+	more, err := c.compile(r)
+	s.rules = append(s.rules[:len(s.rules):len(s.rules)], more...)
+	if r.Default.rank() > s.def.rank() {
+		s.def = r.Default
+	}
+	return err
+}
+
+// BeforeTool answers with deny, ask, a narrowed grant or nothing.
+func (p *Policy) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	set, err := p.of(agentOf(call))
+	if err != nil {
+		return hook.ToolDecision{}, err
+	}
+	j, err := set.judge(p.compiler.subjects, p.compiler.places, call.Tool(), call.Args())
+	if err != nil {
+		return hook.ToolDecision{}, err
+	}
+	return j.decision(), nil
+}
+
+func agentOf(call *hook.ToolCall) *hook.AgentConfig {
+	if call.Step() == nil || call.Step().Turn() == nil || call.Step().Turn().Conversation() == nil {
+		return nil
+	}
+	return call.Step().Turn().Agent()
+}
+
+// of returns the rules that hold for an agent. One that was never registered has
+// its section compiled for this call.
+func (p *Policy) of(cfg *hook.AgentConfig) (ruleset, error) {
+	p.mu.RLock()
+	set, ok := p.agents[cfg]
+	p.mu.RUnlock()
+	if ok {
+		return set, nil
+	}
+	return p.with(cfg)
+}
+
+// with returns the policy's own rules and those of an agent's section.
+func (p *Policy) with(cfg *hook.AgentConfig) (ruleset, error) {
+	rules, found, err := sectionOf(cfg)
+	if err != nil || !found {
+		return p.base, err
+	}
+	set := p.base
+	if err := set.add(p.compiler, rules); err != nil {
+		return set, fmt.Errorf("agent %q: %w", cfg.Name, err)
+	}
+	return set, nil
+}
+
+// OnBuildAgent refuses an agent whose section has a rule that is wrong, or that
+// names a tool that does not exist.
+func (p *Policy) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	set, err := p.with(&cfg)
+	if err != nil || p.tools == nil {
+		return cfg, err
+	}
+	var names []string
+	for _, t := range p.tools() {
+		names = append(names, strings.ToLower(t.Name))
+	}
+	var errs []error
+	for i, r := range set.rules {
+		if strings.HasPrefix(r.tool, "mcp__") || slices.ContainsFunc(names, r.tools.matches) {
+			continue
+		}
+		fix := "there are " + strings.Join(names, ", ")
+		if near := spell.Closest(r.tool, names); near != "" {
+			fix = fmt.Sprintf("did you mean %s?", near)
+		}
+		err := error(&RuleError{At: r.at, Rule: r.text, Problem: "there is no such tool", Fix: fix})
+		if i >= len(p.base.rules) {
+			err = fmt.Errorf("agent %q: %w", cfg.Name, err)
+		}
+		errs = append(errs, err)
+	}
+	return cfg, errors.Join(errs...)
+}
+
+// OnRegisterAgent compiles the agent's section, once.
+func (p *Policy) OnRegisterAgent(_ context.Context, cfg *hook.AgentConfig) error {
+	set, err := p.with(cfg)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.agents[cfg] = set
+	return nil
+}
+
+// OnUnregisterAgent forgets the agent's rules.
+func (p *Policy) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.agents, cfg)
+}

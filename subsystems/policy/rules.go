@@ -1,0 +1,201 @@
+package policy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Rules are lists of rules from one place, and what holds where none matches. It is
+// also the agent's section "policy".
+type Rules struct {
+	// Default is what holds for a call that no rule speaks of; "" leaves it to the
+	// other Rules. Of several the strictest counts.
+	Default Default `json:"default,omitzero"`
+	// Deny, Ask and Allow are the rules. Their order does not matter.
+	Deny  []Rule `json:"deny,omitempty"`
+	Ask   []Rule `json:"ask,omitempty"`
+	Allow []Rule `json:"allow,omitempty"`
+	// Source says in errors and explanations where the rules come from: a file.
+	Source string `json:"-"`
+}
+
+// Rule is one rule. In JSON it is a text, or an object if it has a grant.
+type Rule struct {
+	// Rule is a tool, or a tool and a pattern for what it is called with:
+	// "Bash(git log *)". The package's README has the whole syntax.
+	Rule string `json:"rule"`
+	// Grant narrows what the calls that match may do; the zero Grant narrows nothing.
+	// A rule that denies has none.
+	Grant Grant `json:"grant,omitzero"`
+}
+
+// Grant is [hook.Grant] as it is written in a rule. It is enforced by the owner of
+// the tool.
+type Grant struct {
+	// ReadOnly: no change to files or elsewhere.
+	ReadOnly bool `json:"read_only,omitzero"`
+	// NoNetwork: nothing beyond this machine.
+	NoNetwork bool `json:"no_network,omitzero"`
+	// Root is the directory below which files may be touched: relative to the
+	// policy's root, or absolute and inside it.
+	Root string `json:"root,omitzero"`
+	// Timeout bounds the execution, as [time.ParseDuration] reads it: "30s".
+	Timeout string `json:"timeout,omitzero"`
+	// MaxOutput bounds the output in bytes.
+	MaxOutput int `json:"max_output,omitzero"`
+}
+
+// Default is what holds for a call that no rule speaks of.
+type Default string
+
+// The defaults, from the strictest to the mildest.
+const (
+	DefaultDeny Default = "deny"
+	DefaultAsk  Default = "ask"
+	// DefaultAnnotations asks if the tool's owner calls it destructive or open to the
+	// world, and has no opinion otherwise.
+	DefaultAnnotations Default = "annotations"
+	// DefaultAllow has no opinion.
+	DefaultAllow Default = "allow"
+)
+
+// rank orders the defaults, the strictest last; 0 is unset, -1 is unknown.
+func (d Default) rank() int {
+	switch d {
+	case "":
+		return 0
+	case DefaultAllow:
+		return 1
+	case DefaultAnnotations:
+		return 2
+	case DefaultAsk:
+		return 3
+	case DefaultDeny:
+		return 4
+	}
+	return -1
+}
+
+// UnmarshalJSON accepts the text of a rule in its place.
+func (r *Rule) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		*r = Rule{}
+		return json.Unmarshal(data, &r.Rule)
+	}
+	type plain Rule
+	return json.Unmarshal(data, (*plain)(r), json.RejectUnknownMembers(true))
+}
+
+// MarshalJSON writes a rule without a grant as a text.
+func (r Rule) MarshalJSON() ([]byte, error) {
+	if r.Grant == (Grant{}) {
+		return json.Marshal(r.Rule)
+	}
+	type plain Rule
+	return json.Marshal(plain(r))
+}
+
+// Parse reads rules from JSON:
+//
+//	{"default": "annotations",
+//	 "deny": ["Bash(rm *)"], "ask": ["Bash(git push *)"],
+//	 "allow": ["Bash(git *)", {"rule": "Write(src/**)", "grant": {"root": "src"}}]}
+//
+// source names the place in errors and explanations. A key that is unknown or given
+// twice and a value of the wrong kind are errors with line and column. Whether the
+// rules make sense [New] says.
+func Parse(data []byte, source string) (Rules, error) {
+	var r Rules
+	err := json.Unmarshal(data, &r, json.RejectUnknownMembers(true))
+	if err != nil {
+		return Rules{}, fmt.Errorf("%s%s: %w; write {\"allow\": [\"Bash(git *)\"], \"ask\": […], \"deny\": […], \"default\": \"annotations\"}",
+			source, position(data, err), reason(err))
+	}
+	r.Source = source
+	return r, nil
+}
+
+// position is ":line:column" of the error; "" if it has none.
+func position(data []byte, err error) string {
+	offset := int64(-1)
+	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		offset = e.ByteOffset
+	} else if e, ok := errors.AsType[*json.SemanticError](err); ok {
+		offset = e.ByteOffset
+	}
+	if offset < 0 || offset > int64(len(data)) {
+		return ""
+	}
+	before := data[:offset]
+	return fmt.Sprintf(":%d:%d", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))
+}
+
+// reason is the error in the words of who wrote the file.
+func reason(err error) error {
+	e, ok := errors.AsType[*json.SemanticError](err)
+	if !ok {
+		text, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "jsontext: "), " after offset ")
+		return errors.New(text)
+	}
+	at := strings.ReplaceAll(strings.TrimPrefix(string(e.JSONPointer), "/"), "/", ".")
+	switch {
+	case errors.Is(err, json.ErrUnknownName):
+		return fmt.Errorf("the key %s is unknown", at)
+	case at == "":
+		return errors.New("the rules are no object")
+	}
+	return fmt.Errorf("%s is of the wrong kind", at)
+}
+
+// Tightened returns the rules without what loosens anything: without those that
+// allow, and without a default that is milder than annotations. dropped are the
+// rules that are left out. It is for rules that somebody has written who must not
+// allow.
+func (r Rules) Tightened() (tight Rules, dropped []Rule) {
+	dropped, r.Allow = r.Allow, nil
+	if r.Default == DefaultAllow {
+		r.Default = ""
+	}
+	return r, dropped
+}
+
+// Effect is what a rule does.
+type Effect string
+
+// The effects.
+const (
+	Deny  Effect = "deny"
+	Ask   Effect = "ask"
+	Allow Effect = "allow"
+)
+
+// of returns the rules with that effect.
+func (r Rules) of(e Effect) []Rule {
+	switch e {
+	case Deny:
+		return r.Deny
+	case Ask:
+		return r.Ask
+	}
+	return r.Allow
+}
+
+// section is how an agent's configuration calls the rules.
+const section = "policy"
+
+// sectionOf reads an agent's rules; false if it has none.
+func sectionOf(cfg *hook.AgentConfig) (Rules, bool, error) {
+	if cfg == nil {
+		return Rules{}, false, nil
+	}
+	rules, found, err := hook.SectionOf[Rules](cfg, section)
+	rules.Source = "section " + section
+	return rules, found, err
+}

@@ -1,0 +1,342 @@
+// Package shell reads a command line as bash would and says which simple
+// commands it runs, so that each of them can be judged by itself.
+//
+// It never guesses in favour of a command. What it cannot tell is a part of a
+// word that is [Unknown], a command that is Opaque, or the script's Doubt; what it
+// can only suspect is in Suspects. Whoever allows asks for everything to be known
+// and listed; whoever denies looks at the suspects too.
+//
+//	s := shell.Read("git log | xargs rm")
+//	// s.Commands: "git log", "rm \x00"; s.Doubt: ""
+//
+// It knows the language, not the programs: that `find -delete` deletes is not its
+// business, that `find -exec` runs something is.
+package shell
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Unknown stands in a command's text for what is known only when it runs: the
+// value of a variable, the output of a command, the files that a glob finds. It
+// may become any text, of several words or of none.
+const Unknown = '\x00'
+
+// The bounds keep the time that a line takes short, whatever it is: reading one that
+// is nested costs the square of its depth. A line beyond them has a Doubt, and
+// suspects that are cut out of it without regard to quotes.
+const (
+	maxLength = 32 << 10 // bytes of a line
+	maxOpen   = 1000     // opening parentheses in it
+	maxText   = 4        // texts of commands within texts of commands
+	maxChain  = 16       // commands that only run another one, one by the other
+	maxArgs   = 500      // arguments of a command that runs what they are
+)
+
+// Script is what a command line runs.
+type Script struct {
+	// Commands are all that is known to run, in the order of the text.
+	Commands []Command
+	// Suspects may run as well. An empty list is not a promise: see Doubt and
+	// Command.Opaque.
+	Suspects []Command
+	// Doubt is why more may happen than that Commands run, as a sentence without a
+	// full stop; "" if nothing does.
+	Doubt string
+}
+
+// Command is one simple command.
+type Command struct {
+	// Text is the words without their quotes, with one blank between them: first
+	// the assignments, then the program and its arguments. An empty word is ''.
+	Text string
+	// Plain is Text without the assignments and without the directory of the
+	// program.
+	Plain string
+	// Opaque: the program runs others, and which is not known. The first word alone
+	// says nothing about such a command.
+	Opaque bool
+	// Transparent: the program only runs another one, which is in Commands.
+	Transparent bool
+}
+
+// Read reads a command line. It never fails: of one that is no shell language
+// there is a Doubt, and suspects. The time is linear in the length.
+func Read(line string) Script { return read(line, 0) }
+
+func read(line string, depth int) Script {
+	r := reader{depth: depth}
+	switch {
+	case len(line) > maxLength || strings.Count(line, "(") > maxOpen:
+		r.doubt("it is too long or too deep to be read")
+		r.script.Suspects = pieces(line)
+		return r.script
+	case depth > maxText:
+		r.doubt("it runs text of commands within text of commands, too deep to be read")
+		r.script.Suspects = pieces(line)
+		return r.script
+	}
+	if odd(line) {
+		r.doubt("it contains characters that do not show")
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		r.doubt("it cannot be read as a shell would")
+		r.script.Suspects = pieces(line)
+		return r.script
+	}
+	r.stmts(file.Stmts)
+	return r.script
+}
+
+// odd reports whether a shell or a person may read the line otherwise than it
+// stands there: a carriage return, a control character, one without a width, a
+// byte that is no text.
+func odd(line string) bool {
+	for i, c := range line {
+		switch {
+		case c == '\n' || c == '\t':
+		case c == utf8.RuneError:
+			if _, size := utf8.DecodeRuneInString(line[i:]); size == 1 {
+				return true
+			}
+		case !unicode.IsPrint(c):
+			return true
+		}
+	}
+	return false
+}
+
+// reader walks the syntax tree.
+type reader struct {
+	script Script
+	depth  int
+}
+
+// doubt keeps the first reason.
+func (r *reader) doubt(why string) {
+	if r.script.Doubt == "" {
+		r.script.Doubt = why
+	}
+}
+
+func (r *reader) stmts(list []*syntax.Stmt) {
+	for _, s := range list {
+		r.stmt(s)
+	}
+}
+
+func (r *reader) stmt(s *syntax.Stmt) {
+	if s == nil {
+		return
+	}
+	if s.Coprocess {
+		r.doubt("it starts a coprocess")
+	}
+	for _, red := range s.Redirs {
+		r.redirect(red)
+	}
+	r.command(s.Cmd)
+}
+
+// redirect looks for commands in the words, and lets pass what touches no file.
+func (r *reader) redirect(red *syntax.Redirect) {
+	target := r.word(red.Word)
+	r.word(red.Hdoc)
+	switch red.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return
+	case syntax.DplIn, syntax.DplOut:
+		if strings.Trim(target.text, "0123456789-") == "" {
+			return
+		}
+	}
+	if red.N != nil && strings.HasPrefix(red.N.Value, "{") || target.text != "/dev/null" {
+		r.doubt("it reads or writes a file by redirection")
+	}
+}
+
+// command walks one command. What is not named here is in doubt.
+func (r *reader) command(cmd syntax.Command) {
+	switch c := cmd.(type) {
+	case nil:
+	case *syntax.CallExpr:
+		r.call(c)
+	case *syntax.BinaryCmd:
+		r.stmt(c.X)
+		r.stmt(c.Y)
+	case *syntax.Subshell:
+		r.stmts(c.Stmts)
+	case *syntax.Block:
+		r.stmts(c.Stmts)
+	case *syntax.TimeClause:
+		r.stmt(c.Stmt)
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			r.stmts(c.Cond)
+			r.stmts(c.Then)
+		}
+	case *syntax.WhileClause:
+		r.stmts(c.Cond)
+		r.stmts(c.Do)
+	case *syntax.ForClause:
+		if words, ok := c.Loop.(*syntax.WordIter); ok && !c.Select {
+			r.words(words.Items)
+		} else {
+			r.within(c.Loop, "it calculates")
+		}
+		r.stmts(c.Do)
+	case *syntax.CaseClause:
+		r.word(c.Word)
+		for _, item := range c.Items {
+			r.words(item.Patterns)
+			r.stmts(item.Stmts)
+		}
+	case *syntax.FuncDecl:
+		r.doubt("it defines a function")
+		r.stmt(c.Body)
+	case *syntax.DeclClause:
+		r.within(c, "it sets variables")
+	default:
+		r.within(c, "it calculates or compares, which can run commands")
+	}
+}
+
+// within collects the commands of whatever lies in a node that is in doubt.
+func (r *reader) within(n syntax.Node, why string) {
+	r.doubt(why)
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if s, ok := n.(*syntax.Stmt); ok {
+			r.stmt(s)
+			return false
+		}
+		return true
+	})
+}
+
+// call is a simple command, or assignments alone.
+func (r *reader) call(c *syntax.CallExpr) {
+	assigned := make([]string, 0, len(c.Assigns))
+	for _, a := range c.Assigns {
+		if a.Value == nil || a.Append || a.Index != nil || a.Array != nil || a.Name == nil {
+			r.within(a, "it sets variables")
+			continue
+		}
+		assigned = append(assigned, a.Name.Value+"="+r.word(a.Value).text)
+	}
+	words := r.words(c.Args)
+	if len(words) == 0 {
+		r.doubt("it sets variables")
+		return
+	}
+	r.known(words[0])
+	r.simple(assigned, words, 0)
+}
+
+// simple adds a command and what it is known to run, or may. chain counts the
+// commands that have led to it.
+func (r *reader) simple(assigned []string, words []word, chain int) {
+	inner, kind := carried(words)
+	if chain > maxChain {
+		r.doubt("too many of its commands only run another one")
+		inner, kind = nil, opaque
+	}
+	texts := joined(words)
+	text := texts[0]
+	if len(assigned) > 0 {
+		text = strings.Join(assigned, " ") + " " + text
+	}
+	r.script.Commands = append(r.script.Commands, Command{
+		Text:  text,
+		Plain: texts[0][len(words[0].text)-len(words[0].base()):],
+		// With variables of its own it is not the command that it would be without.
+		Transparent: kind == transparent && len(assigned) == 0,
+		Opaque:      kind == opaque,
+	})
+	switch {
+	case kind == opaque:
+		r.suspect(words[1:], texts[1:])
+	case len(inner) > 0:
+		r.known(inner[0])
+		r.simple(nil, inner, chain+1)
+	}
+}
+
+// known doubts a program that is not the word that stands there.
+func (r *reader) known(program word) {
+	if !program.plain() {
+		r.doubt("which program it runs is known only when it runs")
+	}
+}
+
+// suspect adds what the arguments of an opaque command may be: a command from any
+// of them on, or text that is read as one.
+func (r *reader) suspect(args []word, texts []string) {
+	for i, a := range args {
+		if i == maxArgs {
+			r.doubt("it runs its arguments, and they are too many to be read")
+			r.script.Suspects = append(r.script.Suspects, pieces(texts[i])...)
+			return
+		}
+		dir := len(a.text) - len(a.base())
+		r.script.Suspects = append(r.script.Suspects, Command{Text: texts[i], Plain: texts[i][dir:]})
+		if strings.ContainsAny(a.text, " \t\n;|&$`(") {
+			s := read(a.text, r.depth+1)
+			r.script.Suspects = append(append(r.script.Suspects, s.Commands...), s.Suspects...)
+		}
+	}
+}
+
+// joined returns the words as one text, and what is left of it from each of them
+// on. They share their memory.
+func joined(words []word) []string {
+	var sb strings.Builder
+	texts := make([]string, len(words))
+	for i, w := range words {
+		if i > 0 {
+			sb.WriteByte(' ')
+		}
+		texts[i] = w.text
+		if w.text == "" {
+			texts[i] = "''"
+		}
+		sb.WriteString(texts[i])
+	}
+	all, at := sb.String(), 0
+	for i, own := range texts {
+		texts[i] = all[at:]
+		at += len(own) + 1
+	}
+	return texts
+}
+
+// pieces cuts a line that cannot be read at everything that may separate
+// commands, quoted or not.
+func pieces(line string) []Command {
+	var out []Command
+	quotes := strings.NewReplacer(`"`, "", `'`, "", `\`, "")
+	for piece := range strings.FieldsFuncSeq(line, func(c rune) bool { return strings.ContainsRune("\n\r;|&(){}<>`$", c) }) {
+		words := strings.Fields(quotes.Replace(piece))
+		for len(words) > 0 && (keyword(words[0]) || strings.Contains(words[0], "=")) {
+			words = words[1:]
+		}
+		if len(words) == 0 {
+			continue
+		}
+		text := strings.Join(words, " ")
+		out = append(out, Command{Text: text, Plain: text[len(words[0])-len(word{text: words[0]}.base()):]})
+	}
+	return out
+}
+
+func keyword(w string) bool {
+	switch w {
+	case "if", "then", "elif", "else", "while", "until", "do", "time", "!", "coproc":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// word is one word as the program gets it.
+type word struct {
+	// text has [Unknown] for each part that is not known.
+	text string
+	// blank: there is a blank or a quote's nothing in it, so that it is one word only
+	// because somebody quoted it.
+	blank bool
+}
+
+// plain reports whether the word is a name that can be compared.
+func (w word) plain() bool { return w.text != "" && !w.blank && !w.unknown() }
+
+func (w word) unknown() bool { return strings.ContainsRune(w.text, Unknown) }
+
+// base is the word without a directory in front.
+func (w word) base() string {
+	if i := strings.LastIndexByte(w.text, '/'); i >= 0 && i+1 < len(w.text) {
+		return w.text[i+1:]
+	}
+	return w.text
+}
+
+func (r *reader) words(list []*syntax.Word) []word {
+	out := make([]word, len(list))
+	for i, w := range list {
+		out[i] = r.word(w)
+	}
+	return out
+}
+
+// word renders a word and walks the commands in it. Nil is the empty word.
+func (r *reader) word(w *syntax.Word) word {
+	if w == nil {
+		return word{}
+	}
+	var sb strings.Builder
+	for _, p := range w.Parts {
+		if lit, ok := p.(*syntax.Lit); ok {
+			literal(&sb, lit.Value, len(w.Parts) == 1)
+			continue
+		}
+		r.part(&sb, p)
+	}
+	text := sb.String()
+	return word{text: text, blank: strings.ContainsAny(text, " \t\n")}
+}
+
+// part renders one part of a word that is not literal.
+func (r *reader) part(sb *strings.Builder, p syntax.WordPart) {
+	switch p := p.(type) {
+	case *syntax.SglQuoted:
+		if p.Dollar && strings.ContainsRune(p.Value, '\\') {
+			sb.WriteRune(Unknown)
+			return
+		}
+		sb.WriteString(p.Value)
+	case *syntax.DblQuoted:
+		if p.Dollar {
+			sb.WriteRune(Unknown)
+		}
+		for _, q := range p.Parts {
+			if lit, ok := q.(*syntax.Lit); ok {
+				sb.WriteString(quoted.Replace(lit.Value))
+				continue
+			}
+			r.part(sb, q)
+		}
+	case *syntax.CmdSubst:
+		sb.WriteRune(Unknown)
+		r.stmts(p.Stmts)
+	case *syntax.ProcSubst:
+		sb.WriteRune(Unknown)
+		r.stmts(p.Stmts)
+	case *syntax.ParamExp:
+		sb.WriteRune(Unknown)
+		if !simpleParam(p) {
+			r.within(p, "it computes with variables, which can run commands")
+		}
+	default:
+		sb.WriteRune(Unknown)
+		r.within(p, "it calculates, which can run commands")
+	}
+}
+
+// quoted takes out the backslashes that mean something within double quotes.
+var quoted = strings.NewReplacer("\\\\", "\\", "\\\"", "\"", "\\$", "$", "\\`", "`", "\\\n", "")
+
+// simpleParam reports whether an expansion is no more than the value of a
+// variable: $x, ${x}, $1, $?.
+func simpleParam(p *syntax.ParamExp) bool {
+	return p.Param != nil && p.Flags == nil && !p.Excl && !p.Length && !p.Width && !p.IsSet &&
+		p.NestedParam == nil && p.Index == nil && len(p.Modifiers) == 0 && p.Slice == nil && p.Repl == nil &&
+		p.Names == 0 && p.Exp == nil
+}
+
+// literal renders text that is not quoted; whole says that it is all of its word.
+// A glob, and braces that may make several words, are unknown; a backslash takes
+// the meaning of what follows.
+func literal(sb *strings.Builder, text string, whole bool) {
+	if strings.ContainsAny(text, "{}") && !(whole && text == "{}") {
+		sb.WriteRune(Unknown)
+		return
+	}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '\\':
+			if i++; i < len(text) && text[i] != '\n' {
+				sb.WriteByte(text[i])
+			}
+		case '*', '?', '[':
+			sb.WriteRune(Unknown)
+		default:
+			sb.WriteByte(c)
+		}
+	}
+}

@@ -78,6 +78,20 @@ func StopStep(reason StopReason, text string) StepDecision {
 	return StepDecision{d}
 }
 
+// WithContext returns the decision with figures for programs, a JSON object such as
+// {"currentSteps":10,"maxSteps":10}; they go with the stop signal.
+func (d StepDecision) WithContext(figures JSON) StepDecision {
+	if d.a == nil {
+		return d
+	}
+	a := *d.a
+	a.args = figures
+	return StepDecision{decided{&a}}
+}
+
+// Context returns the figures of WithContext.
+func (d StepDecision) Context() JSON { return d.payload().args }
+
 // Final reports whether no later hook is asked; at AfterStep, which judges, all are
 // asked all the same.
 func (d StepDecision) Final() bool { return d.blocks() }

@@ -51,6 +51,8 @@ type StopSignal struct {
 	By string `json:"by,omitzero"`
 	// Text is what to show.
 	Text string `json:"text,omitzero"`
+	// Context is figures for programs: {"currentSteps":10,"maxSteps":10}.
+	Context JSON `json:"context,omitzero"`
 }
 
 // TurnOutcome is how a turn ended.

@@ -1,0 +1,149 @@
+package cost_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/subsystems/cost"
+)
+
+func dollars(v float64) *float64 { return &v }
+
+func table() cost.Table {
+	return cost.Table{
+		"small":   {Input: 0.075, Output: 0.3},
+		"big*":    {Input: 1.25, Output: 10, CacheRead: dollars(0.125), CacheWrite: dollars(2.5)},
+		"big-pro": {Input: 15, Output: 120},
+		"big-p*":  {Input: 2, Output: 2},
+	}
+}
+
+func newCost(t *testing.T) *cost.Cost {
+	t.Helper()
+	c, err := cost.New(&cost.Options{Prices: table()})
+	require.NoError(t, err)
+	return c
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	hooktest.Run(t, func(t *testing.T) hook.Hook { return newCost(t) }, nil)
+	hooktest.Run(t, func(t *testing.T) hook.Hook {
+		c, err := cost.New(nil)
+		require.NoError(t, err)
+		return c
+	}, nil)
+}
+
+func TestPrice(t *testing.T) {
+	t.Parallel()
+	c := newCost(t)
+	million := hook.Usage{Input: 1e6, Output: 1e6}
+	for model, want := range map[string]string{
+		"small": "$0.3750", "big": "$11.2500", "big-4": "$11.2500", "big-pro": "$135.0000", "big-pr": "$4.0000", "small-2": "$0.0000", "": "$0.0000",
+	} {
+		assert.Equal(t, want, c.Price(model, million).String(), model)
+	}
+	assert.EqualValues(t, 75, c.Price("small", hook.Usage{Input: 1}), "a token costs a whole number of billionths")
+	cached := hook.Usage{Input: 100, CacheRead: 60, CacheWrite: 30, Output: 10, Reasoning: 5}
+	assert.EqualValues(t, 10*1250+60*125+30*2500+10*10_000, c.Price("big", cached), "cached input is part of the input, reasoning of the output")
+	assert.EqualValues(t, 100*75+10*300, c.Price("small", cached), "without prices of its own the cache costs as input does")
+}
+
+func TestTableErrors(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		table cost.Table
+		want  string
+	}{
+		{cost.Table{"m": {Input: -1}}, `price of "m": input: -1 is no price; write dollars per million tokens, from 0 to 1000000 with at most three places`},
+		{cost.Table{"m": {Output: 0.0001}}, `price of "m": output: 0.0001 is no price`},
+		{cost.Table{"m": {CacheRead: dollars(2e6)}}, `price of "m": cache_read: 2e+06 is no price`},
+		{cost.Table{"a*b": {}}, `price of "a*b": a model is named by its id, or by its beginning and one * at the end`},
+		{cost.Table{"": {}}, `price of "": a model is named`},
+	} {
+		_, err := cost.New(&cost.Options{Prices: tt.table})
+		assert.ErrorContains(t, err, tt.want)
+	}
+}
+
+// charge plays a step with one reply, of which the whole step used more.
+func charge(t *testing.T, c *cost.Cost, turn *hook.Turn, number int, reply hook.ModelReply, whole hook.Usage) {
+	t.Helper()
+	s := hook.NewStep(turn, number, "small")
+	d, err := c.AfterModel(t.Context(), s, reply)
+	require.NoError(t, err)
+	assert.Empty(t, d)
+	after, err := c.AfterStep(t.Context(), s, hook.StepOutcome{Usage: whole})
+	require.NoError(t, err)
+	assert.Empty(t, after)
+}
+
+func TestTotals(t *testing.T) {
+	t.Parallel()
+	c := newCost(t)
+	conv := hooktest.Conversation(hooktest.Agent(hook.AgentConfig{Name: "ann"}), nil)
+	turn := hooktest.Turn(conv, "hello")
+	ten := hook.Usage{Input: 10}
+	charge(t, c, turn, 1, hook.ModelReply{Usage: ten, Model: "big"}, ten)
+	assert.EqualValues(t, 12_500, c.Turn(turn), "by the model that answered")
+	charge(t, c, turn, 2, hook.ModelReply{Usage: ten}, hook.Usage{Input: 15})
+	assert.EqualValues(t, 12_500+15*75, c.Turn(turn), "what failed was charged too, by the step's model")
+
+	child, _ := hook.NewTurn(hook.TurnData{
+		Conversation: hooktest.Conversation(hooktest.Agent(hook.AgentConfig{Name: "bob"}), nil), ID: "child", Parent: turn,
+	})
+	charge(t, c, child, 1, hook.ModelReply{Usage: ten, Model: "big"}, ten)
+	assert.EqualValues(t, 12_500+15*75+12_500, c.Turn(turn), "with the child")
+	assert.Equal(t, c.Turn(turn), c.Turn(child))
+	assert.Equal(t, c.Turn(turn), c.Conversation(conv))
+
+	next, _ := hook.NewTurn(hook.TurnData{Conversation: conv, ID: "next"})
+	charge(t, c, next, 1, hook.ModelReply{Usage: ten, Model: "big"}, ten)
+	assert.EqualValues(t, 12_500, c.Turn(next))
+	assert.EqualValues(t, 12_500+15*75+25_000, c.Conversation(conv))
+	assert.Equal(t, cost.Totals{Usage: hook.Usage{Input: 35}, Cost: 25_000 + 15*75, Steps: 3}, c.Agent("ann"))
+	assert.Equal(t, cost.Totals{Usage: ten, Cost: 12_500, Steps: 1}, c.Agent("bob"))
+	assert.Empty(t, c.Agent("nobody"))
+}
+
+// TestUnknownModel: it is told of once.
+func TestUnknownModel(t *testing.T) {
+	t.Parallel()
+	c, host := newCost(t), &hooktest.Recorder{}
+	turn := hooktest.Turn(hooktest.Conversation(nil, host), "hello")
+	for i := range 3 {
+		charge(t, c, turn, i+1, hook.ModelReply{Usage: hook.Usage{Input: 1}, Model: "novel"}, hook.Usage{Input: 1})
+	}
+	require.Len(t, host.Events(), 1)
+	assert.Equal(t, hook.EventDiagnostic, host.Events()[0].Kind)
+	assert.Contains(t, host.Events()[0].Text, "novel")
+	assert.Zero(t, c.Turn(turn))
+}
+
+// TestConcurrent: turns of several agents at once; totals lose nothing.
+func TestConcurrent(t *testing.T) {
+	t.Parallel()
+	c := newCost(t)
+	conv := hooktest.Conversation(nil, nil)
+	root := hooktest.Turn(conv, "hello")
+	var wg sync.WaitGroup
+	for n := range 8 {
+		child, _ := hook.NewTurn(hook.TurnData{Conversation: conv, ID: fmt.Sprint(n), Parent: root})
+		wg.Go(func() {
+			for i := range 100 {
+				charge(t, c, child, i+1, hook.ModelReply{Usage: hook.Usage{Input: 1}, Model: "small"}, hook.Usage{Input: 1})
+			}
+		})
+	}
+	wg.Wait()
+	assert.EqualValues(t, 800*75, c.Turn(root))
+	assert.EqualValues(t, 800*75, c.Conversation(conv))
+	assert.EqualValues(t, 800, c.Agent("tester").Steps)
+}

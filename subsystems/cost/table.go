@@ -1,0 +1,102 @@
+package cost
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Table has the price of each model by its id; an id that ends in * is the beginning
+// of several. The longest that fits holds.
+type Table map[string]Price
+
+// Price is what a model costs in US dollars per million tokens. It is at most a
+// million dollars and has at most three places: a token costs a whole number of
+// billionths of a dollar.
+type Price struct {
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`
+	// CacheRead and CacheWrite are for input from the cache and to it; nil costs as
+	// Input does.
+	CacheRead  *float64 `json:"cache_read"`
+	CacheWrite *float64 `json:"cache_write"`
+}
+
+// rate is a [Price] per token.
+type rate struct{ input, output, read, write hook.Cost }
+
+// cost is what the usage costs. Reasoning is part of the output, and what the cache
+// had is part of the input.
+func (r rate) cost(u hook.Usage) hook.Cost {
+	plain := max(u.Input-u.CacheRead-u.CacheWrite, 0)
+	return hook.Cost(plain)*r.input + hook.Cost(u.CacheRead)*r.read + hook.Cost(u.CacheWrite)*r.write + hook.Cost(u.Output)*r.output
+}
+
+// prices is a compiled table.
+type prices struct {
+	exact map[string]rate
+	// prefixes are sorted, the longest first.
+	prefixes []prefix
+}
+
+type prefix struct {
+	text string
+	rate rate
+}
+
+func (p prices) of(model string) (rate, bool) {
+	if r, ok := p.exact[model]; ok {
+		return r, true
+	}
+	for _, pre := range p.prefixes {
+		if strings.HasPrefix(model, pre.text) {
+			return pre.rate, true
+		}
+	}
+	return rate{}, false
+}
+
+func (t Table) compiled() (prices, error) {
+	p := prices{exact: map[string]rate{}}
+	for _, model := range slices.Sorted(maps.Keys(t)) {
+		r, err := t[model].rate()
+		if err != nil {
+			return p, fmt.Errorf("price of %q: %w", model, err)
+		}
+		text, several := strings.CutSuffix(model, "*")
+		switch {
+		case model == "" || strings.Contains(text, "*"):
+			return p, fmt.Errorf("price of %q: a model is named by its id, or by its beginning and one * at the end", model)
+		case several:
+			p.prefixes = append(p.prefixes, prefix{text, r})
+		default:
+			p.exact[model] = r
+		}
+	}
+	slices.SortStableFunc(p.prefixes, func(a, b prefix) int { return len(b.text) - len(a.text) })
+	return p, nil
+}
+
+func (p Price) rate() (rate, error) {
+	read, write := p.Input, p.Input
+	if p.CacheRead != nil {
+		read = *p.CacheRead
+	}
+	if p.CacheWrite != nil {
+		write = *p.CacheWrite
+	}
+	var out [4]hook.Cost
+	for i, v := range []float64{p.Input, p.Output, read, write} {
+		nano := math.Round(v * 1000)
+		if v < 0 || v > 1e6 || math.Abs(nano-v*1000) > 1e-6 {
+			name := []string{"input", "output", "cache_read", "cache_write"}[i]
+			return rate{}, fmt.Errorf("%s: %v is no price; write dollars per million tokens, from 0 to 1000000 with at most three places", name, v)
+		}
+		out[i] = hook.Cost(nano)
+	}
+	return rate{out[0], out[1], out[2], out[3]}, nil
+}

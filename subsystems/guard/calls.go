@@ -1,0 +1,143 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// BeforeTool denies a call that comes too often, and has it end with what is left
+// of the conversation's time. A call whose arguments a person has changed is asked
+// about again, and counts once.
+func (g *Guard) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	if call.Step() == nil || call.Step().Turn() == nil {
+		return hook.ToolDecision{}, nil
+	}
+	turn := call.Step().Turn()
+	times := g.repeated(turn, call)
+	left := time.Duration(0)
+	for t := turn; t != nil; t = t.Parent() {
+		l := g.of(t.Agent())
+		if reason := g.tooOften(turn.Root(), call.Name(), times, l); reason != "" {
+			return hook.DenyTool(reason), nil
+		}
+		if limit := l.conversation.Time; limit > 0 {
+			used := g.conversation.Get(turn.Root().Conversation()).Time + turn.Root().Elapsed()
+			if rest := max(limit-used, 1); left == 0 || rest < left {
+				left = rest
+			}
+		}
+	}
+	g.note(turn, call)
+	if left > 0 {
+		return hook.NarrowTool(hook.Grant{Timeout: left}), nil
+	}
+	return hook.ToolDecision{}, nil
+}
+
+// repeated counts the call with those that have its arguments, where one of the
+// agents wants to know, and returns their number.
+func (g *Guard) repeated(turn *hook.Turn, call *hook.ToolCall) (times int) {
+	for t := turn; t != nil; t = t.Parent() {
+		l := g.of(t.Agent())
+		if orNone(l.turn.Repeats) < 0 && orNone(l.conversation.Repeats) < 0 {
+			continue
+		}
+		g.turn.Update(turn.Root(), func(c counts) counts {
+			c, times = c.repeated(call.Name(), call.Args())
+			return c
+		})
+		break
+	}
+	return times
+}
+
+// tooOften says why the call is not allowed, "" if it is.
+func (g *Guard) tooOften(root *hook.Turn, tool string, times int, l *limits) string {
+	counted := []struct {
+		what  string
+		limit int
+		have  int
+	}{
+		{"Call", allowed(l.turn.Calls, tool), g.turn.Get(root).calls(tool)},
+		{"Call", allowed(l.conversation.Calls, tool), g.conversation.Get(root.Conversation()).calls(tool)},
+		{"Rate", tighter(allowed(l.turn.PerMinute, tool), allowed(l.conversation.PerMinute, tool)), g.lastMinute(root, tool)},
+	}
+	for _, c := range counted {
+		if c.limit >= 0 && c.have >= c.limit {
+			return fmt.Sprintf("%s limit reached: %s %d/%d", c.what, tool, c.have, c.limit)
+		}
+	}
+	if limit := tighter(orNone(l.turn.Repeats), orNone(l.conversation.Repeats)); limit >= 0 && times > limit {
+		return fmt.Sprintf("Repeated call limit reached: %s %d/%d with the same arguments; do something else", tool, times, limit)
+	}
+	return ""
+}
+
+// lastMinute returns how often the tool was called within the last minute.
+func (g *Guard) lastMinute(root *hook.Turn, tool string) int {
+	return g.rates.Get(root.Conversation()).within(g.o.Now()).of(tool)
+}
+
+// note counts a call that may go on, where somebody wants to know.
+func (g *Guard) note(turn *hook.Turn, call *hook.ToolCall) {
+	root, tool := turn.Root(), call.Name()
+	add := func(c counts) counts { return c.called(tool) }
+	var inTurn, inAll, perMinute bool
+	for t := turn; t != nil; t = t.Parent() {
+		l := g.of(t.Agent())
+		inTurn = inTurn || allowed(l.turn.Calls, tool) >= 0
+		inAll = inAll || allowed(l.conversation.Calls, tool) >= 0
+		perMinute = perMinute || tighter(allowed(l.turn.PerMinute, tool), allowed(l.conversation.PerMinute, tool)) >= 0
+	}
+	if !inTurn && !inAll && !perMinute {
+		return
+	}
+	id := turn.ID() + "/" + call.ID()
+	if g.turn.Get(root).noted == id {
+		return
+	}
+	g.turn.Update(root, func(c counts) counts { c.noted = id; return c })
+	if inTurn {
+		g.turn.Update(root, add)
+	}
+	if inAll {
+		g.conversation.Update(root.Conversation(), add)
+	}
+	if perMinute {
+		now := g.o.Now()
+		g.rates.Update(root.Conversation(), func(r rates) rates {
+			return append(slices.Clone(r.within(now)), called{tool, now})
+		})
+	}
+}
+
+// allowed returns the limit for a tool, -1 for none.
+func allowed(limits map[string]int, tool string) int {
+	if n, ok := limits[tool]; ok {
+		return n
+	}
+	if n, ok := limits["*"]; ok {
+		return n
+	}
+	return -1
+}
+
+// orNone returns the limit, -1 for none.
+func orNone(limit int) int {
+	if limit <= 0 {
+		return -1
+	}
+	return limit
+}
+
+// tighter returns the smaller of two limits, of which a negative one is none.
+func tighter(a, b int) int {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
+}

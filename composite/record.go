@@ -113,8 +113,11 @@ func (r *run) failed(ctx context.Context, f *hook.Failure) {
 
 // decided ends the run of a decider that has answered d, unless it has failed.
 func decided[D Decision[D]](ctx context.Context, r *run, g *Gate[D], d D, host hook.Host) {
-	if len(g.failures) > r.failures && r.as.Policy.closed(g.point) {
-		d = d.Closed(g.failures[len(g.failures)-1].Failure)
+	if len(g.failures) > r.failures { // then what it has said beside does not count
+		var silent D
+		if d = silent; r.as.Policy.closed(g.point) {
+			d = d.Closed(g.failures[len(g.failures)-1].Failure)
+		}
 	}
 	v := d.Verdict()
 	r.Answer, r.Reason = v.Kind, v.Reason

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -65,6 +66,11 @@ type Options struct {
 	// Recent is how many events of a conversation are held for who subscribes late,
 	// for the 64 conversations that were active last; 0 holds none.
 	Recent int
+	// RecordHooks tells every hook run as an event, [hook.EventHookRun], which
+	// observers, subscribers and the hooks themselves get and the store keeps. The
+	// hook is then what [composite.Recorded] makes of it when the runtime is opened.
+	// Without it nothing is paid.
+	RecordHooks bool
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// NewID makes the ids of turns, unique in the store; nil is random.
@@ -84,6 +90,9 @@ type Environment struct {
 // Runtime runs agents over one hook and one provider. Make it with New, then
 // Open; all methods are safe for concurrent use.
 type Runtime struct {
+	// given is the hook as it was given, and hook what is called: the same, or the
+	// one that records it.
+	given    hook.Hook
 	hook     hook.Hook
 	points   points
 	provider provider.Provider
@@ -129,7 +138,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	if h == nil {
 		h = hook.Nop{}
 	}
-	r := &Runtime{hook: h, points: pointsOf(h), provider: p, agents: map[string]*Agent{}}
+	r := &Runtime{given: h, hook: h, points: pointsOf(h), provider: p, agents: map[string]*Agent{}}
 	if o != nil {
 		r.o = *o
 	}
@@ -199,10 +208,14 @@ func (r *Runtime) Open(ctx context.Context) error {
 }
 
 func (r *Runtime) openHook(ctx context.Context) error {
-	if h, ok := r.hook.(interface{ Ready() error }); ok {
+	if h, ok := r.given.(interface{ Ready() error }); ok {
 		if err := h.Ready(); err != nil {
 			return err
 		}
+	}
+	if r.o.RecordHooks {
+		r.hook = composite.Recorded(r.given, &composite.RecordOptions{Now: r.o.Now})
+		r.points = pointsOf(r.hook)
 	}
 	return r.points.open(ctx, &r.events)
 }

@@ -1,0 +1,404 @@
+package composite_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// hears is a host that keeps the runs it is told of, and the order of all it is told.
+type hears struct {
+	hook.NoHost
+	mu   sync.Mutex
+	runs []hook.Run
+	text []string
+}
+
+func (h *hears) Emit(_ context.Context, ev hook.Event) {
+	data, err := json.Marshal(ev)
+	if err != nil {
+		panic(err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text = append(h.text, string(data))
+	if r, ok := ev.Run(); ok {
+		h.runs = append(h.runs, r)
+	}
+}
+
+// lines are the runs as "path point status answer by reason".
+func (h *hears) lines() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []string
+	for _, r := range h.runs {
+		words := []string{r.Subsystem, r.Point.String(), string(r.Status), string(r.Answer)}
+		if r.By != "" {
+			words = append(words, "by "+r.By)
+		}
+		if r.Changed {
+			words = append(words, "changed")
+		}
+		if r.Reason != "" {
+			words = append(words, fmt.Sprintf("%q", r.Reason))
+		}
+		out = append(out, strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " "))
+	}
+	return out
+}
+
+// recordedOf returns the recording composite of fields, and what hears of it.
+func recordedOf(t *testing.T, fields ...composite.Field) (hook.Hook, *hears) {
+	t.Helper()
+	c, err := composite.Of("test.Fields", fields...)
+	require.NoError(t, err)
+	return composite.Recorded(c, nil), new(hears)
+}
+
+func field(name, tag string, h hook.Hook) composite.Field {
+	options, problems := plan.ParseTag(tag, points())
+	if problems != nil {
+		panic(problems)
+	}
+	return composite.Field{Name: name, Hook: h, Options: options}
+}
+
+func points() []plan.Point {
+	var out []plan.Point
+	for _, info := range hook.Points() {
+		out = append(out, plan.Point(info))
+	}
+	return out
+}
+
+func decides(d hook.ToolDecision, err error) hook.Hook {
+	return hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { return d, err })
+}
+
+func panics() hook.Hook {
+	return hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { panic("secret cause") })
+}
+
+func TestRunsOfDeciders(t *testing.T) {
+	cases := []struct {
+		name   string
+		fields []composite.Field
+		want   []string
+	}{
+		{"silent, then an ask", []composite.Field{
+			field("A", "", decides(hook.ToolDecision{}, nil)),
+			field("B", "", decides(hook.AskTool("it writes"), nil)),
+		}, []string{"A BeforeTool succeeded", `B BeforeTool succeeded ask "it writes"`}},
+		{"a deny ends the gate", []composite.Field{
+			field("A", "", decides(hook.DenyTool("not on Sundays"), nil)),
+			field("B", "", decides(hook.AskTool(""), nil)),
+			field("C", "", decides(hook.ToolDecision{}, nil)),
+		}, []string{`A BeforeTool denied deny "not on Sundays"`, "B BeforeTool skipped by A", "C BeforeTool skipped by A"}},
+		{"an error, closed", []composite.Field{
+			field("A", "", decides(hook.ToolDecision{}, errors.New("secret cause"))),
+			field("B", "", decides(hook.ToolDecision{}, nil)),
+		}, []string{`A BeforeTool failed deny "A failed at BeforeTool"`, "B BeforeTool skipped by A"}},
+		{"an error, open", []composite.Field{
+			field("A", "BeforeTool: failopen", decides(hook.StopTool("its answer does not count"), errors.New("secret cause"))),
+			field("B", "", decides(hook.ToolDecision{}, nil)),
+		}, []string{`A BeforeTool failed "A failed at BeforeTool"`, "B BeforeTool succeeded"}},
+		{"a panic, open", []composite.Field{
+			field("A", "BeforeTool: failopen", panics()),
+			field("B", "", decides(hook.ToolDecision{}, nil)),
+		}, []string{`A BeforeTool panicked "A failed at BeforeTool"`, "B BeforeTool succeeded"}},
+		{"what does not match is not told", []composite.Field{
+			field("A", "match=tool:other", decides(hook.DenyTool(""), nil)),
+			field("B", "", decides(hook.NarrowTool(hook.Grant{Root: "/"}), nil)),
+		}, []string{"B BeforeTool succeeded narrow"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			h, host := recordedOf(t, c.fields...)
+			_, err := h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+			require.NoError(t, err)
+			assert.Equal(t, c.want, host.lines())
+			assert.NotContains(t, strings.Join(host.text, "\n"), "secret")
+			for _, r := range host.runs {
+				assert.Equal(t, "1 bash", r.CallID+" "+r.Tool)
+				if r.Status != hook.RunSkipped {
+					assert.Equal(t, hook.Digest(hook.JSON("{}")), r.Input)
+					assert.False(t, r.Started.IsZero())
+				}
+			}
+		})
+	}
+}
+
+func TestRunsHaveFullPathsWhereverTheyHappen(t *testing.T) {
+	deny := decides(hook.DenyTool("no"), nil)
+	inner, err := composite.Of("test.Inner", field("Guard", "", decides(hook.ToolDecision{}, nil)), field("Notes", "", deny))
+	require.NoError(t, err)
+	behind, err := composite.Of("test.Behind", field("Last", "", deny))
+	require.NoError(t, err)
+	h, host := recordedOf(t,
+		composite.Field{Name: "Group", Group: []hook.Hook{nil, decides(hook.ToolDecision{}, nil), hook.Nop{}}},
+		field("Core", "", inner), field("Behind", "", behind))
+	d, err := h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+	require.NoError(t, err)
+	assert.Equal(t, "Core.Notes", d.Verdict().By)
+	assert.Equal(t, []string{
+		"Group[1] BeforeTool succeeded", "Core.Guard BeforeTool succeeded",
+		`Core.Notes BeforeTool denied deny "no"`, "Behind.Last BeforeTool skipped by Core.Notes",
+	}, host.lines())
+}
+
+func TestRunsThatAreLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+			time.Sleep(time.Minute)
+			return hook.StopTool("too late"), nil
+		})
+		inner, err := composite.Of("test.Inner", field("Slow", "", slow))
+		require.NoError(t, err)
+		h, host := recordedOf(t,
+			field("A", "BeforeTool: timeout=2s,failopen", slow), field("Core", "BeforeTool: timeout=3s", inner),
+			field("C", "", decides(hook.ToolDecision{}, nil)))
+		_, err = h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+		require.NoError(t, err)
+		want := []string{
+			`A BeforeTool timed_out "A did not answer in time at BeforeTool"`,
+			`Core BeforeTool timed_out deny "Core did not answer in time at BeforeTool"`, "C BeforeTool skipped by Core",
+		}
+		assert.Equal(t, want, host.lines())
+		assert.Equal(t, 2*time.Second, host.runs[0].Duration)
+		assert.Equal(t, 3*time.Second, host.runs[1].Duration)
+		time.Sleep(time.Hour) // the stray of a member that records itself is told when it is over
+		assert.Equal(t, append(want, `Core.Slow BeforeTool denied stop "too late"`), host.lines())
+	})
+}
+
+func TestRunsOfRewriters(t *testing.T) {
+	rewrites := func(f func(hook.JSON) (hook.JSON, error)) hook.Hook {
+		return hook.RewriteArgsFunc(func(_ context.Context, _ *hook.ToolCall, args hook.JSON) (hook.JSON, error) { return f(args) })
+	}
+	same := rewrites(func(j hook.JSON) (hook.JSON, error) { return j, nil })
+	other := rewrites(func(hook.JSON) (hook.JSON, error) { return `{"a":1}`, nil })
+	fails := rewrites(func(hook.JSON) (hook.JSON, error) { return "", errors.New("secret cause") })
+	h, host := recordedOf(t,
+		field("A", "", same), field("B", "", other), field("C", "RewriteArgs: failopen", fails), field("D", "", fails), field("E", "", same))
+	_, err := h.(hook.RewriteArgs).RewriteArgs(t.Context(), newCall(host, "bash"), "{}")
+	require.Error(t, err)
+	assert.Equal(t, []string{
+		"A RewriteArgs succeeded", "B RewriteArgs succeeded changed", `C RewriteArgs failed "C failed at RewriteArgs"`,
+		`D RewriteArgs failed "D failed at RewriteArgs"`, "E RewriteArgs skipped by D",
+	}, host.lines())
+	before, after := hook.Digest(hook.JSON("{}")), hook.Digest(hook.JSON(`{"a":1}`))
+	var hashes []string
+	for _, r := range host.runs {
+		hashes = append(hashes, r.Input, r.Output)
+	}
+	assert.Equal(t, []string{before, before, before, after, after, "", after, "", "", ""}, hashes)
+}
+
+func TestRunsOfACancelledTurnAreInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	h, host := recordedOf(t, field("A", "", hook.BeforeToolFunc(func(ctx context.Context, _ *hook.ToolCall) (hook.ToolDecision, error) {
+		cancel()
+		return hook.ToolDecision{}, fmt.Errorf("waiting: %w", context.Cause(ctx))
+	})))
+	_, err := h.(hook.BeforeTool).BeforeTool(ctx, newCall(host, "bash"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{`A BeforeTool interrupted deny "A failed at BeforeTool"`}, host.lines())
+}
+
+// next is what a wrap surrounds.
+type next struct{}
+
+func (next) WrapToolAt(context.Context, int) hook.ToolResult {
+	time.Sleep(time.Second)
+	return hook.TextResult("done")
+}
+
+func (next) WrapModelAt(context.Context, int) hook.ModelStream {
+	return func(yield func(hook.Chunk, error) bool) {
+		time.Sleep(time.Second)
+		_ = yield(hook.Chunk{Text: "1"}, nil) && yield(hook.Chunk{Text: "2"}, nil)
+	}
+}
+
+func TestRunsOfWrapsCoverWhatTheySurround(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wraps := func(name string, panics any) *probe {
+			return &probe{log: new(log), name: name, panics: map[hook.Point]any{hook.PointWrapTool: panics, hook.PointWrapModel: panics}}
+		}
+		h, host := recordedOf(t, field("A", "", wraps("a", nil)), field("B", "WrapTool: timeout=500ms", wraps("b", "after")),
+			field("C", "WrapTool: timeout=500ms", wraps("c", nil)))
+		h.(hook.WrapTool).WrapTool(t.Context(), newCall(host, "bash"), hook.NewToolNext(next{}, 0))
+		assert.Equal(t, []string{
+			"C WrapTool timed_out", `B WrapTool panicked "B failed at WrapTool"`, "A WrapTool succeeded",
+		}, host.lines())
+		assert.Equal(t, time.Second, host.runs[2].Duration)
+
+		h, host = recordedOf(t, field("A", "", wraps("a", nil)), field("B", "WrapModel: failopen", wraps("b", "call")), field("C", "", wraps("c", "stream")))
+		stream := h.(hook.WrapModel).WrapModel(t.Context(), newCall(host, "").Step(), hook.ModelRequest{}, hook.NewModelNext(next{}, 0))
+		assert.Empty(t, host.runs, "what is not over is not told")
+		for range stream {
+			time.Sleep(time.Second)
+		}
+		assert.Equal(t, []string{
+			`B WrapModel panicked "B failed at WrapModel"`, `C WrapModel panicked "C failed at WrapModel"`, "A WrapModel succeeded",
+		}, host.lines())
+		assert.Equal(t, 3*time.Second, host.runs[2].Duration, "the stream with its consumer")
+	})
+}
+
+func TestRunsOfContributors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		adds := func(after time.Duration, err error, blocks ...hook.ContextBlock) hook.Hook {
+			return hook.TurnContextFunc(func(context.Context, *hook.Turn) ([]hook.ContextBlock, error) {
+				time.Sleep(after)
+				return blocks, err
+			})
+		}
+		block := hook.ContextBlock{Text: "secret recollection"}
+		h, host := recordedOf(t,
+			field("A", "TurnContext: parallel", adds(3*time.Second, nil, block)),
+			field("B", "TurnContext: parallel,timeout=1s", adds(9*time.Second, nil, block)),
+			field("C", "TurnContext: parallel", adds(2*time.Second, errors.New("secret cause"))),
+			field("D", "", adds(time.Second, nil)), field("E", "", adds(0, nil, block)))
+		_, err := h.(hook.TurnContext).TurnContext(t.Context(), newCall(host, "").Step().Turn())
+		require.NoError(t, err)
+		assert.Equal(t, []string{
+			"D TurnContext succeeded", "E TurnContext succeeded changed", "A TurnContext succeeded changed",
+			`B TurnContext timed_out "B did not answer in time at TurnContext"`, `C TurnContext failed "C failed at TurnContext"`,
+		}, host.lines()[:5])
+		var took []time.Duration
+		for _, r := range host.runs {
+			took = append(took, r.Duration)
+		}
+		assert.Equal(t, []time.Duration{time.Second, 0, 3 * time.Second, time.Second, 2 * time.Second}, took)
+		assert.Equal(t, hook.Digest([]hook.ContextBlock{block}), host.runs[1].Output)
+		assert.NotContains(t, strings.Join(host.text, "\n"), "secret")
+		time.Sleep(time.Minute) // until the stray is back
+	})
+}
+
+// own is a composite one of whose methods its author has written.
+type own struct {
+	hook.Nop
+	A hook.Hook
+}
+
+func (o *own) Plan() *plan.Plan {
+	return &plan.Plan{Type: "composite_test.own", Members: []plan.Member{{Field: "A"}}, Own: []string{"BeforeTool"}}
+}
+
+func (o *own) Points() hook.PointSet { return hook.SetOf(hook.PointBeforeTool) }
+
+func (o *own) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	return o.A.(hook.BeforeTool).BeforeTool(ctx, call)
+}
+
+// hidden is a composite whose member nobody outside its package sees.
+type hidden struct {
+	hook.Nop
+	guard hook.Hook
+}
+
+func (h *hidden) Plan() *plan.Plan {
+	return &plan.Plan{Type: "composite_test.hidden", Members: []plan.Member{{Field: "guard"}}}
+}
+
+// embeds has the plan of the composite that it embeds, and says something else.
+type embeds struct{ *hidden }
+
+func (embeds) BeforeTool(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	return hook.DenyTool("no"), nil
+}
+
+func TestWhatCannotBeTakenApartIsOneMember(t *testing.T) {
+	deny := decides(hook.DenyTool("no"), nil)
+	cases := []struct {
+		name, path string
+		hook       hook.Hook
+	}{
+		{"a function", "hook.beforeToolFunc", deny},
+		{"a composite with a method of its own", "composite_test.own", &own{A: deny}},
+		{"what embeds a composite", "composite_test.embeds", embeds{&hidden{guard: decides(hook.StopTool("never asked"), nil)}}},
+		{"a subsystem", "composite_test.probe", &probe{log: new(log), say: hook.DenyTool("no")}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			host := new(hears)
+			h := composite.Recorded(c.hook, nil)
+			d, err := h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+			require.NoError(t, err)
+			assert.Empty(t, d.Verdict().By, "the path is as without the recorder")
+			assert.Equal(t, []string{c.path + ` BeforeTool denied deny "no"`}, host.lines())
+			assert.Equal(t, hook.PointsOf(c.hook), hook.PointsOf(h))
+
+			outer, host := recordedOf(t, field("Core", "", c.hook))
+			_, err = outer.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+			require.NoError(t, err)
+			assert.Equal(t, []string{`Core BeforeTool denied deny "no"`}, host.lines())
+		})
+	}
+	assert.Equal(t, hook.PointSet(0), hook.PointsOf(composite.Recorded(nil, nil)))
+}
+
+func TestMembersAreReadWhereverTheyAre(t *testing.T) {
+	host := new(hears)
+	h := composite.Recorded(&hidden{guard: decides(hook.DenyTool("no"), nil)}, nil)
+	_, err := h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{`guard BeforeTool denied deny "no"`}, host.lines())
+}
+
+func TestRecordedTwiceIsRecordedOnce(t *testing.T) {
+	h := composite.Recorded(decides(hook.DenyTool("no"), nil), nil)
+	assert.Same(t, h, composite.Recorded(h, nil))
+}
+
+func TestRunsOfOpeningAndClosing(t *testing.T) {
+	l := new(log)
+	a := &probe{log: l, name: "a"}
+	b := &probe{log: l, name: "b", err: map[hook.Point]error{hook.PointOnOpen: errors.New("secret cause")}}
+	h, host := recordedOf(t, field("A", "", a), field("B", "", b), field("C", "", a))
+	require.Error(t, h.(hook.OnOpen).OnOpen(t.Context(), host))
+	assert.Equal(t, []string{"A OnOpen succeeded", `B OnOpen failed "B failed at OnOpen"`, "A OnClose succeeded"}, host.lines())
+
+	h, _ = recordedOf(t, field("A", "", a))
+	require.NoError(t, h.(hook.OnClose).OnClose(t.Context()), "nobody was opened, nobody hears of it")
+}
+
+func TestTheClockIsTheOptions(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	host := new(hears)
+	h := composite.Recorded(decides(hook.ToolDecision{}, nil), &composite.RecordOptions{Now: func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}})
+	_, err := h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+	require.NoError(t, err)
+	assert.Equal(t, time.Second, host.runs[0].Duration)
+	assert.Equal(t, now.Add(-time.Second), host.runs[0].Started)
+}
+
+// A composite that does not record costs the closures of its point and no more.
+func TestNotRecordingAllocatesNothing(t *testing.T) {
+	c, err := composite.Of("test.Fields", field("A", "", decides(hook.ToolDecision{}, nil)), field("B", "", decides(hook.ToolDecision{}, nil)))
+	require.NoError(t, err)
+	call := newCall(nil, "bash")
+	ctx := t.Context()
+	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { _, _ = c.BeforeTool(ctx, call) }), 3.0)
+}

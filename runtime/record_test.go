@@ -1,0 +1,131 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+// canary is text that goes everywhere but into the record of a hook run.
+const canary = "CANARY-4711"
+
+// nosy has a say about everything, with the canary in every value and in every
+// error, and keeps the runs that it hears of.
+type nosy struct {
+	hook.Nop
+	mu    sync.Mutex
+	heard int
+}
+
+func (n *nosy) OnEvent(_ context.Context, ev hook.Event) {
+	if _, ok := ev.Run(); ok {
+		n.mu.Lock()
+		n.heard++
+		n.mu.Unlock()
+	}
+}
+
+func (n *nosy) Preprocess(_ context.Context, _ *hook.Turn, in hook.Input) (hook.Input, error) {
+	return hook.TextInput(in.Text() + canary), nil
+}
+
+func (n *nosy) RewriteRequest(_ context.Context, _ *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	req.System += canary
+	return req, nil
+}
+
+func (n *nosy) RewriteReply(_ context.Context, _ *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+	return reply, nil
+}
+
+func (n *nosy) RewriteArgs(context.Context, *hook.ToolCall, hook.JSON) (hook.JSON, error) {
+	return `{"s":"` + canary + `"}`, nil
+}
+
+func (n *nosy) BeforeTool(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	return hook.AnswerTool(hook.TextResult(canary)), nil
+}
+
+func (n *nosy) RewriteResult(_ context.Context, _ *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
+	return hook.TextResult(r.Text() + canary), nil
+}
+
+func (n *nosy) AfterTool(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	return hook.ContextOutcome(canary), nil
+}
+
+func (n *nosy) AfterModel(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+	return hook.ReplyDecision{}, nil
+}
+
+func (n *nosy) AfterTurn(context.Context, *hook.Turn, hook.TurnOutcome) { panic(canary) }
+
+// A recorded turn tells of each hook that took part, and of nothing that it worked
+// on: neither arguments nor results, nor what the model or the user said.
+func TestRecordedTurn(t *testing.T) {
+	m := plays(calls(want{"k1", "echo", `{"s":"` + canary + `"}`}), says(canary))
+	n := new(nosy)
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Instructions: canary}, &runtime.Options{RecordHooks: true}, n, box(named("echo")))
+	w.send(canary)
+
+	var told []string
+	for _, ev := range w.eventsOf(hook.EventHookRun) {
+		r, ok := ev.Run()
+		require.True(t, ok)
+		data, err := json.Marshal(ev)
+		require.NoError(t, err)
+		assert.NotContains(t, string(data), canary)
+		assert.NotEmpty(t, ev.Turn)
+		told = append(told, strings.TrimSpace(r.Subsystem+" "+r.Point.String()+" "+string(r.Status)+" "+string(r.Answer)))
+		if r.Point == hook.PointBeforeTool {
+			assert.Equal(t, "k1 echo", r.CallID+" "+r.Tool)
+			assert.Equal(t, 1, ev.Step)
+		}
+	}
+	model := []string{"H0 RewriteRequest succeeded", "H0 RewriteReply succeeded", "H0 AfterModel succeeded"}
+	assert.Equal(t, slices.Concat(
+		[]string{"H0 Preprocess succeeded"}, model,
+		[]string{"H1 Dispatch succeeded", "H0 RewriteArgs succeeded", "H0 BeforeTool succeeded answer",
+			"H0 RewriteResult succeeded", "H0 AfterTool succeeded context"},
+		model, []string{"H0 AfterTurn panicked"},
+	), told)
+	assert.GreaterOrEqual(t, n.heard, len(told), "hooks hear of runs like of other events")
+	assert.Contains(t, w.results()[0], canary)
+}
+
+// The runs about a call stand between its start and its result, and runs and
+// outcome are the same for a single hook and for a composite.
+func TestRecordedCall(t *testing.T) {
+	deny := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+		return hook.DenyTool("not today"), nil
+	})
+	m := plays(calls(want{"k1", "echo", `{"s":"x"}`}), says("bye"))
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Instructions: "Help."}, &runtime.Options{RecordHooks: true}, deny, box(named("echo")))
+	w.send("hi")
+	var kinds []hook.EventKind
+	for _, ev := range w.events {
+		if id := ev.Detail().CallID; id == "k1" {
+			kinds = append(kinds, ev.Kind)
+		}
+	}
+	assert.Equal(t, []hook.EventKind{hook.EventHookRun, hook.EventCallStart, hook.EventHookRun, hook.EventCallResult}, kinds, "its Dispatch, and the deny")
+	assert.Equal(t, []string{"not today"}, w.results())
+}
+
+// A program that does not ask for the record has no event of it.
+func TestNotRecorded(t *testing.T) {
+	w := start(t, plays(says("hi")), hook.BeforeModelFunc(func(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelDecision, error) {
+		return hook.ModelDecision{}, nil
+	}))
+	w.send("hi")
+	assert.Empty(t, w.eventsOf(hook.EventHookRun))
+}

@@ -57,7 +57,8 @@ type StopSignal struct {
 
 // TurnOutcome is how a turn ended.
 type TurnOutcome struct {
-	// Stop is the most authoritative of Signals.
+	// Stop is the most authoritative of Signals but for those that were overruled:
+	// what OnStop had the turn go on after, and what OnTurnError recovered it from.
 	Stop    StopReason
 	Signals List[StopSignal]
 	// Message is the final answer; without one it is the zero Message.
@@ -68,7 +69,8 @@ type TurnOutcome struct {
 	Calls    int
 	Cost     Cost
 	Duration time.Duration
-	// Err is why the turn failed; nil unless Stop is StopError or StopCancelled.
+	// Err is why the turn failed, was cancelled or was rejected; nil unless Stop is
+	// StopError, StopCancelled, StopUserRequested or StopDenied.
 	Err error
 }
 
@@ -90,7 +92,8 @@ type StepOutcome struct {
 
 // Stopping is a turn that is about to end for soft reasons alone.
 type Stopping struct {
-	// Stop is the most authoritative of Signals; StopCompleted without any.
+	// Stop is the most authoritative of Signals, which are those that no answer of
+	// OnStop has overruled yet; StopCompleted without any.
 	Stop    StopReason
 	Signals List[StopSignal]
 	// Message is the final answer as it stands.

@@ -28,7 +28,7 @@ func (c *Conversation) Fork(ctx context.Context, turns int, sender string) (*Con
 	if err != nil {
 		return nil, fmt.Errorf("fork conversation %s: %w", c.ID(), err)
 	}
-	return c.agent.keep(sender, rec), nil
+	return c.agent.keep(sender, rec, hook.SessionFork), nil
 }
 
 // Rewind takes away everything behind the first turns, as if it had not been said;
@@ -57,5 +57,8 @@ func (c *Conversation) Rewind(ctx context.Context, turns int) error {
 		return fmt.Errorf("rewind conversation %s: %w", c.ID(), err)
 	}
 	c.journal = nil
+	if turns == 0 {
+		c.endSession(ctx, hook.SessionClear)
+	}
 	return nil
 }

@@ -3,7 +3,6 @@ package runtime
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -92,7 +91,8 @@ func (t *turn) endCalls(reply hook.ModelReply, calls []call) (more bool) {
 		}
 	}
 	t.execute(reply, calls)
-	t.record(reply, calls)
+	t.keepStep(reply, calls)
+	t.recordCalls(calls)
 	stored := false
 	t.ahead(func() {
 		t.tell(calls)
@@ -142,9 +142,7 @@ func (t *turn) refuseUnparsable(reply hook.ModelReply, calls []call) bool {
 }
 
 // failed reports whether the turn has failed.
-func (t *turn) failed() bool {
-	return slices.ContainsFunc(t.signals, func(s hook.StopSignal) bool { return s.Reason == hook.StopError })
-}
+func (t *turn) failed() bool { return t.signalled(hook.StopError) }
 
 // gate takes one call as far as it gets without running.
 func (t *turn) gate(c *call) {
@@ -349,9 +347,9 @@ func (c *call) args() hook.JSON {
 	return history.Arguments(c.at.Args())
 }
 
-// record appends the reply and the results of its calls to the history, in call
+// keepStep appends the reply and the results of its calls to the history, in call
 // order.
-func (t *turn) record(reply hook.ModelReply, calls []call) {
+func (t *turn) keepStep(reply hook.ModelReply, calls []call) {
 	t.history.add(t.said(withArgs(reply.Content, calls)))
 	for i := range calls {
 		t.history.add(calls[i].message())

@@ -90,6 +90,7 @@ func (t *turn) runAsChild(run hook.AgentRun) hook.TurnOutcome {
 	}
 	tell(hook.Event{Kind: hook.EventSubagentStart, Text: run.Input.Text()}, about)
 	out := t.run(run.Input, nil)
+	t.conv.endSession(t.durable, "")
 	about.Usage, about.Stop = out.Usage, out.Stop
 	tell(hook.Event{Kind: hook.EventSubagentEnd, Text: out.Text()}, about)
 	return out

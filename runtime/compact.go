@@ -283,9 +283,13 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 	}
 	m := hook.UserText(summaryHead + summary)
 	m.Label = LabelSummary
-	return c.change(ctx, hook.Event{Kind: hook.EventCompacted, Text: summary}, func(at store.At) (int64, error) {
+	err = c.change(ctx, hook.Event{Kind: hook.EventCompacted, Text: summary}, func(at store.At) (int64, error) {
 		return s.Compact(ctx, c.ID(), at, p.archived, m)
 	})
+	if err == nil {
+		c.endSession(ctx, hook.SessionCompact)
+	}
+	return err
 }
 
 // change has the store change what has been said, tells of it, and reads it again.

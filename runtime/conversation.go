@@ -34,6 +34,10 @@ type Conversation struct {
 	// none.
 	cancel context.CancelCauseFunc
 	turn   *turn
+	// session is nil before the first turn, and next what it begins with then; "" is
+	// what the history says.
+	session *session
+	next    hook.SessionSource
 	// cancelAside ends what goes on beside turns; nil if nothing does.
 	cancelAside context.CancelCauseFunc
 	steers      mailbox
@@ -105,7 +109,7 @@ func (r *Runtime) Conversation(ctx context.Context, agent, sender string) (*Conv
 	if err != nil {
 		return nil, fmt.Errorf("conversation of %q with %q: %w", agent, sender, err)
 	}
-	return a.keep(sender, rec), nil
+	return a.keep(sender, rec, ""), nil
 }
 
 func (a *Agent) conversation(sender string) *Conversation {
@@ -123,9 +127,11 @@ func (a *Agent) searchLocked(sender string) (int, bool) {
 	})
 }
 
-// keep makes the conversation unless somebody else just has.
-func (a *Agent) keep(sender string, rec store.Record) *Conversation {
+// keep makes the conversation unless somebody else just has. Its first session
+// begins with the source.
+func (a *Agent) keep(sender string, rec store.Record, source hook.SessionSource) *Conversation {
 	c := a.newConversation(rec)
+	c.next = source
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	i, ok := a.searchLocked(sender)

@@ -216,6 +216,7 @@ func (t *turn) brokenOff(partial hook.ModelReply, err error) bool {
 // count adds what a model call has used.
 func (t *turn) count(u hook.Usage) {
 	t.spend(u)
+	t.ending.Usage = t.ending.Usage.Add(u)
 	if t.points.seesReply() {
 		t.report()
 	}

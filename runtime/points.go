@@ -13,6 +13,9 @@ import (
 // policies to its members itself; here they are applied to the hook as a whole,
 // which may be a single subsystem.
 type points struct {
+	onSessionStart hook.OnSessionStart
+	beforeTurn     hook.BeforeTurn
+	beforeStep     hook.BeforeStep
 	rewriteArgs    hook.RewriteArgs
 	beforeTool     hook.BeforeTool
 	approve        hook.Approve
@@ -24,7 +27,11 @@ type points struct {
 	wrapModel      hook.WrapModel
 	rewriteReply   hook.RewriteReply
 	afterModel     hook.AfterModel
+	afterStep      hook.AfterStep
+	onStop         hook.OnStop
+	onTurnError    hook.OnTurnError
 	afterTurn      hook.AfterTurn
+	onSessionEnd   hook.OnSessionEnd
 	onOpen         hook.OnOpen
 	onClose        hook.OnClose
 }
@@ -32,6 +39,9 @@ type points struct {
 func pointsOf(h hook.Hook) points {
 	set := hook.PointsOf(h)
 	return points{
+		onSessionStart: has[hook.OnSessionStart](h, set, hook.PointOnSessionStart),
+		beforeTurn:     has[hook.BeforeTurn](h, set, hook.PointBeforeTurn),
+		beforeStep:     has[hook.BeforeStep](h, set, hook.PointBeforeStep),
 		rewriteArgs:    has[hook.RewriteArgs](h, set, hook.PointRewriteArgs),
 		beforeTool:     has[hook.BeforeTool](h, set, hook.PointBeforeTool),
 		approve:        has[hook.Approve](h, set, hook.PointApprove),
@@ -43,7 +53,11 @@ func pointsOf(h hook.Hook) points {
 		wrapModel:      has[hook.WrapModel](h, set, hook.PointWrapModel),
 		rewriteReply:   has[hook.RewriteReply](h, set, hook.PointRewriteReply),
 		afterModel:     has[hook.AfterModel](h, set, hook.PointAfterModel),
+		afterStep:      has[hook.AfterStep](h, set, hook.PointAfterStep),
+		onStop:         has[hook.OnStop](h, set, hook.PointOnStop),
+		onTurnError:    has[hook.OnTurnError](h, set, hook.PointOnTurnError),
 		afterTurn:      has[hook.AfterTurn](h, set, hook.PointAfterTurn),
+		onSessionEnd:   has[hook.OnSessionEnd](h, set, hook.PointOnSessionEnd),
 		onOpen:         has[hook.OnOpen](h, set, hook.PointOnOpen),
 		onClose:        has[hook.OnClose](h, set, hook.PointOnClose),
 	}
@@ -59,11 +73,14 @@ func has[P any](h hook.Hook, set hook.PointSet, at hook.Point) P {
 
 // seesRequest reports whether a hook looks at the turn before the model answers.
 func (p *points) seesRequest() bool {
-	return p.rewriteRequest != nil || p.beforeModel != nil || p.wrapModel != nil
+	return p.beforeStep != nil || p.rewriteRequest != nil || p.beforeModel != nil || p.wrapModel != nil
 }
 
 // seesReply reports whether a hook looks at the turn before tools run.
 func (p *points) seesReply() bool { return p.rewriteReply != nil || p.afterModel != nil }
+
+// mayGoOn reports whether a hook may have a turn say more that has said its last.
+func (p *points) mayGoOn() bool { return p.onStop != nil || p.onTurnError != nil }
 
 // failureOf makes the failure of the hook as a whole of the error it returned.
 func failureOf(p hook.Point, err error) *hook.Failure {
@@ -102,13 +119,15 @@ type decision[D any] interface {
 }
 
 // answered turns the failure of a decider into the answer that its point has for
-// it. Clients are told of it, also if it is a composite that has done so: what
-// its decision carries it leaves to the runtime to report.
+// it, which may be none. Clients are told of it, also if it is a composite that has
+// done so: what its decision carries it leaves to the runtime to report.
 func answered[D decision[D]](ctx context.Context, t *turn, d D, err error) D {
+	f := d.Verdict().Failure
 	if err != nil {
-		d = d.Closed(err.(*hook.Failure))
+		f = err.(*hook.Failure)
+		d = d.Closed(f)
 	}
-	if f := d.Verdict().Failure; f != nil {
+	if f != nil {
 		t.hookFailed(ctx, f)
 	}
 	return d
@@ -209,4 +228,61 @@ func (p *points) turnEnded(ctx context.Context, turn *hook.Turn, out hook.TurnOu
 	defer caught(hook.PointAfterTurn, &err)
 	p.afterTurn.AfterTurn(ctx, turn, out)
 	return nil
+}
+
+func (p *points) sessionStarted(ctx context.Context, session *hook.Session) (d hook.SessionDecision, err error) {
+	if p.onSessionStart == nil {
+		return d, nil
+	}
+	defer caught(hook.PointOnSessionStart, &err)
+	return p.onSessionStart.OnSessionStart(ctx, session)
+}
+
+func (p *points) sessionEnded(ctx context.Context, session *hook.Session) (err error) {
+	if p.onSessionEnd == nil {
+		return nil
+	}
+	defer caught(hook.PointOnSessionEnd, &err)
+	p.onSessionEnd.OnSessionEnd(ctx, session)
+	return nil
+}
+
+func (p *points) decideTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (d hook.TurnDecision, err error) {
+	if p.beforeTurn == nil {
+		return d, nil
+	}
+	defer caught(hook.PointBeforeTurn, &err)
+	return p.beforeTurn.BeforeTurn(ctx, turn, in)
+}
+
+func (p *points) decideStep(ctx context.Context, step *hook.Step) (d hook.StepDecision, err error) {
+	if p.beforeStep == nil {
+		return d, nil
+	}
+	defer caught(hook.PointBeforeStep, &err)
+	return p.beforeStep.BeforeStep(ctx, step)
+}
+
+func (p *points) judgeStep(ctx context.Context, step *hook.Step, o hook.StepOutcome) (d hook.StepDecision, err error) {
+	if p.afterStep == nil {
+		return d, nil
+	}
+	defer caught(hook.PointAfterStep, &err)
+	return p.afterStep.AfterStep(ctx, step, o)
+}
+
+func (p *points) turnStopping(ctx context.Context, turn *hook.Turn, s hook.Stopping) (d hook.StopDecision, err error) {
+	if p.onStop == nil {
+		return d, nil
+	}
+	defer caught(hook.PointOnStop, &err)
+	return p.onStop.OnStop(ctx, turn, s)
+}
+
+func (p *points) turnFailed(ctx context.Context, turn *hook.Turn, out hook.TurnOutcome) (d hook.RecoverDecision, err error) {
+	if p.onTurnError == nil {
+		return d, nil
+	}
+	defer caught(hook.PointOnTurnError, &err)
+	return p.onTurnError.OnTurnError(ctx, turn, out)
 }

@@ -155,6 +155,9 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 		<-drained
 	}
 	ctx = context.WithoutCancel(ctx)
+	for _, c := range a.all() {
+		c.endSession(ctx, "")
+	}
 	if err := a.closed(ctx); err != nil {
 		r.events.emit(ctx, hook.FailureEvent(failureOf(hook.PointOnUnregisterAgent, err)))
 	}

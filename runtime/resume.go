@@ -110,6 +110,7 @@ func (t *turn) goOn(on bool, observe func(hook.Event)) hook.TurnOutcome {
 	}
 	t.enter(t.input(), was.letters, observe)
 	defer t.leave()
+	on = on && t.beginSession()
 	t.settleChildren()
 	if on && t.resumed >= t.rt.o.Resumes {
 		on = false
@@ -129,7 +130,8 @@ func (t *turn) goOn(on bool, observe func(hook.Event)) hook.TurnOutcome {
 	case was.reply.Role == "" && len(was.letters) == 0 && t.answered():
 	case !on:
 		t.goneBy()
-	case more:
+	case more || on && t.goesOn():
+		t.noteSession()
 		t.loop()
 	}
 	return t.finish()
@@ -147,7 +149,7 @@ func (t *turn) answered() bool {
 
 // goneBy notes that the turn is not gone on with.
 func (t *turn) goneBy() {
-	if t.failed() {
+	if t.failed() || t.signalled(hook.StopDenied) {
 		return
 	}
 	t.errs = append(t.errs, errGone)
@@ -218,7 +220,7 @@ func (t *turn) input() hook.Input {
 // endStep ends the step whose calls had begun.
 func (t *turn) endStep(was *interrupted, on bool) (more bool) {
 	t.enterStep()
-	defer t.leaveStep()
+	defer func() { more = t.leaveStep() && more }()
 	reply := hook.ModelReply{Content: was.reply.Content, Model: t.cfg.Model, Finish: hook.FinishTools}
 	calls := t.newCalls(reply)
 	t.emit(hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls)))

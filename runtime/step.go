@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,13 +16,16 @@ const maxRetries = 3
 // runStep runs one step and reports whether another one follows.
 func (t *turn) runStep() (more bool) {
 	t.enterStep()
-	defer t.leaveStep()
+	defer func() { more = t.leaveStep() && more }()
 	if t.ctx.Err() != nil {
 		return t.cancelled()
 	}
 	t.steered(false)
 	if t.points.seesRequest() {
 		t.report()
+	}
+	if !t.mayStep() {
+		return false
 	}
 	reply, ok := t.acceptedReply()
 	if !ok {
@@ -31,16 +35,78 @@ func (t *turn) runStep() (more bool) {
 }
 
 // enterStep and leaveStep tell everybody that the next step begins and has ended.
+// What begins between both is judged by AfterStep, which may end the turn.
 func (t *turn) enterStep() {
 	t.number++
 	t.step = hook.NewStep(t.place, t.number, t.cfg.Model)
+	if t.points.afterStep != nil {
+		t.ending = ending{began: t.rt.o.Now(), errs: len(t.errs)}
+	}
 	t.conv.events.atStep(t.number)
 	t.emit(hook.Event{Kind: hook.EventStepStart})
 }
 
-func (t *turn) leaveStep() {
+func (t *turn) leaveStep() (more bool) {
+	more = t.judgeStep()
 	t.emit(hook.Event{Kind: hook.EventStepEnd})
 	t.conv.events.atStep(0)
+	return more
+}
+
+// mayStep asks BeforeStep.
+func (t *turn) mayStep() bool {
+	if t.points.beforeStep == nil {
+		return true
+	}
+	d, err := t.points.decideStep(t.ctx, t.step)
+	return t.goesBy(answered(t.ctx, t, d, err).Verdict())
+}
+
+// judgeStep asks AfterStep about the step, whatever has become of it.
+func (t *turn) judgeStep() bool {
+	if t.points.afterStep == nil {
+		return true
+	}
+	ctx, done := t.after()
+	defer done()
+	t.report()
+	r := &t.ending
+	r.Duration = t.rt.o.Now().Sub(r.began)
+	switch {
+	case len(t.errs) > r.errs:
+		r.Err = joinErrors(t.errs[r.errs:])
+	case t.ctx.Err() != nil && r.Finish == "":
+		r.Err = context.Cause(t.ctx)
+	}
+	d, err := t.points.judgeStep(ctx, t.step, r.StepOutcome)
+	return t.goesBy(answered(ctx, t, d, err).Verdict())
+}
+
+// goesBy does what a hook has decided about a step: it returns false where that is
+// to stop.
+func (t *turn) goesBy(v hook.Verdict) bool {
+	switch {
+	case v.Kind != hook.AnswerStop:
+		return true
+	case v.Failure != nil && t.ctx.Err() != nil:
+		return t.cancelled()
+	case v.Failure != nil:
+		t.errs = append(t.errs, v.Failure)
+	}
+	t.signal(v.Stop, v.By, v.Reason)
+	return false
+}
+
+// recordCalls keeps how the calls of the step ended.
+func (t *turn) recordCalls(calls []call) {
+	if t.points.afterStep == nil {
+		return
+	}
+	ends := make([]hook.CallEnd, len(calls))
+	for i := range calls {
+		ends[i] = calls[i].end
+	}
+	t.ending.Calls = hook.Freeze(ends)
 }
 
 // acceptedReply asks the model until the hooks accept its reply.
@@ -50,6 +116,7 @@ func (t *turn) acceptedReply() (hook.ModelReply, bool) {
 		if !ok {
 			return reply, false
 		}
+		t.ending.Finish = reply.Finish
 		v := t.judge(reply)
 		switch v.Kind {
 		case hook.AnswerRetry:
@@ -95,13 +162,14 @@ func rejection(v hook.Verdict) error {
 
 // follow does what the reply asks for: it answers the user, or calls tools.
 func (t *turn) follow(reply hook.ModelReply) (more bool) {
+	t.final = hook.List[hook.Block]{} // what was said before is the answer no more
 	reply.Content = t.takeIDs(reply.Content)
 	calls := t.newCalls(reply)
 	if len(calls) > 0 {
 		return t.runCalls(reply, calls)
 	}
 	if history.Blank(reply.Content) {
-		if t.steered(true) {
+		if t.unread() {
 			return true
 		}
 		t.signal(hook.StopNoAction, "", "")
@@ -123,8 +191,9 @@ func (t *turn) follow(reply hook.ModelReply) (more bool) {
 // meanwhile that the model has yet to read.
 func (t *turn) say(reply hook.ModelReply) (more bool) {
 	t.history.add(t.said(reply.Content))
-	more = t.steered(true)
-	if !t.commit(!more && !t.conv.events.logs) { // where events are kept, the last one ends the turn
+	more = t.unread()
+	ends := !more && !t.conv.events.logs && !t.points.mayGoOn() // where events are kept, the last one ends the turn
+	if !t.commit(ends) {
 		return false
 	}
 	if more = more && t.ctx.Err() == nil; !more {
@@ -132,6 +201,10 @@ func (t *turn) say(reply hook.ModelReply) (more bool) {
 	}
 	return more
 }
+
+// unread adds what was said meanwhile to the history, and reports whether anything
+// was. If not, nothing can be said any more unless a hook may have the turn go on.
+func (t *turn) unread() bool { return t.steered(t.points.onStop == nil) }
 
 // said is a message of the agent that answers.
 func (t *turn) said(content hook.List[hook.Block]) hook.Message {

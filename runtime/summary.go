@@ -91,7 +91,7 @@ func (c *Conversation) newAside(ctx context.Context, p past) *turn {
 	in := hook.UserText("Sum up the earlier part of this conversation.")
 	in.Label = LabelCompaction
 	t.place, t.teller = hook.NewTurn(hook.TurnData{
-		Conversation: c.place, ID: t.id, Number: p.record.Turns + 1, Started: t.started,
+		Conversation: c.place, Session: c.attached(hook.SessionResume).place, ID: t.id, Number: p.record.Turns + 1, Started: t.started,
 		Input: hook.Input{Messages: hook.ListOf(in)}, Limits: t.cfg.Limits, Now: rt.o.Now,
 	})
 	past := make([]hook.Message, len(p.messages))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,12 +39,16 @@ type turn struct {
 	depth   int
 	answers *Agent
 
+	session *session
 	history transcript
 	// mu guards usage, to which children add.
 	mu      sync.Mutex
 	usage   hook.Usage
 	signals []hook.StopSignal
 	errs    []error
+	// overruled is how many of the signals count no more, and continued how often
+	// OnStop has had the turn go on.
+	overruled, continued int
 	// final is the content of the last message; empty if there is none.
 	final hook.List[hook.Block]
 	calls int
@@ -63,6 +68,15 @@ type turn struct {
 	number int
 	step   *hook.Step
 	answer answer
+	ending ending
+}
+
+// ending is what AfterStep is told of the step; empty if nobody asks.
+type ending struct {
+	hook.StepOutcome
+	began time.Time
+	// errs is how many errors the turn had before.
+	errs int
 }
 
 // answer is the state of one model call.
@@ -151,8 +165,9 @@ func (c *Conversation) setTurn(t *turn) {
 func (t *turn) makePlace(in hook.Input) {
 	limits := t.cfg.Limits
 	limits.Steps = cmp.Or(limits.Steps, DefaultSteps)
+	t.session = t.conv.attached(t.conv.source())
 	d := hook.TurnData{
-		Conversation: t.conv.place, ID: t.id, Number: t.conv.turns + 1, Started: t.started,
+		Conversation: t.conv.place, Session: t.session.place, ID: t.id, Number: t.conv.turns + 1, Started: t.started,
 		Depth: t.depth, Input: in, Limits: limits, Now: t.rt.o.Now,
 	}
 	if t.parent != nil {
@@ -170,11 +185,15 @@ func (t *turn) report() {
 	})
 }
 
-// begin preprocesses the input and stores it.
+// begin preprocesses the input and stores it, with its answer if a hook has one. It
+// reports whether the model is to be asked.
 func (t *turn) begin(in hook.Input) bool {
+	if !t.beginSession() {
+		return false
+	}
 	out, err := t.preprocess(in)
 	if err != nil {
-		return t.fail(err)
+		return t.failHook(err)
 	}
 	if err := checkInput(out); err != nil {
 		return t.fail(err)
@@ -183,14 +202,58 @@ func (t *turn) begin(in hook.Input) bool {
 		t.place, t.teller = t.teller.WithInput(out)
 		t.report()
 	}
+	d, err := t.points.decideTurn(t.ctx, t.place, out)
+	d = answered(t.ctx, t, d, err)
+	v := d.Verdict()
+	if v.Kind == hook.AnswerReject {
+		return t.reject(v)
+	}
 	t.attribute()
+	if v.Kind != hook.AnswerRespond {
+		t.noteSession()
+	}
 	for _, m := range out.Messages.All() {
 		t.history.add(m)
 	}
+	if v.Kind == hook.AnswerRespond {
+		return t.respond(d.Text())
+	}
+	return t.storeInput()
+}
+
+// respond answers the user with what a hook says, unless somebody has said more
+// meanwhile: then the model is asked.
+func (t *turn) respond(text string) (more bool) {
+	content := t.shown(text)
+	if content.Len() > 0 {
+		t.history.add(t.said(content))
+	}
+	if more = t.steered(true); !more {
+		t.final = content
+	}
+	return t.storeInput() && more
+}
+
+// storeInput stores what the turn begins with.
+func (t *turn) storeInput() bool {
 	if t.conv.journals() {
 		return t.append(store.Append{Entries: []store.Entry{t.begun()}})
 	}
 	return t.commit(false)
+}
+
+// reject ends a turn that may not begin. It returns false.
+func (t *turn) reject(v hook.Verdict) bool {
+	if t.ctx.Err() != nil {
+		return t.cancelled()
+	}
+	err := rejection(v)
+	if v.Failure != nil {
+		err = fmt.Errorf("%w: %w", ErrRejected, v.Failure)
+	}
+	t.errs = append(t.errs, err)
+	t.signal(hook.StopDenied, v.By, v.Reason)
+	return false
 }
 
 func (t *turn) preprocess(in hook.Input) (out hook.Input, err error) {
@@ -238,11 +301,11 @@ func sameInput(a, b hook.Input) bool {
 	return true
 }
 
-// loop runs steps until one of them ends the turn.
+// loop runs steps until one of them ends the turn and no hook has it go on.
 func (t *turn) loop() {
 	limits := t.place.Limits()
 	for t.number < limits.Steps {
-		if !t.runStep() {
+		if !t.runStep() && !t.goesOn() {
 			return
 		}
 		if t.outOfTokens() {
@@ -282,6 +345,7 @@ func (t *turn) spend(u hook.Usage) {
 
 // finish tells everybody how the turn ended.
 func (t *turn) finish() hook.TurnOutcome {
+	t.rescue()
 	for t.steered(true) { // what was said too late is for the next turn
 		t.stored = true
 	}
@@ -291,7 +355,8 @@ func (t *turn) finish() hook.TurnOutcome {
 	}
 	t.report()
 	out := t.outcome()
-	if out.Stop == hook.StopError {
+	t.account(out)
+	if out.Stop == hook.StopError || out.Stop == hook.StopDenied && out.Err != nil {
 		t.emit(hook.Event{Kind: hook.EventError, Text: publicText(out.Err)})
 	}
 	if err := t.points.turnEnded(t.durable, t.place, out); err != nil {
@@ -337,23 +402,24 @@ func (t *turn) ahead(tell, write func()) {
 }
 
 func (t *turn) outcome() hook.TurnOutcome {
-	stop, signals := hook.StopCompleted, t.rt.completed
-	for i, s := range t.signals {
-		if i == 0 || s.Reason.Authority() < stop.Authority() {
-			stop, signals = s.Reason, hook.Freeze(t.signals)
-		}
-	}
+	stop, signals := t.reasons()
 	out := hook.TurnOutcome{
-		Stop: stop, Signals: signals, Usage: t.spent(),
+		Stop: stop, Signals: signals, Message: t.message(), Usage: t.spent(),
 		Steps: t.number, Calls: t.calls, Duration: t.rt.o.Now().Sub(t.started),
 	}
-	if t.final.Len() > 0 {
-		out.Message = hook.Message{Role: hook.RoleAssistant, Content: t.final}
-	}
-	if stop == hook.StopError || stop == hook.StopCancelled || stop == hook.StopUserRequested {
+	switch stop {
+	case hook.StopError, hook.StopCancelled, hook.StopUserRequested, hook.StopDenied:
 		out.Err = joinErrors(t.errs)
 	}
 	return out
+}
+
+// message is the final answer as it stands.
+func (t *turn) message() hook.Message {
+	if t.final.Len() == 0 {
+		return hook.Message{}
+	}
+	return hook.Message{Role: hook.RoleAssistant, Content: t.final}
 }
 
 func joinErrors(errs []error) error {
@@ -395,18 +461,20 @@ func (t *turn) fail(err error) bool {
 // cancelled notes that the turn's context has ended. It returns false.
 func (t *turn) cancelled() bool {
 	cause := context.Cause(t.ctx)
-	if errors.Is(cause, errTimeLimit) {
-		t.signal(hook.StopTimeLimit, "", "")
-		return false
-	}
 	reason := hook.StopCancelled
-	if errors.Is(cause, ErrStopped) {
+	switch {
+	case errors.Is(cause, errTimeLimit):
+		reason = hook.StopTimeLimit
+	case errors.Is(cause, ErrStopped):
 		reason = hook.StopUserRequested
 	}
-	if !slices.ContainsFunc(t.signals, func(s hook.StopSignal) bool { return s.Reason == reason }) {
-		t.errs = append(t.errs, cause)
-		t.signal(reason, "", "")
+	if t.signalled(reason) {
+		return false
 	}
+	if reason != hook.StopTimeLimit {
+		t.errs = append(t.errs, cause)
+	}
+	t.signal(reason, "", "")
 	return false
 }
 
@@ -414,8 +482,11 @@ func (t *turn) cancelled() bool {
 func (t *turn) stopped(v hook.Verdict) { t.signal(hook.StopStopRequested, v.By, v.Reason) }
 
 // stopping reports whether a hook has answered stop.
-func (t *turn) stopping() bool {
-	return slices.ContainsFunc(t.signals, func(s hook.StopSignal) bool { return s.Reason == hook.StopStopRequested })
+func (t *turn) stopping() bool { return t.signalled(hook.StopStopRequested) }
+
+// signalled reports whether there is a signal of that reason.
+func (t *turn) signalled(reason hook.StopReason) bool {
+	return slices.ContainsFunc(t.signals, func(s hook.StopSignal) bool { return s.Reason == reason })
 }
 
 // grace is how long the turn waits for its tools and hooks after it was cancelled:
@@ -461,7 +532,12 @@ func (t *turn) emit(ev hook.Event) {
 	t.conv.events.post(t.durable, &ev, as)
 }
 
+// hookFailed tells of a hook's failure. A composite has told of who was late
+// already, because that one may still run.
 func (t *turn) hookFailed(ctx context.Context, f *hook.Failure) {
+	if f.Late {
+		return
+	}
 	t.conv.events.emit(ctx, hook.FailureEvent(f))
 }
 
@@ -487,8 +563,11 @@ func (h *transcript) add(m hook.Message) {
 	}
 }
 
-// note adds an ephemeral entry of the framework.
+// note adds an ephemeral entry of the framework, unless it would say nothing.
 func (h *transcript) note(label, text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
 	m := hook.UserText(text)
 	m.Label, m.Ephemeral = label, true
 	h.add(m)

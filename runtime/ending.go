@@ -1,0 +1,112 @@
+package runtime
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/history"
+)
+
+// maxContinued is how often OnStop may have one turn go on.
+const maxContinued = 8
+
+// goesOn reports whether a turn that is about to end goes on with another step: if
+// OnStop says so, or somebody has said something to it meanwhile. Only soft reasons
+// can be overruled. They stay among the signals, and count no more: what the turn
+// ends with is decided by what is signalled from now on.
+func (t *turn) goesOn() bool {
+	if t.points.onStop == nil || t.ctx.Err() != nil || !t.soft() {
+		return false
+	}
+	t.report()
+	stop, _ := t.reasons()
+	d, err := t.points.turnStopping(t.ctx, t.place, hook.Stopping{
+		Stop: stop, Signals: hook.Freeze(t.counting()), Message: t.message(), Continued: t.continued,
+	})
+	v := answered(t.ctx, t, d, err).Verdict()
+	switch {
+	case t.ctx.Err() != nil:
+		return false
+	case v.Kind == hook.AnswerContinue && t.continued < maxContinued:
+		t.continued++
+		t.history.note("feedback", cmp.Or(v.Reason, "Go on."))
+	case v.Kind == hook.AnswerContinue:
+		t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: fmt.Sprintf(
+			"%s wants the turn to go on, and it has gone on %d times, which is the limit", cmp.Or(v.By, "a hook"), maxContinued)})
+		fallthrough
+	default:
+		if !t.steered(true) {
+			return false
+		}
+	}
+	t.overruled = len(t.signals)
+	return true
+}
+
+// counting are the signals that decide what the turn ends with.
+func (t *turn) counting() []hook.StopSignal { return t.signals[t.overruled:] }
+
+// soft reports whether all of them may be overruled.
+func (t *turn) soft() bool {
+	for _, s := range t.counting() {
+		if !s.Reason.Soft() {
+			return false
+		}
+	}
+	return true
+}
+
+// reasons returns why the turn ends and all signals, the overruled ones too.
+func (t *turn) reasons() (hook.StopReason, hook.List[hook.StopSignal]) {
+	if len(t.signals) == 0 {
+		return hook.StopCompleted, t.rt.completed
+	}
+	all, counting := hook.Freeze(t.signals), t.counting()
+	if len(counting) == 0 {
+		return hook.StopCompleted, all.Append(hook.StopSignal{Reason: hook.StopCompleted})
+	}
+	stop := counting[0].Reason
+	for _, s := range counting {
+		if s.Reason.Authority() < stop.Authority() {
+			stop = s.Reason
+		}
+	}
+	return stop, all
+}
+
+// rescue asks OnTurnError about a turn that has failed and was not cancelled. What
+// it answers is the turn's last message, and is stored if the input was: an answer
+// to nothing is no history. A turn whose conversation somebody else has got is
+// beyond recovery.
+func (t *turn) rescue() {
+	if t.points.onTurnError == nil || t.lost || t.ctx.Err() != nil || !t.failed() {
+		return
+	}
+	t.report()
+	out := t.outcome()
+	d, err := t.points.turnFailed(t.ctx, t.place, out)
+	d = answered(t.ctx, t, d, err)
+	v := d.Verdict()
+	if v.Kind != hook.AnswerRecover {
+		return
+	}
+	t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: fmt.Sprintf("the turn failed, and %s answers: %s", cmp.Or(v.By, "a hook"), publicText(out.Err))})
+	t.overruled = len(t.signals)
+	if t.final = t.shown(d.Output()); t.final.Len() > 0 && t.stored {
+		t.history.add(t.said(t.final))
+	}
+}
+
+// shown shows what a hook says in the model's place, and returns it as content;
+// empty if it says nothing, which is signalled.
+func (t *turn) shown(text string) hook.List[hook.Block] {
+	content := hook.ListOf(hook.TextBlock(text))
+	if history.Blank(content) {
+		t.signal(hook.StopNoAction, "", "")
+		return hook.List[hook.Block]{}
+	}
+	t.answer.held = true
+	t.showHeld(hook.ModelReply{Content: content})
+	return content
+}

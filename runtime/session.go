@@ -1,0 +1,117 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// A session is the time in which this process works on one conversation. It begins
+// before the first turn, with OnSessionStart, and ends with OnSessionEnd when the
+// agent is unregistered or the runtime closed; or when the history is compacted or
+// cleared, because the model has another past from then on. The next turn then
+// begins another session. The conversation of a child has a session of its own that
+// lasts for the child's turn. A guest's turn is part of the conversation's session.
+// A turn that is only brought to its end begins none: no model is asked, and no tool
+// runs.
+
+// session is the one of a conversation. What is not the place belongs to the
+// running turn.
+type session struct {
+	place  *hook.Session
+	teller hook.SessionTeller
+	totals hook.Totals
+	// begun: OnSessionStart has let it begin.
+	begun bool
+	// context is what OnSessionStart has for the model, until a turn takes it.
+	context hook.List[string]
+}
+
+// attached returns the session, which is made if there is none. A session begins
+// with the source unless the conversation knows a better one.
+func (c *Conversation) attached(source hook.SessionSource) *session {
+	c.mu.Lock()
+	s, next := c.session, c.next
+	c.mu.Unlock()
+	if s != nil {
+		return s
+	}
+	o := &c.agent.rt.o
+	made := new(session)
+	made.place, made.teller = hook.NewSession(hook.SessionData{
+		Conversation: c.place, ID: o.NewID(), Source: cmp.Or(next, source), Started: o.Now(),
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == nil {
+		c.session = made
+	}
+	return c.session
+}
+
+// source is what a session begins with as the history stands.
+func (c *Conversation) source() hook.SessionSource {
+	if len(c.history) == 0 && c.turns == 0 {
+		return hook.SessionStartup
+	}
+	return hook.SessionResume
+}
+
+// beginSession asks OnSessionStart unless the session has begun. If it is rejected
+// the turn ends, and the next one asks again, about another session.
+func (t *turn) beginSession() bool {
+	s := t.session
+	if s.begun {
+		return true
+	}
+	d, err := t.points.sessionStarted(t.ctx, s.place)
+	d = answered(t.ctx, t, d, err)
+	c := t.conv
+	c.mu.Lock()
+	if d.Final() {
+		c.session = nil
+	} else {
+		c.next = ""
+	}
+	c.mu.Unlock()
+	if d.Final() {
+		return t.reject(d.Verdict())
+	}
+	s.begun, s.context = true, d.Context()
+	return true
+}
+
+// noteSession tells the model what OnSessionStart has for it, once.
+func (t *turn) noteSession() {
+	s := t.session
+	for _, text := range s.context.All() {
+		t.history.note("session", text)
+	}
+	s.context = hook.List[string]{}
+}
+
+// endSession ends the session if one has begun. The next one begins with the
+// source; "" is what the history says then. No turn is running.
+func (c *Conversation) endSession(ctx context.Context, next hook.SessionSource) {
+	c.mu.Lock()
+	s := c.session
+	c.session, c.next = nil, next
+	c.mu.Unlock()
+	if s == nil || !s.begun || c.agent.rt.points.onSessionEnd == nil {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := c.agent.rt.points.sessionEnded(ctx, s.place); err != nil {
+		c.events.emit(ctx, hook.FailureEvent(failureOf(hook.PointOnSessionEnd, err)))
+	}
+	_ = c.events.flush(ctx) // what is not written now is with the next turn, if there is one
+}
+
+// account adds the turn, which has ended, to its session.
+func (t *turn) account(out hook.TurnOutcome) {
+	if s := t.session; s.begun {
+		s.totals = s.totals.Add(out)
+		s.teller.Tell(s.totals)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan/picture"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/aliases"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 )
 
@@ -126,15 +128,25 @@ func (c *command) showAgents(p place, paths daemon.Paths, agents []daemon.Agent)
 }
 
 func (c *command) plan() *cobra.Command {
-	var asJSON bool
+	var asJSON, names bool
 	format := string(picture.Text)
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Show how the subsystems are put together",
 		Long: "Shows the composite that the generator made: the order of the subsystems, the tools that each owns,\n" +
-			"and for every point who is called there, in the order of the calls, with what the tags say.",
-		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
+			"and for every point who is called there, in the order of the calls, with what the tags say.\n" +
+			"With --aliases it shows instead what other agents and frameworks call the points and the answers;\n" +
+			"a word finds the names that contain it: grapnel plan --aliases PreToolUse",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if names && len(args) <= 1 {
+				return nil
+			}
+			return noArgs(cmd, args)
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if names {
+				return c.aliases(strings.Join(args, ""), asJSON)
+			}
 			if asJSON {
 				format = string(picture.JSON)
 			}
@@ -143,7 +155,20 @@ func (c *command) plan() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&format, "format", format, "text, md, json, dot or svg")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
+	cmd.Flags().BoolVar(&names, "aliases", false, "show what others call the points and answers")
 	return cmd
+}
+
+// aliases shows the names from elsewhere that contain the word.
+func (c *command) aliases(word string, asJSON bool) error {
+	found := aliases.Find(word)
+	switch {
+	case asJSON:
+		return c.writeJSON(found)
+	case len(found) == 0:
+		return fmt.Errorf("no alias contains %q; grapnel plan --aliases shows all", word)
+	}
+	return aliases.Text(c.out, found)
 }
 
 func (c *command) showPlan(format string) error {

@@ -77,6 +77,7 @@ var layers = []layer{
 	{pkgs: "subsystems/*/...", may: []string{"hook", "composite/args", "internal/sqlitedb"}, generated: []string{"composite/..."},
 		outside: []string{"*"},
 		reason:  "a subsystem can be taken out or used alone: it knows the contract and its own field, never another one or the runtime"},
+	{pkgs: "internal/aliases", reason: "a dictionary: names, and nothing that they name"},
 	{pkgs: "internal/format", reason: "what a format of JSON Schema means, for the generator and the decoder"},
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},

@@ -1,0 +1,511 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/history"
+)
+
+// BeforeStep and AfterStep surround every step, and either may end the turn. OnStop
+// may have a turn go on that would end for soft reasons.
+
+func TestSpecBeforeStepEndsTheTurnBeforeTheModelIsAsked(t *testing.T) {
+	t.Parallel()
+	alike(t, func(t *testing.T, path string, with func(hook.Hook) []hook.Hook) {
+		var after []int
+		h := &life{toolbox: box(named("echo"))}
+		h.beforeStep = func(s *hook.Step) (hook.StepDecision, error) {
+			if s.Number() == 2 {
+				assert.Equal(t, 3, s.Turn().Standing().History.Len(), "it sees what is stored")
+				return hook.StopStep(hook.StopTokenLimit, "Token limit reached: 15/10"), nil
+			}
+			return hook.StepDecision{}, nil
+		}
+		h.afterStep = func(_ context.Context, s *hook.Step, o hook.StepOutcome) (hook.StepDecision, error) {
+			if after = append(after, s.Number()); s.Number() == 2 {
+				o.Duration = 0
+				assert.Equal(t, hook.StepOutcome{}, o, "nothing has happened")
+			}
+			return hook.StepDecision{}, nil
+		}
+		w := start(t, plays(calls(want{"c1", "echo", `{}`})), with(h)...)
+		out := w.send("1")
+		assert.Equal(t, hook.StopTokenLimit, out.Stop)
+		assert.Equal(t, []hook.StopSignal{{Reason: hook.StopTokenLimit, By: path, Text: "Token limit reached: 15/10"}}, out.Signals.Slice())
+		assert.Equal(t, []int{1, 2}, after, "the step had begun")
+		assert.Len(t, w.eventsOf(hook.EventStepStart), 2)
+		assert.Len(t, w.eventsOf(hook.EventStepEnd), 2)
+		assert.Len(t, w.model.requests, 1)
+	})
+}
+
+func TestSpecAfterStepIsToldHowTheStepEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var outcomes []hook.StepOutcome
+		var stored []int
+		h := &life{toolbox: box(named("echo"), sleeps("slow", time.Second))}
+		h.afterStep = func(_ context.Context, s *hook.Step, o hook.StepOutcome) (hook.StepDecision, error) {
+			outcomes, stored = append(outcomes, o), append(stored, s.Turn().Standing().History.Len())
+			return hook.StepDecision{}, nil
+		}
+		down := errors.New("down")
+		w := start(t, plays(calls(want{"c1", "slow", `{}`}, want{"c2", "echo", `{}`}, want{"c3", "nobody", `{}`}), breaks(down)), h)
+		_, err := w.try(t.Context(), "1")
+		require.ErrorIs(t, err, down)
+		require.Len(t, outcomes, 2)
+		first := outcomes[0]
+		assert.Equal(t, hook.FinishTools, first.Finish)
+		assert.Equal(t, hook.Usage{Input: 10, Output: 5}, first.Usage)
+		assert.Equal(t, time.Second, first.Duration)
+		require.NoError(t, first.Err)
+		var ends []string
+		for _, c := range first.Calls.All() {
+			ends = append(ends, c.Call.ID()+" "+string(c.Outcome))
+		}
+		assert.Equal(t, []string{"c1 executed", "c2 executed", "c3 unknown"}, ends, "in call order")
+		assert.Equal(t, []int{5, 5}, stored, "its messages are stored")
+		assert.Empty(t, outcomes[1].Finish)
+		assert.Zero(t, outcomes[1].Calls.Len())
+		assert.Equal(t, down, outcomes[1].Err)
+	})
+}
+
+func TestSpecAfterStepMayEndTheTurn(t *testing.T) {
+	t.Parallel()
+	alike(t, func(t *testing.T, path string, with func(hook.Hook) []hook.Hook) {
+		h := &life{toolbox: box(named("echo"))}
+		h.afterStep = func(context.Context, *hook.Step, hook.StepOutcome) (hook.StepDecision, error) {
+			return hook.StopStep(hook.StopFinishReason, `Finish reason "tool_calls" matched stop condition`), nil
+		}
+		w := start(t, plays(calls(want{"c1", "echo", `{}`})), with(h)...)
+		out := w.send("1")
+		assert.Equal(t, hook.StopFinishReason, out.Stop)
+		assert.Equal(t, path, out.Signals.At(0).By)
+		assert.Len(t, w.model.requests, 1)
+		assert.Len(t, w.history(), 3)
+	})
+}
+
+func TestSpecAfterStepRunsOnceForEveryStepHoweverItEnds(t *testing.T) {
+	t.Parallel()
+	type ctxKey struct{}
+	cases := map[string]struct {
+		model func(cancel func()) hook.ModelStream
+		life  func(h *life, cancel func())
+		stop  hook.StopReason
+	}{
+		"a model that panics":     {model: func(func()) hook.ModelStream { return func(func(hook.Chunk, error) bool) { panic("boom") } }, stop: hook.StopError},
+		"a model that is cut off": {model: func(func()) hook.ModelStream { return chunks(text("half")) }, stop: hook.StopError},
+		"a cancel before the step": {life: func(h *life, cancel func()) {
+			h.beforeTurn = func(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
+				cancel()
+				return hook.TurnDecision{}, nil
+			}
+		}, stop: hook.StopCancelled},
+		"a cancel in BeforeStep": {life: func(h *life, cancel func()) {
+			h.beforeStep = func(*hook.Step) (hook.StepDecision, error) {
+				cancel()
+				return hook.StepDecision{}, nil
+			}
+		}, stop: hook.StopCancelled},
+		"a cancel in the stream": {model: func(cancel func()) hook.ModelStream {
+			return func(yield func(hook.Chunk, error) bool) {
+				_ = yield(text("half"), nil)
+				cancel()
+				_ = yield(text("the other"), nil)
+			}
+		}, stop: hook.StopCancelled},
+		"a cancel in a tool": {model: func(func()) hook.ModelStream { return calls(want{"c1", "cancel", `{}`}) }, life: func(h *life, cancel func()) {
+			h.tools = []tool{does("cancel", func(context.Context) hook.ToolResult { cancel(); return hook.TextResult("done") })}
+		}, stop: hook.StopCancelled},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			alike(t, func(t *testing.T, _ string, with func(hook.Hook) []hook.Hook) {
+				ctx, cancel := context.WithCancel(context.WithValue(t.Context(), ctxKey{}, 1))
+				defer cancel()
+				var after []hook.StepOutcome
+				h := &life{toolbox: box()}
+				if c.life != nil {
+					c.life(h, cancel)
+				}
+				h.afterStep = func(ctx context.Context, _ *hook.Step, o hook.StepOutcome) (hook.StepDecision, error) {
+					require.NoError(t, ctx.Err(), "it has the grace period")
+					after = append(after, o)
+					return hook.StepDecision{}, nil
+				}
+				m := plays()
+				if c.model != nil {
+					m = plays(c.model(cancel))
+				}
+				w := start(t, m, with(h)...)
+				out, err := w.try(ctx, "1")
+				require.Error(t, err)
+				assert.Equal(t, c.stop, out.Stop)
+				require.Len(t, after, 1)
+				require.Error(t, after[0].Err)
+				assert.Len(t, w.eventsOf(hook.EventStepEnd), 1)
+			})
+		})
+	}
+}
+
+// critic has a turn go on as often as it has something to say.
+func critic(feedback ...string) func(context.Context, *hook.Turn, hook.Stopping) (hook.StopDecision, error) {
+	return func(_ context.Context, _ *hook.Turn, s hook.Stopping) (hook.StopDecision, error) {
+		if s.Continued >= len(feedback) {
+			return hook.StopDecision{}, nil
+		}
+		return hook.ContinueTurn(feedback[s.Continued]), nil
+	}
+}
+
+func TestSpecOnStopHasATurnGoOnWithFeedback(t *testing.T) {
+	t.Parallel()
+	alike(t, func(t *testing.T, _ string, with func(hook.Hook) []hook.Hook) {
+		var asked []hook.Stopping
+		h := &life{toolbox: box()}
+		say := critic("too short", "")
+		h.stop = func(ctx context.Context, turn *hook.Turn, s hook.Stopping) (hook.StopDecision, error) {
+			asked = append(asked, s)
+			assert.Equal(t, s.Continued+2, turn.Standing().History.Len(), "the answer so far is stored")
+			return say(ctx, turn, s)
+		}
+		w := start(t, plays(says("one"), says("two"), says("three")), with(h)...)
+		out := w.send("1")
+		assert.Equal(t, hook.StopCompleted, out.Stop)
+		assert.Equal(t, "three", out.Text())
+		assert.Equal(t, []string{"user 1", "assistant one", "assistant two", "assistant three"}, w.history())
+		ms, err := w.store.Messages(t.Context(), w.conv.ID())
+		require.NoError(t, err)
+		assert.Empty(t, history.Check(ms))
+		last := func(n int) hook.Message {
+			m := w.model.requests[n].Messages
+			return m.At(m.Len() - 1)
+		}
+		assert.Equal(t, "too short", last(1).Text())
+		assert.Equal(t, "feedback", last(1).Label)
+		assert.True(t, last(1).Ephemeral)
+		assert.Equal(t, "Go on.", last(2).Text(), "no request ends with an answer")
+		var said []string
+		for i, s := range asked {
+			assert.Equal(t, hook.StopCompleted, s.Stop)
+			assert.Equal(t, i, s.Continued)
+			said = append(said, s.Message.Text())
+		}
+		assert.Equal(t, []string{"one", "two", "three"}, said)
+		require.NoError(t, w.rt.Close(t.Context()))
+	})
+}
+
+func TestSpecOnStopIsCapped(t *testing.T) {
+	t.Parallel()
+	alike(t, func(t *testing.T, path string, with func(hook.Hook) []hook.Hook) {
+		h := &life{toolbox: box(), stop: func(context.Context, *hook.Turn, hook.Stopping) (hook.StopDecision, error) {
+			return hook.ContinueTurn("again"), nil
+		}}
+		w := start(t, plays(), with(h)...)
+		out := w.send("1")
+		assert.Equal(t, hook.StopCompleted, out.Stop)
+		assert.Equal(t, 9, out.Steps, "8 times")
+		told := w.eventsOf(hook.EventDiagnostic)
+		require.Len(t, told, 1)
+		assert.Contains(t, told[0].Text, "8 times")
+		assert.Contains(t, told[0].Text, path)
+	})
+}
+
+func TestSpecOnStopLiftsNoHardStop(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reply  hook.ModelStream
+		stop   hook.StopReason
+		limits hook.Limits
+		step   hook.StopReason
+		asked  bool
+	}{
+		"completed":           {reply: says("hi"), stop: hook.StopCompleted, asked: true},
+		"no action":           {reply: says(""), stop: hook.StopNoAction, asked: true},
+		"a filter":            {reply: chunks(text("I"), finish(hook.FinishFilter)), stop: hook.StopFinishReason, asked: true},
+		"a finish of a guard": {reply: says("hi"), step: hook.StopFinishReason, stop: hook.StopFinishReason, asked: true},
+		"cut off":             {reply: chunks(text("I"), finish(hook.FinishLength)), stop: hook.StopMaxTokens},
+		"a failure":           {reply: breaks(errBroken), stop: hook.StopError},
+		"tokens":              {reply: calls(want{"c1", "echo", `{}`}), limits: hook.Limits{Tokens: 10}, stop: hook.StopTokenLimit},
+		"steps":               {reply: calls(want{"c1", "echo", `{}`}), limits: hook.Limits{Steps: 1}, stop: hook.StopStepsLimit},
+		"a limit of a guard":  {reply: says("hi"), step: hook.StopCostLimit, stop: hook.StopCostLimit},
+		"a denial of a guard": {reply: says("hi"), step: hook.StopDenied, stop: hook.StopDenied},
+		"a stop of a guard":   {reply: says("hi"), step: hook.StopStopRequested, stop: hook.StopStopRequested},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked := []hook.StopReason{}
+			h := &life{toolbox: box(named("echo"))}
+			h.stop = func(_ context.Context, _ *hook.Turn, s hook.Stopping) (hook.StopDecision, error) {
+				asked = append(asked, s.Stop)
+				return hook.StopDecision{}, nil
+			}
+			h.afterStep = func(context.Context, *hook.Step, hook.StepOutcome) (hook.StepDecision, error) {
+				if c.step == "" {
+					return hook.StepDecision{}, nil
+				}
+				return hook.StopStep(c.step, "enough"), nil
+			}
+			w := startWith(t, plays(c.reply), hook.AgentConfig{Name: "a", Limits: c.limits}, nil, h)
+			out, _ := w.try(t.Context(), "1")
+			assert.Equal(t, c.stop, out.Stop)
+			if c.asked {
+				assert.Equal(t, []hook.StopReason{c.stop}, asked)
+			} else {
+				assert.Empty(t, asked)
+			}
+		})
+	}
+}
+
+func TestSpecAnOverruledReasonStaysVisibleAndDecidesNothing(t *testing.T) {
+	t.Parallel()
+	alike(t, func(t *testing.T, path string, with func(hook.Hook) []hook.Hook) {
+		h := &life{toolbox: box(named("echo")), stop: critic("say something", "call the tool")}
+		h.afterStep = func(_ context.Context, s *hook.Step, _ hook.StepOutcome) (hook.StepDecision, error) {
+			if s.Number() == 2 {
+				return hook.StopStep(hook.StopFinishReason, "matched"), nil
+			}
+			return hook.StepDecision{}, nil
+		}
+		w := start(t, plays(says(""), says("something"), calls(want{"c1", "echo", `{}`}), says("done")), with(h)...)
+		out := w.send("1")
+		assert.Equal(t, hook.StopCompleted, out.Stop)
+		assert.Equal(t, 4, out.Steps, "a step with calls is followed by another: the old reasons do not count")
+		assert.Equal(t, []hook.StopSignal{
+			{Reason: hook.StopNoAction}, {Reason: hook.StopFinishReason, By: path, Text: "matched"}, {Reason: hook.StopCompleted},
+		}, out.Signals.Slice())
+		assert.Equal(t, "done", out.Text())
+	})
+}
+
+func TestSpecTheLimitOfStepsHoldsForATurnThatGoesOn(t *testing.T) {
+	t.Parallel()
+	h := &life{toolbox: box(), stop: critic("1", "2", "3", "4", "5")}
+	w := startWith(t, plays(says("one"), says("two"), says("three")), hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: 2}}, nil, h)
+	out := w.send("1")
+	assert.Equal(t, hook.StopStepsLimit, out.Stop)
+	assert.Equal(t, 2, out.Steps)
+	assert.Equal(t, "two", out.Text(), "what was said last stands")
+}
+
+func TestSpecATurnThatGoesOnCanBeSteered(t *testing.T) {
+	t.Parallel()
+	for _, goesOn := range []bool{false, true} {
+		var w *world
+		h := &life{toolbox: box()}
+		h.stop = func(_ context.Context, _ *hook.Turn, s hook.Stopping) (hook.StopDecision, error) {
+			if len(w.model.requests) > 1 {
+				return hook.StopDecision{}, nil
+			}
+			steers(t, w, "one more thing")
+			if goesOn {
+				return hook.ContinueTurn("and better"), nil
+			}
+			return hook.StopDecision{}, nil
+		}
+		w = start(t, plays(says("one"), says("two")), h)
+		assert.Equal(t, "two", w.send("1").Text())
+		assert.Equal(t, []string{"user 1", "assistant one", "user one more thing", "assistant two"}, w.history())
+		require.ErrorIs(t, w.conv.Steer(t.Context(), hook.TextInput("too late")), runtime.ErrIdle)
+	}
+}
+
+func TestSpecATurnGoesOnInADurableStore(t *testing.T) {
+	t.Parallel()
+	h := &life{toolbox: box(named("echo")), stop: critic("more", "more")}
+	w := startWith(t, plays(says("one"), calls(want{"c1", "echo", `{}`}), says("two"), says("three")), hook.AgentConfig{Name: "a"},
+		&runtime.Options{Store: openSQLite(t, t.TempDir())}, h)
+	w.send("1")
+	h.stop = nil
+	w.send("2")
+	assert.Equal(t, []string{
+		"user 1", "assistant one", "assistant [c1 echo {}]", "tool c1 echo: echo:", "assistant two", "assistant three",
+		"user 2", "assistant nothing left to say",
+	}, w.history())
+	interrupted, err := w.conv.Interrupted(t.Context())
+	require.NoError(t, err)
+	assert.False(t, interrupted)
+	fork, err := w.conv.Fork(t.Context(), 1, "fork")
+	require.NoError(t, err)
+	w.conv = fork
+	assert.Len(t, w.history(), 6, "it was one turn")
+}
+
+// What a hook's own failure means at each point, law 4.
+func TestSpecFailuresOfHooksAtThePointsOfATurn(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		point hook.Point
+		fail  func(h *life, fail func() error)
+		reply hook.ModelStream
+		stop  hook.StopReason
+		steps int
+	}{
+		{hook.PointOnSessionStart, func(h *life, fail func() error) {
+			h.sessionStart = func(*hook.Session) (hook.SessionDecision, error) { return hook.ContextSession("x"), fail() }
+		}, says("hi"), hook.StopDenied, 0},
+		{hook.PointPreprocess, func(h *life, fail func() error) {
+			h.preprocess = func(_ *hook.Turn, in hook.Input) (hook.Input, error) { return in, fail() }
+		}, says("hi"), hook.StopError, 0},
+		{hook.PointBeforeTurn, func(h *life, fail func() error) {
+			h.beforeTurn = func(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
+				return hook.RespondTurn("x"), fail()
+			}
+		}, says("hi"), hook.StopDenied, 0},
+		{hook.PointBeforeStep, func(h *life, fail func() error) {
+			h.beforeStep = func(*hook.Step) (hook.StepDecision, error) { return hook.StepDecision{}, fail() }
+		}, says("hi"), hook.StopError, 1},
+		{hook.PointAfterStep, func(h *life, fail func() error) {
+			h.afterStep = func(context.Context, *hook.Step, hook.StepOutcome) (hook.StepDecision, error) {
+				return hook.StepDecision{}, fail()
+			}
+		}, says("hi"), hook.StopError, 1},
+		{hook.PointOnStop, func(h *life, fail func() error) {
+			h.stop = func(context.Context, *hook.Turn, hook.Stopping) (hook.StopDecision, error) {
+				return hook.ContinueTurn("x"), fail()
+			}
+		}, says("hi"), hook.StopCompleted, 1},
+		{hook.PointOnTurnError, func(h *life, fail func() error) {
+			h.turnError = func(*hook.Turn, hook.TurnOutcome) (hook.RecoverDecision, error) {
+				return hook.RecoverTurn("x"), fail()
+			}
+		}, breaks(errors.New("down")), hook.StopError, 1},
+	}
+	for _, c := range cases {
+		for _, panics := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s panics=%v", c.point, panics), func(t *testing.T) {
+				t.Parallel()
+				alike(t, func(t *testing.T, path string, with func(hook.Hook) []hook.Hook) {
+					h := &life{toolbox: box()}
+					ended := 0
+					h.afterTurn = func(*hook.Turn, hook.TurnOutcome) { ended++ }
+					c.fail(h, func() error {
+						if panics {
+							panic("boom")
+						}
+						return errBroken
+					})
+					w := start(t, plays(c.reply), with(h)...)
+					out, err := w.try(t.Context(), "1")
+					assert.Equal(t, c.stop, out.Stop)
+					assert.Equal(t, c.steps, out.Steps)
+					assert.Equal(t, 1, ended)
+					told := w.eventsOf(hook.EventHookFailed)
+					require.Len(t, told, 1, "told once")
+					assert.Equal(t, c.point, told[0].Detail().Point)
+					assert.Equal(t, path, told[0].Detail().Subsystem)
+					assert.Equal(t, panics, told[0].Failure().Panic)
+					for _, ev := range w.events {
+						assert.NotContains(t, ev.Text, "secret")
+						assert.NotContains(t, ev.Text, "boom")
+					}
+					if c.stop == hook.StopDenied {
+						require.ErrorIs(t, err, runtime.ErrRejected)
+						assert.Empty(t, w.history())
+					}
+					var f *hook.Failure
+					if c.stop != hook.StopCompleted && c.point != hook.PointOnTurnError {
+						require.ErrorAs(t, err, &f)
+						assert.Equal(t, c.point, f.Point)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestSpecAFailureAtTheEndOfASessionEndsNothingElse(t *testing.T) {
+	t.Parallel()
+	alike(t, func(t *testing.T, _ string, with func(hook.Hook) []hook.Hook) {
+		ended := 0
+		h := &life{toolbox: box(), sessionEnd: func(*hook.Session) {
+			ended++
+			panic("boom")
+		}}
+		w := start(t, plays(says("hi")), with(h)...)
+		w.send("1")
+		require.NoError(t, w.rt.Close(t.Context()))
+		assert.Equal(t, 1, ended)
+	})
+}
+
+// patience is how long a composite waits for a hook.
+const patience = time.Second
+
+func TestSpecAHookThatIsLateHasFailedAndIsToldOnce(t *testing.T) {
+	t.Parallel()
+	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	cases := []struct {
+		point hook.Point
+		hook  hook.Hook
+		reply hook.ModelStream
+		stop  hook.StopReason
+	}{
+		{hook.PointOnSessionStart, hook.OnSessionStartFunc(func(ctx context.Context, _ *hook.Session) (hook.SessionDecision, error) {
+			return hook.SessionDecision{}, hang(ctx)
+		}), says("hi"), hook.StopDenied},
+		{hook.PointBeforeTurn, hook.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Input) (hook.TurnDecision, error) {
+			return hook.TurnDecision{}, hang(ctx)
+		}), says("hi"), hook.StopDenied},
+		{hook.PointBeforeStep, hook.BeforeStepFunc(func(ctx context.Context, _ *hook.Step) (hook.StepDecision, error) {
+			return hook.StepDecision{}, hang(ctx)
+		}), says("hi"), hook.StopError},
+		{hook.PointAfterStep, hook.AfterStepFunc(func(ctx context.Context, _ *hook.Step, _ hook.StepOutcome) (hook.StepDecision, error) {
+			return hook.StepDecision{}, hang(ctx)
+		}), says("hi"), hook.StopError},
+		{hook.PointOnStop, hook.OnStopFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Stopping) (hook.StopDecision, error) {
+			return hook.ContinueTurn("x"), hang(ctx)
+		}), says("hi"), hook.StopCompleted},
+		{hook.PointOnTurnError, hook.OnTurnErrorFunc(func(ctx context.Context, _ *hook.Turn, _ hook.TurnOutcome) (hook.RecoverDecision, error) {
+			return hook.RecoverTurn("x"), hang(ctx)
+		}), breaks(errBroken), hook.StopError},
+		{hook.PointBeforeTool, hook.BeforeToolFunc(func(ctx context.Context, _ *hook.ToolCall) (hook.ToolDecision, error) {
+			return hook.ToolDecision{}, hang(ctx)
+		}), calls(want{"c1", "echo", `{}`}), hook.StopCompleted},
+	}
+	for _, c := range cases {
+		t.Run(c.point.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				type none struct{}
+				h, err := composite.New(&none{})
+				require.NoError(t, err)
+				h, err = h.With("Slow", c.hook, plan.Options{Points: []plan.PointUse{{Name: c.point.String(), Timeout: plan.Duration(patience)}}})
+				require.NoError(t, err)
+				h, err = h.With("Box", box(named("echo")), plan.Options{})
+				require.NoError(t, err)
+				began := time.Now()
+				w := start(t, plays(c.reply), h)
+				out, _ := w.try(t.Context(), "1")
+				assert.Equal(t, c.stop, out.Stop)
+				assert.Equal(t, patience, time.Since(began))
+				told := w.eventsOf(hook.EventHookFailed)
+				require.Len(t, told, 1)
+				assert.True(t, told[0].Failure().Late)
+				assert.Equal(t, "Slow", told[0].Detail().Subsystem)
+				require.NoError(t, w.rt.Close(t.Context()))
+				synctest.Wait()
+			})
+		})
+	}
+}

@@ -18,12 +18,37 @@ type Attached struct {
 // Diagnostic is a remark for people about something that did not go as it might
 // have.
 type Diagnostic struct {
-	// Code names the kind of remark: "prompt_context.truncated".
-	Code string `json:"code"`
+	// Code names the kind of remark: one of the runtime's below, or one of the hook's
+	// own, "memory.index_stale".
+	Code DiagnosticCode `json:"code"`
 	// Text is safe to show: it holds no values.
 	Text       string     `json:"text,omitzero"`
 	Visibility Visibility `json:"visibility,omitzero"`
 }
+
+// DiagnosticCode names a kind of remark, in words of small letters with dots
+// between them.
+type DiagnosticCode string
+
+// The codes of what the runtime says about contributions. Its texts name who
+// contributed, and domains and ids, but no values.
+const (
+	CodePolicyConflict   DiagnosticCode = "policy.merge.conflict"            // two of equal weight differ: the first holds
+	CodeContextDuplicate DiagnosticCode = "prompt_context.duplicate_id"      // two blocks with one domain and id: the heavier stays
+	CodeContextTruncated DiagnosticCode = "prompt_context.truncated"         // a block was cut
+	CodeContextOmitted   DiagnosticCode = "prompt_context.entry_omitted"     // a block was left out, because the budget was used up
+	CodeSectionDuplicate DiagnosticCode = "prompt_section.duplicate_id"      // two sections with one id: the heavier stays
+	CodeSectionTruncated DiagnosticCode = "prompt_section.truncated"         // a section was cut
+	CodeSectionOmitted   DiagnosticCode = "prompt_section.omitted"           // a section was left out
+	CodeToolsDuplicate   DiagnosticCode = "tool_bundle.duplicate_bundle_id"  // two bundles with one id: the heavier counts
+	CodeToolConflict     DiagnosticCode = "tool_bundle.conflict"             // a tool was not added: the agent has one of that name
+	CodeToolScope        DiagnosticCode = "tool_bundle.out_of_scope"         // a tool was not added: the agent may not use it
+	CodeToolInvalid      DiagnosticCode = "tool_bundle.invalid"              // a tool was not added: its name or schema is none
+	CodeToolReserved     DiagnosticCode = "tool_bundle.reserved_name"        // a tool was not added: nobody may have that name
+	CodeToolHidden       DiagnosticCode = "tool_bundle.hidden"               // a tool was not added: another bundle hides it
+	CodeToolUnknown      DiagnosticCode = "tool_bundle.unknown"              // a tool that the agent has not was to be hidden
+	CodeDiagnosticsLost  DiagnosticCode = "contribution.diagnostics_omitted" // there were more remarks than are told
+)
 
 // Visibility is who may see something; "" is internal.
 type Visibility string
@@ -80,7 +105,7 @@ func (p RecallPlan) IsZero() bool { return p.Queries.Len() == 0 && p.Limit == 0 
 type ContextBlock struct {
 	// Domain and ID name the block: "memory", "notes". Of several with the same
 	// names the one with the highest weight stays, but RefineContext takes the place
-	// of TurnContext.
+	// of TurnContext. Without an ID it is a block of its own.
 	Domain, ID string
 	Text       string
 	// Chars bounds the text in characters, beside the budget of all blocks; 0 is no

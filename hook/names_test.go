@@ -68,7 +68,7 @@ func TestNames(t *testing.T) {
 	}
 	consts := stringsOf(sources(t))
 	for _, typ := range []string{"EventKind", "Outcome", "FailureKind", "StopReason", "Answer", "Role", "BlockKind", "Trust", "FinishReason", "ToolChoiceMode",
-		"FailureClass", "SessionSource", "CompactionTrigger", "Visibility", "RunStatus"} {
+		"FailureClass", "SessionSource", "CompactionTrigger", "DiagnosticCode", "Visibility", "RunStatus"} {
 		require.NotEmpty(t, consts[typ], "no constants of type %s", typ)
 		for _, c := range consts[typ] {
 			fmt.Fprintf(&sb, "%s %s\n", typ, c)

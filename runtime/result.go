@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/character"
 )
 
 // conclude does everything that happens to a call after it has ended, however it
@@ -135,72 +135,7 @@ func headAndTail(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	head := cutAt(s, limit/2, -1)
-	tail := cutAt(s, len(s)-(limit-limit/2), +1)
+	head := character.Border(s, limit/2, -1)
+	tail := character.Border(s, len(s)-(limit-limit/2), +1)
 	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", s[:head], tail-head, s[tail:])
-}
-
-// maxCharacter bounds, in bytes, what is kept together as one character: families
-// of emoji have about forty, accents can be piled up without end.
-const maxCharacter = 64
-
-// cutAt returns the border of a character nearest to i in the direction of step,
-// which is 1 or -1.
-func cutAt(s string, i, step int) int {
-	at := i
-	for range maxCharacter {
-		if !splits(s, at) {
-			return at
-		}
-		at += step
-	}
-	for !utf8.RuneStart(s[i]) {
-		i += step
-	}
-	return i
-}
-
-// splits reports whether a cut in front of s[i] would go through what is seen as
-// one character: a rune, or several that are drawn as one. It knows the usual
-// ones and no tables of scripts.
-func splits(s string, i int) bool {
-	if i <= 0 || i >= len(s) {
-		return false
-	}
-	if !utf8.RuneStart(s[i]) {
-		return true
-	}
-	const joiner = '\u200d'
-	before, _ := utf8.DecodeLastRuneInString(s[:i])
-	after, _ := utf8.DecodeRuneInString(s[i:])
-	switch {
-	case before == joiner || after == joiner, before == '\r' && after == '\n':
-		return true
-	case unicode.Is(unicode.M, after): // accents, vowel signs, variants of emoji
-		return true
-	case after >= '\U0001F3FB' && after <= '\U0001F3FF': // hues of skin
-		return true
-	case after >= '\U000E0020' && after <= '\U000E007F': // tags of flags
-		return true
-	case after >= '\u1160' && after <= '\u11FF': // vowels and ends of Hangul syllables
-		return true
-	}
-	return indicator(after) && indicators(s[:i])%2 == 1
-}
-
-// indicator reports whether r is half a flag.
-func indicator(r rune) bool { return r >= '\U0001F1E6' && r <= '\U0001F1FF' }
-
-// indicators counts the halves of flags at the end of s; many in a row are not
-// counted to the end.
-func indicators(s string) (n int) {
-	for n < 1000 {
-		r, size := utf8.DecodeLastRuneInString(s)
-		if !indicator(r) {
-			return n
-		}
-		s = s[:len(s)-size]
-		n++
-	}
-	return n
 }

@@ -32,7 +32,7 @@ var heavy = map[string][]string{
 
 // leaf are the packages that every layer but the contract and its kit may import:
 // they import the standard library only, and there are few of them.
-var leaf = []string{"internal/format", "internal/spell"}
+var leaf = []string{"internal/character", "internal/format", "internal/spell"}
 
 // layers is read from the top; the first row that matches counts.
 var layers = []layer{
@@ -56,7 +56,8 @@ var layers = []layer{
 		outside: []string{"github.com/aymanbagabas/go-udiff"},
 		reason:  "flags, exit codes and manuals; with hook linked in, the generator could not be built while hook's generated file is missing"},
 	{pkgs: "runtime/history", may: []string{"hook"}, reason: "a rule book: whoever reads or writes a history can hold it to it"},
-	{pkgs: "runtime", may: []string{"hook", "composite/...", "runtime/history", "runtime/provider", "runtime/store", "runtime/store/mem", "runtime/stream"},
+	{pkgs: "runtime/contribution", may: []string{"hook"}, reason: "how contributions are merged and cut, as functions of values"},
+	{pkgs: "runtime", may: []string{"hook", "composite/...", "runtime/contribution", "runtime/history", "runtime/provider", "runtime/store", "runtime/store/mem", "runtime/stream"},
 		outside: []string{"github.com/oklog/ulid", "github.com/sourcegraph/conc"},
 		reason:  "the embedder's package: one hook and nothing of any subsystem, database or command line"},
 	{pkgs: "runtime/provider", may: []string{"hook"}, reason: "an interface that adapters outside implement"},
@@ -79,6 +80,7 @@ var layers = []layer{
 		reason:  "a subsystem can be taken out or used alone: it knows the contract and its own field, never another one or the runtime"},
 	{pkgs: "internal/aliases", reason: "a dictionary: names, and nothing that they name"},
 	{pkgs: "internal/format", reason: "what a format of JSON Schema means, for the generator and the decoder"},
+	{pkgs: "internal/character", reason: "one answer to where a text may be cut, for results and for contributions"},
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
 	{pkgs: "internal/faults", reason: "for tests"},

@@ -1,0 +1,82 @@
+package contribution
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/character"
+)
+
+// Context is what the model gets beside the history, heaviest first.
+type Context struct {
+	Blocks []hook.ContextBlock
+	// BlocksLeft and CharsLeft are what is left of the budget.
+	BlocksLeft, CharsLeft int
+	Diagnostics           []hook.Diagnostic
+}
+
+// MergeContext returns the blocks that the budget has room for: those of
+// TurnContext, and those of RefineContext, which take the place of those with the
+// same domain and id. Heavier ones are served first; the one that goes over the
+// budget is cut, and those behind it are left out. Blocks without text are none.
+func MergeContext(blocks, refined []hook.ContextBlock, b Budget) Context {
+	b = b.Filled()
+	out := Context{BlocksLeft: b.Blocks, CharsLeft: b.BlocksChars}
+	replaced := map[named]bool{}
+	for _, r := range refined {
+		if r.ID != "" && !blank(r.Text) {
+			replaced[named{r.Domain, r.ID}] = true
+		}
+	}
+	var all []hook.ContextBlock
+	for _, c := range blocks {
+		if c.ID == "" || !replaced[named{c.Domain, c.ID}] {
+			all = append(all, c)
+		}
+	}
+	all = append(all, refined...)
+	seen := map[named]bool{}
+	for _, c := range heaviest(all, func(c hook.ContextBlock) int { return c.Weight }) {
+		if blank(c.Text) {
+			continue
+		}
+		id := named{c.Domain, c.ID}
+		if c.ID != "" && seen[id] {
+			out.remark(hook.CodeContextDuplicate, c, "block%s is there already and is left out")
+			continue
+		}
+		seen[id] = true
+		out.add(c)
+	}
+	return out
+}
+
+// add takes the block as far as the budget goes.
+func (out *Context) add(c hook.ContextBlock) {
+	if out.BlocksLeft == 0 || out.CharsLeft == 0 {
+		out.remark(hook.CodeContextOmitted, c, "block%s is left out: the budget of the turn's context is used up")
+		return
+	}
+	bound := out.CharsLeft
+	if c.Chars > 0 {
+		bound = min(bound, c.Chars)
+	}
+	var cut bool
+	if c.Text, cut = character.Cut(tidy(c.Text), bound); cut {
+		out.remark(hook.CodeContextTruncated, c, "block%s is cut: it is longer than its bound, or than what is left of the budget")
+	}
+	c.Attached = hook.Attached{}
+	out.Blocks = append(out.Blocks, c)
+	out.BlocksLeft--
+	out.CharsLeft -= utf8.RuneCountInString(c.Text)
+}
+
+func (out *Context) remark(code hook.DiagnosticCode, c hook.ContextBlock, format string) {
+	out.Diagnostics = append(out.Diagnostics, remark(code, c.By, format, name(c.Domain, c.ID)))
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// tidy is the text as it is told: valid, without line breaks around it.
+func tidy(s string) string { return strings.Trim(plain(s), "\r\n") }

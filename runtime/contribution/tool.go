@@ -1,0 +1,125 @@
+package contribution
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Standing is what a public name is to the agent.
+type Standing int
+
+// The standings of a name.
+const (
+	// Free: nobody has a tool of that name, and the agent may be given one.
+	Free Standing = iota
+	// Own: the agent has the tool.
+	Own
+	// Barred: the agent may not have it, whether there is one or not.
+	Barred
+)
+
+// Tools are what a turn changes about the agent's tools. Both are empty where
+// nothing is changed.
+type Tools struct {
+	// Hidden are names of tools that the agent has, sorted.
+	Hidden []string
+	// Added are tools that it gets, heaviest bundle first; each has its owner.
+	Added       []hook.AddedTool
+	Diagnostics []hook.Diagnostic
+}
+
+// MergeTools returns the changes that count. Of several bundles with one id that is
+// the heaviest. What some bundle hides is hidden, also from another that adds it.
+// A tool is added only under a valid name that is nobody's, with a schema that is
+// one, and if the agent may have it; of two with one name the heavier's.
+func MergeTools(in []hook.ToolChange, standing func(name string) Standing) Tools {
+	var out Tools
+	changes := out.distinct(heaviest(in, func(c hook.ToolChange) int { return c.Weight }))
+	hidden, wanted := map[string]bool{}, map[string]bool{}
+	for _, c := range changes {
+		for _, n := range c.Hide.All() {
+			hidden[n] = true
+		}
+		for _, a := range c.Add.All() {
+			wanted[a.Tool.Name] = true
+		}
+	}
+	owners := map[string]string{}
+	for _, c := range changes {
+		out.hide(c, wanted, standing)
+		for _, a := range c.Add.All() {
+			a.Owner = cmp.Or(a.Owner, c.By)
+			if code, why := refusal(a.Tool, hidden, owners, standing); code != "" {
+				out.Diagnostics = append(out.Diagnostics, remark(code, c.By, "tool%s is not added: %s", toolName(a.Tool.Name), why))
+				continue
+			}
+			owners[a.Tool.Name] = a.Owner
+			out.Added = append(out.Added, a)
+		}
+	}
+	slices.Sort(out.Hidden)
+	out.Hidden = slices.Compact(out.Hidden)
+	return out
+}
+
+// distinct leaves out bundles whose id was there before.
+func (out *Tools) distinct(in []hook.ToolChange) []hook.ToolChange {
+	kept, seen := in[:0:0], map[string]bool{}
+	for _, c := range in {
+		if c.ID != "" && seen[c.ID] {
+			out.Diagnostics = append(out.Diagnostics, remark(hook.CodeToolsDuplicate, c.By, "bundle%s is there already and is left out", name(c.ID)))
+			continue
+		}
+		seen[c.ID] = true
+		kept = append(kept, c)
+	}
+	return kept
+}
+
+func (out *Tools) hide(c hook.ToolChange, wanted map[string]bool, standing func(string) Standing) {
+	for _, n := range c.Hide.All() {
+		switch {
+		case standing(n) == Own:
+			out.Hidden = append(out.Hidden, n)
+		case !wanted[n]:
+			out.Diagnostics = append(out.Diagnostics, remark(hook.CodeToolUnknown, c.By, "tool%s is not hidden: the agent does not have it", toolName(n)))
+		}
+	}
+}
+
+// refusal says why the tool is not added; "" if it is.
+func refusal(t hook.Tool, hidden map[string]bool, owners map[string]string, standing func(string) Standing) (hook.DiagnosticCode, string) {
+	owner, added := owners[t.Name]
+	switch s := standing(t.Name); {
+	case !hook.ValidToolName(t.Name):
+		return hook.CodeToolInvalid, "its name has to match ^[a-zA-Z0-9_-]{1,64}$"
+	case slices.Contains(strings.Fields(hook.ReservedTools), t.Name):
+		return hook.CodeToolReserved, "nobody may have that name"
+	case !isObject(t.Input) || !isObject(t.Output):
+		return hook.CodeToolInvalid, "one of its schemas is no JSON object"
+	case s == Own:
+		return hook.CodeToolConflict, "the agent has a tool of that name"
+	case s == Barred:
+		return hook.CodeToolScope, "it is not in the agent's scope"
+	case hidden[t.Name]:
+		return hook.CodeToolHidden, "it is hidden in this turn"
+	case added:
+		return hook.CodeToolConflict, "one of that name is added by " + who(owner)
+	}
+	return "", ""
+}
+
+func isObject(schema hook.JSON) bool {
+	return schema == "" || schema[0] == '{' && json.Valid([]byte(schema))
+}
+
+func toolName(n string) string {
+	if !hook.ValidToolName(n) {
+		return ""
+	}
+	return " " + n
+}

@@ -53,7 +53,8 @@ const (
 // Visibility is who may see something; "" is internal.
 type Visibility string
 
-// The visibilities, each seen by more people than the one before.
+// The visibilities, each seen by more people than the one before. What is internal
+// never leaves the program but through a hook, such as an operator's log.
 const (
 	VisibleInternal Visibility = "internal"
 	VisibleDebug    Visibility = "debug"

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -51,7 +52,7 @@ const (
 	EventCompacted         EventKind = "compacted"          // Text: the summary that took the place of older messages
 	EventHookFailed        EventKind = "hook_failed"        // Detail.Subsystem, Detail.Point; the cause is not in it
 	EventHookRun           EventKind = "hook_run"           // Event.Run; only where hook runs are recorded
-	EventDiagnostic        EventKind = "diagnostic"         // Text, safe to show
+	EventDiagnostic        EventKind = "diagnostic"         // Text, safe to show; Detail.Code and Visibility where it has them
 )
 
 // Event is one happening. It is a value; passing one allocates nothing.
@@ -104,6 +105,9 @@ type EventDetail struct {
 	Point     Point
 	Inquiry   Inquiry
 	Response  Response
+	// Code and Visibility are those of a diagnostic.
+	Code       DiagnosticCode
+	Visibility Visibility
 }
 
 // WithDetail returns the event with the detail (1 allocation of some 300 bytes;
@@ -199,6 +203,28 @@ func FailureEvent(f *Failure) Event {
 	return Event{Kind: EventHookFailed, Text: f.Public(), detail: (*failureDetail)(f)}
 }
 
+// DiagnosticEvent returns the event that tells of a remark. One that is internal,
+// which "" is too, is told to hooks only, and has no sequence: an operator's log
+// is a hook. Debug, audit and user reach clients, who choose what they show.
+func DiagnosticEvent(d Diagnostic) Event {
+	d.Visibility = cmp.Or(d.Visibility, VisibleInternal)
+	return Event{Kind: EventDiagnostic, Text: d.Text, detail: &diagnosticDetail{d.Code, d.Visibility}}
+}
+
+type diagnosticDetail struct {
+	code       DiagnosticCode
+	visibility Visibility
+}
+
+func (d *diagnosticDetail) eventDetail() EventDetail {
+	return EventDetail{Code: d.code, Visibility: d.visibility}
+}
+
+// Internal reports whether the event is for hooks only.
+func (e *Event) Internal() bool {
+	return e.Kind == EventDiagnostic && e.detail != nil && e.detail.eventDetail().Visibility == VisibleInternal
+}
+
 type failureDetail Failure
 
 func (f *failureDetail) eventDetail() EventDetail {
@@ -217,33 +243,35 @@ func (e Event) Failure() *Failure {
 func (e Event) MarshalJSON() ([]byte, error) {
 	d := e.Detail()
 	w := struct {
-		Seq          uint64       `json:"seq,omitzero"`
-		Kind         EventKind    `json:"kind"`
-		Time         time.Time    `json:"time,omitzero"`
-		Agent        string       `json:"agent,omitzero"`
-		Conversation string       `json:"conversation,omitzero"`
-		Epoch        int64        `json:"epoch,omitzero"`
-		Turn         string       `json:"turn,omitzero"`
-		Step         int          `json:"step,omitzero"`
-		Depth        int          `json:"depth,omitzero"`
-		Text         string       `json:"text,omitzero"`
-		CallID       string       `json:"call_id,omitzero"`
-		Tool         string       `json:"tool,omitzero"`
-		Args         JSON         `json:"args,omitzero"`
-		Tools        List[string] `json:"tools,omitzero"`
-		Result       *string      `json:"result,omitzero"`
-		IsError      bool         `json:"is_error,omitzero"`
-		Failure      FailureKind  `json:"failure,omitzero"`
-		Outcome      Outcome      `json:"outcome,omitzero"`
-		DurationMS   float64      `json:"duration_ms,omitzero"`
-		Answer       Answer       `json:"answer,omitzero"`
-		By           string       `json:"by,omitzero"`
-		Usage        Usage        `json:"usage,omitzero"`
-		Stop         StopReason   `json:"stop,omitzero"`
-		Subsystem    string       `json:"subsystem,omitzero"`
-		Point        string       `json:"point,omitzero"`
-		Inquiry      Inquiry      `json:"inquiry,omitzero"`
-		Response     Response     `json:"response,omitzero"`
+		Seq          uint64         `json:"seq,omitzero"`
+		Kind         EventKind      `json:"kind"`
+		Time         time.Time      `json:"time,omitzero"`
+		Agent        string         `json:"agent,omitzero"`
+		Conversation string         `json:"conversation,omitzero"`
+		Epoch        int64          `json:"epoch,omitzero"`
+		Turn         string         `json:"turn,omitzero"`
+		Step         int            `json:"step,omitzero"`
+		Depth        int            `json:"depth,omitzero"`
+		Text         string         `json:"text,omitzero"`
+		CallID       string         `json:"call_id,omitzero"`
+		Tool         string         `json:"tool,omitzero"`
+		Args         JSON           `json:"args,omitzero"`
+		Tools        List[string]   `json:"tools,omitzero"`
+		Result       *string        `json:"result,omitzero"`
+		IsError      bool           `json:"is_error,omitzero"`
+		Failure      FailureKind    `json:"failure,omitzero"`
+		Outcome      Outcome        `json:"outcome,omitzero"`
+		DurationMS   float64        `json:"duration_ms,omitzero"`
+		Answer       Answer         `json:"answer,omitzero"`
+		By           string         `json:"by,omitzero"`
+		Usage        Usage          `json:"usage,omitzero"`
+		Stop         StopReason     `json:"stop,omitzero"`
+		Subsystem    string         `json:"subsystem,omitzero"`
+		Point        string         `json:"point,omitzero"`
+		Inquiry      Inquiry        `json:"inquiry,omitzero"`
+		Response     Response       `json:"response,omitzero"`
+		Code         DiagnosticCode `json:"code,omitzero"`
+		Visibility   Visibility     `json:"visibility,omitzero"`
 		writtenRun
 	}{
 		Seq: e.Seq, Kind: e.Kind, Time: e.Time, Agent: e.Agent, Conversation: e.Conversation,
@@ -252,7 +280,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		IsError: d.Result.IsError(), Failure: d.Result.Failure, Outcome: d.Outcome,
 		DurationMS: float64(d.Duration.Microseconds()) / 1000, Answer: d.Answer, By: d.By,
 		Usage: d.Usage, Stop: d.Stop, Subsystem: d.Subsystem,
-		Inquiry: d.Inquiry, Response: d.Response, writtenRun: e.writtenRun(),
+		Inquiry: d.Inquiry, Response: d.Response, Code: d.Code, Visibility: d.Visibility, writtenRun: e.writtenRun(),
 	}
 	if d.Outcome != "" {
 		text := d.Result.Text()

@@ -7,32 +7,34 @@ import (
 
 // writtenEvent has the members of an event as MarshalJSON writes them.
 type writtenEvent struct {
-	Seq          uint64       `json:"seq"`
-	Kind         EventKind    `json:"kind"`
-	Time         time.Time    `json:"time"`
-	Agent        string       `json:"agent"`
-	Conversation string       `json:"conversation"`
-	Epoch        int64        `json:"epoch"`
-	Turn         string       `json:"turn"`
-	Step         int          `json:"step"`
-	Depth        int          `json:"depth"`
-	Text         string       `json:"text"`
-	CallID       string       `json:"call_id"`
-	Tool         string       `json:"tool"`
-	Args         JSON         `json:"args"`
-	Tools        List[string] `json:"tools"`
-	Result       string       `json:"result"`
-	Failure      FailureKind  `json:"failure"`
-	Outcome      Outcome      `json:"outcome"`
-	DurationMS   float64      `json:"duration_ms"`
-	Answer       Answer       `json:"answer"`
-	By           string       `json:"by"`
-	Usage        Usage        `json:"usage"`
-	Stop         StopReason   `json:"stop"`
-	Subsystem    string       `json:"subsystem"`
-	Point        string       `json:"point"`
-	Inquiry      Inquiry      `json:"inquiry"`
-	Response     Response     `json:"response"`
+	Seq          uint64         `json:"seq"`
+	Kind         EventKind      `json:"kind"`
+	Time         time.Time      `json:"time"`
+	Agent        string         `json:"agent"`
+	Conversation string         `json:"conversation"`
+	Epoch        int64          `json:"epoch"`
+	Turn         string         `json:"turn"`
+	Step         int            `json:"step"`
+	Depth        int            `json:"depth"`
+	Text         string         `json:"text"`
+	CallID       string         `json:"call_id"`
+	Tool         string         `json:"tool"`
+	Args         JSON           `json:"args"`
+	Tools        List[string]   `json:"tools"`
+	Result       string         `json:"result"`
+	Failure      FailureKind    `json:"failure"`
+	Outcome      Outcome        `json:"outcome"`
+	DurationMS   float64        `json:"duration_ms"`
+	Answer       Answer         `json:"answer"`
+	By           string         `json:"by"`
+	Usage        Usage          `json:"usage"`
+	Stop         StopReason     `json:"stop"`
+	Subsystem    string         `json:"subsystem"`
+	Point        string         `json:"point"`
+	Inquiry      Inquiry        `json:"inquiry"`
+	Response     Response       `json:"response"`
+	Code         DiagnosticCode `json:"code"`
+	Visibility   Visibility     `json:"visibility"`
 	writtenRun
 }
 
@@ -47,7 +49,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		CallID: w.CallID, Tool: w.Tool, Args: w.Args, Tools: w.Tools, Outcome: w.Outcome,
 		Duration: time.Duration(w.DurationMS*1000+0.5) * time.Microsecond, Answer: w.Answer, By: w.By,
 		Usage: w.Usage, Stop: w.Stop, Subsystem: w.Subsystem, Point: pointOf(w.Point),
-		Inquiry: w.Inquiry, Response: w.Response,
+		Inquiry: w.Inquiry, Response: w.Response, Code: w.Code, Visibility: w.Visibility,
 	}
 	if w.Result != "" || w.Failure != "" {
 		d.Result = FailedResult(w.Failure, w.Result)

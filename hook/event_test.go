@@ -48,6 +48,8 @@ func TestEventShape(t *testing.T) {
 		at(hook.EventCallResult, 8).WithDetail(empty),
 		over.WithDetail(hook.EventDetail{Stop: hook.StopCompleted, Usage: hook.Usage{Output: 1}}),
 		hook.FailureEvent(&hook.Failure{Subsystem: "Core.Guard", Point: hook.PointBeforeTool}),
+		hook.DiagnosticEvent(hook.Diagnostic{Code: hook.CodeContextTruncated, Text: "cut"}),
+		hook.DiagnosticEvent(hook.Diagnostic{Code: "memory.stale", Text: "old", Visibility: hook.VisibleUser}),
 		hook.RunEvent(denied()),
 		hook.RunEvent(hook.Run{Subsystem: "Skills", Point: hook.PointPreprocess, Status: hook.RunSucceeded, Changed: true, Input: "aa", Output: "bb"}),
 		hook.RunEvent(hook.Run{Subsystem: "OS", Point: hook.PointBeforeTool, Status: hook.RunSkipped, By: "Core.Guard"}),

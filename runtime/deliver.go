@@ -233,9 +233,12 @@ func refuted(ev hook.Event, seq uint64) hook.Event {
 }
 
 // deliver tells the hook, then those who follow, and then the observer. They get
-// copies.
+// copies. What is internal is for the hook only.
 func (e *emitter) deliver(ctx context.Context, ev *hook.Event, observer func(hook.Event)) {
 	e.tellHook(ctx, ev)
+	if ev.Internal() {
+		return
+	}
 	e.rt.streams.Put(ev)
 	if observer != nil {
 		e.tellObserver(ctx, ev, observer)

@@ -149,6 +149,13 @@ func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer fu
 	if e.conversation == "" {
 		return observer
 	}
+	if ev.Internal() {
+		ev.Conversation, ev.Epoch = e.conversation, e.epoch
+		if own {
+			e.placeLocked(ev, as)
+		}
+		return nil
+	}
 	e.seq++
 	ev.Seq, ev.Epoch, ev.Conversation = e.seq, e.epoch, e.conversation
 	if own {

@@ -18,6 +18,8 @@ type Agent struct {
 	// asked is the configured list of tools, before any scope; nil is all.
 	asked []string
 	view  atomic.Pointer[view]
+	// overlay is the last turn's changes of the tools.
+	overlay atomic.Pointer[overlay]
 
 	mu    sync.Mutex
 	state agentState

@@ -100,7 +100,7 @@ func (t *turn) endCalls(reply hook.ModelReply, calls []call) (more bool) {
 	}, func() { stored = t.commit(false) })
 	for i := range calls {
 		for _, text := range calls[i].context.All() {
-			t.history.note("context", text)
+			t.history.note(LabelContext, text)
 		}
 	}
 	if t.ctx.Err() != nil {

@@ -74,7 +74,7 @@ func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun)
 		}
 	}
 	t := c.newTurn(ctx)
-	t.parent, t.depth, t.view = parent, parent.depth+1, view
+	t.parent, t.depth, t.view, t.given = parent, parent.depth+1, view, setOf(run.Tools)
 	return t.runAsChild(run), nil
 }
 

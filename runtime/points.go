@@ -31,6 +31,7 @@ type points struct {
 	onStop         hook.OnStop
 	onTurnError    hook.OnTurnError
 	afterTurn      hook.AfterTurn
+	contribute     contributors
 	onSessionEnd   hook.OnSessionEnd
 	onOpen         hook.OnOpen
 	onClose        hook.OnClose
@@ -57,6 +58,7 @@ func pointsOf(h hook.Hook) points {
 		onStop:         has[hook.OnStop](h, set, hook.PointOnStop),
 		onTurnError:    has[hook.OnTurnError](h, set, hook.PointOnTurnError),
 		afterTurn:      has[hook.AfterTurn](h, set, hook.PointAfterTurn),
+		contribute:     contributorsOf(h, set),
 		onSessionEnd:   has[hook.OnSessionEnd](h, set, hook.PointOnSessionEnd),
 		onOpen:         has[hook.OnOpen](h, set, hook.PointOnOpen),
 		onClose:        has[hook.OnClose](h, set, hook.PointOnClose),

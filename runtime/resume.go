@@ -119,7 +119,7 @@ func (t *turn) goOn(on bool, observe func(hook.Event)) hook.TurnOutcome {
 	if on {
 		t.resumed++
 		t.forget = []int64{was.turn}
-		on = t.append(store.Append{Entries: []store.Entry{t.begun()}})
+		on = t.append(store.Append{Entries: []store.Entry{t.begun()}}) && t.contribute()
 	}
 	t.forget = append(t.forget, was.seqs...)
 	more := on

@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/contribution"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -63,6 +64,8 @@ type Options struct {
 	// FindAgent returns the configuration of an agent that another one wants to run
 	// and that is not registered, which it then is. Nil knows none.
 	FindAgent func(ctx context.Context, name string) (hook.AgentConfig, error)
+	// Contributions bounds what hooks contribute to one turn.
+	Contributions contribution.Budget
 	// Recent is how many events of a conversation are held for who subscribes late,
 	// for the 64 conversations that were active last; 0 holds none.
 	Recent int

@@ -26,7 +26,9 @@ type catalog struct {
 type view struct {
 	catalog *catalog
 	// scope has a bit for every tool of the catalog; nil is all.
-	scope  []uint64
+	scope []uint64
+	// added are tools of one turn, which the catalog does not have.
+	added  []hook.Tool
 	tools  *hook.ToolSet
 	prompt string
 }
@@ -181,6 +183,9 @@ func (v *view) find(name string) (hook.Tool, standing) {
 	i, ok := v.catalog.index[name]
 	switch {
 	case !ok:
+		if i := slices.IndexFunc(v.added, func(t hook.Tool) bool { return t.Name == name }); i >= 0 {
+			return v.added[i], available
+		}
 		return hook.Tool{Name: name}, notRegistered
 	case v.scope != nil && v.scope[i/64]&(1<<(i%64)) == 0:
 		return v.catalog.tools[i], notAvailable

@@ -38,6 +38,8 @@ type turn struct {
 	parent  *turn
 	depth   int
 	answers *Agent
+	// given are the tools that a child may be given at all; nil is all of them.
+	given nameSet
 
 	session *session
 	history transcript
@@ -218,7 +220,7 @@ func (t *turn) begin(in hook.Input) bool {
 	if v.Kind == hook.AnswerRespond {
 		return t.respond(d.Text())
 	}
-	return t.storeInput()
+	return t.storeInput() && t.contribute()
 }
 
 // respond answers the user with what a hook says, unless somebody has said more
@@ -231,7 +233,7 @@ func (t *turn) respond(text string) (more bool) {
 	if more = t.steered(true); !more {
 		t.final = content
 	}
-	return t.storeInput() && more
+	return t.storeInput() && more && t.contribute()
 }
 
 // storeInput stores what the turn begins with.
@@ -568,9 +570,7 @@ func (h *transcript) note(label, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	m := hook.UserText(text)
-	m.Label, m.Ephemeral = label, true
-	h.add(m)
+	h.add(ephemeral(label, text))
 }
 
 func (h *transcript) list() hook.List[hook.Message] {

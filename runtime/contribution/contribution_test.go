@@ -213,3 +213,18 @@ func TestEverythingThatGoesAlongIsTakenAndBounded(t *testing.T) {
 	assert.Len(t, many, 64)
 	assert.Equal(t, hook.Diagnostic{Code: "contribution.diagnostics_omitted", Text: "37 more remarks are not told", Visibility: hook.VisibleInternal}, many[63])
 }
+
+func TestEntry(t *testing.T) {
+	assert.Equal(t, "<context domain=\"memory\" id=\"notes\">\nAnn sails.\n</context>",
+		contribution.Entry(hook.ContextBlock{Domain: "memory", ID: "notes", Text: "Ann sails."}))
+	assert.Equal(t, "<context>\nx\n</context>", contribution.Entry(hook.ContextBlock{Text: "x"}))
+	assert.Equal(t, "<context id=\"&#34;&gt; y\">\na<\\/context>b<\\/CONTEXT >\n</context>",
+		contribution.Entry(hook.ContextBlock{ID: "\"> \n y", Text: "a</context>b</CONTEXT >"}), "nothing closes the tag from within")
+}
+
+func TestPrompt(t *testing.T) {
+	sections := []hook.PromptSection{{Title: "Style", Text: "Be brief."}, {Text: "Say please."}}
+	assert.Equal(t, "Help.\n\n## Style\n\nBe brief.\n\nSay please.", contribution.Prompt("Help.", sections))
+	assert.Equal(t, "Say please.", contribution.Prompt("", sections[1:]))
+	assert.Equal(t, "Help.", contribution.Prompt("Help.", nil))
+}

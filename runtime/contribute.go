@@ -1,0 +1,286 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/contribution"
+)
+
+// LabelContext is the label of what hooks tell the model beside the history: blocks
+// of context behind the turn's input, and what AfterTool adds behind the results of
+// a step.
+const LabelContext = "context"
+
+// contributors are the contributing points, nil for what is absent.
+type contributors struct {
+	policies hook.TurnPolicy
+	context  hook.TurnContext
+	refined  hook.RefineContext
+	tools    hook.TurnTools
+	sections hook.PromptSections
+	any      bool
+}
+
+func contributorsOf(h hook.Hook, set hook.PointSet) contributors {
+	c := contributors{
+		policies: has[hook.TurnPolicy](h, set, hook.PointTurnPolicy),
+		context:  has[hook.TurnContext](h, set, hook.PointTurnContext),
+		refined:  has[hook.RefineContext](h, set, hook.PointRefineContext),
+		tools:    has[hook.TurnTools](h, set, hook.PointTurnTools),
+		sections: has[hook.PromptSections](h, set, hook.PointPromptSections),
+	}
+	c.any = c.policies != nil || c.context != nil || c.refined != nil || c.tools != nil || c.sections != nil
+	return c
+}
+
+// contributing is the part of a turn in which hooks contribute to it.
+type contributing struct {
+	*turn
+	budget contribution.Budget
+	// far is what the place is told.
+	far  hook.Contributed
+	jobs []hook.Job
+}
+
+// contribute asks the hooks what they add to the turn and does it. False if the
+// turn is over.
+func (t *turn) contribute() bool {
+	if !t.points.contribute.any {
+		return true
+	}
+	c := &contributing{turn: t, budget: t.rt.o.Contributions.Filled()}
+	ok := c.askPolicies() && c.askContext() && c.askTools() && c.askSections()
+	if ok {
+		t.enqueueAll(c.jobs)
+	}
+	return ok
+}
+
+func (c *contributing) askPolicies() bool {
+	var in []hook.Policy
+	if p := c.points.contribute.policies; p != nil {
+		ok := true
+		if in, ok = collected(c, hook.PointTurnPolicy, p.TurnPolicy, func(p hook.Policy) hook.Attached { return p.Attached }); !ok {
+			return false
+		}
+	}
+	merged := contribution.MergePolicies(in)
+	c.diagnose(merged.Diagnostics)
+	c.far = hook.Contributed{
+		Policies: hook.Freeze(merged.Holding), Recall: merged.Recall, Fallback: merged.Fallback,
+		BlocksLeft: c.budget.Blocks, CharsLeft: c.budget.BlocksChars,
+	}
+	c.teller.Contribute(c.far)
+	return true
+}
+
+func (c *contributing) askContext() bool {
+	of := func(b hook.ContextBlock) hook.Attached { return b.Attached }
+	var blocks, refined []hook.ContextBlock
+	ok := true
+	if p := c.points.contribute.context; p != nil {
+		if blocks, ok = collected(c, hook.PointTurnContext, p.TurnContext, of); !ok {
+			return false
+		}
+	}
+	merged := c.mergeContext(blocks, nil)
+	if p := c.points.contribute.refined; p != nil {
+		if refined, ok = collected(c, hook.PointRefineContext, p.RefineContext, of); !ok {
+			return false
+		}
+		merged = c.mergeContext(blocks, refined)
+	}
+	c.diagnose(merged.Diagnostics)
+	entries := make([]hook.Message, len(merged.Blocks))
+	for i, b := range merged.Blocks {
+		entries[i] = ephemeral(LabelContext, contribution.Entry(b))
+	}
+	c.history.insert(c.behindInput(), entries)
+	return true
+}
+
+// behindInput is the position in the history behind the turn's input. Blocks of
+// context stand there, so that all steps of the turn share what is in front of
+// their own messages, and all turns what is stored.
+func (t *turn) behindInput() int {
+	at := t.from
+	for _, m := range t.place.Input().Messages.All() {
+		if !m.Ephemeral {
+			at++
+		}
+	}
+	return at
+}
+
+// mergeContext merges the blocks and tells the place.
+func (c *contributing) mergeContext(blocks, refined []hook.ContextBlock) contribution.Context {
+	merged := contribution.MergeContext(blocks, refined, c.budget)
+	c.far.Context, c.far.BlocksLeft, c.far.CharsLeft = hook.Freeze(merged.Blocks), merged.BlocksLeft, merged.CharsLeft
+	c.teller.Contribute(c.far)
+	return merged
+}
+
+func (c *contributing) askTools() bool {
+	p := c.points.contribute.tools
+	if p == nil {
+		return true
+	}
+	changes, ok := collected(c, hook.PointTurnTools, p.TurnTools, func(x hook.ToolChange) hook.Attached { return x.Attached })
+	if !ok {
+		return false
+	}
+	merged := contribution.MergeTools(changes, c.standing)
+	c.diagnose(merged.Diagnostics)
+	if len(merged.Hidden) > 0 || len(merged.Added) > 0 {
+		c.view = c.answers.overlaid(c.view, merged)
+	}
+	return true
+}
+
+// standing says what a name is to the agent that answers. A child is given what its
+// parent has and no more, and a guest nothing.
+func (t *turn) standing(name string) contribution.Standing {
+	switch _, s := t.view.find(name); {
+	case s == available:
+		return contribution.Own
+	case s == notAvailable, t.guest() != "", t.answers.asked != nil && !slices.Contains(t.answers.asked, name):
+		return contribution.Barred
+	}
+	if t.parent == nil {
+		return contribution.Free
+	}
+	if _, s := t.parent.view.find(name); s != available || !t.given.has(name) {
+		return contribution.Barred
+	}
+	return contribution.Free
+}
+
+func (c *contributing) askSections() bool {
+	p := c.points.contribute.sections
+	if p == nil {
+		return true
+	}
+	sections, ok := collected(c, hook.PointPromptSections, p.PromptSections, func(s hook.PromptSection) hook.Attached { return s.Attached })
+	if !ok {
+		return false
+	}
+	merged := contribution.MergeSections(sections, c.budget)
+	c.diagnose(merged.Diagnostics)
+	if len(merged.Kept) > 0 {
+		v := *c.view
+		v.prompt = contribution.Prompt(v.prompt, merged.Kept)
+		c.view = &v
+	}
+	return true
+}
+
+// collected asks the hook for one kind of contribution, and takes what goes along.
+// A composite has applied the policies of its members: what it returns as an error
+// is the failure of one that fails closed, and the turn is rejected. Another hook's
+// failure leaves its contributions out. False if the turn is over.
+func collected[T any](c *contributing, at hook.Point, ask func(context.Context, *hook.Turn) ([]T, error), attached func(T) hook.Attached) ([]T, bool) {
+	in, closed, err := asked(c.ctx, c.place, at, ask)
+	switch {
+	case c.ctx.Err() != nil:
+		return nil, c.cancelled()
+	case closed:
+		return nil, c.failHook(err)
+	case err != nil:
+		c.hookFailed(c.ctx, failureOf(at, err))
+		return nil, true
+	}
+	along := contribution.Collect(in, attached)
+	c.diagnose(along.Diagnostics)
+	c.jobs = append(c.jobs, along.Jobs...)
+	return in, true
+}
+
+func asked[T any](ctx context.Context, at *hook.Turn, p hook.Point, ask func(context.Context, *hook.Turn) ([]T, error)) (in []T, closed bool, err error) {
+	defer caught(p, &err)
+	in, err = ask(ctx, at)
+	_, closed = err.(*hook.Failure)
+	return in, closed, err
+}
+
+// enqueueAll queues jobs. One that cannot be is told of, and the turn goes on.
+func (t *turn) enqueueAll(jobs []hook.Job) {
+	for _, j := range jobs {
+		if err := t.conv.events.Enqueue(t.ctx, j); err != nil {
+			t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: "a job could not be queued: " + publicText(err)})
+		}
+	}
+}
+
+// diagnose tells of remarks, as many as are worth it.
+func (t *turn) diagnose(ds []hook.Diagnostic) {
+	for _, d := range contribution.Bounded(ds) {
+		t.emit(hook.DiagnosticEvent(d))
+	}
+}
+
+// ephemeral is an entry of the framework: labelled, and never stored.
+func ephemeral(label, text string) hook.Message {
+	m := hook.UserText(text)
+	m.Label, m.Ephemeral = label, true
+	return m
+}
+
+// insert puts ephemeral entries in front of what is stored from position at on,
+// behind other entries that stand there.
+func (h *transcript) insert(at int, entries []hook.Message) {
+	if len(entries) == 0 {
+		return
+	}
+	if h.shown == nil {
+		h.shown = h.stored
+	}
+	cut := len(h.shown)
+	for behind := len(h.stored) - at; behind > 0; {
+		if cut--; !h.shown[cut].Ephemeral {
+			behind--
+		}
+	}
+	h.shown = slices.Concat(h.shown[:cut], entries, h.shown[cut:])
+}
+
+// overlay is what one set of changes makes of a view.
+type overlay struct {
+	base    *view
+	changes contribution.Tools
+	made    view
+}
+
+// overlaid is the view with the changes of one turn. The last is kept, so that a
+// hook which says the same in each turn has the tools encoded once.
+func (a *Agent) overlaid(base *view, ch contribution.Tools) *view {
+	if last := a.overlay.Load(); last != nil && last.base == base &&
+		slices.Equal(last.changes.Hidden, ch.Hidden) && slices.Equal(last.changes.Added, ch.Added) {
+		return &last.made
+	}
+	o := &overlay{base: base, changes: ch, made: base.with(ch)}
+	a.overlay.Store(o)
+	return &o.made
+}
+
+// with returns the view with the changes.
+func (v *view) with(ch contribution.Tools) view {
+	out := *v
+	out.added = slices.Clone(v.added)
+	if len(ch.Hidden) > 0 {
+		out.scope = make([]uint64, (len(v.catalog.tools)+63)/64)
+		for i, t := range v.catalog.tools {
+			if _, s := v.find(t.Name); s == available && !slices.Contains(ch.Hidden, t.Name) {
+				out.scope[i/64] |= 1 << (i % 64)
+			}
+		}
+	}
+	tools := slices.DeleteFunc(v.tools.Tools().Slice(), func(t hook.Tool) bool { return slices.Contains(ch.Hidden, t.Name) })
+	for _, a := range ch.Added {
+		out.added = append(out.added, a.Tool)
+		tools = append(tools, a.Tool)
+	}
+	out.tools = hook.NewToolSet(tools)
+	return out
+}

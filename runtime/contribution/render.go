@@ -1,0 +1,45 @@
+package contribution
+
+import (
+	"html"
+	"regexp"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+var closing = regexp.MustCompile(`(?i)</(context)`)
+
+// Entry is the block as the model reads it, in a tag that nothing in the text can
+// close.
+func Entry(b hook.ContextBlock) string {
+	var sb strings.Builder
+	sb.WriteString("<context")
+	attribute(&sb, "domain", b.Domain)
+	attribute(&sb, "id", b.ID)
+	sb.WriteString(">\n" + closing.ReplaceAllString(b.Text, `<\/$1`) + "\n</context>")
+	return sb.String()
+}
+
+func attribute(sb *strings.Builder, name, value string) {
+	if value = strings.Join(strings.Fields(plain(value)), " "); value != "" {
+		sb.WriteString(" " + name + `="` + html.EscapeString(value) + `"`)
+	}
+}
+
+// Prompt is the agent's own prompt with the sections behind it: what stands in
+// front is the same in every turn.
+func Prompt(own string, sections []hook.PromptSection) string {
+	parts := make([]string, 0, len(sections)+1)
+	if own != "" {
+		parts = append(parts, own)
+	}
+	for _, s := range sections {
+		text := s.Text
+		if s.Title != "" {
+			text = "## " + s.Title + "\n\n" + text
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\n\n")
+}

@@ -137,7 +137,7 @@ func command(ctx context.Context, dir, name string, args ...string) (string, err
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	for key, value := range map[string]string{"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOWORK": "off"} {
+	for key, value := range testmodule.Environ() {
 		if err := os.Setenv(key, value); err != nil {
 			panic(err)
 		}

@@ -189,6 +189,7 @@ func TestTags(t *testing.T) {
 
 // Flags of the build change where the go command has its files, not what is generated.
 func TestBuildModes(t *testing.T) {
+	t.Setenv("GOFLAGS", "-mod=mod")
 	other := newOther(t, "example.com/kit", map[string]string{
 		"kit.go": subsystem("kit", "Kit"), "input.go": "package kit\n\n// Args are shared.\ntype Args struct {\n\t// Count of them.\n\tCount int `json:\"count\"`\n}\n",
 	})

@@ -37,9 +37,9 @@ func (p *P) Do(ctx context.Context) error { return nil }
 func newModule(t *testing.T, directive string) string {
 	t.Helper()
 	dir := testmodule.New(t, "example.com/p", map[string]string{"p.go": strings.Replace(program, "DIRECTIVE", directive, 1)})
-	t.Setenv("GOFLAGS", "-mod=mod")
-	t.Setenv("GOPROXY", "off")
-	t.Setenv("GOWORK", "off")
+	for key, value := range testmodule.Environ() {
+		t.Setenv(key, value)
+	}
 	return dir
 }
 

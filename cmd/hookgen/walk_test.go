@@ -92,9 +92,9 @@ func newWalk(t *testing.T) *walk {
 // A new user's module generates and runs, every mistake of the walk is told so that the message alone mends it, and the guide
 // shows the walk as it goes.
 func TestWalk(t *testing.T) {
-	t.Setenv("GOFLAGS", "-mod=mod")
-	t.Setenv("GOPROXY", "off")
-	t.Setenv("GOWORK", "off")
+	for key, value := range testmodule.Environ() {
+		t.Setenv(key, value)
+	}
 	w := newWalk(t)
 	code, out := w.hookgen(t)
 	require.Equal(t, well, code, out)

@@ -21,7 +21,7 @@ import (
 const module = "example.com/test"
 
 func TestMain(m *testing.M) {
-	for key, value := range map[string]string{"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOWORK": "off"} {
+	for key, value := range testmodule.Environ() {
 		if err := os.Setenv(key, value); err != nil {
 			panic(err)
 		}

@@ -62,7 +62,7 @@ func TestSilentOnGenerated(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	tool := filepath.Join(t.TempDir(), "hookvet")
-	out, err := command(t.Context(), root, "go", "build", "-o", tool, "./cmd/hookvet")
+	out, err := command(t.Context(), root, "go", "build", "-trimpath=false", "-o", tool, "./cmd/hookvet")
 	require.NoError(t, err, out)
 	out, err = command(t.Context(), dir, "go", "vet", "-vettool="+tool, "./...")
 	assert.NoError(t, err, out)

@@ -45,6 +45,14 @@ func New(t testing.TB, name string, files map[string]string) string {
 	return dir
 }
 
+// Environ are the variables of the environment that the go command needs in such a
+// module. With -trimpath it finds what it has compiled of one in every other that
+// has the same files, wherever that lies: in the module of the next test, and in
+// that of the next run.
+func Environ() map[string]string {
+	return map[string]string{"GOFLAGS": "-mod=mod -trimpath", "GOPROXY": "off", "GOWORK": "off"}
+}
+
 // GoMod is the go.mod of a module of that name: this one's requirements, and this
 // module in place of a published version.
 func GoMod(t testing.TB, name string) string {

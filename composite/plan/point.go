@@ -102,6 +102,18 @@ func (p Point) illegal(word string) (why, fix string) {
 	return "", ""
 }
 
+// Allows returns the words that a tag may have behind the point, in their order.
+func (p Point) Allows() []string {
+	var out []string
+	for _, w := range Words() {
+		name := strings.TrimSuffix(w.Word, "=")
+		if why, _ := p.illegal(name); w.Point && why == "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 func afterFailure(p Point) string {
 	switch p.Combine {
 	case "fanout", "unregister":

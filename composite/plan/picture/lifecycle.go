@@ -33,11 +33,11 @@ func Lifecycle() []*Scope {
 		Name: "turn", Each: "from a message to its answer",
 		Before: []string{"Preprocess", "BeforeTurn", "TurnPolicy", "TurnContext", "RefineContext", "TurnTools", "PromptSections"},
 		Inside: step,
-		After:  []string{"BeforeCompaction", "AfterCompaction", "OnStop", "OnTurnError", "AfterTurn"},
+		After:  []string{"OnStop", "OnTurnError", "AfterTurn"},
 	}
 	session := &Scope{
 		Name: "session", Each: "from a client's coming to its going",
-		Before: []string{"OnSessionStart"}, Inside: turn, After: []string{"OnSessionEnd"},
+		Before: []string{"OnSessionStart"}, Inside: turn, After: []string{"BeforeCompaction", "AfterCompaction", "OnSessionEnd"},
 	}
 	agent := &Scope{
 		Name: "agent", Each: "from its registration to its end",

@@ -109,8 +109,8 @@ func TestOrder(t *testing.T) {
 	}
 	assert.Equal(t, "OnOpen OnBuildAgent Schema ScopedTools SystemPrompt OnRegisterAgent OnSessionStart Preprocess BeforeTurn TurnPolicy "+
 		"TurnContext RefineContext TurnTools PromptSections BeforeStep RewriteRequest BeforeModel WrapModel OnModelError RewriteReply AfterModel "+
-		"OnInvalidTool Dispatch RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool AfterStep BeforeCompaction AfterCompaction "+
-		"OnStop OnTurnError AfterTurn OnSessionEnd OnUnregisterAgent OnClose OnEvent", strings.Join(names, " "))
+		"OnInvalidTool Dispatch RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool AfterStep "+
+		"OnStop OnTurnError AfterTurn BeforeCompaction AfterCompaction OnSessionEnd OnUnregisterAgent OnClose OnEvent", strings.Join(names, " "))
 }
 
 // TestRunTime: a dynamic composite calls every hook at the methods of the facade.

@@ -1,0 +1,211 @@
+package pointdoc
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/composite/plan/picture"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/aliases"
+)
+
+// Picture draws the course of a turn.
+func (s *Source) Picture() []byte {
+	o := picture.Courses{Answers: s.Answers(), Silent: s.Silent()}
+	for _, info := range hook.Points() {
+		o.Points = append(o.Points, picture.Point(info))
+	}
+	return picture.Course(o)
+}
+
+// Pages returns the page of each point, by its file name.
+func (s *Source) Pages() map[string]string {
+	out := map[string]string{"README.md": s.index()}
+	for _, p := range s.points {
+		out[p.name+".md"] = s.page(p)
+	}
+	return out
+}
+
+// index lists the points in the order of the lifecycle.
+func (s *Source) index() string {
+	var b strings.Builder
+	b.WriteString("# The points\n\nEvery point in the order in which the runtime calls it; [the picture](../lifecycle.svg) shows the same. Written from the\n" +
+		"declarations in package `hook`.\n\n| point | kind | answers | |\n|---|---|---|---|\n")
+	for _, p := range s.ordered() {
+		info := infoOf(p.name)
+		fmt.Fprintf(&b, "| [%s](%s.md) | %s | %s | %s |\n", p.name, p.name, info.Kind, strings.Join(s.Answers()[p.name], ", "), first(p.doc))
+	}
+	return b.String()
+}
+
+// ordered returns the points in the order of the lifecycle.
+func (s *Source) ordered() []point {
+	var names []string
+	var walk func(*picture.Scope)
+	walk = func(scope *picture.Scope) {
+		names = append(names, scope.Before...)
+		if scope.Inside != nil {
+			walk(scope.Inside)
+		}
+		names = append(names, scope.After...)
+	}
+	for _, scope := range picture.Lifecycle() {
+		walk(scope)
+	}
+	out := slices.Clone(s.points)
+	slices.SortStableFunc(out, func(a, b point) int { return cmp.Compare(slices.Index(names, a.name), slices.Index(names, b.name)) })
+	return out
+}
+
+func infoOf(name string) hook.PointInfo {
+	for _, info := range hook.Points() {
+		if info.Name == name {
+			return info
+		}
+	}
+	return hook.PointInfo{}
+}
+
+// page writes everything about one point.
+func (s *Source) page(p point) string {
+	var b strings.Builder
+	info := infoOf(p.name)
+	fmt.Fprintf(&b, "# %s\n\n%s\n\n```go\n%s%s\n```\n\n%s\n", p.name, s.summary(info), p.name,
+		strings.TrimPrefix(s.code(p.method), "func"), markdown(p.doc))
+	if all := s.answers[s.decision(p)]; len(all) > 0 {
+		fmt.Fprintf(&b, "\n## Answers\n\n| constructor | answer | |\n|---|---|---|\n| `hook.%s{}` | none | no opinion; costs nothing |\n", s.decision(p))
+		for _, a := range all {
+			fmt.Fprintf(&b, "| `hook.%s` | %s | %s |\n", a.Call, a.Kind, withoutName(a.Call, first(a.Doc)))
+		}
+	}
+	s.sees(&b, p)
+	if allowed := plan.Point(info).Allows(); len(allowed) > 0 {
+		fmt.Fprintf(&b, "\n## Options of a field\n\n`%s`; what they mean is in [hookgen-reference.md](../hookgen-reference.md).\n", strings.Join(allowed, "`, `"))
+	}
+	if info.Kind != "facade" {
+		fmt.Fprintf(&b, "\n## One function as a hook\n\n```go\nh := hook.%sFunc(func%s {\n\t// …\n})\n```\n", p.name, strings.TrimPrefix(s.qualified(p.method), "func"))
+	}
+	elsewhere(&b, p.name)
+	around(&b, s.ordered(), p.name)
+	return b.String()
+}
+
+// summary is what the declaration says, in a sentence.
+func (s *Source) summary(info hook.PointInfo) string {
+	rules := map[string]string{
+		"gate": "in order, and the first that blocks ends it", "judge": "all of them, and the most severe answer wins",
+		"first": "in order, and the first answer counts", "fold": "each on what the one before left", "nest": "each around those behind it",
+		"collect": "and what they add is put one behind the other", "fanout": "all of them",
+	}
+	order := "outermost first"
+	if info.Reverse {
+		order = "innermost first"
+	}
+	rule := rules[info.Combine]
+	switch {
+	case info.Kind == "facade" && rule == "":
+		return fmt.Sprintf("A method of `hook.Hook`, combined by the rule **%s**.", info.Combine)
+	case info.Kind == "facade":
+		return fmt.Sprintf("A method of `hook.Hook`, combined by the rule **%s**: %s, %s.", info.Combine, order, rule)
+	case rule == "":
+		return fmt.Sprintf("Kind **%s**, rule **%s**, %s.", info.Kind, info.Combine, order)
+	}
+	policy := "open: as if the hook were not there"
+	switch {
+	case slices.Contains(s.Silent(), info.Name):
+		return fmt.Sprintf("Kind **%s**, rule **%s**: hooks are called %s, %s. A hook's own failure is no opinion, and is told.",
+			info.Kind, info.Combine, order, rule)
+	case info.Closed:
+		policy = "closed"
+	}
+	return fmt.Sprintf("Kind **%s**, rule **%s**: hooks are called %s, %s. A hook's own failure is %s, unless a tag says otherwise.",
+		info.Kind, info.Combine, order, rule, policy)
+}
+
+// sees writes the types of the parameters with their members.
+func (s *Source) sees(b *strings.Builder, p point) {
+	head := "\n## What it sees\n"
+	for _, name := range typesIn(p.method.Params) {
+		t, ok := s.types[name]
+		if !ok || len(t.members) == 0 {
+			continue
+		}
+		b.WriteString(head)
+		head = ""
+		fmt.Fprintf(b, "\n`%s`: %s\n\n", name, withoutName(name, first(t.doc)))
+		for _, m := range t.members {
+			if m.doc != "" {
+				fmt.Fprintf(b, "- `%s`: %s\n", m.name, withoutName(m.name, first(m.doc)))
+			} else {
+				fmt.Fprintf(b, "- `%s`\n", m.name)
+			}
+		}
+	}
+}
+
+// typesIn returns the names of this package's types among the parameters.
+func typesIn(list *ast.FieldList) []string {
+	var out []string
+	for _, f := range list.List {
+		t := f.Type
+		if star, ok := t.(*ast.StarExpr); ok {
+			t = star.X
+		}
+		if id, ok := t.(*ast.Ident); ok && id.IsExported() {
+			out = append(out, id.Name)
+		}
+	}
+	return out
+}
+
+// qualified writes a signature as another package does.
+func (s *Source) qualified(f *ast.FuncType) string {
+	out := s.code(f)
+	for name := range s.types {
+		for _, before := range []string{" ", "*", "(", "]"} {
+			for _, after := range []string{",", ")", "", "{", "]"} {
+				if after == "" && !strings.HasSuffix(out, before+name) {
+					continue
+				}
+				out = strings.ReplaceAll(out, before+name+after, before+"hook."+name+after)
+			}
+		}
+	}
+	return out
+}
+
+// withoutName drops the name that a doc comment begins with.
+func withoutName(call, doc string) string {
+	name, _, _ := strings.Cut(call, "(")
+	doc = strings.TrimPrefix(doc, name+" ")
+	return strings.TrimPrefix(strings.TrimPrefix(doc, "is "), "are ")
+}
+
+func elsewhere(b *strings.Builder, name string) {
+	var all []string
+	for _, a := range aliases.All() {
+		if slices.Contains(a.Ours, name) && a.Kind == "point" {
+			all = append(all, fmt.Sprintf("`%s` (%s)", a.Theirs, a.From))
+		}
+	}
+	if len(all) > 0 {
+		fmt.Fprintf(b, "\n## Elsewhere\n\n%s; see [aliases.md](../aliases.md).\n", strings.Join(all, ", "))
+	}
+}
+
+func around(b *strings.Builder, all []point, name string) {
+	i := slices.IndexFunc(all, func(p point) bool { return p.name == name })
+	b.WriteString("\n---\n")
+	if i > 0 {
+		fmt.Fprintf(b, "before: [%s](%s.md) · ", all[i-1].name, all[i-1].name)
+	}
+	if i < len(all)-1 {
+		fmt.Fprintf(b, "after: [%s](%s.md) · ", all[i+1].name, all[i+1].name)
+	}
+	b.WriteString("[all points](README.md)\n")
+}

@@ -22,7 +22,7 @@ const (
 	EventReasoningStart   EventKind = "reasoning_start"    //
 	EventReasoningDelta   EventKind = "reasoning_delta"    // Text
 	EventReasoningEnd     EventKind = "reasoning_end"      //
-	EventUsage            EventKind = "usage"              // Detail.Usage of one model call
+	EventUsage            EventKind = "usage"              // Detail.Usage and Detail.Cost of one model call
 	EventCallsBegin       EventKind = "calls_begin"        // Detail.Tools: the names, as early as known
 	EventCallStart        EventKind = "call_start"         // Detail: the call and its arguments, once bound
 	EventCallProgress     EventKind = "call_progress"      // Text, Detail: the call
@@ -34,12 +34,12 @@ const (
 	EventQuestionAsked    EventKind = "question_asked"     // Detail.Inquiry
 	EventQuestionGiven    EventKind = "question_given"     // Detail: the Inquiry, its Response, By; Text: why there is none
 	EventSubagentStart    EventKind = "subagent_start"     // of a child turn, whose events follow; Text: its input; Detail: the call
-	EventSubagentEnd      EventKind = "subagent_end"       // Detail.Stop, Detail.Usage; Text: its final answer
+	EventSubagentEnd      EventKind = "subagent_end"       // Detail.Stop, Detail.Usage, Detail.Cost; Text: its final answer
 	EventSteered          EventKind = "steered"            // Text: what was said while the turn ran
 	EventTurnRetried      EventKind = "turn_retried"       // clients drop what the step showed; Text: why
 	EventError            EventKind = "error"              // Text: what went wrong
 	EventStepEnd          EventKind = "step_end"           // Step
-	EventTurnEnd          EventKind = "turn_end"           // Detail.Stop, Detail.Usage; Text: the final answer
+	EventTurnEnd          EventKind = "turn_end"           // Detail.Stop, Detail.Usage, Detail.Cost; Text: the final answer
 )
 
 // Kinds of event outside the course of a turn.
@@ -100,6 +100,7 @@ type EventDetail struct {
 	Answer    Answer
 	By        string
 	Usage     Usage
+	Cost      Cost
 	Stop      StopReason
 	Subsystem string
 	Point     Point
@@ -125,10 +126,10 @@ func (e Event) WithEnd(end *CallEnd) Event { e.detail = end; return e }
 // WithTools returns the event about the tools of these names (1 allocation).
 func (e Event) WithTools(names List[string]) Event { e.detail = toolsDetail(names); return e }
 
-// WithUsage returns the event about what a model call or a turn has used; stop is
-// why the turn ended, "" for a model call (1 allocation).
-func (e Event) WithUsage(u Usage, stop StopReason) Event {
-	e.detail = usageDetail{usage: u, stop: stop}
+// WithUsage returns the event about what a model call or a turn has used, and what
+// that costs; stop is why the turn ended, "" for a model call (1 allocation).
+func (e Event) WithUsage(u Usage, c Cost, stop StopReason) Event {
+	e.detail = usageDetail{usage: u, cost: c, stop: stop}
 	return e
 }
 
@@ -153,6 +154,7 @@ type (
 	toolsDetail List[string]
 	usageDetail struct {
 		usage Usage
+		cost  Cost
 		stop  StopReason
 	}
 )
@@ -172,7 +174,9 @@ func (end *CallEnd) eventDetail() EventDetail {
 
 func (names toolsDetail) eventDetail() EventDetail { return EventDetail{Tools: List[string](names)} }
 
-func (u usageDetail) eventDetail() EventDetail { return EventDetail{Usage: u.usage, Stop: u.stop} }
+func (u usageDetail) eventDetail() EventDetail {
+	return EventDetail{Usage: u.usage, Cost: u.cost, Stop: u.stop}
+}
 
 // Detached returns the event with a detail of its own and without a host, so that
 // who keeps it keeps nothing else alive (1 allocation if it has a detail). That of
@@ -265,6 +269,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Answer       Answer         `json:"answer,omitzero"`
 		By           string         `json:"by,omitzero"`
 		Usage        Usage          `json:"usage,omitzero"`
+		Cost         Cost           `json:"cost,omitzero"`
 		Stop         StopReason     `json:"stop,omitzero"`
 		Subsystem    string         `json:"subsystem,omitzero"`
 		Point        string         `json:"point,omitzero"`
@@ -279,7 +284,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		CallID: d.CallID, Tool: d.Tool, Args: d.Args, Tools: d.Tools,
 		IsError: d.Result.IsError(), Failure: d.Result.Failure, Outcome: d.Outcome,
 		DurationMS: float64(d.Duration.Microseconds()) / 1000, Answer: d.Answer, By: d.By,
-		Usage: d.Usage, Stop: d.Stop, Subsystem: d.Subsystem,
+		Usage: d.Usage, Cost: d.Cost, Stop: d.Stop, Subsystem: d.Subsystem,
 		Inquiry: d.Inquiry, Response: d.Response, Code: d.Code, Visibility: d.Visibility, writtenRun: e.writtenRun(),
 	}
 	if d.Outcome != "" {

@@ -28,6 +28,7 @@ type writtenEvent struct {
 	Answer       Answer         `json:"answer"`
 	By           string         `json:"by"`
 	Usage        Usage          `json:"usage"`
+	Cost         Cost           `json:"cost"`
 	Stop         StopReason     `json:"stop"`
 	Subsystem    string         `json:"subsystem"`
 	Point        string         `json:"point"`
@@ -48,7 +49,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	d := EventDetail{
 		CallID: w.CallID, Tool: w.Tool, Args: w.Args, Tools: w.Tools, Outcome: w.Outcome,
 		Duration: time.Duration(w.DurationMS*1000+0.5) * time.Microsecond, Answer: w.Answer, By: w.By,
-		Usage: w.Usage, Stop: w.Stop, Subsystem: w.Subsystem, Point: pointOf(w.Point),
+		Usage: w.Usage, Cost: w.Cost, Stop: w.Stop, Subsystem: w.Subsystem, Point: pointOf(w.Point),
 		Inquiry: w.Inquiry, Response: w.Response, Code: w.Code, Visibility: w.Visibility,
 	}
 	if w.Result != "" || w.Failure != "" {

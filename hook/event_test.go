@@ -104,7 +104,7 @@ func TestSmallDetailsSayWhatALargeOneSays(t *testing.T) {
 		{"end", 0, func() hook.Event { return hook.Event{}.WithEnd(end) },
 			hook.EventDetail{CallID: "k1", Tool: "bash", Result: hook.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}},
 		{"tools", 1, func() hook.Event { return hook.Event{}.WithTools(names) }, hook.EventDetail{Tools: hook.ListOf("bash")}},
-		{"usage", 1, func() hook.Event { return hook.Event{}.WithUsage(hook.Usage{Input: 3}, hook.StopCompleted) },
+		{"usage", 1, func() hook.Event { return hook.Event{}.WithUsage(hook.Usage{Input: 3}, 0, hook.StopCompleted) },
 			hook.EventDetail{Usage: hook.Usage{Input: 3}, Stop: hook.StopCompleted}},
 	}
 	for _, c := range cases {

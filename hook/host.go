@@ -28,9 +28,12 @@ type Host interface {
 	// [Tool.Waits].
 	RunAgent(ctx context.Context, run AgentRun) (TurnOutcome, error)
 	// CallModel asks a model once, apart from the history and without tools: for a
-	// summary, a title, a judgement. Its tokens count as the turn's. It passes no
-	// point, so that a hook at a point may call it. Outside a turn the error is
-	// ErrNoTurn.
+	// summary, a title, a judgement. A request without a model asks the agent's. Its
+	// tokens count as the turn's, and it ends with ctx or with the turn. It passes no
+	// point, so that a hook at a point may call it, and is not repeated. What of an
+	// answer is longer than a tool result may be is an error, as is a call in it.
+	// Outside a turn the error is ErrNoTurn; if the turn has used up its tokens,
+	// ErrBudget.
 	CallModel(ctx context.Context, req ModelRequest) (ModelReply, error)
 	// Enqueue queues a job, to be done once for its kind and key. It returns when
 	// the job is stored as durably as conversations are.
@@ -43,6 +46,8 @@ var (
 	ErrNoTurn = errors.New("hook: no turn is running here")
 	// ErrUnanswered: nobody answered in time.
 	ErrUnanswered = errors.New("hook: nobody answered in time")
+	// ErrBudget: the turn has used up its tokens.
+	ErrBudget = errors.New("hook: the turn has used up its tokens")
 	// ErrDepth: agents may not run agents any deeper.
 	ErrDepth = errors.New("hook: agents are running agents too deep")
 )

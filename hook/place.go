@@ -228,6 +228,8 @@ type ToolCallData struct {
 	Args JSON
 	// Original are the arguments as the model sent them.
 	Original JSON
+	// OriginalName is the name of the tool as the model gave it; "" is that of Tool.
+	OriginalName string
 }
 
 // NewToolCall returns the place.
@@ -256,6 +258,15 @@ func (c *ToolCall) Args() JSON { return c.d.Args }
 // Original are the arguments as the model sent them, for the audit.
 func (c *ToolCall) Original() JSON { return c.d.Original }
 
+// OriginalName is the name of the tool as the model gave it, for the audit: another
+// one than Name if a hook has renamed the call, or within Dispatch under a prefix.
+func (c *ToolCall) OriginalName() string {
+	if c.d.OriginalName == "" {
+		return c.d.Tool.Name
+	}
+	return c.d.OriginalName
+}
+
 // WithArgs returns the same call with other arguments.
 func (c *ToolCall) WithArgs(args JSON) *ToolCall {
 	d := c.d
@@ -267,7 +278,16 @@ func (c *ToolCall) WithArgs(args JSON) *ToolCall {
 // owner under a prefix its local name.
 func (c *ToolCall) As(name string) *ToolCall {
 	d := c.d
+	d.OriginalName = c.OriginalName()
 	d.Tool.Name = name
+	return &ToolCall{d}
+}
+
+// Renamed returns the same call as one of another tool. The runtime uses it.
+func (c *ToolCall) Renamed(tool Tool) *ToolCall {
+	d := c.d
+	d.OriginalName = c.OriginalName()
+	d.Tool = tool
 	return &ToolCall{d}
 }
 

@@ -134,7 +134,7 @@ func (t *turn) refuseUnparsable(reply hook.ModelReply, calls []call) bool {
 			c.settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, "not run: the arguments of another call of this reply could not be read"))
 		case t.bind(c, c.at):
 			c.runner = nil // an owner that reads what is no JSON
-			c.settle(hook.OutcomeInvalid, hook.FailedResult(hook.FailArguments, "the arguments are no JSON"))
+			c.settle(hook.OutcomeInvalid, noJSON())
 		}
 		t.emitCall(hook.EventCallStart, c, "")
 	}
@@ -147,7 +147,7 @@ func (t *turn) failed() bool { return t.signalled(hook.StopError) }
 // gate takes one call as far as it gets without running.
 func (t *turn) gate(c *call) {
 	over := t.ctx.Err() != nil || t.stopping()
-	bound := !over && t.bind(c, c.at) && t.rewrite(c)
+	bound := !over && t.bound(c) && t.rewrite(c)
 	t.emitCall(hook.EventCallStart, c, "")
 	if bound {
 		t.decide(c)
@@ -172,6 +172,11 @@ func (t *turn) refuseRest(calls []call) {
 			calls[i].settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, text))
 		}
 	}
+}
+
+// bound reports whether the call could be bound, now or before.
+func (t *turn) bound(c *call) bool {
+	return c.runner != nil || !c.settled() && t.bind(c, c.at)
 }
 
 // bind checks the scope and has the owner bind the call; the call is settled and
@@ -370,7 +375,7 @@ func withArgs(content hook.List[hook.Block], calls []call) hook.List[hook.Block]
 		if b.Kind != hook.BlockToolCall {
 			continue
 		}
-		args, name := calls[n].args(), history.ToolName(b.Tool)
+		args, name := calls[n].args(), history.ToolName(calls[n].at.Name())
 		n++
 		if args == b.JSON && name == b.Tool {
 			continue

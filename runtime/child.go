@@ -91,7 +91,7 @@ func (t *turn) runAsChild(run hook.AgentRun) hook.TurnOutcome {
 	tell(hook.Event{Kind: hook.EventSubagentStart, Text: run.Input.Text()}, about)
 	out := t.run(run.Input, nil)
 	t.conv.endSession(t.durable, "")
-	about.Usage, about.Stop = out.Usage, out.Stop
+	about.Usage, about.Cost, about.Stop = out.Usage, out.Cost, out.Stop
 	tell(hook.Event{Kind: hook.EventSubagentEnd, Text: out.Text()}, about)
 	return out
 }
@@ -227,11 +227,6 @@ func (a *Agent) all() []*Conversation {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Concat(a.conversations, a.children)
-}
-
-// CallModel implements hook.Host.
-func (e *emitter) CallModel(ctx context.Context, req hook.ModelRequest) (hook.ModelReply, error) {
-	return hook.NoHost{}.CallModel(ctx, req)
 }
 
 // Enqueue implements hook.Host.

@@ -47,13 +47,15 @@ type CompactOptions struct {
 
 // Compacted says what became of a conversation.
 type Compacted struct {
-	// Summary is what the model wrote.
+	// Summary is what the model wrote, or a hook.
 	Summary string
 	// Archived is how many messages it stands for now, an earlier summary among
 	// them, and Kept how many follow it.
 	Archived, Kept int
-	// Usage is what the summary has cost, also where it could not be used.
+	// Usage is what the summary has used, also where it could not be taken, and Cost
+	// what that costs.
 	Usage hook.Usage
+	Cost  hook.Cost
 }
 
 // Compact puts a summary in the place of the older turns, which go to the archive.
@@ -66,13 +68,18 @@ type Compacted struct {
 // is parted from its result. A summary that is there already becomes part of the
 // new one. It is not called from an event.
 //
-// Each request passes RewriteRequest, BeforeModel, WrapModel, RewriteReply and
-// AfterModel, so that what may not leave the program does not leave it here. It is a
-// step of a turn that only they see: its input has the label LabelCompaction, and
-// nothing else tells of it. Any answer but to go on, or to respond in the
-// model's place, is an error.
+// BeforeCompaction is asked first: it may skip the compaction, which is ErrSkipped
+// with the reason, hint at what the summary has to keep, or supply the summary, for
+// which no model is asked then. AfterCompaction is told once the summary has taken
+// the place of what it sums up, and only then.
 //
-// Other errors: ErrNothingToCompact, ErrSummary if the model's text cannot be
+// Each request passes RewriteRequest, BeforeModel, WrapModel, OnModelError,
+// RewriteReply and AfterModel, so that what may not leave the program does not leave
+// it here. It is a step of a turn that only they see: its input has the label
+// LabelCompaction, and nothing else tells of it. Any answer but to go on, to respond
+// in the model's place, or to ask again after a failure, is an error.
+//
+// Other errors: ErrNothingToCompact, ErrSummary if the text cannot be
 // used, ErrUnsupported if the store cannot do it, and store.ErrFenced if another
 // process has got the conversation meanwhile.
 func (c *Conversation) Compact(ctx context.Context, o *CompactOptions) (Compacted, error) {
@@ -163,16 +170,100 @@ func (c *Conversation) compact(ctx context.Context, o *CompactOptions) (Compacte
 	if err != nil {
 		return Compacted{}, err
 	}
-	summary, usage, err := c.summary(ctx, p, o)
-	made := Compacted{Usage: usage}
+	d, err := c.beforeCompaction(ctx, p)
 	if err != nil {
-		return made, err
+		return Compacted{}, err
 	}
-	if err := c.replacePast(ctx, s, p, summary, usage); err != nil {
-		return made, err
+	made := Compacted{Archived: p.archived, Kept: len(p.messages) - p.cut}
+	if d.Verdict().Kind == hook.AnswerSupply {
+		made.Summary, err = o.usable(d.Summary())
+	} else {
+		err = c.sumUp(ctx, &made, p, o, d.Hints())
 	}
-	made.Summary, made.Archived, made.Kept = summary, p.archived, len(p.messages)-p.cut
+	if err == nil {
+		err = c.replacePast(ctx, s, p, made)
+	}
+	if err != nil {
+		return Compacted{Usage: made.Usage, Cost: made.Cost}, err
+	}
+	c.afterCompaction(context.WithoutCancel(ctx), p, made)
 	return made, nil
+}
+
+// beforeCompaction asks the hooks about the compaction. The error is ErrSkipped.
+func (c *Conversation) beforeCompaction(ctx context.Context, p past) (hook.CompactionDecision, error) {
+	points := &c.agent.rt.points
+	if points.beforeCompaction == nil {
+		return hook.CompactionDecision{}, nil
+	}
+	all := messagesOf(p.messages)
+	d, err := points.decideCompaction(ctx, c.place, hook.Compaction{
+		Messages: hook.Freeze(all[:p.cut:p.cut]),
+		Budget:   hook.TokenBudget{Used: tokensOf(all), Reserved: int64(c.agent.cfg.Limits.MaxTokens)},
+		Trigger:  hook.CompactionManual,
+	})
+	if err != nil {
+		f := failureOf(hook.PointBeforeCompaction, err)
+		c.events.emit(ctx, hook.FailureEvent(f))
+		d = d.Closed(f)
+	}
+	if v := d.Verdict(); v.Kind == hook.AnswerSkip {
+		return d, skipped(v)
+	}
+	return d, nil
+}
+
+func skipped(v hook.Verdict) error {
+	text := v.Reason
+	if v.By != "" && text != "" {
+		text = v.By + ": " + text
+	}
+	if text = cmp.Or(text, v.By); text == "" {
+		return ErrSkipped
+	}
+	return fmt.Errorf("%w: %s", ErrSkipped, text)
+}
+
+// afterCompaction tells the hooks what a compaction did.
+func (c *Conversation) afterCompaction(ctx context.Context, p past, made Compacted) {
+	points := &c.agent.rt.points
+	if points.afterCompaction == nil {
+		return
+	}
+	all := messagesOf(p.messages)
+	err := points.compacted(ctx, c.place, hook.Compacted{
+		Removed: made.Archived, Summary: made.Summary,
+		Before: tokensOf(all), After: tokensOf(append(all[p.cut:len(all):len(all)], summaryMessage(made.Summary))),
+	})
+	if err != nil {
+		c.events.emit(ctx, hook.FailureEvent(failureOf(hook.PointAfterCompaction, err)))
+	}
+}
+
+func messagesOf(kept []store.Kept) []hook.Message {
+	out := make([]hook.Message, len(kept))
+	for i, k := range kept {
+		out[i] = k.Message
+	}
+	return out
+}
+
+// bytesPerToken is the usual guess.
+const bytesPerToken = 4
+
+// tokensOf estimates what the messages take.
+func tokensOf(messages []hook.Message) (n int64) {
+	for _, m := range messages {
+		n += int64(sizeOf(m)+bytesPerToken-1) / bytesPerToken
+	}
+	return n
+}
+
+// summaryMessage is a summary as the history has it.
+func summaryMessage(summary string) hook.Message {
+	m := hook.UserText(summaryHead + summary)
+	m.Label = LabelSummary
+	return m
 }
 
 // past is what a conversation was when it was read.
@@ -264,7 +355,7 @@ func sizeOf(m hook.Message) (n int) {
 
 // replacePast puts the summary in the place of what it sums up, if that is still
 // there and no turn is running.
-func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p past, summary string, usage hook.Usage) error {
+func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p past, made Compacted) error {
 	ctx, err := c.enter(ctx, briefly)
 	if err != nil {
 		return err
@@ -272,8 +363,8 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 	defer c.leave()
 	ctx = context.WithoutCancel(ctx)
 	defer func() { _ = c.release(ctx) }() // the next turn finds out if that did not work
-	if usage != (hook.Usage{}) {
-		c.events.emit(ctx, hook.Event{Kind: hook.EventUsage}.WithUsage(usage, ""))
+	if made.Usage != (hook.Usage{}) {
+		c.events.emit(ctx, hook.Event{Kind: hook.EventUsage}.WithUsage(made.Usage, made.Cost, ""))
 	}
 	switch {
 	case len(c.journal) > 0:
@@ -281,10 +372,8 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 	case c.version != p.record.Version:
 		return fmt.Errorf("%w: it was at version %d and is at %d", store.ErrConflict, p.record.Version, c.version)
 	}
-	m := hook.UserText(summaryHead + summary)
-	m.Label = LabelSummary
-	err = c.change(ctx, hook.Event{Kind: hook.EventCompacted, Text: summary}, func(at store.At) (int64, error) {
-		return s.Compact(ctx, c.ID(), at, p.archived, m)
+	err = c.change(ctx, hook.Event{Kind: hook.EventCompacted, Text: made.Summary}, func(at store.At) (int64, error) {
+		return s.Compact(ctx, c.ID(), at, p.archived, summaryMessage(made.Summary))
 	})
 	if err == nil {
 		c.endSession(ctx, hook.SessionCompact)

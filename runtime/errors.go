@@ -29,6 +29,8 @@ var (
 	ErrLeaseLost = errors.New("runtime: the conversation has gone to another process")
 	// ErrNothingToCompact: there is nothing before the turns that are kept.
 	ErrNothingToCompact = errors.New("runtime: nothing to compact")
+	// ErrSkipped: a hook does not want the conversation compacted now.
+	ErrSkipped = errors.New("runtime: a hook has skipped the compaction")
 	// ErrSummary: what the model wrote cannot take the place of anything.
 	ErrSummary = errors.New("runtime: the summary cannot be used")
 	// ErrUnsupported: the store cannot do that.
@@ -42,7 +44,8 @@ var (
 	// ErrRejected: a hook rejected the request or the reply, so that the turn
 	// failed.
 	ErrRejected = errors.New("runtime: rejected by a hook")
-	// ErrRetries: a hook asked for one more reply than is allowed.
+	// ErrRetries: a hook asked for one more reply than is allowed. It comes with the
+	// error of the model if that is why.
 	ErrRetries = errors.New("runtime: too many retries")
 	// ErrNoInput: there was nothing to send, or Preprocess left nothing.
 	ErrNoInput = errors.New("runtime: the input has no message")

@@ -34,8 +34,10 @@ type turnData struct {
 // replyData is what the entry of a reply says beside its message.
 type replyData struct {
 	Step int `json:"step"`
-	// Usage is the turn's so far, and Calls the number of its calls.
+	// Usage is the turn's so far, Cost what that costs, and Calls the number of its
+	// calls.
 	Usage hook.Usage `json:"usage,omitzero"`
+	Cost  hook.Cost  `json:"cost,omitzero"`
 	Calls int        `json:"calls"`
 }
 
@@ -78,9 +80,10 @@ func (t *turn) noteStart(reply hook.ModelReply, calls []call) bool {
 	if !t.conv.journals() {
 		return true
 	}
+	usage, cost := t.spent()
 	entries := []store.Entry{{
 		Kind: store.EntryReply, Message: t.said(withArgs(reply.Content, calls)),
-		Data: data(replyData{Step: t.number, Usage: t.spent(), Calls: t.calls}),
+		Data: data(replyData{Step: t.number, Usage: usage, Cost: cost, Calls: t.calls}),
 	}}
 	for i := range calls {
 		if c := &calls[i]; c.settled() {

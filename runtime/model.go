@@ -11,9 +11,30 @@ import (
 // ask makes one request and returns the reply as the hooks have left it; false
 // if the turn is over.
 func (t *turn) ask() (hook.ModelReply, bool) {
+	for {
+		reply, again := t.attempt()
+		if again {
+			continue
+		}
+		if reply.Finish == "" {
+			return reply, false
+		}
+		t.count(reply.Model, reply.Usage)
+		reply, err := t.points.replyRewritten(t.ctx, t.step, reply)
+		if err != nil {
+			return reply, t.failHook(err)
+		}
+		return reply, true
+	}
+}
+
+// attempt makes one request and returns the reply, or that it has to be made
+// again. A reply without a finish is none: the turn is over.
+func (t *turn) attempt() (reply hook.ModelReply, again bool) {
 	req, err := t.points.requestRewritten(t.ctx, t.step, t.request())
 	if err != nil {
-		return hook.ModelReply{}, t.failHook(err)
+		t.failHook(err)
+		return reply, false
 	}
 	began := t.rt.o.Now()
 	reply, ok := t.responded(req)
@@ -21,20 +42,19 @@ func (t *turn) ask() (hook.ModelReply, bool) {
 		return reply, false
 	}
 	if reply.Finish == "" {
-		reply, err = t.stream(req)
-		if err != nil {
-			return reply, t.brokenOff(reply, err)
+		t.attempts.add(began)
+		if reply, err = t.stream(req); err != nil {
+			t.countFailed(req.Model, reply.Usage)
+			if reply, again = t.recovers(req, reply, err); reply.Finish == "" {
+				return reply, again
+			}
 		}
 	}
 	reply.Duration = t.rt.o.Now().Sub(began)
 	if reply.Model == "" {
 		reply.Model = req.Model
 	}
-	t.count(reply.Usage)
-	if reply, err = t.points.replyRewritten(t.ctx, t.step, reply); err != nil {
-		return reply, t.failHook(err)
-	}
-	return reply, true
+	return reply, false
 }
 
 // failHook ends the turn with a hook's own failure.
@@ -46,7 +66,7 @@ func (t *turn) failHook(err error) bool {
 
 func (t *turn) request() hook.ModelRequest {
 	return hook.ModelRequest{
-		Model: t.cfg.Model, System: t.view.prompt, Messages: t.history.list(), Tools: t.view.tools,
+		Model: t.step.Model(), System: t.view.prompt, Messages: t.history.list(), Tools: t.view.tools,
 		Choice: t.cfg.Choice, Format: t.cfg.Format, MaxTokens: t.cfg.Limits.MaxTokens,
 	}
 }
@@ -67,12 +87,8 @@ func (t *turn) responded(req hook.ModelRequest) (hook.ModelReply, bool) {
 	case hook.AnswerReject:
 		return hook.ModelReply{}, t.fail(rejection(v))
 	case hook.AnswerRespond:
-		reply := d.Reply()
-		if reply.Finish == "" {
-			reply.Finish = hook.FinishStop
-		}
 		t.answer.held = true
-		return reply, true
+		return finished(d.Reply()), true
 	}
 	return hook.ModelReply{}, true
 }
@@ -80,7 +96,7 @@ func (t *turn) responded(req hook.ModelRequest) (hook.ModelReply, bool) {
 // stream asks the model and shows its text as it comes, unless it is held back.
 func (t *turn) stream(req hook.ModelRequest) (hook.ModelReply, error) {
 	a := &t.answer
-	a.collector, a.over, a.err = provider.Collector{}, false, nil
+	a.collector, a.over, a.shown, a.err = provider.Collector{}, false, false, nil
 	t.consume(req)
 	t.closeSegment()
 	if a.err != nil {
@@ -164,6 +180,7 @@ func (t *turn) showText(kind hook.BlockKind, text string) {
 		t.answer.open = kind
 		t.emit(hook.Event{Kind: segmentOf(kind).start})
 	}
+	t.answer.shown = true
 	ev := hook.Event{Kind: segmentOf(kind).delta, Text: text}
 	t.conv.events.post(t.durable, &ev, delta)
 }
@@ -213,9 +230,9 @@ func (t *turn) brokenOff(partial hook.ModelReply, err error) bool {
 	return false
 }
 
-// count adds what a model call has used.
-func (t *turn) count(u hook.Usage) {
-	t.spend(u)
+// count adds what a call of the model has used.
+func (t *turn) count(model string, u hook.Usage) {
+	cost := t.spend(model, u)
 	t.ending.Usage = t.ending.Usage.Add(u)
 	if t.points.seesReply() {
 		t.report()
@@ -223,5 +240,13 @@ func (t *turn) count(u hook.Usage) {
 	if u == (hook.Usage{}) {
 		return
 	}
-	t.emit(hook.Event{Kind: hook.EventUsage}.WithUsage(u, ""))
+	t.emit(hook.Event{Kind: hook.EventUsage}.WithUsage(u, cost, ""))
+}
+
+// countFailed adds what a call has used that came to no reply, if the provider has
+// said so.
+func (t *turn) countFailed(model string, u hook.Usage) {
+	if u != (hook.Usage{}) {
+		t.count(model, u)
+	}
 }

@@ -33,8 +33,14 @@ type points struct {
 	afterTurn      hook.AfterTurn
 	contribute     contributors
 	onSessionEnd   hook.OnSessionEnd
-	onOpen         hook.OnOpen
-	onClose        hook.OnClose
+
+	onModelError     hook.OnModelError
+	onInvalidTool    hook.OnInvalidTool
+	beforeCompaction hook.BeforeCompaction
+	afterCompaction  hook.AfterCompaction
+
+	onOpen  hook.OnOpen
+	onClose hook.OnClose
 }
 
 func pointsOf(h hook.Hook) points {
@@ -60,8 +66,14 @@ func pointsOf(h hook.Hook) points {
 		afterTurn:      has[hook.AfterTurn](h, set, hook.PointAfterTurn),
 		contribute:     contributorsOf(h, set),
 		onSessionEnd:   has[hook.OnSessionEnd](h, set, hook.PointOnSessionEnd),
-		onOpen:         has[hook.OnOpen](h, set, hook.PointOnOpen),
-		onClose:        has[hook.OnClose](h, set, hook.PointOnClose),
+
+		onModelError:     has[hook.OnModelError](h, set, hook.PointOnModelError),
+		onInvalidTool:    has[hook.OnInvalidTool](h, set, hook.PointOnInvalidTool),
+		beforeCompaction: has[hook.BeforeCompaction](h, set, hook.PointBeforeCompaction),
+		afterCompaction:  has[hook.AfterCompaction](h, set, hook.PointAfterCompaction),
+
+		onOpen:  has[hook.OnOpen](h, set, hook.PointOnOpen),
+		onClose: has[hook.OnClose](h, set, hook.PointOnClose),
 	}
 }
 

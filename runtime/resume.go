@@ -197,7 +197,7 @@ func (t *turn) adopt(was *interrupted) {
 		t.from = min(was.From, len(t.history.stored))
 	}
 	t.stored = true
-	t.usage, t.calls = was.step.Usage, was.step.Calls
+	t.usage, t.cost, t.calls = was.step.Usage, was.step.Cost, was.step.Calls
 	for _, m := range t.history.stored[t.from:] {
 		if m.Role == hook.RoleAssistant {
 			t.number++

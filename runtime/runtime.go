@@ -74,6 +74,10 @@ type Options struct {
 	// hook is then what [composite.Recorded] makes of it when the runtime is opened.
 	// Without it nothing is paid.
 	RecordHooks bool
+	// Price returns what a call of the model costs that has used so much; nil is 0.
+	// model is the one that answered. It is called after every model call, from
+	// several goroutines.
+	Price func(model string, u hook.Usage) hook.Cost
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// NewID makes the ids of turns, unique in the store; nil is random.

@@ -10,9 +10,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/history"
 )
 
-// maxRetries is how often the hooks may ask for another reply in one step.
-const maxRetries = 3
-
 // runStep runs one step and reports whether another one follows.
 func (t *turn) runStep() (more bool) {
 	t.enterStep()
@@ -27,11 +24,11 @@ func (t *turn) runStep() (more bool) {
 	if !t.mayStep() {
 		return false
 	}
-	reply, ok := t.acceptedReply()
+	reply, calls, ok := t.acceptedReply()
 	if !ok {
 		return false
 	}
-	return t.follow(reply)
+	return t.follow(reply, calls)
 }
 
 // enterStep and leaveStep tell everybody that the next step begins and has ended.
@@ -109,31 +106,36 @@ func (t *turn) recordCalls(calls []call) {
 	t.ending.Calls = hook.Freeze(ends)
 }
 
-// acceptedReply asks the model until the hooks accept its reply.
-func (t *turn) acceptedReply() (hook.ModelReply, bool) {
-	for tries := 0; ; tries++ {
+// acceptedReply asks the model until the hooks accept its reply and its calls.
+func (t *turn) acceptedReply() (hook.ModelReply, []call, bool) {
+	t.attempts = attempts{}
+	for {
 		reply, ok := t.ask()
 		if !ok {
-			return reply, false
+			return reply, nil, false
 		}
 		t.ending.Finish = reply.Finish
 		v := t.judge(reply)
 		switch v.Kind {
 		case hook.AnswerRetry:
-			t.emit(hook.Event{Kind: hook.EventTurnRetried, Text: v.Reason})
-			if tries == maxRetries {
-				t.signal(hook.StopRetryLimit, v.By, v.Reason)
-				return reply, t.fail(fmt.Errorf("%w: %d: %s", ErrRetries, maxRetries, v.Reason))
+			if t.again(v) {
+				continue
 			}
-			t.history.note("feedback", v.Reason)
+			return reply, nil, false
 		case hook.AnswerReject:
-			return reply, t.fail(rejection(v))
+			return reply, nil, t.fail(rejection(v))
 		case hook.AnswerStop:
 			t.stopped(v)
-			fallthrough
-		default:
-			t.showHeld(reply)
-			return reply, true
+		}
+		t.showHeld(reply)
+		reply.Content = t.takeIDs(reply.Content)
+		calls := t.newCalls(reply)
+		if v = t.repaired(calls); v.Kind != hook.AnswerRetry {
+			return reply, calls, true
+		}
+		t.drop(reply)
+		if !t.again(v) {
+			return reply, nil, false
 		}
 	}
 }
@@ -161,10 +163,8 @@ func rejection(v hook.Verdict) error {
 }
 
 // follow does what the reply asks for: it answers the user, or calls tools.
-func (t *turn) follow(reply hook.ModelReply) (more bool) {
+func (t *turn) follow(reply hook.ModelReply, calls []call) (more bool) {
 	t.final = hook.List[hook.Block]{} // what was said before is the answer no more
-	reply.Content = t.takeIDs(reply.Content)
-	calls := t.newCalls(reply)
 	if len(calls) > 0 {
 		return t.runCalls(reply, calls)
 	}

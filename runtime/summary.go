@@ -38,45 +38,59 @@ changed since, and write one summary, not two.
 Write plain text under these headings, and leave out a heading that has nothing under it. Be brief where nothing is lost by it.
 Do not copy secrets such as passwords, tokens and keys: say where they can be found. Do not address the user, and call no tools.`
 
-// summary has the model sum up what is to be archived: in one request if it is
+// sumUp has the model sum up what is to be archived: in one request if it is
 // short enough, else part by part, where each summary is the beginning of the next
 // part.
-func (c *Conversation) summary(ctx context.Context, p past, o *CompactOptions) (summary string, used hook.Usage, err error) {
+func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *CompactOptions, hints hook.List[string]) error {
 	t := c.newAside(ctx, p)
+	defer func() { made.Usage, made.Cost = t.spent() }()
+	focus := hints.Slice()
+	if o.Focus != "" {
+		focus = append([]string{o.Focus}, focus...)
+	}
+	summary := ""
 	for parts := written(c.agent.Name(), p.messages[:p.cut]); summary == "" || len(parts) > 0; {
 		n := fits(parts, o.MaxRequest-len(summary))
-		in := hook.UserText(record(summary, parts[:n], o.Focus))
+		in := hook.UserText(record(summary, parts[:n], focus))
 		in.Label = LabelCompaction
-		text, usage, err := t.summaryOf(in, o)
-		used = used.Add(usage)
+		text, err := t.summaryOf(in, o)
 		if err != nil {
-			return "", used, err
+			return err
 		}
 		summary, parts = text, parts[n:]
 	}
-	return summary, used, nil
+	made.Summary = summary
+	return nil
 }
 
 // summaryOf makes one request and returns a summary that can be used.
-func (t *turn) summaryOf(in hook.Message, o *CompactOptions) (string, hook.Usage, error) {
-	req := hook.ModelRequest{
-		Model: cmp.Or(o.Model, t.cfg.Model), System: compactPrompt, Messages: hook.ListOf(in),
-		Choice: hook.ToolChoice{Mode: hook.ToolChoiceNone}, MaxTokens: t.cfg.Limits.MaxTokens,
-	}
+func (t *turn) summaryOf(in hook.Message, o *CompactOptions) (string, error) {
 	t.number++
-	t.step = hook.NewStep(t.place, t.number, req.Model)
-	reply, err := t.askAside(req)
-	text := strings.TrimSpace(reply.Text())
-	switch {
-	case err != nil:
-	case reply.Finish != hook.FinishStop:
-		err = fmt.Errorf("%w: the model stopped with %q", ErrSummary, reply.Finish)
-	case text == "":
-		err = fmt.Errorf("%w: it is empty", ErrSummary)
-	case len(text) > o.MaxSummary:
-		err = fmt.Errorf("%w: it has %d bytes of at most %d; raise MaxSummary, or ask for less with Focus", ErrSummary, len(text), o.MaxSummary)
+	t.attempts = attempts{}
+	t.step = hook.NewStep(t.place, t.number, cmp.Or(o.Model, t.cfg.Model))
+	reply, err := t.askAside(hook.ModelRequest{
+		System: compactPrompt, Messages: hook.ListOf(in),
+		Choice: hook.ToolChoice{Mode: hook.ToolChoiceNone}, MaxTokens: t.cfg.Limits.MaxTokens,
+	})
+	if err != nil {
+		return "", err
 	}
-	return text, reply.Usage, err
+	if reply.Finish != hook.FinishStop {
+		return "", fmt.Errorf("%w: the model stopped with %q", ErrSummary, reply.Finish)
+	}
+	return o.usable(reply.Text())
+}
+
+// usable returns the summary as it is stored, or says why it cannot be used.
+func (o *CompactOptions) usable(summary string) (string, error) {
+	summary = strings.TrimSpace(summary)
+	switch {
+	case summary == "":
+		return "", fmt.Errorf("%w: it is empty", ErrSummary)
+	case len(summary) > o.MaxSummary:
+		return "", fmt.Errorf("%w: it has %d bytes of at most %d; raise MaxSummary, or ask for less with Focus", ErrSummary, len(summary), o.MaxSummary)
+	}
+	return summary, nil
 }
 
 // newAside returns a turn that makes requests and leaves no trace. It needs nothing
@@ -94,49 +108,81 @@ func (c *Conversation) newAside(ctx context.Context, p past) *turn {
 		Conversation: c.place, Session: c.attached(hook.SessionResume).place, ID: t.id, Number: p.record.Turns + 1, Started: t.started,
 		Input: hook.Input{Messages: hook.ListOf(in)}, Limits: t.cfg.Limits, Now: rt.o.Now,
 	})
-	past := make([]hook.Message, len(p.messages))
-	for i, k := range p.messages {
-		past[i] = k.Message
-	}
-	t.teller.Tell(hook.Standing{History: hook.Freeze(past)})
+	t.teller.Tell(hook.Standing{History: hook.Freeze(messagesOf(p.messages))})
 	return t
 }
 
-// askAside makes the request and returns the reply as the hooks have left it. It
-// shows nothing.
+// askAside asks the model of the step and returns the reply as the hooks have left
+// it. It shows nothing.
 func (t *turn) askAside(req hook.ModelRequest) (hook.ModelReply, error) {
-	req, err := t.points.requestRewritten(t.ctx, t.step, req)
-	if err != nil {
-		return hook.ModelReply{}, err
+	for {
+		reply, again, err := t.attemptAside(req)
+		if again {
+			continue
+		}
+		if err != nil {
+			return reply, err
+		}
+		t.spend(reply.Model, reply.Usage)
+		if reply, err = t.points.replyRewritten(t.ctx, t.step, reply); err != nil {
+			return reply, err
+		}
+		switch v := t.judge(reply); v.Kind {
+		case hook.AnswerStop:
+			t.stopped(v)
+			err = t.refusal()
+		case hook.AnswerRetry, hook.AnswerReject:
+			err = rejection(v)
+		}
+		return reply, err
+	}
+}
+
+// attemptAside makes one request and returns the reply, why there is none, or that
+// it has to be made again.
+func (t *turn) attemptAside(req hook.ModelRequest) (reply hook.ModelReply, again bool, err error) {
+	req.Model = t.step.Model()
+	if req, err = t.points.requestRewritten(t.ctx, t.step, req); err != nil {
+		return reply, false, err
 	}
 	began := t.rt.o.Now()
 	reply, ok := t.responded(req)
 	if !ok {
-		return reply, t.refusal()
+		return reply, false, t.refusal()
 	}
 	if reply.Finish == "" {
-		t.answer = answer{yield: t.answer.yield, held: true}
-		t.consume(req)
-		if t.answer.err != nil {
-			return t.answer.collector.Partial(), t.answer.err
-		}
-		if reply, err = t.answer.collector.Reply(); err != nil {
-			return reply, err
+		t.attempts.add(began)
+		if reply, err = t.streamAside(req); err != nil {
+			t.spend(req.Model, reply.Usage)
+			d, failure := t.onFailure(req.Model, err)
+			switch d.Verdict().Kind {
+			case hook.AnswerNone:
+				return reply, false, err
+			case hook.AnswerRespond:
+				reply = finished(d.Reply())
+			default:
+				if !t.attempts.retry() {
+					return reply, false, tooMany(err)
+				}
+				if !t.prepare(d, failure) {
+					return reply, false, context.Cause(t.ctx)
+				}
+				return reply, true, nil
+			}
 		}
 	}
 	reply.Duration, reply.Model = t.rt.o.Now().Sub(began), cmp.Or(reply.Model, req.Model)
-	usage := reply.Usage
-	if reply, err = t.points.replyRewritten(t.ctx, t.step, reply); err != nil {
-		return hook.ModelReply{Usage: usage}, err
+	return reply, false, nil
+}
+
+// streamAside is stream for what nobody is shown.
+func (t *turn) streamAside(req hook.ModelRequest) (hook.ModelReply, error) {
+	t.answer = answer{yield: t.answer.yield, held: true}
+	t.consume(req)
+	if t.answer.err != nil {
+		return t.answer.collector.Partial(), t.answer.err
 	}
-	switch v := t.judge(reply); v.Kind {
-	case hook.AnswerStop:
-		t.stopped(v)
-		err = t.refusal()
-	case hook.AnswerRetry, hook.AnswerReject:
-		err = rejection(v)
-	}
-	return reply, err
+	return t.answer.collector.Reply()
 }
 
 // refusal is why a request made aside was not answered.
@@ -162,8 +208,8 @@ func fits(parts []string, limit int) int {
 }
 
 // record is what is to be summed up, behind the summary of what came before, if
-// that is not in the parts.
-func record(summary string, parts []string, focus string) string {
+// that is not in the parts, and what attention is to be paid to.
+func record(summary string, parts, focus []string) string {
 	var b strings.Builder
 	b.WriteString("<conversation>\n")
 	if summary != "" {
@@ -173,8 +219,8 @@ func record(summary string, parts []string, focus string) string {
 		b.WriteString(p)
 	}
 	b.WriteString("</conversation>\n")
-	if focus != "" {
-		fmt.Fprintf(&b, "\nPay attention to this besides: %s\n", focus)
+	for _, f := range focus {
+		fmt.Fprintf(&b, "\nPay attention to this besides: %s\n", f)
 	}
 	return b.String()
 }

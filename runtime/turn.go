@@ -43,9 +43,10 @@ type turn struct {
 
 	session *session
 	history transcript
-	// mu guards usage, to which children add.
+	// mu guards usage and cost, to which children and tools add.
 	mu      sync.Mutex
 	usage   hook.Usage
+	cost    hook.Cost
 	signals []hook.StopSignal
 	errs    []error
 	// overruled is how many of the signals count no more, and continued how often
@@ -67,10 +68,11 @@ type turn struct {
 	stored, ended, lost bool
 
 	// What follows belongs to the step.
-	number int
-	step   *hook.Step
-	answer answer
-	ending ending
+	number   int
+	step     *hook.Step
+	answer   answer
+	attempts attempts
+	ending   ending
 }
 
 // ending is what AfterStep is told of the step; empty if nobody asks.
@@ -88,8 +90,8 @@ type answer struct {
 	yield func(hook.Chunk, error) bool
 	// open is the kind of the text segment whose end is still to come.
 	open hook.BlockKind
-	// held: text is not shown before it is accepted.
-	held bool
+	// held: text is not shown before it is accepted; shown: some has been.
+	held, shown bool
 	// over: the stream has been told to stop.
 	over bool
 	err  error
@@ -181,8 +183,9 @@ func (t *turn) makePlace(in hook.Input) {
 
 // report tells the place how far the turn is.
 func (t *turn) report() {
+	usage, cost := t.spent()
 	t.teller.Tell(hook.Standing{
-		History: hook.Freeze(t.conv.history), Usage: t.spent(), Steps: t.number,
+		History: hook.Freeze(t.conv.history), Usage: usage, Cost: cost, Steps: t.number,
 		Signals: hook.Freeze(t.signals), Errors: hook.Freeze(t.errs),
 	})
 }
@@ -318,33 +321,6 @@ func (t *turn) loop() {
 	t.signal(hook.StopStepsLimit, "", "")
 }
 
-// outOfTokens reports whether the turn, or one that it is a child of, has used up
-// its tokens.
-func (t *turn) outOfTokens() bool {
-	for ; t != nil; t = t.parent {
-		if limit := t.place.Limits().Tokens; limit > 0 && t.spent().Total() >= limit {
-			return true
-		}
-	}
-	return false
-}
-
-// spent is what the turn has used so far, with its children.
-func (t *turn) spent() hook.Usage {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.usage
-}
-
-// spend adds what a model call has used, here and in the turns above.
-func (t *turn) spend(u hook.Usage) {
-	for ; t != nil; t = t.parent {
-		t.mu.Lock()
-		t.usage = t.usage.Add(u)
-		t.mu.Unlock()
-	}
-}
-
 // finish tells everybody how the turn ended.
 func (t *turn) finish() hook.TurnOutcome {
 	t.rescue()
@@ -364,7 +340,7 @@ func (t *turn) finish() hook.TurnOutcome {
 	if err := t.points.turnEnded(t.durable, t.place, out); err != nil {
 		t.hookFailed(t.durable, failureOf(hook.PointAfterTurn, err))
 	}
-	end := hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Stop)
+	end := hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Cost, out.Stop)
 	t.ahead(func() { t.conv.events.post(t.durable, &end, last) }, func() {
 		t.conv.agent.rt.leases.remove(t.conv) // so that nothing prolongs the lease behind the end
 		if logs {
@@ -405,8 +381,9 @@ func (t *turn) ahead(tell, write func()) {
 
 func (t *turn) outcome() hook.TurnOutcome {
 	stop, signals := t.reasons()
+	usage, cost := t.spent()
 	out := hook.TurnOutcome{
-		Stop: stop, Signals: signals, Message: t.message(), Usage: t.spent(),
+		Stop: stop, Signals: signals, Message: t.message(), Usage: usage, Cost: cost,
 		Steps: t.number, Calls: t.calls, Duration: t.rt.o.Now().Sub(t.started),
 	}
 	switch stop {

@@ -24,9 +24,9 @@ func TestOutcomeIsThatOfTheTurnItself(t *testing.T) {
 		child(hook.Event{Kind: hook.EventStepStart, Step: 7}),
 		child(hook.Event{Kind: hook.EventCallsBegin}.WithTools(hook.ListOf("read", "read"))),
 		child(hook.Event{Kind: hook.EventError, Text: "the child's"}),
-		child(hook.Event{Kind: hook.EventTurnEnd, Text: "half"}.WithUsage(hook.Usage{}, hook.StopError)),
+		child(hook.Event{Kind: hook.EventTurnEnd, Text: "half"}.WithUsage(hook.Usage{}, 0, hook.StopError)),
 		{Kind: hook.EventStepStart, Step: 2},
-		hook.Event{Kind: hook.EventTurnEnd, Text: "Done.", Time: at.Add(3 * time.Second)}.WithUsage(usage, hook.StopCompleted),
+		hook.Event{Kind: hook.EventTurnEnd, Text: "Done.", Time: at.Add(3 * time.Second)}.WithUsage(usage, 0, hook.StopCompleted),
 	} {
 		o.add(ev)
 	}

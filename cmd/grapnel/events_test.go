@@ -29,7 +29,7 @@ func TestEventsOfOtherAgents(t *testing.T) {
 		hook.Event{Kind: hook.EventQuestionAsked, Depth: 1, Agent: "helper"}.WithDetail(hook.EventDetail{Inquiry: q}),
 		hook.Event{Kind: hook.EventQuestionGiven, Depth: 1, Agent: "helper"}.WithDetail(hook.EventDetail{Inquiry: q, Response: given, By: "api"}),
 		{Kind: hook.EventTextDelta, Text: "It ", Depth: 1, Agent: "helper"},
-		hook.Event{Kind: hook.EventSubagentEnd, Text: "It is left.", Depth: 1, Agent: "helper"}.WithUsage(hook.Usage{}, hook.StopCompleted),
+		hook.Event{Kind: hook.EventSubagentEnd, Text: "It is left.", Depth: 1, Agent: "helper"}.WithUsage(hook.Usage{}, 0, hook.StopCompleted),
 		{Kind: hook.EventSteered, Text: "Hurry."},
 	} {
 		ev.Time, ev.Conversation = at, "c"

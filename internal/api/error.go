@@ -56,6 +56,7 @@ func failureOf(err error) *failure {
 		{runtime.ErrBusy, http.StatusConflict, wire.CodeBusy},
 		{runtime.ErrNotInterrupted, http.StatusConflict, wire.CodeIdle},
 		{runtime.ErrNothingToCompact, http.StatusConflict, wire.CodeIdle},
+		{runtime.ErrSkipped, http.StatusConflict, wire.CodeSkipped},
 		{runtime.ErrUnsupported, http.StatusBadRequest, wire.CodeInvalid},
 		{store.ErrNoTurn, http.StatusBadRequest, wire.CodeInvalid},
 		{store.ErrCompacted, http.StatusBadRequest, wire.CodeInvalid},

@@ -36,11 +36,12 @@ func (p *JSONPrinter) Outcome(out hook.TurnOutcome) {
 		Steps      int                        `json:"steps"`
 		Calls      int                        `json:"calls"`
 		Usage      hook.Usage                 `json:"usage"`
+		Cost       hook.Cost                  `json:"cost,omitzero"`
 		DurationMS float64                    `json:"duration_ms"`
 		Signals    hook.List[hook.StopSignal] `json:"signals,omitzero"`
 	}{
 		Kind: "outcome", Stop: out.Stop, Text: out.Text(), Error: Cause(out), Steps: out.Steps,
-		Calls: out.Calls, Usage: out.Usage, DurationMS: float64(out.Duration.Microseconds()) / 1000,
+		Calls: out.Calls, Usage: out.Usage, Cost: out.Cost, DurationMS: float64(out.Duration.Microseconds()) / 1000,
 		Signals: out.Signals,
 	})
 }

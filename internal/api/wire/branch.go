@@ -37,6 +37,8 @@ type Compaction struct {
 	Archived int        `json:"archived"`
 	Kept     int        `json:"kept"`
 	Usage    hook.Usage `json:"usage"`
+	// Cost is in billionths of a US dollar.
+	Cost hook.Cost `json:"cost,omitzero"`
 }
 
 // Matches are the messages that were found, the best first.

@@ -287,6 +287,7 @@ const (
 	CodeBusy        Code = "busy"              // a turn of the conversation is running
 	CodeAnswered    Code = "answered"          // the inquiry has an answer
 	CodeIdle        Code = "idle"              // there is nothing to go on with, or to compact
+	CodeSkipped     Code = "skipped"           // a hook did not want it done
 	CodeAgentGone   Code = "agent_gone"        // the conversation's agent is not registered
 	CodeTooLarge    Code = "too_large"         // the body is too long
 	CodeMedia       Code = "unsupported_media" // the body is no JSON by its header

@@ -1,0 +1,141 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+// maxRetries is how often the hooks may ask for another reply in one step, at
+// whatever point: so a step asks a model four times at most.
+const maxRetries = 3
+
+// attempts are the model calls of one step.
+type attempts struct {
+	// made is their number, and began when the first of them did.
+	made  int
+	began time.Time
+	// retries is how many of them a hook has asked for.
+	retries int
+}
+
+// add counts a model call that is about to be made.
+func (a *attempts) add(now time.Time) {
+	if a.made == 0 {
+		a.began = now
+	}
+	a.made++
+}
+
+// retry counts one more, if there may be one.
+func (a *attempts) retry() bool {
+	if a.retries == maxRetries {
+		return false
+	}
+	a.retries++
+	return true
+}
+
+// again drops a reply because a hook wants another one, and tells the model why.
+// False if there have been as many as there may be: then the turn has failed.
+func (t *turn) again(v hook.Verdict) bool {
+	t.emit(hook.Event{Kind: hook.EventTurnRetried, Text: v.Reason})
+	if !t.attempts.retry() {
+		t.signal(hook.StopRetryLimit, v.By, v.Reason)
+		return t.fail(fmt.Errorf("%w: %d: %s", ErrRetries, maxRetries, v.Reason))
+	}
+	t.history.note("feedback", v.Reason)
+	return true
+}
+
+// onFailure asks OnModelError what to do about a model call that has failed. It is
+// not asked where the turn is cancelled, nor about a hook's own failure: the step
+// fails of that.
+func (t *turn) onFailure(model string, err error) (hook.FailureDecision, hook.ModelFailure) {
+	var own *hook.Failure
+	if t.points.onModelError == nil || t.ctx.Err() != nil || errors.As(err, &own) {
+		return hook.FailureDecision{}, hook.ModelFailure{}
+	}
+	class, after := provider.Classify(err)
+	failure := hook.ModelFailure{
+		Class: class, Err: err, Model: model, Attempt: t.attempts.made,
+		Elapsed: t.rt.o.Now().Sub(t.attempts.began), RetryAfter: after, Released: t.answer.shown,
+	}
+	d, err := t.points.answerFailure(t.ctx, t.step, failure)
+	return answered(t.ctx, t, d, err), failure
+}
+
+// recovers does what OnModelError says of a failed call. again: the model is to be
+// asked once more. Without that the reply is the hook's, if it has a finish;
+// otherwise the turn is over.
+func (t *turn) recovers(req hook.ModelRequest, partial hook.ModelReply, err error) (reply hook.ModelReply, again bool) {
+	if t.points.onModelError != nil {
+		t.report()
+	}
+	d, failure := t.onFailure(req.Model, err)
+	switch v := d.Verdict(); v.Kind {
+	case hook.AnswerRetry, hook.AnswerFallback:
+		return hook.ModelReply{}, t.askAgain(d, failure)
+	case hook.AnswerRespond:
+		if failure.Released {
+			t.emit(hook.Event{Kind: hook.EventTurnRetried, Text: publicText(err)})
+		}
+		t.answer.held = true
+		return finished(d.Reply()), false
+	}
+	t.brokenOff(partial, err)
+	return hook.ModelReply{}, false
+}
+
+// askAgain makes the step ready for another attempt, after the pause that the
+// answer and the provider want. False if the turn is over.
+func (t *turn) askAgain(d hook.FailureDecision, failure hook.ModelFailure) bool {
+	v := d.Verdict()
+	if !t.attempts.retry() {
+		t.signal(hook.StopRetryLimit, v.By, publicText(failure.Err))
+		return t.fail(tooMany(failure.Err))
+	}
+	t.emit(hook.Event{Kind: hook.EventTurnRetried, Text: publicText(failure.Err)})
+	if !t.prepare(d, failure) {
+		return t.cancelled()
+	}
+	return true
+}
+
+// prepare waits, or changes the model of the step. False if the context ended.
+func (t *turn) prepare(d hook.FailureDecision, failure hook.ModelFailure) bool {
+	if d.Verdict().Kind == hook.AnswerFallback {
+		t.step = hook.NewStep(t.place, t.number, d.Model())
+		return t.ctx.Err() == nil
+	}
+	return pause(t.ctx, max(d.After(), failure.RetryAfter))
+}
+
+func tooMany(err error) error { return fmt.Errorf("%w: %d: %w", ErrRetries, maxRetries, err) }
+
+// finished is a reply of a hook, which may have left out what a model always says.
+func finished(reply hook.ModelReply) hook.ModelReply {
+	if reply.Finish == "" {
+		reply.Finish = hook.FinishStop
+	}
+	return reply
+}
+
+// pause waits for so long; false if ctx ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,79 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+// CallModel implements hook.Host.
+func (e *emitter) CallModel(ctx context.Context, req hook.ModelRequest) (hook.ModelReply, error) {
+	t := e.current()
+	switch {
+	case t == nil:
+		return hook.ModelReply{}, hook.ErrNoTurn
+	case t.outOfTokens():
+		return hook.ModelReply{}, hook.ErrBudget
+	}
+	req.Model, req.MaxTokens = cmp.Or(req.Model, t.cfg.Model), cmp.Or(req.MaxTokens, t.cfg.Limits.MaxTokens)
+	req.Tools, req.Choice = nil, hook.ToolChoice{}
+	reply, err := t.callModel(ctx, req)
+	if err != nil {
+		return hook.ModelReply{}, fmt.Errorf("call model %q: %w", req.Model, err)
+	}
+	return reply, nil
+}
+
+// callModel asks the model within the turn, whose loop may be doing something
+// else. It touches nothing that belongs to that.
+func (t *turn) callModel(ctx context.Context, req hook.ModelRequest) (hook.ModelReply, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })
+	defer stop()
+	began := t.rt.o.Now()
+	reply, err := t.rt.collect(ctx, req)
+	if reply.Usage != (hook.Usage{}) {
+		cost := t.spend(req.Model, reply.Usage)
+		t.conv.events.emit(t.durable, hook.Event{Kind: hook.EventUsage}.WithUsage(reply.Usage, cost, ""))
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	reply.Duration, reply.Model = t.rt.o.Now().Sub(began), req.Model
+	return reply, err
+}
+
+// collect makes one request and returns the reply, which is no longer than a tool
+// result may be and calls nothing. A panic of the provider is an error.
+func (r *Runtime) collect(ctx context.Context, req hook.ModelRequest) (reply hook.ModelReply, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the provider panicked: %v", v)
+		}
+	}()
+	var c provider.Collector
+	size := 0
+	for chunk, err := range r.provider.Stream(ctx, req) {
+		if err == nil {
+			err = ctx.Err() // a provider may not look at the context
+		}
+		if err == nil {
+			err = c.Add(chunk)
+		}
+		if size += len(chunk.Text); err == nil && size > r.o.MaxResult {
+			err = fmt.Errorf("the answer is longer than %d bytes; set MaxTokens, or raise Options.MaxResult", r.o.MaxResult)
+		}
+		if err == nil && c.Calls() > 0 {
+			err = errors.New("the model called a tool, and was offered none")
+		}
+		if err != nil {
+			return c.Partial(), err
+		}
+	}
+	return c.Reply()
+}

@@ -1,0 +1,135 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// maxRepairs is how often one call may be repaired.
+const maxRepairs = 2
+
+// repaired binds the calls of a reply in their order, and has OnInvalidTool mend
+// those that cannot be bound, before anybody is told of the calls and before any of
+// them is decided about. The verdict is a retry if the whole reply is to be
+// dropped.
+//
+// A call that was cut off at the token limit is left out: nobody knows the rest of
+// its arguments, and what a hook made up would run.
+func (t *turn) repaired(calls []call) hook.Verdict {
+	if t.points.onInvalidTool == nil || t.stopping() {
+		return hook.Verdict{}
+	}
+	for i := range calls {
+		if c := &calls[i]; !c.cut {
+			if v := t.repair(c); v.Kind == hook.AnswerRetry {
+				return v
+			}
+		}
+	}
+	return hook.Verdict{}
+}
+
+// repair binds one call, mended by the hooks where it has to be. If they cannot,
+// the call is what the model made, with the error of that.
+func (t *turn) repair(c *call) hook.Verdict {
+	if t.ctx.Err() != nil || t.bindStrictly(c, c.at) || !c.invalid() {
+		return hook.Verdict{}
+	}
+	end := c.end
+	for n := 1; n <= maxRepairs; n++ {
+		d := t.onInvalid(c, n)
+		v := d.Verdict()
+		at := c.at
+		switch v.Kind {
+		case hook.AnswerRetry:
+			return v
+		case hook.AnswerRepair:
+			at = at.WithArgs(d.Args())
+		case hook.AnswerRename:
+			tool, _ := t.view.find(d.Name())
+			at = at.Renamed(tool)
+		}
+		if v.Kind == hook.AnswerNone || t.ctx.Err() != nil {
+			break
+		}
+		c.end = hook.CallEnd{}
+		if t.bindStrictly(c, at) {
+			t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: mended(c, v)})
+			return hook.Verdict{}
+		}
+		if !c.invalid() {
+			return hook.Verdict{}
+		}
+	}
+	c.at, c.runner, c.end = &c.first, nil, end
+	return hook.Verdict{}
+}
+
+// bindStrictly binds the call, but not with arguments that are no JSON, whatever
+// the owner of the tool reads into them.
+func (t *turn) bindStrictly(c *call, at *hook.ToolCall) bool {
+	bound := t.bind(c, at)
+	if json.Valid([]byte(at.Args())) {
+		return bound
+	}
+	if bound {
+		c.settle(hook.OutcomeInvalid, noJSON())
+	}
+	c.at, c.runner = at, nil
+	return false
+}
+
+// noJSON is the result of a call whose owner would have taken what is no JSON.
+func noJSON() hook.ToolResult {
+	return hook.FailedResult(hook.FailArguments, "the arguments are no JSON")
+}
+
+// invalid reports whether the call could not be bound because of what the model
+// wrote.
+func (c *call) invalid() bool {
+	switch c.end.Result.Failure {
+	case hook.FailNotRegistered, hook.FailNotAvailable, hook.FailArguments:
+		return true
+	}
+	return false
+}
+
+func (t *turn) onInvalid(c *call, attempt int) hook.RepairDecision {
+	t.report()
+	d, err := t.points.answerInvalid(t.ctx, t.step, hook.InvalidCall{
+		Call: &c.first, Failure: c.end.Result.Failure, Reason: c.end.Result.Text(), Tools: t.view.callable(), Attempt: attempt,
+	})
+	return answered(t.ctx, t, d, err)
+}
+
+// callable are the names that the agent may call.
+func (v *view) callable() hook.List[string] {
+	tools := v.tools.Tools()
+	names := make([]string, tools.Len())
+	for i, tool := range tools.All() {
+		names[i] = tool.Name
+	}
+	return hook.Freeze(names)
+}
+
+// mended says what became of a call.
+func mended(c *call, v hook.Verdict) string {
+	by := v.By
+	if by == "" {
+		by = "a hook"
+	}
+	text := fmt.Sprintf("call %s: %s has repaired it", c.at.ID(), by)
+	if c.at.Name() != c.first.Name() {
+		text += fmt.Sprintf(": %q is now %q", c.first.Name(), c.at.Name())
+	}
+	return text
+}
+
+// drop frees the call ids of a reply that is not kept after all.
+func (t *turn) drop(reply hook.ModelReply) {
+	for _, b := range reply.Calls() {
+		t.conv.setID(b.CallID, t.conv.replies)
+	}
+}

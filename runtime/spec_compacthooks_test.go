@@ -1,0 +1,273 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+)
+
+// What BeforeCompaction and AfterCompaction see and may do.
+
+// compacts is at both points.
+type compacts struct {
+	hook.Nop
+	answer hook.CompactionDecision
+	err    error
+	before []hook.Compaction
+	after  []hook.Compacted
+	// stored is the history at the time of AfterCompaction.
+	stored []string
+	w      *world
+}
+
+func (c *compacts) BeforeCompaction(_ context.Context, _ *hook.Conversation, what hook.Compaction) (hook.CompactionDecision, error) {
+	c.before = append(c.before, what)
+	return c.answer, c.err
+}
+
+func (c *compacts) AfterCompaction(ctx context.Context, conversation *hook.Conversation, what hook.Compacted) {
+	c.after = append(c.after, what)
+	if ctx.Err() == nil && conversation.ID() == c.w.conv.ID() {
+		c.stored = c.w.history()
+	}
+}
+
+// talks has a conversation of two turns, of which the first is to be archived.
+func (c *compacts) talks(t *testing.T, m *model, hooks ...hook.Hook) *world {
+	t.Helper()
+	m.replies = append([]hook.ModelStream{says("one"), says("two")}, m.replies...)
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Limits: hook.Limits{MaxTokens: 500}}, nil, append([]hook.Hook{c}, hooks...)...)
+	c.w = w
+	w.send("first")
+	w.send("second")
+	return w
+}
+
+var keepOne = &runtime.CompactOptions{Keep: 1}
+
+const summaryLine = "user Summary of the earlier part of this conversation, which is not shown any more:\n\n"
+
+func TestSpecTheViewOfACompaction(t *testing.T) {
+	t.Parallel()
+	c := &compacts{}
+	w := c.talks(t, plays(says("The summary.")))
+	made, err := w.conv.Compact(t.Context(), keepOne)
+	require.NoError(t, err)
+
+	require.Len(t, c.before, 1)
+	b := c.before[0]
+	require.Equal(t, 2, b.Messages.Len())
+	assert.Equal(t, "first", b.Messages.At(0).Text())
+	assert.Equal(t, "one", b.Messages.At(1).Text())
+	assert.Equal(t, hook.TokenBudget{Used: 2 + 1 + 2 + 1, Reserved: 500}, b.Budget)
+	assert.Equal(t, hook.CompactionManual, b.Trigger)
+
+	require.Len(t, c.after, 1, "exactly once")
+	assert.Equal(t, 2, c.after[0].Removed)
+	assert.Equal(t, "The summary.", c.after[0].Summary)
+	assert.Equal(t, int64(6), c.after[0].Before)
+	assert.Equal(t, int64(len(summaryLine)-len("user ")+len("The summary.")+3)/4+3, c.after[0].After)
+	assert.Equal(t, []string{summaryLine + "The summary.", "user second", "assistant two"}, c.stored, "after it is stored")
+	assert.Equal(t, runtime.Compacted{Summary: "The summary.", Archived: 2, Kept: 2, Usage: hook.Usage{Input: 10, Output: 5}}, made)
+}
+
+func TestSpecASkippedCompactionChangesNothing(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		answer hook.CompactionDecision
+		text   string
+	}{
+		"with a reason": {hook.SkipCompaction("a release is going on"), "runtime: a hook has skipped the compaction: a release is going on"},
+		"without":       {hook.SkipCompaction(""), "runtime: a hook has skipped the compaction"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &compacts{answer: tc.answer}
+			w := c.talks(t, plays(says("never")))
+			_, err := w.conv.Compact(t.Context(), keepOne)
+			require.ErrorIs(t, err, runtime.ErrSkipped)
+			assert.ErrorContains(t, err, tc.text)
+			assert.Empty(t, c.after)
+			assert.Len(t, w.model.requests, 2, "no model is asked")
+			assert.Equal(t, []string{"user first", "assistant one", "user second", "assistant two"}, w.history())
+		})
+	}
+	t.Run("by one of several: it is named", func(t *testing.T) {
+		t.Parallel()
+		c := &compacts{answer: hook.SupplyCompaction("mine")}
+		skips := hook.BeforeCompactionFunc(func(context.Context, *hook.Conversation, hook.Compaction) (hook.CompactionDecision, error) {
+			return hook.SkipCompaction("no"), nil
+		})
+		w := c.talks(t, plays(), skips)
+		_, err := w.conv.Compact(t.Context(), keepOne)
+		require.ErrorIs(t, err, runtime.ErrSkipped)
+		assert.ErrorContains(t, err, "H1: no")
+	})
+}
+
+func TestSpecHintsReachWhoWritesTheSummary(t *testing.T) {
+	t.Parallel()
+	c := &compacts{answer: hook.HintCompaction("the ticket's number")}
+	more := hook.BeforeCompactionFunc(func(context.Context, *hook.Conversation, hook.Compaction) (hook.CompactionDecision, error) {
+		return hook.HintCompaction("who has to be asked"), nil
+	})
+	w := c.talks(t, plays(says("The summary.")), more)
+	_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1, Focus: "colours"})
+	require.NoError(t, err)
+	asked := w.model.requests[2].Messages.At(0).Text()
+	assert.Contains(t, asked, "\nPay attention to this besides: colours\n\nPay attention to this besides: the ticket's number\n\nPay attention to this besides: who has to be asked\n")
+}
+
+func TestSpecASuppliedSummaryTakesTheModelsPlace(t *testing.T) {
+	t.Parallel()
+	t.Run("as it is", func(t *testing.T) {
+		t.Parallel()
+		c := &compacts{answer: hook.SupplyCompaction(" Mine. \n")}
+		w := c.talks(t, plays())
+		made, err := w.conv.Compact(t.Context(), keepOne)
+		require.NoError(t, err)
+		assert.Equal(t, runtime.Compacted{Summary: "Mine.", Archived: 2, Kept: 2}, made)
+		assert.Len(t, w.model.requests, 2)
+		assert.Equal(t, summaryLine+"Mine.", w.history()[0])
+		require.Len(t, c.after, 1)
+	})
+	for name, tc := range map[string]struct{ summary, text string }{
+		"empty": {" \n", "it is empty"}, "too long": {string(make([]byte, 17_000)), "it has 17000 bytes of at most 16000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &compacts{answer: hook.SupplyCompaction(tc.summary)}
+			w := c.talks(t, plays())
+			_, err := w.conv.Compact(t.Context(), keepOne)
+			require.ErrorIs(t, err, runtime.ErrSummary)
+			assert.ErrorContains(t, err, tc.text)
+			assert.Empty(t, c.after)
+			assert.Len(t, w.history(), 4)
+		})
+	}
+}
+
+// failing fails at both points, and counts what is told of that.
+type failing struct {
+	hook.Nop
+	fail   func() error
+	failed []hook.Point
+}
+
+func (f *failing) BeforeCompaction(context.Context, *hook.Conversation, hook.Compaction) (hook.CompactionDecision, error) {
+	return hook.SkipCompaction("no"), f.fail()
+}
+
+func (f *failing) AfterCompaction(context.Context, *hook.Conversation, hook.Compacted) { panic("boom") }
+
+func (f *failing) OnEvent(_ context.Context, ev hook.Event) {
+	if ev.Kind == hook.EventHookFailed {
+		f.failed = append(f.failed, ev.Detail().Point)
+	}
+}
+
+func TestSpecAHookThatFailsAtACompactionHasNoOpinion(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func() error{"error": func() error { return errors.New("broken") }, "panic": func() error { panic("boom") }} {
+		for members, others := range map[string][]hook.Hook{"alone": nil, "in a composite": {hook.Nop{}}} {
+			t.Run(name+" "+members, func(t *testing.T) {
+				t.Parallel()
+				h := &failing{fail: fail}
+				w := start(t, plays(says("one"), says("two"), says("The summary.")), append([]hook.Hook{h}, others...)...)
+				w.send("first")
+				w.send("second")
+				_, err := w.conv.Compact(t.Context(), keepOne)
+				require.NoError(t, err)
+				assert.Len(t, w.history(), 3)
+				assert.Equal(t, []hook.Point{hook.PointBeforeCompaction, hook.PointAfterCompaction}, h.failed)
+			})
+		}
+	}
+}
+
+func TestSpecACompactionThatDidNotTakeEffectIsNotTold(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]hook.ModelStream{
+		"no summary":       says(" "),
+		"a failed model":   fails(errors.New("gone")),
+		"a reply cut off":  chunks(text("The sum"), finish(hook.FinishLength)),
+		"a stream cut off": chunks(text("The sum")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &compacts{}
+			w := c.talks(t, plays(last))
+			_, err := w.conv.Compact(t.Context(), keepOne)
+			require.Error(t, err)
+			assert.Len(t, c.before, 1)
+			assert.Empty(t, c.after)
+			assert.Len(t, w.history(), 4)
+		})
+	}
+	t.Run("nothing to compact: nobody is asked", func(t *testing.T) {
+		t.Parallel()
+		c := &compacts{}
+		w := c.talks(t, plays())
+		_, err := w.conv.Compact(t.Context(), nil)
+		require.ErrorIs(t, err, runtime.ErrNothingToCompact)
+		assert.Empty(t, c.before)
+	})
+	t.Run("a turn came between", func(t *testing.T) {
+		t.Parallel()
+		c := &compacts{}
+		w := c.talks(t, plays())
+		w.model.replies = append(w.model.replies, func(yield func(hook.Chunk, error) bool) {
+			w.send("third")
+			says("The summary.")(yield)
+		})
+		_, err := w.conv.Compact(t.Context(), keepOne)
+		require.ErrorIs(t, err, store.ErrConflict)
+		assert.Empty(t, c.after)
+	})
+}
+
+func TestSpecOnModelErrorHelpsACompactionToo(t *testing.T) {
+	t.Parallel()
+	talk := func(t *testing.T, h hook.Hook, replies ...hook.ModelStream) *world {
+		w := startWith(t, plays(append([]hook.ModelStream{says("one"), says("two")}, replies...)...), hook.AgentConfig{Name: "a", Model: "main"},
+			&runtime.Options{Store: mem.New(nil), Price: func(_ string, u hook.Usage) hook.Cost { return hook.Cost(u.Total()) }}, h)
+		w.send("first")
+		w.send("second")
+		return w
+	}
+	gone := &provider.Error{Class: hook.FailureNetwork, Err: errors.New("gone")}
+	t.Run("retry and fallback", func(t *testing.T) {
+		t.Parallel()
+		w := talk(t, onErrors(hook.RetryFailure(time.Nanosecond), hook.FallbackFailure("spare")), fails(gone), fails(gone), says("The summary."))
+		made, err := w.conv.Compact(t.Context(), keepOne)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"main", "main", "main", "main", "spare"}, models(w.model))
+		assert.Equal(t, hook.Cost(15), made.Cost)
+	})
+	t.Run("respond", func(t *testing.T) {
+		t.Parallel()
+		w := talk(t, onErrors(hook.RespondFailure(hook.ModelReply{Content: hook.ListOf(hook.TextBlock("Mine."))})), fails(gone))
+		made, err := w.conv.Compact(t.Context(), keepOne)
+		require.NoError(t, err)
+		assert.Equal(t, "Mine.", made.Summary)
+	})
+	t.Run("capped", func(t *testing.T) {
+		t.Parallel()
+		h := onErrors(hook.RetryFailure(0))
+		w := talk(t, h, fails(gone), fails(gone), fails(gone), fails(gone), says("never"))
+		_, err := w.conv.Compact(t.Context(), keepOne)
+		require.ErrorIs(t, err, runtime.ErrRetries)
+		require.ErrorIs(t, err, gone)
+		assert.Len(t, h.seen, 4)
+	})
+}

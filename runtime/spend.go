@@ -1,0 +1,35 @@
+package runtime
+
+import "github.com/grapnel-go/grapnel/hook"
+
+// outOfTokens reports whether the turn, or one that it is a child of, has used up
+// its tokens.
+func (t *turn) outOfTokens() bool {
+	for ; t != nil; t = t.parent {
+		if used, _ := t.spent(); t.cfg.Limits.Tokens > 0 && used.Total() >= t.cfg.Limits.Tokens {
+			return true
+		}
+	}
+	return false
+}
+
+// spent is what the turn has used so far, with its children, and what that costs.
+func (t *turn) spent() (hook.Usage, hook.Cost) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.usage, t.cost
+}
+
+// spend adds what a call of the model has used, here and in the turns above, and
+// returns what it costs.
+func (t *turn) spend(model string, u hook.Usage) (cost hook.Cost) {
+	if t.rt.o.Price != nil && u != (hook.Usage{}) {
+		cost = t.rt.o.Price(model, u)
+	}
+	for ; t != nil; t = t.parent {
+		t.mu.Lock()
+		t.usage, t.cost = t.usage.Add(u), t.cost+cost
+		t.mu.Unlock()
+	}
+	return cost
+}

@@ -119,7 +119,7 @@ func (t *turn) goOn(on bool, observe func(hook.Event)) hook.TurnOutcome {
 	if on {
 		t.resumed++
 		t.forget = []int64{was.turn}
-		on = t.append(store.Append{Entries: []store.Entry{t.begun()}}) && t.contribute()
+		on = t.append(store.Append{Entries: []store.Entry{t.begun()}}) && t.inform()
 	}
 	t.forget = append(t.forget, was.seqs...)
 	more := on
@@ -131,7 +131,6 @@ func (t *turn) goOn(on bool, observe func(hook.Event)) hook.TurnOutcome {
 	case !on:
 		t.goneBy()
 	case more || on && t.goesOn():
-		t.noteSession()
 		t.loop()
 	}
 	return t.finish()

@@ -198,7 +198,7 @@ func TestSpecContextOfASessionIsToldOnceAndNotStored(t *testing.T) {
 		told = append(told, m.Label+" "+m.Text())
 		assert.Equal(t, m.Label != "", m.Ephemeral)
 	}
-	assert.Equal(t, []string{" 0", " later", "session the sky is red", "session and low", " 1"}, told)
+	assert.Equal(t, []string{" 0", " later", " 1", "session the sky is red", "session and low"}, told)
 	for _, m := range w.model.requests[1].Messages.All() {
 		assert.Empty(t, m.Label)
 	}
@@ -269,8 +269,9 @@ func TestSpecAResumedTurnBeginsANewSessionAndIsNotDecidedAgain(t *testing.T) {
 	p.resumes()
 	require.NoError(t, p.ends().err)
 	assert.Equal(t, []string{"session resume", "step", "step"}, log)
-	last := m.requests[0].Messages.At(m.requests[0].Messages.Len() - 1)
-	assert.Equal(t, "session", last.Label)
+	assert.Equal(t, []string{
+		"user go", "session! user context", "assistant [c1 wait {}]", "tool c1 wait cancelled: interrupted",
+	}, cut(m.shown(0), 35))
 }
 
 func TestSpecATurnIsBroughtToItsEndWithoutASession(t *testing.T) {
@@ -308,4 +309,12 @@ func TestSpecATurnIsBroughtToItsEndWithoutASession(t *testing.T) {
 		lines := p.history()
 		assert.Contains(t, lines[2], "interrupted")
 	}
+}
+
+// cut cuts lines to a length.
+func cut(lines []string, n int) []string {
+	for i, s := range lines {
+		lines[i] = s[:min(n, len(s))]
+	}
+	return lines
 }

@@ -29,7 +29,7 @@ func TestSpecBeforeStepEndsTheTurnBeforeTheModelIsAsked(t *testing.T) {
 		h.beforeStep = func(s *hook.Step) (hook.StepDecision, error) {
 			if s.Number() == 2 {
 				assert.Equal(t, 3, s.Turn().Standing().History.Len(), "it sees what is stored")
-				return hook.StopStep(hook.StopTokenLimit, "Token limit reached: 15/10"), nil
+				return hook.StopStep(hook.StopTokenLimit, "Token limit reached: 15/10").WithContext(`{"maxTokens":10}`), nil
 			}
 			return hook.StepDecision{}, nil
 		}
@@ -43,7 +43,7 @@ func TestSpecBeforeStepEndsTheTurnBeforeTheModelIsAsked(t *testing.T) {
 		w := start(t, plays(calls(want{"c1", "echo", `{}`})), with(h)...)
 		out := w.send("1")
 		assert.Equal(t, hook.StopTokenLimit, out.Stop)
-		assert.Equal(t, []hook.StopSignal{{Reason: hook.StopTokenLimit, By: path, Text: "Token limit reached: 15/10"}}, out.Signals.Slice())
+		assert.Equal(t, []hook.StopSignal{{Reason: hook.StopTokenLimit, By: path, Text: "Token limit reached: 15/10", Context: `{"maxTokens":10}`}}, out.Signals.Slice())
 		assert.Equal(t, []int{1, 2}, after, "the step had begun")
 		assert.Len(t, w.eventsOf(hook.EventStepStart), 2)
 		assert.Len(t, w.eventsOf(hook.EventStepEnd), 2)

@@ -56,7 +56,7 @@ func (t *turn) mayStep() bool {
 		return true
 	}
 	d, err := t.points.decideStep(t.ctx, t.step)
-	return t.goesBy(answered(t.ctx, t, d, err).Verdict())
+	return t.goesBy(answered(t.ctx, t, d, err))
 }
 
 // judgeStep asks AfterStep about the step, whatever has become of it.
@@ -76,21 +76,23 @@ func (t *turn) judgeStep() bool {
 		r.Err = context.Cause(t.ctx)
 	}
 	d, err := t.points.judgeStep(ctx, t.step, r.StepOutcome)
-	return t.goesBy(answered(ctx, t, d, err).Verdict())
+	return t.goesBy(answered(ctx, t, d, err))
 }
 
 // goesBy does what a hook has decided about a step: it returns false where that is
 // to stop.
-func (t *turn) goesBy(v hook.Verdict) bool {
-	switch {
+func (t *turn) goesBy(d hook.StepDecision) bool {
+	switch v := d.Verdict(); {
 	case v.Kind != hook.AnswerStop:
 		return true
 	case v.Failure != nil && t.ctx.Err() != nil:
 		return t.cancelled()
 	case v.Failure != nil:
 		t.errs = append(t.errs, v.Failure)
+		fallthrough
+	default:
+		t.signals = append(t.signals, hook.StopSignal{Reason: v.Stop, By: v.By, Text: v.Reason, Context: d.Context()})
 	}
-	t.signal(v.Stop, v.By, v.Reason)
 	return false
 }
 

@@ -214,16 +214,20 @@ func (t *turn) begin(in hook.Input) bool {
 		return t.reject(v)
 	}
 	t.attribute()
-	if v.Kind != hook.AnswerRespond {
-		t.noteSession()
-	}
 	for _, m := range out.Messages.All() {
 		t.history.add(m)
 	}
 	if v.Kind == hook.AnswerRespond {
 		return t.respond(d.Text())
 	}
-	return t.storeInput() && t.contribute()
+	return t.storeInput() && t.inform()
+}
+
+// inform adds what the hooks have for the model beside the history. False if the
+// turn is over.
+func (t *turn) inform() bool {
+	t.noteSession()
+	return t.contribute()
 }
 
 // respond answers the user with what a hook says, unless somebody has said more
@@ -236,7 +240,7 @@ func (t *turn) respond(text string) (more bool) {
 	if more = t.steered(true); !more {
 		t.final = content
 	}
-	return t.storeInput() && more && t.contribute()
+	return t.storeInput() && more && t.inform()
 }
 
 // storeInput stores what the turn begins with.

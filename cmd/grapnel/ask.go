@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 type askFlags struct {
@@ -144,7 +145,7 @@ func (c *command) attend(ctx context.Context, d *client.Client, turn wire.Turn, 
 	}
 	show, gate := c.shower(f.json)
 	asker := &asker{
-		d: d, approver: c.approverIn(root, f.yes, stdinUsed, gate), conversation: conv.ID, agent: conv.Agent, asking: map[asked]*question{},
+		d: d, approver: c.approverIn(root, f.yes, stdinUsed, gate), conversation: conv.ID, asking: map[asked]*question{},
 	}
 	defer asker.end(asked{})
 	asker.pending(ctx, asked{}) // of a turn that is running already
@@ -210,8 +211,6 @@ type asker struct {
 	d            *client.Client
 	approver     *terminal.Approver
 	conversation string
-	// agent is whom the person talks to: what another one wants has its name.
-	agent string
 	// asking are the questions under way.
 	asking map[asked]*question
 }
@@ -294,31 +293,31 @@ func (a *asker) inquire(ctx context.Context, agent string, q hook.Inquiry) {
 
 func (a *asker) ask(ctx context.Context, key asked, ask wire.Ask) {
 	a.begin(ctx, key, func(ctx context.Context) {
-		call := hook.NewToolCall(hook.ToolCallData{Step: a.step(ask), ID: ask.CallID, Tool: hook.Tool{Name: ask.Tool}, Args: ask.Args})
-		decision, err := a.approver.Approve(ctx, call, hook.AskTool(ask.Reason))
-		if err != nil {
-			decision = hook.RefuseCall("The user could not be asked.")
-		}
+		reply, err := a.approver.Ask(ctx, requestOf(ask))
 		if ctx.Err() != nil {
 			return // answered elsewhere, or the turn is being cancelled
 		}
-		answer := wire.Answer{Answer: wire.AnswerApprove}
-		if v := decision.Verdict(); v.Kind != hook.AnswerApprove {
-			answer = wire.Answer{Answer: wire.AnswerRefuse, Reason: v.Reason}
+		if err != nil {
+			reply = approval.Reply{Answer: hook.AnswerRefuse, Reason: "The user could not be asked.", By: terminal.ByNobody}
 		}
-		_ = a.d.Answer(ctx, ask.ID, answer) // one that comes too late is no error: the stream shows what holds
+		_ = a.d.Answer(ctx, ask.ID, wire.Answer{ // one that comes too late is no error: the stream shows what holds
+			Answer: wire.AnswerKind(reply.Answer), Args: reply.Args, Reason: reply.Reason, Remember: reply.Remember, By: reply.By,
+		})
 	})
 }
 
-// step is where the call is made, as far as the person has to know.
-func (a *asker) step(ask wire.Ask) *hook.Step {
-	depth := 0
-	if ask.Agent != a.agent {
-		depth = 1
+// requestOf is the ask as a channel gets it.
+func requestOf(ask wire.Ask) approval.Request {
+	r := approval.Request{
+		Agent: ask.Agent, Conversation: ask.Conversation, Turn: ask.Turn, Depth: ask.Depth, CallID: ask.CallID, Tool: ask.Tool,
+		Args: ask.Args, Reason: ask.Reason, Asked: ask.Asked, Expires: ask.Expires, ApprovedOnTimeout: ask.ApprovedOnTimeout,
 	}
-	conv := hook.NewConversation(hook.ConversationData{ID: ask.Conversation, Agent: &hook.AgentConfig{Name: ask.Agent}})
-	turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv, ID: ask.Turn, Depth: depth})
-	return hook.NewStep(turn, 1, "")
+	offers := make([]approval.Offer, len(ask.Offers))
+	for i, o := range ask.Offers {
+		offers[i] = approval.Offer(o)
+	}
+	r.Offers = hook.Freeze(offers)
+	return r
 }
 
 // end takes the question about the call back, the zero asked all of them.

@@ -64,7 +64,9 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	defer cancel(nil)
 	begun := context.AfterFunc(starting, func() { cancel(context.Cause(starting)) })
 	approver := chatApprover(talk, ed, paths.Root, f.yes, color)
-	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Person: approver, Note: c.note, Trust: trust(approver, f.yes)})
+	app, err := daemon.Open(ctx, daemon.Options{
+		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Note: c.note, Trust: trust(approver, f.yes),
+	})
 	if err != nil {
 		return notBegun(err)
 	}

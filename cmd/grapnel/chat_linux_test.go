@@ -129,10 +129,10 @@ func TestChatAtATerminal(t *testing.T) {
 	// An ask with what would change, answered yes.
 	n := w.Reads()
 	w.Type("change it\r")
-	asked := w.Until("it is asked", func(s string) bool { return w.Reads() > n && strings.HasSuffix(s, "conversation:") })
+	asked := w.Until("it is asked", func(s string) bool { return w.Reads() > n && strings.HasSuffix(s, "[e]dit:") })
 	assert.Contains(t, asked, "I change it.\n  → edit  file_path=log.txt old_string=two new_string=2\\x1b[2J\n\n"+
 		"edit wants to run: it may change or delete things\n  log.txt\n  @@ -1,3 +1,3 @@\n   one\n  -two\n  +2\\x1b[2J\n   three\n"+
-		"Allow it? [y]es, [n]o, [a]lways in this conversation:")
+		"Allow it? [y]es, [n]o, [a]lways, ne[v]er, [e]dit:")
 	done := w.reads("y\r")
 	assert.Contains(t, done, "? edit asks first: allowed")
 	assert.Contains(t, done, "Edited log.txt at line 2.")
@@ -144,7 +144,7 @@ func TestChatAtATerminal(t *testing.T) {
 	// Ctrl-C in the middle of a command keeps what has finished, and shows it.
 	n = w.Reads()
 	w.Type("slow\r")
-	w.Until("it is asked", func(s string) bool { return w.Reads() > n && strings.HasSuffix(s, "conversation:") })
+	w.Until("it is asked", func(s string) bool { return w.Reads() > n && strings.HasSuffix(s, "[e]dit:") })
 	w.Type("y\r")
 	w.Until("the fast call has ended", func(s string) bool { return strings.Contains(s, "✓ 1 read") })
 	require.Eventually(t, func() bool {
@@ -307,7 +307,7 @@ func TestChatInASmallOrSimpleTerminal(t *testing.T) {
 			return strings.Contains(s, "You said: one\ntwo\n— completed") && strings.HasSuffix(s, ">")
 		})
 		w.Type("change\n")
-		w.Wait("conversation:")
+		w.Wait("[e]dit:")
 		w.Type("n\n")
 		w.Until("it is refused", func(s string) bool { return strings.Contains(s, "asks first: refused") && strings.HasSuffix(s, ">") })
 		w.Type("\x03")

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // maxPrompt is the longest prompt in bytes that is read from standard input.
@@ -119,7 +120,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	show, gate := c.shower(f.json)
 	approver := c.approverIn(paths.Root, f.yes, stdinUsed, gate)
 	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Person: approver, Model: absolute(f.model), Note: c.note, Trust: trust(approver, f.yes),
+		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Model: absolute(f.model), Note: c.note, Trust: trust(approver, f.yes),
 	})
 	if err != nil {
 		return err
@@ -159,6 +160,11 @@ func verdict(out hook.TurnOutcome) error {
 		return &failed{code: exitInterrupted}
 	}
 	return &failed{code: exitFailed}
+}
+
+// atTerminal lets the approver answer: who sits at a terminal has time.
+func atTerminal(a *terminal.Approver) approval.Options {
+	return approval.Options{Channel: a, Timeout: -1}
 }
 
 // approver asks at the terminal, where there is one: somebody has to see the

@@ -16,16 +16,21 @@ import (
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
-// askTimeout is how long a daemon waits for an answer if nothing else is said.
-const askTimeout = 15 * time.Minute
+// What can be done with a call that nobody has approved in time.
+const (
+	onTimeoutRefuse  = "refuse"
+	onTimeoutApprove = "approve"
+)
 
 type serveFlags struct {
 	place
 	socket, model     string
 	yes, resume       bool
 	askTimeout, grace time.Duration
+	onAskTimeout      string
 }
 
 func (c *command) serve() *cobra.Command {
@@ -46,7 +51,8 @@ func (c *command) serve() *cobra.Command {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model of the agents that name none: script:FILE or openai:NAME")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "start the project's MCP servers without asking")
 	cmd.Flags().BoolVar(&f.resume, "resume", true, "go on with the turns that were interrupted when a process died")
-	cmd.Flags().DurationVar(&f.askTimeout, "ask-timeout", askTimeout, "refuse what nobody has approved within this time; 0 waits")
+	cmd.Flags().DurationVar(&f.askTimeout, "ask-timeout", approval.DefaultTimeout, "how long to wait for the approval of a tool call; 0 waits as long as its turn goes on")
+	cmd.Flags().StringVar(&f.onAskTimeout, "on-ask-timeout", onTimeoutRefuse, "what then becomes of the call: refuse, or approve, which is dangerous, as everything runs that nobody looks at")
 	cmd.Flags().DurationVar(&f.grace, "grace", api.DefaultGrace, "how long turns in flight may go on after an interrupt")
 	return cmd
 }
@@ -102,9 +108,13 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 	if err != nil {
 		return nil, nil, err
 	}
-	h := api.NewHook(&api.HookOptions{AskTimeout: f.askTimeout})
+	h := api.NewHook()
+	asks, err := c.asks(h, f)
+	if err != nil {
+		return nil, nil, err
+	}
 	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Extra: []hook.Hook{h}, Recent: recentEvents, Model: absolute(f.model), Note: c.note, Trust: trust(c.approver(f.yes, false), f.yes),
+		Paths: paths, Approval: asks, Extra: []hook.Hook{h}, Recent: recentEvents, Model: absolute(f.model), Note: c.note, Trust: trust(c.approver(f.yes, false), f.yes),
 	})
 	if err != nil {
 		return nil, nil, err
@@ -125,6 +135,29 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 	o := apiOptions(app, h, paths)
 	o.Grace, o.GoOn, o.Log = f.grace, f.resume, c.note
 	return api.New(o), app, nil
+}
+
+// asks lets clients answer, as the flags say.
+func (c *command) asks(h *api.Hook, f serveFlags) (approval.Options, error) {
+	o := approval.Options{Channel: h, Timeout: f.askTimeout}
+	if f.askTimeout < 0 {
+		return o, fmt.Errorf("--ask-timeout is %s; give a time such as 15m, or 0 to wait as long as the turn goes on", f.askTimeout)
+	}
+	if f.askTimeout == 0 {
+		o.Timeout = -1
+	}
+	switch f.onAskTimeout {
+	case onTimeoutRefuse:
+	case onTimeoutApprove:
+		if o.Timeout < 0 {
+			return o, errors.New("--on-ask-timeout approve needs a time: give one with --ask-timeout")
+		}
+		o.OnTimeout = approval.ApproveOnTimeout
+		c.note(fmt.Sprintf("DANGEROUS: what nobody answers within %s is approved, whatever it does (--on-ask-timeout)", f.askTimeout))
+	default:
+		return o, fmt.Errorf("--on-ask-timeout is %.20q; it is refuse or approve", f.onAskTimeout)
+	}
+	return o, nil
 }
 
 func apiOptions(app *daemon.App, h *api.Hook, paths daemon.Paths) api.Options {
@@ -156,8 +189,8 @@ func (c *command) overDaemon(ctx context.Context, socket string, do func(d *clie
 		return fmt.Errorf("make a directory for a socket: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	h := api.NewHook(nil)
-	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Extra: []hook.Hook{h}})
+	h := api.NewHook()
+	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Approval: approval.Options{Channel: h}, Extra: []hook.Hook{h}})
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	hooktest.Run(t, func(*testing.T) hook.Hook { return api.NewHook(nil) }, nil)
+	hooktest.Run(t, func(*testing.T) hook.Hook { return api.NewHook() }, nil)
 }
 
 // TestDaemon goes through the life of a daemon as a client sees it, and answers
@@ -104,7 +104,7 @@ func TestDaemon(t *testing.T) {
 	assert.Len(t, tools, 6)
 	plan, err := w.client.Plan(ctx)
 	require.NoError(t, err)
-	assert.Len(t, plan.Members, 3)
+	assert.Len(t, plan.Members, 4)
 
 	t.Log("an ask approved, refused and modified")
 	answer := func(a wire.Answer) func(hook.Event) {
@@ -120,7 +120,7 @@ func TestDaemon(t *testing.T) {
 			assert.Equal(t, ev.Detail().CallID, asks[0].CallID)
 			require.NoError(t, w.client.Answer(ctx, asks[0].ID, a))
 			err = w.client.Answer(ctx, asks[0].ID, a)
-			assert.Equal(t, wire.CodeNotFound, client.CodeOf(err), "the first answer counts")
+			assert.Equal(t, wire.CodeAnswered, client.CodeOf(err), "the first answer counts")
 		}
 	}
 	dangerous := "call danger {\"s\":\"x\"}"
@@ -138,7 +138,7 @@ func TestDaemon(t *testing.T) {
 		assert.Equal(t, tt.end, last(t, events).Text)
 		given := only(events, hook.EventApprovalGiven)
 		require.Len(t, given, 1)
-		assert.Equal(t, "API", given[0].Detail().By)
+		assert.Equal(t, "Approval.api", given[0].Detail().By)
 	}
 	assert.Equal(t, []string{"x", "y"}, w.box.ran)
 

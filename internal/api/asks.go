@@ -4,35 +4,37 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
-// HookOptions are the options of a [Hook].
-type HookOptions struct {
-	// AskTimeout is how long an ask waits for its answer; then the call is refused.
-	// Zero waits as long as the turn goes on.
-	AskTimeout time.Duration
-	// Now is the clock of what asks say; nil is time.Now.
-	Now func() time.Time
-}
+// comingTime is how long who lists the asks waits for one that an event has told
+// of and that is not there yet.
+const comingTime = time.Second
+
+// maxSettled is of how many asks it is known what became of them.
+const maxSettled = 1024
 
 // asks are the calls that wait for an answer.
 //
-// An ask is opened by whichever comes first, the event that tells of it or the
-// call of Approve: the event usually does, so that a client that has seen it
-// finds the ask.
+// The event that tells of an ask may come before the ask. So that a client that has
+// seen it finds the ask, the event is noted as one that is coming, and who lists
+// the asks waits until it has come, or was answered without anybody being asked.
 type asks struct {
-	timeout time.Duration
-	now     func() time.Time
-
 	mu     sync.Mutex
 	open   map[askKey]*ask
-	opened int
+	coming map[askKey]*coming
+	// settled says, by the id of an ask, why it cannot be answered any more, for the
+	// last maxSettled of them, whose ids are in order.
+	settled map[string]string
+	order   []string
+	opened  int
 }
 
 // askKey names an ask: a turn asks about one call at a time.
@@ -41,128 +43,141 @@ type askKey struct{ turn, call string }
 // ask is one call that waits.
 type ask struct {
 	wire.Ask
-	number int
-	// waiting: Approve is there and will take the ask away.
-	waiting bool
-	// done: it has its answer.
-	done     bool
-	answered chan hook.ApprovalDecision // capacity 1
+	request approval.Request
+	number  int
+	// given is closed when reply is set.
+	given chan struct{}
+	reply *approval.Reply
 }
 
-func newAsks(o HookOptions) *asks {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return &asks{timeout: o.AskTimeout, now: o.Now, open: map[askKey]*ask{}}
+type coming struct {
+	conversation string
+	// come is closed when the ask is there, or will not come.
+	come chan struct{}
 }
 
-// observe opens the ask that an event tells of, and takes away one that nobody
-// came to wait for.
+func newAsks() *asks {
+	return &asks{open: map[askKey]*ask{}, coming: map[askKey]*coming{}, settled: map[string]string{}}
+}
+
+// observe notes the ask that an event tells of, and forgets one that nobody is
+// asked about.
 func (a *asks) observe(ev hook.Event) {
-	switch ev.Kind {
-	case hook.EventApprovalAsked:
-		d := ev.Detail()
-		a.mu.Lock()
-		k := a.openLocked(wire.Ask{
-			Agent: ev.Agent, Conversation: ev.Conversation, Turn: ev.Turn,
-			CallID: d.CallID, Tool: d.Tool, Args: d.Args, Reason: ev.Text,
-		})
-		k.Conversation = ev.Conversation // a child's call is asked about where people see it
-		a.mu.Unlock()
-	case hook.EventApprovalGiven, hook.EventTurnEnd:
-		a.mu.Lock()
-		for key, k := range a.open {
-			if key.turn == ev.Turn && !k.waiting {
-				delete(a.open, key)
-			}
-		}
-		a.mu.Unlock()
-	}
-}
-
-// openLocked returns the ask about exactly this call. One about other arguments,
-// of which an event told late, is replaced: what was answered there is no answer
-// here.
-func (a *asks) openLocked(w wire.Ask) *ask {
-	key := askKey{w.Turn, w.CallID}
-	k := a.open[key]
-	if k == nil || !k.waiting && (k.Tool != w.Tool || k.Args != w.Args) {
-		a.opened++
-		w.ID, w.Asked = rand.Text(), a.now()
-		if a.timeout > 0 {
-			w.Expires = w.Asked.Add(a.timeout)
-		}
-		k = &ask{Ask: w, number: a.opened, answered: make(chan hook.ApprovalDecision, 1)}
-		a.open[key] = k
-	}
-	return k
-}
-
-// Approve waits for a client's answer. It refuses when the time for it is over
-// and when ctx ends.
-func (h *Hook) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
-	a, turn := h.asks, call.Step().Turn()
-	w := wire.Ask{
-		Agent: turn.Agent().Name, Conversation: turn.Conversation().ID(), Turn: turn.ID(),
-		CallID: call.ID(), Tool: call.Name(), Args: call.Args(), Reason: asked.Verdict().Reason,
-	}
-	a.mu.Lock()
-	k := a.openLocked(w)
-	k.waiting = true
-	a.mu.Unlock()
-	reason := a.wait(ctx, k)
-	a.mu.Lock()
-	delete(a.open, askKey{w.Turn, w.CallID})
-	a.mu.Unlock()
-	select {
-	case d := <-k.answered: // also if ctx has ended: somebody was told that it counts
-		return d, nil
-	default:
-		return hook.RefuseCall(reason), nil
-	}
-}
-
-// wait waits for the answer, which stays where it is, or returns why there is
-// none.
-func (a *asks) wait(ctx context.Context, k *ask) string {
-	var late <-chan time.Time
-	if a.timeout > 0 {
-		timer := time.NewTimer(a.timeout)
-		defer timer.Stop()
-		late = timer.C
-	}
-	select {
-	case d := <-k.answered:
-		k.answered <- d
-		return ""
-	case <-ctx.Done():
-		return "The turn ended before anybody answered."
-	case <-late:
-		return "Nobody answered within " + a.timeout.String() + "."
-	}
-}
-
-// answer gives the answer to an ask; false if there is none of that id that waits
-// for one.
-func (a *asks) answer(id string, d hook.ApprovalDecision) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, k := range a.open {
-		if k.ID == id && !k.done {
-			k.done = true
-			k.answered <- d
-			return true
+	switch ev.Kind {
+	case hook.EventApprovalAsked:
+		key := askKey{ev.Turn, ev.Detail().CallID}
+		if a.open[key] == nil && a.coming[key] == nil {
+			a.coming[key] = &coming{ev.Conversation, make(chan struct{})}
+		}
+	case hook.EventApprovalGiven, hook.EventTurnEnd:
+		for key := range a.coming {
+			if key.turn == ev.Turn {
+				a.comeLocked(key)
+			}
 		}
 	}
-	return false
+}
+
+// comeLocked lets those go on who wait for the ask.
+func (a *asks) comeLocked(key askKey) {
+	if c := a.coming[key]; c != nil {
+		close(c.come)
+		delete(a.coming, key)
+	}
+}
+
+// Ask implements [approval.Channel]: it waits until a client answers.
+func (h *Hook) Ask(ctx context.Context, r approval.Request) (approval.Reply, error) {
+	a, key := h.asks, askKey{r.Turn, r.CallID}
+	k := &ask{Ask: askOf(r), request: r, given: make(chan struct{})}
+	a.mu.Lock()
+	a.opened++
+	k.number = a.opened
+	a.open[key] = k
+	a.comeLocked(key)
+	a.mu.Unlock()
+	select {
+	case <-k.given:
+	case <-ctx.Done():
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.open[key] == k {
+		delete(a.open, key)
+	}
+	if k.reply == nil {
+		a.settleLocked(k.ID, whyOver(context.Cause(ctx)))
+		return approval.Reply{}, context.Cause(ctx)
+	}
+	return *k.reply, nil // also if ctx has ended: somebody was told that it counts
+}
+
+// settleLocked notes why an ask cannot be answered any more.
+func (a *asks) settleLocked(id, why string) {
+	if len(a.order) == maxSettled {
+		delete(a.settled, a.order[0])
+		a.order = a.order[1:]
+	}
+	a.settled[id] = why
+	a.order = append(a.order, id)
+}
+
+// whyOver says why an ask was ended that no client has answered.
+func whyOver(cause error) string {
+	switch {
+	case errors.Is(cause, approval.ErrTimeout):
+		return "its time is over"
+	case errors.Is(cause, approval.ErrAnswered):
+		return "an answer that was remembered meanwhile holds"
+	}
+	return "its turn is ending"
+}
+
+func askOf(r approval.Request) wire.Ask {
+	w := wire.Ask{
+		ID: rand.Text(), Agent: r.Agent, Conversation: r.Conversation, Turn: r.Turn, Depth: r.Depth, CallID: r.CallID,
+		Tool: r.Tool, Args: r.Args, Reason: r.Reason, Asked: r.Asked.UTC(), ApprovedOnTimeout: r.ApprovedOnTimeout,
+	}
+	if !r.Expires.IsZero() {
+		w.Expires = r.Expires.UTC()
+	}
+	for _, o := range r.Offers.All() {
+		w.Offers = append(w.Offers, wire.Offer(o))
+	}
+	return w
+}
+
+// answer gives the answer to an ask. The error says why it does not count.
+func (a *asks) answer(id string, reply approval.Reply) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if why, ok := a.settled[id]; ok {
+		return answeredAlready(why)
+	}
+	for _, k := range a.open {
+		if k.ID != id {
+			continue
+		}
+		if err := k.request.Check(reply); err != nil {
+			return invalid("%v", err)
+		}
+		k.reply = &reply
+		close(k.given)
+		a.settleLocked(id, "it has its answer")
+		return nil
+	}
+	return notFound("no ask %.80q waits for an answer; GET /v1/asks lists those that wait", id)
 }
 
 // list returns what waits, the oldest first; conversation "" is all.
-func (a *asks) list(conversation string) []wire.Ask {
+func (a *asks) list(ctx context.Context, conversation string) []wire.Ask {
+	a.arrive(ctx, conversation)
 	a.mu.Lock()
 	open := make([]*ask, 0, len(a.open))
 	for _, k := range a.open {
-		if !k.done && (conversation == "" || k.Conversation == conversation) {
+		if k.reply == nil && (conversation == "" || k.Conversation == conversation) {
 			open = append(open, k)
 		}
 	}
@@ -173,4 +188,28 @@ func (a *asks) list(conversation string) []wire.Ask {
 		out[i] = k.Ask
 	}
 	return out
+}
+
+// arrive waits for the asks that are coming now, for comingTime in all.
+func (a *asks) arrive(ctx context.Context, conversation string) {
+	var all []*coming
+	a.mu.Lock()
+	for _, c := range a.coming {
+		if conversation == "" || c.conversation == conversation {
+			all = append(all, c)
+		}
+	}
+	a.mu.Unlock()
+	if len(all) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, comingTime)
+	defer cancel()
+	for _, c := range all {
+		select {
+		case <-c.come:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -5,10 +5,11 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
-// Hook is the part of the API in the composite: it answers what has to be approved
-// with what a client answers. It is made first, because the composite is made
+// Hook is the part of the API that hears of what happens, and the channel through
+// which clients approve calls. It is made first, because the composite is made
 // before the runtime, and the runtime before the server. It is safe for concurrent
 // use.
 type Hook struct {
@@ -17,14 +18,15 @@ type Hook struct {
 	ended endings
 }
 
-var _ hook.Approve = (*Hook)(nil)
+var (
+	_ hook.Hook        = (*Hook)(nil)
+	_ approval.Channel = (*Hook)(nil)
+)
 
-// NewHook returns a hook; nil options are all zero values.
-func NewHook(o *HookOptions) *Hook {
-	if o == nil {
-		o = &HookOptions{}
-	}
-	return &Hook{asks: newAsks(*o), ended: endings{turns: map[string]string{}}}
+// NewHook returns a hook. It has to be in the composite, and to be the channel of
+// the approval that is.
+func NewHook() *Hook {
+	return &Hook{asks: newAsks(), ended: endings{turns: map[string]string{}}}
 }
 
 // OnEvent takes the event up, before any reader is told of it.

@@ -152,7 +152,7 @@ func TestEndFails(t *testing.T) {
 
 // options are those of a second server over the same runtime.
 func (w *world) options() api.Options {
-	return api.Options{Runtime: w.rt, Store: w.store, Hook: api.NewHook(nil)}
+	return api.Options{Runtime: w.rt, Store: w.store, Hook: api.NewHook()}
 }
 
 // TestHeartbeat: a stream without events shows that it is alive.
@@ -169,114 +169,5 @@ func TestHeartbeat(t *testing.T) {
 		api.New(o).ServeHTTP(out, req)
 		body := out.Body.String()
 		assert.Regexp(t, `^id: [0-9]+-[0-9]+\n\n:\n\n:\n\n$`, body)
-	})
-}
-
-// asking runs Approve as the runtime does and returns its decision.
-func asking(ctx context.Context, h *api.Hook, call *hook.ToolCall) <-chan hook.Verdict {
-	out := make(chan hook.Verdict, 1)
-	go func() {
-		d, _ := h.Approve(ctx, call, hook.AskTool("why"))
-		out <- d.Verdict()
-	}()
-	return out
-}
-
-func callOf(args hook.JSON) *hook.ToolCall {
-	conv := hook.NewConversation(hook.ConversationData{ID: "conv", Agent: &hook.AgentConfig{Name: "helper"}})
-	turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv, ID: "turn"})
-	return hook.NewToolCall(hook.ToolCallData{Step: hook.NewStep(turn, 1, "m"), ID: "c1", Tool: hook.Tool{Name: "danger"}, Args: args})
-}
-
-func asked(args hook.JSON) hook.Event {
-	return hook.Event{Kind: hook.EventApprovalAsked, Conversation: "conv", Turn: "turn", Seq: 1}.
-		WithDetail(hook.EventDetail{CallID: "c1", Tool: "danger", Args: args})
-}
-
-// TestAskEnds: an ask that nobody answers is refused when its time is over or the
-// turn ends, and is then gone.
-func TestAskEnds(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, nil)
-	list := func(t *testing.T, h *api.Hook) []wire.Ask {
-		o := w.options()
-		o.Hook = h
-		out := httptest.NewRecorder()
-		api.New(o).ServeHTTP(out, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://grapnel/v1/asks", nil))
-		var asks wire.Asks
-		require.NoError(t, jsonOf(out, &asks))
-		return asks.Asks
-	}
-	answer := func(t *testing.T, h *api.Hook, id string) int {
-		o := w.options()
-		o.Hook = h
-		out := httptest.NewRecorder()
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://grapnel/v1/asks/"+id, bodyOf(`{"answer":"approve"}`))
-		req.Header.Set("Content-Type", "application/json")
-		api.New(o).ServeHTTP(out, req)
-		return out.Code
-	}
-	t.Run("its time is over", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			h := api.NewHook(&api.HookOptions{AskTimeout: time.Minute})
-			begun := time.Now()
-			got := asking(t.Context(), h, callOf(`{}`))
-			synctest.Wait()
-			asks := list(t, h)
-			require.Len(t, asks, 1)
-			assert.Equal(t, time.Minute, asks[0].Expires.Sub(asks[0].Asked))
-			v := <-got
-			assert.Equal(t, time.Minute, time.Since(begun))
-			assert.Equal(t, hook.AnswerRefuse, v.Kind)
-			assert.Equal(t, "Nobody answered within 1m0s.", v.Reason)
-			assert.Empty(t, list(t, h))
-			assert.Equal(t, http.StatusNotFound, answer(t, h, asks[0].ID))
-		})
-	})
-	t.Run("the turn ends", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			h := api.NewHook(nil)
-			ctx, cancel := context.WithCancel(t.Context())
-			got := asking(ctx, h, callOf(`{}`))
-			synctest.Wait()
-			require.Zero(t, list(t, h)[0].Expires)
-			cancel()
-			assert.Equal(t, hook.AnswerRefuse, (<-got).Kind)
-			assert.Empty(t, list(t, h))
-		})
-	})
-	t.Run("the answer is there before anybody waits", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			h := api.NewHook(nil)
-			h.OnEvent(t.Context(), asked(`{}`))
-			id := list(t, h)[0].ID
-			assert.Equal(t, http.StatusOK, answer(t, h, id))
-			assert.Empty(t, list(t, h))
-			assert.Equal(t, http.StatusNotFound, answer(t, h, id))
-			assert.Equal(t, hook.AnswerApprove, (<-asking(t.Context(), h, callOf(`{}`))).Kind)
-		})
-	})
-	t.Run("an answer counts for the arguments that were shown", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			h := api.NewHook(nil)
-			h.OnEvent(t.Context(), asked(`{"s":"harmless"}`))
-			assert.Equal(t, http.StatusOK, answer(t, h, list(t, h)[0].ID))
-			got := asking(t.Context(), h, callOf(`{"s":"harmful"}`))
-			synctest.Wait()
-			asks := list(t, h)
-			require.Len(t, asks, 1, "it is asked anew")
-			assert.Equal(t, hook.JSON(`{"s":"harmful"}`), asks[0].Args)
-			h.OnEvent(t.Context(), asked(`{"s":"harmless"}`)) // told late
-			assert.Equal(t, asks, list(t, h))
-			assert.Equal(t, http.StatusOK, answer(t, h, asks[0].ID))
-			assert.Equal(t, hook.AnswerApprove, (<-got).Kind)
-		})
-	})
-	t.Run("nobody comes to wait", func(t *testing.T) {
-		h := api.NewHook(nil)
-		h.OnEvent(t.Context(), asked(`{}`))
-		require.Len(t, list(t, h), 1)
-		h.OnEvent(t.Context(), hook.Event{Kind: hook.EventTurnEnd, Conversation: "conv", Turn: "turn", Seq: 2})
-		assert.Empty(t, list(t, h))
 	})
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 func TestMain(m *testing.M) {
@@ -197,8 +198,9 @@ type world struct {
 }
 
 type worldOptions struct {
-	api  api.Options
-	hook api.HookOptions
+	api api.Options
+	// approval is how asks are answered; the channel is the hook.
+	approval approval.Options
 	// recent is that of runtime.Options; 0 is 4096.
 	recent int
 	// end is called after the runtime was closed.
@@ -228,13 +230,16 @@ func (w *world) socket() string { return filepath.Join(w.dir, "run", "grapnel.so
 func (w *world) start() {
 	t := w.t
 	w.box = &box{held: make(chan struct{}, 1), release: make(chan struct{}, 1)}
-	w.hook = api.NewHook(&w.o.hook)
+	w.hook = api.NewHook()
+	asked := w.o.approval
+	asked.Channel = w.hook
 	type hooks struct {
-		Ask *terminal.Asker
-		Box *box
-		API *api.Hook
+		Ask      *terminal.Asker
+		Approval *approval.Approval
+		Box      *box
+		API      *api.Hook
 	}
-	h, err := composite.New(&hooks{new(terminal.Asker), w.box, w.hook})
+	h, err := composite.New(&hooks{new(terminal.Asker), approval.New(&asked), w.box, w.hook})
 	require.NoError(t, err)
 	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Grace: time.Second, Recent: cmp.Or(w.o.recent, 4096)})
 	require.NoError(t, w.rt.Open(t.Context()))

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/stream"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // errCancelled is the cause with which a client cancels a turn.
@@ -157,7 +159,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) listAsks(w http.ResponseWriter, r *http.Request) error {
-	writeJSON(w, http.StatusOK, wire.Asks{Asks: s.asks.list(r.URL.Query().Get("conversation"))})
+	writeJSON(w, http.StatusOK, wire.Asks{Asks: s.asks.list(r.Context(), r.URL.Query().Get("conversation"))})
 	return nil
 }
 
@@ -166,37 +168,21 @@ func (s *Server) answerAsk(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d, err := decisionOf(in)
-	if err != nil {
-		return err
+	reply := approval.Reply{
+		Answer: hook.Answer(in.Answer), Args: in.Args, Reason: in.Reason, Remember: in.Remember, By: cmp.Or(in.By, byClient),
 	}
-	if id := r.PathValue("id"); !s.asks.answer(id, d) {
-		return notFound("no ask %.80q waits for an answer: it has one, or its turn has ended; GET /v1/asks lists those that wait", id)
+	if in.Remember == "" { // what is wrong in itself is wrong about any ask
+		if err := (approval.Request{}).Check(reply); err != nil {
+			return invalid("%v", err)
+		}
+	}
+	if err := s.asks.answer(r.PathValue("id"), reply); err != nil {
+		return err
 	}
 	writeJSON(w, http.StatusOK, in)
 	return nil
 }
 
-func decisionOf(in wire.Answer) (hook.ApprovalDecision, error) {
-	var none hook.ApprovalDecision
-	switch {
-	case in.Answer == wire.AnswerModify && !strings.HasPrefix(string(in.Args), "{"):
-		return none, invalid("args is no object; modify needs the arguments to run the tool with")
-	case in.Answer != wire.AnswerModify && in.Args != "":
-		return none, invalid("args goes with the answer modify only; leave it out")
-	case in.Answer != wire.AnswerRefuse && in.Reason != "":
-		return none, invalid("reason goes with the answer refuse only; leave it out")
-	}
-	switch in.Answer {
-	case wire.AnswerApprove:
-		return hook.ApproveCall(), nil
-	case wire.AnswerModify:
-		return hook.ModifyCall(in.Args), nil
-	case wire.AnswerRefuse:
-		if in.Reason == "" {
-			in.Reason = "The user said no."
-		}
-		return hook.RefuseCall(in.Reason), nil
-	}
-	return none, invalid("answer is %.20q; it is approve, refuse or modify", in.Answer)
+func answeredAlready(why string) error {
+	return &failure{http.StatusConflict, wire.CodeAnswered, "the ask waits for no answer any more: " + why + "; the event approval_given shows what holds"}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
@@ -116,7 +117,7 @@ func newWhole(tb testing.TB) *benchcomp.Whole {
 	require.NoError(tb, err)
 	return &benchcomp.Whole{
 		Daemon: &daemon.Daemon{
-			Ask: new(terminal.Asker), Skills: skills.New(&skills.Options{Dirs: []string{tb.TempDir()}}),
+			Ask: new(terminal.Asker), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Dirs: []string{tb.TempDir()}}),
 			AskUser: askuser.New(nil), Delegate: delegate.New(nil), Memory: memories, MCP: servers, OS: files,
 		},
 		Around: &benchcomp.Around{},

@@ -185,7 +185,12 @@ func (c *Chat) Interrupt() {
 // Answer asks the person a question, in the middle of a turn or before the first
 // one. Ctrl-C interrupts the turn, Ctrl-D declines to answer.
 func (c *Chat) Answer(ctx context.Context, question string) (string, error) {
-	answer, err := c.ask(ctx, question)
+	return c.Edit(ctx, question, "")
+}
+
+// Edit is Answer with a text that is there already.
+func (c *Chat) Edit(ctx context.Context, question, text string) (string, error) {
+	answer, err := c.ask(ctx, editor.Line{Prompt: question, Text: text, Question: true})
 	switch {
 	case errors.Is(err, io.EOF) && c.ed.Interactive():
 		return "", terminal.ErrDeclined
@@ -196,14 +201,14 @@ func (c *Chat) Answer(ctx context.Context, question string) (string, error) {
 	return answer, err
 }
 
-func (c *Chat) ask(ctx context.Context, question string) (string, error) {
+func (c *Chat) ask(ctx context.Context, line editor.Line) (string, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	c.ed.Forget()
-	return c.ed.Read(ctx, editor.Line{Prompt: question, Question: true})
+	return c.ed.Read(ctx, line)
 }
 
 // line does what one line asks for. It returns the text that the person is to go

@@ -11,9 +11,9 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/agentfile"
-	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
@@ -21,11 +21,11 @@ import (
 // Options of Open.
 type Options struct {
 	Paths Paths
-	// Person answers what has to be approved; nil leaves it to Extra, and if none
-	// of those answers, the call is refused.
-	Person *terminal.Approver
-	// Inquire answers the questions of agents; nil is Person, and without one they
-	// wait for whoever calls Runtime.Answer.
+	// Approval says who answers what has to be approved, and how long that may take.
+	// Where answers are kept that last is Open's business.
+	Approval approval.Options
+	// Inquire answers the questions of agents; with nil they wait for whoever calls
+	// Runtime.Answer.
 	Inquire Inquire
 	// Model is that of agents which name none and are run by other agents.
 	Model string
@@ -120,9 +120,6 @@ func Open(ctx context.Context, o Options) (*App, error) {
 // server there finds the agents refreshed.
 func (a *App) hooks(o Options) []hook.Hook {
 	out := []hook.Hook{&refresher{app: a}}
-	if o.Inquire == nil && o.Person != nil {
-		o.Inquire = o.Person.Inquire
-	}
 	if o.Inquire != nil {
 		out = append(out, &inquirer{app: a, inquire: o.Inquire})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
@@ -38,9 +39,9 @@ func (w *watcher) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolD
 	w.seen["BeforeTool"] = call.Args()
 	return hook.ToolDecision{}, nil
 }
-func (w *watcher) Approve(_ context.Context, call *hook.ToolCall, _ hook.ToolDecision) (hook.ApprovalDecision, error) {
-	w.seen["Approve"] = call.Args()
-	return hook.ApproveCall(), nil
+func (w *watcher) Ask(_ context.Context, r approval.Request) (approval.Reply, error) {
+	w.seen["Approve"] = r.Args
+	return approval.Reply{Answer: hook.AnswerApprove}, nil
 }
 func (w *watcher) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
 	w.seen["WrapTool"] = call.Args()
@@ -61,7 +62,7 @@ func play(t *testing.T, raw string) (seen map[string]hook.JSON, result hook.Tool
 	require.NoError(t, err)
 	w := &watcher{seen: map[string]hook.JSON{}}
 	d := &daemon.Daemon{
-		Ask: new(terminal.Asker), Skills: skills.New(nil), AskUser: askuser.New(nil), Delegate: delegate.New(nil),
+		Ask: new(terminal.Asker), Approval: approval.New(&approval.Options{Channel: w}), Skills: skills.New(nil), AskUser: askuser.New(nil), Delegate: delegate.New(nil),
 		MCP: servers, OS: osTools, Extra: []hook.Hook{w},
 	}
 	model := script.New(script.Rule{Calls: []script.Call{{Tool: "bash", Raw: raw}}}, script.Rule{Say: "done"})

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
@@ -20,8 +21,9 @@ func assemble(ctx context.Context, o Options, agents func() []delegate.AgentInfo
 	if err != nil {
 		return nil, err
 	}
+	o.Approval.Dir, o.Approval.Project = o.Paths.approvals(), o.Paths.Root
 	d = &Daemon{
-		Ask: new(terminal.Asker), Person: o.Person, AskUser: askuser.New(nil),
+		Ask: new(terminal.Asker), Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
 		Delegate: delegate.New(&delegate.Options{Agents: agents}), Extra: o.Extra,
 	}
 	if d.MCP, err = mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o)}); err != nil {

@@ -6,6 +6,7 @@ package daemon
 import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
@@ -25,9 +26,10 @@ type Daemon struct {
 	// Ask comes first, so that what needs approval does not depend on anything
 	// behind it.
 	Ask *terminal.Asker
-	// Person answers where somebody sits at a terminal; without one the hooks of
-	// Extra may, and else the answer is no.
-	Person *terminal.Approver `hook:"optional"`
+	// Approval answers what has to be approved, by what people say and have said. Its
+	// timeout is an option, and not in the tag: an operator sets it, and a timeout is
+	// no failure.
+	Approval *approval.Approval
 	// Skills expands /name before anybody else reads the input.
 	Skills *skills.Skills
 	// AskUser and Delegate act at no point: they own a tool each, and what they reach
@@ -46,6 +48,7 @@ type Daemon struct {
 	// OS is innermost of what has tools: it does what the others have decided.
 	OS *ostools.OS
 	// Extra are hooks that a program adds at run time. They come last and so
-	// cannot get between the question and the answer of those above.
+	// cannot get between the question and the answer of those above, which is always
+	// one: none of theirs is asked to approve.
 	Extra []hook.Hook
 }

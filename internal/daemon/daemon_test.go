@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/hooktest"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
@@ -29,7 +30,7 @@ func whole(t *testing.T) *daemon.Daemon {
 	tools, err := ostools.New(t.TempDir(), nil)
 	require.NoError(t, err)
 	d := &daemon.Daemon{
-		Ask: new(terminal.Asker), Person: terminal.NewApprover(nil), Skills: skills.New(&skills.Options{Bundled: true}),
+		Ask: new(terminal.Asker), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
 	}
@@ -71,10 +72,10 @@ func TestReady(t *testing.T) {
 	d := whole(t)
 	require.NoError(t, d.Ready())
 	assert.NoError(t, (&daemon.Daemon{
-		Ask: d.Ask, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, MCP: d.MCP, OS: d.OS,
+		Ask: d.Ask, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, MCP: d.MCP, OS: d.OS,
 	}).Ready(), "what is optional may be missing")
 	assert.EqualError(t, new(daemon.Daemon).Ready(),
-		composite.Missing("daemon.Daemon", "Ask", "Skills", "AskUser", "Delegate", "MCP", "OS").Error())
+		composite.Missing("daemon.Daemon", "Ask", "Approval", "Skills", "AskUser", "Delegate", "MCP", "OS").Error())
 }
 
 // TestWhatIsAsked pins which of the static tools need a person's approval.

@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
@@ -24,7 +25,7 @@ import (
 //
 //	#  field     acts at
 //	1  Ask       BeforeTool~
-//	2  Person?   Approve~
+//	2  Approval  Approve~ OnClose
 //	3  Skills    Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
 //	             tools: skill
 //	4  AskUser   Schema SystemPrompt Dispatch
@@ -54,7 +55,7 @@ var (
 	_ hook.Hook = (*Daemon)(nil)
 	_ struct {
 		Ask      *terminal.Asker
-		Person   *terminal.Approver `hook:"optional"`
+		Approval *approval.Approval
 		Skills   *skills.Skills
 		AskUser  *askuser.AskUser
 		Delegate *delegate.Delegate
@@ -65,8 +66,9 @@ var (
 	} = Daemon{}
 	_ hook.Hook       = (*terminal.Asker)(nil)
 	_ hook.BeforeTool = (*terminal.Asker)(nil)
-	_ hook.Hook       = (*terminal.Approver)(nil)
-	_ hook.Approve    = (*terminal.Approver)(nil)
+	_ hook.Hook       = (*approval.Approval)(nil)
+	_ hook.Approve    = (*approval.Approval)(nil)
+	_ hook.OnClose    = (*approval.Approval)(nil)
 	_                 = [1]struct{}{}[skills.SkillsRev-0x6216]
 	_ hook.Hook       = (*skills.Skills)(nil)
 	_                 = [1]struct{}{}[askuser.AskUserRev-0xd223]
@@ -133,53 +135,52 @@ var (
 	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnClose
 )
 
-// staleDaemonPerson is Person beside markers of all points; see [composite.NotCalled].
-type staleDaemonPerson struct {
-	*terminal.Approver
+// staleDaemonApproval is Approval beside markers of all points; see [composite.NotCalled].
+type staleDaemonApproval struct {
+	*approval.Approval
 	composite.NotCalled
 }
 
-// What Person does not have, so that the code below does not call it. If one of these lines does not compile,
-// Person has it now: run "go tool hookgen ./..." again.
+// What Approval does not have, so that the code below does not call it. If one of these lines does not compile,
+// Approval has it now: run "go tool hookgen ./..." again.
 var (
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.Schema
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.SystemPrompt
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnBuildAgent
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnRegisterAgent
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnUnregisterAgent
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.Preprocess
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.ScopedTools
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.Dispatch
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnEvent
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnOpen
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnSessionStart
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.BeforeTurn
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.TurnPolicy
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.TurnContext
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RefineContext
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.TurnTools
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.PromptSections
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.BeforeStep
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteRequest
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.BeforeModel
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.WrapModel
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnModelError
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteReply
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterModel
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnInvalidTool
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteArgs
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.BeforeTool
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.WrapTool
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.RewriteResult
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterTool
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterStep
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnStop
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnTurnError
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterTurn
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.BeforeCompaction
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.AfterCompaction
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnSessionEnd
-	_ func(staleDaemonPerson) composite.Stale = staleDaemonPerson.OnClose
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.Schema
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.SystemPrompt
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnBuildAgent
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnRegisterAgent
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnUnregisterAgent
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.Preprocess
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.ScopedTools
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.Dispatch
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnEvent
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnOpen
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnSessionStart
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.BeforeTurn
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.TurnPolicy
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.TurnContext
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.RefineContext
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.TurnTools
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.PromptSections
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.BeforeStep
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.RewriteRequest
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.BeforeModel
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.WrapModel
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnModelError
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.RewriteReply
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.AfterModel
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnInvalidTool
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.RewriteArgs
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.BeforeTool
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.WrapTool
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.RewriteResult
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.AfterTool
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.AfterStep
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnStop
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnTurnError
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.AfterTurn
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.BeforeCompaction
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.AfterCompaction
+	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnSessionEnd
 )
 
 // staleDaemonSkills is Skills beside markers of all points; see [composite.NotCalled].
@@ -453,6 +454,9 @@ func (d *Daemon) Ready() error {
 	if d.Ask == nil {
 		missing = append(missing, "Ask")
 	}
+	if d.Approval == nil {
+		missing = append(missing, "Approval")
+	}
 	if d.Skills == nil {
 		missing = append(missing, "Skills")
 	}
@@ -473,10 +477,7 @@ func (d *Daemon) Ready() error {
 
 // Points returns the points that some member has.
 func (d *Daemon) Points() hook.PointSet {
-	points := hook.SetOf(hook.PointOnOpen, hook.PointBeforeTool, hook.PointOnClose)
-	if d.Person != nil {
-		points = points.With(hook.SetOf(hook.PointApprove))
-	}
+	points := hook.SetOf(hook.PointOnOpen, hook.PointBeforeTool, hook.PointApprove, hook.PointOnClose)
 	if d.Memory != nil {
 		points = points.With(hook.SetOf(hook.PointOnClose))
 	}
@@ -490,7 +491,7 @@ func (d *Daemon) Points() hook.PointSet {
 func (d *Daemon) Plan() *plan.Plan {
 	return &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
 		{Field: "Ask", Type: "*terminal.Asker", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
-		{Field: "Person", Type: "*terminal.Approver", Optional: true, Points: []plan.PointUse{{Name: "Approve", Kind: "decide"}}},
+		{Field: "Approval", Type: "*approval.Approval", Points: []plan.PointUse{{Name: "Approve", Kind: "decide"}, {Name: "OnClose", Kind: "observe"}}},
 		{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"skill"}},
 		{Field: "AskUser", Type: "*askuser.AskUser", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"ask_user"}},
 		{Field: "Delegate", Type: "*delegate.Delegate", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"delegate"}},
@@ -512,7 +513,7 @@ func (d *Daemon) Members() iter.Seq2[string, hook.Hook] {
 		if d.Ask != nil && !yield("Ask", d.Ask) {
 			return
 		}
-		if d.Person != nil && !yield("Person", d.Person) {
+		if d.Approval != nil && !yield("Approval", d.Approval) {
 			return
 		}
 		if d.Skills != nil && !yield("Skills", d.Skills) {
@@ -886,13 +887,14 @@ func (d *Daemon) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
 }
 
 var daemonOnOpen = [...]composite.Member{
+	{Path: "Approval"},
 	{Path: "Memory"},
 	{Path: "MCP"},
 	{Path: "OS"},
 	{Path: "Extra"},
 }
 
-// OnOpen implements [hook.OnOpen]: Memory, MCP, OS, Extra.
+// OnOpen implements [hook.OnOpen]: Approval, Memory, MCP, OS, Extra.
 func (d *Daemon) OnOpen(ctx context.Context, h hook.Host) error {
 	b := composite.NewBracket(hook.PointOnOpen, daemonOnOpen[:])
 	for b.Opening() {
@@ -915,14 +917,17 @@ func (d *Daemon) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) 
 		fallthrough
 	case 1:
 		b.At = 2
+		fallthrough
+	case 2:
+		b.At = 3
 		if b.Set(d.MCP.OnOpen(ctx, h)) {
 			return
 		}
 		fallthrough
-	case 2:
-		b.At = 3
-		fallthrough
 	case 3:
+		b.At = 4
+		fallthrough
+	case 4:
 		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
 			if m, ok := d.Extra[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
 				return
@@ -1411,11 +1416,11 @@ func (d *Daemon) beforeTool(ctx context.Context, call *hook.ToolCall, g *composi
 }
 
 var daemonApprove = [...]composite.Member{
-	{Path: "Person"},
+	{Path: "Approval"},
 	{Path: "Extra"},
 }
 
-// Approve implements [hook.Approve]: Person?, Extra[].
+// Approve implements [hook.Approve]: Approval, Extra[].
 func (d *Daemon) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
 	g := composite.NewGate[hook.ApprovalDecision](hook.PointApprove, daemonApprove[:])
 	for !g.Done() {
@@ -1432,7 +1437,7 @@ func (d *Daemon) approve(ctx context.Context, call *hook.ToolCall, asked hook.To
 	switch g.At {
 	case 0:
 		g.At = 1
-		if d.Person != nil && g.Answer(d.Person.Approve(ctx, call, asked)) {
+		if g.Answer(d.Approval.Approve(ctx, call, asked)) {
 			return
 		}
 		fallthrough
@@ -1724,9 +1729,10 @@ var daemonOnClose = [...]composite.Member{
 	{Path: "OS"},
 	{Path: "MCP"},
 	{Path: "Memory"},
+	{Path: "Approval"},
 }
 
-// OnClose implements [hook.OnClose]: Extra, OS, MCP, Memory.
+// OnClose implements [hook.OnClose]: Extra, OS, MCP, Memory, Approval.
 func (d *Daemon) OnClose(ctx context.Context) error {
 	return d.onCloseFrom(ctx, composite.Position{})
 }
@@ -1764,5 +1770,9 @@ func (d *Daemon) onClose(ctx context.Context, b *composite.Bracket) {
 		if d.Memory != nil {
 			b.Set(d.Memory.OnClose(ctx))
 		}
+		fallthrough
+	case 4:
+		b.At = 5
+		b.Set(d.Approval.OnClose(ctx))
 	}
 }

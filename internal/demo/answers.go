@@ -7,43 +7,42 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // answers says yes or no in the place of a person: yes to the script of the
 // skill, to writing the summary and to its own MCP server, no to everything
 // else.
 type answers struct {
-	hook.Nop
-
 	mu      sync.Mutex
 	yes, no int
 }
 
-var _ hook.Approve = (*answers)(nil)
+var _ approval.Channel = (*answers)(nil)
 
 // distance is the command that may run.
 const distance = "sleep 0.4 && sh .agents/skills/logbook/scripts/distance.sh log"
 
-// Approve answers by what would run, never by what the model says about it.
-func (a *answers) Approve(_ context.Context, call *hook.ToolCall, _ hook.ToolDecision) (hook.ApprovalDecision, error) {
+// Ask answers by what would run, never by what the model says about it.
+func (a *answers) Ask(_ context.Context, r approval.Request) (approval.Reply, error) {
 	var args struct {
 		Command string `json:"command"`
 		File    string `json:"file_path"`
 	}
-	if err := json.Unmarshal([]byte(call.Args()), &args); err != nil {
-		return hook.ApprovalDecision{}, err
+	if err := json.Unmarshal([]byte(r.Args), &args); err != nil {
+		return approval.Reply{}, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case call.Name() == "bash" && args.Command == distance,
-		call.Name() == "write" && args.File == "summary.md",
-		strings.HasPrefix(call.Name(), "mcp__chartroom__"):
+	case r.Tool == "bash" && args.Command == distance,
+		r.Tool == "write" && args.File == "summary.md",
+		strings.HasPrefix(r.Tool, "mcp__chartroom__"):
 		a.yes++
-		return hook.ApproveCall(), nil
+		return approval.Reply{Answer: hook.AnswerApprove, By: "demo"}, nil
 	}
 	a.no++
-	return hook.RefuseCall("The demo says no to this."), nil
+	return approval.Reply{Answer: hook.AnswerRefuse, Reason: "The demo says no to this.", By: "demo"}, nil
 }
 
 // inquire answers every question with its first option.

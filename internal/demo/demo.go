@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // Options of Run.
@@ -52,7 +53,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	answerer := &answers{}
 	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Extra: []hook.Hook{answerer}, Inquire: answerer.inquire,
+		Paths: paths, Approval: approval.Options{Channel: answerer}, Inquire: answerer.inquire,
 		Note:  func(string) {},
 		Trust: func(context.Context, daemon.Servers) (daemon.Trust, error) { return daemon.TrustOnce, nil },
 	})

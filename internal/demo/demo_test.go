@@ -14,6 +14,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/node"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // TestMain is the demo's server when a test starts it again as one.
@@ -97,9 +98,9 @@ func TestAnswers(t *testing.T) {
 	}
 	var a answers
 	for _, tt := range tests {
-		d, err := a.Approve(t.Context(), hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: tt.tool}, Args: tt.args}), hook.AskTool(""))
+		reply, err := a.Ask(t.Context(), approval.Request{Tool: tt.tool, Args: tt.args})
 		require.NoError(t, err)
-		assert.Equal(t, tt.want, d.Verdict().Kind, "%s %s", tt.tool, tt.args)
+		assert.Equal(t, tt.want, reply.Answer, "%s %s", tt.tool, tt.args)
 	}
 	yes, no := a.counts()
 	assert.Equal(t, [2]int{3, 4}, [2]int{yes, no})

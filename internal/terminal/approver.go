@@ -4,12 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // Asker wants a person's approval for every call of a tool that is destructive
@@ -31,23 +30,17 @@ func (*Asker) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecis
 	return hook.ToolDecision{}, nil
 }
 
-// Approver answers every ask by asking the person at the terminal, and remembers
-// "always" for the conversation and the tool until the process ends. Where nobody
-// can answer, it refuses with a sentence that says how to allow the call. Safe
-// for concurrent use: of several asks, one is on the screen at a time.
+// Approver asks the person at the terminal: whether a call may run, what an agent
+// wants to know, and what the program has to have confirmed. Where nobody can
+// answer it refuses, with a sentence that says how to allow the call. Safe for
+// concurrent use: of several questions, one is on the screen at a time.
 type Approver struct {
-	hook.Nop
 	opts   ApproverOptions
 	person Answers
 	screen chan struct{} // holds one token: who has it may ask
-
-	mu     sync.Mutex
-	always map[remembered]bool
 }
 
-var _ hook.Approve = (*Approver)(nil)
-
-type remembered struct{ conversation, tool string }
+var _ approval.Channel = (*Approver)(nil)
 
 // Answers is where a person answers questions.
 type Answers interface {
@@ -56,6 +49,9 @@ type Answers interface {
 	// not answer this, io.EOF that nobody will answer any more, and when ctx ends it
 	// returns its error. One goroutine at a time.
 	Answer(ctx context.Context, question string) (string, error)
+	// Edit is Answer with a text that the person changes; what is returned is the
+	// whole new text, "" for none.
+	Edit(ctx context.Context, question, text string) (string, error)
 }
 
 // ApproverOptions say who answers.
@@ -80,7 +76,7 @@ type ApproverOptions struct {
 
 // NewApprover returns an approver; nil options are one that refuses every ask.
 func NewApprover(o *ApproverOptions) *Approver {
-	a := &Approver{screen: make(chan struct{}, 1), always: map[remembered]bool{}}
+	a := &Approver{screen: make(chan struct{}, 1)}
 	if o != nil {
 		a.opts = *o
 	}
@@ -96,69 +92,9 @@ func NewApprover(o *ApproverOptions) *Approver {
 	return a
 }
 
-// Approve shows the call and reads the answer. It blocks until the person has
-// answered or ctx ends, which refuses the call.
-func (a *Approver) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
-	key := remembered{conversation: conversationOf(call), tool: call.Name()}
-	switch {
-	case a.opts.Yes || a.remembers(key):
-		return hook.ApproveCall(), nil
-	case a.person == nil:
-		return refuse(call, "standard input is not a terminal"), nil
-	}
-	free, err := a.take(ctx)
-	if err != nil {
-		return interrupted(), nil
-	}
-	defer free()
-	return a.ask(ctx, call, asked.Verdict().Reason, key)
-}
-
-func (a *Approver) ask(ctx context.Context, call *hook.ToolCall, reason string, key remembered) (hook.ApprovalDecision, error) {
-	shown, cut := a.preview(call, previewLines)
-	a.show(fmt.Sprintf("\n%s wants to run: %s\n%s", who(call), Clean(reason), shown))
-	for {
-		question := "Allow it? [y]es, [n]o, [a]lways in this conversation"
-		if cut {
-			question += ", [s]how all"
-		}
-		answer, err := a.person.Answer(ctx, question+": ")
-		switch {
-		case errors.Is(err, io.EOF):
-			return refuse(call, "standard input has ended"), nil
-		case errors.Is(err, ErrDeclined):
-			return hook.RefuseCall("The user said no."), nil
-		case ctx.Err() != nil:
-			return interrupted(), nil
-		case err != nil:
-			return hook.ApprovalDecision{}, err
-		}
-		switch strings.ToLower(strings.TrimSpace(answer)) {
-		case "y", "yes":
-			return hook.ApproveCall(), nil
-		case "n", "no":
-			return hook.RefuseCall("The user said no."), nil
-		case "a", "always":
-			a.remember(key)
-			return hook.ApproveCall(), nil
-		case "s", "show":
-			shown, cut = a.preview(call, 0)
-			a.show(shown)
-		}
-	}
-}
-
-// who is the tool that wants to run, and the agent that calls it if that is not
-// the one the person talks to.
-func who(call *hook.ToolCall) string {
-	if step := call.Step(); step != nil && step.Turn() != nil && step.Turn().Depth() > 0 {
-		return Clean(step.Turn().Agent().Name + ": " + call.Name())
-	}
-	return Clean(call.Name())
-}
-
 // preview shows what a call would change, or else its arguments.
-func (a *Approver) preview(call *hook.ToolCall, lines int) (text string, cut bool) {
+func (a *Approver) preview(r approval.Request, lines int) (text string, cut bool) {
+	call := hook.NewToolCall(hook.ToolCallData{ID: r.CallID, Tool: hook.Tool{Name: r.Tool}, Args: r.Args})
 	if a.opts.Root != "" {
 		if text, cut, ok := Diff(a.opts.Root, call, lines, a.opts.Color); ok {
 			return text, cut
@@ -214,37 +150,6 @@ func (a *Approver) Confirm(ctx context.Context, text, question string) (bool, er
 			return false, nil
 		}
 	}
-}
-
-// interrupted is no failure of the approver: the turn is over.
-func interrupted() hook.ApprovalDecision { return hook.RefuseCall(unanswered) }
-
-// unanswered is the reason of a call that is refused because the turn is over.
-const unanswered = "The turn ended before the user answered."
-
-func refuse(call *hook.ToolCall, why string) hook.ApprovalDecision {
-	return hook.RefuseCall(fmt.Sprintf(
-		"%s needs a person's approval and nobody can answer here: %s. To allow such calls, run the command again with --yes, or in a terminal.",
-		call.Name(), why))
-}
-
-func conversationOf(call *hook.ToolCall) string {
-	if call.Step() == nil || call.Step().Turn() == nil {
-		return ""
-	}
-	return call.Step().Turn().Conversation().ID()
-}
-
-func (a *Approver) remembers(key remembered) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.always[key]
-}
-
-func (a *Approver) remember(key remembered) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.always[key] = true
 }
 
 // show drops the error: if the question cannot be shown, the answer does not come.

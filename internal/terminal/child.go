@@ -87,6 +87,8 @@ func (p *Printer) told(indent, who string, ev hook.Event) bool {
 		say(dim, "·", ev.Text)
 	case hook.EventSteered:
 		say("", ">", ev.Text)
+	case hook.EventApprovalTimedOut:
+		say(yellow, "!", ev.Detail().Tool+": "+ev.Text)
 	case hook.EventApprovalAsked, hook.EventQuestionAsked:
 		p.end() // who asks shows it
 	case hook.EventQuestionGiven:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 func inquiry() hook.Inquiry {
@@ -85,6 +86,8 @@ type person func(question string) (string, error)
 
 func (p person) Answer(_ context.Context, question string) (string, error) { return p(question) }
 
+func (p person) Edit(_ context.Context, question, _ string) (string, error) { return p(question) }
+
 func TestWhoDeclinesLeavesTheRestOut(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -102,9 +105,9 @@ func TestWhoDeclinesLeavesTheRestOut(t *testing.T) {
 	assert.Equal(t, []hook.Given{{Chosen: hook.ListOf("SQLite")}, {}, {}}, r.Given.Slice())
 	assert.Equal(t, 2, asked)
 
-	d, err := a.Approve(t.Context(), call("1", "bash", `{}`, hook.Annotations{}), hook.AskTool(""))
+	reply, err := a.Ask(t.Context(), listing())
 	require.NoError(t, err)
-	assert.Equal(t, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "The user said no."}, d.Verdict())
+	assert.Equal(t, approval.Reply{Answer: hook.AnswerRefuse, By: terminal.ByTerminal}, reply)
 	ok, err := a.Confirm(t.Context(), "", "")
 	require.NoError(t, err)
 	assert.False(t, ok)

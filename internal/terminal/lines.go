@@ -83,5 +83,11 @@ func (t *typist) Answer(ctx context.Context, question string) (string, error) {
 	return answer, err
 }
 
+// Edit shows the text and asks for another one.
+func (t *typist) Edit(ctx context.Context, question, text string) (string, error) {
+	t.show("  " + Clean(text) + "\n")
+	return t.Answer(ctx, question)
+}
+
 // show drops the error: if the question cannot be shown, the answer does not come.
 func (t *typist) show(text string) { _, _ = io.WriteString(t.out, text) }

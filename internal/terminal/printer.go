@@ -14,6 +14,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // IsTerminal reports whether f is one that a person looks at or types into.
@@ -173,10 +174,16 @@ func (p *Printer) approval(indent, who string, d hook.EventDetail, reason string
 	switch {
 	case d.Answer == hook.AnswerModify:
 		said = "allowed with other arguments"
-	case d.Answer != hook.AnswerApprove && reason == unanswered:
+	case d.Answer != hook.AnswerApprove && reason == approval.Interrupted:
 		said = "interrupted"
 	case d.Answer != hook.AnswerApprove:
 		said = "refused"
+	}
+	switch by := d.By[strings.LastIndexByte(d.By, '.')+1:]; by {
+	case approval.ByRule:
+		said += ", as was remembered"
+	case approval.ByTimeout:
+		said += ", as nobody answered in time"
 	}
 	text := fmt.Sprintf("%s? %s%s asks first: %s", indent, who, d.Tool, said)
 	if reason != "" && d.Answer == hook.AnswerApprove {

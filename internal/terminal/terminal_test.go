@@ -8,11 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -260,37 +257,6 @@ func TestAsker(t *testing.T) {
 	}
 }
 
-func TestApprove(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name, typed string
-		want        []hook.Answer
-		asked       int
-	}{
-		{"yes", "y\nYES\n", []hook.Answer{hook.AnswerApprove, hook.AnswerApprove}, 2},
-		{"no", "n\n no \n", []hook.Answer{hook.AnswerRefuse, hook.AnswerRefuse}, 2},
-		{"always", "always\n", []hook.Answer{hook.AnswerApprove, hook.AnswerApprove, hook.AnswerApprove}, 1},
-		{"asked again until understood", "\nmaybe\ny\n", []hook.Answer{hook.AnswerApprove}, 3},
-		{"end of input", "", []hook.Answer{hook.AnswerRefuse}, 1},
-		{"no line break at the end", "y", []hook.Answer{hook.AnswerApprove}, 1},
-		{"too long", strings.Repeat("y", 5000) + "\n", []hook.Answer{hook.AnswerNone}, 1},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			var out bytes.Buffer
-			a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, tt.typed), Out: &out})
-			for _, want := range tt.want {
-				d, err := a.Approve(t.Context(), call("1", "bash", `{"command":"ls"}`, hook.Annotations{}), hook.AskTool("it may change things"))
-				assert.Equal(t, want == hook.AnswerNone, err != nil)
-				assert.Equal(t, want, d.Verdict().Kind)
-			}
-			assert.Equal(t, tt.asked, strings.Count(out.String(), "Allow it?"))
-			assert.Contains(t, out.String(), "bash wants to run: it may change things\n  $ ls\n")
-		})
-	}
-}
-
 // slowly returns a reader that gives one line per read, as a terminal does.
 func slowly(t *testing.T, text string) io.Reader {
 	r, w := io.Pipe()
@@ -302,72 +268,6 @@ func slowly(t *testing.T, text string) io.Reader {
 	}()
 	t.Cleanup(func() { _ = r.Close() })
 	return r
-}
-
-func TestApproveRemembersPerConversationAndTool(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "a\nn\nn\n"), Out: &out})
-	for _, tt := range []struct {
-		conversation, tool string
-		want               hook.Answer
-	}{
-		{"1", "bash", hook.AnswerApprove}, {"1", "bash", hook.AnswerApprove},
-		{"1", "write", hook.AnswerRefuse}, {"2", "bash", hook.AnswerRefuse}, {"1", "bash", hook.AnswerApprove},
-	} {
-		d, err := a.Approve(t.Context(), call(tt.conversation, tt.tool, "{}", hook.Annotations{}), hook.AskTool(""))
-		require.NoError(t, err)
-		assert.Equal(t, tt.want, d.Verdict().Kind)
-	}
-	assert.Equal(t, 3, strings.Count(out.String(), "Allow it?"))
-}
-
-func TestApproveWhereNobodyAnswers(t *testing.T) {
-	t.Parallel()
-	c := call("1", "bash", `{"command":"ls"}`, hook.Annotations{})
-	d, err := terminal.NewApprover(nil).Approve(t.Context(), c, hook.AskTool(""))
-	require.NoError(t, err)
-	assert.Equal(t, hook.AnswerRefuse, d.Verdict().Kind)
-	assert.Equal(t, "bash needs a person's approval and nobody can answer here: standard input is not a terminal. "+
-		"To allow such calls, run the command again with --yes, or in a terminal.", d.Verdict().Reason)
-	d, err = terminal.NewApprover(&terminal.ApproverOptions{Yes: true}).Approve(t.Context(), c, hook.AskTool(""))
-	require.NoError(t, err)
-	assert.Equal(t, hook.AnswerApprove, d.Verdict().Kind)
-}
-
-func TestApproveEndsWithTheContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		in, typing := io.Pipe()
-		a := terminal.NewApprover(&terminal.ApproverOptions{In: in})
-		ctx, cancel := context.WithCancel(t.Context())
-		c := call("1", "bash", "{}", hook.Annotations{})
-		ended := make(chan hook.Verdict, 2)
-		for range 2 { // the second one waits for the screen
-			go func() {
-				d, err := a.Approve(ctx, c, hook.AskTool(""))
-				assert.NoError(t, err, "an end is no failure")
-				ended <- d.Verdict()
-			}()
-		}
-		synctest.Wait()
-		cancel()
-		for range 2 {
-			require.Equal(t, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "The turn ended before the user answered."}, <-ended)
-		}
-
-		// What is typed late answers nothing: it was meant for another question.
-		_, _ = io.WriteString(typing, "yes\n")
-		synctest.Wait()
-		answered := make(chan hook.Answer)
-		go func() {
-			d, _ := a.Approve(t.Context(), c, hook.AskTool(""))
-			answered <- d.Verdict().Kind
-		}()
-		synctest.Wait()
-		_, _ = io.WriteString(typing, "no\n")
-		require.Equal(t, hook.AnswerRefuse, <-answered)
-	})
 }
 
 func TestPreview(t *testing.T) {
@@ -399,20 +299,6 @@ func TestPreview(t *testing.T) {
 	assert.Equal(t, "\x1b[31m  - a\x1b[0m\n\x1b[32m  + b\x1b[0m\n", text)
 }
 
-func TestApproveShowsAll(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "s\ny\n"), Out: &out})
-	content := strings.Repeat(`x\n`, 40) + "the end"
-	d, err := a.Approve(t.Context(), call("1", "write", hook.JSON(`{"content":"`+content+`"}`), hook.Annotations{}), hook.AskTool(""))
-	require.NoError(t, err)
-	assert.Equal(t, hook.AnswerApprove, d.Verdict().Kind)
-	before, after, _ := strings.Cut(out.String(), "[s]how all: ")
-	assert.NotContains(t, before, "the end")
-	assert.Contains(t, before, "… 11 more lines")
-	assert.Contains(t, after, "  + the end\nAllow it? [y]es, [n]o, [a]lways in this conversation: ")
-}
-
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -432,49 +318,6 @@ func TestConfirm(t *testing.T) {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	t.Run("Asker", func(t *testing.T) { hooktest.Run(t, func(*testing.T) hook.Hook { return new(terminal.Asker) }, nil) })
-	t.Run("Approver", func(t *testing.T) {
-		hooktest.Run(t, func(*testing.T) hook.Hook { return terminal.NewApprover(nil) }, nil)
-	})
-}
-
-// TestApproveSaysWhatIsReplaced: a write over a file shows what changes in it, or,
-// where that cannot be shown, that it replaces the file.
-func TestApproveSaysWhatIsReplaced(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(root, "text"), []byte("old\n"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(root, "binary"), []byte("\x00old"), 0o600))
-	for name, want := range map[string]string{
-		"text":   "-old\n",
-		"binary": "  replaces the file that is there\n",
-		"other":  "other (new)\n",
-	} {
-		var out bytes.Buffer
-		a := terminal.NewApprover(&terminal.ApproverOptions{In: strings.NewReader(""), Out: &out, Root: root})
-		assert.True(t, a.Attended())
-		args := hook.JSON(`{"file_path":"` + name + `","content":"new"}`)
-		_, err := a.Approve(t.Context(), call("c", "write", args, hook.Annotations{}), hook.AskTool("it may"))
-		require.NoError(t, err)
-		assert.Contains(t, out.String(), want, name)
-	}
-	assert.False(t, terminal.NewApprover(nil).Attended())
-}
-
-// TestInterruptedAsk: a question that an interrupt has ended was not answered no.
-func TestInterruptedAsk(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	in, hold := io.Pipe()
-	defer func() { assert.NoError(t, hold.Close()) }()
-	decision, err := terminal.NewApprover(&terminal.ApproverOptions{In: in}).
-		Approve(ctx, call("c", "write", `{}`, hook.Annotations{}), hook.AskTool("it may"))
-	require.NoError(t, err)
-	v := decision.Verdict()
-	var out bytes.Buffer
-	p := terminal.NewPrinter(&out, false)
-	p.OnEvent(event(hook.EventApprovalGiven, v.Reason, hook.EventDetail{Tool: "write", Answer: v.Kind}))
-	assert.Equal(t, "  ? write asks first: interrupted\n", out.String())
 }
 
 // TestPrinterTellsOfErrors: what could not be written is no secret, and what went

@@ -68,12 +68,11 @@ type Approval struct {
 
 	mu     sync.Mutex
 	closed bool
-	// strays counts the asks that were given up and still run.
-	strays int
-	// asking are the goroutines of channels, to wait for.
-	asking sync.WaitGroup
-	// closing is closed when the process ends.
-	closing chan struct{}
+	// asking counts the goroutines in which channels ask, and strays those of them
+	// that were given up.
+	asking, strays int
+	// closing is closed when the process ends, and idle when no channel asks then.
+	closing, idle chan struct{}
 }
 
 var (
@@ -116,7 +115,7 @@ type Options struct {
 
 // New returns the subsystem.
 func New(o *Options) *Approval {
-	a := &Approval{closing: make(chan struct{})}
+	a := &Approval{closing: make(chan struct{}), idle: make(chan struct{})}
 	if o != nil {
 		a.o = *o
 	}
@@ -152,7 +151,7 @@ func (a *Approval) Approve(ctx context.Context, call *hook.ToolCall, asked hook.
 		case <-asking.Done():
 			return a.conclude(ctx, asking, call, s, w)
 		case <-a.closing:
-			cancel(errClosing)
+			cancel(ErrClosing)
 			return a.conclude(ctx, asking, call, s, w)
 		case <-changed:
 			changed = a.rules.changes()
@@ -160,7 +159,7 @@ func (a *Approval) Approve(ctx context.Context, call *hook.ToolCall, asked hook.
 			if !ok {
 				continue
 			}
-			cancel(errAnswered)
+			cancel(ErrAnswered)
 			if out, ok := w.lastMoment(); ok && out.err == nil {
 				return a.answered(ctx, call, s, r, out.reply)
 			}
@@ -169,11 +168,11 @@ func (a *Approval) Approve(ctx context.Context, call *hook.ToolCall, asked hook.
 	}
 }
 
-// Causes with which a channel's context ends.
+// Causes with which the context of [Channel.Ask] ends, besides that of the turn.
 var (
-	errTimeout  = errors.New("approval: nobody answered in time")
-	errAnswered = errors.New("approval: the call has its answer")
-	errClosing  = errors.New("approval: the process is ending")
+	ErrTimeout  = errors.New("approval: nobody answered in time")
+	ErrAnswered = errors.New("approval: an answer that was remembered meanwhile holds")
+	ErrClosing  = errors.New("approval: the process is ending")
 )
 
 // deadline returns the context of an ask.
@@ -182,7 +181,7 @@ func (a *Approval) deadline(ctx context.Context) (context.Context, context.Cance
 	if a.o.Timeout == 0 {
 		return asking, cancel
 	}
-	asking, stop := context.WithTimeoutCause(asking, a.o.Timeout, errTimeout)
+	asking, stop := context.WithTimeoutCause(asking, a.o.Timeout, ErrTimeout)
 	return asking, func(cause error) {
 		cancel(cause)
 		stop()
@@ -195,9 +194,9 @@ func (a *Approval) conclude(ctx, asking context.Context, call *hook.ToolCall, s 
 	switch cause := context.Cause(asking); {
 	case ok && out.err == nil:
 		return a.answered(ctx, call, s, w.r, out.reply)
-	case ctx.Err() != nil, errors.Is(cause, errClosing), errors.Is(out.err, errClosing):
+	case ctx.Err() != nil, errors.Is(cause, ErrClosing), errors.Is(out.err, ErrClosing):
 		return hook.RefuseCall(Interrupted), nil
-	case errors.Is(cause, errTimeout):
+	case errors.Is(cause, ErrTimeout):
 		return a.timedOut(ctx, call, w.r), nil
 	}
 	return hook.ApprovalDecision{}, fmt.Errorf("ask for approval of %s: %w", w.r.Tool, out.err)
@@ -279,17 +278,25 @@ func (a *Approval) OnClose(ctx context.Context) error {
 	if !a.closed {
 		a.closed = true
 		close(a.closing)
+		a.restLocked()
 	}
 	a.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		a.asking.Wait()
-		close(done)
-	}()
 	select {
-	case <-done:
+	case <-a.idle:
 		return nil
 	case <-ctx.Done():
+	}
+	select {
+	case <-a.idle: // both
+		return nil
+	default:
 		return fmt.Errorf("approval: a channel is still asking: %w", context.Cause(ctx))
+	}
+}
+
+// restLocked tells OnClose when nobody is asking any more.
+func (a *Approval) restLocked() {
+	if a.closed && a.asking == 0 {
+		close(a.idle)
 	}
 }

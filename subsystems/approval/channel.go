@@ -16,7 +16,7 @@ import (
 // Channel reaches the people who can answer.
 type Channel interface {
 	// Ask shows the request and returns the answer. It blocks until somebody has
-	// answered or ctx ends, whose cause it then returns, unless an answer was
+	// answered or ctx ends, whose cause ([context.Cause]) it then returns, unless an answer was
 	// accepted from somebody just before: that one is returned, and counts. An error
 	// refuses the call and is told to the operator. It is called from several
 	// goroutines at once; of one turn there is one ask at a time.

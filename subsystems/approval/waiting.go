@@ -29,11 +29,12 @@ func (a *Approval) start(ctx context.Context, r Request) *waiting {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		w.out.err = errClosing
+		w.out.err = ErrClosing
 		close(w.ended)
 		return w
 	}
-	a.asking.Go(func() {
+	a.asking++
+	go func() {
 		out := a.ask(ctx, r)
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -42,7 +43,9 @@ func (a *Approval) start(ctx context.Context, r Request) *waiting {
 		if w.abandoned {
 			a.strays--
 		}
-	})
+		a.asking--
+		a.restLocked()
+	}()
 	return w
 }
 

@@ -173,15 +173,28 @@ type Ask struct {
 	Agent        string `json:"agent,omitzero"`
 	Conversation string `json:"conversation"`
 	Turn         string `json:"turn"`
-	CallID       string `json:"call_id"`
-	Tool         string `json:"tool"`
+	// Depth is 1 for the call of an agent that another one runs, and so on.
+	Depth  int    `json:"depth,omitzero"`
+	CallID string `json:"call_id"`
+	Tool   string `json:"tool"`
 	// Args are the arguments with which the tool will run.
 	Args hook.JSON `json:"args"`
 	// Reason is why somebody is asked.
 	Reason string    `json:"reason,omitzero"`
 	Asked  time.Time `json:"asked"`
-	// Expires is when the call is refused if nobody has answered; zero is never.
+	// Expires is when the time for an answer is over; zero is never.
 	Expires time.Time `json:"expires,omitzero"`
+	// ApprovedOnTimeout: the call is approved then, and not refused.
+	ApprovedOnTimeout bool `json:"approved_on_timeout,omitzero"`
+	// Offers are what can be remembered with the answer, the narrowest first.
+	Offers []Offer `json:"offers,omitzero"`
+}
+
+// Offer is something that can be remembered with an answer.
+type Offer struct {
+	ID string `json:"id"`
+	// Text says all that the answer will then cover.
+	Text string `json:"text"`
 }
 
 // Asks is a list of asks, the oldest first.
@@ -196,6 +209,11 @@ type Answer struct {
 	Args hook.JSON `json:"args,omitzero"`
 	// Reason is what the model is told, with refuse only.
 	Reason string `json:"reason,omitzero"`
+	// Remember is the id of one of the ask's offers; "" remembers nothing. Not with
+	// modify.
+	Remember string `json:"remember,omitzero"`
+	// By says who answers, for the event, in at most 64 bytes; "" is api.
+	By string `json:"by,omitzero"`
 }
 
 // AnswerKind is what can be answered.
@@ -285,7 +303,7 @@ const (
 	CodeMethod      Code = "method"            // the path has no such method
 	CodeExists      Code = "exists"            // the name is taken
 	CodeBusy        Code = "busy"              // a turn of the conversation is running
-	CodeAnswered    Code = "answered"          // the inquiry has an answer
+	CodeAnswered    Code = "answered"          // the inquiry, or the ask, waits for no answer any more
 	CodeIdle        Code = "idle"              // there is nothing to go on with, or to compact
 	CodeSkipped     Code = "skipped"           // a hook did not want it done
 	CodeAgentGone   Code = "agent_gone"        // the conversation's agent is not registered

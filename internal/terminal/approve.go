@@ -1,0 +1,207 @@
+package terminal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
+)
+
+// ByYes is who has approved where nobody was asked because the program was told
+// so.
+const ByYes = "yes"
+
+// Ask implements [approval.Channel]: it shows the call and reads the answer.
+func (a *Approver) Ask(ctx context.Context, r approval.Request) (approval.Reply, error) {
+	switch {
+	case a.opts.Yes:
+		return approval.Reply{Answer: hook.AnswerApprove, By: ByYes}, nil
+	case a.person == nil:
+		return refuse(r, "standard input is not a terminal"), nil
+	}
+	free, err := a.take(ctx)
+	if err != nil {
+		return approval.Reply{}, err
+	}
+	defer free()
+	reply, err := a.ask(ctx, r)
+	switch {
+	case err == nil:
+		reply.By = ByTerminal
+		return reply, nil
+	case errors.Is(err, io.EOF):
+		return refuse(r, "standard input has ended"), nil
+	case errors.Is(err, ErrDeclined):
+		return approval.Reply{Answer: hook.AnswerRefuse, By: ByTerminal}, nil
+	}
+	return approval.Reply{}, err
+}
+
+// refuse is the answer where nobody can give one.
+func refuse(r approval.Request, why string) approval.Reply {
+	return approval.Reply{Answer: hook.AnswerRefuse, By: ByNobody, Reason: fmt.Sprintf(
+		"%s needs a person's approval and nobody can answer here: %s. To allow such calls, run the command again with --yes, or in a terminal.",
+		r.Tool, why)}
+}
+
+// ask puts the question until it has an answer.
+func (a *Approver) ask(ctx context.Context, r approval.Request) (approval.Reply, error) {
+	shown, cut := a.preview(r, previewLines)
+	a.show(fmt.Sprintf("\n%s wants to run: %s\n%s", who(r), Clean(r.Reason), shown))
+	if r.ApprovedOnTimeout {
+		a.show("  Without an answer it is allowed at " + r.Expires.Local().Format("15:04:05") + ".\n")
+	}
+	for {
+		answer, err := a.person.Answer(ctx, allow(r, cut))
+		if err != nil {
+			return approval.Reply{}, err
+		}
+		word, rest, _ := strings.Cut(strings.TrimSpace(answer), " ")
+		reply, done := approval.Reply{}, false
+		switch strings.ToLower(strings.TrimSuffix(word, ",")) {
+		case "y", "yes":
+			reply, done = approval.Reply{Answer: hook.AnswerApprove}, rest == ""
+		case "n", "no":
+			reply, done = approval.Reply{Answer: hook.AnswerRefuse}, true
+			if rest = strings.TrimSpace(rest); rest != "" {
+				reply.Reason = "The user said no: " + rest
+			}
+		case "a", "always":
+			reply, done, err = a.choose(ctx, r, hook.AnswerApprove, "allowed")
+		case "v", "never":
+			reply, done, err = a.choose(ctx, r, hook.AnswerRefuse, "refused")
+		case "e", "edit":
+			reply, done, err = a.edit(ctx, r)
+		case "s", "show":
+			shown, cut = a.preview(r, 0)
+			a.show(shown)
+		}
+		if err != nil {
+			return approval.Reply{}, err
+		}
+		if !done {
+			continue
+		}
+		problem := r.Check(reply)
+		if problem == nil {
+			return reply, nil
+		}
+		a.show("  " + Clean(problem.Error()) + "\n")
+	}
+}
+
+// allow is the question.
+func allow(r approval.Request, cut bool) string {
+	question := "Allow it? [y]es, [n]o, "
+	if r.Offers.Len() > 0 {
+		question += "[a]lways, ne[v]er, "
+	}
+	question += "[e]dit"
+	if cut {
+		question += ", [s]how all"
+	}
+	return question + ": "
+}
+
+// who is the tool that wants to run, and the agent that calls it if that is not
+// the one the person talks to.
+func who(r approval.Request) string {
+	if r.Depth > 0 {
+		return Clean(r.Agent + ": " + r.Tool)
+	}
+	return Clean(r.Tool)
+}
+
+// choose lets the person say for what the answer is to be remembered; done is false
+// if for nothing, and then nothing is answered.
+func (a *Approver) choose(ctx context.Context, r approval.Request, answer hook.Answer, so string) (reply approval.Reply, done bool, err error) {
+	n := r.Offers.Len()
+	if n == 0 {
+		return approval.Reply{}, false, nil
+	}
+	for i, o := range r.Offers.All() {
+		a.show(fmt.Sprintf("  %d  %s\n", i+1, Clean(o.Text)))
+	}
+	question := "What is " + so + " from now on? 1-" + strconv.Itoa(n) + " (Enter for nothing): "
+	for {
+		chosen, err := a.person.Answer(ctx, question)
+		if chosen = strings.TrimSpace(chosen); err != nil || chosen == "" {
+			return approval.Reply{}, false, err
+		}
+		if i, err := strconv.Atoi(chosen); err == nil && 1 <= i && i <= n {
+			return approval.Reply{Answer: answer, Remember: r.Offers.At(i - 1).ID}, true, nil
+		}
+	}
+}
+
+// edit lets the person change the arguments; done is false if they leave it. A call
+// that is nothing but a command is edited as one, any other as JSON.
+func (a *Approver) edit(ctx context.Context, r approval.Request) (reply approval.Reply, done bool, err error) {
+	command, alone := onlyCommand(r.Args)
+	question, text := "Arguments, as JSON (Enter on an empty line leaves it): ", escaped(string(r.Args))
+	if alone {
+		question, text = "Command (Enter on an empty line leaves it): ", command
+	}
+	for {
+		changed, err := a.person.Edit(ctx, question, text)
+		if changed = strings.TrimSpace(changed); err != nil || changed == "" {
+			return approval.Reply{}, false, err
+		}
+		if changed == text {
+			return approval.Reply{Answer: hook.AnswerApprove}, true, nil
+		}
+		args := hook.JSON(changed)
+		if alone {
+			data, err := json.Marshal(map[string]string{"command": changed})
+			if err != nil {
+				return approval.Reply{}, false, err
+			}
+			args = hook.JSON(data)
+		}
+		reply := approval.Reply{Answer: hook.AnswerModify, Args: args}
+		problem := r.Check(reply)
+		if problem == nil {
+			return reply, true, nil
+		}
+		a.show("  " + Clean(problem.Error()) + "\n")
+		text = changed
+	}
+}
+
+// onlyCommand returns the command of a call that has nothing else, and that can be
+// edited as it is.
+func onlyCommand(args hook.JSON) (string, bool) {
+	var in map[string]json.RawMessage
+	var command string
+	if json.Unmarshal([]byte(args), &in) != nil || len(in) != 1 || json.Unmarshal(in["command"], &command) != nil {
+		return "", false
+	}
+	return command, command == strings.TrimSpace(Clean(command)) && !strings.ContainsAny(command, "\n\t")
+}
+
+// escaped returns JSON in which characters that act on the terminal, or on the eye,
+// are written as escapes: the same value in letters that can be seen.
+func escaped(args string) string {
+	if !strings.ContainsFunc(args, steers) {
+		return args
+	}
+	var sb strings.Builder
+	for _, c := range args {
+		switch {
+		case !steers(c):
+			sb.WriteRune(c)
+		case c > 0xffff:
+			c -= 0x10000
+			fmt.Fprintf(&sb, `\u%04x\u%04x`, 0xd800+c>>10, 0xdc00+c&0x3ff)
+		default:
+			fmt.Fprintf(&sb, `\u%04x`, c)
+		}
+	}
+	return sb.String()
+}

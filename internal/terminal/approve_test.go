@@ -1,0 +1,250 @@
+package terminal_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
+)
+
+// listing is an ask about a command, with two offers.
+func listing() approval.Request {
+	return approval.Request{
+		Agent: "helper", CallID: "c", Tool: "bash", Args: `{"command":"ls"}`, Reason: "it may change things",
+		Offers: hook.ListOf(
+			approval.Offer{ID: "call-conversation", Text: "exactly this call of bash, in this conversation"},
+			approval.Offer{ID: "call-agent", Text: "exactly this call of bash, by the agent helper"},
+		),
+	}
+}
+
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	const no = "The user said no: "
+	approve := approval.Reply{Answer: hook.AnswerApprove, By: "terminal"}
+	refuse := approval.Reply{Answer: hook.AnswerRefuse, By: "terminal"}
+	with := func(r approval.Reply, reason, remember string, args hook.JSON) approval.Reply {
+		r.Reason, r.Remember, r.Args = reason, remember, args
+		return r
+	}
+	modify := approval.Reply{Answer: hook.AnswerModify, By: "terminal"}
+	absent := approval.Reply{Answer: hook.AnswerRefuse, By: "nobody", Reason: "bash needs a person's approval and nobody can answer here: " +
+		"standard input has ended. To allow such calls, run the command again with --yes, or in a terminal."}
+	tests := []struct {
+		name, typed string
+		want        []approval.Reply
+		asked       int
+	}{
+		{"yes", "y\nYES\n", []approval.Reply{approve, approve}, 2},
+		{"yes, but", "y but not all\nn\n", []approval.Reply{refuse}, 2},
+		{"no", "n\n no \n", []approval.Reply{refuse, refuse}, 2},
+		{"no, and why", "n not today\nno, it is Friday\n", []approval.Reply{with(refuse, no+"not today", "", ""), with(refuse, no+"it is Friday", "", "")}, 2},
+		{"always", "a\n1\nalways\n2\n", []approval.Reply{with(approve, "", "call-conversation", ""), with(approve, "", "call-agent", "")}, 2},
+		{"never", "v\n1\nNever\n2\n", []approval.Reply{with(refuse, "", "call-conversation", ""), with(refuse, "", "call-agent", "")}, 2},
+		{"always, on second thoughts not", "a\n7\nwhat\n\ny\n", []approval.Reply{approve}, 2},
+		{"edit", "e\nls -l\n", []approval.Reply{with(modify, "", "", `{"command":"ls -l"}`)}, 1},
+		{"edit, and leave it", "edit\n\nn\n", []approval.Reply{refuse}, 2},
+		{"edit nothing", "e\nls\n", []approval.Reply{approve}, 1},
+		{"asked again until understood", "\nmaybe\ny\n", []approval.Reply{approve}, 3},
+		{"end of input", "", []approval.Reply{absent}, 1},
+		{"end of input while choosing", "a\n", []approval.Reply{absent}, 1},
+		{"end of input while editing", "e\n", []approval.Reply{absent}, 1},
+		{"no line break at the end", "y", []approval.Reply{approve}, 1},
+		{"too long", strings.Repeat("y", 5000) + "\n", []approval.Reply{{}}, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, tt.typed), Out: &out})
+			for _, want := range tt.want {
+				got, err := a.Ask(t.Context(), listing())
+				assert.Equal(t, want == approval.Reply{}, err != nil)
+				assert.Equal(t, want, got)
+				assert.True(t, err != nil || listing().Check(got) == nil)
+			}
+			assert.Equal(t, tt.asked, strings.Count(out.String(), "Allow it?"))
+			assert.Contains(t, out.String(), "bash wants to run: it may change things\n  $ ls\nAllow it? [y]es, [n]o, [a]lways, ne[v]er, [e]dit: ")
+		})
+	}
+}
+
+// TestAskEditsJSON: what is more than a command is edited as what it is, with
+// nothing in it that acts on the terminal.
+func TestAskEditsJSON(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "e\nno JSON\n[1]\n{\"command\":\"ls\",\"timeout\":9}\n"), Out: &out})
+	r := listing()
+	r.Args = "{\"command\":\"ls \u202e\U000e0041\",\"timeout\":1}"
+	got, err := a.Ask(t.Context(), r)
+	require.NoError(t, err)
+	assert.Equal(t, approval.Reply{Answer: hook.AnswerModify, Args: `{"command":"ls","timeout":9}`, By: "terminal"}, got)
+	assert.Contains(t, out.String(), `  {"command":"ls \u202e\udb40\udc41","timeout":1}`+"\nArguments, as JSON")
+	assert.Equal(t, 2, strings.Count(out.String(), "args is no object; modify needs the arguments"))
+	assert.NotContains(t, out.String(), "\u202e")
+}
+
+// TestAskShowsWhatMatters: who asks, what a silence means, and nothing that acts on
+// the terminal.
+func TestAskShowsWhatMatters(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "a\n\nn\n"), Out: &out})
+	r := listing()
+	r.Depth, r.Reason = 1, "because\x1b[2J"
+	r.Expires, r.ApprovedOnTimeout = time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local), true
+	r.Offers = hook.ListOf(approval.Offer{ID: "x", Text: "all\x1b[1A"})
+	_, err := a.Ask(t.Context(), r)
+	require.NoError(t, err)
+	assert.Contains(t, out.String(), "helper: bash wants to run: because\\x1b[2J\n  $ ls\n  Without an answer it is allowed at 03:04:05.\nAllow it?")
+	assert.Contains(t, out.String(), "  1  all\\x1b[1A\nWhat is allowed from now on? 1-1 (Enter for nothing): ")
+	out.Reset()
+	a = terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "a\nv\ny\n"), Out: &out})
+	r.Offers = hook.List[approval.Offer]{}
+	_, err = a.Ask(t.Context(), r)
+	require.NoError(t, err)
+	assert.Equal(t, 3, strings.Count(out.String(), "Allow it? [y]es, [n]o, [e]dit: "), "there is nothing that could be remembered")
+}
+
+func TestAskWhereNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	got, err := terminal.NewApprover(nil).Ask(t.Context(), listing())
+	require.NoError(t, err)
+	assert.Equal(t, approval.Reply{Answer: hook.AnswerRefuse, By: "nobody", Reason: "bash needs a person's approval and nobody can answer here: " +
+		"standard input is not a terminal. To allow such calls, run the command again with --yes, or in a terminal."}, got)
+	got, err = terminal.NewApprover(&terminal.ApproverOptions{Yes: true}).Ask(t.Context(), listing())
+	require.NoError(t, err)
+	assert.Equal(t, approval.Reply{Answer: hook.AnswerApprove, By: "yes"}, got)
+}
+
+func TestAskEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in, typing := io.Pipe()
+		a := terminal.NewApprover(&terminal.ApproverOptions{In: in})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 2)
+		for range 2 { // the second one waits for the screen
+			go func() {
+				_, err := a.Ask(ctx, listing())
+				ended <- err
+			}()
+		}
+		synctest.Wait()
+		cancel()
+		for range 2 {
+			require.ErrorIs(t, <-ended, context.Canceled)
+		}
+
+		// What is typed late answers nothing: it was meant for another question.
+		_, _ = io.WriteString(typing, "yes\n")
+		synctest.Wait()
+		answered := make(chan hook.Answer)
+		go func() {
+			reply, _ := a.Ask(t.Context(), listing())
+			answered <- reply.Answer
+		}()
+		synctest.Wait()
+		_, _ = io.WriteString(typing, "no\n")
+		require.Equal(t, hook.AnswerRefuse, <-answered)
+	})
+}
+
+func TestAskShowsAll(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "s\ny\n"), Out: &out})
+	r := listing()
+	r.Tool, r.Args = "write", hook.JSON(`{"content":"`+strings.Repeat(`x\n`, 40)+`the end"}`)
+	got, err := a.Ask(t.Context(), r)
+	require.NoError(t, err)
+	assert.Equal(t, hook.AnswerApprove, got.Answer)
+	before, after, _ := strings.Cut(out.String(), "[s]how all: ")
+	assert.NotContains(t, before, "the end")
+	assert.Contains(t, before, "… 11 more lines")
+	assert.Contains(t, after, "  + the end\nAllow it? [y]es, [n]o, [a]lways, ne[v]er, [e]dit: ")
+}
+
+// TestAskSaysWhatIsReplaced: a write over a file shows what changes in it, or,
+// where that cannot be shown, that it replaces the file.
+func TestAskSaysWhatIsReplaced(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(root, "text"), []byte("old\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "binary"), []byte("\x00old"), 0o600))
+	for name, want := range map[string]string{
+		"text":   "-old\n",
+		"binary": "  replaces the file that is there\n",
+		"other":  "other (new)\n",
+	} {
+		var out bytes.Buffer
+		a := terminal.NewApprover(&terminal.ApproverOptions{In: strings.NewReader(""), Out: &out, Root: root})
+		assert.True(t, a.Attended())
+		r := listing()
+		r.Tool, r.Args = "write", hook.JSON(`{"file_path":"`+name+`","content":"new"}`)
+		_, err := a.Ask(t.Context(), r)
+		require.NoError(t, err)
+		assert.Contains(t, out.String(), want, name)
+	}
+	assert.False(t, terminal.NewApprover(nil).Attended())
+}
+
+// TestAskThroughTheSubsystem: what a person says at the terminal, remembered.
+func TestAskThroughTheSubsystem(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	a := approval.New(&approval.Options{Timeout: -1, Channel: terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "a\n1\nn\nv\n1\n"), Out: &out})})
+	first, second := call("1", "bash", `{"command":"ls"}`, hook.Annotations{}), call("2", "bash", `{"command":"ls"}`, hook.Annotations{})
+	for i, tt := range []struct {
+		call *hook.ToolCall
+		want hook.Verdict
+	}{
+		{first, hook.Verdict{Kind: hook.AnswerApprove, By: "terminal"}},
+		{first, hook.Verdict{Kind: hook.AnswerApprove, By: "rule"}},
+		{first.WithArgs(`{"command":"rm"}`), hook.Verdict{Kind: hook.AnswerRefuse, Reason: "The user said no.", By: "terminal"}},
+		{second, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "The user said no.", By: "terminal"}},
+		{second, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "The user said no.", By: "rule"}},
+	} {
+		d, err := a.Approve(t.Context(), tt.call, hook.AskTool("it may"))
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, d.Verdict(), "%d", i)
+	}
+	assert.Equal(t, 3, strings.Count(out.String(), "Allow it?"))
+}
+
+// TestPrinterTellsHowItWasAnswered: a question that an interrupt has ended was not answered no,
+// and who did not ask says so.
+func TestPrinterTellsHowItWasAnswered(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := terminal.NewPrinter(&out, false)
+	for _, ev := range []hook.Event{
+		event(hook.EventApprovalGiven, approval.Interrupted, hook.EventDetail{Tool: "write", Answer: hook.AnswerRefuse}),
+		event(hook.EventApprovalGiven, "", hook.EventDetail{Tool: "write", Answer: hook.AnswerApprove, By: "Approval.rule"}),
+		event(hook.EventApprovalGiven, "x", hook.EventDetail{Tool: "write", Answer: hook.AnswerRefuse, By: "rule"}),
+		event(hook.EventApprovalTimedOut, "nobody answered within 1s: the call is refused", hook.EventDetail{Tool: "write", Answer: hook.AnswerRefuse}),
+		event(hook.EventApprovalGiven, "x", hook.EventDetail{Tool: "write", Answer: hook.AnswerRefuse, By: "Approval.timeout"}),
+		event(hook.EventApprovalGiven, "", hook.EventDetail{Tool: "write", Answer: hook.AnswerModify, By: "Approval.terminal"}),
+	} {
+		p.OnEvent(ev)
+	}
+	assert.Equal(t, "  ? write asks first: interrupted\n"+
+		"  ? write asks first: allowed, as was remembered\n"+
+		"  ? write asks first: refused, as was remembered\n"+
+		"  ! write: nobody answered within 1s: the call is refused\n"+
+		"  ? write asks first: refused, as nobody answered in time\n"+
+		"  ? write asks first: allowed with other arguments\n", out.String())
+}

@@ -1,0 +1,190 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+)
+
+// Every point that is declared is one that the runtime calls, and every part of
+// what a hook is shown there says something sooner or later.
+
+// excused are parts that say nothing by their nature, and why.
+var excused = map[string]string{
+	"BeforeCompaction Compaction.Budget.Limit": "the runtime does not know how much a model takes",
+}
+
+func TestSpecEveryPointFiresAndEveryPartOfItsViewsSaysSomething(t *testing.T) {
+	t.Parallel()
+	w := newWitness()
+	playEverything(t, w)
+	playEverything(t, w, "RewriteReply") // where nobody rewrites replies their text is shown as it comes
+	for _, s := range w.silent(excused) {
+		t.Error(s)
+	}
+}
+
+// director makes things happen in the script; it has its say at the points of a
+// turn too, by which the witness is shown more.
+type director struct{ life }
+
+func (d *director) BeforeTool(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+	if c.Name() == "echo" {
+		return hook.AskTool("sure?"), nil
+	}
+	return hook.ToolDecision{}, nil
+}
+
+func (d *director) Approve(context.Context, *hook.ToolCall, hook.ToolDecision) (hook.ApprovalDecision, error) {
+	return hook.ApproveCall(), nil
+}
+
+func (d *director) OnModelError(_ context.Context, _ *hook.Step, f hook.ModelFailure) (hook.FailureDecision, error) {
+	if f.Attempt == 1 {
+		return hook.RetryFailure(time.Millisecond), nil
+	}
+	return hook.FailureDecision{}, nil
+}
+
+func (d *director) TurnPolicy(_ context.Context, t *hook.Turn) ([]hook.Policy, error) {
+	plan := hook.RecallPlan{Queries: hook.ListOf("boats"), Limit: 3}
+	if t.Number() == 1 {
+		return []hook.Policy{{Domain: "memory", Key: "recall", Value: "on", Recall: plan}}, nil
+	}
+	return []hook.Policy{{Domain: "memory", Key: "recall", Value: "on", Fallback: plan}}, nil
+}
+
+func (d *director) TurnContext(context.Context, *hook.Turn) ([]hook.ContextBlock, error) {
+	remark := hook.Diagnostic{Code: "memory.stale", Text: "the notes are old", Visibility: hook.VisibleUser}
+	return []hook.ContextBlock{{Domain: "memory", ID: "notes", Text: "boats float", Attached: hook.Attached{Diagnostics: hook.ListOf(remark)}}}, nil
+}
+
+// newDirector has a first turn that goes on twice, and a failure to tell of.
+func newDirector(tools ...tool) *director {
+	d := &director{life{toolbox: box(tools...)}}
+	d.stop = func(_ context.Context, turn *hook.Turn, s hook.Stopping) (hook.StopDecision, error) {
+		if turn.Depth() == 0 && turn.Number() == 1 && s.Continued < 2 {
+			return hook.ContinueTurn("more"), nil
+		}
+		return hook.StopDecision{}, nil
+	}
+	d.afterStep = func(_ context.Context, s *hook.Step, _ hook.StepOutcome) (hook.StepDecision, error) {
+		if s.Turn().Number() == 2 {
+			return hook.StopStep(hook.StopFinishReason, "matched").WithContext(`{"finish":"stop"}`), nil
+		}
+		return hook.StepDecision{}, nil
+	}
+	d.afterTurn = func(*hook.Turn, hook.TurnOutcome) { panic("boom") }
+	return d
+}
+
+// inquires puts a question that is answered already.
+func inquires(w *world) tool {
+	return tool{hook.Tool{Name: "ask", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+		answer := hook.Response{Given: hook.ListOf(hook.Given{Text: "this"})}
+		err := w.rt.Answer(w.conv.ID(), env.Key, "ann", answer)
+		if err == nil {
+			_, err = env.Call.Host().Ask(ctx, hook.Inquiry{ID: env.Key, Questions: hook.ListOf(hook.Question{Text: "Which?"})})
+		}
+		if err != nil {
+			return hook.FailedResult(hook.FailOperation, err.Error())
+		}
+		return hook.TextResult("this")
+	}}
+}
+
+// hands gives the task to a helper.
+func hands() tool {
+	return tool{hook.Tool{Name: "hand", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "helper", Input: hook.TextInput("task"), Call: env.Call})
+		if err != nil {
+			return hook.FailedResult(hook.FailOperation, err.Error())
+		}
+		return hook.TextResult(out.Text())
+	}}
+}
+
+// staged composes the hooks, the first without the points, with one that is never in
+// time.
+func staged(t *testing.T, without []string, hooks ...hook.Hook) hook.Hook {
+	late := hook.TurnContextFunc(func(ctx context.Context, _ *hook.Turn) ([]hook.ContextBlock, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	type none struct{}
+	c, err := composite.New(&none{})
+	require.NoError(t, err)
+	for i, h := range hooks {
+		c, err = c.With(fmt.Sprintf("H%d", i), h, plan.Options{Without: without})
+		require.NoError(t, err)
+		without = nil
+	}
+	c, err = c.With("Late", late, plan.Options{Points: []plan.PointUse{{Name: "TurnContext", Timeout: plan.Duration(time.Millisecond)}}})
+	require.NoError(t, err)
+	return c
+}
+
+// playEverything plays two turns and a compaction, from the opening of a runtime to
+// its end: a first turn with calls of all kinds, a child, an approval, a question,
+// stops that are overruled and a model that fails, and a second that ends well.
+func playEverything(t *testing.T, w *witness, without ...string) {
+	echo := tool{hook.Tool{Name: "echo", Description: "says it again", Timeout: time.Minute}, func(_ context.Context, env *hook.Env, s string) hook.ToolResult {
+		w.shown("Runner", *env)
+		env.Progress("half")
+		return hook.ToolResult{Content: hook.ListOf(hook.TextBlock(s)), Trust: hook.TrustExternal, Meta: `{"n":1}`, Failure: hook.FailOperation}
+	}}
+	w.toolbox = box(echo)
+	world := &world{t: t}
+	narrow := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+		return hook.NarrowTool(hook.Grant{Timeout: time.Minute}), nil
+	})
+	down := func(yield func(hook.Chunk, error) bool) {
+		err := &provider.Error{Class: hook.FailureRateLimit, RetryAfter: time.Millisecond, Err: errors.New("slow down")}
+		_ = yield(text("half"), nil) && yield(hook.Chunk{}, err)
+	}
+	filtered := chunks(text("filtered"), finish(hook.FinishFilter))
+	models := cast{"helper": plays(says("helped")), "chief": plays(
+		chunks(hook.Chunk{Kind: hook.ChunkReasoning, Text: "hm"}, text("well"), hook.Chunk{Kind: hook.ChunkCallStart, CallID: "c1", Tool: "echo"},
+			hook.Chunk{Kind: hook.ChunkCallArgs, Text: `{"s":"x"}`}, hook.Chunk{Kind: hook.ChunkCallEnd}, finish(hook.FinishTools)),
+		calls(want{"c2", "nobody", `{}`}, want{"c3", "echo", `{"t":1}`}, want{"c4", "ask", `{}`}, want{"c5", "hand", `{}`}),
+		filtered, filtered, down, down, says("fine"), says("The summary."),
+	)}
+	ticks := new(atomic.Int64)
+	world.rt = runtime.New(staged(t, without, w, newDirector(inquires(world), hands()), narrow), models, &runtime.Options{
+		Store: mem.New(&mem.Options{Journal: true}),
+		Now:   func() time.Time { return time.UnixMilli(ticks.Add(1)) },
+		Price: func(_ string, u hook.Usage) hook.Cost { return hook.Cost(u.Total()) },
+	})
+	ctx := t.Context()
+	require.NoError(t, world.rt.Open(ctx))
+	for _, name := range []string{"chief", "helper"} {
+		_, err := world.rt.Register(ctx, hook.AgentConfig{
+			Name: name, Description: "an agent", Model: name, Instructions: "Help.", Tools: []string{"echo", "ask", "hand"},
+			Format: hook.ResponseFormat{JSON: true}, Choice: hook.ToolChoice{Mode: hook.ToolChoiceAuto},
+			Limits: hook.Limits{Steps: 10, Tokens: 10_000, Time: time.Hour, MaxTokens: 1000},
+		})
+		require.NoError(t, err)
+	}
+	var err error
+	world.conv, err = world.rt.Conversation(ctx, "chief", "ann")
+	require.NoError(t, err)
+	out, err := world.try(ctx, "go")
+	require.ErrorContains(t, err, "slow down")
+	require.Equal(t, 5, out.Steps)
+	world.send("again")
+	_, err = world.conv.Compact(ctx, &runtime.CompactOptions{Keep: -1})
+	require.NoError(t, err)
+	require.NoError(t, world.rt.Close(ctx))
+}

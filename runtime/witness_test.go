@@ -1,0 +1,304 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// witness is a hook at every point that there is. It answers nothing and keeps
+// account of what it was shown: for every point the parts of its views, and whether
+// they ever said anything.
+type witness struct {
+	*toolbox
+	mu sync.Mutex
+	// fired counts the calls of each point, and spoke has every part that was seen,
+	// true if it was not zero once.
+	fired map[hook.Point]int
+	spoke map[string]bool
+}
+
+func newWitness() *witness {
+	return &witness{fired: map[hook.Point]int{}, spoke: map[string]bool{}}
+}
+
+// saw takes down a call of the point and what it was shown.
+func (w *witness) saw(p hook.Point, views ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fired[p]++
+	for _, v := range views {
+		w.look(p.String(), reflect.ValueOf(v))
+	}
+}
+
+// shown takes down a view that is no point's.
+func (w *witness) shown(where string, view any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.look(where, reflect.ValueOf(view))
+}
+
+// moving are the parts of places that say how far something is: they are zero at
+// many points by their nature, and have to say something at one of them.
+var moving = []string{"Turn.Standing", "Turn.Contributed", "Turn.Depth", "Turn.Parent", "Session.Totals", "ToolCall.Index"}
+
+// look takes down the parts of a view: the exported fields of a value, and the
+// accessors of a place.
+func (w *witness) look(where string, v reflect.Value) {
+	if v.Kind() == reflect.Pointer {
+		if place := v.Type().Elem().Name(); slices.Contains([]string{"Session", "Conversation", "Turn", "Step", "ToolCall"}, place) {
+			w.lookAt(where, place, v)
+			return
+		}
+		v = v.Elem()
+	}
+	name := where + " " + v.Type().Name()
+	if v.Kind() != reflect.Struct {
+		w.note(name, v)
+		return
+	}
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if f.IsExported() && len(f.Index) == 1 {
+			w.part(name+"."+f.Name, v.FieldByIndex(f.Index))
+		}
+	}
+}
+
+// lookAt takes down what a place tells, and the places around it.
+func (w *witness) lookAt(where, place string, v reflect.Value) {
+	for i := range v.NumMethod() {
+		m := v.Type().Method(i)
+		if m.Type.NumIn() != 1 || m.Type.NumOut() != 1 {
+			continue
+		}
+		name := place + "." + m.Name
+		at := where + " " + name
+		if slices.Contains(moving, name) {
+			at = name
+		}
+		out := v.Method(i).Call(nil)[0]
+		w.part(at, out)
+		if name == "Step.Turn" || name == "ToolCall.Step" || name == "Turn.Session" || name == "Turn.Conversation" || name == "Session.Conversation" {
+			w.look(where, out)
+		}
+	}
+}
+
+// composed are values whose parts count one by one.
+var composed = []string{"Standing", "Contributed", "Totals", "TokenBudget", "EventDetail"}
+
+func (w *witness) part(name string, v reflect.Value) {
+	if !slices.Contains(composed, v.Type().Name()) {
+		w.note(name, v)
+		return
+	}
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		w.note(name+"."+f.Name, v.FieldByIndex(f.Index))
+	}
+}
+
+func (w *witness) note(name string, v reflect.Value) { w.spoke[name] = w.spoke[name] || !speechless(v) }
+
+// speechless reports whether the value says nothing.
+func speechless(v reflect.Value) bool {
+	if n := v.MethodByName("Len"); n.IsValid() && v.Kind() == reflect.Struct {
+		return n.Call(nil)[0].Int() == 0
+	}
+	if v.Kind() == reflect.Interface && !v.IsNil() {
+		_, none := v.Interface().(hook.NoHost)
+		return none
+	}
+	return v.IsZero()
+}
+
+// silent returns the points that were never called, and the parts that never said
+// anything but for those that are excused; and the excuses that nobody needs.
+func (w *witness) silent(excused map[string]string) (out []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for p, info := range hook.Points() {
+		if w.fired[p] == 0 {
+			out = append(out, "point "+info.Name+" was never called")
+		}
+	}
+	for name, spoke := range w.spoke {
+		reason, ok := excused[name]
+		switch {
+		case ok && spoke:
+			out = append(out, fmt.Sprintf("%s is excused (%s), and says something", name, reason))
+		case !ok && !spoke:
+			out = append(out, name+" never said anything")
+		}
+	}
+	for name := range excused {
+		if _, seen := w.spoke[name]; !seen {
+			out = append(out, "the excuse for "+name+" is about nothing that was shown")
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (w *witness) Schema() []hook.Tool { w.saw(hook.PointSchema); return w.toolbox.Schema() }
+func (w *witness) SystemPrompt(cfg *hook.AgentConfig) string {
+	w.saw(hook.PointSystemPrompt, cfg)
+	return ""
+}
+func (w *witness) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	w.saw(hook.PointOnBuildAgent, cfg)
+	return cfg, nil
+}
+func (w *witness) OnRegisterAgent(_ context.Context, cfg *hook.AgentConfig) error {
+	w.saw(hook.PointOnRegisterAgent, cfg)
+	return nil
+}
+func (w *witness) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) {
+	w.saw(hook.PointOnUnregisterAgent, cfg)
+}
+func (w *witness) Preprocess(_ context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	w.saw(hook.PointPreprocess, t, in)
+	return in, nil
+}
+func (w *witness) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	w.saw(hook.PointScopedTools, cfg)
+	return hook.Scope{}
+}
+func (w *witness) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	w.saw(hook.PointDispatch, call)
+	return w.toolbox.Dispatch(ctx, call)
+}
+func (w *witness) OnEvent(_ context.Context, ev hook.Event) {
+	w.saw(hook.PointOnEvent, ev, ev.Detail())
+	if f := ev.Failure(); f != nil {
+		w.shown("OnEvent", f)
+	}
+}
+func (w *witness) OnOpen(_ context.Context, h hook.Host) error {
+	w.saw(hook.PointOnOpen, struct{ Host hook.Host }{h})
+	return nil
+}
+func (w *witness) OnSessionStart(_ context.Context, s *hook.Session) (d hook.SessionDecision, err error) {
+	w.saw(hook.PointOnSessionStart, s)
+	return
+}
+func (w *witness) BeforeTurn(_ context.Context, t *hook.Turn, in hook.Input) (d hook.TurnDecision, err error) {
+	w.saw(hook.PointBeforeTurn, t, in)
+	return
+}
+func (w *witness) TurnPolicy(_ context.Context, t *hook.Turn) ([]hook.Policy, error) {
+	w.saw(hook.PointTurnPolicy, t)
+	return nil, nil
+}
+func (w *witness) TurnContext(_ context.Context, t *hook.Turn) ([]hook.ContextBlock, error) {
+	w.saw(hook.PointTurnContext, t)
+	return nil, nil
+}
+func (w *witness) RefineContext(_ context.Context, t *hook.Turn) ([]hook.ContextBlock, error) {
+	w.saw(hook.PointRefineContext, t)
+	return nil, nil
+}
+func (w *witness) TurnTools(_ context.Context, t *hook.Turn) ([]hook.ToolChange, error) {
+	w.saw(hook.PointTurnTools, t)
+	return nil, nil
+}
+func (w *witness) PromptSections(_ context.Context, t *hook.Turn) ([]hook.PromptSection, error) {
+	w.saw(hook.PointPromptSections, t)
+	return nil, nil
+}
+func (w *witness) BeforeStep(_ context.Context, s *hook.Step) (d hook.StepDecision, err error) {
+	w.saw(hook.PointBeforeStep, s)
+	return
+}
+func (w *witness) RewriteRequest(_ context.Context, s *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	w.saw(hook.PointRewriteRequest, s, req)
+	return req, nil
+}
+func (w *witness) BeforeModel(_ context.Context, s *hook.Step, req hook.ModelRequest) (d hook.ModelDecision, err error) {
+	w.saw(hook.PointBeforeModel, s, req)
+	return
+}
+func (w *witness) WrapModel(ctx context.Context, s *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	w.saw(hook.PointWrapModel, s, req)
+	return next.Stream(ctx)
+}
+func (w *witness) OnModelError(_ context.Context, s *hook.Step, f hook.ModelFailure) (d hook.FailureDecision, err error) {
+	w.saw(hook.PointOnModelError, s, f)
+	return
+}
+func (w *witness) RewriteReply(_ context.Context, s *hook.Step, r hook.ModelReply) (hook.ModelReply, error) {
+	w.saw(hook.PointRewriteReply, s, r)
+	w.shown("RewriteReply", struct{ Text, Reasoning string }{r.Text(), r.Reasoning()})
+	return r, nil
+}
+func (w *witness) AfterModel(_ context.Context, s *hook.Step, r hook.ModelReply) (d hook.ReplyDecision, err error) {
+	w.saw(hook.PointAfterModel, s, r)
+	return
+}
+func (w *witness) OnInvalidTool(_ context.Context, s *hook.Step, in hook.InvalidCall) (d hook.RepairDecision, err error) {
+	w.saw(hook.PointOnInvalidTool, s, in, in.Call)
+	return
+}
+func (w *witness) RewriteArgs(_ context.Context, c *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+	w.saw(hook.PointRewriteArgs, c, args)
+	return args, nil
+}
+func (w *witness) BeforeTool(_ context.Context, c *hook.ToolCall) (d hook.ToolDecision, err error) {
+	w.saw(hook.PointBeforeTool, c)
+	return
+}
+func (w *witness) Approve(_ context.Context, c *hook.ToolCall, asked hook.ToolDecision) (d hook.ApprovalDecision, err error) {
+	v := asked.Verdict()
+	w.saw(hook.PointApprove, c, struct {
+		Kind       hook.Answer
+		Reason, By string
+		Grant      hook.Grant
+	}{v.Kind, v.Reason, v.By, asked.Grant()})
+	return
+}
+func (w *witness) WrapTool(ctx context.Context, c *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	w.saw(hook.PointWrapTool, c)
+	return next.Run(ctx)
+}
+func (w *witness) RewriteResult(_ context.Context, c *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
+	w.saw(hook.PointRewriteResult, c, r)
+	return r, nil
+}
+func (w *witness) AfterTool(_ context.Context, c *hook.ToolCall, o hook.ToolOutcome) (d hook.OutcomeDecision, err error) {
+	w.saw(hook.PointAfterTool, c, o)
+	return
+}
+func (w *witness) AfterStep(_ context.Context, s *hook.Step, o hook.StepOutcome) (d hook.StepDecision, err error) {
+	w.saw(hook.PointAfterStep, s, o)
+	for _, end := range o.Calls.All() {
+		w.shown("AfterStep", end)
+	}
+	return
+}
+func (w *witness) OnStop(_ context.Context, t *hook.Turn, s hook.Stopping) (d hook.StopDecision, err error) {
+	w.saw(hook.PointOnStop, t, s)
+	return
+}
+func (w *witness) OnTurnError(_ context.Context, t *hook.Turn, o hook.TurnOutcome) (d hook.RecoverDecision, err error) {
+	w.saw(hook.PointOnTurnError, t, o)
+	return
+}
+func (w *witness) AfterTurn(_ context.Context, t *hook.Turn, o hook.TurnOutcome) {
+	w.saw(hook.PointAfterTurn, t, o)
+	for _, s := range o.Signals.All() {
+		w.shown("AfterTurn", s)
+	}
+}
+func (w *witness) BeforeCompaction(_ context.Context, c *hook.Conversation, v hook.Compaction) (d hook.CompactionDecision, err error) {
+	w.saw(hook.PointBeforeCompaction, c, v)
+	return
+}
+func (w *witness) AfterCompaction(_ context.Context, c *hook.Conversation, v hook.Compacted) {
+	w.saw(hook.PointAfterCompaction, c, v)
+}
+func (w *witness) OnSessionEnd(_ context.Context, s *hook.Session) { w.saw(hook.PointOnSessionEnd, s) }
+func (w *witness) OnClose(context.Context) error                   { w.saw(hook.PointOnClose); return nil }

@@ -65,10 +65,10 @@ type DamagedError struct {
 	// ID is the conversation's.
 	ID string
 	// Part says what the parts are: "message", "archived message", "journal entry",
-	// "event".
+	// "event", "state".
 	Part string
-	// At are the positions of messages, counted from 0 with the damaged ones; the
-	// sequences of entries; of events that of the last one written with them.
+	// At are the positions of messages and states, counted from 0 with the damaged
+	// ones; the sequences of entries; of events that of the last one written with them.
 	At []int64
 	// Err is why the first of them cannot be read. It does not quote it.
 	Err error
@@ -216,12 +216,15 @@ type Append struct {
 	// not there is forgotten already.
 	Forget []int64
 	Events []Event
+	// States take the place of what was kept under their names; a store that keeps
+	// no states drops them.
+	States []hook.StateValue
 	// TurnEnds counts one more turn and empties the journal, Entries included.
 	TurnEnds bool
 }
 
-// Note is one atomic addition to the journal and the events of a conversation. It
-// changes neither messages nor version.
+// Note is one atomic addition to the journal, the events and the states of a
+// conversation. It changes neither messages nor version.
 type Note struct {
 	// Epoch must be the conversation's: ErrFenced.
 	Epoch int64
@@ -229,6 +232,8 @@ type Note struct {
 	Hold    time.Duration
 	Entries []Entry
 	Events  []Event
+	// States are those of Append.
+	States []hook.StateValue
 }
 
 // Reader is the half of a store that reads.
@@ -309,13 +314,15 @@ type Compacter interface {
 // a summary stands for messages of a later turn.
 type Forker interface {
 	// Fork makes a conversation of the key with the first turns of another one, its
-	// archive included, and without its lease, journal and events. It starts at
+	// archive and its states included, the states as they are now, and without its
+	// lease, journal and events. It starts at
 	// version 1 and is nobody's child. ErrExists if there is one of that key;
 	// ErrUnknown.
 	Fork(ctx context.Context, id string, turns int, key Key) (Record, error)
 	// Rewind takes away everything behind the first turns. What was there goes to
 	// the archive as a branch that nobody reads any more, and the journal with it:
-	// nothing is deleted. Events stay. It returns the new version.
+	// nothing is deleted. Events stay, and so do states, because what they count has
+	// happened. It returns the new version.
 	Rewind(ctx context.Context, id string, at At, turns int) (int64, error)
 }
 
@@ -337,6 +344,14 @@ type Log interface {
 	Events(ctx context.Context, id string, after uint64, limit int) ([]Event, error)
 }
 
+// States is implemented by stores that keep the states of hooks.
+type States interface {
+	// States returns what was written last under each name, in the order of the
+	// names; the caller owns the slice. ErrUnknown; beside a [*DamagedError] are the
+	// others.
+	States(ctx context.Context, id string) ([]hook.StateValue, error)
+}
+
 // Porter is implemented by stores whose conversations can be taken out as a whole
 // and put into another store. Package jsonl writes and reads them.
 type Porter interface {
@@ -349,7 +364,9 @@ type Porter interface {
 	Restore(ctx context.Context, d Dump) (Record, error)
 }
 
-// Dump is a conversation outside of its store.
+// Dump is a conversation outside of its store. The states of hooks are not in it:
+// what was granted or counted where it comes from says nothing where it goes to, and
+// a file must not bring anybody a right.
 type Dump struct {
 	Key     Key
 	Created time.Time

@@ -34,6 +34,7 @@ var (
 	_ store.Log       = (*Store)(nil)
 	_ store.Porter    = (*Store)(nil)
 	_ store.Searcher  = (*Store)(nil)
+	_ store.States    = (*Store)(nil)
 )
 
 type conversation struct {
@@ -53,6 +54,8 @@ type kept struct {
 	// noted is the sequence of the last entry.
 	noted  int64
 	events []store.Event
+	// states are in the order of their names.
+	states []hook.StateValue
 	// archive is what compaction has moved away, oldest first.
 	archive []store.Kept
 	// branches are what was rewound.
@@ -194,6 +197,7 @@ func (s *Store) Append(_ context.Context, id string, a store.Append) (int64, err
 		return 0, err
 	}
 	s.changeLocked(c, at)
+	c.setStates(a.States)
 	for _, m := range a.Messages {
 		if !m.Ephemeral {
 			c.add(m, c.record.Turns+1)
@@ -237,6 +241,7 @@ func (s *Store) Note(_ context.Context, id string, n store.Note) (int64, error) 
 		return 0, err
 	}
 	s.holdLocked(c, n.Hold, n.Events)
+	c.setStates(n.States)
 	if !s.journals {
 		return 1, nil
 	}
@@ -254,6 +259,30 @@ func (s *Store) holdLocked(c *conversation, hold time.Duration, events []store.E
 		c.more().events = append(c.kept.events, events...)
 		c.record.Events = events[len(events)-1].Seq
 	}
+}
+
+// setStates keeps the last value of each name.
+func (c *conversation) setStates(values []hook.StateValue) {
+	for _, v := range values {
+		k := c.more()
+		i, found := slices.BinarySearchFunc(k.states, v.Name, func(v hook.StateValue, name string) int { return cmp.Compare(v.Name, name) })
+		if found {
+			k.states[i] = v
+		} else {
+			k.states = slices.Insert(k.states, i, v)
+		}
+	}
+}
+
+// States implements store.States. They are kept by a volatile store too, for forks.
+func (s *Store) States(_ context.Context, id string) ([]hook.StateValue, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.lookupLocked(id)
+	if err != nil || c.kept == nil {
+		return nil, err
+	}
+	return slices.Clone(c.kept.states), nil
 }
 
 // note adds to the journal and returns the sequence of the first entry.

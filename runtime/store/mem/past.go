@@ -99,7 +99,11 @@ func (s *Store) Fork(_ context.Context, id string, turns int, key store.Key) (st
 	if c.archived() {
 		d.Archive = c.kept.archive
 	}
-	return s.restoreLocked(d)
+	rec, err := s.restoreLocked(d)
+	if err == nil && c.kept != nil {
+		s.byID[rec.ID].setStates(c.kept.states)
+	}
+	return rec, err
 }
 
 // Rewind implements store.Forker.

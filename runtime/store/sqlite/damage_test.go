@@ -30,7 +30,8 @@ func damaged(t *testing.T, statement string) (*sqlite.Store, store.Record, store
 			Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{}`}, {Kind: store.EntryReply, Message: hook.UserText("r"), Data: `{}`}, {Kind: store.EntryStart}},
 			Events:  []store.Event{{Seq: 1, Data: `{}`}, {Seq: 2, Data: `{}`}, {Seq: 4, Data: `{}`}}})
 		require.NoError(t, err)
-		_, err = s.Note(t.Context(), rec.ID, store.Note{Events: []store.Event{{Seq: 5, Data: `{}`}}})
+		_, err = s.Note(t.Context(), rec.ID, store.Note{Events: []store.Event{{Seq: 5, Data: `{}`}},
+			States: []hook.StateValue{{Name: "a", Data: `"question"`}, {Name: "b", Data: "2"}}})
 		require.NoError(t, err)
 		rec, err = s.Conversation(t.Context(), rec.Key)
 		require.NoError(t, err)
@@ -42,7 +43,7 @@ func damaged(t *testing.T, statement string) (*sqlite.Store, store.Record, store
 
 // parts reads everything of a conversation and returns how much there is, and the
 // errors.
-func parts(t *testing.T, s *sqlite.Store, id string) (counts [4]int, errs []error) {
+func parts(t *testing.T, s *sqlite.Store, id string) (counts [5]int, errs []error) {
 	t.Helper()
 	ms, err := s.Messages(t.Context(), id)
 	counts[0], errs = len(ms), append(errs, err)
@@ -52,6 +53,8 @@ func parts(t *testing.T, s *sqlite.Store, id string) (counts [4]int, errs []erro
 	counts[2], errs = len(es), append(errs, err)
 	d, err := s.Dump(t.Context(), id)
 	counts[3], errs = len(d.Messages), append(errs, err)
+	vs, err := s.States(t.Context(), id)
+	counts[4], errs = len(vs), append(errs, err)
 	return counts, errs
 }
 
@@ -59,20 +62,21 @@ func TestWhatCannotBeReadIsLeftOutAndTold(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		statement string
-		counts    [4]int
+		counts    [5]int
 		which     int // of the errors of parts
 		part      string
 		at        []int64
 	}{
-		"the last message":        {`UPDATE message SET body = substr(body, 1, length(body) - 5) WHERE num = 1 << 32 | 5`, [4]int{5, 3, 4, 5}, 0, "message", []int64{5}},
-		"a message in the middle": {`UPDATE message SET body = 'x' WHERE num = 1 << 32 | 2`, [4]int{5, 3, 4, 5}, 0, "message", []int64{2}},
-		"all messages":            {`UPDATE message SET body = '' WHERE num >> 32 = 1`, [4]int{0, 3, 4, 0}, 0, "message", []int64{0, 1, 2, 3, 4, 5}},
-		"another kind of JSON":    {`UPDATE message SET body = '[1]' WHERE num = 1 << 32`, [4]int{5, 3, 4, 5}, 0, "message", []int64{0}},
-		"no UTF-8":                {`UPDATE message SET body = replace(body, 'question', CAST(x'ff' AS TEXT)) WHERE num = 1 << 32`, [4]int{5, 3, 4, 5}, 0, "message", []int64{0}},
-		"a journal entry":         {`UPDATE entry SET message = '{"role":' WHERE num = 1 << 32 | 2`, [4]int{6, 2, 4, 6}, 1, "journal entry", []int64{2}},
-		"data of a journal entry": {`UPDATE entry SET data = '{' WHERE num = 1 << 32 | 1`, [4]int{6, 2, 4, 6}, 1, "journal entry", []int64{1}},
-		"an event":                {`UPDATE event SET body = replace(body, '2 {}', '2 {') WHERE num = 1 << 32 | 4`, [4]int{6, 3, 3, 6}, 2, "event", []int64{4}},
-		"a sequence of an event":  {`UPDATE event SET body = replace(body, '2 ', 'x ') WHERE num = 1 << 32 | 4`, [4]int{6, 3, 3, 6}, 2, "event", []int64{4}},
+		"the last message":        {`UPDATE message SET body = substr(body, 1, length(body) - 5) WHERE num = 1 << 32 | 5`, [5]int{5, 3, 4, 5, 2}, 0, "message", []int64{5}},
+		"a message in the middle": {`UPDATE message SET body = 'x' WHERE num = 1 << 32 | 2`, [5]int{5, 3, 4, 5, 2}, 0, "message", []int64{2}},
+		"all messages":            {`UPDATE message SET body = '' WHERE num >> 32 = 1`, [5]int{0, 3, 4, 0, 2}, 0, "message", []int64{0, 1, 2, 3, 4, 5}},
+		"another kind of JSON":    {`UPDATE message SET body = '[1]' WHERE num = 1 << 32`, [5]int{5, 3, 4, 5, 2}, 0, "message", []int64{0}},
+		"no UTF-8":                {`UPDATE message SET body = replace(body, 'question', CAST(x'ff' AS TEXT)) WHERE num = 1 << 32`, [5]int{5, 3, 4, 5, 2}, 0, "message", []int64{0}},
+		"a journal entry":         {`UPDATE entry SET message = '{"role":' WHERE num = 1 << 32 | 2`, [5]int{6, 2, 4, 6, 2}, 1, "journal entry", []int64{2}},
+		"data of a journal entry": {`UPDATE entry SET data = '{' WHERE num = 1 << 32 | 1`, [5]int{6, 2, 4, 6, 2}, 1, "journal entry", []int64{1}},
+		"an event":                {`UPDATE event SET body = replace(body, '2 {}', '2 {') WHERE num = 1 << 32 | 4`, [5]int{6, 3, 3, 6, 2}, 2, "event", []int64{4}},
+		"a state":                 {`UPDATE state SET data = '"question' WHERE conversation = 1 AND name = 'a'`, [5]int{6, 3, 4, 6, 1}, 4, "state", []int64{0}},
+		"a sequence of an event":  {`UPDATE event SET body = replace(body, '2 ', 'x ') WHERE num = 1 << 32 | 4`, [5]int{6, 3, 3, 6, 2}, 2, "event", []int64{4}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,8 +97,8 @@ func TestWhatCannotBeReadIsLeftOutAndTold(t *testing.T) {
 				assert.NotContains(t, err.Error(), "question", "an error quotes nothing that was said")
 			}
 			counts, errs = parts(t, s, other.ID)
-			assert.Equal(t, [4]int{6, 3, 4, 6}, counts)
-			assert.Equal(t, make([]error, 4), errs)
+			assert.Equal(t, [5]int{6, 3, 4, 6, 2}, counts)
+			assert.Equal(t, make([]error, 5), errs)
 			goesOn(t, s, rec, other)
 		})
 	}

@@ -35,8 +35,8 @@ const (
 // they share syncs.
 const appenders = 4
 
-// appendForever appends pairs of messages to each conversation and prints its
-// number and its version after each.
+// appendForever appends pairs of messages to each conversation, and its new version
+// as a state, and prints its number and that version after each.
 func appendForever(path string, early bool) {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, path, nil)
@@ -51,7 +51,7 @@ func appendForever(path string, early bool) {
 				if early {
 					fmt.Println(i, v+1)
 				}
-				_, err := s.Append(ctx, rec.ID, store.Append{Version: v, Messages: []hook.Message{text, text}})
+				_, err := s.Append(ctx, rec.ID, store.Append{Version: v, Messages: []hook.Message{text, text}, States: versioned(v + 1)})
 				check(err)
 				if !early {
 					fmt.Println(i, v+1)
@@ -60,6 +60,10 @@ func appendForever(path string, early bool) {
 		})
 	}
 	wg.Wait()
+}
+
+func versioned(v int64) []hook.StateValue {
+	return []hook.StateValue{{Name: "version", Data: hook.JSON(strconv.FormatInt(v, 10))}}
 }
 
 func appended(i int) store.Key { return store.Key{Agent: "a", Sender: strconv.Itoa(i)} }
@@ -124,6 +128,11 @@ func afterKills(t *testing.T, kills int, env ...string) (lost, acknowledged int6
 			require.Len(t, got, int(2*rec.Version))
 			for j, text := range got {
 				require.Equal(t, strconv.Itoa(j/2), text)
+			}
+			states, err := s.States(t.Context(), rec.ID)
+			require.NoError(t, err)
+			if rec.Version > 0 {
+				require.Equal(t, versioned(rec.Version), states, "messages and states of one append are there together")
 			}
 		}
 		require.NoError(t, s.Close())

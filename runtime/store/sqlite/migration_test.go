@@ -24,7 +24,7 @@ func raw(t testing.TB, path string, steps ...string) *sqlitedb.DB {
 }
 
 // current are steps that a file of today does not need.
-func current() []string { return []string{"", ""} }
+func current() []string { return make([]string, 3) }
 
 // change changes the file of a store that is open elsewhere.
 func change(t *testing.T, path string, steps []string, query string, args ...any) {
@@ -137,11 +137,11 @@ func TestANewerFileIsRefused(t *testing.T) {
 	t.Parallel()
 	path := file(t)
 	require.NoError(t, open(t, path).Close())
-	require.NoError(t, raw(t, path, "", "", "CREATE TABLE later (x)").Close())
+	require.NoError(t, raw(t, path, append(current(), "CREATE TABLE later (x)")...).Close())
 	_, err := sqlite.Open(t.Context(), path, nil)
 	require.ErrorIs(t, err, sqlitedb.ErrNewer)
 	assert.ErrorContains(t, err, "use the newer program")
-	assert.Equal(t, []string{"3"}, column(t, path, []string{"", "", ""}, `PRAGMA user_version`), "it is as it was")
+	assert.Equal(t, []string{"4"}, column(t, path, append(current(), ""), `PRAGMA user_version`), "it is as it was")
 }
 
 func TestAMigrationThatStopsLeavesTheOldVersion(t *testing.T) {
@@ -158,6 +158,66 @@ func TestAMigrationThatStopsLeavesTheOldVersion(t *testing.T) {
 	assert.Equal(t, bodies, column(t, path, old, `SELECT body FROM message ORDER BY conversation, seq`))
 	change(t, path, old, `DROP TABLE word`)
 	assert.Len(t, texts(t, open(t, path), "01K00000000000000000000001"), 16)
+}
+
+// version2 makes a file of version 2 with one conversation within a turn, whose
+// rows are those that its programs have written.
+func version2(t *testing.T) string {
+	t.Helper()
+	var steps []string
+	for _, name := range []string{"schema/1.sql", "schema/2.sql"} {
+		step, err := os.ReadFile(name)
+		require.NoError(t, err)
+		steps = append(steps, string(step))
+	}
+	path := file(t)
+	require.NoError(t, raw(t, path, steps...).Close())
+	change(t, path, steps, `INSERT INTO conversation (id, agent, sender, version, turns, messages, created, updated, owner, epoch, until, noted, entries, events)
+		VALUES ('01K0', 'coder', 'me', 2, 1, 2, 1, 2, 'pid 1', 3, 0, 5, 1, 7)`)
+	change(t, path, steps, `INSERT INTO message VALUES (1 << 32, 1, '{"role":"user","content":[{"kind":"text","text":"q"}]}'),
+		(1 << 32 | 1, 1, '{"role":"assistant","content":[{"kind":"text","text":"a"}]}')`)
+	change(t, path, steps, `INSERT INTO entry VALUES (1 << 32 | 5, 'turn', '', NULL, '{"id":"t"}')`)
+	change(t, path, steps, `INSERT INTO event VALUES (1 << 32 | 7, '7 {"kind":"turn_start"}' || char(10))`)
+	return path
+}
+
+func TestAFileOfVersion2HasEverythingAndKeepsStates(t *testing.T) {
+	t.Parallel()
+	path := version2(t)
+	s := open(t, path)
+	want := store.Record{ID: "01K0", Key: store.Key{Agent: "coder", Sender: "me"}, Version: 2, Turns: 1, Created: time.Unix(0, 1), Updated: time.Unix(0, 2),
+		Lease: store.Lease{Owner: "pid 1", Epoch: 3}, Journaled: true, Events: 7}
+	rec, err := s.Conversation(t.Context(), want.Key)
+	require.NoError(t, err)
+	assert.Equal(t, want, rec)
+	assert.Equal(t, []string{"q", "a"}, texts(t, s, rec.ID))
+	entries, err := s.Journal(t.Context(), rec.ID)
+	require.NoError(t, err)
+	assert.Equal(t, []store.Entry{{Seq: 5, Kind: store.EntryTurn, Data: `{"id":"t"}`}}, entries)
+	events, err := s.Events(t.Context(), rec.ID, 0, 9)
+	require.NoError(t, err)
+	assert.Equal(t, []store.Event{{Seq: 7, Data: `{"kind":"turn_start"}`}}, events)
+	values, err := s.States(t.Context(), rec.ID)
+	require.NoError(t, err)
+	assert.Empty(t, values)
+	kept := []hook.StateValue{{Name: "Cost.total", Data: "1"}}
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: 2, Epoch: 3, States: kept})
+	require.NoError(t, err)
+	values, err = s.States(t.Context(), rec.ID)
+	require.NoError(t, err)
+	assert.Equal(t, kept, values)
+	assert.Equal(t, []string{"3"}, column(t, path, current(), `PRAGMA user_version`))
+}
+
+func TestTheStepToVersion3ThatStopsLeavesTheOldVersion(t *testing.T) {
+	t.Parallel()
+	path, old := version2(t), make([]string, 2)
+	change(t, path, old, `CREATE TABLE state (obstacle TEXT)`)
+	_, err := sqlite.Open(t.Context(), path, nil)
+	require.ErrorContains(t, err, "schema step 3")
+	assert.Equal(t, []string{"2"}, column(t, path, old, `PRAGMA user_version`))
+	change(t, path, old, `DROP TABLE state`)
+	assert.Equal(t, []string{"q", "a"}, texts(t, open(t, path), "01K0"))
 }
 
 // Words of the index that the tests of secrets must never find.

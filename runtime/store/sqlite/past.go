@@ -42,7 +42,7 @@ func (s *Store) change(tx *sqlitedb.Tx, id string, at store.At) (body, error) {
 	if err != nil {
 		return b, err
 	}
-	return b, w.writeEvents(tx, b.num)
+	return b, w.writeBeside(tx, b.num)
 }
 
 // all runs the steps until one of them fails.
@@ -174,7 +174,8 @@ func (s *Store) fork(tx *sqlitedb.Tx, b body, turns int, key store.Key) (store.R
 			do(`INSERT INTO message (num, turn, body) SELECT (?1 << 32) + num - ?2, turn, body FROM message WHERE num >= ?2 AND num < ?3`,
 				num, b.num<<32, b.num<<32|end),
 			do(`INSERT INTO archive (conversation, branch, pos, seq, turn, summary, body)
-				SELECT ?1, 0, pos, seq, turn, summary, body FROM archive WHERE conversation = ?2 AND branch = 0`, num, b.num))
+				SELECT ?1, 0, pos, seq, turn, summary, body FROM archive WHERE conversation = ?2 AND branch = 0`, num, b.num),
+			do(`INSERT INTO state (conversation, name, data) SELECT ?1, name, data FROM state WHERE conversation = ?2`, num, b.num))
 	})
 }
 

@@ -23,7 +23,7 @@ func scans() map[string]string {
 
 // hot are the statements of a turn that write.
 func hot() []string {
-	return []string{updateClaim, updateAppend, updateNote, insertMessage, insertEntry, insertEvent, clearJournal, deleteEntry, fewerEntries, markIndexed}
+	return []string{updateClaim, updateAppend, updateNote, insertMessage, insertEntry, insertEvent, clearJournal, deleteEntry, fewerEntries, markIndexed, writeState}
 }
 
 // No statement that a turn or a reader waits for looks at more rows than it needs.

@@ -27,6 +27,7 @@ const (
 		LEFT JOIN entry e ON e.num >= c.num << 32 AND e.num < (c.num + 1) << 32 WHERE c.id = ? ORDER BY e.num`
 	eventsAfter = `SELECT e.num - (c.num << 32), e.body FROM conversation c
 		LEFT JOIN event e ON e.num > (c.num << 32) + ?2 AND e.num < (c.num + 1) << 32 WHERE c.id = ?1 ORDER BY e.num`
+	keptStates = `SELECT s.name, s.data FROM conversation c LEFT JOIN state s ON s.conversation = c.num WHERE c.id = ? ORDER BY s.name`
 )
 
 // damage collects what cannot be read.
@@ -163,6 +164,42 @@ func complete(e *store.Entry, message sql.NullString) (err error) {
 		return errors.New("its data is no JSON")
 	}
 	return nil
+}
+
+// States implements store.States.
+func (s *Store) States(ctx context.Context, id string) ([]hook.StateValue, error) {
+	vs, err := s.states(ctx, id)
+	return vs, s.failed("read the states of "+id, err)
+}
+
+func (s *Store) states(ctx context.Context, id string) (out []hook.StateValue, err error) {
+	rows, err := s.reads[keptStates].QueryContext(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	known, bad := false, damage{id: id, part: "state"}
+	for at := int64(0); rows.Next(); at++ {
+		known = true
+		var name, data sql.NullString
+		if err := rows.Scan(&name, &data); err != nil {
+			return nil, err
+		}
+		switch {
+		case !name.Valid:
+		case !jsontext.Value(data.String).IsValid():
+			bad.note(at, errors.New("it is no JSON"))
+		default:
+			out = append(out, hook.StateValue{Name: name.String, Data: hook.JSON(data.String)})
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if !known {
+		return nil, unknown(id)
+	}
+	return out, bad.error()
 }
 
 // Events implements store.Log.

@@ -29,6 +29,9 @@ var schema1 string
 //go:embed schema/2.sql
 var schema2 string
 
+//go:embed schema/3.sql
+var schema3 string
+
 // fileID marks the files: "GRAc".
 const fileID = 0x47524163
 
@@ -59,6 +62,7 @@ var (
 	_ store.Log       = (*Store)(nil)
 	_ store.Porter    = (*Store)(nil)
 	_ store.Searcher  = (*Store)(nil)
+	_ store.States    = (*Store)(nil)
 )
 
 // Open opens the file, which is made if it is not there: the file with mode
@@ -67,7 +71,7 @@ var (
 // to date. The error of a file that is no conversation store, or one of a newer
 // program, says so and changes nothing. Close closes the store.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
-	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2}})
+	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2, schema3}})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +94,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 // reads returns the statements that read.
 func reads() []string {
 	return []string{
-		byKey, byID, byNumber, listed, children, liveMessages, archivedMessages, openJournal, eventsAfter,
+		byKey, byID, byNumber, listed, children, liveMessages, archivedMessages, openJournal, eventsAfter, keptStates,
 		unindexed, newArchived, newLive, findWords, archivedAt, around, oldAround,
 	}
 }

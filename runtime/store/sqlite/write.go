@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/codec"
@@ -83,6 +84,7 @@ func newAddition(a store.Append) (w addition, err error) {
 		w.bodies = append(w.bodies, body)
 	}
 	w.note, err = newNote(a.Entries, a.Events)
+	w.note.states = a.States
 	return w, err
 }
 
@@ -122,7 +124,7 @@ func (w *addition) write(tx *sqlitedb.Tx, id string, now time.Time) error {
 		if _, err := tx.Exec(clearJournal, num); err != nil {
 			return err
 		}
-		return w.note.writeEvents(tx, num)
+		return w.note.writeBeside(tx, num)
 	}
 	if err := forget(tx, num, w.a.Forget); err != nil {
 		return err
@@ -180,6 +182,7 @@ func (s *Store) Note(ctx context.Context, id string, n store.Note) (first int64,
 	if err != nil {
 		return 0, s.failed("note in "+id, err)
 	}
+	w.states = n.States
 	err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
 		var num, noted int64
 		err := tx.QueryRow(updateNote, until(s.now(), n.Hold), len(w.entries), w.last, id, n.Epoch, w.before).Scan(&num, &noted)
@@ -207,6 +210,7 @@ func until(now time.Time, hold time.Duration) int64 {
 type note struct {
 	entries []store.Entry
 	bodies  []sql.NullString
+	states  []hook.StateValue
 	events  string
 	// The events are kept if the last one kept is before this, and last is the
 	// last of them; none fit anywhere.
@@ -245,9 +249,10 @@ func newNote(entries []store.Entry, events []store.Event) (note, error) {
 const (
 	insertEntry = `INSERT INTO entry (num, kind, call_id, message, data) VALUES (?, ?, ?, ?, ?)`
 	insertEvent = `INSERT INTO event (num, body) VALUES (?, ?)`
+	writeState  = `INSERT INTO state (conversation, name, data) VALUES (?, ?, ?) ON CONFLICT (conversation, name) DO UPDATE SET data = excluded.data`
 )
 
-// write writes entries, of which the last has the sequence noted, and events.
+// write writes entries, of which the last has the sequence noted, and the rest.
 func (w *note) write(tx *sqlitedb.Tx, num, noted int64) error {
 	for i, e := range w.entries {
 		seq := noted - int64(len(w.entries)-i) + 1
@@ -255,10 +260,16 @@ func (w *note) write(tx *sqlitedb.Tx, num, noted int64) error {
 			return err
 		}
 	}
-	return w.writeEvents(tx, num)
+	return w.writeBeside(tx, num)
 }
 
-func (w *note) writeEvents(tx *sqlitedb.Tx, num int64) error {
+// writeBeside writes states and events.
+func (w *note) writeBeside(tx *sqlitedb.Tx, num int64) error {
+	for _, v := range w.states {
+		if _, err := tx.Exec(writeState, num, v.Name, string(v.Data)); err != nil {
+			return err
+		}
+	}
 	if w.events == "" {
 		return nil
 	}

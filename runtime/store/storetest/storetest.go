@@ -76,6 +76,7 @@ func parts() []part {
 		{"store.Log", func(s store.Store) bool { return implements[store.Log](s) && !s.Volatile() }, logRules()},
 		{"store.Searcher", implements[store.Searcher], searchRules()},
 		{"store.Porter", implements[store.Porter], portRules()},
+		{"store.States", implements[store.States], stateRules()},
 	}
 }
 

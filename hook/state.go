@@ -42,8 +42,8 @@ func (s *TurnState[T]) Get(t *Turn) T {
 
 // Update sets the state to what f makes of it, in one step, and returns that. f is
 // called once, while everybody else who wants this state waits: it is short, calls
-// neither Get nor Update of the same state, and does nothing but return the new
-// value. If it panics the state stays as it was.
+// Get and Update of no state, and does nothing but return the new value. If it panics
+// the state stays as it was.
 func (s *TurnState[T]) Update(t *Turn, f func(T) T) T {
 	return cellOf[T](statesOf(&t.states), s.id(), s).update(f)
 }

@@ -231,9 +231,9 @@ func TestLoad(t *testing.T) {
 	var s counter
 	states := hook.NewStates(fields(t, &s))
 	conv := hook.NewConversation(hook.ConversationData{States: states})
-	s.total.Update(conv, add(1))
+	require.NoError(t, states.Load([]hook.StateValue{{Name: "total", Data: "1"}}))
 	require.NoError(t, states.Load([]hook.StateValue{{Name: "gone", Data: "1"}, {Name: "price", Data: `{"Cents":9}`}}))
-	assert.Zero(t, s.total.Get(conv), "the store has none")
+	assert.Zero(t, s.total.Get(conv), "the store has none any more")
 	assert.Equal(t, price{Cents: 9}, s.price.Get(conv))
 	changes, err := states.Changes()
 	require.NoError(t, err)
@@ -242,6 +242,12 @@ func TestLoad(t *testing.T) {
 	changes, err = states.Changes()
 	require.NoError(t, err)
 	assert.Equal(t, []hook.StateValue{{Name: "price", Data: `{"Name":"x","Cents":9}`}}, values(changes))
+
+	require.NoError(t, states.Load([]hook.StateValue{{Name: "price", Data: `{"Cents":1}`}, {Name: "total", Data: "8"}}))
+	assert.Equal(t, price{"x", 9}, s.price.Get(conv), "what is still to be written stays")
+	assert.Equal(t, 8, s.total.Get(conv))
+	states.Discard()
+	assert.Zero(t, s.price.Get(conv))
 
 	err = states.Load([]hook.StateValue{{Name: "price", Data: `{"Cents":"secret"}`}, {Name: "total", Data: `{"secret":1}`}})
 	require.EqualError(t, err, "state total starts afresh: what is kept of it is no int: its JSON has another form\n"+
@@ -281,6 +287,14 @@ func TestAStateThatCannotBeKeptIsAnError(t *testing.T) {
 	require.EqualError(t, err, "state Float cannot be kept: its value is no JSON: json: unsupported value: +Inf\n"+
 		"a hook.ConversationState[bool] is set that has no name in the store: it has to be a field of the subsystem's struct, or of a struct in it")
 	assert.Equal(t, []hook.StateValue{{Name: "Total", Data: "1"}}, values(changes), "the others can")
+	changes[0].Stored()
+	changes, err = states.Changes()
+	require.NoError(t, err, "it was told once")
+	assert.Nil(t, changes)
+	s.Float.Update(conv, func(float64) float64 { return 2 })
+	changes, err = states.Changes()
+	require.NoError(t, err)
+	assert.Equal(t, []hook.StateValue{{Name: "Float", Data: "2"}}, values(changes))
 }
 
 func TestStateAllocatesNothingToBeRead(t *testing.T) {

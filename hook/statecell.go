@@ -77,8 +77,12 @@ func cellOf[T any](s *States, id stateID, field any) *cell[T] {
 
 // stateCell is a pointer to a cell of some type.
 type stateCell interface {
-	// change returns what has to be kept; false if that is known to the store.
+	// change returns what has to be kept; false if there is nothing, or only what was
+	// refused before.
 	change() (change StateChange, changed bool, err error)
+	// pending reports whether there is something that the store does not have.
+	pending() bool
+	called() string
 	// stored notes that the change is kept.
 	stored(StateChange)
 }
@@ -94,10 +98,18 @@ type cell[T any] struct {
 
 	mu    sync.Mutex
 	value T
-	// changes counts the updates; known is their number when the store had the value
-	// last, and data that value.
-	changes, known uint64
-	data           JSON
+	// changes counts the updates. known is their number when the store had the value
+	// last, and data that value; refused is it when the value could not be kept.
+	changes, known, refused uint64
+	data                    JSON
+}
+
+func (c *cell[T]) called() string { return c.name }
+
+func (c *cell[T]) pending() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changes != c.known
 }
 
 func (c *cell[T]) get() T {
@@ -117,24 +129,38 @@ func (c *cell[T]) update(f func(T) T) T {
 func (c *cell[T]) change() (StateChange, bool, error) {
 	c.mu.Lock()
 	value, at, known, data := c.value, c.changes, c.known, c.data
+	if at == c.refused {
+		known = at
+	}
 	c.mu.Unlock()
 	change := StateChange{StateValue: StateValue{Name: c.name}, cell: c, at: at}
 	if at == known {
 		return change, false, nil
 	}
-	if c.name == "" {
-		return change, false, fmt.Errorf("a hook.ConversationState[%v] is set that has no name in the store: %s", reflect.TypeFor[T](),
-			"it has to be a field of the subsystem's struct, or of a struct in it")
-	}
-	text, err := json.Marshal(value)
+	text, err := c.encode(value)
 	if err != nil {
-		return change, false, fmt.Errorf("state %s cannot be kept: its value is no JSON: %w", c.name, err)
+		c.mu.Lock()
+		c.refused = at
+		c.mu.Unlock()
+		return change, false, err
 	}
-	if change.Data = JSON(text); change.Data == data {
+	if change.Data = text; change.Data == data {
 		c.stored(change)
 		return change, false, nil
 	}
 	return change, true, nil
+}
+
+func (c *cell[T]) encode(value T) (JSON, error) {
+	if c.name == "" {
+		return "", fmt.Errorf("a hook.ConversationState[%v] is set that has no name in the store: %s", reflect.TypeFor[T](),
+			"it has to be a field of the subsystem's struct, or of a struct in it")
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("state %s cannot be kept: its value is no JSON: %w", c.name, err)
+	}
+	return JSON(text), nil
 }
 
 func (c *cell[T]) stored(change StateChange) {
@@ -155,15 +181,12 @@ type StateChange struct {
 func (c StateChange) Stored() { c.cell.stored(c) }
 
 // Changes returns what has changed since it was stored last, nil if nothing has. The
-// error tells of states that cannot be kept, each time until they can; the others
-// are returned beside it. It encodes what has changed.
+// error tells of states that cannot be kept, once for each update of theirs; the
+// others are returned beside it. It encodes what has changed.
 func (s *States) Changes() ([]StateChange, error) {
-	s.mu.Lock()
-	cells := s.cells[:len(s.cells):len(s.cells)]
-	s.mu.Unlock()
 	var changes []StateChange
 	var errs []error
-	for _, c := range cells {
+	for _, c := range s.all() {
 		change, changed, err := c.change()
 		switch {
 		case err != nil:
@@ -175,17 +198,26 @@ func (s *States) Changes() ([]StateChange, error) {
 	return changes, errors.Join(errs...)
 }
 
-// Load sets the states to what is kept; those that are not among the values are the
-// zero value of their type again. Values of other names are left alone: the
-// subsystem that had them may come back. The error tells of values that cannot be
-// read; their states are zero.
+// Load sets the states to what is kept, but for those that have changed since they
+// were stored last, which stay: they are written later. Those that are not among the
+// values are the zero value of their type again. Values of other names are left
+// alone: the subsystem that had them may come back. The error tells of values that
+// cannot be read; their states are zero.
 func (s *States) Load(values []StateValue) error {
+	was := s.all()
 	var cells []stateCell
 	var errs []error
+	stay := map[string]bool{}
+	for _, c := range was {
+		if c.pending() {
+			cells = append(cells, c)
+			stay[c.called()] = true
+		}
+	}
 	for i := range s.fields {
 		f := &s.fields[i]
 		at := slices.IndexFunc(values, func(v StateValue) bool { return v.Name == f.Key })
-		if at >= 0 && !f.sharedWith(s.fields[:i]) {
+		if at >= 0 && !stay[f.Key] && !f.sharedWith(s.fields[:i]) {
 			c, err := f.sample.restore(f.id(), f.Key, values[at].Data)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("state %s starts afresh: what is kept of it is no %v: %s", f.Key, f.Type, unreadable(err)))
@@ -195,9 +227,24 @@ func (s *States) Load(values []StateValue) error {
 		}
 	}
 	s.mu.Lock()
-	s.cells = cells
+	s.cells = append(slices.Clone(s.cells[min(len(was), len(s.cells)):]), cells...) // what somebody has set meanwhile comes first
 	s.mu.Unlock()
 	return errors.Join(errs...)
+}
+
+// all returns the cells that there are now.
+func (s *States) all() []stateCell {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cells[:len(s.cells):len(s.cells)]
+}
+
+// Discard makes all states the zero value of their type: they belong to somebody
+// else's part of the conversation, and have to be loaded.
+func (s *States) Discard() {
+	s.mu.Lock()
+	s.cells = nil
+	s.mu.Unlock()
 }
 
 // sharedWith reports whether one of the fields leads to the same state.

@@ -28,7 +28,7 @@ func (c *Conversation) Fork(ctx context.Context, turns int, sender string) (*Con
 	if err != nil {
 		return nil, fmt.Errorf("fork conversation %s: %w", c.ID(), err)
 	}
-	return c.agent.keep(sender, rec, hook.SessionFork), nil
+	return c.agent.keep(ctx, rec, hook.SessionFork)
 }
 
 // Rewind takes away everything behind the first turns, as if it had not been said;

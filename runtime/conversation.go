@@ -18,6 +18,8 @@ type Conversation struct {
 	agent  *Agent
 	place  *hook.Conversation
 	events emitter
+	// states are those of the hooks.
+	states *hook.States
 	// parent is the id of the conversation whose turn this one's is a child of; ""
 	// for one that people see.
 	parent string
@@ -48,6 +50,10 @@ type Conversation struct {
 	// the first claim; held says that the lease is not free.
 	epoch int64
 	held  bool
+	// statesAt is the epoch under which the states were read. foreign: some of them
+	// belong to a turn that somebody else has gone on with.
+	statesAt int64
+	foreign  bool
 	// version is that of the store when the rest was read or written: 0 is a
 	// conversation without messages.
 	version int64
@@ -109,7 +115,7 @@ func (r *Runtime) Conversation(ctx context.Context, agent, sender string) (*Conv
 	if err != nil {
 		return nil, fmt.Errorf("conversation of %q with %q: %w", agent, sender, err)
 	}
-	return a.keep(sender, rec, ""), nil
+	return a.keep(ctx, rec, "")
 }
 
 func (a *Agent) conversation(sender string) *Conversation {
@@ -129,24 +135,27 @@ func (a *Agent) searchLocked(sender string) (int, bool) {
 
 // keep makes the conversation unless somebody else just has. Its first session
 // begins with the source.
-func (a *Agent) keep(sender string, rec store.Record, source hook.SessionSource) *Conversation {
+func (a *Agent) keep(ctx context.Context, rec store.Record, source hook.SessionSource) (*Conversation, error) {
 	c := a.newConversation(rec)
 	c.next = source
+	if _, err := c.readStates(ctx, rec); err != nil { // what cannot be read is told when a turn begins
+		return nil, fmt.Errorf("states of conversation %s: %w", rec.ID, err)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i, ok := a.searchLocked(sender)
+	i, ok := a.searchLocked(rec.Key.Sender)
 	if ok {
-		return a.conversations[i]
+		return a.conversations[i], nil
 	}
 	a.conversations = slices.Insert(a.conversations, i, c)
-	return c
+	return c, nil
 }
 
 func (a *Agent) newConversation(rec store.Record) *Conversation {
-	c := &Conversation{agent: a, parent: rec.Parent}
+	c := &Conversation{agent: a, parent: rec.Parent, states: hook.NewStates(a.rt.states)}
 	c.events.rt, c.events.conv, c.events.agent, c.events.conversation = a.rt, c, a.Name(), rec.ID
 	c.events.logs = !a.rt.volatile && rec.Parent == ""
-	c.place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.cfg, Host: &c.events})
+	c.place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.cfg, Host: &c.events, States: c.states})
 	return c
 }
 

@@ -102,23 +102,20 @@ func (t *turn) noteResult(c *call) {
 	}
 }
 
-// note adds to the journal, with the events that have come up.
+// note adds to the journal, with the events and states that have come up.
 func (t *turn) note(entries []store.Entry) bool {
 	n := store.Note{Epoch: t.conv.epoch, Hold: t.rt.o.Lease, Entries: entries}
-	var first int64
-	err := t.conv.events.write(func(events []store.Event) (err error) {
-		n.Events = events
-		first, err = t.rt.o.Store.Note(t.durable, t.conv.ID(), n)
-		return err
+	return t.write(func(events []store.Event, states []hook.StateValue) error {
+		n.Events, n.States = events, states
+		first, err := t.rt.o.Store.Note(t.durable, t.conv.ID(), n)
+		if err != nil {
+			return fmt.Errorf("store what a turn of conversation %s is doing: %w", t.conv.ID(), err)
+		}
+		for i := range entries {
+			t.forget = append(t.forget, first+int64(i))
+		}
+		return nil
 	})
-	if err != nil {
-		t.unstored(fmt.Errorf("store what a turn of conversation %s is doing: %w", t.conv.ID(), err))
-		return false
-	}
-	for i := range entries {
-		t.forget = append(t.forget, first+int64(i))
-	}
-	return true
 }
 
 func (c *call) startEntry(t *turn) store.Entry {
@@ -148,7 +145,9 @@ func (c *Conversation) journals() bool { return !c.agent.rt.volatile }
 func (t *turn) unstored(err error) {
 	t.errs = append(t.errs, err)
 	t.signal(hook.StopError, "", publicText(err))
-	t.lost = t.lost || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict)
+	if errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict) {
+		t.lost, t.conv.foreign = true, true
+	}
 	c := t.conv // a write may have been made although it seemed to fail: its events are not written again
 	if rec, err := c.record(t.durable); err == nil && rec.Lease.Epoch == c.epoch {
 		c.events.follow(rec.Events, c.epoch)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -26,6 +27,11 @@ func (c *Conversation) open(ctx context.Context, when Busy) error {
 	}
 	c.held = !rec.Lease.Until.IsZero()
 	c.events.follow(rec.Events, c.epoch)
+	if c.statesAt != c.epoch {
+		if err := c.loadStates(ctx, rec); err != nil {
+			return err
+		}
+	}
 	if rec.Version != c.version {
 		if err := c.load(ctx, rec); err != nil {
 			return err
@@ -87,19 +93,24 @@ func (c *Conversation) tryClaim(ctx context.Context) (store.Record, error) {
 	return rec, err
 }
 
-// release makes the lease free for others and keeps the events that nothing else
-// has written, whatever became of the turn: ctx is one that does not end with it.
+// release makes the lease free for others and keeps the events and states that nothing
+// else has written, whatever became of the turn: ctx is one that does not end with it.
 func (c *Conversation) release(ctx context.Context) error {
 	c.agent.rt.leases.remove(c)
-	err := c.events.write(func(events []store.Event) error {
-		if !c.held && len(events) == 0 {
-			return nil
-		}
-		c.held = false
-		_, err := c.agent.rt.o.Store.Note(ctx, c.ID(), store.Note{Epoch: c.epoch, Events: events})
+	var unkept error
+	err := c.events.write(func(events []store.Event) (err error) {
+		unkept, err = c.writeStates(func(states []hook.StateValue) error {
+			if !c.held && len(events) == 0 && len(states) == 0 {
+				return nil
+			}
+			c.held = false
+			_, err := c.agent.rt.o.Store.Note(ctx, c.ID(), store.Note{Epoch: c.epoch, Events: events, States: states})
+			return err
+		})
 		return err
 	})
-	if err != nil {
+	c.foreign = c.foreign || errors.Is(err, store.ErrFenced)
+	if err = errors.Join(unkept, err); err != nil {
 		return fmt.Errorf("store the end of a turn of conversation %s: %w", c.ID(), err)
 	}
 	return nil

@@ -114,6 +114,8 @@ type Runtime struct {
 	known   catalogCache
 	leases  leases
 	asked   inquiries
+	// states are those that hooks keep in conversations.
+	states []hook.StateField
 	// volatile: the store keeps nothing that outlives the process.
 	volatile bool
 	// completed is the signals of a turn that ended as it should.
@@ -219,6 +221,9 @@ func (r *Runtime) openHook(ctx context.Context) error {
 		if err := h.Ready(); err != nil {
 			return err
 		}
+	}
+	if err := r.findStates(); err != nil {
+		return err
 	}
 	if r.o.RecordHooks {
 		r.hook = composite.Recorded(r.given, &composite.RecordOptions{Now: r.o.Now})

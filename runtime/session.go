@@ -105,7 +105,7 @@ func (c *Conversation) endSession(ctx context.Context, next hook.SessionSource) 
 	if err := c.agent.rt.points.sessionEnded(ctx, s.place); err != nil {
 		c.events.emit(ctx, hook.FailureEvent(failureOf(hook.PointOnSessionEnd, err)))
 	}
-	_ = c.events.flush(ctx) // what is not written now is with the next turn, if there is one
+	_ = c.flush(ctx) // what is not written now is with the next turn, if there is one
 }
 
 // account adds the turn, which has ended, to its session.

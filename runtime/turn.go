@@ -66,6 +66,8 @@ type turn struct {
 	// stored: something of the turn is in the store, and ended: so is its end. lost:
 	// somebody else has gone on with the conversation.
 	stored, ended, lost bool
+	// concluded: how the turn ended is settled.
+	concluded bool
 
 	// What follows belongs to the step.
 	number   int
@@ -336,6 +338,7 @@ func (t *turn) finish() hook.TurnOutcome {
 		t.commitRest(!logs)
 	}
 	t.report()
+	t.concluded = true
 	out := t.outcome()
 	t.account(out)
 	if out.Stop == hook.StopError || out.Stop == hook.StopDenied && out.Err != nil {
@@ -493,16 +496,14 @@ func (t *turn) commit(turnEnds bool) bool {
 
 func (t *turn) append(a store.Append) bool {
 	a.Forget = t.forget
-	err := t.conv.events.write(func(events []store.Event) error {
-		a.Events = events
-		return t.conv.commit(t.durable, t.history.stored, a)
+	return t.write(func(events []store.Event, states []hook.StateValue) error {
+		a.Events, a.States = events, states
+		if err := t.conv.commit(t.durable, t.history.stored, a); err != nil {
+			return err
+		}
+		t.stored, t.ended, t.forget = true, a.TurnEnds, nil
+		return nil
 	})
-	if err != nil {
-		t.unstored(err)
-		return false
-	}
-	t.stored, t.ended, t.forget = true, a.TurnEnds, nil
-	return true
 }
 
 // emit tells observers, who may have something to finish although the turn was

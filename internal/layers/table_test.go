@@ -43,7 +43,7 @@ var layers = []layer{
 	{pkgs: "composite/plan/picture", may: []string{"composite/plan"},
 		reason: "shows any plan, the generator's and one that was made at run time; nobody pays who does not look"},
 	{pkgs: "composite/args", may: []string{"hook"}, reason: "what generated decoding calls, and nothing it does not"},
-	{pkgs: "composite/state", may: []string{"hook"}, reason: "looks at a hook once, when it is opened; nothing that is called in a turn"},
+	{pkgs: "composite/states", may: []string{"hook"}, reason: "looks at a hook once, when it is opened; nothing that is called in a turn"},
 	{pkgs: "composite", may: []string{"hook", "composite/..."}, outside: []string{"github.com/sourcegraph/conc"},
 		reason: "linked into every program that has a composite"},
 	{pkgs: "gen/...", may: []string{"gen/...", "composite/plan", "composite/plan/picture"},

@@ -1,4 +1,4 @@
-package state_test
+package states_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/grapnel-go/grapnel/composite/state"
+	"github.com/grapnel-go/grapnel/composite/states"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -64,7 +64,7 @@ type total struct {
 // keys returns the names of states, those of a turn as "".
 func keys(t *testing.T, h hook.Hook) []string {
 	t.Helper()
-	fields, err := state.Of(h)
+	fields, err := states.Of(h)
 	require.NoError(t, err)
 	out := []string{}
 	for _, f := range fields {
@@ -183,19 +183,19 @@ func TestWhatIsWrong(t *testing.T) {
 		"one name twice":            {twice, "other: its state has the name Total, which is that of Total too: set the Name of one of them"},
 		"a shared name like a path": {of("A", pathLike), "A.other: its state has the name A.Total, which is that of A.Total too: set the Name of one of them"},
 		"in slices and maps": {inSlices, "States: states in a value of type []hook.TurnState[int] cannot be found again: make each a field of a struct\n" +
-			"byName: states in a value of type map[string]state_test.limits cannot be found again: make each a field of a struct"},
+			"byName: states in a value of type map[string]states_test.limits cannot be found again: make each a field of a struct"},
 		"by value":            {byValue{limits: limits{}}, "limits.Used: a state in a hook that is held by value, so that each call would see another copy of it: hold a pointer"},
 		"an unexported field": {&kept[struct{ a int }]{}, cannot + "the field a of struct { a int } is not exported, so that JSON leaves it out: export it, or say so with the tag `json:\"-\"`"},
 		"deep in it":          {&kept[map[string][]*struct{ F func() }]{}, cannot + "JSON has no func()"},
 		"an interface":        {&kept[[]any]{}, cannot + "what was in a value of type interface {} is not known any more when it is read"},
 		"a channel":           {&kept[chan int]{}, cannot + "JSON has no chan int"},
 		"keys":                {&kept[map[bool]int]{}, cannot + "JSON has no keys of type bool"},
-		"half a JSON":         {&kept[writesOnly]{}, cannot + "state_test.writesOnly has MarshalJSON without UnmarshalJSON"},
-		"an error of its own": {&kept[never]{}, cannot + "json: error calling MarshalText for type state_test.never: assert.AnError general error for testing"},
+		"half a JSON":         {&kept[writesOnly]{}, cannot + "states_test.writesOnly has MarshalJSON without UnmarshalJSON"},
+		"an error of its own": {&kept[never]{}, cannot + "json: error calling MarshalText for type states_test.never: assert.AnError general error for testing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := state.Of(c.hook)
+			_, err := states.Of(c.hook)
 			require.Error(t, err)
 			if end, ok := strings.CutPrefix(c.want, "…"); ok {
 				assert.True(t, strings.HasPrefix(err.Error(), "State: a hook.ConversationState[") && strings.HasSuffix(err.Error(), end), "%v", err)
@@ -221,10 +221,10 @@ func TestWhatCanBeKept(t *testing.T) {
 			_ int
 		}]{},
 	} {
-		_, err := state.Of(h)
+		_, err := states.Of(h)
 		assert.NoError(t, err, "%T", h)
 	}
-	_, err := state.Of(&kept[tree]{})
-	require.ErrorContains(t, err, "the field hidden of state_test.tree")
+	_, err := states.Of(&kept[tree]{})
+	require.ErrorContains(t, err, "the field hidden of states_test.tree")
 	_, _ = tree{}.skipped, tree{}.hidden
 }

@@ -1,4 +1,4 @@
-// Package state finds the states of a hook: the fields of type [hook.TurnState] and
+// Package states finds the states of a hook: the fields of type [hook.TurnState] and
 // [hook.ConversationState] in the structs of a subsystem, or of all members of a
 // composite. A runtime does so when it opens; a test may, to see the names.
 //
@@ -9,7 +9,7 @@
 //
 // it is Core.Cost.total; [hook.ConversationState].Name takes the place of the last
 // part, Shared that of the whole.
-package state
+package states
 
 import (
 	"errors"

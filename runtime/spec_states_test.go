@@ -1,0 +1,436 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
+)
+
+// Hooks keep states of a turn and of a conversation. Those of a conversation are
+// written with what they belong to, and go on where the conversation does.
+
+// tally is a subsystem that counts in states: the requests of a turn, and the replies
+// of a conversation with those of its children.
+type tally struct {
+	hook.Nop
+	turn hook.TurnState[int]
+	all  hook.ConversationState[int]
+	// ended is told of each turn that ends, with its own count.
+	ended func(t *hook.Turn, steps int)
+}
+
+func more(n int) int { return n + 1 }
+
+// Preprocess implements hook.Hook: a turn begins with a count, and another input.
+func (s *tally) Preprocess(_ context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	s.turn.Update(t, func(int) int { return 100 })
+	return hook.TextInput(in.Text() + "!"), nil
+}
+
+// BeforeModel implements hook.BeforeModel.
+func (s *tally) BeforeModel(_ context.Context, step *hook.Step, _ hook.ModelRequest) (hook.ModelDecision, error) {
+	s.turn.Update(step.Turn(), more)
+	return hook.ModelDecision{}, nil
+}
+
+// AfterModel implements hook.AfterModel.
+func (s *tally) AfterModel(_ context.Context, step *hook.Step, _ hook.ModelReply) (hook.ReplyDecision, error) {
+	s.all.Update(step.Turn().Root().Conversation(), more)
+	return hook.ReplyDecision{}, nil
+}
+
+// AfterTurn implements hook.AfterTurn.
+func (s *tally) AfterTurn(_ context.Context, t *hook.Turn, _ hook.TurnOutcome) {
+	if s.ended != nil {
+		s.ended(t, s.turn.Get(t))
+	}
+}
+
+// stateIn returns what the store has under the name.
+func stateIn(t *testing.T, s store.Store, id, name string) string {
+	t.Helper()
+	values, err := s.(store.States).States(t.Context(), id)
+	require.NoError(t, err)
+	for _, v := range values {
+		if v.Name == name {
+			return string(v.Data)
+		}
+	}
+	return ""
+}
+
+func TestSpecStatesOfATurnAndItsChildren(t *testing.T) {
+	t.Parallel()
+	c := cast{"chief": plays(delegates("writer"), says("done"), says("again")), "writer": plays(says("written"))}
+	steps, all := map[string][]int{}, map[string]int{}
+	s := &tally{}
+	s.ended = func(turn *hook.Turn, n int) {
+		name := turn.Agent().Name
+		steps[name], all[name] = append(steps[name], n), s.all.Get(turn.Conversation())
+		if turn.Depth() == 0 {
+			assert.Nil(t, turn.Parent())
+		} else {
+			assert.Equal(t, "chief", turn.Parent().Agent().Name)
+		}
+	}
+	w := stage(t, c, nil, agents("chief", "writer"), delegate.New(nil), s)
+	w.send("do it")
+	w.send("once more")
+	assert.Equal(t, map[string][]int{"writer": {101}, "chief": {102, 101}}, steps,
+		"each turn has its own, from before its input was changed")
+	assert.Equal(t, map[string]int{"writer": 0, "chief": 4}, all, "a child counts in the conversation of its root")
+	assert.Equal(t, "4", stateIn(t, w.store, w.conv.ID(), "H1.all"))
+}
+
+// crowd counts in turns that run at the same time, and notes when it sees a count that
+// is not its own.
+type crowd struct {
+	hook.Nop
+	calls hook.TurnState[map[string]int]
+	total hook.ConversationState[int]
+	mixed atomic.Int64
+}
+
+// BeforeModel implements hook.BeforeModel.
+func (s *crowd) BeforeModel(_ context.Context, step *hook.Step, _ hook.ModelRequest) (hook.ModelDecision, error) {
+	id := step.Turn().ID()
+	got := s.calls.Update(step.Turn(), func(was map[string]int) map[string]int {
+		return map[string]int{id: was[id] + 1, "all": was["all"] + 1}
+	})
+	s.total.Update(step.Turn().Conversation(), more)
+	if got[id] != step.Number() || got["all"] != step.Number() {
+		s.mixed.Add(1)
+	}
+	return hook.ModelDecision{}, nil
+}
+
+func TestSpecTurnsAtTheSameTimeShareNoState(t *testing.T) {
+	t.Parallel()
+	const conversations, turns = 16, 10
+	a, b := &crowd{}, &crowd{}
+	m := modelFunc(func(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+		if n := req.Messages.Len(); req.Messages.At(n-1).Role == hook.RoleTool {
+			return says("done")
+		}
+		return calls(want{"c1", "echo", `{}`})
+	})
+	rt := runtime.New(compose(t, []hook.Hook{box(named("echo")), a, b}), m, &runtime.Options{Slots: conversations})
+	require.NoError(t, rt.Open(t.Context()))
+	t.Cleanup(func() { _ = rt.Close(context.Background()) })
+	_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for i := range conversations {
+		wg.Go(func() {
+			conv, err := rt.Conversation(t.Context(), "a", fmt.Sprint(i))
+			if !assert.NoError(t, err) {
+				return
+			}
+			for range turns {
+				_, err := conv.Send(t.Context(), hook.TextInput("go"), nil)
+				assert.NoError(t, err)
+			}
+		})
+	}
+	wg.Wait()
+	assert.Zero(t, a.mixed.Load()+b.mixed.Load(), "counts of another turn were seen")
+}
+
+type modelFunc func(context.Context, hook.ModelRequest) hook.ModelStream
+
+func (f modelFunc) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+	return f(ctx, req)
+}
+
+func TestSpecAStateGoesOnInAnotherProcess(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tool := newGate("wait")
+	p := boot(t, dir, plays(says("1"), calls(want{"c1", "wait", `{}`})), runtime.Options{}, box(tool.tool), &tally{})
+	p.send("first")
+	p.sends("second")
+	<-tool.reached
+	assert.Equal(t, "2", stateIn(t, p.store, p.conv.ID(), "H1.all"), "with the reply, before its calls run")
+	p.dies()
+
+	s := &tally{}
+	var ended []int
+	s.ended = func(turn *hook.Turn, steps int) { ended = append(ended, steps, s.all.Get(turn.Conversation())) }
+	next := boot(t, dir, plays(says("3"), says("4")), runtime.Options{}, box(tool.tool), s)
+	next.resumes()
+	require.NoError(t, next.ends().err)
+	next.send("third")
+	assert.Equal(t, []int{1, 3, 101, 4}, ended, "the state of a turn is not kept, that of its conversation is")
+	assert.Equal(t, "4", stateIn(t, next.store, next.conv.ID(), "H1.all"))
+}
+
+// A process whose conversation has been taken over counts on from what the other one
+// has written, and not from what it could not write itself.
+func TestSpecAStateThatSomebodyElseHasWrittenIsRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tool := newGate("wait")
+	s := &tally{}
+	s.ended = func(turn *hook.Turn, _ int) { s.all.Update(turn.Conversation(), func(n int) int { return n + 50 }) }
+	p := boot(t, dir, plays(calls(want{"c1", "wait", `{}`}), says("lost"), says("3")), runtime.Options{}, box(tool.tool), s)
+	p.sends("first")
+	<-tool.reached
+	next := boot(t, dir, plays(says("2")), runtime.Options{}, box(tool.tool), &tally{})
+	next.send("second")
+	close(tool.open)
+	require.Error(t, p.ends().err)
+	assert.Equal(t, "2", stateIn(t, p.store, p.conv.ID(), "H1.all"))
+	p.send("third")
+	assert.Equal(t, "53", stateIn(t, p.store, p.conv.ID(), "H1.all"))
+}
+
+// brittle dies with the n-th write.
+type brittle struct {
+	*mem.Store
+	left, states atomic.Int64
+}
+
+func (s *brittle) dies() error {
+	if s.left.Add(-1) < 0 {
+		return errDead
+	}
+	return nil
+}
+
+func (s *brittle) Append(ctx context.Context, id string, a store.Append) (int64, error) {
+	if err := s.dies(); err != nil {
+		return 0, err
+	}
+	s.states.Add(int64(len(a.States)))
+	return s.Store.Append(ctx, id, a)
+}
+
+func (s *brittle) Note(ctx context.Context, id string, n store.Note) (int64, error) {
+	if err := s.dies(); err != nil {
+		return 0, err
+	}
+	s.states.Add(int64(len(n.States)))
+	return s.Store.Note(ctx, id, n)
+}
+
+// replies is how many replies of models the store has, in history and journal.
+func replies(t *testing.T, s store.Store, id string) (n int) {
+	t.Helper()
+	ms, err := s.Messages(t.Context(), id)
+	require.NoError(t, err)
+	for _, m := range ms {
+		if m.Role == hook.RoleAssistant {
+			n++
+		}
+	}
+	entries, err := s.Journal(t.Context(), id)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if e.Kind == store.EntryReply {
+			n++
+		}
+	}
+	return n
+}
+
+func TestSpecAStateIsNeverAheadOfWhatItCountsNorBehind(t *testing.T) {
+	t.Parallel()
+	again := named("echo")
+	again.Annotations.ReadOnly = true
+	script := func() *model {
+		return plays(calls(want{"c1", "echo", `{}`}, want{"c2", "echo", `{}`}), calls(want{"c3", "echo", `{}`}), says("done"))
+	}
+	died := 0
+	for writes := int64(0); ; writes++ {
+		disk := mem.New(&mem.Options{Journal: true})
+		dying := &brittle{Store: disk}
+		dying.left.Store(writes)
+		w := startWith(t, script(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: dying}, box(again), &tally{})
+		_, err := w.try(t.Context(), "go")
+		count := func() string { return fmt.Sprint(max(replies(t, disk, w.conv.ID()), 0)) }
+		if got := stateIn(t, disk, w.conv.ID(), "H1.all"); got != "" || count() != "0" {
+			require.Equal(t, count(), got, "after %d writes", writes)
+		}
+		if err == nil {
+			assert.Equal(t, int64(3), dying.states.Load(), "each change is written once")
+			break
+		}
+		died++
+		m := script()
+		m.requests = make([]hook.ModelRequest, replies(t, disk, w.conv.ID())) // where the first one was
+		next := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: disk, Gone: func(string) bool { return true }}, box(again), &tally{})
+		rec, err := disk.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
+		require.NoError(t, err)
+		if rec.Journaled {
+			_, err = next.conv.Resume(t.Context(), nil)
+			require.NoError(t, err)
+			require.Equal(t, "3", stateIn(t, disk, w.conv.ID(), "H1.all"), "after %d writes", writes)
+		} else {
+			next.send("go")
+		}
+		require.Equal(t, count(), stateIn(t, disk, w.conv.ID(), "H1.all"), "after %d writes", writes)
+	}
+	assert.Greater(t, died, 5)
+}
+
+func TestSpecStatesAreForkedAndStayOverARewind(t *testing.T) {
+	t.Parallel()
+	s := &tally{}
+	var seen []string
+	s.ended = func(turn *hook.Turn, _ int) {
+		seen = append(seen, fmt.Sprint(turn.Conversation().Sender(), " ", s.all.Get(turn.Conversation())))
+	}
+	for _, o := range []*runtime.Options{{}, {Store: mem.New(&mem.Options{Journal: true})}, {Store: openSQLite(t, t.TempDir())}} {
+		seen = nil
+		w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, o, s)
+		w.send("1")
+		w.send("2")
+		fork, err := w.conv.Fork(t.Context(), 1, "bob")
+		require.NoError(t, err)
+		require.NoError(t, w.conv.Rewind(t.Context(), 1))
+		w.send("3")
+		_, err = fork.Send(t.Context(), hook.TextInput("own"), nil)
+		require.NoError(t, err)
+		w.send("4")
+		assert.Equal(t, []string{"ann 1", "ann 2", "ann 3", "bob 3", "ann 4"}, seen)
+	}
+}
+
+// odd is a subsystem whose state may be what JSON cannot hold.
+type odd struct {
+	hook.Nop
+	share hook.ConversationState[float64]
+	value float64
+}
+
+// AfterModel implements hook.AfterModel.
+func (s *odd) AfterModel(_ context.Context, step *hook.Step, _ hook.ModelReply) (hook.ReplyDecision, error) {
+	s.share.Update(step.Turn().Conversation(), func(float64) float64 { return s.value })
+	return hook.ReplyDecision{}, nil
+}
+
+func TestSpecAStateThatCannotBeKeptFailsTheTurn(t *testing.T) {
+	t.Parallel()
+	s, all := &odd{value: math.NaN()}, &tally{}
+	w := startWith(t, plays(calls(want{"c1", "echo", `{}`}), says("1"), says("2")), hook.AgentConfig{Name: "a"},
+		&runtime.Options{Store: openSQLite(t, t.TempDir())}, s, all, box(named("echo")))
+	out, err := w.try(t.Context(), "go")
+	require.EqualError(t, err, "state H0.share cannot be kept: its value is no JSON: json: unsupported value: NaN")
+	assert.Equal(t, hook.StopError, out.Stop)
+	assert.Equal(t, "1", stateIn(t, w.store, w.conv.ID(), "H1.all"), "the others are")
+	assert.Len(t, w.history(), 3, "and so is what was said and done")
+	s.value = 0.5
+	w.send("again")
+	assert.Equal(t, "0.5", stateIn(t, w.store, w.conv.ID(), "H0.share"))
+	assert.Equal(t, "2", stateIn(t, w.store, w.conv.ID(), "H1.all"))
+}
+
+func TestSpecAStateThatNobodyKnowsFailsTheTurn(t *testing.T) {
+	t.Parallel()
+	w := start(t, plays(says("1")), &hidden{states: func() *hook.ConversationState[int] { return new(hook.ConversationState[int]) }})
+	_, err := w.try(t.Context(), "go")
+	require.ErrorContains(t, err, "a hook.ConversationState[int] is set that has no name in the store")
+}
+
+// hidden is a subsystem whose state is no field.
+type hidden struct {
+	hook.Nop
+	states func() *hook.ConversationState[int]
+}
+
+// AfterModel implements hook.AfterModel.
+func (s *hidden) AfterModel(_ context.Context, step *hook.Step, _ hook.ModelReply) (hook.ReplyDecision, error) {
+	s.states().Update(step.Turn().Conversation(), more)
+	return hook.ReplyDecision{}, nil
+}
+
+func TestSpecAStateThatCannotBeReadStartsAfresh(t *testing.T) {
+	t.Parallel()
+	disk := openSQLite(t, t.TempDir())
+	rec, err := disk.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
+	require.NoError(t, err)
+	_, err = disk.Append(t.Context(), rec.ID, store.Append{States: []hook.StateValue{{Name: "H0.all", Data: `"canary"`}, {Name: "gone.total", Data: "7"}}})
+	require.NoError(t, err)
+	told := &listener{}
+	w := startWith(t, plays(says("1")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: disk}, &tally{}, told)
+	w.send("go")
+	assert.Equal(t, "1", stateIn(t, disk, rec.ID, "H0.all"))
+	assert.Equal(t, "7", stateIn(t, disk, rec.ID, "gone.total"), "whose subsystem may come back")
+	assert.Equal(t, []string{"state H0.all starts afresh: what is kept of it is no int: its JSON has another form"}, told.diagnostics)
+}
+
+// closing is a subsystem that counts its sessions when they have ended.
+type closing struct {
+	hook.Nop
+	sessions hook.ConversationState[int]
+}
+
+// OnSessionEnd implements hook.OnSessionEnd.
+func (s *closing) OnSessionEnd(_ context.Context, session *hook.Session) {
+	s.sessions.Update(session.Conversation(), more)
+}
+
+func TestSpecAStateThatIsSetAtTheEndOfASessionIsKept(t *testing.T) {
+	t.Parallel()
+	disk := mem.New(&mem.Options{Journal: true})
+	for _, want := range []string{"1", "2"} {
+		w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: disk, Gone: func(string) bool { return true }}, &closing{})
+		w.send("go")
+		require.NoError(t, w.rt.Close(t.Context()))
+		assert.Equal(t, want, stateIn(t, disk, w.conv.ID(), "sessions"))
+	}
+}
+
+// listener notes the diagnostics.
+type listener struct {
+	hook.Nop
+	diagnostics []string
+}
+
+// OnEvent implements hook.Hook.
+func (l *listener) OnEvent(_ context.Context, ev hook.Event) {
+	if ev.Kind == hook.EventDiagnostic {
+		l.diagnostics = append(l.diagnostics, ev.Text)
+	}
+}
+
+func TestSpecAStateThatIsSetOutsideOfATurnIsWrittenWithTheNext(t *testing.T) {
+	t.Parallel()
+	disk := mem.New(&mem.Options{Journal: true})
+	s := &tally{}
+	var place *hook.Conversation
+	s.ended = func(turn *hook.Turn, _ int) { place = turn.Conversation() }
+	w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: disk}, s)
+	w.send("1")
+	s.all.Update(place, func(n int) int { return n + 10 })
+	assert.Equal(t, "1", stateIn(t, disk, w.conv.ID(), "all"))
+	w.send("2")
+	assert.Equal(t, "12", stateIn(t, disk, w.conv.ID(), "all"))
+}
+
+func TestSpecWhatIsWrongWithStatesIsToldWhenTheRuntimeOpens(t *testing.T) {
+	t.Parallel()
+	a, b := &tally{}, &odd{}
+	a.all.Shared, b.share.Shared = "cost.total", "cost.total"
+	rt := runtime.New(compose(t, []hook.Hook{a, b}), plays(), nil)
+	assert.EqualError(t, rt.Open(t.Context()), `open: states: H1.share: the shared state "cost.total" is a hook.ConversationState[float64] here `+
+		`and a hook.ConversationState[int] in H0.all: give them one type, or two names`)
+
+	rt = runtime.New(&tally{}, plays(), &runtime.Options{Store: struct{ store.Store }{mem.New(&mem.Options{Journal: true})}})
+	assert.EqualError(t, rt.Open(t.Context()), "open: the hook keeps a state of conversations, all, and a store of type struct { store.Store } keeps none: it has to implement store.States")
+	rt = runtime.New(&tally{}, plays(), &runtime.Options{Store: struct{ store.Store }{mem.New(nil)}})
+	require.NoError(t, rt.Open(t.Context()), "a store that ends with the process keeps nothing else either")
+	require.NoError(t, rt.Close(t.Context()))
+}

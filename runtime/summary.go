@@ -154,25 +154,31 @@ func (t *turn) attemptAside(req hook.ModelRequest) (reply hook.ModelReply, again
 		t.attempts.add(began)
 		if reply, err = t.streamAside(req); err != nil {
 			t.spend(req.Model, reply.Usage)
-			d, failure := t.onFailure(req.Model, err)
-			switch d.Verdict().Kind {
-			case hook.AnswerNone:
-				return reply, false, err
-			case hook.AnswerRespond:
-				reply = finished(d.Reply())
-			default:
-				if !t.attempts.retry() {
-					return reply, false, tooMany(err)
-				}
-				if !t.prepare(d, failure) {
-					return reply, false, context.Cause(t.ctx)
-				}
-				return reply, true, nil
+			if reply, again, err = t.recoversAside(req, err); again || err != nil {
+				return reply, again, err
 			}
 		}
 	}
 	reply.Duration, reply.Model = t.rt.o.Now().Sub(began), cmp.Or(reply.Model, req.Model)
 	return reply, false, nil
+}
+
+// recoversAside is recovers for what nobody is shown.
+func (t *turn) recoversAside(req hook.ModelRequest, err error) (reply hook.ModelReply, again bool, _ error) {
+	d, failure := t.onFailure(req.Model, err)
+	switch d.Verdict().Kind {
+	case hook.AnswerRespond:
+		return finished(d.Reply()), false, nil
+	case hook.AnswerNone:
+		return reply, false, err
+	}
+	if !t.attempts.retry() {
+		return reply, false, tooMany(err)
+	}
+	if !t.prepare(d, failure) {
+		return reply, false, context.Cause(t.ctx)
+	}
+	return reply, true, nil
 }
 
 // streamAside is stream for what nobody is shown.

@@ -24,7 +24,7 @@ const hookTime = 300 * time.Millisecond
 
 // bounded are the points at which the composite waits no longer than that.
 var bounded = []string{
-	"RewriteRequest", "BeforeModel", "RewriteReply", "AfterModel", "RewriteArgs", "BeforeTool", "Approve", "RewriteResult", "AfterTool",
+	"RewriteRequest", "BeforeModel", "OnModelError", "RewriteReply", "AfterModel", "OnInvalidTool", "RewriteArgs", "BeforeTool", "Approve", "RewriteResult", "AfterTool",
 }
 
 func newRig() (*rig, error) {

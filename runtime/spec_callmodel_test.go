@@ -1,0 +1,205 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+// What Host.CallModel offers to hooks and tools, and what turns cost.
+
+// perToken prices every token of a model at one billionth of a dollar, and of
+// "dear" at a thousand.
+func perToken(model string, u hook.Usage) hook.Cost {
+	if model == "dear" {
+		return hook.Cost(1000 * u.Total())
+	}
+	return hook.Cost(u.Total())
+}
+
+// titles calls a model at AfterModel, and keeps what came.
+type titles struct {
+	hook.Nop
+	req   hook.ModelRequest
+	reply hook.ModelReply
+	err   error
+}
+
+func (h *titles) AfterModel(ctx context.Context, s *hook.Step, _ hook.ModelReply) (hook.ReplyDecision, error) {
+	h.reply, h.err = s.Host().CallModel(ctx, h.req)
+	return hook.ReplyDecision{}, nil
+}
+
+func TestSpecAHookCallsAModelWithinTheTurn(t *testing.T) {
+	t.Parallel()
+	asked := hook.ModelRequest{
+		System: "Give a title.", Messages: hook.ListOf(hook.UserText("hello")), Model: "dear",
+		Tools: hook.NewToolSet([]hook.Tool{{Name: "x"}}), Choice: hook.ToolChoice{Mode: hook.ToolChoiceRequired},
+	}
+	h := &titles{req: asked}
+	points := 0
+	counts := hook.BeforeModelFunc(func(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelDecision, error) {
+		points++
+		return hook.ModelDecision{}, nil
+	})
+	m := plays(says("hi"), says("A ", "title"))
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: "main", Limits: hook.Limits{MaxTokens: 70}}, &runtime.Options{Price: perToken}, h, counts, box(named("echo")))
+	out := w.send("1")
+	require.NoError(t, h.err)
+	assert.Equal(t, "A title", h.reply.Text())
+	assert.Equal(t, "dear", h.reply.Model)
+	assert.Equal(t, hook.FinishStop, h.reply.Finish)
+	want := asked
+	want.Tools, want.Choice, want.MaxTokens = nil, hook.ToolChoice{}, 70
+	assert.Equal(t, want, m.requests[1], "apart from the history and without tools")
+	assert.Equal(t, 1, points, "it passes no point")
+	assert.Equal(t, hook.Usage{Input: 20, Output: 10}, out.Usage, "its tokens are the turn's")
+	assert.Equal(t, hook.Cost(15015), out.Cost)
+	assert.Len(t, w.eventsOf(hook.EventUsage), 2)
+	assert.Equal(t, []string{"user 1", "assistant hi"}, w.history())
+	assert.Len(t, w.eventsOf(hook.EventTextDelta), 1, "nobody is shown what it says")
+}
+
+func TestSpecCallModelOutsideATurn(t *testing.T) {
+	t.Parallel()
+	w := start(t, plays(says("never")))
+	reg, err := w.rt.Agent("a")
+	require.NoError(t, err)
+	_, err = reg.Config().Host().CallModel(t.Context(), hook.ModelRequest{})
+	require.ErrorIs(t, err, hook.ErrNoTurn)
+	assert.Empty(t, w.model.requests)
+}
+
+func TestSpecCallModelFails(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("gone")
+	long := strings.Repeat("x", 600)
+	for _, tc := range []struct {
+		name   string
+		limits hook.Limits
+		stream hook.ModelStream
+		text   string
+		calls  int
+	}{
+		{"with the model's error", hook.Limits{}, fails(gone, "half"), `call model "main": gone`, 2},
+		{"where it panics", hook.Limits{}, func(func(hook.Chunk, error) bool) { panic("boom") }, `call model "main": the provider panicked: boom`, 2},
+		{"where it calls a tool", hook.Limits{}, calls(want{"c1", "echo", `{}`}), `call model "main": the model called a tool, and was offered none`, 2},
+		{"where it ends without a finish", hook.Limits{}, chunks(text("x")), `call model "main": provider: the stream ended without a finish`, 2},
+		{"where it does not end", hook.Limits{}, says(long, long), `call model "main": the answer is longer than 1000 bytes; set MaxTokens, or raise Options.MaxResult`, 2},
+		{"where no tokens are left", hook.Limits{Tokens: 15}, says("never"), "hook: the turn has used up its tokens", 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			h := &titles{}
+			failed := onErrors(hook.RetryFailure(0))
+			w := startWith(t, plays(says("hi"), tc.stream), hook.AgentConfig{Name: "a", Model: "main", Limits: tc.limits}, &runtime.Options{MaxResult: 1000}, h, failed)
+			out, err := w.try(t.Context(), "1")
+			require.NoError(t, err)
+			assert.Equal(t, "hi", out.Text(), "the turn goes on")
+			require.EqualError(t, h.err, tc.text)
+			assert.Zero(t, h.reply)
+			assert.Len(t, w.model.requests, tc.calls)
+			assert.Empty(t, failed.seen, "it passes no point and is not repeated")
+		})
+	}
+}
+
+func TestSpecCallModelEndsWithTheTurnOrItsContext(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]hook.Limits{"the turn's time": {Time: time.Second}, "its own context": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var failed error
+				var took time.Duration
+				tool := tool{hook.Tool{Name: "ask"}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+					began := time.Now()
+					own, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+					defer cancel()
+					_, failed = env.Call.Host().CallModel(own, hook.ModelRequest{})
+					took = time.Since(began)
+					return hook.TextResult("x")
+				}}
+				n := 0
+				p := func(ctx context.Context, _ hook.ModelRequest) hook.ModelStream {
+					switch n++; n {
+					case 1:
+						return calls(want{"c1", "ask", `{}`})
+					case 2:
+						return func(yield func(hook.Chunk, error) bool) { <-ctx.Done(); yield(hook.Chunk{}, ctx.Err()) }
+					}
+					return says("done")
+				}
+				w := startProvider(t, p, limits, box(tool))
+				out, err := w.try(t.Context(), "1")
+				require.NoError(t, err)
+				require.Error(t, failed)
+				if limits.Time > 0 {
+					assert.Equal(t, hook.StopTimeLimit, out.Stop)
+					assert.Equal(t, time.Second, took)
+				} else {
+					assert.Equal(t, 2*time.Second, took)
+					require.ErrorIs(t, failed, context.DeadlineExceeded)
+				}
+				require.NoError(t, w.rt.Close(t.Context()))
+			})
+		})
+	}
+}
+
+func TestSpecToolsCallModelsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	asks := tool{hook.Tool{Name: "ask"}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+		reply, err := env.Call.Host().CallModel(ctx, hook.ModelRequest{Messages: hook.ListOf(hook.UserText("x"))})
+		if err != nil {
+			return hook.FailedResult(hook.FailOperation, err.Error())
+		}
+		return hook.TextResult(reply.Text())
+	}}
+	var ws []want
+	for _, id := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
+		ws = append(ws, want{id, "ask", `{}`})
+	}
+	w := startWith(t, plays(calls(ws...)), hook.AgentConfig{Name: "a"}, &runtime.Options{Price: perToken}, box(asks))
+	out := w.send("1")
+	assert.Equal(t, int64(150), out.Usage.Total(), "two steps, and eight calls of the tools")
+	assert.Equal(t, hook.Cost(150), out.Cost)
+	assert.Len(t, w.eventsOf(hook.EventUsage), 10)
+}
+
+func TestSpecWhatATurnCostsIsWithItsChildrenAndSeenInItsPlace(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	seen := map[string]hook.Cost{}
+	looks := hook.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, out hook.TurnOutcome) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[turn.Agent().Name] = out.Cost
+		assert.Equal(t, out.Cost, turn.Standing().Cost)
+	})
+	delegates := tool{hook.Tool{Name: "delegate", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: hook.TextInput("x"), Call: env.Call})
+		if err != nil {
+			return hook.FailedResult(hook.FailOperation, err.Error())
+		}
+		return hook.TextResult(out.Text())
+	}}
+	w := startWith(t, plays(calls(want{"c1", "delegate", `{}`}), says("child"), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Price: perToken}, looks, box(delegates))
+	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: "dear"})
+	require.NoError(t, err)
+	out := w.send("1")
+	assert.Equal(t, hook.Cost(15000), seen["b"])
+	assert.Equal(t, hook.Cost(15030), out.Cost)
+	assert.Equal(t, out.Cost, seen["a"])
+	assert.Equal(t, hook.Cost(15000), w.eventsOf(hook.EventSubagentEnd)[0].Detail().Cost)
+}

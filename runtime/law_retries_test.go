@@ -1,0 +1,186 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+// Laws 12 and 13 with whatever hooks answer: retries are capped and counted, and a
+// client that drops what it is told to drop has shown what was said.
+
+// unlucky is a model that often fails, and a hook at every point that may ask for
+// another reply.
+type unlucky struct {
+	hook.Nop
+	*rand.Rand
+	// calls are those of the model by step, repairs those of OnInvalidTool by call,
+	// failures what was told of failed calls by step.
+	calls, repairs, failures map[string]int
+	asked                    int
+	pairs                    map[string]int
+}
+
+func newUnlucky(seed uint64) *unlucky {
+	return &unlucky{Rand: rand.New(rand.NewPCG(seed, 12)), calls: map[string]int{}, repairs: map[string]int{}, failures: map[string]int{}, pairs: map[string]int{}}
+}
+
+// Stream implements provider.Provider.
+func (u *unlucky) Stream(context.Context, hook.ModelRequest) hook.ModelStream {
+	u.asked++
+	word := fmt.Sprintf("word%d ", u.asked)
+	switch u.IntN(6) {
+	case 0:
+		return fails(&provider.Error{Class: hook.FailureOverloaded, RetryAfter: time.Duration(u.IntN(3)) * time.Second, Err: errors.New("busy")}, word)
+	case 1:
+		return fails(errors.New("gone"))
+	case 2:
+		return chunks(text(word))
+	case 3:
+		return says(word, "end")
+	}
+	tool := []string{"echo", "echo", "ecko", "hidden"}[u.IntN(4)]
+	args := []string{`{}`, `{}`, `{"x":"1"}`, `{"s":`}[u.IntN(4)]
+	cs := []hook.Chunk{text(word)}
+	for i := range 1 + u.IntN(2) {
+		cs = append(cs, hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: fmt.Sprintf("c%d_%d", u.asked, i), Tool: tool},
+			hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: args}, hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+	}
+	return chunks(append(cs, finish(hook.FinishTools))...)
+}
+
+func step(s *hook.Step) string { return fmt.Sprintf("%s.%d", s.Turn().ID(), s.Number()) }
+
+func (u *unlucky) WrapModel(ctx context.Context, s *hook.Step, _ hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	u.calls[step(s)]++
+	return next.Stream(ctx)
+}
+
+func (u *unlucky) OnModelError(_ context.Context, s *hook.Step, f hook.ModelFailure) (hook.FailureDecision, error) {
+	u.failures[step(s)]++
+	u.pairs["failure "+string(f.Class)]++
+	if f.Attempt != u.calls[step(s)] {
+		return hook.FailureDecision{}, fmt.Errorf("attempt %d is told as %d", u.calls[step(s)], f.Attempt)
+	}
+	switch u.IntN(8) {
+	case 0:
+		return hook.FailureDecision{}, nil
+	case 1:
+		return hook.RespondFailure(hook.ModelReply{Content: hook.ListOf(hook.TextBlock(fmt.Sprintf("instead%d", u.asked)))}), nil
+	case 2:
+		return hook.FallbackFailure("spare"), nil
+	case 3:
+		panic("boom")
+	}
+	return hook.RetryFailure(time.Duration(u.IntN(3)) * time.Second), nil
+}
+
+func (u *unlucky) OnInvalidTool(_ context.Context, _ *hook.Step, c hook.InvalidCall) (hook.RepairDecision, error) {
+	u.repairs[c.Call.Step().Turn().ID()+c.Call.ID()]++
+	u.pairs["invalid "+string(c.Failure)]++
+	switch u.IntN(6) {
+	case 0:
+		return hook.RepairDecision{}, nil
+	case 1:
+		return hook.RetryInvalid("again"), nil
+	case 2:
+		return hook.RenameTool([]string{"echo", "nobody", "hidden"}[u.IntN(3)]), nil
+	}
+	return hook.RepairArgs([]hook.JSON{`{}`, `{"y":"2"}`, "{"}[u.IntN(3)]), nil
+}
+
+func (u *unlucky) AfterModel(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+	if u.IntN(3) == 0 {
+		return hook.RetryReply("better"), nil
+	}
+	return hook.ReplyDecision{}, nil
+}
+
+func TestLawRetriesAreCappedWhateverHooksAnswer(t *testing.T) {
+	t.Parallel()
+	seeds, seen := uint64(10_000), map[string]int{}
+	if testing.Short() || raceSlack > 0 {
+		seeds = 1_000
+	}
+	most, capped := 0, 0
+	for seed := range seeds {
+		synctest.Test(t, func(t *testing.T) {
+			u := newUnlucky(seed)
+			b := box(named("echo"), named("hidden"))
+			b.scope.Tools = []string{"echo"}
+			w := startProvider(t, u.Stream, hook.Limits{Steps: 4}, u, b)
+			out, err := w.try(t.Context(), "go")
+			for at, n := range u.calls {
+				require.LessOrEqual(t, n, 4, "step %s asks the model at most four times", at)
+				most = max(most, n)
+			}
+			for id, n := range u.repairs {
+				require.LessOrEqual(t, n, 2, "call %s is repaired at most twice", id)
+			}
+			if errors.Is(err, runtime.ErrRetries) {
+				capped++
+				require.Contains(t, reasons(out), hook.StopRetryLimit)
+			} else {
+				require.NotContains(t, reasons(out), hook.StopRetryLimit)
+			}
+			require.Empty(t, w.eventsOf(hook.EventError)[min(1, len(w.eventsOf(hook.EventError))):], "one error at most")
+			requireShownIsSaid(t, w, out)
+			assertBrackets(t, w)
+			for pair, n := range u.pairs {
+				seen[pair] += n
+			}
+			require.NoError(t, w.rt.Close(t.Context()))
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	assert.Equal(t, 4, most, "some step has asked as often as it may")
+	assert.NotZero(t, capped)
+	for _, pair := range []string{"failure overloaded", "failure unknown", "failure network", "invalid not_registered", "invalid not_available", "invalid invalid_arguments"} {
+		assert.NotZero(t, seen[pair], pair)
+	}
+}
+
+// requireShownIsSaid plays a client that shows deltas and drops those of the step
+// where it is told to: of every step that came to its end it has shown what the
+// history says.
+func requireShownIsSaid(t *testing.T, w *world, out hook.TurnOutcome) {
+	t.Helper()
+	shown, now := []string{}, ""
+	for _, ev := range w.events {
+		switch ev.Kind {
+		case hook.EventStepStart, hook.EventTurnRetried:
+			now = ""
+		case hook.EventTextDelta:
+			now += ev.Text
+		case hook.EventStepEnd:
+			shown = append(shown, now)
+		}
+	}
+	ms, err := w.store.Messages(t.Context(), w.conv.ID())
+	require.NoError(t, err)
+	said := []string{}
+	for _, m := range ms {
+		if m.Role == hook.RoleAssistant {
+			said = append(said, m.Text())
+		}
+	}
+	require.GreaterOrEqual(t, len(shown), len(said))
+	require.Equal(t, said, shown[:len(said)])
+	if out.Stop == hook.StopCompleted {
+		require.Equal(t, strings.TrimSpace(said[len(said)-1]), strings.TrimSpace(shown[len(shown)-1]))
+	}
+}

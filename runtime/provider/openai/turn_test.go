@@ -56,6 +56,7 @@ func (r read) Run(context.Context, *hook.Env) hook.ToolResult {
 // world is a runtime with one agent and one conversation over a provider.
 type world struct {
 	t      *testing.T
+	rt     *runtime.Runtime
 	files  *files
 	store  store.Store
 	conv   *runtime.Conversation
@@ -64,13 +65,20 @@ type world struct {
 
 func start(t *testing.T, p *openai.Provider) *world {
 	t.Helper()
-	w := &world{t: t, files: &files{}, store: mem.New(nil)}
-	rt := runtime.New(w.files, p, &runtime.Options{Store: w.store})
-	require.NoError(t, rt.Open(t.Context()))
-	t.Cleanup(func() { _ = rt.Close(context.Background()) })
-	_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a", Model: "gpt-5", Instructions: "Help."})
+	f := &files{}
+	return startWith(t, p, f, f)
+}
+
+// startWith is start with another hook, which has the files.
+func startWith(t *testing.T, p *openai.Provider, h hook.Hook, f *files) *world {
+	t.Helper()
+	w := &world{t: t, files: f, store: mem.New(nil)}
+	w.rt = runtime.New(h, p, &runtime.Options{Store: w.store})
+	require.NoError(t, w.rt.Open(t.Context()))
+	t.Cleanup(func() { _ = w.rt.Close(context.Background()) })
+	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Model: "gpt-5", Instructions: "Help."})
 	require.NoError(t, err)
-	w.conv, err = rt.Conversation(t.Context(), "a", "ann")
+	w.conv, err = w.rt.Conversation(t.Context(), "a", "ann")
 	require.NoError(t, err)
 	return w
 }

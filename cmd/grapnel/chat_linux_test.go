@@ -171,6 +171,47 @@ func TestChatAtATerminal(t *testing.T) {
 	assert.Regexp(t, `\n>\n/resume [0-9A-Z]+ goes on with this conversation\.$`, w.Text())
 }
 
+// TestChatAnswersAsks: a reason, other arguments, and what is allowed from now on.
+func TestChatAnswersAsks(t *testing.T) {
+	t.Parallel()
+	w := chatAt(t, chatPlace(t), 100, 60)
+	ask := func() {
+		n := w.Reads()
+		w.Type("change it\r")
+		w.Until("it is asked", func(s string) bool { return w.Reads() > n && strings.HasSuffix(s, "[e]dit:") })
+	}
+	ask()
+	done := w.reads("n not while I watch\r")
+	assert.Contains(t, done, "? edit asks first: refused")
+	assert.Contains(t, done, "The user said no: not while I watch")
+
+	ask()
+	n := w.Reads()
+	w.Type("e\r")
+	w.Until("it can be edited", func(s string) bool {
+		return w.Reads() > n && strings.Contains(s, `leaves it): {"file_path":"log.txt"`)
+	})
+	done = w.reads("\x15" + `{"file_path":"log.txt","old_string":"two\n","new_string":"zwei\n"}` + "\r")
+	assert.Contains(t, done, "? edit asks first: allowed with other arguments")
+	data, err := os.ReadFile(filepath.Join(w.dir, "log.txt"))
+	require.NoError(t, err)
+	assert.Equal(t, "one\nzwei\nthree\n", string(data))
+
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "log.txt"), []byte("two\n"), 0o600))
+	ask()
+	n = w.Reads()
+	w.Type("a\r")
+	w.Until("it is asked what", func(s string) bool { return w.Reads() > n && strings.HasSuffix(s, "(Enter for nothing):") })
+	assert.Contains(t, w.Text(), "  1  exactly this call of edit, in this conversation\n")
+	assert.Contains(t, w.reads("1\r"), "It is changed.")
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "log.txt"), []byte("two\n"), 0o600))
+	done = w.reads("change it\r")
+	assert.Contains(t, done, "? edit asks first: allowed, as was remembered")
+	assert.Contains(t, done, "It is changed.")
+	w.Type("\x04")
+	assert.Zero(t, w.ends())
+}
+
 func TestChatPutsQuestions(t *testing.T) {
 	t.Parallel()
 	w := chatAt(t, chatPlace(t), 80, 40)

@@ -1,0 +1,128 @@
+package approval_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider/script"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
+	"github.com/grapnel-go/grapnel/subsystems/ostools"
+)
+
+// strict asks about every call that writes, and denies one.
+type strict struct{ hook.Nop }
+
+func (strict) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	switch {
+	case call.Args() == `{"file_path":"forbidden","content":"x"}`:
+		return hook.DenyTool("not that file"), nil
+	case call.Tool().Annotations.Destructive:
+		return because, nil
+	}
+	return hook.ToolDecision{}, nil
+}
+
+// program is a runtime with real tools, over a store.
+func program(t *testing.T, st store.Store, root string, o approval.Options) *runtime.Runtime {
+	t.Helper()
+	tools, err := ostools.New(root, nil)
+	require.NoError(t, err)
+	type hooks struct {
+		Strict   strict
+		Approval *approval.Approval
+		OS       *ostools.OS
+	}
+	h, err := composite.New(&hooks{Approval: approval.New(&o), OS: tools})
+	require.NoError(t, err)
+	model := script.New(
+		script.Rule{When: &script.When{Step: 1}, Calls: []script.Call{{Tool: "write", Raw: `{"file_path": "a.txt", "content": "theirs"}`}}},
+		script.Rule{When: &script.When{}, Say: "${result:write}"},
+	)
+	rt := runtime.New(h, model, &runtime.Options{Store: st})
+	require.NoError(t, rt.Open(t.Context()))
+	t.Cleanup(func() { assert.NoError(t, rt.Close(context.WithoutCancel(t.Context()))) })
+	_, err = rt.Register(t.Context(), hook.AgentConfig{Name: "helper"})
+	require.NoError(t, err)
+	return rt
+}
+
+// send runs a turn of the sender's conversation, and returns how it ended and who
+// answered the asks.
+func send(t *testing.T, rt *runtime.Runtime, sender string) (said string, by []string) {
+	t.Helper()
+	conv, err := rt.Conversation(t.Context(), "helper", sender)
+	require.NoError(t, err)
+	out, err := conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		if ev.Kind == hook.EventApprovalGiven {
+			by = append(by, ev.Detail().By)
+		}
+	}})
+	require.NoError(t, err)
+	return out.Text(), by
+}
+
+// TestTurns: what people answer, in real turns with real tools.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	modified := func(args hook.JSON) approval.Reply {
+		return approval.Reply{Answer: hook.AnswerModify, Args: args, By: "ann"}
+	}
+	for name, tt := range map[string]struct {
+		reply   approval.Reply
+		content string // of a.txt; "" if there is none
+		said    string
+	}{
+		"approved":                   {yes, "theirs", "a.txt"},
+		"refused":                    {approval.Reply{Answer: hook.AnswerRefuse, Reason: "Ask Bob.", By: "ann"}, "", "Ask Bob."},
+		"modified":                   {modified(`{"content":"mine","file_path":"a.txt"}`), "mine", "a.txt"},
+		"modified to what is denied": {modified(`{"file_path":"forbidden","content":"x"}`), "", "not that file"},
+		"modified to nonsense":       {modified(`{"where":"a.txt"}`), "", "where"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root, p := t.TempDir(), says(tt.reply)
+			said, by := send(t, program(t, mem.New(nil), root, approval.Options{Channel: p}), "bob")
+			assert.Contains(t, said, tt.said)
+			assert.Equal(t, []string{"Approval.ann"}, by)
+			assert.Equal(t, hook.JSON(`{"file_path":"a.txt","content":"theirs"}`), p.asked[0].Args, "canonical")
+			data, err := os.ReadFile(filepath.Join(root, "a.txt"))
+			assert.Equal(t, tt.content == "", os.IsNotExist(err))
+			assert.Equal(t, tt.content, string(data))
+			assert.NoFileExists(t, filepath.Join(root, "forbidden"))
+		})
+	}
+	t.Run("by nobody", func(t *testing.T) {
+		t.Parallel()
+		root := t.TempDir()
+		p := &people{answer: func(context.Context, approval.Request) (approval.Reply, error) { panic("secret") }}
+		said, by := send(t, program(t, mem.New(nil), root, approval.Options{Channel: p}), "bob")
+		assert.Contains(t, said, "Approval failed at Approve")
+		assert.NotContains(t, said, "secret")
+		assert.Equal(t, []string{"Approval"}, by)
+		assert.NoFileExists(t, filepath.Join(root, "a.txt"))
+	})
+}
+
+// TestConversationsRemember: an answer for a conversation holds in its next turns,
+// and in no other one.
+func TestConversationsRemember(t *testing.T) {
+	t.Parallel()
+	root, st, p := t.TempDir(), mem.New(nil), says(remembering(yes, "call-conversation"))
+	rt := program(t, st, root, approval.Options{Channel: p})
+	for i, want := range []string{"Approval.ann", "Approval.rule"} {
+		_, by := send(t, rt, "bob")
+		assert.Equal(t, []string{want}, by, "%d", i)
+	}
+	_, by := send(t, rt, "eve")
+	assert.Equal(t, []string{"Approval.ann"}, by)
+}

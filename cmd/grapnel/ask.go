@@ -20,7 +20,7 @@ import (
 type askFlags struct {
 	place
 	socket, agent, sender, whenBusy string
-	yes                             bool
+	yes, hooks                      bool
 }
 
 func (c *command) ask() *cobra.Command {
@@ -50,6 +50,7 @@ func (c *command) ask() *cobra.Command {
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().StringVar(&f.whenBusy, "when-busy", "", "while a turn of the conversation is running: refuse, queue behind it, or steer it (default refuse)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
+	hooksFlag(cmd, &f.hooks, "show every hook run, if the daemon records them: grapnel serve --hooks")
 	return cmd
 }
 
@@ -97,13 +98,15 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths daemon.Paths, 
 		here = "it is ending"
 	case err != nil:
 		here = "it has no agent " + f.agent
+	case f.hooks && !health.Hooks:
+		here = "it does not record hook runs, which grapnel serve --hooks does"
 	}
 	if here != "" {
 		c.remark("in this process, not on the daemon: " + here)
 		return false, nil
 	}
 	c.remark("on the daemon of this project, " + d.Socket())
-	return true, c.askDaemon(ctx, d, askFlags{place: f.place, agent: f.agent, sender: f.sender, yes: f.yes}, stdinUsed, prompt)
+	return true, c.askDaemon(ctx, d, askFlags{place: f.place, agent: f.agent, sender: f.sender, yes: f.yes, hooks: f.hooks}, stdinUsed, prompt)
 }
 
 // remark tells the person something that matters little.
@@ -120,6 +123,9 @@ func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, s
 	health, err := d.Health(ctx)
 	if err != nil {
 		return err
+	}
+	if f.hooks && !health.Hooks {
+		c.note("the daemon does not record hook runs; start it with grapnel serve --hooks")
 	}
 	conv, err := d.Conversation(ctx, f.agent, f.sender)
 	if err != nil {
@@ -143,7 +149,7 @@ func (c *command) attend(ctx context.Context, d *client.Client, turn wire.Turn, 
 	if err != nil {
 		return err
 	}
-	show, gate := c.shower(f.json)
+	show, gate := c.shower(f.json, f.hooks)
 	asker := &asker{
 		d: d, approver: c.approverIn(root, f.yes, stdinUsed, gate), conversation: conv.ID, asking: map[asked]*question{},
 	}

@@ -23,7 +23,7 @@ import (
 
 type chatFlags struct {
 	dir, agent, model, sender string
-	yes                       bool
+	yes, hooks                bool
 }
 
 func (c *command) chat() *cobra.Command {
@@ -43,6 +43,7 @@ func (c *command) chat() *cobra.Command {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's")
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
+	hooksFlag(cmd, &f.hooks, "show every hook run, and keep it for grapnel explain")
 	return cmd
 }
 
@@ -66,12 +67,13 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	approver := chatApprover(talk, ed, paths.Root, f.yes, color)
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Note: c.note, Trust: trust(approver, f.yes),
+		RecordHooks: f.hooks,
 	})
 	if err != nil {
 		return notBegun(err)
 	}
 	defer func() { err = errors.Join(err, app.Close(context.WithoutCancel(ctx))) }()
-	o := chat.Options{App: app, Over: hook.AgentConfig{Model: absolute(f.model)}, Sender: f.sender, Paths: paths}
+	o := chat.Options{App: app, Over: hook.AgentConfig{Model: absolute(f.model)}, Sender: f.sender, Paths: paths, Hooks: f.hooks}
 	if o.Agent, err = app.Register(ctx, f.agent, o.Over); err != nil {
 		return notBegun(err)
 	}

@@ -91,6 +91,10 @@ func (c *command) showEvent(ev hook.Event) {
 		parts = append(parts, string(d.Outcome), terminal.Took(d.Duration))
 	case hook.EventApprovalGiven:
 		parts = append(parts, string(d.Answer))
+	case hook.EventHookRun:
+		run, _ := ev.Run()
+		parts = append(parts, run.Point.String(), run.Subsystem, terminal.Took(run.Duration), terminal.RunSaid(run))
+		ev.Text = "" // which it says
 	case hook.EventUsage:
 		parts = append(parts, fmt.Sprintf("%d in, %d out", d.Usage.Input, d.Usage.Output))
 	case hook.EventQuestionAsked:

@@ -26,7 +26,7 @@ const maxPrompt = 4 << 20
 type runFlags struct {
 	place
 	agent, model, sender string
-	yes                  bool
+	yes, hooks           bool
 }
 
 func (c *command) run() *cobra.Command {
@@ -53,7 +53,13 @@ func (c *command) run() *cobra.Command {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's: script:FILE or openai:NAME")
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
+	hooksFlag(cmd, &f.hooks, "show every hook run, and keep it for grapnel explain")
 	return cmd
+}
+
+// hooksFlag is the flag by which hook runs are recorded or shown.
+func hooksFlag(cmd *cobra.Command, to *bool, usage string) {
+	cmd.Flags().BoolVar(to, "hooks", false, usage)
 }
 
 func onePrompt(_ *cobra.Command, args []string) error {
@@ -95,14 +101,18 @@ type shower interface {
 	Err() error
 }
 
-// shower returns what shows a turn, and the gate that keeps it still while a
+// shower returns what shows a turn, with its hook runs if that is wanted, and the gate that keeps it still while a
 // question is on the screen.
-func (c *command) shower(json bool) (shower, *terminal.Gate) {
+func (c *command) shower(json, hooks bool) (shower, *terminal.Gate) {
 	gate := terminal.NewGate(c.out)
-	if json {
+	p := terminal.NewPrinter(gate, terminal.Colored(c.out))
+	switch {
+	case json:
 		c.shown = terminal.NewJSONPrinter(gate)
-	} else {
-		c.shown = terminal.NewPrinter(gate, terminal.Colored(c.out))
+	case hooks:
+		c.shown = p.ShowHooks()
+	default:
+		c.shown = p
 	}
 	return c.shown, gate
 }
@@ -117,10 +127,11 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	if done, err := c.onDaemon(ctx, f, paths, stdinUsed, prompt); done {
 		return err
 	}
-	show, gate := c.shower(f.json)
+	show, gate := c.shower(f.json, f.hooks)
 	approver := c.approverIn(paths.Root, f.yes, stdinUsed, gate)
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Model: absolute(f.model), Note: c.note, Trust: trust(approver, f.yes),
+		RecordHooks: f.hooks,
 	})
 	if err != nil {
 		return err

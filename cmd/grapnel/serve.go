@@ -29,6 +29,7 @@ type serveFlags struct {
 	place
 	socket, model     string
 	yes, resume       bool
+	hooks             bool
 	askTimeout, grace time.Duration
 	onAskTimeout      string
 }
@@ -51,6 +52,7 @@ func (c *command) serve() *cobra.Command {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model of the agents that name none: script:FILE or openai:NAME")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "start the project's MCP servers without asking")
 	cmd.Flags().BoolVar(&f.resume, "resume", true, "go on with the turns that were interrupted when a process died")
+	hooksFlag(cmd, &f.hooks, "record every hook run as an event, and keep it for grapnel explain")
 	cmd.Flags().DurationVar(&f.askTimeout, "ask-timeout", approval.DefaultTimeout, "how long to wait for the approval of a tool call; 0 waits as long as its turn goes on")
 	cmd.Flags().StringVar(&f.onAskTimeout, "on-ask-timeout", onTimeoutRefuse, "what then becomes of the call: refuse, or approve, which is dangerous, as everything runs that nobody looks at")
 	cmd.Flags().DurationVar(&f.grace, "grace", api.DefaultGrace, "how long turns in flight may go on after an interrupt")
@@ -115,6 +117,7 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 	}
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: asks, Extra: []hook.Hook{h}, Recent: recentEvents, Model: absolute(f.model), Note: c.note, Trust: trust(c.approver(f.yes, false), f.yes),
+		RecordHooks: f.hooks,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -133,7 +136,7 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 		}
 	}
 	o := apiOptions(app, h, paths)
-	o.Grace, o.GoOn, o.Log = f.grace, f.resume, c.note
+	o.Grace, o.GoOn, o.Log, o.Hooks = f.grace, f.resume, c.note, f.hooks
 	return api.New(o), app, nil
 }
 

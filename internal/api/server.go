@@ -43,6 +43,8 @@ type Options struct {
 	Agent string
 	// Plan is how the composite is put together; nil is none.
 	Plan *plan.Plan
+	// Hooks: the runtime records hook runs, which clients are told.
+	Hooks bool
 	// Tools returns all tools and how the agent stands to each; nil is none.
 	Tools func(agent *runtime.Agent) []wire.Tool
 	// Check says why a turn of the agent cannot begin; nil lets all begin.
@@ -203,7 +205,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 	last, _ := s.o.Runtime.LastEvent("")
 	h := wire.Health{
 		Status: wire.StatusOK, Root: s.o.Root, State: s.o.State, PID: os.Getpid(),
-		Started: s.started.UTC(), Turns: turns, LastEventID: last.String(),
+		Started: s.started.UTC(), Turns: turns, LastEventID: last.String(), Hooks: s.o.Hooks,
 	}
 	if closing {
 		h.Status = wire.StatusClosing

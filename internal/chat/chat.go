@@ -71,6 +71,8 @@ type Options struct {
 	Sender string
 	// Paths name the project.
 	Paths daemon.Paths
+	// Hooks: hook runs are shown; the App has to record them.
+	Hooks bool
 	// History are the lines of earlier times; nil keeps none.
 	History *editor.History
 }
@@ -312,7 +314,11 @@ func (c *Chat) open(ctx context.Context) (err error) {
 }
 
 func (c *Chat) printer() *terminal.Printer {
-	return terminal.NewPrinter(c.ed, c.color).ForScreen(c.ed.Columns)
+	p := terminal.NewPrinter(c.ed, c.color).ForScreen(c.ed.Columns)
+	if c.o.Hooks {
+		p = p.ShowHooks()
+	}
+	return p
 }
 
 // say writes a line of the chat's own; hint one that may be overlooked.

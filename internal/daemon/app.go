@@ -29,8 +29,9 @@ type Options struct {
 	Inquire Inquire
 	// Model is that of agents which name none and are run by other agents.
 	Model string
-	// Recent is that of runtime.Options.
-	Recent int
+	// Recent and RecordHooks are those of runtime.Options.
+	Recent      int
+	RecordHooks bool
 	// Extra are hooks of the program's own. They come last.
 	Extra []hook.Hook
 	// Note is told, in a sentence, what is odd but no error. Nil drops it.
@@ -106,7 +107,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.Daemon, err = assemble(ctx, o, a.delegates); err == nil {
 		a.Runtime = runtime.New(a.Daemon, a.models, &runtime.Options{
 			Store: a.Store, Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
-			Recent: o.Recent,
+			Recent: o.Recent, RecordHooks: o.RecordHooks,
 		})
 		err = a.Runtime.Open(ctx)
 	}

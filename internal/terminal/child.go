@@ -77,6 +77,10 @@ func (p *Printer) told(indent, who string, ev hook.Event) bool {
 	switch ev.Kind {
 	case hook.EventHookFailed:
 		say(yellow, "!", ev.Text)
+	case hook.EventHookRun:
+		if run, ok := ev.Run(); ok && p.hooks {
+			p.note(dim, indent+"∙ "+Clean(who)+RunLine(run, width))
+		}
 	case hook.EventSkillLoaded:
 		say(dim, "·", "skill loaded: "+ev.Text)
 	case hook.EventServerConnected:

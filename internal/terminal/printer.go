@@ -57,6 +57,8 @@ type Printer struct {
 
 	// answer renders what the model says; nil shows it as it is.
 	answer *markdown
+	// hooks: hook runs are shown.
+	hooks bool
 	// columns is how wide the screen is; nil is as wide as it gets.
 	columns func() int
 }
@@ -80,6 +82,13 @@ func NewPrinter(out io.Writer, color bool) *Printer {
 func (p *Printer) ForScreen(columns func() int) *Printer {
 	p.answer = &markdown{color: p.color}
 	p.columns = columns
+	return p
+}
+
+// ShowHooks makes the printer show hook runs, a line each, and returns it. To be
+// called before the first event.
+func (p *Printer) ShowHooks() *Printer {
+	p.hooks = true
 	return p
 }
 

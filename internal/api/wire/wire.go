@@ -22,6 +22,8 @@ type Health struct {
 	Turns int `json:"turns"`
 	// LastEventID is that of the newest event in the stream of all events.
 	LastEventID string `json:"last_event_id"`
+	// Hooks: hook runs are recorded.
+	Hooks bool `json:"hooks,omitzero"`
 }
 
 // Status is how a daemon is.

@@ -1,0 +1,59 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// RunLine returns a hook run in columns, point, path, time and what came of it,
+// which is cut so that all are at most width characters.
+func RunLine(r hook.Run, width int) string {
+	took := "-"
+	if r.Status != hook.RunSkipped {
+		took = Took(r.Duration)
+	}
+	head := Clean(fmt.Sprintf("%-17s %-16s %6s", r.Point, r.Subsystem, took))
+	said := line(RunSaid(r), max(20, width-utf8.RuneCountInString(head)-2))
+	return strings.TrimSpace(head + "  " + said)
+}
+
+// RunSaid says what came of a hook run: its answer with the reason, a change, how
+// it failed, or why it was not asked; "" if it had nothing to say.
+func RunSaid(r hook.Run) string {
+	said := ""
+	switch r.Status {
+	case hook.RunSkipped:
+		return "not asked: " + r.By + " had ended it"
+	case hook.RunSucceeded, hook.RunDenied:
+		return answered(r)
+	case hook.RunFailed:
+		said = "failed"
+	case hook.RunPanicked:
+		said = "panicked"
+	case hook.RunTimedOut:
+		said = "took too long"
+	case hook.RunInterrupted:
+		said = "was interrupted"
+	}
+	if r.Answer != hook.AnswerNone {
+		said += ", which counts as " + string(r.Answer)
+	}
+	return said
+}
+
+func answered(r hook.Run) string {
+	said := string(r.Answer)
+	switch {
+	case r.Changed && r.Point.Info().Kind == "contribute":
+		said = "added something"
+	case r.Changed:
+		said = "changed it"
+	}
+	if r.Reason != "" && said != "" {
+		return said + ": " + r.Reason
+	}
+	return said + r.Reason
+}

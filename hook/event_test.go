@@ -171,4 +171,7 @@ func TestAnswersThatDeny(t *testing.T) {
 	for _, a := range []hook.Answer{hook.AnswerNone, hook.AnswerApprove, hook.AnswerAsk, hook.AnswerAnswer, hook.AnswerRetry, hook.AnswerNarrow} {
 		assert.False(t, a.Denies(), a)
 	}
+	assert.True(t, hook.AnswerDeny.Outweighs(hook.AnswerAsk))
+	assert.False(t, hook.AnswerDeny.Outweighs(hook.AnswerDeny))
+	assert.False(t, hook.AnswerNone.Outweighs(hook.AnswerContext))
 }

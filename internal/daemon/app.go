@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -125,6 +127,16 @@ func (a *App) hooks(o Options) []hook.Hook {
 		out = append(out, &inquirer{app: a, inquire: o.Inquire})
 	}
 	return out
+}
+
+// OpenConversations opens the conversations alone, for who only reads them. There
+// have to be some. The caller closes them.
+func OpenConversations(ctx context.Context, p Paths) (*sqlite.Store, error) {
+	if _, err := os.Stat(p.Conversations); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no conversations are stored in %s yet; set GRAPNEL_HOME if they are elsewhere", p.State)
+	}
+	s, err := sqlite.Open(ctx, p.Conversations, nil)
+	return s, damaged(p.Conversations, err)
 }
 
 func environment(p Paths) runtime.Environment {

@@ -116,6 +116,8 @@ var layers = []layer{
 		reason:  "serves any runtime: what is composed in it is internal/daemon's business"},
 	{pkgs: "internal/client", may: []string{"hook", "composite/plan", "internal/api/wire"},
 		reason: "a client must not bring the server with it"},
+	{pkgs: "internal/explain", may: []string{"hook", "composite/plan", "runtime/store"},
+		reason: "works on what any store has kept, over any plan"},
 	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "subsystems/approval", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},
 		reason: "drives the daemon's parts as a user would"},
 	{pkgs: "cmd/grapnel", may: []string{"hook", "runtime", "composite/plan/picture", "subsystems/approval", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid", "golang.org/x/text/width"},

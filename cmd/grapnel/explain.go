@@ -1,0 +1,148 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/explain"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+// lastCalls is how many calls are listed where none is named.
+const lastCalls = 20
+
+// howToRecord tells how there will be more to tell.
+const howToRecord = "grapnel run --hooks, chat --hooks and serve --hooks record hook runs"
+
+func (c *command) explain() *cobra.Command {
+	var conversation string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explain [CALL]",
+		Short: "Say who had a say in a tool call, and whose answer counted",
+		Long: "Says of one tool call which field of the composite was asked at which point, under which option, what each\n" +
+			"answered, which answer counts and why, and who was not asked any more. Without an id the last calls are listed.\n\n" +
+			"All of it is known of turns whose hook runs were recorded: " + howToRecord + ".\n" +
+			"Of others it is what approvals and failures tell. Arguments and results are never shown.",
+		Example: "  grapnel run --hooks \"Tidy up\"\n  grapnel explain\n  grapnel explain call_1_0",
+		Args:    atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.explainCall(cmd.Context(), strings.Join(args, ""), conversation, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&conversation, "conversation", "", "look in this conversation (default: in all, the one that changed last first)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
+	return cmd
+}
+
+func (c *command) explainCall(ctx context.Context, id, conversation string, asJSON bool) (err error) {
+	paths, err := c.paths(place{})
+	if err != nil {
+		return err
+	}
+	log, err := daemon.OpenConversations(ctx, paths)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	if id == "" {
+		return c.listCalls(ctx, log, asJSON)
+	}
+	call, err := explain.Find(ctx, log, id, conversation, new(daemon.Daemon).Plan())
+	switch {
+	case errors.Is(err, explain.ErrUnknown):
+		return fmt.Errorf("no conversation has a tool call with the id %q; `grapnel explain` lists the last ones", id)
+	case err != nil:
+		return err
+	case asJSON:
+		return c.writeJSON(call)
+	}
+	return c.showCall(call)
+}
+
+func (c *command) listCalls(ctx context.Context, log explain.Log, asJSON bool) error {
+	calls, err := explain.Last(ctx, log, lastCalls)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.writeJSON(calls)
+	}
+	rows := [][]string{{"CALL", "TOOL", "OUTCOME", "ENDED", "AGENT", "CONVERSATION"}}
+	for _, call := range calls {
+		rows = append(rows, []string{
+			call.ID, call.Tool, string(call.Outcome), call.Time.Local().Format(time.DateTime), call.Agent, call.Conversation,
+		})
+	}
+	if len(rows) == 1 {
+		c.note("no tool was called yet")
+	}
+	return c.tables(rows)
+}
+
+// showCall writes what is known of a call: a line about it, a table of who had a
+// say, and why which answer counts.
+func (c *command) showCall(call explain.Call) error {
+	tell := func(format string, args ...any) {
+		fmt.Fprintln(c.out, terminal.Clean(fmt.Sprintf(format, args...)))
+	}
+	outcome := cmp.Or(string(call.Outcome), "has not ended")
+	if call.Failure != "" && string(call.Failure) != outcome {
+		outcome += " (" + string(call.Failure) + ")"
+	}
+	tell("%s: %s, a tool of %s: %s", call.ID, call.Tool, cmp.Or(call.Owner, "a subsystem that is not known any more"), outcome)
+	tell("step %d of turn %s of %s, conversation %s, %s", call.Step, call.Turn, call.Agent, call.Conversation, call.Time.Local().Format(time.DateTime))
+	if call.Others > 0 {
+		tell("%d earlier calls of the conversation have the same id", call.Others)
+	}
+	rows := [][]string{{"POINT", "FIELD", "OPTION", "TOOK", "SAID"}}
+	var why []string
+	for _, p := range call.Points {
+		reason := ""
+		for _, r := range p.Runs {
+			rows = append(rows, []string{p.Point, cmp.Or(r.Field, "?"), cmp.Or(r.Option, "-"), took(r), said(r)})
+			if r.Counts && r.Reason != "" {
+				reason = " It said: " + r.Reason
+			}
+		}
+		if p.Why != "" {
+			why = append(why, p.Point+": "+p.Why+"."+reason)
+		}
+	}
+	if len(rows) > 1 {
+		tell("")
+		if err := c.tables(rows); err != nil {
+			return err
+		}
+	}
+	if len(why) > 0 {
+		tell("\n%s", strings.Join(why, "\n"))
+	}
+	if !call.Recorded {
+		tell("\nThe hook runs of this turn were not recorded, so who had no opinion, or was overruled, is not known;\n%s.", howToRecord)
+	}
+	return nil
+}
+
+func took(r explain.Run) string {
+	if d := r.Recorded().Duration; d > 0 {
+		return terminal.Took(d)
+	}
+	return "-"
+}
+
+// said is what a hook said, marked if it counts.
+func said(r explain.Run) string {
+	text := cmp.Or(terminal.RunSaid(r.Recorded()), "-")
+	if r.Counts {
+		text = "✓ " + text
+	}
+	return text
+}

@@ -1,0 +1,293 @@
+// Package explain says of one tool call who had a say in it: which field, at which
+// point, under which option, which answers competed and why one of them counts. It
+// works on the events that a store has kept, and shows neither arguments nor
+// results.
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Call is one tool call and who had a say in it.
+type Call struct {
+	ID   string `json:"id"`
+	Tool string `json:"tool"`
+	// Owner is the path of the field that has the tool; "" if that is not known.
+	Owner        string    `json:"owner,omitzero"`
+	Agent        string    `json:"agent"`
+	Conversation string    `json:"conversation"`
+	Turn         string    `json:"turn"`
+	Step         int       `json:"step"`
+	Time         time.Time `json:"time"`
+	// Outcome is "" while the call has not ended.
+	Outcome    hook.Outcome     `json:"outcome,omitzero"`
+	Failure    hook.FailureKind `json:"failure,omitzero"`
+	DurationMS float64          `json:"duration_ms,omitzero"`
+	// Recorded: hook runs were recorded, so that Points is complete. Otherwise it
+	// has what can be told from approvals and failures.
+	Recorded bool    `json:"recorded"`
+	Points   []Point `json:"points"`
+	// Others is how many other calls had the same id; this is the last one.
+	Others int `json:"others,omitzero"`
+}
+
+// Point is one passage through a point, with all hooks that had a say in it.
+type Point struct {
+	Point string `json:"point"`
+	Runs  []Run  `json:"runs"`
+	// Why says which answer counts, and why; "" at points that do not decide.
+	Why string `json:"why,omitzero"`
+}
+
+// Run is what one hook said.
+type Run struct {
+	// Field is the path of the field; "" if it is not known.
+	Field string `json:"field,omitzero"`
+	// Option is what applies to the field at this point: timeout, fail policy,
+	// patterns.
+	Option     string         `json:"option,omitzero"`
+	Status     hook.RunStatus `json:"status"`
+	Answer     hook.Answer    `json:"answer,omitzero"`
+	Reason     string         `json:"reason,omitzero"`
+	By         string         `json:"by,omitzero"`
+	Changed    bool           `json:"changed,omitzero"`
+	DurationMS float64        `json:"duration_ms,omitzero"`
+	// Counts: this is the answer that counts.
+	Counts bool `json:"counts,omitzero"`
+
+	run hook.Run
+}
+
+// Recorded returns the hook run that this was read from.
+func (r Run) Recorded() hook.Run { return r.run }
+
+// Explain explains the call that the events are about, which are those of one turn
+// with its id and, of the same turn, those that tell of failures of hooks. p is
+// the plan of the composite.
+func Explain(events []hook.Event, p *plan.Plan) Call {
+	var c Call
+	for _, ev := range events {
+		c.add(ev)
+	}
+	var runs []hook.Run
+	for _, ev := range events {
+		if r, ok := ev.Run(); ok {
+			c.Recorded = true
+			runs = append(runs, r)
+		}
+	}
+	if !c.Recorded {
+		runs = c.surmised(events)
+	}
+	for _, r := range runs {
+		if r.Point == hook.PointDispatch {
+			c.Owner = r.Subsystem
+		}
+		c.place(r, p)
+	}
+	c.Owner = cmp.Or(c.Owner, p.Owner(c.Tool))
+	for i := range c.Points {
+		c.Points[i].judge()
+	}
+	return c
+}
+
+// add notes what the event says of the call itself.
+func (c *Call) add(ev hook.Event) {
+	d := ev.Detail()
+	if d.CallID == "" {
+		return
+	}
+	if c.ID == "" {
+		c.ID, c.Agent, c.Conversation, c.Turn, c.Step, c.Time = d.CallID, ev.Agent, ev.Conversation, ev.Turn, ev.Step, ev.Time
+	}
+	switch ev.Kind {
+	case hook.EventCallStart:
+		c.Tool, c.Time = d.Tool, ev.Time
+	case hook.EventCallResult:
+		c.Tool, c.Outcome, c.Failure, c.DurationMS = d.Tool, d.Outcome, d.Result.Failure, milliseconds(d.Duration)
+	}
+	c.Tool = cmp.Or(c.Tool, d.Tool)
+}
+
+// surmised are the runs that can be told without a record.
+func (c *Call) surmised(events []hook.Event) []hook.Run {
+	var out []hook.Run
+	for _, ev := range events {
+		d := ev.Detail()
+		switch ev.Kind {
+		case hook.EventApprovalAsked:
+			out = append(out, hook.Run{Point: hook.PointBeforeTool, Status: hook.RunSucceeded, Answer: hook.AnswerAsk, Reason: ev.Text})
+		case hook.EventApprovalGiven:
+			r := hook.Run{Subsystem: d.By, Point: hook.PointApprove, Status: hook.RunSucceeded, Answer: d.Answer, Reason: ev.Text}
+			if d.Answer.Denies() {
+				r.Status = hook.RunDenied
+			}
+			out = append(out, r)
+		case hook.EventHookFailed:
+			if ev.Step == c.Step && d.Point.Info().Place == "ToolCall" {
+				out = append(out, hook.Run{Subsystem: d.Subsystem, Point: d.Point, Status: hook.RunFailed, Reason: ev.Text})
+			}
+		}
+	}
+	return out
+}
+
+// place puts the run into the passage that it belongs to: the last one, or a new
+// one if it is at another point or the hook was there already.
+func (c *Call) place(r hook.Run, p *plan.Plan) {
+	n := len(c.Points) - 1
+	again := func(o Run) bool { return o.Field == r.Subsystem && r.Subsystem != "" }
+	if n < 0 || c.Points[n].Point != r.Point.String() || slices.ContainsFunc(c.Points[n].Runs, again) {
+		c.Points = append(c.Points, Point{Point: r.Point.String()})
+		n++
+	}
+	c.Points[n].Runs = append(c.Points[n].Runs, Run{
+		Field: r.Subsystem, Option: Option(p, r.Subsystem, r.Point), Status: r.Status, Answer: r.Answer, Reason: r.Reason,
+		By: r.By, Changed: r.Changed, DurationMS: milliseconds(r.Duration), run: r,
+	})
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// judge finds the answer that counts, and says why.
+func (p *Point) judge() {
+	info := p.Runs[0].run.Point.Info()
+	if info.Kind != "decide" {
+		return
+	}
+	win := p.winner(info)
+	if win < 0 {
+		p.Why = "nobody had an opinion"
+		return
+	}
+	w := &p.Runs[win]
+	w.Counts = true
+	why := []string{"the " + string(w.Answer) + " of " + named(w.Field) + " counts"}
+	switch w.Status {
+	case hook.RunFailed, hook.RunPanicked, hook.RunTimedOut, hook.RunInterrupted:
+		why = append(why, "which its fail policy says in its place")
+	}
+	why = append(why, p.against(win, info)...)
+	if skipped := p.skipped(); len(skipped) > 0 {
+		why = append(why, "it ended the point, so "+strings.Join(skipped, ", ")+" had no say")
+	}
+	p.Why = strings.Join(why, "; ")
+}
+
+// against says how the answer compares with those of others.
+func (p *Point) against(win int, info hook.PointInfo) (why []string) {
+	w := p.Runs[win]
+	var weaker, equal []string
+	for i, r := range p.Runs {
+		switch {
+		case i == win || r.Answer == hook.AnswerNone:
+		case w.Answer.Outweighs(r.Answer):
+			weaker = append(weaker, "the "+string(r.Answer)+" of "+named(r.Field))
+		default:
+			equal = append(equal, named(r.Field))
+		}
+	}
+	if len(weaker) > 0 {
+		why = append(why, "it outweighs "+strings.Join(weaker, " and "))
+	}
+	if len(equal) > 0 {
+		which := "the first"
+		if info.Combine == "judge" {
+			which = "the outermost"
+		}
+		why = append(why, which+" of several as severe is reported, beside "+strings.Join(equal, ", "))
+	}
+	return why
+}
+
+// winner returns the run whose answer counts; -1 if there is none.
+func (p *Point) winner(info hook.PointInfo) int {
+	win := -1
+	for i, r := range p.Runs {
+		switch {
+		case r.Answer == hook.AnswerNone:
+		case win < 0, r.Answer.Outweighs(p.Runs[win].Answer) && info.Combine != "first":
+			win = i
+		case info.Combine == "judge" && !p.Runs[win].Answer.Outweighs(r.Answer):
+			win = i
+		}
+	}
+	return win
+}
+
+func (p *Point) skipped() (names []string) {
+	for _, r := range p.Runs {
+		if r.Status == hook.RunSkipped {
+			names = append(names, named(r.Field))
+		}
+	}
+	return names
+}
+
+func named(field string) string { return cmp.Or(field, "a hook that was not recorded") }
+
+// Option returns what applies to a field at a point: what its tag and its
+// subsystem say, and the fail policy, which is the point's own where they say
+// nothing. What holds for a composite holds around its members. Of hooks that are
+// known only at run time the plan does not have it all.
+func Option(p *plan.Plan, path string, point hook.Point) string {
+	var around []string
+	field, rest, nested := strings.Cut(path, ".")
+	field, _, _ = strings.Cut(field, "[")
+	i := -1
+	if p != nil {
+		i = slices.IndexFunc(p.Members, func(m plan.Member) bool { return m.Field == field })
+	}
+	if i < 0 {
+		return policy("", point)
+	}
+	m := p.Members[i]
+	use := plan.PointUse{}
+	if u := slices.IndexFunc(m.Points, func(u plan.PointUse) bool { return u.Name == point.String() }); u >= 0 {
+		use = m.Points[u]
+	}
+	if use.Timeout > 0 {
+		around = append(around, "timeout="+time.Duration(use.Timeout).String())
+	}
+	for _, match := range m.Match {
+		around = append(around, "match="+match)
+	}
+	if nested && m.Composite != nil {
+		inner := Option(m.Composite, rest, point)
+		if use.Policy != "" {
+			around = append(around, use.Policy)
+		}
+		if len(around) > 0 {
+			return inner + " (" + field + ": " + strings.Join(around, ", ") + ")"
+		}
+		return inner
+	}
+	if m.Optional {
+		around = append(around, "optional")
+	}
+	if text := policy(use.Policy, point); text != "" {
+		around = append(around, text)
+	}
+	return strings.Join(around, ", ")
+}
+
+// policy is the fail policy at the point; "" where there is none.
+func policy(own string, point hook.Point) string {
+	info := point.Info()
+	switch {
+	case own != "":
+		return own
+	case info.Kind == "facade":
+		return ""
+	case info.Closed:
+		return "failclosed"
+	}
+	return "failopen"
+}

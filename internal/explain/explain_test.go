@@ -1,0 +1,207 @@
+package explain_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/explain"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// thePlan is that of a composite with a nested one and a group.
+var thePlan = &plan.Plan{Type: "p.Daemon", Members: []plan.Member{
+	{Field: "Guard", Match: []string{"tool:bash"}, Points: []plan.PointUse{{Name: "BeforeTool", Policy: "failopen", Timeout: plan.Duration(2 * time.Second)}}},
+	{Field: "Core", Points: []plan.PointUse{{Name: "BeforeTool", Timeout: plan.Duration(time.Second)}}, Composite: &plan.Plan{
+		Type: "p.Core", Members: []plan.Member{{Field: "Notes", Optional: true, Points: []plan.PointUse{{Name: "BeforeTool"}}, Tools: []string{"add"}}},
+	}, Tools: []string{"add"}},
+	{Field: "Extra", Group: true},
+}}
+
+func TestOption(t *testing.T) {
+	cases := []struct {
+		path  string
+		point hook.Point
+		want  string
+	}{
+		{"Guard", hook.PointBeforeTool, "timeout=2s, match=tool:bash, failopen"},
+		{"Guard", hook.PointAfterTurn, "match=tool:bash, failopen"},
+		{"Core.Notes", hook.PointBeforeTool, "optional, failclosed (Core: timeout=1s)"},
+		{"Core.Notes", hook.PointDispatch, "optional"},
+		{"Extra[3]", hook.PointBeforeTool, "failclosed"},
+		{"Extra[3].Guard", hook.PointBeforeTool, "failclosed"},
+		{"Gone", hook.PointBeforeTool, "failclosed"},
+		{"", hook.PointTurnContext, "failopen"},
+	}
+	for _, c := range cases {
+		assert.Equal(t, c.want, explain.Option(thePlan, c.path, c.point), "%s at %s", c.path, c.point)
+	}
+	assert.Equal(t, "failclosed", explain.Option(nil, "Guard", hook.PointBeforeTool))
+}
+
+func said(path string, p hook.Point, a hook.Answer, s hook.RunStatus) hook.Run {
+	return hook.Run{Subsystem: path, Point: p, CallID: "k1", Tool: "add", Answer: a, Status: s}
+}
+
+func skipped(path, by string) hook.Run {
+	r := said(path, hook.PointBeforeTool, hook.AnswerNone, hook.RunSkipped)
+	r.By = by
+	return r
+}
+
+func TestWhichAnswerCounts(t *testing.T) {
+	const ok, denied = hook.RunSucceeded, hook.RunDenied
+	before, after := hook.PointBeforeTool, hook.PointAfterTool
+	cases := []struct {
+		name string
+		runs []hook.Run
+		want []string // of each passage, who counts and why
+	}{
+		{"nobody", []hook.Run{said("A", before, "", ok), said("B", before, "", ok)}, []string{"nobody had an opinion"}},
+		{"the most severe", []hook.Run{said("A", before, "answer", ok), said("B", before, "ask", ok), said("C", before, "narrow", ok)},
+			[]string{"B: the ask of B counts; it outweighs the answer of A and the narrow of C"}},
+		{"the first among equals", []hook.Run{said("A", before, "ask", ok), said("B", before, "ask", ok)},
+			[]string{"A: the ask of A counts; the first of several as severe is reported, beside B"}},
+		{"the outermost among equals", []hook.Run{said("B", after, "withhold", denied), said("A", after, "withhold", denied)},
+			[]string{"A: the withhold of A counts; the outermost of several as severe is reported, beside B"}},
+		{"the end of a gate", []hook.Run{said("A", before, "ask", ok), said("B", before, "deny", denied), skipped("C", "B"), skipped("D", "B")},
+			[]string{"B: the deny of B counts; it outweighs the ask of A; it ended the point, so C, D had no say"}},
+		{"a failure", []hook.Run{said("A", before, "deny", hook.RunTimedOut)},
+			[]string{"A: the deny of A counts; which its fail policy says in its place"}},
+		{"two rounds", []hook.Run{said("A", before, "ask", ok), said("P", hook.PointApprove, "modify", ok), said("A", before, "", ok)},
+			[]string{"A: the ask of A counts", "P: the modify of P counts", "nobody had an opinion"}},
+		{"the first answer", []hook.Run{said("P", hook.PointApprove, "approve", ok), said("Q", hook.PointApprove, "", hook.RunSkipped)},
+			[]string{"P: the approve of P counts; it ended the point, so Q had no say"}},
+		{"what decides nothing", []hook.Run{said("A", hook.PointRewriteArgs, "", ok), said("A", hook.PointWrapTool, "", ok)}, []string{"", ""}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var events []hook.Event
+			for _, r := range c.runs {
+				events = append(events, hook.RunEvent(r))
+			}
+			call := explain.Explain(events, thePlan)
+			assert.True(t, call.Recorded)
+			assert.Equal(t, "Core.Notes", call.Owner)
+			var got []string
+			for _, p := range call.Points {
+				line := p.Why
+				for _, r := range p.Runs {
+					if r.Counts {
+						line = r.Field + ": " + line
+					}
+				}
+				got = append(got, line)
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
+// log is a store of events in memory, page by page.
+type log map[string][]hook.Event
+
+func (l log) List(context.Context) ([]store.Record, error) {
+	return []store.Record{{ID: "old", Updated: time.Unix(1, 0)}, {ID: "new", Updated: time.Unix(2, 0)}, {ID: "empty"}}, nil
+}
+
+func (l log) Events(_ context.Context, id string, after uint64, limit int) ([]store.Event, error) {
+	var out []store.Event
+	var err error
+	for _, ev := range l[id] {
+		if ev.Seq <= after || len(out) == min(limit, 3) {
+			continue
+		}
+		data, failed := json.Marshal(ev)
+		if failed != nil {
+			return nil, failed
+		}
+		if ev.Text == "damaged" {
+			err = &store.DamagedError{ID: id, Part: "event", At: []int64{int64(ev.Seq)}, Err: errors.New("bits")}
+			continue
+		}
+		out = append(out, store.Event{Seq: ev.Seq, Data: hook.JSON(data)})
+	}
+	return out, err
+}
+
+// conversation numbers the events.
+func conversation(events ...hook.Event) []hook.Event {
+	for i := range events {
+		events[i].Seq = uint64(i + 1)
+	}
+	return events
+}
+
+func about(turn, id string, kind hook.EventKind, d hook.EventDetail) hook.Event {
+	d.CallID, d.Tool = id, "add"
+	ev := hook.Event{Kind: kind, Turn: turn, Agent: "a", Step: 1}.WithDetail(d)
+	if d.Answer != "" || kind == hook.EventApprovalAsked {
+		ev.Text = "because"
+	}
+	return ev
+}
+
+func TestFind(t *testing.T) {
+	failure := hook.FailureEvent(&hook.Failure{Subsystem: "Guard", Point: hook.PointBeforeTool, Err: errors.New("secret")})
+	failure.Turn, failure.Step = "t2", 1
+	elsewhere := hook.FailureEvent(&hook.Failure{Subsystem: "Guard", Point: hook.PointAfterTurn, Err: errors.New("secret")})
+	elsewhere.Turn = "t2"
+	l := log{
+		"old": conversation(about("t0", "only", hook.EventCallStart, hook.EventDetail{}), about("t0", "k1", hook.EventCallStart, hook.EventDetail{})),
+		"new": conversation(
+			about("t1", "k1", hook.EventCallStart, hook.EventDetail{}),
+			about("t1", "k1", hook.EventCallResult, hook.EventDetail{Outcome: hook.OutcomeExecuted}),
+			hook.Event{Kind: hook.EventDiagnostic, Text: "damaged"},
+			about("t2", "k1", hook.EventCallStart, hook.EventDetail{Args: `{"secret":1}`}),
+			failure, elsewhere,
+			about("t2", "k10", hook.EventCallStart, hook.EventDetail{}),
+			about("t2", "k1", hook.EventApprovalAsked, hook.EventDetail{}),
+			about("t2", "k1", hook.EventApprovalGiven, hook.EventDetail{Answer: hook.AnswerRefuse, By: "Person"}),
+			about("t2", "k1", hook.EventCallResult, hook.EventDetail{
+				Outcome: hook.OutcomeDenied, Result: hook.FailedResult(hook.FailDenied, "secret"), Duration: time.Second,
+			}),
+		),
+	}
+	call, err := explain.Find(t.Context(), l, "k1", "", thePlan)
+	require.NoError(t, err)
+	assert.Equal(t, "t2 1", call.Turn+" "+string(rune('0'+call.Others)))
+	assert.Equal(t, hook.OutcomeDenied, call.Outcome)
+	assert.InDelta(t, 1000, call.DurationMS, 0)
+	assert.False(t, call.Recorded)
+	var lines []string
+	for _, p := range call.Points {
+		for _, r := range p.Runs {
+			lines = append(lines, p.Point+" "+r.Field+" "+string(r.Status)+" "+string(r.Answer)+" "+r.Reason)
+		}
+	}
+	assert.Equal(t, []string{
+		"BeforeTool Guard failed  Guard failed at BeforeTool", "BeforeTool  succeeded ask because", "Approve Person denied refuse because",
+	}, lines)
+	data, err := json.Marshal(call)
+	require.NoError(t, err)
+	assert.NotContains(t, string(data), "secret")
+
+	call, err = explain.Find(t.Context(), l, "k1", "old", thePlan)
+	require.NoError(t, err)
+	assert.Equal(t, "t0", call.Turn)
+	_, err = explain.Find(t.Context(), l, "k2", "", thePlan)
+	require.ErrorIs(t, err, explain.ErrUnknown)
+	_, err = explain.Find(t.Context(), l, "k1", "none", thePlan)
+	require.ErrorIs(t, err, store.ErrUnknown)
+
+	last, err := explain.Last(t.Context(), l, 20)
+	require.NoError(t, err)
+	require.Len(t, last, 2)
+	assert.Equal(t, "t2 t1", last[0].Turn+" "+last[1].Turn)
+	last, err = explain.Last(t.Context(), l, 1)
+	require.NoError(t, err)
+	assert.Len(t, last, 1)
+}

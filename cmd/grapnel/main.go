@@ -5,6 +5,7 @@
 //	grapnel run "prompt"         give an agent a task
 //	grapnel chat                 talk to an agent
 //	grapnel agents, tools, plan  what there is, and how it is put together
+//	grapnel explain              who had a say in a tool call
 //
 // Exit codes: 0 done, 1 the turn failed, 2 what was asked is wrong and nothing
 // has happened, 130 interrupted, 143 told to end by SIGTERM.

@@ -228,8 +228,3 @@ func (a *Agent) all() []*Conversation {
 	defer a.mu.Unlock()
 	return slices.Concat(a.conversations, a.children)
 }
-
-// Enqueue implements hook.Host.
-func (e *emitter) Enqueue(ctx context.Context, job hook.Job) error {
-	return hook.NoHost{}.Enqueue(ctx, job)
-}

@@ -204,15 +204,6 @@ func asked[T any](ctx context.Context, at *hook.Turn, p hook.Point, ask func(con
 	return in, closed, err
 }
 
-// enqueueAll queues jobs. One that cannot be is told of, and the turn goes on.
-func (t *turn) enqueueAll(jobs []hook.Job) {
-	for _, j := range jobs {
-		if err := t.conv.events.Enqueue(t.ctx, j); err != nil {
-			t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: "a job could not be queued: " + publicText(err)})
-		}
-	}
-}
-
 // diagnose tells of remarks, as many as are worth it.
 func (t *turn) diagnose(ds []hook.Diagnostic) {
 	for _, d := range contribution.Bounded(ds) {

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
+	"github.com/grapnel-go/grapnel/runtime/job"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -66,6 +67,9 @@ type Options struct {
 	FindAgent func(ctx context.Context, name string) (hook.AgentConfig, error)
 	// Contributions bounds what hooks contribute to one turn.
 	Contributions contribution.Budget
+	// Jobs says which jobs this process does, and how. Without handlers they are only
+	// queued, for another process with the same store.
+	Jobs job.Options
 	// Recent is how many events of a conversation are held for who subscribes late,
 	// for the 64 conversations that were active last; 0 holds none.
 	Recent int
@@ -116,6 +120,7 @@ type Runtime struct {
 	asked   inquiries
 	// states are those that hooks keep in conversations.
 	states []hook.StateField
+	jobs   *job.Runner
 	// volatile: the store keeps nothing that outlives the process.
 	volatile bool
 	// completed is the signals of a turn that ended as it should.
@@ -155,6 +160,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	r.slots = make(chan struct{}, r.o.Slots)
 	r.events.rt, r.leases.rt = r, r
 	r.volatile = r.o.Store.Volatile()
+	r.jobs = r.newJobs()
 	r.streams = stream.NewHub(r.streamOptions())
 	r.completed = hook.ListOf(hook.StopSignal{Reason: hook.StopCompleted})
 	return r
@@ -213,10 +219,14 @@ func (r *Runtime) Open(ctx context.Context) error {
 		return fmt.Errorf("open: %w", err)
 	}
 	r.state = stateOpen
+	r.jobs.Start()
 	return nil
 }
 
 func (r *Runtime) openHook(ctx context.Context) error {
+	if err := r.checkJobs(); err != nil {
+		return err
+	}
 	if h, ok := r.given.(interface{ Ready() error }); ok {
 		if err := h.Ready(); err != nil {
 			return err
@@ -247,9 +257,10 @@ func (r *Runtime) enter(from, to state) error {
 }
 
 // Close lets no new turn begin, waits for those in flight, unregisters all
-// agents in the reverse order of their registration and closes the hook
-// (OnClose). When ctx ends, the turns in flight are cancelled, so that they end
-// within the grace period; everything else is done all the same. It must not be
+// agents in the reverse order of their registration, waits for the jobs that are
+// being done and closes the hook (OnClose). When ctx ends, turns in flight are
+// cancelled, so that they end within the grace period, and so are jobs, which are
+// queued again; everything else is done all the same. It must not be
 // called from within a turn. After it everything answers ErrClosed.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
@@ -273,6 +284,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 		r.retire(ctx, a, ErrClosed)
 	}
 	r.leases.close()
+	r.jobs.Close(ctx)
 	defer r.streams.Close()
 	return r.points.close(context.WithoutCancel(ctx))
 }

@@ -20,9 +20,12 @@ type Store struct {
 	now      func() time.Time
 	journals bool
 
-	mu     sync.Mutex
-	byKey  map[store.Key]*conversation
-	byID   map[string]*conversation
+	mu    sync.Mutex
+	byKey map[store.Key]*conversation
+	byID  map[string]*conversation
+	// jobs are in the order of their ids, from 1.
+	jobs   []store.Job
+	jobAt  map[jobKey]int
 	closed bool
 }
 
@@ -113,7 +116,7 @@ func New(o *Options) *Store {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.byKey, s.byID = true, nil, nil
+	s.closed, s.byKey, s.byID, s.jobs, s.jobAt = true, nil, nil, nil, nil
 	return nil
 }
 

@@ -17,13 +17,14 @@ func scans() map[string]string {
 	return map[string]string{
 		listed:    "SCAN conversation USING INDEX sqlite_autoindex_conversation_2", // it returns all of them
 		findWords: "SCAN word VIRTUAL TABLE INDEX 0:M3",                            // that is how FTS5 calls a search
+		takeJob:   "SCAN job USING INDEX job_due",                                  // which has those that are open, in this order
 		unindexed: "SCAN conversation USING INDEX unindexed",                       // which has those that are asked for
 	}
 }
 
 // hot are the statements of a turn that write.
 func hot() []string {
-	return []string{updateClaim, updateAppend, updateNote, insertMessage, insertEntry, insertEvent, clearJournal, deleteEntry, fewerEntries, markIndexed, writeState}
+	return []string{updateClaim, updateAppend, updateNote, insertMessage, insertEntry, insertEvent, clearJournal, deleteEntry, fewerEntries, markIndexed, insertJob, nextJob, takeJob, endJob, writeState}
 }
 
 // No statement that a turn or a reader waits for looks at more rows than it needs.
@@ -41,7 +42,7 @@ func TestNoStatementScansATable(t *testing.T) {
 			var id, parent, unused0 int
 			var detail string
 			require.NoError(t, rows.Scan(&id, &parent, &unused0, &detail))
-			if strings.HasPrefix(detail, "SCAN") && detail != "SCAN CONSTANT ROW" {
+			if strings.HasPrefix(detail, "SCAN") && detail != "SCAN CONSTANT ROW" && !strings.HasPrefix(detail, "SCAN json_each") { // a list in an argument
 				assert.Equal(t, scans()[query], detail, query)
 				delete(unused, query)
 			}

@@ -32,6 +32,9 @@ var schema2 string
 //go:embed schema/3.sql
 var schema3 string
 
+//go:embed schema/4.sql
+var schema4 string
+
 // fileID marks the files: "GRAc".
 const fileID = 0x47524163
 
@@ -71,7 +74,7 @@ var (
 // to date. The error of a file that is no conversation store, or one of a newer
 // program, says so and changes nothing. Close closes the store.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
-	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2, schema3}})
+	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4}})
 	if err != nil {
 		return nil, err
 	}

@@ -77,6 +77,7 @@ func parts() []part {
 		{"store.Searcher", implements[store.Searcher], searchRules()},
 		{"store.Porter", implements[store.Porter], portRules()},
 		{"store.States", implements[store.States], stateRules()},
+		{"store.Jobs", implements[store.Jobs], jobRules()},
 	}
 }
 

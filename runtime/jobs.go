@@ -1,0 +1,77 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/job"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// Enqueue implements hook.Host.
+func (e *emitter) Enqueue(ctx context.Context, j hook.Job) error {
+	s, err := e.rt.jobStore()
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	turn := e.turn
+	e.mu.Unlock()
+	queued, err := s.Enqueue(ctx, store.Job{Job: j, Conversation: e.conversation, Turn: turn})
+	if err != nil {
+		return fmt.Errorf("queue a job: %w", err)
+	}
+	if queued {
+		e.rt.jobs.Wake()
+	}
+	return nil
+}
+
+// Jobs returns the jobs of the statuses, or all there ever were, in the order in
+// which they were queued. ErrUnsupported if the store keeps none.
+func (r *Runtime) Jobs(ctx context.Context, statuses ...store.JobStatus) ([]store.Job, error) {
+	s, err := r.jobStore()
+	if err != nil {
+		return nil, err
+	}
+	return s.Jobs(ctx, statuses...)
+}
+
+func (r *Runtime) jobStore() (store.Jobs, error) {
+	s, ok := r.o.Store.(store.Jobs)
+	if !ok {
+		return nil, fmt.Errorf("%w: jobs", ErrUnsupported)
+	}
+	return s, nil
+}
+
+// newJobs returns what does the jobs of this process.
+func (r *Runtime) newJobs() *job.Runner {
+	o := r.o.Jobs
+	s, err := r.jobStore()
+	if err != nil {
+		o.Handlers = nil // and Open says so
+	}
+	return job.New(job.Config{
+		Store: s, Owner: r.o.Owner, Now: r.o.Now, Gone: r.o.Gone,
+		Told: func(ctx context.Context, d hook.Diagnostic) { r.events.emit(ctx, hook.DiagnosticEvent(d)) },
+	}, o)
+}
+
+// checkJobs returns an error if jobs are to be done of a store that keeps none.
+func (r *Runtime) checkJobs() error {
+	if _, err := r.jobStore(); err != nil && len(r.o.Jobs.Handlers) > 0 {
+		return err
+	}
+	return nil
+}
+
+// enqueueAll queues jobs. One that cannot be is told of, and the turn goes on.
+func (t *turn) enqueueAll(jobs []hook.Job) {
+	for _, j := range jobs {
+		if err := t.conv.events.Enqueue(t.ctx, j); err != nil {
+			t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: publicText(err)})
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/job"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+)
+
+// Hooks queue work that is done apart from any turn: by their host, or along with a
+// contribution. It is kept where conversations are, and done once.
+
+func handles(kind string, h job.Handler) job.Options {
+	return job.Options{Handlers: map[string]job.Handler{kind: h}}
+}
+
+func TestSpecJobsAreQueuedByContributionsAndHostsAndDoneOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var done []job.Run
+		jobOf := func(key string) hook.Job { return hook.Job{Kind: "memory.extract", Key: key, Payload: `{"n":1}`} }
+		a := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: hook.ListOf(jobOf("attached"))}})}
+		asks := does("later", func(ctx context.Context) hook.ToolResult { return hook.TextResult("queued") })
+		asks.run = func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+			if err := env.Call.Host().Enqueue(ctx, jobOf("host")); err != nil {
+				return hook.FailedResult(hook.FailOperation, err.Error())
+			}
+			return hook.TextResult("queued")
+		}
+		m := plays(calls(want{"c1", "later", `{}`}), says("one"), calls(want{"c2", "later", `{}`}), says("two"))
+		o := &runtime.Options{Jobs: handles("memory.extract", func(_ context.Context, j job.Run) error {
+			done = append(done, j)
+			return nil
+		})}
+		o.Jobs.Workers = 1
+		w := startWith(t, m, hook.AgentConfig{Name: "a"}, o, a, box(asks))
+		w.send("1")
+		w.send("2")
+		synctest.Wait()
+		assert.Equal(t, []string{"queued", "queued"}, w.results())
+		require.Len(t, done, 2, "each key once, though both were queued in both turns")
+		turn := w.eventsOf(hook.EventTurnStart)[0].Turn
+		assert.Equal(t, job.Run{Job: jobOf("attached"), Attempt: 1, Conversation: w.conv.ID(), Turn: turn}, done[0])
+		assert.Equal(t, jobOf("host"), done[1].Job)
+		all, err := w.rt.Jobs(t.Context(), store.JobSucceeded)
+		require.NoError(t, err)
+		assert.Len(t, all, 2)
+		require.NoError(t, w.rt.Close(t.Context()))
+	})
+}
+
+func TestSpecARejectedTurnQueuesNoJobs(t *testing.T) {
+	t.Parallel()
+	a := &adds{
+		policies: gives(hook.Policy{Attached: hook.Attached{Jobs: hook.ListOf(hook.Job{Kind: "k", Key: "1"})}}),
+		sections: func(*hook.Turn) ([]hook.PromptSection, error) {
+			return nil, &hook.Failure{Subsystem: "Strict", Point: hook.PointPromptSections, Err: errors.New("oops")}
+		},
+	}
+	w := start(t, plays(), a)
+	_, err := w.try(t.Context(), "go")
+	require.Error(t, err)
+	all, err := w.rt.Jobs(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, all)
+}
+
+func TestSpecAJobThatIsNoneEndsNoTurn(t *testing.T) {
+	t.Parallel()
+	a := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: hook.ListOf(hook.Job{Kind: "k"}, hook.Job{Kind: "k", Key: "1"})}})}
+	w := start(t, plays(says("ok")), a)
+	w.send("go")
+	told := w.eventsOf(hook.EventDiagnostic)
+	require.Len(t, told, 1)
+	assert.Equal(t, "queue a job: store: a job has to have a kind and a key", told[0].Text)
+	all, err := w.rt.Jobs(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, all, 1, "and the others are queued; where nobody does them they wait")
+}
+
+func TestSpecJobsOutliveTheProcessThatQueuedOrDidThem(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	queues := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: hook.ListOf(hook.Job{Kind: "k", Key: "1"})}})}
+	began := make(chan int, 10)
+	stuck := handles("k", func(ctx context.Context, j job.Run) error {
+		began <- j.Attempt
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	first := boot(t, dir, plays(says("ok")), runtime.Options{Owner: "first", Jobs: stuck}, queues)
+	first.send("go")
+	assert.Equal(t, 1, <-began)
+	// The first process never ends the job: it hangs. The second knows that it is gone.
+	done := make(chan int, 10)
+	second := boot(t, dir, plays(), runtime.Options{Owner: "second", Jobs: handles("k", func(_ context.Context, j job.Run) error {
+		done <- j.Attempt
+		return nil
+	})})
+	assert.Equal(t, 2, <-done, "the job is taken over, and knows that it was tried")
+	require.NoError(t, second.rt.Close(t.Context()))
+	all, err := first.rt.Jobs(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Equal(t, store.JobSucceeded, all[0].Status)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, first.rt.Close(ctx), "closing breaks off what would go on, and its late end changes nothing")
+}
+
+func TestSpecAStoreWithoutJobsSaysSo(t *testing.T) {
+	t.Parallel()
+	type bare struct{ store.Store }
+	o := &runtime.Options{Store: bare{mem.New(nil)}}
+	w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, o)
+	_, err := w.rt.Jobs(t.Context())
+	require.ErrorIs(t, err, runtime.ErrUnsupported)
+	o.Jobs = handles("k", func(context.Context, job.Run) error { return nil })
+	require.ErrorIs(t, runtime.New(nil, plays(), o).Open(t.Context()), runtime.ErrUnsupported, "also when it is to be done")
+}
+
+func TestSpecClosingWaitsForJobs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		closed, ended := false, false
+		a := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: hook.ListOf(hook.Job{Kind: "k", Key: "1"})}})}
+		o := &runtime.Options{Jobs: handles("k", func(context.Context, job.Run) error {
+			time.Sleep(time.Minute)
+			ended = !closed
+			return nil
+		})}
+		w := startWith(t, plays(says("ok")), hook.AgentConfig{Name: "a"}, o, a, hook.OnCloseFunc(func(context.Context) error { closed = true; return nil }))
+		w.send("go")
+		synctest.Wait()
+		require.NoError(t, w.rt.Close(t.Context()))
+		assert.True(t, ended, "the hooks are closed behind the last job")
+		assert.True(t, closed)
+	})
+}

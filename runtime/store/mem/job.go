@@ -1,0 +1,121 @@
+package mem
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+var _ store.Jobs = (*Store)(nil)
+
+// jobKey is what jobs are told apart by.
+type jobKey struct{ kind, key string }
+
+// Enqueue implements store.Jobs.
+func (s *Store) Enqueue(_ context.Context, j store.Job) (bool, error) {
+	if err := store.CheckJob(j.Job); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false, store.ErrClosed
+	}
+	now := s.now()
+	made := store.Job{
+		Job: j.Job, ID: int64(len(s.jobs)) + 1, Conversation: j.Conversation, Turn: j.Turn,
+		Status: store.JobQueued, Due: now, Created: now, Updated: now,
+	}
+	if i, known := s.jobAt[jobKey{j.Kind, j.Key}]; known {
+		old := s.jobs[i]
+		if old.Status != store.JobFailed {
+			return false, nil
+		}
+		made.ID, made.Created, made.Epoch, made.Owner = old.ID, old.Created, old.Epoch, old.Owner
+		s.jobs[i] = made
+		return true, nil
+	}
+	if s.jobAt == nil {
+		s.jobAt = map[jobKey]int{}
+	}
+	s.jobAt[jobKey{j.Kind, j.Key}] = len(s.jobs)
+	s.jobs = append(s.jobs, made)
+	return true, nil
+}
+
+// TakeJob implements store.Jobs.
+func (s *Store) TakeJob(_ context.Context, t store.JobTake) (store.Job, error) {
+	if err := t.Check(); err != nil {
+		return store.Job{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return store.Job{}, store.ErrClosed
+	}
+	now, best := s.now(), -1
+	var next time.Time
+	for i, j := range s.jobs {
+		if j.Status != store.JobQueued && j.Status != store.JobRunning || !slices.Contains(t.Kinds, j.Kind) {
+			continue
+		}
+		if next.IsZero() || j.Due.Before(next) {
+			next = j.Due
+		}
+		left := j.Status == store.JobRunning && slices.Contains(t.Gone, j.Owner)
+		if (left || !j.Due.After(now)) && (best < 0 || j.Due.Before(s.jobs[best].Due)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return store.Job{Due: next}, store.ErrNoJob
+	}
+	j := &s.jobs[best]
+	j.Status, j.Owner, j.Due, j.Updated = store.JobRunning, t.Owner, now.Add(t.Hold), now
+	j.Attempts++
+	j.Epoch++
+	return *j, nil
+}
+
+// EndJob implements store.Jobs.
+func (s *Store) EndJob(_ context.Context, id, epoch int64, e store.JobEnd) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return store.ErrClosed
+	case id < 1 || id > int64(len(s.jobs)):
+		return fmt.Errorf("%w: job %d", store.ErrUnknown, id)
+	}
+	j := &s.jobs[id-1]
+	if j.Epoch != epoch || j.Status != store.JobRunning {
+		return fmt.Errorf("%w: job %d", store.ErrFenced, id)
+	}
+	j.Status, j.Due, j.Failure, j.Updated = e.Status, e.Due, e.Failure, s.now()
+	if e.Uncounted {
+		j.Attempts--
+	}
+	if e.Status == store.JobSucceeded {
+		j.Payload = ""
+	}
+	return nil
+}
+
+// Jobs implements store.Jobs.
+func (s *Store) Jobs(_ context.Context, statuses ...store.JobStatus) ([]store.Job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, store.ErrClosed
+	}
+	var out []store.Job
+	for _, j := range s.jobs {
+		if len(statuses) == 0 || slices.Contains(statuses, j.Status) {
+			out = append(out, j)
+		}
+	}
+	return out, nil
+}

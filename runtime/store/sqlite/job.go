@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+var _ store.Jobs = (*Store)(nil)
+
+const (
+	insertJob = `INSERT INTO job (kind, key, payload, conversation, turn, status, attempts, due, owner, epoch, failure, created, updated)
+		VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, '', 0, '', ?6, ?6)
+		ON CONFLICT (kind, key) DO UPDATE SET payload = ?3, conversation = ?4, turn = ?5, status = 'queued', attempts = 0, due = ?6,
+			failure = '', updated = ?6 WHERE status = 'failed'`
+	jobColumns = `num, kind, key, payload, conversation, turn, status, attempts, due, owner, epoch, failure, created, updated`
+	openJob    = `status IN ('queued', 'running') AND kind IN (SELECT value FROM json_each(?1))`
+	nextJob    = `SELECT coalesce(min(due), 0), count(*), coalesce(sum(status = 'running' AND owner IN (SELECT value FROM json_each(?2))), 0)
+		FROM job WHERE ` + openJob
+	takeJob = `UPDATE job SET status = 'running', attempts = attempts + 1, epoch = epoch + 1, owner = ?3, due = ?4, updated = ?5
+		WHERE num = (SELECT num FROM job INDEXED BY job_due WHERE ` + openJob + ` AND (due <= ?5 OR status = 'running' AND owner IN (SELECT value FROM json_each(?2)))
+			ORDER BY due, num LIMIT 1) RETURNING ` + jobColumns
+	endJob = `UPDATE job SET status = ?1, due = ?2, failure = ?3, attempts = attempts - ?4, updated = ?5, payload = iif(?1 = 'succeeded', '', payload)
+		WHERE num = ?6 AND epoch = ?7 AND status = 'running'`
+	allJobs = `SELECT ` + jobColumns + ` FROM job ORDER BY num`
+	jobsOf  = `SELECT ` + jobColumns + ` FROM job WHERE status IN (SELECT value FROM json_each(?1)) ORDER BY num`
+)
+
+// Enqueue implements store.Jobs.
+func (s *Store) Enqueue(ctx context.Context, j store.Job) (queued bool, err error) {
+	if err := store.CheckJob(j.Job); err != nil {
+		return false, err
+	}
+	err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		res, err := tx.Exec(insertJob, j.Kind, j.Key, string(j.Payload), j.Conversation, j.Turn, s.now().UnixNano())
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		queued = n > 0
+		return err
+	})
+	return queued, s.failed("queue a job", err)
+}
+
+// TakeJob implements store.Jobs. It writes only if there is something to take.
+func (s *Store) TakeJob(ctx context.Context, t store.JobTake) (j store.Job, err error) {
+	if err := t.Check(); err != nil {
+		return j, err
+	}
+	kinds, gone := list(t.Kinds), list(t.Gone)
+	var due, open, left int64
+	if err := s.db.Read().QueryRowContext(ctx, nextJob, kinds, gone).Scan(&due, &open, &left); err != nil {
+		return j, s.failed("look for jobs", err)
+	}
+	if open > 0 {
+		j.Due = time.Unix(0, due)
+	}
+	if open == 0 || left == 0 && j.Due.After(s.now()) {
+		return j, store.ErrNoJob
+	}
+	err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		now := s.now()
+		j, err = scanJob(tx.QueryRow(takeJob, kinds, gone, t.Owner, now.Add(t.Hold).UnixNano(), now.UnixNano()))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) { // somebody else has just taken it
+		return store.Job{Due: s.now()}, store.ErrNoJob
+	}
+	return j, s.failed("take a job", err)
+}
+
+// EndJob implements store.Jobs.
+func (s *Store) EndJob(ctx context.Context, id, epoch int64, e store.JobEnd) error {
+	uncounted, due := 0, int64(0)
+	if e.Uncounted {
+		uncounted = 1
+	}
+	if !e.Due.IsZero() {
+		due = e.Due.UnixNano()
+	}
+	err := s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		res, err := tx.Exec(endJob, string(e.Status), due, e.Failure, uncounted, s.now().UnixNano(), id, epoch)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); n > 0 || err != nil {
+			return err
+		}
+		var known int
+		if err := tx.QueryRow(`SELECT count(*) FROM job WHERE num = ?`, id).Scan(&known); err != nil {
+			return err
+		}
+		if known == 0 {
+			return fmt.Errorf("%w: job %d", store.ErrUnknown, id)
+		}
+		return fmt.Errorf("%w: job %d", store.ErrFenced, id)
+	})
+	return s.failed("end a job", err)
+}
+
+// Jobs implements store.Jobs.
+func (s *Store) Jobs(ctx context.Context, statuses ...store.JobStatus) ([]store.Job, error) {
+	query, args := allJobs, []any(nil)
+	if len(statuses) > 0 {
+		query, args = jobsOf, []any{list(statuses)}
+	}
+	out, err := s.jobs(ctx, query, args...)
+	return out, s.failed("list jobs", err)
+}
+
+func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]store.Job, error) {
+	rows, err := s.db.Read().QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	var out []store.Job
+	for rows.Next() {
+		j, err := scanJob(rows)
+		if err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		out = append(out, j)
+	}
+	return out, errors.Join(rows.Err(), rows.Close())
+}
+
+func scanJob(row interface{ Scan(dest ...any) error }) (j store.Job, err error) {
+	var due, created, updated int64
+	err = row.Scan(&j.ID, &j.Kind, &j.Key, (*string)(&j.Payload), &j.Conversation, &j.Turn, (*string)(&j.Status), &j.Attempts,
+		&due, &j.Owner, &j.Epoch, &j.Failure, &created, &updated)
+	j.Created, j.Updated = time.Unix(0, created), time.Unix(0, updated)
+	if due != 0 {
+		j.Due = time.Unix(0, due)
+	}
+	return j, err
+}
+
+// list is the texts as a JSON array, for json_each.
+func list[T ~string](texts []T) string {
+	if len(texts) == 0 {
+		return "[]"
+	}
+	data, err := json.Marshal(texts)
+	if err != nil {
+		panic(fmt.Sprintf("sqlite: encode a list of strings: %v", err))
+	}
+	return string(data)
+}

@@ -1,0 +1,218 @@
+package storetest
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+func jobRules() []rule {
+	return []rule{
+		{"A job is queued once for its kind and key", jobsAreQueuedOnce},
+		{"What has succeeded is never queued or taken again", succeededJobsAreOver},
+		{"What was given up is queued again with the new payload", failedJobsMayBeQueuedAgain},
+		{"Only what is no job is refused", badJobsAreRefused},
+		{"The job that has been due for longest is taken, of the kinds that are asked for", jobsAreTakenInOrder},
+		{"A job that is taken is the taker's until the lease ends, and its late end is refused", jobsAreFenced},
+		{"What the dead have taken is taken over at once", jobsOfTheDead},
+		{"An attempt can be taken back", attemptsAreTakenBack},
+		{"Who takes at the same time gets different jobs", jobsAreTakenOnce},
+		{"Jobs outlive the process unless the store is volatile", jobsAreKept},
+	}
+}
+
+func jobs(b *bench) store.Jobs { return b.Store.(store.Jobs) }
+
+func job(kind, key string) store.Job {
+	return store.Job{Job: hook.Job{Kind: kind, Key: key, Payload: `{"n":1}`}, Conversation: "c", Turn: "t"}
+}
+
+func enqueue(t *testing.T, b *bench, j store.Job, want bool) {
+	t.Helper()
+	queued, err := jobs(b).Enqueue(t.Context(), j)
+	require.NoError(t, err)
+	require.Equal(t, want, queued)
+}
+
+func takeJob(t *testing.T, b *bench, kinds ...string) store.Job {
+	t.Helper()
+	j, err := jobs(b).TakeJob(t.Context(), store.JobTake{Owner: "me", Kinds: kinds, Hold: time.Minute})
+	require.NoError(t, err)
+	return j
+}
+
+func jobsAreQueuedOnce(t *testing.T, b *bench) {
+	enqueue(t, b, job("a", "1"), true)
+	enqueue(t, b, job("a", "1"), false)
+	enqueue(t, b, job("b", "1"), true)
+	enqueue(t, b, job("a", "2"), true)
+	all, err := jobs(b).Jobs(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	now := b.clock.Now()
+	first := all[0]
+	assert.True(t, now.Equal(first.Due) && now.Equal(first.Created) && now.Equal(first.Updated))
+	first.Due, first.Created, first.Updated = time.Time{}, time.Time{}, time.Time{}
+	want := job("a", "1")
+	want.ID, want.Status = first.ID, store.JobQueued
+	assert.Equal(t, want, first)
+	none, err := jobs(b).Jobs(t.Context(), store.JobRunning, store.JobFailed)
+	require.NoError(t, err)
+	assert.Empty(t, none)
+}
+
+func succeededJobsAreOver(t *testing.T, b *bench) {
+	enqueue(t, b, job("a", "1"), true)
+	j := takeJob(t, b, "a")
+	require.NoError(t, jobs(b).EndJob(t.Context(), j.ID, j.Epoch, store.JobEnd{Status: store.JobSucceeded}))
+	enqueue(t, b, job("a", "1"), false)
+	b.clock.pass(time.Hour)
+	none, err := jobs(b).TakeJob(t.Context(), store.JobTake{Owner: "me", Kinds: []string{"a"}, Hold: time.Minute})
+	require.ErrorIs(t, err, store.ErrNoJob)
+	assert.True(t, none.Due.IsZero())
+	all, err := jobs(b).Jobs(t.Context(), store.JobSucceeded)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Empty(t, all[0].Payload, "what is done needs no payload")
+	assert.Equal(t, 1, all[0].Attempts)
+	require.ErrorIs(t, jobs(b).EndJob(t.Context(), j.ID, j.Epoch, store.JobEnd{Status: store.JobFailed}), store.ErrFenced)
+}
+
+func failedJobsMayBeQueuedAgain(t *testing.T, b *bench) {
+	enqueue(t, b, job("a", "1"), true)
+	j := takeJob(t, b, "a")
+	require.NoError(t, jobs(b).EndJob(t.Context(), j.ID, j.Epoch, store.JobEnd{Status: store.JobFailed, Failure: "error"}))
+	all, err := jobs(b).Jobs(t.Context(), store.JobFailed)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Equal(t, "error", all[0].Failure)
+	again := job("a", "1")
+	again.Payload = `{"n":2}`
+	enqueue(t, b, again, true)
+	second := takeJob(t, b, "a")
+	assert.Equal(t, hook.JSON(`{"n":2}`), second.Payload)
+	assert.Equal(t, 1, second.Attempts)
+	assert.Empty(t, second.Failure)
+	assert.Greater(t, second.Epoch, j.Epoch, "its first taker cannot end it")
+}
+
+func badJobsAreRefused(t *testing.T, b *bench) {
+	long := string(make([]byte, 300))
+	for _, j := range []hook.Job{{Key: "1"}, {Kind: "a"}, {Kind: "a", Key: long}, {Kind: "a", Key: "1", Payload: "{"}, {Kind: "a", Key: "1", Payload: hook.JSON(make([]byte, 1<<17))}} {
+		_, err := jobs(b).Enqueue(t.Context(), store.Job{Job: j})
+		require.Error(t, err)
+	}
+	_, err := jobs(b).TakeJob(t.Context(), store.JobTake{Kinds: []string{"a"}, Hold: time.Minute})
+	require.Error(t, err)
+	_, err = jobs(b).TakeJob(t.Context(), store.JobTake{Owner: "me", Kinds: []string{"a"}})
+	require.NotErrorIs(t, err, store.ErrNoJob)
+	require.ErrorIs(t, jobs(b).EndJob(t.Context(), 99, 1, store.JobEnd{Status: store.JobSucceeded}), store.ErrUnknown)
+	enqueue(t, b, store.Job{Job: hook.Job{Kind: "a", Key: "1"}}, true)
+}
+
+func jobsAreTakenInOrder(t *testing.T, b *bench) {
+	enqueue(t, b, job("other", "1"), true)
+	enqueue(t, b, job("a", "1"), true)
+	b.clock.pass(time.Second)
+	enqueue(t, b, job("a", "2"), true)
+	first := takeJob(t, b, "a")
+	assert.Equal(t, "1", first.Key)
+	due := b.clock.Now().Add(10 * time.Second)
+	require.NoError(t, jobs(b).EndJob(t.Context(), first.ID, first.Epoch, store.JobEnd{Status: store.JobQueued, Due: due, Failure: "error"}))
+	second := takeJob(t, b, "a")
+	assert.Equal(t, "2", second.Key)
+	none, err := jobs(b).TakeJob(t.Context(), store.JobTake{Owner: "me", Kinds: []string{"a"}, Hold: time.Minute})
+	require.ErrorIs(t, err, store.ErrNoJob)
+	assert.True(t, due.Equal(none.Due), "it says when to come again")
+	b.clock.pass(10 * time.Second)
+	again := takeJob(t, b, "a")
+	assert.Equal(t, "1", again.Key)
+	assert.Equal(t, 2, again.Attempts)
+	none, err = jobs(b).TakeJob(t.Context(), store.JobTake{Owner: "me", Hold: time.Minute})
+	require.ErrorIs(t, err, store.ErrNoJob)
+	assert.True(t, none.Due.IsZero(), "who can do nothing gets nothing")
+}
+
+func jobsAreFenced(t *testing.T, b *bench) {
+	enqueue(t, b, job("a", "1"), true)
+	first := takeJob(t, b, "a")
+	assert.Equal(t, store.JobRunning, first.Status)
+	assert.Equal(t, "me", first.Owner)
+	assert.True(t, b.clock.Now().Add(time.Minute).Equal(first.Due))
+	_, err := jobs(b).TakeJob(t.Context(), store.JobTake{Owner: "you", Kinds: []string{"a"}, Hold: time.Minute})
+	require.ErrorIs(t, err, store.ErrNoJob)
+	b.clock.pass(time.Minute)
+	second, err := jobs(b).TakeJob(t.Context(), store.JobTake{Owner: "you", Kinds: []string{"a"}, Hold: time.Minute})
+	require.NoError(t, err)
+	assert.Equal(t, 2, second.Attempts)
+	require.ErrorIs(t, jobs(b).EndJob(t.Context(), first.ID, first.Epoch, store.JobEnd{Status: store.JobSucceeded}), store.ErrFenced)
+	require.NoError(t, jobs(b).EndJob(t.Context(), second.ID, second.Epoch, store.JobEnd{Status: store.JobSucceeded}))
+}
+
+func jobsOfTheDead(t *testing.T, b *bench) {
+	enqueue(t, b, job("a", "1"), true)
+	first := takeJob(t, b, "a")
+	second, err := jobs(b).TakeJob(t.Context(), store.JobTake{Owner: "you", Kinds: []string{"a"}, Hold: time.Minute, Gone: []string{"nobody", "me"}})
+	require.NoError(t, err)
+	assert.Equal(t, first.ID, second.ID)
+	assert.Equal(t, "you", second.Owner)
+}
+
+func attemptsAreTakenBack(t *testing.T, b *bench) {
+	enqueue(t, b, job("a", "1"), true)
+	j := takeJob(t, b, "a")
+	require.NoError(t, jobs(b).EndJob(t.Context(), j.ID, j.Epoch, store.JobEnd{Status: store.JobQueued, Due: b.clock.Now(), Uncounted: true}))
+	assert.Equal(t, 1, takeJob(t, b, "a").Attempts)
+}
+
+func jobsAreTakenOnce(t *testing.T, b *bench) {
+	const n = 20
+	for i := range n {
+		enqueue(t, b, job("a", string(rune('a'+i))), true)
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	taken := map[int64]int{}
+	for range 4 {
+		wg.Go(func() {
+			for {
+				j, err := jobs(b).TakeJob(t.Context(), store.JobTake{Owner: "me", Kinds: []string{"a"}, Hold: time.Minute})
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				taken[j.ID]++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	for id, times := range taken {
+		assert.Equal(t, 1, times, "job %d", id)
+	}
+	for range n - len(taken) { // one that lost every race has given up
+		j := takeJob(t, b, "a")
+		assert.Zero(t, taken[j.ID])
+	}
+}
+
+func jobsAreKept(t *testing.T, b *bench) {
+	enqueue(t, b, job("a", "1"), true)
+	first := takeJob(t, b, "a")
+	if b.reopen == nil {
+		return
+	}
+	b.Store = b.reopen()
+	all, err := jobs(b).Jobs(t.Context(), store.JobRunning)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Equal(t, first.Epoch, all[0].Epoch)
+	b.clock.pass(time.Minute)
+	assert.Equal(t, first.ID, takeJob(t, b, "a").ID)
+}

@@ -126,6 +126,9 @@ func TestArgError(t *testing.T) {
 	assert.Equal(t, hook.JSON("{"), inv.Args())
 	assert.Nil(t, inv.Runner())
 	assert.Same(t, err, inv.Err())
+	assert.False(t, inv.Parsed())
+	assert.False(t, hook.Bound("{}", nil).Parsed(), "nobody vouches for it")
+	assert.True(t, hook.Parsed("{}", nil).Parsed())
 	assert.Nil(t, hook.Invocation{}.Runner())
 	var tool *hook.ToolError
 	assert.True(t, errors.As(error(&hook.ToolError{Kind: hook.FailNotFound, Text: "gone"}), &tool))

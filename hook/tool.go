@@ -84,11 +84,17 @@ type Invocation struct {
 	args   JSON
 	runner Runner
 	err    *ArgError
+	parsed bool
 }
 
 // Bound returns an invocation that can be run. args are the canonical arguments
 // from which r was made.
 func Bound(args JSON, r Runner) Invocation { return Invocation{args: args, runner: r} }
+
+// Parsed is Bound for an owner that has read the call's arguments to their end and
+// vouches that they are one JSON text. The runtime reads them itself where nobody
+// does: what is no JSON never runs.
+func Parsed(args JSON, r Runner) Invocation { return Invocation{args: args, runner: r, parsed: true} }
 
 // BadArgs returns an invocation that cannot be run, with the error that the
 // model is told. args are the arguments as they came.
@@ -99,6 +105,9 @@ func (i Invocation) Args() JSON { return i.args }
 
 // Runner returns what runs the call, or nil if it cannot be run.
 func (i Invocation) Runner() Runner { return i.runner }
+
+// Parsed reports whether the owner vouches that the call's arguments are JSON.
+func (i Invocation) Parsed() bool { return i.parsed }
 
 // Err returns why the call cannot be run, or nil.
 func (i Invocation) Err() *ArgError { return i.err }

@@ -21,6 +21,8 @@ type call struct {
 	at    *hook.ToolCall
 	first hook.ToolCall
 	grant hook.Grant
+	// parsed: the arguments of at are known to be JSON.
+	parsed bool
 	// cut: the model's answer ended at its token limit, perhaps within this call.
 	cut bool
 	// end has no outcome as long as the call may still run. Once the clients have
@@ -73,6 +75,11 @@ func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
 	t.report()
 	begin := hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls))
 	t.emit(begin)
+	for i := range calls {
+		if c := &calls[i]; !t.over() {
+			t.bound(c)
+		}
+	}
 	if !t.refuseUnparsable(reply, calls) {
 		for i := range calls {
 			t.gate(&calls[i])
@@ -119,8 +126,8 @@ func (t *turn) refuseUnparsable(reply hook.ModelReply, calls []call) bool {
 	}
 	bad := ""
 	for i := range calls {
-		if bad == "" && !json.Valid([]byte(calls[i].at.Args())) {
-			bad = calls[i].at.Name()
+		if bad == "" && !calls[i].isJSON() {
+			bad = calls[i].first.Name()
 		}
 	}
 	if bad == "" {
@@ -130,10 +137,10 @@ func (t *turn) refuseUnparsable(reply hook.ModelReply, calls []call) bool {
 	for i := range calls {
 		c := &calls[i]
 		switch {
-		case json.Valid([]byte(c.at.Args())):
+		case c.isJSON():
 			c.settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, "not run: the arguments of another call of this reply could not be read"))
-		case t.bind(c, c.at):
-			c.runner = nil // an owner that reads what is no JSON
+		case c.runner != nil: // its owner reads what is no JSON
+			c.runner = nil
 			c.settle(hook.OutcomeInvalid, noJSON())
 		}
 		t.emitCall(hook.EventCallStart, c, "")
@@ -141,13 +148,19 @@ func (t *turn) refuseUnparsable(reply hook.ModelReply, calls []call) bool {
 	return true
 }
 
+// isJSON reports whether the model's arguments are JSON. Who bound the call has
+// mostly read them; only those of other calls are read once more.
+func (c *call) isJSON() bool { return c.parsed || json.Valid([]byte(c.first.Args())) }
+
+// over reports whether no further call of the turn may run.
+func (t *turn) over() bool { return t.ctx.Err() != nil || t.stopping() }
+
 // failed reports whether the turn has failed.
 func (t *turn) failed() bool { return t.signalled(hook.StopError) }
 
 // gate takes one call as far as it gets without running.
 func (t *turn) gate(c *call) {
-	over := t.ctx.Err() != nil || t.stopping()
-	bound := !over && t.bound(c) && t.rewrite(c)
+	bound := c.runner != nil && !t.over() && t.rewrite(c)
 	t.emitCall(hook.EventCallStart, c, "")
 	if bound {
 		t.decide(c)
@@ -182,7 +195,7 @@ func (t *turn) bound(c *call) bool {
 // bind checks the scope and has the owner bind the call; the call is settled and
 // the answer false if that cannot be done.
 func (t *turn) bind(c *call, at *hook.ToolCall) bool {
-	c.at, c.runner = at, nil
+	c.at, c.runner, c.parsed = at, nil, false
 	if _, s := t.view.find(at.Name()); s != available {
 		c.settle(hook.OutcomeUnknown, t.view.refusal(at.Name(), s))
 		return false
@@ -206,7 +219,7 @@ func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 	if inv.Args() != at.Args() {
 		c.at = at.WithArgs(inv.Args())
 	}
-	c.runner = inv.Runner()
+	c.runner, c.parsed = inv.Runner(), inv.Parsed()
 	return true
 }
 

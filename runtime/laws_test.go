@@ -159,6 +159,30 @@ func TestLawArgumentsThatAreNoJSONEndTheTurn(t *testing.T) {
 	}
 }
 
+// raw has tools that take any text; what it binds it has not read.
+type raw struct {
+	hook.Nop
+	t *testing.T
+}
+
+func (raw) Schema() []hook.Tool { return []hook.Tool{{Name: "shell", Input: boxSchema}} }
+
+func (r raw) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return hook.Bound(call.Args(), r), call.Name() == "shell"
+}
+
+func (r raw) Run(ctx context.Context, _ *hook.Env) hook.ToolResult { return never(r.t)(ctx) }
+
+func TestLawArgumentsThatTheirOwnerDoesNotReadAreReadAllTheSame(t *testing.T) {
+	t.Parallel()
+	w := start(t, plays(calls(want{"1", "y", "{}"}, want{"2", "shell", "ls -l"})), box(does("y", never(t))), raw{t: t})
+	_, err := w.try(t.Context(), "go")
+	require.ErrorIs(t, err, runtime.ErrArguments)
+	assert.Contains(t, w.history()[2], "tool 1 y cancelled: not run: the arguments of another call")
+	assert.Contains(t, w.history()[3], "tool 2 shell invalid_arguments: the arguments are no JSON")
+	assertBrackets(t, w)
+}
+
 func TestLawArgumentsCutAtTheTokenLimitSaySo(t *testing.T) {
 	t.Parallel()
 	w := start(t, plays(finishes(hook.FinishLength, want{"1", "x", "{}"}, want{"2", "x", `{"s":"lon`}), says("done")), box(named("x")))

@@ -63,7 +63,7 @@ func (t *turn) repair(c *call) hook.Verdict {
 			return hook.Verdict{}
 		}
 	}
-	c.at, c.runner, c.end = &c.first, nil, end
+	c.at, c.runner, c.end, c.parsed = &c.first, nil, end, false
 	return hook.Verdict{}
 }
 
@@ -71,7 +71,7 @@ func (t *turn) repair(c *call) hook.Verdict {
 // the owner of the tool reads into them.
 func (t *turn) bindStrictly(c *call, at *hook.ToolCall) bool {
 	bound := t.bind(c, at)
-	if json.Valid([]byte(at.Args())) {
+	if c.parsed = c.parsed || json.Valid([]byte(at.Args())); c.parsed {
 		return bound
 	}
 	if bound {

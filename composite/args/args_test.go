@@ -551,6 +551,7 @@ func TestRawAtTheTop(t *testing.T) {
 	assert.Equal(t, hook.JSON(`{"b":1,"a":"b"}`), d.Raw())
 	inv := d.Bind(&runner{})
 	require.Nil(t, inv.Err())
+	assert.True(t, inv.Parsed())
 	assert.Equal(t, hook.JSON(`{"b":1,"a":"b"}`), inv.Args())
 }
 

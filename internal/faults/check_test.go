@@ -168,7 +168,7 @@ func (w *world) checkEvents() {
 			w.t.Errorf("the last event of turn %s is %s", t.id, t.events[n-1].Kind)
 		}
 		hard := t.out.Stop == hook.StopError || t.out.Stop == hook.StopCancelled || t.out.Stop == hook.StopUserRequested
-		if hard != (t.err != nil) {
+		if hard != (t.err != nil) && t.out.Stop != hook.StopDenied { // by a hook that rejects, or by one that stops a step
 			w.t.Errorf("turn %s: stop %s with error %v", t.id, t.out.Stop, t.err)
 		}
 	}
@@ -219,6 +219,7 @@ func (w *world) checkOnce() {
 			w.t.Errorf("AfterTurn of %s was called %d times", turn, n)
 		}
 	}
+	w.checkSteps()
 	for key := range called {
 		if n := w.after[key]; n != 1 {
 			w.t.Errorf("AfterTool of %s was called %d times", key, n)

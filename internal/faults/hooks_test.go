@@ -25,6 +25,8 @@ const hookTime = 300 * time.Millisecond
 // bounded are the points at which the composite waits no longer than that.
 var bounded = []string{
 	"RewriteRequest", "BeforeModel", "OnModelError", "RewriteReply", "AfterModel", "OnInvalidTool", "RewriteArgs", "BeforeTool", "Approve", "RewriteResult", "AfterTool",
+	"OnSessionStart", "BeforeTurn", "TurnPolicy", "TurnContext", "RefineContext", "TurnTools", "PromptSections",
+	"BeforeStep", "AfterStep", "OnStop", "OnTurnError",
 }
 
 func newRig() (*rig, error) {
@@ -75,7 +77,7 @@ func (q *quiet) AfterTurn(_ context.Context, turn *hook.Turn, _ hook.TurnOutcome
 
 // OnEvent implements hook.Hook.
 func (q *quiet) OnEvent(_ context.Context, ev hook.Event) {
-	if w := q.rig.w; w != nil && ev.Conversation != "" {
+	if w := q.rig.w; w != nil && ev.Conversation != "" && ev.Seq > 0 { // what is internal has no number
 		w.mu.Lock()
 		w.events = append(w.events, ev)
 		w.mu.Unlock()
@@ -99,12 +101,22 @@ func (w *world) faulty(point, id string, n int) bool {
 // error, a hang until ctx ends, one for longer. Otherwise it returns the number of
 // the answer to give, from 0 to answers-1, or -1 for none.
 func (w *world) misbehave(ctx context.Context, point, id string, answers int) (answer int, err error) {
+	return w.misbehaves(ctx, point, id, answers, 16)
+}
+
+// often is misbehave for a point that seldom comes up.
+func (w *world) often(ctx context.Context, point, id string, answers int) (answer int, err error) {
+	return w.misbehaves(ctx, point, id, answers, 2)
+}
+
+// misbehaves plays a fault once in n times.
+func (w *world) misbehaves(ctx context.Context, point, id string, answers, n int) (answer int, err error) {
 	w.mu.Lock()
 	w.visits[point+id]++
 	visit := w.visits[point+id]
 	w.mu.Unlock()
 	d := dice(w.seed, "hook", point, id, fmt.Sprint(visit))
-	if w.calm.Load() || !one(d, 16) {
+	if w.calm.Load() || !one(d, n) {
 		return -1, nil
 	}
 	switch kind := d.IntN(6); {

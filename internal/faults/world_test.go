@@ -55,7 +55,9 @@ type world struct {
 	touched map[string]bool
 	after   map[string]int
 	ended   map[string]int
-	events  []hook.Event
+	// steps are the calls of AfterStep, and sessions what has become of them.
+	steps, sessions map[string]int
+	events          []hook.Event
 	// lost are the turns that have lost their lease; sent and steered the texts that
 	// were taken in, by text the turn and whether it has to be in the history.
 	lost    map[string]bool
@@ -79,6 +81,7 @@ func newWorld(t *testing.T, seed uint64, r *rig, n *counts) *world {
 	w := &world{
 		t: t, seed: seed, counts: n, release: make(chan struct{}),
 		asked: map[string]int{}, visits: map[string]int{}, touched: map[string]bool{}, after: map[string]int{}, ended: map[string]int{},
+		steps: map[string]int{}, sessions: map[string]int{},
 		lost: map[string]bool{}, sent: map[string]bool{},
 	}
 	r.w = w
@@ -136,6 +139,7 @@ func (w *world) play() {
 		require.NoError(w.t, w.rt.Close(context.Background()))
 	}
 	synctest.Wait()
+	w.checkSessions()
 	if !closed { // a turn that was closed down may be left to the next process
 		w.check()
 	}

@@ -13,17 +13,21 @@
 //
 // runtime.go opens and closes it all. register.go builds agents and takes them
 // away, agent.go is one of them, tools.go says which tools it has and refuses the
-// others, prompt.go writes the system prompt. A turn is
-// turn.go (from input to outcome), step.go (one reply and what follows from it),
-// model.go (one request and its stream), calls.go (the gates of a step's tool
-// calls), execute.go (running them, with keyed.go for exclusive ones), result.go
-// (what becomes of their results). points.go calls the hook's points under their
-// fail policy. Events are emit.go (their numbers and places), deliver.go (who
-// delivers them), keep.go (writing them down) and subscribe.go (readers). A conversation is conversation.go (one turn at a time), lease.go (also
+// others, prompt.go writes the system prompt. A turn is turn.go (from input to
+// outcome), contribute.go (what hooks add to it), step.go (one reply and what
+// follows from it), model.go (one request and its stream), attempt.go (what becomes
+// of one that fails), repair.go (calls that cannot be bound), calls.go (the gates of
+// a step's tool calls), execute.go (running them, with keyed.go for exclusive ones),
+// result.go (what becomes of their results), ending.go (whether the turn goes on, and
+// why it ends), spend.go (what it costs). session.go brackets the turns of a
+// conversation. points.go and points_model.go call the hook's points under their fail
+// policy. Events are emit.go (their numbers and places), deliver.go (who delivers
+// them), keep.go (writing them down) and subscribe.go (readers). A conversation is
+// conversation.go (one turn at a time), lease.go (also
 // between processes), load.go (reading it), journal.go and resume.go (turns that
 // broke off), steer.go, compact.go with summary.go, branch.go and search.go.
 // child.go runs agents for agents, ask.go puts questions to people, guest.go lets
-// others answer.
+// others answer, and callmodel.go asks a model for a hook.
 //
 // # Delivery of events
 //

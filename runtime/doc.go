@@ -20,7 +20,7 @@
 // a step's tool calls), execute.go (running them, with keyed.go for exclusive ones),
 // result.go (what becomes of their results), ending.go (whether the turn goes on, and
 // why it ends), spend.go (what it costs). session.go brackets the turns of a
-// conversation. points.go and points_model.go call the hook's points under their fail
+// conversation, and state.go keeps what hooks keep in it. points.go and points_model.go call the hook's points under their fail
 // policy. Events are emit.go (their numbers and places), deliver.go (who delivers
 // them), keep.go (writing them down) and subscribe.go (readers). A conversation is
 // conversation.go (one turn at a time), lease.go (also

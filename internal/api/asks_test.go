@@ -49,15 +49,18 @@ func told(kind hook.EventKind) hook.Event {
 // asksOf serves one request about asks, for tests in a bubble of time.
 type asksOf struct {
 	t *testing.T
-	w *world
 	h *api.Hook
+	s *api.Server
+}
+
+func newAsksOf(t *testing.T, w *world) asksOf {
+	o := w.options()
+	return asksOf{t, o.Hook, api.New(o)}
 }
 
 func (a asksOf) serve(req *http.Request) *httptest.ResponseRecorder {
-	o := a.w.options()
-	o.Hook = a.h
 	out := httptest.NewRecorder()
-	api.New(o).ServeHTTP(out, req)
+	a.s.ServeHTTP(out, req)
 	return out
 }
 
@@ -83,7 +86,7 @@ func TestAsk(t *testing.T) {
 	w := newWorld(t, nil)
 	in := func(name string, run func(t *testing.T, a asksOf)) {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { run(t, asksOf{t, w, api.NewHook()}) })
+			synctest.Test(t, func(t *testing.T) { run(t, newAsksOf(t, w)) })
 		})
 	}
 	in("it is answered", func(t *testing.T, a asksOf) {

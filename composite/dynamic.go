@@ -156,7 +156,7 @@ func fieldWith(sf reflect.StructField, v reflect.Value, options plan.Options) Fi
 			f.Group = []hook.Hook{}
 		}
 	case v.Kind() == reflect.Pointer && v.IsNil(), v.Kind() == reflect.Interface && v.IsNil():
-	case sf.Type.Implements(hookType):
+	case sf.Type.Kind() != reflect.Struct && sf.Type.Implements(hookType): // a struct's own address has all its methods, and is no copy
 		f.Hook = v.Interface().(hook.Hook)
 	default:
 		f.Hook = v.Addr().Interface().(hook.Hook)

@@ -2852,6 +2852,1184 @@ func (d *Bounded) onClose(ctx context.Context, b *composite.Bracket) {
 	}
 }
 
+// Plan of Stated (stated.go), in execution order:
+//
+//	#  field    acts at
+//	1  A        BeforeModel~
+//	2  B        BeforeModel~
+//	3  Extra[]  all points
+//	            tools: known at run time
+//
+//	[] a group given at run time, ~ is waited for without a bound
+
+// StatedRev identifies the points and tools of Stated; composites that it is a member of compile against it.
+const StatedRev = 0xa864
+
+// What Stated was generated from: its fields with their tags, what its members have, and below what they do not
+// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion1
+
+var (
+	_ hook.Hook = (*Stated)(nil)
+	_ struct {
+		A     *Counter
+		B     Counter
+		Extra []hook.Hook
+	} = Stated{}
+	_ hook.Hook        = (*Counter)(nil)
+	_ hook.BeforeModel = (*Counter)(nil)
+)
+
+// staleStatedA is A beside markers of all points; see [composite.NotCalled].
+type staleStatedA struct {
+	*Counter
+	composite.NotCalled
+}
+
+// What A does not have, so that the code below does not call it. If one of these lines does not compile,
+// A has it now: run "go tool hookgen ./..." again.
+var (
+	_ func(staleStatedA) composite.Stale = staleStatedA.Schema
+	_ func(staleStatedA) composite.Stale = staleStatedA.SystemPrompt
+	_ func(staleStatedA) composite.Stale = staleStatedA.OnBuildAgent
+	_ func(staleStatedA) composite.Stale = staleStatedA.OnRegisterAgent
+	_ func(staleStatedA) composite.Stale = staleStatedA.OnUnregisterAgent
+	_ func(staleStatedA) composite.Stale = staleStatedA.Preprocess
+	_ func(staleStatedA) composite.Stale = staleStatedA.ScopedTools
+	_ func(staleStatedA) composite.Stale = staleStatedA.Dispatch
+	_ func(staleStatedA) composite.Stale = staleStatedA.OnEvent
+	_ func(staleStatedA) composite.Stale = staleStatedA.OnOpen
+	_ func(staleStatedA) composite.Stale = staleStatedA.OnSessionStart
+	_ func(staleStatedA) composite.Stale = staleStatedA.BeforeTurn
+	_ func(staleStatedA) composite.Stale = staleStatedA.TurnPolicy
+	_ func(staleStatedA) composite.Stale = staleStatedA.TurnContext
+	_ func(staleStatedA) composite.Stale = staleStatedA.RefineContext
+	_ func(staleStatedA) composite.Stale = staleStatedA.TurnTools
+	_ func(staleStatedA) composite.Stale = staleStatedA.PromptSections
+	_ func(staleStatedA) composite.Stale = staleStatedA.BeforeStep
+	_ func(staleStatedA) composite.Stale = staleStatedA.RewriteRequest
+	_ func(staleStatedA) composite.Stale = staleStatedA.WrapModel
+	_ func(staleStatedA) composite.Stale = staleStatedA.OnModelError
+	_ func(staleStatedA) composite.Stale = staleStatedA.RewriteReply
+	_ func(staleStatedA) composite.Stale = staleStatedA.AfterModel
+	_ func(staleStatedA) composite.Stale = staleStatedA.OnInvalidTool
+	_ func(staleStatedA) composite.Stale = staleStatedA.RewriteArgs
+	_ func(staleStatedA) composite.Stale = staleStatedA.BeforeTool
+	_ func(staleStatedA) composite.Stale = staleStatedA.Approve
+	_ func(staleStatedA) composite.Stale = staleStatedA.WrapTool
+	_ func(staleStatedA) composite.Stale = staleStatedA.RewriteResult
+	_ func(staleStatedA) composite.Stale = staleStatedA.AfterTool
+	_ func(staleStatedA) composite.Stale = staleStatedA.AfterStep
+	_ func(staleStatedA) composite.Stale = staleStatedA.OnStop
+	_ func(staleStatedA) composite.Stale = staleStatedA.OnTurnError
+	_ func(staleStatedA) composite.Stale = staleStatedA.AfterTurn
+	_ func(staleStatedA) composite.Stale = staleStatedA.BeforeCompaction
+	_ func(staleStatedA) composite.Stale = staleStatedA.AfterCompaction
+	_ func(staleStatedA) composite.Stale = staleStatedA.OnSessionEnd
+	_ func(staleStatedA) composite.Stale = staleStatedA.OnClose
+)
+
+// Ready returns an error that names the required fields that are nil.
+func (d *Stated) Ready() error {
+	var missing []string
+	if d.A == nil {
+		missing = append(missing, "A")
+	}
+	return composite.Missing("difftest.Stated", missing...)
+}
+
+// Points returns the points that some member has.
+func (d *Stated) Points() hook.PointSet {
+	points := hook.SetOf(hook.PointBeforeModel)
+	for _, m := range d.Extra {
+		points = points.With(hook.PointsOf(m))
+	}
+	return points
+}
+
+// Plan returns the plan that the code below follows.
+func (d *Stated) Plan() *plan.Plan {
+	return &plan.Plan{Type: "difftest.Stated", Members: []plan.Member{
+		{Field: "A", Type: "*difftest.Counter", Points: []plan.PointUse{{Name: "BeforeModel", Kind: "decide"}}},
+		{Field: "B", Type: "difftest.Counter", Points: []plan.PointUse{{Name: "BeforeModel", Kind: "decide"}}},
+		{Field: "Extra", Type: "[]hook.Hook", Dynamic: true, Group: true},
+	}}
+}
+
+// DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
+func (d *Stated) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
+	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (d *Stated) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if d.A != nil && !yield("A", d.A) {
+			return
+		}
+		if !yield("B", &d.B) {
+			return
+		}
+		for i, m := range d.Extra {
+			if m != nil && !yield("Extra["+strconv.Itoa(i)+"]", m) {
+				return
+			}
+		}
+	}
+}
+
+// Schema implements [hook.Hook]: Extra*.
+func (d *Stated) Schema() []hook.Tool {
+	var at string
+	defer composite.Blame(hook.PointSchema, &at)
+	tools := make([]hook.Tool, 0, 0)
+	for i, m := range d.Extra {
+		if m == nil {
+			continue
+		}
+		at = "Extra[" + strconv.Itoa(i) + "]"
+		tools = append(tools, m.Schema()...)
+	}
+	return tools
+}
+
+// SystemPrompt implements [hook.Hook]: Extra[].
+func (d *Stated) SystemPrompt(cfg *hook.AgentConfig) string {
+	var at string
+	defer composite.Blame(hook.PointSystemPrompt, &at)
+	parts := make([]string, 0, 1)
+	for i, m := range d.Extra {
+		if m == nil {
+			continue
+		}
+		at = "Extra[" + strconv.Itoa(i) + "]"
+		parts = append(parts, composite.PromptOf(cfg, m))
+	}
+	return composite.JoinPrompts(parts)
+}
+
+var statedOnBuildAgent = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnBuildAgent implements [hook.Hook]: Extra[].
+func (d *Stated) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	f := composite.NewFold(hook.PointOnBuildAgent, statedOnBuildAgent[:], cfg)
+	for !f.Done() {
+		d.onBuildAgent(ctx, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, cfg.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Stated) onBuildAgent(ctx context.Context, f *composite.Fold[hook.AgentConfig]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
+			if m := d.Extra[i]; m != nil && f.Set(m.OnBuildAgent(ctx, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var statedOnRegisterAgent = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnRegisterAgent implements [hook.Hook]: Extra.
+func (d *Stated) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	b := composite.NewBracket(hook.PointOnRegisterAgent, statedOnRegisterAgent[:])
+	for b.Opening() {
+		d.onRegisterAgent(ctx, cfg, &b)
+	}
+	if b.Err() != nil {
+		d.onUnregisterAgentFrom(ctx, cfg, b.Undo())
+	}
+	return b.Err()
+}
+
+func (d *Stated) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
+			if m := d.Extra[i]; m != nil && b.Set(m.OnRegisterAgent(ctx, cfg)) {
+				return
+			}
+		}
+	}
+}
+
+var statedOnUnregisterAgent = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnUnregisterAgent implements [hook.Hook]: Extra.
+func (d *Stated) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	d.onUnregisterAgentFrom(ctx, cfg, composite.Position{})
+}
+
+// onUnregisterAgentFrom closes the members from this position on.
+func (d *Stated) onUnregisterAgentFrom(ctx context.Context, cfg *hook.AgentConfig, from composite.Position) {
+	f := composite.NewFan(hook.PointOnUnregisterAgent, statedOnUnregisterAgent[:])
+	f.Start(from)
+	for !f.Done() {
+		d.onUnregisterAgent(ctx, cfg, &f)
+	}
+	if f.Failed() && cfg != nil {
+		f.Report(ctx, cfg.Host())
+	}
+}
+
+func (d *Stated) onUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m := d.Extra[i]; m != nil {
+				m.OnUnregisterAgent(ctx, cfg)
+			}
+		}
+	}
+}
+
+var statedPreprocess = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// Preprocess implements [hook.Hook]: Extra[].
+func (d *Stated) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	f := composite.NewFold(hook.PointPreprocess, statedPreprocess[:], in)
+	for !f.Done() {
+		d.preprocess(ctx, t, &f)
+	}
+	if f.Failed() && t != nil {
+		f.Report(ctx, t.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Stated) preprocess(ctx context.Context, t *hook.Turn, f *composite.Fold[hook.Input]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
+			if m := d.Extra[i]; m != nil && f.Set(m.Preprocess(ctx, t, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+// ScopedTools implements [hook.Hook]: Extra[].
+func (d *Stated) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	var at string
+	defer composite.Blame(hook.PointScopedTools, &at)
+	var s composite.Scoping
+	for i, m := range d.Extra {
+		if m == nil {
+			continue
+		}
+		at = "Extra[" + strconv.Itoa(i) + "]"
+		s.Add("", m.Schema(), m.ScopedTools(cfg))
+	}
+	return s.Scope()
+}
+
+// Dispatch implements [hook.Hook]: Extra*.
+func (d *Stated) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	for _, m := range d.Extra {
+		if m == nil {
+			continue
+		}
+		if inv, ok := m.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	return hook.Invocation{}, false
+}
+
+var statedOnEvent = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnEvent implements [hook.Hook]: Extra[].
+func (d *Stated) OnEvent(ctx context.Context, ev hook.Event) {
+	f := composite.NewFan(hook.PointOnEvent, statedOnEvent[:])
+	for !f.Done() {
+		d.onEvent(ctx, ev, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, ev.Host())
+	}
+}
+
+func (d *Stated) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
+			if m := d.Extra[i]; m != nil {
+				m.OnEvent(ctx, ev)
+			}
+		}
+	}
+}
+
+var statedOnOpen = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnOpen implements [hook.OnOpen]: Extra.
+func (d *Stated) OnOpen(ctx context.Context, h hook.Host) error {
+	b := composite.NewBracket(hook.PointOnOpen, statedOnOpen[:])
+	for b.Opening() {
+		d.onOpen(ctx, h, &b)
+	}
+	if b.Err() == nil {
+		return nil
+	}
+	if err := d.onCloseFrom(ctx, b.Undo()); err != nil {
+		return errors.Join(b.Err(), err)
+	}
+	return b.Err()
+}
+
+func (d *Stated) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+				return
+			}
+		}
+	}
+}
+
+var statedOnSessionStart = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnSessionStart implements [hook.OnSessionStart]: Extra[].
+func (d *Stated) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
+	g := composite.NewGate[hook.SessionDecision](hook.PointOnSessionStart, statedOnSessionStart[:])
+	for !g.Done() {
+		d.onSessionStart(ctx, session, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, session.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) onSessionStart(ctx context.Context, session *hook.Session, g *composite.Gate[hook.SessionDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnSessionStart); ok && g.Answer(m.OnSessionStart(ctx, session)) {
+				return
+			}
+		}
+	}
+}
+
+var statedBeforeTurn = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// BeforeTurn implements [hook.BeforeTurn]: Extra[].
+func (d *Stated) BeforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+	g := composite.NewGate[hook.TurnDecision](hook.PointBeforeTurn, statedBeforeTurn[:])
+	for !g.Done() {
+		d.beforeTurn(ctx, turn, in, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) beforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input, g *composite.Gate[hook.TurnDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeTurn); ok && g.Answer(m.BeforeTurn(ctx, turn, in)) {
+				return
+			}
+		}
+	}
+}
+
+var statedTurnPolicy = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// TurnPolicy implements [hook.TurnPolicy]: Extra[].
+func (d *Stated) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
+	all := composite.NewCollect[hook.Policy](hook.PointTurnPolicy, statedTurnPolicy[:])
+	for !all.Done() {
+		d.turnPolicy(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Stated) turnPolicy(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.Policy]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.TurnPolicy); ok && all.Add(m.TurnPolicy(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var statedTurnContext = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// TurnContext implements [hook.TurnContext]: Extra[].
+func (d *Stated) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointTurnContext, statedTurnContext[:])
+	for !all.Done() {
+		d.turnContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Stated) turnContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.TurnContext); ok && all.Add(m.TurnContext(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var statedRefineContext = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// RefineContext implements [hook.RefineContext]: Extra[].
+func (d *Stated) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointRefineContext, statedRefineContext[:])
+	for !all.Done() {
+		d.refineContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Stated) refineContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RefineContext); ok && all.Add(m.RefineContext(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var statedTurnTools = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// TurnTools implements [hook.TurnTools]: Extra[].
+func (d *Stated) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
+	all := composite.NewCollect[hook.ToolChange](hook.PointTurnTools, statedTurnTools[:])
+	for !all.Done() {
+		d.turnTools(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Stated) turnTools(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ToolChange]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.TurnTools); ok && all.Add(m.TurnTools(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var statedPromptSections = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// PromptSections implements [hook.PromptSections]: Extra[].
+func (d *Stated) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
+	all := composite.NewCollect[hook.PromptSection](hook.PointPromptSections, statedPromptSections[:])
+	for !all.Done() {
+		d.promptSections(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Stated) promptSections(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.PromptSection]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.PromptSections); ok && all.Add(m.PromptSections(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var statedBeforeStep = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// BeforeStep implements [hook.BeforeStep]: Extra[].
+func (d *Stated) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointBeforeStep, statedBeforeStep[:])
+	for !g.Done() {
+		d.beforeStep(ctx, step, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) beforeStep(ctx context.Context, step *hook.Step, g *composite.Gate[hook.StepDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeStep); ok && g.Answer(m.BeforeStep(ctx, step)) {
+				return
+			}
+		}
+	}
+}
+
+var statedRewriteRequest = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// RewriteRequest implements [hook.RewriteRequest]: Extra[].
+func (d *Stated) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	f := composite.NewFold(hook.PointRewriteRequest, statedRewriteRequest[:], req)
+	for !f.Done() {
+		d.rewriteRequest(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Stated) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RewriteRequest); ok && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var statedBeforeModel = [...]composite.Member{
+	{Path: "A"},
+	{Path: "B"},
+	{Path: "Extra"},
+}
+
+// BeforeModel implements [hook.BeforeModel]: A, B, Extra[].
+func (d *Stated) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
+	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, statedBeforeModel[:])
+	for !g.Done() {
+		d.beforeModel(ctx, step, req, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.A.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.B.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeModel); ok && g.Answer(m.BeforeModel(ctx, step, req)) {
+				return
+			}
+		}
+	}
+}
+
+// WrapModel implements [hook.WrapModel]: Extra[].
+func (d *Stated) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	w := &statedWrapModel{d: d}
+	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
+	w.Init(w)
+	return w.WrapModelAt(ctx, 0)
+}
+
+// statedWrapModel is one pass through the wraps of Stated.
+type statedWrapModel struct {
+	composite.ModelWraps
+	d *Stated
+}
+
+// WrapModelAt runs the chain from this position on.
+func (w *statedWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
+	switch at {
+	case 0:
+		defer w.Recover(ctx, 0, "Extra", true, &out)
+		return composite.WrapModelGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Step, w.Req, w.Rest(0))
+	}
+	return w.End(ctx)
+}
+
+var statedOnModelError = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnModelError implements [hook.OnModelError]: Extra[].
+func (d *Stated) OnModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure) (hook.FailureDecision, error) {
+	g := composite.NewGate[hook.FailureDecision](hook.PointOnModelError, statedOnModelError[:])
+	for !g.Done() {
+		d.onModelError(ctx, step, failure, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) onModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure, g *composite.Gate[hook.FailureDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnModelError); ok && g.Answer(m.OnModelError(ctx, step, failure)) {
+				return
+			}
+		}
+	}
+}
+
+var statedRewriteReply = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// RewriteReply implements [hook.RewriteReply]: Extra[].
+func (d *Stated) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+	f := composite.NewFold(hook.PointRewriteReply, statedRewriteReply[:], reply)
+	for !f.Done() {
+		d.rewriteReply(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Stated) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RewriteReply); ok && f.Set(m.RewriteReply(ctx, step, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var statedAfterModel = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// AfterModel implements [hook.AfterModel]: Extra[].
+func (d *Stated) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
+	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, statedAfterModel[:])
+	for !g.Done() {
+		d.afterModel(ctx, step, reply, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.NextReverse(len(d.Extra)); ok; i, ok = g.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
+				return
+			}
+		}
+	}
+}
+
+var statedOnInvalidTool = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnInvalidTool implements [hook.OnInvalidTool]: Extra[].
+func (d *Stated) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
+	g := composite.NewGate[hook.RepairDecision](hook.PointOnInvalidTool, statedOnInvalidTool[:])
+	for !g.Done() {
+		d.onInvalidTool(ctx, step, invalid, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) onInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall, g *composite.Gate[hook.RepairDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnInvalidTool); ok && g.Answer(m.OnInvalidTool(ctx, step, invalid)) {
+				return
+			}
+		}
+	}
+}
+
+var statedRewriteArgs = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// RewriteArgs implements [hook.RewriteArgs]: Extra[].
+func (d *Stated) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+	f := composite.NewFold(hook.PointRewriteArgs, statedRewriteArgs[:], args)
+	for !f.Done() {
+		d.rewriteArgs(ctx, call, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, call.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Stated) rewriteArgs(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.JSON]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RewriteArgs); ok && f.Set(m.RewriteArgs(ctx, call, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var statedBeforeTool = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// BeforeTool implements [hook.BeforeTool]: Extra[].
+func (d *Stated) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, statedBeforeTool[:])
+	for !g.Done() {
+		d.beforeTool(ctx, call, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) beforeTool(ctx context.Context, call *hook.ToolCall, g *composite.Gate[hook.ToolDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeTool); ok && g.Answer(m.BeforeTool(ctx, call)) {
+				return
+			}
+		}
+	}
+}
+
+var statedApprove = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// Approve implements [hook.Approve]: Extra[].
+func (d *Stated) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
+	g := composite.NewGate[hook.ApprovalDecision](hook.PointApprove, statedApprove[:])
+	for !g.Done() {
+		d.approve(ctx, call, asked, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision, g *composite.Gate[hook.ApprovalDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.Approve); ok && g.Answer(m.Approve(ctx, call, asked)) {
+				return
+			}
+		}
+	}
+}
+
+// WrapTool implements [hook.WrapTool]: Extra[].
+func (d *Stated) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	w := &statedWrapTool{d: d}
+	w.ToolWraps = composite.ToolWraps{Call: call, Next: next}
+	w.Init(w, w.levels[:])
+	return w.WrapToolAt(ctx, 0)
+}
+
+// statedWrapTool is one pass through the wraps of Stated.
+type statedWrapTool struct {
+	composite.ToolWraps
+	d      *Stated
+	levels [1]composite.ToolLevel
+}
+
+// WrapToolAt runs the chain from this position on.
+func (w *statedWrapTool) WrapToolAt(ctx context.Context, at int) (out hook.ToolResult) {
+	switch at {
+	case 0:
+		defer w.Recover(ctx, 0, "Extra", true, &out)
+		return composite.WrapToolGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Call, w.Rest(0))
+	}
+	return w.End(ctx)
+}
+
+var statedRewriteResult = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// RewriteResult implements [hook.RewriteResult]: Extra[].
+func (d *Stated) RewriteResult(ctx context.Context, call *hook.ToolCall, result hook.ToolResult) (hook.ToolResult, error) {
+	f := composite.NewFold(hook.PointRewriteResult, statedRewriteResult[:], result)
+	for !f.Done() {
+		d.rewriteResult(ctx, call, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, call.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Stated) rewriteResult(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.ToolResult]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RewriteResult); ok && f.Set(m.RewriteResult(ctx, call, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var statedAfterTool = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// AfterTool implements [hook.AfterTool]: Extra[].
+func (d *Stated) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	g := composite.NewGate[hook.OutcomeDecision](hook.PointAfterTool, statedAfterTool[:])
+	for !g.Done() {
+		d.afterTool(ctx, call, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) afterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome, g *composite.Gate[hook.OutcomeDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.NextReverse(len(d.Extra)); ok; i, ok = g.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterTool); ok && g.Answer(m.AfterTool(ctx, call, outcome)) {
+				return
+			}
+		}
+	}
+}
+
+var statedAfterStep = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// AfterStep implements [hook.AfterStep]: Extra[].
+func (d *Stated) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointAfterStep, statedAfterStep[:])
+	for !g.Done() {
+		d.afterStep(ctx, step, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) afterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome, g *composite.Gate[hook.StepDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.NextReverse(len(d.Extra)); ok; i, ok = g.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterStep); ok && g.Answer(m.AfterStep(ctx, step, outcome)) {
+				return
+			}
+		}
+	}
+}
+
+var statedOnStop = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnStop implements [hook.OnStop]: Extra[].
+func (d *Stated) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
+	g := composite.NewGate[hook.StopDecision](hook.PointOnStop, statedOnStop[:])
+	for !g.Done() {
+		d.onStop(ctx, turn, stopping, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) onStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping, g *composite.Gate[hook.StopDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnStop); ok && g.Answer(m.OnStop(ctx, turn, stopping)) {
+				return
+			}
+		}
+	}
+}
+
+var statedOnTurnError = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnTurnError implements [hook.OnTurnError]: Extra[].
+func (d *Stated) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
+	g := composite.NewGate[hook.RecoverDecision](hook.PointOnTurnError, statedOnTurnError[:])
+	for !g.Done() {
+		d.onTurnError(ctx, turn, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) onTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, g *composite.Gate[hook.RecoverDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnTurnError); ok && g.Answer(m.OnTurnError(ctx, turn, outcome)) {
+				return
+			}
+		}
+	}
+}
+
+var statedAfterTurn = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// AfterTurn implements [hook.AfterTurn]: Extra[].
+func (d *Stated) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
+	f := composite.NewFan(hook.PointAfterTurn, statedAfterTurn[:])
+	for !f.Done() {
+		d.afterTurn(ctx, turn, outcome, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, turn.Host())
+	}
+}
+
+func (d *Stated) afterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterTurn); ok {
+				m.AfterTurn(ctx, turn, outcome)
+			}
+		}
+	}
+}
+
+var statedBeforeCompaction = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// BeforeCompaction implements [hook.BeforeCompaction]: Extra[].
+func (d *Stated) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
+	g := composite.NewGate[hook.CompactionDecision](hook.PointBeforeCompaction, statedBeforeCompaction[:])
+	for !g.Done() {
+		d.beforeCompaction(ctx, conversation, compaction, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, conversation.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Stated) beforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction, g *composite.Gate[hook.CompactionDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeCompaction); ok && g.Answer(m.BeforeCompaction(ctx, conversation, compaction)) {
+				return
+			}
+		}
+	}
+}
+
+var statedAfterCompaction = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// AfterCompaction implements [hook.AfterCompaction]: Extra[].
+func (d *Stated) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
+	f := composite.NewFan(hook.PointAfterCompaction, statedAfterCompaction[:])
+	for !f.Done() {
+		d.afterCompaction(ctx, conversation, compacted, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, conversation.Host())
+	}
+}
+
+func (d *Stated) afterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterCompaction); ok {
+				m.AfterCompaction(ctx, conversation, compacted)
+			}
+		}
+	}
+}
+
+var statedOnSessionEnd = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnSessionEnd implements [hook.OnSessionEnd]: Extra[].
+func (d *Stated) OnSessionEnd(ctx context.Context, session *hook.Session) {
+	f := composite.NewFan(hook.PointOnSessionEnd, statedOnSessionEnd[:])
+	for !f.Done() {
+		d.onSessionEnd(ctx, session, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, session.Host())
+	}
+}
+
+func (d *Stated) onSessionEnd(ctx context.Context, session *hook.Session, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnSessionEnd); ok {
+				m.OnSessionEnd(ctx, session)
+			}
+		}
+	}
+}
+
+var statedOnClose = [...]composite.Member{
+	{Path: "Extra"},
+}
+
+// OnClose implements [hook.OnClose]: Extra.
+func (d *Stated) OnClose(ctx context.Context) error {
+	return d.onCloseFrom(ctx, composite.Position{})
+}
+
+// onCloseFrom closes the members from this position on.
+func (d *Stated) onCloseFrom(ctx context.Context, from composite.Position) error {
+	b := composite.NewBracket(hook.PointOnClose, statedOnClose[:])
+	b.Start(from)
+	for b.Closing() {
+		d.onClose(ctx, &b)
+	}
+	return b.Err()
+}
+
+func (d *Stated) onClose(ctx context.Context, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		for i, ok := b.NextReverse(len(d.Extra)); ok; i, ok = b.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnClose); ok {
+				b.Set(m.OnClose(ctx))
+			}
+		}
+	}
+}
+
 // Plan of Core (welded.go), in execution order:
 //
 //	#  field  acts at

@@ -1,0 +1,29 @@
+// Package laws holds the composition laws of DESIGN.md as properties: what a
+// composite of any hooks has to do, written down once more and compared with the
+// generated and the dynamic composite over random sets of hooks.
+package laws
+
+import (
+	"github.com/grapnel-go/grapnel/internal/difftest"
+)
+
+//go:generate go tool hookgen .
+
+// Actor has every point, driven by a table.
+//
+//hook:subsystem
+type Actor struct{ difftest.Member }
+
+// Six is a composite of up to six hooks: the policies of C are open everywhere, E
+// fails closed where it contributes, and B and F have a second to answer.
+//
+//hook:ignore HG047
+//hook:composite
+type Six struct {
+	A *Actor `hook:"optional"`
+	B *Actor `hook:"optional; OnSessionStart: timeout=1s; BeforeTurn: timeout=1s; TurnPolicy: timeout=1s; TurnContext: timeout=1s; RefineContext: timeout=1s; TurnTools: timeout=1s; PromptSections: timeout=1s; BeforeStep: timeout=1s; RewriteRequest: timeout=1s; BeforeModel: timeout=1s; OnModelError: timeout=1s; RewriteReply: timeout=1s; AfterModel: timeout=1s; OnInvalidTool: timeout=1s; RewriteArgs: timeout=1s; BeforeTool: timeout=1s; Approve: timeout=1s; RewriteResult: timeout=1s; AfterTool: timeout=1s; AfterStep: timeout=1s; OnStop: timeout=1s; OnTurnError: timeout=1s; BeforeCompaction: timeout=1s"`
+	C *Actor `hook:"optional; OnSessionStart: failopen; BeforeTurn: failopen; BeforeStep: failopen; RewriteRequest: failopen; BeforeModel: failopen; OnModelError: failopen; RewriteReply: failopen; AfterModel: failopen; OnInvalidTool: failopen; RewriteArgs: failopen; BeforeTool: failopen; Approve: failopen; RewriteResult: failopen; AfterTool: failopen; AfterStep: failopen; OnStop: failopen; OnTurnError: failopen; BeforeCompaction: failopen"`
+	D *Actor `hook:"optional"`
+	E *Actor `hook:"optional; TurnPolicy: failclosed; TurnContext: failclosed; RefineContext: failclosed; TurnTools: failclosed; PromptSections: failclosed"`
+	F *Actor `hook:"optional; BeforeTool: timeout=1s; AfterTool: timeout=1s; RewriteArgs: timeout=1s; TurnContext: timeout=1s,parallel"`
+}

@@ -1,0 +1,289 @@
+package laws_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/difftest"
+	"github.com/grapnel-go/grapnel/internal/laws"
+)
+
+var modes = []difftest.Mode{difftest.Silent, difftest.Answers, difftest.Answers, difftest.Fails, difftest.Panics, difftest.Hangs}
+
+// set is a random set of two to six hooks and what they do at one point.
+type set struct {
+	point hook.Point
+	names []string
+	mode  map[string]difftest.Mode
+	say   map[string]int
+}
+
+func drawSet(r *rand.Rand) set {
+	all := []string{"A", "B", "C", "D", "E", "F"}
+	s := set{point: points()[r.IntN(len(points()))], mode: map[string]difftest.Mode{}, say: map[string]int{}}
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	s.names = all[:2+r.IntN(5)]
+	slices.Sort(s.names)
+	for _, name := range s.names {
+		s.mode[name], s.say[name] = modes[r.IntN(len(modes))], r.IntN(30)
+	}
+	return s
+}
+
+// actor makes the hook of this name.
+func (s set) actor(name string, log *difftest.Log) *laws.Actor {
+	if !slices.Contains(s.names, name) {
+		return nil
+	}
+	return &laws.Actor{Member: difftest.Member{
+		Name: name, Log: log, Say: s.say[name], Do: map[hook.Point]difftest.Mode{s.point: s.mode[name]},
+	}}
+}
+
+func (s set) six(log *difftest.Log) *laws.Six {
+	return &laws.Six{
+		A: s.actor("A", log), B: s.actor("B", log), C: s.actor("C", log),
+		D: s.actor("D", log), E: s.actor("E", log), F: s.actor("F", log),
+	}
+}
+
+// member is the hook of this name as the oracle sees it, by the tags of Six.
+func (s set) member(name string) member {
+	m := member{path: name, closed: s.point.Info().Closed && name != "C"}
+	timed := name == "B" || name == "F" && slices.Contains([]hook.Point{hook.PointBeforeTool, hook.PointAfterTool, hook.PointRewriteArgs, hook.PointTurnContext}, s.point)
+	if kind := s.point.Info().Kind; kind == "contribute" {
+		m.closed = name == "E"
+	} else if kind == "observe" {
+		timed = false
+	}
+	switch s.mode[name] {
+	case difftest.Fails, difftest.Panics:
+		m.fails = true
+	case difftest.Hangs:
+		m.fails = timed
+	}
+	if m.fails && s.point.Info().Kind != "observe" || s.mode[name] == difftest.Silent {
+		return m
+	}
+	alone := s.actor(name, &difftest.Log{})
+	if s.mode[name] == difftest.Hangs {
+		alone.Do[s.point] = difftest.Answers
+	}
+	if !m.fails {
+		m.alone = ask(alone, s.point, "start")
+	}
+	return m
+}
+
+// within runs f, in a bubble of its own time if somebody hangs.
+func (s set) within(t *testing.T, f func()) {
+	for _, m := range s.mode {
+		if m == difftest.Hangs {
+			synctest.Test(t, func(*testing.T) {
+				f()
+				time.Sleep(3 * time.Second) // who is late comes back
+			})
+			return
+		}
+	}
+	f()
+}
+
+func (s set) members() []member {
+	var out []member
+	for _, name := range s.names {
+		out = append(out, s.member(name))
+	}
+	return out
+}
+
+// calledIn returns the members that were called, in order.
+func calledIn(log *difftest.Log) []string {
+	var out []string
+	for _, line := range log.Lines() {
+		name, _, _ := strings.Cut(line, ".")
+		out = append(out, name)
+	}
+	return out
+}
+
+// TestLaws1To4 holds both composites to the laws about order, rewriting, severity
+// and fail policy, and to law 11 where hooks panic.
+func TestLaws1To4And11(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	pairs := map[string]bool{}
+	for round := range rounds {
+		s := drawSet(r)
+		members := s.members()
+		note(pairs, s.point, members)
+		called, want := expected(s.point, members, "start")
+		for name, make := range map[string]func(*difftest.Log) hook.Hook{
+			"generated": func(log *difftest.Log) hook.Hook { return s.six(log) },
+			"dynamic": func(log *difftest.Log) hook.Hook {
+				c, err := composite.New(s.six(log))
+				require.NoError(t, err)
+				return c
+			},
+		} {
+			log := &difftest.Log{}
+			var got asked
+			s.within(t, func() { got = ask(make(log), s.point, "start") })
+			about := fmt.Sprintf("seed %d, round %d, %s: %s of %+v", seed, round, name, s.point, s)
+			require.Equal(t, called, calledIn(log), "who is asked: %s", about)
+			require.Equal(t, [3]any{want.Kind, want.By, want.Stop}, [3]any{got.Kind, got.By, got.Stop}, "the answer: %s", about)
+			require.Equal(t, want.items, got.items, "what is added: %s", about)
+			if want.err == nil {
+				require.NoError(t, got.err, about)
+				require.Equal(t, want.value, got.value, "what is left: %s", about)
+				continue
+			}
+			var f *hook.Failure
+			require.True(t, errors.As(got.err, &f), about)
+			require.Equal(t, want.err.(*hook.Failure).Subsystem, f.Subsystem, about)
+			require.Equal(t, s.point, f.Point, about)
+		}
+	}
+	assertPairs(t, pairs)
+}
+
+// note notes which answers stood beside each other.
+func note(pairs map[string]bool, p hook.Point, members []member) {
+	if p.Info().Kind != "decide" {
+		return
+	}
+	for i := 1; i < len(members); i++ {
+		pairs[fmt.Sprint(p, says(members[i-1]), says(members[i]))] = true
+	}
+}
+
+func says(m member) string {
+	switch {
+	case m.fails && m.closed:
+		return " closed"
+	case m.fails:
+		return " open"
+	case m.alone.Kind == "":
+		return " none"
+	}
+	return " " + string(m.alone.Kind)
+}
+
+// assertPairs: every pair of answers that there is stood beside each other.
+func assertPairs(t *testing.T, pairs map[string]bool) {
+	t.Helper()
+	for _, p := range points() {
+		if p.Info().Kind != "decide" {
+			continue
+		}
+		kinds := []string{" none", " closed", " open"}
+		for say := range 30 {
+			m := difftest.Member{Name: "X", Log: &difftest.Log{}, Say: say, Do: map[hook.Point]difftest.Mode{p: difftest.Answers}}
+			if k := " " + string(ask(&laws.Actor{Member: m}, p, "").Kind); !slices.Contains(kinds, k) {
+				kinds = append(kinds, k)
+			}
+		}
+		for _, a := range kinds {
+			for _, b := range kinds {
+				possible := a != " open" || b != " open" // one field fails open
+				assert.Equal(t, possible, pairs[fmt.Sprint(p, a, b)], "%s: %s was never beside %s", p, a, b)
+			}
+		}
+	}
+}
+
+// TestLaw3BlockingDoesNotDependOnTheOrder: of the same hooks in another order the
+// same operations are blocked.
+func TestLaw3BlockingDoesNotDependOnTheOrder(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
+	for range rounds {
+		s := drawSet(r)
+		if c := s.point.Info().Combine; c != "gate" && c != "judge" {
+			continue
+		}
+		for name, m := range s.mode { // time has no part in this
+			if m == difftest.Hangs {
+				s.mode[name] = difftest.Answers
+			}
+		}
+		blocked := func(names []string) bool {
+			var fields []composite.Field
+			for _, name := range names {
+				fields = append(fields, composite.Field{Name: name, Hook: s.actor(name, &difftest.Log{})})
+			}
+			c, err := composite.Of("Any", fields...)
+			require.NoError(t, err)
+			return severity(ask(c, s.point, "").Kind) >= severity(hook.AnswerAsk)
+		}
+		other := slices.Clone(s.names)
+		r.Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
+		require.Equal(t, blocked(s.names), blocked(other), "%+v in the order %v", s, other)
+	}
+}
+
+// TestLaw14NestingIsABlock: hooks in a composite that is a member, or in a group,
+// are asked as if they stood at its place, reversed as a block, and answer alike.
+func TestLaw14NestingIsABlock(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 14))
+	for range rounds {
+		s := drawSet(r)
+		for name, m := range s.mode {
+			if m == difftest.Hangs {
+				s.mode[name] = difftest.Answers
+			}
+		}
+		flat, nested, grouped := &difftest.Log{}, &difftest.Log{}, &difftest.Log{}
+		from := r.IntN(len(s.names))
+		til := from + 1 + r.IntN(len(s.names)-from)
+		fields := func(names []string, log *difftest.Log) []composite.Field {
+			var out []composite.Field
+			for _, name := range names {
+				out = append(out, composite.Field{Name: name, Hook: s.actor(name, log)})
+			}
+			return out
+		}
+		of := func(fields ...composite.Field) *composite.Composite {
+			c, err := composite.Of("Any", fields...)
+			require.NoError(t, err)
+			return c
+		}
+		one := of(fields(s.names, flat)...)
+		inner := composite.Field{Name: "Core", Hook: of(fields(s.names[from:til], nested)...)}
+		two := of(slices.Concat(fields(s.names[:from], nested), []composite.Field{inner}, fields(s.names[til:], nested))...)
+		group := composite.Field{Name: "Core"}
+		for _, name := range s.names[from:til] {
+			group.Group = append(group.Group, s.actor(name, grouped))
+		}
+		three := of(slices.Concat(fields(s.names[:from], grouped), []composite.Field{group}, fields(s.names[til:], grouped))...)
+		want := ask(one, s.point, "start")
+		for what, c := range map[string]struct {
+			hook.Hook
+			log *difftest.Log
+		}{"nested": {two, nested}, "grouped": {three, grouped}} {
+			got := ask(c.Hook, s.point, "start")
+			about := fmt.Sprintf("%s %d to %d of %+v", what, from, til, s)
+			require.Equal(t, calledIn(flat), calledIn(c.log), about)
+			require.Equal(t, [2]any{want.Kind, want.Stop}, [2]any{got.Kind, got.Stop}, about)
+			require.Equal(t, want.err == nil, got.err == nil, about)
+			if want.err == nil {
+				require.Equal(t, want.value, got.value, about)
+				require.Len(t, got.items, len(want.items), about)
+			}
+		}
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package laws_test
+
+// rounds is how many random sets of hooks are played for each law.
+const rounds = 10_000

@@ -1,0 +1,6 @@
+//go:build race
+
+package laws_test
+
+// rounds are fewer here: the race detector looks for something else.
+const rounds = 1_500

@@ -231,7 +231,8 @@ func trust(a *terminal.Approver, yes bool) func(context.Context, daemon.Servers)
 	}
 }
 
-// wants says what the servers would start and where they would send to.
+// wants says what the servers would start and where they would send to, or what
+// would not be asked about.
 func wants(s daemon.Servers) string {
 	var parts []string
 	if len(s.Commands) > 0 {
@@ -239,6 +240,9 @@ func wants(s daemon.Servers) string {
 	}
 	if len(s.URLs) > 0 {
 		parts = append(parts, "to send requests to:\n  "+strings.Join(s.URLs, "\n  "))
+	}
+	if len(s.Rules) > 0 {
+		parts = append(parts, "these calls to run without being asked about:\n  "+strings.Join(s.Rules, "\n  "))
 	}
 	return s.File + " wants " + strings.Join(parts, "\nand ")
 }

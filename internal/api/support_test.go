@@ -27,12 +27,12 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
-	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
+	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
 
 func TestMain(m *testing.M) {
@@ -234,12 +234,14 @@ func (w *world) start() {
 	asked := w.o.approval
 	asked.Channel = w.hook
 	type hooks struct {
-		Ask      *terminal.Asker
+		Ask      *policy.Policy
 		Approval *approval.Approval
 		Box      *box
 		API      *api.Hook
 	}
-	h, err := composite.New(&hooks{new(terminal.Asker), approval.New(&asked), w.box, w.hook})
+	asks, err := policy.New(nil, &policy.Options{Default: policy.DefaultAnnotations})
+	require.NoError(t, err)
+	h, err := composite.New(&hooks{asks, approval.New(&asked), w.box, w.hook})
 	require.NoError(t, err)
 	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Grace: time.Second, Recent: cmp.Or(w.o.recent, 4096)})
 	require.NoError(t, w.rt.Open(t.Context()))

@@ -15,7 +15,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/benchcomp"
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
@@ -23,6 +22,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
@@ -115,9 +115,11 @@ func newWhole(tb testing.TB) *benchcomp.Whole {
 	require.NoError(tb, err)
 	files, err := ostools.New(tb.TempDir(), nil)
 	require.NoError(tb, err)
+	rules, err := policy.New(nil, &policy.Options{Default: policy.DefaultAnnotations})
+	require.NoError(tb, err)
 	return &benchcomp.Whole{
 		Daemon: &daemon.Daemon{
-			Ask: new(terminal.Asker), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Dirs: []string{tb.TempDir()}}),
+			Policy: rules, Approval: approval.New(nil), Skills: skills.New(&skills.Options{Dirs: []string{tb.TempDir()}}),
 			AskUser: askuser.New(nil), Delegate: delegate.New(nil), Memory: memories, MCP: servers, OS: files,
 		},
 		Around: &benchcomp.Around{},

@@ -23,7 +23,7 @@ import (
 //
 //	#    field       acts at
 //	1    Daemon      composite daemon.Daemon
-//	1.1    Ask       BeforeTool~
+//	1.1    Policy    OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~
 //	1.2    Approval  Approve~ OnClose
 //	1.3    Skills    Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
 //	                 tools: skill
@@ -191,7 +191,7 @@ func (d *Whole) Points() hook.PointSet {
 func (d *Whole) Plan() *plan.Plan {
 	return &plan.Plan{Type: "benchcomp.Whole", Members: []plan.Member{
 		{Field: "Daemon", Type: "*daemon.Daemon", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"skill", "ask_user", "delegate", "remember", "recall", "forget", "bash", "edit", "glob", "grep", "read", "write"}, Composite: &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
-			{Field: "Ask", Type: "*terminal.Asker", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
+			{Field: "Policy", Type: "*policy.Policy", Points: []plan.PointUse{{Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "BeforeTool", Kind: "decide"}}},
 			{Field: "Approval", Type: "*approval.Approval", Points: []plan.PointUse{{Name: "Approve", Kind: "decide"}, {Name: "OnClose", Kind: "observe"}}},
 			{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"skill"}},
 			{Field: "AskUser", Type: "*askuser.AskUser", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"ask_user"}},

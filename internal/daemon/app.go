@@ -38,7 +38,8 @@ type Options struct {
 	Extra []hook.Hook
 	// Note is told, in a sentence, what is odd but no error. Nil drops it.
 	Note func(text string)
-	// Trust is asked whether the project's MCP servers may be started; nil is no.
+	// Trust is asked whether the project's MCP servers may be started, and whether
+	// what its rules allow may run without being asked about; nil is no.
 	Trust func(ctx context.Context, servers Servers) (Trust, error)
 }
 
@@ -106,7 +107,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, errors.Join(damaged(o.Paths.Conversations, err), a.presence.end())
 	}
 	o.Extra = append(a.hooks(o), o.Extra...)
-	if a.Daemon, err = assemble(ctx, o, a.delegates); err == nil {
+	if a.Daemon, err = assemble(ctx, o, a.agents, a.delegates); err == nil {
 		a.Runtime = runtime.New(a.Daemon, a.models, &runtime.Options{
 			Store: a.Store, Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
 			Recent: o.Recent, RecordHooks: o.RecordHooks,

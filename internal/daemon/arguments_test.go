@@ -12,7 +12,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -62,7 +61,7 @@ func play(t *testing.T, raw string) (seen map[string]hook.JSON, result hook.Tool
 	require.NoError(t, err)
 	w := &watcher{seen: map[string]hook.JSON{}}
 	d := &daemon.Daemon{
-		Ask: new(terminal.Asker), Approval: approval.New(&approval.Options{Channel: w}), Skills: skills.New(nil), AskUser: askuser.New(nil), Delegate: delegate.New(nil),
+		Policy: byAnnotations(t), Approval: approval.New(&approval.Options{Channel: w}), Skills: skills.New(nil), AskUser: askuser.New(nil), Delegate: delegate.New(nil),
 		MCP: servers, OS: osTools, Extra: []hook.Hook{w},
 	}
 	model := script.New(script.Rule{Calls: []script.Call{{Tool: "bash", Raw: raw}}}, script.Rule{Say: "done"})

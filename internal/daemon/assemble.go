@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
@@ -15,16 +15,20 @@ import (
 )
 
 // assemble makes the subsystems of what is on disk. They start nothing yet: the
-// runtime opens them. agents are those that there are to delegate to.
-func assemble(ctx context.Context, o Options, agents func() []delegate.AgentInfo) (d *Daemon, err error) {
+// runtime opens them. agents are those of the project, whose rules may be taken
+// back; known are those that there are to delegate to.
+func assemble(ctx context.Context, o Options, agents []Agent, known func() []delegate.AgentInfo) (d *Daemon, err error) {
 	servers, err := loadServers(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	o.Approval.Dir, o.Approval.Project = o.Paths.approvals(), o.Paths.Root
 	d = &Daemon{
-		Ask: new(terminal.Asker), Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
-		Delegate: delegate.New(&delegate.Options{Agents: agents}), Extra: o.Extra,
+		Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
+		Delegate: delegate.New(&delegate.Options{Agents: known}), Extra: o.Extra,
+	}
+	if d.Policy, err = loadPolicy(ctx, o, agents, d.Schema); err != nil {
+		return nil, err
 	}
 	if d.MCP, err = mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o)}); err != nil {
 		return nil, err
@@ -38,6 +42,11 @@ func assemble(ctx context.Context, o Options, agents func() []delegate.AgentInfo
 	d.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs()})
 	if err != nil {
 		return nil, errors.Join(err, d.Memory.OnClose(ctx))
+	}
+	// A rule for a tool that does not exist is no mistake of the agent that is
+	// registered first.
+	if _, err = d.Policy.OnBuildAgent(ctx, hook.AgentConfig{}); err != nil {
+		return nil, errors.Join(err, d.OS.Close(), d.Memory.OnClose(ctx))
 	}
 	return d, nil
 }

@@ -5,13 +5,13 @@ package daemon
 
 import (
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
@@ -23,9 +23,9 @@ import (
 //
 //hook:composite
 type Daemon struct {
-	// Ask comes first, so that what needs approval does not depend on anything
-	// behind it.
-	Ask *terminal.Asker
+	// Policy comes first, so that what is denied and what needs approval does not
+	// depend on anything behind it.
+	Policy *policy.Policy
 	// Approval answers what has to be approved, by what people say and have said. Its
 	// timeout is an option, and not in the tag: an operator sets it, and a timeout is
 	// no failure.

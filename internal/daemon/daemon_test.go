@@ -10,13 +10,13 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
@@ -30,12 +30,20 @@ func whole(t *testing.T) *daemon.Daemon {
 	tools, err := ostools.New(t.TempDir(), nil)
 	require.NoError(t, err)
 	d := &daemon.Daemon{
-		Ask: new(terminal.Asker), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
+		Policy: byAnnotations(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
 	}
 	t.Cleanup(func() { assert.NoError(t, d.OnClose(t.Context())) })
 	return d
+}
+
+// byAnnotations is the policy of a daemon without rules.
+func byAnnotations(t *testing.T) *policy.Policy {
+	t.Helper()
+	p, err := policy.New(nil, &policy.Options{Default: policy.DefaultAnnotations})
+	require.NoError(t, err)
+	return p
 }
 
 func TestConformance(t *testing.T) {
@@ -72,10 +80,10 @@ func TestReady(t *testing.T) {
 	d := whole(t)
 	require.NoError(t, d.Ready())
 	assert.NoError(t, (&daemon.Daemon{
-		Ask: d.Ask, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, MCP: d.MCP, OS: d.OS,
+		Policy: d.Policy, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, MCP: d.MCP, OS: d.OS,
 	}).Ready(), "what is optional may be missing")
 	assert.EqualError(t, new(daemon.Daemon).Ready(),
-		composite.Missing("daemon.Daemon", "Ask", "Approval", "Skills", "AskUser", "Delegate", "MCP", "OS").Error())
+		composite.Missing("daemon.Daemon", "Policy", "Approval", "Skills", "AskUser", "Delegate", "MCP", "OS").Error())
 }
 
 // TestWhatIsAsked pins which of the static tools need a person's approval.
@@ -89,7 +97,7 @@ func TestWhatIsAsked(t *testing.T) {
 		require.NoError(t, err)
 		if decision.Verdict().Kind == hook.AnswerAsk {
 			asked = append(asked, tool.Name)
-			assert.Equal(t, "Ask", decision.Verdict().By)
+			assert.Equal(t, "Policy", decision.Verdict().By)
 		}
 	}
 	assert.ElementsMatch(t, []string{"bash", "write", "edit", "forget"}, asked)

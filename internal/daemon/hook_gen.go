@@ -11,20 +11,20 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
+	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
 // Plan of Daemon (daemon.go), in execution order:
 //
 //	#  field     acts at
-//	1  Ask       BeforeTool~
+//	1  Policy    OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~
 //	2  Approval  Approve~ OnClose
 //	3  Skills    Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
 //	             tools: skill
@@ -54,7 +54,7 @@ const _ = composite.GenVersion1
 var (
 	_ hook.Hook = (*Daemon)(nil)
 	_ struct {
-		Ask      *terminal.Asker
+		Policy   *policy.Policy
 		Approval *approval.Approval
 		Skills   *skills.Skills
 		AskUser  *askuser.AskUser
@@ -64,8 +64,8 @@ var (
 		OS       *ostools.OS
 		Extra    []hook.Hook
 	} = Daemon{}
-	_ hook.Hook       = (*terminal.Asker)(nil)
-	_ hook.BeforeTool = (*terminal.Asker)(nil)
+	_ hook.Hook       = (*policy.Policy)(nil)
+	_ hook.BeforeTool = (*policy.Policy)(nil)
 	_ hook.Hook       = (*approval.Approval)(nil)
 	_ hook.Approve    = (*approval.Approval)(nil)
 	_ hook.OnClose    = (*approval.Approval)(nil)
@@ -86,53 +86,50 @@ var (
 	_ hook.OnClose    = (*ostools.OS)(nil)
 )
 
-// staleDaemonAsk is Ask beside markers of all points; see [composite.NotCalled].
-type staleDaemonAsk struct {
-	*terminal.Asker
+// staleDaemonPolicy is Policy beside markers of all points; see [composite.NotCalled].
+type staleDaemonPolicy struct {
+	*policy.Policy
 	composite.NotCalled
 }
 
-// What Ask does not have, so that the code below does not call it. If one of these lines does not compile,
-// Ask has it now: run "go tool hookgen ./..." again.
+// What Policy does not have, so that the code below does not call it. If one of these lines does not compile,
+// Policy has it now: run "go tool hookgen ./..." again.
 var (
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.Schema
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.SystemPrompt
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnBuildAgent
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnRegisterAgent
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnUnregisterAgent
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.Preprocess
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.ScopedTools
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.Dispatch
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnEvent
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnOpen
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnSessionStart
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.BeforeTurn
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.TurnPolicy
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.TurnContext
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RefineContext
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.TurnTools
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.PromptSections
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.BeforeStep
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteRequest
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.BeforeModel
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.WrapModel
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnModelError
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteReply
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterModel
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnInvalidTool
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteArgs
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.Approve
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.WrapTool
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.RewriteResult
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterTool
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterStep
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnStop
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnTurnError
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterTurn
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.BeforeCompaction
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.AfterCompaction
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnSessionEnd
-	_ func(staleDaemonAsk) composite.Stale = staleDaemonAsk.OnClose
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.Schema
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.SystemPrompt
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.Preprocess
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.ScopedTools
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.Dispatch
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnEvent
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnOpen
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnSessionStart
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.BeforeTurn
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.TurnPolicy
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.TurnContext
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.RefineContext
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.TurnTools
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.PromptSections
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.BeforeStep
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.RewriteRequest
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.BeforeModel
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.WrapModel
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnModelError
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.RewriteReply
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.AfterModel
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnInvalidTool
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.RewriteArgs
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.Approve
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.WrapTool
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.RewriteResult
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.AfterTool
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.AfterStep
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnStop
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnTurnError
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.AfterTurn
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.BeforeCompaction
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.AfterCompaction
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnSessionEnd
+	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnClose
 )
 
 // staleDaemonApproval is Approval beside markers of all points; see [composite.NotCalled].
@@ -451,8 +448,8 @@ var (
 // Ready returns an error that names the required fields that are nil.
 func (d *Daemon) Ready() error {
 	var missing []string
-	if d.Ask == nil {
-		missing = append(missing, "Ask")
+	if d.Policy == nil {
+		missing = append(missing, "Policy")
 	}
 	if d.Approval == nil {
 		missing = append(missing, "Approval")
@@ -490,7 +487,7 @@ func (d *Daemon) Points() hook.PointSet {
 // Plan returns the plan that the code below follows.
 func (d *Daemon) Plan() *plan.Plan {
 	return &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
-		{Field: "Ask", Type: "*terminal.Asker", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
+		{Field: "Policy", Type: "*policy.Policy", Points: []plan.PointUse{{Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "BeforeTool", Kind: "decide"}}},
 		{Field: "Approval", Type: "*approval.Approval", Points: []plan.PointUse{{Name: "Approve", Kind: "decide"}, {Name: "OnClose", Kind: "observe"}}},
 		{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"skill"}},
 		{Field: "AskUser", Type: "*askuser.AskUser", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"ask_user"}},
@@ -510,7 +507,7 @@ func (d *Daemon) DispatchAll(ctx context.Context, calls []composite.Call, o *com
 // Members yields the members that are not nil, in execution order, each with its name in paths.
 func (d *Daemon) Members() iter.Seq2[string, hook.Hook] {
 	return func(yield func(string, hook.Hook) bool) {
-		if d.Ask != nil && !yield("Ask", d.Ask) {
+		if d.Policy != nil && !yield("Policy", d.Policy) {
 			return
 		}
 		if d.Approval != nil && !yield("Approval", d.Approval) {
@@ -613,6 +610,7 @@ func (d *Daemon) SystemPrompt(cfg *hook.AgentConfig) string {
 }
 
 var daemonOnBuildAgent = [...]composite.Member{
+	{Path: "Policy"},
 	{Path: "Skills"},
 	{Path: "Delegate"},
 	{Path: "Memory"},
@@ -621,7 +619,7 @@ var daemonOnBuildAgent = [...]composite.Member{
 	{Path: "Extra"},
 }
 
-// OnBuildAgent implements [hook.Hook]: Skills, Delegate, Memory?, MCP, OS, Extra[].
+// OnBuildAgent implements [hook.Hook]: Policy, Skills, Delegate, Memory?, MCP, OS, Extra[].
 func (d *Daemon) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
 	f := composite.NewFold(hook.PointOnBuildAgent, daemonOnBuildAgent[:], cfg)
 	for !f.Done() {
@@ -638,35 +636,41 @@ func (d *Daemon) onBuildAgent(ctx context.Context, f *composite.Fold[hook.AgentC
 	switch f.At {
 	case 0:
 		f.At = 1
-		if f.Set(d.Skills.OnBuildAgent(ctx, f.Value)) {
+		if f.Set(d.Policy.OnBuildAgent(ctx, f.Value)) {
 			return
 		}
 		fallthrough
 	case 1:
 		f.At = 2
-		if f.Set(d.Delegate.OnBuildAgent(ctx, f.Value)) {
+		if f.Set(d.Skills.OnBuildAgent(ctx, f.Value)) {
 			return
 		}
 		fallthrough
 	case 2:
 		f.At = 3
-		if d.Memory != nil && f.Set(d.Memory.OnBuildAgent(ctx, f.Value)) {
+		if f.Set(d.Delegate.OnBuildAgent(ctx, f.Value)) {
 			return
 		}
 		fallthrough
 	case 3:
 		f.At = 4
-		if f.Set(d.MCP.OnBuildAgent(ctx, f.Value)) {
+		if d.Memory != nil && f.Set(d.Memory.OnBuildAgent(ctx, f.Value)) {
 			return
 		}
 		fallthrough
 	case 4:
 		f.At = 5
-		if f.Set(d.OS.OnBuildAgent(ctx, f.Value)) {
+		if f.Set(d.MCP.OnBuildAgent(ctx, f.Value)) {
 			return
 		}
 		fallthrough
 	case 5:
+		f.At = 6
+		if f.Set(d.OS.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 6:
 		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
 			if m := d.Extra[i]; m != nil && f.Set(m.OnBuildAgent(ctx, f.Value)) {
 				return
@@ -676,11 +680,12 @@ func (d *Daemon) onBuildAgent(ctx context.Context, f *composite.Fold[hook.AgentC
 }
 
 var daemonOnRegisterAgent = [...]composite.Member{
+	{Path: "Policy"},
 	{Path: "MCP"},
 	{Path: "Extra"},
 }
 
-// OnRegisterAgent implements [hook.Hook]: MCP, Extra.
+// OnRegisterAgent implements [hook.Hook]: Policy, MCP, Extra.
 func (d *Daemon) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
 	b := composite.NewBracket(hook.PointOnRegisterAgent, daemonOnRegisterAgent[:])
 	for b.Opening() {
@@ -697,11 +702,17 @@ func (d *Daemon) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *
 	switch b.At {
 	case 0:
 		b.At = 1
-		if b.Set(d.MCP.OnRegisterAgent(ctx, cfg)) {
+		if b.Set(d.Policy.OnRegisterAgent(ctx, cfg)) {
 			return
 		}
 		fallthrough
 	case 1:
+		b.At = 2
+		if b.Set(d.MCP.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 2:
 		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
 			if m := d.Extra[i]; m != nil && b.Set(m.OnRegisterAgent(ctx, cfg)) {
 				return
@@ -713,9 +724,10 @@ func (d *Daemon) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *
 var daemonOnUnregisterAgent = [...]composite.Member{
 	{Path: "Extra"},
 	{Path: "MCP"},
+	{Path: "Policy"},
 }
 
-// OnUnregisterAgent implements [hook.Hook]: Extra, MCP.
+// OnUnregisterAgent implements [hook.Hook]: Extra, MCP, Policy.
 func (d *Daemon) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 	d.onUnregisterAgentFrom(ctx, cfg, composite.Position{})
 }
@@ -745,6 +757,10 @@ func (d *Daemon) onUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig, f
 	case 1:
 		f.At = 2
 		d.MCP.OnUnregisterAgent(ctx, cfg)
+		fallthrough
+	case 2:
+		f.At = 3
+		d.Policy.OnUnregisterAgent(ctx, cfg)
 	}
 }
 
@@ -1381,11 +1397,11 @@ func (d *Daemon) rewriteArgs(ctx context.Context, call *hook.ToolCall, f *compos
 }
 
 var daemonBeforeTool = [...]composite.Member{
-	{Path: "Ask"},
+	{Path: "Policy"},
 	{Path: "Extra"},
 }
 
-// BeforeTool implements [hook.BeforeTool]: Ask, Extra[].
+// BeforeTool implements [hook.BeforeTool]: Policy, Extra[].
 func (d *Daemon) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
 	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, daemonBeforeTool[:])
 	for !g.Done() {
@@ -1402,7 +1418,7 @@ func (d *Daemon) beforeTool(ctx context.Context, call *hook.ToolCall, g *composi
 	switch g.At {
 	case 0:
 		g.At = 1
-		if g.Answer(d.Ask.BeforeTool(ctx, call)) {
+		if g.Answer(d.Policy.BeforeTool(ctx, call)) {
 			return
 		}
 		fallthrough

@@ -144,6 +144,17 @@ func (p Paths) agentDirs() []agentfile.Dir {
 // servers is the project's list of MCP servers.
 func (p Paths) servers() string { return filepath.Join(p.Root, ".mcp.json") }
 
+// projectRules and userRules are the files of rules for tool calls; the user's is ""
+// without a home directory.
+func (p Paths) projectRules() string { return filepath.Join(p.Root, ".grapnel", "policy.json") }
+
+func (p Paths) userRules() string {
+	if p.Home == "" {
+		return ""
+	}
+	return filepath.Join(p.Home, ".grapnel", "policy.json")
+}
+
 // Short returns a path as a person writes it: relative to the project, or with ~
 // for the home directory.
 func (p Paths) Short(path string) string {

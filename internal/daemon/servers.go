@@ -25,6 +25,9 @@ type Servers struct {
 	Commands []string
 	// URLs are the others: the name and the URL.
 	URLs []string
+	// Rules are not of servers: they are what the project's rules allow to run without
+	// being asked about, one line each.
+	Rules []string
 }
 
 func (s *Servers) add(m mcp.Server) {
@@ -150,7 +153,8 @@ func confirm(ctx context.Context, o Options, servers Servers, key string, text [
 }
 
 // trustFile remembers the digest of what was approved: a list by its path, a
-// server of an agent by both names below the project.
+// server of an agent by both names below the project, and the rules that allow by
+// "policy" below it.
 func trustFile(p Paths) string { return filepath.Join(p.State, "trusted-servers.json") }
 
 func readTrust(p Paths) (map[string]string, error) {

@@ -11,25 +11,6 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
-// Asker wants a person's approval for every call of a tool that is destructive
-// or reaches beyond this machine, by the annotations of its owner. Who answers
-// is another hook's business: [Approver], where there is a terminal. The zero
-// Asker works.
-type Asker struct{ hook.Nop }
-
-var _ hook.BeforeTool = (*Asker)(nil)
-
-// BeforeTool asks where the annotations say destructive or open-world.
-func (*Asker) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	switch notes := call.Tool().Annotations; {
-	case notes.Destructive:
-		return hook.AskTool("it may change or delete things"), nil
-	case notes.OpenWorld:
-		return hook.AskTool("it reaches beyond this machine or runs what others wrote"), nil
-	}
-	return hook.ToolDecision{}, nil
-}
-
 // Approver asks the person at the terminal: whether a call may run, what an agent
 // wants to know, and what the program has to have confirmed. Where nobody can
 // answer it refuses, with a sentence that says how to allow the call. Safe for

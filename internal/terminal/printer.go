@@ -1,6 +1,6 @@
 // Package terminal is the person's side of a turn: it prints what happens,
 // for eyes ([Printer]) or for programs ([JSONPrinter]), and asks before a tool
-// does something that cannot be undone ([Asker], [Approver]).
+// does something that cannot be undone ([Approver]).
 package terminal
 
 import (

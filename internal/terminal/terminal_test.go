@@ -17,7 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/hooktest"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -240,23 +239,6 @@ func call(conversation, tool string, args hook.JSON, notes hook.Annotations) *ho
 	})
 }
 
-func TestAsker(t *testing.T) {
-	t.Parallel()
-	var a terminal.Asker
-	for notes, want := range map[hook.Annotations]hook.Answer{
-		{}:                                   hook.AnswerNone,
-		{ReadOnly: true}:                     hook.AnswerNone,
-		{Destructive: true}:                  hook.AnswerAsk,
-		{OpenWorld: true}:                    hook.AnswerAsk,
-		{ReadOnly: true, OpenWorld: true}:    hook.AnswerAsk,
-		{Destructive: true, OpenWorld: true}: hook.AnswerAsk,
-	} {
-		d, err := a.BeforeTool(t.Context(), call("1", "x", "{}", notes))
-		require.NoError(t, err)
-		assert.Equal(t, want, d.Verdict().Kind, "%+v", notes)
-	}
-}
-
 // slowly returns a reader that gives one line per read, as a terminal does.
 func slowly(t *testing.T, text string) io.Reader {
 	r, w := io.Pipe()
@@ -313,11 +295,6 @@ func TestConfirm(t *testing.T) {
 	ok, err := terminal.NewApprover(&terminal.ApproverOptions{Yes: true}).Confirm(t.Context(), "", "")
 	require.NoError(t, err)
 	assert.False(t, ok, "nobody is there")
-}
-
-func TestConformance(t *testing.T) {
-	t.Parallel()
-	t.Run("Asker", func(t *testing.T) { hooktest.Run(t, func(*testing.T) hook.Hook { return new(terminal.Asker) }, nil) })
 }
 
 // TestPrinterTellsOfErrors: what could not be written is no secret, and what went

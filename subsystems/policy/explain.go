@@ -95,7 +95,7 @@ func (e Explanation) String() string {
 			mark = "*"
 		}
 		if m.Part != "" {
-			about = ", about " + m.Part
+			about = ", about " + line(m.Part)
 		}
 		if m.Maybe {
 			about += ", perhaps"
@@ -103,7 +103,7 @@ func (e Explanation) String() string {
 		fmt.Fprintf(&sb, "%s %-5s %s (%s)%s\n", mark, m.Effect, m.Rule, m.At, about)
 	}
 	for _, part := range e.Open {
-		fmt.Fprintf(&sb, "  no rule for %s\n", part)
+		fmt.Fprintf(&sb, "  no rule for %s\n", line(part))
 	}
 	if e.Doubt != "" && !strings.HasSuffix(e.Reason, e.Doubt) {
 		fmt.Fprintf(&sb, "  in doubt: %s\n", e.Doubt)
@@ -113,6 +113,9 @@ func (e Explanation) String() string {
 	}
 	return sb.String()
 }
+
+// line keeps a text of several lines from looking like lines of an explanation.
+func line(text string) string { return strings.ReplaceAll(text, "\n", `\n`) }
 
 // limits are those of a grant in words.
 func limits(g hook.Grant) string {

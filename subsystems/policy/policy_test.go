@@ -65,7 +65,7 @@ func TestOrder(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	tools := []hook.Tool{
-		{Name: "look"}, {Name: "wipe", Annotations: hook.Annotations{Destructive: true}}, {Name: "call", Annotations: hook.Annotations{OpenWorld: true}},
+		{Name: "look"}, {Name: "wipe", Annotations: hook.Annotations{Destructive: true}}, {Name: "call", Annotations: hook.Annotations{OpenWorld: true, ReadOnly: true}},
 	}
 	for _, c := range []struct {
 		own, rules policy.Default
@@ -267,8 +267,9 @@ func TestExplain(t *testing.T) {
 			"* deny  Bash(rm *) (rules.json: deny[0]), about rm -rf …\n" +
 			"  allow Bash(git *) (rules.json: allow[0]), about git log\n" +
 			"  no rule for sort\n",
-		"git log": "bash: allow, allowed by the rule Bash(git *)\n* allow Bash(git *) (rules.json: allow[0]), about git log\n",
-		"ls":      "bash: ask, no rule allows it (default: ask)\n  no rule for ls\n",
+		"git log":             "bash: allow, allowed by the rule Bash(git *)\n* allow Bash(git *) (rules.json: allow[0]), about git log\n",
+		"git log 'a\n* deny'": "bash: allow, allowed by the rule Bash(git *)\n* allow Bash(git *) (rules.json: allow[0]), about git log a\\n* deny\n",
+		"ls":                  "bash: ask, no rule allows it (default: ask)\n  no rule for ls\n",
 		"$x": "bash: ask, it may do what the rule Bash(rm *) is about\n" +
 			"* deny  Bash(rm *) (rules.json: deny[0]), about …, perhaps\n" +
 			"  ask   Bash(git push *) (rules.json: ask[0]), about …, perhaps\n" +

@@ -166,6 +166,13 @@ func (r Rules) Tightened() (tight Rules, dropped []Rule) {
 	return r, dropped
 }
 
+// JSON returns the rules as [Parse] reads them and as a section has them. A text that
+// is no UTF-8 is an error.
+func (r Rules) JSON() (hook.JSON, error) {
+	data, err := json.Marshal(r)
+	return hook.JSON(data), err
+}
+
 // Effect is what a rule does.
 type Effect string
 

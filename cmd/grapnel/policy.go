@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+func (c *command) policy() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Show what the rules for tool calls say",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return errors.New("say what to do: `grapnel policy explain TOOL ARGS`")
+		},
+	}
+	cmd.AddCommand(c.explainPolicy())
+	return cmd
+}
+
+func (c *command) explainPolicy() *cobra.Command {
+	var p place
+	var yes bool
+	agent := daemon.DefaultAgent
+	cmd := &cobra.Command{
+		Use:   "explain TOOL ARGS",
+		Short: "Say what the rules make of a call, which of them match, and why",
+		Long: "Says what the rules make of a call of TOOL with ARGS, a JSON object: whether it is denied or asked about,\n" +
+			"every rule that matches, with its place, and a * in front of the one that decides. Nothing is run.",
+		Example: `  grapnel policy explain bash '{"command": "git log | head"}'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("name the tool and give its arguments as JSON: grapnel policy explain bash '{\"command\": \"git log\"}', but there are %d words", len(args))
+			}
+			return c.explainCall(cmd.Context(), p, agent, yes, args[0], hook.JSON(args[1]))
+		},
+	}
+	p.flags(cmd)
+	cmd.Flags().StringVar(&agent, "agent", agent, "the agent that makes the call")
+	cmd.Flags().BoolVar(&yes, "yes", false, "start the project's MCP servers and trust its rules without asking")
+	return cmd
+}
+
+func (c *command) explainCall(ctx context.Context, p place, agent string, yes bool, tool string, args hook.JSON) (err error) {
+	paths, err := c.paths(p)
+	if err != nil {
+		return err
+	}
+	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note, Trust: trust(c.approver(yes, false), yes)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, app.Close(context.WithoutCancel(ctx))) }()
+	a, err := app.Register(ctx, agent, hook.AgentConfig{})
+	if err != nil {
+		return err
+	}
+	e, err := app.Explain(ctx, a, tool, args)
+	if err != nil {
+		return err
+	}
+	for _, t := range app.Tools(a) {
+		if t.Name == e.Tool && t.OutOfScope != "" {
+			c.note(fmt.Sprintf("the agent %s cannot call %s at all: %s", agent, t.Name, t.OutOfScope))
+		}
+	}
+	if p.json {
+		return c.writeJSON(e)
+	}
+	_, err = fmt.Fprint(c.out, terminal.Clean(e.String()))
+	return err
+}

@@ -39,7 +39,7 @@ func (c *command) explainPolicy() *cobra.Command {
 			if len(args) != 2 {
 				return fmt.Errorf("name the tool and give its arguments as JSON: grapnel policy explain bash '{\"command\": \"git log\"}', but there are %d words", len(args))
 			}
-			return c.explainCall(cmd.Context(), p, agent, yes, args[0], hook.JSON(args[1]))
+			return c.explainRules(cmd.Context(), p, agent, yes, args[0], hook.JSON(args[1]))
 		},
 	}
 	p.flags(cmd)
@@ -48,7 +48,7 @@ func (c *command) explainPolicy() *cobra.Command {
 	return cmd
 }
 
-func (c *command) explainCall(ctx context.Context, p place, agent string, yes bool, tool string, args hook.JSON) (err error) {
+func (c *command) explainRules(ctx context.Context, p place, agent string, yes bool, tool string, args hook.JSON) (err error) {
 	paths, err := c.paths(p)
 	if err != nil {
 		return err

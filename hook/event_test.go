@@ -46,7 +46,7 @@ func TestEventShape(t *testing.T) {
 		at(hook.EventCallResult, 6).WithDetail(done),
 		at(hook.EventCallResult, 7).WithDetail(failed),
 		at(hook.EventCallResult, 8).WithDetail(empty),
-		over.WithDetail(hook.EventDetail{Stop: hook.StopCompleted, Usage: hook.Usage{Output: 1}}),
+		over.WithDetail(hook.EventDetail{Stop: hook.StopCompleted, Usage: hook.Usage{Output: 1}, Cost: hook.Dollar / 1000}),
 		hook.FailureEvent(&hook.Failure{Subsystem: "Core.Guard", Point: hook.PointBeforeTool}),
 		hook.DiagnosticEvent(hook.Diagnostic{Code: hook.CodeContextTruncated, Text: "cut"}),
 		hook.DiagnosticEvent(hook.Diagnostic{Code: "memory.stale", Text: "old", Visibility: hook.VisibleUser}),
@@ -104,8 +104,8 @@ func TestSmallDetailsSayWhatALargeOneSays(t *testing.T) {
 		{"end", 0, func() hook.Event { return hook.Event{}.WithEnd(end) },
 			hook.EventDetail{CallID: "k1", Tool: "bash", Result: hook.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}},
 		{"tools", 1, func() hook.Event { return hook.Event{}.WithTools(names) }, hook.EventDetail{Tools: hook.ListOf("bash")}},
-		{"usage", 1, func() hook.Event { return hook.Event{}.WithUsage(hook.Usage{Input: 3}, 0, hook.StopCompleted) },
-			hook.EventDetail{Usage: hook.Usage{Input: 3}, Stop: hook.StopCompleted}},
+		{"usage", 1, func() hook.Event { return hook.Event{}.WithUsage(hook.Usage{Input: 3}, 7, hook.StopCompleted) },
+			hook.EventDetail{Usage: hook.Usage{Input: 3}, Cost: 7, Stop: hook.StopCompleted}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

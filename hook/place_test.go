@@ -91,3 +91,16 @@ func TestValidToolName(t *testing.T) {
 		assert.Equal(t, want, hook.ValidToolName(name), "%q", name)
 	}
 }
+
+func TestARenamedCallKeepsTheModelsName(t *testing.T) {
+	call := hook.NewToolCall(hook.ToolCallData{ID: "c1", Tool: hook.Tool{Name: "ecko"}, Args: `{"a":1}`, Original: `{"a": 1}`})
+	assert.Equal(t, "ecko", call.OriginalName())
+	again := call.Renamed(hook.Tool{Name: "u_echo", Description: "Echoes."})
+	assert.Equal(t, "u_echo", again.Name())
+	assert.Equal(t, "Echoes.", again.Tool().Description)
+	assert.Equal(t, "ecko", again.OriginalName())
+	assert.Equal(t, "ecko", again.As("echo").WithArgs(`{}`).OriginalName(), "within its owner too")
+	assert.Equal(t, "echo", again.As("echo").Name())
+	assert.Equal(t, hook.JSON(`{"a": 1}`), again.Original())
+	assert.Equal(t, "ecko", call.Name(), "a place never changes")
+}

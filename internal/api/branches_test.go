@@ -2,15 +2,26 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 )
+
+// BeforeCompaction implements hook.BeforeCompaction: the conversation with "keeper"
+// stays as it is.
+func (*box) BeforeCompaction(_ context.Context, c *hook.Conversation, _ hook.Compaction) (hook.CompactionDecision, error) {
+	if c.Sender() == "keeper" {
+		return hook.SkipCompaction("every word counts"), nil
+	}
+	return hook.CompactionDecision{}, nil
+}
 
 // branches makes, moves and searches conversations of one that has two turns.
 func (w *world) branches(sender string) {
@@ -54,6 +65,8 @@ func (w *world) branches(sender string) {
 	require.NoError(t, err)
 	assert.Equal(t, []int{2, 2}, []int{done.Archived, done.Kept})
 	assert.NotEmpty(t, done.Summary)
+	assert.Equal(t, hook.Cost(done.Usage.Total()), done.Cost)
+	assert.Positive(t, done.Cost)
 }
 
 func TestBranches(t *testing.T) {
@@ -73,6 +86,10 @@ func TestBranches(t *testing.T) {
 	}
 	search := func(q client.Query) error { _, err := w.client.Search(ctx, q); return err }
 	_, compacted := w.client.Compact(ctx, conv.ID, wire.NewCompaction{})
+	keeper := w.conversation("keeper")
+	w.turn(keeper.ID, "one")
+	w.turn(keeper.ID, "two")
+	_, skipped := w.client.Compact(ctx, keeper.ID, wire.NewCompaction{Keep: 1})
 	for _, tc := range []struct {
 		name string
 		err  error
@@ -86,6 +103,7 @@ func TestBranches(t *testing.T) {
 		{"before the beginning", rewind(conv.ID, -1), wire.CodeInvalid, "turns is -1"},
 		{"nothing to rewind", rewind("nothing", 0), wire.CodeNotFound, "there is no conversation"},
 		{"nothing to compact", compacted, wire.CodeIdle, "nothing to compact"},
+		{"a hook does not want it", skipped, wire.CodeSkipped, "a hook has skipped the compaction: Box: every word counts"},
 		{"taken", restore(file.String()), wire.CodeExists, `the agent "helper" has a conversation with "bob" already; give another sender`},
 		{"no conversation", restore("{}\n"), wire.CodeInvalid, "the conversation cannot be read: line 1:"},
 		{"cut off", restore(file.String()[:file.Len()-4]), wire.CodeInvalid, "the last 1 messages are missing"},

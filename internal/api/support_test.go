@@ -243,7 +243,8 @@ func (w *world) start() {
 	require.NoError(t, err)
 	h, err := composite.New(&hooks{asks, approval.New(&asked), w.box, w.hook})
 	require.NoError(t, err)
-	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Grace: time.Second, Recent: cmp.Or(w.o.recent, 4096)})
+	price := func(_ string, u hook.Usage) hook.Cost { return hook.Cost(u.Total()) }
+	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Grace: time.Second, Recent: cmp.Or(w.o.recent, 4096), Price: price})
 	require.NoError(t, w.rt.Open(t.Context()))
 	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "helper", Description: "Helps.", Instructions: "Help."})
 	require.NoError(t, err)

@@ -144,7 +144,8 @@ type AddedTool struct {
 	// Tool is described under its public name.
 	Tool Tool
 	// Owner is the path of the subsystem whose Dispatch binds its calls; "" is who
-	// contributed it.
+	// contributed it. It is told, not checked: a call goes to the first subsystem
+	// that takes it, as for every tool that is not known when agents are registered.
 	Owner string
 }
 

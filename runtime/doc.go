@@ -26,6 +26,8 @@
 // conversation.go (one turn at a time), lease.go (also
 // between processes), load.go (reading it), journal.go and resume.go (turns that
 // broke off), steer.go, compact.go with summary.go, branch.go and search.go.
+// contribute.go asks hooks what they add to a turn (package contribution merges it),
+// jobs.go queues what is done apart from turns (package job does it).
 // child.go runs agents for agents, ask.go puts questions to people, guest.go lets
 // others answer, and callmodel.go asks a model for a hook.
 //

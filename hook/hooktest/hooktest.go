@@ -17,6 +17,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -33,6 +34,20 @@ type Options struct {
 	// MCP server, for instance). Such a schema has to be an object's, but may
 	// lack descriptions and use all of JSON Schema. Nil means none.
 	Foreign func(hook.Tool) bool
+	// Golden names the file that holds the hook's descriptor: type, options of its
+	// author, points and tools. A change of them then shows in a review. "" compares
+	// with no file.
+	Golden string
+	// Update writes that file instead of comparing with it. Tests set it from a flag
+	// of their own: flag.Bool("update", false, "write the golden files").
+	Update bool
+	// Patience is how long a point may take whose context has ended; 0 is 5 seconds.
+	Patience time.Duration
+	// Compose returns a new composite of the kind that is checked, with these hooks
+	// as its members or among them, the first one outermost. It makes the rules
+	// compose-… look at order, fail policies and who is called; nil says that the hook
+	// is no composite, or has no field for a hook.Hook.
+	Compose func(members ...hook.Hook) hook.Hook
 }
 
 // Rule is one thing that every hook must keep.
@@ -106,5 +121,20 @@ func Rules() []Rule {
 		{"preprocess-plain", "what a person typed must reach the model as it was typed", checkPreprocess},
 		{"event-any", "new kinds of event appear, and a panic here is a failure in every turn", checkEvents},
 		{"points-real", "the runtime calls every point that a hook claims to have", checkPoints},
+		{"descriptor-stable", "a change of points or tools changes what every agent does, and has to be seen in a review", checkDescriptor},
+		{"points-answer", "an own failure where nothing is out of the ordinary, or an answer that cannot be used, ends turns", checkAnswers},
+		{"points-bare", "a panic at a place of which little is known is a failure in somebody's turn", checkBare},
+		{"points-prompt", "who cancels a turn, or whose time is over, waits for every hook that does not notice", checkPromptly},
+		{"points-concurrent", "turns of different conversations are at the same point at the same time", checkCrowd},
+		{"views-unchanged", "what a hook is shown is shared with all others, and with turns that run beside", checkViews},
+		{"answers-own", "an answer is the caller's: it is put in order, and given a path, in place", checkOwnership},
+		{"turns-isolated", "what one turn leaves behind must not decide about another agent's", checkIsolated},
+		{"contributions-valid", "a contribution that cannot be merged is dropped, with a diagnostic that nobody reads", checkContributions},
+		{"values-private", "diagnostics and failures are shown to more people than the conversation", checkPrivate},
+		{"open-close", "a process that fails to start closes what it has, and several hooks of a kind live beside each other", checkOpenClose},
+		{"goroutines-end", "a goroutine that outlives its hook works on what is closed, and nobody stops it", checkGoroutines},
+		{"compose-order", "the plan that people read is the order in which members are called, at every point", checkOrder},
+		{"compose-fail-policy", "the failure of one member has the effect that its fail policy says, and no other", checkPolicy},
+		{"compose-once", "an audit that is not asked, or asked twice, is wrong", checkOnce},
 	}
 }

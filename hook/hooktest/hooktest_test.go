@@ -93,7 +93,7 @@ func TestNopAndGoodHooksPass(t *testing.T) {
 			}, nil)
 		})
 		for _, p := range pads {
-			assert.EqualValues(t, 1, p.opened.Load(), "opened once")
+			assert.LessOrEqual(t, p.opened.Load(), int64(1), "opened at most once")
 			assert.EqualValues(t, 1, p.closed.Load(), "closed once")
 			assert.Zero(t, p.agents.Load(), "every registration undone")
 		}
@@ -411,20 +411,34 @@ var knownBad = map[string][]func() *bad{
 	},
 }
 
+// badCase is a hook that breaks one rule, and what the kit is told of it.
+type badCase struct {
+	hook    func() hook.Hook
+	options hooktest.Options
+}
+
 func TestEachRuleFindsItsKnownBadHooks(t *testing.T) {
+	cases := knownBadPoints(t)
+	for id, hooks := range knownBad {
+		for _, newBad := range hooks {
+			cases[id] = append(cases[id], badCase{hook: func() hook.Hook { return newBad() }})
+		}
+	}
 	for _, r := range hooktest.Rules() {
 		t.Run(r.ID, func(t *testing.T) {
-			require.NotEmpty(t, knownBad[r.ID], "the rule has no known-bad hook")
-			for i, newBad := range knownBad[r.ID] {
-				found := hooktest.Check(t.Context(), func() hook.Hook { return newBad() }, nil)
+			require.NotEmpty(t, cases[r.ID], "the rule has no known-bad hook")
+			for i, bad := range cases[r.ID] {
+				found := hooktest.Check(t.Context(), bad.hook, &bad.options)
 				broken := map[string]bool{}
 				for _, v := range found {
 					broken[v.Rule] = true
-					assert.Contains(t, v.String(), r.Reason)
+					if v.Rule == r.ID {
+						assert.Contains(t, v.String(), r.Reason)
+					}
 				}
 				assert.Equal(t, []string{r.ID}, slices.Sorted(maps.Keys(broken)), "bad hook %d: %v", i, found)
 			}
 		})
 	}
-	assert.Len(t, knownBad, len(hooktest.Rules()), "a known-bad hook of no rule")
+	assert.Len(t, cases, len(hooktest.Rules()), "a known-bad hook of no rule")
 }

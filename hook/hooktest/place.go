@@ -3,47 +3,10 @@ package hooktest
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
-
-// Recorder is a [hook.Host] that keeps the events which hooks emit, instead of
-// delivering them. Nobody answers its questions, and there are no agents to run.
-// The zero Recorder is ready. Safe for concurrent use.
-type Recorder struct {
-	hook.NoHost
-	mu     sync.Mutex
-	events []hook.Event
-}
-
-var _ hook.Host = (*Recorder)(nil)
-
-// Emit keeps the event. Like a runtime it numbers the events from 1.
-func (r *Recorder) Emit(_ context.Context, ev hook.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ev.Seq = uint64(len(r.events)) + 1
-	r.events = append(r.events, ev)
-}
-
-// Events returns a copy of what was emitted so far, in order.
-func (r *Recorder) Events() []hook.Event {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.events)
-}
-
-// Kinds returns the kinds of what was emitted so far, in order.
-func (r *Recorder) Kinds() []hook.EventKind {
-	events := r.Events()
-	kinds := make([]hook.EventKind, len(events))
-	for i, ev := range events {
-		kinds[i] = ev.Kind
-	}
-	return kinds
-}
 
 // Agent returns a configuration as hooks get it at and after registration. An
 // empty name becomes "tester".
@@ -66,18 +29,32 @@ func Conversation(agent *hook.AgentConfig, host hook.Host) *hook.Conversation {
 	})
 }
 
+// Session returns the place of a session of c that began with its first turn. A nil
+// conversation is one of a bare agent without a host.
+func Session(c *hook.Conversation) *hook.Session {
+	if c == nil {
+		c = Conversation(nil, nil)
+	}
+	s, _ := hook.NewSession(hook.SessionData{
+		Conversation: c, ID: "session-1", Source: hook.SessionStartup, Started: epoch(),
+	})
+	return s
+}
+
+// epoch is when everything in the kit happens.
+func epoch() time.Time { return time.Date(2026, time.January, 2, 3, 4, 5, 0, time.UTC) }
+
 // Turn returns the place of the first turn of c, started by one line of text at
 // a fixed time by a clock that stands still. A nil conversation is one of a bare
-// agent without a host.
+// agent without a host. Where a turn has to be further on, hook.NewTurn makes one
+// with its teller, and a [Clock] is its Now.
 func Turn(c *hook.Conversation, text string) *hook.Turn {
 	if c == nil {
 		c = Conversation(nil, nil)
 	}
-	started := time.Date(2026, time.January, 2, 3, 4, 5, 0, time.UTC)
 	t, _ := hook.NewTurn(hook.TurnData{
-		Conversation: c, ID: "turn-1", Number: 1, Started: started,
-		Input: hook.TextInput(text), Limits: c.Agent().Limits,
-		Now: func() time.Time { return started },
+		Conversation: c, Session: Session(c), ID: "turn-1", Number: 1, Started: epoch(),
+		Input: hook.TextInput(text), Limits: c.Agent().Limits, Now: epoch,
 	})
 	return t
 }

@@ -3,6 +3,7 @@ package hooktest
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -92,7 +93,7 @@ func (p *probe) open() (h hook.Hook, host *Recorder, done func(), ok bool) {
 // register builds and registers an agent; done unregisters it.
 func (p *probe) register(h hook.Hook, host hook.Host, name string) (cfg *hook.AgentConfig, done func(), ok bool) {
 	want := p.o.Agent.WithHost(host)
-	want.Name = name
+	want.Name, want.Tools = name, slices.Clone(want.Tools)
 	built, err := h.OnBuildAgent(p.ctx, want)
 	if err != nil {
 		p.broken("OnBuildAgent of agent %q: %v", name, err)

@@ -1,0 +1,299 @@
+package hooktest_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/hooktest"
+)
+
+// plain returns the case of a hook that is made afresh each time.
+func plain(newHook func() hook.Hook) badCase { return badCase{hook: newHook} }
+
+// blocks is a hook that contributes these blocks.
+func blocks(list ...hook.ContextBlock) badCase {
+	return plain(func() hook.Hook {
+		return hook.TurnContextFunc(func(context.Context, *hook.Turn) ([]hook.ContextBlock, error) {
+			return append([]hook.ContextBlock(nil), list...), nil
+		})
+	})
+}
+
+func jobs(list ...hook.Job) badCase {
+	return blocks(hook.ContextBlock{Attached: hook.Attached{Jobs: hook.ListOf(list...)}})
+}
+
+func remarks(d hook.Diagnostic) badCase {
+	return blocks(hook.ContextBlock{Attached: hook.Attached{Diagnostics: hook.ListOf(d)}})
+}
+
+func adds(tool hook.Tool) badCase {
+	return plain(func() hook.Hook {
+		return hook.TurnToolsFunc(func(context.Context, *hook.Turn) ([]hook.ToolChange, error) {
+			return []hook.ToolChange{{Add: hook.ListOf(hook.AddedTool{Tool: tool})}}, nil
+		})
+	})
+}
+
+// repairs is a hook that answers every invalid call.
+func repairs(d hook.RepairDecision) badCase {
+	return plain(func() hook.Hook {
+		return hook.OnInvalidToolFunc(func(context.Context, *hook.Step, hook.InvalidCall) (hook.RepairDecision, error) { return d, nil })
+	})
+}
+
+// watches is a hook at BeforeTool.
+func watches(f func(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error)) badCase {
+	return plain(func() hook.Hook { return hook.BeforeToolFunc(f) })
+}
+
+// counting contributes the number of turns that it has seen.
+type counting struct {
+	hook.Nop
+	turns atomic.Int64
+}
+
+func (c *counting) BeforeTool(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	if c.turns.Add(1) > 1 {
+		return hook.NarrowTool(hook.Grant{ReadOnly: true}), nil
+	}
+	return hook.ToolDecision{}, nil
+}
+
+// keeper answers with a list that it keeps.
+type keeper struct {
+	hook.Nop
+	list []hook.PromptSection
+}
+
+func (k *keeper) PromptSections(context.Context, *hook.Turn) ([]hook.PromptSection, error) {
+	return k.list, nil
+}
+
+// crowded fails where several are at its point at once.
+type crowded struct {
+	hook.Nop
+	here, met atomic.Int64
+	all       chan struct{}
+}
+
+func (c *crowded) BeforeTurn(_ context.Context, turn *hook.Turn, _ hook.Input) (d hook.TurnDecision, err error) {
+	if turn.ID() == "turn-alone" {
+		return d, nil
+	}
+	if c.here.Add(1) > 4 {
+		return d, errors.New("too many turns")
+	}
+	return d, nil
+}
+
+// leaky starts a goroutine when a turn ends, and leaves it.
+type leaky struct {
+	hook.Nop
+	release <-chan struct{}
+	wg      *sync.WaitGroup
+	started atomic.Bool
+}
+
+func (l *leaky) AfterTurn(context.Context, *hook.Turn, hook.TurnOutcome) {
+	if l.started.CompareAndSwap(false, true) {
+		l.wg.Go(func() { <-l.release })
+	}
+}
+
+// unopened has something only when it is open.
+type unopened struct {
+	hook.Nop
+	open *string
+}
+
+func (u *unopened) OnOpen(context.Context, hook.Host) error {
+	u.open = new(string)
+	return nil
+}
+
+func (u *unopened) OnClose(context.Context) error { *u.open = "closed"; return nil }
+
+// sloppy is a composite whose author has written some methods, badly.
+type sloppy struct {
+	*composite.Composite
+	members []hook.Hook
+}
+
+func made(members []hook.Hook) sloppy {
+	c, err := composite.Of("Sloppy", composite.Field{Name: "A", Hook: members[0]},
+		composite.Field{Name: "B", Hook: members[1]}, composite.Field{Name: "C", Hook: members[2]})
+	if err != nil {
+		panic(err)
+	}
+	return sloppy{c, members}
+}
+
+// disordered calls the first member last.
+type disordered struct{ sloppy }
+
+func (d disordered) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+	inner, err := composite.Of("Other", composite.Field{Name: "B", Hook: d.members[1]},
+		composite.Field{Name: "C", Hook: d.members[2]}, composite.Field{Name: "A", Hook: d.members[0]})
+	if err != nil {
+		return "", err
+	}
+	return inner.RewriteArgs(ctx, call, args)
+}
+
+// lenient goes on without a decider that has failed.
+type lenient struct{ sloppy }
+
+func (l lenient) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	d, err := l.Composite.BeforeTool(ctx, call)
+	if d.Verdict().Failure != nil {
+		return hook.ToolDecision{}, nil
+	}
+	return d, err
+}
+
+// twice tells of everything twice.
+type twice struct{ sloppy }
+
+func (d twice) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
+	d.Composite.AfterTurn(ctx, turn, outcome)
+	d.Composite.AfterTurn(ctx, turn, outcome)
+}
+
+func composes[H hook.Hook](of func(sloppy) H) badCase {
+	return badCase{
+		hook:    func() hook.Hook { return nil },
+		options: hooktest.Options{Compose: func(members ...hook.Hook) hook.Hook { return of(made(members)) }},
+	}
+}
+
+// knownBadPoints has the cases about points and composites.
+func knownBadPoints(t *testing.T) map[string][]badCase {
+	release, wg := make(chan struct{}), new(sync.WaitGroup)
+	t.Cleanup(func() { close(release); wg.Wait() })
+	other := filepath.Join(t.TempDir(), "descriptor")
+	require.NoError(t, os.WriteFile(other, []byte("type pad\n"), 0o600))
+	var made atomic.Int64
+	diagnostic := func(text string) hook.Diagnostic { return hook.Diagnostic{Code: "bad.case", Text: text} }
+	return map[string][]badCase{
+		"descriptor-stable": {
+			{hook: func() hook.Hook { return &pad{} }, options: hooktest.Options{Golden: other}},
+			{hook: func() hook.Hook { return &pad{} }, options: hooktest.Options{Golden: other + "-missing"}},
+			plain(func() hook.Hook {
+				b := &bad{}
+				if made.Add(1)%2 == 0 {
+					b.schema = tools(func(t *hook.Tool) { t.Annotations.ReadOnly = true })
+				}
+				return b
+			}),
+		},
+		"points-answer": {
+			repairs(hook.RepairArgs("{")),
+			repairs(hook.RenameTool("no tool")),
+			watches(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { return hook.DenyTool(""), nil }),
+			watches(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+				if c.Step().Turn().Number() > 0 {
+					return hook.ToolDecision{}, errors.New("no")
+				}
+				return hook.ToolDecision{}, nil
+			}),
+			plain(func() hook.Hook {
+				return hook.WrapToolFunc(func(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+					next.Run(ctx)
+					return next.Run(ctx)
+				})
+			}),
+			plain(func() hook.Hook {
+				return hook.WrapModelFunc(func(context.Context, *hook.Step, hook.ModelRequest, hook.ModelNext) hook.ModelStream {
+					return func(func(hook.Chunk, error) bool) {}
+				})
+			}),
+		},
+		"points-bare": {
+			watches(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+				_ = c.Name()[0]
+				return hook.ToolDecision{}, nil
+			}),
+		},
+		"points-prompt": {
+			{
+				hook: func() hook.Hook {
+					return hook.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Input) (hook.TurnDecision, error) {
+						if ctx.Err() != nil {
+							<-release
+						}
+						return hook.TurnDecision{}, nil
+					})
+				},
+				options: hooktest.Options{Patience: 10 * time.Millisecond},
+			},
+		},
+		"points-concurrent": {plain(func() hook.Hook { return &crowded{} })},
+		"views-unchanged": {
+			watches(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+				c.Step().Turn().Agent().Model = "another"
+				return hook.ToolDecision{}, nil
+			}),
+			{
+				hook: func() hook.Hook {
+					return hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+						if names := c.Step().Turn().Agent().Tools; len(names) > 0 {
+							names[0] = "another"
+						}
+						return hook.ToolDecision{}, nil
+					})
+				},
+				options: hooktest.Options{Agent: hook.AgentConfig{Tools: []string{"hooktest_tool"}}},
+			},
+		},
+		"answers-own": {
+			plain(func() hook.Hook { return &keeper{list: []hook.PromptSection{{ID: "a", Text: "b"}}} }),
+		},
+		"turns-isolated": {plain(func() hook.Hook { return &counting{} })},
+		"contributions-valid": {
+			blocks(hook.ContextBlock{ID: "a", Text: "no domain"}),
+			blocks(hook.ContextBlock{Domain: "a", ID: "a"}),
+			blocks(hook.ContextBlock{Domain: "a", Text: "b", By: "Me"}),
+			jobs(hook.Job{Kind: "k"}),
+			jobs(hook.Job{Kind: "k", Key: "k", Payload: "{"}),
+			remarks(hook.Diagnostic{Code: "No Code"}),
+			remarks(hook.Diagnostic{Code: "a.code", Visibility: "everybody"}),
+			adds(hook.Tool{Name: "a b", Input: padSchema}),
+			adds(hook.Tool{Name: "final_answer", Input: padSchema}),
+			adds(hook.Tool{Name: "nobody_binds", Input: padSchema}),
+			adds(hook.Tool{Name: "no_schema"}),
+			plain(func() hook.Hook {
+				return hook.TurnPolicyFunc(func(context.Context, *hook.Turn) ([]hook.Policy, error) {
+					return []hook.Policy{{Domain: "a", Value: "without a key"}}, nil
+				})
+			}),
+		},
+		"values-private": {
+			plain(func() hook.Hook {
+				return hook.TurnContextFunc(func(_ context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+					found := diagnostic("nothing found about " + turn.Input().Text())
+					return []hook.ContextBlock{{Attached: hook.Attached{Diagnostics: hook.ListOf(found)}}}, nil
+				})
+			}),
+			watches(func(ctx context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+				c.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "called with " + string(c.Args())})
+				return hook.ToolDecision{}, nil
+			}),
+		},
+		"open-close":          {plain(func() hook.Hook { return &unopened{} })},
+		"goroutines-end":      {plain(func() hook.Hook { return &leaky{release: release, wg: wg} })},
+		"compose-order":       {composes(func(s sloppy) disordered { return disordered{s} })},
+		"compose-fail-policy": {composes(func(s sloppy) lenient { return lenient{s} })},
+		"compose-once":        {composes(func(s sloppy) twice { return twice{s} })},
+	}
+}

@@ -1,0 +1,242 @@
+package hooktest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// composite is a hook that is made of others.
+type composite interface {
+	// Members yields them in plan order.
+	Members() iter.Seq2[string, hook.Hook]
+}
+
+// names are those of the kit's members, outermost first.
+func names() []string { return []string{"first", "second", "third"} }
+
+// composed is a composite of three of the kit's members.
+type composed struct {
+	hook  hook.Hook
+	diary *diary
+	// order is the names of the members in plan order.
+	order []string
+	host  *Recorder
+}
+
+// compose returns a composite whose second member does something at one point; nil
+// if the hook is no composite.
+func (p *probe) compose(does behaviour, only hook.Point) *composed {
+	if p.o.Compose == nil {
+		return nil
+	}
+	c := &composed{diary: &diary{}, host: &Recorder{}}
+	members := make([]hook.Hook, len(names()))
+	for i, name := range names() {
+		members[i] = &member{name: name, diary: c.diary}
+	}
+	members[1].(*member).does, members[1].(*member).only = does, only
+	c.hook = p.o.Compose(slices.Clone(members)...)
+	if list, ok := c.hook.(composite); ok {
+		for _, h := range list.Members() {
+			if i := slices.Index(members, h); i >= 0 {
+				c.order = append(c.order, names()[i])
+			}
+		}
+	}
+	if len(c.order) != len(members) { // it does not tell: then in the order in which they were given
+		c.order = names()
+	}
+	return c
+}
+
+// expected returns the members in the order in which the point calls them.
+func (c *composed) expected(p hook.Point) []string {
+	order := slices.Clone(c.order)
+	if p.Info().Reverse {
+		slices.Reverse(order)
+	}
+	return order
+}
+
+// play has the composite live through one turn, at every point.
+func (c *composed) play(p *probe) []said {
+	var all []said
+	p.life(c.hook, c.host, func(cfg *hook.AgentConfig) {
+		s := newScene("1", cfg, c.host, "hello")
+		c.hook.OnEvent(p.ctx, hook.Event{Kind: composeEvent}.WithHost(c.host))
+		for _, a := range askersOf(c.hook) {
+			all = append(all, a.ask(p.ctx, c.hook, s))
+		}
+	})
+	return all
+}
+
+// life opens the hook, registers an agent, and undoes both.
+func (p *probe) life(h hook.Hook, host hook.Host, f func(*hook.AgentConfig)) {
+	if o, ok := h.(hook.OnOpen); ok {
+		if err := o.OnOpen(p.ctx, host); err != nil {
+			p.failf("a composite of quiet members cannot be opened: %v", err)
+			return
+		}
+	}
+	if cfg, done, ok := p.register(h, host, "tester"); ok {
+		f(cfg)
+		done()
+	}
+	if c, ok := h.(hook.OnClose); ok {
+		_ = c.OnClose(context.WithoutCancel(p.ctx))
+	}
+}
+
+// composing are the points of which the diaries of members tell.
+func composing() []hook.Point {
+	facade := []hook.Point{hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointOnEvent}
+	all := slices.Clone(facade)
+	for p, info := range hook.Points() {
+		if info.Kind != "facade" {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func checkOrder(p *probe) {
+	c := p.compose(silent, 0)
+	if c == nil {
+		return
+	}
+	c.play(p)
+	for _, point := range composing() {
+		called := distinct(c.diary.at(point))
+		if want := c.expected(point); !slices.Equal(called, want) {
+			p.failf("%s calls %s, and the plan says %s", point, list(called), list(want))
+		}
+	}
+}
+
+// distinct returns each name at its first place.
+func distinct(all []string) (out []string) {
+	for _, name := range all {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func list(of []string) string {
+	if len(of) == 0 {
+		return "nobody"
+	}
+	return strings.Join(of, ", ")
+}
+
+// once are the points that every member is called at, whatever the others say.
+func once() []hook.Point {
+	var out []hook.Point
+	for p, info := range hook.Points() {
+		if info.Combine == "judge" || info.Combine == "fanout" && info.Reverse || info.Combine == "close" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func checkOnce(p *probe) {
+	for _, does := range []behaviour{silent, severe, failing, panics} {
+		for _, point := range once() {
+			c := p.compose(does, point)
+			if c == nil {
+				return
+			}
+			c.play(p)
+			called := c.diary.at(point)
+			slices.Sort(called)
+			want := slices.Sorted(slices.Values(c.order))
+			if !slices.Equal(called, want) {
+				p.failf("%s calls %s when the second member %s; it calls every member once", point, list(called), does)
+			}
+		}
+	}
+}
+
+// String says what the member does.
+func (b behaviour) String() string {
+	return [...]string{"says nothing", "answers", "returns an error", "panics"}[b]
+}
+
+func checkPolicy(p *probe) {
+	for _, does := range []behaviour{failing, panics} {
+		for _, a := range askers() {
+			c := p.compose(does, a.point)
+			if c == nil {
+				return
+			}
+			if a.point == hook.PointPreprocess || !hook.PointsOf(c.hook).Has(a.point) {
+				continue
+			}
+			for _, got := range c.play(p) {
+				if got.point == a.point {
+					p.held(c, got, does)
+				}
+			}
+			for _, ev := range c.host.Events() {
+				if ev.Kind == hook.EventHookFailed && strings.Contains(ev.Text, marker) {
+					p.failf("the event %s about %s repeats the cause, which may quote secrets", ev.Kind, a.point)
+				}
+			}
+		}
+	}
+}
+
+// held checks that the failure of the second member met the point's fail policy.
+func (p *probe) held(c *composed, got said, does behaviour) {
+	info, when := got.point.Info(), "the second member "+does.String()
+	if got.panicked != "" {
+		p.failf("%s panicked when %s: %s", got.point, when, got.panicked)
+		return
+	}
+	if d, ok := got.value.(verdict); ok {
+		v, want := d.Verdict(), closedKind(got.value)
+		if v.Kind != want {
+			p.failf("%s answers %q when %s; its fail policy says %q", got.point, v.Kind, when, want)
+		}
+		if strings.Contains(v.Reason, marker) {
+			p.failf("%s gives the cause of a failure as its reason, which may quote secrets", got.point)
+		}
+		return
+	}
+	if !info.Closed {
+		if called := distinct(c.diary.at(got.point)); got.err != nil || len(called) != len(c.order) {
+			p.failf("%s does not go on without the second member when it %s", got.point, does)
+		}
+		return
+	}
+	if !failed(got) {
+		p.failf("%s goes on when %s; its fail policy is closed", got.point, when)
+	}
+}
+
+// failed reports whether the answer says that it is none.
+func failed(got said) bool {
+	var f *hook.Failure
+	switch v := got.value.(type) {
+	case ranTool:
+		return v.result.IsError()
+	case streamed:
+		return v.err != nil
+	}
+	return errors.As(got.err, &f)
+}
+
+// closedKind is the kind of the decision that stands in for a failed hook's.
+func closedKind(decision any) hook.Answer {
+	closed := reflect.ValueOf(decision).MethodByName("Closed").Call([]reflect.Value{reflect.ValueOf(&hook.Failure{})})
+	return closed[0].Interface().(verdict).Verdict().Kind
+}

@@ -1,0 +1,127 @@
+package hooktest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// The values below are what hooks are shown at the points beside the places. Every
+// field is set to something, so that a hook which reads one has something to read;
+// a test changes what it is about.
+
+// Request returns what a model is asked: with a history of one message, and a tool.
+func Request() hook.ModelRequest {
+	return hook.ModelRequest{
+		Model: "model", System: "Be brief.", Messages: hook.ListOf(hook.UserText("hello")),
+		Tools: hook.NewToolSet([]hook.Tool{{
+			Name: foreignTool, Description: "Notes something.",
+			Input: `{"type":"object","properties":{"note":{"type":"string","description":"The note."}},"required":["note"],"additionalProperties":false}`,
+		}}),
+		Choice: hook.ToolChoice{Mode: hook.ToolChoiceAuto}, Format: hook.ResponseFormat{JSON: true, Name: "answer"}, MaxTokens: 100,
+	}
+}
+
+// foreignTool is a tool that no hook has.
+const foreignTool = "hooktest_tool"
+
+// Reply returns an answer of the model: reasoning, text and a call.
+func Reply() hook.ModelReply {
+	return hook.ModelReply{
+		Content: hook.ListOf(hook.Block{Kind: hook.BlockReasoning, Text: "Let me see."}, hook.TextBlock("Here it is."),
+			hook.Block{Kind: hook.BlockToolCall, CallID: "call-1", Tool: foreignTool, JSON: `{"note":"x"}`}),
+		Usage: usage(), Finish: hook.FinishTools, Model: "model", Duration: time.Second,
+	}
+}
+
+func usage() hook.Usage {
+	return hook.Usage{Input: 10, Output: 5, CacheRead: 4, CacheWrite: 3, Reasoning: 2}
+}
+
+// ModelFailure returns why a model call failed: the provider was busy, for the first
+// time.
+func ModelFailure() hook.ModelFailure {
+	return hook.ModelFailure{
+		Class: hook.FailureOverloaded, Err: errors.New("the provider is busy"), Model: "model", Attempt: 1,
+		Elapsed: time.Second, RetryAfter: time.Millisecond, Released: true,
+	}
+}
+
+// InvalidCall returns a call of a tool that nobody has. A nil call is one of
+// "hooktest_tool".
+func InvalidCall(call *hook.ToolCall) hook.InvalidCall {
+	if call == nil {
+		call = Call(nil, foreignTool, `{"note":"x"}`)
+	}
+	return hook.InvalidCall{
+		Call: call, Failure: hook.FailNotRegistered, Reason: "no tool named " + call.Name(),
+		Tools: hook.ListOf("read", "write"), Attempt: 1,
+	}
+}
+
+// ToolOutcome returns how a call ended that ran and succeeded.
+func ToolOutcome() hook.ToolOutcome {
+	return hook.ToolOutcome{
+		Result:  hook.ToolResult{Content: hook.ListOf(hook.TextBlock("noted")), Trust: hook.TrustWorkspace, Meta: `{}`},
+		Outcome: hook.OutcomeExecuted, Duration: time.Second, Grant: hook.Grant{NoNetwork: true, MaxOutput: 1000},
+	}
+}
+
+// StepOutcome returns how a step ended that made the call. A nil call is that of
+// [InvalidCall]. Err is nil: the step succeeded.
+func StepOutcome(call *hook.ToolCall) hook.StepOutcome {
+	if call == nil {
+		call = InvalidCall(nil).Call
+	}
+	o := ToolOutcome()
+	end := hook.CallEnd{Call: call, Result: o.Result, Outcome: o.Outcome, Duration: o.Duration}
+	return hook.StepOutcome{Finish: hook.FinishTools, Usage: usage(), Calls: hook.ListOf(end), Duration: 2 * time.Second}
+}
+
+// Stopping returns a turn that is about to end, because the model has finished.
+func Stopping() hook.Stopping {
+	o := TurnOutcome(nil)
+	return hook.Stopping{Stop: o.Stop, Signals: o.Signals, Message: o.Message, Continued: 1}
+}
+
+// TurnOutcome returns how a turn ended after one step with one call: with the error,
+// or completed if it is nil.
+func TurnOutcome(err error) hook.TurnOutcome {
+	out := hook.TurnOutcome{
+		Stop: hook.StopFinishReason, Usage: usage(), Steps: 1, Calls: 1, Cost: hook.Dollar, Duration: 3 * time.Second, Err: err,
+		Message: hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("Here it is."))},
+	}
+	if err != nil {
+		out.Stop = hook.StopError
+	}
+	out.Signals = hook.ListOf(hook.StopSignal{Reason: out.Stop, By: "Guard", Text: "the reason", Context: `{"steps":1}`})
+	return out
+}
+
+// Compaction returns one that is about to begin because the history grew too long.
+func Compaction() hook.Compaction {
+	return hook.Compaction{
+		Messages: hook.ListOf(hook.UserText("hello"), TurnOutcome(nil).Message),
+		Budget:   hook.TokenBudget{Limit: 1000, Used: 900, Reserved: 100}, Trigger: hook.CompactionAuto,
+	}
+}
+
+// Compacted returns what a compaction did.
+func Compacted() hook.Compacted {
+	return hook.Compacted{Removed: 2, Summary: "They said hello.", Before: 900, After: 100}
+}
+
+// Contributed returns what hooks have contributed to a turn, as [hook.TurnTeller]'s
+// Contribute takes it.
+func Contributed() hook.Contributed {
+	plan := hook.RecallPlan{Queries: hook.ListOf("boats"), Limit: 3, Chars: 300}
+	return hook.Contributed{
+		Policies: hook.ListOf(hook.Policy{Domain: "memory", Key: "recall", Value: "on", Recall: plan, Weight: 1, By: "Memory"}),
+		Recall:   plan, Fallback: true,
+		Context: hook.ListOf(hook.ContextBlock{
+			Domain: "memory", ID: "notes", Text: "Boats float.", Chars: 100, Sources: hook.ListOf("notes"), Weight: 1, By: "Memory",
+		}),
+		BlocksLeft: 7, CharsLeft: 3000,
+	}
+}

@@ -83,8 +83,7 @@ func (k *keeper) PromptSections(context.Context, *hook.Turn) ([]hook.PromptSecti
 // crowded fails where several are at its point at once.
 type crowded struct {
 	hook.Nop
-	here, met atomic.Int64
-	all       chan struct{}
+	here atomic.Int64
 }
 
 func (c *crowded) BeforeTurn(_ context.Context, turn *hook.Turn, _ hook.Input) (d hook.TurnDecision, err error) {

@@ -6,11 +6,18 @@
 //	}
 //
 // It also has constructors for every place that a hook can be asked at ([Turn],
-// [Step], [Call], …) and a host that records ([Recorder]), for tests of single
-// methods.
+// [Step], [Call], …) and for the values that it is shown there ([Reply],
+// [ToolOutcome], …), for tests of single methods; a host that records and answers
+// from tables ([Recorder]), a person who does ([Approver]), and a clock that the
+// test moves ([Clock]). The scripted model is runtime/provider/script, because
+// only a runtime asks one.
 //
 // The kit never runs a tool: it binds calls and drops them. It is no proof that
-// a tool does what it says.
+// a tool does what it says. It calls points from several goroutines, and sees of
+// data races what the race detector sees: run it with -race.
+//
+// What newHook starts itself is not looked for by the rule goroutines-end, only
+// what the hook starts from OnOpen on.
 package hooktest
 
 import (

@@ -240,14 +240,16 @@ func knownBadPoints(t *testing.T) map[string][]badCase {
 		"points-concurrent": {plain(func() hook.Hook { return &crowded{} })},
 		"views-unchanged": {
 			watches(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
-				c.Step().Turn().Agent().Model = "another"
+				if turn := c.Step().Turn(); turn.ID() == "turn-1" { // one turn, so that it is no race beside
+					turn.Agent().Model = "another"
+				}
 				return hook.ToolDecision{}, nil
 			}),
 			{
 				hook: func() hook.Hook {
 					return hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
-						if names := c.Step().Turn().Agent().Tools; len(names) > 0 {
-							names[0] = "another"
+						if turn := c.Step().Turn(); turn.ID() == "turn-1" {
+							turn.Agent().Tools[0] = "another"
 						}
 						return hook.ToolDecision{}, nil
 					})

@@ -46,9 +46,24 @@ func byAnnotations(t *testing.T) *policy.Policy {
 	return p
 }
 
+// among is the composite with these members as the ones added at run time.
+func among(t *testing.T, members []hook.Hook) *daemon.Daemon {
+	t.Helper()
+	servers, err := mcp.New(mcp.Config{}, nil)
+	require.NoError(t, err)
+	tools, err := ostools.New(t.TempDir(), nil)
+	require.NoError(t, err)
+	return &daemon.Daemon{
+		Policy: byAnnotations(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
+		AskUser: askuser.New(nil), Delegate: delegate.New(nil), MCP: servers, OS: tools, Extra: members,
+	}
+}
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	hooktest.Run(t, func(t *testing.T) hook.Hook { return whole(t) }, nil)
+	hooktest.Run(t, func(t *testing.T) hook.Hook { return whole(t) }, &hooktest.Options{
+		Compose: func(members ...hook.Hook) hook.Hook { return among(t, members) },
+	})
 }
 
 // TestGeneratedIsDynamic: what was generated and what is made of the same struct

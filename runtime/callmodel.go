@@ -16,7 +16,7 @@ func (e *emitter) CallModel(ctx context.Context, req hook.ModelRequest) (hook.Mo
 	switch {
 	case t == nil:
 		return hook.ModelReply{}, hook.ErrNoTurn
-	case t.outOfTokens():
+	case t.outOfTokens() != nil:
 		return hook.ModelReply{}, hook.ErrBudget
 	}
 	req.Model, req.MaxTokens = cmp.Or(req.Model, t.cfg.Model), cmp.Or(req.MaxTokens, t.cfg.Limits.MaxTokens)

@@ -2,15 +2,15 @@ package runtime
 
 import "github.com/grapnel-go/grapnel/hook"
 
-// outOfTokens reports whether the turn, or one that it is a child of, has used up
-// its tokens.
-func (t *turn) outOfTokens() bool {
+// outOfTokens returns the turn that has used up its tokens, this one or one that
+// it is a child of; nil if none has.
+func (t *turn) outOfTokens() *turn {
 	for ; t != nil; t = t.parent {
 		if used, _ := t.spent(); t.cfg.Limits.Tokens > 0 && used.Total() >= t.cfg.Limits.Tokens {
-			return true
+			return t
 		}
 	}
-	return false
+	return nil
 }
 
 // spent is what the turn has used so far, with its children, and what that costs.

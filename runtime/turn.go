@@ -319,12 +319,13 @@ func (t *turn) loop() {
 		if !t.runStep() && !t.goesOn() {
 			return
 		}
-		if t.outOfTokens() {
-			t.signal(hook.StopTokenLimit, "", "")
+		if over := t.outOfTokens(); over != nil {
+			used, _ := over.spent()
+			t.signal(hook.StopTokenLimit, "", fmt.Sprintf("Token limit reached: %d/%d", used.Total(), over.cfg.Limits.Tokens))
 			return
 		}
 	}
-	t.signal(hook.StopStepsLimit, "", "")
+	t.signal(hook.StopStepsLimit, "", fmt.Sprintf("Step limit reached: %d/%d", t.number, limits.Steps))
 }
 
 // finish tells everybody how the turn ended.
@@ -460,8 +461,16 @@ func (t *turn) cancelled() bool {
 	if reason != hook.StopTimeLimit {
 		t.errs = append(t.errs, cause)
 	}
-	t.signal(reason, "", "")
+	t.signal(reason, "", t.lateness(reason))
 	return false
+}
+
+// lateness says which limit of time was reached; "" for any other reason.
+func (t *turn) lateness(reason hook.StopReason) string {
+	if limit := t.place.Limits().Time; reason == hook.StopTimeLimit && limit > 0 {
+		return fmt.Sprintf("Execution time limit reached: %.2fs/%.2fs", t.place.Elapsed().Seconds(), limit.Seconds())
+	}
+	return ""
 }
 
 // stopped notes that a hook has answered stop.

@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "write docs/cookbook.md")
 
 // recipes are the files, in the order of the page.
-var recipes = []string{"functions", "audit", "cost", "guardrail", "rewrite", "approval", "stop"}
+var recipes = []string{"functions", "audit", "cost", "guardrail", "rewrite", "approval", "fallback", "stop"}
 
 // TestPage holds docs/cookbook.md to the recipes, which run as examples.
 func TestPage(t *testing.T) {

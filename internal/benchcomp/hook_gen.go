@@ -21,28 +21,31 @@ import (
 
 // Plan of Whole (benchcomp.go), in execution order:
 //
-//	#    field       acts at
-//	1    Daemon      composite daemon.Daemon
-//	1.1    Policy    OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~
-//	1.2    Approval  Approve~ OnClose
-//	1.3    Skills    Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
-//	                 tools: skill
-//	1.4    AskUser   Schema SystemPrompt Dispatch
-//	                 tools: ask_user
-//	1.5    Delegate  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
-//	                 tools: delegate
-//	1.6    Memory?   Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
-//	                 tools: remember recall forget
-//	1.7    MCP       Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools
-//	                 Dispatch OnOpen OnClose
-//	                 tools: known at run time
-//	1.8    OS        Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
-//	                 tools: bash edit glob grep read write
-//	1.9    Extra[]   all points
-//	                 tools: known at run time
-//	2    Around      WrapTool
-//	3    Free        Schema Dispatch
-//	                 tools: free
+//	#     field       acts at
+//	1     Daemon      composite daemon.Daemon
+//	1.1     Policy    OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~
+//	1.2     Guard     OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeStep~ BeforeTool~ AfterStep~
+//	                  AfterTurn
+//	1.3     Approval  Approve~ OnClose
+//	1.4     Skills    Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
+//	                  tools: skill
+//	1.5     AskUser   Schema SystemPrompt Dispatch
+//	                  tools: ask_user
+//	1.6     Delegate  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
+//	                  tools: delegate
+//	1.7     Memory?   Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	                  tools: remember recall forget
+//	1.8     MCP       Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools
+//	                  Dispatch OnOpen OnClose
+//	                  tools: known at run time
+//	1.9     OS        Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	                  tools: bash edit glob grep read write
+//	1.10    Cost      AfterModel~:failopen AfterStep~:failopen
+//	1.11    Extra[]   all points
+//	                  tools: known at run time
+//	2     Around      WrapTool
+//	3     Free        Schema Dispatch
+//	                  tools: free
 //
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
@@ -192,6 +195,7 @@ func (d *Whole) Plan() *plan.Plan {
 	return &plan.Plan{Type: "benchcomp.Whole", Members: []plan.Member{
 		{Field: "Daemon", Type: "*daemon.Daemon", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"skill", "ask_user", "delegate", "remember", "recall", "forget", "bash", "edit", "glob", "grep", "read", "write"}, Composite: &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
 			{Field: "Policy", Type: "*policy.Policy", Points: []plan.PointUse{{Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "BeforeTool", Kind: "decide"}}},
+			{Field: "Guard", Type: "*guard.Guard", Points: []plan.PointUse{{Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}}},
 			{Field: "Approval", Type: "*approval.Approval", Points: []plan.PointUse{{Name: "Approve", Kind: "decide"}, {Name: "OnClose", Kind: "observe"}}},
 			{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"skill"}},
 			{Field: "AskUser", Type: "*askuser.AskUser", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"ask_user"}},
@@ -199,6 +203,7 @@ func (d *Whole) Plan() *plan.Plan {
 			{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"remember", "recall", "forget"}},
 			{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
 			{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
+			{Field: "Cost", Type: "*cost.Cost", Points: []plan.PointUse{{Name: "AfterModel", Kind: "decide", Policy: "failopen"}, {Name: "AfterStep", Kind: "decide", Policy: "failopen"}}},
 			{Field: "Extra", Type: "[]hook.Hook", Dynamic: true, Group: true},
 		}}},
 		{Field: "Around", Type: "*benchcomp.Around", Points: []plan.PointUse{{Name: "WrapTool", Kind: "wrap"}}},

@@ -110,7 +110,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.Daemon, err = assemble(ctx, o, a.agents, a.delegates); err == nil {
 		a.Runtime = runtime.New(a.Daemon, a.models, &runtime.Options{
 			Store: a.Store, Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
-			Recent: o.Recent, RecordHooks: o.RecordHooks,
+			Recent: o.Recent, RecordHooks: o.RecordHooks, Price: a.Daemon.Cost.Price,
 		})
 		err = a.Runtime.Open(ctx)
 	}

@@ -3,11 +3,16 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
+	"github.com/grapnel-go/grapnel/subsystems/guard"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -24,10 +29,13 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 	}
 	o.Approval.Dir, o.Approval.Project = o.Paths.approvals(), o.Paths.Root
 	d = &Daemon{
-		Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
+		Guard: newGuard(), Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
 		Delegate: delegate.New(&delegate.Options{Agents: known}), Extra: o.Extra,
 	}
 	if d.Policy, err = loadPolicy(ctx, o, agents, d.Schema); err != nil {
+		return nil, err
+	}
+	if d.Cost, err = loadPrices(o.Paths); err != nil {
 		return nil, err
 	}
 	if d.MCP, err = mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o)}); err != nil {
@@ -49,6 +57,32 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		return nil, errors.Join(err, d.OS.Close(), d.Memory.OnClose(ctx))
 	}
 	return d, nil
+}
+
+// newGuard makes a guard without limits of its own: an agent has those of its file,
+// limits and guard.
+func newGuard() *guard.Guard {
+	return guard.New(&guard.Options{Turn: guard.Limits{Steps: guard.Off, Tokens: guard.Off, Time: guard.Off}})
+}
+
+// loadPrices reads the user's price list; there need not be one. A project has none:
+// what a person pays is not the project's to say.
+func loadPrices(p Paths) (*cost.Cost, error) {
+	if p.prices() == "" {
+		return cost.New(&cost.Options{Quiet: true})
+	}
+	data, err := os.ReadFile(p.prices())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return cost.New(&cost.Options{Quiet: true})
+	case err != nil:
+		return nil, fmt.Errorf("read the prices: %w", err)
+	}
+	table, err := cost.Parse(data, p.Short(p.prices()))
+	if err != nil {
+		return nil, err
+	}
+	return cost.New(&cost.Options{Prices: table})
 }
 
 // loadSkills makes the skills of the project, of the user and of the program

@@ -7,7 +7,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
+	"github.com/grapnel-go/grapnel/subsystems/guard"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -26,6 +28,8 @@ type Daemon struct {
 	// Policy comes first, so that what is denied and what needs approval does not
 	// depend on anything behind it.
 	Policy *policy.Policy
+	// Guard counts a call that the rules let pass, before anybody is asked about it.
+	Guard *guard.Guard
 	// Approval answers what has to be approved, by what people say and have said. Its
 	// timeout is an option, and not in the tag: an operator sets it, and a timeout is
 	// no failure.
@@ -47,6 +51,9 @@ type Daemon struct {
 	MCP *mcp.MCP
 	// OS is innermost of what has tools: it does what the others have decided.
 	OS *ostools.OS
+	// Cost is told of a reply before all others, so that the rest can read what it
+	// cost.
+	Cost *cost.Cost
 	// Extra are hooks that a program adds at run time. They come last and so
 	// cannot get between the question and the answer of those above, which is always
 	// one: none of theirs is asked to approve.

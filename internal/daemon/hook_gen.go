@@ -13,7 +13,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
+	"github.com/grapnel-go/grapnel/subsystems/guard"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -23,24 +25,27 @@ import (
 
 // Plan of Daemon (daemon.go), in execution order:
 //
-//	#  field     acts at
-//	1  Policy    OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~
-//	2  Approval  Approve~ OnClose
-//	3  Skills    Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
-//	             tools: skill
-//	4  AskUser   Schema SystemPrompt Dispatch
-//	             tools: ask_user
-//	5  Delegate  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
-//	             tools: delegate
-//	6  Memory?   Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
-//	             tools: remember recall forget
-//	7  MCP       Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools Dispatch
-//	             OnOpen OnClose
-//	             tools: known at run time
-//	8  OS        Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
-//	             tools: bash edit glob grep read write
-//	9  Extra[]   all points
-//	             tools: known at run time
+//	#   field     acts at
+//	1   Policy    OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~
+//	2   Guard     OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeStep~ BeforeTool~ AfterStep~
+//	              AfterTurn
+//	3   Approval  Approve~ OnClose
+//	4   Skills    Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
+//	              tools: skill
+//	5   AskUser   Schema SystemPrompt Dispatch
+//	              tools: ask_user
+//	6   Delegate  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
+//	              tools: delegate
+//	7   Memory?   Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	              tools: remember recall forget
+//	8   MCP       Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools
+//	              Dispatch OnOpen OnClose
+//	              tools: known at run time
+//	9   OS        Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	              tools: bash edit glob grep read write
+//	10  Cost      AfterModel~:failopen AfterStep~:failopen
+//	11  Extra[]   all points
+//	              tools: known at run time
 //
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
@@ -55,6 +60,7 @@ var (
 	_ hook.Hook = (*Daemon)(nil)
 	_ struct {
 		Policy   *policy.Policy
+		Guard    *guard.Guard
 		Approval *approval.Approval
 		Skills   *skills.Skills
 		AskUser  *askuser.AskUser
@@ -62,10 +68,16 @@ var (
 		Memory   *memory.Memory `hook:"optional"`
 		MCP      *mcp.MCP
 		OS       *ostools.OS
+		Cost     *cost.Cost
 		Extra    []hook.Hook
 	} = Daemon{}
 	_ hook.Hook       = (*policy.Policy)(nil)
 	_ hook.BeforeTool = (*policy.Policy)(nil)
+	_ hook.Hook       = (*guard.Guard)(nil)
+	_ hook.BeforeStep = (*guard.Guard)(nil)
+	_ hook.BeforeTool = (*guard.Guard)(nil)
+	_ hook.AfterStep  = (*guard.Guard)(nil)
+	_ hook.AfterTurn  = (*guard.Guard)(nil)
 	_ hook.Hook       = (*approval.Approval)(nil)
 	_ hook.Approve    = (*approval.Approval)(nil)
 	_ hook.OnClose    = (*approval.Approval)(nil)
@@ -84,6 +96,10 @@ var (
 	_                 = [1]struct{}{}[ostools.OSRev-0x9fa2]
 	_ hook.Hook       = (*ostools.OS)(nil)
 	_ hook.OnClose    = (*ostools.OS)(nil)
+	_                 = [1]struct{}{}[cost.CostRev-0xc3ad]
+	_ hook.Hook       = (*cost.Cost)(nil)
+	_ hook.AfterModel = (*cost.Cost)(nil)
+	_ hook.AfterStep  = (*cost.Cost)(nil)
 )
 
 // staleDaemonPolicy is Policy beside markers of all points; see [composite.NotCalled].
@@ -130,6 +146,49 @@ var (
 	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.AfterCompaction
 	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnSessionEnd
 	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnClose
+)
+
+// staleDaemonGuard is Guard beside markers of all points; see [composite.NotCalled].
+type staleDaemonGuard struct {
+	*guard.Guard
+	composite.NotCalled
+}
+
+// What Guard does not have, so that the code below does not call it. If one of these lines does not compile,
+// Guard has it now: run "go tool hookgen ./..." again.
+var (
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.Schema
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.SystemPrompt
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.Preprocess
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.ScopedTools
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.Dispatch
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnEvent
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnOpen
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnSessionStart
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.BeforeTurn
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.TurnPolicy
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.TurnContext
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.RefineContext
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.TurnTools
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.PromptSections
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.RewriteRequest
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.BeforeModel
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.WrapModel
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnModelError
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.RewriteReply
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.AfterModel
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnInvalidTool
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.RewriteArgs
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.Approve
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.WrapTool
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.RewriteResult
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.AfterTool
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnStop
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnTurnError
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.BeforeCompaction
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.AfterCompaction
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnSessionEnd
+	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnClose
 )
 
 // staleDaemonApproval is Approval beside markers of all points; see [composite.NotCalled].
@@ -445,11 +504,62 @@ var (
 	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnSessionEnd
 )
 
+// staleDaemonCost is Cost beside markers of all points; see [composite.NotCalled].
+type staleDaemonCost struct {
+	*cost.Cost
+	composite.NotCalled
+}
+
+// What Cost does not have, so that the code below does not call it. If one of these lines does not compile,
+// Cost has it now: run "go tool hookgen ./..." again.
+var (
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.Schema
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.SystemPrompt
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnBuildAgent
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnRegisterAgent
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnUnregisterAgent
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.Preprocess
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.ScopedTools
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.Dispatch
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnEvent
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnOpen
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnSessionStart
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.BeforeTurn
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.TurnPolicy
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.TurnContext
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.RefineContext
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.TurnTools
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.PromptSections
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.BeforeStep
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.RewriteRequest
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.BeforeModel
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.WrapModel
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnModelError
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.RewriteReply
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnInvalidTool
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.RewriteArgs
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.BeforeTool
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.Approve
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.WrapTool
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.RewriteResult
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.AfterTool
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnStop
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnTurnError
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.AfterTurn
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.BeforeCompaction
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.AfterCompaction
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnSessionEnd
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnClose
+)
+
 // Ready returns an error that names the required fields that are nil.
 func (d *Daemon) Ready() error {
 	var missing []string
 	if d.Policy == nil {
 		missing = append(missing, "Policy")
+	}
+	if d.Guard == nil {
+		missing = append(missing, "Guard")
 	}
 	if d.Approval == nil {
 		missing = append(missing, "Approval")
@@ -469,12 +579,15 @@ func (d *Daemon) Ready() error {
 	if d.OS == nil {
 		missing = append(missing, "OS")
 	}
+	if d.Cost == nil {
+		missing = append(missing, "Cost")
+	}
 	return composite.Missing("daemon.Daemon", missing...)
 }
 
 // Points returns the points that some member has.
 func (d *Daemon) Points() hook.PointSet {
-	points := hook.SetOf(hook.PointOnOpen, hook.PointBeforeTool, hook.PointApprove, hook.PointOnClose)
+	points := hook.SetOf(hook.PointOnOpen, hook.PointBeforeStep, hook.PointAfterModel, hook.PointBeforeTool, hook.PointApprove, hook.PointAfterStep, hook.PointAfterTurn, hook.PointOnClose)
 	if d.Memory != nil {
 		points = points.With(hook.SetOf(hook.PointOnClose))
 	}
@@ -488,6 +601,7 @@ func (d *Daemon) Points() hook.PointSet {
 func (d *Daemon) Plan() *plan.Plan {
 	return &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
 		{Field: "Policy", Type: "*policy.Policy", Points: []plan.PointUse{{Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "BeforeTool", Kind: "decide"}}},
+		{Field: "Guard", Type: "*guard.Guard", Points: []plan.PointUse{{Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}}},
 		{Field: "Approval", Type: "*approval.Approval", Points: []plan.PointUse{{Name: "Approve", Kind: "decide"}, {Name: "OnClose", Kind: "observe"}}},
 		{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"skill"}},
 		{Field: "AskUser", Type: "*askuser.AskUser", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"ask_user"}},
@@ -495,6 +609,7 @@ func (d *Daemon) Plan() *plan.Plan {
 		{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"remember", "recall", "forget"}},
 		{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
 		{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
+		{Field: "Cost", Type: "*cost.Cost", Points: []plan.PointUse{{Name: "AfterModel", Kind: "decide", Policy: "failopen"}, {Name: "AfterStep", Kind: "decide", Policy: "failopen"}}},
 		{Field: "Extra", Type: "[]hook.Hook", Dynamic: true, Group: true},
 	}}
 }
@@ -508,6 +623,9 @@ func (d *Daemon) DispatchAll(ctx context.Context, calls []composite.Call, o *com
 func (d *Daemon) Members() iter.Seq2[string, hook.Hook] {
 	return func(yield func(string, hook.Hook) bool) {
 		if d.Policy != nil && !yield("Policy", d.Policy) {
+			return
+		}
+		if d.Guard != nil && !yield("Guard", d.Guard) {
 			return
 		}
 		if d.Approval != nil && !yield("Approval", d.Approval) {
@@ -529,6 +647,9 @@ func (d *Daemon) Members() iter.Seq2[string, hook.Hook] {
 			return
 		}
 		if d.OS != nil && !yield("OS", d.OS) {
+			return
+		}
+		if d.Cost != nil && !yield("Cost", d.Cost) {
 			return
 		}
 		for i, m := range d.Extra {
@@ -611,6 +732,7 @@ func (d *Daemon) SystemPrompt(cfg *hook.AgentConfig) string {
 
 var daemonOnBuildAgent = [...]composite.Member{
 	{Path: "Policy"},
+	{Path: "Guard"},
 	{Path: "Skills"},
 	{Path: "Delegate"},
 	{Path: "Memory"},
@@ -619,7 +741,7 @@ var daemonOnBuildAgent = [...]composite.Member{
 	{Path: "Extra"},
 }
 
-// OnBuildAgent implements [hook.Hook]: Policy, Skills, Delegate, Memory?, MCP, OS, Extra[].
+// OnBuildAgent implements [hook.Hook]: Policy, Guard, Skills, Delegate, Memory?, MCP, OS, Extra[].
 func (d *Daemon) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
 	f := composite.NewFold(hook.PointOnBuildAgent, daemonOnBuildAgent[:], cfg)
 	for !f.Done() {
@@ -642,35 +764,41 @@ func (d *Daemon) onBuildAgent(ctx context.Context, f *composite.Fold[hook.AgentC
 		fallthrough
 	case 1:
 		f.At = 2
-		if f.Set(d.Skills.OnBuildAgent(ctx, f.Value)) {
+		if f.Set(d.Guard.OnBuildAgent(ctx, f.Value)) {
 			return
 		}
 		fallthrough
 	case 2:
 		f.At = 3
-		if f.Set(d.Delegate.OnBuildAgent(ctx, f.Value)) {
+		if f.Set(d.Skills.OnBuildAgent(ctx, f.Value)) {
 			return
 		}
 		fallthrough
 	case 3:
 		f.At = 4
-		if d.Memory != nil && f.Set(d.Memory.OnBuildAgent(ctx, f.Value)) {
+		if f.Set(d.Delegate.OnBuildAgent(ctx, f.Value)) {
 			return
 		}
 		fallthrough
 	case 4:
 		f.At = 5
-		if f.Set(d.MCP.OnBuildAgent(ctx, f.Value)) {
+		if d.Memory != nil && f.Set(d.Memory.OnBuildAgent(ctx, f.Value)) {
 			return
 		}
 		fallthrough
 	case 5:
 		f.At = 6
-		if f.Set(d.OS.OnBuildAgent(ctx, f.Value)) {
+		if f.Set(d.MCP.OnBuildAgent(ctx, f.Value)) {
 			return
 		}
 		fallthrough
 	case 6:
+		f.At = 7
+		if f.Set(d.OS.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 7:
 		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
 			if m := d.Extra[i]; m != nil && f.Set(m.OnBuildAgent(ctx, f.Value)) {
 				return
@@ -681,11 +809,12 @@ func (d *Daemon) onBuildAgent(ctx context.Context, f *composite.Fold[hook.AgentC
 
 var daemonOnRegisterAgent = [...]composite.Member{
 	{Path: "Policy"},
+	{Path: "Guard"},
 	{Path: "MCP"},
 	{Path: "Extra"},
 }
 
-// OnRegisterAgent implements [hook.Hook]: Policy, MCP, Extra.
+// OnRegisterAgent implements [hook.Hook]: Policy, Guard, MCP, Extra.
 func (d *Daemon) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
 	b := composite.NewBracket(hook.PointOnRegisterAgent, daemonOnRegisterAgent[:])
 	for b.Opening() {
@@ -708,11 +837,17 @@ func (d *Daemon) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *
 		fallthrough
 	case 1:
 		b.At = 2
-		if b.Set(d.MCP.OnRegisterAgent(ctx, cfg)) {
+		if b.Set(d.Guard.OnRegisterAgent(ctx, cfg)) {
 			return
 		}
 		fallthrough
 	case 2:
+		b.At = 3
+		if b.Set(d.MCP.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 3:
 		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
 			if m := d.Extra[i]; m != nil && b.Set(m.OnRegisterAgent(ctx, cfg)) {
 				return
@@ -724,10 +859,11 @@ func (d *Daemon) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *
 var daemonOnUnregisterAgent = [...]composite.Member{
 	{Path: "Extra"},
 	{Path: "MCP"},
+	{Path: "Guard"},
 	{Path: "Policy"},
 }
 
-// OnUnregisterAgent implements [hook.Hook]: Extra, MCP, Policy.
+// OnUnregisterAgent implements [hook.Hook]: Extra, MCP, Guard, Policy.
 func (d *Daemon) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 	d.onUnregisterAgentFrom(ctx, cfg, composite.Position{})
 }
@@ -760,6 +896,10 @@ func (d *Daemon) onUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig, f
 		fallthrough
 	case 2:
 		f.At = 3
+		d.Guard.OnUnregisterAgent(ctx, cfg)
+		fallthrough
+	case 3:
+		f.At = 4
 		d.Policy.OnUnregisterAgent(ctx, cfg)
 	}
 }
@@ -1149,10 +1289,11 @@ func (d *Daemon) promptSections(ctx context.Context, turn *hook.Turn, all *compo
 }
 
 var daemonBeforeStep = [...]composite.Member{
+	{Path: "Guard"},
 	{Path: "Extra"},
 }
 
-// BeforeStep implements [hook.BeforeStep]: Extra[].
+// BeforeStep implements [hook.BeforeStep]: Guard, Extra[].
 func (d *Daemon) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
 	g := composite.NewGate[hook.StepDecision](hook.PointBeforeStep, daemonBeforeStep[:])
 	for !g.Done() {
@@ -1168,6 +1309,12 @@ func (d *Daemon) beforeStep(ctx context.Context, step *hook.Step, g *composite.G
 	defer g.Recover()
 	switch g.At {
 	case 0:
+		g.At = 1
+		if g.Answer(d.Guard.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 1:
 		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
 			if m, ok := d.Extra[i].(hook.BeforeStep); ok && g.Answer(m.BeforeStep(ctx, step)) {
 				return
@@ -1314,9 +1461,10 @@ func (d *Daemon) rewriteReply(ctx context.Context, step *hook.Step, f *composite
 
 var daemonAfterModel = [...]composite.Member{
 	{Path: "Extra"},
+	{Path: "Cost", Policy: composite.PolicyOpen},
 }
 
-// AfterModel implements [hook.AfterModel]: Extra[].
+// AfterModel implements [hook.AfterModel]: Extra[], Cost.
 func (d *Daemon) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
 	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, daemonAfterModel[:])
 	for !g.Done() {
@@ -1336,6 +1484,12 @@ func (d *Daemon) afterModel(ctx context.Context, step *hook.Step, reply hook.Mod
 			if m, ok := d.Extra[i].(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
 				return
 			}
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Cost.AfterModel(ctx, step, reply)) {
+			return
 		}
 	}
 }
@@ -1398,10 +1552,11 @@ func (d *Daemon) rewriteArgs(ctx context.Context, call *hook.ToolCall, f *compos
 
 var daemonBeforeTool = [...]composite.Member{
 	{Path: "Policy"},
+	{Path: "Guard"},
 	{Path: "Extra"},
 }
 
-// BeforeTool implements [hook.BeforeTool]: Policy, Extra[].
+// BeforeTool implements [hook.BeforeTool]: Policy, Guard, Extra[].
 func (d *Daemon) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
 	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, daemonBeforeTool[:])
 	for !g.Done() {
@@ -1423,6 +1578,12 @@ func (d *Daemon) beforeTool(ctx context.Context, call *hook.ToolCall, g *composi
 		}
 		fallthrough
 	case 1:
+		g.At = 2
+		if g.Answer(d.Guard.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 2:
 		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
 			if m, ok := d.Extra[i].(hook.BeforeTool); ok && g.Answer(m.BeforeTool(ctx, call)) {
 				return
@@ -1549,9 +1710,11 @@ func (d *Daemon) afterTool(ctx context.Context, call *hook.ToolCall, outcome hoo
 
 var daemonAfterStep = [...]composite.Member{
 	{Path: "Extra"},
+	{Path: "Cost", Policy: composite.PolicyOpen},
+	{Path: "Guard"},
 }
 
-// AfterStep implements [hook.AfterStep]: Extra[].
+// AfterStep implements [hook.AfterStep]: Extra[], Cost, Guard.
 func (d *Daemon) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
 	g := composite.NewGate[hook.StepDecision](hook.PointAfterStep, daemonAfterStep[:])
 	for !g.Done() {
@@ -1571,6 +1734,18 @@ func (d *Daemon) afterStep(ctx context.Context, step *hook.Step, outcome hook.St
 			if m, ok := d.Extra[i].(hook.AfterStep); ok && g.Answer(m.AfterStep(ctx, step, outcome)) {
 				return
 			}
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Cost.AfterStep(ctx, step, outcome)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.Guard.AfterStep(ctx, step, outcome)) {
+			return
 		}
 	}
 }
@@ -1633,9 +1808,10 @@ func (d *Daemon) onTurnError(ctx context.Context, turn *hook.Turn, outcome hook.
 
 var daemonAfterTurn = [...]composite.Member{
 	{Path: "Extra"},
+	{Path: "Guard"},
 }
 
-// AfterTurn implements [hook.AfterTurn]: Extra[].
+// AfterTurn implements [hook.AfterTurn]: Extra[], Guard.
 func (d *Daemon) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
 	f := composite.NewFan(hook.PointAfterTurn, daemonAfterTurn[:])
 	for !f.Done() {
@@ -1655,6 +1831,10 @@ func (d *Daemon) afterTurn(ctx context.Context, turn *hook.Turn, outcome hook.Tu
 				m.AfterTurn(ctx, turn, outcome)
 			}
 		}
+		fallthrough
+	case 1:
+		f.At = 2
+		d.Guard.AfterTurn(ctx, turn, outcome)
 	}
 }
 

@@ -155,6 +155,14 @@ func (p Paths) userRules() string {
 	return filepath.Join(p.Home, ".grapnel", "policy.json")
 }
 
+// prices is the user's price list; "" without a home directory.
+func (p Paths) prices() string {
+	if p.Home == "" {
+		return ""
+	}
+	return filepath.Join(p.Home, ".grapnel", "prices.json")
+}
+
 // Short returns a path as a person writes it: relative to the project, or with ~
 // for the home directory.
 func (p Paths) Short(path string) string {

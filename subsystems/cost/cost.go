@@ -22,6 +22,7 @@ import (
 type Cost struct {
 	hook.Nop
 	prices prices
+	quiet  bool
 
 	turn         hook.TurnState[hook.Cost]
 	conversation hook.ConversationState[hook.Cost]
@@ -58,6 +59,8 @@ type Options struct {
 	// Prices are those of the models. A model without a price costs nothing, and a
 	// diagnostic says so once.
 	Prices Table
+	// Quiet: nothing is said of models without a price.
+	Quiet bool
 }
 
 // New returns the subsystem; nil options are all zero values. The error is that of
@@ -70,7 +73,7 @@ func New(o *Options) (*Cost, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cost{prices: prices, agents: map[string]Totals{}, unknown: map[string]bool{}}
+	c := &Cost{prices: prices, quiet: o.Quiet, agents: map[string]Totals{}, unknown: map[string]bool{}}
 	c.turn.Shared, c.conversation.Shared = "cost.turn", "cost.conversation"
 	return c, nil
 }
@@ -127,7 +130,7 @@ func (c *Cost) charge(ctx context.Context, step *hook.Step, model string, u hook
 		return
 	}
 	price, known := c.prices.of(model)
-	if !known && c.first(model) {
+	if !known && !c.quiet && c.first(model) {
 		step.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "cost: there is no price for the model " + model + "; it counts as free"})
 	}
 	turn, cost := step.Turn(), price.cost(u)

@@ -124,6 +124,10 @@ func TestUnknownModel(t *testing.T) {
 	require.Len(t, host.Events(), 1)
 	assert.Equal(t, hook.EventDiagnostic, host.Events()[0].Kind)
 	assert.Contains(t, host.Events()[0].Text, "novel")
+	quiet, err := cost.New(&cost.Options{Quiet: true})
+	require.NoError(t, err)
+	charge(t, quiet, turn, 9, hook.ModelReply{Usage: hook.Usage{Input: 1}, Model: "other"}, hook.Usage{Input: 1})
+	assert.Len(t, host.Events(), 1)
 	assert.Zero(t, c.Turn(turn))
 }
 
@@ -146,4 +150,21 @@ func TestConcurrent(t *testing.T) {
 	assert.EqualValues(t, 800*75, c.Turn(root))
 	assert.EqualValues(t, 800*75, c.Conversation(conv))
 	assert.EqualValues(t, 800, c.Agent("tester").Steps)
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	got, err := cost.Parse([]byte(`{"models": {"m*": {"input": 1.25, "output": 10, "cache_read": 0.125}}}`), "prices.json")
+	require.NoError(t, err)
+	assert.Equal(t, cost.Table{"m*": {Input: 1.25, Output: 10, CacheRead: dollars(0.125)}}, got)
+	for text, want := range map[string]string{
+		`{"models": {"m": {"in": 1}}}`:                  `prices.json: models.m.in: unknown key; known are cache_read, cache_write, input, output`,
+		`{"models": {"m": {"input": 1}, "m": {}}}`:      `prices.json: models.m: given twice`,
+		`{"models": {"m": {"input": -1, "output": 2}}}`: `prices.json: price of "m": input: -1 is no price`,
+		`[]`:          `prices.json: must be an object`,
+		`{"models": `: `prices.json: unexpected end of the text`,
+	} {
+		_, err := cost.Parse([]byte(text), "prices.json")
+		assert.ErrorContains(t, err, want)
+	}
 }

@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -99,4 +100,25 @@ func (p Price) rate() (rate, error) {
 		out[i] = hook.Cost(nano)
 	}
 	return rate{out[0], out[1], out[2], out[3]}, nil
+}
+
+// Parse reads a price list, as a file has it:
+//
+//	{"models": {"gpt-5*": {"input": 1.25, "output": 10, "cache_read": 0.125}}}
+//
+// Unknown and repeated keys are errors. Source is what errors call the text.
+func Parse(data []byte, source string) (Table, error) {
+	cfg := hook.AgentConfig{}.WithSection("prices", hook.JSON(data))
+	list, _, err := hook.SectionOf[struct {
+		Models Table `json:"models"`
+	}](&cfg, "prices")
+	if err == nil {
+		_, err = list.Models.compiled()
+	} else if inner := errors.Unwrap(err); inner != nil {
+		err = inner // without the section, which there is none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
+	}
+	return list.Models, nil
 }

@@ -18,7 +18,9 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
+	"github.com/grapnel-go/grapnel/subsystems/guard"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -107,7 +109,9 @@ func conversation(tb testing.TB, h hook.Hook, p interface {
 	return conv
 }
 
-func newWhole(tb testing.TB) *benchcomp.Whole {
+// newWhole makes the whole of the daemon's subsystems; models without a price list
+// cost nothing, as in the daemon.
+func newWhole(tb testing.TB, list cost.Table) *benchcomp.Whole {
 	tb.Helper()
 	servers, err := mcp.New(mcp.Config{}, nil)
 	require.NoError(tb, err)
@@ -117,9 +121,12 @@ func newWhole(tb testing.TB) *benchcomp.Whole {
 	require.NoError(tb, err)
 	rules, err := policy.New(nil, &policy.Options{Default: policy.DefaultAnnotations})
 	require.NoError(tb, err)
+	prices, err := cost.New(&cost.Options{Prices: list, Quiet: true})
+	require.NoError(tb, err)
 	return &benchcomp.Whole{
 		Daemon: &daemon.Daemon{
-			Policy: rules, Approval: approval.New(nil), Skills: skills.New(&skills.Options{Dirs: []string{tb.TempDir()}}),
+			Policy: rules, Guard: guard.New(&guard.Options{Turn: guard.Limits{Steps: guard.Off, Tokens: guard.Off, Time: guard.Off}}), Cost: prices,
+			Approval: approval.New(nil), Skills: skills.New(&skills.Options{Dirs: []string{tb.TempDir()}}),
 			AskUser: askuser.New(nil), Delegate: delegate.New(nil), Memory: memories, MCP: servers, OS: files,
 		},
 		Around: &benchcomp.Around{},
@@ -127,9 +134,11 @@ func newWhole(tb testing.TB) *benchcomp.Whole {
 	}
 }
 
-func wholeTurn(tb testing.TB, calls int) func() {
+func wholeTurn(tb testing.TB, calls int) func() { tb.Helper(); return pricedTurn(tb, calls, nil) }
+
+func pricedTurn(tb testing.TB, calls int, list cost.Table) func() {
 	tb.Helper()
-	conv := conversation(tb, newWhole(tb), newCaller(calls))
+	conv := conversation(tb, newWhole(tb, list), newCaller(calls))
 	ctx, in, n := tb.Context(), hook.TextInput("go"), 0
 	return func() {
 		out, err := conv.Send(ctx, in, &runtime.SendOptions{Observe: func(hook.Event) { n++ }})
@@ -158,6 +167,9 @@ func TestATurnOfTheWholeAllocatesLittle(t *testing.T) {
 	t.Logf("allocations: one call %v, eight calls %v", one, eight)
 	assert.LessOrEqual(t, one, 29.0+raceSlack, "one call")
 	assert.LessOrEqual(t, eight, 77.0+raceSlack, "eight calls")
+	priced := testing.AllocsPerRun(200, pricedTurn(t, 1, cost.Table{"*": {Input: 1, Output: 2}}))
+	t.Logf("allocations of one call with a price list: %v", priced)
+	assert.LessOrEqual(t, priced, 42.0+raceSlack, "one call, whose cost is kept with the conversation")
 }
 
 func words(n int) hook.ModelStream {

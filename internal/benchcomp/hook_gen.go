@@ -40,7 +40,7 @@ import (
 //	                  tools: known at run time
 //	1.9     OS        Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
 //	                  tools: bash edit glob grep read write
-//	1.10    Cost      AfterModel~:failopen AfterStep~:failopen
+//	1.10    Cost      AfterStep~:failopen
 //	1.11    Extra[]   all points
 //	                  tools: known at run time
 //	2     Around      WrapTool
@@ -203,7 +203,7 @@ func (d *Whole) Plan() *plan.Plan {
 			{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"remember", "recall", "forget"}},
 			{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
 			{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
-			{Field: "Cost", Type: "*cost.Cost", Points: []plan.PointUse{{Name: "AfterModel", Kind: "decide", Policy: "failopen"}, {Name: "AfterStep", Kind: "decide", Policy: "failopen"}}},
+			{Field: "Cost", Type: "*cost.Cost", Points: []plan.PointUse{{Name: "AfterStep", Kind: "decide", Policy: "failopen"}}},
 			{Field: "Extra", Type: "[]hook.Hook", Dynamic: true, Group: true},
 		}}},
 		{Field: "Around", Type: "*benchcomp.Around", Points: []plan.PointUse{{Name: "WrapTool", Kind: "wrap"}}},

@@ -51,8 +51,7 @@ type Daemon struct {
 	MCP *mcp.MCP
 	// OS is innermost of what has tools: it does what the others have decided.
 	OS *ostools.OS
-	// Cost is told of a reply before all others, so that the rest can read what it
-	// cost.
+	// Cost is told of a step before all others, so that they can read what it cost.
 	Cost *cost.Cost
 	// Extra are hooks that a program adds at run time. They come last and so
 	// cannot get between the question and the answer of those above, which is always

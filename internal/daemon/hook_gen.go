@@ -43,7 +43,7 @@ import (
 //	              tools: known at run time
 //	9   OS        Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
 //	              tools: bash edit glob grep read write
-//	10  Cost      AfterModel~:failopen AfterStep~:failopen
+//	10  Cost      AfterStep~:failopen
 //	11  Extra[]   all points
 //	              tools: known at run time
 //
@@ -96,9 +96,8 @@ var (
 	_                 = [1]struct{}{}[ostools.OSRev-0x9fa2]
 	_ hook.Hook       = (*ostools.OS)(nil)
 	_ hook.OnClose    = (*ostools.OS)(nil)
-	_                 = [1]struct{}{}[cost.CostRev-0xc3ad]
+	_                 = [1]struct{}{}[cost.CostRev-0x5003]
 	_ hook.Hook       = (*cost.Cost)(nil)
-	_ hook.AfterModel = (*cost.Cost)(nil)
 	_ hook.AfterStep  = (*cost.Cost)(nil)
 )
 
@@ -536,6 +535,7 @@ var (
 	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.WrapModel
 	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnModelError
 	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.RewriteReply
+	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.AfterModel
 	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnInvalidTool
 	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.RewriteArgs
 	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.BeforeTool
@@ -587,7 +587,7 @@ func (d *Daemon) Ready() error {
 
 // Points returns the points that some member has.
 func (d *Daemon) Points() hook.PointSet {
-	points := hook.SetOf(hook.PointOnOpen, hook.PointBeforeStep, hook.PointAfterModel, hook.PointBeforeTool, hook.PointApprove, hook.PointAfterStep, hook.PointAfterTurn, hook.PointOnClose)
+	points := hook.SetOf(hook.PointOnOpen, hook.PointBeforeStep, hook.PointBeforeTool, hook.PointApprove, hook.PointAfterStep, hook.PointAfterTurn, hook.PointOnClose)
 	if d.Memory != nil {
 		points = points.With(hook.SetOf(hook.PointOnClose))
 	}
@@ -609,7 +609,7 @@ func (d *Daemon) Plan() *plan.Plan {
 		{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"remember", "recall", "forget"}},
 		{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
 		{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
-		{Field: "Cost", Type: "*cost.Cost", Points: []plan.PointUse{{Name: "AfterModel", Kind: "decide", Policy: "failopen"}, {Name: "AfterStep", Kind: "decide", Policy: "failopen"}}},
+		{Field: "Cost", Type: "*cost.Cost", Points: []plan.PointUse{{Name: "AfterStep", Kind: "decide", Policy: "failopen"}}},
 		{Field: "Extra", Type: "[]hook.Hook", Dynamic: true, Group: true},
 	}}
 }
@@ -1461,10 +1461,9 @@ func (d *Daemon) rewriteReply(ctx context.Context, step *hook.Step, f *composite
 
 var daemonAfterModel = [...]composite.Member{
 	{Path: "Extra"},
-	{Path: "Cost", Policy: composite.PolicyOpen},
 }
 
-// AfterModel implements [hook.AfterModel]: Extra[], Cost.
+// AfterModel implements [hook.AfterModel]: Extra[].
 func (d *Daemon) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
 	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, daemonAfterModel[:])
 	for !g.Done() {
@@ -1484,12 +1483,6 @@ func (d *Daemon) afterModel(ctx context.Context, step *hook.Step, reply hook.Mod
 			if m, ok := d.Extra[i].(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
 				return
 			}
-		}
-		fallthrough
-	case 1:
-		g.At = 2
-		if g.Answer(d.Cost.AfterModel(ctx, step, reply)) {
-			return
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package cost tells what the models cost: it multiplies the tokens of every model
-// call with a price table and adds them up for turns, conversations and agents.
+// Package cost tells what the models cost: it multiplies the tokens of every step
+// with a price table and adds them up for turns, conversations and agents.
 //
 //	c, err := cost.New(&cost.Options{Prices: cost.Table{"gpt-5*": {Input: 1.25, Output: 10}}})
 //
@@ -18,7 +18,7 @@ import (
 
 // Cost adds up. New makes one; it is safe for concurrent use.
 //
-//hook:subsystem failopen=AfterModel,AfterStep
+//hook:subsystem failopen=AfterStep
 type Cost struct {
 	hook.Nop
 	prices prices
@@ -26,8 +26,6 @@ type Cost struct {
 
 	turn         hook.TurnState[hook.Cost]
 	conversation hook.ConversationState[hook.Cost]
-	// step is what has been charged of the step under way.
-	step hook.TurnState[charged]
 
 	mu     sync.Mutex
 	agents map[string]Totals
@@ -35,16 +33,7 @@ type Cost struct {
 	unknown map[string]bool
 }
 
-var (
-	_ hook.AfterModel = (*Cost)(nil)
-	_ hook.AfterStep  = (*Cost)(nil)
-)
-
-// charged is what has been charged of a step.
-type charged struct {
-	step  int
-	usage hook.Usage
-}
+var _ hook.AfterStep = (*Cost)(nil)
 
 // Totals are what has been used since the process began.
 type Totals struct {
@@ -98,58 +87,27 @@ func (c *Cost) Agent(name string) Totals {
 	return c.agents[name]
 }
 
-// AfterModel charges the reply, whatever becomes of it.
-func (c *Cost) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
-	model := reply.Model
-	if model == "" {
-		model = step.Model()
-	}
-	c.charge(ctx, step, model, reply.Usage)
-	return hook.ReplyDecision{}, nil
-}
-
-// AfterStep charges what the step used beyond its replies: model calls that failed.
+// AfterStep charges what the model calls of the step have used, at the price of the
+// model that answered last.
 func (c *Cost) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
-	rest := outcome.Usage
-	if done := c.step.Get(step.Turn()); done.step == step.Number() {
-		rest = without(rest, done.usage)
-	}
-	c.charge(ctx, step, step.Model(), rest)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	name := step.Turn().Agent().Name
-	t := c.agents[name]
-	t.Steps++
-	c.agents[name] = t
-	return hook.StepDecision{}, nil
-}
-
-// charge adds what a model call has used to all totals.
-func (c *Cost) charge(ctx context.Context, step *hook.Step, model string, u hook.Usage) {
-	if u == (hook.Usage{}) {
-		return
-	}
-	price, known := c.prices.of(model)
-	if !known && !c.quiet && c.first(model) {
-		step.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "cost: there is no price for the model " + model + "; it counts as free"})
+	u := outcome.Usage
+	price, known := c.prices.of(step.Model())
+	if !known && !c.quiet && u != (hook.Usage{}) && c.first(step.Model()) {
+		step.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "cost: there is no price for the model " + step.Model() + "; it counts as free"})
 	}
 	turn, cost := step.Turn(), price.cost(u)
-	c.step.Update(turn, func(done charged) charged {
-		if done.step != step.Number() {
-			done = charged{step: step.Number()}
-		}
-		done.usage = done.usage.Add(u)
-		return done
-	})
-	add := func(have hook.Cost) hook.Cost { return have + cost }
-	c.turn.Update(turn.Root(), add)
-	c.conversation.Update(turn.Root().Conversation(), add)
+	if cost != 0 {
+		add := func(have hook.Cost) hook.Cost { return have + cost }
+		c.turn.Update(turn.Root(), add)
+		c.conversation.Update(turn.Root().Conversation(), add)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	name := turn.Agent().Name
 	t := c.agents[name]
-	t.Usage, t.Cost = t.Usage.Add(u), t.Cost+cost
+	t.Usage, t.Cost, t.Steps = t.Usage.Add(u), t.Cost+cost, t.Steps+1
 	c.agents[name] = t
+	return hook.StepDecision{}, nil
 }
 
 // first notes a model without a price and reports whether it is the first time.
@@ -165,12 +123,3 @@ func (c *Cost) first(model string) bool {
 
 // maxUnknown bounds the models that are remembered to have no price.
 const maxUnknown = 100
-
-// without returns what u has more than done, never less than nothing.
-func without(u, done hook.Usage) hook.Usage {
-	return hook.Usage{
-		Input: max(u.Input-done.Input, 0), Output: max(u.Output-done.Output, 0),
-		CacheRead: max(u.CacheRead-done.CacheRead, 0), CacheWrite: max(u.CacheWrite-done.CacheWrite, 0),
-		Reasoning: max(u.Reasoning-done.Reasoning, 0),
-	}
-}

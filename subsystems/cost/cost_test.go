@@ -73,16 +73,12 @@ func TestTableErrors(t *testing.T) {
 	}
 }
 
-// charge plays a step with one reply, of which the whole step used more.
-func charge(t *testing.T, c *cost.Cost, turn *hook.Turn, number int, reply hook.ModelReply, whole hook.Usage) {
+// charge plays a step of a model.
+func charge(t *testing.T, c *cost.Cost, turn *hook.Turn, model string, u hook.Usage) {
 	t.Helper()
-	s := hook.NewStep(turn, number, "small")
-	d, err := c.AfterModel(t.Context(), s, reply)
+	d, err := c.AfterStep(t.Context(), hook.NewStep(turn, 1, model), hook.StepOutcome{Usage: u})
 	require.NoError(t, err)
 	assert.Empty(t, d)
-	after, err := c.AfterStep(t.Context(), s, hook.StepOutcome{Usage: whole})
-	require.NoError(t, err)
-	assert.Empty(t, after)
 }
 
 func TestTotals(t *testing.T) {
@@ -91,21 +87,21 @@ func TestTotals(t *testing.T) {
 	conv := hooktest.Conversation(hooktest.Agent(hook.AgentConfig{Name: "ann"}), nil)
 	turn := hooktest.Turn(conv, "hello")
 	ten := hook.Usage{Input: 10}
-	charge(t, c, turn, 1, hook.ModelReply{Usage: ten, Model: "big"}, ten)
-	assert.EqualValues(t, 12_500, c.Turn(turn), "by the model that answered")
-	charge(t, c, turn, 2, hook.ModelReply{Usage: ten}, hook.Usage{Input: 15})
-	assert.EqualValues(t, 12_500+15*75, c.Turn(turn), "what failed was charged too, by the step's model")
+	charge(t, c, turn, "big", ten)
+	assert.EqualValues(t, 12_500, c.Turn(turn))
+	charge(t, c, turn, "small", hook.Usage{Input: 15})
+	assert.EqualValues(t, 12_500+15*75, c.Turn(turn))
 
 	child, _ := hook.NewTurn(hook.TurnData{
 		Conversation: hooktest.Conversation(hooktest.Agent(hook.AgentConfig{Name: "bob"}), nil), ID: "child", Parent: turn,
 	})
-	charge(t, c, child, 1, hook.ModelReply{Usage: ten, Model: "big"}, ten)
+	charge(t, c, child, "big", ten)
 	assert.EqualValues(t, 12_500+15*75+12_500, c.Turn(turn), "with the child")
 	assert.Equal(t, c.Turn(turn), c.Turn(child))
 	assert.Equal(t, c.Turn(turn), c.Conversation(conv))
 
 	next, _ := hook.NewTurn(hook.TurnData{Conversation: conv, ID: "next"})
-	charge(t, c, next, 1, hook.ModelReply{Usage: ten, Model: "big"}, ten)
+	charge(t, c, next, "big", ten)
 	assert.EqualValues(t, 12_500, c.Turn(next))
 	assert.EqualValues(t, 12_500+15*75+25_000, c.Conversation(conv))
 	assert.Equal(t, cost.Totals{Usage: hook.Usage{Input: 35}, Cost: 25_000 + 15*75, Steps: 3}, c.Agent("ann"))
@@ -118,15 +114,15 @@ func TestUnknownModel(t *testing.T) {
 	t.Parallel()
 	c, host := newCost(t), &hooktest.Recorder{}
 	turn := hooktest.Turn(hooktest.Conversation(nil, host), "hello")
-	for i := range 3 {
-		charge(t, c, turn, i+1, hook.ModelReply{Usage: hook.Usage{Input: 1}, Model: "novel"}, hook.Usage{Input: 1})
+	for range 3 {
+		charge(t, c, turn, "novel", hook.Usage{Input: 1})
 	}
 	require.Len(t, host.Events(), 1)
 	assert.Equal(t, hook.EventDiagnostic, host.Events()[0].Kind)
 	assert.Contains(t, host.Events()[0].Text, "novel")
 	quiet, err := cost.New(&cost.Options{Quiet: true})
 	require.NoError(t, err)
-	charge(t, quiet, turn, 9, hook.ModelReply{Usage: hook.Usage{Input: 1}, Model: "other"}, hook.Usage{Input: 1})
+	charge(t, quiet, turn, "other", hook.Usage{Input: 1})
 	assert.Len(t, host.Events(), 1)
 	assert.Zero(t, c.Turn(turn))
 }
@@ -141,8 +137,8 @@ func TestConcurrent(t *testing.T) {
 	for n := range 8 {
 		child, _ := hook.NewTurn(hook.TurnData{Conversation: conv, ID: fmt.Sprint(n), Parent: root})
 		wg.Go(func() {
-			for i := range 100 {
-				charge(t, c, child, i+1, hook.ModelReply{Usage: hook.Usage{Input: 1}, Model: "small"}, hook.Usage{Input: 1})
+			for range 100 {
+				charge(t, c, child, "small", hook.Usage{Input: 1})
 			}
 		})
 	}

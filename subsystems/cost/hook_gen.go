@@ -3,12 +3,12 @@
 package cost
 
 // CostRev identifies the points and defaults of [Cost]; composites compile against it.
-const CostRev = 0xc3ad
+const CostRev = 0x5003
 
 // CostHook tells hookgen in other packages what [Cost] says of itself.
-const CostHook = "hook1 rev=c3ad failopen=AfterModel,AfterStep"
+const CostHook = "hook1 rev=5003 failopen=AfterStep"
 
 // HookDefaults is what //hook:subsystem says of [Cost], for [composite.New].
 func (*Cost) HookDefaults() string {
-	return "cost.Cost failopen=AfterModel,AfterStep"
+	return "cost.Cost failopen=AfterStep"
 }

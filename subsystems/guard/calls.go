@@ -46,7 +46,7 @@ func (g *Guard) repeated(turn *hook.Turn, call *hook.ToolCall) (times int) {
 		if orNone(l.turn.Repeats) < 0 && orNone(l.conversation.Repeats) < 0 {
 			continue
 		}
-		g.turn.Update(turn.Root(), func(c counts) counts {
+		g.turn.Update(turn.Root(), func(c course) course {
 			c, times = c.repeated(call.Name(), call.Args())
 			return c
 		})
@@ -85,7 +85,6 @@ func (g *Guard) lastMinute(root *hook.Turn, tool string) int {
 // note counts a call that may go on, where somebody wants to know.
 func (g *Guard) note(turn *hook.Turn, call *hook.ToolCall) {
 	root, tool := turn.Root(), call.Name()
-	add := func(c counts) counts { return c.called(tool) }
 	var inTurn, inAll, perMinute bool
 	for t := turn; t != nil; t = t.Parent() {
 		l := g.of(t.Agent())
@@ -100,12 +99,12 @@ func (g *Guard) note(turn *hook.Turn, call *hook.ToolCall) {
 	if g.turn.Get(root).noted == id {
 		return
 	}
-	g.turn.Update(root, func(c counts) counts { c.noted = id; return c })
+	g.turn.Update(root, func(c course) course { c.noted = id; return c })
 	if inTurn {
-		g.turn.Update(root, add)
+		g.turn.Update(root, func(c course) course { c.counts = c.called(tool); return c })
 	}
 	if inAll {
-		g.conversation.Update(root.Conversation(), add)
+		g.conversation.Update(root.Conversation(), func(c counts) counts { return c.called(tool) })
 	}
 	if perMinute {
 		now := g.o.Now()

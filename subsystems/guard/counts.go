@@ -7,15 +7,18 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// counts are what a turn or a conversation has used.
+// counts are what a conversation has used, as it is kept.
 type counts struct {
 	Steps  int           `json:"steps,omitzero"`
 	Tokens int64         `json:"tokens,omitzero"`
 	Time   time.Duration `json:"time,omitzero"`
 	Calls  []tally       `json:"calls,omitzero"`
+}
 
-	// repeats are the calls of a turn by tool and arguments, most the one that came
-	// most often.
+// course is what a turn has used, and how.
+type course struct {
+	counts
+	// repeats are the calls by tool and arguments, most the one that came most often.
 	repeats []repeat
 	most    repeat
 	// noted is the call that was counted last.
@@ -67,7 +70,7 @@ func (c counts) calls(tool string) int {
 
 // repeated returns the counts with one more call of the tool with the arguments,
 // and how often there was one.
-func (c counts) repeated(tool string, args hook.JSON) (counts, int) {
+func (c course) repeated(tool string, args hook.JSON) (course, int) {
 	c.repeats = slices.Clone(c.repeats)
 	i := slices.IndexFunc(c.repeats, func(r repeat) bool { return r.tool == tool && r.args == args })
 	if i < 0 {

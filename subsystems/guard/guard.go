@@ -31,7 +31,7 @@ type Guard struct {
 
 	// turn and conversation count, each for the turn that a user started and its
 	// conversation, whatever other agents they run.
-	turn         hook.TurnState[counts]
+	turn         hook.TurnState[course]
 	conversation hook.ConversationState[counts]
 	rates        hook.ConversationState[rates]
 	// spent and spentBefore are what package cost tells, if it is there.
@@ -41,6 +41,7 @@ type Guard struct {
 	mu sync.RWMutex
 	// agents are the limits of the agents that are registered.
 	agents map[*hook.AgentConfig]*limits
+	all    limits
 }
 
 // The points at which limits are enforced.
@@ -109,6 +110,7 @@ func New(o *Options) *Guard {
 		g.o.Now = time.Now
 	}
 	g.o.Turn = g.o.Turn.or(Limits{Steps: DefaultSteps, Tokens: DefaultTokens, Time: DefaultTime})
+	g.all = limits{g.o.Turn, g.o.Conversation}
 	g.spent.Shared, g.spentBefore.Shared = "cost.turn", "cost.conversation"
 	return g
 }
@@ -156,18 +158,22 @@ func (g *Guard) of(cfg *hook.AgentConfig) *limits {
 	if l := g.agents[cfg]; l != nil {
 		return l
 	}
-	return &limits{g.o.Turn, g.o.Conversation}
+	return &g.all
 }
 
 // BeforeStep stops the turn at a limit: its own agent's, or that of a turn above it.
 func (g *Guard) BeforeStep(_ context.Context, step *hook.Step) (hook.StepDecision, error) {
 	turn := step.Turn()
+	counted := false
 	for t := turn; t != nil; t = t.Parent() {
+		counted = counted || g.of(t.Agent()).counts()
 		if d := g.exceeded(turn, g.of(t.Agent())); d != (hook.StepDecision{}) {
 			return d, nil
 		}
 	}
-	g.count(turn, counts{Steps: 1})
+	if counted {
+		g.count(turn, counts{Steps: 1})
+	}
 	return hook.StepDecision{}, nil
 }
 
@@ -175,7 +181,7 @@ func (g *Guard) BeforeStep(_ context.Context, step *hook.Step) (hook.StepDecisio
 func (g *Guard) exceeded(turn *hook.Turn, l *limits) hook.StepDecision {
 	root := turn.Root()
 	before, cost := g.conversation.Get(root.Conversation()), g.spentBefore.Get(root.Conversation())
-	now := g.turn.Get(root)
+	now := g.turn.Get(root).counts
 	now.Time = root.Elapsed()
 	if d := l.turn.reached(now, g.spent.Get(root)); d != (hook.StepDecision{}) {
 		return d
@@ -184,24 +190,34 @@ func (g *Guard) exceeded(turn *hook.Turn, l *limits) hook.StepDecision {
 	return l.conversation.reached(before, cost)
 }
 
+// counts tells whether steps, tokens or the time of a conversation have a limit:
+// without one nobody wants to know what was used.
+func (l *limits) counts() bool {
+	return l.turn.Steps > 0 || l.turn.Tokens > 0 || l.conversation.Steps > 0 || l.conversation.Tokens > 0 || l.conversation.Time > 0
+}
+
 // count charges the turn that a user started, and its conversation.
 func (g *Guard) count(turn *hook.Turn, c counts) {
-	add := func(have counts) counts { return have.add(c) }
 	root := turn.Root()
-	g.turn.Update(root, add)
-	g.conversation.Update(root.Conversation(), add)
+	g.turn.Update(root, func(have course) course { have.counts = have.add(c); return have })
+	g.conversation.Update(root.Conversation(), func(have counts) counts { return have.add(c) })
 }
 
 // AfterStep charges what the step has used, and ends the turn where the model
 // finished for a reason that is a limit, or keeps repeating a call.
 func (g *Guard) AfterStep(_ context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
 	turn := step.Turn()
-	g.count(turn, counts{Tokens: outcome.Usage.Total()})
+	for t := turn; t != nil; t = t.Parent() {
+		if g.of(t.Agent()).counts() {
+			g.count(turn, counts{Tokens: outcome.Usage.Total()})
+			break
+		}
+	}
 	l := g.of(turn.Agent())
 	if d := l.finished(outcome.Finish); d != (hook.StepDecision{}) {
 		return d, nil
 	}
-	for _, limit := range []int{l.turn.Repeats, l.conversation.Repeats} {
+	for _, limit := range [...]int{l.turn.Repeats, l.conversation.Repeats} {
 		if r := g.turn.Get(turn.Root()).most; limit > 0 && r.times >= 2*limit {
 			return hook.StopStep(hook.StopRetryLimit, fmt.Sprintf("Repeated call limit reached: %s %d/%d", r.tool, r.times, limit)).
 				WithContext(figures("currentRepeats", r.times, "maxRepeats", limit)), nil
@@ -212,7 +228,7 @@ func (g *Guard) AfterStep(_ context.Context, step *hook.Step, outcome hook.StepO
 
 // AfterTurn charges the conversation with the turn's time.
 func (g *Guard) AfterTurn(_ context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
-	if turn.Parent() == nil {
+	if turn.Parent() == nil && g.of(turn.Agent()).counts() {
 		g.conversation.Update(turn.Conversation(), func(c counts) counts { return c.add(counts{Time: outcome.Duration}) })
 	}
 }

@@ -34,7 +34,7 @@ func (w *weld) yield(m *model.Member) jen.Code {
 	}
 	switch {
 	case m.Kind == model.Group:
-		name := jen.Lit(m.Field + "[").Op("+").Qual("strconv", "Itoa").Call(jen.Id("i")).Op("+").Lit("]")
+		name := jen.Lit(m.Field+"[").Op("+").Qual("strconv", "Itoa").Call(jen.Id("i")).Op("+").Lit("]")
 		return jen.For(jen.List(jen.Id("i"), jen.Id("m")).Op(":=").Range().Add(w.field(m))).Block(stops(name, jen.Id("m"), true))
 	case m.Nilable:
 		return stops(jen.Lit(m.Field), w.field(m), true)

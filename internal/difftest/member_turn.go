@@ -112,7 +112,7 @@ func (m *Member) OnStop(context.Context, *hook.Turn, hook.Stopping) (hook.StopDe
 	if !yes {
 		return hook.StopDecision{}, err
 	}
-	return []hook.StopDecision{hook.ContinueTurn(m.Name)}[m.Say%1], nil
+	return hook.ContinueTurn(m.Name), nil
 }
 
 // OnTurnError implements hook.OnTurnError.
@@ -121,7 +121,7 @@ func (m *Member) OnTurnError(context.Context, *hook.Turn, hook.TurnOutcome) (hoo
 	if !yes {
 		return hook.RecoverDecision{}, err
 	}
-	return []hook.RecoverDecision{hook.RecoverTurn(m.Name)}[m.Say%1], nil
+	return hook.RecoverTurn(m.Name), nil
 }
 
 // BeforeCompaction implements hook.BeforeCompaction.

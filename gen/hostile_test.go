@@ -131,7 +131,7 @@ func gate(src []byte) (map[int][]string, error) {
 		}
 	}
 	for _, s := range file.Imports {
-		if !regexp.MustCompile(`^"(context|errors|strconv|regexp|github.com/grapnel-go/grapnel/.*)"$`).MatchString(s.Path.Value) {
+		if !regexp.MustCompile(`^"(context|errors|iter|strconv|regexp|github.com/grapnel-go/grapnel/.*)"$`).MatchString(s.Path.Value) {
 			return nil, fmt.Errorf("imports %s", s.Path.Value)
 		}
 	}

@@ -35,7 +35,8 @@ type Shown struct {
 func (a *Approver) Approve(_ context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.shown = append(a.shown, Shown{call, asked})
+	//hook:ignore HG084
+	a.shown = append(a.shown, Shown{call, asked}) // a test looks at the whole of it, and ends
 	return a.Answers[call.Name()], nil
 }
 

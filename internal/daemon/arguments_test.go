@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
+	"github.com/grapnel-go/grapnel/subsystems/guard"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
@@ -61,7 +62,7 @@ func play(t *testing.T, raw string) (seen map[string]hook.JSON, result hook.Tool
 	require.NoError(t, err)
 	w := &watcher{seen: map[string]hook.JSON{}}
 	d := &daemon.Daemon{
-		Policy: byAnnotations(t), Approval: approval.New(&approval.Options{Channel: w}), Skills: skills.New(nil), AskUser: askuser.New(nil), Delegate: delegate.New(nil),
+		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(&approval.Options{Channel: w}), Skills: skills.New(nil), AskUser: askuser.New(nil), Delegate: delegate.New(nil),
 		MCP: servers, OS: osTools, Extra: []hook.Hook{w},
 	}
 	model := script.New(script.Rule{Calls: []script.Call{{Tool: "bash", Raw: raw}}}, script.Rule{Say: "done"})

@@ -12,7 +12,9 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
+	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
+	"github.com/grapnel-go/grapnel/subsystems/guard"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -30,7 +32,7 @@ func whole(t *testing.T) *daemon.Daemon {
 	tools, err := ostools.New(t.TempDir(), nil)
 	require.NoError(t, err)
 	d := &daemon.Daemon{
-		Policy: byAnnotations(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
+		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
 	}
@@ -46,6 +48,14 @@ func byAnnotations(t *testing.T) *policy.Policy {
 	return p
 }
 
+// free is the cost of models without a price list.
+func free(t *testing.T) *cost.Cost {
+	t.Helper()
+	c, err := cost.New(nil)
+	require.NoError(t, err)
+	return c
+}
+
 // among is the composite with these members as the ones added at run time.
 func among(t *testing.T, members []hook.Hook) *daemon.Daemon {
 	t.Helper()
@@ -54,7 +64,7 @@ func among(t *testing.T, members []hook.Hook) *daemon.Daemon {
 	tools, err := ostools.New(t.TempDir(), nil)
 	require.NoError(t, err)
 	return &daemon.Daemon{
-		Policy: byAnnotations(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
+		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(&skills.Options{Bundled: true}),
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil), MCP: servers, OS: tools, Extra: members,
 	}
 }
@@ -95,10 +105,10 @@ func TestReady(t *testing.T) {
 	d := whole(t)
 	require.NoError(t, d.Ready())
 	assert.NoError(t, (&daemon.Daemon{
-		Policy: d.Policy, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, MCP: d.MCP, OS: d.OS,
+		Policy: d.Policy, Guard: d.Guard, Cost: d.Cost, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, MCP: d.MCP, OS: d.OS,
 	}).Ready(), "what is optional may be missing")
 	assert.EqualError(t, new(daemon.Daemon).Ready(),
-		composite.Missing("daemon.Daemon", "Policy", "Approval", "Skills", "AskUser", "Delegate", "MCP", "OS").Error())
+		composite.Missing("daemon.Daemon", "Policy", "Guard", "Approval", "Skills", "AskUser", "Delegate", "MCP", "OS", "Cost").Error())
 }
 
 // TestWhatIsAsked pins which of the static tools need a person's approval.

@@ -99,7 +99,7 @@ func (a *App) limited(agent *runtime.Agent, out hook.TurnOutcome) hook.TurnOutco
 	signals := out.Signals.Slice()
 	changed := false
 	for i, s := range signals {
-		if text := a.limit(agent, s.Reason); s.Text == "" && text != "" {
+		if text := a.limit(agent, s.Reason); s.By == "" && text != "" {
 			signals[i].Text, changed = text, true
 		}
 	}

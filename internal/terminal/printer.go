@@ -250,8 +250,12 @@ func (p *Printer) Outcome(out hook.TurnOutcome) {
 			p.note(red, "  "+Clean(strings.TrimRight(l, " \t\r\n")))
 		}
 	}
-	p.note(dim, fmt.Sprintf("— %s · %s · %s · %d tokens in, %d out · %s", out.Stop,
-		count(out.Steps, "step"), count(out.Calls, "tool call"), out.Usage.Input, out.Usage.Output, Took(out.Duration)))
+	cost := ""
+	if out.Cost > 0 {
+		cost = " · " + out.Cost.String()
+	}
+	p.note(dim, fmt.Sprintf("— %s · %s · %s · %d tokens in, %d out%s · %s", out.Stop,
+		count(out.Steps, "step"), count(out.Calls, "tool call"), out.Usage.Input, out.Usage.Output, cost, Took(out.Duration)))
 }
 
 // Note writes a line of the program's own.

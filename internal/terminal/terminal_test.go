@@ -139,13 +139,13 @@ I look it up\x1b[2J.
 Half
 ~ the answer above is dropped: too short
 Done.
-— completed · 2 steps · 4 tool calls · 10 tokens in, 3 out · 2m5s
+— completed · 2 steps · 4 tool calls · 10 tokens in, 3 out · $0.0042 · 2m5s
 `
 
 func outcome() hook.TurnOutcome {
 	return hook.TurnOutcome{
 		Stop: hook.StopCompleted, Message: hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("Done."))},
-		Usage: hook.Usage{Input: 10, Output: 3}, Steps: 2, Calls: 4, Duration: 2*time.Minute + 5*time.Second,
+		Usage: hook.Usage{Input: 10, Output: 3}, Cost: 4_200_000, Steps: 2, Calls: 4, Duration: 2*time.Minute + 5*time.Second,
 	}
 }
 
@@ -215,7 +215,7 @@ func TestJSONPrinter(t *testing.T) {
 	assert.Equal(t, "turn_start", kinds[0])
 	assert.Equal(t, map[string]any{
 		"kind": "outcome", "stop": "completed", "text": "Done.", "steps": 2.0, "calls": 4.0,
-		"usage": map[string]any{"input": 10.0, "output": 3.0}, "duration_ms": 125000.0,
+		"usage": map[string]any{"input": 10.0, "output": 3.0}, "cost": 4_200_000.0, "duration_ms": 125000.0,
 	}, last)
 }
 

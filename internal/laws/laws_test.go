@@ -126,7 +126,7 @@ func TestLaws1To4And11(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	pairs := map[string]bool{}
-	for round := range rounds {
+	for round := 0; round < rounds || covers && round%1000 != 0 || covers && round < 10*rounds && len(missing(pairs)) > 0; round++ {
 		s := drawSet(r)
 		members := s.members()
 		note(pairs, s.point, members)
@@ -157,7 +157,9 @@ func TestLaws1To4And11(t *testing.T) {
 			require.Equal(t, s.point, f.Point, about)
 		}
 	}
-	assertPairs(t, pairs)
+	if covers {
+		assert.Empty(t, missing(pairs), "these answers never stood beside each other")
+	}
 }
 
 // note notes which answers stood beside each other.
@@ -182,9 +184,9 @@ func says(m member) string {
 	return " " + string(m.alone.Kind)
 }
 
-// assertPairs: every pair of answers that there is stood beside each other.
-func assertPairs(t *testing.T, pairs map[string]bool) {
-	t.Helper()
+// missing are the pairs of answers that never stood beside each other.
+func missing(pairs map[string]bool) []string {
+	var out []string
 	for _, p := range points() {
 		if p.Info().Kind != "decide" {
 			continue
@@ -199,10 +201,13 @@ func assertPairs(t *testing.T, pairs map[string]bool) {
 		for _, a := range kinds {
 			for _, b := range kinds {
 				possible := a != " open" || b != " open" // one field fails open
-				assert.Equal(t, possible, pairs[fmt.Sprint(p, a, b)], "%s: %s was never beside %s", p, a, b)
+				if pair := fmt.Sprint(p, a, b); possible && !pairs[pair] {
+					out = append(out, pair)
+				}
 			}
 		}
 	}
+	return out
 }
 
 // TestLaw3BlockingDoesNotDependOnTheOrder: of the same hooks in another order the

@@ -86,7 +86,8 @@ func TestServersOfOneAgent(t *testing.T) {
 	assert.Len(t, m.Status(), 2, "the same declaration is the same server")
 
 	m.OnUnregisterAgent(t.Context(), owner)
-	assert.Equal(t, mcp.StateConnected, state(m, "own"), "the other is about to be registered")
+	assert.Contains(t, []mcp.State{mcp.StateConnected, mcp.StateIdle}, state(m, "own"),
+		"the other is about to be registered; until then nobody uses the process, which may have been ended")
 	m.OnUnregisterAgent(t.Context(), &alone) // which it never was
 	require.NoError(t, m.OnRegisterAgent(t.Context(), &alone))
 	m.OnUnregisterAgent(t.Context(), &alone)

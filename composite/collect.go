@@ -15,7 +15,7 @@ type Contribution[T any] interface {
 }
 
 // Collect gathers what the contributors of one point add, in plan order. Nobody
-// waits for a contributor that is started with Go before Contributed is called.
+// waits for a contributor that is started with Go before Wait is called.
 // One goroutine at a time uses it.
 type Collect[T Contribution[T]] struct {
 	walk

@@ -164,16 +164,12 @@ func (g *Guard) of(cfg *hook.AgentConfig) *limits {
 // BeforeStep stops the turn at a limit: its own agent's, or that of a turn above it.
 func (g *Guard) BeforeStep(_ context.Context, step *hook.Step) (hook.StepDecision, error) {
 	turn := step.Turn()
-	counted := false
 	for t := turn; t != nil; t = t.Parent() {
-		counted = counted || g.of(t.Agent()).counts()
 		if d := g.exceeded(turn, g.of(t.Agent())); d != (hook.StepDecision{}) {
 			return d, nil
 		}
 	}
-	if counted {
-		g.count(turn, counts{Steps: 1})
-	}
+	g.count(turn, counts{Steps: 1})
 	return hook.StepDecision{}, nil
 }
 
@@ -190,29 +186,32 @@ func (g *Guard) exceeded(turn *hook.Turn, l *limits) hook.StepDecision {
 	return l.conversation.reached(before, cost)
 }
 
-// counts tells whether steps, tokens or the time of a conversation have a limit:
-// without one nobody wants to know what was used.
-func (l *limits) counts() bool {
-	return l.turn.Steps > 0 || l.turn.Tokens > 0 || l.conversation.Steps > 0 || l.conversation.Tokens > 0 || l.conversation.Time > 0
+// count charges the turn that a user started, and its conversation, where one of
+// the agents has a limit there: what nobody limits nobody wants to know, and what is
+// counted of a conversation is written down with it.
+func (g *Guard) count(turn *hook.Turn, c counts) {
+	var inTurn, inAll bool
+	for t := turn; t != nil; t = t.Parent() {
+		l := g.of(t.Agent())
+		inTurn, inAll = inTurn || l.turn.counted(), inAll || l.conversation.counted()
+	}
+	root := turn.Root()
+	if inTurn {
+		g.turn.Update(root, func(have course) course { have.counts = have.add(c); return have })
+	}
+	if inAll {
+		g.conversation.Update(root.Conversation(), func(have counts) counts { return have.add(c) })
+	}
 }
 
-// count charges the turn that a user started, and its conversation.
-func (g *Guard) count(turn *hook.Turn, c counts) {
-	root := turn.Root()
-	g.turn.Update(root, func(have course) course { have.counts = have.add(c); return have })
-	g.conversation.Update(root.Conversation(), func(have counts) counts { return have.add(c) })
-}
+// counted tells whether there is a limit of what is counted by steps.
+func (l Limits) counted() bool { return l.Steps > 0 || l.Tokens > 0 || l.Time > 0 }
 
 // AfterStep charges what the step has used, and ends the turn where the model
 // finished for a reason that is a limit, or keeps repeating a call.
 func (g *Guard) AfterStep(_ context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
 	turn := step.Turn()
-	for t := turn; t != nil; t = t.Parent() {
-		if g.of(t.Agent()).counts() {
-			g.count(turn, counts{Tokens: outcome.Usage.Total()})
-			break
-		}
-	}
+	g.count(turn, counts{Tokens: outcome.Usage.Total()})
 	l := g.of(turn.Agent())
 	if d := l.finished(outcome.Finish); d != (hook.StepDecision{}) {
 		return d, nil
@@ -228,7 +227,7 @@ func (g *Guard) AfterStep(_ context.Context, step *hook.Step, outcome hook.StepO
 
 // AfterTurn charges the conversation with the turn's time.
 func (g *Guard) AfterTurn(_ context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
-	if turn.Parent() == nil && g.of(turn.Agent()).counts() {
+	if turn.Parent() == nil && g.of(turn.Agent()).conversation.counted() {
 		g.conversation.Update(turn.Conversation(), func(c counts) counts { return c.add(counts{Time: outcome.Duration}) })
 	}
 }

@@ -47,7 +47,7 @@ func (g *Guard) repeated(turn *hook.Turn, call *hook.ToolCall) (times int) {
 			continue
 		}
 		g.turn.Update(turn.Root(), func(c course) course {
-			c, times = c.repeated(call.Name(), call.Args())
+			c, times = c.repeated(turn.ID()+"/"+call.ID(), call.Name(), call.Args())
 			return c
 		})
 		break

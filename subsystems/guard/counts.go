@@ -36,6 +36,8 @@ type repeat struct {
 	tool  string
 	args  hook.JSON
 	times int
+	// last is the call that was counted last.
+	last string
 }
 
 func (c counts) add(o counts) counts {
@@ -69,15 +71,19 @@ func (c counts) calls(tool string) int {
 }
 
 // repeated returns the counts with one more call of the tool with the arguments,
-// and how often there was one.
-func (c course) repeated(tool string, args hook.JSON) (course, int) {
+// and how often there was one. A call that is asked about again counts once.
+func (c course) repeated(id, tool string, args hook.JSON) (course, int) {
 	c.repeats = slices.Clone(c.repeats)
 	i := slices.IndexFunc(c.repeats, func(r repeat) bool { return r.tool == tool && r.args == args })
 	if i < 0 {
 		i = len(c.repeats)
 		c.repeats = append(c.repeats, repeat{tool: tool, args: args})
 	}
+	if c.repeats[i].last == id {
+		return c, c.repeats[i].times
+	}
 	c.repeats[i].times++
+	c.repeats[i].last = id
 	if c.repeats[i].times > c.most.times {
 		c.most = c.repeats[i]
 	}

@@ -258,7 +258,7 @@ func TestCalls(t *testing.T) {
 // and counts once.
 func TestAskedAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, `{"calls":{"bash":2}}`)
+	w := newWorld(t, nil, `{"calls":{"bash":2},"repeats":1}`)
 	call := hook.NewToolCall(hook.ToolCallData{Step: hook.NewStep(w.turn, 1, "m"), ID: "one", Tool: hook.Tool{Name: "bash"}, Args: `{}`})
 	for range 3 {
 		d, err := w.BeforeTool(t.Context(), call)
@@ -301,6 +301,7 @@ func TestSectionErrors(t *testing.T) {
 		`{"time":"soon"}`:                    `agent "a": section guard: time: "soon" is no duration; write 90s, 5m or off`,
 		`{"conversation":{"time":"-1s"}}`:    `agent "a": section guard: conversation: time: "-1s" is no duration; write 90s, 5m or off`,
 		`{"calls":{"bash":-1}}`:              `agent "a": section guard: calls of bash: -1 is less than none; leave the tool out for no limit`,
+		`{"finish":["stopp"]}`:               `agent "a": section guard: finish: "stopp" is no finish reason; known are ["stop" "tool_calls" "length"`,
 		`{"stepz":1}`:                        `agent "a": section guard: stepz: unknown key; known are`,
 		`{"conversation":{"finish":"stop"}}`: `agent "a": section guard: `,
 	} {

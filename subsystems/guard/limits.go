@@ -121,6 +121,12 @@ func (s SectionLimits) limits() (Limits, error) {
 		}
 		l.Time = d
 	}
+	known := []hook.FinishReason{hook.FinishStop, hook.FinishTools, hook.FinishLength, hook.FinishFilter, hook.FinishOther}
+	for _, r := range s.Finish {
+		if !slices.Contains(known, r) {
+			return l, fmt.Errorf("finish: %q is no finish reason; known are %q", r, known)
+		}
+	}
 	for _, m := range []map[string]int{s.Calls, s.PerMinute} {
 		for tool, n := range m {
 			if n < 0 {

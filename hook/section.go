@@ -60,15 +60,27 @@ func SectionOf[T any](c *AgentConfig, name string) (T, bool, error) {
 	if !found {
 		return v, false, nil
 	}
-	if err := decodeStrict([]byte(c.sections[i].body), &v); err != nil {
-		var zero T
-		return zero, true, fmt.Errorf("agent %q: section %s: %w", c.Name, name, err)
+	v, err := DecodeStrict[T](c.sections[i].body)
+	if err != nil {
+		return v, true, fmt.Errorf("agent %q: section %s: %w", c.Name, name, err)
 	}
 	return v, true, nil
 }
 
-// decodeStrict decodes data into the struct that v points to. encoding/json
-// alone accepts repeated keys and other cases, so the keys are checked first.
+// DecodeStrict decodes a JSON object into a T, a struct with json tags or a map, as
+// [SectionOf] does it: for files that say the same as sections. With an error T is
+// zero.
+func DecodeStrict[T any](text JSON) (T, error) {
+	var v T
+	if err := decodeStrict([]byte(text), &v); err != nil {
+		var zero T
+		return zero, err
+	}
+	return v, nil
+}
+
+// decodeStrict decodes data into what v points to. encoding/json alone accepts
+// repeated keys and other cases, so the keys are checked first.
 func decodeStrict(data []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()

@@ -54,6 +54,9 @@ type Plan struct {
 	// Own are the methods that the author of a generated composite has written where
 	// they would be generated; they call what the members do, or do without.
 	Own []string `json:"own,omitzero"`
+	// Off are the members that layers of configuration have turned off, which are none
+	// of Members.
+	Off []Disabled `json:"off,omitzero"`
 }
 
 // Member is one field in the plan.

@@ -37,6 +37,9 @@ type Options struct {
 	Match []Pattern
 	// Points are the policies of single points, in the order written.
 	Points []PointUse
+
+	// off and on are the words of a layer.
+	off, on bool
 }
 
 const defaultOrder = 100
@@ -90,7 +93,22 @@ func (o Options) refs() []ref {
 // ParseTag reads the value of a hook tag. points are those that may stand before
 // a colon. Problems have no fields: the caller knows the place.
 func ParseTag(tag string, points []Point) (Options, []Problem) {
-	t := parser{points: points}
+	t := parser{points: points, words: fieldWords()}
+	t.parse(tag)
+	t.contradictions()
+	return t.options, t.problems
+}
+
+// parser reads one tag, or what a layer says of one member.
+type parser struct {
+	points []Point
+	// words are those before the first point.
+	words    []word[Options]
+	options  Options
+	problems []Problem
+}
+
+func (t *parser) parse(tag string) {
 	for i, part := range strings.Split(tag, ";") {
 		part = strings.TrimSpace(part)
 		if part == "" {
@@ -107,15 +125,6 @@ func ParseTag(tag string, points []Point) (Options, []Problem) {
 			t.field(part)
 		}
 	}
-	t.contradictions()
-	return t.options, t.problems
-}
-
-// parser reads one tag.
-type parser struct {
-	points   []Point
-	options  Options
-	problems []Problem
 }
 
 func (t *parser) add(p *Problem) {
@@ -129,7 +138,7 @@ func (t *parser) field(text string) {
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
 		name, value, valued := strings.Cut(part, "=")
-		w, ok := find(fieldWords(), name)
+		w, ok := find(t.words, name)
 		if _, behind := find(pointWords(), name); !ok && behind {
 			t.add(&Problem{
 				Code: "HG043", Word: name, Message: fmt.Sprintf("%s stands before the first point, so it names none", name),
@@ -138,8 +147,8 @@ func (t *parser) field(text string) {
 			continue
 		}
 		if !ok {
-			p := unknownWord(name, names(fieldWords()))
-			if fix := continued(last, part); fix != "" && spell.Closest(name, names(fieldWords())) == "" {
+			p := unknownWord(name, names(t.words))
+			if fix := continued(last, part); fix != "" && spell.Closest(name, names(t.words)) == "" {
 				p.Fix = fix
 			}
 			t.add(&p)
@@ -222,7 +231,7 @@ func (t *parser) point(name, text string) {
 func (t *parser) option(p Point, u *PointUse, text string) *Problem {
 	name, value, valued := strings.Cut(text, "=")
 	w, ok := find(pointWords(), name)
-	if _, before := find(fieldWords(), name); !ok && before {
+	if _, before := find(t.words, name); !ok && before {
 		return &Problem{
 			Code: "HG043", Word: text, Message: fmt.Sprintf("%s is an option of the field, not of %s", name, p.Name),
 			Fix: "put it before the first point",

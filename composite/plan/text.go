@@ -40,6 +40,9 @@ func (p *Plan) Text() string {
 			}
 		}
 	}
+	if off := p.disabledBelow(""); len(off) > 0 {
+		sb.WriteString("\noff: " + strings.Join(off, "\noff: ") + "\n")
+	}
 	if legend := p.legend(); legend != "" {
 		sb.WriteString("\n" + legend + "\n")
 	}
@@ -209,4 +212,18 @@ func (p *Plan) each(visit func(Member)) {
 			m.Composite.each(visit)
 		}
 	}
+}
+
+// disabledBelow lists who was turned off and by whom, with paths.
+func (p *Plan) disabledBelow(path string) []string {
+	var out []string
+	for _, d := range p.Off {
+		out = append(out, path+d.Field+", by "+d.By)
+	}
+	for _, m := range p.Members {
+		if m.Composite != nil {
+			out = append(out, m.Composite.disabledBelow(path+m.Field+".")...)
+		}
+	}
+	return out
 }

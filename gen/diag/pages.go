@@ -222,6 +222,12 @@ func policyPages() []page {
 		{"HG047", "rewriters without a declared order",
 			"Two members rewrite the same value, each on what the one before it left. Only their place in the struct says which that is, so moving a field would change what they do together. Say it with before=, after= or order=, or silence the warning above the field or the type.",
 			"Redact *redact.Redact\nTrim   *trim.Trim                        // wrong\nTrim   *trim.Trim `hook:\"after=Redact\"` // right"},
+		{"HG055", "a member that needs one which is turned off",
+			"A layer of configuration turns a member off that another one requires. The program tells it when it starts, or when the agent is registered.",
+			"{\"Memory\": \"off\"}                    // wrong where Skills has requires=Memory\n{\"Memory\": \"off\", \"Skills\": \"off\"}   // right"},
+		{"HG056", "a layer that cannot be laid",
+			"A layer of configuration speaks of a member that there is not, or says of one what cannot be: a policy at a point where it never acts, one half of what belongs together, or on where a more general layer has turned it off.",
+			"{\"Gaurd\": \"off\"}                              // wrong: there is no such member\n{\"Guard\": \"BeforeTool: timeout=2s\"}           // right"},
 	}
 }
 

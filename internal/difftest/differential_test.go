@@ -70,39 +70,44 @@ func drawScript(t *rapid.T, focus string) script {
 	return s
 }
 
-func build(t require.TestingT, s script, generated func(*Welded) Facade) (static, mixed, dynamic, recorded World) {
-	weld := func() (*Welded, *Log) {
-		l := new(Log)
-		m := func(name string) Member { return Member{Name: name, Log: l, Say: s.say[name], Do: s.do[name]} }
-		w := &Welded{
-			Core:  &Core{Guard: &Files{m("CoreGuard")}, Notes: &Notes{m("CoreNotes")}},
-			Users: &Notes{m("Users")}, Front: &Notes{m("Front")},
-			Plain: Core{Guard: &Files{m("PlainGuard")}, Notes: &Notes{m("PlainNotes")}},
-			Run:   &Late{Member: m("Run")},
-		}
-		if s.first {
-			w.First = &Files{m("First")}
-		}
-		if s.quiet {
-			w.Quiet = NewQuiet(m("Quiet"))
-		}
-		if s.any {
-			w.Any = &Late{Member: m("Any"), Names: []string{"anything"}}
-		}
-		if s.extra {
-			w.Extra = []hook.Hook{&Late{Member: m("Extra0")}, nil, &Late{Member: m("Extra2"), Names: []string{"late", "extra"}}}
-		}
-		return w, l
+// weld makes the members and their log.
+func (s script) weld() (*Welded, *Log) {
+	l := new(Log)
+	m := func(name string) Member { return Member{Name: name, Log: l, Say: s.say[name], Do: s.do[name]} }
+	w := &Welded{
+		Core:  &Core{Guard: &Files{m("CoreGuard")}, Notes: &Notes{m("CoreNotes")}},
+		Users: &Notes{m("Users")}, Front: &Notes{m("Front")},
+		Plain: Core{Guard: &Files{m("PlainGuard")}, Notes: &Notes{m("PlainNotes")}},
+		Run:   &Late{Member: m("Run")},
 	}
-	a, la := weld()
+	if s.first {
+		w.First = &Files{m("First")}
+	}
+	if s.quiet {
+		w.Quiet = NewQuiet(m("Quiet"))
+	}
+	if s.any {
+		w.Any = &Late{Member: m("Any"), Names: []string{"anything"}}
+	}
+	if s.extra {
+		w.Extra = []hook.Hook{&Late{Member: m("Extra0")}, nil, &Late{Member: m("Extra2"), Names: []string{"late", "extra"}}}
+	}
+	return w, l
+}
+
+// run says what Run has once composites have been made of it.
+func (s script) run(w *Welded) { w.Run.Names, w.Run.Broken = s.names, s.broken }
+
+func build(t require.TestingT, s script, generated func(*Welded) Facade) (static, mixed, dynamic, recorded World) {
+	a, la := s.weld()
 	static = World{generated(a), la, new(Recorder)}
 
-	b, lb := weld()
+	b, lb := s.weld()
 	c, err := composite.New(b)
 	require.NoError(t, err)
 	mixed = World{F: c, Log: lb, Host: new(Recorder)}
 
-	d, ld := weld()
+	d, ld := s.weld()
 	core, err := composite.New(d.Core)
 	require.NoError(t, err)
 	plain, err := composite.New(&d.Plain)
@@ -113,10 +118,10 @@ func build(t require.TestingT, s script, generated func(*Welded) Facade) (static
 	require.NoError(t, err)
 	dynamic = World{F: e, Log: ld, Host: new(Recorder)}
 
-	r, lr := weld()
+	r, lr := s.weld()
 	recorded = World{F: composite.Recorded(r, nil).(Facade), Log: lr, Host: new(Recorder)}
 	for _, w := range []*Welded{a, b, d, r} {
-		w.Run.Names, w.Run.Broken = s.names, s.broken
+		s.run(w)
 	}
 	return static, mixed, dynamic, recorded
 }

@@ -1,7 +1,6 @@
 package cost
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -108,14 +107,11 @@ func (p Price) rate() (rate, error) {
 //
 // Unknown and repeated keys are errors. Source is what errors call the text.
 func Parse(data []byte, source string) (Table, error) {
-	cfg := hook.AgentConfig{}.WithSection("prices", hook.JSON(data))
-	list, _, err := hook.SectionOf[struct {
+	list, err := hook.DecodeStrict[struct {
 		Models Table `json:"models"`
-	}](&cfg, "prices")
+	}](hook.JSON(data))
 	if err == nil {
 		_, err = list.Models.compiled()
-	} else if inner := errors.Unwrap(err); inner != nil {
-		err = inner // without the section, which there is none
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)

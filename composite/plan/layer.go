@@ -1,0 +1,353 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/spell"
+)
+
+// Layer is one level of configuration over a composite: what it says of members, by
+// name. Levels are given from the most general to the most special; where two speak
+// of the same, the later one counts.
+type Layer struct {
+	// Source says where the layer comes from, in errors and plans:
+	// "~/.grapnel/hooks.json", "agent reviewer".
+	Source string
+	// Settings are what it says, one for each member that it names.
+	Settings []Setting
+}
+
+// Setting is what a layer says of one member.
+type Setting struct {
+	// Member is the field's name, or the path of a member of a composite that is one,
+	// "Core.Guard". A group is one member.
+	Member string
+	// Switch turns the member off, or on again.
+	Switch Switch
+	// Without are points at which it is not called, besides those of its tag.
+	Without []string
+	// Points are its policies at single points; what they do not say stays.
+	Points []PointUse
+	// Source is where it is said: that of the layer.
+	Source string
+}
+
+// Switch says whether a member takes part.
+type Switch uint8
+
+// The switches. A layer that does not speak of it leaves a member as it is.
+const (
+	Unsaid Switch = iota
+	Off
+	On
+)
+
+// Disabled is a member that a layer has turned off.
+type Disabled struct {
+	Field string `json:"field"`
+	// By is the layer that has.
+	By string `json:"by"`
+}
+
+// LayerWords returns the grammar of a setting: these, and what a tag may say behind
+// a point.
+func LayerWords() []Word {
+	var out []Word
+	for _, w := range layerWords() {
+		out = append(out, Word{w.written(), w.doc, false})
+	}
+	return out
+}
+
+func layerWords() []word[Options] {
+	return []word[Options]{
+		{"off", "the member takes no part", "", flag(func(o *Options) *bool { return &o.off })},
+		{"on", "the member takes part again, which a layer before has turned off", "", flag(func(o *Options) *bool { return &o.on })},
+		{"without", "the member is not called at these points, A|B", "OnEvent", set(func(o *Options) *[]string { return &o.Without })},
+	}
+}
+
+// ParseSetting reads what a layer says of a member, in the words of a tag: "off",
+// "on", "without=OnEvent; BeforeTool: timeout=2s,failclosed". points are those that
+// may be named.
+func ParseSetting(member, text string, points []Point) (Setting, []Problem) {
+	t := parser{points: points, words: layerWords()}
+	t.parse(text)
+	o := t.options
+	s := Setting{Member: member, Without: o.Without, Points: o.Points}
+	for i, u := range s.Points {
+		p, _ := t.find(u.Name)
+		s.Points[i].Kind = p.Kind
+	}
+	switch {
+	case o.off && (o.on || len(o.Without)+len(o.Points) > 0):
+		t.add(&Problem{Code: "HG046", Word: "off", Message: "off leaves the member out, and other options say what it does", Fix: "drop off, or all others"})
+	case o.off:
+		s.Switch = Off
+	case o.on:
+		s.Switch = On
+	case len(o.Without)+len(o.Points) == 0 && t.problems == nil:
+		t.add(one(problem("%q says nothing of it", text)))
+		t.problems[0].Fix = "write off, on, or options as a tag has them:  BeforeTool: timeout=2s"
+	}
+	return s, t.problems
+}
+
+// Merge returns what the layers say together, one setting for each member.
+func Merge(layers []Layer) []Setting {
+	var out []Setting
+	for _, l := range layers {
+		for _, s := range l.Settings {
+			s.Source = l.Source
+			i := slices.IndexFunc(out, func(o Setting) bool { return o.Member == s.Member })
+			if i < 0 {
+				out = append(out, s)
+				continue
+			}
+			out[i] = s.over(out[i])
+		}
+	}
+	return out
+}
+
+// over returns s with what it does not say taken from below.
+func (s Setting) over(below Setting) Setting {
+	if s.Switch == Unsaid {
+		s.Switch, s.Source = below.Switch, below.Source
+	}
+	s.Without = union(below.Without, s.Without)
+	s.Points = overPoints(s.Points, below.Points)
+	return s
+}
+
+// Over returns the options of the member, which are those of its tag, as the setting
+// has them.
+func (s Setting) Over(o Options) Options {
+	if len(s.Without) > 0 && len(o.Only) > 0 {
+		o.Only = slices.DeleteFunc(slices.Clone(o.Only), func(p string) bool { return slices.Contains(s.Without, p) })
+		if len(o.Only) == 0 {
+			o.Without = s.Without // nothing is left, which only= cannot say
+		}
+	} else {
+		o.Without = union(o.Without, s.Without)
+	}
+	o.Points = overPoints(s.Points, o.Points)
+	return o
+}
+
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// overPoints returns the policies of both, those of above where both say something.
+func overPoints(above, below []PointUse) []PointUse {
+	out := slices.Clone(below)
+	for _, u := range above {
+		i := slices.IndexFunc(out, func(o PointUse) bool { return o.Name == u.Name })
+		if i < 0 {
+			out = append(out, u)
+			continue
+		}
+		u.Kind = out[i].Kind
+		out[i] = u.over(out[i])
+	}
+	return out
+}
+
+// Of returns what the settings say of the member itself, and what of the members of
+// the composite that it is.
+func Of(settings []Setting, member string) (own Setting, inner []Setting) {
+	for _, s := range settings {
+		first, rest, deeper := strings.Cut(s.Member, ".")
+		switch {
+		case first != member:
+		case deeper:
+			s.Member = rest
+			inner = append(inner, s)
+		default:
+			own = s
+		}
+	}
+	return own, inner
+}
+
+// Layered returns the plan with the settings over it: without the members that they
+// turn off, which are listed as such. The order of the others, the owners of their
+// tools and what is between them stays.
+func (p *Plan) Layered(settings []Setting) (*Plan, []Problem) {
+	return p.layered(settings, "")
+}
+
+// layered is Layered for the plan of the composite at this path.
+func (p *Plan) layered(settings []Setting, path string) (*Plan, []Problem) {
+	out := *p
+	out.Members, out.Off = nil, slices.Clone(p.Off)
+	if len(p.Own) > 0 && len(settings) > 0 {
+		return p, []Problem{{Code: "HG056", Message: fmt.Sprintf("%s speaks of members of %s, whose hand-written %s may count on all of them", settings[0].Source, p.Type, strings.Join(p.Own, ", ")),
+			Fix: "say it of a composite without methods of its own"}}
+	}
+	problems := p.unknownMembers(settings, path)
+	for _, m := range p.Members {
+		own, inner := Of(settings, m.Field)
+		if own.Switch == Off {
+			out.Off = append(out.Off, Disabled{m.Field, own.Source})
+			continue
+		}
+		problems = append(problems, m.misset(own, path)...)
+		if len(inner) > 0 && m.Composite != nil {
+			c, more := m.Composite.layered(inner, path+m.Field+".")
+			m.Composite, m.Tools = c, nil
+			for _, t := range c.tools() {
+				m.Tools = append(m.Tools, m.Prefix+t)
+			}
+			problems = append(problems, more...)
+		} else if len(inner) > 0 {
+			problems = append(problems, Problem{Code: "HG056", Fields: []string{m.Field},
+				Message: fmt.Sprintf("%s speaks of %s%s.%s, and %s is no composite", inner[0].Source, path, m.Field, inner[0].Member, m.Field),
+				Fix:     fmt.Sprintf("say it of %s%s", path, m.Field)})
+		}
+		out.Members = append(out.Members, m.set(own))
+	}
+	for _, m := range out.Members {
+		problems = append(problems, out.needed(m, path)...)
+	}
+	return &out, problems
+}
+
+// tools are the static tools of all members.
+func (p *Plan) tools() []string {
+	var out []string
+	for _, m := range p.Members {
+		out = append(out, m.Tools...)
+	}
+	return out
+}
+
+// disabled returns the layer that has turned the field off, "" if none has.
+func (p *Plan) disabled(field string) string {
+	i := slices.IndexFunc(p.Off, func(d Disabled) bool { return d.Field == field })
+	if i < 0 {
+		return ""
+	}
+	return p.Off[i].By
+}
+
+// unknownMembers reports settings for what is no member, and attempts to turn one on
+// that was turned off where nothing was made ready for it.
+func (p *Plan) unknownMembers(settings []Setting, path string) []Problem {
+	var out []Problem
+	for _, s := range settings {
+		first, _, deeper := strings.Cut(s.Member, ".")
+		if by := p.disabled(first); by != "" {
+			if !deeper && s.Switch == On {
+				out = append(out, Problem{Code: "HG056", Fields: []string{first},
+					Message: fmt.Sprintf("%s turns %s%s on, which %s has turned off for all that is below it", s.Source, path, first, by),
+					Fix:     fmt.Sprintf("leave it on in %s, and turn it off for those that are to do without it", by)})
+			}
+			continue
+		}
+		if slices.ContainsFunc(p.Members, func(m Member) bool { return m.Field == first }) {
+			continue
+		}
+		var names []string
+		for _, m := range p.Members {
+			names = append(names, m.Field)
+		}
+		fix := "the members are " + strings.Join(names, ", ")
+		if near := spell.Closest(first, names); near != "" {
+			fix = fmt.Sprintf("did you mean %s%s?", path, near)
+		}
+		out = append(out, Problem{Code: "HG056", Fields: []string{first}, Fix: fix,
+			Message: fmt.Sprintf("%s speaks of %s%s, and %s has no such member", s.Source, path, first, p.Type)})
+	}
+	return out
+}
+
+// misset reports what a setting says of points that the member does not have, and
+// halves of pairs.
+func (m Member) misset(s Setting, path string) []Problem {
+	if m.Open() || m.Composite != nil {
+		return nil
+	}
+	var out []Problem
+	has := func(name string) bool {
+		return slices.ContainsFunc(m.Points, func(u PointUse) bool { return u.Name == name })
+	}
+	for _, u := range s.Points {
+		if !has(u.Name) && u.Kind != "facade" {
+			out = append(out, Problem{Code: "HG056", Fields: []string{m.Field},
+				Message: fmt.Sprintf("%s says something of %s%s at %s, where it never acts", s.Source, path, m.Field, u.Name),
+				Fix:     "it acts at " + m.Acts()})
+		}
+	}
+	for _, pair := range pairs() {
+		a, b := slices.Contains(s.Without, pair[0]), slices.Contains(s.Without, pair[1])
+		if a != b {
+			out = append(out, Problem{Code: "HG056", Fields: []string{m.Field},
+				Message: fmt.Sprintf("%s leaves %s%s without one of %s and %s, which belong together", s.Source, path, m.Field, pair[0], pair[1]),
+				Fix:     "without=" + pair[0] + "|" + pair[1]})
+		}
+	}
+	return out
+}
+
+// set returns the member as the setting has it.
+func (m Member) set(s Setting) Member {
+	gone := func(name string) bool { return slices.Contains(s.Without, name) }
+	if gone("Schema") {
+		m.Tools, m.Dynamic = nil, false
+	}
+	if m.Open() {
+		o := s.Over(Options{Only: m.Only, Without: m.Without})
+		m.Only, m.Without = o.Only, o.Without
+	}
+	m.Points = slices.DeleteFunc(slices.Clone(m.Points), func(u PointUse) bool { return gone(u.Name) })
+	for i, u := range m.Points {
+		if j := slices.IndexFunc(s.Points, func(o PointUse) bool { return o.Name == u.Name }); j >= 0 {
+			said := s.Points[j]
+			said.Kind = u.Kind
+			m.Points[i] = said.over(u)
+		}
+	}
+	return m
+}
+
+// needed reports the members that m requires and that are turned off.
+func (p *Plan) needed(m Member, path string) []Problem {
+	var out []Problem
+	for _, field := range m.Requires {
+		if by := p.disabled(field); by != "" {
+			out = append(out, Problem{Code: "HG055", Fields: []string{m.Field, field},
+				Message: fmt.Sprintf("%s%s requires %s%s, which %s turns off", path, m.Field, path, field, by),
+				Fix:     fmt.Sprintf("turn %s%s off too, or leave %s%s on", path, m.Field, path, field)})
+		}
+	}
+	return out
+}
+
+// Member returns the member of that name; the zero Member if there is none.
+func (p *Plan) Member(field string) Member {
+	i := slices.IndexFunc(p.Members, func(m Member) bool { return m.Field == field })
+	if i < 0 {
+		return Member{}
+	}
+	return p.Members[i]
+}
+
+// Released returns the options without constraints on fields that are turned off.
+func (o Options) Released(off []Disabled) Options {
+	for _, list := range []*[]string{&o.Before, &o.After} {
+		*list = slices.DeleteFunc(slices.Clone(*list), func(f string) bool {
+			return slices.ContainsFunc(off, func(d Disabled) bool { return d.Field == f })
+		})
+	}
+	return o
+}

@@ -128,7 +128,7 @@ func (*TurnState[T]) restore(stateID, string, JSON) (stateCell, error) {
 }
 
 func (*ConversationState[T]) restore(id stateID, name string, data JSON) (stateCell, error) {
-	c := &cell[T]{stateID: id, name: name, data: data}
+	c := &cell[T]{stateID: id, kept: &record[T]{name: name, data: data}}
 	return c, json.Unmarshal([]byte(data), &c.value)
 }
 

@@ -1,7 +1,9 @@
 package hook_test
 
 import (
+	"encoding/json"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 
@@ -188,42 +190,101 @@ func TestStateFieldOf(t *testing.T) {
 	_ = s.turn.Get(newTurn(newConversation()))
 }
 
-func values(changes []hook.StateChange) []hook.StateValue {
-	var out []hook.StateValue
-	for _, c := range changes {
-		out = append(out, c.StateValue)
-	}
-	return out
+// written returns what Write hands over, and what it says of what it cannot.
+func written(t *testing.T, s *hook.States) (values []hook.StateValue, unkept error) {
+	t.Helper()
+	calls := 0
+	unkept, err := s.Write(func(vs []hook.StateValue) error {
+		values = slices.Clone(vs)
+		calls++
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 1, calls)
+	return values, unkept
 }
 
-func TestChangesAreWhatTheStoreDoesNotHave(t *testing.T) {
+func TestWriteHandsOverWhatTheStoreDoesNotHave(t *testing.T) {
 	t.Parallel()
 	var s counter
 	states := hook.NewStates(fields(t, &s))
 	conv := hook.NewConversation(hook.ConversationData{States: states})
-	changes, err := states.Changes()
+	values, err := written(t, states)
 	require.NoError(t, err)
-	assert.Nil(t, changes)
+	assert.Nil(t, values)
 
 	s.total.Update(conv, add(2))
 	s.price.Update(conv, func(price) price { return price{"tea", 3} })
 	s.calls.Update(newTurn(conv), add(1))
-	changes, err = states.Changes()
+	want := []hook.StateValue{{Name: "total", Data: "2"}, {Name: "price", Data: `{"Name":"tea","Cents":3}`}}
+	unkept, err := states.Write(func(got []hook.StateValue) error {
+		assert.Equal(t, want, got)
+		return assert.AnError
+	})
+	assert.Equal(t, assert.AnError, err)
+	require.NoError(t, unkept)
+	assert.Panics(t, func() { _, _ = states.Write(func([]hook.StateValue) error { panic("no") }) })
+	_, err = states.Write(func(got []hook.StateValue) error {
+		assert.Equal(t, want, got, "what was refused is handed over again")
+		s.total.Update(conv, add(1))
+		return nil
+	})
 	require.NoError(t, err)
-	assert.Equal(t, []hook.StateValue{{Name: "total", Data: "2"}, {Name: "price", Data: `{"Name":"tea","Cents":3}`}}, values(changes))
-
-	s.total.Update(conv, add(1))
-	for _, c := range changes {
-		c.Stored()
-	}
-	changes, err = states.Changes()
+	values, err = written(t, states)
 	require.NoError(t, err)
-	assert.Equal(t, []hook.StateValue{{Name: "total", Data: "3"}}, values(changes), "updated while it was being stored")
-	changes[0].Stored()
+	assert.Equal(t, []hook.StateValue{{Name: "total", Data: "3"}}, values, "updated while it was being stored")
 	s.total.Update(conv, add(0))
-	changes, err = states.Changes()
+	values, err = written(t, states)
 	require.NoError(t, err)
-	assert.Nil(t, changes, "an update that changes nothing")
+	assert.Nil(t, values, "an update that changes nothing")
+}
+
+// secret has a JSON of its own, and only where it has an address.
+type secret struct{ n int }
+
+func (s *secret) MarshalJSON() ([]byte, error)    { return json.Marshal(s.n) }
+func (s *secret) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &s.n) }
+
+func TestAStateWithAJSONOfItsOwn(t *testing.T) {
+	t.Parallel()
+	var s struct {
+		hook.Nop
+		State hook.ConversationState[secret]
+	}
+	states := hook.NewStates(fields(t, &s))
+	conv := hook.NewConversation(hook.ConversationData{States: states})
+	s.State.Update(conv, func(secret) secret { return secret{7} })
+	values, err := written(t, states)
+	require.NoError(t, err)
+	assert.Equal(t, []hook.StateValue{{Name: "State", Data: "7"}}, values)
+	states.Discard()
+	require.NoError(t, states.Load(values))
+	assert.Equal(t, secret{7}, s.State.Get(conv))
+}
+
+func TestWritesWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	var s counter
+	states := hook.NewStates(fields(t, &s))
+	conv := hook.NewConversation(hook.ConversationData{States: states})
+	var wg sync.WaitGroup
+	var last hook.JSON
+	for range 16 {
+		wg.Go(func() {
+			for range 50 {
+				s.total.Update(conv, add(1))
+				_, err := states.Write(func(vs []hook.StateValue) error {
+					if len(vs) > 0 {
+						last = vs[0].Data
+					}
+					return nil
+				})
+				assert.NoError(t, err)
+			}
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, hook.JSON("800"), last)
 }
 
 func TestLoad(t *testing.T) {
@@ -235,13 +296,15 @@ func TestLoad(t *testing.T) {
 	require.NoError(t, states.Load([]hook.StateValue{{Name: "gone", Data: "1"}, {Name: "price", Data: `{"Cents":9}`}}))
 	assert.Zero(t, s.total.Get(conv), "the store has none any more")
 	assert.Equal(t, price{Cents: 9}, s.price.Get(conv))
-	changes, err := states.Changes()
+	values, err := written(t, states)
 	require.NoError(t, err)
-	assert.Nil(t, changes)
+	assert.Nil(t, values)
 	s.price.Update(conv, func(p price) price { p.Name = "x"; return p })
-	changes, err = states.Changes()
-	require.NoError(t, err)
-	assert.Equal(t, []hook.StateValue{{Name: "price", Data: `{"Name":"x","Cents":9}`}}, values(changes))
+	_, err = states.Write(func(values []hook.StateValue) error {
+		assert.Equal(t, []hook.StateValue{{Name: "price", Data: `{"Name":"x","Cents":9}`}}, values)
+		return assert.AnError
+	})
+	require.Equal(t, assert.AnError, err)
 
 	require.NoError(t, states.Load([]hook.StateValue{{Name: "price", Data: `{"Cents":1}`}, {Name: "total", Data: "8"}}))
 	assert.Equal(t, price{"x", 9}, s.price.Get(conv), "what is still to be written stays")
@@ -264,9 +327,9 @@ func TestASharedStateIsLoadedOnce(t *testing.T) {
 	require.NoError(t, states.Load([]hook.StateValue{{Name: "sum", Data: "4"}}))
 	b.total.Update(conv, add(1))
 	assert.Equal(t, 5, a.total.Get(conv))
-	changes, err := states.Changes()
+	values, err := written(t, states)
 	require.NoError(t, err)
-	assert.Equal(t, []hook.StateValue{{Name: "sum", Data: "5"}}, values(changes))
+	assert.Equal(t, []hook.StateValue{{Name: "sum", Data: "5"}}, values)
 }
 
 func TestAStateThatCannotBeKeptIsAnError(t *testing.T) {
@@ -283,21 +346,20 @@ func TestAStateThatCannotBeKeptIsAnError(t *testing.T) {
 	s.Float.Update(conv, func(float64) float64 { return 1 / zero })
 	s.Total.Update(conv, add(1))
 	stray.Update(conv, func(bool) bool { return true })
-	changes, err := states.Changes()
+	values, err := written(t, states)
 	require.EqualError(t, err, "state Float cannot be kept: its value is no JSON: json: unsupported value: +Inf\n"+
 		"a hook.ConversationState[bool] is set that has no name in the store: it has to be a field of the subsystem's struct, or of a struct in it")
-	assert.Equal(t, []hook.StateValue{{Name: "Total", Data: "1"}}, values(changes), "the others can")
-	changes[0].Stored()
-	changes, err = states.Changes()
+	assert.Equal(t, []hook.StateValue{{Name: "Total", Data: "1"}}, values, "the others can")
+	values, err = written(t, states)
 	require.NoError(t, err, "it was told once")
-	assert.Nil(t, changes)
+	assert.Nil(t, values)
 	s.Float.Update(conv, func(float64) float64 { return 2 })
-	changes, err = states.Changes()
+	values, err = written(t, states)
 	require.NoError(t, err)
-	assert.Equal(t, []hook.StateValue{{Name: "Float", Data: "2"}}, values(changes))
+	assert.Equal(t, []hook.StateValue{{Name: "Float", Data: "2"}}, values)
 }
 
-func TestStateAllocatesNothingToBeRead(t *testing.T) {
+func TestStateAllocatesLittle(t *testing.T) {
 	var s counter
 	turn := newTurn(newConversation())
 	for _, set := range []bool{false, true} {
@@ -313,6 +375,17 @@ func TestStateAllocatesNothingToBeRead(t *testing.T) {
 	}
 	one := add(1)
 	assert.Zero(t, testing.AllocsPerRun(100, func() { s.calls.Update(turn, one) }), "an update of what is there")
+
+	states := hook.NewStates(fields(t, &s))
+	conv := hook.NewConversation(hook.ConversationData{States: states})
+	store := func([]hook.StateValue) error { return nil }
+	n := testing.AllocsPerRun(100, func() {
+		s.total.Update(conv, one)
+		if _, err := states.Write(store); err != nil {
+			panic(err)
+		}
+	})
+	assert.LessOrEqual(t, n, 2.0, "a number that has changed is encoded, and kept as a text")
 }
 
 func BenchmarkTurnState(b *testing.B) {

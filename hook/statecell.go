@@ -20,6 +20,24 @@ type States struct {
 	// changed.
 	mu    sync.Mutex
 	cells []stateCell
+	// first is the room for the first of them.
+	first [1]stateCell
+	// writer is nil as long as Write has found no state.
+	writer *writer
+}
+
+// writer is what States.Write needs. mu is held while it is under way.
+type writer struct {
+	mu sync.Mutex
+	// values are those to store, made by the updates.
+	values  []StateValue
+	updates []update
+}
+
+// update is one update of a state.
+type update struct {
+	cell stateCell
+	at   uint64
 }
 
 // NewStates returns the states of one conversation, of which none is set. The fields
@@ -65,26 +83,37 @@ func cellOf[T any](s *States, id stateID, field any) *cell[T] {
 	c := findLocked[T](s, id)
 	if c == nil {
 		c = &cell[T]{stateID: id, field: field}
-		for i := range s.fields {
-			if f := &s.fields[i]; f.id() == id && f.Type == reflect.TypeFor[T]() {
-				c.name = f.Key
-			}
+		if id.kept {
+			c.kept = &record[T]{name: s.key(id, reflect.TypeFor[T]())}
+		}
+		if s.cells == nil {
+			s.cells = s.first[:0]
 		}
 		s.cells = append(s.cells, c)
 	}
 	return c
 }
 
+// key returns the name in the store of a state; "" if it has none.
+func (s *States) key(id stateID, t reflect.Type) string {
+	for i := range s.fields {
+		if f := &s.fields[i]; f.id() == id && f.Type == t {
+			return f.Key
+		}
+	}
+	return ""
+}
+
 // stateCell is a pointer to a cell of some type.
 type stateCell interface {
-	// change returns what has to be kept; false if there is nothing, or only what was
-	// refused before.
-	change() (change StateChange, changed bool, err error)
+	// change returns what has to be kept, and the update that made it so; false if
+	// there is nothing, or only what was refused before.
+	change() (value StateValue, at uint64, changed bool, err error)
 	// pending reports whether there is something that the store does not have.
 	pending() bool
 	called() string
-	// stored notes that the change is kept.
-	stored(StateChange)
+	// stored notes that the store has the value that the update made.
+	stored(data JSON, at uint64)
 }
 
 // cell is one state of one place.
@@ -93,23 +122,37 @@ type cell[T any] struct {
 	// field keeps the field alive, so that its address stays its own; nil where
 	// States.fields does.
 	field any
-	// name is that in the store; "" if there is none.
-	name string
 
 	mu    sync.Mutex
 	value T
+	// kept is nil for the state of a turn.
+	kept *record[T]
+}
+
+// record is what is known of a state's value in the store.
+type record[T any] struct {
+	// name is that in the store; "" if there is none.
+	name string
 	// changes counts the updates. known is their number when the store had the value
 	// last, and data that value; refused is it when the value could not be kept.
 	changes, known, refused uint64
 	data                    JSON
+	// encoding is the value that States.Write encodes, one at a time. encoding/json is
+	// given a pointer to it: so it calls the MarshalJSON of *T too, and copies nothing.
+	encoding T
 }
 
-func (c *cell[T]) called() string { return c.name }
+func (c *cell[T]) called() string {
+	if c.kept == nil {
+		return ""
+	}
+	return c.kept.name
+}
 
 func (c *cell[T]) pending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.changes != c.known
+	return c.kept != nil && c.kept.changes != c.kept.known
 }
 
 func (c *cell[T]) get() T {
@@ -122,80 +165,118 @@ func (c *cell[T]) update(f func(T) T) T {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.value = f(c.value)
-	c.changes++
+	if c.kept != nil {
+		c.kept.changes++
+	}
 	return c.value
 }
 
-func (c *cell[T]) change() (StateChange, bool, error) {
+func (c *cell[T]) change() (v StateValue, at uint64, changed bool, err error) {
+	k := c.kept
+	if k == nil {
+		return v, 0, false, nil
+	}
 	c.mu.Lock()
-	value, at, known, data := c.value, c.changes, c.known, c.data
-	if at == c.refused {
-		known = at
+	at, have := k.changes, k.data
+	if at == k.known || at == k.refused {
+		c.mu.Unlock()
+		return v, at, false, nil
 	}
+	k.encoding = c.value
 	c.mu.Unlock()
-	change := StateChange{StateValue: StateValue{Name: c.name}, cell: c, at: at}
-	if at == known {
-		return change, false, nil
-	}
-	text, err := c.encode(value)
+	data, err := k.encode()
 	if err != nil {
 		c.mu.Lock()
-		c.refused = at
+		k.refused = at
 		c.mu.Unlock()
-		return change, false, err
+		return v, at, false, err
 	}
-	if change.Data = text; change.Data == data {
-		c.stored(change)
-		return change, false, nil
+	if data == have {
+		c.stored(data, at)
+		return v, at, false, nil
 	}
-	return change, true, nil
+	return StateValue{Name: k.name, Data: data}, at, true, nil
 }
 
-func (c *cell[T]) encode(value T) (JSON, error) {
-	if c.name == "" {
+func (k *record[T]) encode() (JSON, error) {
+	if k.name == "" {
 		return "", fmt.Errorf("a hook.ConversationState[%v] is set that has no name in the store: %s", reflect.TypeFor[T](),
 			"it has to be a field of the subsystem's struct, or of a struct in it")
 	}
-	text, err := json.Marshal(value)
+	text, err := json.Marshal(&k.encoding)
+	var none T
+	k.encoding = none
 	if err != nil {
-		return "", fmt.Errorf("state %s cannot be kept: its value is no JSON: %w", c.name, err)
+		return "", fmt.Errorf("state %s cannot be kept: its value is no JSON: %w", k.name, err)
 	}
 	return JSON(text), nil
 }
 
-func (c *cell[T]) stored(change StateChange) {
+func (c *cell[T]) stored(data JSON, at uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.known, c.data = change.at, change.Data
+	c.kept.known, c.kept.data = at, data
 }
 
-// StateChange is a state whose value has to be kept.
-type StateChange struct {
-	StateValue
-	cell stateCell
-	at   uint64
+// Write encodes the states that have changed since they were stored last and hands
+// them to store, once, nil if there are none; the slice is its to read until it
+// returns. If store returns nil they are no change any more, unless they were updated
+// meanwhile; if not, they are handed over the next time. err is that of store. unkept
+// tells of states that cannot be kept, once for each update of theirs: the others are
+// written. Calls of Write wait for each other.
+func (s *States) Write(store func([]StateValue) error) (unkept, err error) {
+	w, cells := s.writes()
+	if w == nil {
+		return nil, store(nil)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.forget()
+	unkept = w.collect(cells)
+	values := w.values
+	if len(values) == 0 {
+		values = nil
+	}
+	if err := store(values); err != nil {
+		return unkept, err
+	}
+	for i, u := range w.updates {
+		u.cell.stored(w.values[i].Data, u.at)
+	}
+	return unkept, nil
 }
 
-// Stored notes that the store has the value: it is no change any more, unless the
-// state was updated meanwhile.
-func (c StateChange) Stored() { c.cell.stored(c) }
+// writes returns what Write needs; nil if there are no cells.
+func (s *States) writes() (*writer, []stateCell) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writer == nil && len(s.cells) > 0 {
+		s.writer = &writer{}
+	}
+	return s.writer, s.cells[:len(s.cells):len(s.cells)]
+}
 
-// Changes returns what has changed since it was stored last, nil if nothing has. The
-// error tells of states that cannot be kept, once for each update of theirs; the
-// others are returned beside it. It encodes what has changed.
-func (s *States) Changes() ([]StateChange, error) {
-	var changes []StateChange
+// collect encodes what has changed in the cells.
+func (w *writer) collect(cells []stateCell) (unkept error) {
 	var errs []error
-	for _, c := range s.all() {
-		change, changed, err := c.change()
+	for _, c := range cells {
+		value, at, changed, err := c.change()
 		switch {
 		case err != nil:
 			errs = append(errs, err)
 		case changed:
-			changes = append(changes, change)
+			w.values = append(w.values, value)
+			w.updates = append(w.updates, update{c, at})
 		}
 	}
-	return changes, errors.Join(errs...)
+	return errors.Join(errs...)
+}
+
+// forget empties the writer and keeps its memory for the next time.
+func (w *writer) forget() {
+	clear(w.values)
+	clear(w.updates)
+	w.values, w.updates = w.values[:0], w.updates[:0]
 }
 
 // Load sets the states to what is kept, but for those that have changed since they

@@ -99,7 +99,7 @@ func (c *Conversation) release(ctx context.Context) error {
 	c.agent.rt.leases.remove(c)
 	var unkept error
 	err := c.events.write(func(events []store.Event) (err error) {
-		unkept, err = c.writeStates(func(states []hook.StateValue) error {
+		unkept, err = c.states.Write(func(states []hook.StateValue) error {
 			if !c.held && len(events) == 0 && len(states) == 0 {
 				return nil
 			}

@@ -63,29 +63,11 @@ func (c *Conversation) loadStates(ctx context.Context, rec store.Record) error {
 	return nil
 }
 
-// writeStates hands w the states that the store does not have yet. If w fails they
-// wait for the next write. unkept is why some of them cannot be written at all: the
-// others were.
-func (c *Conversation) writeStates(w func([]hook.StateValue) error) (unkept, err error) {
-	changes, unkept := c.states.Changes()
-	var values []hook.StateValue
-	for _, ch := range changes {
-		values = append(values, ch.StateValue)
-	}
-	if err := w(values); err != nil {
-		return unkept, err
-	}
-	for _, ch := range changes {
-		ch.Stored()
-	}
-	return unkept, nil
-}
-
 // flush writes the events and states that came up outside of a turn.
 func (c *Conversation) flush(ctx context.Context) error {
 	var unkept error
 	err := c.events.write(func(events []store.Event) (err error) {
-		unkept, err = c.writeStates(func(states []hook.StateValue) error {
+		unkept, err = c.states.Write(func(states []hook.StateValue) error {
 			if len(events) == 0 && len(states) == 0 {
 				return nil
 			}
@@ -106,7 +88,7 @@ func (c *Conversation) flush(ctx context.Context) error {
 func (t *turn) write(w func([]store.Event, []hook.StateValue) error) bool {
 	var unkept error
 	err := t.conv.events.write(func(events []store.Event) (err error) {
-		unkept, err = t.conv.writeStates(func(states []hook.StateValue) error { return w(events, states) })
+		unkept, err = t.conv.states.Write(func(states []hook.StateValue) error { return w(events, states) })
 		return err
 	})
 	if unkept != nil {

@@ -217,7 +217,7 @@ type Append struct {
 	Forget []int64
 	Events []Event
 	// States take the place of what was kept under their names; a store that keeps
-	// no states drops them.
+	// no states drops them. The store does not keep the slice.
 	States []hook.StateValue
 	// TurnEnds counts one more turn and empties the journal, Entries included.
 	TurnEnds bool

@@ -24,8 +24,9 @@
 //
 // A field's tag bounds its hook at a point, narrows where it is called, and leaves
 // points out. A decider or rewriter that is late is dropped and its fail policy
-// applies; [Strays] counts those that have not come back. record, background,
-// parallel and visibility are planned and shown, and not yet in effect.
+// applies; [Strays] counts those that have not come back. Its visibility goes with the
+// runs that [Recorded] tells of. record and background are planned and shown, and not
+// yet in effect.
 //
 // # Concurrency
 //

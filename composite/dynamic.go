@@ -32,6 +32,9 @@ type Composite struct {
 	// one that was recorded, and public what it is to its tools' names.
 	rec          *recorder
 	path, public string
+	// around is who may see the runs of members whose tags do not say so: what the
+	// tag of the composite says, as a member of another one. Nil without rec.
+	around map[hook.Point]hook.Visibility
 }
 
 // Field is one hook of a composite that is put together by hand. Hook and Group

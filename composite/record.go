@@ -1,6 +1,7 @@
 package composite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -45,7 +46,7 @@ func (c *Composite) record(i int, p hook.Point, about any) *run {
 	}
 	m := &c.members[i]
 	r := &run{rec: c.rec, member: m, as: c.table(p)[i]}
-	r.Run = hook.Run{Subsystem: m.run, Point: p, Started: c.rec.now(), Status: hook.RunSucceeded}
+	r.Run = hook.Run{Subsystem: m.run, Point: p, Started: c.rec.now(), Status: hook.RunSucceeded, Visibility: c.visibility(m, p)}
 	if call, ok := about.(*hook.ToolCall); ok {
 		r.CallID, r.Tool = call.ID(), c.public+call.Name()
 		if p.Info().Kind != "rewrite" {
@@ -53,6 +54,12 @@ func (c *Composite) record(i int, p hook.Point, about any) *run {
 		}
 	}
 	return r
+}
+
+// visibility is who may see the runs of the member at the point: what its own tag
+// says, else that of the composite that it is in.
+func (c *Composite) visibility(m *member, p hook.Point) hook.Visibility {
+	return cmp.Or(hook.Visibility(m.tag.At(p.String()).Visibility), c.around[p])
 }
 
 // in says in which walk the run is.

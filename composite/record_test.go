@@ -173,6 +173,39 @@ func TestRunsHaveFullPathsWhereverTheyHappen(t *testing.T) {
 	}, host.lines())
 }
 
+// Whoever may see the runs of a nested composite at a point may see those of its
+// members there that say nothing themselves.
+func TestRunsAreAsVisibleAsTheirTagsSay(t *testing.T) {
+	silent := decides(hook.ToolDecision{}, nil)
+	inner, err := composite.Of("test.Inner", field("X", "", silent), field("Y", "BeforeTool: visibility=user", silent))
+	require.NoError(t, err)
+	h, host := recordedOf(t,
+		field("A", "", silent), field("B", "BeforeTool: visibility=debug", silent), field("C", "AfterTool: visibility=user", both{}),
+		field("Core", "BeforeTool: visibility=audit", inner), field("D", "BeforeTool: visibility=user", decides(hook.DenyTool("no"), nil)),
+		field("E", "BeforeTool: visibility=audit", silent))
+	_, err = h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+	require.NoError(t, err)
+	got := map[string]hook.Visibility{}
+	for _, r := range host.runs {
+		got[r.Subsystem] = r.Visibility
+	}
+	assert.Equal(t, map[string]hook.Visibility{
+		"A": "", "B": hook.VisibleDebug, "C": "", "Core.X": hook.VisibleAudit, "Core.Y": hook.VisibleUser, "D": hook.VisibleUser,
+		"E": hook.VisibleAudit,
+	}, got, "one that was skipped too")
+}
+
+// both is a decider at two points.
+type both struct{ hook.Nop }
+
+func (both) BeforeTool(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	return hook.ToolDecision{}, nil
+}
+
+func (both) AfterTool(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	return hook.OutcomeDecision{}, nil
+}
+
 func TestRunsThatAreLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {

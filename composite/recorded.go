@@ -45,15 +45,16 @@ func Recorded(h hook.Hook, o *RecordOptions) hook.Hook {
 	if h == nil {
 		h = hook.Nop{}
 	}
-	if c := rec.twin(h, "", ""); c != nil {
+	if c := rec.twin(h, "", "", nil); c != nil {
 		return c
 	}
 	return rec.single(h)
 }
 
 // twin returns the recording twin of a composite; nil if h is none that can be
-// taken apart. path and prefix are what lies above it.
-func (rec *recorder) twin(h hook.Hook, path, prefix string) *Composite {
+// taken apart. path and prefix are what lies above it, and around who may see its
+// runs.
+func (rec *recorder) twin(h hook.Hook, path, prefix string, around map[hook.Point]hook.Visibility) *Composite {
 	c, ok := h.(*Composite)
 	if !ok {
 		c = mirror(h)
@@ -62,16 +63,27 @@ func (rec *recorder) twin(h hook.Hook, path, prefix string) *Composite {
 		return nil
 	}
 	out := *c
-	out.rec, out.path, out.public = rec, path, prefix
+	out.rec, out.path, out.public, out.around = rec, path, prefix, around
 	out.members = slices.Clone(c.members)
 	for i := range out.members {
 		m := &out.members[i]
 		m.run = within(path, m.path)
-		if inner := rec.twin(m.hook, m.run, prefix+m.prefix); inner != nil {
+		if inner := rec.twin(m.hook, m.run, prefix+m.prefix, out.visibilities(m)); inner != nil {
 			m.hook, m.nested = inner, true
 		}
 	}
 	return &out
+}
+
+// visibilities are who may see the runs of the member at each point that says so.
+func (c *Composite) visibilities(m *member) map[hook.Point]hook.Visibility {
+	out := map[hook.Point]hook.Visibility{}
+	for p := range hook.Points() {
+		if v := c.visibility(m, p); v != "" {
+			out[p] = v
+		}
+	}
+	return out
 }
 
 // single returns the composite of one hook. It has no path, so that answers and

@@ -1,5 +1,7 @@
 package hook
 
+import "fmt"
+
 // A contribution is what a hook adds at a contributing point: each point has a type
 // of its own, so that a wrong kind does not compile. Composites put what their
 // members contribute one behind the other, in plan order; the runtime sorts it by
@@ -61,6 +63,32 @@ const (
 	VisibleAudit    Visibility = "audit"
 	VisibleUser     Visibility = "user"
 )
+
+// Reaches reports whether something of this visibility is shown to who wants to
+// see what is at least as visible as level: what is for users reaches everybody,
+// what is internal only who asks for internal. What is no visibility is internal.
+func (v Visibility) Reaches(level Visibility) bool { return v.rank() >= level.rank() }
+
+func (v Visibility) rank() int {
+	switch v {
+	case VisibleUser:
+		return 3
+	case VisibleAudit:
+		return 2
+	case VisibleDebug:
+		return 1
+	}
+	return 0
+}
+
+// ParseVisibility returns the visibility of that name; the error lists all names.
+func ParseVisibility(name string) (Visibility, error) {
+	v := Visibility(name)
+	if v.rank() > 0 || v == VisibleInternal {
+		return v, nil
+	}
+	return "", fmt.Errorf("visibility is user, audit, debug or internal, not %.20q", name)
+}
 
 // Job is work that is done apart from any turn.
 type Job struct {

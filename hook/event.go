@@ -106,7 +106,7 @@ type EventDetail struct {
 	Point     Point
 	Inquiry   Inquiry
 	Response  Response
-	// Code and Visibility are those of a diagnostic.
+	// Code is that of a diagnostic, Visibility that of a diagnostic or a hook run.
 	Code       DiagnosticCode
 	Visibility Visibility
 }

@@ -51,7 +51,7 @@ func TestEventShape(t *testing.T) {
 		hook.DiagnosticEvent(hook.Diagnostic{Code: hook.CodeContextTruncated, Text: "cut"}),
 		hook.DiagnosticEvent(hook.Diagnostic{Code: "memory.stale", Text: "old", Visibility: hook.VisibleUser}),
 		hook.RunEvent(denied()),
-		hook.RunEvent(hook.Run{Subsystem: "Skills", Point: hook.PointPreprocess, Status: hook.RunSucceeded, Changed: true, Input: "aa", Output: "bb"}),
+		hook.RunEvent(hook.Run{Subsystem: "Skills", Point: hook.PointPreprocess, Status: hook.RunSucceeded, Changed: true, Visibility: hook.VisibleAudit, Input: "aa", Output: "bb"}),
 		hook.RunEvent(hook.Run{Subsystem: "OS", Point: hook.PointBeforeTool, Status: hook.RunSkipped, By: "Core.Guard"}),
 	}
 	var sb strings.Builder

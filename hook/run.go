@@ -47,6 +47,9 @@ type Run struct {
 	// Changed: a rewriter left another value than it got, or a contributor added
 	// something.
 	Changed bool
+	// Visibility is what the field's tag says at the point (visibility=); "" is
+	// internal.
+	Visibility Visibility
 	// Input and Output are the SHA-256 in hex of what the hook got and of what it
 	// left, see [Digest]; "" where that is not known. Points about a tool call that
 	// rewrite nothing have the call's arguments as input.
@@ -64,7 +67,7 @@ type runDetail Run
 func (r *runDetail) eventDetail() EventDetail {
 	return EventDetail{
 		CallID: r.CallID, Tool: r.Tool, Duration: r.Duration, Answer: r.Answer, By: r.By,
-		Subsystem: r.Subsystem, Point: r.Point,
+		Subsystem: r.Subsystem, Point: r.Point, Visibility: r.Visibility,
 	}
 }
 
@@ -123,7 +126,8 @@ func (e Event) writtenRun() writtenRun {
 func (w *writtenEvent) run(e Event, d EventDetail) Event {
 	return e.with(RunEvent(Run{
 		Subsystem: d.Subsystem, Point: d.Point, CallID: d.CallID, Tool: d.Tool, Started: w.Started, Duration: d.Duration,
-		Status: w.Status, Answer: d.Answer, Reason: e.Text, By: d.By, Changed: w.Changed, Input: w.Input, Output: w.Output,
+		Status: w.Status, Answer: d.Answer, Reason: e.Text, By: d.By, Changed: w.Changed, Visibility: d.Visibility,
+		Input: w.Input, Output: w.Output,
 	}))
 }
 

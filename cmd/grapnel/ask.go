@@ -20,7 +20,8 @@ import (
 type askFlags struct {
 	place
 	socket, agent, sender, whenBusy string
-	yes, hooks                      bool
+	yes                             bool
+	hooks                           hook.Visibility
 }
 
 func (c *command) ask() *cobra.Command {
@@ -37,7 +38,7 @@ func (c *command) ask() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := c.client(f.socket)
+			d, err := c.client(f.socket, f.hooks)
 			if err != nil {
 				return err
 			}
@@ -50,12 +51,13 @@ func (c *command) ask() *cobra.Command {
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().StringVar(&f.whenBusy, "when-busy", "", "while a turn of the conversation is running: refuse, queue behind it, or steer it (default refuse)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
-	hooksFlag(cmd, &f.hooks, "show every hook run, if the daemon records them: grapnel serve --hooks")
+	hooksFlag(cmd, &f.hooks, "show hook runs, if the daemon records them (grapnel serve --hooks)")
 	return cmd
 }
 
-// client returns a client of the daemon on the socket, "" for the default one.
-func (c *command) client(socket string) (*client.Client, error) {
+// client returns a client of the daemon on the socket, "" for the default one, that
+// sees hook runs that are as visible as hooks.
+func (c *command) client(socket string, hooks hook.Visibility) (*client.Client, error) {
 	paths, err := c.paths(place{})
 	if err != nil {
 		return nil, err
@@ -64,7 +66,7 @@ func (c *command) client(socket string) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &client.Options{}
+	o := &client.Options{Hooks: hooks}
 	if socket != "" {
 		o.Start = "grapnel serve --socket " + path
 	}
@@ -79,7 +81,7 @@ const lookTime = 2 * time.Second
 // can: a model that was named is only this process's. It says where the turn runs
 // if there is a choice, and done if that is not here.
 func (c *command) onDaemon(ctx context.Context, f runFlags, paths daemon.Paths, stdinUsed bool, prompt string) (done bool, err error) {
-	d := client.New(api.DefaultSocket(paths.State, c.getenv), nil)
+	d := client.New(api.DefaultSocket(paths.State, c.getenv), &client.Options{Hooks: f.hooks})
 	look, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	health, err := d.Health(look)
@@ -98,7 +100,7 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths daemon.Paths, 
 		here = "it is ending"
 	case err != nil:
 		here = "it has no agent " + f.agent
-	case f.hooks && !health.Hooks:
+	case f.hooks != "" && !health.Hooks:
 		here = "it does not record hook runs, which grapnel serve --hooks does"
 	}
 	if here != "" {
@@ -124,7 +126,7 @@ func (c *command) askDaemon(ctx context.Context, d *client.Client, f askFlags, s
 	if err != nil {
 		return err
 	}
-	if f.hooks && !health.Hooks {
+	if f.hooks != "" && !health.Hooks {
 		c.note("the daemon does not record hook runs; start it with grapnel serve --hooks")
 	}
 	conv, err := d.Conversation(ctx, f.agent, f.sender)

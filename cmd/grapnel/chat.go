@@ -23,7 +23,8 @@ import (
 
 type chatFlags struct {
 	dir, agent, model, sender string
-	yes, hooks                bool
+	yes                       bool
+	hooks                     hook.Visibility
 }
 
 func (c *command) chat() *cobra.Command {
@@ -43,7 +44,7 @@ func (c *command) chat() *cobra.Command {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's")
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
-	hooksFlag(cmd, &f.hooks, "show every hook run, and keep it for grapnel explain")
+	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	return cmd
 }
 
@@ -67,7 +68,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	approver := chatApprover(talk, ed, paths.Root, f.yes, color)
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Note: c.note, Trust: trust(approver, f.yes),
-		RecordHooks: f.hooks,
+		RecordHooks: f.hooks != "",
 	})
 	if err != nil {
 		return notBegun(err)

@@ -16,6 +16,7 @@ import (
 type eventsFlags struct {
 	socket, after string
 	json          bool
+	hooks         hook.Visibility
 }
 
 func (c *command) events() *cobra.Command {
@@ -27,7 +28,7 @@ func (c *command) events() *cobra.Command {
 			"The pieces of a text as the model writes it are shown with --json only.",
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := c.client(f.socket)
+			d, err := c.client(f.socket, f.hooks)
 			if err != nil {
 				return err
 			}
@@ -37,6 +38,7 @@ func (c *command) events() *cobra.Command {
 	socketFlag(cmd, &f.socket)
 	cmd.Flags().StringVar(&f.after, "after", "", "begin after the event with this id, as far as the events are kept")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write JSON, for programs")
+	hooksFlag(cmd, &f.hooks, "show hook runs, if the daemon records them (grapnel serve --hooks)")
 	return cmd
 }
 

@@ -26,7 +26,8 @@ const maxPrompt = 4 << 20
 type runFlags struct {
 	place
 	agent, model, sender string
-	yes, hooks           bool
+	yes                  bool
+	hooks                hook.Visibility
 }
 
 func (c *command) run() *cobra.Command {
@@ -53,13 +54,30 @@ func (c *command) run() *cobra.Command {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's: script:FILE or openai:NAME")
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
-	hooksFlag(cmd, &f.hooks, "show every hook run, and keep it for grapnel explain")
+	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	return cmd
 }
 
-// hooksFlag is the flag by which hook runs are recorded or shown.
-func hooksFlag(cmd *cobra.Command, to *bool, usage string) {
-	cmd.Flags().BoolVar(to, "hooks", false, usage)
+// hooksFlag is the flag that says which hook runs are shown; "" if it is not given.
+func hooksFlag(cmd *cobra.Command, to *hook.Visibility, usage string) {
+	cmd.Flags().Var((*hookLevel)(to), "hooks", usage+": all, or =user, =audit, =debug for those that are at least as visible")
+	cmd.Flags().Lookup("hooks").NoOptDefVal = string(hook.VisibleInternal)
+}
+
+// hookLevel is a level of hook runs as a flag.
+type hookLevel hook.Visibility
+
+// String implements pflag.Value, of which package pflag wants three methods.
+func (l *hookLevel) String() string { return string(*l) }
+
+// Type implements pflag.Value.
+func (l *hookLevel) Type() string { return "level" }
+
+// Set implements pflag.Value.
+func (l *hookLevel) Set(name string) error {
+	v, err := hook.ParseVisibility(name)
+	*l = hookLevel(v)
+	return err
 }
 
 func onePrompt(_ *cobra.Command, args []string) error {
@@ -101,18 +119,14 @@ type shower interface {
 	Err() error
 }
 
-// shower returns what shows a turn, with its hook runs if that is wanted, and the gate that keeps it still while a
+// shower returns what shows a turn, with hook runs that are as visible as hooks, and the gate that keeps it still while a
 // question is on the screen.
-func (c *command) shower(json, hooks bool) (shower, *terminal.Gate) {
+func (c *command) shower(json bool, hooks hook.Visibility) (shower, *terminal.Gate) {
 	gate := terminal.NewGate(c.out)
-	p := terminal.NewPrinter(gate, terminal.Colored(c.out))
-	switch {
-	case json:
-		c.shown = terminal.NewJSONPrinter(gate)
-	case hooks:
-		c.shown = p.ShowHooks()
-	default:
-		c.shown = p
+	if json {
+		c.shown = terminal.NewJSONPrinter(gate).ShowHooks(hooks)
+	} else {
+		c.shown = terminal.NewPrinter(gate, terminal.Colored(c.out)).ShowHooks(hooks)
 	}
 	return c.shown, gate
 }
@@ -131,7 +145,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	approver := c.approverIn(paths.Root, f.yes, stdinUsed, gate)
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Model: absolute(f.model), Note: c.note, Trust: trust(approver, f.yes),
-		RecordHooks: f.hooks,
+		RecordHooks: f.hooks != "",
 	})
 	if err != nil {
 		return err

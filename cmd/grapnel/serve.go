@@ -52,7 +52,7 @@ func (c *command) serve() *cobra.Command {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model of the agents that name none: script:FILE or openai:NAME")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "start the project's MCP servers without asking")
 	cmd.Flags().BoolVar(&f.resume, "resume", true, "go on with the turns that were interrupted when a process died")
-	hooksFlag(cmd, &f.hooks, "record every hook run as an event, and keep it for grapnel explain")
+	cmd.Flags().BoolVar(&f.hooks, "hooks", false, "record every hook run as an event, and keep it for grapnel explain")
 	cmd.Flags().DurationVar(&f.askTimeout, "ask-timeout", approval.DefaultTimeout, "how long to wait for the approval of a tool call; 0 waits as long as its turn goes on")
 	cmd.Flags().StringVar(&f.onAskTimeout, "on-ask-timeout", onTimeoutRefuse, "what then becomes of the call: refuse, or approve, which is dangerous, as everything runs that nobody looks at")
 	cmd.Flags().DurationVar(&f.grace, "grace", api.DefaultGrace, "how long turns in flight may go on after an interrupt")
@@ -176,7 +176,7 @@ func apiOptions(app *daemon.App, h *api.Hook, paths daemon.Paths) api.Options {
 // one was named, this process is one for as long as that takes: with the agents of
 // the project that can do without MCP servers, which are not started.
 func (c *command) overDaemon(ctx context.Context, socket string, do func(d *client.Client) error) (err error) {
-	d, err := c.client(socket)
+	d, err := c.client(socket, "")
 	if err != nil {
 		return err
 	}

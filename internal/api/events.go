@@ -51,10 +51,28 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, conversation str
 	return s.stream(w, r, conversation, at, nil)
 }
 
+// hookLevel is what the client wants to see of hook runs: those that are at least
+// as visible. Without a word that is what is for users.
+func hookLevel(r *http.Request) (hook.Visibility, error) {
+	name := r.URL.Query().Get("hooks")
+	if name == "" {
+		return hook.VisibleUser, nil
+	}
+	level, err := hook.ParseVisibility(name)
+	if err != nil {
+		return "", invalid("hooks: %v", err)
+	}
+	return level, nil
+}
+
 // stream writes server-sent events until the client goes, the turn or the daemon
 // ends, or the client takes nothing for too long. What happens to the stream
 // happens to nothing else. A nil turn is none to end with.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation string, at stream.Position, t *turn) error {
+	level, err := hookLevel(r)
+	if err != nil {
+		return err
+	}
 	from := s.o.Runtime.Subscribe(&stream.SubscribeOptions{Conversation: conversation, After: &at})
 	defer from.Close()
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -77,7 +95,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 			return nil // the client resumes, and is refused if the store cannot be read at all
 		}
 		if p.More == nil {
-			if data, ended := appendItems(p.Items, t); !write(data) || ended {
+			if data, ended := appendItems(p.Items, t, level); !write(data) || ended {
 				return nil
 			}
 			continue
@@ -111,11 +129,18 @@ func (t *turn) over() <-chan struct{} {
 	return t.done
 }
 
-// appendItems writes a page; ended says that the end of the turn is in it.
-func appendItems(items []stream.Item, t *turn) (data []byte, ended bool) {
-	for _, item := range items {
+// appendItems writes a page; ended says that the end of the turn is in it. Of hook
+// runs those are left out that are less visible than level; of one that is the last
+// of the page the id is written, which says how far the stream is.
+func appendItems(items []stream.Item, t *turn, level hook.Visibility) (data []byte, ended bool) {
+	for i, item := range items {
 		part := wire.Part{ID: item.At.String(), Data: item.JSON()}
 		switch {
+		case hidden(item, level):
+			if i < len(items)-1 {
+				continue
+			}
+			part.Data = nil
 		case item.Restarted:
 			part.Name, part.Data = wire.StreamRestarted, keptData(item, "{")
 		case item.Missed > 0:
@@ -127,6 +152,12 @@ func appendItems(items []stream.Item, t *turn) (data []byte, ended bool) {
 		}
 	}
 	return data, false
+}
+
+// hidden reports whether the item is a hook run that is less visible than level.
+func hidden(item stream.Item, level hook.Visibility) bool {
+	run, ok := item.Event().Run()
+	return ok && !run.Visibility.Reaches(level)
 }
 
 func keptData(item stream.Item, begin string) []byte {

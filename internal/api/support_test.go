@@ -198,7 +198,9 @@ type world struct {
 }
 
 type worldOptions struct {
-	api api.Options
+	// record: hook runs are recorded.
+	record bool
+	api    api.Options
 	// approval is how asks are answered; the channel is the hook.
 	approval approval.Options
 	// recent is that of runtime.Options; 0 is 4096.
@@ -234,7 +236,7 @@ func (w *world) start() {
 	asked := w.o.approval
 	asked.Channel = w.hook
 	type hooks struct {
-		Ask      *policy.Policy
+		Ask      *policy.Policy `hook:"BeforeTool: visibility=user"`
 		Approval *approval.Approval
 		Box      *box
 		API      *api.Hook
@@ -244,7 +246,7 @@ func (w *world) start() {
 	h, err := composite.New(&hooks{asks, approval.New(&asked), w.box, w.hook})
 	require.NoError(t, err)
 	price := func(_ string, u hook.Usage) hook.Cost { return hook.Cost(u.Total()) }
-	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Grace: time.Second, Recent: cmp.Or(w.o.recent, 4096), Price: price})
+	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Grace: time.Second, Recent: cmp.Or(w.o.recent, 4096), Price: price, RecordHooks: w.o.record})
 	require.NoError(t, w.rt.Open(t.Context()))
 	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "helper", Description: "Helps.", Instructions: "Help."})
 	require.NoError(t, err)

@@ -116,7 +116,12 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, a answered, stream
 	return nil
 }
 
+// wantsStream reports whether the answer is to be the events of the turn. What is
+// wrong about those is found before the turn begins.
 func wantsStream(r *http.Request) (bool, error) {
+	if _, err := hookLevel(r); err != nil {
+		return false, err
+	}
 	switch v := r.URL.Query().Get("stream"); v {
 	case "", "0":
 		return false, nil

@@ -71,8 +71,9 @@ type Options struct {
 	Sender string
 	// Paths name the project.
 	Paths daemon.Paths
-	// Hooks: hook runs are shown; the App has to record them.
-	Hooks bool
+	// Hooks is which hook runs are shown, those that are at least as visible; "" is
+	// those for users. The App has to record them.
+	Hooks hook.Visibility
 	// History are the lines of earlier times; nil keeps none.
 	History *editor.History
 }
@@ -314,11 +315,7 @@ func (c *Chat) open(ctx context.Context) (err error) {
 }
 
 func (c *Chat) printer() *terminal.Printer {
-	p := terminal.NewPrinter(c.ed, c.color).ForScreen(c.ed.Columns)
-	if c.o.Hooks {
-		p = p.ShowHooks()
-	}
-	return p
+	return terminal.NewPrinter(c.ed, c.color).ForScreen(c.ed.Columns).ShowHooks(c.o.Hooks)
 }
 
 // say writes a line of the chat's own; hint one that may be overlooked.

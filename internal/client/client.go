@@ -26,6 +26,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 )
 
@@ -68,6 +69,9 @@ type Options struct {
 	// Wait is the time before the first of them; it doubles with each, up to
 	// MaxWait. 0 is DefaultWait.
 	Wait time.Duration
+	// Hooks is which hook runs the streams have: those that are at least as visible;
+	// "" is those for users.
+	Hooks hook.Visibility
 	// Start is the command that starts a daemon on the socket, for the sentence that
 	// says that there is none; "" is grapnel serve.
 	Start string

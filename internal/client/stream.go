@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -41,10 +42,19 @@ func (c *Client) Events(ctx context.Context, id, after string) iter.Seq2[Item, e
 	if id != "" {
 		path = conversation(id, "/events")
 	}
+	path += c.hooks()
 	return func(yield func(Item, error) bool) {
 		f := follower{c: c, path: path, last: after}
 		f.run(ctx, yield)
 	}
+}
+
+// hooks is the query that says which hook runs a stream has.
+func (c *Client) hooks() string {
+	if c.o.Hooks == "" {
+		return ""
+	}
+	return "?hooks=" + url.QueryEscape(string(c.o.Hooks))
 }
 
 func (f *follower) items(ctx context.Context) iter.Seq2[Item, error] {
@@ -55,7 +65,7 @@ func (f *follower) items(ctx context.Context) iter.Seq2[Item, error] {
 // which it ends. It ends with ErrTurnLost if that cannot come any more.
 func (c *Client) Follow(ctx context.Context, t wire.Turn) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		f := &follower{c: c, path: conversation(t.Conversation, "/events"), last: t.LastEventID, turn: &t}
+		f := &follower{c: c, path: conversation(t.Conversation, "/events") + c.hooks(), last: t.LastEventID, turn: &t}
 		for item, err := range f.items(ctx) {
 			ev := item.Event
 			switch {

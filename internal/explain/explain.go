@@ -49,8 +49,8 @@ type Point struct {
 type Run struct {
 	// Field is the path of the field; "" if it is not known.
 	Field string `json:"field,omitzero"`
-	// Option is what applies to the field at this point: timeout, fail policy,
-	// patterns.
+	// Option is what applies to the field at this point: timeout, visibility,
+	// patterns, fail policy.
 	Option     string         `json:"option,omitzero"`
 	Status     hook.RunStatus `json:"status"`
 	Answer     hook.Answer    `json:"answer,omitzero"`
@@ -58,6 +58,8 @@ type Run struct {
 	By         string         `json:"by,omitzero"`
 	Changed    bool           `json:"changed,omitzero"`
 	DurationMS float64        `json:"duration_ms,omitzero"`
+	// Visibility is who may see the run; "" is internal.
+	Visibility hook.Visibility `json:"visibility,omitzero"`
 	// Counts: this is the answer that counts.
 	Counts bool `json:"counts,omitzero"`
 
@@ -150,7 +152,7 @@ func (c *Call) place(r hook.Run, p *plan.Plan) {
 	}
 	c.Points[n].Runs = append(c.Points[n].Runs, Run{
 		Field: r.Subsystem, Option: Option(p, r.Subsystem, r.Point), Status: r.Status, Answer: r.Answer, Reason: r.Reason,
-		By: r.By, Changed: r.Changed, DurationMS: milliseconds(r.Duration), run: r,
+		By: r.By, Changed: r.Changed, DurationMS: milliseconds(r.Duration), Visibility: r.Visibility, run: r,
 	})
 }
 
@@ -255,6 +257,9 @@ func Option(p *plan.Plan, path string, point hook.Point) string {
 	}
 	if use.Timeout > 0 {
 		around = append(around, "timeout="+time.Duration(use.Timeout).String())
+	}
+	if use.Visibility != "" {
+		around = append(around, "visibility="+use.Visibility)
 	}
 	for _, match := range m.Match {
 		around = append(around, "match="+match)

@@ -18,7 +18,7 @@ import (
 
 // thePlan is that of a composite with a nested one and a group.
 var thePlan = &plan.Plan{Type: "p.Daemon", Members: []plan.Member{
-	{Field: "Guard", Match: []string{"tool:bash"}, Points: []plan.PointUse{{Name: "BeforeTool", Policy: "failopen", Timeout: plan.Duration(2 * time.Second)}}},
+	{Field: "Guard", Match: []string{"tool:bash"}, Points: []plan.PointUse{{Name: "BeforeTool", Policy: "failopen", Timeout: plan.Duration(2 * time.Second), Visibility: "audit"}}},
 	{Field: "Core", Points: []plan.PointUse{{Name: "BeforeTool", Timeout: plan.Duration(time.Second)}}, Composite: &plan.Plan{
 		Type: "p.Core", Members: []plan.Member{{Field: "Notes", Optional: true, Points: []plan.PointUse{{Name: "BeforeTool"}}, Tools: []string{"add"}}},
 	}, Tools: []string{"add"}},
@@ -31,7 +31,7 @@ func TestOption(t *testing.T) {
 		point hook.Point
 		want  string
 	}{
-		{"Guard", hook.PointBeforeTool, "timeout=2s, match=tool:bash, failopen"},
+		{"Guard", hook.PointBeforeTool, "timeout=2s, visibility=audit, match=tool:bash, failopen"},
 		{"Guard", hook.PointAfterTurn, "match=tool:bash, failopen"},
 		{"Core.Notes", hook.PointBeforeTool, "optional, failclosed (Core: timeout=1s)"},
 		{"Core.Notes", hook.PointDispatch, "optional"},

@@ -78,7 +78,7 @@ func (p *Printer) told(indent, who string, ev hook.Event) bool {
 	case hook.EventHookFailed:
 		say(yellow, "!", ev.Text)
 	case hook.EventHookRun:
-		if run, ok := ev.Run(); ok && p.hooks {
+		if run, ok := ev.Run(); ok && run.Visibility.Reaches(p.hooks) {
 			p.note(dim, indent+"∙ "+Clean(who)+RunLine(run, width))
 		}
 	case hook.EventSkillLoaded:

@@ -14,6 +14,9 @@ type JSONPrinter struct {
 	mu  sync.Mutex
 	enc *json.Encoder
 	err error
+	// hooks is which hook runs are written: those that are at least as visible; "" is
+	// all.
+	hooks hook.Visibility
 }
 
 // NewJSONPrinter returns a printer to out.
@@ -23,8 +26,19 @@ func NewJSONPrinter(out io.Writer) *JSONPrinter {
 	return &JSONPrinter{enc: enc}
 }
 
+// ShowHooks makes the printer leave out the hook runs that are less visible than
+// level, and returns it; "" leaves out none. To be called before the first event.
+func (p *JSONPrinter) ShowHooks(level hook.Visibility) *JSONPrinter {
+	p.hooks = level
+	return p
+}
+
 // OnEvent writes the event.
-func (p *JSONPrinter) OnEvent(ev hook.Event) { p.write(ev) }
+func (p *JSONPrinter) OnEvent(ev hook.Event) {
+	if run, ok := ev.Run(); !ok || run.Visibility.Reaches(p.hooks) {
+		p.write(ev)
+	}
+}
 
 // Outcome writes how the turn ended, as {"kind":"outcome",…}.
 func (p *JSONPrinter) Outcome(out hook.TurnOutcome) {

@@ -4,6 +4,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -57,8 +58,8 @@ type Printer struct {
 
 	// answer renders what the model says; nil shows it as it is.
 	answer *markdown
-	// hooks: hook runs are shown.
-	hooks bool
+	// hooks is which hook runs are shown: those that are at least as visible.
+	hooks hook.Visibility
 	// columns is how wide the screen is; nil is as wide as it gets.
 	columns func() int
 }
@@ -72,7 +73,7 @@ const (
 
 // NewPrinter returns a printer to out.
 func NewPrinter(out io.Writer, color bool) *Printer {
-	return &Printer{out: out, color: color, numbers: map[string]int{}, children: map[childCall]string{}}
+	return &Printer{out: out, color: color, hooks: hook.VisibleUser, numbers: map[string]int{}, children: map[childCall]string{}}
 }
 
 // ForScreen makes the printer one for a conversation at a terminal, and returns
@@ -85,10 +86,11 @@ func (p *Printer) ForScreen(columns func() int) *Printer {
 	return p
 }
 
-// ShowHooks makes the printer show hook runs, a line each, and returns it. To be
-// called before the first event.
-func (p *Printer) ShowHooks() *Printer {
-	p.hooks = true
+// ShowHooks makes the printer show the hook runs that are at least as visible as
+// level, a line each, and returns it. Without it, or with "", it shows those that
+// are for users. To be called before the first event.
+func (p *Printer) ShowHooks(level hook.Visibility) *Printer {
+	p.hooks = cmp.Or(level, hook.VisibleUser)
 	return p
 }
 

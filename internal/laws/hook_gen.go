@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strconv"
 	"time"
 
 	"github.com/grapnel-go/grapnel/composite"
@@ -16,53 +17,60 @@ import (
 // Plan of Six (laws.go), in execution order:
 //
 //	#  field  acts at
-//	1  A?     SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools OnEvent
-//	          OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext TurnTools
-//	          PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
+//	1  A?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext
+//	          TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
 //	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool
 //	          RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
 //	          AfterCompaction OnSessionEnd OnClose
-//	2  B?     SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools OnEvent
-//	          OnOpen OnSessionStart:timeout=1s BeforeTurn:timeout=1s TurnPolicy:timeout=1s
-//	          TurnContext:timeout=1s RefineContext:timeout=1s TurnTools:timeout=1s
+//	          tools: known at run time
+//	2  B?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
+//	          Dispatch OnEvent OnOpen OnSessionStart:timeout=1s BeforeTurn:timeout=1s
+//	          TurnPolicy:timeout=1s TurnContext:timeout=1s RefineContext:timeout=1s TurnTools:timeout=1s
 //	          PromptSections:timeout=1s BeforeStep:timeout=1s RewriteRequest:timeout=1s
 //	          BeforeModel:timeout=1s WrapModel OnModelError:timeout=1s RewriteReply:timeout=1s
 //	          AfterModel:timeout=1s OnInvalidTool:timeout=1s RewriteArgs:timeout=1s
 //	          BeforeTool:timeout=1s Approve:timeout=1s WrapTool RewriteResult:timeout=1s
 //	          AfterTool:timeout=1s AfterStep:timeout=1s OnStop:timeout=1s OnTurnError:timeout=1s
 //	          AfterTurn BeforeCompaction:timeout=1s AfterCompaction OnSessionEnd OnClose
-//	3  C?     SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools OnEvent
-//	          OnOpen OnSessionStart~:failopen BeforeTurn~:failopen TurnPolicy TurnContext RefineContext
-//	          TurnTools PromptSections BeforeStep~:failopen RewriteRequest~:failopen
-//	          BeforeModel~:failopen WrapModel OnModelError~:failopen RewriteReply~:failopen
-//	          AfterModel~:failopen OnInvalidTool~:failopen RewriteArgs~:failopen BeforeTool~:failopen
-//	          Approve~:failopen WrapTool RewriteResult~:failopen AfterTool~:failopen AfterStep~:failopen
-//	          OnStop~:failopen OnTurnError~:failopen AfterTurn BeforeCompaction~:failopen
-//	          AfterCompaction OnSessionEnd OnClose
-//	4  D?     SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools OnEvent
-//	          OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext TurnTools
-//	          PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
+//	          tools: known at run time
+//	3  C?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
+//	          Dispatch OnEvent OnOpen OnSessionStart~:failopen BeforeTurn~:failopen TurnPolicy
+//	          TurnContext RefineContext TurnTools PromptSections BeforeStep~:failopen
+//	          RewriteRequest~:failopen BeforeModel~:failopen WrapModel OnModelError~:failopen
+//	          RewriteReply~:failopen AfterModel~:failopen OnInvalidTool~:failopen RewriteArgs~:failopen
+//	          BeforeTool~:failopen Approve~:failopen WrapTool RewriteResult~:failopen
+//	          AfterTool~:failopen AfterStep~:failopen OnStop~:failopen OnTurnError~:failopen AfterTurn
+//	          BeforeCompaction~:failopen AfterCompaction OnSessionEnd OnClose
+//	          tools: known at run time
+//	4  D?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext RefineContext
+//	          TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
 //	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool
 //	          RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
 //	          AfterCompaction OnSessionEnd OnClose
-//	5  E?     SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools OnEvent
-//	          OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:failclosed TurnContext:failclosed
-//	          RefineContext:failclosed TurnTools:failclosed PromptSections:failclosed BeforeStep~
+//	          tools: known at run time
+//	5  E?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy:failclosed
+//	          TurnContext:failclosed RefineContext:failclosed TurnTools:failclosed
+//	          PromptSections:failclosed BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel OnModelError~
+//	          RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool
+//	          RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~
+//	          AfterCompaction OnSessionEnd OnClose
+//	          tools: known at run time
+//	6  F?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
+//	          Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy
+//	          TurnContext:parallel,timeout=1s RefineContext TurnTools PromptSections BeforeStep~
 //	          RewriteRequest~ BeforeModel~ WrapModel OnModelError~ RewriteReply~ AfterModel~
-//	          OnInvalidTool~ RewriteArgs~ BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~
-//	          AfterStep~ OnStop~ OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd
-//	          OnClose
-//	6  F?     SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools OnEvent
-//	          OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext:parallel,timeout=1s
-//	          RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~ WrapModel
-//	          OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs:timeout=1s
-//	          BeforeTool:timeout=1s Approve~ WrapTool RewriteResult~ AfterTool:timeout=1s AfterStep~
-//	          OnStop~ OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	          OnInvalidTool~ RewriteArgs:timeout=1s BeforeTool:timeout=1s Approve~ WrapTool
+//	          RewriteResult~ AfterTool:timeout=1s AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	          BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	          tools: known at run time
 //
 //	? may be nil, ~ is waited for without a bound
 
 // SixRev identifies the points and tools of Six; composites that it is a member of compile against it.
-const SixRev = 0x8f4f
+const SixRev = 0xa864
 
 // What Six was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -111,19 +119,6 @@ var (
 	_ hook.OnClose          = (*Actor)(nil)
 )
 
-// staleSixA is A beside markers of all points; see [composite.NotCalled].
-type staleSixA struct {
-	*Actor
-	composite.NotCalled2
-}
-
-// What A does not have, so that the code below does not call it. If one of these lines does not compile,
-// A has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleSixA) composite.Stale = staleSixA.Schema
-	_ func(staleSixA) composite.Stale = staleSixA.Dispatch
-)
-
 // Ready returns an error that names the required fields that are nil.
 func (d *Six) Ready() error {
 	return nil
@@ -156,12 +151,12 @@ func (d *Six) Points() hook.PointSet {
 // Plan returns the plan that the code below follows.
 func (d *Six) Plan() *plan.Plan {
 	return &plan.Plan{Type: "laws.Six", Members: []plan.Member{
-		{Field: "A", Type: "*laws.Actor", Optional: true, Points: []plan.PointUse{{Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
-		{Field: "B", Type: "*laws.Actor", Optional: true, Points: []plan.PointUse{{Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTurn", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "TurnPolicy", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "TurnContext", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "RefineContext", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "TurnTools", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "PromptSections", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeStep", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteRequest", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeModel", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteReply", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterModel", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnInvalidTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteArgs", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterStep", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnStop", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnTurnError", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
-		{Field: "C", Type: "*laws.Actor", Optional: true, Points: []plan.PointUse{{Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide", Policy: "failopen"}, {Name: "BeforeTurn", Kind: "decide", Policy: "failopen"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide", Policy: "failopen"}, {Name: "RewriteRequest", Kind: "rewrite", Policy: "failopen"}, {Name: "BeforeModel", Kind: "decide", Policy: "failopen"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide", Policy: "failopen"}, {Name: "RewriteReply", Kind: "rewrite", Policy: "failopen"}, {Name: "AfterModel", Kind: "decide", Policy: "failopen"}, {Name: "OnInvalidTool", Kind: "decide", Policy: "failopen"}, {Name: "RewriteArgs", Kind: "rewrite", Policy: "failopen"}, {Name: "BeforeTool", Kind: "decide", Policy: "failopen"}, {Name: "Approve", Kind: "decide", Policy: "failopen"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite", Policy: "failopen"}, {Name: "AfterTool", Kind: "decide", Policy: "failopen"}, {Name: "AfterStep", Kind: "decide", Policy: "failopen"}, {Name: "OnStop", Kind: "decide", Policy: "failopen"}, {Name: "OnTurnError", Kind: "decide", Policy: "failopen"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide", Policy: "failopen"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
-		{Field: "D", Type: "*laws.Actor", Optional: true, Points: []plan.PointUse{{Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
-		{Field: "E", Type: "*laws.Actor", Optional: true, Points: []plan.PointUse{{Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute", Policy: "failclosed"}, {Name: "TurnContext", Kind: "contribute", Policy: "failclosed"}, {Name: "RefineContext", Kind: "contribute", Policy: "failclosed"}, {Name: "TurnTools", Kind: "contribute", Policy: "failclosed"}, {Name: "PromptSections", Kind: "contribute", Policy: "failclosed"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
-		{Field: "F", Type: "*laws.Actor", Optional: true, Points: []plan.PointUse{{Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute", Mode: "parallel", Timeout: plan.Duration(1 * time.Second)}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "A", Type: "*laws.Actor", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "B", Type: "*laws.Actor", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTurn", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "TurnPolicy", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "TurnContext", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "RefineContext", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "TurnTools", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "PromptSections", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeStep", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteRequest", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeModel", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteReply", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterModel", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnInvalidTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteArgs", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterStep", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnStop", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnTurnError", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "C", Type: "*laws.Actor", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide", Policy: "failopen"}, {Name: "BeforeTurn", Kind: "decide", Policy: "failopen"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide", Policy: "failopen"}, {Name: "RewriteRequest", Kind: "rewrite", Policy: "failopen"}, {Name: "BeforeModel", Kind: "decide", Policy: "failopen"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide", Policy: "failopen"}, {Name: "RewriteReply", Kind: "rewrite", Policy: "failopen"}, {Name: "AfterModel", Kind: "decide", Policy: "failopen"}, {Name: "OnInvalidTool", Kind: "decide", Policy: "failopen"}, {Name: "RewriteArgs", Kind: "rewrite", Policy: "failopen"}, {Name: "BeforeTool", Kind: "decide", Policy: "failopen"}, {Name: "Approve", Kind: "decide", Policy: "failopen"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite", Policy: "failopen"}, {Name: "AfterTool", Kind: "decide", Policy: "failopen"}, {Name: "AfterStep", Kind: "decide", Policy: "failopen"}, {Name: "OnStop", Kind: "decide", Policy: "failopen"}, {Name: "OnTurnError", Kind: "decide", Policy: "failopen"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide", Policy: "failopen"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "D", Type: "*laws.Actor", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "E", Type: "*laws.Actor", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute", Policy: "failclosed"}, {Name: "TurnContext", Kind: "contribute", Policy: "failclosed"}, {Name: "RefineContext", Kind: "contribute", Policy: "failclosed"}, {Name: "TurnTools", Kind: "contribute", Policy: "failclosed"}, {Name: "PromptSections", Kind: "contribute", Policy: "failclosed"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "F", Type: "*laws.Actor", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute", Mode: "parallel", Timeout: plan.Duration(1 * time.Second)}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
 	}}
 }
 
@@ -194,9 +189,36 @@ func (d *Six) Members() iter.Seq2[string, hook.Hook] {
 	}
 }
 
-// Schema implements [hook.Hook]: no member has it.
+// Schema implements [hook.Hook]: A?*, B?*, C?*, D?*, E?*, F?*.
 func (d *Six) Schema() []hook.Tool {
-	return hook.Nop{}.Schema()
+	var at string
+	defer composite.Blame(hook.PointSchema, &at)
+	tools := make([]hook.Tool, 0, 0)
+	if d.A != nil {
+		at = "A"
+		tools = append(tools, d.A.Schema()...)
+	}
+	if d.B != nil {
+		at = "B"
+		tools = append(tools, d.B.Schema()...)
+	}
+	if d.C != nil {
+		at = "C"
+		tools = append(tools, d.C.Schema()...)
+	}
+	if d.D != nil {
+		at = "D"
+		tools = append(tools, d.D.Schema()...)
+	}
+	if d.E != nil {
+		at = "E"
+		tools = append(tools, d.E.Schema()...)
+	}
+	if d.F != nil {
+		at = "F"
+		tools = append(tools, d.F.Schema()...)
+	}
+	return tools
 }
 
 // SystemPrompt implements [hook.Hook]: A?, B?, C?, D?, E?, F?.
@@ -206,27 +228,39 @@ func (d *Six) SystemPrompt(cfg *hook.AgentConfig) string {
 	parts := make([]string, 0, 6)
 	if d.A != nil {
 		at = "A"
-		parts = append(parts, d.A.SystemPrompt(cfg))
+		if composite.Offers(cfg, d.A.Schema()) {
+			parts = append(parts, d.A.SystemPrompt(cfg))
+		}
 	}
 	if d.B != nil {
 		at = "B"
-		parts = append(parts, d.B.SystemPrompt(cfg))
+		if composite.Offers(cfg, d.B.Schema()) {
+			parts = append(parts, d.B.SystemPrompt(cfg))
+		}
 	}
 	if d.C != nil {
 		at = "C"
-		parts = append(parts, d.C.SystemPrompt(cfg))
+		if composite.Offers(cfg, d.C.Schema()) {
+			parts = append(parts, d.C.SystemPrompt(cfg))
+		}
 	}
 	if d.D != nil {
 		at = "D"
-		parts = append(parts, d.D.SystemPrompt(cfg))
+		if composite.Offers(cfg, d.D.Schema()) {
+			parts = append(parts, d.D.SystemPrompt(cfg))
+		}
 	}
 	if d.E != nil {
 		at = "E"
-		parts = append(parts, d.E.SystemPrompt(cfg))
+		if composite.Offers(cfg, d.E.Schema()) {
+			parts = append(parts, d.E.SystemPrompt(cfg))
+		}
 	}
 	if d.F != nil {
 		at = "F"
-		parts = append(parts, d.F.SystemPrompt(cfg))
+		if composite.Offers(cfg, d.F.Schema()) {
+			parts = append(parts, d.F.SystemPrompt(cfg))
+		}
 	}
 	return composite.JoinPrompts(parts)
 }
@@ -491,34 +525,64 @@ func (d *Six) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	var s composite.Scoping
 	if d.A != nil {
 		at = "A"
-		s.Add("", nil, d.A.ScopedTools(cfg))
+		s.Add("", d.A.Schema(), d.A.ScopedTools(cfg))
 	}
 	if d.B != nil {
 		at = "B"
-		s.Add("", nil, d.B.ScopedTools(cfg))
+		s.Add("", d.B.Schema(), d.B.ScopedTools(cfg))
 	}
 	if d.C != nil {
 		at = "C"
-		s.Add("", nil, d.C.ScopedTools(cfg))
+		s.Add("", d.C.Schema(), d.C.ScopedTools(cfg))
 	}
 	if d.D != nil {
 		at = "D"
-		s.Add("", nil, d.D.ScopedTools(cfg))
+		s.Add("", d.D.Schema(), d.D.ScopedTools(cfg))
 	}
 	if d.E != nil {
 		at = "E"
-		s.Add("", nil, d.E.ScopedTools(cfg))
+		s.Add("", d.E.Schema(), d.E.ScopedTools(cfg))
 	}
 	if d.F != nil {
 		at = "F"
-		s.Add("", nil, d.F.ScopedTools(cfg))
+		s.Add("", d.F.Schema(), d.F.ScopedTools(cfg))
 	}
 	return s.Scope()
 }
 
-// Dispatch implements [hook.Hook]: no member has it.
+// Dispatch implements [hook.Hook]: A?*, B?*, C?*, D?*, E?*, F?*.
 func (d *Six) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	return hook.Nop{}.Dispatch(ctx, call)
+	if d.A != nil {
+		if inv, ok := d.A.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	if d.B != nil {
+		if inv, ok := d.B.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	if d.C != nil {
+		if inv, ok := d.C.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	if d.D != nil {
+		if inv, ok := d.D.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	if d.E != nil {
+		if inv, ok := d.E.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	if d.F != nil {
+		if inv, ok := d.F.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	return hook.Invocation{}, false
 }
 
 var sixOnEvent = [...]composite.Member{
@@ -2487,6 +2551,3415 @@ func (d *Six) onClose(ctx context.Context, b *composite.Bracket) {
 		b.At = 6
 		if d.A != nil {
 			b.Set(d.A.OnClose(ctx))
+		}
+	}
+}
+
+// Plan of Nest (laws.go), in execution order:
+//
+//	#    field    acts at
+//	1    A?       Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	              RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	              WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	              BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~
+//	              OnTurnError~ AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              tools: known at run time
+//	2    Core?    composite laws.Core
+//	2.1    B?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart:timeout=1s BeforeTurn:timeout=1s
+//	              TurnPolicy:timeout=1s TurnContext:timeout=1s RefineContext:timeout=1s
+//	              TurnTools:timeout=1s PromptSections:timeout=1s BeforeStep:timeout=1s
+//	              RewriteRequest:timeout=1s BeforeModel:timeout=1s WrapModel OnModelError:timeout=1s
+//	              RewriteReply:timeout=1s AfterModel:timeout=1s OnInvalidTool:timeout=1s
+//	              RewriteArgs:timeout=1s BeforeTool:timeout=1s Approve:timeout=1s WrapTool
+//	              RewriteResult:timeout=1s AfterTool:timeout=1s AfterStep:timeout=1s OnStop:timeout=1s
+//	              OnTurnError:timeout=1s AfterTurn BeforeCompaction:timeout=1s AfterCompaction
+//	              OnSessionEnd OnClose
+//	              tools: known at run time
+//	2.2    C?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~:failopen BeforeTurn~:failopen
+//	              TurnPolicy TurnContext RefineContext TurnTools PromptSections BeforeStep~:failopen
+//	              RewriteRequest~:failopen BeforeModel~:failopen WrapModel OnModelError~:failopen
+//	              RewriteReply~:failopen AfterModel~:failopen OnInvalidTool~:failopen
+//	              RewriteArgs~:failopen BeforeTool~:failopen Approve~:failopen WrapTool
+//	              RewriteResult~:failopen AfterTool~:failopen AfterStep~:failopen OnStop~:failopen
+//	              OnTurnError~:failopen AfterTurn BeforeCompaction~:failopen AfterCompaction
+//	              OnSessionEnd OnClose
+//	              tools: known at run time
+//	3    Extra[]  all points
+//	              tools: known at run time
+//	4    F?       Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	              ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy
+//	              TurnContext:parallel,timeout=1s RefineContext TurnTools PromptSections BeforeStep~
+//	              RewriteRequest~ BeforeModel~ WrapModel OnModelError~ RewriteReply~ AfterModel~
+//	              OnInvalidTool~ RewriteArgs:timeout=1s BeforeTool:timeout=1s Approve~ WrapTool
+//	              RewriteResult~ AfterTool:timeout=1s AfterStep~ OnStop~ OnTurnError~ AfterTurn
+//	              BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	              tools: known at run time
+//
+//	? may be nil, [] a group given at run time, ~ is waited for without a bound
+
+// NestRev identifies the points and tools of Nest; composites that it is a member of compile against it.
+const NestRev = 0xa864
+
+// What Nest was generated from: its fields with their tags, what its members have, and below what they do not
+// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion1
+
+var (
+	_ hook.Hook = (*Nest)(nil)
+	_ struct {
+		A     *Actor      `hook:"optional"`
+		Core  *Core       `hook:"optional"`
+		Extra []hook.Hook `hook:"TurnPolicy: failclosed; TurnContext: failclosed; RefineContext: failclosed; TurnTools: failclosed; PromptSections: failclosed"`
+		F     *Actor      `hook:"optional; BeforeTool: timeout=1s; AfterTool: timeout=1s; RewriteArgs: timeout=1s; TurnContext: timeout=1s,parallel"`
+	} = Nest{}
+	_ hook.Hook             = (*Actor)(nil)
+	_ hook.OnOpen           = (*Actor)(nil)
+	_ hook.OnSessionStart   = (*Actor)(nil)
+	_ hook.BeforeTurn       = (*Actor)(nil)
+	_ hook.TurnPolicy       = (*Actor)(nil)
+	_ hook.TurnContext      = (*Actor)(nil)
+	_ hook.RefineContext    = (*Actor)(nil)
+	_ hook.TurnTools        = (*Actor)(nil)
+	_ hook.PromptSections   = (*Actor)(nil)
+	_ hook.BeforeStep       = (*Actor)(nil)
+	_ hook.RewriteRequest   = (*Actor)(nil)
+	_ hook.BeforeModel      = (*Actor)(nil)
+	_ hook.WrapModel        = (*Actor)(nil)
+	_ hook.OnModelError     = (*Actor)(nil)
+	_ hook.RewriteReply     = (*Actor)(nil)
+	_ hook.AfterModel       = (*Actor)(nil)
+	_ hook.OnInvalidTool    = (*Actor)(nil)
+	_ hook.RewriteArgs      = (*Actor)(nil)
+	_ hook.BeforeTool       = (*Actor)(nil)
+	_ hook.Approve          = (*Actor)(nil)
+	_ hook.WrapTool         = (*Actor)(nil)
+	_ hook.RewriteResult    = (*Actor)(nil)
+	_ hook.AfterTool        = (*Actor)(nil)
+	_ hook.AfterStep        = (*Actor)(nil)
+	_ hook.OnStop           = (*Actor)(nil)
+	_ hook.OnTurnError      = (*Actor)(nil)
+	_ hook.AfterTurn        = (*Actor)(nil)
+	_ hook.BeforeCompaction = (*Actor)(nil)
+	_ hook.AfterCompaction  = (*Actor)(nil)
+	_ hook.OnSessionEnd     = (*Actor)(nil)
+	_ hook.OnClose          = (*Actor)(nil)
+	_                       = [1]struct{}{}[CoreRev-0xa864]
+	_ hook.Hook             = (*Core)(nil)
+)
+
+// Ready returns an error that names the required fields that are nil.
+func (n *Nest) Ready() error {
+	return nil
+}
+
+// Points returns the points that some member has.
+func (n *Nest) Points() hook.PointSet {
+	points := hook.PointSet(0)
+	if n.A != nil {
+		points = points.With(hook.SetOf(hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose))
+	}
+	if n.Core != nil {
+		points = points.With(n.Core.Points())
+	}
+	for _, m := range n.Extra {
+		points = points.With(hook.PointsOf(m))
+	}
+	if n.F != nil {
+		points = points.With(hook.SetOf(hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose))
+	}
+	return points
+}
+
+// Plan returns the plan that the code below follows.
+func (n *Nest) Plan() *plan.Plan {
+	return &plan.Plan{Type: "laws.Nest", Members: []plan.Member{
+		{Field: "A", Type: "*laws.Actor", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "Core", Type: "*laws.Core", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Composite: &plan.Plan{Type: "laws.Core", Members: []plan.Member{
+			{Field: "B", Type: "*laws.Actor", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTurn", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "TurnPolicy", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "TurnContext", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "RefineContext", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "TurnTools", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "PromptSections", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeStep", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteRequest", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeModel", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteReply", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterModel", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnInvalidTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteArgs", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterStep", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnStop", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnTurnError", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+			{Field: "C", Type: "*laws.Actor", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide", Policy: "failopen"}, {Name: "BeforeTurn", Kind: "decide", Policy: "failopen"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide", Policy: "failopen"}, {Name: "RewriteRequest", Kind: "rewrite", Policy: "failopen"}, {Name: "BeforeModel", Kind: "decide", Policy: "failopen"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide", Policy: "failopen"}, {Name: "RewriteReply", Kind: "rewrite", Policy: "failopen"}, {Name: "AfterModel", Kind: "decide", Policy: "failopen"}, {Name: "OnInvalidTool", Kind: "decide", Policy: "failopen"}, {Name: "RewriteArgs", Kind: "rewrite", Policy: "failopen"}, {Name: "BeforeTool", Kind: "decide", Policy: "failopen"}, {Name: "Approve", Kind: "decide", Policy: "failopen"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite", Policy: "failopen"}, {Name: "AfterTool", Kind: "decide", Policy: "failopen"}, {Name: "AfterStep", Kind: "decide", Policy: "failopen"}, {Name: "OnStop", Kind: "decide", Policy: "failopen"}, {Name: "OnTurnError", Kind: "decide", Policy: "failopen"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide", Policy: "failopen"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		}}},
+		{Field: "Extra", Type: "[]hook.Hook", Dynamic: true, Group: true},
+		{Field: "F", Type: "*laws.Actor", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute", Mode: "parallel", Timeout: plan.Duration(1 * time.Second)}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+	}}
+}
+
+// DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
+func (n *Nest) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
+	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (n *Nest) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if n.A != nil && !yield("A", n.A) {
+			return
+		}
+		if n.Core != nil && !yield("Core", n.Core) {
+			return
+		}
+		for i, m := range n.Extra {
+			if m != nil && !yield("Extra["+strconv.Itoa(i)+"]", m) {
+				return
+			}
+		}
+		if n.F != nil && !yield("F", n.F) {
+			return
+		}
+	}
+}
+
+// Schema implements [hook.Hook]: A?*, Core?*, Extra*, F?*.
+func (n *Nest) Schema() []hook.Tool {
+	var at string
+	defer composite.Blame(hook.PointSchema, &at)
+	tools := make([]hook.Tool, 0, 0)
+	if n.A != nil {
+		at = "A"
+		tools = append(tools, n.A.Schema()...)
+	}
+	if n.Core != nil {
+		at = "Core"
+		tools = append(tools, n.Core.Schema()...)
+	}
+	for i, m := range n.Extra {
+		if m == nil {
+			continue
+		}
+		at = "Extra[" + strconv.Itoa(i) + "]"
+		tools = append(tools, m.Schema()...)
+	}
+	if n.F != nil {
+		at = "F"
+		tools = append(tools, n.F.Schema()...)
+	}
+	return tools
+}
+
+// SystemPrompt implements [hook.Hook]: A?, Core?, Extra[], F?.
+func (n *Nest) SystemPrompt(cfg *hook.AgentConfig) string {
+	var at string
+	defer composite.Blame(hook.PointSystemPrompt, &at)
+	parts := make([]string, 0, 4)
+	if n.A != nil {
+		at = "A"
+		if composite.Offers(cfg, n.A.Schema()) {
+			parts = append(parts, n.A.SystemPrompt(cfg))
+		}
+	}
+	if n.Core != nil {
+		at = "Core"
+		parts = append(parts, n.Core.SystemPrompt(cfg))
+	}
+	for i, m := range n.Extra {
+		if m == nil {
+			continue
+		}
+		at = "Extra[" + strconv.Itoa(i) + "]"
+		parts = append(parts, composite.PromptOf(cfg, m))
+	}
+	if n.F != nil {
+		at = "F"
+		if composite.Offers(cfg, n.F.Schema()) {
+			parts = append(parts, n.F.SystemPrompt(cfg))
+		}
+	}
+	return composite.JoinPrompts(parts)
+}
+
+var nestOnBuildAgent = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// OnBuildAgent implements [hook.Hook]: A?, Core?, Extra[], F?.
+func (n *Nest) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	f := composite.NewFold(hook.PointOnBuildAgent, nestOnBuildAgent[:], cfg)
+	for !f.Done() {
+		n.onBuildAgent(ctx, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, cfg.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (n *Nest) onBuildAgent(ctx context.Context, f *composite.Fold[hook.AgentConfig]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if n.A != nil && f.Set(n.A.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if n.Core != nil && f.Set(n.Core.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := f.Next(len(n.Extra)); ok; i, ok = f.Next(len(n.Extra)) {
+			if m := n.Extra[i]; m != nil && f.Set(m.OnBuildAgent(ctx, f.Value)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if n.F != nil && f.Set(n.F.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+	}
+}
+
+var nestOnRegisterAgent = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// OnRegisterAgent implements [hook.Hook]: A, Core, Extra, F.
+func (n *Nest) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	b := composite.NewBracket(hook.PointOnRegisterAgent, nestOnRegisterAgent[:])
+	for b.Opening() {
+		n.onRegisterAgent(ctx, cfg, &b)
+	}
+	if b.Err() != nil {
+		n.onUnregisterAgentFrom(ctx, cfg, b.Undo())
+	}
+	return b.Err()
+}
+
+func (n *Nest) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if n.A != nil && b.Set(n.A.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		if n.Core != nil && b.Set(n.Core.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := b.Next(len(n.Extra)); ok; i, ok = b.Next(len(n.Extra)) {
+			if m := n.Extra[i]; m != nil && b.Set(m.OnRegisterAgent(ctx, cfg)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		b.At = 4
+		if n.F != nil && b.Set(n.F.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+	}
+}
+
+var nestOnUnregisterAgent = [...]composite.Member{
+	{Path: "F"},
+	{Path: "Extra"},
+	{Path: "Core"},
+	{Path: "A"},
+}
+
+// OnUnregisterAgent implements [hook.Hook]: F, Extra, Core, A.
+func (n *Nest) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	n.onUnregisterAgentFrom(ctx, cfg, composite.Position{})
+}
+
+// onUnregisterAgentFrom closes the members from this position on.
+func (n *Nest) onUnregisterAgentFrom(ctx context.Context, cfg *hook.AgentConfig, from composite.Position) {
+	f := composite.NewFan(hook.PointOnUnregisterAgent, nestOnUnregisterAgent[:])
+	f.Start(from)
+	for !f.Done() {
+		n.onUnregisterAgent(ctx, cfg, &f)
+	}
+	if f.Failed() && cfg != nil {
+		f.Report(ctx, cfg.Host())
+	}
+}
+
+func (n *Nest) onUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if n.F != nil {
+			n.F.OnUnregisterAgent(ctx, cfg)
+		}
+		fallthrough
+	case 1:
+		for i, ok := f.NextReverse(len(n.Extra)); ok; i, ok = f.NextReverse(len(n.Extra)) {
+			if m := n.Extra[i]; m != nil {
+				m.OnUnregisterAgent(ctx, cfg)
+			}
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if n.Core != nil {
+			n.Core.OnUnregisterAgent(ctx, cfg)
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if n.A != nil {
+			n.A.OnUnregisterAgent(ctx, cfg)
+		}
+	}
+}
+
+var nestPreprocess = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// Preprocess implements [hook.Hook]: A?, Core?, Extra[], F?.
+func (n *Nest) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	f := composite.NewFold(hook.PointPreprocess, nestPreprocess[:], in)
+	for !f.Done() {
+		n.preprocess(ctx, t, &f)
+	}
+	if f.Failed() && t != nil {
+		f.Report(ctx, t.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (n *Nest) preprocess(ctx context.Context, t *hook.Turn, f *composite.Fold[hook.Input]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if n.A != nil && f.Set(n.A.Preprocess(ctx, t, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if n.Core != nil && f.Set(n.Core.Preprocess(ctx, t, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := f.Next(len(n.Extra)); ok; i, ok = f.Next(len(n.Extra)) {
+			if m := n.Extra[i]; m != nil && f.Set(m.Preprocess(ctx, t, f.Value)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if n.F != nil && f.Set(n.F.Preprocess(ctx, t, f.Value)) {
+			return
+		}
+	}
+}
+
+// ScopedTools implements [hook.Hook]: A?, Core?, Extra[], F?.
+func (n *Nest) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	var at string
+	defer composite.Blame(hook.PointScopedTools, &at)
+	var s composite.Scoping
+	if n.A != nil {
+		at = "A"
+		s.Add("", n.A.Schema(), n.A.ScopedTools(cfg))
+	}
+	if n.Core != nil {
+		at = "Core"
+		s.Add("", n.Core.Schema(), n.Core.ScopedTools(cfg))
+	}
+	for i, m := range n.Extra {
+		if m == nil {
+			continue
+		}
+		at = "Extra[" + strconv.Itoa(i) + "]"
+		s.Add("", m.Schema(), m.ScopedTools(cfg))
+	}
+	if n.F != nil {
+		at = "F"
+		s.Add("", n.F.Schema(), n.F.ScopedTools(cfg))
+	}
+	return s.Scope()
+}
+
+// Dispatch implements [hook.Hook]: A?*, Core?*, Extra*, F?*.
+func (n *Nest) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	if n.A != nil {
+		if inv, ok := n.A.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	if n.Core != nil {
+		if inv, ok := n.Core.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	for _, m := range n.Extra {
+		if m == nil {
+			continue
+		}
+		if inv, ok := m.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	if n.F != nil {
+		if inv, ok := n.F.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	return hook.Invocation{}, false
+}
+
+var nestOnEvent = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// OnEvent implements [hook.Hook]: A?, Core?, Extra[], F?.
+func (n *Nest) OnEvent(ctx context.Context, ev hook.Event) {
+	f := composite.NewFan(hook.PointOnEvent, nestOnEvent[:])
+	for !f.Done() {
+		n.onEvent(ctx, ev, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, ev.Host())
+	}
+}
+
+func (n *Nest) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if n.A != nil {
+			n.A.OnEvent(ctx, ev)
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if n.Core != nil {
+			n.Core.OnEvent(ctx, ev)
+		}
+		fallthrough
+	case 2:
+		for i, ok := f.Next(len(n.Extra)); ok; i, ok = f.Next(len(n.Extra)) {
+			if m := n.Extra[i]; m != nil {
+				m.OnEvent(ctx, ev)
+			}
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if n.F != nil {
+			n.F.OnEvent(ctx, ev)
+		}
+	}
+}
+
+var nestOnOpen = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// OnOpen implements [hook.OnOpen]: A, Core, Extra, F.
+func (n *Nest) OnOpen(ctx context.Context, h hook.Host) error {
+	b := composite.NewBracket(hook.PointOnOpen, nestOnOpen[:])
+	for b.Opening() {
+		n.onOpen(ctx, h, &b)
+	}
+	if b.Err() == nil {
+		return nil
+	}
+	if err := n.onCloseFrom(ctx, b.Undo()); err != nil {
+		return errors.Join(b.Err(), err)
+	}
+	return b.Err()
+}
+
+func (n *Nest) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if n.A != nil && b.Set(n.A.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		if n.Core != nil && b.Set(n.Core.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := b.Next(len(n.Extra)); ok; i, ok = b.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		b.At = 4
+		if n.F != nil && b.Set(n.F.OnOpen(ctx, h)) {
+			return
+		}
+	}
+}
+
+var nestOnSessionStart = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// OnSessionStart implements [hook.OnSessionStart]: A?, Core?, Extra[], F?.
+func (n *Nest) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
+	g := composite.NewGate[hook.SessionDecision](hook.PointOnSessionStart, nestOnSessionStart[:])
+	for !g.Done() {
+		n.onSessionStart(ctx, session, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, session.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) onSessionStart(ctx context.Context, session *hook.Session, g *composite.Gate[hook.SessionDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.A != nil && g.Answer(n.A.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if n.Core != nil && g.Answer(n.Core.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(n.Extra)); ok; i, ok = g.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.OnSessionStart); ok && g.Answer(m.OnSessionStart(ctx, session)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.F != nil && g.Answer(n.F.OnSessionStart(ctx, session)) {
+			return
+		}
+	}
+}
+
+var nestBeforeTurn = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// BeforeTurn implements [hook.BeforeTurn]: A?, Core?, Extra[], F?.
+func (n *Nest) BeforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+	g := composite.NewGate[hook.TurnDecision](hook.PointBeforeTurn, nestBeforeTurn[:])
+	for !g.Done() {
+		n.beforeTurn(ctx, turn, in, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) beforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input, g *composite.Gate[hook.TurnDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.A != nil && g.Answer(n.A.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if n.Core != nil && g.Answer(n.Core.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(n.Extra)); ok; i, ok = g.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.BeforeTurn); ok && g.Answer(m.BeforeTurn(ctx, turn, in)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.F != nil && g.Answer(n.F.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+	}
+}
+
+var nestTurnPolicy = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra", Policy: composite.PolicyClosed},
+	{Path: "F"},
+}
+
+// TurnPolicy implements [hook.TurnPolicy]: A?, Core?, Extra[], F?.
+func (n *Nest) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
+	all := composite.NewCollect[hook.Policy](hook.PointTurnPolicy, nestTurnPolicy[:])
+	for !all.Done() {
+		n.turnPolicy(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (n *Nest) turnPolicy(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.Policy]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if n.A != nil && all.Add(n.A.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if n.Core != nil && all.Add(n.Core.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := all.Next(len(n.Extra)); ok; i, ok = all.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.TurnPolicy); ok && all.Add(m.TurnPolicy(ctx, turn)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if n.F != nil && all.Add(n.F.TurnPolicy(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var nestTurnContext = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra", Policy: composite.PolicyClosed},
+	{Path: "F", Timeout: 1 * time.Second},
+}
+
+// TurnContext implements [hook.TurnContext]: A?, Core?, Extra[], F?.
+func (n *Nest) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointTurnContext, nestTurnContext[:])
+	for !all.Done() {
+		n.turnContext(ctx, turn, &all)
+	}
+	all.Wait()
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (n *Nest) turnContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if n.A != nil && all.Add(n.A.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if n.Core != nil && all.Add(n.Core.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := all.Next(len(n.Extra)); ok; i, ok = all.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.TurnContext); ok && all.Add(m.TurnContext(ctx, turn)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if n.F != nil {
+			all.Go(ctx, func(ctx context.Context) ([]hook.ContextBlock, error) {
+				return n.F.TurnContext(ctx, turn)
+			})
+		}
+	}
+}
+
+var nestRefineContext = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra", Policy: composite.PolicyClosed},
+	{Path: "F"},
+}
+
+// RefineContext implements [hook.RefineContext]: A?, Core?, Extra[], F?.
+func (n *Nest) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointRefineContext, nestRefineContext[:])
+	for !all.Done() {
+		n.refineContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (n *Nest) refineContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if n.A != nil && all.Add(n.A.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if n.Core != nil && all.Add(n.Core.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := all.Next(len(n.Extra)); ok; i, ok = all.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.RefineContext); ok && all.Add(m.RefineContext(ctx, turn)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if n.F != nil && all.Add(n.F.RefineContext(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var nestTurnTools = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra", Policy: composite.PolicyClosed},
+	{Path: "F"},
+}
+
+// TurnTools implements [hook.TurnTools]: A?, Core?, Extra[], F?.
+func (n *Nest) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
+	all := composite.NewCollect[hook.ToolChange](hook.PointTurnTools, nestTurnTools[:])
+	for !all.Done() {
+		n.turnTools(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (n *Nest) turnTools(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ToolChange]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if n.A != nil && all.Add(n.A.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if n.Core != nil && all.Add(n.Core.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := all.Next(len(n.Extra)); ok; i, ok = all.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.TurnTools); ok && all.Add(m.TurnTools(ctx, turn)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if n.F != nil && all.Add(n.F.TurnTools(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var nestPromptSections = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra", Policy: composite.PolicyClosed},
+	{Path: "F"},
+}
+
+// PromptSections implements [hook.PromptSections]: A?, Core?, Extra[], F?.
+func (n *Nest) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
+	all := composite.NewCollect[hook.PromptSection](hook.PointPromptSections, nestPromptSections[:])
+	for !all.Done() {
+		n.promptSections(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (n *Nest) promptSections(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.PromptSection]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if n.A != nil && all.Add(n.A.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if n.Core != nil && all.Add(n.Core.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := all.Next(len(n.Extra)); ok; i, ok = all.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.PromptSections); ok && all.Add(m.PromptSections(ctx, turn)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		all.At = 4
+		if n.F != nil && all.Add(n.F.PromptSections(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var nestBeforeStep = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// BeforeStep implements [hook.BeforeStep]: A?, Core?, Extra[], F?.
+func (n *Nest) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointBeforeStep, nestBeforeStep[:])
+	for !g.Done() {
+		n.beforeStep(ctx, step, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) beforeStep(ctx context.Context, step *hook.Step, g *composite.Gate[hook.StepDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.A != nil && g.Answer(n.A.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if n.Core != nil && g.Answer(n.Core.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(n.Extra)); ok; i, ok = g.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.BeforeStep); ok && g.Answer(m.BeforeStep(ctx, step)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.F != nil && g.Answer(n.F.BeforeStep(ctx, step)) {
+			return
+		}
+	}
+}
+
+var nestRewriteRequest = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// RewriteRequest implements [hook.RewriteRequest]: A?, Core?, Extra[], F?.
+func (n *Nest) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	f := composite.NewFold(hook.PointRewriteRequest, nestRewriteRequest[:], req)
+	for !f.Done() {
+		n.rewriteRequest(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (n *Nest) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if n.A != nil && f.Set(n.A.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if n.Core != nil && f.Set(n.Core.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := f.Next(len(n.Extra)); ok; i, ok = f.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.RewriteRequest); ok && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if n.F != nil && f.Set(n.F.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+	}
+}
+
+var nestBeforeModel = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// BeforeModel implements [hook.BeforeModel]: A?, Core?, Extra[], F?.
+func (n *Nest) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
+	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, nestBeforeModel[:])
+	for !g.Done() {
+		n.beforeModel(ctx, step, req, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.A != nil && g.Answer(n.A.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if n.Core != nil && g.Answer(n.Core.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(n.Extra)); ok; i, ok = g.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.BeforeModel); ok && g.Answer(m.BeforeModel(ctx, step, req)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.F != nil && g.Answer(n.F.BeforeModel(ctx, step, req)) {
+			return
+		}
+	}
+}
+
+// WrapModel implements [hook.WrapModel]: A?, Core?, Extra[], F?.
+func (n *Nest) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	w := &nestWrapModel{n: n}
+	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
+	w.Init(w)
+	return w.WrapModelAt(ctx, 0)
+}
+
+// nestWrapModel is one pass through the wraps of Nest.
+type nestWrapModel struct {
+	composite.ModelWraps
+	n *Nest
+}
+
+// WrapModelAt runs the chain from this position on.
+func (w *nestWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
+	switch at {
+	case 0:
+		if w.n.A == nil {
+			return w.WrapModelAt(ctx, 1)
+		}
+		defer w.Recover(ctx, 0, "A", true, &out)
+		return w.Isolate("A", w.n.A.WrapModel(ctx, w.Step, w.Req, w.Rest(0)))
+	case 1:
+		if w.n.Core == nil {
+			return w.WrapModelAt(ctx, 2)
+		}
+		defer w.Recover(ctx, 1, "Core", true, &out)
+		return w.Isolate("Core", w.n.Core.WrapModel(ctx, w.Step, w.Req, w.Rest(1)))
+	case 2:
+		defer w.Recover(ctx, 2, "Extra", true, &out)
+		return composite.WrapModelGroup(ctx, composite.Member{Path: "Extra"}, w.n.Extra, w.Step, w.Req, w.Rest(2))
+	case 3:
+		if w.n.F == nil {
+			return w.WrapModelAt(ctx, 4)
+		}
+		defer w.Recover(ctx, 3, "F", true, &out)
+		return w.Isolate("F", w.n.F.WrapModel(ctx, w.Step, w.Req, w.Rest(3)))
+	}
+	return w.End(ctx)
+}
+
+var nestOnModelError = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// OnModelError implements [hook.OnModelError]: A?, Core?, Extra[], F?.
+func (n *Nest) OnModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure) (hook.FailureDecision, error) {
+	g := composite.NewGate[hook.FailureDecision](hook.PointOnModelError, nestOnModelError[:])
+	for !g.Done() {
+		n.onModelError(ctx, step, failure, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) onModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure, g *composite.Gate[hook.FailureDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.A != nil && g.Answer(n.A.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if n.Core != nil && g.Answer(n.Core.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(n.Extra)); ok; i, ok = g.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.OnModelError); ok && g.Answer(m.OnModelError(ctx, step, failure)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.F != nil && g.Answer(n.F.OnModelError(ctx, step, failure)) {
+			return
+		}
+	}
+}
+
+var nestRewriteReply = [...]composite.Member{
+	{Path: "F"},
+	{Path: "Extra"},
+	{Path: "Core"},
+	{Path: "A"},
+}
+
+// RewriteReply implements [hook.RewriteReply]: F?, Extra[], Core?, A?.
+func (n *Nest) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+	f := composite.NewFold(hook.PointRewriteReply, nestRewriteReply[:], reply)
+	for !f.Done() {
+		n.rewriteReply(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (n *Nest) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if n.F != nil && f.Set(n.F.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		for i, ok := f.NextReverse(len(n.Extra)); ok; i, ok = f.NextReverse(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.RewriteReply); ok && f.Set(m.RewriteReply(ctx, step, f.Value)) {
+				return
+			}
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if n.Core != nil && f.Set(n.Core.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if n.A != nil && f.Set(n.A.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+	}
+}
+
+var nestAfterModel = [...]composite.Member{
+	{Path: "F"},
+	{Path: "Extra"},
+	{Path: "Core"},
+	{Path: "A"},
+}
+
+// AfterModel implements [hook.AfterModel]: F?, Extra[], Core?, A?.
+func (n *Nest) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
+	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, nestAfterModel[:])
+	for !g.Done() {
+		n.afterModel(ctx, step, reply, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.F != nil && g.Answer(n.F.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 1:
+		for i, ok := g.NextReverse(len(n.Extra)); ok; i, ok = g.NextReverse(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
+				return
+			}
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if n.Core != nil && g.Answer(n.Core.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.A != nil && g.Answer(n.A.AfterModel(ctx, step, reply)) {
+			return
+		}
+	}
+}
+
+var nestOnInvalidTool = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// OnInvalidTool implements [hook.OnInvalidTool]: A?, Core?, Extra[], F?.
+func (n *Nest) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
+	g := composite.NewGate[hook.RepairDecision](hook.PointOnInvalidTool, nestOnInvalidTool[:])
+	for !g.Done() {
+		n.onInvalidTool(ctx, step, invalid, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) onInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall, g *composite.Gate[hook.RepairDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.A != nil && g.Answer(n.A.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if n.Core != nil && g.Answer(n.Core.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(n.Extra)); ok; i, ok = g.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.OnInvalidTool); ok && g.Answer(m.OnInvalidTool(ctx, step, invalid)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.F != nil && g.Answer(n.F.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+	}
+}
+
+var nestRewriteArgs = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F", Timeout: 1 * time.Second},
+}
+
+// RewriteArgs implements [hook.RewriteArgs]: A?, Core?, Extra[], F?.
+func (n *Nest) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+	f := composite.NewFold(hook.PointRewriteArgs, nestRewriteArgs[:], args)
+	for !f.Done() {
+		n.rewriteArgs(ctx, call, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, call.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (n *Nest) rewriteArgs(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.JSON]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if n.A != nil && f.Set(n.A.RewriteArgs(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if n.Core != nil && f.Set(n.Core.RewriteArgs(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := f.Next(len(n.Extra)); ok; i, ok = f.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.RewriteArgs); ok && f.Set(m.RewriteArgs(ctx, call, f.Value)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if n.F != nil && f.Set(f.Timed(ctx, func(ctx context.Context, args hook.JSON) (hook.JSON, error) {
+			return n.F.RewriteArgs(ctx, call, args)
+		})) {
+			return
+		}
+	}
+}
+
+var nestBeforeTool = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F", Timeout: 1 * time.Second},
+}
+
+// BeforeTool implements [hook.BeforeTool]: A?, Core?, Extra[], F?.
+func (n *Nest) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, nestBeforeTool[:])
+	for !g.Done() {
+		n.beforeTool(ctx, call, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) beforeTool(ctx context.Context, call *hook.ToolCall, g *composite.Gate[hook.ToolDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.A != nil && g.Answer(n.A.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if n.Core != nil && g.Answer(n.Core.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(n.Extra)); ok; i, ok = g.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.BeforeTool); ok && g.Answer(m.BeforeTool(ctx, call)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.F != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ToolDecision, error) {
+			return n.F.BeforeTool(ctx, call)
+		})) {
+			return
+		}
+	}
+}
+
+var nestApprove = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// Approve implements [hook.Approve]: A?, Core?, Extra[], F?.
+func (n *Nest) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
+	g := composite.NewGate[hook.ApprovalDecision](hook.PointApprove, nestApprove[:])
+	for !g.Done() {
+		n.approve(ctx, call, asked, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision, g *composite.Gate[hook.ApprovalDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.A != nil && g.Answer(n.A.Approve(ctx, call, asked)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if n.Core != nil && g.Answer(n.Core.Approve(ctx, call, asked)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(n.Extra)); ok; i, ok = g.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.Approve); ok && g.Answer(m.Approve(ctx, call, asked)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.F != nil && g.Answer(n.F.Approve(ctx, call, asked)) {
+			return
+		}
+	}
+}
+
+// WrapTool implements [hook.WrapTool]: A?, Core?, Extra[], F?.
+func (n *Nest) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	w := &nestWrapTool{n: n}
+	w.ToolWraps = composite.ToolWraps{Call: call, Next: next}
+	w.Init(w, w.levels[:])
+	return w.WrapToolAt(ctx, 0)
+}
+
+// nestWrapTool is one pass through the wraps of Nest.
+type nestWrapTool struct {
+	composite.ToolWraps
+	n      *Nest
+	levels [4]composite.ToolLevel
+}
+
+// WrapToolAt runs the chain from this position on.
+func (w *nestWrapTool) WrapToolAt(ctx context.Context, at int) (out hook.ToolResult) {
+	switch at {
+	case 0:
+		if w.n.A == nil {
+			return w.Through(ctx, 0)
+		}
+		defer w.Recover(ctx, 0, "A", true, &out)
+		return w.n.A.WrapTool(ctx, w.Call, w.Rest(0))
+	case 1:
+		if w.n.Core == nil {
+			return w.Through(ctx, 1)
+		}
+		defer w.Recover(ctx, 1, "Core", true, &out)
+		return w.n.Core.WrapTool(ctx, w.Call, w.Rest(1))
+	case 2:
+		defer w.Recover(ctx, 2, "Extra", true, &out)
+		return composite.WrapToolGroup(ctx, composite.Member{Path: "Extra"}, w.n.Extra, w.Call, w.Rest(2))
+	case 3:
+		if w.n.F == nil {
+			return w.Through(ctx, 3)
+		}
+		defer w.Recover(ctx, 3, "F", true, &out)
+		return w.n.F.WrapTool(ctx, w.Call, w.Rest(3))
+	}
+	return w.End(ctx)
+}
+
+var nestRewriteResult = [...]composite.Member{
+	{Path: "F"},
+	{Path: "Extra"},
+	{Path: "Core"},
+	{Path: "A"},
+}
+
+// RewriteResult implements [hook.RewriteResult]: F?, Extra[], Core?, A?.
+func (n *Nest) RewriteResult(ctx context.Context, call *hook.ToolCall, result hook.ToolResult) (hook.ToolResult, error) {
+	f := composite.NewFold(hook.PointRewriteResult, nestRewriteResult[:], result)
+	for !f.Done() {
+		n.rewriteResult(ctx, call, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, call.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (n *Nest) rewriteResult(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.ToolResult]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if n.F != nil && f.Set(n.F.RewriteResult(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		for i, ok := f.NextReverse(len(n.Extra)); ok; i, ok = f.NextReverse(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.RewriteResult); ok && f.Set(m.RewriteResult(ctx, call, f.Value)) {
+				return
+			}
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if n.Core != nil && f.Set(n.Core.RewriteResult(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if n.A != nil && f.Set(n.A.RewriteResult(ctx, call, f.Value)) {
+			return
+		}
+	}
+}
+
+var nestAfterTool = [...]composite.Member{
+	{Path: "F", Timeout: 1 * time.Second},
+	{Path: "Extra"},
+	{Path: "Core"},
+	{Path: "A"},
+}
+
+// AfterTool implements [hook.AfterTool]: F?, Extra[], Core?, A?.
+func (n *Nest) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	g := composite.NewGate[hook.OutcomeDecision](hook.PointAfterTool, nestAfterTool[:])
+	for !g.Done() {
+		n.afterTool(ctx, call, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) afterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome, g *composite.Gate[hook.OutcomeDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.F != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.OutcomeDecision, error) {
+			return n.F.AfterTool(ctx, call, outcome)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		for i, ok := g.NextReverse(len(n.Extra)); ok; i, ok = g.NextReverse(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.AfterTool); ok && g.Answer(m.AfterTool(ctx, call, outcome)) {
+				return
+			}
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if n.Core != nil && g.Answer(n.Core.AfterTool(ctx, call, outcome)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.A != nil && g.Answer(n.A.AfterTool(ctx, call, outcome)) {
+			return
+		}
+	}
+}
+
+var nestAfterStep = [...]composite.Member{
+	{Path: "F"},
+	{Path: "Extra"},
+	{Path: "Core"},
+	{Path: "A"},
+}
+
+// AfterStep implements [hook.AfterStep]: F?, Extra[], Core?, A?.
+func (n *Nest) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointAfterStep, nestAfterStep[:])
+	for !g.Done() {
+		n.afterStep(ctx, step, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) afterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome, g *composite.Gate[hook.StepDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.F != nil && g.Answer(n.F.AfterStep(ctx, step, outcome)) {
+			return
+		}
+		fallthrough
+	case 1:
+		for i, ok := g.NextReverse(len(n.Extra)); ok; i, ok = g.NextReverse(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.AfterStep); ok && g.Answer(m.AfterStep(ctx, step, outcome)) {
+				return
+			}
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if n.Core != nil && g.Answer(n.Core.AfterStep(ctx, step, outcome)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.A != nil && g.Answer(n.A.AfterStep(ctx, step, outcome)) {
+			return
+		}
+	}
+}
+
+var nestOnStop = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// OnStop implements [hook.OnStop]: A?, Core?, Extra[], F?.
+func (n *Nest) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
+	g := composite.NewGate[hook.StopDecision](hook.PointOnStop, nestOnStop[:])
+	for !g.Done() {
+		n.onStop(ctx, turn, stopping, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) onStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping, g *composite.Gate[hook.StopDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.A != nil && g.Answer(n.A.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if n.Core != nil && g.Answer(n.Core.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(n.Extra)); ok; i, ok = g.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.OnStop); ok && g.Answer(m.OnStop(ctx, turn, stopping)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.F != nil && g.Answer(n.F.OnStop(ctx, turn, stopping)) {
+			return
+		}
+	}
+}
+
+var nestOnTurnError = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// OnTurnError implements [hook.OnTurnError]: A?, Core?, Extra[], F?.
+func (n *Nest) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
+	g := composite.NewGate[hook.RecoverDecision](hook.PointOnTurnError, nestOnTurnError[:])
+	for !g.Done() {
+		n.onTurnError(ctx, turn, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) onTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, g *composite.Gate[hook.RecoverDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.A != nil && g.Answer(n.A.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if n.Core != nil && g.Answer(n.Core.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(n.Extra)); ok; i, ok = g.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.OnTurnError); ok && g.Answer(m.OnTurnError(ctx, turn, outcome)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.F != nil && g.Answer(n.F.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+	}
+}
+
+var nestAfterTurn = [...]composite.Member{
+	{Path: "F"},
+	{Path: "Extra"},
+	{Path: "Core"},
+	{Path: "A"},
+}
+
+// AfterTurn implements [hook.AfterTurn]: F?, Extra[], Core?, A?.
+func (n *Nest) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
+	f := composite.NewFan(hook.PointAfterTurn, nestAfterTurn[:])
+	for !f.Done() {
+		n.afterTurn(ctx, turn, outcome, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, turn.Host())
+	}
+}
+
+func (n *Nest) afterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if n.F != nil {
+			n.F.AfterTurn(ctx, turn, outcome)
+		}
+		fallthrough
+	case 1:
+		for i, ok := f.NextReverse(len(n.Extra)); ok; i, ok = f.NextReverse(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.AfterTurn); ok {
+				m.AfterTurn(ctx, turn, outcome)
+			}
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if n.Core != nil {
+			n.Core.AfterTurn(ctx, turn, outcome)
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if n.A != nil {
+			n.A.AfterTurn(ctx, turn, outcome)
+		}
+	}
+}
+
+var nestBeforeCompaction = [...]composite.Member{
+	{Path: "A"},
+	{Path: "Core"},
+	{Path: "Extra"},
+	{Path: "F"},
+}
+
+// BeforeCompaction implements [hook.BeforeCompaction]: A?, Core?, Extra[], F?.
+func (n *Nest) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
+	g := composite.NewGate[hook.CompactionDecision](hook.PointBeforeCompaction, nestBeforeCompaction[:])
+	for !g.Done() {
+		n.beforeCompaction(ctx, conversation, compaction, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, conversation.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (n *Nest) beforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction, g *composite.Gate[hook.CompactionDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if n.A != nil && g.Answer(n.A.BeforeCompaction(ctx, conversation, compaction)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if n.Core != nil && g.Answer(n.Core.BeforeCompaction(ctx, conversation, compaction)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(n.Extra)); ok; i, ok = g.Next(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.BeforeCompaction); ok && g.Answer(m.BeforeCompaction(ctx, conversation, compaction)) {
+				return
+			}
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if n.F != nil && g.Answer(n.F.BeforeCompaction(ctx, conversation, compaction)) {
+			return
+		}
+	}
+}
+
+var nestAfterCompaction = [...]composite.Member{
+	{Path: "F"},
+	{Path: "Extra"},
+	{Path: "Core"},
+	{Path: "A"},
+}
+
+// AfterCompaction implements [hook.AfterCompaction]: F?, Extra[], Core?, A?.
+func (n *Nest) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
+	f := composite.NewFan(hook.PointAfterCompaction, nestAfterCompaction[:])
+	for !f.Done() {
+		n.afterCompaction(ctx, conversation, compacted, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, conversation.Host())
+	}
+}
+
+func (n *Nest) afterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if n.F != nil {
+			n.F.AfterCompaction(ctx, conversation, compacted)
+		}
+		fallthrough
+	case 1:
+		for i, ok := f.NextReverse(len(n.Extra)); ok; i, ok = f.NextReverse(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.AfterCompaction); ok {
+				m.AfterCompaction(ctx, conversation, compacted)
+			}
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if n.Core != nil {
+			n.Core.AfterCompaction(ctx, conversation, compacted)
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if n.A != nil {
+			n.A.AfterCompaction(ctx, conversation, compacted)
+		}
+	}
+}
+
+var nestOnSessionEnd = [...]composite.Member{
+	{Path: "F"},
+	{Path: "Extra"},
+	{Path: "Core"},
+	{Path: "A"},
+}
+
+// OnSessionEnd implements [hook.OnSessionEnd]: F?, Extra[], Core?, A?.
+func (n *Nest) OnSessionEnd(ctx context.Context, session *hook.Session) {
+	f := composite.NewFan(hook.PointOnSessionEnd, nestOnSessionEnd[:])
+	for !f.Done() {
+		n.onSessionEnd(ctx, session, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, session.Host())
+	}
+}
+
+func (n *Nest) onSessionEnd(ctx context.Context, session *hook.Session, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if n.F != nil {
+			n.F.OnSessionEnd(ctx, session)
+		}
+		fallthrough
+	case 1:
+		for i, ok := f.NextReverse(len(n.Extra)); ok; i, ok = f.NextReverse(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.OnSessionEnd); ok {
+				m.OnSessionEnd(ctx, session)
+			}
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if n.Core != nil {
+			n.Core.OnSessionEnd(ctx, session)
+		}
+		fallthrough
+	case 3:
+		f.At = 4
+		if n.A != nil {
+			n.A.OnSessionEnd(ctx, session)
+		}
+	}
+}
+
+var nestOnClose = [...]composite.Member{
+	{Path: "F"},
+	{Path: "Extra"},
+	{Path: "Core"},
+	{Path: "A"},
+}
+
+// OnClose implements [hook.OnClose]: F, Extra, Core, A.
+func (n *Nest) OnClose(ctx context.Context) error {
+	return n.onCloseFrom(ctx, composite.Position{})
+}
+
+// onCloseFrom closes the members from this position on.
+func (n *Nest) onCloseFrom(ctx context.Context, from composite.Position) error {
+	b := composite.NewBracket(hook.PointOnClose, nestOnClose[:])
+	b.Start(from)
+	for b.Closing() {
+		n.onClose(ctx, &b)
+	}
+	return b.Err()
+}
+
+func (n *Nest) onClose(ctx context.Context, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if n.F != nil {
+			b.Set(n.F.OnClose(ctx))
+		}
+		fallthrough
+	case 1:
+		for i, ok := b.NextReverse(len(n.Extra)); ok; i, ok = b.NextReverse(len(n.Extra)) {
+			if m, ok := n.Extra[i].(hook.OnClose); ok {
+				b.Set(m.OnClose(ctx))
+			}
+		}
+		fallthrough
+	case 2:
+		b.At = 3
+		if n.Core != nil {
+			b.Set(n.Core.OnClose(ctx))
+		}
+		fallthrough
+	case 3:
+		b.At = 4
+		if n.A != nil {
+			b.Set(n.A.OnClose(ctx))
+		}
+	}
+}
+
+// Plan of Core (laws.go), in execution order:
+//
+//	#  field  acts at
+//	1  B?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
+//	          Dispatch OnEvent OnOpen OnSessionStart:timeout=1s BeforeTurn:timeout=1s
+//	          TurnPolicy:timeout=1s TurnContext:timeout=1s RefineContext:timeout=1s TurnTools:timeout=1s
+//	          PromptSections:timeout=1s BeforeStep:timeout=1s RewriteRequest:timeout=1s
+//	          BeforeModel:timeout=1s WrapModel OnModelError:timeout=1s RewriteReply:timeout=1s
+//	          AfterModel:timeout=1s OnInvalidTool:timeout=1s RewriteArgs:timeout=1s
+//	          BeforeTool:timeout=1s Approve:timeout=1s WrapTool RewriteResult:timeout=1s
+//	          AfterTool:timeout=1s AfterStep:timeout=1s OnStop:timeout=1s OnTurnError:timeout=1s
+//	          AfterTurn BeforeCompaction:timeout=1s AfterCompaction OnSessionEnd OnClose
+//	          tools: known at run time
+//	2  C?     Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess ScopedTools
+//	          Dispatch OnEvent OnOpen OnSessionStart~:failopen BeforeTurn~:failopen TurnPolicy
+//	          TurnContext RefineContext TurnTools PromptSections BeforeStep~:failopen
+//	          RewriteRequest~:failopen BeforeModel~:failopen WrapModel OnModelError~:failopen
+//	          RewriteReply~:failopen AfterModel~:failopen OnInvalidTool~:failopen RewriteArgs~:failopen
+//	          BeforeTool~:failopen Approve~:failopen WrapTool RewriteResult~:failopen
+//	          AfterTool~:failopen AfterStep~:failopen OnStop~:failopen OnTurnError~:failopen AfterTurn
+//	          BeforeCompaction~:failopen AfterCompaction OnSessionEnd OnClose
+//	          tools: known at run time
+//
+//	? may be nil, ~ is waited for without a bound
+
+// CoreRev identifies the points and tools of Core; composites that it is a member of compile against it.
+const CoreRev = 0xa864
+
+// What Core was generated from: its fields with their tags, what its members have, and below what they do not
+// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion1
+
+var (
+	_ hook.Hook = (*Core)(nil)
+	_ struct {
+		B *Actor `hook:"optional; OnSessionStart: timeout=1s; BeforeTurn: timeout=1s; TurnPolicy: timeout=1s; TurnContext: timeout=1s; RefineContext: timeout=1s; TurnTools: timeout=1s; PromptSections: timeout=1s; BeforeStep: timeout=1s; RewriteRequest: timeout=1s; BeforeModel: timeout=1s; OnModelError: timeout=1s; RewriteReply: timeout=1s; AfterModel: timeout=1s; OnInvalidTool: timeout=1s; RewriteArgs: timeout=1s; BeforeTool: timeout=1s; Approve: timeout=1s; RewriteResult: timeout=1s; AfterTool: timeout=1s; AfterStep: timeout=1s; OnStop: timeout=1s; OnTurnError: timeout=1s; BeforeCompaction: timeout=1s"`
+		C *Actor `hook:"optional; OnSessionStart: failopen; BeforeTurn: failopen; BeforeStep: failopen; RewriteRequest: failopen; BeforeModel: failopen; OnModelError: failopen; RewriteReply: failopen; AfterModel: failopen; OnInvalidTool: failopen; RewriteArgs: failopen; BeforeTool: failopen; Approve: failopen; RewriteResult: failopen; AfterTool: failopen; AfterStep: failopen; OnStop: failopen; OnTurnError: failopen; BeforeCompaction: failopen"`
+	} = Core{}
+	_ hook.Hook             = (*Actor)(nil)
+	_ hook.OnOpen           = (*Actor)(nil)
+	_ hook.OnSessionStart   = (*Actor)(nil)
+	_ hook.BeforeTurn       = (*Actor)(nil)
+	_ hook.TurnPolicy       = (*Actor)(nil)
+	_ hook.TurnContext      = (*Actor)(nil)
+	_ hook.RefineContext    = (*Actor)(nil)
+	_ hook.TurnTools        = (*Actor)(nil)
+	_ hook.PromptSections   = (*Actor)(nil)
+	_ hook.BeforeStep       = (*Actor)(nil)
+	_ hook.RewriteRequest   = (*Actor)(nil)
+	_ hook.BeforeModel      = (*Actor)(nil)
+	_ hook.WrapModel        = (*Actor)(nil)
+	_ hook.OnModelError     = (*Actor)(nil)
+	_ hook.RewriteReply     = (*Actor)(nil)
+	_ hook.AfterModel       = (*Actor)(nil)
+	_ hook.OnInvalidTool    = (*Actor)(nil)
+	_ hook.RewriteArgs      = (*Actor)(nil)
+	_ hook.BeforeTool       = (*Actor)(nil)
+	_ hook.Approve          = (*Actor)(nil)
+	_ hook.WrapTool         = (*Actor)(nil)
+	_ hook.RewriteResult    = (*Actor)(nil)
+	_ hook.AfterTool        = (*Actor)(nil)
+	_ hook.AfterStep        = (*Actor)(nil)
+	_ hook.OnStop           = (*Actor)(nil)
+	_ hook.OnTurnError      = (*Actor)(nil)
+	_ hook.AfterTurn        = (*Actor)(nil)
+	_ hook.BeforeCompaction = (*Actor)(nil)
+	_ hook.AfterCompaction  = (*Actor)(nil)
+	_ hook.OnSessionEnd     = (*Actor)(nil)
+	_ hook.OnClose          = (*Actor)(nil)
+)
+
+// Ready returns an error that names the required fields that are nil.
+func (c *Core) Ready() error {
+	return nil
+}
+
+// Points returns the points that some member has.
+func (c *Core) Points() hook.PointSet {
+	points := hook.PointSet(0)
+	if c.B != nil {
+		points = points.With(hook.SetOf(hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose))
+	}
+	if c.C != nil {
+		points = points.With(hook.SetOf(hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose))
+	}
+	return points
+}
+
+// Plan returns the plan that the code below follows.
+func (c *Core) Plan() *plan.Plan {
+	return &plan.Plan{Type: "laws.Core", Members: []plan.Member{
+		{Field: "B", Type: "*laws.Actor", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTurn", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "TurnPolicy", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "TurnContext", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "RefineContext", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "TurnTools", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "PromptSections", Kind: "contribute", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeStep", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteRequest", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeModel", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteReply", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterModel", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnInvalidTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "RewriteArgs", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "BeforeTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "Approve", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterTool", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterStep", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnStop", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "OnTurnError", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide", Timeout: plan.Duration(1 * time.Second)}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "C", Type: "*laws.Actor", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide", Policy: "failopen"}, {Name: "BeforeTurn", Kind: "decide", Policy: "failopen"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide", Policy: "failopen"}, {Name: "RewriteRequest", Kind: "rewrite", Policy: "failopen"}, {Name: "BeforeModel", Kind: "decide", Policy: "failopen"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide", Policy: "failopen"}, {Name: "RewriteReply", Kind: "rewrite", Policy: "failopen"}, {Name: "AfterModel", Kind: "decide", Policy: "failopen"}, {Name: "OnInvalidTool", Kind: "decide", Policy: "failopen"}, {Name: "RewriteArgs", Kind: "rewrite", Policy: "failopen"}, {Name: "BeforeTool", Kind: "decide", Policy: "failopen"}, {Name: "Approve", Kind: "decide", Policy: "failopen"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite", Policy: "failopen"}, {Name: "AfterTool", Kind: "decide", Policy: "failopen"}, {Name: "AfterStep", Kind: "decide", Policy: "failopen"}, {Name: "OnStop", Kind: "decide", Policy: "failopen"}, {Name: "OnTurnError", Kind: "decide", Policy: "failopen"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide", Policy: "failopen"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+	}}
+}
+
+// DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
+func (c *Core) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
+	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (c *Core) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if c.B != nil && !yield("B", c.B) {
+			return
+		}
+		if c.C != nil && !yield("C", c.C) {
+			return
+		}
+	}
+}
+
+// Schema implements [hook.Hook]: B?*, C?*.
+func (c *Core) Schema() []hook.Tool {
+	var at string
+	defer composite.Blame(hook.PointSchema, &at)
+	tools := make([]hook.Tool, 0, 0)
+	if c.B != nil {
+		at = "B"
+		tools = append(tools, c.B.Schema()...)
+	}
+	if c.C != nil {
+		at = "C"
+		tools = append(tools, c.C.Schema()...)
+	}
+	return tools
+}
+
+// SystemPrompt implements [hook.Hook]: B?, C?.
+func (c *Core) SystemPrompt(cfg *hook.AgentConfig) string {
+	var at string
+	defer composite.Blame(hook.PointSystemPrompt, &at)
+	parts := make([]string, 0, 2)
+	if c.B != nil {
+		at = "B"
+		if composite.Offers(cfg, c.B.Schema()) {
+			parts = append(parts, c.B.SystemPrompt(cfg))
+		}
+	}
+	if c.C != nil {
+		at = "C"
+		if composite.Offers(cfg, c.C.Schema()) {
+			parts = append(parts, c.C.SystemPrompt(cfg))
+		}
+	}
+	return composite.JoinPrompts(parts)
+}
+
+var coreOnBuildAgent = [...]composite.Member{
+	{Path: "B"},
+	{Path: "C"},
+}
+
+// OnBuildAgent implements [hook.Hook]: B?, C?.
+func (c *Core) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	f := composite.NewFold(hook.PointOnBuildAgent, coreOnBuildAgent[:], cfg)
+	for !f.Done() {
+		c.onBuildAgent(ctx, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, cfg.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (c *Core) onBuildAgent(ctx context.Context, f *composite.Fold[hook.AgentConfig]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if c.B != nil && f.Set(c.B.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if c.C != nil && f.Set(c.C.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+	}
+}
+
+var coreOnRegisterAgent = [...]composite.Member{
+	{Path: "B"},
+	{Path: "C"},
+}
+
+// OnRegisterAgent implements [hook.Hook]: B, C.
+func (c *Core) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	b := composite.NewBracket(hook.PointOnRegisterAgent, coreOnRegisterAgent[:])
+	for b.Opening() {
+		c.onRegisterAgent(ctx, cfg, &b)
+	}
+	if b.Err() != nil {
+		c.onUnregisterAgentFrom(ctx, cfg, b.Undo())
+	}
+	return b.Err()
+}
+
+func (c *Core) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if c.B != nil && b.Set(c.B.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		if c.C != nil && b.Set(c.C.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+	}
+}
+
+var coreOnUnregisterAgent = [...]composite.Member{
+	{Path: "C"},
+	{Path: "B"},
+}
+
+// OnUnregisterAgent implements [hook.Hook]: C, B.
+func (c *Core) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	c.onUnregisterAgentFrom(ctx, cfg, composite.Position{})
+}
+
+// onUnregisterAgentFrom closes the members from this position on.
+func (c *Core) onUnregisterAgentFrom(ctx context.Context, cfg *hook.AgentConfig, from composite.Position) {
+	f := composite.NewFan(hook.PointOnUnregisterAgent, coreOnUnregisterAgent[:])
+	f.Start(from)
+	for !f.Done() {
+		c.onUnregisterAgent(ctx, cfg, &f)
+	}
+	if f.Failed() && cfg != nil {
+		f.Report(ctx, cfg.Host())
+	}
+}
+
+func (c *Core) onUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if c.C != nil {
+			c.C.OnUnregisterAgent(ctx, cfg)
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if c.B != nil {
+			c.B.OnUnregisterAgent(ctx, cfg)
+		}
+	}
+}
+
+var corePreprocess = [...]composite.Member{
+	{Path: "B"},
+	{Path: "C"},
+}
+
+// Preprocess implements [hook.Hook]: B?, C?.
+func (c *Core) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	f := composite.NewFold(hook.PointPreprocess, corePreprocess[:], in)
+	for !f.Done() {
+		c.preprocess(ctx, t, &f)
+	}
+	if f.Failed() && t != nil {
+		f.Report(ctx, t.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (c *Core) preprocess(ctx context.Context, t *hook.Turn, f *composite.Fold[hook.Input]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if c.B != nil && f.Set(c.B.Preprocess(ctx, t, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if c.C != nil && f.Set(c.C.Preprocess(ctx, t, f.Value)) {
+			return
+		}
+	}
+}
+
+// ScopedTools implements [hook.Hook]: B?, C?.
+func (c *Core) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	var at string
+	defer composite.Blame(hook.PointScopedTools, &at)
+	var s composite.Scoping
+	if c.B != nil {
+		at = "B"
+		s.Add("", c.B.Schema(), c.B.ScopedTools(cfg))
+	}
+	if c.C != nil {
+		at = "C"
+		s.Add("", c.C.Schema(), c.C.ScopedTools(cfg))
+	}
+	return s.Scope()
+}
+
+// Dispatch implements [hook.Hook]: B?*, C?*.
+func (c *Core) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	if c.B != nil {
+		if inv, ok := c.B.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	if c.C != nil {
+		if inv, ok := c.C.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	return hook.Invocation{}, false
+}
+
+var coreOnEvent = [...]composite.Member{
+	{Path: "B"},
+	{Path: "C"},
+}
+
+// OnEvent implements [hook.Hook]: B?, C?.
+func (c *Core) OnEvent(ctx context.Context, ev hook.Event) {
+	f := composite.NewFan(hook.PointOnEvent, coreOnEvent[:])
+	for !f.Done() {
+		c.onEvent(ctx, ev, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, ev.Host())
+	}
+}
+
+func (c *Core) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if c.B != nil {
+			c.B.OnEvent(ctx, ev)
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if c.C != nil {
+			c.C.OnEvent(ctx, ev)
+		}
+	}
+}
+
+var coreOnOpen = [...]composite.Member{
+	{Path: "B"},
+	{Path: "C"},
+}
+
+// OnOpen implements [hook.OnOpen]: B, C.
+func (c *Core) OnOpen(ctx context.Context, h hook.Host) error {
+	b := composite.NewBracket(hook.PointOnOpen, coreOnOpen[:])
+	for b.Opening() {
+		c.onOpen(ctx, h, &b)
+	}
+	if b.Err() == nil {
+		return nil
+	}
+	if err := c.onCloseFrom(ctx, b.Undo()); err != nil {
+		return errors.Join(b.Err(), err)
+	}
+	return b.Err()
+}
+
+func (c *Core) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if c.B != nil && b.Set(c.B.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		if c.C != nil && b.Set(c.C.OnOpen(ctx, h)) {
+			return
+		}
+	}
+}
+
+var coreOnSessionStart = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C", Policy: composite.PolicyOpen},
+}
+
+// OnSessionStart implements [hook.OnSessionStart]: B?, C?.
+func (c *Core) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
+	g := composite.NewGate[hook.SessionDecision](hook.PointOnSessionStart, coreOnSessionStart[:])
+	for !g.Done() {
+		c.onSessionStart(ctx, session, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, session.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) onSessionStart(ctx context.Context, session *hook.Session, g *composite.Gate[hook.SessionDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.SessionDecision, error) {
+			return c.B.OnSessionStart(ctx, session)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.C != nil && g.Answer(c.C.OnSessionStart(ctx, session)) {
+			return
+		}
+	}
+}
+
+var coreBeforeTurn = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C", Policy: composite.PolicyOpen},
+}
+
+// BeforeTurn implements [hook.BeforeTurn]: B?, C?.
+func (c *Core) BeforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+	g := composite.NewGate[hook.TurnDecision](hook.PointBeforeTurn, coreBeforeTurn[:])
+	for !g.Done() {
+		c.beforeTurn(ctx, turn, in, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) beforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input, g *composite.Gate[hook.TurnDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.TurnDecision, error) {
+			return c.B.BeforeTurn(ctx, turn, in)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.C != nil && g.Answer(c.C.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+	}
+}
+
+var coreTurnPolicy = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C"},
+}
+
+// TurnPolicy implements [hook.TurnPolicy]: B?, C?.
+func (c *Core) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
+	all := composite.NewCollect[hook.Policy](hook.PointTurnPolicy, coreTurnPolicy[:])
+	for !all.Done() {
+		c.turnPolicy(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (c *Core) turnPolicy(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.Policy]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if c.B != nil && all.Add(all.Timed(ctx, func(ctx context.Context) ([]hook.Policy, error) {
+			return c.B.TurnPolicy(ctx, turn)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if c.C != nil && all.Add(c.C.TurnPolicy(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var coreTurnContext = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C"},
+}
+
+// TurnContext implements [hook.TurnContext]: B?, C?.
+func (c *Core) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointTurnContext, coreTurnContext[:])
+	for !all.Done() {
+		c.turnContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (c *Core) turnContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if c.B != nil && all.Add(all.Timed(ctx, func(ctx context.Context) ([]hook.ContextBlock, error) {
+			return c.B.TurnContext(ctx, turn)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if c.C != nil && all.Add(c.C.TurnContext(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var coreRefineContext = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C"},
+}
+
+// RefineContext implements [hook.RefineContext]: B?, C?.
+func (c *Core) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointRefineContext, coreRefineContext[:])
+	for !all.Done() {
+		c.refineContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (c *Core) refineContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if c.B != nil && all.Add(all.Timed(ctx, func(ctx context.Context) ([]hook.ContextBlock, error) {
+			return c.B.RefineContext(ctx, turn)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if c.C != nil && all.Add(c.C.RefineContext(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var coreTurnTools = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C"},
+}
+
+// TurnTools implements [hook.TurnTools]: B?, C?.
+func (c *Core) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
+	all := composite.NewCollect[hook.ToolChange](hook.PointTurnTools, coreTurnTools[:])
+	for !all.Done() {
+		c.turnTools(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (c *Core) turnTools(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ToolChange]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if c.B != nil && all.Add(all.Timed(ctx, func(ctx context.Context) ([]hook.ToolChange, error) {
+			return c.B.TurnTools(ctx, turn)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if c.C != nil && all.Add(c.C.TurnTools(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var corePromptSections = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C"},
+}
+
+// PromptSections implements [hook.PromptSections]: B?, C?.
+func (c *Core) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
+	all := composite.NewCollect[hook.PromptSection](hook.PointPromptSections, corePromptSections[:])
+	for !all.Done() {
+		c.promptSections(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (c *Core) promptSections(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.PromptSection]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if c.B != nil && all.Add(all.Timed(ctx, func(ctx context.Context) ([]hook.PromptSection, error) {
+			return c.B.PromptSections(ctx, turn)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if c.C != nil && all.Add(c.C.PromptSections(ctx, turn)) {
+			return
+		}
+	}
+}
+
+var coreBeforeStep = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C", Policy: composite.PolicyOpen},
+}
+
+// BeforeStep implements [hook.BeforeStep]: B?, C?.
+func (c *Core) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointBeforeStep, coreBeforeStep[:])
+	for !g.Done() {
+		c.beforeStep(ctx, step, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) beforeStep(ctx context.Context, step *hook.Step, g *composite.Gate[hook.StepDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.StepDecision, error) {
+			return c.B.BeforeStep(ctx, step)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.C != nil && g.Answer(c.C.BeforeStep(ctx, step)) {
+			return
+		}
+	}
+}
+
+var coreRewriteRequest = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C", Policy: composite.PolicyOpen},
+}
+
+// RewriteRequest implements [hook.RewriteRequest]: B?, C?.
+func (c *Core) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	f := composite.NewFold(hook.PointRewriteRequest, coreRewriteRequest[:], req)
+	for !f.Done() {
+		c.rewriteRequest(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (c *Core) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if c.B != nil && f.Set(f.Timed(ctx, func(ctx context.Context, req hook.ModelRequest) (hook.ModelRequest, error) {
+			return c.B.RewriteRequest(ctx, step, req)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if c.C != nil && f.Set(c.C.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+	}
+}
+
+var coreBeforeModel = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C", Policy: composite.PolicyOpen},
+}
+
+// BeforeModel implements [hook.BeforeModel]: B?, C?.
+func (c *Core) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
+	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, coreBeforeModel[:])
+	for !g.Done() {
+		c.beforeModel(ctx, step, req, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ModelDecision, error) {
+			return c.B.BeforeModel(ctx, step, req)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.C != nil && g.Answer(c.C.BeforeModel(ctx, step, req)) {
+			return
+		}
+	}
+}
+
+// WrapModel implements [hook.WrapModel]: B?, C?.
+func (c *Core) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	w := &coreWrapModel{c: c}
+	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
+	w.Init(w)
+	return w.WrapModelAt(ctx, 0)
+}
+
+// coreWrapModel is one pass through the wraps of Core.
+type coreWrapModel struct {
+	composite.ModelWraps
+	c *Core
+}
+
+// WrapModelAt runs the chain from this position on.
+func (w *coreWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
+	switch at {
+	case 0:
+		if w.c.B == nil {
+			return w.WrapModelAt(ctx, 1)
+		}
+		defer w.Recover(ctx, 0, "B", true, &out)
+		return w.Isolate("B", w.c.B.WrapModel(ctx, w.Step, w.Req, w.Rest(0)))
+	case 1:
+		if w.c.C == nil {
+			return w.WrapModelAt(ctx, 2)
+		}
+		defer w.Recover(ctx, 1, "C", true, &out)
+		return w.Isolate("C", w.c.C.WrapModel(ctx, w.Step, w.Req, w.Rest(1)))
+	}
+	return w.End(ctx)
+}
+
+var coreOnModelError = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C", Policy: composite.PolicyOpen},
+}
+
+// OnModelError implements [hook.OnModelError]: B?, C?.
+func (c *Core) OnModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure) (hook.FailureDecision, error) {
+	g := composite.NewGate[hook.FailureDecision](hook.PointOnModelError, coreOnModelError[:])
+	for !g.Done() {
+		c.onModelError(ctx, step, failure, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) onModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure, g *composite.Gate[hook.FailureDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.FailureDecision, error) {
+			return c.B.OnModelError(ctx, step, failure)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.C != nil && g.Answer(c.C.OnModelError(ctx, step, failure)) {
+			return
+		}
+	}
+}
+
+var coreRewriteReply = [...]composite.Member{
+	{Path: "C", Policy: composite.PolicyOpen},
+	{Path: "B", Timeout: 1 * time.Second},
+}
+
+// RewriteReply implements [hook.RewriteReply]: C?, B?.
+func (c *Core) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+	f := composite.NewFold(hook.PointRewriteReply, coreRewriteReply[:], reply)
+	for !f.Done() {
+		c.rewriteReply(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (c *Core) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if c.C != nil && f.Set(c.C.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if c.B != nil && f.Set(f.Timed(ctx, func(ctx context.Context, reply hook.ModelReply) (hook.ModelReply, error) {
+			return c.B.RewriteReply(ctx, step, reply)
+		})) {
+			return
+		}
+	}
+}
+
+var coreAfterModel = [...]composite.Member{
+	{Path: "C", Policy: composite.PolicyOpen},
+	{Path: "B", Timeout: 1 * time.Second},
+}
+
+// AfterModel implements [hook.AfterModel]: C?, B?.
+func (c *Core) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
+	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, coreAfterModel[:])
+	for !g.Done() {
+		c.afterModel(ctx, step, reply, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.C != nil && g.Answer(c.C.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ReplyDecision, error) {
+			return c.B.AfterModel(ctx, step, reply)
+		})) {
+			return
+		}
+	}
+}
+
+var coreOnInvalidTool = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C", Policy: composite.PolicyOpen},
+}
+
+// OnInvalidTool implements [hook.OnInvalidTool]: B?, C?.
+func (c *Core) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
+	g := composite.NewGate[hook.RepairDecision](hook.PointOnInvalidTool, coreOnInvalidTool[:])
+	for !g.Done() {
+		c.onInvalidTool(ctx, step, invalid, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) onInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall, g *composite.Gate[hook.RepairDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.RepairDecision, error) {
+			return c.B.OnInvalidTool(ctx, step, invalid)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.C != nil && g.Answer(c.C.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+	}
+}
+
+var coreRewriteArgs = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C", Policy: composite.PolicyOpen},
+}
+
+// RewriteArgs implements [hook.RewriteArgs]: B?, C?.
+func (c *Core) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+	f := composite.NewFold(hook.PointRewriteArgs, coreRewriteArgs[:], args)
+	for !f.Done() {
+		c.rewriteArgs(ctx, call, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, call.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (c *Core) rewriteArgs(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.JSON]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if c.B != nil && f.Set(f.Timed(ctx, func(ctx context.Context, args hook.JSON) (hook.JSON, error) {
+			return c.B.RewriteArgs(ctx, call, args)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if c.C != nil && f.Set(c.C.RewriteArgs(ctx, call, f.Value)) {
+			return
+		}
+	}
+}
+
+var coreBeforeTool = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C", Policy: composite.PolicyOpen},
+}
+
+// BeforeTool implements [hook.BeforeTool]: B?, C?.
+func (c *Core) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, coreBeforeTool[:])
+	for !g.Done() {
+		c.beforeTool(ctx, call, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) beforeTool(ctx context.Context, call *hook.ToolCall, g *composite.Gate[hook.ToolDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ToolDecision, error) {
+			return c.B.BeforeTool(ctx, call)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.C != nil && g.Answer(c.C.BeforeTool(ctx, call)) {
+			return
+		}
+	}
+}
+
+var coreApprove = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C", Policy: composite.PolicyOpen},
+}
+
+// Approve implements [hook.Approve]: B?, C?.
+func (c *Core) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
+	g := composite.NewGate[hook.ApprovalDecision](hook.PointApprove, coreApprove[:])
+	for !g.Done() {
+		c.approve(ctx, call, asked, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision, g *composite.Gate[hook.ApprovalDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.ApprovalDecision, error) {
+			return c.B.Approve(ctx, call, asked)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.C != nil && g.Answer(c.C.Approve(ctx, call, asked)) {
+			return
+		}
+	}
+}
+
+// WrapTool implements [hook.WrapTool]: B?, C?.
+func (c *Core) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	w := &coreWrapTool{c: c}
+	w.ToolWraps = composite.ToolWraps{Call: call, Next: next}
+	w.Init(w, w.levels[:])
+	return w.WrapToolAt(ctx, 0)
+}
+
+// coreWrapTool is one pass through the wraps of Core.
+type coreWrapTool struct {
+	composite.ToolWraps
+	c      *Core
+	levels [2]composite.ToolLevel
+}
+
+// WrapToolAt runs the chain from this position on.
+func (w *coreWrapTool) WrapToolAt(ctx context.Context, at int) (out hook.ToolResult) {
+	switch at {
+	case 0:
+		if w.c.B == nil {
+			return w.Through(ctx, 0)
+		}
+		defer w.Recover(ctx, 0, "B", true, &out)
+		return w.c.B.WrapTool(ctx, w.Call, w.Rest(0))
+	case 1:
+		if w.c.C == nil {
+			return w.Through(ctx, 1)
+		}
+		defer w.Recover(ctx, 1, "C", true, &out)
+		return w.c.C.WrapTool(ctx, w.Call, w.Rest(1))
+	}
+	return w.End(ctx)
+}
+
+var coreRewriteResult = [...]composite.Member{
+	{Path: "C", Policy: composite.PolicyOpen},
+	{Path: "B", Timeout: 1 * time.Second},
+}
+
+// RewriteResult implements [hook.RewriteResult]: C?, B?.
+func (c *Core) RewriteResult(ctx context.Context, call *hook.ToolCall, result hook.ToolResult) (hook.ToolResult, error) {
+	f := composite.NewFold(hook.PointRewriteResult, coreRewriteResult[:], result)
+	for !f.Done() {
+		c.rewriteResult(ctx, call, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, call.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (c *Core) rewriteResult(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.ToolResult]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if c.C != nil && f.Set(c.C.RewriteResult(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if c.B != nil && f.Set(f.Timed(ctx, func(ctx context.Context, result hook.ToolResult) (hook.ToolResult, error) {
+			return c.B.RewriteResult(ctx, call, result)
+		})) {
+			return
+		}
+	}
+}
+
+var coreAfterTool = [...]composite.Member{
+	{Path: "C", Policy: composite.PolicyOpen},
+	{Path: "B", Timeout: 1 * time.Second},
+}
+
+// AfterTool implements [hook.AfterTool]: C?, B?.
+func (c *Core) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	g := composite.NewGate[hook.OutcomeDecision](hook.PointAfterTool, coreAfterTool[:])
+	for !g.Done() {
+		c.afterTool(ctx, call, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) afterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome, g *composite.Gate[hook.OutcomeDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.C != nil && g.Answer(c.C.AfterTool(ctx, call, outcome)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.OutcomeDecision, error) {
+			return c.B.AfterTool(ctx, call, outcome)
+		})) {
+			return
+		}
+	}
+}
+
+var coreAfterStep = [...]composite.Member{
+	{Path: "C", Policy: composite.PolicyOpen},
+	{Path: "B", Timeout: 1 * time.Second},
+}
+
+// AfterStep implements [hook.AfterStep]: C?, B?.
+func (c *Core) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointAfterStep, coreAfterStep[:])
+	for !g.Done() {
+		c.afterStep(ctx, step, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) afterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome, g *composite.Gate[hook.StepDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.C != nil && g.Answer(c.C.AfterStep(ctx, step, outcome)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.StepDecision, error) {
+			return c.B.AfterStep(ctx, step, outcome)
+		})) {
+			return
+		}
+	}
+}
+
+var coreOnStop = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C", Policy: composite.PolicyOpen},
+}
+
+// OnStop implements [hook.OnStop]: B?, C?.
+func (c *Core) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
+	g := composite.NewGate[hook.StopDecision](hook.PointOnStop, coreOnStop[:])
+	for !g.Done() {
+		c.onStop(ctx, turn, stopping, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) onStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping, g *composite.Gate[hook.StopDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.StopDecision, error) {
+			return c.B.OnStop(ctx, turn, stopping)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.C != nil && g.Answer(c.C.OnStop(ctx, turn, stopping)) {
+			return
+		}
+	}
+}
+
+var coreOnTurnError = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C", Policy: composite.PolicyOpen},
+}
+
+// OnTurnError implements [hook.OnTurnError]: B?, C?.
+func (c *Core) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
+	g := composite.NewGate[hook.RecoverDecision](hook.PointOnTurnError, coreOnTurnError[:])
+	for !g.Done() {
+		c.onTurnError(ctx, turn, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) onTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, g *composite.Gate[hook.RecoverDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.RecoverDecision, error) {
+			return c.B.OnTurnError(ctx, turn, outcome)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.C != nil && g.Answer(c.C.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+	}
+}
+
+var coreAfterTurn = [...]composite.Member{
+	{Path: "C"},
+	{Path: "B"},
+}
+
+// AfterTurn implements [hook.AfterTurn]: C?, B?.
+func (c *Core) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
+	f := composite.NewFan(hook.PointAfterTurn, coreAfterTurn[:])
+	for !f.Done() {
+		c.afterTurn(ctx, turn, outcome, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, turn.Host())
+	}
+}
+
+func (c *Core) afterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if c.C != nil {
+			c.C.AfterTurn(ctx, turn, outcome)
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if c.B != nil {
+			c.B.AfterTurn(ctx, turn, outcome)
+		}
+	}
+}
+
+var coreBeforeCompaction = [...]composite.Member{
+	{Path: "B", Timeout: 1 * time.Second},
+	{Path: "C", Policy: composite.PolicyOpen},
+}
+
+// BeforeCompaction implements [hook.BeforeCompaction]: B?, C?.
+func (c *Core) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
+	g := composite.NewGate[hook.CompactionDecision](hook.PointBeforeCompaction, coreBeforeCompaction[:])
+	for !g.Done() {
+		c.beforeCompaction(ctx, conversation, compaction, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, conversation.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (c *Core) beforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction, g *composite.Gate[hook.CompactionDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if c.B != nil && g.Answer(g.Timed(ctx, func(ctx context.Context) (hook.CompactionDecision, error) {
+			return c.B.BeforeCompaction(ctx, conversation, compaction)
+		})) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if c.C != nil && g.Answer(c.C.BeforeCompaction(ctx, conversation, compaction)) {
+			return
+		}
+	}
+}
+
+var coreAfterCompaction = [...]composite.Member{
+	{Path: "C"},
+	{Path: "B"},
+}
+
+// AfterCompaction implements [hook.AfterCompaction]: C?, B?.
+func (c *Core) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
+	f := composite.NewFan(hook.PointAfterCompaction, coreAfterCompaction[:])
+	for !f.Done() {
+		c.afterCompaction(ctx, conversation, compacted, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, conversation.Host())
+	}
+}
+
+func (c *Core) afterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if c.C != nil {
+			c.C.AfterCompaction(ctx, conversation, compacted)
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if c.B != nil {
+			c.B.AfterCompaction(ctx, conversation, compacted)
+		}
+	}
+}
+
+var coreOnSessionEnd = [...]composite.Member{
+	{Path: "C"},
+	{Path: "B"},
+}
+
+// OnSessionEnd implements [hook.OnSessionEnd]: C?, B?.
+func (c *Core) OnSessionEnd(ctx context.Context, session *hook.Session) {
+	f := composite.NewFan(hook.PointOnSessionEnd, coreOnSessionEnd[:])
+	for !f.Done() {
+		c.onSessionEnd(ctx, session, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, session.Host())
+	}
+}
+
+func (c *Core) onSessionEnd(ctx context.Context, session *hook.Session, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if c.C != nil {
+			c.C.OnSessionEnd(ctx, session)
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if c.B != nil {
+			c.B.OnSessionEnd(ctx, session)
+		}
+	}
+}
+
+var coreOnClose = [...]composite.Member{
+	{Path: "C"},
+	{Path: "B"},
+}
+
+// OnClose implements [hook.OnClose]: C, B.
+func (c *Core) OnClose(ctx context.Context) error {
+	return c.onCloseFrom(ctx, composite.Position{})
+}
+
+// onCloseFrom closes the members from this position on.
+func (c *Core) onCloseFrom(ctx context.Context, from composite.Position) error {
+	b := composite.NewBracket(hook.PointOnClose, coreOnClose[:])
+	b.Start(from)
+	for b.Closing() {
+		c.onClose(ctx, &b)
+	}
+	return b.Err()
+}
+
+func (c *Core) onClose(ctx context.Context, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if c.C != nil {
+			b.Set(c.C.OnClose(ctx))
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		if c.B != nil {
+			b.Set(c.B.OnClose(ctx))
 		}
 	}
 }

@@ -87,7 +87,7 @@ var layers = []layer{
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
 	{pkgs: "internal/faults", reason: "for tests"},
-	{pkgs: "internal/laws", may: []string{"internal/difftest"}, generated: []string{"composite/...", "hook"}, reason: "for tests"},
+	{pkgs: "internal/laws", may: []string{"hook"}, generated: []string{"composite/..."}, reason: "for tests"},
 	{pkgs: "internal/powercut", outside: []string{"modernc.org/sqlite", "modernc.org/libc"}, reason: "for tests: it stands between SQLite and the files"},
 	{pkgs: "internal/agentfile", may: []string{"hook"}, outside: []string{"go.yaml.in/yaml", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"},
 		reason: "a file format, and whether a schema in it is one"},

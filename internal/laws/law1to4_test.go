@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/difftest"
 	"github.com/grapnel-go/grapnel/internal/laws"
@@ -41,21 +40,18 @@ func drawSet(r *rand.Rand) set {
 	return s
 }
 
-// actor makes the hook of this name.
-func (s set) actor(name string, log *difftest.Log) *laws.Actor {
-	if !slices.Contains(s.names, name) {
-		return nil
-	}
-	return &laws.Actor{Member: difftest.Member{
-		Name: name, Log: log, Say: s.say[name], Do: map[hook.Point]difftest.Mode{s.point: s.mode[name]},
-	}}
+// part is what the hook of this name plays.
+func (s set) part(name string, log *difftest.Log) laws.Part {
+	return &difftest.Member{Name: name, Log: log, Say: s.say[name], Do: map[hook.Point]difftest.Mode{s.point: s.mode[name]}}
 }
 
-func (s set) six(log *difftest.Log) *laws.Six {
-	return &laws.Six{
-		A: s.actor("A", log), B: s.actor("B", log), C: s.actor("C", log),
-		D: s.actor("D", log), E: s.actor("E", log), F: s.actor("F", log),
+// plays gives the actors their parts, which write the log that is returned.
+func (s set) plays(c *cast) *difftest.Log {
+	log := &difftest.Log{}
+	for _, name := range s.names {
+		c.actors[name].Part = s.part(name, log)
 	}
+	return log
 }
 
 // member is the hook of this name as the oracle sees it, by the tags of Six.
@@ -76,11 +72,8 @@ func (s set) member(name string) member {
 	if m.fails && s.point.Info().Kind != "observe" || s.mode[name] == difftest.Silent {
 		return m
 	}
-	alone := s.actor(name, &difftest.Log{})
-	if s.mode[name] == difftest.Hangs {
-		alone.Do[s.point] = difftest.Answers
-	}
 	if !m.fails {
+		alone := &difftest.Member{Name: name, Log: &difftest.Log{}, Say: s.say[name], Do: map[hook.Point]difftest.Mode{s.point: difftest.Answers}}
 		m.alone = ask(alone, s.point, "start")
 	}
 	return m
@@ -125,23 +118,17 @@ func TestLaws1To4And11(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	pairs := map[string]bool{}
+	pairs, casts := map[string]bool{}, newCasts(t)
 	for round := 0; round < rounds || covers && round%1000 != 0 || covers && round < 10*rounds && len(missing(pairs)) > 0; round++ {
 		s := drawSet(r)
 		members := s.members()
 		note(pairs, s.point, members)
 		called, want := expected(s.point, members, "start")
-		for name, make := range map[string]func(*difftest.Log) hook.Hook{
-			"generated": func(log *difftest.Log) hook.Hook { return s.six(log) },
-			"dynamic": func(log *difftest.Log) hook.Hook {
-				c, err := composite.New(s.six(log))
-				require.NoError(t, err)
-				return c
-			},
-		} {
-			log := &difftest.Log{}
+		c := casts.of(s.names)
+		for name, h := range c.both() {
+			log := s.plays(c)
 			var got asked
-			s.within(t, func() { got = ask(make(log), s.point, "start") })
+			s.within(t, func() { got = ask(h, s.point, "start") })
 			about := fmt.Sprintf("seed %d, round %d, %s: %s of %+v", seed, round, name, s.point, s)
 			require.Equal(t, called, calledIn(log), "who is asked: %s", about)
 			require.Equal(t, [3]any{want.Kind, want.By, want.Stop}, [3]any{got.Kind, got.By, got.Stop}, "the answer: %s", about)
@@ -194,7 +181,7 @@ func missing(pairs map[string]bool) []string {
 		kinds := []string{" none", " closed", " open"}
 		for say := range 30 {
 			m := difftest.Member{Name: "X", Log: &difftest.Log{}, Say: say, Do: map[hook.Point]difftest.Mode{p: difftest.Answers}}
-			if k := " " + string(ask(&laws.Actor{Member: m}, p, "").Kind); !slices.Contains(kinds, k) {
+			if k := " " + string(ask(&m, p, "").Kind); !slices.Contains(kinds, k) {
 				kinds = append(kinds, k)
 			}
 		}
@@ -214,7 +201,7 @@ func missing(pairs map[string]bool) []string {
 // same operations are blocked.
 func TestLaw3BlockingDoesNotDependOnTheOrder(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
+	r, casts := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3)), newCasts(t)
 	for range rounds {
 		s := drawSet(r)
 		if c := s.point.Info().Combine; c != "gate" && c != "judge" {
@@ -226,69 +213,12 @@ func TestLaw3BlockingDoesNotDependOnTheOrder(t *testing.T) {
 			}
 		}
 		blocked := func(names []string) bool {
-			var fields []composite.Field
-			for _, name := range names {
-				fields = append(fields, composite.Field{Name: name, Hook: s.actor(name, &difftest.Log{})})
-			}
-			c, err := composite.Of("Any", fields...)
-			require.NoError(t, err)
-			return severity(ask(c, s.point, "").Kind) >= severity(hook.AnswerAsk)
+			c := casts.of(names)
+			s.plays(c)
+			return severity(ask(c.ordered(), s.point, "").Kind) >= severity(hook.AnswerAsk)
 		}
 		other := slices.Clone(s.names)
 		r.Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
 		require.Equal(t, blocked(s.names), blocked(other), "%+v in the order %v", s, other)
-	}
-}
-
-// TestLaw14NestingIsABlock: hooks in a composite that is a member, or in a group,
-// are asked as if they stood at its place, reversed as a block, and answer alike.
-func TestLaw14NestingIsABlock(t *testing.T) {
-	t.Parallel()
-	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 14))
-	for range rounds {
-		s := drawSet(r)
-		for name, m := range s.mode {
-			if m == difftest.Hangs {
-				s.mode[name] = difftest.Answers
-			}
-		}
-		flat, nested, grouped := &difftest.Log{}, &difftest.Log{}, &difftest.Log{}
-		from := r.IntN(len(s.names))
-		til := from + 1 + r.IntN(len(s.names)-from)
-		fields := func(names []string, log *difftest.Log) []composite.Field {
-			var out []composite.Field
-			for _, name := range names {
-				out = append(out, composite.Field{Name: name, Hook: s.actor(name, log)})
-			}
-			return out
-		}
-		of := func(fields ...composite.Field) *composite.Composite {
-			c, err := composite.Of("Any", fields...)
-			require.NoError(t, err)
-			return c
-		}
-		one := of(fields(s.names, flat)...)
-		inner := composite.Field{Name: "Core", Hook: of(fields(s.names[from:til], nested)...)}
-		two := of(slices.Concat(fields(s.names[:from], nested), []composite.Field{inner}, fields(s.names[til:], nested))...)
-		group := composite.Field{Name: "Core"}
-		for _, name := range s.names[from:til] {
-			group.Group = append(group.Group, s.actor(name, grouped))
-		}
-		three := of(slices.Concat(fields(s.names[:from], grouped), []composite.Field{group}, fields(s.names[til:], grouped))...)
-		want := ask(one, s.point, "start")
-		for what, c := range map[string]struct {
-			hook.Hook
-			log *difftest.Log
-		}{"nested": {two, nested}, "grouped": {three, grouped}} {
-			got := ask(c.Hook, s.point, "start")
-			about := fmt.Sprintf("%s %d to %d of %+v", what, from, til, s)
-			require.Equal(t, calledIn(flat), calledIn(c.log), about)
-			require.Equal(t, [2]any{want.Kind, want.Stop}, [2]any{got.Kind, got.Stop}, about)
-			require.Equal(t, want.err == nil, got.err == nil, about)
-			if want.err == nil {
-				require.Equal(t, want.value, got.value, about)
-				require.Len(t, got.items, len(want.items), about)
-			}
-		}
 	}
 }

@@ -1,0 +1,101 @@
+package laws_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/laws"
+)
+
+// cast is the composites of the same actors. Each is composed once, which is what
+// takes the time; the actors play other parts in each round.
+type cast struct {
+	t      *testing.T
+	names  []string
+	actors map[string]*laws.Actor
+	made   map[string]hook.Hook
+}
+
+// casts are those of one test, by the names of the actors.
+type casts struct {
+	t    *testing.T
+	made map[string]*cast
+}
+
+func newCasts(t *testing.T) *casts { return &casts{t: t, made: map[string]*cast{}} }
+
+// of returns the cast of the actors of these names, A to F.
+func (cs *casts) of(names []string) *cast {
+	key := strings.Join(names, "")
+	c := cs.made[key]
+	if c == nil {
+		c = &cast{t: cs.t, names: names, actors: map[string]*laws.Actor{}, made: map[string]hook.Hook{}}
+		for _, name := range names {
+			c.actors[name] = &laws.Actor{Part: silent{}}
+		}
+		cs.made[key] = c
+	}
+	return c
+}
+
+// once composes what has not been composed yet.
+func (c *cast) once(name string, compose func() (*composite.Composite, error)) hook.Hook {
+	h := c.made[name]
+	if h == nil {
+		made, err := compose()
+		require.NoError(c.t, err)
+		h, c.made[name] = made, made
+	}
+	return h
+}
+
+// six has the actors in the fields of their names.
+func (c *cast) six() *laws.Six {
+	a := c.actors
+	return &laws.Six{A: a["A"], B: a["B"], C: a["C"], D: a["D"], E: a["E"], F: a["F"]}
+}
+
+// nest has the actors of Six, in the composite and the group of Nest.
+func (c *cast) nest() *laws.Nest {
+	a := c.actors
+	n := &laws.Nest{A: a["A"], F: a["F"]}
+	if a["B"] != nil || a["C"] != nil {
+		n.Core = &laws.Core{B: a["B"], C: a["C"]}
+	}
+	for _, name := range []string{"D", "E"} {
+		if a[name] != nil {
+			n.Extra = append(n.Extra, a[name])
+		}
+	}
+	return n
+}
+
+// both are Six, generated and dynamic.
+func (c *cast) both() map[string]hook.Hook {
+	six := c.six()
+	dynamic := c.once("dynamic", func() (*composite.Composite, error) { return composite.New(six) })
+	return map[string]hook.Hook{"generated": six, "dynamic": dynamic}
+}
+
+// bothNests are Nest, generated and dynamic.
+func (c *cast) bothNests() map[string]hook.Hook {
+	nest := c.nest()
+	dynamic := c.once("nest", func() (*composite.Composite, error) { return composite.New(nest) })
+	return map[string]hook.Hook{"generated": nest, "dynamic": dynamic}
+}
+
+// ordered is the dynamic composite of the actors in the order of their names here,
+// without the tags of Six.
+func (c *cast) ordered() hook.Hook {
+	return c.once("ordered", func() (*composite.Composite, error) {
+		var fields []composite.Field
+		for _, name := range c.names {
+			fields = append(fields, composite.Field{Name: name, Hook: c.actors[name]})
+		}
+		return composite.Of("Any", fields...)
+	})
+}

@@ -60,10 +60,11 @@ type FileKind string
 
 // The kinds.
 const (
-	Yours     FileKind = "yours"
-	Test      FileKind = "test"
-	Generated FileKind = "generated"
-	Changed   FileKind = "changed"
+	Yours      FileKind = "yours"
+	Test       FileKind = "test"
+	Descriptor FileKind = "descriptor"
+	Generated  FileKind = "generated"
+	Changed    FileKind = "changed"
 )
 
 const (
@@ -280,6 +281,17 @@ func (n *newcomer) noContract(err error) error {
 		n.module.Path, modulePath, load.HookPath, err)
 }
 
+// kindOf is the kind of a file that a subsystem is begun with.
+func kindOf(name string) FileKind {
+	switch {
+	case strings.HasSuffix(name, "_test.go"):
+		return Test
+	case strings.HasSuffix(name, ".go"):
+		return Yours
+	}
+	return Descriptor
+}
+
 // drafts are the package and its test.
 func (n *newcomer) drafts() []load.Draft {
 	out := []load.Draft{
@@ -287,11 +299,12 @@ func (n *newcomer) drafts() []load.Draft {
 		{Path: n.testPath(), Name: n.sub.Name + "_test", Dir: n.dir, Files: map[string][]byte{}},
 	}
 	for _, f := range n.files {
-		of := 0
-		if strings.HasSuffix(f.Name, "_test.go") {
-			of = 1
+		switch kindOf(f.Name) {
+		case Yours:
+			out[0].Files[f.Name] = f.Text
+		case Test:
+			out[1].Files[f.Name] = f.Text
 		}
-		out[of].Files[f.Name] = f.Text
 	}
 	return out
 }

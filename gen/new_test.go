@@ -155,7 +155,7 @@ func TestNewGolden(t *testing.T) {
 	var got txtar.Archive
 	all := tree(t, filepath.Join(dir, "subsystems"))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if strings.HasSuffix(name, ".go") {
+		if !strings.HasSuffix(name, "/") {
 			got.Files = append(got.Files, txtar.File{Name: name, Data: []byte(all[name])})
 		}
 	}
@@ -304,13 +304,13 @@ func TestNewCannotJoin(t *testing.T) {
 			assert.Contains(t, stderr, "error HG061: could not add the field for notes to Daemon")
 			assert.Contains(t, stderr, tt.why)
 			assert.Contains(t, stderr, "Notes *notes.Notes\n")
-			assert.Len(t, result.Written, 3)
+			assert.Len(t, result.Written, 4)
 			assert.Empty(t, result.Field)
 			after := tree(t, dir)
 			for name, text := range before {
 				assert.Equal(t, text, after[name], name)
 			}
-			assert.Len(t, after, len(before)+5)
+			assert.Len(t, after, len(before)+7)
 			out, err := command(t.Context(), dir, "go", "vet", "./subsystems/...")
 			assert.NoError(t, err, out)
 		})
@@ -352,7 +352,7 @@ func TestNewCheck(t *testing.T) {
 	dir := newModule(t)
 	before := tree(t, dir)
 	result, _ := create(t, gen.NewOptions{Dir: dir, Name: "notes", Tools: []string{"add"}, Check: true})
-	assert.Len(t, result.Written, 3)
+	assert.Len(t, result.Written, 4)
 	assert.Equal(t, before, tree(t, dir))
 }
 

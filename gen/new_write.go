@@ -26,11 +26,7 @@ type product struct {
 func (n *newcomer) products() ([]product, error) {
 	var out []product
 	for _, f := range n.files {
-		what := Yours
-		if len(out) > 0 {
-			what = Test
-		}
-		out = append(out, product{name: filepath.Join(n.dir, f.Name), text: f.Text, what: what})
+		out = append(out, product{name: filepath.Join(n.dir, filepath.FromSlash(f.Name)), text: f.Text, what: kindOf(f.Name)})
 	}
 	if text := n.output[n.path]; text != nil {
 		out = append(out, product{name: filepath.Join(n.dir, load.Output), text: text, what: Generated})

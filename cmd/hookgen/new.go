@@ -96,7 +96,7 @@ func told(w io.Writer, r gen.NewResult) {
 	if r.Field != "" {
 		fmt.Fprintf(w, "\tset the field where %s is made:  %s: %s.New()\n", r.Composite, r.Field, path.Base(r.Package))
 	}
-	fmt.Fprintf(w, "\tgo tool hookgen ./...\n\tgo test %s\n", r.Package)
+	fmt.Fprintf(w, "\tgo tool hookgen ./...\n\tgo test %s -update\n", r.Package)
 }
 
 func about(r gen.NewResult, f gen.NewFile) string {
@@ -109,6 +109,8 @@ func about(r gen.NewResult, f gen.NewFile) string {
 		return text
 	case gen.Test:
 		return "yours: the rules of every hook, and what each tool does"
+	case gen.Descriptor:
+		return "yours: points and tools, for reviews; go test -update writes it"
 	case gen.Changed:
 		return "a field " + r.Field + " in " + r.Composite + ", and its import"
 	}

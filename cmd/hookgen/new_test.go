@@ -33,17 +33,18 @@ func TestNew(t *testing.T) {
 	code, stdout, stderr = hookgen(t, "new", "-C", dir, "notes", "-tools", "add,list", "-into", "./daemon.Daemon")
 	assert.Equal(t, well, code)
 	assert.Empty(t, stderr)
-	assert.Equal(t, `subsystems/notes/notes.go       yours: type Notes, New, notes_add, notes_list
-subsystems/notes/notes_test.go  yours: the rules of every hook, and what each tool does
-subsystems/notes/hook_gen.go    generated
-daemon/hook_gen.go              generated
-daemon/daemon.go                a field Notes in Daemon, and its import
+	assert.Equal(t, `subsystems/notes/notes.go                 yours: type Notes, New, notes_add, notes_list
+subsystems/notes/notes_test.go            yours: the rules of every hook, and what each tool does
+subsystems/notes/testdata/descriptor.txt  yours: points and tools, for reviews; go test -update writes it
+subsystems/notes/hook_gen.go              generated
+daemon/hook_gen.go                        generated
+daemon/daemon.go                          a field Notes in Daemon, and its import
 next:
 	go get -tool github.com/grapnel-go/grapnel/cmd/hookgen
 	fill in subsystems/notes/notes.go, then its test
 	set the field where Daemon is made:  Notes: notes.New()
 	go tool hookgen ./...
-	go test ./subsystems/notes
+	go test ./subsystems/notes -update
 `, stdout)
 	readme, err := os.ReadFile("../../examples/subsystem/README.md")
 	require.NoError(t, err)

@@ -34,7 +34,7 @@ type Subsystem struct {
 	Tools  []Tool
 }
 
-// File is one file of a subsystem. Name has no directory.
+// File is one file of a subsystem. Name is relative to the directory of the package, with slashes.
 type File struct {
 	Name string
 	Text []byte
@@ -50,7 +50,8 @@ type page struct {
 	Path, Import, Receiver string
 }
 
-// Files returns the files of a subsystem with this import path: the package, and its test.
+// Files returns the files of a subsystem with this import path: the package, its test, and the descriptor that the test compares
+// the subsystem with.
 func (s *Subsystem) Files(path string) ([]File, error) {
 	name := "typed"
 	if s.Dynamic {
@@ -66,11 +67,13 @@ func (s *Subsystem) Files(path string) ([]File, error) {
 	}
 	var files []File
 	for _, f := range txtar.Parse(text.Bytes()).Files {
-		formatted, err := format.Source(f.Data)
-		if err != nil {
-			return nil, fmt.Errorf("template %s: %s: %w", name, f.Name, err)
+		text := f.Data
+		if strings.HasSuffix(f.Name, ".go") {
+			if text, err = format.Source(text); err != nil {
+				return nil, fmt.Errorf("template %s: %s: %w", name, f.Name, err)
+			}
 		}
-		files = append(files, File{strings.Replace(f.Name, "NAME", s.Name, 1), formatted})
+		files = append(files, File{strings.Replace(f.Name, "NAME", s.Name, 1), text})
 	}
 	return files, nil
 }
@@ -78,7 +81,7 @@ func (s *Subsystem) Files(path string) ([]File, error) {
 // importName is how the test imports the package: by its name, unless that is the name of something else that the test imports.
 func (s *Subsystem) importName() string {
 	switch s.Name {
-	case "hook", "hooktest", "testing":
+	case "flag", "hook", "hooktest", "testing":
 		return "my" + s.Name
 	}
 	return s.Name

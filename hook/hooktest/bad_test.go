@@ -225,16 +225,27 @@ func knownBadPoints(t *testing.T) map[string][]badCase {
 			}),
 		},
 		"points-prompt": {
+			plain(func() hook.Hook {
+				return hook.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Input) (hook.TurnDecision, error) {
+					if ctx.Err() != nil {
+						<-release
+					}
+					return hook.TurnDecision{}, nil
+				})
+			}),
 			{
 				hook: func() hook.Hook {
 					return hook.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Input) (hook.TurnDecision, error) {
 						if ctx.Err() != nil {
-							<-release
+							select {
+							case <-release:
+							case <-time.After(3 * time.Second): // it comes back, and too late
+							}
 						}
 						return hook.TurnDecision{}, nil
 					})
 				},
-				options: hooktest.Options{Patience: 10 * time.Millisecond},
+				options: hooktest.Options{Patience: 2 * time.Second},
 			},
 		},
 		"points-concurrent": {plain(func() hook.Hook { return &crowded{} })},

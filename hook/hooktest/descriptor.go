@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 
@@ -83,7 +84,11 @@ func checkDescriptor(p *probe) {
 func (p *probe) golden(text string) {
 	const mend = "if that is meant, write the file with Options.Update"
 	if p.o.Update {
-		if err := os.WriteFile(p.o.Golden, []byte(text), 0o644); err != nil {
+		err := os.MkdirAll(filepath.Dir(p.o.Golden), 0o755)
+		if err == nil {
+			err = os.WriteFile(p.o.Golden, []byte(text), 0o644)
+		}
+		if err != nil {
 			p.failf("the descriptor cannot be written: %v", err)
 		}
 		return

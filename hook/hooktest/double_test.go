@@ -93,7 +93,7 @@ func TestCompositesKeepTheRules(t *testing.T) {
 }
 
 func TestGoldenDescriptor(t *testing.T) {
-	o := &hooktest.Options{Golden: t.TempDir() + "/pad", Update: true}
+	o := &hooktest.Options{Golden: t.TempDir() + "/testdata/pad", Update: true}
 	newPad := func() hook.Hook { return &pad{} }
 	require.Empty(t, hooktest.Check(t.Context(), newPad, o))
 	o.Update = false

@@ -18,6 +18,14 @@
 //
 // What newHook starts itself is not looked for by the rule goroutines-end, only
 // what the hook starts from OnOpen on.
+//
+// The kit waits in two rules, points-prompt and goroutines-end. [Check] may be called
+// in a bubble of testing/synctest: the waits then take no time, and a hook that never
+// returns is found however busy the machine is. A hook that keeps what the whole
+// process shares, such as the idle connections of a default HTTP client, cannot be in
+// one.
+//
+// A whole turn is played by a runtime with a scripted model: see the example Turn.
 package hooktest
 
 import (
@@ -48,7 +56,8 @@ type Options struct {
 	// Update writes that file instead of comparing with it. Tests set it from a flag
 	// of their own: flag.Bool("update", false, "write the golden files").
 	Update bool
-	// Patience is how long a point may take whose context has ended; 0 is 5 seconds.
+	// Patience is how long a point may take whose context has ended; 0 is 5 seconds, of
+	// the bubble's time in a bubble of testing/synctest.
 	Patience time.Duration
 	// Compose returns a new composite of the kind that is checked, with these hooks
 	// as its members or among them, the first one outermost. It makes the rules

@@ -3,6 +3,7 @@ package approval_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"sync"
@@ -18,11 +19,13 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
+var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	hooktest.Run(t, func(t *testing.T) hook.Hook {
 		return approval.New(&approval.Options{Channel: says(yes), Dir: t.TempDir(), Project: t.TempDir()})
-	}, nil)
+	}, &hooktest.Options{Golden: "testdata/descriptor.txt", Update: *update})
 }
 
 // TestWhatIsShownIsWhatWasCalled: the request has the very bytes of the call.

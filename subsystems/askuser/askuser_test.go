@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"sync"
@@ -22,9 +23,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	hooktest.Run(t, func(*testing.T) hook.Hook { return askuser.New(nil) }, nil)
+	hooktest.Run(t, func(*testing.T) hook.Hook { return askuser.New(nil) }, &hooktest.Options{Golden: "testdata/descriptor.txt", Update: *update})
 }
 
 // people answer what is asked of them.

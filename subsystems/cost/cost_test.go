@@ -1,6 +1,7 @@
 package cost_test
 
 import (
+	"flag"
 	"fmt"
 	"sync"
 	"testing"
@@ -31,9 +32,11 @@ func newCost(t *testing.T) *cost.Cost {
 	return c
 }
 
+var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	hooktest.Run(t, func(t *testing.T) hook.Hook { return newCost(t) }, nil)
+	hooktest.Run(t, func(t *testing.T) hook.Hook { return newCost(t) }, &hooktest.Options{Golden: "testdata/descriptor.txt", Update: *update})
 	hooktest.Run(t, func(t *testing.T) hook.Hook {
 		c, err := cost.New(nil)
 		require.NoError(t, err)

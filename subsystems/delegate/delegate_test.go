@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"sync"
@@ -33,11 +34,13 @@ func crew() []delegate.AgentInfo {
 
 func withCrew() *delegate.Delegate { return delegate.New(&delegate.Options{Agents: crew}) }
 
+var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	narrowed := hook.AgentConfig{}.WithSection("delegate", `{"agents":["writer"]}`)
 	t.Run("all", func(t *testing.T) {
-		hooktest.Run(t, func(*testing.T) hook.Hook { return withCrew() }, nil)
+		hooktest.Run(t, func(*testing.T) hook.Hook { return withCrew() }, &hooktest.Options{Golden: "testdata/descriptor.txt", Update: *update})
 	})
 	t.Run("narrowed", func(t *testing.T) {
 		hooktest.Run(t, func(*testing.T) hook.Hook { return withCrew() }, &hooktest.Options{Agent: narrowed})

@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -14,10 +15,13 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/guard"
 )
 
+var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	hooktest.Run(t, func(*testing.T) hook.Hook { return guard.New(nil) }, &hooktest.Options{
-		Agent: hook.AgentConfig{}.WithSection("guard", `{"steps":3,"conversation":{"time":"1h"}}`),
+		Agent:  hook.AgentConfig{}.WithSection("guard", `{"steps":3,"conversation":{"time":"1h"}}`),
+		Golden: "testdata/descriptor.txt", Update: *update,
 	})
 }
 

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"flag"
 	"strings"
 	"testing"
 
@@ -11,6 +12,8 @@ import (
 )
 
 func foreign(tool hook.Tool) bool { return strings.HasPrefix(tool.Name, "mcp__") }
+
+var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
@@ -23,7 +26,9 @@ func TestConformance(t *testing.T) {
 		return m
 	}
 	narrowed := hook.AgentConfig{}.WithSection("mcp", `{"servers":["raw"],"tools":["mcp__raw__hello"]}`)
-	t.Run("connected", func(t *testing.T) { hooktest.Run(t, connected, &hooktest.Options{Foreign: foreign}) })
+	t.Run("connected", func(t *testing.T) {
+		hooktest.Run(t, connected, &hooktest.Options{Foreign: foreign, Golden: "testdata/descriptor.txt", Update: *update})
+	})
 	t.Run("narrowed", func(t *testing.T) {
 		hooktest.Run(t, connected, &hooktest.Options{Foreign: foreign, Agent: narrowed})
 	})

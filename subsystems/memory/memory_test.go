@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,10 +86,12 @@ func (c caller) names(query string) (out []string) {
 	return out
 }
 
+var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	newHook := func(t *testing.T) hook.Hook { return fresh(t) }
-	hooktest.Run(t, newHook, nil)
+	hooktest.Run(t, newHook, &hooktest.Options{Golden: "testdata/descriptor.txt", Update: *update})
 	t.Run("narrowed", func(t *testing.T) {
 		agent := hook.AgentConfig{}.WithSection("memory", `{"tools":["recall"],"space":"crew"}`)
 		hooktest.Run(t, newHook, &hooktest.Options{Agent: agent})

@@ -1,6 +1,7 @@
 package ostools_test
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -100,6 +101,8 @@ func TestRootThroughALink(t *testing.T) {
 	assert.Equal(t, hook.FailOperation, kind, "after Close")
 }
 
+var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	hooktest.Run(t, func(t *testing.T) hook.Hook {
@@ -107,5 +110,7 @@ func TestConformance(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, o.Close()) })
 		return o
-	}, &hooktest.Options{Agent: *section(`{"tools":["bash","read","write","edit","glob","grep"]}`)})
+	}, &hooktest.Options{
+		Agent: *section(`{"tools":["bash","read","write","edit","glob","grep"]}`), Golden: "testdata/descriptor.txt", Update: *update,
+	})
 }

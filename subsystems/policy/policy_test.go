@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,11 +14,13 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
 
+var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	some := policy.Rules{Deny: list("Bash(rm *)"), Ask: list("mcp__*"), Allow: list("Read")}
 	section := hook.AgentConfig{}.WithSection("policy", `{"ask":["Grep"],"default":"deny"}`)
-	for name, o := range map[string]*hooktest.Options{"plain": nil, "with a section": {Agent: section}} {
+	for name, o := range map[string]*hooktest.Options{"plain": {Golden: "testdata/descriptor.txt", Update: *update}, "with a section": {Agent: section}} {
 		t.Run(name, func(t *testing.T) {
 			hooktest.Run(t, func(t *testing.T) hook.Hook { return newPolicy(t, some, nil) }, o)
 		})

@@ -1,6 +1,7 @@
 package skills_test
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -276,10 +277,14 @@ func TestSection(t *testing.T) {
 	assert.EqualError(t, err, `agent "a": section skills: names: there is no skill "x", nor any other`)
 }
 
+var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"knots/SKILL.md": md("knots", "Tie.", "Tie $ARGUMENTS.")})
-	hooktest.Run(t, func(*testing.T) hook.Hook { return in(dir) }, &hooktest.Options{Agent: *agent(`{"names":["knots"]}`)})
+	hooktest.Run(t, func(*testing.T) hook.Hook { return in(dir) }, &hooktest.Options{
+		Agent: *agent(`{"names":["knots"]}`), Golden: "testdata/descriptor.txt", Update: *update,
+	})
 }
 
 // What is no command costs nothing, and that is almost every message.

@@ -1,6 +1,7 @@
 package pantry_test
 
 import (
+	"flag"
 	"sync"
 	"testing"
 
@@ -11,9 +12,11 @@ import (
 	"github.com/grapnel-go/grapnel/hook/hooktest"
 )
 
+var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	hooktest.Run(t, func(*testing.T) hook.Hook { return pantry.New() }, nil)
+	hooktest.Run(t, func(*testing.T) hook.Hook { return pantry.New() }, &hooktest.Options{Golden: "testdata/descriptor.txt", Update: *update})
 }
 
 func TestTools(t *testing.T) {

@@ -21,7 +21,7 @@ type Scope struct {
 func Lifecycle() []*Scope {
 	call := &Scope{
 		Name: "tool call", Each: "once for each call of the step",
-		Before: []string{"OnInvalidTool", "Dispatch", "RewriteArgs", "BeforeTool", "Approve", "WrapTool", "RewriteResult", "AfterTool"},
+		Before: []string{"Dispatch", "OnInvalidTool", "RewriteArgs", "BeforeTool", "Approve", "WrapTool", "RewriteResult", "AfterTool"},
 	}
 	step := &Scope{
 		Name: "step", Each: "once for each request to the model",

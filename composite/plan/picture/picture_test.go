@@ -109,7 +109,7 @@ func TestOrder(t *testing.T) {
 	}
 	assert.Equal(t, "OnOpen OnBuildAgent Schema ScopedTools SystemPrompt OnRegisterAgent OnSessionStart Preprocess BeforeTurn TurnPolicy "+
 		"TurnContext RefineContext TurnTools PromptSections BeforeStep RewriteRequest BeforeModel WrapModel OnModelError RewriteReply AfterModel "+
-		"OnInvalidTool Dispatch RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool AfterStep "+
+		"Dispatch OnInvalidTool RewriteArgs BeforeTool Approve WrapTool RewriteResult AfterTool AfterStep "+
 		"OnStop OnTurnError AfterTurn BeforeCompaction AfterCompaction OnSessionEnd OnUnregisterAgent OnClose OnEvent", strings.Join(names, " "))
 }
 

@@ -37,8 +37,8 @@ func FuzzNew(f *testing.F) {
 		}
 		files, err := s.Files("example.com/m/" + s.Name)
 		require.NoError(t, err)
-		require.Len(t, files, 2)
-		assert.Equal(t, []string{name + ".go", name + "_test.go"}, []string{files[0].Name, files[1].Name})
+		require.Len(t, files, 3)
+		assert.Equal(t, []string{name + ".go", name + "_test.go", "testdata/descriptor.txt"}, []string{files[0].Name, files[1].Name, files[2].Name})
 		want := []string{name + " " + s.Type, "New"}
 		if !dynamic {
 			for _, tool := range s.Tools {

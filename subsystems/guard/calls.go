@@ -38,19 +38,14 @@ func (g *Guard) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDec
 	return hook.ToolDecision{}, nil
 }
 
-// repeated counts the call with those that have its arguments, where one of the
-// agents wants to know, and returns their number.
+// repeated counts the call with those that have its arguments, where an agent wants
+// to know, and returns their number.
 func (g *Guard) repeated(turn *hook.Turn, call *hook.ToolCall) (times int) {
-	for t := turn; t != nil; t = t.Parent() {
-		l := g.of(t.Agent())
-		if orNone(l.turn.Repeats) < 0 && orNone(l.conversation.Repeats) < 0 {
-			continue
-		}
+	if g.anyone(func(l *limits) bool { return l.repeats() >= 0 }) {
 		g.turn.Update(turn.Root(), func(c course) course {
 			c, times = c.repeated(turn.ID()+"/"+call.ID(), call.Name(), call.Args())
 			return c
 		})
-		break
 	}
 	return times
 }
@@ -64,14 +59,14 @@ func (g *Guard) tooOften(root *hook.Turn, tool string, times int, l *limits) str
 	}{
 		{"Call", allowed(l.turn.Calls, tool), g.turn.Get(root).calls(tool)},
 		{"Call", allowed(l.conversation.Calls, tool), g.conversation.Get(root.Conversation()).calls(tool)},
-		{"Rate", tighter(allowed(l.turn.PerMinute, tool), allowed(l.conversation.PerMinute, tool)), g.lastMinute(root, tool)},
+		{"Rate", l.perMinute(tool), g.lastMinute(root, tool)},
 	}
 	for _, c := range counted {
 		if c.limit >= 0 && c.have >= c.limit {
 			return fmt.Sprintf("%s limit reached: %s %d/%d", c.what, tool, c.have, c.limit)
 		}
 	}
-	if limit := tighter(orNone(l.turn.Repeats), orNone(l.conversation.Repeats)); limit >= 0 && times > limit {
+	if limit := l.repeats(); limit >= 0 && times > limit {
 		return fmt.Sprintf("Repeated call limit reached: %s %d/%d with the same arguments; do something else", tool, times, limit)
 	}
 	return ""
@@ -85,13 +80,9 @@ func (g *Guard) lastMinute(root *hook.Turn, tool string) int {
 // note counts a call that may go on, where somebody wants to know.
 func (g *Guard) note(turn *hook.Turn, call *hook.ToolCall) {
 	root, tool := turn.Root(), call.Name()
-	var inTurn, inAll, perMinute bool
-	for t := turn; t != nil; t = t.Parent() {
-		l := g.of(t.Agent())
-		inTurn = inTurn || allowed(l.turn.Calls, tool) >= 0
-		inAll = inAll || allowed(l.conversation.Calls, tool) >= 0
-		perMinute = perMinute || tighter(allowed(l.turn.PerMinute, tool), allowed(l.conversation.PerMinute, tool)) >= 0
-	}
+	inTurn := g.anyone(func(l *limits) bool { return allowed(l.turn.Calls, tool) >= 0 })
+	inAll := g.anyone(func(l *limits) bool { return allowed(l.conversation.Calls, tool) >= 0 })
+	perMinute := g.anyone(func(l *limits) bool { return l.perMinute(tool) >= 0 })
 	if !inTurn && !inAll && !perMinute {
 		return
 	}
@@ -112,6 +103,16 @@ func (g *Guard) note(turn *hook.Turn, call *hook.ToolCall) {
 			return append(slices.Clone(r.within(now)), called{tool, now})
 		})
 	}
+}
+
+// repeats returns the limit of repeated calls, -1 for none.
+func (l *limits) repeats() int {
+	return tighter(orNone(l.turn.Repeats), orNone(l.conversation.Repeats))
+}
+
+// perMinute returns the limit of calls of a tool within a minute, -1 for none.
+func (l *limits) perMinute(tool string) int {
+	return tighter(allowed(l.turn.PerMinute, tool), allowed(l.conversation.PerMinute, tool))
 }
 
 // allowed returns the limit for a tool, -1 for none.

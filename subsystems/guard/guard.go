@@ -5,7 +5,8 @@
 //	guard.New(nil) // 20 steps, 32,768 tokens and 5 minutes a turn
 //
 // What a turn is charged with includes the turns of other agents that it runs:
-// they share its limits and each has those of its own agent beside them. A limit of
+// they share its limits and each has those of its own agent beside them, which count
+// what was used before it began, too. A limit of
 // time also ends a model call or a tool that is under way, through its deadline.
 //
 // A limit is looked at before a step begins, so the step that passes it is done to
@@ -186,40 +187,51 @@ func (g *Guard) exceeded(turn *hook.Turn, l *limits) hook.StepDecision {
 	return l.conversation.reached(before, cost)
 }
 
-// count charges the turn that a user started, and its conversation, where one of
-// the agents has a limit there: what nobody limits nobody wants to know, and what is
-// counted of a conversation is written down with it.
-func (g *Guard) count(turn *hook.Turn, c counts) {
-	var inTurn, inAll bool
-	for t := turn; t != nil; t = t.Parent() {
-		l := g.of(t.Agent())
-		inTurn, inAll = inTurn || l.turn.counted(), inAll || l.conversation.counted()
+// anyone tells whether an agent limits what is asked about: what nobody limits nobody
+// wants to know, and what is counted of a conversation is written down with it. All
+// agents are asked, and not those of the turn alone, because an agent that is run
+// later has limits of the whole turn and of all of its conversation.
+func (g *Guard) anyone(wants func(*limits) bool) bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for _, l := range g.agents {
+		if wants(l) {
+			return true
+		}
 	}
+	return wants(&g.all)
+}
+
+// count charges the turn that a user started, and its conversation.
+func (g *Guard) count(turn *hook.Turn, c counts) {
 	root := turn.Root()
-	if inTurn {
+	if g.anyone(func(l *limits) bool { return l.turn.counted() }) {
 		g.turn.Update(root, func(have course) course { have.counts = have.add(c); return have })
 	}
-	if inAll {
+	if g.anyone(limitConversation) {
 		g.conversation.Update(root.Conversation(), func(have counts) counts { return have.add(c) })
 	}
 }
+
+func limitConversation(l *limits) bool { return l.conversation.counted() }
 
 // counted tells whether there is a limit of what is counted by steps.
 func (l Limits) counted() bool { return l.Steps > 0 || l.Tokens > 0 || l.Time > 0 }
 
 // AfterStep charges what the step has used, and ends the turn where the model
-// finished for a reason that is a limit, or keeps repeating a call.
+// finished for a reason that is a limit of its own agent, or keeps repeating a call
+// beyond the limit of its agent or of one above it.
 func (g *Guard) AfterStep(_ context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
 	turn := step.Turn()
 	g.count(turn, counts{Tokens: outcome.Usage.Total()})
-	l := g.of(turn.Agent())
-	if d := l.finished(outcome.Finish); d != (hook.StepDecision{}) {
+	if d := g.of(turn.Agent()).finished(outcome.Finish); d != (hook.StepDecision{}) {
 		return d, nil
 	}
-	for _, limit := range [...]int{l.turn.Repeats, l.conversation.Repeats} {
-		if r := g.turn.Get(turn.Root()).most; limit > 0 && r.times >= 2*limit {
-			return hook.StopStep(hook.StopRetryLimit, fmt.Sprintf("Repeated call limit reached: %s %d/%d", r.tool, r.times, limit)).
-				WithContext(figures("currentRepeats", r.times, "maxRepeats", limit)), nil
+	most := g.turn.Get(turn.Root()).most
+	for t := turn; t != nil; t = t.Parent() {
+		if limit := g.of(t.Agent()).repeats(); limit >= 0 && most.times >= 2*limit {
+			return hook.StopStep(hook.StopRetryLimit, fmt.Sprintf("Repeated call limit reached: %s %d/%d", most.tool, most.times, limit)).
+				WithContext(figures("currentRepeats", most.times, "maxRepeats", limit)), nil
 		}
 	}
 	return hook.StepDecision{}, nil
@@ -227,7 +239,7 @@ func (g *Guard) AfterStep(_ context.Context, step *hook.Step, outcome hook.StepO
 
 // AfterTurn charges the conversation with the turn's time.
 func (g *Guard) AfterTurn(_ context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
-	if turn.Parent() == nil && g.of(turn.Agent()).conversation.counted() {
+	if turn.Parent() == nil && g.anyone(limitConversation) {
 		g.conversation.Update(turn.Conversation(), func(c counts) counts { return c.add(counts{Time: outcome.Duration}) })
 	}
 }

@@ -218,6 +218,70 @@ func TestChildren(t *testing.T) {
 	assert.Equal(t, "Step limit reached: 3/3", before.Verdict().Reason, "a child cannot do what its parent may not")
 }
 
+// as has the turns that follow be those of another agent, in a conversation of its own.
+func (w *world) as(t *testing.T, name string, section hook.JSON) {
+	t.Helper()
+	cfg := hooktest.Agent(hook.AgentConfig{Name: name}.WithSection("guard", section))
+	require.NoError(t, w.OnRegisterAgent(t.Context(), cfg))
+	w.conv = hooktest.Conversation(cfg, nil)
+}
+
+// TestParentsRepeats: the parent's limit of repeated calls ends the child, which has
+// none, at both points.
+func TestParentsRepeats(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, `{"repeats":1}`)
+	root := w.turn
+	w.as(t, "child", "")
+	w.next(root)
+	assert.Empty(t, w.call(t, "read", "{}"))
+	assert.Equal(t, hook.AnswerDeny, w.call(t, "read", "{}").Verdict().Kind)
+	_, after := w.step(t, tokens(1))
+	assert.Equal(t, `retry_limit: Repeated call limit reached: read 2/1 {"currentRepeats":2,"maxRepeats":1}`, said(after))
+}
+
+// TestChildsConversation: a child's limits of the conversation are about all of it,
+// also what was used before the child began, by agents that have no such limit.
+func TestChildsConversation(t *testing.T) {
+	t.Parallel()
+	for section, want := range map[hook.JSON]string{
+		`{"conversation":{"time":"1m"}}`:  "Execution time limit reached: 70.00s/60.00s",
+		`{"conversation":{"tokens":100}}`: "Token limit reached: 101/100",
+		`{"conversation":{"steps":2}}`:    "Step limit reached: 3/2",
+	} {
+		w := newWorld(t, nil, "")
+		talk := w.conv
+		w.as(t, "child", section)
+		child := w.conv
+		w.conv = talk
+		root := w.next(nil)
+		w.step(t, tokens(100))
+		w.step(t, tokens(1))
+		w.clock.now = w.clock.now.Add(40 * time.Second)
+		w.AfterTurn(t.Context(), root, hook.TurnOutcome{Duration: 40 * time.Second})
+		root = w.next(nil)
+		w.clock.now = w.clock.now.Add(30 * time.Second)
+		before, _ := w.step(t, tokens(0))
+		assert.Empty(t, before, "the agent itself has no limit")
+		w.conv = child
+		w.next(root)
+		before, _ = w.step(t, tokens(1))
+		assert.Equal(t, want, before.Verdict().Reason)
+	}
+
+	w := newWorld(t, nil, "")
+	talk := w.conv
+	w.as(t, "child", `{"conversation":{"calls":{"bash":1}}}`)
+	child := w.conv
+	w.conv = talk
+	root := w.next(nil)
+	assert.Empty(t, w.call(t, "bash", "{}"))
+	assert.Empty(t, w.call(t, "bash", "{}"), "the agent itself has no limit")
+	w.conv = child
+	w.next(root)
+	assert.Equal(t, "Call limit reached: bash 2/1", w.call(t, "bash", "{}").Verdict().Reason)
+}
+
 // spender is another subsystem that tells what turns cost.
 type spender struct {
 	hook.Nop

@@ -60,7 +60,12 @@ func ParseLayer(source string, data []byte) (plan.Layer, error) {
 	if err != nil {
 		return plan.Layer{}, fmt.Errorf("%s: %w", source, err)
 	}
-	texts := map[string]string{}
+	return LayerOf(source, settings)
+}
+
+// LayerOf is [NewLayer] for settings that were decoded as part of something else.
+func LayerOf(source string, settings map[string]Switchable) (plan.Layer, error) {
+	texts := make(map[string]string, len(settings))
 	for member, s := range settings {
 		texts[member] = string(s)
 	}

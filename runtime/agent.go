@@ -18,6 +18,9 @@ type Agent struct {
 	// asked is the configured list of tools, before any scope; nil is all.
 	asked []string
 	view  atomic.Pointer[view]
+	// hooks are those of the process, with what the agent's configuration has over
+	// them.
+	hooks *hooks
 	// overlay is the last turn's changes of the tools.
 	overlay atomic.Pointer[overlay]
 

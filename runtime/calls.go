@@ -225,7 +225,7 @@ func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 
 func (t *turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err error) {
 	defer caught(hook.PointDispatch, &err)
-	inv, owned = t.rt.hook.Dispatch(t.ctx, at)
+	inv, owned = t.hooks.Dispatch(t.ctx, at)
 	return inv, owned, nil
 }
 
@@ -242,7 +242,7 @@ func badArguments(err *hook.ArgError, cut bool) hook.ToolResult {
 // rewrite lets the hooks change the arguments of a bound call and binds it again
 // if they did. False if the call is settled.
 func (t *turn) rewrite(c *call) bool {
-	args, err := t.points.argsRewritten(t.ctx, c.at)
+	args, err := t.hooks.argsRewritten(t.ctx, c.at)
 	if err != nil {
 		f := failureOf(hook.PointRewriteArgs, err)
 		t.hookFailed(t.ctx, f)
@@ -261,7 +261,7 @@ func (t *turn) decide(c *call) {
 	var approved hook.JSON
 	asked := false
 	for range maxRounds {
-		d, err := t.points.decideTool(t.ctx, c.at)
+		d, err := t.hooks.decideTool(t.ctx, c.at)
 		d = answered(t.ctx, t, d, err)
 		c.grant = c.grant.Intersect(d.Grant())
 		if !t.applies(c, d) {
@@ -311,7 +311,7 @@ func denial(reason string) hook.ToolResult {
 // again. Otherwise the call may run or is settled.
 func (t *turn) approve(c *call, asked hook.ToolDecision) (approved hook.JSON, again bool) {
 	t.emitCall(hook.EventApprovalAsked, c, asked.Verdict().Reason)
-	a, err := t.points.approval(t.ctx, c.at, asked)
+	a, err := t.hooks.approval(t.ctx, c.at, asked)
 	a = answered(t.ctx, t, a, err)
 	v := a.Verdict()
 	switch v.Kind {

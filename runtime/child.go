@@ -50,7 +50,11 @@ func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun)
 	if err != nil {
 		return hook.TurnOutcome{}, err
 	}
-	view, err := r.narrowed(agent, parent, run)
+	hooks, err := agent.hooksUnder(parent)
+	if err != nil {
+		return hook.TurnOutcome{}, err
+	}
+	view, err := r.narrowed(agent, hooks, parent, run)
 	if err != nil {
 		return hook.TurnOutcome{}, err
 	}
@@ -75,6 +79,7 @@ func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun)
 	}
 	t := c.newTurn(ctx)
 	t.parent, t.depth, t.view, t.given = parent, parent.depth+1, view, setOf(run.Tools)
+	t.hooks, t.layers = hooks, parent.layers
 	return t.runAsChild(run), nil
 }
 
@@ -85,7 +90,7 @@ func (t *turn) runAsChild(run hook.AgentRun) hook.TurnOutcome {
 		about.CallID, about.Tool = run.Call.ID(), run.Call.Name()
 	}
 	tell := func(ev hook.Event, d hook.EventDetail) {
-		t.conv.events.begin(t.id, t.depth, nil)
+		t.conv.events.begin(t, nil)
 		t.emit(ev.WithDetail(d))
 	}
 	tell(hook.Event{Kind: hook.EventSubagentStart, Text: run.Input.Text()}, about)
@@ -124,7 +129,7 @@ func (r *Runtime) find(ctx context.Context, name string) (*Agent, error) {
 
 // narrowed is what a child sees of the hook: what its agent and its parent may both
 // use, and of that what it is to be given.
-func (r *Runtime) narrowed(agent *Agent, parent *turn, run hook.AgentRun) (*view, error) {
+func (r *Runtime) narrowed(agent *Agent, hooks *hooks, parent *turn, run hook.AgentRun) (*view, error) {
 	own := agent.view.Load()
 	for _, name := range run.Tools {
 		if _, s := parent.view.find(name); s != available {
@@ -138,13 +143,13 @@ func (r *Runtime) narrowed(agent *Agent, parent *turn, run hook.AgentRun) (*view
 			cfg.Tools = append(cfg.Tools, tool.Name)
 		}
 	}
-	if run.Instructions == "" && len(cfg.Tools) == own.tools.Tools().Len() {
+	if hooks == agent.hooks && run.Instructions == "" && len(cfg.Tools) == own.tools.Tools().Len() {
 		return own, nil
 	}
 	if run.Instructions != "" {
 		cfg.Instructions += "\n\n" + run.Instructions
 	}
-	return r.newView(&cfg, false)
+	return hooks.newView(r, &cfg, false)
 }
 
 // childConversation is that of the run: a new one, named after the call.

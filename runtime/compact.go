@@ -192,7 +192,7 @@ func (c *Conversation) compact(ctx context.Context, o *CompactOptions) (Compacte
 
 // beforeCompaction asks the hooks about the compaction. The error is ErrSkipped.
 func (c *Conversation) beforeCompaction(ctx context.Context, p past) (hook.CompactionDecision, error) {
-	points := &c.agent.rt.points
+	points := c.agent.hooks
 	if points.beforeCompaction == nil {
 		return hook.CompactionDecision{}, nil
 	}
@@ -226,7 +226,7 @@ func skipped(v hook.Verdict) error {
 
 // afterCompaction tells the hooks what a compaction did.
 func (c *Conversation) afterCompaction(ctx context.Context, p past, made Compacted) {
-	points := &c.agent.rt.points
+	points := c.agent.hooks
 	if points.afterCompaction == nil {
 		return
 	}

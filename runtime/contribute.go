@@ -47,7 +47,7 @@ type contributing struct {
 // contribute asks the hooks what they add to the turn and does it. False if the
 // turn is over.
 func (t *turn) contribute() bool {
-	if !t.points.contribute.any {
+	if !t.hooks.contribute.any {
 		return true
 	}
 	c := &contributing{turn: t, budget: t.rt.o.Contributions.Filled()}
@@ -60,7 +60,7 @@ func (t *turn) contribute() bool {
 
 func (c *contributing) askPolicies() bool {
 	var in []hook.Policy
-	if p := c.points.contribute.policies; p != nil {
+	if p := c.hooks.contribute.policies; p != nil {
 		ok := true
 		if in, ok = collected(c, hook.PointTurnPolicy, p.TurnPolicy, func(p hook.Policy) hook.Attached { return p.Attached }); !ok {
 			return false
@@ -80,13 +80,13 @@ func (c *contributing) askContext() bool {
 	of := func(b hook.ContextBlock) hook.Attached { return b.Attached }
 	var blocks, refined []hook.ContextBlock
 	ok := true
-	if p := c.points.contribute.context; p != nil {
+	if p := c.hooks.contribute.context; p != nil {
 		if blocks, ok = collected(c, hook.PointTurnContext, p.TurnContext, of); !ok {
 			return false
 		}
 	}
 	merged := c.mergeContext(blocks, nil)
-	if p := c.points.contribute.refined; p != nil {
+	if p := c.hooks.contribute.refined; p != nil {
 		if refined, ok = collected(c, hook.PointRefineContext, p.RefineContext, of); !ok {
 			return false
 		}
@@ -123,7 +123,7 @@ func (c *contributing) mergeContext(blocks, refined []hook.ContextBlock) contrib
 }
 
 func (c *contributing) askTools() bool {
-	p := c.points.contribute.tools
+	p := c.hooks.contribute.tools
 	if p == nil {
 		return true
 	}
@@ -158,7 +158,7 @@ func (t *turn) standing(name string) contribution.Standing {
 }
 
 func (c *contributing) askSections() bool {
-	p := c.points.contribute.sections
+	p := c.hooks.contribute.sections
 	if p == nil {
 		return true
 	}

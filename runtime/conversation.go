@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -81,6 +82,10 @@ type SendOptions struct {
 	// conversation: with text only, under its own instructions, and what it says is
 	// kept with its name. "" is the conversation's own agent.
 	Guest string
+	// Layers are laid over the hooks for this turn and the turns of its children. They
+	// do not reach what lasts longer: sessions, compaction and the registration of
+	// agents. A turn that another process goes on with goes on without them.
+	Layers []plan.Layer
 }
 
 // Busy says what to do while another turn of the conversation runs.

@@ -251,7 +251,7 @@ func (e *emitter) tellHook(ctx context.Context, ev *hook.Event) {
 			within{e}.Emit(ctx, hook.FailureEvent(panicOf(hook.PointOnEvent, v)))
 		}
 	}()
-	e.rt.hook.OnEvent(ctx, *ev)
+	ev.Host().(within).heard().OnEvent(ctx, *ev)
 }
 
 // tellObserver calls the caller's function; one that panics is not called again.

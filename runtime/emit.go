@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -37,6 +38,8 @@ type emitter struct {
 	turn      string
 	step      int
 	depth     int
+	// turns are the hooks of the turn that is running, nil between turns.
+	turns atomic.Pointer[hooks]
 	// observer is the caller of Send, while its turn runs.
 	observer func(hook.Event)
 	// delivering: somebody is delivering and will take what is queued.
@@ -172,9 +175,10 @@ func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer fu
 }
 
 // begin and end bracket a turn.
-func (e *emitter) begin(turn string, depth int, observer func(hook.Event)) {
+func (e *emitter) begin(t *turn, observer func(hook.Event)) {
+	e.turns.Store(t.hooks)
 	e.mu.Lock()
-	e.turn, e.depth, e.observer = turn, depth, observer
+	e.turn, e.depth, e.observer = t.id, t.depth, observer
 	e.mu.Unlock()
 }
 
@@ -198,4 +202,5 @@ func (e *emitter) end() {
 	}
 	e.mu.Unlock()
 	e.drain(nil, whole)
+	e.turns.Store(nil)
 }

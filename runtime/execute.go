@@ -70,7 +70,7 @@ func (t *turn) keep(c *call) {
 // arm makes the call ready to run.
 func (c *call) arm(t *turn) {
 	x := &c.execution
-	x.rt, x.wrap, x.events, x.ctx, x.place = t.rt, t.points.wrapTool, &t.conv.events, t.durable, c.at
+	x.rt, x.wrap, x.events, x.ctx, x.place = t.rt, t.hooks.wrapTool, &t.conv.events, t.durable, c.at
 	x.grace = t.grace()
 	x.limit = shorter(c.at.Tool().Timeout, c.grant.Timeout)
 	env := hook.Env{Call: c.at, Grant: c.grant, Attempt: 1, Key: t.key(c)}

@@ -19,7 +19,11 @@ func (t *turn) invite(name string) error {
 	}
 	cfg := *guest.cfg
 	cfg.Tools = []string{}
-	view, err := t.rt.newView(&cfg, false)
+	hooks, err := guest.hooks.layered(t.layers)
+	if err != nil {
+		return fmt.Errorf("guest %q: %w", name, err)
+	}
+	view, err := hooks.newView(t.rt, &cfg, false)
 	if err == nil {
 		err = guest.admit(t.conv)
 	}

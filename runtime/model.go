@@ -20,7 +20,7 @@ func (t *turn) ask() (hook.ModelReply, bool) {
 			return reply, false
 		}
 		t.count(reply.Model, reply.Usage)
-		reply, err := t.points.replyRewritten(t.ctx, t.step, reply)
+		reply, err := t.hooks.replyRewritten(t.ctx, t.step, reply)
 		if err != nil {
 			return reply, t.failHook(err)
 		}
@@ -31,7 +31,7 @@ func (t *turn) ask() (hook.ModelReply, bool) {
 // attempt makes one request and returns the reply, or that it has to be made
 // again. A reply without a finish is none: the turn is over.
 func (t *turn) attempt() (reply hook.ModelReply, again bool) {
-	req, err := t.points.requestRewritten(t.ctx, t.step, t.request())
+	req, err := t.hooks.requestRewritten(t.ctx, t.step, t.request())
 	if err != nil {
 		t.failHook(err)
 		return reply, false
@@ -73,11 +73,11 @@ func (t *turn) request() hook.ModelRequest {
 
 // responded asks BeforeModel. A reply without a finish means: ask the model.
 func (t *turn) responded(req hook.ModelRequest) (hook.ModelReply, bool) {
-	t.answer.held = t.points.rewriteReply != nil
-	if t.points.beforeModel == nil {
+	t.answer.held = t.hooks.rewriteReply != nil
+	if t.hooks.beforeModel == nil {
 		return hook.ModelReply{}, true
 	}
-	d, err := t.points.decideModel(t.ctx, t.step, req)
+	d, err := t.hooks.decideModel(t.ctx, t.step, req)
 	d = answered(t.ctx, t, d, err)
 	v := d.Verdict()
 	switch v.Kind {
@@ -119,11 +119,11 @@ func (t *turn) consume(req hook.ModelRequest) {
 }
 
 func (t *turn) open(req hook.ModelRequest) hook.ModelStream {
-	if t.points.wrapModel == nil {
+	if t.hooks.wrapModel == nil {
 		return t.rt.provider.Stream(t.ctx, req)
 	}
 	next := &modelCall{provider: t.rt.provider, req: req}
-	return t.points.wrapModel.WrapModel(t.ctx, t.step, req, hook.NewModelNext(next, 0))
+	return t.hooks.wrapModel.WrapModel(t.ctx, t.step, req, hook.NewModelNext(next, 0))
 }
 
 // modelCall is what the wraps of a model call surround.
@@ -234,7 +234,7 @@ func (t *turn) brokenOff(partial hook.ModelReply, err error) bool {
 func (t *turn) count(model string, u hook.Usage) {
 	cost := t.spend(model, u)
 	t.ending.Usage = t.ending.Usage.Add(u)
-	if t.points.seesReply() {
+	if t.hooks.seesReply() {
 		t.report()
 	}
 	if u == (hook.Usage{}) {

@@ -92,7 +92,11 @@ func (r *Runtime) forget(a *Agent) {
 // build runs OnBuildAgent and makes what the agent sees of the hook.
 func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 	cfg.Tools = slices.Clone(cfg.Tools)
-	cfg, err := a.rt.buildAgent(ctx, cfg.WithHost(&a.rt.events))
+	var err error
+	if a.hooks, err = a.rt.hooksOf(&cfg); err != nil {
+		return err
+	}
+	cfg, err = a.hooks.build(ctx, cfg.WithHost(&a.rt.events))
 	if err != nil {
 		return err
 	}
@@ -104,7 +108,7 @@ func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 	}
 	a.asked = cfg.Tools
 	a.cfg = &cfg
-	v, err := a.rt.newView(a.cfg, true)
+	v, err := a.hooks.newView(a.rt, a.cfg, true)
 	if err != nil {
 		return err
 	}
@@ -112,14 +116,14 @@ func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 	return nil
 }
 
-func (r *Runtime) buildAgent(ctx context.Context, cfg hook.AgentConfig) (out hook.AgentConfig, err error) {
+func (h *hooks) build(ctx context.Context, cfg hook.AgentConfig) (out hook.AgentConfig, err error) {
 	defer caught(hook.PointOnBuildAgent, &err)
-	return r.hook.OnBuildAgent(ctx, cfg)
+	return h.OnBuildAgent(ctx, cfg)
 }
 
 func (a *Agent) opened(ctx context.Context) (err error) {
 	defer caught(hook.PointOnRegisterAgent, &err)
-	return a.rt.hook.OnRegisterAgent(ctx, a.cfg)
+	return a.hooks.OnRegisterAgent(ctx, a.cfg)
 }
 
 // Unregister takes the agent away: new turns are refused with ErrAgentClosing,
@@ -168,7 +172,7 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 
 func (a *Agent) closed(ctx context.Context) (err error) {
 	defer caught(hook.PointOnUnregisterAgent, &err)
-	a.rt.hook.OnUnregisterAgent(ctx, a.cfg)
+	a.hooks.OnUnregisterAgent(ctx, a.cfg)
 	return nil
 }
 
@@ -183,7 +187,7 @@ func (r *Runtime) Refresh(ctx context.Context, name string) error {
 	}
 	cfg := *a.cfg
 	cfg.Tools = slices.Clone(a.asked)
-	v, err := r.newView(&cfg, false)
+	v, err := a.hooks.newView(r, &cfg, false)
 	if err != nil {
 		return fmt.Errorf("refresh agent %q: %w", name, err)
 	}
@@ -192,7 +196,7 @@ func (r *Runtime) Refresh(ctx context.Context, name string) error {
 }
 
 // promptOf asks the hook for its part of the prompt.
-func (r *Runtime) promptOf(cfg *hook.AgentConfig) (text string, err error) {
+func (h *hooks) promptOf(cfg *hook.AgentConfig) (text string, err error) {
 	defer caught(hook.PointSystemPrompt, &err)
-	return composite.PromptOf(cfg, r.hook), nil
+	return composite.PromptOf(cfg, h.Hook), nil
 }

@@ -18,7 +18,7 @@ const maxRepairs = 2
 // A call that was cut off at the token limit is left out: nobody knows the rest of
 // its arguments, and what a hook made up would run.
 func (t *turn) repaired(calls []call) hook.Verdict {
-	if t.points.onInvalidTool == nil || t.stopping() {
+	if t.hooks.onInvalidTool == nil || t.stopping() {
 		return hook.Verdict{}
 	}
 	for i := range calls {
@@ -98,7 +98,7 @@ func (c *call) invalid() bool {
 
 func (t *turn) onInvalid(c *call, attempt int) hook.RepairDecision {
 	t.report()
-	d, err := t.points.answerInvalid(t.ctx, t.step, hook.InvalidCall{
+	d, err := t.hooks.answerInvalid(t.ctx, t.step, hook.InvalidCall{
 		Call: &c.first, Failure: c.end.Result.Failure, Reason: c.end.Result.Text(), Tools: t.view.callable(), Attempt: attempt,
 	})
 	return answered(t.ctx, t, d, err)

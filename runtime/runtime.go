@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 	"github.com/grapnel-go/grapnel/runtime/job"
@@ -78,6 +79,11 @@ type Options struct {
 	// hook is then what [composite.Recorded] makes of it when the runtime is opened.
 	// Without it nothing is paid.
 	RecordHooks bool
+	// Layers are the configuration of the whole process, the most general one first:
+	// members of the hook that they turn off are not even opened. They need a composite;
+	// see [composite.Layered]. Agents may have one more, their section [LayerSection],
+	// and turns others, SendOptions.Layers.
+	Layers []plan.Layer
 	// Price returns what a call of the model costs that has used so much; nil is 0.
 	// model is the one that answered. It is called after every model call, from
 	// several goroutines.
@@ -101,11 +107,10 @@ type Environment struct {
 // Runtime runs agents over one hook and one provider. Make it with New, then
 // Open; all methods are safe for concurrent use.
 type Runtime struct {
-	// given is the hook as it was given, and hook what is called: the same, or the
-	// one that records it.
+	// given is the hook as it was given, and hooks what is called: the same, or that
+	// with layers over it, or the one that records it.
 	given    hook.Hook
-	hook     hook.Hook
-	points   points
+	hooks    *hooks
 	provider provider.Provider
 	o        Options
 	slots    chan struct{}
@@ -115,7 +120,6 @@ type Runtime struct {
 
 	events  emitter
 	streams *stream.Hub
-	known   catalogCache
 	leases  leases
 	asked   inquiries
 	// states are those that hooks keep in conversations.
@@ -152,7 +156,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	if h == nil {
 		h = hook.Nop{}
 	}
-	r := &Runtime{given: h, hook: h, points: pointsOf(h), provider: p, agents: map[string]*Agent{}}
+	r := &Runtime{given: h, hooks: newHooks(h), provider: p, agents: map[string]*Agent{}}
 	if o != nil {
 		r.o = *o
 	}
@@ -227,7 +231,11 @@ func (r *Runtime) openHook(ctx context.Context) error {
 	if err := r.checkJobs(); err != nil {
 		return err
 	}
-	if h, ok := r.given.(interface{ Ready() error }); ok {
+	h, err := composite.Layered(r.given, r.o.Layers...)
+	if err != nil {
+		return err
+	}
+	if h, ok := h.(interface{ Ready() error }); ok {
 		if err := h.Ready(); err != nil {
 			return err
 		}
@@ -236,10 +244,10 @@ func (r *Runtime) openHook(ctx context.Context) error {
 		return err
 	}
 	if r.o.RecordHooks {
-		r.hook = composite.Recorded(r.given, &composite.RecordOptions{Now: r.o.Now})
-		r.points = pointsOf(r.hook)
+		h = composite.Recorded(h, &composite.RecordOptions{Now: r.o.Now})
 	}
-	return r.points.open(ctx, &r.events)
+	r.hooks = newHooks(h)
+	return r.hooks.open(ctx, &r.events)
 }
 
 // enter goes from one state to another, or says why it cannot.
@@ -286,7 +294,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	r.leases.close()
 	r.jobs.Close(ctx)
 	defer r.streams.Close()
-	return r.points.close(context.WithoutCancel(ctx))
+	return r.hooks.close(context.WithoutCancel(ctx))
 }
 
 // cancelTurns cancels every turn in flight.

@@ -65,7 +65,7 @@ func (t *turn) beginSession() bool {
 	if s.begun {
 		return true
 	}
-	d, err := t.points.sessionStarted(t.ctx, s.place)
+	d, err := t.conv.agent.hooks.sessionStarted(t.ctx, s.place)
 	d = answered(t.ctx, t, d, err)
 	c := t.conv
 	c.mu.Lock()
@@ -98,11 +98,11 @@ func (c *Conversation) endSession(ctx context.Context, next hook.SessionSource) 
 	s := c.session
 	c.session, c.next = nil, next
 	c.mu.Unlock()
-	if s == nil || !s.begun || c.agent.rt.points.onSessionEnd == nil {
+	if s == nil || !s.begun || c.agent.hooks.onSessionEnd == nil {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := c.agent.rt.points.sessionEnded(ctx, s.place); err != nil {
+	if err := c.agent.hooks.sessionEnded(ctx, s.place); err != nil {
 		c.events.emit(ctx, hook.FailureEvent(failureOf(hook.PointOnSessionEnd, err)))
 	}
 	_ = c.flush(ctx) // what is not written now is with the next turn, if there is one

@@ -18,7 +18,7 @@ func (t *turn) runStep() (more bool) {
 		return t.cancelled()
 	}
 	t.steered(false)
-	if t.points.seesRequest() {
+	if t.hooks.seesRequest() {
 		t.report()
 	}
 	if !t.mayStep() {
@@ -36,7 +36,7 @@ func (t *turn) runStep() (more bool) {
 func (t *turn) enterStep() {
 	t.number++
 	t.step = hook.NewStep(t.place, t.number, t.cfg.Model)
-	if t.points.afterStep != nil {
+	if t.hooks.afterStep != nil {
 		t.ending = ending{began: t.rt.o.Now(), errs: len(t.errs)}
 	}
 	t.conv.events.atStep(t.number)
@@ -52,16 +52,16 @@ func (t *turn) leaveStep() (more bool) {
 
 // mayStep asks BeforeStep.
 func (t *turn) mayStep() bool {
-	if t.points.beforeStep == nil {
+	if t.hooks.beforeStep == nil {
 		return true
 	}
-	d, err := t.points.decideStep(t.ctx, t.step)
+	d, err := t.hooks.decideStep(t.ctx, t.step)
 	return t.goesBy(answered(t.ctx, t, d, err))
 }
 
 // judgeStep asks AfterStep about the step, whatever has become of it.
 func (t *turn) judgeStep() bool {
-	if t.points.afterStep == nil {
+	if t.hooks.afterStep == nil {
 		return true
 	}
 	ctx, done := t.after()
@@ -75,7 +75,7 @@ func (t *turn) judgeStep() bool {
 	case t.ctx.Err() != nil && r.Finish == "":
 		r.Err = context.Cause(t.ctx)
 	}
-	d, err := t.points.judgeStep(ctx, t.step, r.StepOutcome)
+	d, err := t.hooks.judgeStep(ctx, t.step, r.StepOutcome)
 	return t.goesBy(answered(ctx, t, d, err))
 }
 
@@ -98,7 +98,7 @@ func (t *turn) goesBy(d hook.StepDecision) bool {
 
 // recordCalls keeps how the calls of the step ended.
 func (t *turn) recordCalls(calls []call) {
-	if t.points.afterStep == nil {
+	if t.hooks.afterStep == nil {
 		return
 	}
 	ends := make([]hook.CallEnd, len(calls))
@@ -144,12 +144,12 @@ func (t *turn) acceptedReply() (hook.ModelReply, []call, bool) {
 
 // judge asks AfterModel about the reply.
 func (t *turn) judge(reply hook.ModelReply) hook.Verdict {
-	if t.points.afterModel == nil {
+	if t.hooks.afterModel == nil {
 		return hook.Verdict{}
 	}
 	ctx, done := t.after()
 	defer done()
-	d, err := t.points.judgeReply(ctx, t.step, reply)
+	d, err := t.hooks.judgeReply(ctx, t.step, reply)
 	return answered(ctx, t, d, err).Verdict()
 }
 
@@ -194,7 +194,7 @@ func (t *turn) follow(reply hook.ModelReply, calls []call) (more bool) {
 func (t *turn) say(reply hook.ModelReply) (more bool) {
 	t.history.add(t.said(reply.Content))
 	more = t.unread()
-	ends := !more && !t.conv.events.logs && !t.points.mayGoOn() // where events are kept, the last one ends the turn
+	ends := !more && !t.conv.events.logs && !t.hooks.mayGoOn() // where events are kept, the last one ends the turn
 	if !t.commit(ends) {
 		return false
 	}
@@ -206,7 +206,7 @@ func (t *turn) say(reply hook.ModelReply) (more bool) {
 
 // unread adds what was said meanwhile to the history, and reports whether anything
 // was. If not, nothing can be said any more unless a hook may have the turn go on.
-func (t *turn) unread() bool { return t.steered(t.points.onStop == nil) }
+func (t *turn) unread() bool { return t.steered(t.hooks.onStop == nil) }
 
 // said is a message of the agent that answers.
 func (t *turn) said(content hook.List[hook.Block]) hook.Message {
@@ -222,7 +222,7 @@ func (t *turn) keepPartial(reply hook.ModelReply) {
 	}
 	ctx, done := t.after()
 	defer done()
-	reply, err := t.points.replyRewritten(ctx, t.step, reply)
+	reply, err := t.hooks.replyRewritten(ctx, t.step, reply)
 	if err != nil {
 		t.hookFailed(ctx, failureOf(hook.PointRewriteReply, err))
 		return

@@ -98,7 +98,7 @@ func (o *CompactOptions) usable(summary string) (string, error) {
 func (c *Conversation) newAside(ctx context.Context, p past) *turn {
 	rt := c.agent.rt
 	t := &turn{
-		conv: c, rt: rt, answers: c.agent, view: c.agent.view.Load(), points: &rt.points, cfg: c.agent.cfg,
+		conv: c, rt: rt, answers: c.agent, view: c.agent.view.Load(), hooks: c.agent.hooks, cfg: c.agent.cfg,
 		id: rt.o.NewID(), started: rt.o.Now(), ctx: ctx, durable: context.WithoutCancel(ctx),
 	}
 	t.answer.yield = t.take
@@ -124,7 +124,7 @@ func (t *turn) askAside(req hook.ModelRequest) (hook.ModelReply, error) {
 			return reply, err
 		}
 		t.spend(reply.Model, reply.Usage)
-		if reply, err = t.points.replyRewritten(t.ctx, t.step, reply); err != nil {
+		if reply, err = t.hooks.replyRewritten(t.ctx, t.step, reply); err != nil {
 			return reply, err
 		}
 		switch v := t.judge(reply); v.Kind {
@@ -142,7 +142,7 @@ func (t *turn) askAside(req hook.ModelRequest) (hook.ModelReply, error) {
 // it has to be made again.
 func (t *turn) attemptAside(req hook.ModelRequest) (reply hook.ModelReply, again bool, err error) {
 	req.Model = t.step.Model()
-	if req, err = t.points.requestRewritten(t.ctx, t.step, req); err != nil {
+	if req, err = t.hooks.requestRewritten(t.ctx, t.step, req); err != nil {
 		return reply, false, err
 	}
 	began := t.rt.o.Now()

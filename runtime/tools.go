@@ -78,12 +78,12 @@ func newCatalog(tools []hook.Tool) (*catalog, error) {
 
 // newView makes what an agent sees, and sets cfg.Tools from the configured to
 // the effective tools. A strict one refuses a configured name that nobody owns.
-func (r *Runtime) newView(cfg *hook.AgentConfig, strict bool) (*view, error) {
-	tools, err := r.schema()
+func (h *hooks) newView(r *Runtime, cfg *hook.AgentConfig, strict bool) (*view, error) {
+	tools, err := h.schema()
 	if err != nil {
 		return nil, err
 	}
-	c, err := r.known.of(tools)
+	c, err := h.known.of(tools)
 	if err != nil {
 		return nil, err
 	}
@@ -92,13 +92,13 @@ func (r *Runtime) newView(cfg *hook.AgentConfig, strict bool) (*view, error) {
 			return nil, err
 		}
 	}
-	scope, err := r.scopeOf(cfg)
+	scope, err := h.scopeOf(cfg)
 	if err != nil {
 		return nil, err
 	}
 	v := &view{catalog: c}
 	v.narrow(cfg, scope)
-	text, err := r.promptOf(cfg)
+	text, err := h.promptOf(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -106,14 +106,14 @@ func (r *Runtime) newView(cfg *hook.AgentConfig, strict bool) (*view, error) {
 	return v, nil
 }
 
-func (r *Runtime) schema() (tools []hook.Tool, err error) {
+func (h *hooks) schema() (tools []hook.Tool, err error) {
 	defer caught(hook.PointSchema, &err)
-	return r.hook.Schema(), nil
+	return h.Schema(), nil
 }
 
-func (r *Runtime) scopeOf(cfg *hook.AgentConfig) (s hook.Scope, err error) {
+func (h *hooks) scopeOf(cfg *hook.AgentConfig) (s hook.Scope, err error) {
 	defer caught(hook.PointScopedTools, &err)
-	return r.hook.ScopedTools(cfg), nil
+	return h.ScopedTools(cfg), nil
 }
 
 func (c *catalog) checkNames(names []string) error {

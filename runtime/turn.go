@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -21,7 +22,10 @@ type turn struct {
 	conv   *Conversation
 	rt     *Runtime
 	view   *view
-	points *points
+	// hooks are those of the agent, and layers what this turn alone has over them, with
+	// which its children run too.
+	hooks  *hooks
+	layers []plan.Layer
 	cfg    *hook.AgentConfig
 	// ctx ends when the turn is cancelled or its time is over; durable does not.
 	ctx     context.Context
@@ -102,11 +106,13 @@ type answer struct {
 // runTurn runs a turn to its end, whatever happens.
 func (c *Conversation) runTurn(ctx context.Context, in hook.Input, o *SendOptions) hook.TurnOutcome {
 	t := c.newTurn(ctx)
-	if o.Guest != "" {
-		if err := t.invite(o.Guest); err != nil {
-			_ = c.release(t.durable) // the next turn finds out if that did not work
-			return hook.TurnOutcome{Stop: hook.StopError, Err: err}
-		}
+	err := t.lay(o.Layers)
+	if err == nil && o.Guest != "" {
+		err = t.invite(o.Guest)
+	}
+	if err != nil {
+		_ = c.release(t.durable) // the next turn finds out if that did not work
+		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
 	return t.run(in, o.Observe)
 }
@@ -115,7 +121,7 @@ func (c *Conversation) runTurn(ctx context.Context, in hook.Input, o *SendOption
 func (c *Conversation) newTurn(ctx context.Context) *turn {
 	rt := c.agent.rt
 	t := &turn{
-		conv: c, rt: rt, answers: c.agent, view: c.agent.view.Load(), points: &rt.points, cfg: c.agent.cfg,
+		conv: c, rt: rt, answers: c.agent, view: c.agent.view.Load(), hooks: c.agent.hooks, cfg: c.agent.cfg,
 		id: rt.o.NewID(), started: rt.o.Now(), ctx: ctx, durable: context.WithoutCancel(ctx),
 	}
 	t.answer.yield = t.take
@@ -141,7 +147,7 @@ func (t *turn) enter(in hook.Input, letters []letter, observe func(hook.Event)) 
 		t.ctx, t.expire = context.WithTimeoutCause(t.ctx, limit, errTimeLimit)
 	}
 	t.makePlace(in)
-	c.events.begin(t.id, t.depth, observe)
+	c.events.begin(t, observe)
 	c.steers.begin(c.epoch, letters)
 	c.setTurn(t)
 	t.emit(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
@@ -209,7 +215,7 @@ func (t *turn) begin(in hook.Input) bool {
 		t.place, t.teller = t.teller.WithInput(out)
 		t.report()
 	}
-	d, err := t.points.decideTurn(t.ctx, t.place, out)
+	d, err := t.hooks.decideTurn(t.ctx, t.place, out)
 	d = answered(t.ctx, t, d, err)
 	v := d.Verdict()
 	if v.Kind == hook.AnswerReject {
@@ -269,7 +275,7 @@ func (t *turn) reject(v hook.Verdict) bool {
 
 func (t *turn) preprocess(in hook.Input) (out hook.Input, err error) {
 	defer caught(hook.PointPreprocess, &err)
-	return t.rt.hook.Preprocess(t.ctx, t.place, in)
+	return t.hooks.Preprocess(t.ctx, t.place, in)
 }
 
 // checkInput refuses what would not be a user's part of a history.
@@ -345,7 +351,7 @@ func (t *turn) finish() hook.TurnOutcome {
 	if out.Stop == hook.StopError || out.Stop == hook.StopDenied && out.Err != nil {
 		t.emit(hook.Event{Kind: hook.EventError, Text: publicText(out.Err)})
 	}
-	if err := t.points.turnEnded(t.durable, t.place, out); err != nil {
+	if err := t.hooks.turnEnded(t.durable, t.place, out); err != nil {
 		t.hookFailed(t.durable, failureOf(hook.PointAfterTurn, err))
 	}
 	end := hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Cost, out.Stop)

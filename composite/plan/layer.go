@@ -351,3 +351,48 @@ func (o Options) Released(off []Disabled) Options {
 	}
 	return o
 }
+
+// Beyond returns a gate of this plan that the other one does not have, or has with a
+// fail policy that lets more through: "Core.Guard at BeforeTool"; "" if there is
+// none. Gates are the points that decide or rewrite. Both plans are layers over one;
+// nil is that of a hook that is no composite.
+func (p *Plan) Beyond(o *Plan) string { return p.beyond(o, "") }
+
+func (p *Plan) beyond(o *Plan, path string) string {
+	if p == nil || p == o {
+		return ""
+	}
+	for _, m := range p.Members {
+		in := o.Member(m.Field)
+		switch {
+		case m.Composite != nil && in.Composite != nil:
+			if gate := m.Composite.beyond(in.Composite, path+m.Field+"."); gate != "" {
+				return gate
+			}
+		case m.Open():
+			if in.Field == "" {
+				return path + m.Field
+			}
+			if i := slices.IndexFunc(in.Without, func(name string) bool { return !slices.Contains(m.Without, name) }); i >= 0 {
+				return path + m.Field + " at " + in.Without[i]
+			}
+		}
+		if gate := m.gateBeyond(in); gate != "" {
+			return path + m.Field + " at " + gate
+		}
+	}
+	return ""
+}
+
+func (m Member) gateBeyond(in Member) string {
+	for _, u := range m.Points {
+		if u.Kind != "decide" && u.Kind != "rewrite" {
+			continue
+		}
+		i := slices.IndexFunc(in.Points, func(o PointUse) bool { return o.Name == u.Name })
+		if i < 0 || in.Points[i].Policy == "failopen" && u.Policy != "failopen" {
+			return u.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,127 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// LayerSection is the section of an agent's configuration that is laid over the
+// hooks of the process for it: {"Memory": "off", "Guard": "BeforeTool: timeout=2s"}.
+// See [composite.ParseLayer].
+const LayerSection = "hooks"
+
+// Hooks are layered: those of the process, those of an agent over them, those of a
+// turn over these. Whoever has nothing of its own shares what is below it. What a
+// layer turns off stays off for those above: it was not opened, or not told of the
+// agent.
+
+// hooks is the hook as somebody has it, with its points and tools.
+type hooks struct {
+	hook.Hook
+	points
+	known catalogCache
+}
+
+func newHooks(h hook.Hook) *hooks { return &hooks{Hook: h, points: pointsOf(h)} }
+
+// plan is that of the hook; nil if it is no composite.
+func (h *hooks) plan() *plan.Plan {
+	if p, ok := h.Hook.(interface{ Plan() *plan.Plan }); ok {
+		return p.Plan()
+	}
+	return nil
+}
+
+// layered returns the hooks with the layers over them.
+func (h *hooks) layered(layers []plan.Layer) (*hooks, error) {
+	if len(layers) == 0 {
+		return h, nil
+	}
+	over, err := composite.Layered(h.Hook, layers...)
+	if err != nil {
+		return nil, err
+	}
+	return newHooks(over), nil
+}
+
+// hooksOf returns the hooks of an agent that is to be registered.
+func (r *Runtime) hooksOf(cfg *hook.AgentConfig) (*hooks, error) {
+	settings, ok, err := hook.SectionOf[map[string]composite.Switchable](cfg, LayerSection)
+	if err != nil || !ok {
+		return r.hooks, err
+	}
+	layer, err := composite.LayerOf(fmt.Sprintf("agent %q", cfg.Name), settings)
+	if err != nil {
+		return nil, err
+	}
+	return r.hooks.layered([]plan.Layer{layer})
+}
+
+// hooksUnder returns the agent's hooks in a turn that is a child of the parent's.
+// Law 10: a child passes the gates that its parent passes, so that no agent rids
+// itself of one by having another do the work.
+func (a *Agent) hooksUnder(parent *turn) (*hooks, error) {
+	hooks, err := a.hooks.layered(inherited(parent.layers))
+	if err != nil || hooks == parent.hooks {
+		return hooks, err
+	}
+	if gate := parent.hooks.plan().Beyond(hooks.plan()); gate != "" {
+		return nil, fmt.Errorf("%w: %s holds agent %q and not, or less strictly, %q; leave it on there, or turn it off for both",
+			hook.ErrUngated, gate, parent.conv.agent.Name(), a.Name())
+	}
+	return hooks, nil
+}
+
+// lay lays the layers of the turn over the hooks of its agent.
+func (t *turn) lay(layers []plan.Layer) (err error) {
+	if len(layers) == 0 {
+		return nil
+	}
+	a := t.conv.agent
+	if t.hooks, err = a.hooks.layered(layers); err != nil {
+		return err
+	}
+	cfg := *a.cfg
+	cfg.Tools = slices.Clone(a.asked)
+	if t.view, err = t.hooks.newView(t.rt, &cfg, false); err != nil {
+		return err
+	}
+	t.layers, t.cfg = layers, &cfg
+	return nil
+}
+
+// heard are the hooks that are told of an event: those of the turn that it happens
+// in.
+func (w within) heard() hook.Hook {
+	if h := w.turns.Load(); h != nil {
+		return h.Hook
+	}
+	if w.conv != nil {
+		return w.conv.agent.hooks.Hook
+	}
+	return w.rt.hooks.Hook
+}
+
+// Plan returns the plan of the hooks as the agent has them; nil if they are no
+// composite.
+func (a *Agent) Plan() *plan.Plan { return a.hooks.plan() }
+
+// Plan returns the plan of the hooks as the process has them: what agents have
+// turned off is there. Nil if they are no composite.
+func (r *Runtime) Plan() *plan.Plan { return r.hooks.plan() }
+
+// inherited are the layers as a child has them: what is on for the turn need not be
+// so for the child's agent.
+func inherited(layers []plan.Layer) []plan.Layer {
+	out := make([]plan.Layer, len(layers))
+	for i, l := range layers {
+		out[i] = plan.Layer{Source: l.Source, Settings: slices.DeleteFunc(slices.Clone(l.Settings), func(s plan.Setting) bool {
+			return s.Switch == plan.On
+		})}
+	}
+	return out
+}

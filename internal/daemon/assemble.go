@@ -27,7 +27,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 	if err != nil {
 		return nil, err
 	}
-	o.Approval.Dir, o.Approval.Project = o.Paths.approvals(), o.Paths.Root
+	o.Approval.Dir, o.Approval.Project = o.Paths.Approvals(), o.Paths.Root
 	d = &Daemon{
 		Guard: newGuard(), Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
 		Delegate: delegate.New(&delegate.Options{Agents: known}), Extra: o.Extra,

@@ -111,8 +111,9 @@ func unwritable(dir string, err error) error {
 // locks is where each process has a file as long as it lives.
 func (p Paths) locks() string { return filepath.Join(p.State, "locks") }
 
-// approvals is where answers are kept that were remembered.
-func (p Paths) approvals() string { return filepath.Join(p.State, "approvals") }
+// Approvals is where answers are kept that were remembered for good: the directory of
+// package approval.
+func (p Paths) Approvals() string { return filepath.Join(p.State, "approvals") }
 
 // bundledSkills is where the program writes the skills that it brings.
 func (p Paths) bundledSkills() string { return filepath.Join(p.State, "skills") }

@@ -73,8 +73,11 @@ func (c cover) key() string {
 		panic("approval: a cover that is no JSON: " + err.Error())
 	}
 	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:16])
+	return hex.EncodeToString(sum[:keyLength/2])
 }
+
+// keyLength is the length of a key, in characters.
+const keyLength = 32
 
 // subject is a call as rules see it.
 type subject struct {

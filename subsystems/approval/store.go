@@ -83,34 +83,25 @@ func (rs *rules) read(s subject, c cover) (answer, bool, error) {
 // load reads the file of a rule.
 func (rs *rules) load(c cover) (rule, bool, error) {
 	name := rs.path(c)
-	data, err := os.ReadFile(name)
+	r, err := readRule(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return rule{}, false, nil
 	}
-	var r rule
-	if err == nil {
-		err = json.Unmarshal(data, &r)
-	}
-	switch {
-	case err != nil:
-	case r.cover != c:
-		err = errors.New("it is about something else than its name says")
-	case r.Answer != hook.AnswerApprove && r.Answer != hook.AnswerRefuse:
-		err = fmt.Errorf("answer is %.20q; it is approve or refuse", r.Answer)
+	if err == nil && r.cover != c {
+		err = errElsewhere
 	}
 	if err != nil {
-		if pe, ok := errors.AsType[*fs.PathError](err); ok {
-			err = pe.Err
-		}
 		return rule{}, false, fmt.Errorf("a remembered answer cannot be used: %s: %w; delete the file to forget it", name, err)
 	}
 	return r, true, nil
 }
 
-// path is the file of a rule: the tool's name is for people, and may be any text
-// in front of a call that was not bound.
-func (rs *rules) path(c cover) string {
-	return filepath.Join(rs.dir, filepath.Base(filepath.Clean("/"+c.Tool))+"-"+c.key()+".json")
+func (rs *rules) path(c cover) string { return filepath.Join(rs.dir, fileOf(c)) }
+
+// fileOf is the name of a rule's file: the tool's name is for people, and may be any
+// text in front of a call that was not bound.
+func fileOf(c cover) string {
+	return filepath.Base(filepath.Clean("/"+c.Tool)) + "-" + c.key() + ".json"
 }
 
 // remember keeps the answer for what the reply says, in the place of what was kept

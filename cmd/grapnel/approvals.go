@@ -1,0 +1,183 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
+)
+
+func (c *command) approvals() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "approvals",
+		Short: "Show the answers to approvals that are remembered, and forget them",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("say what to do: `grapnel approvals list` or `grapnel approvals forget ID`")
+		},
+	}
+	cmd.AddCommand(c.listApprovals(), c.forgetApprovals())
+	return cmd
+}
+
+func (c *command) listApprovals() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List what was allowed or refused for good, in all projects",
+		Long: "Lists what was allowed or refused for good, in all projects, the oldest first. Each holds until it is forgotten.\n" +
+			"What was answered for one conversation belongs to that conversation and is not listed.",
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			paths, all, err := c.remembered()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return c.writeJSON(all)
+			}
+			if len(all) == 0 {
+				c.note("nothing is remembered")
+			}
+			return c.tables(rememberedRows(paths, all))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
+	return cmd
+}
+
+// remembered are all answers that outlive a conversation; none is an empty list.
+func (c *command) remembered() (daemon.Paths, []approval.Remembered, error) {
+	paths, err := c.paths(place{})
+	if err != nil {
+		return paths, nil, err
+	}
+	all, err := approval.List(paths.Approvals())
+	if err == nil && all == nil {
+		all = []approval.Remembered{}
+	}
+	return paths, all, err
+}
+
+// shortID is how many characters of an id are shown, unless more are needed to tell
+// one from another.
+const shortID = 8
+
+func rememberedRows(paths daemon.Paths, all []approval.Remembered) [][]string {
+	rows := [][]string{{"ID", "ANSWER", "SINCE", "BY", "AGENT", "PROJECT", "TOOL", "WHICH CALLS"}}
+	for _, r := range all {
+		if r.Problem != "" {
+			rows = append(rows, []string{r.ID, "unusable", "-", "-", "-", "-", "-", r.Problem})
+			continue
+		}
+		rows = append(rows, []string{
+			short(r.ID, all), string(r.Answer), r.Since.Local().Format(time.DateTime), cmp.Or(r.By, "-"), cmp.Or(r.Agent, "every one"),
+			paths.Short(r.Project), r.Tool, which(r),
+		})
+	}
+	return rows
+}
+
+// short is the beginning of an id that no other has.
+func short(id string, all []approval.Remembered) string {
+	n := min(shortID, len(id))
+	for _, r := range all {
+		for r.ID != id && n < len(id) && strings.HasPrefix(r.ID, id[:n]) {
+			n++
+		}
+	}
+	return id[:n]
+}
+
+// which says which calls of its tool an answer covers.
+func which(r approval.Remembered) string {
+	switch {
+	case r.Args != "":
+		return terminal.Summary(hook.JSON(r.Args), terminal.Width)
+	case r.Folder == ".":
+		return "for any file of the project"
+	case r.Folder != "":
+		return "for any file below " + r.Folder
+	}
+	return "all"
+}
+
+func (c *command) forgetApprovals() *cobra.Command {
+	var everything, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "forget ID…",
+		Short: "Forget what was allowed or refused for good, so that it is asked again",
+		Long: "Forgets what was allowed or refused for good. Whatever an answer covered is asked again from then on, also by a\n" +
+			"daemon that runs. Calls that were let through meanwhile go on.",
+		Example: "  grapnel approvals forget 46cfb54b\n  grapnel approvals forget --all",
+		RunE: func(_ *cobra.Command, ids []string) error {
+			switch {
+			case len(ids) == 0 && !everything:
+				return errors.New("say what to forget: an ID of `grapnel approvals list`, or --all")
+			case len(ids) > 0 && everything:
+				return errors.New("--all forgets everything; leave the IDs out")
+			}
+			paths, all, err := c.remembered()
+			if err != nil {
+				return err
+			}
+			if !everything {
+				if all, err = chosen(all, ids); err != nil {
+					return err
+				}
+			}
+			for _, r := range all {
+				if err := approval.Forget(paths.Approvals(), r.ID); err != nil {
+					return &failed{exitFailed, err}
+				}
+			}
+			if asJSON {
+				return c.writeJSON(all)
+			}
+			for _, r := range all {
+				fmt.Fprintf(c.out, "forgotten: %s\n", terminal.Clean(cmp.Or(r.Text, r.ID)))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&everything, "all", false, "forget everything, in all projects")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write what was forgotten as JSON, for programs")
+	return cmd
+}
+
+// chosen are the answers that the ids, or beginnings of them, name: each of exactly
+// one.
+func chosen(all []approval.Remembered, ids []string) ([]approval.Remembered, error) {
+	var out []approval.Remembered
+	taken := map[string]bool{}
+	for _, id := range ids {
+		var found []approval.Remembered
+		for _, r := range all {
+			if r.ID == id {
+				found = []approval.Remembered{r}
+				break
+			}
+			if id != "" && strings.HasPrefix(r.ID, id) {
+				found = append(found, r)
+			}
+		}
+		switch {
+		case len(found) == 0:
+			return nil, fmt.Errorf("nothing is remembered as %q, and nothing was forgotten; `grapnel approvals list` says what is", id)
+		case len(found) > 1:
+			return nil, fmt.Errorf("%d remembered answers begin with %q, and nothing was forgotten; write more of the ID", len(found), id)
+		case !taken[found[0].ID]:
+			taken[found[0].ID] = true
+			out = append(out, found[0])
+		}
+	}
+	return out, nil
+}

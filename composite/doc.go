@@ -25,8 +25,8 @@
 // A field's tag bounds its hook at a point, narrows where it is called, and leaves
 // points out. A decider or rewriter that is late is dropped and its fail policy
 // applies; [Strays] counts those that have not come back. Its visibility goes with the
-// runs that [Recorded] tells of. record and background are planned and shown, and not
-// yet in effect.
+// runs that [Recorded] tells of. With record the host runs an observer beside what it
+// is doing ([Fan.Beside]). background is planned and shown, and not yet in effect.
 //
 // # Concurrency
 //

@@ -134,6 +134,10 @@ func observe[H any](ctx context.Context, c *Composite, p hook.Point, at place, c
 	for i, h := range having[H](c, p, at) {
 		f.At = i + 1
 		r := c.record(i, p, at).in(&f.walk)
+		if c.members[i].mode(p) == "record" {
+			besideOne(ctx, &f, r, at.Host(), func(ctx context.Context) { call(ctx, h) })
+			continue
+		}
 		tell(ctx, &f, func(ctx context.Context) { call(ctx, h) })
 		if r != nil {
 			r.end(ctx, &f.walk, at.Host())
@@ -141,5 +145,20 @@ func observe[H any](ctx context.Context, c *Composite, p hook.Point, at place, c
 	}
 	if f.Failed() {
 		f.Report(ctx, at.Host())
+	}
+}
+
+// besideOne has an observer run beside the turn; a run that is recorded is told when
+// it is over.
+func besideOne(ctx context.Context, f *Fan, r *run, host hook.Host, call func(context.Context)) {
+	if r == nil {
+		f.Beside(ctx, host, call)
+		return
+	}
+	r.Queued = r.Started
+	s := &side{call: call, began: func() { r.Started = r.rec.now() }}
+	s.ended = func(ctx context.Context, failure *fault) { r.besideEnd(ctx, host, failure) }
+	if !f.beside(ctx, host, s) {
+		r.end(ctx, &f.walk, host)
 	}
 }

@@ -104,6 +104,22 @@ func (r *run) idle() bool {
 	return quiet && r.Point != hook.PointDispatch && ofFacade(r.Point, r.Point.Info()) && !r.member.known.Has(r.Point)
 }
 
+// besideEnd tells of a run that nobody has waited for. One that the runtime broke off
+// because it closes was interrupted.
+func (r *run) besideEnd(ctx context.Context, host hook.Host, failure *fault) {
+	late := false
+	if failure != nil {
+		r.failed(ctx, failure.Failure)
+		late = failure.Late && !failure.inner
+	} else if ctx.Err() != nil {
+		r.Status = hook.RunInterrupted
+	}
+	r.tell(ctx, host, late)
+	if failure != nil {
+		host.Emit(ctx, hook.FailureEvent(failure.Failure))
+	}
+}
+
 func (r *run) failed(ctx context.Context, f *hook.Failure) {
 	r.Reason = (&hook.Failure{Subsystem: r.Subsystem, Point: r.Point, Late: f.Late}).Public()
 	switch {

@@ -38,6 +38,25 @@ type Host interface {
 	// Enqueue queues a job, to be done once for its kind and key. It returns when
 	// the job is stored as durably as conversations are.
 	Enqueue(ctx context.Context, job Job) error
+	// Beside has something run that nobody waits for, and returns at once. Runs of one
+	// path and one conversation come one after the other, in the order in which they
+	// were handed over. The error is ErrCrowded if too many of them wait already, or
+	// says that the runtime is closed; then nothing is run.
+	Beside(ctx context.Context, run SideRun) error
+}
+
+// SideRun is something that runs beside a turn, and perhaps longer than it.
+type SideRun struct {
+	// Path is the field of who runs, and Point where it was handed over; 0 is none.
+	Path  string
+	Point Point
+	// Run is called once, in a goroutine that the runtime waits for before it closes
+	// the hook. Its context has the values of the one that was handed over and ends
+	// when the runtime closes and can wait no longer. With it a host emits, and queues
+	// jobs; what there is only within a turn is ErrNoTurn, also while the turn still
+	// runs, and events are those of the turn as long as it does. A panic is told as
+	// the failure of Path.
+	Run func(ctx context.Context)
 }
 
 // Sentinels of a Host that callers test with errors.Is.
@@ -48,6 +67,8 @@ var (
 	ErrUnanswered = errors.New("hook: nobody answered in time")
 	// ErrBudget: the turn has used up its tokens.
 	ErrBudget = errors.New("hook: the turn has used up its tokens")
+	// ErrCrowded: too much waits to be run beside the turns of a conversation.
+	ErrCrowded = errors.New("hook: too much waits to be run beside the turns of this conversation")
 	// ErrDepth: agents may not run agents any deeper.
 	ErrDepth = errors.New("hook: agents are running agents too deep")
 	// ErrUngated: the agent that is to be run does without a gate that the agent which
@@ -96,6 +117,12 @@ func (NoHost) CallModel(context.Context, ModelRequest) (ModelReply, error) {
 
 // Enqueue implements Host: ErrNoTurn.
 func (NoHost) Enqueue(context.Context, Job) error { return ErrNoTurn }
+
+// Beside implements Host: it runs at once, and is waited for.
+func (NoHost) Beside(ctx context.Context, run SideRun) error {
+	run.Run(context.WithoutCancel(ctx))
+	return nil
+}
 
 func hostOr(h Host) Host {
 	if h == nil {

@@ -32,6 +32,9 @@ type Run struct {
 	CallID  string
 	Tool    string
 	Started time.Time
+	// Queued is when a run that nobody waits for was handed over, before it began;
+	// zero for all others.
+	Queued time.Time
 	// Duration is how long the hook took. A wrap's includes what it surrounds, a
 	// stream up to its end. 0 for one that was skipped.
 	Duration time.Duration
@@ -110,6 +113,7 @@ func (a Answer) Outweighs(other Answer) bool { return a.severity() > other.sever
 
 // writtenRun has the members of a hook run that no other event has.
 type writtenRun struct {
+	Queued  time.Time `json:"queued,omitzero"`
 	Started time.Time `json:"started,omitzero"`
 	Status  RunStatus `json:"status,omitzero"`
 	Changed bool      `json:"changed,omitzero"`
@@ -119,13 +123,13 @@ type writtenRun struct {
 
 func (e Event) writtenRun() writtenRun {
 	r, _ := e.Run()
-	return writtenRun{r.Started, r.Status, r.Changed, r.Input, r.Output}
+	return writtenRun{r.Queued, r.Started, r.Status, r.Changed, r.Input, r.Output}
 }
 
 // run returns the event that was written, if that was about a hook run.
 func (w *writtenEvent) run(e Event, d EventDetail) Event {
 	return e.with(RunEvent(Run{
-		Subsystem: d.Subsystem, Point: d.Point, CallID: d.CallID, Tool: d.Tool, Started: w.Started, Duration: d.Duration,
+		Subsystem: d.Subsystem, Point: d.Point, CallID: d.CallID, Tool: d.Tool, Queued: w.Queued, Started: w.Started, Duration: d.Duration,
 		Status: w.Status, Answer: d.Answer, Reason: e.Text, By: d.By, Changed: w.Changed, Visibility: d.Visibility,
 		Input: w.Input, Output: w.Output,
 	}))

@@ -57,7 +57,7 @@ type reply struct {
 
 // Ask implements hook.Host.
 func (e *emitter) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error) {
-	t := e.current()
+	t := e.inTurn(ctx)
 	if t == nil {
 		return hook.Response{}, hook.ErrNoTurn
 	}

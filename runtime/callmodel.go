@@ -12,7 +12,7 @@ import (
 
 // CallModel implements hook.Host.
 func (e *emitter) CallModel(ctx context.Context, req hook.ModelRequest) (hook.ModelReply, error) {
-	t := e.current()
+	t := e.inTurn(ctx)
 	switch {
 	case t == nil:
 		return hook.ModelReply{}, hook.ErrNoTurn

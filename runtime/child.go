@@ -27,7 +27,7 @@ func (e *emitter) current() *turn {
 
 // RunAgent implements hook.Host.
 func (e *emitter) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcome, error) {
-	parent := e.current()
+	parent := e.inTurn(ctx)
 	if parent == nil {
 		return refused(hook.ErrNoTurn)
 	}

@@ -65,7 +65,13 @@ var (
 )
 
 // Emit implements hook.Host.
-func (e *emitter) Emit(ctx context.Context, ev hook.Event) { e.admit(ctx, ev, usual) }
+func (e *emitter) Emit(ctx context.Context, ev hook.Event) {
+	as := usual
+	if s := sideOf(ctx); s != nil {
+		as, ev.Turn = aside, s.turn
+	}
+	e.admit(ctx, ev, as)
+}
 
 // within is the host of an event: who emits while it is delivered does not wait
 // for the delivery.
@@ -103,6 +109,9 @@ const (
 	// last: it is the last event of a turn. What is emitted after it, or because
 	// of it, is outside the turn and not for its observer.
 	last
+	// aside: it comes from beside the turn that its Turn names. If that is over it is
+	// outside of any, whichever runs meanwhile.
+	aside
 )
 
 // clockEvery is how many deltas share a reading of the clock.
@@ -130,11 +139,18 @@ func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
 	e.mu.Lock()
 	e.placeLocked(ev, as)
 	e.mu.Unlock()
-	e.up.take(ctx, ev, min(as, delta), false)
+	if as == last {
+		as = delta
+	}
+	e.up.take(ctx, ev, as, false)
 }
 
 // placeLocked says where the event happens.
 func (e *emitter) placeLocked(ev *hook.Event, as posting) {
+	if as == aside && ev.Turn != e.turn {
+		ev.Agent, ev.Turn, ev.Step, ev.Depth = e.agent, "", 0, e.depth
+		return
+	}
 	ev.Agent, ev.Turn, ev.Step, ev.Depth = e.agent, e.turn, e.step, e.depth
 	if as == last {
 		e.turn, e.step = "", 0
@@ -170,6 +186,9 @@ func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer fu
 	if e.logs && kept(ev.Kind) {
 		e.pending = append(e.pending, *ev)
 		e.pendingBytes += eventSize(ev)
+	}
+	if as == aside && ev.Turn == "" {
+		return nil // it is not of the observer's turn
 	}
 	return observer
 }

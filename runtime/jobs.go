@@ -15,9 +15,7 @@ func (e *emitter) Enqueue(ctx context.Context, j hook.Job) error {
 	if err != nil {
 		return err
 	}
-	e.mu.Lock()
-	turn := e.turn
-	e.mu.Unlock()
+	turn := e.turnOf(ctx)
 	queued, err := s.Enqueue(ctx, store.Job{Job: j, Conversation: e.conversation, Turn: turn})
 	if err != nil {
 		return fmt.Errorf("queue a job: %w", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 	"github.com/grapnel-go/grapnel/runtime/job"
+	"github.com/grapnel-go/grapnel/runtime/lane"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -125,6 +126,8 @@ type Runtime struct {
 	// states are those that hooks keep in conversations.
 	states []hook.StateField
 	jobs   *job.Runner
+	// beside is what runs beside turns.
+	beside *lane.Lanes
 	// volatile: the store keeps nothing that outlives the process.
 	volatile bool
 	// completed is the signals of a turn that ended as it should.
@@ -164,7 +167,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	r.slots = make(chan struct{}, r.o.Slots)
 	r.events.rt, r.leases.rt = r, r
 	r.volatile = r.o.Store.Volatile()
-	r.jobs = r.newJobs()
+	r.jobs, r.beside = r.newJobs(), r.newLanes()
 	r.streams = stream.NewHub(r.streamOptions())
 	r.completed = hook.ListOf(hook.StopSignal{Reason: hook.StopCompleted})
 	return r
@@ -265,10 +268,11 @@ func (r *Runtime) enter(from, to state) error {
 }
 
 // Close lets no new turn begin, waits for those in flight, unregisters all
-// agents in the reverse order of their registration, waits for the jobs that are
-// being done and closes the hook (OnClose). When ctx ends, turns in flight are
-// cancelled, so that they end within the grace period, and so are jobs, which are
-// queued again; everything else is done all the same. It must not be
+// agents in the reverse order of their registration, waits for the hooks that run
+// beside turns and for the jobs that are being done, and closes the hook (OnClose).
+// When ctx ends, turns in flight are cancelled, so that they end within the grace
+// period, and so are the hooks beside them, and jobs, which are queued again;
+// everything else is done all the same. It must not be
 // called from within a turn. After it everything answers ErrClosed.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
@@ -292,6 +296,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 		r.retire(ctx, a, ErrClosed)
 	}
 	r.leases.close()
+	r.closeBeside(ctx)
 	r.jobs.Close(ctx)
 	defer r.streams.Close()
 	return r.hooks.close(context.WithoutCancel(ctx))

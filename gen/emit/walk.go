@@ -196,12 +196,17 @@ func (w *weld) step(s shape, m *model.Member, i int) []jen.Code {
 // parallel tells whether the member is started beside those behind it.
 func parallel(s shape, m *model.Member) bool { return m.Tag.At(s.p.Name).Mode == "parallel" }
 
-// call writes the call of a member; one with a timeout, or in parallel, is called through the accumulator.
+// beside tells whether nobody waits for the member.
+func beside(s shape, m *model.Member) bool { return m.Tag.At(s.p.Name).Mode == "record" }
+
+// call writes the call of a member; one with a timeout, or that is not waited for, is called through the accumulator.
 func (w *weld) call(s shape, m *model.Member, member *jen.Statement) *jen.Statement {
 	through := ""
 	switch {
 	case parallel(s, m):
 		through = "Go"
+	case beside(s, m):
+		through = "Beside"
 	case m.Tag.At(s.p.Name).Timeout != 0:
 		through = "Timed"
 	}
@@ -231,7 +236,11 @@ func (w *weld) call(s shape, m *model.Member, member *jen.Statement) *jen.Statem
 	fn := jen.Func().Params(params...)
 	switch len(results) {
 	case 0:
-		return jen.Id(s.acc).Dot(through).Call(jen.Id("ctx"), fn.Block(call))
+		through := jen.Id(s.acc).Dot(through)
+		if beside(s, m) {
+			return through.Call(jen.Id("ctx"), selector(hostParam(s.p.Signature).Name(), "Host").Call(), fn.Block(call))
+		}
+		return through.Call(jen.Id("ctx"), fn.Block(call))
 	case 1:
 		fn = fn.Add(results[0])
 	default:

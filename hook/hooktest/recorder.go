@@ -91,6 +91,11 @@ func (r *Recorder) Enqueue(_ context.Context, job hook.Job) error {
 	return nil
 }
 
+// Beside runs it at once, and waits for it.
+func (r *Recorder) Beside(ctx context.Context, run hook.SideRun) error {
+	return r.none.Beside(ctx, run)
+}
+
 // Events returns a copy of what was emitted so far, in order.
 func (r *Recorder) Events() []hook.Event { return kept(r, &r.events) }
 

@@ -1,0 +1,74 @@
+package composite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Beside has the observer that was called last run beside what the host is doing:
+// nobody waits for it. Its context is not the caller's and ends with the member's
+// timeout, from which on nobody waits for it there either. A failure is emitted when
+// it is known; that it could not be handed over is one at once.
+func (f *Fan) Beside(ctx context.Context, h hook.Host, call func(context.Context)) {
+	f.beside(ctx, h, &side{call: call, began: func() {}, ended: func(ctx context.Context, failure *fault) {
+		if failure != nil {
+			h.Emit(ctx, hook.FailureEvent(failure.Failure))
+		}
+	}})
+}
+
+// side is a call that nobody waits for, and who is told of it.
+type side struct {
+	call  func(context.Context)
+	began func()
+	ended func(context.Context, *fault)
+}
+
+// beside reports whether the call was handed over.
+func (f *Fan) beside(ctx context.Context, h hook.Host, s *side) bool {
+	m, p := f.current(), f.point
+	err := h.Beside(ctx, hook.SideRun{Path: m.Path, Point: p, Run: func(ctx context.Context) { s.run(ctx, m, p) }})
+	if err != nil {
+		f.fault(err, false)
+	}
+	return err == nil
+}
+
+// run calls an observer that has its goroutine to itself.
+func (s *side) run(ctx context.Context, m Member, p hook.Point) {
+	var err error
+	returned := false
+	defer func() {
+		if v := recover(); v != nil {
+			err = panickedAt(p, v)
+		} else if !returned {
+			err = errors.New("it ended its goroutine")
+		}
+		var failure *fault
+		if err != nil {
+			_, inner := err.(*hook.Failure)
+			failure = &fault{newFailure(p, m.Path, err, false), inner}
+		}
+		s.ended(ctx, failure)
+	}()
+	s.began()
+	if m.Timeout > 0 {
+		_, err = timed(ctx, m.Timeout, p, func(ctx context.Context) (none struct{}, err error) {
+			s.call(ctx)
+			return none, nil
+		})
+	} else {
+		s.call(ctx)
+	}
+	returned = true
+}
+
+// Stray counts a hook that nobody waits for any more, and that is still running.
+// Back is called once, when it has come back. The runtime uses it for what runs
+// beside its turns.
+func Stray() (back func()) {
+	strays.Add(1)
+	return func() { strays.Add(-1) }
+}

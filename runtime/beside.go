@@ -1,0 +1,83 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/lane"
+)
+
+// Runs beside turns have the context of a side: by it hosts know that who asks them
+// is not within a turn, whichever turn may be running meanwhile.
+
+// side is where a run beside a turn was handed over.
+type side struct {
+	// turn is the one that ran; "" for none.
+	turn string
+}
+
+type sideKey struct{}
+
+// sideOf returns where the run was handed over that the context is of; nil if it is
+// of none.
+func sideOf(ctx context.Context) *side {
+	s, _ := ctx.Value(sideKey{}).(*side)
+	return s
+}
+
+// Beside implements hook.Host.
+func (e *emitter) Beside(ctx context.Context, run hook.SideRun) error {
+	ctx = context.WithValue(ctx, sideKey{}, &side{turn: e.turnOf(ctx)})
+	err := e.rt.beside.Go(ctx, lane.Name{Place: e.conversation, Path: run.Path}, func(ctx context.Context) {
+		defer func() {
+			if v := recover(); v != nil {
+				f := panicOf(run.Point, v)
+				f.Subsystem = run.Path
+				e.Emit(ctx, hook.FailureEvent(f))
+			}
+		}()
+		run.Run(ctx)
+	})
+	switch {
+	case errors.Is(err, lane.ErrFull):
+		return fmt.Errorf("%w, of %s", hook.ErrCrowded, run.Path)
+	case err != nil:
+		return ErrClosed
+	}
+	return nil
+}
+
+// turnOf is the id of the turn that what the context is of is about; "" for none.
+func (e *emitter) turnOf(ctx context.Context) string {
+	if s := sideOf(ctx); s != nil {
+		return s.turn
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.turn
+}
+
+// inTurn is the turn that who asks the host is in; nil if there is none, or it runs
+// beside one.
+func (e *emitter) inTurn(ctx context.Context) *turn {
+	if sideOf(ctx) != nil {
+		return nil
+	}
+	return e.current()
+}
+
+// closeBeside waits for what runs beside turns, as long as ctx and then for the grace
+// period.
+func (r *Runtime) closeBeside(ctx context.Context) {
+	left, dropped := r.beside.Close(ctx, r.o.Grace)
+	if left > 0 {
+		r.events.emit(context.WithoutCancel(ctx), hook.DiagnosticEvent(hook.Diagnostic{
+			Code: "beside.left", Text: fmt.Sprintf("%d hooks beside turns did not end in time, and %d behind them were not begun", left, dropped),
+		}))
+	}
+}
+
+func (r *Runtime) newLanes() *lane.Lanes { return lane.New(&lane.Options{Left: composite.Stray}) }

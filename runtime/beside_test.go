@@ -1,0 +1,176 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// trail is an audit hook that takes its time.
+type trail struct {
+	hook.Nop
+	turns hook.TurnState[int]
+	all   hook.ConversationState[int]
+	do    func(ctx context.Context, turn *hook.Turn)
+
+	mu    sync.Mutex
+	lines []string
+	heard []hook.Event
+}
+
+func (a *trail) AfterTurn(ctx context.Context, turn *hook.Turn, out hook.TurnOutcome) {
+	if a.do != nil {
+		a.do(ctx, turn)
+	}
+	a.note(fmt.Sprintf("%d %s %v", turn.Number(), out.Text(), ctx.Err()))
+}
+
+func (a *trail) OnEvent(_ context.Context, ev hook.Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.heard = append(a.heard, ev)
+}
+
+func (a *trail) OnClose(context.Context) error {
+	a.note("closed")
+	return nil
+}
+
+func (a *trail) note(line string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lines = append(a.lines, line)
+}
+
+func (a *trail) noted() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.lines)
+}
+
+func (a *trail) of(kind hook.EventKind) (out []hook.Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, ev := range a.heard {
+		if ev.Kind == kind {
+			out = append(out, ev)
+		}
+	}
+	return out
+}
+
+type trails struct {
+	Trail *trail `hook:"AfterTurn: record"`
+}
+
+func startTrail(t *testing.T, a *trail, o *runtime.Options, replies ...hook.ModelStream) *world {
+	t.Helper()
+	c, err := composite.New(&trails{a})
+	require.NoError(t, err)
+	return startWith(t, plays(replies...), hook.AgentConfig{Name: "a", Instructions: "Help."}, o, c)
+}
+
+// Turns end without it, it sees them in order, and closing waits for it.
+func TestRecordedObserversDelayNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &trail{do: func(context.Context, *hook.Turn) { time.Sleep(time.Minute) }}
+		w := startTrail(t, a, nil, says("one"), says("two"), says("three"))
+		began := time.Now()
+		for range 3 {
+			w.send("hi")
+		}
+		assert.Zero(t, time.Since(began))
+		assert.Empty(t, a.noted())
+		time.Sleep(90 * time.Second)
+		assert.Equal(t, []string{"1 one <nil>"}, a.noted(), "one after the other")
+		require.NoError(t, w.rt.Close(t.Context()))
+		assert.Equal(t, []string{"1 one <nil>", "2 two <nil>", "3 three <nil>", "closed"}, a.noted())
+	})
+}
+
+// Closing does not wait for ever: who does not end is counted, and the hook is closed.
+func TestClosingBoundsWhatRunsBesideTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &trail{do: func(context.Context, *hook.Turn) { time.Sleep(time.Hour) }}
+		w := startTrail(t, a, &runtime.Options{Grace: 5 * time.Second}, says("one"), says("two"))
+		w.send("hi")
+		w.send("hi")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		began := time.Now()
+		require.NoError(t, w.rt.Close(ctx))
+		assert.Equal(t, 15*time.Second, time.Since(began))
+		assert.Equal(t, []string{"closed"}, a.noted())
+		assert.Equal(t, 1, composite.Strays())
+		left := a.of(hook.EventDiagnostic)
+		require.Len(t, left, 1)
+		assert.Equal(t, "1 hooks beside turns did not end in time, and 1 behind them were not begun", left[0].Text)
+		time.Sleep(time.Hour)
+		assert.Zero(t, composite.Strays())
+		assert.Equal(t, []string{"closed", "1 one context canceled"}, a.noted())
+	})
+}
+
+// What a hook may ask while it runs beside turns: it never acts within a turn, also
+// not within the one that runs meanwhile.
+func TestWhatIsPossibleBesideATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var errs []error
+		a := new(trail)
+		a.do = func(ctx context.Context, turn *hook.Turn) {
+			if turn.Number() > 1 {
+				return
+			}
+			time.Sleep(time.Minute) // until the second turn runs
+			host := turn.Host()
+			_, err := host.Ask(ctx, hook.Inquiry{ID: "q", Questions: hook.ListOf(hook.Question{Text: "?"})})
+			errs = append(errs, err)
+			_, err = host.CallModel(ctx, hook.ModelRequest{})
+			errs = append(errs, err)
+			_, err = host.RunAgent(ctx, hook.AgentRun{Agent: "a", Input: hook.TextInput("x")})
+			errs = append(errs, err, host.Enqueue(ctx, hook.Job{Kind: "k", Key: "1"}))
+			host.Emit(ctx, hook.Event{Kind: hook.EventSkillLoaded, Text: "beside"})
+			a.turns.Update(turn, func(n int) int { return n + 1 })
+			a.all.Update(turn.Conversation(), func(n int) int { return n + 1 })
+			a.note(fmt.Sprint(turn.Standing().History.Len(), a.turns.Get(turn)))
+			panic("over")
+		}
+		slow := says("two")
+		w := startTrail(t, a, nil, says("one"), func(yield func(hook.Chunk, error) bool) {
+			time.Sleep(2 * time.Minute)
+			slow(yield)
+		})
+		w.send("hi")
+		first := w.events[0].Turn
+		w.events = nil
+		w.send("again")
+		require.NoError(t, w.rt.Close(t.Context()))
+		for _, err := range errs[:3] {
+			assert.ErrorIs(t, err, hook.ErrNoTurn)
+		}
+		assert.NoError(t, errs[3])
+		assert.Equal(t, []string{"2 1", "2 two <nil>", "closed"}, a.noted())
+		for _, kind := range []hook.EventKind{hook.EventSkillLoaded, hook.EventHookFailed} {
+			evs := a.of(kind)
+			require.Len(t, evs, 1, kind)
+			assert.Empty(t, evs[0].Turn, "the turn is over, and the one that runs is another")
+			assert.Equal(t, w.conv.ID(), evs[0].Conversation)
+			assert.NotContains(t, w.kinds(), kind, "whoever observes the second turn is not told")
+		}
+		jobs, err := w.store.(store.Jobs).Jobs(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, first, jobs[0].Turn, "the job is of the turn that it is about")
+	})
+}

@@ -22,8 +22,10 @@ const (
 )
 
 const (
-	// margin is how much longer a lease is than the time of an attempt.
-	margin = 30 * time.Second
+	// lease is how long a job is this process's after it has died, and renewal how
+	// often the lease is prolonged while the job is being done.
+	lease   = 30 * time.Second
+	renewal = lease / 3
 	// poll is how often to look for jobs that another process has queued.
 	poll = 15 * time.Second
 )
@@ -33,6 +35,13 @@ const (
 // panic is a failed attempt; what it says is kept nowhere, so a handler that wants
 // it known tells of it itself.
 type Handler func(ctx context.Context, j Run) error
+
+// GiveUp is an error of a handler that no other attempt would mend: the job is given
+// up at once. Reason is kept with it and told, so it holds no values.
+type GiveUp struct{ Reason string }
+
+// Error returns the reason.
+func (g *GiveUp) Error() string { return g.Reason }
 
 // Run is one attempt at a job.
 type Run struct {
@@ -167,7 +176,7 @@ func (r *Runner) wait(ctx context.Context, due time.Time, err error) bool {
 }
 
 func (r *Runner) take(ctx context.Context) (store.Job, error) {
-	t := store.JobTake{Owner: r.c.Owner, Kinds: r.kinds, Hold: r.o.Timeout + margin}
+	t := store.JobTake{Owner: r.c.Owner, Kinds: r.kinds, Hold: lease}
 	j, err := r.c.Store.TakeJob(ctx, t)
 	if r.c.Gone == nil || !errors.Is(err, store.ErrNoJob) {
 		return j, err
@@ -207,8 +216,10 @@ func (r *Runner) do(j store.Job) {
 func (r *Runner) attempt(j store.Job) store.JobEnd {
 	ctx, cancel := context.WithTimeout(r.handling, r.o.Timeout)
 	defer cancel()
-	failure := call(ctx, r.o.Handlers[j.Kind], Run{j.Job, j.Attempts, j.Conversation, j.Turn})
+	defer r.hold(j, cancel)()
+	failure, final := call(ctx, r.o.Handlers[j.Kind], Run{j.Job, j.Attempts, j.Conversation, j.Turn})
 	switch {
+	case final:
 	case failure == "":
 		return store.JobEnd{Status: store.JobSucceeded}
 	case r.handling.Err() != nil:
@@ -216,24 +227,58 @@ func (r *Runner) attempt(j store.Job) store.JobEnd {
 	case ctx.Err() != nil:
 		failure = "timeout"
 	}
-	if j.Attempts >= r.o.Attempts {
+	if final || j.Attempts >= r.o.Attempts {
 		return store.JobEnd{Status: store.JobFailed, Failure: failure}
 	}
 	return store.JobEnd{Status: store.JobQueued, Due: r.c.Now().Add(Backoff(j.Attempts)), Failure: failure}
 }
 
+// hold prolongs the lease of the job until stop is called, also of a handler that
+// takes longer than it may. If somebody else has the job, gone is called: what the
+// handler does is done elsewhere.
+func (r *Runner) hold(j store.Job, gone func()) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.handling))
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		tick := time.NewTicker(renewal)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			err := r.c.Store.HoldJob(ctx, j.ID, j.Epoch, lease)
+			if errors.Is(err, store.ErrFenced) {
+				gone()
+				return
+			} // what the store cannot do now it may be able to do next time
+		}
+	})
+	return func() {
+		cancel()
+		renewing.Wait()
+	}
+}
+
 // call calls the handler and returns how it failed, in a word; "" if it did not.
-// Its error is not passed on, because it may quote what the job was about.
-func call(ctx context.Context, h Handler, j Run) (failure string) {
+// Its error is not passed on, because it may quote what the job was about, unless it
+// gives the job up, which is final.
+func call(ctx context.Context, h Handler, j Run) (failure string, final bool) {
 	defer func() {
 		if recover() != nil {
 			failure = "panic"
 		}
 	}()
-	if err := h(ctx, j); err != nil {
-		return "error"
+	err := h(ctx, j)
+	var given *GiveUp
+	switch {
+	case errors.As(err, &given):
+		return given.Reason, true
+	case err != nil:
+		return "error", false
 	}
-	return ""
+	return "", false
 }
 
 // Backoff is how long after its n-th attempt, from 1, a job is tried again: a

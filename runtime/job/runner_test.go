@@ -241,7 +241,7 @@ func TestAHandlerThatEndsItsGoroutineIsTriedAgainAfterItsLease(t *testing.T) {
 		defer s.Close(t.Context())
 		s.queue("x")
 		time.Sleep(time.Hour)
-		assert.Equal(t, []string{"x 1 at 0s", "x 2 at 1m30s"}, s.done())
+		assert.Equal(t, []string{"x 1 at 0s", "x 2 at 30s"}, s.done())
 	})
 }
 
@@ -251,4 +251,62 @@ func TestWithoutHandlersNothingIsDone(t *testing.T) {
 	r.Start()
 	r.Wake()
 	r.Close(t.Context())
+}
+
+// A job that takes longer than its lease stays its owner's, and one that somebody
+// else has got all the same is broken off.
+func TestTheLeaseIsProlongedWhileAJobIsBeingDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := mem.New(nil)
+		deaf := func(context.Context, job.Run) error {
+			time.Sleep(10 * time.Minute) // longer than an attempt may take, too
+			return nil
+		}
+		s, other := open(t, st, "me", job.Options{Timeout: time.Minute}, deaf, nil), open(t, st, "you", job.Options{}, works, nil)
+		s.Start()
+		s.queue("long")
+		synctest.Wait()
+		other.Start()
+		time.Sleep(time.Hour)
+		s.Close(t.Context())
+		other.Close(t.Context())
+		assert.Equal(t, []string{"long 1 at 0s"}, s.done())
+		assert.Empty(t, other.done())
+		assert.Equal(t, []string{"long succeeded 1 "}, s.jobs())
+	})
+}
+
+func TestAJobThatSomebodyElseHasGotIsBrokenOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, ended := mem.New(nil), time.Duration(0)
+		began := time.Now()
+		s := open(t, st, "me", job.Options{Timeout: time.Hour}, func(ctx context.Context, _ job.Run) error {
+			<-ctx.Done()
+			ended = time.Since(began)
+			return ctx.Err()
+		}, nil)
+		s.Start()
+		s.queue("x")
+		synctest.Wait()
+		_, err := st.TakeJob(t.Context(), store.JobTake{Owner: "you", Kinds: []string{"k"}, Hold: time.Hour, Gone: []string{"me"}})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		s.Close(t.Context())
+		assert.Equal(t, 10*time.Second, ended)
+		assert.Equal(t, []string{"x running 2 "}, s.jobs())
+	})
+}
+
+func TestWhatIsGivenUpIsNotTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, mem.New(nil), "me", job.Options{}, func(context.Context, job.Run) error {
+			return fmt.Errorf("secret: %w", &job.GiveUp{Reason: "nobody can do it"})
+		}, nil)
+		s.Start()
+		defer s.Close(t.Context())
+		s.queue("x")
+		time.Sleep(time.Hour)
+		assert.Equal(t, []string{"x failed 1 nobody can do it"}, s.jobs())
+		assert.Equal(t, []string{"job.given_up: a job was given up after 1 attempts: the last one ended with nobody can do it"}, s.told)
+	})
 }

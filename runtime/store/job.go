@@ -75,6 +75,10 @@ type Jobs interface {
 	// TakeJob takes the job that has been due for longest. ErrNoJob, with the time when
 	// the next one is due in Due, zero if none is, if there is nothing to take.
 	TakeJob(ctx context.Context, t JobTake) (Job, error)
+	// HoldJob prolongs the lease of the attempt of that epoch: the job is its owner's
+	// for hold from now on. ErrFenced if somebody else has taken it since, or the
+	// attempt has ended; ErrUnknown.
+	HoldJob(ctx context.Context, id, epoch int64, hold time.Duration) error
 	// EndJob says how the attempt of that epoch ended. A job that has succeeded loses
 	// its payload. ErrFenced if somebody else has taken it since; ErrUnknown.
 	EndJob(ctx context.Context, id, epoch int64, e JobEnd) error

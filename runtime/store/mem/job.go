@@ -80,19 +80,39 @@ func (s *Store) TakeJob(_ context.Context, t store.JobTake) (store.Job, error) {
 	return *j, nil
 }
 
+// HoldJob implements store.Jobs.
+func (s *Store) HoldJob(_ context.Context, id, epoch int64, hold time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, err := s.runningLocked(id, epoch)
+	if err == nil {
+		j.Due = s.now().Add(hold)
+	}
+	return err
+}
+
+// runningLocked returns the job if that attempt of it runs.
+func (s *Store) runningLocked(id, epoch int64) (*store.Job, error) {
+	switch {
+	case s.closed:
+		return nil, store.ErrClosed
+	case id < 1 || id > int64(len(s.jobs)):
+		return nil, fmt.Errorf("%w: job %d", store.ErrUnknown, id)
+	}
+	j := &s.jobs[id-1]
+	if j.Epoch != epoch || j.Status != store.JobRunning {
+		return nil, fmt.Errorf("%w: job %d", store.ErrFenced, id)
+	}
+	return j, nil
+}
+
 // EndJob implements store.Jobs.
 func (s *Store) EndJob(_ context.Context, id, epoch int64, e store.JobEnd) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return store.ErrClosed
-	case id < 1 || id > int64(len(s.jobs)):
-		return fmt.Errorf("%w: job %d", store.ErrUnknown, id)
-	}
-	j := &s.jobs[id-1]
-	if j.Epoch != epoch || j.Status != store.JobRunning {
-		return fmt.Errorf("%w: job %d", store.ErrFenced, id)
+	j, err := s.runningLocked(id, epoch)
+	if err != nil {
+		return err
 	}
 	j.Status, j.Due, j.Failure, j.Updated = e.Status, e.Due, e.Failure, s.now()
 	if e.Uncounted {

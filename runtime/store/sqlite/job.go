@@ -28,6 +28,7 @@ const (
 			ORDER BY due, num LIMIT 1) RETURNING ` + jobColumns
 	endJob = `UPDATE job SET status = ?1, due = ?2, failure = ?3, attempts = attempts - ?4, updated = ?5, payload = iif(?1 = 'succeeded', '', payload)
 		WHERE num = ?6 AND epoch = ?7 AND status = 'running'`
+	holdJob = `UPDATE job SET due = ?1 WHERE num = ?2 AND epoch = ?3 AND status = 'running'`
 	allJobs = `SELECT ` + jobColumns + ` FROM job ORDER BY num`
 	jobsOf  = `SELECT ` + jobColumns + ` FROM job WHERE status IN (SELECT value FROM json_each(?1)) ORDER BY num`
 )
@@ -76,17 +77,16 @@ func (s *Store) TakeJob(ctx context.Context, t store.JobTake) (j store.Job, err 
 	return j, s.failed("take a job", err)
 }
 
-// EndJob implements store.Jobs.
-func (s *Store) EndJob(ctx context.Context, id, epoch int64, e store.JobEnd) error {
-	uncounted, due := 0, int64(0)
-	if e.Uncounted {
-		uncounted = 1
-	}
-	if !e.Due.IsZero() {
-		due = e.Due.UnixNano()
-	}
-	err := s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		res, err := tx.Exec(endJob, string(e.Status), due, e.Failure, uncounted, s.now().UnixNano(), id, epoch)
+// HoldJob implements store.Jobs.
+func (s *Store) HoldJob(ctx context.Context, id, epoch int64, hold time.Duration) error {
+	err := s.changeJob(ctx, id, holdJob, s.now().Add(hold).UnixNano(), id, epoch)
+	return s.failed("hold a job", err)
+}
+
+// changeJob runs a statement that changes the job if that attempt of it runs.
+func (s *Store) changeJob(ctx context.Context, id int64, statement string, args ...any) error {
+	return s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		res, err := tx.Exec(statement, args...)
 		if err != nil {
 			return err
 		}
@@ -102,6 +102,18 @@ func (s *Store) EndJob(ctx context.Context, id, epoch int64, e store.JobEnd) err
 		}
 		return fmt.Errorf("%w: job %d", store.ErrFenced, id)
 	})
+}
+
+// EndJob implements store.Jobs.
+func (s *Store) EndJob(ctx context.Context, id, epoch int64, e store.JobEnd) error {
+	uncounted, due := 0, int64(0)
+	if e.Uncounted {
+		uncounted = 1
+	}
+	if !e.Due.IsZero() {
+		due = e.Due.UnixNano()
+	}
+	err := s.changeJob(ctx, id, endJob, string(e.Status), due, e.Failure, uncounted, s.now().UnixNano(), id, epoch)
 	return s.failed("end a job", err)
 }
 

@@ -20,6 +20,7 @@ func jobRules() []rule {
 		{"Only what is no job is refused", badJobsAreRefused},
 		{"The job that has been due for longest is taken, of the kinds that are asked for", jobsAreTakenInOrder},
 		{"A job that is taken is the taker's until the lease ends, and its late end is refused", jobsAreFenced},
+		{"A lease that is prolonged ends later, and only its holder prolongs it", jobsAreHeld},
 		{"What the dead have taken is taken over at once", jobsOfTheDead},
 		{"An attempt can be taken back", attemptsAreTakenBack},
 		{"Who takes at the same time gets different jobs", jobsAreTakenOnce},
@@ -215,4 +216,22 @@ func jobsAreKept(t *testing.T, b *bench) {
 	assert.Equal(t, first.Epoch, all[0].Epoch)
 	b.clock.pass(time.Minute)
 	assert.Equal(t, first.ID, takeJob(t, b, "a").ID)
+}
+
+func jobsAreHeld(t *testing.T, b *bench) {
+	s := jobs(b)
+	enqueue(t, b, job("a", "1"), true)
+	j := takeJob(t, b, "a")
+	b.clock.pass(50 * time.Second)
+	require.NoError(t, s.HoldJob(t.Context(), j.ID, j.Epoch, time.Minute))
+	b.clock.pass(50 * time.Second)
+	_, err := s.TakeJob(t.Context(), store.JobTake{Owner: "other", Kinds: []string{"a"}, Hold: time.Minute})
+	require.ErrorIs(t, err, store.ErrNoJob, "it is held")
+	b.clock.pass(11 * time.Second)
+	taken, err := s.TakeJob(t.Context(), store.JobTake{Owner: "other", Kinds: []string{"a"}, Hold: time.Minute})
+	require.NoError(t, err)
+	require.ErrorIs(t, s.HoldJob(t.Context(), j.ID, j.Epoch, time.Hour), store.ErrFenced)
+	require.ErrorIs(t, s.HoldJob(t.Context(), 4711, 1, time.Hour), store.ErrUnknown)
+	require.NoError(t, s.EndJob(t.Context(), taken.ID, taken.Epoch, store.JobEnd{Status: store.JobSucceeded}))
+	require.ErrorIs(t, s.HoldJob(t.Context(), taken.ID, taken.Epoch, time.Hour), store.ErrFenced, "the attempt has ended")
 }

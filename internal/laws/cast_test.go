@@ -81,6 +81,26 @@ func (c *cast) both() map[string]hook.Hook {
 	return map[string]hook.Hook{"generated": six, "dynamic": dynamic}
 }
 
+// recording is the recording twin of Six, as the runtime makes it.
+func (c *cast) recording() hook.Hook {
+	return c.once("recording", func() (*composite.Composite, error) {
+		return composite.Recorded(c.six(), nil).(*composite.Composite), nil
+	})
+}
+
+// subjects are the composites that have to keep a law: both, and in one round of
+// eight also those that are made of them.
+func (c *cast) subjects(round int) map[string]hook.Hook {
+	all := c.both()
+	if round%8 == 0 {
+		for name, h := range c.bothNests() {
+			all[name+" nest"] = h
+		}
+		all["recording"] = c.recording()
+	}
+	return all
+}
+
 // bothNests are Nest, generated and dynamic.
 func (c *cast) bothNests() map[string]hook.Hook {
 	nest := c.nest()

@@ -31,11 +31,7 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 		return
 	}
 	noted := false
-	t.ahead(func() {
-		if t.conv.journals() {
-			t.tell(calls)
-		}
-	}, func() { noted = t.noteStart(reply, calls) })
+	t.ahead(func() { t.tell(calls) }, func() { noted = t.noteStart(reply, calls) })
 	if !noted {
 		t.refuseRest(calls)
 		for i := range calls {

@@ -89,10 +89,10 @@ func (c *cast) recording() hook.Hook {
 }
 
 // subjects are the composites that have to keep a law: both, and in one round of
-// eight also those that are made of them.
+// forty also those that are made of them.
 func (c *cast) subjects(round int) map[string]hook.Hook {
 	all := c.both()
-	if round%8 == 0 {
+	if round%40 == 0 {
 		for name, h := range c.bothNests() {
 			all[name+" nest"] = h
 		}

@@ -21,8 +21,10 @@ type stage struct {
 	rt    *runtime.Runtime
 	conv  *runtime.Conversation
 	store *mem.Store
-	// events are those that clients have got, children's too.
+	// events are those that clients have got, children's too; hear, if it is not nil,
+	// gets each.
 	events []hook.Event
+	hear   func(hook.Event)
 }
 
 // open makes a stage; its runtime has to be closed. Agents are registered in the
@@ -52,7 +54,12 @@ func open(t *testing.T, h hook.Hook, model provider.Provider, o runtime.Options,
 
 // send runs a turn, however it ends.
 func (s *stage) send(ctx context.Context, text string) (hook.TurnOutcome, error) {
-	return s.conv.Send(ctx, hook.TextInput(text), &runtime.SendOptions{Observe: func(ev hook.Event) { s.events = append(s.events, ev) }})
+	return s.conv.Send(ctx, hook.TextInput(text), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		s.events = append(s.events, ev)
+		if s.hear != nil {
+			s.hear(ev)
+		}
+	}})
 }
 
 // history is what the store has.

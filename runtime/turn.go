@@ -19,9 +19,9 @@ import (
 
 // turn is one turn of a conversation. It belongs to the loop's goroutine.
 type turn struct {
-	conv   *Conversation
-	rt     *Runtime
-	view   *view
+	conv *Conversation
+	rt   *Runtime
+	view *view
 	// hooks are those of the agent, and layers what this turn alone has over them, with
 	// which its children run too.
 	hooks  *hooks

@@ -225,7 +225,7 @@ func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 
 func (t *turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err error) {
 	defer caught(hook.PointDispatch, &err)
-	inv, owned = t.hooks.Dispatch(t.ctx, at)
+	inv, owned = t.hooks.hook.Dispatch(t.ctx, at)
 	return inv, owned, nil
 }
 

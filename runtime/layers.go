@@ -21,16 +21,17 @@ const LayerSection = "hooks"
 
 // hooks is the hook as somebody has it, with its points and tools.
 type hooks struct {
-	hook.Hook
+	// hook is no embedded field: that would make it one of whoever has a runtime.
+	hook hook.Hook
 	points
 	known catalogCache
 }
 
-func newHooks(h hook.Hook) *hooks { return &hooks{Hook: h, points: pointsOf(h)} }
+func newHooks(h hook.Hook) *hooks { return &hooks{hook: h, points: pointsOf(h)} }
 
 // plan is that of the hook; nil if it is no composite.
 func (h *hooks) plan() *plan.Plan {
-	if p, ok := h.Hook.(interface{ Plan() *plan.Plan }); ok {
+	if p, ok := h.hook.(interface{ Plan() *plan.Plan }); ok {
 		return p.Plan()
 	}
 	return nil
@@ -41,22 +42,29 @@ func (h *hooks) layered(layers []plan.Layer) (*hooks, error) {
 	if len(layers) == 0 {
 		return h, nil
 	}
-	over, err := composite.Layered(h.Hook, layers...)
+	over, err := composite.Layered(h.hook, layers...)
 	if err != nil {
 		return nil, err
 	}
 	return newHooks(over), nil
 }
 
-// hooksOf returns the hooks of an agent that is to be registered.
-func (r *Runtime) hooksOf(cfg *hook.AgentConfig) (*hooks, error) {
+// AgentLayer returns what the agent's configuration lays over the hooks, and whether
+// it has such a section.
+func AgentLayer(cfg *hook.AgentConfig) (plan.Layer, bool, error) {
 	settings, ok, err := hook.SectionOf[map[string]composite.Switchable](cfg, LayerSection)
 	if err != nil || !ok {
-		return r.hooks, err
+		return plan.Layer{}, ok, err
 	}
 	layer, err := composite.LayerOf(fmt.Sprintf("agent %q", cfg.Name), settings)
-	if err != nil {
-		return nil, err
+	return layer, true, err
+}
+
+// hooksOf returns the hooks of an agent that is to be registered.
+func (r *Runtime) hooksOf(cfg *hook.AgentConfig) (*hooks, error) {
+	layer, ok, err := AgentLayer(cfg)
+	if err != nil || !ok {
+		return r.hooks, err
 	}
 	return r.hooks.layered([]plan.Layer{layer})
 }
@@ -98,12 +106,12 @@ func (t *turn) lay(layers []plan.Layer) (err error) {
 // in.
 func (w within) heard() hook.Hook {
 	if h := w.turns.Load(); h != nil {
-		return h.Hook
+		return h.hook
 	}
 	if w.conv != nil {
-		return w.conv.agent.hooks.Hook
+		return w.conv.agent.hooks.hook
 	}
-	return w.rt.hooks.Hook
+	return w.rt.hooks.hook
 }
 
 // Plan returns the plan of the hooks as the agent has them; nil if they are no

@@ -118,12 +118,12 @@ func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 
 func (h *hooks) build(ctx context.Context, cfg hook.AgentConfig) (out hook.AgentConfig, err error) {
 	defer caught(hook.PointOnBuildAgent, &err)
-	return h.OnBuildAgent(ctx, cfg)
+	return h.hook.OnBuildAgent(ctx, cfg)
 }
 
 func (a *Agent) opened(ctx context.Context) (err error) {
 	defer caught(hook.PointOnRegisterAgent, &err)
-	return a.hooks.OnRegisterAgent(ctx, a.cfg)
+	return a.hooks.hook.OnRegisterAgent(ctx, a.cfg)
 }
 
 // Unregister takes the agent away: new turns are refused with ErrAgentClosing,
@@ -172,7 +172,7 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 
 func (a *Agent) closed(ctx context.Context) (err error) {
 	defer caught(hook.PointOnUnregisterAgent, &err)
-	a.hooks.OnUnregisterAgent(ctx, a.cfg)
+	a.hooks.hook.OnUnregisterAgent(ctx, a.cfg)
 	return nil
 }
 
@@ -198,5 +198,5 @@ func (r *Runtime) Refresh(ctx context.Context, name string) error {
 // promptOf asks the hook for its part of the prompt.
 func (h *hooks) promptOf(cfg *hook.AgentConfig) (text string, err error) {
 	defer caught(hook.PointSystemPrompt, &err)
-	return composite.PromptOf(cfg, h.Hook), nil
+	return composite.PromptOf(cfg, h.hook), nil
 }

@@ -275,7 +275,7 @@ func (t *turn) reject(v hook.Verdict) bool {
 
 func (t *turn) preprocess(in hook.Input) (out hook.Input, err error) {
 	defer caught(hook.PointPreprocess, &err)
-	return t.hooks.Preprocess(t.ctx, t.place, in)
+	return t.hooks.hook.Preprocess(t.ctx, t.place, in)
 }
 
 // checkInput refuses what would not be a user's part of a history.

@@ -25,6 +25,7 @@ type chatFlags struct {
 	dir, agent, model, sender string
 	yes                       bool
 	hooks                     hook.Visibility
+	set                       set
 }
 
 func (c *command) chat() *cobra.Command {
@@ -45,6 +46,7 @@ func (c *command) chat() *cobra.Command {
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
+	setFlag(cmd, &f.set)
 	return cmd
 }
 
@@ -68,7 +70,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	approver := chatApprover(talk, ed, paths.Root, f.yes, color)
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Note: c.note, Trust: trust(approver, f.yes),
-		RecordHooks: f.hooks != "",
+		RecordHooks: f.hooks != "", Set: f.set.layer,
 	})
 	if err != nil {
 		return notBegun(err)

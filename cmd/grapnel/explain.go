@@ -55,7 +55,11 @@ func (c *command) explainCall(ctx context.Context, id, conversation string, asJS
 	if id == "" {
 		return c.listCalls(ctx, log, asJSON)
 	}
-	call, err := explain.Find(ctx, log, id, conversation, new(daemon.Daemon).Plan())
+	layered, err := daemon.Plan(ctx, daemon.Options{Paths: paths, Note: c.note})
+	if err != nil {
+		return err
+	}
+	call, err := explain.Find(ctx, log, id, conversation, layered)
 	switch {
 	case errors.Is(err, explain.ErrUnknown):
 		return fmt.Errorf("no conversation has a tool call with the id %q; `grapnel explain` lists the last ones", id)

@@ -28,6 +28,7 @@ type runFlags struct {
 	agent, model, sender string
 	yes                  bool
 	hooks                hook.Visibility
+	set                  set
 }
 
 func (c *command) run() *cobra.Command {
@@ -37,7 +38,7 @@ func (c *command) run() *cobra.Command {
 		Short: "Give an agent a task, here and now",
 		Long: "Runs one turn of an agent in the working directory and shows it as it happens.\n" +
 			"The prompt is the argument, or standard input if the argument is -.\n\n" +
-			"If `grapnel serve` is running for the same project, the turn runs there, unless --model names a model.",
+			"If `grapnel serve` is running for the same project, the turn runs there, unless --model names a model or --set is given.",
 		Example: "  grapnel run --model script:answers.yaml \"What is in this directory?\"\n" +
 			"  git diff | grapnel run - --agent reviewer --sender me",
 		Args: onePrompt,
@@ -55,6 +56,7 @@ func (c *command) run() *cobra.Command {
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
+	setFlag(cmd, &f.set)
 	return cmd
 }
 
@@ -145,7 +147,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	approver := c.approverIn(paths.Root, f.yes, stdinUsed, gate)
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Model: absolute(f.model), Note: c.note, Trust: trust(approver, f.yes),
-		RecordHooks: f.hooks != "",
+		RecordHooks: f.hooks != "", Set: f.set.layer,
 	})
 	if err != nil {
 		return err
@@ -257,6 +259,9 @@ func wants(s daemon.Servers) string {
 	}
 	if len(s.Rules) > 0 {
 		parts = append(parts, "these calls to run without being asked about:\n  "+strings.Join(s.Rules, "\n  "))
+	}
+	if len(s.Hooks) > 0 {
+		parts = append(parts, "subsystems that guard to be off, or to guard less:\n  "+strings.Join(s.Hooks, "\n  "))
 	}
 	return s.File + " wants " + strings.Join(parts, "\nand ")
 }

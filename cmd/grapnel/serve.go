@@ -32,6 +32,7 @@ type serveFlags struct {
 	hooks             bool
 	askTimeout, grace time.Duration
 	onAskTimeout      string
+	set               set
 }
 
 func (c *command) serve() *cobra.Command {
@@ -56,6 +57,7 @@ func (c *command) serve() *cobra.Command {
 	cmd.Flags().DurationVar(&f.askTimeout, "ask-timeout", approval.DefaultTimeout, "how long to wait for the approval of a tool call; 0 waits as long as its turn goes on")
 	cmd.Flags().StringVar(&f.onAskTimeout, "on-ask-timeout", onTimeoutRefuse, "what then becomes of the call: refuse, or approve, which is dangerous, as everything runs that nobody looks at")
 	cmd.Flags().DurationVar(&f.grace, "grace", api.DefaultGrace, "how long turns in flight may go on after an interrupt")
+	setFlag(cmd, &f.set)
 	return cmd
 }
 
@@ -117,7 +119,7 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 	}
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: asks, Extra: []hook.Hook{h}, Recent: recentEvents, Model: absolute(f.model), Note: c.note, Trust: trust(c.approver(f.yes, false), f.yes),
-		RecordHooks: f.hooks,
+		RecordHooks: f.hooks, Set: f.set.layer,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -166,7 +168,7 @@ func (c *command) asks(h *api.Hook, f serveFlags) (approval.Options, error) {
 func apiOptions(app *daemon.App, h *api.Hook, paths daemon.Paths) api.Options {
 	return api.Options{
 		Runtime: app.Runtime, Store: app.Store, Hook: h, Root: paths.Root, State: paths.State,
-		Agent: daemon.DefaultAgent, Plan: app.Daemon.Plan(), Check: app.CheckModel,
+		Agent: daemon.DefaultAgent, Plan: app.Runtime.Plan(), Check: app.CheckModel,
 		Tools: func(a *runtime.Agent) []wire.Tool { return toolsOf(app, a) },
 		Send:  app.Send, Resume: app.Resume, Interrupted: app.Interrupted,
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/composite/plan/picture"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/aliases"
@@ -20,27 +21,29 @@ import (
 func (c *command) tools() *cobra.Command {
 	var p place
 	var yes bool
+	var above set
 	agent := daemon.DefaultAgent
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List the tools of an agent, and those out of its scope",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.listTools(cmd.Context(), p, agent, yes)
+			return c.listTools(cmd.Context(), p, agent, yes, above.layer)
 		},
 	}
 	p.flags(cmd)
 	cmd.Flags().StringVar(&agent, "agent", agent, "the agent")
 	cmd.Flags().BoolVar(&yes, "yes", false, "start the project's MCP servers without asking")
+	setFlag(cmd, &above)
 	return cmd
 }
 
-func (c *command) listTools(ctx context.Context, p place, agent string, yes bool) (err error) {
+func (c *command) listTools(ctx context.Context, p place, agent string, yes bool, above plan.Layer) (err error) {
 	paths, err := c.paths(p)
 	if err != nil {
 		return err
 	}
-	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note, Trust: trust(c.approver(yes, false), yes)})
+	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note, Trust: trust(c.approver(yes, false), yes), Set: above})
 	if err != nil {
 		return err
 	}
@@ -128,13 +131,16 @@ func (c *command) showAgents(p place, paths daemon.Paths, agents []daemon.Agent)
 }
 
 func (c *command) plan() *cobra.Command {
-	var asJSON, names bool
+	var p place
+	var names bool
+	var above set
 	format := string(picture.Text)
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Show how the subsystems are put together",
 		Long: "Shows the composite that the generator made: the order of the subsystems, the tools that each owns,\n" +
-			"and for every point who is called there, in the order of the calls, with what the tags say.\n" +
+			"and for every point who is called there, in the order of the calls, with what the tags say and\n" +
+			"hooks.json, the user's and the project's, has over them.\n" +
 			"With --aliases it shows instead what other agents and frameworks call the points and the answers;\n" +
 			"a word finds the names that contain it: grapnel plan --aliases PreToolUse",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -143,18 +149,19 @@ func (c *command) plan() *cobra.Command {
 			}
 			return noArgs(cmd, args)
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if names {
-				return c.aliases(strings.Join(args, ""), asJSON)
+				return c.aliases(strings.Join(args, ""), p.json)
 			}
-			if asJSON {
+			if p.json {
 				format = string(picture.JSON)
 			}
-			return c.showPlan(format)
+			return c.showPlan(cmd.Context(), p, format, above.layer)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", format, "text, md, json, dot or svg")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
+	p.flags(cmd)
+	setFlag(cmd, &above)
 	cmd.Flags().BoolVar(&names, "aliases", false, "show what others call the points and answers")
 	return cmd
 }
@@ -171,12 +178,20 @@ func (c *command) aliases(word string, asJSON bool) error {
 	return aliases.Text(c.out, found)
 }
 
-func (c *command) showPlan(format string) error {
+func (c *command) showPlan(ctx context.Context, p place, format string, above plan.Layer) error {
 	f, err := picture.ParseFormat(format)
 	if err != nil {
 		return err
 	}
-	s := picture.Source{Plan: new(daemon.Daemon).Plan(), Package: reflect.TypeFor[daemon.Daemon]().PkgPath()}
+	paths, err := c.paths(p)
+	if err != nil {
+		return err
+	}
+	layered, err := daemon.Plan(ctx, daemon.Options{Paths: paths, Note: c.note, Set: above})
+	if err != nil {
+		return err
+	}
+	s := picture.Source{Plan: layered, Package: reflect.TypeFor[daemon.Daemon]().PkgPath()}
 	for _, p := range hook.Points() {
 		s.Points = append(s.Points, picture.Point(p))
 	}

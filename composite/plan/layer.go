@@ -34,6 +34,28 @@ type Setting struct {
 	Source string
 }
 
+// String returns the setting as [ParseSetting] reads it.
+func (s Setting) String() string {
+	var parts []string
+	switch s.Switch {
+	case Off:
+		parts = append(parts, "off")
+	case On:
+		parts = append(parts, "on")
+	}
+	if len(s.Without) > 0 {
+		parts = append(parts, "without="+strings.Join(s.Without, "|"))
+	}
+	out := strings.Join(parts, ",")
+	for i, u := range s.Points {
+		if i > 0 || out != "" {
+			out += "; "
+		}
+		out += u.Name + ": " + u.Options()
+	}
+	return out
+}
+
 // Switch says whether a member takes part.
 type Switch uint8
 
@@ -49,6 +71,24 @@ type Disabled struct {
 	Field string `json:"field"`
 	// By is the layer that has.
 	By string `json:"by"`
+}
+
+// String says it for people: "off: Memory, by ~/.grapnel/hooks.json".
+func (d Disabled) String() string { return "off: " + d.Field + ", by " + d.By }
+
+// Disabled returns the members that are turned off, also those of composites that
+// are members, each with its path.
+func (p *Plan) Disabled() []Disabled {
+	out := slices.Clone(p.Off)
+	for _, m := range p.Members {
+		if m.Composite == nil {
+			continue
+		}
+		for _, d := range m.Composite.Disabled() {
+			out = append(out, Disabled{m.Field + "." + d.Field, d.By})
+		}
+	}
+	return out
 }
 
 // LayerWords returns the grammar of a setting: these, and what a tag may say behind
@@ -306,8 +346,8 @@ func (m Member) set(s Setting) Member {
 		m.Tools, m.Dynamic = nil, false
 	}
 	if m.Open() {
-		o := s.Over(Options{Only: m.Only, Without: m.Without})
-		m.Only, m.Without = o.Only, o.Without
+		o := s.Over(Options{Only: m.Only, Without: m.Without, Points: m.Policies})
+		m.Only, m.Without, m.Policies = o.Only, o.Without, o.Points
 	}
 	m.Points = slices.DeleteFunc(slices.Clone(m.Points), func(u PointUse) bool { return gone(u.Name) })
 	for i, u := range m.Points {
@@ -331,6 +371,12 @@ func (p *Plan) needed(m Member, path string) []Problem {
 		}
 	}
 	return out
+}
+
+// looser reports whether a gate lets more through than with u: it fails open, or
+// fails open sooner.
+func (o PointUse) looser(u PointUse) bool {
+	return o.Policy == "failopen" && (u.Policy != "failopen" || o.Timeout > 0 && (u.Timeout == 0 || o.Timeout < u.Timeout))
 }
 
 // Member returns the member of that name; the zero Member if there is none.
@@ -376,6 +422,9 @@ func (p *Plan) beyond(o *Plan, path string) string {
 			if i := slices.IndexFunc(in.Without, func(name string) bool { return !slices.Contains(m.Without, name) }); i >= 0 {
 				return path + m.Field + " at " + in.Without[i]
 			}
+			if i := slices.IndexFunc(in.Policies, func(u PointUse) bool { return u.Policy == "failopen" && !slices.Contains(m.Policies, u) }); i >= 0 {
+				return path + m.Field + " at " + in.Policies[i].Name
+			}
 		}
 		if gate := m.gateBeyond(in); gate != "" {
 			return path + m.Field + " at " + gate
@@ -390,7 +439,7 @@ func (m Member) gateBeyond(in Member) string {
 			continue
 		}
 		i := slices.IndexFunc(in.Points, func(o PointUse) bool { return o.Name == u.Name })
-		if i < 0 || in.Points[i].Policy == "failopen" && u.Policy != "failopen" {
+		if i < 0 || in.Points[i].looser(u) {
 			return u.Name
 		}
 	}

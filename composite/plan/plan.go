@@ -76,6 +76,9 @@ type Member struct {
 	Match []string `json:"match,omitzero"`
 	// Points are in the order of their declaration, with the policies there.
 	Points []PointUse `json:"points,omitzero"`
+	// Policies are what layers of configuration say of a member at points of which it
+	// is not known whether it has them.
+	Policies []PointUse `json:"policies,omitzero"`
 	// Tools are public names: with the prefix.
 	Tools []string `json:"tools,omitzero"`
 	// Composite is the plan of the member itself, if it is a composite.

@@ -40,8 +40,11 @@ func (p *Plan) Text() string {
 			}
 		}
 	}
-	if off := p.disabledBelow(""); len(off) > 0 {
-		sb.WriteString("\noff: " + strings.Join(off, "\noff: ") + "\n")
+	for i, d := range p.Disabled() {
+		if i == 0 {
+			sb.WriteString("\n")
+		}
+		sb.WriteString(d.String() + "\n")
 	}
 	if legend := p.legend(); legend != "" {
 		sb.WriteString("\n" + legend + "\n")
@@ -131,6 +134,9 @@ func (m Member) Acts() string {
 	if len(m.Without) > 0 {
 		parts = append(parts, "but "+strings.Join(m.Without, " "))
 	}
+	for _, u := range m.Policies {
+		parts = append(parts, u.String())
+	}
 	if m.Composite != nil {
 		parts = append(parts, "composite "+m.Composite.Type)
 	}
@@ -212,18 +218,4 @@ func (p *Plan) each(visit func(Member)) {
 			m.Composite.each(visit)
 		}
 	}
-}
-
-// disabledBelow lists who was turned off and by whom, with paths.
-func (p *Plan) disabledBelow(path string) []string {
-	var out []string
-	for _, d := range p.Off {
-		out = append(out, path+d.Field+", by "+d.By)
-	}
-	for _, m := range p.Members {
-		if m.Composite != nil {
-			out = append(out, m.Composite.disabledBelow(path+m.Field+".")...)
-		}
-	}
-	return out
 }

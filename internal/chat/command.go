@@ -89,7 +89,7 @@ func (c *Chat) skills() []skills.Skill {
 	if err != nil || section.Names != nil && len(section.Names) == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(c.o.App.Daemon.Skills.All(), func(k skills.Skill) bool {
+	return slices.DeleteFunc(c.o.App.Skills(c.agent), func(k skills.Skill) bool {
 		_, command := find(k.Name)
 		return command || k.NotManual || section.Names != nil && !slices.Contains(section.Names, k.Name)
 	})

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/agentfile"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -18,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
+	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
 // Options of Open.
@@ -36,6 +38,9 @@ type Options struct {
 	RecordHooks bool
 	// Extra are hooks of the program's own. They come last.
 	Extra []hook.Hook
+	// Set is what is said of subsystems above the files of the user and the project; see
+	// [composite.Layered].
+	Set plan.Layer
 	// Note is told, in a sentence, what is odd but no error. Nil drops it.
 	Note func(text string)
 	// Trust is asked whether the project's MCP servers may be started, and whether
@@ -49,6 +54,7 @@ type App struct {
 	Store   *sqlite.Store
 	Daemon  *Daemon
 
+	assembly assembly
 	agents   []Agent
 	models   *models
 	note     func(string)
@@ -107,10 +113,11 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, errors.Join(damaged(o.Paths.Conversations, err), a.presence.end())
 	}
 	o.Extra = append(a.hooks(o), o.Extra...)
-	if a.Daemon, err = assemble(ctx, o, a.agents, a.delegates); err == nil {
-		a.Runtime = runtime.New(a.Daemon, a.models, &runtime.Options{
+	if a.assembly, err = assemble(ctx, o, a.agents, a.delegates); err == nil {
+		a.Daemon = a.assembly.Daemon
+		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{
 			Store: a.Store, Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
-			Recent: o.Recent, RecordHooks: o.RecordHooks, Price: a.Daemon.Cost.Price,
+			Recent: o.Recent, RecordHooks: o.RecordHooks, Price: a.price(),
 		})
 		err = a.Runtime.Open(ctx)
 	}
@@ -118,6 +125,33 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, errors.Join(err, a.Store.Close(), a.presence.end())
 	}
 	return a, nil
+}
+
+// price is what a model call costs; nil if nobody keeps account.
+func (a *App) price() func(string, hook.Usage) hook.Cost {
+	if a.Daemon.Cost == nil {
+		return nil
+	}
+	return a.Daemon.Cost.Price
+}
+
+// servers are the MCP servers that there are.
+func (a *App) servers() []mcp.Status {
+	if a.Daemon.MCP == nil {
+		return nil
+	}
+	return a.Daemon.MCP.Status()
+}
+
+// Schema is the tools of all subsystems that are on.
+func (a *App) Schema() []hook.Tool { return a.assembly.hook.Schema() }
+
+// Skills are those of the agent that can be read; none if it does without them.
+func (a *App) Skills(agent *runtime.Agent) []skills.Skill {
+	if disabled(agent.Plan(), "Skills") != "" {
+		return nil
+	}
+	return a.Daemon.Skills.All()
 }
 
 // hooks are the App's own. They come before those of Extra, so that who hears of a
@@ -163,7 +197,7 @@ func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) 
 	}
 	cfg := a.agents[i].Config.Merge(over)
 	agent, err := a.Runtime.Register(ctx, cfg)
-	for _, s := range a.Daemon.MCP.Status() {
+	for _, s := range a.servers() {
 		if s.State == mcp.StateLost {
 			a.note(fmt.Sprintf("the MCP server %s is not there: %s", s.Name, s.Reason))
 		}
@@ -230,7 +264,7 @@ func (a *App) Tools(agent *runtime.Agent) []Tool {
 		mine[t.Name] = true
 	}
 	listed := a.listed(agent.Name())
-	plan, all := a.Daemon.Plan(), a.Daemon.Schema()
+	plan, all := a.Runtime.Plan(), a.Schema()
 	out := make([]Tool, len(all))
 	for i, t := range all {
 		out[i] = Tool{
@@ -243,6 +277,8 @@ func (a *App) Tools(agent *runtime.Agent) []Tool {
 		}
 		switch {
 		case mine[t.Name]:
+		case disabled(agent.Plan(), out[i].Owner) != "":
+			out[i].OutOfScope = out[i].Owner + " is turned off by " + disabled(agent.Plan(), out[i].Owner)
 		case listed != nil && !slices.Contains(listed, t.Name):
 			out[i].OutOfScope = "not in the agent's list of tools"
 		default:
@@ -261,7 +297,7 @@ func (a *App) listed(name string) []string {
 }
 
 func (a *App) ownerAtRunTime(tool string) string {
-	if slices.ContainsFunc(a.Daemon.MCP.Schema(), func(t hook.Tool) bool { return t.Name == tool }) {
+	if a.Daemon.MCP != nil && slices.ContainsFunc(a.Daemon.MCP.Schema(), func(t hook.Tool) bool { return t.Name == tool }) {
 		return "MCP"
 	}
 	return "Extra"

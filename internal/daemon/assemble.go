@@ -3,9 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
@@ -19,44 +16,93 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
-// assemble makes the subsystems of what is on disk. They start nothing yet: the
-// runtime opens them. agents are those of the project, whose rules may be taken
-// back; known are those that there are to delegate to.
-func assemble(ctx context.Context, o Options, agents []Agent, known func() []delegate.AgentInfo) (d *Daemon, err error) {
-	servers, err := loadServers(ctx, o)
-	if err != nil {
-		return nil, err
+// assembly is the daemon as it was put together.
+type assembly struct {
+	*Daemon
+	// hook is the daemon with what was said of its members over it: what is called.
+	hook hook.Hook
+	conf configuration
+}
+
+// assemble makes the subsystems of what is on disk, but for those that are turned
+// off: what belongs to these is not even read. They start nothing yet: the runtime
+// opens them. agents are those of the project, of whom something may be taken back;
+// known are those that there are to delegate to.
+func assemble(ctx context.Context, o Options, agents []Agent, known func() []delegate.AgentInfo) (a assembly, err error) {
+	if a.conf, err = loadLayers(ctx, o, agents); err != nil {
+		return a, err
 	}
 	o.Approval.Dir, o.Approval.Project = o.Paths.Approvals(), o.Paths.Root
-	d = &Daemon{
+	a.Daemon = &Daemon{
 		Guard: newGuard(), Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
 		Delegate: delegate.New(&delegate.Options{Agents: known}), Extra: o.Extra,
 	}
-	if d.Policy, err = loadPolicy(ctx, o, agents, d.Schema); err != nil {
-		return nil, err
+	for _, m := range []struct {
+		field string
+		load  func() error
+	}{
+		{"MCP", func() error { return a.loadMCP(ctx, o) }},
+		{"Policy", func() (err error) { a.Policy, err = loadPolicy(ctx, o, agents, a.named); return err }},
+		{"Cost", func() (err error) { a.Cost, err = loadPrices(o.Paths); return err }},
+		{"Skills", func() (err error) { a.Skills, err = loadSkills(o); return err }},
+		{"Memory", func() (err error) {
+			a.Memory, err = memory.Open(ctx, o.Paths.Memories, nil)
+			return damaged(o.Paths.Memories, err)
+		}},
+		{"OS", func() (err error) {
+			a.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs()})
+			return err
+		}},
+	} {
+		if a.conf.off(m.field) {
+			continue
+		}
+		if err := m.load(); err != nil {
+			return a, errors.Join(err, a.discard(ctx))
+		}
 	}
-	if d.Cost, err = loadPrices(o.Paths); err != nil {
-		return nil, err
+	a.hook, err = a.conf.lay(a.Daemon)
+	if err == nil && a.Policy != nil {
+		// A rule for a tool that does not exist is no mistake of the agent that is
+		// registered first.
+		_, err = a.Policy.OnBuildAgent(ctx, hook.AgentConfig{})
 	}
-	if d.MCP, err = mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o)}); err != nil {
-		return nil, err
-	}
-	if d.Skills, err = loadSkills(o); err != nil {
-		return nil, err
-	}
-	if d.Memory, err = memory.Open(ctx, o.Paths.Memories, nil); err != nil {
-		return nil, damaged(o.Paths.Memories, err)
-	}
-	d.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs()})
 	if err != nil {
-		return nil, errors.Join(err, d.Memory.OnClose(ctx))
+		return a, errors.Join(err, a.discard(ctx))
 	}
-	// A rule for a tool that does not exist is no mistake of the agent that is
-	// registered first.
-	if _, err = d.Policy.OnBuildAgent(ctx, hook.AgentConfig{}); err != nil {
-		return nil, errors.Join(err, d.OS.Close(), d.Memory.OnClose(ctx))
+	return a, nil
+}
+
+func (a *assembly) loadMCP(ctx context.Context, o Options) error {
+	servers, err := loadServers(ctx, o)
+	if err == nil {
+		a.MCP, err = mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o)})
 	}
-	return d, nil
+	return err
+}
+
+// discard closes what was made, which nobody has opened.
+func (a *assembly) discard(ctx context.Context) error {
+	var errs []error
+	if a.OS != nil {
+		errs = append(errs, a.OS.Close())
+	}
+	if a.Memory != nil {
+		errs = append(errs, a.Memory.OnClose(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// named are the tools that a rule may name: those that there are, and those of
+// subsystems that are turned off, because a rule may stay when they go.
+func (a *assembly) named() []hook.Tool {
+	out := a.hook.Schema()
+	for _, d := range a.conf.plan.Off {
+		for _, name := range a.Plan().Member(d.Field).Tools {
+			out = append(out, hook.Tool{Name: name})
+		}
+	}
+	return out
 }
 
 // newGuard makes a guard without limits of its own: an agent has those of its file,
@@ -68,15 +114,12 @@ func newGuard() *guard.Guard {
 // loadPrices reads the user's price list; there need not be one. A project has none:
 // what a person pays is not the project's to say.
 func loadPrices(p Paths) (*cost.Cost, error) {
-	if p.prices() == "" {
-		return cost.New(&cost.Options{Quiet: true})
+	data, err := readOptional(p.prices())
+	if err != nil {
+		return nil, err
 	}
-	data, err := os.ReadFile(p.prices())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if data == nil {
 		return cost.New(&cost.Options{Quiet: true})
-	case err != nil:
-		return nil, fmt.Errorf("read the prices: %w", err)
 	}
 	table, err := cost.Parse(data, p.Short(p.prices()))
 	if err != nil {

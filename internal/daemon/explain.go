@@ -26,9 +26,22 @@ func (a *App) explained(agent Agent, cfg hook.AgentConfig, err error) error {
 		section, _, _ := strings.Cut(rest, ":")
 		return located(agent.Problem(section, fmt.Sprintf("agent %q: section %s", cfg.Name, rest), ""), err)
 	}
+	if _, rest, ok := strings.Cut(text, "HG05"); ok { // a layer that cannot be laid, which is the agent's
+		return located(agent.Problem(runtime.LayerSection, "HG05"+rest, ""), err)
+	}
 	for _, tool := range cfg.Tools {
+		if !strings.Contains(text, fmt.Sprintf("tool %q: nobody owns it", tool)) {
+			continue
+		}
+		if owner := a.Daemon.Plan().Owner(tool); owner != "" {
+			by := disabled(a.Runtime.Plan(), owner)
+			if layer, ok, _ := runtime.AgentLayer(&cfg); ok && by == "" {
+				by = layer.Source
+			}
+			return located(agent.Problem("tools", fmt.Sprintf("agent %q: tool %q: %s, which has it, is turned off by %s", cfg.Name, tool, owner, by), "take the tool out of the list, or leave it on"), err)
+		}
 		rest, ok := strings.CutPrefix(tool, "mcp__")
-		if ok && strings.Contains(text, fmt.Sprintf("tool %q: nobody owns it", tool)) {
+		if ok {
 			server, _, _ := strings.Cut(rest, "__")
 			return located(agent.Problem("tools", fmt.Sprintf("agent %q: tool %q: %s", cfg.Name, tool, a.missing(server)), ""), err)
 		}
@@ -50,7 +63,7 @@ func (e *locatedError) Unwrap() error { return e.err }
 
 // missing says why a server has not brought a tool.
 func (a *App) missing(server string) string {
-	all := a.Daemon.MCP.Status()
+	all := a.servers()
 	i := slices.IndexFunc(all, func(s mcp.Status) bool { return s.Name == server })
 	switch {
 	case i < 0:

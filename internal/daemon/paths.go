@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -154,6 +155,33 @@ func (p Paths) userRules() string {
 		return ""
 	}
 	return filepath.Join(p.Home, ".grapnel", "policy.json")
+}
+
+// projectHooks and userHooks are the files that turn subsystems off or tune them; the
+// user's is "" without a home directory.
+func (p Paths) projectHooks() string { return filepath.Join(p.Root, ".grapnel", "hooks.json") }
+
+func (p Paths) userHooks() string {
+	if p.Home == "" {
+		return ""
+	}
+	return filepath.Join(p.Home, ".grapnel", "hooks.json")
+}
+
+// readOptional reads a file that need not be there: then it returns nil, as for the
+// name "".
+func readOptional(file string) ([]byte, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w; mend the file or move it away", err)
+	}
+	return data, nil
 }
 
 // prices is the user's price list; "" without a home directory.

@@ -2,10 +2,7 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,15 +44,9 @@ func loadPolicy(ctx context.Context, o Options, agents []Agent, tools func() []h
 
 // readRules reads a file of rules; there need not be one.
 func readRules(p Paths, file string) (policy.Rules, error) {
-	if file == "" {
-		return policy.Rules{}, nil
-	}
-	data, err := os.ReadFile(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return policy.Rules{}, nil
-	case err != nil:
-		return policy.Rules{}, fmt.Errorf("read the rules: %w", err)
+	data, err := readOptional(file)
+	if err != nil || data == nil {
+		return policy.Rules{}, err
 	}
 	return policy.Parse(data, p.Short(file))
 }
@@ -113,7 +104,7 @@ func trustRules(ctx context.Context, o Options, project policy.Rules, agents []A
 // Explain says what the rules make of a call of the tool by the agent. The arguments
 // are bound first, as those of a model are.
 func (a *App) Explain(ctx context.Context, agent *runtime.Agent, tool string, args hook.JSON) (Explanation, error) {
-	all := a.Daemon.Schema()
+	all := a.Schema()
 	i := slices.IndexFunc(all, func(t hook.Tool) bool { return strings.EqualFold(t.Name, tool) })
 	if i < 0 {
 		names := make([]string, len(all))
@@ -127,9 +118,12 @@ func (a *App) Explain(ctx context.Context, agent *runtime.Agent, tool string, ar
 		return Explanation{}, fmt.Errorf("there is no tool %q; %s", tool, fix)
 	}
 	call := hook.NewToolCall(hook.ToolCallData{Tool: all[i], Args: args, Original: args})
-	inv, _ := a.Daemon.Dispatch(ctx, call)
+	inv, _ := a.assembly.hook.Dispatch(ctx, call)
 	if err := inv.Err(); err != nil {
 		return Explanation{}, fmt.Errorf("the call would be refused before any rule is asked: %w", err)
+	}
+	if by := disabled(agent.Plan(), "Policy"); by != "" {
+		return Explanation{}, fmt.Errorf("no rule is asked: Policy is turned off by %s", by)
 	}
 	return a.Daemon.Policy.Explain(agent.Config(), all[i], inv.Args())
 }

@@ -28,6 +28,9 @@ type Servers struct {
 	// Rules are not of servers: they are what the project's rules allow to run without
 	// being asked about, one line each.
 	Rules []string
+	// Hooks are neither: they are what the project says of subsystems that guard, one
+	// line each.
+	Hooks []string
 }
 
 func (s *Servers) add(m mcp.Server) {
@@ -153,8 +156,8 @@ func confirm(ctx context.Context, o Options, servers Servers, key string, text [
 }
 
 // trustFile remembers the digest of what was approved: a list by its path, a
-// server of an agent by both names below the project, and the rules that allow by
-// "policy" below it.
+// server of an agent by both names below the project, the rules that allow by
+// "policy" below it, and what is said of subsystems by "hooks".
 func trustFile(p Paths) string { return filepath.Join(p.State, "trusted-servers.json") }
 
 func readTrust(p Paths) (map[string]string, error) {

@@ -65,6 +65,9 @@ func (v *View) summary() string {
 	if more {
 		s += " and those known at run time"
 	}
+	for _, d := range v.Off {
+		s += ", " + d.String()
+	}
 	return s
 }
 

@@ -149,6 +149,9 @@ func (v *View) notes() []string {
 	}) {
 		out = append(out, "~ is waited for without a bound: its tag has no timeout at this point")
 	}
+	for _, d := range v.Off {
+		out = append(out, clean(d.String()))
+	}
 	if len(v.Unused) > 0 {
 		out = append(out, "nobody acts at: "+list(v.Unused, ", "))
 	}

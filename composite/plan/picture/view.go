@@ -61,6 +61,8 @@ type View struct {
 	Points []At `json:"points"`
 	// Unused are the names of all other points, in the same order.
 	Unused []string `json:"unused,omitzero"`
+	// Off are the members that layers of configuration have turned off, by their paths.
+	Off []plan.Disabled `json:"off,omitzero"`
 }
 
 // Member is one field: what the plan says, and where it stands.
@@ -103,7 +105,7 @@ type Call struct {
 
 // New lays a plan open.
 func New(s Source) *View {
-	v := &View{Type: s.Plan.Type, Package: s.Package, Pos: s.Pos, Members: members(s, s.Plan, "", "")}
+	v := &View{Type: s.Plan.Type, Package: s.Package, Pos: s.Pos, Members: members(s, s.Plan, "", ""), Off: s.Plan.Disabled()}
 	all := leaves(v.Members, nil)
 	for _, stop := range ordered(s.Points) {
 		i := slices.IndexFunc(s.Points, func(p Point) bool { return p.Name == stop.point })

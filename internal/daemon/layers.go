@@ -1,0 +1,168 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+// Which subsystems there are and how they act is said by the user's hooks.json, over
+// it by the project's, and over both by Options.Set; and for one agent by its file.
+// What of that is the project's, its agents' files too, may turn off what is no gate.
+// A gate that it turns off or has fail open counts if it is approved, as what its
+// rules allow.
+
+// configuration is what was said of the subsystems of the process.
+type configuration struct {
+	layers []plan.Layer
+	plan   *plan.Plan
+}
+
+// off reports whether the subsystem in this field takes no part in the process.
+func (c configuration) off(field string) bool {
+	return slices.ContainsFunc(c.plan.Off, func(d plan.Disabled) bool { return d.Field == field })
+}
+
+// over returns the configuration with one more layer.
+func (c configuration) over(l plan.Layer) (configuration, error) {
+	layers := append(slices.Clone(c.layers), l)
+	p, problems := new(Daemon).Plan().Layered(plan.Merge(layers))
+	errs := make([]error, len(problems))
+	for i, problem := range problems {
+		errs[i] = problem
+	}
+	return configuration{layers, p}, errors.Join(errs...)
+}
+
+// loadLayers reads what is said of the subsystems. The sections of agents that nobody
+// has approved are taken out.
+func loadLayers(ctx context.Context, o Options, agents []Agent) (configuration, error) {
+	c := configuration{plan: new(Daemon).Plan()}
+	user, err := readLayer(o.Paths, o.Paths.userHooks())
+	if err != nil {
+		return c, err
+	}
+	if c, err = c.over(user); err != nil {
+		return c, err
+	}
+	var project plan.Layer
+	if o.Paths.projectHooks() != o.Paths.userHooks() {
+		if project, err = readLayer(o.Paths, o.Paths.projectHooks()); err != nil {
+			return c, err
+		}
+	}
+	if c, err = trustLayers(ctx, o, c, project, agents); err != nil {
+		return c, err
+	}
+	return c.over(o.Set)
+}
+
+// Plan returns the plan of the daemon as the configuration has it. It asks nobody:
+// what nobody has approved yet does not count.
+func Plan(ctx context.Context, o Options) (*plan.Plan, error) {
+	o.Trust = nil
+	agents, err := Agents(o.Paths, o.Note)
+	if err != nil {
+		return nil, err
+	}
+	c, err := loadLayers(ctx, o, agents)
+	return c.plan, err
+}
+
+// readLayer reads a file of settings; there need not be one.
+func readLayer(p Paths, file string) (plan.Layer, error) {
+	data, err := readOptional(file)
+	if err != nil || data == nil {
+		return plan.Layer{}, err
+	}
+	return composite.ParseLayer(p.Short(file), data)
+}
+
+// trustLayers returns the configuration with the project's layer over it. Without an
+// approval the layer is left out if it loosens a gate, and so are agents' sections.
+func trustLayers(ctx context.Context, o Options, c configuration, project plan.Layer, agents []Agent) (configuration, error) {
+	with, err := c.over(project)
+	if err != nil {
+		return c, err
+	}
+	var loose []string
+	if loosens(c, with, project) {
+		loose = append(loose, said(project)...)
+	}
+	var theirs []int
+	for i, a := range agents {
+		layer, ok, err := runtime.AgentLayer(&a.Config)
+		if err != nil || !ok {
+			continue // registering the agent says so, with the place
+		}
+		own, err := with.over(layer)
+		if err == nil && loosens(with, own, layer) {
+			loose, theirs = append(loose, said(layer)...), append(theirs, i)
+		}
+	}
+	if len(loose) == 0 {
+		return with, nil
+	}
+	text, err := json.Marshal(loose)
+	if err != nil {
+		return c, err
+	}
+	answer, err := confirm(ctx, o, Servers{File: "the project", Hooks: loose}, filepath.Join(o.Paths.Root, "hooks"), text)
+	if err != nil || answer == TrustOnce || answer == TrustAlways {
+		return with, err
+	}
+	why := "nobody has approved it; run the command in a terminal to be asked, or with --yes, or write it in " + o.Paths.Short(o.Paths.userHooks())
+	if answer == TrustRefused {
+		why = refusedTrust
+	}
+	o.Note(fmt.Sprintf("subsystems that guard stay as they are (%s): %s", strings.Join(loose, "; "), why))
+	for _, i := range theirs {
+		agents[i].Config = agents[i].Config.WithSection(runtime.LayerSection, "")
+	}
+	if loosens(c, with, project) {
+		return c, nil
+	}
+	return with, nil
+}
+
+// loosens reports whether the layer that leads from one configuration to another
+// takes something away that guards, or brings back what was turned off.
+func loosens(from, to configuration, l plan.Layer) bool {
+	return from.plan.Beyond(to.plan) != "" ||
+		slices.ContainsFunc(l.Settings, func(s plan.Setting) bool { return s.Switch == plan.On })
+}
+
+// said is what a layer says, one line for each member.
+func said(l plan.Layer) []string {
+	out := make([]string, len(l.Settings))
+	for i, s := range l.Settings {
+		out[i] = fmt.Sprintf("%s: %s: %s", l.Source, s.Member, s)
+	}
+	return out
+}
+
+// disabled is the layer that has turned the subsystem off; "" if none has.
+func disabled(p *plan.Plan, field string) string {
+	i := slices.IndexFunc(p.Off, func(d plan.Disabled) bool { return d.Field == field })
+	if i < 0 {
+		return ""
+	}
+	return p.Off[i].By
+}
+
+// lay makes one hook of the daemon and what is said of it.
+func (c configuration) lay(d *Daemon) (hook.Hook, error) {
+	if len(c.plan.Off) == 0 && len(plan.Merge(c.layers)) == 0 {
+		return d, nil
+	}
+	return composite.Layered(d, c.layers...)
+}

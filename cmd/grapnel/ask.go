@@ -90,7 +90,7 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths daemon.Paths, 
 	}
 	here := ""
 	switch _, err := d.Agent(look, f.agent); {
-	case f.set.settings != nil:
+	case !f.set.Empty():
 		here = "--set is for this command alone"
 	case f.model != "":
 		here = "it has models of its own"

@@ -25,7 +25,7 @@ type chatFlags struct {
 	dir, agent, model, sender string
 	yes                       bool
 	hooks                     hook.Visibility
-	set                       set
+	set                       daemon.Settings
 }
 
 func (c *command) chat() *cobra.Command {
@@ -70,7 +70,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	approver := chatApprover(talk, ed, paths.Root, f.yes, color)
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Note: c.note, Trust: trust(approver, f.yes),
-		RecordHooks: f.hooks != "", Set: f.set.layer,
+		RecordHooks: f.hooks != "", Set: f.set,
 	})
 	if err != nil {
 		return notBegun(err)

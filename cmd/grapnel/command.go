@@ -13,8 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/composite"
-	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
@@ -181,37 +179,8 @@ func (p *place) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.json, "json", false, "write JSON, for programs")
 }
 
-// set is what --set says of subsystems, for one command alone.
-type set struct {
-	layer    plan.Layer
-	settings map[string]string
-}
-
-func setFlag(cmd *cobra.Command, to *set) {
+func setFlag(cmd *cobra.Command, to *daemon.Settings) {
 	cmd.Flags().Var(to, "set", "turn a subsystem off or tune it, above what hooks.json says: Memory=off, \"Guard=BeforeTool: timeout=2s\"; may be repeated")
-}
-
-// String implements pflag.Value, of which package pflag wants three methods.
-func (s *set) String() string { return "" }
-
-// Type implements pflag.Value.
-func (s *set) Type() string { return "NAME=SETTING" }
-
-// Set implements pflag.Value.
-func (s *set) Set(text string) (err error) {
-	name, setting, ok := strings.Cut(text, "=")
-	if !ok {
-		return fmt.Errorf("say what of %s, as in %s=off", text, text)
-	}
-	if _, twice := s.settings[name]; twice {
-		return fmt.Errorf("%s is given twice; say all of it at once, with a semicolon between points", name)
-	}
-	if s.settings == nil {
-		s.settings = map[string]string{}
-	}
-	s.settings[name] = setting
-	s.layer, err = composite.NewLayer("--set", s.settings)
-	return err
 }
 
 func (c *command) paths(p place) (daemon.Paths, error) { return daemon.FindPaths(p.dir, c.getenv) }

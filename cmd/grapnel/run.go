@@ -28,7 +28,7 @@ type runFlags struct {
 	agent, model, sender string
 	yes                  bool
 	hooks                hook.Visibility
-	set                  set
+	set                  daemon.Settings
 }
 
 func (c *command) run() *cobra.Command {
@@ -147,7 +147,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	approver := c.approverIn(paths.Root, f.yes, stdinUsed, gate)
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Model: absolute(f.model), Note: c.note, Trust: trust(approver, f.yes),
-		RecordHooks: f.hooks != "", Set: f.set.layer,
+		RecordHooks: f.hooks != "", Set: f.set,
 	})
 	if err != nil {
 		return err

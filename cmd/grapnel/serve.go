@@ -32,7 +32,7 @@ type serveFlags struct {
 	hooks             bool
 	askTimeout, grace time.Duration
 	onAskTimeout      string
-	set               set
+	set               daemon.Settings
 }
 
 func (c *command) serve() *cobra.Command {
@@ -119,7 +119,7 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 	}
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: asks, Extra: []hook.Hook{h}, Recent: recentEvents, Model: absolute(f.model), Note: c.note, Trust: trust(c.approver(f.yes, false), f.yes),
-		RecordHooks: f.hooks, Set: f.set.layer,
+		RecordHooks: f.hooks, Set: f.set,
 	})
 	if err != nil {
 		return nil, nil, err

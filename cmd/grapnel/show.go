@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/composite/plan/picture"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/aliases"
@@ -21,14 +20,14 @@ import (
 func (c *command) tools() *cobra.Command {
 	var p place
 	var yes bool
-	var above set
+	var above daemon.Settings
 	agent := daemon.DefaultAgent
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List the tools of an agent, and those out of its scope",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.listTools(cmd.Context(), p, agent, yes, above.layer)
+			return c.listTools(cmd.Context(), p, agent, yes, above)
 		},
 	}
 	p.flags(cmd)
@@ -38,7 +37,7 @@ func (c *command) tools() *cobra.Command {
 	return cmd
 }
 
-func (c *command) listTools(ctx context.Context, p place, agent string, yes bool, above plan.Layer) (err error) {
+func (c *command) listTools(ctx context.Context, p place, agent string, yes bool, above daemon.Settings) (err error) {
 	paths, err := c.paths(p)
 	if err != nil {
 		return err
@@ -133,7 +132,7 @@ func (c *command) showAgents(p place, paths daemon.Paths, agents []daemon.Agent)
 func (c *command) plan() *cobra.Command {
 	var p place
 	var names bool
-	var above set
+	var above daemon.Settings
 	format := string(picture.Text)
 	cmd := &cobra.Command{
 		Use:   "plan",
@@ -156,7 +155,7 @@ func (c *command) plan() *cobra.Command {
 			if p.json {
 				format = string(picture.JSON)
 			}
-			return c.showPlan(cmd.Context(), p, format, above.layer)
+			return c.showPlan(cmd.Context(), p, format, above)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", format, "text, md, json, dot or svg")
@@ -178,7 +177,7 @@ func (c *command) aliases(word string, asJSON bool) error {
 	return aliases.Text(c.out, found)
 }
 
-func (c *command) showPlan(ctx context.Context, p place, format string, above plan.Layer) error {
+func (c *command) showPlan(ctx context.Context, p place, format string, above daemon.Settings) error {
 	f, err := picture.ParseFormat(format)
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/agentfile"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -38,9 +37,8 @@ type Options struct {
 	RecordHooks bool
 	// Extra are hooks of the program's own. They come last.
 	Extra []hook.Hook
-	// Set is what is said of subsystems above the files of the user and the project; see
-	// [composite.Layered].
-	Set plan.Layer
+	// Set is what is said of subsystems above the files of the user and the project.
+	Set Settings
 	// Note is told, in a sentence, what is odd but no error. Nil drops it.
 	Note func(text string)
 	// Trust is asked whether the project's MCP servers may be started, and whether

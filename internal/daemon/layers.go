@@ -21,6 +21,39 @@ import (
 // A gate that it turns off or has fail open counts if it is approved, as what its
 // rules allow.
 
+// Settings are what is said of subsystems in so many words, as --set of a command. The
+// zero value says nothing. It is a value for package flag and its like.
+type Settings struct {
+	texts map[string]string
+	layer plan.Layer
+}
+
+// Empty reports whether nothing is said.
+func (s *Settings) Empty() bool { return len(s.texts) == 0 }
+
+// String is "": what a flag without a value says.
+func (s *Settings) String() string { return "" }
+
+// Type is what a value looks like.
+func (s *Settings) Type() string { return "NAME=SETTING" }
+
+// Set adds what is said of one subsystem, "Memory=off".
+func (s *Settings) Set(text string) (err error) {
+	name, setting, ok := strings.Cut(text, "=")
+	if !ok {
+		return fmt.Errorf("say what of %s, as in %s=off", text, text)
+	}
+	if _, twice := s.texts[name]; twice {
+		return fmt.Errorf("%s is given twice; say all of it at once, with a semicolon between points", name)
+	}
+	if s.texts == nil {
+		s.texts = map[string]string{}
+	}
+	s.texts[name] = setting
+	s.layer, err = composite.NewLayer("--set", s.texts)
+	return err
+}
+
 // configuration is what was said of the subsystems of the process.
 type configuration struct {
 	layers []plan.Layer
@@ -63,7 +96,7 @@ func loadLayers(ctx context.Context, o Options, agents []Agent) (configuration, 
 	if c, err = trustLayers(ctx, o, c, project, agents); err != nil {
 		return c, err
 	}
-	return c.over(o.Set)
+	return c.over(o.Set.layer)
 }
 
 // Plan returns the plan of the daemon as the configuration has it. It asks nobody:

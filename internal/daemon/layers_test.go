@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 )
@@ -32,6 +31,14 @@ func withHooks(t *testing.T, user, theirs, agent string) daemon.Paths {
 		require.NoError(t, os.WriteFile(filepath.Join(p.Home, ".grapnel", "hooks.json"), []byte(user), 0o600))
 	}
 	return p
+}
+
+func says(t *testing.T, texts map[string]string) (s daemon.Settings) {
+	t.Helper()
+	for name, text := range texts {
+		require.NoError(t, s.Set(name+"="+text))
+	}
+	return s
 }
 
 // is tells what is off for the process and for the agent chief, and what was noted.
@@ -66,8 +73,7 @@ func TestTheUserAndTheProjectTurnSubsystemsOff(t *testing.T) {
 	assert.Equal(t, process+`; OS, by agent "chief"`, agent)
 	assert.Empty(t, notes, "what is no gate may go without asking")
 
-	set, err := composite.NewLayer("--set", map[string]string{"Skills": "on", "MCP": "off"})
-	require.NoError(t, err)
+	set := says(t, map[string]string{"Skills": "on", "MCP": "off"})
 	process, _, _ = is(t, daemon.Options{Paths: p, Set: set})
 	assert.Equal(t, "Policy, by ~/.grapnel/hooks.json; Memory, by ~/.grapnel/hooks.json; MCP, by --set", process)
 }
@@ -81,13 +87,11 @@ func TestAnySubsystemMayBeOff(t *testing.T) {
 			continue
 		}
 		all[m.Field] = "off"
-		set, err := composite.NewLayer("test", map[string]string{m.Field: "off"})
-		require.NoError(t, err)
+		set := says(t, map[string]string{m.Field: "off"})
 		process, _, _ := is(t, daemon.Options{Paths: withHooks(t, "", "", ""), Set: set})
-		assert.Equal(t, m.Field+", by test", process)
+		assert.Equal(t, m.Field+", by --set", process)
 	}
-	set, err := composite.NewLayer("test", all)
-	require.NoError(t, err)
+	set := says(t, all)
 	app, err := daemon.Open(t.Context(), daemon.Options{Paths: withHooks(t, "", "", ""), Set: set})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, app.Close(context.WithoutCancel(t.Context()))) }()
@@ -169,8 +173,7 @@ func TestWrongHooks(t *testing.T) {
 func TestRulesMayNameWhatIsOff(t *testing.T) {
 	t.Parallel()
 	p := withRules(t, `{"deny": ["Bash(rm *)"]}`, `{}`, `{"allow": ["Read"]}`)
-	set, err := composite.NewLayer("--set", map[string]string{"OS": "off"})
-	require.NoError(t, err)
+	set := says(t, map[string]string{"OS": "off"})
 	app, err := daemon.Open(t.Context(), daemon.Options{Paths: p, Set: set})
 	require.NoError(t, err)
 	assert.NoError(t, app.Close(t.Context()))

@@ -110,7 +110,7 @@ var layers = []layer{
 	{pkgs: "internal/soak", reason: "a program that runs tests and writes a page"},
 	{pkgs: "internal/schematest", may: []string{"hook"}, generated: []string{"composite/..."}, reason: "for tests"},
 	{pkgs: "internal/difftest", may: []string{"hook", "composite"}, generated: []string{"composite/..."}, reason: "for tests"},
-	{pkgs: "internal/daemon", may: []string{"hook", "runtime/...", "subsystems/...", "internal/..."}, generated: []string{"composite/..."},
+	{pkgs: "internal/daemon", may: []string{"hook", "composite", "composite/plan", "runtime/...", "subsystems/...", "internal/..."}, generated: []string{"composite/..."},
 		outside: []string{"github.com/gofrs/flock", "github.com/oklog/ulid"},
 		reason:  "the one place where subsystems and runtime meet"},
 	{pkgs: "internal/api/wire", may: []string{"hook"}, reason: "what a client and the server share, and no more"},

@@ -161,3 +161,16 @@ func TestLayersTune(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// What a member owned that is off is free for who knows its tools only at run time.
+func TestToolsOfWhatIsOffAreFree(t *testing.T) {
+	core, err := composite.Of("test.Core", field("Disk", "", &toolbox{name: "disk"}))
+	require.NoError(t, err)
+	c, err := composite.Of("test.Stack", field("Core", "prefix=core_", core), field("Late", "dynamic", &toolbox{name: "core_disk"}))
+	require.NoError(t, err)
+	h, err := composite.Layered(c, layer(t, "user", map[string]string{"Core.Disk": "off"}))
+	require.NoError(t, err)
+	require.Len(t, h.Schema(), 1)
+	_, owned := h.Dispatch(t.Context(), newCall(hook.NoHost{}, "core_disk"))
+	require.True(t, owned)
+}

@@ -48,7 +48,7 @@ func drawScript(t *rapid.T, focus string) script {
 		first: rapid.Bool().Draw(t, "first"), quiet: rapid.Bool().Draw(t, "quiet"),
 		any: rapid.Bool().Draw(t, "any"), extra: rapid.Bool().Draw(t, "extra"), broken: rapid.IntRange(0, 9).Draw(t, "broken") == 9,
 		say: map[string]int{}, do: map[string]map[hook.Point]Mode{},
-		names: rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"late", "read", "users_add", "other"}), 0, 3, rapid.ID).Draw(t, "run-time tools"),
+		names: rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"late", "read", "users_add", "core_add", "other"}), 0, 3, rapid.ID).Draw(t, "run-time tools"),
 	}
 	var points []hook.Point
 	for p := range hook.Points() {

@@ -67,13 +67,34 @@ func (e *emitter) take(ctx context.Context, ev *hook.Event, as posting, own bool
 		e.queueBytes += size
 		e.mu.Unlock()
 		if mine {
-			e.drain(nil, whole)
+			e.drain(whole)
 		}
 		return
 	}
 	e.delivering, e.aboutFailure = true, ev.Kind == hook.EventHookFailed
 	e.mu.Unlock()
-	e.drain(&queuedEvent{ctx: ctx, ev: *ev, observer: observer}, whole)
+	e.lead(ctx, ev, observer)
+}
+
+// lead delivers an event for which the caller has got the delivery, and then what has
+// been queued. Mostly that is nothing: the way there touches no queued event.
+func (e *emitter) lead(ctx context.Context, ev *hook.Event, observer func(hook.Event)) {
+	done := false
+	defer func() {
+		if !done { // an observer has ended the goroutine
+			e.abandon()
+		}
+	}()
+	e.deliver(ctx, ev, observer)
+	done = true
+	e.mu.Lock()
+	if len(e.queue) == 0 {
+		e.releaseLocked()
+		e.mu.Unlock()
+		return
+	}
+	e.mu.Unlock()
+	e.drain(whole)
 }
 
 func (e *emitter) fullLocked() bool {
@@ -112,9 +133,9 @@ func (e *emitter) awaitRoomLocked(ctx context.Context) (mine bool) {
 // whole drains the queue to its end.
 const whole = math.MaxInt
 
-// drain delivers the event, if there is one, and then up to n that are queued. The
-// caller has the delivery, and afterwards only if there were so many.
-func (e *emitter) drain(first *queuedEvent, n int) {
+// drain delivers up to n events that are queued. The caller has the delivery, and
+// afterwards only if there were so many.
+func (e *emitter) drain(n int) {
 	done := false
 	defer func() {
 		if !done { // an observer has ended the goroutine
@@ -122,9 +143,6 @@ func (e *emitter) drain(first *queuedEvent, n int) {
 		}
 	}()
 	var q queuedEvent
-	if first != nil {
-		e.deliver(first.ctx, &first.ev, first.observer)
-	}
 	for i := 0; i < n && e.next(&q, i, n); i++ {
 		e.deliver(q.ctx, &q.ev, q.observer)
 	}
@@ -200,7 +218,7 @@ func (e *emitter) hold() {
 }
 
 // release delivers what has come up since hold.
-func (e *emitter) release() { e.drain(nil, whole) }
+func (e *emitter) release() { e.drain(whole) }
 
 // announce has the event written before anybody is told of it, with whatever else
 // the store does not have yet. If that fails they are told so instead.

@@ -213,13 +213,13 @@ func (e *emitter) end() {
 	e.mu.Lock()
 	left := len(e.queue)
 	e.mu.Unlock()
-	e.drain(nil, left)
+	e.drain(left)
 	e.mu.Lock()
 	e.turn, e.step, e.observer = "", 0, nil
 	for i := range e.queue {
 		e.queue[i].observer = nil
 	}
 	e.mu.Unlock()
-	e.drain(nil, whole)
+	e.drain(whole)
 	e.turns.Store(nil)
 }

@@ -5,6 +5,9 @@ FLAGS   ?=
 FUZZTIME ?= 30s
 # git status, which go build runs as well, touches .git, and with it go test would not find its last results good any more.
 export GIT_OPTIONAL_LOCKS = 0
+# With -trimpath what a package compiles to does not depend on where it lies: every checkout, and every module that a test makes,
+# finds in the build cache what another one has compiled, the standard library first of all.
+export GOFLAGS := $(strip $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath)
 SOURCES = $$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/)
 
 .PHONY: fmt lint test gen bench soak fuzz cover ci counterpart plugin
@@ -59,9 +62,9 @@ cover:
 plugin:
 	cd testdata/golangci && go vet . && go test -count=1 -timeout 15m $(FLAGS) .
 
-# ci is everything that a change must pass. Tests of the generator that mostly wait for the go command, and those of a disk without
+# ci is everything that a change must pass. Tests that mostly wait for the go command, and those of a disk without
 # power, run once, in make test: the race detector has nothing to see in them.
-GO_COMMAND_TESTS = ^(TestSuccess|TestLaterChanges|TestNew|TestRandomComposites|TestOutputStates|TestBuildModes|TestOtherModule|TestMutantsAreKilled|TestSilentOnGenerated|TestSameAsHookgen|TestWalk|TestPowerCuts.*)$$
+GO_COMMAND_TESTS = ^(TestSuccess|TestLaterChanges|TestNew|TestRandomComposites|TestOutputStates|TestBuildModes|TestOtherModule|TestMutantsAreKilled|TestSilentOnGenerated|TestSameAsHookgen|TestWalk|TestREADMECommands|TestREADMEDemo|TestPowerCuts.*)$$
 ci: lint test
 	go mod tidy -diff
 	go generate ./... && git diff --exit-code -- '*_gen.go' docs/daemon-plan.svg

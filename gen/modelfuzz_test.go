@@ -2,6 +2,7 @@ package gen_test
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -9,10 +10,13 @@ import (
 	"go/printer"
 	"go/token"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
@@ -48,8 +52,23 @@ func TestRandomComposites(t *testing.T) {
 	result, stderr := run(t, dir, false, "./...")
 	require.False(t, diag.HasErrors(result.Problems), "%s", stderr)
 	require.Len(t, result.Changes, *modelPackages)
-	out, err := command(t.Context(), dir, "go", "run", ".")
+	program := filepath.Join(t.TempDir(), "fuzzed") // go run would keep it in the build cache
+	t.Cleanup(func() { uncache(t, dir) })
+	out, err := command(t.Context(), dir, "go", "build", "-ldflags=-s -w", "-o", program, ".")
 	require.NoError(t, err, "%s", out)
+	out, err = command(t.Context(), dir, program)
+	require.NoError(t, err, "%s", out)
+}
+
+// uncache takes out of the build cache what the module's packages were compiled to, some 40 MB: they will never be seen again, and
+// the go command keeps what it has for five days.
+func uncache(t *testing.T, dir string) {
+	t.Helper()
+	out, err := command(context.Background(), dir, "go", "list", "-e", "-export", "-f", "{{.Export}}", "./...")
+	require.NoError(t, err, "%s", out)
+	for _, file := range strings.Fields(out) {
+		assert.NoError(t, os.Remove(file))
+	}
 }
 
 // method is one that a random type can have.

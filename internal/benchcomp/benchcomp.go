@@ -24,6 +24,32 @@ type Whole struct {
 //hook:composite
 type Four struct{ A, B, C, D *Consumer }
 
+// Eight are eight deciders of one point.
+//
+//hook:composite
+type Eight struct{ A, B, C, D, E, F, G, H *Silent }
+
+// Three are three wraps of one point.
+//
+//hook:composite
+type Three struct{ A, B, C *Around }
+
+// Silent is a decider without an opinion.
+type Silent struct {
+	hook.Nop
+	Asked int
+}
+
+var _ hook.BeforeTool = (*Silent)(nil)
+
+// BeforeTool implements hook.BeforeTool. A real decider is too large to be inlined.
+//
+//go:noinline
+func (s *Silent) BeforeTool(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	s.Asked++
+	return hook.ToolDecision{}, nil
+}
+
 // Around wraps every tool call and does nothing.
 type Around struct{ hook.Nop }
 

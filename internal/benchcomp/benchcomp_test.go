@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -158,6 +159,13 @@ func BenchmarkWhole(b *testing.B) {
 			}
 		})
 	}
+	b.Run("priced", func(b *testing.B) {
+		turn := pricedTurn(b, 1, cost.Table{"*": {Input: 1, Output: 2}})
+		b.ReportAllocs()
+		for b.Loop() {
+			turn()
+		}
+	})
 }
 
 // The bounds are what holds today. They may only be lowered.
@@ -170,6 +178,101 @@ func TestATurnOfTheWholeAllocatesLittle(t *testing.T) {
 	priced := testing.AllocsPerRun(200, pricedTurn(t, 1, cost.Table{"*": {Input: 1, Output: 2}}))
 	t.Logf("allocations of one call with a price list: %v", priced)
 	assert.LessOrEqual(t, priced, 35.0+raceSlack, "one call, whose cost is kept with the conversation")
+}
+
+func newEight() *benchcomp.Eight {
+	return &benchcomp.Eight{
+		A: new(benchcomp.Silent), B: new(benchcomp.Silent), C: new(benchcomp.Silent), D: new(benchcomp.Silent),
+		E: new(benchcomp.Silent), F: new(benchcomp.Silent), G: new(benchcomp.Silent), H: new(benchcomp.Silent),
+	}
+}
+
+// byHand asks the eight in turn, checks the same answers, and isolates nobody.
+func byHand(ctx context.Context, x *benchcomp.Eight, call *hook.ToolCall) (hook.ToolDecision, error) {
+	var none hook.ToolDecision
+	if d, err := x.A.BeforeTool(ctx, call); err != nil || d != none {
+		return d, err
+	}
+	if d, err := x.B.BeforeTool(ctx, call); err != nil || d != none {
+		return d, err
+	}
+	if d, err := x.C.BeforeTool(ctx, call); err != nil || d != none {
+		return d, err
+	}
+	if d, err := x.D.BeforeTool(ctx, call); err != nil || d != none {
+		return d, err
+	}
+	if d, err := x.E.BeforeTool(ctx, call); err != nil || d != none {
+		return d, err
+	}
+	if d, err := x.F.BeforeTool(ctx, call); err != nil || d != none {
+		return d, err
+	}
+	if d, err := x.G.BeforeTool(ctx, call); err != nil || d != none {
+		return d, err
+	}
+	if d, err := x.H.BeforeTool(ctx, call); err != nil || d != none {
+		return d, err
+	}
+	return none, nil
+}
+
+func BenchmarkEightDeciders(b *testing.B) {
+	x, call := newEight(), hook.NewToolCall(hook.ToolCallData{ID: "1"})
+	b.Run("limit", func(b *testing.B) {
+		ctx := b.Context()
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = byHand(ctx, x, call)
+		}
+	})
+	b.Run("generated", func(b *testing.B) {
+		ctx := b.Context()
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = x.BeforeTool(ctx, call)
+		}
+	})
+}
+
+// end is what the wraps of a call surround.
+type end struct{ result hook.ToolResult }
+
+func (e *end) WrapToolAt(context.Context, int) hook.ToolResult { return e.result }
+
+func BenchmarkThreeWraps(b *testing.B) {
+	around := new(benchcomp.Around)
+	three := &benchcomp.Three{A: around, B: around, C: around}
+	call, next := hook.NewToolCall(hook.ToolCallData{ID: "1"}), hook.NewToolNext(&end{hook.TextResult("ok")}, 0)
+	ctx := b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = three.WrapTool(ctx, call, next)
+	}
+}
+
+// What no member has at a point, the composite does not have: who calls the points
+// looks once, when it is opened, and never calls.
+func TestAPointThatNobodyHasIsNotThere(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, hook.SetOf(hook.PointBeforeTool), hook.PointsOf(newEight()))
+	assert.Equal(t, hook.SetOf(hook.PointWrapTool), hook.PointsOf(&benchcomp.Three{}))
+	four, facade := reflect.TypeFor[*benchcomp.Four](), reflect.TypeFor[hook.Hook]()
+	for point := range hook.Points() {
+		_, has := four.MethodByName(point.String())
+		_, always := facade.MethodByName(point.String())
+		assert.Equal(t, always, has, point)
+	}
+}
+
+func TestDecidersAndWrapsAllocateLittle(t *testing.T) {
+	x, call, ctx := newEight(), hook.NewToolCall(hook.ToolCallData{ID: "1"}), t.Context()
+	assert.Zero(t, testing.AllocsPerRun(100, func() { _, _ = x.BeforeTool(ctx, call) }))
+	assert.Equal(t, 101, x.H.Asked)
+
+	around, next := new(benchcomp.Around), hook.NewToolNext(&end{hook.TextResult("ok")}, 0)
+	three := &benchcomp.Three{A: around, B: around, C: around}
+	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { _ = three.WrapTool(ctx, call, next) }), 1.0, "three wraps of one composite")
 }
 
 func words(n int) hook.ModelStream {

@@ -1436,6 +1436,488 @@ func (d *Four) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
 	}
 }
 
+// Plan of Eight (benchcomp.go), in execution order:
+//
+//	#  field  acts at
+//	1  A      BeforeTool~
+//	2  B      BeforeTool~
+//	3  C      BeforeTool~
+//	4  D      BeforeTool~
+//	5  E      BeforeTool~
+//	6  F      BeforeTool~
+//	7  G      BeforeTool~
+//	8  H      BeforeTool~
+//
+//	~ is waited for without a bound
+
+// EightRev identifies the points and tools of Eight; composites that it is a member of compile against it.
+const EightRev = 0xb134
+
+// What Eight was generated from: its fields with their tags, what its members have, and below what they do not
+// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion1
+
+var (
+	_ hook.Hook = (*Eight)(nil)
+	_ struct {
+		A *Silent
+		B *Silent
+		C *Silent
+		D *Silent
+		E *Silent
+		F *Silent
+		G *Silent
+		H *Silent
+	} = Eight{}
+	_ hook.Hook       = (*Silent)(nil)
+	_ hook.BeforeTool = (*Silent)(nil)
+)
+
+// staleEightA is A beside markers of all points; see [composite.NotCalled].
+type staleEightA struct {
+	*Silent
+	composite.NotCalled
+}
+
+// What A does not have, so that the code below does not call it. If one of these lines does not compile,
+// A has it now: run "go tool hookgen ./..." again.
+var (
+	_ func(staleEightA) composite.Stale = staleEightA.Schema
+	_ func(staleEightA) composite.Stale = staleEightA.SystemPrompt
+	_ func(staleEightA) composite.Stale = staleEightA.OnBuildAgent
+	_ func(staleEightA) composite.Stale = staleEightA.OnRegisterAgent
+	_ func(staleEightA) composite.Stale = staleEightA.OnUnregisterAgent
+	_ func(staleEightA) composite.Stale = staleEightA.Preprocess
+	_ func(staleEightA) composite.Stale = staleEightA.ScopedTools
+	_ func(staleEightA) composite.Stale = staleEightA.Dispatch
+	_ func(staleEightA) composite.Stale = staleEightA.OnEvent
+	_ func(staleEightA) composite.Stale = staleEightA.OnOpen
+	_ func(staleEightA) composite.Stale = staleEightA.OnSessionStart
+	_ func(staleEightA) composite.Stale = staleEightA.BeforeTurn
+	_ func(staleEightA) composite.Stale = staleEightA.TurnPolicy
+	_ func(staleEightA) composite.Stale = staleEightA.TurnContext
+	_ func(staleEightA) composite.Stale = staleEightA.RefineContext
+	_ func(staleEightA) composite.Stale = staleEightA.TurnTools
+	_ func(staleEightA) composite.Stale = staleEightA.PromptSections
+	_ func(staleEightA) composite.Stale = staleEightA.BeforeStep
+	_ func(staleEightA) composite.Stale = staleEightA.RewriteRequest
+	_ func(staleEightA) composite.Stale = staleEightA.BeforeModel
+	_ func(staleEightA) composite.Stale = staleEightA.WrapModel
+	_ func(staleEightA) composite.Stale = staleEightA.OnModelError
+	_ func(staleEightA) composite.Stale = staleEightA.RewriteReply
+	_ func(staleEightA) composite.Stale = staleEightA.AfterModel
+	_ func(staleEightA) composite.Stale = staleEightA.OnInvalidTool
+	_ func(staleEightA) composite.Stale = staleEightA.RewriteArgs
+	_ func(staleEightA) composite.Stale = staleEightA.Approve
+	_ func(staleEightA) composite.Stale = staleEightA.WrapTool
+	_ func(staleEightA) composite.Stale = staleEightA.RewriteResult
+	_ func(staleEightA) composite.Stale = staleEightA.AfterTool
+	_ func(staleEightA) composite.Stale = staleEightA.AfterStep
+	_ func(staleEightA) composite.Stale = staleEightA.OnStop
+	_ func(staleEightA) composite.Stale = staleEightA.OnTurnError
+	_ func(staleEightA) composite.Stale = staleEightA.AfterTurn
+	_ func(staleEightA) composite.Stale = staleEightA.BeforeCompaction
+	_ func(staleEightA) composite.Stale = staleEightA.AfterCompaction
+	_ func(staleEightA) composite.Stale = staleEightA.OnSessionEnd
+	_ func(staleEightA) composite.Stale = staleEightA.OnClose
+)
+
+// Ready returns an error that names the required fields that are nil.
+func (e *Eight) Ready() error {
+	var missing []string
+	if e.A == nil {
+		missing = append(missing, "A")
+	}
+	if e.B == nil {
+		missing = append(missing, "B")
+	}
+	if e.C == nil {
+		missing = append(missing, "C")
+	}
+	if e.D == nil {
+		missing = append(missing, "D")
+	}
+	if e.E == nil {
+		missing = append(missing, "E")
+	}
+	if e.F == nil {
+		missing = append(missing, "F")
+	}
+	if e.G == nil {
+		missing = append(missing, "G")
+	}
+	if e.H == nil {
+		missing = append(missing, "H")
+	}
+	return composite.Missing("benchcomp.Eight", missing...)
+}
+
+// Points returns the points that some member has.
+func (e *Eight) Points() hook.PointSet {
+	return hook.SetOf(hook.PointBeforeTool)
+}
+
+// Plan returns the plan that the code below follows.
+func (e *Eight) Plan() *plan.Plan {
+	return &plan.Plan{Type: "benchcomp.Eight", Members: []plan.Member{
+		{Field: "A", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
+		{Field: "B", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
+		{Field: "C", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
+		{Field: "D", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
+		{Field: "E", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
+		{Field: "F", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
+		{Field: "G", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
+		{Field: "H", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
+	}}
+}
+
+// DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
+func (e *Eight) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
+	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (e *Eight) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if e.A != nil && !yield("A", e.A) {
+			return
+		}
+		if e.B != nil && !yield("B", e.B) {
+			return
+		}
+		if e.C != nil && !yield("C", e.C) {
+			return
+		}
+		if e.D != nil && !yield("D", e.D) {
+			return
+		}
+		if e.E != nil && !yield("E", e.E) {
+			return
+		}
+		if e.F != nil && !yield("F", e.F) {
+			return
+		}
+		if e.G != nil && !yield("G", e.G) {
+			return
+		}
+		if e.H != nil && !yield("H", e.H) {
+			return
+		}
+	}
+}
+
+// Schema implements [hook.Hook]: no member has it.
+func (e *Eight) Schema() []hook.Tool {
+	return hook.Nop{}.Schema()
+}
+
+// SystemPrompt implements [hook.Hook]: no member has it.
+func (e *Eight) SystemPrompt(cfg *hook.AgentConfig) string {
+	return hook.Nop{}.SystemPrompt(cfg)
+}
+
+// OnBuildAgent implements [hook.Hook]: no member has it.
+func (e *Eight) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	return hook.Nop{}.OnBuildAgent(ctx, cfg)
+}
+
+// OnRegisterAgent implements [hook.Hook]: no member has it.
+func (e *Eight) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return hook.Nop{}.OnRegisterAgent(ctx, cfg)
+}
+
+// OnUnregisterAgent implements [hook.Hook]: no member has it.
+func (e *Eight) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {}
+
+// Preprocess implements [hook.Hook]: no member has it.
+func (e *Eight) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return hook.Nop{}.Preprocess(ctx, t, in)
+}
+
+// ScopedTools implements [hook.Hook]: no member has it.
+func (e *Eight) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	return hook.Nop{}.ScopedTools(cfg)
+}
+
+// Dispatch implements [hook.Hook]: no member has it.
+func (e *Eight) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return hook.Nop{}.Dispatch(ctx, call)
+}
+
+// OnEvent implements [hook.Hook]: no member has it.
+func (e *Eight) OnEvent(ctx context.Context, ev hook.Event) {}
+
+var eightBeforeTool = [...]composite.Member{
+	{Path: "A"},
+	{Path: "B"},
+	{Path: "C"},
+	{Path: "D"},
+	{Path: "E"},
+	{Path: "F"},
+	{Path: "G"},
+	{Path: "H"},
+}
+
+// BeforeTool implements [hook.BeforeTool]: A, B, C, D, E, F, G, H.
+func (e *Eight) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, eightBeforeTool[:])
+	for !g.Done() {
+		e.beforeTool(ctx, call, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (e *Eight) beforeTool(ctx context.Context, call *hook.ToolCall, g *composite.Gate[hook.ToolDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(e.A.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(e.B.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(e.C.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 3:
+		g.At = 4
+		if g.Answer(e.D.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 4:
+		g.At = 5
+		if g.Answer(e.E.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 5:
+		g.At = 6
+		if g.Answer(e.F.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 6:
+		g.At = 7
+		if g.Answer(e.G.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 7:
+		g.At = 8
+		if g.Answer(e.H.BeforeTool(ctx, call)) {
+			return
+		}
+	}
+}
+
+// Plan of Three (benchcomp.go), in execution order:
+//
+//	#  field  acts at
+//	1  A      WrapTool
+//	2  B      WrapTool
+//	3  C      WrapTool
+
+// ThreeRev identifies the points and tools of Three; composites that it is a member of compile against it.
+const ThreeRev = 0x7826
+
+// What Three was generated from: its fields with their tags, what its members have, and below what they do not
+// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion1
+
+var (
+	_ hook.Hook = (*Three)(nil)
+	_ struct {
+		A *Around
+		B *Around
+		C *Around
+	} = Three{}
+	_ hook.Hook     = (*Around)(nil)
+	_ hook.WrapTool = (*Around)(nil)
+)
+
+// staleThreeA is A beside markers of all points; see [composite.NotCalled].
+type staleThreeA struct {
+	*Around
+	composite.NotCalled
+}
+
+// What A does not have, so that the code below does not call it. If one of these lines does not compile,
+// A has it now: run "go tool hookgen ./..." again.
+var (
+	_ func(staleThreeA) composite.Stale = staleThreeA.Schema
+	_ func(staleThreeA) composite.Stale = staleThreeA.SystemPrompt
+	_ func(staleThreeA) composite.Stale = staleThreeA.OnBuildAgent
+	_ func(staleThreeA) composite.Stale = staleThreeA.OnRegisterAgent
+	_ func(staleThreeA) composite.Stale = staleThreeA.OnUnregisterAgent
+	_ func(staleThreeA) composite.Stale = staleThreeA.Preprocess
+	_ func(staleThreeA) composite.Stale = staleThreeA.ScopedTools
+	_ func(staleThreeA) composite.Stale = staleThreeA.Dispatch
+	_ func(staleThreeA) composite.Stale = staleThreeA.OnEvent
+	_ func(staleThreeA) composite.Stale = staleThreeA.OnOpen
+	_ func(staleThreeA) composite.Stale = staleThreeA.OnSessionStart
+	_ func(staleThreeA) composite.Stale = staleThreeA.BeforeTurn
+	_ func(staleThreeA) composite.Stale = staleThreeA.TurnPolicy
+	_ func(staleThreeA) composite.Stale = staleThreeA.TurnContext
+	_ func(staleThreeA) composite.Stale = staleThreeA.RefineContext
+	_ func(staleThreeA) composite.Stale = staleThreeA.TurnTools
+	_ func(staleThreeA) composite.Stale = staleThreeA.PromptSections
+	_ func(staleThreeA) composite.Stale = staleThreeA.BeforeStep
+	_ func(staleThreeA) composite.Stale = staleThreeA.RewriteRequest
+	_ func(staleThreeA) composite.Stale = staleThreeA.BeforeModel
+	_ func(staleThreeA) composite.Stale = staleThreeA.WrapModel
+	_ func(staleThreeA) composite.Stale = staleThreeA.OnModelError
+	_ func(staleThreeA) composite.Stale = staleThreeA.RewriteReply
+	_ func(staleThreeA) composite.Stale = staleThreeA.AfterModel
+	_ func(staleThreeA) composite.Stale = staleThreeA.OnInvalidTool
+	_ func(staleThreeA) composite.Stale = staleThreeA.RewriteArgs
+	_ func(staleThreeA) composite.Stale = staleThreeA.BeforeTool
+	_ func(staleThreeA) composite.Stale = staleThreeA.Approve
+	_ func(staleThreeA) composite.Stale = staleThreeA.RewriteResult
+	_ func(staleThreeA) composite.Stale = staleThreeA.AfterTool
+	_ func(staleThreeA) composite.Stale = staleThreeA.AfterStep
+	_ func(staleThreeA) composite.Stale = staleThreeA.OnStop
+	_ func(staleThreeA) composite.Stale = staleThreeA.OnTurnError
+	_ func(staleThreeA) composite.Stale = staleThreeA.AfterTurn
+	_ func(staleThreeA) composite.Stale = staleThreeA.BeforeCompaction
+	_ func(staleThreeA) composite.Stale = staleThreeA.AfterCompaction
+	_ func(staleThreeA) composite.Stale = staleThreeA.OnSessionEnd
+	_ func(staleThreeA) composite.Stale = staleThreeA.OnClose
+)
+
+// Ready returns an error that names the required fields that are nil.
+func (d *Three) Ready() error {
+	var missing []string
+	if d.A == nil {
+		missing = append(missing, "A")
+	}
+	if d.B == nil {
+		missing = append(missing, "B")
+	}
+	if d.C == nil {
+		missing = append(missing, "C")
+	}
+	return composite.Missing("benchcomp.Three", missing...)
+}
+
+// Points returns the points that some member has.
+func (d *Three) Points() hook.PointSet {
+	return hook.SetOf(hook.PointWrapTool)
+}
+
+// Plan returns the plan that the code below follows.
+func (d *Three) Plan() *plan.Plan {
+	return &plan.Plan{Type: "benchcomp.Three", Members: []plan.Member{
+		{Field: "A", Type: "*benchcomp.Around", Points: []plan.PointUse{{Name: "WrapTool", Kind: "wrap"}}},
+		{Field: "B", Type: "*benchcomp.Around", Points: []plan.PointUse{{Name: "WrapTool", Kind: "wrap"}}},
+		{Field: "C", Type: "*benchcomp.Around", Points: []plan.PointUse{{Name: "WrapTool", Kind: "wrap"}}},
+	}}
+}
+
+// DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
+func (d *Three) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
+	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (d *Three) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if d.A != nil && !yield("A", d.A) {
+			return
+		}
+		if d.B != nil && !yield("B", d.B) {
+			return
+		}
+		if d.C != nil && !yield("C", d.C) {
+			return
+		}
+	}
+}
+
+// Schema implements [hook.Hook]: no member has it.
+func (d *Three) Schema() []hook.Tool {
+	return hook.Nop{}.Schema()
+}
+
+// SystemPrompt implements [hook.Hook]: no member has it.
+func (d *Three) SystemPrompt(cfg *hook.AgentConfig) string {
+	return hook.Nop{}.SystemPrompt(cfg)
+}
+
+// OnBuildAgent implements [hook.Hook]: no member has it.
+func (d *Three) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	return hook.Nop{}.OnBuildAgent(ctx, cfg)
+}
+
+// OnRegisterAgent implements [hook.Hook]: no member has it.
+func (d *Three) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return hook.Nop{}.OnRegisterAgent(ctx, cfg)
+}
+
+// OnUnregisterAgent implements [hook.Hook]: no member has it.
+func (d *Three) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {}
+
+// Preprocess implements [hook.Hook]: no member has it.
+func (d *Three) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return hook.Nop{}.Preprocess(ctx, t, in)
+}
+
+// ScopedTools implements [hook.Hook]: no member has it.
+func (d *Three) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	return hook.Nop{}.ScopedTools(cfg)
+}
+
+// Dispatch implements [hook.Hook]: no member has it.
+func (d *Three) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return hook.Nop{}.Dispatch(ctx, call)
+}
+
+// OnEvent implements [hook.Hook]: no member has it.
+func (d *Three) OnEvent(ctx context.Context, ev hook.Event) {}
+
+// WrapTool implements [hook.WrapTool]: A, B, C.
+func (d *Three) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	w := &threeWrapTool{d: d}
+	w.ToolWraps = composite.ToolWraps{Call: call, Next: next}
+	w.Init(w, w.levels[:])
+	return w.WrapToolAt(ctx, 0)
+}
+
+// threeWrapTool is one pass through the wraps of Three.
+type threeWrapTool struct {
+	composite.ToolWraps
+	d      *Three
+	levels [3]composite.ToolLevel
+}
+
+// WrapToolAt runs the chain from this position on.
+func (w *threeWrapTool) WrapToolAt(ctx context.Context, at int) (out hook.ToolResult) {
+	switch at {
+	case 0:
+		defer w.Recover(ctx, 0, "A", true, &out)
+		return w.d.A.WrapTool(ctx, w.Call, w.Rest(0))
+	case 1:
+		defer w.Recover(ctx, 1, "B", true, &out)
+		return w.d.B.WrapTool(ctx, w.Call, w.Rest(1))
+	case 2:
+		defer w.Recover(ctx, 2, "C", true, &out)
+		return w.d.C.WrapTool(ctx, w.Call, w.Rest(2))
+	}
+	return w.End(ctx)
+}
+
 // Names of the tools of [Free].
 const (
 	ToolFree = "free"

@@ -9,7 +9,7 @@ func benchmarks(routes []string) []benchmark {
 		out = append(out, benchmark{pkg, "^BenchmarkRoute$"})
 	}
 	return append(out,
-		benchmark{"./composite", "^Benchmark(EightDeciders|DispatchAll)$"},
+		benchmark{"./composite", "^BenchmarkDispatchAll$"},
 		benchmark{"./composite/args", "^BenchmarkThreeFields$"},
 		benchmark{"./runtime", "^Benchmark(Turn|Deltas|Agents|Register)$"},
 		benchmark{"./internal/benchcomp", "^Benchmark"},
@@ -49,8 +49,9 @@ var rows = []row{
 	{what: "dispatch, 8 tools", bench: "tools8.Route/generated", limit: "tools8.Route/limit", budget: []bound{{ratio, 1.1}}, why: whyRoute},
 	{what: "dispatch, 64 tools", bench: "tools64.Route/generated", limit: "tools64.Route/limit", budget: []bound{{ratio, 1.1}}, why: whyRoute},
 	{what: "dispatch, 512 tools", bench: "tools512.Route/generated", limit: "tools512.Route/limit", budget: []bound{{ratio, 1.1}}, why: whyRoute},
-	{what: "eight silent deciders, isolated", bench: "composite.EightDeciders/generated", limit: "composite.EightDeciders/limit",
+	{what: "eight silent deciders, isolated", bench: "benchcomp.EightDeciders/generated", limit: "benchcomp.EightDeciders/limit",
 		budget: []bound{{ratio, 1.6}, {allocs, 0}}, why: whyDeciders},
+	{what: "three wraps of a composite", bench: "benchcomp.ThreeWraps", budget: []bound{{allocs, 1}}, why: whyDeciders},
 	{what: "arguments of three fields", bench: "args.ThreeFields/args", limit: "args.ThreeFields/by-hand-lenient"},
 	{what: "turn: 1 call, 1 tool", bench: "runtime.Turn/tools=1/calls=1/history=1", limit: "runtime.Turn/limit/calls=1",
 		budget: []bound{{ratio, 2.5}, {allocs, 24}}, why: whyTurn},
@@ -68,6 +69,8 @@ var rows = []row{
 	{what: "turn of the daemon's composite, nested, one wrap: 1 call", bench: "benchcomp.Whole/calls=1", limit: "runtime.Turn/limit/calls=1",
 		budget: []bound{{allocs, 36}}, why: whyTurn},
 	{what: "bytes of that turn", bench: "benchcomp.Whole/calls=1", budget: []bound{{bytesPerOp, 3500}}, why: whyBytes},
+	{what: "the same, whose cost is kept with the conversation", bench: "benchcomp.Whole/priced", limit: "runtime.Turn/limit/calls=1",
+		budget: []bound{{allocs, 36}}, why: whyTurn},
 	{what: "the same: 8 calls", bench: "benchcomp.Whole/calls=8", limit: "runtime.Turn/limit/calls=8", budget: []bound{{allocs, 84}}, why: whyTurn},
 	{what: "1,000 deltas to one consumer", bench: "runtime.Deltas/consumers=1", limit: "runtime.Deltas/limit",
 		budget: []bound{{ratio, 5}, {nanoseconds, 30_000}}, why: whyDeltas},

@@ -28,6 +28,9 @@
 // runs that [Recorded] tells of. With record the host runs an observer beside what it
 // is doing ([Fan.Beside]). background is planned and shown, and not yet in effect.
 //
+// Configuration can turn members off and change their policies by name, in layers:
+// [Layered] returns the composite that a layer makes of another one.
+//
 // # Concurrency
 //
 // A composite keeps no state of its own. Its methods are as safe for concurrent

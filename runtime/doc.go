@@ -28,6 +28,7 @@
 // broke off), steer.go, compact.go with summary.go, branch.go and search.go.
 // contribute.go asks hooks what they add to a turn (package contribution merges it),
 // jobs.go queues what is done apart from turns (package job does it).
+// layers.go lays configuration over the hooks, for the process, an agent and a turn.
 // child.go runs agents for agents, ask.go puts questions to people, guest.go lets
 // others answer, and callmodel.go asks a model for a hook.
 //

@@ -45,6 +45,7 @@ const (
 	CodeToolsDuplicate   DiagnosticCode = "tool_bundle.duplicate_bundle_id"  // two bundles with one id: the heavier counts
 	CodeToolConflict     DiagnosticCode = "tool_bundle.conflict"             // a tool was not added: the agent has one of that name
 	CodeToolScope        DiagnosticCode = "tool_bundle.out_of_scope"         // a tool was not added: the agent may not use it
+	CodeToolOwner        DiagnosticCode = "tool_bundle.owner"                // a tool was not added: its owner does not take its calls
 	CodeToolInvalid      DiagnosticCode = "tool_bundle.invalid"              // a tool was not added: its name or schema is none
 	CodeToolReserved     DiagnosticCode = "tool_bundle.reserved_name"        // a tool was not added: nobody may have that name
 	CodeToolHidden       DiagnosticCode = "tool_bundle.hidden"               // a tool was not added: another bundle hides it
@@ -172,8 +173,10 @@ type AddedTool struct {
 	// Tool is described under its public name.
 	Tool Tool
 	// Owner is the path of the subsystem whose Dispatch binds its calls; "" is who
-	// contributed it. It is told, not checked: a call goes to the first subsystem
-	// that takes it, as for every tool that is not known when agents are registered.
+	// contributed it. A tool that its owner does not take is not added: Dispatch is
+	// asked once a turn, with {} as the arguments. A call then goes to the first
+	// subsystem that takes it, as for every tool that is not known when agents are
+	// registered.
 	Owner string
 }
 

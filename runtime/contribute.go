@@ -2,8 +2,10 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"slices"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 )
@@ -131,7 +133,7 @@ func (c *contributing) askTools() bool {
 	if !ok {
 		return false
 	}
-	merged := contribution.MergeTools(changes, c.standing)
+	merged := contribution.MergeTools(changes, c.standing, c.binds)
 	c.diagnose(merged.Diagnostics)
 	if len(merged.Hidden) > 0 || len(merged.Added) > 0 {
 		c.view = c.answers.overlaid(c.view, merged)
@@ -145,16 +147,31 @@ func (t *turn) standing(name string) contribution.Standing {
 	switch _, s := t.view.find(name); {
 	case s == available:
 		return contribution.Own
-	case s == notAvailable, t.guest() != "", t.answers.asked != nil && !slices.Contains(t.answers.asked, name):
+	case s == notAvailable:
 		return contribution.Barred
+	case t.guest() != "":
+		return contribution.Visiting
+	case t.answers.asked != nil && !slices.Contains(t.answers.asked, name):
+		return contribution.Unlisted
 	}
 	if t.parent == nil {
 		return contribution.Free
 	}
 	if _, s := t.parent.view.find(name); s != available || !t.given.has(name) {
-		return contribution.Barred
+		return contribution.Above
 	}
 	return contribution.Free
+}
+
+// binds says why the owner of an added tool would not bind its calls; nil if it does.
+func (c *contributing) binds(a hook.AddedTool) (err error) {
+	defer func() {
+		if recover() != nil { // whose value may be one that diagnostics do not have
+			err = errors.New("the Dispatch of its owner panicked")
+		}
+	}()
+	step := hook.NewStep(c.place, 1, c.answers.cfg.Model)
+	return composite.Binds(c.ctx, c.hooks.hook, a.Owner, hook.NewToolCall(hook.ToolCallData{Step: step, Tool: a.Tool, Args: "{}", Original: "{}"}))
 }
 
 func (c *contributing) askSections() bool {

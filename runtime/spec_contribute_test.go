@@ -207,7 +207,7 @@ func TestSpecTheSameTurnGivesTheSameBytes(t *testing.T) {
 			},
 			tools: func(*hook.Turn) (out []hook.ToolChange, _ error) {
 				for name, weight := range byName {
-					out = append(out, hook.ToolChange{Weight: weight, Add: hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: name}})})
+					out = append(out, hook.ToolChange{Weight: weight, Add: hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: name}, Owner: "H2"})})
 				}
 				return out, nil
 			},
@@ -219,7 +219,8 @@ func TestSpecTheSameTurnGivesTheSameBytes(t *testing.T) {
 			},
 		}
 		m := plays(says("ok"))
-		start(t, m, a, box(named("echo"))).send("go")
+		later := &late{box(named("a"), named("b"), named("c"), named("d"), named("e"))}
+		start(t, m, a, box(named("echo")), later).send("go")
 		got := bytesOf(t, m.requests[0]) + strings.Join(toolNames(m.requests[0].Tools), ",")
 		if want == "" {
 			want = got
@@ -294,6 +295,31 @@ func TestSpecAnAgentIsAddedNoToolBeyondItsScope(t *testing.T) {
 	w.send("go")
 	assert.Equal(t, []string{"echo"}, toolNames(m.requests[0].Tools))
 	assert.Equal(t, []string{"tool_bundle.out_of_scope", "tool_bundle.out_of_scope"}, told)
+}
+
+func TestSpecAToolIsAddedOnlyIfItsOwnerTakesIt(t *testing.T) {
+	t.Parallel()
+	var told []string
+	add := func(name, owner string) hook.AddedTool {
+		return hook.AddedTool{Tool: hook.Tool{Name: name, Input: boxSchema}, Owner: owner}
+	}
+	a := &adds{
+		tools: gives(hook.ToolChange{Add: hook.ListOf(add("extra", "H1"), add("other", "H1"), add("third", "Nobody"), add("mine", ""))}),
+		event: func(ev hook.Event) {
+			if d := ev.Detail(); d.Code != "" {
+				told = append(told, string(d.Code)+" "+ev.Text)
+			}
+		},
+	}
+	m := plays(says("ok"))
+	w := start(t, m, box(named("echo")), &late{box(named("extra"))}, a)
+	w.send("go")
+	assert.Equal(t, []string{"echo", "extra"}, toolNames(m.requests[0].Tools))
+	assert.Equal(t, []string{
+		"tool_bundle.owner H2: tool other is not added: H1 does not take calls of it",
+		"tool_bundle.owner H2: tool third is not added: there is no subsystem Nobody",
+		"tool_bundle.owner H2: tool mine is not added: H2 does not take calls of it",
+	}, told)
 }
 
 func TestSpecAContributorThatFailsIsLeftOut(t *testing.T) {
@@ -446,7 +472,7 @@ func TestSpecAResumedTurnAsksAgain(t *testing.T) {
 	hooks := func(n int) []hook.Hook {
 		return []hook.Hook{&late{toolbox: box(safe.tool)}, &adds{
 			context: gives(hook.ContextBlock{ID: "p", Text: fmt.Sprint("process ", n)}),
-			tools:   gives(hook.ToolChange{Add: hook.ListOf(hook.AddedTool{Tool: safe.Tool})}),
+			tools:   gives(hook.ToolChange{Add: hook.ListOf(hook.AddedTool{Tool: safe.Tool, Owner: "H0"})}),
 		}}
 	}
 	step := calls(want{"c1", "extra", `{}`})
@@ -472,9 +498,9 @@ func TestSpecChildrenAndGuestsAreContributedTo(t *testing.T) {
 		},
 		tools: func(turn *hook.Turn) ([]hook.ToolChange, error) {
 			if turn.Depth() == 0 {
-				return []hook.ToolChange{{Add: hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: "extra"}}), Hide: hook.ListOf("echo")}}, nil
+				return []hook.ToolChange{{Add: hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: "extra"}, Owner: "H2"}), Hide: hook.ListOf("echo")}}, nil
 			}
-			return []hook.ToolChange{{Add: hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: "extra"}}, hook.AddedTool{Tool: hook.Tool{Name: "more"}})}}, nil
+			return []hook.ToolChange{{Add: hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: "extra"}, Owner: "H2"}, hook.AddedTool{Tool: hook.Tool{Name: "more"}, Owner: "H2"})}}, nil
 		},
 	}
 	c := cast{

@@ -153,7 +153,7 @@ func TestDuplicateBundleIDsKeepFirstAfterOrdering(t *testing.T) {
 	}
 	got := contribution.MergeTools([]hook.ToolChange{
 		{ID: "x", Add: add("light"), By: "A"}, {ID: "x", Add: add("heavy"), Weight: 1, By: "B"}, {Add: add("one"), By: "C"}, {Add: add("two"), By: "C"},
-	}, standing)
+	}, standing, binds)
 	assert.Equal(t, []hook.AddedTool{
 		{Tool: hook.Tool{Name: "heavy"}, Owner: "B"}, {Tool: hook.Tool{Name: "one"}, Owner: "C"}, {Tool: hook.Tool{Name: "two"}, Owner: "C"},
 	}, got.Added)
@@ -177,6 +177,7 @@ func TestTools(t *testing.T) {
 		{"not even of a hidden one", []hook.ToolChange{{Hide: hook.ListOf("own"), Add: tool("own", "")}}, []string{"own"}, nil, []string{"tool_bundle.conflict"}},
 		{"one of two", []hook.ToolChange{{Add: tool("fresh", "")}, {Add: tool("fresh", "{}")}}, nil, []string{"fresh"}, []string{"tool_bundle.conflict"}},
 		{"beyond the scope", []hook.ToolChange{{Add: tool("barred", "")}}, nil, nil, []string{"tool_bundle.out_of_scope"}},
+		{"of an owner that has no such tool", []hook.ToolChange{{Add: tool("orphan", "")}}, nil, nil, []string{"tool_bundle.owner"}},
 		{"a name that is none", []hook.ToolChange{{Add: tool("no name", "")}}, nil, nil, []string{"tool_bundle.invalid"}},
 		{"a schema that is none", []hook.ToolChange{{Add: tool("fresh", "[]")}}, nil, nil, []string{"tool_bundle.invalid"}},
 		{"a reserved name", []hook.ToolChange{{Add: tool("final_answer", "")}}, nil, nil, []string{"tool_bundle.reserved_name"}},
@@ -184,7 +185,7 @@ func TestTools(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := contribution.MergeTools(c.in, standing)
+			got := contribution.MergeTools(c.in, standing, binds)
 			var added []string
 			for _, a := range got.Added {
 				added = append(added, a.Tool.Name)
@@ -194,6 +195,23 @@ func TestTools(t *testing.T) {
 			assert.Equal(t, c.added, added)
 			assert.Equal(t, c.codes, codes(got.Diagnostics))
 		})
+	}
+}
+
+// TestScope: each way to be out of the scope is told with what would have to be
+// different.
+func TestScope(t *testing.T) {
+	for standing, want := range map[contribution.Standing]string{
+		contribution.Barred:   "its owner keeps it from this agent, or the agent's list of tools does not name it",
+		contribution.Unlisted: "the agent's configuration lists its tools and does not name this one, so only an agent without a list can be given it",
+		contribution.Above:    "the agent whose turn runs this one may not use it; give it to that one as well",
+		contribution.Visiting: "a guest of a conversation has no tools",
+	} {
+		in := []hook.ToolChange{{Add: hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: "fresh"}}), By: "Plugin"}}
+		got := contribution.MergeTools(in, func(string) contribution.Standing { return standing }, binds)
+		assert.Empty(t, got.Added)
+		require.Len(t, got.Diagnostics, 1)
+		assert.Equal(t, "Plugin: tool fresh is not added: it is not in the agent's scope: "+want, got.Diagnostics[0].Text)
 	}
 }
 

@@ -1,6 +1,7 @@
 package contribution_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -81,19 +82,27 @@ func drawBudget(t *rapid.T) contribution.Budget {
 }
 
 func drawChanges(t *rapid.T) []hook.ToolChange {
-	names := rapid.SampledFrom([]string{"own", "barred", "free", "fresh", "final_answer", value(" no name"), ""})
+	names := rapid.SampledFrom([]string{"own", "barred", "free", "fresh", "orphan", "final_answer", value(" no name"), ""})
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) hook.ToolChange {
 		var add []hook.AddedTool
 		for range rapid.IntRange(0, 2).Draw(t, "adds") {
 			add = append(add, hook.AddedTool{Tool: hook.Tool{
 				Name: names.Draw(t, "name"), Description: value(words.Draw(t, "description")), Input: rapid.SampledFrom([]hook.JSON{"", "{}", "{", "[]"}).Draw(t, "schema"),
-			}})
+			}, Owner: rapid.SampledFrom([]string{"", "Notes", "Core.Extra[0]", value(" no path")}).Draw(t, "owner")})
 		}
 		return hook.ToolChange{
 			ID: rapid.SampledFrom([]string{"", "x", value("\t")}).Draw(t, "id"), Hide: hook.ListOf(rapid.SliceOfN(names, 0, 2).Draw(t, "hide")...),
 			Add: hook.ListOf(add...), Weight: rapid.IntRange(-1, 1).Draw(t, "weight"), By: "Tools",
 		}
 	}), 0, 6).Draw(t, "changes")
+}
+
+// binds says that nobody takes calls of orphan.
+func binds(a hook.AddedTool) error {
+	if a.Tool.Name == "orphan" {
+		return errors.New(a.Owner + " does not take calls of it")
+	}
+	return nil
 }
 
 // standing is an agent that has own, may not have barred, and may be given

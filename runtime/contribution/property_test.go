@@ -54,8 +54,8 @@ func TestMergingTwiceChangesNothing(t *testing.T) {
 		assert.Equal(t, p.Holding, held.Holding)
 		assert.Empty(t, held.Diagnostics)
 
-		tools := contribution.MergeTools(drawChanges(t), standing)
-		same := contribution.MergeTools([]hook.ToolChange{{Hide: hook.ListOf(tools.Hidden...), Add: hook.ListOf(tools.Added...), By: "Tools"}}, standing)
+		tools := contribution.MergeTools(drawChanges(t), standing, binds)
+		same := contribution.MergeTools([]hook.ToolChange{{Hide: hook.ListOf(tools.Hidden...), Add: hook.ListOf(tools.Added...), By: "Tools"}}, standing, binds)
 		tools.Diagnostics = nil
 		assert.Equal(t, tools, same)
 	})
@@ -67,7 +67,7 @@ func TestDiagnosticsHoldNoValues(t *testing.T) {
 		silent(t, contribution.MergePolicies(drawPolicies(t)).Diagnostics)
 		silent(t, contribution.MergeContext(drawBlocks("blocks", t), drawBlocks("refined", t), b).Diagnostics)
 		silent(t, contribution.MergeSections(drawSections(t), b).Diagnostics)
-		silent(t, contribution.MergeTools(drawChanges(t), standing).Diagnostics)
+		silent(t, contribution.MergeTools(drawChanges(t), standing, binds).Diagnostics)
 	})
 }
 
@@ -92,7 +92,7 @@ func TestTheSameContributionsGiveTheSameBytes(t *testing.T) {
 		merge := func(order func() ([]hook.Policy, []hook.ContextBlock, []hook.PromptSection, []hook.ToolChange)) string {
 			p, c, s, x := order()
 			return fmt.Sprintf("%+v\n%+v\n%+v\n%+v", contribution.MergePolicies(p), contribution.MergeContext(c, nil, b),
-				contribution.MergeSections(s, b), contribution.MergeTools(x, standing))
+				contribution.MergeSections(s, b), contribution.MergeTools(x, standing, binds))
 		}
 		want := merge(func() ([]hook.Policy, []hook.ContextBlock, []hook.PromptSection, []hook.ToolChange) {
 			return policies, blocks, sections, changes

@@ -3,6 +3,7 @@ package contribution
 import (
 	"cmp"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,9 +19,24 @@ const (
 	Free Standing = iota
 	// Own: the agent has the tool.
 	Own
-	// Barred: the agent may not have it, whether there is one or not.
+	// Barred: there is one, and the agent may not use it.
 	Barred
+	// Unlisted: the agent's configuration lists its tools, and has none of that name.
+	Unlisted
+	// Above: the agent whose turn runs this one may not use it.
+	Above
+	// Visiting: the agent is a guest of the conversation, and has no tools.
+	Visiting
 )
+
+// beyond says of the standings outside of an agent's scope why they are so, and what
+// follows.
+var beyond = map[Standing]string{
+	Barred:   "its owner keeps it from this agent, or the agent's list of tools does not name it",
+	Unlisted: "the agent's configuration lists its tools and does not name this one, so only an agent without a list can be given it",
+	Above:    "the agent whose turn runs this one may not use it; give it to that one as well",
+	Visiting: "a guest of a conversation has no tools",
+}
 
 // Tools are what a turn changes about the agent's tools. Both are empty where
 // nothing is changed.
@@ -35,8 +51,9 @@ type Tools struct {
 // MergeTools returns the changes that count. Of several bundles with one id that is
 // the heaviest. What some bundle hides is hidden, also from another that adds it.
 // A tool is added only under a valid name that is nobody's, with a schema that is
-// one, and if the agent may have it; of two with one name the heavier's.
-func MergeTools(in []hook.ToolChange, standing func(name string) Standing) Tools {
+// one, if the agent may have it, and if its owner takes its calls, which binds says:
+// an error is why not; of two with one name the heavier's.
+func MergeTools(in []hook.ToolChange, standing func(name string) Standing, binds func(hook.AddedTool) error) Tools {
 	var out Tools
 	changes := out.distinct(heaviest(in, func(c hook.ToolChange) int { return c.Weight }))
 	hidden, wanted := map[string]bool{}, map[string]bool{}
@@ -53,7 +70,11 @@ func MergeTools(in []hook.ToolChange, standing func(name string) Standing) Tools
 		out.hide(c, wanted, standing)
 		for _, a := range c.Add.All() {
 			a.Owner = cmp.Or(a.Owner, c.By)
-			if code, why := refusal(a.Tool, hidden, owners, standing); code != "" {
+			code, why := refusal(a.Tool, hidden, owners, standing)
+			if code == "" {
+				code, why = unowned(a, binds)
+			}
+			if code != "" {
 				out.Diagnostics = append(out.Diagnostics, remark(code, c.By, "tool%s is not added: %s", toolName(a.Tool.Name), why))
 				continue
 			}
@@ -103,12 +124,26 @@ func refusal(t hook.Tool, hidden map[string]bool, owners map[string]string, stan
 		return hook.CodeToolInvalid, "one of its schemas is no JSON object"
 	case s == Own:
 		return hook.CodeToolConflict, "the agent has a tool of that name"
-	case s == Barred:
-		return hook.CodeToolScope, "it is not in the agent's scope"
+	case s != Free:
+		return hook.CodeToolScope, "it is not in the agent's scope: " + beyond[s]
 	case hidden[t.Name]:
 		return hook.CodeToolHidden, "it is hidden in this turn"
 	case added:
 		return hook.CodeToolConflict, "one of that name is added by " + who(owner)
+	}
+	return "", ""
+}
+
+// ownerPattern is the form of paths of subsystems; what is none might be a value.
+var ownerPattern = regexp.MustCompile(`^[a-zA-Z0-9_.\[\]]{0,200}$`)
+
+// unowned says why the tool's owner would not bind its calls; "" if it would.
+func unowned(a hook.AddedTool, binds func(hook.AddedTool) error) (hook.DiagnosticCode, string) {
+	if !ownerPattern.MatchString(a.Owner) {
+		return hook.CodeToolOwner, "its owner is no path of a subsystem"
+	}
+	if err := binds(a); err != nil {
+		return hook.CodeToolOwner, err.Error()
 	}
 	return "", ""
 }

@@ -25,7 +25,7 @@ lint:
 
 # test is the quick round: all tests, without the race detector.
 test:
-	go test -p 2 -timeout 10m $(FLAGS) ./...
+	go test -p 2 -timeout 20m $(FLAGS) ./...
 
 # gen writes all generated code, and the picture of the daemon's plan.
 gen:

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"iter"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -5963,3 +5965,1816 @@ func (c *Core) onClose(ctx context.Context, b *composite.Bracket) {
 		}
 	}
 }
+
+// Plan of Owners (laws.go), in execution order:
+//
+//	#  field    acts at
+//	1  D        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	            ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	            RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	            WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	            BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~
+//	            AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	            tools: known at run time
+//	2  K        Schema Dispatch
+//	            tools: read write
+//	3  P        Schema Dispatch
+//	            tools: p_read p_write
+//	4  Q        Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent Preprocess
+//	            ScopedTools Dispatch OnEvent OnOpen OnSessionStart~ BeforeTurn~ TurnPolicy TurnContext
+//	            RefineContext TurnTools PromptSections BeforeStep~ RewriteRequest~ BeforeModel~
+//	            WrapModel OnModelError~ RewriteReply~ AfterModel~ OnInvalidTool~ RewriteArgs~
+//	            BeforeTool~ Approve~ WrapTool RewriteResult~ AfterTool~ AfterStep~ OnStop~ OnTurnError~
+//	            AfterTurn BeforeCompaction~ AfterCompaction OnSessionEnd OnClose
+//	            tools: known at run time
+//	5  Extra[]  all points
+//	            tools: known at run time
+//
+//	[] a group given at run time, ~ is waited for without a bound
+
+// OwnersRev identifies the points and tools of Owners; composites that it is a member of compile against it.
+const OwnersRev = 0x5a25
+
+// What Owners was generated from: its fields with their tags, what its members have, and below what they do not
+// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion1
+
+var (
+	_ hook.Hook = (*Owners)(nil)
+	_ struct {
+		D     *Actor
+		K     *Keeper
+		P     *Keeper `hook:"prefix=p_"`
+		Q     *Actor  `hook:"prefix=q_"`
+		Extra []hook.Hook
+	} = Owners{}
+	_ hook.Hook             = (*Actor)(nil)
+	_ hook.OnOpen           = (*Actor)(nil)
+	_ hook.OnSessionStart   = (*Actor)(nil)
+	_ hook.BeforeTurn       = (*Actor)(nil)
+	_ hook.TurnPolicy       = (*Actor)(nil)
+	_ hook.TurnContext      = (*Actor)(nil)
+	_ hook.RefineContext    = (*Actor)(nil)
+	_ hook.TurnTools        = (*Actor)(nil)
+	_ hook.PromptSections   = (*Actor)(nil)
+	_ hook.BeforeStep       = (*Actor)(nil)
+	_ hook.RewriteRequest   = (*Actor)(nil)
+	_ hook.BeforeModel      = (*Actor)(nil)
+	_ hook.WrapModel        = (*Actor)(nil)
+	_ hook.OnModelError     = (*Actor)(nil)
+	_ hook.RewriteReply     = (*Actor)(nil)
+	_ hook.AfterModel       = (*Actor)(nil)
+	_ hook.OnInvalidTool    = (*Actor)(nil)
+	_ hook.RewriteArgs      = (*Actor)(nil)
+	_ hook.BeforeTool       = (*Actor)(nil)
+	_ hook.Approve          = (*Actor)(nil)
+	_ hook.WrapTool         = (*Actor)(nil)
+	_ hook.RewriteResult    = (*Actor)(nil)
+	_ hook.AfterTool        = (*Actor)(nil)
+	_ hook.AfterStep        = (*Actor)(nil)
+	_ hook.OnStop           = (*Actor)(nil)
+	_ hook.OnTurnError      = (*Actor)(nil)
+	_ hook.AfterTurn        = (*Actor)(nil)
+	_ hook.BeforeCompaction = (*Actor)(nil)
+	_ hook.AfterCompaction  = (*Actor)(nil)
+	_ hook.OnSessionEnd     = (*Actor)(nil)
+	_ hook.OnClose          = (*Actor)(nil)
+	_                       = [1]struct{}{}[KeeperRev-0x63a9]
+	_ hook.Hook             = (*Keeper)(nil)
+)
+
+// staleOwnersK is K beside markers of all points; see [composite.NotCalled].
+type staleOwnersK struct {
+	*Keeper
+	composite.NotCalled
+}
+
+// What K does not have, so that the code below does not call it. If one of these lines does not compile,
+// K has it now: run "go tool hookgen ./..." again.
+var (
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.SystemPrompt
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.OnBuildAgent
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.OnRegisterAgent
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.OnUnregisterAgent
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.Preprocess
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.ScopedTools
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.OnEvent
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.OnOpen
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.OnSessionStart
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.BeforeTurn
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.TurnPolicy
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.TurnContext
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.RefineContext
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.TurnTools
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.PromptSections
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.BeforeStep
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.RewriteRequest
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.BeforeModel
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.WrapModel
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.OnModelError
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.RewriteReply
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.AfterModel
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.OnInvalidTool
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.RewriteArgs
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.BeforeTool
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.Approve
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.WrapTool
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.RewriteResult
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.AfterTool
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.AfterStep
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.OnStop
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.OnTurnError
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.AfterTurn
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.BeforeCompaction
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.AfterCompaction
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.OnSessionEnd
+	_ func(staleOwnersK) composite.Stale = staleOwnersK.OnClose
+)
+
+// Ready returns an error that names the required fields that are nil.
+func (d *Owners) Ready() error {
+	var missing []string
+	if d.D == nil {
+		missing = append(missing, "D")
+	}
+	if d.K == nil {
+		missing = append(missing, "K")
+	}
+	if d.P == nil {
+		missing = append(missing, "P")
+	}
+	if d.Q == nil {
+		missing = append(missing, "Q")
+	}
+	return composite.Missing("laws.Owners", missing...)
+}
+
+// Points returns the points that some member has.
+func (d *Owners) Points() hook.PointSet {
+	points := hook.SetOf(hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose)
+	for _, m := range d.Extra {
+		points = points.With(hook.PointsOf(m))
+	}
+	return points
+}
+
+// Plan returns the plan that the code below follows.
+func (d *Owners) Plan() *plan.Plan {
+	return &plan.Plan{Type: "laws.Owners", Members: []plan.Member{
+		{Field: "D", Type: "*laws.Actor", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "K", Type: "*laws.Keeper", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"read", "write"}},
+		{Field: "P", Type: "*laws.Keeper", Prefix: "p_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"p_read", "p_write"}},
+		{Field: "Q", Type: "*laws.Actor", Dynamic: true, Prefix: "q_", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
+		{Field: "Extra", Type: "[]hook.Hook", Dynamic: true, Group: true},
+	}}
+}
+
+// DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
+func (d *Owners) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
+	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (d *Owners) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if d.D != nil && !yield("D", d.D) {
+			return
+		}
+		if d.K != nil && !yield("K", d.K) {
+			return
+		}
+		if d.P != nil && !yield("P", d.P) {
+			return
+		}
+		if d.Q != nil && !yield("Q", d.Q) {
+			return
+		}
+		for i, m := range d.Extra {
+			if m != nil && !yield("Extra["+strconv.Itoa(i)+"]", m) {
+				return
+			}
+		}
+	}
+}
+
+// Schema implements [hook.Hook]: D*, K, P, Q*, Extra*.
+func (d *Owners) Schema() []hook.Tool {
+	var at string
+	defer composite.Blame(hook.PointSchema, &at)
+	tools := make([]hook.Tool, 0, 4)
+	at = "D"
+	tools = append(tools, d.D.Schema()...)
+	at = "K"
+	tools = append(tools, d.K.Schema()...)
+	at = "P"
+	tools = append(tools, composite.Prefixed("p_", d.P.Schema())...)
+	at = "Q"
+	tools = append(tools, composite.Prefixed("q_", d.Q.Schema())...)
+	for i, m := range d.Extra {
+		if m == nil {
+			continue
+		}
+		at = "Extra[" + strconv.Itoa(i) + "]"
+		tools = append(tools, m.Schema()...)
+	}
+	return tools
+}
+
+// SystemPrompt implements [hook.Hook]: D, Q, Extra[].
+func (d *Owners) SystemPrompt(cfg *hook.AgentConfig) string {
+	var at string
+	defer composite.Blame(hook.PointSystemPrompt, &at)
+	parts := make([]string, 0, 3)
+	at = "D"
+	if composite.Offers(cfg, d.D.Schema()) {
+		parts = append(parts, d.D.SystemPrompt(cfg))
+	}
+	at = "Q"
+	if composite.Offers(cfg.Prefixed("q_"), d.Q.Schema()) {
+		parts = append(parts, d.Q.SystemPrompt(cfg.Prefixed("q_")))
+	}
+	for i, m := range d.Extra {
+		if m == nil {
+			continue
+		}
+		at = "Extra[" + strconv.Itoa(i) + "]"
+		parts = append(parts, composite.PromptOf(cfg, m))
+	}
+	return composite.JoinPrompts(parts)
+}
+
+var ownersOnBuildAgent = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// OnBuildAgent implements [hook.Hook]: D, Q, Extra[].
+func (d *Owners) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	f := composite.NewFold(hook.PointOnBuildAgent, ownersOnBuildAgent[:], cfg)
+	for !f.Done() {
+		d.onBuildAgent(ctx, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, cfg.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Owners) onBuildAgent(ctx context.Context, f *composite.Fold[hook.AgentConfig]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(d.D.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if f.Set(d.Q.OnBuildAgent(ctx, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
+			if m := d.Extra[i]; m != nil && f.Set(m.OnBuildAgent(ctx, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersOnRegisterAgent = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// OnRegisterAgent implements [hook.Hook]: D, Q, Extra.
+func (d *Owners) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	b := composite.NewBracket(hook.PointOnRegisterAgent, ownersOnRegisterAgent[:])
+	for b.Opening() {
+		d.onRegisterAgent(ctx, cfg, &b)
+	}
+	if b.Err() != nil {
+		d.onUnregisterAgentFrom(ctx, cfg, b.Undo())
+	}
+	return b.Err()
+}
+
+func (d *Owners) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if b.Set(d.D.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		if b.Set(d.Q.OnRegisterAgent(ctx, cfg)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
+			if m := d.Extra[i]; m != nil && b.Set(m.OnRegisterAgent(ctx, cfg)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersOnUnregisterAgent = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Q"},
+	{Path: "D"},
+}
+
+// OnUnregisterAgent implements [hook.Hook]: Extra, Q, D.
+func (d *Owners) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	d.onUnregisterAgentFrom(ctx, cfg, composite.Position{})
+}
+
+// onUnregisterAgentFrom closes the members from this position on.
+func (d *Owners) onUnregisterAgentFrom(ctx context.Context, cfg *hook.AgentConfig, from composite.Position) {
+	f := composite.NewFan(hook.PointOnUnregisterAgent, ownersOnUnregisterAgent[:])
+	f.Start(from)
+	for !f.Done() {
+		d.onUnregisterAgent(ctx, cfg, &f)
+	}
+	if f.Failed() && cfg != nil {
+		f.Report(ctx, cfg.Host())
+	}
+}
+
+func (d *Owners) onUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m := d.Extra[i]; m != nil {
+				m.OnUnregisterAgent(ctx, cfg)
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		d.Q.OnUnregisterAgent(ctx, cfg)
+		fallthrough
+	case 2:
+		f.At = 3
+		d.D.OnUnregisterAgent(ctx, cfg)
+	}
+}
+
+var ownersPreprocess = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// Preprocess implements [hook.Hook]: D, Q, Extra[].
+func (d *Owners) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	f := composite.NewFold(hook.PointPreprocess, ownersPreprocess[:], in)
+	for !f.Done() {
+		d.preprocess(ctx, t, &f)
+	}
+	if f.Failed() && t != nil {
+		f.Report(ctx, t.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Owners) preprocess(ctx context.Context, t *hook.Turn, f *composite.Fold[hook.Input]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(d.D.Preprocess(ctx, t, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if f.Set(d.Q.Preprocess(ctx, t, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
+			if m := d.Extra[i]; m != nil && f.Set(m.Preprocess(ctx, t, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+// ScopedTools implements [hook.Hook]: D, Q, Extra[].
+func (d *Owners) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	var at string
+	defer composite.Blame(hook.PointScopedTools, &at)
+	var s composite.Scoping
+	at = "D"
+	s.Add("", d.D.Schema(), d.D.ScopedTools(cfg))
+	at = "K"
+	s.Add("", d.K.Schema(), hook.Scope{})
+	at = "P"
+	s.Add("p_", d.P.Schema(), hook.Scope{})
+	at = "Q"
+	s.Add("q_", d.Q.Schema(), d.Q.ScopedTools(cfg.Prefixed("q_")))
+	for i, m := range d.Extra {
+		if m == nil {
+			continue
+		}
+		at = "Extra[" + strconv.Itoa(i) + "]"
+		s.Add("", m.Schema(), m.ScopedTools(cfg))
+	}
+	return s.Scope()
+}
+
+// Dispatch implements [hook.Hook]: D*, K, P, Q*, Extra*.
+func (d *Owners) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch ownersOwner(call.Name()) {
+	case 0:
+		return d.K.Dispatch(ctx, call)
+	case 1:
+		return d.P.Dispatch(ctx, call.As(call.Name()[2:]))
+	}
+	if inv, ok := d.D.Dispatch(ctx, call); ok {
+		return inv, true
+	}
+	if name, ok := strings.CutPrefix(call.Name(), "q_"); ok {
+		if inv, ok := d.Q.Dispatch(ctx, call.As(name)); ok {
+			return inv, true
+		}
+	}
+	for _, m := range d.Extra {
+		if m == nil {
+			continue
+		}
+		if inv, ok := m.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	return hook.Invocation{}, false
+}
+
+// ownersOwner returns which member owns the tool, -1 for none of the static ones.
+func ownersOwner(name string) int {
+	switch name {
+	case ToolRead, ToolWrite:
+		return 0
+	case "p_" + ToolRead, "p_" + ToolWrite:
+		return 1
+	}
+	return -1
+}
+
+var ownersOnEvent = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// OnEvent implements [hook.Hook]: D, Q, Extra[].
+func (d *Owners) OnEvent(ctx context.Context, ev hook.Event) {
+	f := composite.NewFan(hook.PointOnEvent, ownersOnEvent[:])
+	for !f.Done() {
+		d.onEvent(ctx, ev, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, ev.Host())
+	}
+}
+
+func (d *Owners) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		d.D.OnEvent(ctx, ev)
+		fallthrough
+	case 1:
+		f.At = 2
+		d.Q.OnEvent(ctx, ev)
+		fallthrough
+	case 2:
+		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
+			if m := d.Extra[i]; m != nil {
+				m.OnEvent(ctx, ev)
+			}
+		}
+	}
+}
+
+var ownersOnOpen = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// OnOpen implements [hook.OnOpen]: D, Q, Extra.
+func (d *Owners) OnOpen(ctx context.Context, h hook.Host) error {
+	b := composite.NewBracket(hook.PointOnOpen, ownersOnOpen[:])
+	for b.Opening() {
+		d.onOpen(ctx, h, &b)
+	}
+	if b.Err() == nil {
+		return nil
+	}
+	if err := d.onCloseFrom(ctx, b.Undo()); err != nil {
+		return errors.Join(b.Err(), err)
+	}
+	return b.Err()
+}
+
+func (d *Owners) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		b.At = 1
+		if b.Set(d.D.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		if b.Set(d.Q.OnOpen(ctx, h)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersOnSessionStart = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// OnSessionStart implements [hook.OnSessionStart]: D, Q, Extra[].
+func (d *Owners) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
+	g := composite.NewGate[hook.SessionDecision](hook.PointOnSessionStart, ownersOnSessionStart[:])
+	for !g.Done() {
+		d.onSessionStart(ctx, session, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, session.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) onSessionStart(ctx context.Context, session *hook.Session, g *composite.Gate[hook.SessionDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.D.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.OnSessionStart(ctx, session)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnSessionStart); ok && g.Answer(m.OnSessionStart(ctx, session)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersBeforeTurn = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// BeforeTurn implements [hook.BeforeTurn]: D, Q, Extra[].
+func (d *Owners) BeforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+	g := composite.NewGate[hook.TurnDecision](hook.PointBeforeTurn, ownersBeforeTurn[:])
+	for !g.Done() {
+		d.beforeTurn(ctx, turn, in, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) beforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input, g *composite.Gate[hook.TurnDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.D.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.BeforeTurn(ctx, turn, in)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeTurn); ok && g.Answer(m.BeforeTurn(ctx, turn, in)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersTurnPolicy = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// TurnPolicy implements [hook.TurnPolicy]: D, Q, Extra[].
+func (d *Owners) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
+	all := composite.NewCollect[hook.Policy](hook.PointTurnPolicy, ownersTurnPolicy[:])
+	for !all.Done() {
+		d.turnPolicy(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Owners) turnPolicy(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.Policy]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.D.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if all.Add(d.Q.TurnPolicy(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.TurnPolicy); ok && all.Add(m.TurnPolicy(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersTurnContext = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// TurnContext implements [hook.TurnContext]: D, Q, Extra[].
+func (d *Owners) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointTurnContext, ownersTurnContext[:])
+	for !all.Done() {
+		d.turnContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Owners) turnContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.D.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if all.Add(d.Q.TurnContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.TurnContext); ok && all.Add(m.TurnContext(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersRefineContext = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// RefineContext implements [hook.RefineContext]: D, Q, Extra[].
+func (d *Owners) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+	all := composite.NewCollect[hook.ContextBlock](hook.PointRefineContext, ownersRefineContext[:])
+	for !all.Done() {
+		d.refineContext(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Owners) refineContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.D.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if all.Add(d.Q.RefineContext(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RefineContext); ok && all.Add(m.RefineContext(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersTurnTools = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// TurnTools implements [hook.TurnTools]: D, Q, Extra[].
+func (d *Owners) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
+	all := composite.NewCollect[hook.ToolChange](hook.PointTurnTools, ownersTurnTools[:])
+	for !all.Done() {
+		d.turnTools(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Owners) turnTools(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ToolChange]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.D.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if all.Add(d.Q.TurnTools(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.TurnTools); ok && all.Add(m.TurnTools(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersPromptSections = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// PromptSections implements [hook.PromptSections]: D, Q, Extra[].
+func (d *Owners) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
+	all := composite.NewCollect[hook.PromptSection](hook.PointPromptSections, ownersPromptSections[:])
+	for !all.Done() {
+		d.promptSections(ctx, turn, &all)
+	}
+	if all.Failed() {
+		all.Report(ctx, turn.Host())
+	}
+	return all.Contributed()
+}
+
+func (d *Owners) promptSections(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.PromptSection]) {
+	defer all.Recover()
+	switch all.At {
+	case 0:
+		all.At = 1
+		if all.Add(d.D.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 1:
+		all.At = 2
+		if all.Add(d.Q.PromptSections(ctx, turn)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.PromptSections); ok && all.Add(m.PromptSections(ctx, turn)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersBeforeStep = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// BeforeStep implements [hook.BeforeStep]: D, Q, Extra[].
+func (d *Owners) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointBeforeStep, ownersBeforeStep[:])
+	for !g.Done() {
+		d.beforeStep(ctx, step, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) beforeStep(ctx context.Context, step *hook.Step, g *composite.Gate[hook.StepDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.D.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.BeforeStep(ctx, step)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeStep); ok && g.Answer(m.BeforeStep(ctx, step)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersRewriteRequest = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// RewriteRequest implements [hook.RewriteRequest]: D, Q, Extra[].
+func (d *Owners) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+	f := composite.NewFold(hook.PointRewriteRequest, ownersRewriteRequest[:], req)
+	for !f.Done() {
+		d.rewriteRequest(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Owners) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(d.D.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if f.Set(d.Q.RewriteRequest(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RewriteRequest); ok && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersBeforeModel = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// BeforeModel implements [hook.BeforeModel]: D, Q, Extra[].
+func (d *Owners) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
+	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, ownersBeforeModel[:])
+	for !g.Done() {
+		d.beforeModel(ctx, step, req, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.D.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.BeforeModel(ctx, step, req)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeModel); ok && g.Answer(m.BeforeModel(ctx, step, req)) {
+				return
+			}
+		}
+	}
+}
+
+// WrapModel implements [hook.WrapModel]: D, Q, Extra[].
+func (d *Owners) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+	w := &ownersWrapModel{d: d}
+	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
+	w.Init(w)
+	return w.WrapModelAt(ctx, 0)
+}
+
+// ownersWrapModel is one pass through the wraps of Owners.
+type ownersWrapModel struct {
+	composite.ModelWraps
+	d *Owners
+}
+
+// WrapModelAt runs the chain from this position on.
+func (w *ownersWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
+	switch at {
+	case 0:
+		defer w.Recover(ctx, 0, "D", true, &out)
+		return w.Isolate("D", w.d.D.WrapModel(ctx, w.Step, w.Req, w.Rest(0)))
+	case 1:
+		defer w.Recover(ctx, 1, "Q", true, &out)
+		return w.Isolate("Q", w.d.Q.WrapModel(ctx, w.Step, w.Req, w.Rest(1)))
+	case 2:
+		defer w.Recover(ctx, 2, "Extra", true, &out)
+		return composite.WrapModelGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Step, w.Req, w.Rest(2))
+	}
+	return w.End(ctx)
+}
+
+var ownersOnModelError = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// OnModelError implements [hook.OnModelError]: D, Q, Extra[].
+func (d *Owners) OnModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure) (hook.FailureDecision, error) {
+	g := composite.NewGate[hook.FailureDecision](hook.PointOnModelError, ownersOnModelError[:])
+	for !g.Done() {
+		d.onModelError(ctx, step, failure, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) onModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure, g *composite.Gate[hook.FailureDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.D.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.OnModelError(ctx, step, failure)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnModelError); ok && g.Answer(m.OnModelError(ctx, step, failure)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersRewriteReply = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Q"},
+	{Path: "D"},
+}
+
+// RewriteReply implements [hook.RewriteReply]: Extra[], Q, D.
+func (d *Owners) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+	f := composite.NewFold(hook.PointRewriteReply, ownersRewriteReply[:], reply)
+	for !f.Done() {
+		d.rewriteReply(ctx, step, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, step.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Owners) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RewriteReply); ok && f.Set(m.RewriteReply(ctx, step, f.Value)) {
+				return
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if f.Set(d.Q.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if f.Set(d.D.RewriteReply(ctx, step, f.Value)) {
+			return
+		}
+	}
+}
+
+var ownersAfterModel = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Q"},
+	{Path: "D"},
+}
+
+// AfterModel implements [hook.AfterModel]: Extra[], Q, D.
+func (d *Owners) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
+	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, ownersAfterModel[:])
+	for !g.Done() {
+		d.afterModel(ctx, step, reply, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.NextReverse(len(d.Extra)); ok; i, ok = g.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
+				return
+			}
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.AfterModel(ctx, step, reply)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.D.AfterModel(ctx, step, reply)) {
+			return
+		}
+	}
+}
+
+var ownersOnInvalidTool = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// OnInvalidTool implements [hook.OnInvalidTool]: D, Q, Extra[].
+func (d *Owners) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
+	g := composite.NewGate[hook.RepairDecision](hook.PointOnInvalidTool, ownersOnInvalidTool[:])
+	for !g.Done() {
+		d.onInvalidTool(ctx, step, invalid, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) onInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall, g *composite.Gate[hook.RepairDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.D.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.OnInvalidTool(ctx, step, invalid)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnInvalidTool); ok && g.Answer(m.OnInvalidTool(ctx, step, invalid)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersRewriteArgs = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// RewriteArgs implements [hook.RewriteArgs]: D, Q, Extra[].
+func (d *Owners) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+	f := composite.NewFold(hook.PointRewriteArgs, ownersRewriteArgs[:], args)
+	for !f.Done() {
+		d.rewriteArgs(ctx, call, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, call.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Owners) rewriteArgs(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.JSON]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		f.At = 1
+		if f.Set(d.D.RewriteArgs(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if f.Set(d.Q.RewriteArgs(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RewriteArgs); ok && f.Set(m.RewriteArgs(ctx, call, f.Value)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersBeforeTool = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// BeforeTool implements [hook.BeforeTool]: D, Q, Extra[].
+func (d *Owners) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, ownersBeforeTool[:])
+	for !g.Done() {
+		d.beforeTool(ctx, call, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) beforeTool(ctx context.Context, call *hook.ToolCall, g *composite.Gate[hook.ToolDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.D.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeTool); ok && g.Answer(m.BeforeTool(ctx, call)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersApprove = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// Approve implements [hook.Approve]: D, Q, Extra[].
+func (d *Owners) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
+	g := composite.NewGate[hook.ApprovalDecision](hook.PointApprove, ownersApprove[:])
+	for !g.Done() {
+		d.approve(ctx, call, asked, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision, g *composite.Gate[hook.ApprovalDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.D.Approve(ctx, call, asked)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.Approve(ctx, call, asked)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.Approve); ok && g.Answer(m.Approve(ctx, call, asked)) {
+				return
+			}
+		}
+	}
+}
+
+// WrapTool implements [hook.WrapTool]: D, Q, Extra[].
+func (d *Owners) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	w := &ownersWrapTool{d: d}
+	w.ToolWraps = composite.ToolWraps{Call: call, Next: next}
+	w.Init(w, w.levels[:])
+	return w.WrapToolAt(ctx, 0)
+}
+
+// ownersWrapTool is one pass through the wraps of Owners.
+type ownersWrapTool struct {
+	composite.ToolWraps
+	d      *Owners
+	levels [3]composite.ToolLevel
+}
+
+// WrapToolAt runs the chain from this position on.
+func (w *ownersWrapTool) WrapToolAt(ctx context.Context, at int) (out hook.ToolResult) {
+	switch at {
+	case 0:
+		defer w.Recover(ctx, 0, "D", true, &out)
+		return w.d.D.WrapTool(ctx, w.Call, w.Rest(0))
+	case 1:
+		defer w.Recover(ctx, 1, "Q", true, &out)
+		return w.d.Q.WrapTool(ctx, w.Call, w.Rest(1))
+	case 2:
+		defer w.Recover(ctx, 2, "Extra", true, &out)
+		return composite.WrapToolGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Call, w.Rest(2))
+	}
+	return w.End(ctx)
+}
+
+var ownersRewriteResult = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Q"},
+	{Path: "D"},
+}
+
+// RewriteResult implements [hook.RewriteResult]: Extra[], Q, D.
+func (d *Owners) RewriteResult(ctx context.Context, call *hook.ToolCall, result hook.ToolResult) (hook.ToolResult, error) {
+	f := composite.NewFold(hook.PointRewriteResult, ownersRewriteResult[:], result)
+	for !f.Done() {
+		d.rewriteResult(ctx, call, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, call.Host())
+	}
+	return f.Value, f.Err()
+}
+
+func (d *Owners) rewriteResult(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.ToolResult]) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.RewriteResult); ok && f.Set(m.RewriteResult(ctx, call, f.Value)) {
+				return
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		if f.Set(d.Q.RewriteResult(ctx, call, f.Value)) {
+			return
+		}
+		fallthrough
+	case 2:
+		f.At = 3
+		if f.Set(d.D.RewriteResult(ctx, call, f.Value)) {
+			return
+		}
+	}
+}
+
+var ownersAfterTool = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Q"},
+	{Path: "D"},
+}
+
+// AfterTool implements [hook.AfterTool]: Extra[], Q, D.
+func (d *Owners) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	g := composite.NewGate[hook.OutcomeDecision](hook.PointAfterTool, ownersAfterTool[:])
+	for !g.Done() {
+		d.afterTool(ctx, call, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, call.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) afterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome, g *composite.Gate[hook.OutcomeDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.NextReverse(len(d.Extra)); ok; i, ok = g.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterTool); ok && g.Answer(m.AfterTool(ctx, call, outcome)) {
+				return
+			}
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.AfterTool(ctx, call, outcome)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.D.AfterTool(ctx, call, outcome)) {
+			return
+		}
+	}
+}
+
+var ownersAfterStep = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Q"},
+	{Path: "D"},
+}
+
+// AfterStep implements [hook.AfterStep]: Extra[], Q, D.
+func (d *Owners) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
+	g := composite.NewGate[hook.StepDecision](hook.PointAfterStep, ownersAfterStep[:])
+	for !g.Done() {
+		d.afterStep(ctx, step, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, step.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) afterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome, g *composite.Gate[hook.StepDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		for i, ok := g.NextReverse(len(d.Extra)); ok; i, ok = g.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterStep); ok && g.Answer(m.AfterStep(ctx, step, outcome)) {
+				return
+			}
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.AfterStep(ctx, step, outcome)) {
+			return
+		}
+		fallthrough
+	case 2:
+		g.At = 3
+		if g.Answer(d.D.AfterStep(ctx, step, outcome)) {
+			return
+		}
+	}
+}
+
+var ownersOnStop = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// OnStop implements [hook.OnStop]: D, Q, Extra[].
+func (d *Owners) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
+	g := composite.NewGate[hook.StopDecision](hook.PointOnStop, ownersOnStop[:])
+	for !g.Done() {
+		d.onStop(ctx, turn, stopping, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) onStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping, g *composite.Gate[hook.StopDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.D.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.OnStop(ctx, turn, stopping)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnStop); ok && g.Answer(m.OnStop(ctx, turn, stopping)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersOnTurnError = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// OnTurnError implements [hook.OnTurnError]: D, Q, Extra[].
+func (d *Owners) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
+	g := composite.NewGate[hook.RecoverDecision](hook.PointOnTurnError, ownersOnTurnError[:])
+	for !g.Done() {
+		d.onTurnError(ctx, turn, outcome, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, turn.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) onTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, g *composite.Gate[hook.RecoverDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.D.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.OnTurnError(ctx, turn, outcome)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnTurnError); ok && g.Answer(m.OnTurnError(ctx, turn, outcome)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersAfterTurn = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Q"},
+	{Path: "D"},
+}
+
+// AfterTurn implements [hook.AfterTurn]: Extra[], Q, D.
+func (d *Owners) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
+	f := composite.NewFan(hook.PointAfterTurn, ownersAfterTurn[:])
+	for !f.Done() {
+		d.afterTurn(ctx, turn, outcome, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, turn.Host())
+	}
+}
+
+func (d *Owners) afterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterTurn); ok {
+				m.AfterTurn(ctx, turn, outcome)
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		d.Q.AfterTurn(ctx, turn, outcome)
+		fallthrough
+	case 2:
+		f.At = 3
+		d.D.AfterTurn(ctx, turn, outcome)
+	}
+}
+
+var ownersBeforeCompaction = [...]composite.Member{
+	{Path: "D"},
+	{Path: "Q"},
+	{Path: "Extra"},
+}
+
+// BeforeCompaction implements [hook.BeforeCompaction]: D, Q, Extra[].
+func (d *Owners) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
+	g := composite.NewGate[hook.CompactionDecision](hook.PointBeforeCompaction, ownersBeforeCompaction[:])
+	for !g.Done() {
+		d.beforeCompaction(ctx, conversation, compaction, &g)
+	}
+	if g.Failed() {
+		g.Report(ctx, conversation.Host())
+	}
+	return g.Decision(), nil
+}
+
+func (d *Owners) beforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction, g *composite.Gate[hook.CompactionDecision]) {
+	defer g.Recover()
+	switch g.At {
+	case 0:
+		g.At = 1
+		if g.Answer(d.D.BeforeCompaction(ctx, conversation, compaction)) {
+			return
+		}
+		fallthrough
+	case 1:
+		g.At = 2
+		if g.Answer(d.Q.BeforeCompaction(ctx, conversation, compaction)) {
+			return
+		}
+		fallthrough
+	case 2:
+		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.BeforeCompaction); ok && g.Answer(m.BeforeCompaction(ctx, conversation, compaction)) {
+				return
+			}
+		}
+	}
+}
+
+var ownersAfterCompaction = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Q"},
+	{Path: "D"},
+}
+
+// AfterCompaction implements [hook.AfterCompaction]: Extra[], Q, D.
+func (d *Owners) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
+	f := composite.NewFan(hook.PointAfterCompaction, ownersAfterCompaction[:])
+	for !f.Done() {
+		d.afterCompaction(ctx, conversation, compacted, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, conversation.Host())
+	}
+}
+
+func (d *Owners) afterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.AfterCompaction); ok {
+				m.AfterCompaction(ctx, conversation, compacted)
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		d.Q.AfterCompaction(ctx, conversation, compacted)
+		fallthrough
+	case 2:
+		f.At = 3
+		d.D.AfterCompaction(ctx, conversation, compacted)
+	}
+}
+
+var ownersOnSessionEnd = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Q"},
+	{Path: "D"},
+}
+
+// OnSessionEnd implements [hook.OnSessionEnd]: Extra[], Q, D.
+func (d *Owners) OnSessionEnd(ctx context.Context, session *hook.Session) {
+	f := composite.NewFan(hook.PointOnSessionEnd, ownersOnSessionEnd[:])
+	for !f.Done() {
+		d.onSessionEnd(ctx, session, &f)
+	}
+	if f.Failed() {
+		f.Report(ctx, session.Host())
+	}
+}
+
+func (d *Owners) onSessionEnd(ctx context.Context, session *hook.Session, f *composite.Fan) {
+	defer f.Recover()
+	switch f.At {
+	case 0:
+		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnSessionEnd); ok {
+				m.OnSessionEnd(ctx, session)
+			}
+		}
+		fallthrough
+	case 1:
+		f.At = 2
+		d.Q.OnSessionEnd(ctx, session)
+		fallthrough
+	case 2:
+		f.At = 3
+		d.D.OnSessionEnd(ctx, session)
+	}
+}
+
+var ownersOnClose = [...]composite.Member{
+	{Path: "Extra"},
+	{Path: "Q"},
+	{Path: "D"},
+}
+
+// OnClose implements [hook.OnClose]: Extra, Q, D.
+func (d *Owners) OnClose(ctx context.Context) error {
+	return d.onCloseFrom(ctx, composite.Position{})
+}
+
+// onCloseFrom closes the members from this position on.
+func (d *Owners) onCloseFrom(ctx context.Context, from composite.Position) error {
+	b := composite.NewBracket(hook.PointOnClose, ownersOnClose[:])
+	b.Start(from)
+	for b.Closing() {
+		d.onClose(ctx, &b)
+	}
+	return b.Err()
+}
+
+func (d *Owners) onClose(ctx context.Context, b *composite.Bracket) {
+	defer b.Recover()
+	switch b.At {
+	case 0:
+		for i, ok := b.NextReverse(len(d.Extra)); ok; i, ok = b.NextReverse(len(d.Extra)) {
+			if m, ok := d.Extra[i].(hook.OnClose); ok {
+				b.Set(m.OnClose(ctx))
+			}
+		}
+		fallthrough
+	case 1:
+		b.At = 2
+		b.Set(d.Q.OnClose(ctx))
+		fallthrough
+	case 2:
+		b.At = 3
+		b.Set(d.D.OnClose(ctx))
+	}
+}
+
+// Names of the tools of [Keeper].
+const (
+	ToolRead  = "read"
+	ToolWrite = "write"
+)
+
+// KeeperRev identifies these points and tools; composites compile against it.
+const KeeperRev = 0x63a9
+
+// KeeperHook tells hookgen in other packages what [Keeper] has.
+const KeeperHook = "hook1 rev=63a9 tools=read,write"
+
+// keeperTools are the tools of [Keeper], in the order of the source.
+var keeperTools = [...]hook.Tool{
+	{
+		Name:        ToolRead,
+		Description: "Read reads.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+	},
+	{
+		Name:        ToolWrite,
+		Description: "Write writes.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+	},
+}
+
+// Schema implements [hook.Hook].
+func (k *Keeper) Schema() []hook.Tool {
+	return keeperTools[:len(keeperTools):len(keeperTools)]
+}
+
+// Dispatch implements [hook.Hook].
+func (k *Keeper) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch call.Name() {
+	case ToolRead:
+		return bindRead(k, call), true
+	case ToolWrite:
+		return bindWrite(k, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// bindRead decodes the arguments of read.
+func bindRead(k *Keeper, call *hook.ToolCall) hook.Invocation {
+	c := &readCall{k: k}
+	d := args.New(call, keeperTools[0].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// readCall is a bound call of read.
+type readCall struct {
+	k *Keeper
+}
+
+// Run implements [hook.Runner].
+func (c *readCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	return composite.Done(c.k.Read(ctx))
+}
+
+// bindWrite decodes the arguments of write.
+func bindWrite(k *Keeper, call *hook.ToolCall) hook.Invocation {
+	c := &writeCall{k: k}
+	d := args.New(call, keeperTools[1].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// writeCall is a bound call of write.
+type writeCall struct {
+	k *Keeper
+}
+
+// Run implements [hook.Runner].
+func (c *writeCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	return composite.Done(c.k.Write(ctx))
+}
+
+// What this file was generated from. If one of these lines does not compile, the code has changed since:
+// run "go tool hookgen ./..." again.
+var (
+	_ func(*Keeper, context.Context) error = (*Keeper).Read
+	_ func(*Keeper, context.Context) error = (*Keeper).Write
+)

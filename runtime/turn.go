@@ -318,20 +318,30 @@ func sameInput(a, b hook.Input) bool {
 	return true
 }
 
-// loop runs steps until one of them ends the turn and no hook has it go on.
+// loop runs steps until one of them ends the turn and no hook has it go on. No step
+// begins once the tokens are used up, which a child's parent may have done before.
 func (t *turn) loop() {
 	limits := t.place.Limits()
-	for t.number < limits.Steps {
+	for !t.spentAll() {
+		if t.number >= limits.Steps {
+			t.signal(hook.StopStepsLimit, "", fmt.Sprintf("Step limit reached: %d/%d", t.number, limits.Steps))
+			return
+		}
 		if !t.runStep() && !t.goesOn() {
 			return
 		}
-		if over := t.outOfTokens(); over != nil {
-			used, _ := over.spent()
-			t.signal(hook.StopTokenLimit, "", fmt.Sprintf("Token limit reached: %d/%d", used.Total(), over.cfg.Limits.Tokens))
-			return
-		}
 	}
-	t.signal(hook.StopStepsLimit, "", fmt.Sprintf("Step limit reached: %d/%d", t.number, limits.Steps))
+}
+
+// spentAll notes if the tokens are used up.
+func (t *turn) spentAll() bool {
+	over := t.outOfTokens()
+	if over == nil {
+		return false
+	}
+	used, _ := over.spent()
+	t.signal(hook.StopTokenLimit, "", fmt.Sprintf("Token limit reached: %d/%d", used.Total(), over.cfg.Limits.Tokens))
+	return true
 }
 
 // finish tells everybody how the turn ended.

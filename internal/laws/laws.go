@@ -1,6 +1,8 @@
 // Package laws holds the composition laws of DESIGN.md as properties: what a
 // composite of any hooks has to do, written down once more and compared with the
-// generated and the dynamic composite over random sets of hooks.
+// generated and the dynamic composite over random sets of hooks. There is a test file
+// for each law, with composites beside it that break the law and have to be caught.
+// Laws 12 and 13 are package runtime's.
 package laws
 
 import (

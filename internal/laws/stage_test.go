@@ -7,6 +7,7 @@ import (
 	goruntime "runtime"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -107,6 +108,34 @@ func find(tools []tool, name string) *tool {
 		}
 	}
 	return nil
+}
+
+// turns are how many turns of each law are played on each of both composites, which
+// makes as many as there are rounds of the laws without a runtime.
+const turns = rounds / 2
+
+// enough tells whether a law has been played often enough: until everything has
+// occurred that has to, but not for ever.
+func enough(played int, seen map[string]int, want []string) bool {
+	return played >= turns && (!covers || played >= 10*turns || len(unseen(seen, want)) == 0)
+}
+
+// unseen is what has to occur and has not.
+func unseen(seen map[string]int, want []string) (out []string) {
+	for _, what := range want {
+		if seen[what] == 0 {
+			out = append(out, what)
+		}
+	}
+	return out
+}
+
+// assertSeen fails if something has not occurred that has to.
+func assertSeen(t *testing.T, seen map[string]int, want []string) {
+	t.Helper()
+	if covers {
+		assert.Empty(t, unseen(seen, want), "this never happened")
+	}
 }
 
 // requireCaught plays rounds until the check of a law finds something, which it has

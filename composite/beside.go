@@ -12,15 +12,25 @@ import (
 // timeout, from which on nobody waits for it there either. A failure is emitted when
 // it is known; that it could not be handed over is one at once.
 func (f *Fan) Beside(ctx context.Context, h hook.Host, call func(context.Context)) {
-	f.beside(ctx, h, &side{call: call, began: func() {}, ended: func(ctx context.Context, failure *fault) {
+	f.beside(ctx, h, &side{path: f.current().Path, call: call, began: func() {}, ended: failedBeside(h)})
+}
+
+// failedBeside tells of a failure that no caller learns of.
+func failedBeside(h hook.Host) func(context.Context, *fault) {
+	return func(ctx context.Context, failure *fault) {
 		if failure != nil {
 			h.Emit(ctx, hook.FailureEvent(failure.Failure))
 		}
-	}})
+	}
 }
 
 // side is a call that nobody waits for, and who is told of it.
 type side struct {
+	// composite and path are who is called, and job what the host may do instead.
+	composite hook.Hook
+	path      string
+	job       hook.Job
+
 	call  func(context.Context)
 	began func()
 	ended func(context.Context, *fault)
@@ -29,7 +39,7 @@ type side struct {
 // beside reports whether the call was handed over.
 func (f *Fan) beside(ctx context.Context, h hook.Host, s *side) bool {
 	m, p := f.current(), f.point
-	err := h.Beside(ctx, hook.SideRun{Path: m.Path, Point: p, Run: func(ctx context.Context) { s.run(ctx, m, p) }})
+	err := h.Beside(ctx, hook.SideRun{Composite: s.composite, Path: s.path, Point: p, Job: s.job, Run: func(ctx context.Context) { s.run(ctx, m, p) }})
 	if err != nil {
 		f.fault(err, false)
 	}

@@ -26,7 +26,8 @@
 // points out. A decider or rewriter that is late is dropped and its fail policy
 // applies; [Strays] counts those that have not come back. Its visibility goes with the
 // runs that [Recorded] tells of. With record the host runs an observer beside what it
-// is doing ([Fan.Beside]). background is planned and shown, and not yet in effect.
+// is doing ([Fan.Beside]), with background it queues a job in its place
+// ([Fan.Background]).
 //
 // Configuration can turn members off and change their policies by name, in layers:
 // [Layered] returns the composite that a layer makes of another one.

@@ -128,14 +128,19 @@ func add[T Contribution[T]](ctx context.Context, c *Collect[T], parallel bool, c
 	}
 }
 
-// observe tells the members that have the point H.
-func observe[H any](ctx context.Context, c *Composite, p hook.Point, at place, call func(context.Context, H)) {
+// observe tells the members that have the point H; written is the view for those that
+// are told in the background.
+func observe[H any](ctx context.Context, c *Composite, p hook.Point, at place, written func() hook.Job, call func(context.Context, H)) {
 	f := NewFan(p, c.table(p))
 	for i, h := range having[H](c, p, at) {
 		f.At = i + 1
 		r := c.record(i, p, at).in(&f.walk)
-		if c.members[i].mode(p) == "record" {
-			besideOne(ctx, &f, r, at.Host(), func(ctx context.Context) { call(ctx, h) })
+		if mode := c.members[i].mode(p); mode != "" {
+			s := &side{path: f.current().Path, call: func(ctx context.Context) { call(ctx, h) }}
+			if mode == "background" {
+				s.composite, s.job = c, written()
+			}
+			besideOne(ctx, &f, r, at.Host(), s)
 			continue
 		}
 		tell(ctx, &f, func(ctx context.Context) { call(ctx, h) })
@@ -148,17 +153,19 @@ func observe[H any](ctx context.Context, c *Composite, p hook.Point, at place, c
 	}
 }
 
-// besideOne has an observer run beside the turn; a run that is recorded is told when
-// it is over.
-func besideOne(ctx context.Context, f *Fan, r *run, host hook.Host, call func(context.Context)) {
-	if r == nil {
-		f.Beside(ctx, host, call)
-		return
+// besideOne has an observer run beside the turn, or by a job; a run beside the turn that
+// is recorded is told when it is over.
+func besideOne(ctx context.Context, f *Fan, r *run, host hook.Host, s *side) {
+	s.began, s.ended = func() {}, failedBeside(host)
+	if r != nil {
+		r.Queued = r.Started
+		s.began = func() { r.Started = r.rec.now() }
+		s.ended = func(ctx context.Context, failure *fault) { r.besideEnd(ctx, host, failure) }
+		if s.composite != nil {
+			s.composite, s.path = nil, r.member.run // the twin is known to nobody
+		}
 	}
-	r.Queued = r.Started
-	s := &side{call: call, began: func() { r.Started = r.rec.now() }}
-	s.ended = func(ctx context.Context, failure *fault) { r.besideEnd(ctx, host, failure) }
-	if !f.beside(ctx, host, s) {
+	if !f.beside(ctx, host, s) && r != nil {
 		r.end(ctx, &f.walk, host)
 	}
 }

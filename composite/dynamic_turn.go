@@ -3,6 +3,7 @@ package composite
 import (
 	"context"
 
+	"github.com/grapnel-go/grapnel/composite/view"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -101,7 +102,8 @@ func (c *Composite) OnTurnError(ctx context.Context, turn *hook.Turn, outcome ho
 
 // AfterTurn implements [hook.AfterTurn].
 func (c *Composite) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
-	observe(ctx, c, hook.PointAfterTurn, turn, func(ctx context.Context, h hook.AfterTurn) { h.AfterTurn(ctx, turn, outcome) })
+	written := func() hook.Job { return view.AfterTurn(turn, outcome) }
+	observe(ctx, c, hook.PointAfterTurn, turn, written, func(ctx context.Context, h hook.AfterTurn) { h.AfterTurn(ctx, turn, outcome) })
 }
 
 // BeforeCompaction implements [hook.BeforeCompaction]. The error is always nil.
@@ -113,10 +115,12 @@ func (c *Composite) BeforeCompaction(ctx context.Context, conversation *hook.Con
 
 // AfterCompaction implements [hook.AfterCompaction].
 func (c *Composite) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
-	observe(ctx, c, hook.PointAfterCompaction, conversation, func(ctx context.Context, h hook.AfterCompaction) { h.AfterCompaction(ctx, conversation, compacted) })
+	written := func() hook.Job { return view.AfterCompaction(conversation, compacted) }
+	observe(ctx, c, hook.PointAfterCompaction, conversation, written, func(ctx context.Context, h hook.AfterCompaction) { h.AfterCompaction(ctx, conversation, compacted) })
 }
 
 // OnSessionEnd implements [hook.OnSessionEnd].
 func (c *Composite) OnSessionEnd(ctx context.Context, session *hook.Session) {
-	observe(ctx, c, hook.PointOnSessionEnd, session, func(ctx context.Context, h hook.OnSessionEnd) { h.OnSessionEnd(ctx, session) })
+	written := func() hook.Job { return view.OnSessionEnd(session) }
+	observe(ctx, c, hook.PointOnSessionEnd, session, written, func(ctx context.Context, h hook.OnSessionEnd) { h.OnSessionEnd(ctx, session) })
 }

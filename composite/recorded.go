@@ -99,8 +99,16 @@ func (rec *recorder) single(h hook.Hook) *Composite {
 }
 
 // mirror returns the dynamic composite of a generated one as it is now; nil if h is
-// none.
+// none, or has methods of its own.
 func mirror(h hook.Hook) *Composite {
+	if c := mirrored(h); c != nil && len(c.plan.Own) == 0 {
+		return c
+	}
+	return nil
+}
+
+// mirrored is mirror, also of a composite with methods of its own.
+func mirrored(h hook.Hook) *Composite {
 	own, ok := h.(planned)
 	v := reflect.ValueOf(h)
 	if !ok || v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -108,7 +116,7 @@ func mirror(h hook.Hook) *Composite {
 	}
 	p, v := own.Plan(), v.Elem()
 	name, _, _ := strings.Cut(v.Type().String(), "[") // without type arguments
-	if p == nil || len(p.Own) > 0 || p.Type != name {
+	if p == nil || p.Type != name {
 		return nil // of somebody else: the plan is that of a composite which h embeds
 	}
 	c := &Composite{name: p.Type, plan: p, routes: map[string]route{}}

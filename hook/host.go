@@ -47,9 +47,15 @@ type Host interface {
 
 // SideRun is something that runs beside a turn, and perhaps longer than it.
 type SideRun struct {
-	// Path is the field of who runs, and Point where it was handed over; 0 is none.
-	Path  string
-	Point Point
+	// Path is the field of who runs, and Point where it
+	// was handed over; 0 is none. A nil Composite is the outermost one.
+	Composite Hook
+	Path      string
+	Point     Point
+	// Job, if it has a payload, is the view of the point, written down. A host that
+	// keeps jobs queues it and does not call Run: the member is told by whoever does the
+	// job. Kind is the host's, and Key tells what the view is about; "" is once.
+	Job Job
 	// Run is called once, in a goroutine that the runtime waits for before it closes
 	// the hook. Its context has the values of the one that was handed over and ends
 	// when the runtime closes and can wait no longer. With it a host emits, and queues

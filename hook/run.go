@@ -19,6 +19,7 @@ const (
 	RunTimedOut    RunStatus = "timed_out"   // it took longer than its field allows
 	RunInterrupted RunStatus = "interrupted" // it returned an error because the turn was cancelled
 	RunSkipped     RunStatus = "skipped"     // it was not asked: By had ended the point
+	RunQueued      RunStatus = "queued"      // it is told later, by a job: Attempt tells of each time
 )
 
 // Run is one hook run: one execution of one hook at one point, or that there was
@@ -35,6 +36,8 @@ type Run struct {
 	// Queued is when a run that nobody waits for was handed over, before it began;
 	// zero for all others.
 	Queued time.Time
+	// Attempt counts from 1 the times that a job was tried; 0 of what is no job.
+	Attempt int
 	// Duration is how long the hook took. A wrap's includes what it surrounds, a
 	// stream up to its end. 0 for one that was skipped.
 	Duration time.Duration
@@ -116,6 +119,7 @@ type writtenRun struct {
 	Queued  time.Time `json:"queued,omitzero"`
 	Started time.Time `json:"started,omitzero"`
 	Status  RunStatus `json:"status,omitzero"`
+	Attempt int       `json:"attempt,omitzero"`
 	Changed bool      `json:"changed,omitzero"`
 	Input   string    `json:"input_sha256,omitzero"`
 	Output  string    `json:"answer_sha256,omitzero"`
@@ -123,14 +127,14 @@ type writtenRun struct {
 
 func (e Event) writtenRun() writtenRun {
 	r, _ := e.Run()
-	return writtenRun{r.Queued, r.Started, r.Status, r.Changed, r.Input, r.Output}
+	return writtenRun{r.Queued, r.Started, r.Status, r.Attempt, r.Changed, r.Input, r.Output}
 }
 
 // run returns the event that was written, if that was about a hook run.
 func (w *writtenEvent) run(e Event, d EventDetail) Event {
 	return e.with(RunEvent(Run{
 		Subsystem: d.Subsystem, Point: d.Point, CallID: d.CallID, Tool: d.Tool, Queued: w.Queued, Started: w.Started, Duration: d.Duration,
-		Status: w.Status, Answer: d.Answer, Reason: e.Text, By: d.By, Changed: w.Changed, Visibility: d.Visibility,
+		Status: w.Status, Attempt: w.Attempt, Answer: d.Answer, Reason: e.Text, By: d.By, Changed: w.Changed, Visibility: d.Visibility,
 		Input: w.Input, Output: w.Output,
 	}))
 }

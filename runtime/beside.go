@@ -30,6 +30,14 @@ func sideOf(ctx context.Context) *side {
 
 // Beside implements hook.Host.
 func (e *emitter) Beside(ctx context.Context, run hook.SideRun) error {
+	if run.Job.Payload != "" {
+		err := e.rt.later(ctx, e, run)
+		if err == nil {
+			return nil
+		}
+		e.Emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{Code: "background.not_queued", Text: fmt.Sprintf(
+			"%s is told beside %s, and if the process dies never: no job could be queued: %s", run.Path, run.Point, publicText(err))}))
+	}
 	ctx = context.WithValue(ctx, sideKey{}, &side{turn: e.turnOf(ctx)})
 	err := e.rt.beside.Go(ctx, lane.Name{Place: e.conversation, Path: run.Path}, func(ctx context.Context) {
 		defer func() {

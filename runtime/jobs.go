@@ -11,6 +11,9 @@ import (
 
 // Enqueue implements hook.Host.
 func (e *emitter) Enqueue(ctx context.Context, j hook.Job) error {
+	if j.Kind == KindBackground {
+		return fmt.Errorf("runtime: Enqueue: jobs of the kind %s are the runtime's; use another kind", j.Kind)
+	}
 	s, err := e.rt.jobStore()
 	if err != nil {
 		return err
@@ -47,6 +50,7 @@ func (r *Runtime) jobStore() (store.Jobs, error) {
 // newJobs returns what does the jobs of this process.
 func (r *Runtime) newJobs() *job.Runner {
 	o := r.o.Jobs
+	o.Handlers = r.handlers()
 	s, err := r.jobStore()
 	if err != nil {
 		o.Handlers = nil // and Open says so
@@ -59,6 +63,9 @@ func (r *Runtime) newJobs() *job.Runner {
 
 // checkJobs returns an error if jobs are to be done of a store that keeps none.
 func (r *Runtime) checkJobs() error {
+	if r.o.Jobs.Handlers[KindBackground] != nil {
+		return fmt.Errorf("runtime: jobs of the kind %s are the runtime's; Options.Jobs.Handlers has to leave them alone", KindBackground)
+	}
 	if _, err := r.jobStore(); err != nil && len(r.o.Jobs.Handlers) > 0 {
 		return err
 	}

@@ -70,7 +70,8 @@ type Options struct {
 	// Contributions bounds what hooks contribute to one turn.
 	Contributions contribution.Budget
 	// Jobs says which jobs this process does, and how. Without handlers they are only
-	// queued, for another process with the same store.
+	// queued, for another process with the same store; but members that their tags
+	// have told in the background are told here, as Workers, Attempts and Timeout say.
 	Jobs job.Options
 	// Recent is how many events of a conversation are held for who subscribes late,
 	// for the 64 conversations that were active last; 0 holds none.
@@ -126,6 +127,8 @@ type Runtime struct {
 	// states are those that hooks keep in conversations.
 	states []hook.StateField
 	jobs   *job.Runner
+	// background are the members that are told by jobs.
+	background []composite.InBackground
 	// beside is what runs beside turns.
 	beside *lane.Lanes
 	// volatile: the store keeps nothing that outlives the process.
@@ -167,7 +170,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	r.slots = make(chan struct{}, r.o.Slots)
 	r.events.rt, r.leases.rt = r, r
 	r.volatile = r.o.Store.Volatile()
-	r.jobs, r.beside = r.newJobs(), r.newLanes()
+	r.beside = r.newLanes()
 	r.streams = stream.NewHub(r.streamOptions())
 	r.completed = hook.ListOf(hook.StopSignal{Reason: hook.StopCompleted})
 	return r
@@ -246,6 +249,8 @@ func (r *Runtime) openHook(ctx context.Context) error {
 	if err := r.findStates(); err != nil {
 		return err
 	}
+	r.background = composite.FindBackground(h)
+	r.jobs = r.newJobs()
 	if r.o.RecordHooks {
 		h = composite.Recorded(h, &composite.RecordOptions{Now: r.o.Now})
 	}

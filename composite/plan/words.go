@@ -71,7 +71,7 @@ func pointWords() []word[PointUse] {
 		{"failclosed", "a failure at this point blocks", "", policy("failclosed")},
 		{"timeout", "how long the member may take, 800ms or 2m; then the fail policy applies, or its context ends where it is told or surrounds", "2m", setTimeout},
 		{"record", "nobody waits for the member: it runs beside the turn, its runs one after the other, and is ended when the runtime closes", "", mode("record")},
-		{"background", "the member runs as a job that survives the process; not yet in effect: it is waited for", "", mode("background")},
+		{"background", "the member is told by a job: later, by the next process if this one dies, and again if it fails", "", mode("background")},
 		{"parallel", "the member runs beside those behind it at the point", "", mode("parallel")},
 		{"visibility", "who may see the runs: internal, debug, audit or user", "audit", setVisibility},
 	}

@@ -58,7 +58,10 @@ func NewFile(pkg *types.Package) *File {
 	return f
 }
 
-const planPath = "github.com/grapnel-go/grapnel/composite/plan"
+const (
+	planPath = "github.com/grapnel-go/grapnel/composite/plan"
+	viewPath = "github.com/grapnel-go/grapnel/composite/view"
+)
 
 // Path is the import path of the package.
 func (f *File) Path() string { return f.pkg.Path() }

@@ -199,6 +199,9 @@ func parallel(s shape, m *model.Member) bool { return m.Tag.At(s.p.Name).Mode ==
 // beside tells whether nobody waits for the member.
 func beside(s shape, m *model.Member) bool { return m.Tag.At(s.p.Name).Mode == "record" }
 
+// background tells whether the member is told by a job.
+func background(s shape, m *model.Member) bool { return m.Tag.At(s.p.Name).Mode == "background" }
+
 // call writes the call of a member; one with a timeout, or that is not waited for, is called through the accumulator.
 func (w *weld) call(s shape, m *model.Member, member *jen.Statement) *jen.Statement {
 	through := ""
@@ -207,6 +210,8 @@ func (w *weld) call(s shape, m *model.Member, member *jen.Statement) *jen.Statem
 		through = "Go"
 	case beside(s, m):
 		through = "Beside"
+	case background(s, m):
+		through = "Background"
 	case m.Tag.At(s.p.Name).Timeout != 0:
 		through = "Timed"
 	}
@@ -237,8 +242,13 @@ func (w *weld) call(s shape, m *model.Member, member *jen.Statement) *jen.Statem
 	switch len(results) {
 	case 0:
 		through := jen.Id(s.acc).Dot(through)
-		if beside(s, m) {
+		switch {
+		case beside(s, m):
 			return through.Call(jen.Id("ctx"), selector(hostParam(s.p.Signature).Name(), "Host").Call(), fn.Block(call))
+		case background(s, m):
+			w.f.Import(viewPath, "view")
+			written := jen.Qual(viewPath, s.p.Name).Call(args[1:]...)
+			return through.Call(jen.Id("ctx"), jen.Id(w.recv), selector(hostParam(s.p.Signature).Name(), "Host").Call(), written, fn.Block(call))
 		}
 		return through.Call(jen.Id("ctx"), fn.Block(call))
 	case 1:

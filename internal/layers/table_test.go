@@ -44,6 +44,7 @@ var layers = []layer{
 		reason: "shows any plan, the generator's and one that was made at run time; nobody pays who does not look"},
 	{pkgs: "composite/args", may: []string{"hook"}, reason: "what generated decoding calls, and nothing it does not"},
 	{pkgs: "composite/states", may: []string{"hook"}, reason: "looks at a hook once, when it is opened; nothing that is called in a turn"},
+	{pkgs: "composite/view", may: []string{"hook"}, reason: "writes down what an observer is told, and reads it back: values only"},
 	{pkgs: "composite", may: []string{"hook", "composite/..."}, outside: []string{"github.com/sourcegraph/conc"},
 		reason: "linked into every program that has a composite"},
 	{pkgs: "gen/...", may: []string{"gen/...", "composite/plan", "composite/plan/picture"},

@@ -27,6 +27,8 @@ func RunSaid(r hook.Run) string {
 	switch r.Status {
 	case hook.RunSkipped:
 		return "not asked: " + r.By + " had ended it"
+	case hook.RunQueued:
+		return "queued as a job"
 	case hook.RunSucceeded, hook.RunDenied:
 		return answered(r)
 	case hook.RunFailed:

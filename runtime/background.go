@@ -1,0 +1,179 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/composite"
+	views "github.com/grapnel-go/grapnel/composite/view"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/job"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// Members that their tags have told in the background are told by jobs of a kind of
+// their own, which this file queues and does.
+
+// KindBackground is the kind of these jobs. Nobody else queues any.
+const KindBackground = "grapnel.background"
+
+// keyLimit is how long the key of such a job may be before it is a hash.
+const keyLimit = 200
+
+// task is the payload of such a job.
+type task struct {
+	Path  string    `json:"path"`
+	Point string    `json:"point"`
+	View  hook.JSON `json:"view"`
+}
+
+// later queues what the run would do.
+func (r *Runtime) later(ctx context.Context, e *emitter, run hook.SideRun) error {
+	m, err := r.memberOf(run)
+	if err != nil {
+		return err
+	}
+	s, err := r.jobStore()
+	if err != nil {
+		return err
+	}
+	payload, err := json.Marshal(task{m.Path, m.Point.String(), run.Job.Payload})
+	if err != nil {
+		return fmt.Errorf("write a job down: %w", err)
+	}
+	about := run.Job.Key
+	if about == "" {
+		about = r.o.NewID()
+	}
+	key := m.Path + " " + m.Point.String() + " " + e.conversation + " " + about
+	if len(key) > keyLimit {
+		key = hook.Digest(hook.JSON(key))
+	}
+	queued, err := s.Enqueue(ctx, store.Job{
+		Job: hook.Job{Kind: KindBackground, Key: key, Payload: hook.JSON(payload)}, Conversation: e.conversation, Turn: e.turnOf(ctx),
+	})
+	if err != nil {
+		return fmt.Errorf("queue a job: %w", err)
+	}
+	if queued {
+		r.jobs.Wake()
+		r.record(ctx, e, m, hook.Run{Queued: r.o.Now(), Status: hook.RunQueued})
+	}
+	return nil
+}
+
+// record tells of a run of the member, if runs are recorded.
+func (r *Runtime) record(ctx context.Context, e *emitter, m composite.InBackground, run hook.Run) {
+	if r.o.RecordHooks {
+		run.Subsystem, run.Point, run.Visibility = m.Path, m.Point, m.Visibility
+		e.Emit(ctx, hook.RunEvent(run))
+	}
+}
+
+// memberOf finds out who is to be told. A composite that is not known itself, because
+// layers were laid over it, is known by its type if there is one of it.
+func (r *Runtime) memberOf(run hook.SideRun) (composite.InBackground, error) {
+	var alike []composite.InBackground
+	for _, m := range r.background {
+		switch {
+		case m.Point != run.Point:
+		case run.Composite == nil && m.Path == run.Path, run.Composite != nil && m.Composite == run.Composite && m.Local == run.Path:
+			return m, nil
+		case run.Composite != nil && m.Local == run.Path && composite.TypeOf(m.Composite) == composite.TypeOf(run.Composite):
+			alike = append(alike, m)
+		}
+	}
+	if len(alike) == 1 {
+		return alike[0], nil
+	}
+	return composite.InBackground{}, fmt.Errorf("%d members of the composite are %s and told in the background at %s", len(alike), run.Path, run.Point)
+}
+
+// handlers are those of the program and, if members are told in the background, that
+// of their jobs.
+func (r *Runtime) handlers() map[string]job.Handler {
+	if len(r.background) == 0 {
+		return r.o.Jobs.Handlers
+	}
+	all := maps.Clone(r.o.Jobs.Handlers)
+	if all == nil {
+		all = map[string]job.Handler{}
+	}
+	all[KindBackground] = r.tellLater
+	return all
+}
+
+// tellLater does one of these jobs. A failure is told where nobody is in a turn, and
+// the job is tried again.
+func (r *Runtime) tellLater(ctx context.Context, j job.Run) error {
+	var t task
+	if err := json.Unmarshal([]byte(j.Payload), &t); err != nil {
+		return &job.GiveUp{Reason: "what was written down cannot be read"}
+	}
+	i := slices.IndexFunc(r.background, func(m composite.InBackground) bool { return m.Path == t.Path && m.Point.String() == t.Point })
+	if i < 0 {
+		return &job.GiveUp{Reason: fmt.Sprintf("the composite has no member %s that is told in the background at %s", t.Path, t.Point)}
+	}
+	m := r.background[i]
+	tell, err := r.reader(ctx).Read(m.Point, t.View)
+	if err != nil {
+		return &job.GiveUp{Reason: "what was written down cannot be read"}
+	}
+	run := hook.Run{Started: r.o.Now(), Status: hook.RunSucceeded, Attempt: j.Attempt}
+	ctx = context.WithValue(ctx, sideKey{}, &side{turn: j.Turn})
+	f := composite.Alone(ctx, m.As, m.Point, func(ctx context.Context) { tell(ctx, m.Hook) })
+	run.Duration = r.o.Now().Sub(run.Started)
+	if f == nil && ctx.Err() != nil {
+		f = &hook.Failure{Subsystem: m.Path, Point: m.Point, Err: ctx.Err()} // it came back because it had to
+	}
+	told := context.WithoutCancel(ctx)
+	switch {
+	case f == nil:
+	case f.Late:
+		run.Status = hook.RunTimedOut
+	case f.Panic:
+		run.Status = hook.RunPanicked
+	case errors.Is(f.Err, context.Canceled):
+		run.Status = hook.RunInterrupted
+	default:
+		run.Status = hook.RunFailed
+	}
+	if f == nil {
+		r.record(told, &r.events, m, run)
+		return nil
+	}
+	run.Reason = f.Public()
+	r.record(told, &r.events, m, run)
+	r.events.Emit(told, hook.FailureEvent(f))
+	return f
+}
+
+// reader reads views back: with the agents that there are, and the history as it is
+// now.
+func (r *Runtime) reader(ctx context.Context) views.Reader {
+	return views.Reader{
+		Host: &r.events,
+		Agent: func(name string) *hook.AgentConfig {
+			if a, err := r.Agent(name); err == nil {
+				return a.cfg
+			}
+			if r.o.FindAgent != nil {
+				if cfg, err := r.o.FindAgent(ctx, name); err == nil {
+					return &cfg
+				}
+			}
+			return &hook.AgentConfig{Name: name}
+		},
+		History: func(conversation string) hook.List[hook.Message] {
+			messages, err := r.o.Store.Messages(ctx, conversation)
+			if err != nil && len(messages) == 0 {
+				return hook.List[hook.Message]{}
+			}
+			return hook.Freeze(messages)
+		},
+	}
+}

@@ -53,6 +53,12 @@ const (
 	CodeDiagnosticsLost  DiagnosticCode = "contribution.diagnostics_omitted" // there were more remarks than are told
 )
 
+// The codes of what the runtime says about repairs. Everybody is told.
+const (
+	CodeCallRepaired    DiagnosticCode = "call.repaired"    // a call that could not be bound runs as OnInvalidTool has changed it
+	CodeHistoryRepaired DiagnosticCode = "history.repaired" // a stored history broke a rule of providers and was mended when it was read
+)
+
 // Visibility is who may see something; "" is internal.
 type Visibility string
 

@@ -302,6 +302,7 @@ func TestAHistoryOfOthersIsMendedWhenItIsRead(t *testing.T) {
 	told := seen.events[1]
 	assert.Equal(t, hook.EventDiagnostic, told.Kind)
 	assert.Equal(t, "the history was repaired when it was read: message_empty 1, result_missing 1, result_orphan 1", told.Text)
+	assert.Equal(t, hook.CodeHistoryRepaired, told.Detail().Code)
 	require.Len(t, w.history(), 6, "what is stored stays as it is")
 }
 

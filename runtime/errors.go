@@ -17,7 +17,7 @@ var (
 	ErrAgentClosing = errors.New("runtime: the agent is closing")
 	// ErrBusy: a turn of the conversation is in flight; send again when it has
 	// ended.
-	ErrBusy = errors.New("runtime: a turn of this conversation is still running")
+	ErrBusy = errors.New("runtime: a turn of this conversation is still running; wait for its end, stop it, or queue the message")
 	// ErrIdle: no turn is running that could be steered; send instead.
 	ErrIdle = errors.New("runtime: no turn of this conversation is running")
 	// ErrNotInterrupted: there is no turn that could be resumed.
@@ -26,9 +26,9 @@ var (
 	ErrStopped = errors.New("runtime: stopped by the user")
 	// ErrLeaseLost: another process has taken the conversation over, because it
 	// took this one for gone. What this turn did since is not stored.
-	ErrLeaseLost = errors.New("runtime: the conversation has gone to another process")
+	ErrLeaseLost = errors.New("runtime: the conversation has gone to another process, and what was not stored is lost; send again to go on here")
 	// ErrNothingToCompact: there is nothing before the turns that are kept.
-	ErrNothingToCompact = errors.New("runtime: nothing to compact")
+	ErrNothingToCompact = errors.New("runtime: nothing to compact: all turns are kept or behind the last summary; keep fewer, or wait for more")
 	// ErrSkipped: a hook does not want the conversation compacted now.
 	ErrSkipped = errors.New("runtime: a hook has skipped the compaction")
 	// ErrSummary: what the model wrote cannot take the place of anything.

@@ -58,6 +58,8 @@ func (c *Conversation) mended(ctx context.Context, messages []hook.Message) []ho
 		parts = append(parts, fmt.Sprintf("%s %d", code, n))
 	}
 	slices.Sort(parts)
-	c.events.emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "the history was repaired when it was read: " + strings.Join(parts, ", ")})
+	c.events.emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{
+		Code: hook.CodeHistoryRepaired, Text: "the history was repaired when it was read: " + strings.Join(parts, ", "), Visibility: hook.VisibleUser,
+	}))
 	return messages
 }

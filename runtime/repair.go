@@ -56,7 +56,7 @@ func (t *turn) repair(c *call) hook.Verdict {
 		}
 		c.end = hook.CallEnd{}
 		if t.bindStrictly(c, at) {
-			t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: mended(c, v)})
+			t.emit(hook.DiagnosticEvent(hook.Diagnostic{Code: hook.CodeCallRepaired, Text: mended(c, v), Visibility: hook.VisibleUser}))
 			return hook.Verdict{}
 		}
 		if !c.invalid() {

@@ -66,6 +66,7 @@ func TestSpecARepairedCallRuns(t *testing.T) {
 			assert.Equal(t, "echo", w.eventsOf(hook.EventCallsBegin)[0].Detail().Tools.At(0))
 			require.Len(t, w.eventsOf(hook.EventDiagnostic), 1)
 			assert.Contains(t, w.eventsOf(hook.EventDiagnostic)[0].Text, "call c1: H0 has repaired it")
+			assert.Equal(t, hook.CodeCallRepaired, w.eventsOf(hook.EventDiagnostic)[0].Detail().Code)
 			assertBrackets(t, w)
 		})
 	}

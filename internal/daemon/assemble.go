@@ -33,24 +33,25 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		return a, err
 	}
 	o.Approval.Dir, o.Approval.Project = o.Paths.Approvals(), o.Paths.Root
-	a.Daemon = &Daemon{
+	d := &Daemon{
 		Guard: newGuard(), Approval: approval.New(&o.Approval), AskUser: askuser.New(nil),
 		Delegate: delegate.New(&delegate.Options{Agents: known}), Extra: o.Extra,
 	}
+	a.Daemon = d
 	for _, m := range []struct {
 		field string
 		load  func() error
 	}{
-		{"MCP", func() error { return a.loadMCP(ctx, o) }},
-		{"Policy", func() (err error) { a.Policy, err = loadPolicy(ctx, o, agents, a.named); return err }},
-		{"Cost", func() (err error) { a.Cost, err = loadPrices(o.Paths); return err }},
-		{"Skills", func() (err error) { a.Skills, err = loadSkills(o); return err }},
+		{"MCP", func() (err error) { d.MCP, err = loadMCP(ctx, o); return err }},
+		{"Policy", func() (err error) { d.Policy, err = loadPolicy(ctx, o, agents, a.named); return err }},
+		{"Cost", func() (err error) { d.Cost, err = loadPrices(o.Paths); return err }},
+		{"Skills", func() (err error) { d.Skills, err = loadSkills(o); return err }},
 		{"Memory", func() (err error) {
-			a.Memory, err = memory.Open(ctx, o.Paths.Memories, nil)
+			d.Memory, err = memory.Open(ctx, o.Paths.Memories, nil)
 			return damaged(o.Paths.Memories, err)
 		}},
 		{"OS", func() (err error) {
-			a.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs()})
+			d.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs()})
 			return err
 		}},
 	} {
@@ -73,12 +74,12 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 	return a, nil
 }
 
-func (a *assembly) loadMCP(ctx context.Context, o Options) error {
+func loadMCP(ctx context.Context, o Options) (*mcp.MCP, error) {
 	servers, err := loadServers(ctx, o)
-	if err == nil {
-		a.MCP, err = mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o)})
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o)})
 }
 
 // discard closes what was made, which nobody has opened.

@@ -3,10 +3,12 @@ package hook_test
 import (
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +22,9 @@ import (
 // TestIllegalAnswersDoNotCompile gives every answer that there is at every point
 // that decides: what belongs to another point is an error of the compiler.
 func TestIllegalAnswersDoNotCompile(t *testing.T) {
+	root, err := exec.Command("go", "env", "GOROOT").Output() // with -trimpath a program does not know it
+	require.NoError(t, err)
+	build.Default.GOROOT = strings.TrimSpace(string(root))
 	fset := token.NewFileSet()
 	imp := importer.ForCompiler(fset, "source", nil)
 	pkg, err := imp.Import("github.com/grapnel-go/grapnel/hook")

@@ -60,8 +60,8 @@ func (r *Runtime) later(ctx context.Context, e *emitter, run hook.SideRun) error
 		return fmt.Errorf("queue a job: %w", err)
 	}
 	if queued {
+		r.record(ctx, e, m, hook.Run{Queued: r.o.Now(), Status: hook.RunQueued}) // before it can have been done
 		r.jobs.Wake()
-		r.record(ctx, e, m, hook.Run{Queued: r.o.Now(), Status: hook.RunQueued})
 	}
 	return nil
 }

@@ -3,10 +3,12 @@ package schema_test
 import (
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +29,11 @@ type world struct {
 }
 
 var shared = sync.OnceValue(func() *world {
+	root, err := exec.Command("go", "env", "GOROOT").Output() // with -trimpath a program does not know it
+	if err != nil {
+		panic(err)
+	}
+	build.Default.GOROOT = strings.TrimSpace(string(root))
 	fset := token.NewFileSet()
 	return &world{fset: fset, importer: importer.ForCompiler(fset, "source", nil)}
 })

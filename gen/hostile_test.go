@@ -148,6 +148,9 @@ func declared(file *ast.File) map[int][]string {
 		n := -1
 		if all := number.FindAllString(text, -1); all != nil { // a hostile text may have numbers of its own in front
 			n, _ = strconv.Atoi(all[len(all)-1]) // a number that is too long is no snippet's
+			if strings.HasPrefix(text, "TYPE staleC") {
+				n, _ = strconv.Atoi(all[0]) // and here in the name of a field behind
+			}
 		}
 		switch { // these are named after the tool and the field, which may be the hostile text
 		case kind == "CONST" && strings.HasPrefix(names[0], "Tool"):

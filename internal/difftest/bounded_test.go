@@ -50,6 +50,7 @@ func newBounded(deeds []deed, say map[string]int) (*Bounded, *Log) {
 // settled is a call after which all that hang have come back.
 func settled(o Op) Op {
 	return Op{Name: o.Name, Run: func(w World, arg string) string {
+		defer synctest.Wait()
 		defer time.Sleep(time.Minute)
 		return o.Run(w, arg)
 	}}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
@@ -28,15 +29,19 @@ type World struct {
 	Host *Recorder
 }
 
-// Recorder is a host that keeps what it is told.
+// Recorder is a host that keeps what it is told, also by hooks that come back late. It
+// is read when they have.
 type Recorder struct {
 	hook.NoHost
+	mu    sync.Mutex
 	Lines []string
 	Runs  []hook.Run
 }
 
 // Emit notes the event. Hook runs it keeps apart: who does not record has none.
 func (r *Recorder) Emit(_ context.Context, ev hook.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if run, ok := ev.Run(); ok {
 		r.Runs = append(r.Runs, run)
 		return

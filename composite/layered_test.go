@@ -115,6 +115,9 @@ func TestLayersOverLayers(t *testing.T) {
 	assert.Equal(t, "Core.Disk", c.Plan().Owner("core_disk"))
 	assert.Empty(t, c.Plan().Owner("core_net"))
 	assert.Equal(t, []plan.Disabled{{Field: "Net", By: "project"}}, c.Plan().Members[1].Composite.Off)
+	empty, err := composite.Layered(c, layer(t, "agent", map[string]string{"Core.Disk": "off"}))
+	require.NoError(t, err)
+	assert.NotContains(t, empty.(*composite.Composite).Plan().Member("Core").Acts(), "BeforeTool", "nobody in it acts there any more")
 
 	assert.Contains(t, c.Plan().Text(), "\noff: Core.Net, by project\n")
 

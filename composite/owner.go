@@ -67,10 +67,5 @@ func prefixOf(h hook.Hook, name string) string {
 		return ""
 	}
 	field, _, _ := strings.Cut(name, "[")
-	for _, m := range p.Plan().Members {
-		if m.Field == field {
-			return m.Prefix
-		}
-	}
-	return ""
+	return p.Plan().Member(field).Prefix
 }

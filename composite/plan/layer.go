@@ -248,6 +248,7 @@ func (p *Plan) layered(settings []Setting, path string) (*Plan, []Problem) {
 			for _, t := range c.tools() {
 				m.Tools = append(m.Tools, m.Prefix+t)
 			}
+			m.Points = slices.DeleteFunc(slices.Clone(m.Points), func(u PointUse) bool { return u.Kind != "facade" && !c.has(u.Name) })
 			problems = append(problems, more...)
 		} else if len(inner) > 0 {
 			problems = append(problems, Problem{Code: "HG056", Fields: []string{m.Field},
@@ -271,8 +272,8 @@ func (p *Plan) tools() []string {
 	return out
 }
 
-// disabled returns the layer that has turned the field off, "" if none has.
-func (p *Plan) disabled(field string) string {
+// OffBy returns the layer that has turned the field off, "" if none has.
+func (p *Plan) OffBy(field string) string {
 	i := slices.IndexFunc(p.Off, func(d Disabled) bool { return d.Field == field })
 	if i < 0 {
 		return ""
@@ -286,7 +287,7 @@ func (p *Plan) unknownMembers(settings []Setting, path string) []Problem {
 	var out []Problem
 	for _, s := range settings {
 		first, _, deeper := strings.Cut(s.Member, ".")
-		if by := p.disabled(first); by != "" {
+		if by := p.OffBy(first); by != "" {
 			if !deeper && s.Switch == On {
 				out = append(out, Problem{Code: "HG056", Fields: []string{first},
 					Message: fmt.Sprintf("%s turns %s%s on, which %s has turned off for all that is below it", s.Source, path, first, by),
@@ -364,7 +365,7 @@ func (m Member) set(s Setting) Member {
 func (p *Plan) needed(m Member, path string) []Problem {
 	var out []Problem
 	for _, field := range m.Requires {
-		if by := p.disabled(field); by != "" {
+		if by := p.OffBy(field); by != "" {
 			out = append(out, Problem{Code: "HG055", Fields: []string{m.Field, field},
 				Message: fmt.Sprintf("%s%s requires %s%s, which %s turns off", path, m.Field, path, field, by),
 				Fix:     fmt.Sprintf("turn %s%s off too, or leave %s%s on", path, m.Field, path, field)})

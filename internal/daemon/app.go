@@ -146,7 +146,7 @@ func (a *App) Schema() []hook.Tool { return a.assembly.hook.Schema() }
 
 // Skills are those of the agent that can be read; none if it does without them.
 func (a *App) Skills(agent *runtime.Agent) []skills.Skill {
-	if disabled(agent.Plan(), "Skills") != "" {
+	if agent.Plan().OffBy("Skills") != "" {
 		return nil
 	}
 	return a.Daemon.Skills.All()
@@ -275,8 +275,8 @@ func (a *App) Tools(agent *runtime.Agent) []Tool {
 		}
 		switch {
 		case mine[t.Name]:
-		case disabled(agent.Plan(), out[i].Owner) != "":
-			out[i].OutOfScope = out[i].Owner + " is turned off by " + disabled(agent.Plan(), out[i].Owner)
+		case agent.Plan().OffBy(out[i].Owner) != "":
+			out[i].OutOfScope = out[i].Owner + " is turned off by " + agent.Plan().OffBy(out[i].Owner)
 		case listed != nil && !slices.Contains(listed, t.Name):
 			out[i].OutOfScope = "not in the agent's list of tools"
 		default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
@@ -62,7 +63,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 			return a, errors.Join(err, a.discard(ctx))
 		}
 	}
-	a.hook, err = a.conf.lay(a.Daemon)
+	a.hook, err = composite.Layered(d, a.conf.layers...)
 	if err == nil && a.Policy != nil {
 		// A rule for a tool that does not exist is no mistake of the agent that is
 		// registered first.

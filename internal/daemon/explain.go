@@ -34,7 +34,7 @@ func (a *App) explained(agent Agent, cfg hook.AgentConfig, err error) error {
 			continue
 		}
 		if owner := a.Daemon.Plan().Owner(tool); owner != "" {
-			by := disabled(a.Runtime.Plan(), owner)
+			by := a.Runtime.Plan().OffBy(owner)
 			if layer, ok, _ := runtime.AgentLayer(&cfg); ok && by == "" {
 				by = layer.Source
 			}

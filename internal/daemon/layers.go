@@ -11,7 +11,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -61,9 +60,7 @@ type configuration struct {
 }
 
 // off reports whether the subsystem in this field takes no part in the process.
-func (c configuration) off(field string) bool {
-	return slices.ContainsFunc(c.plan.Off, func(d plan.Disabled) bool { return d.Field == field })
-}
+func (c configuration) off(field string) bool { return c.plan.OffBy(field) != "" }
 
 // over returns the configuration with one more layer.
 func (c configuration) over(l plan.Layer) (configuration, error) {
@@ -181,21 +178,4 @@ func said(l plan.Layer) []string {
 		out[i] = fmt.Sprintf("%s: %s: %s", l.Source, s.Member, s)
 	}
 	return out
-}
-
-// disabled is the layer that has turned the subsystem off; "" if none has.
-func disabled(p *plan.Plan, field string) string {
-	i := slices.IndexFunc(p.Off, func(d plan.Disabled) bool { return d.Field == field })
-	if i < 0 {
-		return ""
-	}
-	return p.Off[i].By
-}
-
-// lay makes one hook of the daemon and what is said of it.
-func (c configuration) lay(d *Daemon) (hook.Hook, error) {
-	if len(c.plan.Off) == 0 && len(plan.Merge(c.layers)) == 0 {
-		return d, nil
-	}
-	return composite.Layered(d, c.layers...)
 }

@@ -122,7 +122,7 @@ func (a *App) Explain(ctx context.Context, agent *runtime.Agent, tool string, ar
 	if err := inv.Err(); err != nil {
 		return Explanation{}, fmt.Errorf("the call would be refused before any rule is asked: %w", err)
 	}
-	if by := disabled(agent.Plan(), "Policy"); by != "" {
+	if by := agent.Plan().OffBy("Policy"); by != "" {
 		return Explanation{}, fmt.Errorf("no rule is asked: Policy is turned off by %s", by)
 	}
 	return a.Daemon.Policy.Explain(agent.Config(), all[i], inv.Args())

@@ -64,6 +64,8 @@ func TestLayersThatCannotBeLaid(t *testing.T) {
 			"HG056: user.json speaks of Guard.Disk, and Guard is no composite; say it of Guard"},
 		{"a point where it never acts", map[string]string{"Skills": "AfterTool: timeout=1s"},
 			"HG056: user.json says something of Skills at AfterTool, where it never acts; it acts at BeforeTool~"},
+		{"out at a point where it never acts", map[string]string{"Skills": "without=AfterTool"},
+			"HG056: user.json leaves Skills out at AfterTool, where it never acts; it acts at BeforeTool~"},
 		{"half of a pair", map[string]string{"Skills": "without=Schema"},
 			"HG056: user.json leaves Skills without one of Schema and Dispatch, which belong together; without=Schema|Dispatch"},
 		{"what another one requires", map[string]string{"Guard": "off"},

@@ -32,6 +32,10 @@ type Setting struct {
 	Points []PointUse
 	// Source is where it is said: that of the layer.
 	Source string
+
+	// beside are those of Without that are no methods of hook.Hook, of which a plan may
+	// not know whether the member has them.
+	beside []string
 }
 
 // String returns the setting as [ParseSetting] reads it.
@@ -121,6 +125,11 @@ func ParseSetting(member, text string, points []Point) (Setting, []Problem) {
 		p, _ := t.find(u.Name)
 		s.Points[i].Kind = p.Kind
 	}
+	for _, name := range s.Without {
+		if p, _ := t.find(name); p.Kind != "facade" {
+			s.beside = append(s.beside, name)
+		}
+	}
 	switch {
 	case o.off && (o.on || len(o.Without)+len(o.Points) > 0):
 		t.add(&Problem{Code: "HG046", Word: "off", Message: "off leaves the member out, and other options say what it does", Fix: "drop off, or all others"})
@@ -157,7 +166,7 @@ func (s Setting) over(below Setting) Setting {
 	if s.Switch == Unsaid {
 		s.Switch, s.Source = below.Switch, below.Source
 	}
-	s.Without = union(below.Without, s.Without)
+	s.Without, s.beside = union(below.Without, s.Without), union(below.beside, s.beside)
 	s.Points = overPoints(s.Points, below.Points)
 	return s
 }
@@ -326,6 +335,13 @@ func (m Member) misset(s Setting, path string) []Problem {
 		if !has(u.Name) && u.Kind != "facade" {
 			out = append(out, Problem{Code: "HG056", Fields: []string{m.Field},
 				Message: fmt.Sprintf("%s says something of %s%s at %s, where it never acts", s.Source, path, m.Field, u.Name),
+				Fix:     "it acts at " + m.Acts()})
+		}
+	}
+	for _, name := range s.beside {
+		if !has(name) {
+			out = append(out, Problem{Code: "HG056", Fields: []string{m.Field},
+				Message: fmt.Sprintf("%s leaves %s%s out at %s, where it never acts", s.Source, path, m.Field, name),
 				Fix:     "it acts at " + m.Acts()})
 		}
 	}

@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -167,6 +168,18 @@ func TestWrongHooks(t *testing.T) {
 		}
 		assert.ErrorContains(t, err, c.want)
 	}
+}
+
+// The example of the documentation can be laid.
+func TestTheExampleOfHooksCanBeLaid(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/files.md")
+	require.NoError(t, err)
+	_, text, _ = bytes.Cut(text, []byte("`hooks.json`\n\n```json\n"))
+	example, _, found := bytes.Cut(text, []byte("```"))
+	require.True(t, found)
+	process, _, _ := is(t, daemon.Options{Paths: withHooks(t, string(example), "", "")})
+	assert.Equal(t, "Memory, by ~/.grapnel/hooks.json", process)
 }
 
 // Rules may go on naming the tools of what is turned off.

@@ -1,0 +1,27 @@
+package bench
+
+import (
+	"github.com/grapnel-go/grapnel/bench/peers/grapnel"
+	"github.com/grapnel-go/grapnel/bench/peers/limit"
+	"github.com/grapnel-go/grapnel/bench/work"
+)
+
+// Subjects are the systems that do turns, in the order in which they are measured.
+var Subjects = []work.Subject{grapnel.Subject, limit.Subject}
+
+// Lack says that a subject is left out of a scenario, and why.
+type Lack struct{ Scenario, Subject, Reason string }
+
+// Missing are the subjects that are left out of scenarios. A scenario is the name of
+// its benchmark, with the case if only that is left out: "Concurrent/store=sqlite".
+var Missing = []Lack{}
+
+// Lacks returns why a subject is left out of a scenario; "" if it is not.
+func Lacks(scenario, subject string) string {
+	for _, l := range Missing {
+		if l.Scenario == scenario && l.Subject == subject {
+			return l.Reason
+		}
+	}
+	return ""
+}

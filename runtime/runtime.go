@@ -162,7 +162,8 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	if h == nil {
 		h = hook.Nop{}
 	}
-	r := &Runtime{given: h, hooks: newHooks(h), provider: p, agents: map[string]*Agent{}}
+	// What points the hook has is asked when it is known to be ready.
+	r := &Runtime{given: h, hooks: &hooks{hook: h}, provider: p, agents: map[string]*Agent{}}
 	if o != nil {
 		r.o = *o
 	}

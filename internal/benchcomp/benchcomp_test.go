@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/benchcomp"
 	"github.com/grapnel-go/grapnel/internal/daemon"
@@ -178,6 +179,24 @@ func TestATurnOfTheWholeAllocatesLittle(t *testing.T) {
 	priced := testing.AllocsPerRun(200, pricedTurn(t, 1, cost.Table{"*": {Input: 1, Output: 2}}))
 	t.Logf("allocations of one call with a price list: %v", priced)
 	assert.LessOrEqual(t, priced, 35.0+raceSlack, "one call, whose cost is kept with the conversation")
+}
+
+// A composite that was forgotten is an error when the runtime is opened, also where a
+// layer turns it off or another one.
+func TestAForgottenCompositeIsAnError(t *testing.T) {
+	t.Parallel()
+	for name, layers := range map[string][]plan.Layer{
+		"no layers": nil,
+		"a layer":   {{Source: "process", Settings: []plan.Setting{{Member: "Around", Switch: plan.Off}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &benchcomp.Whole{Around: &benchcomp.Around{}, Free: &benchcomp.Free{}}
+			rt := runtime.New(h, newCaller(1), &runtime.Options{Layers: layers})
+			err := rt.Open(t.Context())
+			require.ErrorContains(t, err, "Daemon")
+			require.ErrorContains(t, err, "benchcomp.Whole")
+		})
+	}
 }
 
 func newEight() *benchcomp.Eight {

@@ -38,6 +38,8 @@ type Subject struct {
 	// Start sets the system up for a turn. Its error is a [Lack] if the system cannot
 	// do such a turn.
 	Start func(ctx context.Context, t Turn) (*Running, error)
+	// Agents sets the system up for agents that do turns like t.
+	Agents func(ctx context.Context, t Turn) (*Agents, error)
 }
 
 // Running is a subject that has been set up.

@@ -19,25 +19,16 @@ import (
 )
 
 // Subject is Grapnel.
-var Subject = work.Subject{Name: "grapnel", Start: start}
+var Subject = work.Subject{Name: "grapnel", Start: start, Agents: agents}
 
 const agent = "a"
 
 func start(ctx context.Context, t work.Turn) (*work.Running, error) {
 	all := work.NewLedgers(t)
-	h, err := newAgent(t, all)
+	rt, st, closeAll, err := openRuntime(ctx, t, all)
 	if err != nil {
 		return nil, err
 	}
-	st, err := open(ctx, t.Dir)
-	if err != nil {
-		return nil, err
-	}
-	rt := runtime.New(h, model{t, all}, &runtime.Options{Store: st})
-	if err := rt.Open(ctx); err != nil {
-		return nil, errors.Join(err, st.Close())
-	}
-	closeAll := func() error { return errors.Join(rt.Close(context.WithoutCancel(ctx)), st.Close()) }
 	if _, err := rt.Register(ctx, hook.AgentConfig{Name: agent}); err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
@@ -66,6 +57,52 @@ func start(ctx context.Context, t work.Turn) (*work.Running, error) {
 				return err
 			}
 			return all[i].End(out.Text())
+		},
+		Close: closeAll,
+	}, nil
+}
+
+func openRuntime(ctx context.Context, t work.Turn, all work.Ledgers) (*runtime.Runtime, store.Store, func() error, error) {
+	h, err := newAgent(t, all)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	st, err := open(ctx, t.Dir)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	rt := runtime.New(h, model{t, all}, &runtime.Options{Store: st})
+	if err := rt.Open(ctx); err != nil {
+		return nil, nil, nil, errors.Join(err, st.Close())
+	}
+	return rt, st, func() error { return errors.Join(rt.Close(context.WithoutCancel(ctx)), st.Close()) }, nil
+}
+
+// agents are registered with a runtime that has one composite. It keeps their
+// conversations.
+func agents(ctx context.Context, t work.Turn) (*work.Agents, error) {
+	all := work.NewLedgers(t)
+	rt, _, closeAll, err := openRuntime(ctx, t, all)
+	if err != nil {
+		return nil, err
+	}
+	in := hook.TextInput(work.Say)
+	return &work.Agents{
+		Register: func(ctx context.Context, i int) error {
+			_, err := rt.Register(ctx, hook.AgentConfig{Name: work.AgentName(i)})
+			return err
+		},
+		Send: func(ctx context.Context, i int) error {
+			all[0].Begin()
+			conv, err := rt.Conversation(ctx, work.AgentName(i), "s")
+			if err != nil {
+				return err
+			}
+			out, err := conv.Send(ctx, in, nil)
+			if err != nil {
+				return err
+			}
+			return all[0].End(out.Text())
 		},
 		Close: closeAll,
 	}, nil

@@ -1,6 +1,7 @@
 // Package limit does the work as a hand would write it for this one case: a history,
 // a model that is asked twice, a goroutine for each call, two kinds of event, and
-// nothing else. It has no scope, no recovery of panics, no cancellation, no limits, and
+// nothing else. It has no scope, but among many agents: a bit for each tool. It has no
+// recovery of panics, no cancellation, no limits, and
 // its hooks are a list of interfaces that is called in order. The conversations in
 // SQLite are rows of a table, each turn one transaction that is synced.
 package limit
@@ -9,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"path/filepath"
 	"sync"
 
@@ -16,7 +18,7 @@ import (
 )
 
 // Subject is the hand-written limit.
-var Subject = work.Subject{Name: "limit", Start: start}
+var Subject = work.Subject{Name: "limit", Start: start, Agents: agents}
 
 type role uint8
 
@@ -62,20 +64,30 @@ type agent struct {
 	tools map[string]func(ctx context.Context, args string) (string, error)
 	hooks []hook
 	db    *database // nil keeps nothing but the history
+	scope *scope    // nil is all tools
 }
 
-func start(ctx context.Context, t work.Turn) (*work.Running, error) {
+func newAgent(t work.Turn) *agent {
 	a := &agent{turn: t, all: work.NewLedgers(t), tools: map[string]func(context.Context, string) (string, error){}}
 	for i := range t.Tools {
-		name := work.Tool
-		if i > 0 {
-			name = work.OtherTool(i)
-		}
-		a.tools[name] = a.find
+		a.tools[name(i)] = a.find
 	}
 	for range t.Hooks {
 		a.hooks = append(a.hooks, &counter{a.all})
 	}
+	return a
+}
+
+// name is the name of tool i.
+func name(i int) string {
+	if i == 0 {
+		return work.Tool
+	}
+	return work.OtherTool(i)
+}
+
+func start(ctx context.Context, t work.Turn) (*work.Running, error) {
+	a := newAgent(t)
 	if t.Dir != "" {
 		db, err := openDatabase(ctx, filepath.Join(t.Dir, "limit.db"))
 		if err != nil {
@@ -140,10 +152,18 @@ func (a *agent) run(ctx context.Context, history []message) ([]message, error) {
 	}
 }
 
+// told is how many tools the model is told.
+func (a *agent) told() int {
+	if a.scope == nil {
+		return len(a.tools)
+	}
+	return bits.OnesCount64(a.scope.set)
+}
+
 // ask is the model: it looks at what it is shown and answers.
 func (a *agent) ask(ctx context.Context, history []message) (message, error) {
 	l := a.all.In(ctx)
-	n, s := len(history), work.Seen{Tools: len(a.tools), Messages: len(history)}
+	n, s := len(history), work.Seen{Tools: a.told(), Messages: len(history)}
 	for s.Results < n && history[n-1-s.Results].role == tool {
 		s.Results++
 	}
@@ -184,7 +204,7 @@ func (a *agent) execute(ctx context.Context, history []message, calls []call) ([
 	for i, c := range calls {
 		wg.Go(func() {
 			run, ok := a.tools[c.Tool]
-			if !ok {
+			if !ok || !a.scope.has(c.Tool) {
 				errs[i] = fmt.Errorf("no tool %q", c.Tool)
 				return
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -16,7 +17,8 @@ func Reply[T any](out T, err error) hook.ToolResult {
 	if err != nil {
 		return failure(err)
 	}
-	switch v := any(out).(type) {
+	boxed := any(out) // once
+	switch v := boxed.(type) {
 	case string:
 		return hook.TextResult(v)
 	case hook.ToolResult:
@@ -24,13 +26,40 @@ func Reply[T any](out T, err error) hook.ToolResult {
 	case hook.JSON:
 		return hook.JSONResult(v)
 	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
+	w := writers.Get().(*writer)
+	err = w.enc.Encode(boxed)
+	text := hook.JSON(bytes.TrimSuffix(w.buf.Bytes(), []byte("\n")))
+	w.free()
+	if err != nil {
 		return hook.FailedResult(hook.FailOperation, "the result cannot be written as JSON: "+err.Error())
 	}
-	return hook.JSONResult(hook.JSON(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))))
+	return hook.JSONResult(text)
+}
+
+// writer writes results as JSON; it is used again, so that a result costs its text
+// and little more.
+type writer struct {
+	buf bytes.Buffer
+	enc *json.Encoder
+}
+
+var writers = sync.Pool{New: func() any {
+	w := new(writer)
+	w.enc = json.NewEncoder(&w.buf)
+	w.enc.SetEscapeHTML(false)
+	return w
+}}
+
+// keptWriter is the largest buffer that is kept for the next result, in bytes.
+const keptWriter = 64 << 10
+
+// free empties the writer and gives it back. One in which a MarshalJSON has panicked
+// is lost.
+func (w *writer) free() {
+	if w.buf.Cap() <= keptWriter {
+		w.buf.Reset()
+		writers.Put(w)
+	}
 }
 
 // Done returns the result of a typed tool that returns only an error: "ok", or

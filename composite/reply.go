@@ -17,8 +17,7 @@ func Reply[T any](out T, err error) hook.ToolResult {
 	if err != nil {
 		return failure(err)
 	}
-	boxed := any(out) // once
-	switch v := boxed.(type) {
+	switch v := any(out).(type) {
 	case string:
 		return hook.TextResult(v)
 	case hook.ToolResult:
@@ -27,7 +26,7 @@ func Reply[T any](out T, err error) hook.ToolResult {
 		return hook.JSONResult(v)
 	}
 	w := writers.Get().(*writer)
-	err = w.enc.Encode(boxed)
+	err = w.enc.Encode(out)
 	text := hook.JSON(bytes.TrimSuffix(w.buf.Bytes(), []byte("\n")))
 	w.free()
 	if err != nil {

@@ -170,26 +170,16 @@ func BenchmarkWhole(b *testing.B) {
 	})
 }
 
-// allocations is what a turn allocates. On a busy machine the scheduler allocates too, now
-// and then, so the least of several is taken.
-func allocations(turn func()) float64 {
-	least := testing.AllocsPerRun(200, turn)
-	for range 2 {
-		least = min(least, testing.AllocsPerRun(200, turn))
-	}
-	return least
-}
-
-// The bounds are what holds today, one more on a busy machine. They may only be lowered.
+// The bounds are what holds today. They may only be lowered.
 func TestATurnOfTheWholeAllocatesLittle(t *testing.T) {
-	one := allocations(wholeTurn(t, 1))
-	eight := allocations(wholeTurn(t, 8))
+	one := testing.AllocsPerRun(200, wholeTurn(t, 1))
+	eight := testing.AllocsPerRun(200, wholeTurn(t, 8))
 	t.Logf("allocations: one call %v, eight calls %v", one, eight)
-	assert.LessOrEqual(t, one, 31.0+raceSlack, "one call")
-	assert.LessOrEqual(t, eight, 81.0+raceSlack, "eight calls")
-	priced := allocations(pricedTurn(t, 1, cost.Table{"*": {Input: 1, Output: 2}}))
+	assert.LessOrEqual(t, one, 29.0+raceSlack, "one call")
+	assert.LessOrEqual(t, eight, 77.0+raceSlack, "eight calls")
+	priced := testing.AllocsPerRun(200, pricedTurn(t, 1, cost.Table{"*": {Input: 1, Output: 2}}))
 	t.Logf("allocations of one call with a price list: %v", priced)
-	assert.LessOrEqual(t, priced, 36.0+raceSlack, "one call, whose cost is kept with the conversation")
+	assert.LessOrEqual(t, priced, 35.0+raceSlack, "one call, whose cost is kept with the conversation")
 }
 
 // A composite that was forgotten is an error when the runtime is opened, also where a

@@ -1,0 +1,37 @@
+package grapnel
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/grapnel-go/grapnel/bench/wire"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/provider/openai"
+)
+
+// Reader reads a stream with the provider of the wire that OpenAI speaks.
+type Reader struct{ provider *openai.Provider }
+
+// NewReader returns a reader over an HTTP client.
+func NewReader(c *http.Client) *Reader {
+	return &Reader{openai.New(&openai.Options{BaseURL: "http://memory.test/v1", APIKey: "sk-bench", Client: c})}
+}
+
+var _ wire.Reader = (*Reader)(nil)
+
+// Read implements wire.Reader.
+func (r *Reader) Read(ctx context.Context) (heard wire.Heard, err error) {
+	req := hook.ModelRequest{Model: "m", Messages: hook.ListOf(hook.UserText("hello"))}
+	for chunk, err := range r.provider.Stream(ctx, req) {
+		if err != nil {
+			return heard, err
+		}
+		switch chunk.Kind {
+		case hook.ChunkText:
+			heard.Add(chunk.Text)
+		case hook.ChunkFinish:
+			heard.Finish, heard.Input, heard.Output = string(chunk.Finish), chunk.Usage.Input, chunk.Usage.Output
+		}
+	}
+	return heard, nil
+}

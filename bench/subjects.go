@@ -18,6 +18,9 @@ type Lack struct{ Scenario, Subject, Reason string }
 var Missing = []Lack{
 	{"Concurrent/store=sqlite", eino.React.Name, eino.NoStore},
 	{"Concurrent/store=sqlite", eino.ADK.Name, eino.NoStore},
+	{"Schema", "langchaingo", "it makes no schema of a type: one is written by hand"},
+	{"Stream", "eino", "its reader of OpenAI's wire is another module, eino-ext"},
+	{"Stream", "genkit", "its plugin for OpenAI's wire reads with openai-go"},
 }
 
 // Lacks returns why a subject is left out of a scenario; "" if it is not.

@@ -43,9 +43,10 @@ func BenchmarkAgents(b *testing.B) {
 	}
 }
 
+// Who is left out because so many would take too long shows that a few do it.
 func TestEverySubjectHasAgents(t *testing.T) {
 	for _, subject := range bench.Subjects {
-		if bench.Lacks("Agents", subject.Name) != "" {
+		if subject.Agents == nil && bench.Lacks("Agents", subject.Name) != "" {
 			continue
 		}
 		t.Run(subject.Name, func(t *testing.T) {

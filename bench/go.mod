@@ -35,9 +35,11 @@ require (
 	github.com/huandu/xstrings v1.3.3 // indirect
 	github.com/imdario/mergo v0.3.13 // indirect
 	github.com/invopop/jsonschema v0.13.0 // indirect
+	github.com/jmattheis/goverter v1.11.1 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/cpuid/v2 v2.2.9 // indirect
 	github.com/mailru/easyjson v0.9.0 // indirect
+	github.com/matryer/moq v0.8.1 // indirect
 	github.com/mattn/go-sqlite3 v1.14.17 // indirect
 	github.com/mbleigh/raymond v0.0.0-20250414171441-6b3a58ab9e0a // indirect
 	github.com/mitchellh/copystructure v1.0.0 // indirect
@@ -104,4 +106,9 @@ require (
 
 replace github.com/grapnel-go/grapnel => ../
 
-tool github.com/grapnel-go/grapnel/cmd/hookgen
+tool (
+	github.com/grapnel-go/grapnel/cmd/hookgen
+	github.com/jmattheis/goverter/cmd/goverter
+	github.com/matryer/moq
+	golang.org/x/tools/cmd/stringer
+)

@@ -1,4 +1,3 @@
-// Package genkit does the work with Genkit, through its public API.
 package genkit
 
 import (

@@ -1,4 +1,3 @@
-// Package langchaingo does the work with LangChainGo, through its public API.
 package langchaingo
 
 import (

@@ -12,8 +12,11 @@ import (
 	"github.com/grapnel-go/grapnel/bench/work"
 )
 
-// model is the scripted model. Its streams are made while they are read, without a
-// goroutine or a channel, which a model at the end of a wire needs.
+// model is the scripted model. It makes each piece of a stream when it is read, without
+// the goroutine and the channel of schema.Pipe that a model at the end of a wire has.
+// A message for each piece is what its interface asks for. An array of pieces that are
+// all there before the turn begins would be no stream: eino hands it on as it is, for
+// 131 allocations of 1,000 pieces instead of 2,138.
 type model struct {
 	turn   work.Turn
 	all    work.Ledgers

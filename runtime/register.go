@@ -86,7 +86,12 @@ func (r *Runtime) forget(a *Agent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.agents, a.name)
-	r.order = slices.DeleteFunc(r.order, func(o *Agent) bool { return o == a })
+	for i, o := range slices.Backward(r.order) { // from the end, where Close begins
+		if o == a {
+			r.order = slices.Delete(r.order, i, i+1)
+			break
+		}
+	}
 }
 
 // build runs OnBuildAgent and makes what the agent sees of the hook.

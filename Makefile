@@ -10,7 +10,7 @@ export GIT_OPTIONAL_LOCKS = 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath)
 SOURCES = $$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/)
 
-.PHONY: fmt lint test gen bench soak fuzz cover ci counterpart plugin
+.PHONY: fmt lint test gen bench bench-peers bench-check bench-test soak fuzz cover ci counterpart plugin
 
 # fmt formats every source file that is not test data.
 fmt:
@@ -31,10 +31,22 @@ test:
 gen:
 	go generate ./...
 
-# bench runs the benchmarks for which there are budgets and writes docs/performance.md;
-# here FLAGS are those of internal/benchtable: FLAGS="-rounds 3".
+# bench prints what benchstat reads: FLAGS="-count 10 -bench Turn".
 bench:
-	go run ./internal/benchtable $(FLAGS)
+	go test -run '^$$' -bench . -benchmem $(FLAGS) ./...
+
+# bench-peers measures Grapnel beside hand-written code and its peers, some twelve minutes, and writes docs/performance.md; FLAGS are
+# those of bench/yardstick: FLAGS="-only Turn -rounds 3", which writes nothing.
+bench-peers:
+	cd bench && go run ./yardstick peers $(FLAGS)
+
+# bench-check compares our own allocations, slopes and ratios with the budgets; only counts can fail it.
+bench-check:
+	cd bench && go run ./yardstick check $(FLAGS)
+
+# bench-test tests the module of the benchmarks: every subject does its work once, and known-bad ones are caught.
+bench-test:
+	cd bench && go mod tidy -diff && go vet ./... && go test $(FLAGS) ./...
 
 # soak runs the long form of the tests about lost power, kills and faults, some
 # eleven minutes, and writes docs/reliability.md; FLAGS are those of internal/soak: FLAGS=-short.

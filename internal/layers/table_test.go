@@ -107,7 +107,6 @@ var layers = []layer{
 	{pkgs: "internal/testmodule", reason: "for tests"},
 	{pkgs: "internal/benchcomp", may: []string{"hook", "internal/daemon"}, generated: []string{"composite/...", "subsystems/...", "internal/terminal"},
 		reason: "for benchmarks"},
-	{pkgs: "internal/benchtable", reason: "a program that runs benchmarks and writes a page"},
 	{pkgs: "internal/soak", reason: "a program that runs tests and writes a page"},
 	{pkgs: "internal/schematest", may: []string{"hook"}, generated: []string{"composite/..."}, reason: "for tests"},
 	{pkgs: "internal/difftest", may: []string{"hook", "composite"}, generated: []string{"composite/..."}, reason: "for tests"},

@@ -121,3 +121,6 @@ tool (
 	github.com/matryer/moq
 	golang.org/x/tools/cmd/stringer
 )
+
+// Not needed, and minutes of a compiler of C: see nodriver.
+replace github.com/mattn/go-sqlite3 => ./peers/langchaingo/nodriver

@@ -20,7 +20,7 @@ func told() *eight.Work {
 	step := hook.NewStep(turn, 1, "m")
 	return &eight.Work{
 		Step:    step,
-		Request: hook.ModelRequest{Model: "m", System: "Be brief.", Messages: hook.ListOf(hook.UserText("hello"))},
+		Request: hook.ModelRequest{Model: "m", System: "Be brief.", Messages: hook.MessagesOf(hook.UserText("hello"))},
 		Reply:   hook.ModelReply{Content: hook.ListOf(hook.TextBlock("hello")), Finish: hook.FinishStop},
 		Call:    hook.NewToolCall(hook.ToolCallData{ID: "1", Step: step, Tool: hook.Tool{Name: "find"}}),
 		Outcome: hook.ToolOutcome{Outcome: hook.OutcomeExecuted, Result: hook.TextResult("ok")},

@@ -79,7 +79,7 @@ func (s *ToolSet) Encoded(form string, encode func(List[Tool]) string) string {
 type ModelRequest struct {
 	Model    string
 	System   string
-	Messages List[Message]
+	Messages Messages
 	Tools    *ToolSet
 	Choice   ToolChoice
 	Format   ResponseFormat

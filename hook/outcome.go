@@ -120,7 +120,7 @@ type InvalidCall struct {
 // Compaction is about to put a summary in the place of older messages.
 type Compaction struct {
 	// Messages are those that would go.
-	Messages List[Message]
+	Messages Messages
 	Budget   TokenBudget
 	Trigger  CompactionTrigger
 }

@@ -78,7 +78,7 @@ type TurnData struct {
 // Standing is how far a turn is.
 type Standing struct {
 	// History is what has been committed, this turn's finished steps included.
-	History List[Message]
+	History Messages
 	Usage   Usage
 	// Cost is what Usage costs; 0 if the runtime knows no prices.
 	Cost    Cost

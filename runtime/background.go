@@ -168,12 +168,12 @@ func (r *Runtime) reader(ctx context.Context) views.Reader {
 			}
 			return &hook.AgentConfig{Name: name}
 		},
-		History: func(conversation string) hook.List[hook.Message] {
+		History: func(conversation string) hook.Messages {
 			messages, err := r.o.Store.Messages(ctx, conversation)
 			if err != nil && len(messages) == 0 {
-				return hook.List[hook.Message]{}
+				return hook.Messages{}
 			}
-			return hook.Freeze(messages)
+			return hook.MessagesOf(messages...)
 		},
 	}
 }

@@ -102,7 +102,7 @@ func turns(tb testing.TB, tools, calls, history int) func() {
 	for i := range ms {
 		ms[i] = hook.UserText("an old message")
 	}
-	_, err = st.Append(tb.Context(), rec.ID, store.Append{Messages: ms})
+	_, err = st.Append(tb.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(ms...)})
 	require.NoError(tb, err)
 	rt := runtime.New(newFast(tools), newLoop(calls), &runtime.Options{Store: st})
 	require.NoError(tb, rt.Open(tb.Context()))
@@ -127,15 +127,15 @@ func limit(calls int) func() {
 	p, f, st := newLoop(calls), newFast(1), mem.New(nil)
 	ctx, n := context.Background(), 0
 	rec, _ := st.Conversation(ctx, store.Key{})
-	var history []hook.Message
+	var history hook.Messages
 	observe := func(hook.Event) { n++ }
 	var version int64
 	return func() {
-		history = append(history, hook.UserText("go"))
-		from := len(history) - 1
+		from := history.Len()
+		history = history.Append(hook.UserText("go"))
 		for {
 			var content []hook.Block
-			for c := range p.Stream(ctx, hook.ModelRequest{Messages: hook.Freeze(history)}) {
+			for c := range p.Stream(ctx, hook.ModelRequest{Messages: history}) {
 				switch c.Kind {
 				case hook.ChunkText:
 					content = append(content, hook.TextBlock(c.Text))
@@ -146,7 +146,7 @@ func limit(calls int) func() {
 					content[len(content)-1].JSON = hook.JSON(c.Text)
 				}
 			}
-			history = append(history, hook.Message{Role: hook.RoleAssistant, Content: hook.Freeze(content)})
+			history = history.Append(hook.Message{Role: hook.RoleAssistant, Content: hook.Freeze(content)})
 			if content[0].Kind == hook.BlockText {
 				break
 			}
@@ -160,10 +160,10 @@ func limit(calls int) func() {
 				observe(hook.Event{Kind: hook.EventCallResult}.WithDetail(hook.EventDetail{Result: c.Result}))
 			})
 			for i, r := range results {
-				history = append(history, hook.Message{Role: hook.RoleTool, CallID: content[i].CallID, Result: r.Result})
+				history = history.Append(hook.Message{Role: hook.RoleTool, CallID: content[i].CallID, Result: r.Result})
 			}
 		}
-		v, err := st.Append(ctx, rec.ID, store.Append{Version: version, Messages: history[from:]})
+		v, err := st.Append(ctx, rec.ID, store.Append{Version: version, Messages: history.From(from)})
 		if err != nil {
 			panic(err)
 		}

@@ -198,7 +198,7 @@ func (c *Conversation) beforeCompaction(ctx context.Context, p past) (hook.Compa
 	}
 	all := messagesOf(p.messages)
 	d, err := points.decideCompaction(ctx, c.place, hook.Compaction{
-		Messages: hook.Freeze(all[:p.cut:p.cut]),
+		Messages: hook.MessagesOf(all[:p.cut]...),
 		Budget:   hook.TokenBudget{Used: tokensOf(all), Reserved: int64(c.agent.cfg.Limits.MaxTokens)},
 		Trigger:  hook.CompactionManual,
 	})
@@ -397,7 +397,7 @@ func (c *Conversation) change(ctx context.Context, tell hook.Event, write func(s
 	if err != nil {
 		return err
 	}
-	c.version, c.history = 0, nil // what is there now has to be read, now or later
+	c.version, c.history = 0, hook.Messages{} // what is there now has to be read, now or later
 	rec, err := c.record(ctx)
 	if err == nil {
 		err = c.load(ctx, rec)

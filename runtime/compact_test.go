@@ -232,7 +232,7 @@ func (g *requestGuard) RewriteRequest(_ context.Context, step *hook.Step, req ho
 		}
 		out[i].Content = hook.Freeze(blocks)
 	}
-	req.Messages = hook.Freeze(out)
+	req.Messages = hook.MessagesOf(out...)
 	return req, nil
 }
 
@@ -286,12 +286,12 @@ func TestAHistoryOfOthersIsMendedWhenItIsRead(t *testing.T) {
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
 	require.NoError(t, err)
 	secret := hook.Block{Kind: hook.BlockToolCall, CallID: "c1", Tool: "echo", JSON: `{"s":"hunter2"}`}
-	_, err = s.Append(t.Context(), rec.ID, store.Append{TurnEnds: true, Messages: []hook.Message{
+	_, err = s.Append(t.Context(), rec.ID, store.Append{TurnEnds: true, Messages: hook.MessagesOf(
 		hook.UserText("1"),
-		{Role: hook.RoleAssistant, Content: hook.ListOf(secret)},
-		{Role: hook.RoleTool, CallID: "c7", Tool: "echo", Result: hook.TextResult("lost")},
-		{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(" "))},
-	}})
+		hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(secret)},
+		hook.Message{Role: hook.RoleTool, CallID: "c7", Tool: "echo", Result: hook.TextResult("lost")},
+		hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(" "))},
+	)})
 	require.NoError(t, err)
 
 	seen := &watcher{}
@@ -311,7 +311,7 @@ func TestWhatCannotBeReadIsLeftOutAndTold(t *testing.T) {
 	s := mem.New(nil)
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{TurnEnds: true, Messages: []hook.Message{hook.UserText("1")}})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{TurnEnds: true, Messages: hook.MessagesOf(hook.UserText("1"))})
 	require.NoError(t, err)
 	seen := &watcher{}
 	m := plays(says("three"))

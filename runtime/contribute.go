@@ -241,16 +241,16 @@ func (h *transcript) insert(at int, entries []hook.Message) {
 	if len(entries) == 0 {
 		return
 	}
-	if h.shown == nil {
-		h.shown = h.stored
+	if !h.apart {
+		h.shown, h.apart = h.stored, true
 	}
-	cut := len(h.shown)
-	for behind := len(h.stored) - at; behind > 0; {
-		if cut--; !h.shown[cut].Ephemeral {
+	cut := h.shown.Len()
+	for behind := h.stored.Len() - at; behind > 0; {
+		if cut--; !h.shown.At(cut).Ephemeral {
 			behind--
 		}
 	}
-	h.shown = slices.Concat(h.shown[:cut], entries, h.shown[cut:])
+	h.shown = h.shown.First(cut).Fork().Append(entries...).Append(h.shown.From(cut).Slice()...)
 }
 
 // overlay is what one set of changes makes of a view.

@@ -59,9 +59,8 @@ type Conversation struct {
 	// conversation without messages.
 	version int64
 	turns   int
-	// history is what the store has. It is only appended to: every view of it
-	// stays valid.
-	history []hook.Message
+	// history is what the store has.
+	history hook.Messages
 	// journal is what a turn has left that did not come to its end.
 	journal []store.Entry
 	// ids are the call ids of the history, because providers want them unique, and
@@ -339,8 +338,8 @@ func (c *Conversation) stop(cause error) bool {
 
 // commit stores what stands behind the history in messages, which is the history
 // appended to, with the conditions filled in. It makes it part of the history.
-func (c *Conversation) commit(ctx context.Context, messages []hook.Message, a store.Append) error {
-	a.Version, a.Epoch, a.Messages = c.version, c.epoch, messages[len(c.history):]
+func (c *Conversation) commit(ctx context.Context, messages hook.Messages, a store.Append) error {
+	a.Version, a.Epoch, a.Messages = c.version, c.epoch, messages.From(c.history.Len())
 	if !a.TurnEnds {
 		a.Hold = c.agent.rt.o.Lease
 	}

@@ -128,7 +128,7 @@ func TestAStoreThatFailsEndsTheTurnAndNotTheConversation(t *testing.T) {
 			t.Parallel()
 			broken := true
 			st := &faulty{Store: mem.New(nil), fail: func(a store.Append) error {
-				if broken && len(a.Messages) > 0 && a.Messages[len(a.Messages)-1].Role == role {
+				if n := a.Messages.Len(); broken && n > 0 && a.Messages.At(n-1).Role == role {
 					return full
 				}
 				return nil
@@ -176,7 +176,7 @@ func TestAWriteInTheMiddleOfATurnIsAConflict(t *testing.T) {
 	w := start(t, plays(says("one"), says("three")))
 	elsewhere := hook.UserText("from elsewhere")
 	w.model.replies[0] = func(yield func(hook.Chunk, error) bool) {
-		_, err := w.store.Append(t.Context(), w.conv.ID(), store.Append{Version: 1, Epoch: 1, Messages: []hook.Message{elsewhere}})
+		_, err := w.store.Append(t.Context(), w.conv.ID(), store.Append{Version: 1, Epoch: 1, Messages: hook.MessagesOf(elsewhere)})
 		assert.NoError(t, err)
 		says("one")(yield)
 	}

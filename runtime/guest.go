@@ -68,14 +68,14 @@ func (t *turn) attribute() {
 	if me == "" && !t.conv.visited {
 		return
 	}
-	shown := make([]hook.Message, len(t.history.stored), len(t.history.stored)+4)
-	for i, m := range t.history.stored {
+	var shown hook.Messages
+	for _, m := range t.history.stored.All() {
 		if m.Role == hook.RoleAssistant && m.From != me {
 			m = t.attributed(m)
 		}
-		shown[i] = m
+		shown = shown.Append(m)
 	}
-	t.history.shown = shown
+	t.history.shown, t.history.apart = shown, true
 	if me != "" {
 		t.history.note("guest", fmt.Sprintf("You are %s, and a guest in this conversation: you answer what follows, in text and without tools. "+
 			"What other agents have said stands in <from agent=\"…\"> tags; write none yourself.", me))

@@ -16,13 +16,12 @@ import (
 // it, because a disk or another program has changed it, is mended or left out, and
 // told.
 func (c *Conversation) load(ctx context.Context, rec store.Record) error {
-	messages, err := c.agent.rt.o.Store.Messages(ctx, rec.ID)
-	if err := c.tellDamage(ctx, err); err != nil {
+	messages, err := c.read(ctx, rec.ID)
+	if err != nil {
 		return err
 	}
-	messages = c.mended(ctx, messages)
 	c.ids, c.visited = nil, false
-	for _, m := range messages {
+	for _, m := range messages.All() {
 		c.visited = c.visited || m.From != ""
 		if m.Role == hook.RoleTool {
 			c.setID(m.CallID, accepted)
@@ -30,6 +29,21 @@ func (c *Conversation) load(ctx context.Context, rec store.Record) error {
 	}
 	c.version, c.turns, c.history = rec.Version, rec.Turns, messages
 	return nil
+}
+
+// read returns the messages, which are the store's own if it has them in memory and
+// there is nothing to mend.
+func (c *Conversation) read(ctx context.Context, id string) (hook.Messages, error) {
+	s := c.agent.rt.o.Store
+	all, err := s.Messages(ctx, id)
+	if err := c.tellDamage(ctx, err); err != nil {
+		return hook.Messages{}, err
+	}
+	messages, mended := c.mended(ctx, all)
+	if s, ok := s.(store.Histories); ok && !mended {
+		return s.History(ctx, id)
+	}
+	return hook.MessagesOf(messages...), nil
 }
 
 // tellDamage tells of what could not be read and goes on with the rest; any other
@@ -42,12 +56,12 @@ func (c *Conversation) tellDamage(ctx context.Context, err error) error {
 	return nil
 }
 
-// mended is the history as providers take it. Who reads it on is told what was
-// wrong, by code.
-func (c *Conversation) mended(ctx context.Context, messages []hook.Message) []hook.Message {
+// mended is the history as providers take it, and whether that is another one. Who
+// reads it on is told what was wrong, by code.
+func (c *Conversation) mended(ctx context.Context, messages []hook.Message) ([]hook.Message, bool) {
 	messages, problems := history.Repair(messages)
 	if len(problems) == 0 {
-		return messages
+		return messages, false
 	}
 	counts := map[history.Code]int{}
 	for _, p := range problems {
@@ -61,5 +75,5 @@ func (c *Conversation) mended(ctx context.Context, messages []hook.Message) []ho
 	c.events.emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{
 		Code: hook.CodeHistoryRepaired, Text: "the history was repaired when it was read: " + strings.Join(parts, ", "), Visibility: hook.VisibleUser,
 	}))
-	return messages
+	return messages, true
 }

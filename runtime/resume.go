@@ -138,11 +138,15 @@ func (t *turn) goOn(on bool, observe func(hook.Event)) hook.TurnOutcome {
 
 // answered reports whether the turn has its answer, so that only its end is missing.
 func (t *turn) answered() bool {
-	said := t.history.stored[t.from:]
-	if len(said) == 0 || said[len(said)-1].Role != hook.RoleAssistant || t.failed() {
+	n := t.history.stored.Len()
+	if n <= t.from || t.failed() {
 		return false
 	}
-	t.final = said[len(said)-1].Content
+	said := t.history.stored.At(n - 1)
+	if said.Role != hook.RoleAssistant {
+		return false
+	}
+	t.final = said.Content
 	return true
 }
 
@@ -193,11 +197,11 @@ func parsed[T any](text hook.JSON) T {
 func (t *turn) adopt(was *interrupted) {
 	if was.ID != "" {
 		t.id, t.started, t.resumed = was.ID, was.Started, was.Resumed
-		t.from = min(was.From, len(t.history.stored))
+		t.from = min(was.From, t.history.stored.Len())
 	}
 	t.stored = true
 	t.usage, t.cost, t.calls = was.step.Usage, was.step.Cost, was.step.Calls
-	for _, m := range t.history.stored[t.from:] {
+	for _, m := range t.history.stored.From(t.from).All() {
 		if m.Role == hook.RoleAssistant {
 			t.number++
 		}
@@ -207,7 +211,7 @@ func (t *turn) adopt(was *interrupted) {
 // input is what the turn began with, as the history has it.
 func (t *turn) input() hook.Input {
 	var in []hook.Message
-	for _, m := range t.history.stored[t.from:] {
+	for _, m := range t.history.stored.From(t.from).All() {
 		if m.Role != hook.RoleUser {
 			break
 		}

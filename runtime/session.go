@@ -52,7 +52,7 @@ func (c *Conversation) attached(source hook.SessionSource) *session {
 
 // source is what a session begins with as the history stands.
 func (c *Conversation) source() hook.SessionSource {
-	if len(c.history) == 0 && c.turns == 0 {
+	if c.history.Len() == 0 && c.turns == 0 {
 		return hook.SessionStartup
 	}
 	return hook.SessionResume

@@ -43,7 +43,7 @@ func (h *titles) AfterModel(ctx context.Context, s *hook.Step, _ hook.ModelReply
 func TestSpecAHookCallsAModelWithinTheTurn(t *testing.T) {
 	t.Parallel()
 	asked := hook.ModelRequest{
-		System: "Give a title.", Messages: hook.ListOf(hook.UserText("hello")), Model: "dear",
+		System: "Give a title.", Messages: hook.MessagesOf(hook.UserText("hello")), Model: "dear",
 		Tools: hook.NewToolSet([]hook.Tool{{Name: "x"}}), Choice: hook.ToolChoice{Mode: hook.ToolChoiceRequired},
 	}
 	h := &titles{req: asked}
@@ -160,7 +160,7 @@ func TestSpecCallModelEndsWithTheTurnOrItsContext(t *testing.T) {
 func TestSpecToolsCallModelsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	asks := tool{hook.Tool{Name: "ask"}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
-		reply, err := env.Call.Host().CallModel(ctx, hook.ModelRequest{Messages: hook.ListOf(hook.UserText("x"))})
+		reply, err := env.Call.Host().CallModel(ctx, hook.ModelRequest{Messages: hook.MessagesOf(hook.UserText("x"))})
 		if err != nil {
 			return hook.FailedResult(hook.FailOperation, err.Error())
 		}

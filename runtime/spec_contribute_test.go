@@ -166,7 +166,7 @@ func TestSpecContextIsEphemeralAndWhatIsInFrontOfItStaysTheSame(t *testing.T) {
 	assert.True(t, strings.HasPrefix(bytesOf(t, again), bytesOf(t, first)), "each step's request begins with the last one's")
 	stored, err := w.store.Messages(t.Context(), w.conv.ID())
 	require.NoError(t, err)
-	assert.True(t, strings.HasPrefix(bytesOf(t, second), bytesOf(t, hook.ModelRequest{System: first.System, Messages: hook.ListOf(stored[:4]...)})),
+	assert.True(t, strings.HasPrefix(bytesOf(t, second), bytesOf(t, hook.ModelRequest{System: first.System, Messages: hook.MessagesOf(stored[:4]...)})),
 		"the next turn's begins with the prompt and all that is stored of the turn before")
 	assert.True(t, strings.HasPrefix(first.System, w.agent().Prompt()))
 }

@@ -104,9 +104,9 @@ func TestSpecInputAndAnswerOfAHookAreOneAppend(t *testing.T) {
 	w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: c}, h)
 	w.send("hello?")
 	require.NotEmpty(t, c.appends)
-	assert.Len(t, c.appends[0].Messages, 2)
+	assert.Equal(t, 2, c.appends[0].Messages.Len())
 	for _, a := range c.appends[1:] {
-		assert.Empty(t, a.Messages)
+		assert.Zero(t, a.Messages.Len())
 	}
 	rec, err := c.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
 	require.NoError(t, err)

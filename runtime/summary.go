@@ -69,7 +69,7 @@ func (t *turn) summaryOf(in hook.Message, o *CompactOptions) (string, error) {
 	t.attempts = attempts{}
 	t.step = hook.NewStep(t.place, t.number, cmp.Or(o.Model, t.cfg.Model))
 	reply, err := t.askAside(hook.ModelRequest{
-		System: compactPrompt, Messages: hook.ListOf(in),
+		System: compactPrompt, Messages: hook.MessagesOf(in),
 		Choice: hook.ToolChoice{Mode: hook.ToolChoiceNone}, MaxTokens: t.cfg.Limits.MaxTokens,
 	})
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *Conversation) newAside(ctx context.Context, p past) *turn {
 		Conversation: c.place, Session: c.attached(hook.SessionResume).place, ID: t.id, Number: p.record.Turns + 1, Started: t.started,
 		Input: hook.Input{Messages: hook.ListOf(in)}, Limits: t.cfg.Limits, Now: rt.o.Now,
 	})
-	t.teller.Tell(hook.Standing{History: hook.Freeze(messagesOf(p.messages))})
+	t.teller.Tell(hook.Standing{History: hook.MessagesOf(messagesOf(p.messages)...)})
 	return t
 }
 

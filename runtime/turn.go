@@ -125,7 +125,7 @@ func (c *Conversation) newTurn(ctx context.Context) *turn {
 		id: rt.o.NewID(), started: rt.o.Now(), ctx: ctx, durable: context.WithoutCancel(ctx),
 	}
 	t.answer.yield = t.take
-	t.history.stored, t.from = c.history, len(c.history)
+	t.history.stored, t.from = c.history, c.history.Len()
 	return t
 }
 
@@ -193,7 +193,7 @@ func (t *turn) makePlace(in hook.Input) {
 func (t *turn) report() {
 	usage, cost := t.spent()
 	t.teller.Tell(hook.Standing{
-		History: hook.Freeze(t.conv.history), Usage: usage, Cost: cost, Steps: t.number,
+		History: t.conv.history, Usage: usage, Cost: cost, Steps: t.number,
 		Signals: hook.Freeze(t.signals), Errors: hook.Freeze(t.errs),
 	})
 }
@@ -351,7 +351,7 @@ func (t *turn) finish() hook.TurnOutcome {
 		t.stored = true
 	}
 	logs := t.conv.events.logs
-	if !logs || len(t.history.stored) > len(t.conv.history) {
+	if !logs || t.history.stored.Len() > t.conv.history.Len() {
 		t.commitRest(!logs)
 	}
 	t.report()
@@ -554,21 +554,22 @@ func (t *turn) hookFailed(ctx context.Context, f *hook.Failure) {
 // turn's ephemeral entries. It is only appended to, so that a request shares it.
 type transcript struct {
 	// stored is the conversation's history with what the next commit adds.
-	stored []hook.Message
-	// shown is the same with the ephemeral entries; nil as long as there are none,
-	// so that only a turn that has some pays for a copy.
-	shown []hook.Message
+	stored hook.Messages
+	// shown is the same with the ephemeral entries, if it is apart from it: only a
+	// turn that has some keeps two lists.
+	shown hook.Messages
+	apart bool
 }
 
 func (h *transcript) add(m hook.Message) {
-	if m.Ephemeral && h.shown == nil {
-		h.shown = slices.Clone(h.stored)
+	if m.Ephemeral && !h.apart {
+		h.shown, h.apart = h.stored.Fork(), true
 	}
-	if h.shown != nil {
-		h.shown = append(h.shown, m)
+	if h.apart {
+		h.shown = h.shown.Append(m)
 	}
 	if !m.Ephemeral {
-		h.stored = append(h.stored, m)
+		h.stored = h.stored.Append(m)
 	}
 }
 
@@ -580,9 +581,9 @@ func (h *transcript) note(label, text string) {
 	h.add(ephemeral(label, text))
 }
 
-func (h *transcript) list() hook.List[hook.Message] {
-	if h.shown != nil {
-		return hook.Freeze(h.shown)
+func (h *transcript) list() hook.Messages {
+	if h.apart {
+		return h.shown
 	}
-	return hook.Freeze(h.stored)
+	return h.stored
 }

@@ -13,7 +13,7 @@ type Reader struct {
 	// Agent returns the configuration of the agent; never nil.
 	Agent func(name string) *hook.AgentConfig
 	// History returns what is stored of the conversation.
-	History func(conversation string) hook.List[hook.Message]
+	History func(conversation string) hook.Messages
 	// Host is that of the places.
 	Host hook.Host
 }

@@ -46,7 +46,7 @@ var (
 func reader() view.Reader {
 	return view.Reader{
 		Agent:   func(string) *hook.AgentConfig { return agent },
-		History: func(string) hook.List[hook.Message] { return history },
+		History: func(string) hook.Messages { return hook.MessagesOf(history.Slice()...) },
 	}
 }
 
@@ -94,7 +94,7 @@ func TestATurnIsReadBackAsItWas(t *testing.T) {
 	failure := &hook.Failure{Subsystem: "Core.Guard", Point: hook.PointBeforeTool, Err: errors.New("the password is CANARY"), Panic: true}
 	signals := hook.ListOf(hook.StopSignal{Reason: hook.StopError, By: "Guard", Text: "no", Context: `{"n":1}`})
 	standing := hook.Standing{
-		History: history, Usage: hook.Usage{Input: 1, Output: 2}, Cost: 3, Steps: 2, Signals: signals,
+		History: hook.MessagesOf(history.Slice()...), Usage: hook.Usage{Input: 1, Output: 2}, Cost: 3, Steps: 2, Signals: signals,
 		Errors: hook.ListOf(fmt.Errorf("turn: %w", failure), context.Canceled, fmt.Errorf("slow: %w", context.DeadlineExceeded)),
 	}
 	teller.Tell(standing)

@@ -48,7 +48,7 @@ func newScene(id string, cfg *hook.AgentConfig, host hook.Host, said string) *sc
 	s.ended, s.failed = TurnOutcome(nil), TurnOutcome(errors.New(said))
 	s.ended.Message.Content = hook.ListOf(hook.TextBlock(said))
 	teller.Tell(hook.Standing{
-		History: hook.ListOf(hook.UserText(said), s.ended.Message), Usage: usage(), Cost: hook.Dollar, Steps: 1,
+		History: hook.MessagesOf(hook.UserText(said), s.ended.Message), Usage: usage(), Cost: hook.Dollar, Steps: 1,
 		Signals: s.ended.Signals, Errors: hook.ListOf(s.failed.Err),
 	})
 	teller.Contribute(Contributed())

@@ -14,7 +14,7 @@ import (
 // Request returns what a model is asked: with a history of one message, and a tool.
 func Request() hook.ModelRequest {
 	return hook.ModelRequest{
-		Model: "model", System: "Be brief.", Messages: hook.ListOf(hook.UserText("hello")),
+		Model: "model", System: "Be brief.", Messages: hook.MessagesOf(hook.UserText("hello")),
 		Tools: hook.NewToolSet([]hook.Tool{{
 			Name: foreignTool, Description: "Notes something.",
 			Input: `{"type":"object","properties":{"note":{"type":"string","description":"The note."}},"required":["note"],"additionalProperties":false}`,
@@ -102,7 +102,7 @@ func TurnOutcome(err error) hook.TurnOutcome {
 // Compaction returns one that is about to begin because the history grew too long.
 func Compaction() hook.Compaction {
 	return hook.Compaction{
-		Messages: hook.ListOf(hook.UserText("hello"), TurnOutcome(nil).Message),
+		Messages: hook.MessagesOf(hook.UserText("hello"), TurnOutcome(nil).Message),
 		Budget:   hook.TokenBudget{Limit: 1000, Used: 900, Reserved: 100}, Trigger: hook.CompactionAuto,
 	}
 }

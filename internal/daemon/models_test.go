@@ -30,7 +30,7 @@ func TestAModelOfAnOpenAICompatibleServer(t *testing.T) {
 	m := newModels(t.TempDir())
 	m.getenv = env(map[string]string{"OPENAI_BASE_URL": server.URL + "/v1", "OPENAI_API_KEY": "sk-canary"})
 	reply, err := provider.Collect(m.Stream(t.Context(), hook.ModelRequest{
-		Model: "openai:small", Messages: hook.ListOf(hook.UserText("hi")),
+		Model: "openai:small", Messages: hook.MessagesOf(hook.UserText("hi")),
 	}))
 	require.NoError(t, err)
 	assert.Equal(t, "Hello", reply.Text())

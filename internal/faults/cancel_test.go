@@ -172,7 +172,7 @@ func (s allOrNothing) Note(ctx context.Context, id string, n store.Note) (int64,
 
 func (s allOrNothing) Append(ctx context.Context, id string, a store.Append) (int64, error) {
 	if s.cancelled.Load() {
-		a.Messages = nil
+		a.Messages = hook.Messages{}
 	}
 	return s.Store.Append(ctx, id, a)
 }

@@ -80,7 +80,7 @@ func (l *ledger) gate() *gated {
 func (l *ledger) keep(w write) {
 	var ms []hook.Message
 	if w.add != nil {
-		ms = w.add.Messages
+		ms = w.add.Messages.Slice()
 	}
 	if w.note != nil {
 		for _, e := range w.note.Entries {

@@ -329,7 +329,7 @@ func usable(ctx context.Context, s *sqlite.Store, key store.Key) error {
 		return err
 	}
 	last := hook.UserText("after the power came back")
-	if _, err = s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Messages: []hook.Message{last}}); err != nil {
+	if _, err = s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Messages: hook.MessagesOf(last)}); err != nil {
 		return err
 	}
 	ms, err := s.Messages(ctx, rec.ID)

@@ -26,7 +26,7 @@ func TestWhatIsRecorded(t *testing.T) {
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
 	require.NoError(t, err)
 	r.Mark(1)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("hello")}})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("hello"))})
 	require.NoError(t, err)
 	r.Mark(2)
 	_, err = r.Stop()

@@ -178,7 +178,7 @@ func journalTurn(ctx context.Context, s store.Store, rec store.Record) (int64, e
 		seq++
 		return []store.Event{{Seq: seq, Data: hook.JSON(fmt.Sprintf(`{"text":%q}`, words(1+rand.IntN(800))))}}
 	}
-	v, err := s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: epoch, Hold: hold, Messages: []hook.Message{ask},
+	v, err := s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: epoch, Hold: hold, Messages: hook.MessagesOf(ask),
 		Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{"turn":1}`}}, Events: event()})
 	if err != nil {
 		return 0, err
@@ -195,6 +195,6 @@ func journalTurn(ctx context.Context, s store.Store, rec store.Record) (int64, e
 			return 0, err
 		}
 	}
-	return s.Append(ctx, rec.ID, store.Append{Version: v, Epoch: epoch, Hold: hold, Messages: []hook.Message{reply, result},
+	return s.Append(ctx, rec.ID, store.Append{Version: v, Epoch: epoch, Hold: hold, Messages: hook.MessagesOf(reply, result),
 		Events: event(), TurnEnds: true})
 }

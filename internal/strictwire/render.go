@@ -108,7 +108,7 @@ func encodeTools(tools hook.List[hook.Tool]) string {
 
 // toolsOfHistory declares the tools that were called, for a request that has no
 // others: the wire wants to know them.
-func toolsOfHistory(ms hook.List[hook.Message]) string {
+func toolsOfHistory(ms hook.Messages) string {
 	var r renderer
 	seen := map[string]bool{}
 	for _, m := range ms.All() {
@@ -141,7 +141,7 @@ func (r *renderer) list() string {
 }
 
 // messages writes runs of messages of one role as one message each.
-func (r *renderer) messages(ms hook.List[hook.Message]) {
+func (r *renderer) messages(ms hook.Messages) {
 	first := true
 	for i := 0; i < ms.Len(); {
 		role, end := wireRole(ms.At(i)), i+1
@@ -189,7 +189,7 @@ func (r *renderer) comma() {
 	r.blocks++
 }
 
-func (r *renderer) user(ms hook.List[hook.Message], from, to int) {
+func (r *renderer) user(ms hook.Messages, from, to int) {
 	for i := from; i < to; i++ {
 		if m := ms.At(i); m.Role == hook.RoleTool {
 			r.result(m)
@@ -273,7 +273,7 @@ func (r *renderer) result(m hook.Message) {
 
 // assistant writes thinking, then texts, then calls, which is the order of the
 // wire.
-func (r *renderer) assistant(ms hook.List[hook.Message], from, to int) {
+func (r *renderer) assistant(ms hook.Messages, from, to int) {
 	last := to == ms.Len()
 	each := func(write func(b hook.Block)) {
 		for i := from; i < to; i++ {

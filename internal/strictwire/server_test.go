@@ -35,7 +35,7 @@ func servers(inner provider.Provider) map[string]*strictwire.Server {
 }
 
 func request(messages ...hook.Message) hook.ModelRequest {
-	return hook.ModelRequest{Model: "m", System: "be brief", Messages: hook.ListOf(messages...), Tools: tools()}
+	return hook.ModelRequest{Model: "m", System: "be brief", Messages: hook.MessagesOf(messages...), Tools: tools()}
 }
 
 func tools() *hook.ToolSet {
@@ -209,7 +209,7 @@ func TestTheRequestToAnthropic(t *testing.T) {
 		`{"type":"tool_result","tool_use_id":"4","is_error":true,"content":[{"type":"text","text":"failed: timeout"}]}]},`+
 		`{"role":"assistant","content":[{"type":"text","text":"and so"}]}]}`, string(body))
 
-	req = hook.ModelRequest{Messages: hook.ListOf(hook.UserText("hi"), assistant(call("1", "gone", `{}`)), result("1", "gone", "x"))}
+	req = hook.ModelRequest{Messages: hook.MessagesOf(hook.UserText("hi"), assistant(call("1", "gone", `{}`)), result("1", "gone", "x"))}
 	body = strictwire.RenderAnthropic(req)
 	assert.Nil(t, strictwire.CheckAnthropic(body))
 	assert.Contains(t, string(body), `"tools":[{"name":"gone","input_schema":{"type":"object"}}]`, "what was called is declared")

@@ -207,9 +207,8 @@ type Append struct {
 	// was never leased has none to prolong.
 	Hold time.Duration
 	// Messages are added in order; none is allowed, and ephemeral ones are left
-	// out. The store may keep the values but not the slice. They belong to the
-	// turn behind those that have ended.
-	Messages []hook.Message
+	// out. They belong to the turn behind those that have ended.
+	Messages hook.Messages
 	// Entries are added to the journal behind what is there; their Seq is ignored.
 	Entries []Entry
 	// Forget are the sequences of entries that are not needed any more; one that is
@@ -252,6 +251,13 @@ type Reader interface {
 	// List returns all conversations that are no child's, ordered by agent, then
 	// sender. Damaged messages do not concern it.
 	List(ctx context.Context) ([]Record, error)
+}
+
+// Histories is implemented by stores that have the messages in memory anyway, so
+// that whoever reads a conversation need not keep them a second time.
+type Histories interface {
+	// History returns what Messages returns, and copies nothing.
+	History(ctx context.Context, id string) (hook.Messages, error)
 }
 
 // Writer is the half of a store that writes. What a method has returned without

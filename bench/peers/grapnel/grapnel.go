@@ -136,7 +136,7 @@ func conversation(ctx context.Context, rt *runtime.Runtime, st store.Store, t wo
 			old[i] = hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(text))}
 		}
 	}
-	if _, err := st.Append(ctx, rec.ID, store.Append{Messages: old}); err != nil {
+	if _, err := st.Append(ctx, rec.ID, store.Append{Messages: hook.MessagesOf(old...)}); err != nil {
 		return nil, fmt.Errorf("laying the history: %w", err)
 	}
 	return rt.Conversation(ctx, agent, sender)

@@ -21,7 +21,7 @@ var _ wire.Reader = (*Reader)(nil)
 
 // Read implements wire.Reader.
 func (r *Reader) Read(ctx context.Context) (heard wire.Heard, err error) {
-	req := hook.ModelRequest{Model: "m", Messages: hook.ListOf(hook.UserText("hello"))}
+	req := hook.ModelRequest{Model: "m", Messages: hook.MessagesOf(hook.UserText("hello"))}
 	for chunk, err := range r.provider.Stream(ctx, req) {
 		if err != nil {
 			return heard, err

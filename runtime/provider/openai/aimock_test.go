@@ -92,7 +92,7 @@ func TestTurnsAgainstAimock(t *testing.T) {
 	}
 	t.Run("nothing to say", func(t *testing.T) {
 		t.Parallel()
-		_, err := provider.Collect(over(t, url, nil).Stream(t.Context(), hook.ModelRequest{Model: "gpt-5", Messages: hook.ListOf(hook.UserText("who are you?"))}))
+		_, err := provider.Collect(over(t, url, nil).Stream(t.Context(), hook.ModelRequest{Model: "gpt-5", Messages: hook.MessagesOf(hook.UserText("who are you?"))}))
 		var e *openai.Error
 		require.ErrorAs(t, err, &e)
 	})

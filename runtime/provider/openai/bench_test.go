@@ -133,7 +133,7 @@ func BenchmarkEncode(b *testing.B) {
 		for range 64 {
 			tools = append(tools, lookup())
 		}
-		req := hook.ModelRequest{Model: "m", Messages: hook.Freeze(ms[:n]), Tools: hook.NewToolSet(tools)}
+		req := hook.ModelRequest{Model: "m", Messages: hook.MessagesOf(ms[:n]...), Tools: hook.NewToolSet(tools)}
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

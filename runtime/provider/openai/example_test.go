@@ -30,7 +30,7 @@ func Example() {
 	server := compatible()
 	defer server.Close()
 	p := openai.New(&openai.Options{BaseURL: server.URL + "/v1", APIKey: "secret", Model: "local"})
-	req := hook.ModelRequest{System: "Be kind.", Messages: hook.ListOf(hook.UserText("I am Ada."))}
+	req := hook.ModelRequest{System: "Be kind.", Messages: hook.MessagesOf(hook.UserText("I am Ada."))}
 	for chunk, err := range p.Stream(context.Background(), req) {
 		if err != nil {
 			fmt.Println(err)

@@ -54,7 +54,7 @@ func answers(ctx context.Context, wire string) (hook.ModelReply, error) {
 }
 
 func hello() hook.ModelRequest {
-	return hook.ModelRequest{Model: "m", Messages: hook.ListOf(hook.UserText("hello"))}
+	return hook.ModelRequest{Model: "m", Messages: hook.MessagesOf(hook.UserText("hello"))}
 }
 
 // chunks returns all that a stream yields, and its error.

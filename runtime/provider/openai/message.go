@@ -206,7 +206,7 @@ func (e *encoder) result(m hook.Message) (images int) {
 
 // resultImages writes the images of the results that end at message i: a result
 // on this wire is text, so a user has to show them.
-func (e *encoder) resultImages(ms hook.List[hook.Message], i int) {
+func (e *encoder) resultImages(ms hook.Messages, i int) {
 	from := i
 	for from > 0 && ms.At(from-1).Role == hook.RoleTool {
 		from--

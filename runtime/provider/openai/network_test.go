@@ -281,7 +281,7 @@ func TestOneProviderServesMany(t *testing.T) {
 		go func() {
 			for n := range 10 {
 				name := fmt.Sprintf("%d-%d", i, n)
-				reply, err := provider.Collect(p.Stream(t.Context(), hook.ModelRequest{Messages: hook.ListOf(hook.UserText(name)), Tools: set}))
+				reply, err := provider.Collect(p.Stream(t.Context(), hook.ModelRequest{Messages: hook.MessagesOf(hook.UserText(name)), Tools: set}))
 				if err == nil && reply.Text() != name+name {
 					err = fmt.Errorf("%s got %s", name, reply.Text())
 				}

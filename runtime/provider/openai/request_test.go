@@ -52,7 +52,7 @@ func TestRequest(t *testing.T) {
 	t.Parallel()
 	req := hook.ModelRequest{
 		Model: "gpt", System: "Be brief.",
-		Messages: hook.ListOf(
+		Messages: hook.MessagesOf(
 			hook.UserText("Read a & b"),
 			hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(
 				reasoning("hm"), hook.TextBlock("I "), hook.TextBlock("look."),
@@ -96,7 +96,7 @@ func TestRequestDetails(t *testing.T) {
 	image := hook.Block{Kind: hook.BlockImage, MIME: "image/gif", Data: "R0lG"}
 	link := hook.Block{Kind: hook.BlockImage, URI: "https://a.test/b.png"}
 	user := func(blocks ...hook.Block) hook.ModelRequest {
-		return hook.ModelRequest{Messages: hook.ListOf(hook.Message{Role: hook.RoleUser, Content: hook.ListOf(blocks...)})}
+		return hook.ModelRequest{Messages: hook.MessagesOf(hook.Message{Role: hook.RoleUser, Content: hook.ListOf(blocks...)})}
 	}
 	result := func(id string, blocks ...hook.Block) hook.Message {
 		return hook.Message{Role: hook.RoleTool, CallID: id, Tool: "shot", Result: hook.ToolResult{Content: hook.ListOf(blocks...)}}
@@ -122,10 +122,10 @@ func TestRequestDetails(t *testing.T) {
 		"images":              {req: user(hook.TextBlock("see"), image, link), want: `"content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lG"}},{"type":"image_url","image_url":{"url":"https://a.test/b.png"}}]`},
 		"an image of no kind": {req: user(hook.Block{Kind: hook.BlockImage, Data: "R0lG"}), want: `"url":"data:image/png;base64,R0lG"`},
 		"images of results": {
-			req:  hook.ModelRequest{Messages: hook.ListOf(result("1", image), result("2", hook.TextBlock("two"), image), hook.UserText("and?"))},
+			req:  hook.ModelRequest{Messages: hook.MessagesOf(result("1", image), result("2", hook.TextBlock("two"), image), hook.UserText("and?"))},
 			want: `{"role":"tool","content":"[the image follows]","tool_call_id":"1"},{"role":"tool","content":"two","tool_call_id":"2"},{"role":"user","content":[{"type":"text","text":"An image of the result of 1:"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lG"}},{"type":"text","text":"An image of the result of 2:"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lG"}}]},{"role":"user","content":"and?"}]`,
 		},
-		"a link in a result": {req: hook.ModelRequest{Messages: hook.ListOf(result("1", link))}, want: `[{"role":"tool","content":"https://a.test/b.png","tool_call_id":"1"}]`},
+		"a link in a result": {req: hook.ModelRequest{Messages: hook.MessagesOf(result("1", link))}, want: `[{"role":"tool","content":"https://a.test/b.png","tool_call_id":"1"}]`},
 		"no tools":           {req: with(func(r *hook.ModelRequest) { r.Tools = nil; r.Choice.Mode = hook.ToolChoiceRequired }), never: "tool"},
 		"an empty set":       {req: with(func(r *hook.ModelRequest) { r.Tools = hook.NewToolSet(nil) }), never: "tool"},
 		"auto":               {req: with(func(r *hook.ModelRequest) { r.Choice.Mode = hook.ToolChoiceAuto }), never: "tool_choice"},
@@ -219,7 +219,7 @@ func TestEncodingDoesNotAllocatePerMessage(t *testing.T) {
 		for range n {
 			tools = append(tools, lookup())
 		}
-		req := hook.ModelRequest{Model: "m", System: "s", Messages: hook.Freeze(ms), Tools: hook.NewToolSet(tools)}
+		req := hook.ModelRequest{Model: "m", System: "s", Messages: hook.MessagesOf(ms...), Tools: hook.NewToolSet(tools)}
 		return testing.AllocsPerRun(20, func() { _, _ = provider.Collect(p.Stream(t.Context(), req)) })
 	}
 	assert.InDelta(t, allocs(1), allocs(1000), 3)
@@ -234,11 +234,11 @@ func FuzzStrings(f *testing.F) {
 		enc := json.NewEncoder(&want)
 		enc.SetEscapeHTML(false)
 		require.NoError(t, enc.Encode(s))
-		got := body(t, hook.ModelRequest{Messages: hook.ListOf(hook.UserText(s))}, nil)
+		got := body(t, hook.ModelRequest{Messages: hook.MessagesOf(hook.UserText(s))}, nil)
 		got = strings.TrimPrefix(got, `{"messages":[{"role":"user","content":`)
 		assert.Equal(t, strings.TrimSpace(want.String()), strings.TrimSuffix(got, `}],"stream":true,"stream_options":{"include_usage":true}}`))
 
-		args := body(t, hook.ModelRequest{Messages: hook.ListOf(hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(call(s, s, s))})}, nil)
+		args := body(t, hook.ModelRequest{Messages: hook.MessagesOf(hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(call(s, s, s))})}, nil)
 		var back struct {
 			Messages []struct {
 				Calls []struct {

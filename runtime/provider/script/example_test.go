@@ -21,7 +21,7 @@ rules:
 		panic(err)
 	}
 	for _, text := range []string{"hi", "my name is Ada"} {
-		req := hook.ModelRequest{Messages: hook.ListOf(hook.UserText(text))}
+		req := hook.ModelRequest{Messages: hook.MessagesOf(hook.UserText(text))}
 		reply, err := provider.Collect(s.Stream(context.Background(), req))
 		fmt.Println(reply.Text(), err)
 	}
@@ -36,7 +36,7 @@ func ExampleNew() {
 		script.Rule{When: &script.When{}, Say: "You told me: ${result:recall}"},
 	)
 	reply, err := provider.Collect(s.Stream(context.Background(), hook.ModelRequest{
-		Messages: hook.ListOf(hook.UserText("How do I like my tea?")),
+		Messages: hook.MessagesOf(hook.UserText("How do I like my tea?")),
 	}))
 	for _, call := range reply.Calls() {
 		fmt.Println(reply.Finish, call.CallID, call.Tool, call.JSON, err)

@@ -42,7 +42,7 @@ func request(lines ...string) hook.ModelRequest {
 		}
 		ms = append(ms, hook.UserText(l))
 	}
-	return hook.ModelRequest{Messages: hook.ListOf(ms...)}
+	return hook.ModelRequest{Messages: hook.MessagesOf(ms...)}
 }
 
 func collect(t *testing.T, s *script.Script, req hook.ModelRequest) hook.ModelReply {

@@ -15,7 +15,7 @@ import (
 func Example() {
 	ctx, from, to := context.Background(), mem.New(nil), mem.New(nil)
 	rec, _ := from.Conversation(ctx, store.Key{Agent: "coder", Sender: "me"})
-	_, err := from.Append(ctx, rec.ID, store.Append{Messages: []hook.Message{hook.UserText("hi")}, TurnEnds: true})
+	_, err := from.Append(ctx, rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("hi")), TurnEnds: true})
 	if err != nil {
 		fmt.Println(err)
 	}

@@ -38,13 +38,13 @@ var (
 	_ store.Porter    = (*Store)(nil)
 	_ store.Searcher  = (*Store)(nil)
 	_ store.States    = (*Store)(nil)
+	_ store.Histories = (*Store)(nil)
 )
 
 type conversation struct {
 	record store.Record
-	// chunks are the messages. A chunk never grows, so that a long conversation is
-	// not copied again and again.
-	chunks [][]hook.Message
+	// messages are shared with whoever has read or written them.
+	messages hook.Messages
 	// turns are the turns of the messages; a summary has that of the last message
 	// that it sums up.
 	turns []int32
@@ -77,18 +77,19 @@ func (c *conversation) more() *kept {
 	return c.kept
 }
 
-// doublings is how often a chunk is twice as large as the one before it; the
-// first one has two messages.
-const doublings = 5
-
-func (c *conversation) add(m hook.Message, turn int) {
-	c.turns = append(c.turns, int32(turn))
-	last := len(c.chunks) - 1
-	if last < 0 || len(c.chunks[last]) == cap(c.chunks[last]) {
-		last++
-		c.chunks = append(c.chunks, make([]hook.Message, 0, 2<<min(last, doublings)))
+// add adds the messages, all of one turn, but for the ephemeral ones.
+func (c *conversation) add(ms hook.Messages, turn int) {
+	for i, m := range ms.All() {
+		if m.Ephemeral {
+			isEphemeral := func(m hook.Message) bool { return m.Ephemeral }
+			ms = ms.First(i).Append(slices.DeleteFunc(ms.From(i).Slice(), isEphemeral)...)
+			break
+		}
 	}
-	c.chunks[last] = append(c.chunks[last], m)
+	c.messages = c.messages.Join(ms)
+	for range ms.Len() {
+		c.turns = append(c.turns, int32(turn))
+	}
 }
 
 // Options of a Store; nil is all zero values.
@@ -154,7 +155,18 @@ func (s *Store) Messages(_ context.Context, id string) ([]hook.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(c.chunks...), nil
+	return c.messages.Slice(), nil
+}
+
+// History implements store.Histories.
+func (s *Store) History(_ context.Context, id string) (hook.Messages, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.lookupLocked(id)
+	if err != nil {
+		return hook.Messages{}, err
+	}
+	return c.messages, nil
 }
 
 // Journal implements store.Reader.
@@ -201,11 +213,7 @@ func (s *Store) Append(_ context.Context, id string, a store.Append) (int64, err
 	}
 	s.changeLocked(c, at)
 	c.setStates(a.States)
-	for _, m := range a.Messages {
-		if !m.Ephemeral {
-			c.add(m, c.record.Turns+1)
-		}
-	}
+	c.add(a.Messages, c.record.Turns+1)
 	if a.TurnEnds {
 		c.record.Turns++
 	}

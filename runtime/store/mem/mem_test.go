@@ -84,7 +84,7 @@ func TestALongConversationComesBackWhole(t *testing.T) {
 		for j := range batch {
 			batch[j] = hook.UserText(fmt.Sprint(i, j))
 		}
-		_, err := s.Append(t.Context(), rec.ID, store.Append{Version: int64(i), Messages: batch})
+		_, err := s.Append(t.Context(), rec.ID, store.Append{Version: int64(i), Messages: hook.MessagesOf(batch...)})
 		require.NoError(t, err)
 		want = append(want, batch...)
 	}

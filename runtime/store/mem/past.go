@@ -11,19 +11,19 @@ import (
 
 // set makes ms the messages of the conversation.
 func (c *conversation) set(ms []store.Kept) {
-	c.chunks, c.turns = nil, nil
+	c.messages, c.turns = hook.Messages{}, make([]int32, 0, len(ms))
 	for _, k := range ms {
-		c.add(k.Message, k.Turn)
+		c.messages, c.turns = c.messages.Append(k.Message), append(c.turns, int32(k.Turn))
 	}
 }
 
 // archived reports whether a summary stands in front of the messages.
 func (c *conversation) archived() bool { return c.kept != nil && len(c.kept.archive) > 0 }
 
-// messages returns the messages with their turns.
-func (c *conversation) messages() []store.Kept {
+// all returns the messages with their turns.
+func (c *conversation) all() []store.Kept {
 	out := make([]store.Kept, 0, len(c.turns))
-	for i, m := range slices.Concat(c.chunks...) {
+	for i, m := range c.messages.All() {
 		out = append(out, store.Kept{Turn: int(c.turns[i]), Message: m})
 	}
 	if c.archived() {
@@ -56,7 +56,7 @@ func (s *Store) Compact(_ context.Context, id string, at store.At, n int, summar
 		return 0, fmt.Errorf("%w: %s has %d messages, of which %d cannot be compacted", store.ErrNoTurn, id, len(c.turns), n)
 	}
 	s.changeLocked(c, at)
-	all := c.messages()
+	all := c.all()
 	k := c.more()
 	k.archive = append(k.archive, all[:n]...)
 	c.set(append([]store.Kept{{Turn: all[n-1].Turn, Message: summary}}, all[n:]...))
@@ -95,7 +95,7 @@ func (s *Store) Fork(_ context.Context, id string, turns int, key store.Key) (st
 	if err != nil {
 		return store.Record{}, err
 	}
-	d := store.Dump{Key: key, Created: s.now(), Turns: turns, Messages: c.messages()[:n]}
+	d := store.Dump{Key: key, Created: s.now(), Turns: turns, Messages: c.all()[:n]}
 	if c.archived() {
 		d.Archive = c.kept.archive
 	}
@@ -119,7 +119,7 @@ func (s *Store) Rewind(_ context.Context, id string, at store.At, turns int) (in
 		return 0, err
 	}
 	s.changeLocked(c, at)
-	all := c.messages()
+	all := c.all()
 	k := c.more()
 	k.branches = append(k.branches, branch{messages: all[n:], journal: k.journal})
 	k.journal, c.record.Journaled = nil, false
@@ -136,7 +136,7 @@ func (s *Store) Dump(_ context.Context, id string) (store.Dump, error) {
 	if err != nil {
 		return store.Dump{}, err
 	}
-	d := store.Dump{Key: c.record.Key, Created: c.record.Created, Turns: c.record.Turns, Messages: c.messages()}
+	d := store.Dump{Key: c.record.Key, Created: c.record.Created, Turns: c.record.Turns, Messages: c.all()}
 	if c.archived() {
 		d.Archive = slices.Clone(c.kept.archive)
 	}

@@ -101,7 +101,7 @@ func bm25(h hit, with []float64, total, average float64) (score float64) {
 
 // each yields the messages that can be found.
 func (c *conversation) each(words []search.Word) func(yield func(hit) bool) {
-	live, summary := slices.Concat(c.chunks...), 0
+	live, summary := c.messages.Slice(), 0
 	var archive []hook.Message
 	if c.archived() {
 		archive, summary = plain(c.kept.archive), 1

@@ -241,7 +241,7 @@ func journaledTurn(ctx context.Context, s *sqlite.Store, rec store.Record) (stor
 		rec.Events++
 		return []store.Event{{Seq: rec.Events, Data: `{"kind":"tool_call_start","call_id":"1","tool":"bash","args":{"command":"ls"}}`}}
 	}
-	at := store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Hold: time.Minute, Messages: []hook.Message{hook.UserText("question")},
+	at := store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Hold: time.Minute, Messages: hook.MessagesOf(hook.UserText("question")),
 		Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{"id":"1"}`}}, Events: event()}
 	if rec.Version, err = s.Append(ctx, rec.ID, at); err != nil {
 		return rec, err
@@ -263,6 +263,6 @@ func journaledTurn(ctx context.Context, s *sqlite.Store, rec store.Record) (stor
 		}
 	}
 	messages = append(messages, hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("answer"))})
-	rec.Version, err = s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: at.Epoch, Messages: messages, TurnEnds: true, Events: event()})
+	rec.Version, err = s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: at.Epoch, Messages: hook.MessagesOf(messages...), TurnEnds: true, Events: event()})
 	return rec, err
 }

@@ -23,7 +23,7 @@ func damaged(t *testing.T, statement string) (*sqlite.Store, store.Record, store
 		require.NoError(t, err)
 		for v := range int64(2) {
 			_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true,
-				Messages: []hook.Message{hook.UserText("question"), hook.UserText("middle"), hook.UserText("answer")}})
+				Messages: hook.MessagesOf(hook.UserText("question"), hook.UserText("middle"), hook.UserText("answer"))})
 			require.NoError(t, err)
 		}
 		_, err = s.Note(t.Context(), rec.ID, store.Note{
@@ -117,7 +117,7 @@ func goesOn(t *testing.T, s *sqlite.Store, rec, other store.Record) {
 	require.NoError(t, err)
 	assert.Equal(t, 2, fork.Turns)
 	before, _ := s.Messages(t.Context(), rec.ID)
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Messages: []hook.Message{hook.UserText("more")}, TurnEnds: true})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Messages: hook.MessagesOf(hook.UserText("more")), TurnEnds: true})
 	require.NoError(t, err)
 	after, _ := s.Messages(t.Context(), rec.ID)
 	assert.Len(t, after, len(before)+1, "what comes later is seen")
@@ -133,7 +133,7 @@ func TestADamagedArchiveIsTold(t *testing.T) {
 	s := open(t, path)
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("1"), hook.UserText("2"), hook.UserText("3")}, TurnEnds: true})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("1"), hook.UserText("2"), hook.UserText("3")), TurnEnds: true})
 	require.NoError(t, err)
 	_, err = s.Compact(t.Context(), rec.ID, store.At{Version: 1}, 2, hook.UserText("summary"))
 	require.NoError(t, err)

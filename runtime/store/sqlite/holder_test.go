@@ -55,7 +55,7 @@ func (h *holder) do(word, rest string) (err error) {
 		return err
 	case "append":
 		v, err := h.s.Append(ctx, h.rec.ID, store.Append{Version: h.rec.Version, Epoch: h.rec.Lease.Epoch, Hold: time.Minute,
-			Messages: []hook.Message{hook.UserText(rest)}, Entries: []store.Entry{{Kind: store.EntryStart, CallID: rest}}})
+			Messages: hook.MessagesOf(hook.UserText(rest)), Entries: []store.Entry{{Kind: store.EntryStart, CallID: rest}}})
 		if err == nil {
 			h.rec.Version = v
 		}

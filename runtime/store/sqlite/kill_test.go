@@ -51,7 +51,7 @@ func appendForever(path string, early bool) {
 				if early {
 					fmt.Println(i, v+1)
 				}
-				_, err := s.Append(ctx, rec.ID, store.Append{Version: v, Messages: []hook.Message{text, text}, States: versioned(v + 1)})
+				_, err := s.Append(ctx, rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(text, text), States: versioned(v + 1)})
 				check(err)
 				if !early {
 					fmt.Println(i, v+1)

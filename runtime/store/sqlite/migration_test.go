@@ -109,7 +109,7 @@ func TestAFileOfVersion1GoesOn(t *testing.T) {
 	v, err := s.Rewind(t.Context(), rec.ID, store.At{Version: rec.Version, Epoch: 1}, 2)
 	require.NoError(t, err)
 	assert.Equal(t, "2 answer", texts(t, s, rec.ID)[8])
-	v, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Epoch: 1, Messages: []hook.Message{hook.UserText("3 again")}, TurnEnds: true})
+	v, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Epoch: 1, Messages: hook.MessagesOf(hook.UserText("3 again")), TurnEnds: true})
 	require.NoError(t, err)
 	_, err = s.Compact(t.Context(), rec.ID, store.At{Version: v, Epoch: 1}, 2, hook.UserText("summary"))
 	require.NoError(t, err)

@@ -53,7 +53,7 @@ func TestWhatWasRewoundIsOutOfTheIndex(t *testing.T) {
 	s := open(t, path)
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("canary visible")}})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("canary visible"))})
 	require.NoError(t, err)
 	ms, err := s.Search(t.Context(), store.Query{Text: "canary"})
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestDiacriticsMakeNoDifference(t *testing.T) {
 	s := open(t, file(t))
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("the café")}})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("the café"))})
 	require.NoError(t, err)
 	ms, err := s.Search(t.Context(), store.Query{Text: "CAFE"})
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestManySearchesMakeOneIndex(t *testing.T) {
 				for j := range each {
 					ms = append(ms, hook.UserText(fmt.Sprintf("boat c%d i%d j%d", c, i, j)))
 				}
-				v, err := a.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Messages: ms, TurnEnds: true})
+				v, err := a.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Messages: hook.MessagesOf(ms...), TurnEnds: true})
 				assert.NoError(t, err)
 				rec.Version = v
 				if i == rounds/2 {
@@ -197,7 +197,7 @@ func tenThousand(b *testing.B) *sqlite.Store {
 		if v == 50 {
 			ms[0] = hook.UserText("a needle in it")
 		}
-		_, err := s.Append(ctx, rec.ID, store.Append{Version: v, Messages: ms, TurnEnds: true})
+		_, err := s.Append(ctx, rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(ms...), TurnEnds: true})
 		require.NoError(b, err)
 	}
 	return s
@@ -209,7 +209,7 @@ func TestASearchEndsInAFileThatAlwaysHasSomethingNew(t *testing.T) {
 	s := open(t, path)
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("boat")}, TurnEnds: true})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("boat")), TurnEnds: true})
 	require.NoError(t, err)
 	change(t, path, current(), `CREATE TRIGGER damaged BEFORE UPDATE OF indexed ON conversation BEGIN SELECT RAISE(IGNORE); END`)
 	_, err = s.Search(t.Context(), store.Query{Text: "boat"})

@@ -67,7 +67,7 @@ func TestAConversationContinuesAfterARestart(t *testing.T) {
 	require.NoError(t, err)
 	rec, err := first.Conversation(t.Context(), key)
 	require.NoError(t, err)
-	v, err := first.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("one")}, TurnEnds: true})
+	v, err := first.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("one")), TurnEnds: true})
 	require.NoError(t, err)
 	require.NoError(t, first.Close())
 
@@ -76,7 +76,7 @@ func TestAConversationContinuesAfterARestart(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, store.Record{ID: "c-1", Key: key, Version: v, Turns: 1,
 		Created: rec.Created, Updated: rec.Created.Add(time.Second)}, got)
-	_, err = s.Append(t.Context(), "c-1", store.Append{Version: v, Messages: []hook.Message{hook.UserText("two"), hook.UserText("three")}})
+	_, err = s.Append(t.Context(), "c-1", store.Append{Version: v, Messages: hook.MessagesOf(hook.UserText("two"), hook.UserText("three"))})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"one", "two", "three"}, texts(t, s, "c-1"))
 }
@@ -108,7 +108,7 @@ func TestOfTwoHandlesOnOneFileOneWins(t *testing.T) {
 		errs := make([]error, 2)
 		for i, s := range []*sqlite.Store{a, b} {
 			wg.Go(func() {
-				_, errs[i] = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: []hook.Message{hook.UserText(fmt.Sprint(v))}})
+				_, errs[i] = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(hook.UserText(fmt.Sprint(v)))})
 			})
 		}
 		wg.Wait()
@@ -168,7 +168,7 @@ func TestEveryFieldOfAMessageComesBack(t *testing.T) {
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a\x00b", Sender: "\xff é"})
 	require.NoError(t, err)
 	assert.Equal(t, store.Key{Agent: "a\x00b", Sender: "\xff é"}, rec.Key)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: want})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(want...)})
 	require.NoError(t, err)
 	got, err := s.Messages(t.Context(), rec.ID)
 	require.NoError(t, err)
@@ -178,7 +178,7 @@ func TestEveryFieldOfAMessageComesBack(t *testing.T) {
 	mended.Content = mended.Content.Append(hook.TextBlock("bad \xff"))
 	ephemeral := hook.UserText("never stored")
 	ephemeral.Ephemeral = true
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: 1, Messages: []hook.Message{ephemeral, mended}})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: 1, Messages: hook.MessagesOf(ephemeral, mended)})
 	require.NoError(t, err)
 	got, err = s.Messages(t.Context(), rec.ID)
 	require.NoError(t, err)

@@ -72,8 +72,8 @@ type addition struct {
 
 func newAddition(a store.Append) (w addition, err error) {
 	w.a = a
-	w.bodies = make([]string, 0, len(a.Messages))
-	for _, m := range a.Messages {
+	w.bodies = make([]string, 0, a.Messages.Len())
+	for _, m := range a.Messages.All() {
 		if m.Ephemeral {
 			continue
 		}

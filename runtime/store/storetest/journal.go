@@ -124,7 +124,7 @@ func turnEmpties(t *testing.T, s *bench) {
 
 func noteIsBeside(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: user("one")})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(user("one")...)})
 	require.NoError(t, err)
 	before := look(t, s, rec)
 	s.clock.pass(time.Second)
@@ -141,7 +141,7 @@ func noteIsBeside(t *testing.T, s *bench) {
 
 func atomic(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
-	a := store.Append{Messages: user("one"), Entries: []store.Entry{{Kind: store.EntryStart}}, Events: []store.Event{{Seq: 3, Data: `{}`}}}
+	a := store.Append{Messages: hook.MessagesOf(user("one")...), Entries: []store.Entry{{Kind: store.EntryStart}}, Events: []store.Event{{Seq: 3, Data: `{}`}}}
 	bad := a
 	bad.Version = 1
 	_, err := s.Append(t.Context(), rec.ID, bad)
@@ -174,7 +174,7 @@ func eventOrder(t *testing.T, s *bench) {
 		}
 		_, err = s.Note(t.Context(), rec.ID, store.Note{Events: es, Entries: []store.Entry{{Kind: store.EntryStart}}})
 		require.Error(t, err, "%d", bad)
-		_, err = s.Append(t.Context(), rec.ID, store.Append{Events: es, Messages: user("x")})
+		_, err = s.Append(t.Context(), rec.ID, store.Append{Events: es, Messages: hook.MessagesOf(user("x")...)})
 		require.Error(t, err, "%d", bad)
 	}
 	assert.Equal(t, uint64(5), look(t, s, rec).Events)
@@ -194,7 +194,7 @@ func reopens(t *testing.T, s *bench) {
 		Events: []store.Event{{Seq: 9, Data: `{"kind":"turn_start"}`}}}
 	_, err := s.Note(t.Context(), rec.ID, note)
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Epoch: 1, Hold: time.Hour, Messages: everything()})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Epoch: 1, Hold: time.Hour, Messages: hook.MessagesOf(everything()...)})
 	require.NoError(t, err)
 	before, entries := look(t, s, rec), journal(t, s, rec.ID)
 	again := s.reopen()

@@ -51,7 +51,7 @@ func refusal(t *testing.T, s store.Store, id string, takes int64) store.Lease {
 func claim(t *testing.T, s *bench) {
 	fresh := create(t, s, "a", "x")
 	assert.Equal(t, store.Lease{}, fresh.Lease)
-	v, err := s.Append(t.Context(), fresh.ID, store.Append{Messages: user("hi")})
+	v, err := s.Append(t.Context(), fresh.ID, store.Append{Messages: hook.MessagesOf(user("hi")...)})
 	require.NoError(t, err)
 	rec := take(t, s, fresh.ID, "me")
 	assert.Equal(t, "me", rec.Lease.Owner)
@@ -129,7 +129,7 @@ func holds(t *testing.T, s *bench) {
 
 func neverLeased(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
-	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: user("hi"), Hold: time.Hour})
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(user("hi")...), Hold: time.Hour})
 	require.NoError(t, err)
 	_, err = s.Note(t.Context(), rec.ID, store.Note{Hold: time.Hour})
 	require.NoError(t, err)
@@ -140,12 +140,12 @@ func neverLeased(t *testing.T, s *bench) {
 func lateHolder(t *testing.T, s *bench) {
 	rec := take(t, s, create(t, s, "a", "x").ID, "me")
 	s.clock.pass(time.Hour)
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Epoch: 1, Hold: time.Minute, Messages: user("late")})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Epoch: 1, Hold: time.Minute, Messages: hook.MessagesOf(user("late")...)})
 	require.NoError(t, err)
 	refusal(t, s, rec.ID, 0)
 	s.clock.pass(time.Hour)
 	take(t, s, rec.ID, "another")
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Epoch: 1, Messages: user("too late")})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Epoch: 1, Messages: hook.MessagesOf(user("too late")...)})
 	require.ErrorIs(t, err, store.ErrFenced)
 }
 
@@ -155,7 +155,7 @@ func fenced(t *testing.T, s *bench) {
 	require.NoError(t, err)
 	entries, events := []store.Entry{{Kind: store.EntryStart, CallID: "1"}}, []store.Event{{Seq: 1, Data: `{}`}}
 	for _, epoch := range []int64{0, 1, 3, -1} {
-		_, err := s.Append(t.Context(), rec.ID, store.Append{Epoch: epoch, Messages: user("x"), Entries: entries, Events: events, TurnEnds: true})
+		_, err := s.Append(t.Context(), rec.ID, store.Append{Epoch: epoch, Messages: hook.MessagesOf(user("x")...), Entries: entries, Events: events, TurnEnds: true})
 		require.ErrorIs(t, err, store.ErrFenced, "append at epoch %d", epoch)
 		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: 7, Epoch: epoch})
 		require.ErrorIs(t, err, store.ErrFenced, "who is fenced hears of that first")

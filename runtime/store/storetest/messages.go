@@ -33,7 +33,7 @@ func messageRules() []rule {
 
 func sameKey(t *testing.T, s *bench) {
 	first := create(t, s, "a", "x")
-	_, err := s.Append(t.Context(), first.ID, store.Append{Version: first.Version, Messages: []hook.Message{hook.UserText("hi")}})
+	_, err := s.Append(t.Context(), first.ID, store.Append{Version: first.Version, Messages: hook.MessagesOf(hook.UserText("hi"))})
 	require.NoError(t, err)
 	again := create(t, s, "a", "x")
 	assert.Equal(t, first.ID, again.ID)
@@ -88,9 +88,9 @@ func everything() []hook.Message {
 
 func roundTrip(t *testing.T, s *bench) {
 	rec, want := create(t, s, "a", "x"), everything()
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: want[:1]})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(want[:1]...)})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: want[1:]})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(want[1:]...)})
 	require.NoError(t, err)
 	got, err := s.Messages(t.Context(), rec.ID)
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func versions(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
 	var last int64
 	for i := range 5 {
-		v, err := s.Append(t.Context(), rec.ID, store.Append{Version: last, Messages: []hook.Message{hook.UserText(fmt.Sprint(i))}})
+		v, err := s.Append(t.Context(), rec.ID, store.Append{Version: last, Messages: hook.MessagesOf(hook.UserText(fmt.Sprint(i)))})
 		require.NoError(t, err)
 		assert.Greater(t, v, last)
 		last = v
@@ -114,10 +114,10 @@ func versions(t *testing.T, s *bench) {
 
 func conflict(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("one")}})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("one"))})
 	require.NoError(t, err)
 	for _, version := range []int64{0, v + 1, -1} {
-		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: version, Messages: []hook.Message{hook.UserText("two")}, TurnEnds: true})
+		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: version, Messages: hook.MessagesOf(hook.UserText("two")), TurnEnds: true})
 		require.ErrorIs(t, err, store.ErrConflict)
 	}
 	again := create(t, s, "a", "x")
@@ -132,7 +132,7 @@ func ephemeral(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
 	passing := hook.UserText("passing")
 	passing.Ephemeral = true
-	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{passing, hook.UserText("lasting"), passing}})
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(passing, hook.UserText("lasting"), passing)})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"lasting"}, said(t, s, rec.ID))
 }
@@ -146,13 +146,13 @@ func unknown(t *testing.T, s *bench) {
 	require.ErrorIs(t, err, store.ErrUnknown)
 	_, err = s.Note(t.Context(), "nobody", store.Note{})
 	require.ErrorIs(t, err, store.ErrUnknown)
-	_, err = s.Append(t.Context(), "nobody", store.Append{Messages: []hook.Message{hook.UserText("x")}})
+	_, err = s.Append(t.Context(), "nobody", store.Append{Messages: hook.MessagesOf(hook.UserText("x"))})
 	require.ErrorIs(t, err, store.ErrUnknown)
 }
 
 func turns(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{hook.UserText("q")}})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("q"))})
 	require.NoError(t, err)
 	assert.Zero(t, create(t, s, "a", "x").Turns)
 	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true})
@@ -165,7 +165,7 @@ func turns(t *testing.T, s *bench) {
 func ownership(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
 	in := []hook.Message{hook.UserText("kept")}
-	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: in})
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(in...)})
 	require.NoError(t, err)
 	in[0] = hook.UserText("changed by the writer")
 	ms, err := s.Messages(t.Context(), rec.ID)
@@ -203,9 +203,9 @@ func race(t *testing.T, s *bench) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			_, errs[i] = s.Append(t.Context(), rec.ID, store.Append{Messages: []hook.Message{
+			_, errs[i] = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(
 				hook.UserText(fmt.Sprint(i)), hook.UserText(fmt.Sprint(i)),
-			}})
+			)})
 		})
 	}
 	wg.Wait()

@@ -55,9 +55,9 @@ func turned(t *testing.T, s store.Store, id string, v int64, texts ...string) in
 	t.Helper()
 	for _, text := range texts {
 		var err error
-		v, err = s.Append(t.Context(), id, store.Append{Version: v, Messages: user(text + "?")})
+		v, err = s.Append(t.Context(), id, store.Append{Version: v, Messages: hook.MessagesOf(user(text + "?")...)})
 		require.NoError(t, err)
-		v, err = s.Append(t.Context(), id, store.Append{Version: v, Messages: []hook.Message{assistant(text + "!")}, TurnEnds: true})
+		v, err = s.Append(t.Context(), id, store.Append{Version: v, Messages: hook.MessagesOf(assistant(text + "!")), TurnEnds: true})
 		require.NoError(t, err)
 	}
 	return v
@@ -174,7 +174,7 @@ func rewindConditions(t *testing.T, s *bench) {
 func compactsInATurn(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
 	v := turned(t, s, rec.ID, 0, "1")
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: user("2?"), Entries: []store.Entry{{Kind: store.EntryStart, CallID: "1"}}})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(user("2?")...), Entries: []store.Entry{{Kind: store.EntryStart, CallID: "1"}}})
 	require.NoError(t, err)
 	before := look(t, s, rec)
 	entries, err := s.Journal(t.Context(), rec.ID)
@@ -192,7 +192,7 @@ func compactsInATurn(t *testing.T, s *bench) {
 func forks(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
 	v := turned(t, s, rec.ID, 0, "1", "2", "3")
-	_, err := s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: user("4?")})
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(user("4?")...)})
 	require.NoError(t, err)
 	source := look(t, s, rec)
 	s.clock.pass(time.Minute)
@@ -215,7 +215,7 @@ func forks(t *testing.T, s *bench) {
 func forksArchive(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
 	rec = take(t, s, rec.ID, "me")
-	at := store.Append{Epoch: 1, Hold: time.Hour, Messages: everything(), TurnEnds: true, Events: []store.Event{{Seq: 1, Data: `{}`}}}
+	at := store.Append{Epoch: 1, Hold: time.Hour, Messages: hook.MessagesOf(everything()...), TurnEnds: true, Events: []store.Event{{Seq: 1, Data: `{}`}}}
 	v, err := s.Append(t.Context(), rec.ID, at)
 	require.NoError(t, err)
 	_, err = s.Note(t.Context(), rec.ID, store.Note{Epoch: 1, Hold: time.Hour, Entries: []store.Entry{{Kind: store.EntryTurn}}})
@@ -303,7 +303,7 @@ func rewindsJournal(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
 	v := turned(t, s, rec.ID, 0, "1")
 	start := store.Entry{Kind: store.EntryStart, CallID: "1"}
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: user("2?"), Entries: []store.Entry{start}})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(user("2?")...), Entries: []store.Entry{start}})
 	require.NoError(t, err)
 	v, err = s.Store.(store.Forker).Rewind(t.Context(), rec.ID, store.At{Version: v}, 1)
 	require.NoError(t, err)
@@ -356,7 +356,7 @@ func emptyTurns(t *testing.T, s *bench) {
 	for _, text := range []string{"", "1", "", "2", ""} {
 		a := store.Append{Version: v, TurnEnds: true}
 		if text != "" {
-			a.Messages = user(text)
+			a.Messages = hook.MessagesOf(user(text)...)
 		}
 		var err error
 		v, err = s.Append(t.Context(), rec.ID, a)
@@ -369,7 +369,7 @@ func emptyTurns(t *testing.T, s *bench) {
 	}
 	v, err := f.Rewind(t.Context(), rec.ID, store.At{Version: v}, 3)
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: user("3"), TurnEnds: true})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(user("3")...), TurnEnds: true})
 	require.NoError(t, err)
 	fork, err := f.Fork(t.Context(), rec.ID, 3, store.Key{Agent: "c"})
 	require.NoError(t, err)
@@ -432,7 +432,7 @@ func childErrors(t *testing.T, s *bench) {
 func ports(t *testing.T, s *bench) {
 	p := s.Store.(store.Porter)
 	rec := create(t, s, "a", "x")
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: everything(), TurnEnds: true})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(everything()...), TurnEnds: true})
 	require.NoError(t, err)
 	v = turned(t, s, rec.ID, v, "2", "3")
 	_, compacts := s.Store.(store.Compacter)
@@ -440,7 +440,7 @@ func ports(t *testing.T, s *bench) {
 		v = compacted(t, s.Store, rec.ID, v, 3, "s1")
 		v = compacted(t, s.Store, rec.ID, v, 4, "s2")
 	}
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: user("4?"), Entries: []store.Entry{{Kind: store.EntryTurn}}})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(user("4?")...), Entries: []store.Entry{{Kind: store.EntryTurn}}})
 	require.NoError(t, err)
 	d, err := p.Dump(t.Context(), rec.ID)
 	require.NoError(t, err)

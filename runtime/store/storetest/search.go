@@ -55,7 +55,7 @@ func places(t *testing.T, s store.Store, text string) []string {
 func talk(t *testing.T, s store.Store, sender string, ms ...hook.Message) store.Record {
 	t.Helper()
 	rec := create(t, s, "a", sender)
-	_, err := s.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Messages: ms, TurnEnds: true})
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Messages: hook.MessagesOf(ms...), TurnEnds: true})
 	require.NoError(t, err)
 	return look(t, s, rec)
 }
@@ -226,7 +226,7 @@ func searchNarrows(t *testing.T, s *bench) {
 		key := store.Key{Agent: fmt.Sprint("agent", i%2), Sender: fmt.Sprint("sender", i%5)}
 		rec, err := s.Conversation(t.Context(), key)
 		require.NoError(t, err)
-		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Messages: user(fmt.Sprint("boat ", i))})
+		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Messages: hook.MessagesOf(user(fmt.Sprint("boat ", i))...)})
 		require.NoError(t, err)
 	}
 	for limit, want := range map[int]int{-1: 5, 0: 5, 1: 1, 7: 7, 20: 20, 21: 20, 1 << 40: 20} {
@@ -344,7 +344,7 @@ func searchPast(t *testing.T, s *bench) {
 	if c, ok := s.Store.(store.Child); ok {
 		child, err := c.Child(t.Context(), store.Key{Agent: "a", Sender: "child"}, rec.ID)
 		require.NoError(t, err)
-		_, err = s.Append(t.Context(), child.ID, store.Append{Messages: user("offspring")})
+		_, err = s.Append(t.Context(), child.ID, store.Append{Messages: hook.MessagesOf(user("offspring")...)})
 		require.NoError(t, err)
 		assert.Empty(t, places(t, s.Store, "offspring"))
 	}

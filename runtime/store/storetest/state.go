@@ -78,7 +78,7 @@ func statesAreAtomic(t *testing.T, s *bench) {
 		require.Error(t, err)
 	}
 	assert.Equal(t, []hook.StateValue{value("n", "1")}, statesOf(t, s.Store, rec.ID))
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Epoch: 1, States: later, Messages: user("1"), TurnEnds: true})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Epoch: 1, States: later, Messages: hook.MessagesOf(user("1")...), TurnEnds: true})
 	require.NoError(t, err)
 	assert.Equal(t, []hook.StateValue{value("m", "2"), value("n", "2")}, statesOf(t, s.Store, rec.ID))
 	assert.Equal(t, []string{"1"}, said(t, s.Store, rec.ID))

@@ -90,7 +90,7 @@ func TestBothReadTheSame(t *testing.T) {
 			acc, err := stream(t.Context(), w.theirs(), sdk.ChatCompletionNewParams{
 				Model: "m", Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("hello")}})
 			require.NoError(t, err)
-			reply, err := provider.Collect(w.ours().Stream(t.Context(), hook.ModelRequest{Model: "m", Messages: hook.ListOf(hook.UserText("hello"))}))
+			reply, err := provider.Collect(w.ours().Stream(t.Context(), hook.ModelRequest{Model: "m", Messages: hook.MessagesOf(hook.UserText("hello"))}))
 			require.NoError(t, err)
 
 			require.Len(t, acc.Choices, 1)
@@ -144,7 +144,7 @@ func TestBothSendTheSame(t *testing.T) {
 	require.NoError(t, err)
 
 	req := hook.ModelRequest{
-		Model: "gpt-5", System: "Be brief.", Messages: hook.ListOf(hook.UserText(`Read "both" & more`)),
+		Model: "gpt-5", System: "Be brief.", Messages: hook.MessagesOf(hook.UserText(`Read "both" & more`)),
 		Tools:  hook.NewToolSet([]hook.Tool{{Name: "read", Description: "Reads a <file>.", Input: schema}}),
 		Choice: hook.ToolChoice{Mode: hook.ToolChoiceTool, Tool: "read"}, MaxTokens: 1000,
 	}
@@ -172,7 +172,7 @@ func TestTheSDKKnowsEveryMember(t *testing.T) {
 	p := openai.New(&openai.Options{BaseURL: w.URL + "/v1", APIKey: key, Client: w.Client(),
 		MaxTokensKey: "max_completion_tokens", Extra: `{"temperature":0,"reasoning_effort":"low"}`})
 	_, err := provider.Collect(p.Stream(t.Context(), hook.ModelRequest{
-		Model: "gpt-5", System: "Be brief.", Messages: hook.ListOf(user), MaxTokens: 100,
+		Model: "gpt-5", System: "Be brief.", Messages: hook.MessagesOf(user), MaxTokens: 100,
 		Tools:  hook.NewToolSet([]hook.Tool{{Name: "read", Input: schema}}),
 		Choice: hook.ToolChoice{Mode: hook.ToolChoiceRequired}, // the SDK cannot read a named one back
 		Format: hook.ResponseFormat{JSON: true, Name: "answer", Schema: schema},
@@ -199,7 +199,7 @@ func TestBothReadTheSameError(t *testing.T) {
 	_, err := stream(t.Context(), w.theirs(), sdk.ChatCompletionNewParams{Model: "m", Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("x")}})
 	var theirs *sdk.Error
 	require.ErrorAs(t, err, &theirs)
-	_, err = provider.Collect(w.ours().Stream(t.Context(), hook.ModelRequest{Model: "m", Messages: hook.ListOf(hook.UserText("x"))}))
+	_, err = provider.Collect(w.ours().Stream(t.Context(), hook.ModelRequest{Model: "m", Messages: hook.MessagesOf(hook.UserText("x"))}))
 	var ours *openai.Error
 	require.ErrorAs(t, err, &ours)
 	assert.Equal(t, []any{theirs.StatusCode, theirs.Code, theirs.Type, theirs.Message}, []any{ours.Status, ours.Code, ours.Type, ours.Message})
@@ -214,6 +214,6 @@ func TestWhereTheProviderIsStricter(t *testing.T) {
 	acc, err := stream(t.Context(), w.theirs(), sdk.ChatCompletionNewParams{Model: "m", Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("x")}})
 	require.NoError(t, err)
 	assert.Equal(t, "half an ans", acc.Choices[0].Message.Content)
-	_, err = provider.Collect(w.ours().Stream(t.Context(), hook.ModelRequest{Model: "m", Messages: hook.ListOf(hook.UserText("x"))}))
+	_, err = provider.Collect(w.ours().Stream(t.Context(), hook.ModelRequest{Model: "m", Messages: hook.MessagesOf(hook.UserText("x"))}))
 	require.ErrorIs(t, err, provider.ErrNoFinish)
 }

@@ -1,0 +1,153 @@
+package hook_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// everyMessage is one message of each form, and one with all fields.
+func everyMessage() []hook.Message {
+	text := hook.ListOf(hook.TextBlock("x"))
+	result := hook.FailedResult(hook.FailDenied, "no")
+	return []hook.Message{
+		{}, hook.UserText("hi"), {Role: hook.RoleAssistant, Content: text}, {Role: hook.RoleAssistant}, {Role: "other", Content: text},
+		{Role: hook.RoleUser, Content: text, Label: "skill"}, {Role: hook.RoleUser, Content: text, Ephemeral: true},
+		{Role: hook.RoleAssistant, Content: text, From: "guest"}, {Role: hook.RoleTool, CallID: "1", Tool: "read", Result: result},
+		{Role: hook.RoleTool, CallID: "1"}, {Role: hook.RoleUser, Tool: "read"}, {Role: hook.RoleUser, Result: hook.ToolResult{Trust: hook.TrustExternal}},
+		{Role: "r", Content: text, CallID: "1", Tool: "t", Result: result, Label: "l", From: "f", Ephemeral: true},
+	}
+}
+
+func TestMessagesKeepEveryFieldOfAMessage(t *testing.T) {
+	t.Parallel()
+	want := everyMessage()
+	l := hook.MessagesOf(want...)
+	assert.Equal(t, want, l.Slice())
+	for i, m := range l.All() {
+		assert.Equal(t, want[i], m)
+		assert.Equal(t, want[i], l.At(i))
+	}
+	got, err := json.Marshal(l)
+	require.NoError(t, err)
+	as, err := json.Marshal(hook.ListOf(want...))
+	require.NoError(t, err)
+	assert.JSONEq(t, string(as), string(got))
+	empty, err := json.Marshal(hook.Messages{})
+	require.NoError(t, err)
+	assert.Equal(t, "[]", string(empty))
+	assert.True(t, hook.Messages{}.IsZero())
+	assert.False(t, l.IsZero())
+	assert.Empty(t, hook.Messages{}.Slice())
+}
+
+// TestMessagesAreWhatSlicesAre makes lists of lists at random, beside plain slices
+// that are copied each time: no list may ever change.
+func TestMessagesAreWhatSlicesAre(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		type pair struct {
+			l hook.Messages
+			s []hook.Message
+		}
+		all := []pair{{}}
+		n, kinds := 0, everyMessage()
+		fresh := func() (ms []hook.Message) {
+			for range rapid.SampledFrom([]int{0, 1, 1, 2, 3, 5, 70, 150}).Draw(t, "many") {
+				m := kinds[n%len(kinds)]
+				m.CallID, n = fmt.Sprint(n), n+1
+				ms = append(ms, m)
+			}
+			return ms
+		}
+		pick := func() pair { return all[rapid.IntRange(max(0, len(all)-5), len(all)-1).Draw(t, "list")] }
+		join := func(a, b []hook.Message) []hook.Message { return append(append([]hook.Message{}, a...), b...) }
+		for range rapid.IntRange(1, 25).Draw(t, "steps") {
+			p := pick()
+			at := rapid.IntRange(0, len(p.s)).Draw(t, "at")
+			switch rapid.SampledFrom([]string{"append", "append", "from", "first", "fork", "split", "join"}).Draw(t, "what") {
+			case "append":
+				ms := fresh()
+				p = pair{p.l.Append(ms...), join(p.s, ms)}
+			case "from":
+				p = pair{p.l.From(at), p.s[at:]}
+			case "first":
+				p = pair{p.l.First(at), p.s[:at]}
+			case "fork":
+				p.l = p.l.Fork()
+			case "split":
+				p.l = p.l.First(at).Join(p.l.From(at))
+			case "join":
+				o := pick()
+				p = pair{p.l.Join(o.l), join(p.s, o.s)}
+			}
+			all = append(all, p)
+		}
+		for _, p := range all {
+			require.Equal(t, len(p.s), p.l.Len())
+			for i, m := range p.l.All() {
+				require.Equal(t, p.s[i], m)
+			}
+		}
+	})
+}
+
+func TestMessagesOutOfRangePanic(t *testing.T) {
+	t.Parallel()
+	l := hook.MessagesOf(hook.UserText("1"), hook.UserText("2"), hook.UserText("3")).First(2)
+	for name, f := range map[string]func(){
+		"at -1": func() { l.At(-1) }, "at the end": func() { l.At(2) }, "at of none": func() { hook.Messages{}.At(0) },
+		"from -1": func() { l.From(-1) }, "from behind": func() { l.From(3) }, "first -1": func() { l.First(-1) }, "first of more": func() { l.First(3) },
+	} {
+		assert.Panics(t, f, name)
+	}
+}
+
+// TestMessagesOfManyHolders appends to one list from several goroutines: each sees
+// its own, and nobody waits.
+func TestMessagesOfManyHolders(t *testing.T) {
+	t.Parallel()
+	base := hook.MessagesOf(hook.UserText("0"), hook.UserText("1"), hook.UserText("2"))
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			l := base
+			for i := range 200 {
+				l = l.Append(hook.Message{Role: hook.RoleTool, CallID: fmt.Sprint(g, i)})
+			}
+			for i, m := range l.From(3).All() {
+				assert.Equal(t, fmt.Sprint(g, i), m.CallID)
+			}
+			assert.Equal(t, "2", l.At(2).Text())
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, 3, base.Len())
+}
+
+// TestMessagesShareWhatTheyHaveInCommon: what is read costs nothing, what is appended
+// costs no copy of what is there.
+func TestMessagesShareWhatTheyHaveInCommon(t *testing.T) {
+	m := hook.UserText("x")
+	long := hook.MessagesOf(m)
+	for range 10_000 {
+		long = long.Append(m)
+	}
+	n := 0
+	assert.Zero(t, testing.AllocsPerRun(10, func() {
+		for _, m := range long.From(3).First(9_000).All() {
+			n += m.Content.Len()
+		}
+		n += long.At(77).Content.Len()
+	}))
+	assert.Zero(t, testing.AllocsPerRun(10, func() { long = long.Append(m) }), "one piece for 64 messages")
+	assert.Zero(t, testing.AllocsPerRun(10, func() { n += long.First(10).Join(long.From(10)).Len() }))
+	assert.LessOrEqual(t, testing.AllocsPerRun(10, func() { n += long.First(5_000).Append(m).Len() }), 5.0, "a way of its own shares what is full")
+}

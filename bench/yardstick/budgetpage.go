@@ -71,8 +71,9 @@ const includes = `## What the figures include
 - A turn of Grapnel has a conversation in memory, all events and a consumer for them, isolation of panics in hooks and tools, the agent's
   scope, timings, and the hooks that the scenario names. Nothing is off.
 - A ` + "`limit`" + ` keeps a history and runs the calls concurrently where the turn does, but has no points, scope or isolation of hooks.
-- Peers are used as their documentation says, with the fastest configuration that it names. The table of subjects says what they do
-  besides: tracing, callbacks, schemas that are checked on both sides. Whoever needs that gets something for the time.
+- Peers are used as their documentation says, with the fastest configuration that it names. What they do besides takes time, and
+  whoever needs it gets something for that.
+- Grapnel keeps the conversation, which grows with every turn of a benchmark; peers that keep none are handed the same history of old each time.
 - Making an agent ready is not part of a turn; the first turn of a conversation is not measured, as it loads what the others find.
 - Bytes are what was allocated, not what stays.
 

@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("yardstick "+args[0], flag.ContinueOnError)
 	flags.StringVar(&o.only, "only", "", "run what matches: a `regexp` for each element of a name, bench.Turn/tools=64; writes no page unless -page is given")
 	flags.IntVar(&o.rounds, "rounds", 0, "rounds of everything, instead of the table's")
-	flags.StringVar(&o.time, "time", "", "length of each run, as in go test -benchtime, instead of the table's")
+	flags.StringVar(&o.time, "time", "", "length of each run, as in go test -benchtime, where the table has a `duration`")
 	flags.StringVar(&o.page, "page", "", "the `directory` for the page, its charts and the results (default ../docs)")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (o options) change(all []unit) []unit {
 		if o.rounds > 0 {
 			all[i].rounds = o.rounds
 		}
-		if o.time != "" {
+		if o.time != "" && !strings.HasSuffix(all[i].time, "x") {
 			all[i].time = o.time
 		}
 	}

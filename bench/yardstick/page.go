@@ -30,6 +30,7 @@ func (r *Results) page(charts []chart) string {
 	for _, s := range scenarios {
 		r.writeScenario(&b, s)
 	}
+	r.writeDifferences(&b)
 	r.writeCharts(&b, charts)
 	r.writeBudgets(&b)
 	r.writeMissed(&b)
@@ -74,8 +75,11 @@ func (r *Results) summary(s scenario, group string) ([]string, bool) {
 		return nil, false
 	}
 	p, _ := split(best.Name)
-	return []string{s.title + sizes(group), s.text(ours), s.text(best), p.subject, s.against(ours, best),
-		whole(best.Units[allocs].Median) + ", " + whole(ours.Units[allocs].Median)}, true
+	counts := whole(best.Units[allocs].Median) + ", " + whole(ours.Units[allocs].Median)
+	if s.outside {
+		counts = ""
+	}
+	return []string{s.title + sizes(group), s.text(ours), s.text(best), p.subject, s.against(ours, best), counts}, true
 }
 
 // ours is the figure of this framework in a group.
@@ -175,7 +179,26 @@ func (r *Results) writeMachine(b *strings.Builder) {
 			rows = append(rows, []string{s.name, version, s.what})
 		}
 	}
-	table(b, []string{"subject", "what was measured", "what it is, and does besides"}, rows)
+	table(b, []string{"subject", "what was measured", "what it is"}, rows)
+}
+
+// writeDifferences says where a peer does more than we do, and where less.
+func (r *Results) writeDifferences(b *strings.Builder) {
+	b.WriteString("### What the peers do more, and what less\n\n")
+	for _, s := range subjects {
+		if s.more+s.less == "" || !r.measured(s.name) {
+			continue
+		}
+		fmt.Fprintf(b, "- `%s`", s.name)
+		if s.more != "" {
+			b.WriteString(" more: " + s.more)
+		}
+		if s.less != "" {
+			b.WriteString(" Less: " + s.less)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteByte('\n')
 }
 
 func many1(n int, what string) string {
@@ -243,7 +266,10 @@ func (r *Results) writeGroup(b *strings.Builder, s scenario, group string) {
 	}
 	ours, has := r.ours(group)
 	more := s.more(all)
-	head := append([]string{"subject", cmp.Or(s.column, "time"), "against Grapnel", "allocations", "bytes"}, more...)
+	head := []string{"subject", cmp.Or(s.column, "time"), "against Grapnel"}
+	if !s.outside {
+		head = append(head, "allocations", "bytes")
+	}
 	var rows [][]string
 	for _, other := range all {
 		p, _ := split(other.Name)
@@ -251,11 +277,14 @@ func (r *Results) writeGroup(b *strings.Builder, s scenario, group string) {
 		if has && other.Name != ours.Name {
 			against = s.against(ours, other)
 		}
-		cells := []string{p.subject, s.text(other), against, whole(other.Units[allocs].Median), size(other.Units[bytesPerOp].Median)}
+		cells := []string{p.subject, s.text(other), against}
+		if !s.outside {
+			cells = append(cells, whole(other.Units[allocs].Median), size(other.Units[bytesPerOp].Median))
+		}
 		for _, unit := range more {
 			cells = append(cells, inUnit(unit)(other.Units[unit].Median))
 		}
 		rows = append(rows, cells)
 	}
-	table(b, head, rows)
+	table(b, append(head, more...), rows)
 }

@@ -2,11 +2,11 @@ package composite
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/sourcegraph/conc"
 )
 
 // Call is one bound call that the gates have let through.
@@ -22,6 +22,8 @@ type Completion struct {
 	Result   hook.ToolResult
 	Outcome  hook.Outcome
 	Duration time.Duration
+	// Left: the grace period was over and the call still runs, or has just ended.
+	Left bool
 }
 
 // DispatchOptions bound a [DispatchAll]. Nil and zero mean the defaults.
@@ -97,10 +99,11 @@ type dispatch struct {
 	one   [1]slot
 	ended chan int
 	taken atomic.Int64
-	wg    conc.WaitGroup
+	wg    sync.WaitGroup
 }
 
 type slot struct {
+	begin   time.Time
 	started atomic.Int64 // unix nanoseconds, 0 before the start
 	end     Completion
 	// told belongs to the caller: the call is completed.
@@ -109,21 +112,25 @@ type slot struct {
 
 // start starts the workers, and one goroutine for each call that waits.
 func (d *dispatch) start(limit int) {
-	bounded, work := 0, d.work
-	for i, c := range d.calls {
-		if c.Waits {
-			d.wg.Go(func() { d.run(i) })
+	bounded := 0
+	for i := range d.calls {
+		if d.calls[i].Waits {
+			d.wg.Add(1)
+			go d.alone(i)
 			continue
 		}
 		bounded++
 	}
 	for range min(limit, bounded) {
-		d.wg.Go(work)
+		d.wg.Add(1)
+		go d.work()
 	}
 }
 
 // work runs calls that do not wait until none is left.
 func (d *dispatch) work() {
+	defer d.wg.Done()
+	grow(d.calls)
 	for {
 		i := int(d.taken.Add(1)) - 1
 		if i >= len(d.calls) {
@@ -135,37 +142,69 @@ func (d *dispatch) work() {
 	}
 }
 
-func (d *dispatch) run(i int) {
-	s := &d.slots[i]
-	if err := d.ctx.Err(); err != nil {
-		s.end = notStarted()
-		d.ended <- i
-		return
+// alone runs one call.
+func (d *dispatch) alone(i int) {
+	defer d.wg.Done()
+	grow(d.calls)
+	d.run(i)
+}
+
+// grow makes the stack of a new goroutine as large as most tools need, which is more
+// than it begins with. It costs little as long as there is nothing on the stack:
+// growing it within the tool takes longer than all else about a call that does little.
+//
+//go:noinline
+func grow(calls []Call) (last byte) {
+	if len(calls) == 0 { // never: the frame alone is what it takes
+		var room [4 << 10]byte
+		for i := range room {
+			room[i] = byte(i)
+		}
+		last = room[len(calls)]
 	}
-	begin := time.Now()
-	s.started.Store(begin.UnixNano())
-	d.invoke(i, begin)
+	return last
+}
+
+func (d *dispatch) run(i int) {
+	if d.ctx.Err() == nil {
+		d.invoke(i)
+	}
 	d.ended <- i
 }
 
 // invoke runs the call. A panic, and a runtime.Goexit that would take the worker
 // with it, are a result.
-func (d *dispatch) invoke(i int, begin time.Time) {
-	s, returned := &d.slots[i], false
-	defer func() {
-		panicked := recover() != nil
-		if !returned {
-			s.end.Result = hook.FailedResult(hook.FailPanic, "the tool panicked")
-		}
-		s.end.Duration = time.Since(begin)
-		s.end.Outcome = outcomeOf(s.end.Result)
-		if !returned && !panicked {
-			d.ended <- i
-			d.wg.Go(d.work)
-		}
-	}()
-	s.end.Result = d.calls[i].Runner.Run(d.ctx, d.calls[i].Env)
+func (d *dispatch) invoke(i int) {
+	s, c, returned := &d.slots[i], &d.calls[i], false
+	s.begin = time.Now()
+	s.started.Store(s.begin.UnixNano())
+	defer d.invoked(i, &returned)
+	s.end.Result = c.Runner.Run(d.ctx, c.Env)
 	returned = true
+}
+
+// invoked is deferred by invoke.
+func (d *dispatch) invoked(i int, returned *bool) {
+	s := &d.slots[i]
+	if *returned {
+		s.finish()
+		return
+	}
+	panicked := recover() != nil
+	s.failed()
+	s.finish()
+	if !panicked { // the tool has ended the goroutine
+		d.ended <- i
+		d.wg.Add(1)
+		go d.work()
+	}
+}
+
+func (s *slot) failed() { s.end.Result = hook.FailedResult(hook.FailPanic, "the tool panicked") }
+
+func (s *slot) finish() {
+	s.end.Duration = time.Since(s.begin)
+	s.end.Outcome = outcomeOf(&s.end.Result)
 }
 
 // collect hands completions on until all have come or the grace period is over.
@@ -176,8 +215,7 @@ func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) {
 		select {
 		case i := <-d.ended:
 			left--
-			d.slots[i].told = true
-			done(i, d.slots[i].end)
+			d.tell(i, done)
 		case <-cancelled:
 			cancelled = nil
 			late = time.After(grace)
@@ -189,12 +227,20 @@ func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) {
 	d.wg.Wait()
 }
 
+// tell completes a call that has ended, or was not started.
+func (d *dispatch) tell(i int, done func(int, Completion)) {
+	s := &d.slots[i]
+	s.told = true
+	if s.started.Load() == 0 {
+		s.end = notStarted()
+	}
+	done(i, s.end)
+}
+
 // abandon completes what has not ended: first those that ended just now.
 func (d *dispatch) abandon(done func(int, Completion)) {
 	for len(d.ended) > 0 {
-		i := <-d.ended
-		d.slots[i].told = true
-		done(i, d.slots[i].end)
+		d.tell(<-d.ended, done)
 	}
 	for i := range d.slots {
 		s := &d.slots[i]
@@ -207,6 +253,7 @@ func (d *dispatch) abandon(done func(int, Completion)) {
 				Result:   hook.FailedResult(hook.FailCancelled, "interrupted: the turn was cancelled while the tool ran; what it did is not known"),
 				Outcome:  hook.OutcomeInterrupted,
 				Duration: time.Since(time.Unix(0, at)),
+				Left:     true,
 			}
 		}
 		done(i, c)
@@ -221,7 +268,7 @@ func notStarted() Completion {
 }
 
 // outcomeOf tells the outcome of a call that ran from its result.
-func outcomeOf(r hook.ToolResult) hook.Outcome {
+func outcomeOf(r *hook.ToolResult) hook.Outcome {
 	switch r.Failure {
 	case "":
 		return hook.OutcomeExecuted

@@ -174,7 +174,10 @@ func JSONResult(value JSON) ToolResult {
 	return ToolResult{Content: ListOf(Block{Kind: BlockJSON, JSON: value})}
 }
 
-// FailedResult returns a failed result; the text is what the model reads.
+// FailedResult returns a failed result; the text is what the model reads. It is seldom
+// called: written out in its callers it would make the stack of every call larger.
+//
+//go:noinline
 func FailedResult(kind FailureKind, text string) ToolResult {
 	return ToolResult{Content: ListOf(TextBlock(text)), Failure: kind}
 }

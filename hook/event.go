@@ -64,9 +64,11 @@ type Event struct {
 	// conversation. A process that dies may have told events that were not kept yet:
 	// their sequences are given again, in a later epoch.
 	Epoch int64
-	// Time is when it happened, by the runtime's clock. A delta may carry the time
-	// of one of the 15 events before it: reading the clock costs more than all else
-	// about it.
+	// Time is when it happened, by the runtime's clock; never before that of the event
+	// before it. What happens at one moment has one time, because reading the clock
+	// costs as much as all else about an event: the end of a step and the beginning of
+	// the next, a result and the completion of its step, a reply and its usage. A delta
+	// may carry the time of one of the 15 events before it.
 	Time time.Time
 	// Agent, Conversation and Turn are ids; empty outside one.
 	Agent        string

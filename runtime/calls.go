@@ -73,8 +73,10 @@ func (t *turn) newCalls(reply hook.ModelReply) []call {
 func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
 	t.calls += len(calls)
 	t.report()
-	begin := hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls))
-	t.emit(begin)
+	if t.hooks.seesReply() || t.hooks.onInvalidTool != nil {
+		t.now()
+	}
+	t.emitNow(hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls)))
 	for i := range calls {
 		if c := &calls[i]; !t.over() {
 			t.bound(c)
@@ -101,9 +103,10 @@ func (t *turn) endCalls(reply hook.ModelReply, calls []call) (more bool) {
 	t.keepStep(reply, calls)
 	t.recordCalls(calls)
 	stored := false
+	t.now()
 	t.ahead(func() {
 		t.tell(calls)
-		t.emit(hook.Event{Kind: hook.EventCallsComplete}.WithTools(t.view.names(calls)))
+		t.emitNow(hook.Event{Kind: hook.EventCallsComplete}.WithTools(t.view.names(calls)))
 	}, func() { stored = t.commit(false) })
 	for i := range calls {
 		for _, text := range calls[i].context.All() {
@@ -161,7 +164,10 @@ func (t *turn) failed() bool { return t.signalled(hook.StopError) }
 // gate takes one call as far as it gets without running.
 func (t *turn) gate(c *call) {
 	bound := c.runner != nil && !t.over() && t.rewrite(c)
-	t.emitCall(hook.EventCallStart, c, "")
+	if t.hooks.gatesCalls() {
+		t.now()
+	}
+	t.emitNow(callEvent(hook.EventCallStart, c, ""))
 	if bound {
 		t.decide(c)
 	}
@@ -340,13 +346,14 @@ func (t *turn) approve(c *call, asked hook.ToolDecision) (approved hook.JSON, ag
 }
 
 // emitCall emits an event about a call.
-func (t *turn) emitCall(kind hook.EventKind, c *call, text string) {
+func (t *turn) emitCall(kind hook.EventKind, c *call, text string) { t.emit(callEvent(kind, c, text)) }
+
+func callEvent(kind hook.EventKind, c *call, text string) hook.Event {
 	ev := hook.Event{Kind: kind, Text: text}
 	if c.runner != nil {
-		t.emit(ev.WithCall(c.at))
-		return
+		return ev.WithCall(c.at)
 	}
-	t.emit(ev.WithDetail(hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Args: c.args()}))
+	return ev.WithDetail(hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Args: c.args()})
 }
 
 func (t *turn) emitApproval(c *call, v hook.Verdict) {

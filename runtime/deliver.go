@@ -79,14 +79,7 @@ func (e *emitter) take(ctx context.Context, ev *hook.Event, as posting, own bool
 // lead delivers an event for which the caller has got the delivery, and then what has
 // been queued. Mostly that is nothing: the way there touches no queued event.
 func (e *emitter) lead(ctx context.Context, ev *hook.Event, observer func(hook.Event)) {
-	done := false
-	defer func() {
-		if !done { // an observer has ended the goroutine
-			e.abandon()
-		}
-	}()
 	e.deliver(ctx, ev, observer)
-	done = true
 	e.mu.Lock()
 	if len(e.queue) == 0 {
 		e.releaseLocked()
@@ -136,17 +129,10 @@ const whole = math.MaxInt
 // drain delivers up to n events that are queued. The caller has the delivery, and
 // afterwards only if there were so many.
 func (e *emitter) drain(n int) {
-	done := false
-	defer func() {
-		if !done { // an observer has ended the goroutine
-			e.abandon()
-		}
-	}()
 	var q queuedEvent
 	for i := 0; i < n && e.next(&q, i, n); i++ {
 		e.deliver(q.ctx, &q.ev, q.observer)
 	}
-	done = true
 }
 
 // next takes the oldest queued event as the i-th of those that the caller
@@ -250,37 +236,62 @@ func refuted(ev hook.Event, seq uint64) hook.Event {
 	return ev
 }
 
+// recipient is who is being told of an event.
+type recipient int
+
+const (
+	toHook recipient = iota
+	toFollowers
+	toObserver
+	toldAll
+)
+
 // deliver tells the hook, then those who follow, and then the observer. They get
 // copies. What is internal is for the hook only.
 func (e *emitter) deliver(ctx context.Context, ev *hook.Event, observer func(hook.Event)) {
-	e.tellHook(ctx, ev)
-	if ev.Internal() {
+	for to := toHook; to != toldAll; {
+		e.tell(ctx, ev, observer, &to)
+	}
+}
+
+// tell goes on with who is next. If one of them panics it returns behind that one: so
+// one deferred function serves all of them.
+func (e *emitter) tell(ctx context.Context, ev *hook.Event, observer func(hook.Event), to *recipient) {
+	defer e.told(ctx, to)
+	if *to == toHook {
+		ev.Host().(within).heard().OnEvent(ctx, *ev)
+		*to = toFollowers
+	}
+	if !ev.Internal() {
+		e.rt.streams.Put(ev)
+		if observer != nil {
+			*to = toObserver
+			observer(*ev)
+		}
+	}
+	*to = toldAll
+}
+
+// told is deferred by tell. An observer of the turn that panics is not called again;
+// one that ends the goroutine gives the delivery away.
+func (e *emitter) told(ctx context.Context, to *recipient) {
+	if *to == toldAll {
 		return
 	}
-	e.rt.streams.Put(ev)
-	if observer != nil {
-		e.tellObserver(ctx, ev, observer)
+	switch v := recover(); {
+	case v == nil:
+		e.abandon()
+	case *to == toHook:
+		*to = toFollowers
+		within{e}.Emit(ctx, hook.FailureEvent(panicOf(hook.PointOnEvent, v)))
+	case *to == toObserver:
+		*to = toldAll
+		e.dropObserver()
+		within{e}.Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "the observer of the turn panicked and is not called again"})
+	default:
+		e.abandon()
+		panic(v)
 	}
-}
-
-func (e *emitter) tellHook(ctx context.Context, ev *hook.Event) {
-	defer func() {
-		if v := recover(); v != nil {
-			within{e}.Emit(ctx, hook.FailureEvent(panicOf(hook.PointOnEvent, v)))
-		}
-	}()
-	ev.Host().(within).heard().OnEvent(ctx, *ev)
-}
-
-// tellObserver calls the caller's function; one that panics is not called again.
-func (e *emitter) tellObserver(ctx context.Context, ev *hook.Event, observer func(hook.Event)) {
-	defer func() {
-		if v := recover(); v != nil {
-			e.dropObserver()
-			within{e}.Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "the observer of the turn panicked and is not called again"})
-		}
-	}()
-	observer(*ev)
 }
 
 func (e *emitter) dropObserver() {

@@ -85,7 +85,7 @@ func (e *emitter) admit(ctx context.Context, ev hook.Event, as posting) {
 	if ev.Kind == hook.EventHookFailed && ev.Detail().Point == hook.PointOnEvent && e.deliversFailure() {
 		return // a hook that fails on the news of a failure would go on for ever
 	}
-	ev.Text = headAndTail(ev.Text, e.rt.o.MaxResult)
+	ev.Text, ev.Time = headAndTail(ev.Text, e.rt.o.MaxResult), time.Time{}
 	e.post(ctx, &ev, as)
 }
 
@@ -129,7 +129,9 @@ func (e *emitter) stream() *emitter {
 	return e
 }
 
-// post is emit; it changes the event and keeps a copy at most.
+// post is emit; it changes the event and keeps a copy at most. An event that has a
+// time happened then: the clock is not read, and only if something else was told
+// later meanwhile the event has that time.
 func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
 	ev.SetHost(within{e})
 	if e.up == nil {
@@ -159,11 +161,7 @@ func (e *emitter) placeLocked(ev *hook.Event, as posting) {
 
 // stampLocked says when and where the event happens, and who observes it.
 func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer func(hook.Event)) {
-	e.sinceRead++
-	if as != delta || e.sinceRead >= clockEvery {
-		e.clock, e.sinceRead = e.rt.o.Now(), 0
-	}
-	ev.Time = e.clock
+	e.readLocked(ev, as)
 	observer = e.observer
 	if e.conversation == "" {
 		return observer
@@ -191,6 +189,19 @@ func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer fu
 		return nil // it is not of the observer's turn
 	}
 	return observer
+}
+
+// readLocked gives the event its time, which is never before that of another event.
+func (e *emitter) readLocked(ev *hook.Event, as posting) {
+	switch {
+	case as == delta && e.sinceRead < clockEvery-1 && !e.clock.IsZero():
+		e.sinceRead++
+	case ev.Time.IsZero():
+		e.clock, e.sinceRead = e.rt.o.Now(), 0
+	case ev.Time.After(e.clock):
+		e.clock, e.sinceRead = ev.Time, 0
+	}
+	ev.Time = e.clock
 }
 
 // begin and end bracket a turn.

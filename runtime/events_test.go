@@ -8,6 +8,7 @@ import (
 	goruntime "runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -224,6 +225,63 @@ func TestDeltasShareReadingsOfTheClock(t *testing.T) {
 	}
 	assert.LessOrEqual(t, len(times), 8)
 	assert.Greater(t, len(times), 5)
+}
+
+// What takes time between two events shows in their times, though the clock is read
+// once for what happens at one moment.
+func TestTheTimesOfATurn(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var readings, passed atomic.Int64
+	clock := func() time.Time { readings.Add(1); return began.Add(time.Duration(passed.Load()) * time.Minute) }
+	minute := func() { passed.Add(1) }
+	takes := func(s hook.ModelStream) hook.ModelStream {
+		return func(yield func(hook.Chunk, error) bool) {
+			minute() // before the first chunk, and before the last
+			for c, err := range s {
+				if c.Kind == hook.ChunkFinish {
+					minute()
+				}
+				if !yield(c, err) {
+					return
+				}
+			}
+		}
+	}
+	slow := does("x", func(context.Context) hook.ToolResult { minute(); return hook.TextResult("ok") })
+	w := startWith(t, plays(takes(calls(want{"1", "x", "{}"})), takes(says("a", "b"))), hook.AgentConfig{Name: "a"},
+		&runtime.Options{Now: clock}, box(slow))
+	readings.Store(0)
+	w.send("go")
+	var got []string
+	for _, ev := range w.events {
+		got = append(got, fmt.Sprintf("%d %s", ev.Time.Sub(began)/time.Minute, ev.Kind))
+	}
+	assert.Equal(t, []string{
+		"0 turn_start", "0 step_start", "2 usage", "2 calls_begin", "2 call_start", "3 call_result", "3 calls_complete", "3 step_end",
+		"3 step_start", "4 text_start", "4 text_delta", "4 text_delta", "5 text_end", "5 usage", "5 step_end", "5 turn_end",
+	}, got)
+	assert.LessOrEqual(t, readings.Load(), int64(11), "may only be lowered")
+}
+
+// A gate may take as long as a person takes to answer.
+func TestTheTimeOfAGateIsNotThatOfTheReply(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var passed atomic.Int64
+	clock := func() time.Time { return began.Add(time.Duration(passed.Load()) * time.Minute) }
+	gate := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+		passed.Add(1)
+		return hook.ToolDecision{}, nil
+	})
+	w := startWith(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"}), says("a")), hook.AgentConfig{Name: "a"},
+		&runtime.Options{Now: clock}, box(named("x")), gate)
+	w.send("go")
+	var got []time.Duration
+	for _, ev := range w.eventsOf(hook.EventCallStart) {
+		got = append(got, ev.Time.Sub(began))
+	}
+	assert.Equal(t, []time.Duration{0, time.Minute}, got)
 }
 
 func TestHistoryDoesNotDependOnTheObserver(t *testing.T) {

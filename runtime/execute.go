@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/grapnel-go/grapnel/composite"
@@ -31,6 +30,9 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 		return
 	}
 	noted := false
+	if len(batch) < len(calls) {
+		t.now()
+	}
 	t.ahead(func() { t.tell(calls) }, func() { noted = t.noteStart(reply, calls) })
 	if !noted {
 		t.refuseRest(calls)
@@ -46,7 +48,9 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 	composite.DispatchEach(t.ctx, batch, &o, func(i int, done composite.Completion) {
 		c := &calls[index[i]]
 		c.end.Outcome, c.end.Result, c.end.Duration = done.Outcome, done.Result, done.Duration
-		c.correct()
+		if !done.Left {
+			c.correct()
+		}
 		t.conclude(c)
 		if left--; left > 0 {
 			t.keep(c)
@@ -56,6 +60,7 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 
 // keep writes down that a call has ended and tells of it.
 func (t *turn) keep(c *call) {
+	t.now()
 	if !t.conv.journals() {
 		t.tellOf(c)
 		return
@@ -68,7 +73,8 @@ func (c *call) arm(t *turn) {
 	x := &c.execution
 	x.rt, x.wrap, x.events, x.ctx, x.place = t.rt, t.hooks.wrapTool, &t.conv.events, t.durable, c.at
 	x.grace = t.grace()
-	x.limit = shorter(c.at.Tool().Timeout, c.grant.Timeout)
+	tool := c.at.Tool()
+	x.waits, x.exclusive, x.limit = tool.Waits, tool.Exclusive, shorter(tool.Timeout, c.grant.Timeout)
 	env := hook.Env{Call: c.at, Grant: c.grant, Attempt: 1, Key: t.key(c)}
 	x.env = *env.WithReporter(x)
 }
@@ -97,8 +103,12 @@ type execution struct {
 	limit  time.Duration
 	grace  time.Duration
 	env    hook.Env
+	// waits and exclusive are those of the tool.
+	waits     bool
+	exclusive string
 
-	// What follows belongs to the running goroutine until ended is set.
+	// What follows belongs to the running goroutine until the call is completed, and
+	// for ever if it is left behind.
 	attempts int
 	// unlock frees the exclusive key; nil if there is none.
 	unlock func()
@@ -106,9 +116,8 @@ type execution struct {
 	queued  time.Duration
 	started bool
 	// last is what the tool returned, if it is back.
-	last  hook.ToolResult
-	back  bool
-	ended atomic.Bool
+	last hook.ToolResult
+	back bool
 }
 
 var (
@@ -119,7 +128,6 @@ var (
 
 // Run implements hook.Runner.
 func (x *execution) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	defer x.ended.Store(true)
 	if x.wrap == nil {
 		return x.WrapToolAt(ctx, 0)
 	}
@@ -149,31 +157,44 @@ func (x *execution) WrapToolAt(ctx context.Context, _ int) hook.ToolResult {
 	had := x.back
 	x.back = false
 	x.attempts++
-	if err := x.admit(ctx); err != nil {
-		if x.back = had; had {
-			return x.last // of the attempt before
-		}
-		return hook.FailedResult(hook.FailCancelled, "cancelled before it started")
+	if !x.admit(ctx) {
+		return x.notAdmitted(had)
 	}
-	defer x.free()
-	x.started = true
-	x.last = x.attempt(ctx)
-	x.back = true
+	x.admitted(ctx)
 	return x.last
 }
 
-// admit waits for the exclusive key and a slot, which free gives back.
-func (x *execution) admit(ctx context.Context) (err error) {
-	tool := x.place.Tool()
-	if tool.Exclusive == "" && (tool.Waits || x.takeSlot()) {
-		return nil
+// admitted makes the attempt, for which there is a slot.
+func (x *execution) admitted(ctx context.Context) {
+	defer x.free()
+	x.started = true
+	x.attempt(ctx)
+	x.back = true
+}
+
+// notAdmitted is the result of an attempt that was cancelled before it started: that
+// of the attempt before, if it had one.
+func (x *execution) notAdmitted(had bool) hook.ToolResult {
+	if x.back = had; had {
+		return x.last
 	}
+	return hook.FailedResult(hook.FailCancelled, "cancelled before it started")
+}
+
+// admit gets the exclusive key and a slot, which free gives back. False if ctx ended
+// before.
+func (x *execution) admit(ctx context.Context) bool {
+	return x.exclusive == "" && (x.waits || x.takeSlot()) || x.queue(ctx) == nil
+}
+
+// queue waits for the exclusive key and a slot.
+func (x *execution) queue(ctx context.Context) (err error) {
 	waiting := time.Now()
 	defer func() { x.queued += time.Since(waiting) }()
-	if x.unlock, err = x.rt.keys.lock(ctx, tool.Exclusive); err != nil {
+	if x.unlock, err = x.rt.keys.lock(ctx, x.exclusive); err != nil {
 		return err
 	}
-	if tool.Waits {
+	if x.waits {
 		return nil
 	}
 	select {
@@ -196,7 +217,7 @@ func (x *execution) takeSlot() bool {
 }
 
 func (x *execution) free() {
-	if !x.place.Tool().Waits {
+	if !x.waits {
 		<-x.rt.slots
 	}
 	if x.unlock != nil {
@@ -205,21 +226,28 @@ func (x *execution) free() {
 	}
 }
 
-// attempt runs the tool within its time limit.
-func (x *execution) attempt(ctx context.Context) hook.ToolResult {
+// attempt runs the tool within its time limit; its result is the last one.
+func (x *execution) attempt(ctx context.Context) {
 	env := &x.env
-	if x.attempts > 1 { // a stray of the attempt before may still hold the first
-		again := x.env
-		again.Attempt = x.attempts
-		env = &again
+	if x.attempts > 1 {
+		env = x.again()
 	}
 	if x.limit > 0 {
-		return x.limited(ctx, env)
+		x.last = x.limited(ctx, env)
+		return
 	}
 	if at, ok := ctx.Deadline(); ok {
 		env.Deadline = at
 	}
-	return x.recovered(ctx, env)
+	x.recovered(ctx, env, &x.last)
+}
+
+// again is what a further attempt is told: a stray of the attempt before may still
+// hold the first.
+func (x *execution) again() *hook.Env {
+	env := x.env
+	env.Attempt = x.attempts
+	return &env
 }
 
 // limited runs the tool on a goroutine of its own, so that one that ignores its
@@ -253,7 +281,7 @@ func (x *execution) limited(ctx context.Context, env *hook.Env) hook.ToolResult 
 func (x *execution) report(ctx context.Context, env *hook.Env, ended chan<- hook.ToolResult) {
 	r := panicked()
 	defer func() { ended <- r }()
-	r = x.recovered(ctx, env)
+	x.recovered(ctx, env, &r)
 }
 
 func panicked() hook.ToolResult {
@@ -279,13 +307,13 @@ func (x *execution) inTime(limited context.Context, r hook.ToolResult) hook.Tool
 }
 
 // recovered runs the tool; a panic is its result.
-func (x *execution) recovered(ctx context.Context, env *hook.Env) (r hook.ToolResult) {
+func (x *execution) recovered(ctx context.Context, env *hook.Env, r *hook.ToolResult) {
 	defer func() {
 		if recover() != nil {
-			r = panicked()
+			*r = panicked()
 		}
 	}()
-	return x.runner.Run(ctx, env)
+	*r = x.runner.Run(ctx, env)
 }
 
 // Report implements hook.Reporter: it tells the clients how far the call is.
@@ -295,9 +323,9 @@ func (x *execution) Report(text string) {
 }
 
 // correct says what composite.DispatchEach cannot know: that a call never came
-// past its queue, and how long it queued. A stray still runs and is left alone.
+// past its queue, and how long it queued.
 func (c *call) correct() {
-	if c.end.Outcome == hook.OutcomeCancelled || !c.ended.Load() {
+	if c.end.Outcome == hook.OutcomeCancelled {
 		return
 	}
 	c.end.Duration -= c.queued

@@ -36,7 +36,10 @@ func (t *turn) attempt() (reply hook.ModelReply, again bool) {
 		t.failHook(err)
 		return reply, false
 	}
-	began := t.rt.o.Now()
+	began := t.moment
+	if t.attempts.made > 0 || t.hooks.seesRequest() { // otherwise the step has just begun
+		began = t.now()
+	}
 	reply, ok := t.responded(req)
 	if !ok {
 		return reply, false
@@ -48,9 +51,12 @@ func (t *turn) attempt() (reply hook.ModelReply, again bool) {
 			if reply, again = t.recovers(req, reply, err); reply.Finish == "" {
 				return reply, again
 			}
+			t.now()
 		}
+	} else {
+		t.now()
 	}
-	reply.Duration = t.rt.o.Now().Sub(began)
+	reply.Duration = t.moment.Sub(began)
 	if reply.Model == "" {
 		reply.Model = req.Model
 	}
@@ -98,6 +104,7 @@ func (t *turn) stream(req hook.ModelRequest) (hook.ModelReply, error) {
 	a := &t.answer
 	a.collector, a.over, a.shown, a.err = provider.Collector{}, false, false, nil
 	t.consume(req)
+	t.now()
 	t.closeSegment()
 	if a.err != nil {
 		return a.collector.Partial(), a.err
@@ -166,6 +173,7 @@ func (t *turn) showChunk(chunk hook.Chunk) {
 	case hook.ChunkReasoning:
 		t.showText(hook.BlockReasoning, chunk.Text)
 	case hook.ChunkCallStart:
+		t.now()
 		t.closeSegment()
 	}
 }
@@ -176,9 +184,10 @@ func (t *turn) showText(kind hook.BlockKind, text string) {
 		return
 	}
 	if t.answer.open != kind {
+		t.now()
 		t.closeSegment()
 		t.answer.open = kind
-		t.emit(hook.Event{Kind: segmentOf(kind).start})
+		t.emitNow(hook.Event{Kind: segmentOf(kind).start})
 	}
 	t.answer.shown = true
 	ev := hook.Event{Kind: segmentOf(kind).delta, Text: text}
@@ -188,7 +197,7 @@ func (t *turn) showText(kind hook.BlockKind, text string) {
 func (t *turn) closeSegment() {
 	if kind := t.answer.open; kind != "" {
 		t.answer.open = ""
-		t.emit(hook.Event{Kind: segmentOf(kind).end})
+		t.emitNow(hook.Event{Kind: segmentOf(kind).end})
 	}
 }
 
@@ -240,7 +249,7 @@ func (t *turn) count(model string, u hook.Usage) {
 	if u == (hook.Usage{}) {
 		return
 	}
-	t.emit(hook.Event{Kind: hook.EventUsage}.WithUsage(u, cost, ""))
+	t.emitNow(hook.Event{Kind: hook.EventUsage}.WithUsage(u, cost, ""))
 }
 
 // countFailed adds what a call has used that came to no reply, if the provider has

@@ -93,6 +93,10 @@ func (p *points) seesRequest() bool {
 // seesReply reports whether a hook looks at the turn before tools run.
 func (p *points) seesReply() bool { return p.rewriteReply != nil || p.afterModel != nil }
 
+// gatesCalls reports whether a hook has a say about calls before they run, which may
+// take as long as a person takes to answer.
+func (p *points) gatesCalls() bool { return p.rewriteArgs != nil || p.beforeTool != nil || p.approve != nil }
+
 // mayGoOn reports whether a hook may have a turn say more that has said its last.
 func (p *points) mayGoOn() bool { return p.onStop != nil || p.onTurnError != nil }
 

@@ -31,7 +31,8 @@ func (t *turn) conclude(c *call) {
 	c.concluded = true
 }
 
-// tell tells the clients of all calls that have ended and of which they do not know.
+// tell tells the clients of all calls that have ended by now and of which they do not
+// know.
 func (t *turn) tell(calls []call) {
 	for i := range calls {
 		if c := &calls[i]; c.concluded && !c.told {
@@ -42,7 +43,7 @@ func (t *turn) tell(calls []call) {
 
 func (t *turn) tellOf(c *call) {
 	c.told = true
-	t.emit(hook.Event{Kind: hook.EventCallResult}.WithEnd(&c.end))
+	t.emitNow(hook.Event{Kind: hook.EventCallResult}.WithEnd(&c.end))
 }
 
 // judgeOutcome asks AfterTool.

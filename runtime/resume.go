@@ -222,6 +222,7 @@ func (t *turn) input() hook.Input {
 
 // endStep ends the step whose calls had begun.
 func (t *turn) endStep(was *interrupted, on bool) (more bool) {
+	t.now()
 	t.enterStep()
 	defer func() { more = t.leaveStep() && more }()
 	reply := hook.ModelReply{Content: was.reply.Content, Model: t.cfg.Model, Finish: hook.FinishTools}

@@ -36,16 +36,15 @@ func (t *turn) runStep() (more bool) {
 func (t *turn) enterStep() {
 	t.number++
 	t.step = hook.NewStep(t.place, t.number, t.cfg.Model)
-	if t.hooks.afterStep != nil {
-		t.ending = ending{began: t.rt.o.Now(), errs: len(t.errs)}
-	}
+	t.ending = ending{began: t.moment, errs: len(t.errs)}
 	t.conv.events.atStep(t.number)
-	t.emit(hook.Event{Kind: hook.EventStepStart})
+	t.emitNow(hook.Event{Kind: hook.EventStepStart})
 }
 
 func (t *turn) leaveStep() (more bool) {
 	more = t.judgeStep()
-	t.emit(hook.Event{Kind: hook.EventStepEnd})
+	t.now()
+	t.emitNow(hook.Event{Kind: hook.EventStepEnd})
 	t.conv.events.atStep(0)
 	return more
 }

@@ -36,6 +36,8 @@ type turn struct {
 	teller  hook.TurnTeller
 	id      string
 	started time.Time
+	// moment is the last reading of the clock that several events of the loop share.
+	moment time.Time
 
 	// parent is the turn that this one is a child of; nil for one that a user
 	// started. answers is the agent that answers, which may be a guest.
@@ -124,6 +126,7 @@ func (c *Conversation) newTurn(ctx context.Context) *turn {
 		conv: c, rt: rt, answers: c.agent, view: c.agent.view.Load(), hooks: c.agent.hooks, cfg: c.agent.cfg,
 		id: rt.o.NewID(), started: rt.o.Now(), ctx: ctx, durable: context.WithoutCancel(ctx),
 	}
+	t.moment = t.started
 	t.answer.yield = t.take
 	t.history.stored, t.from = c.history, c.history.Len()
 	return t
@@ -150,7 +153,7 @@ func (t *turn) enter(in hook.Input, letters []letter, observe func(hook.Event)) 
 	c.events.begin(t, observe)
 	c.steers.begin(c.epoch, letters)
 	c.setTurn(t)
-	t.emit(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
+	t.emitNow(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
 }
 
 func (t *turn) leave() {
@@ -322,14 +325,19 @@ func sameInput(a, b hook.Input) bool {
 // begins once the tokens are used up, which a child's parent may have done before.
 func (t *turn) loop() {
 	limits := t.place.Limits()
+	t.now()
 	for !t.spentAll() {
 		if t.number >= limits.Steps {
 			t.signal(hook.StopStepsLimit, "", fmt.Sprintf("Step limit reached: %d/%d", t.number, limits.Steps))
 			return
 		}
-		if !t.runStep() && !t.goesOn() {
+		if t.runStep() {
+			continue // the next one begins when this one ends
+		}
+		if !t.goesOn() {
 			return
 		}
+		t.now()
 	}
 }
 
@@ -365,6 +373,9 @@ func (t *turn) finish() hook.TurnOutcome {
 		t.hookFailed(t.durable, failureOf(hook.PointAfterTurn, err))
 	}
 	end := hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Cost, out.Stop)
+	if t.hooks.afterTurn == nil {
+		end.Time = t.moment
+	}
 	t.ahead(func() { t.conv.events.post(t.durable, &end, last) }, func() {
 		t.conv.agent.rt.leases.remove(t.conv) // so that nothing prolongs the lease behind the end
 		if logs {
@@ -408,7 +419,7 @@ func (t *turn) outcome() hook.TurnOutcome {
 	usage, cost := t.spent()
 	out := hook.TurnOutcome{
 		Stop: stop, Signals: signals, Message: t.message(), Usage: usage, Cost: cost,
-		Steps: t.number, Calls: t.calls, Duration: t.rt.o.Now().Sub(t.started),
+		Steps: t.number, Calls: t.calls, Duration: t.now().Sub(t.started),
 	}
 	switch stop {
 	case hook.StopError, hook.StopCancelled, hook.StopUserRequested, hook.StopDenied:
@@ -529,6 +540,20 @@ func (t *turn) append(a store.Append) bool {
 		t.stored, t.ended, t.forget = true, a.TurnEnds, nil
 		return nil
 	})
+}
+
+// now reads the clock for what happens at this moment.
+func (t *turn) now() time.Time {
+	t.moment = t.rt.o.Now()
+	return t.moment
+}
+
+// emitNow is emit of what happens at the moment that was read last: between both was
+// nothing that takes time, no model, tool or hook and no store that writes to disk.
+// The loop calls it.
+func (t *turn) emitNow(ev hook.Event) {
+	ev.Time = t.moment
+	t.emit(ev)
 }
 
 // emit tells observers, who may have something to finish although the turn was

@@ -28,6 +28,7 @@ const (
 
 // queuedEvent is an event that waits to be delivered.
 type queuedEvent struct {
+	from     *emitter
 	ctx      context.Context
 	ev       hook.Event
 	observer func(hook.Event)
@@ -47,9 +48,8 @@ func eventSize(ev *hook.Event) int {
 	return n
 }
 
-// take numbers and delivers the event; own says that it happens here and not in a
-// child.
-func (e *emitter) take(ctx context.Context, ev *hook.Event, as posting, own bool) {
+// take numbers and delivers the event, which happens here or in a child.
+func (e *emitter) take(ctx context.Context, from *emitter, ev *hook.Event, as posting) {
 	e.mu.Lock()
 	if e.pendingFullLocked() && kept(ev.Kind) {
 		e.mu.Unlock()
@@ -60,10 +60,10 @@ func (e *emitter) take(ctx context.Context, ev *hook.Event, as posting, own bool
 	if as != inside && e.fullLocked() {
 		mine = e.awaitRoomLocked(ctx)
 	}
-	observer := e.stampLocked(ev, as, own)
+	observer := e.stampLocked(ev, as, from == e)
 	if e.delivering {
 		size := eventSize(ev)
-		e.queue = append(e.queue, queuedEvent{ctx, *ev, observer, size})
+		e.queue = append(e.queue, queuedEvent{from, ctx, *ev, observer, size})
 		e.queueBytes += size
 		e.mu.Unlock()
 		if mine {
@@ -73,13 +73,13 @@ func (e *emitter) take(ctx context.Context, ev *hook.Event, as posting, own bool
 	}
 	e.delivering, e.aboutFailure = true, ev.Kind == hook.EventHookFailed
 	e.mu.Unlock()
-	e.lead(ctx, ev, observer)
+	e.lead(ctx, from, ev, observer)
 }
 
 // lead delivers an event for which the caller has got the delivery, and then what has
 // been queued. Mostly that is nothing: the way there touches no queued event.
-func (e *emitter) lead(ctx context.Context, ev *hook.Event, observer func(hook.Event)) {
-	e.deliver(ctx, ev, observer)
+func (e *emitter) lead(ctx context.Context, from *emitter, ev *hook.Event, observer func(hook.Event)) {
+	e.deliver(ctx, from, ev, observer)
 	e.mu.Lock()
 	if len(e.queue) == 0 {
 		e.releaseLocked()
@@ -131,7 +131,7 @@ const whole = math.MaxInt
 func (e *emitter) drain(n int) {
 	var q queuedEvent
 	for i := 0; i < n && e.next(&q, i, n); i++ {
-		e.deliver(q.ctx, &q.ev, q.observer)
+		e.deliver(q.ctx, q.from, &q.ev, q.observer)
 	}
 }
 
@@ -248,18 +248,19 @@ const (
 
 // deliver tells the hook, then those who follow, and then the observer. They get
 // copies. What is internal is for the hook only.
-func (e *emitter) deliver(ctx context.Context, ev *hook.Event, observer func(hook.Event)) {
+func (e *emitter) deliver(ctx context.Context, from *emitter, ev *hook.Event, observer func(hook.Event)) {
+	h := from.heard()
 	for to := toHook; to != toldAll; {
-		e.tell(ctx, ev, observer, &to)
+		e.tell(ctx, h, ev, observer, &to)
 	}
 }
 
 // tell goes on with who is next. If one of them panics it returns behind that one: so
 // one deferred function serves all of them.
-func (e *emitter) tell(ctx context.Context, ev *hook.Event, observer func(hook.Event), to *recipient) {
+func (e *emitter) tell(ctx context.Context, h hook.Hook, ev *hook.Event, observer func(hook.Event), to *recipient) {
 	defer e.told(ctx, to)
 	if *to == toHook {
-		ev.Host().(within).heard().OnEvent(ctx, *ev)
+		h.OnEvent(ctx, *ev)
 		*to = toFollowers
 	}
 	if !ev.Internal() {

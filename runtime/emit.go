@@ -135,7 +135,7 @@ func (e *emitter) stream() *emitter {
 func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
 	ev.SetHost(within{e})
 	if e.up == nil {
-		e.take(ctx, ev, as, true)
+		e.take(ctx, e, ev, as)
 		return
 	}
 	e.mu.Lock()
@@ -144,7 +144,7 @@ func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
 	if as == last {
 		as = delta
 	}
-	e.up.take(ctx, ev, as, false)
+	e.up.take(ctx, e, ev, as)
 }
 
 // placeLocked says where the event happens.
@@ -233,4 +233,28 @@ func (e *emitter) end() {
 	e.mu.Unlock()
 	e.drain(whole)
 	e.turns.Store(nil)
+}
+
+// now reads the clock for what happens at this moment.
+func (t *turn) now() time.Time {
+	t.moment = t.rt.o.Now()
+	return t.moment
+}
+
+// emitNow is emit of what happens at the moment that was read last: between both was
+// nothing that takes time, no model, tool or hook and no store that writes to disk.
+// The loop calls it.
+func (t *turn) emitNow(ev hook.Event) {
+	ev.Time = t.moment
+	t.emit(ev)
+}
+
+// emit tells observers, who may have something to finish although the turn was
+// cancelled.
+func (t *turn) emit(ev hook.Event) {
+	as := usual
+	if t.holding { // nobody makes room before this goroutine has come to an end
+		as = inside
+	}
+	t.conv.events.post(t.durable, &ev, as)
 }

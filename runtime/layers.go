@@ -104,14 +104,14 @@ func (t *turn) lay(layers []plan.Layer) (err error) {
 
 // heard are the hooks that are told of an event: those of the turn that it happens
 // in.
-func (w within) heard() hook.Hook {
-	if h := w.turns.Load(); h != nil {
+func (e *emitter) heard() hook.Hook {
+	if h := e.turns.Load(); h != nil {
 		return h.hook
 	}
-	if w.conv != nil {
-		return w.conv.agent.hooks.hook
+	if e.conv != nil {
+		return e.conv.agent.hooks.hook
 	}
-	return w.rt.hooks.hook
+	return e.rt.hooks.hook
 }
 
 // Plan returns the plan of the hooks as the agent has them; nil if they are no

@@ -144,34 +144,37 @@ func (m *modelCall) WrapModelAt(ctx context.Context, _ int) hook.ModelStream {
 	return m.provider.Stream(ctx, m.req)
 }
 
-// take is the consumer of a stream.
-func (t *turn) take(chunk hook.Chunk, err error) bool {
-	a := &t.answer
-	if a.over {
-		return false
+// consumer is the consumer of a stream. It is no method, which as a value would copy
+// every chunk once more.
+func (t *turn) consumer() func(hook.Chunk, error) bool {
+	return func(chunk hook.Chunk, err error) bool {
+		a := &t.answer
+		if a.over {
+			return false
+		}
+		if err == nil {
+			err = t.ctx.Err() // a provider may not look at the context
+		}
+		if err == nil {
+			err = a.collector.Add(chunk)
+		}
+		if err != nil {
+			a.err, a.over = err, true
+			return false
+		}
+		if !a.held {
+			t.showChunk(chunk.Kind, chunk.Text)
+		}
+		return true
 	}
-	if err == nil {
-		err = t.ctx.Err() // a provider may not look at the context
-	}
-	if err == nil {
-		err = a.collector.Add(chunk)
-	}
-	if err != nil {
-		a.err, a.over = err, true
-		return false
-	}
-	if !a.held {
-		t.showChunk(chunk)
-	}
-	return true
 }
 
-func (t *turn) showChunk(chunk hook.Chunk) {
-	switch chunk.Kind {
+func (t *turn) showChunk(kind hook.ChunkKind, text string) {
+	switch kind {
 	case hook.ChunkText:
-		t.showText(hook.BlockText, chunk.Text)
+		t.showText(hook.BlockText, text)
 	case hook.ChunkReasoning:
-		t.showText(hook.BlockReasoning, chunk.Text)
+		t.showText(hook.BlockReasoning, text)
 	case hook.ChunkCallStart:
 		t.now()
 		t.closeSegment()
@@ -184,31 +187,38 @@ func (t *turn) showText(kind hook.BlockKind, text string) {
 		return
 	}
 	if t.answer.open != kind {
-		t.now()
-		t.closeSegment()
-		t.answer.open = kind
-		t.emitNow(hook.Event{Kind: segmentOf(kind).start})
+		t.openSegment(kind)
 	}
 	t.answer.shown = true
-	ev := hook.Event{Kind: segmentOf(kind).delta, Text: text}
+	ev := hook.Event{Kind: hook.EventTextDelta, Text: text}
+	if kind == hook.BlockReasoning {
+		ev.Kind = hook.EventReasoningDelta
+	}
 	t.conv.events.post(t.durable, &ev, delta)
+}
+
+func (t *turn) openSegment(kind hook.BlockKind) {
+	t.now()
+	t.closeSegment()
+	t.answer.open = kind
+	start, _ := segmentOf(kind)
+	t.emitNow(hook.Event{Kind: start})
 }
 
 func (t *turn) closeSegment() {
 	if kind := t.answer.open; kind != "" {
 		t.answer.open = ""
-		t.emitNow(hook.Event{Kind: segmentOf(kind).end})
+		_, end := segmentOf(kind)
+		t.emitNow(hook.Event{Kind: end})
 	}
 }
 
-// segment is the events of a stretch of text.
-type segment struct{ start, delta, end hook.EventKind }
-
-func segmentOf(kind hook.BlockKind) segment {
+// segmentOf returns the events before and after a stretch of text.
+func segmentOf(kind hook.BlockKind) (start, end hook.EventKind) {
 	if kind == hook.BlockReasoning {
-		return segment{hook.EventReasoningStart, hook.EventReasoningDelta, hook.EventReasoningEnd}
+		return hook.EventReasoningStart, hook.EventReasoningEnd
 	}
-	return segment{hook.EventTextStart, hook.EventTextDelta, hook.EventTextEnd}
+	return hook.EventTextStart, hook.EventTextEnd
 }
 
 // showHeld shows a reply that was held back until it was accepted.

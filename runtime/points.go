@@ -95,7 +95,9 @@ func (p *points) seesReply() bool { return p.rewriteReply != nil || p.afterModel
 
 // gatesCalls reports whether a hook has a say about calls before they run, which may
 // take as long as a person takes to answer.
-func (p *points) gatesCalls() bool { return p.rewriteArgs != nil || p.beforeTool != nil || p.approve != nil }
+func (p *points) gatesCalls() bool {
+	return p.rewriteArgs != nil || p.beforeTool != nil || p.approve != nil
+}
 
 // mayGoOn reports whether a hook may have a turn say more that has said its last.
 func (p *points) mayGoOn() bool { return p.onStop != nil || p.onTurnError != nil }

@@ -101,7 +101,7 @@ func (c *Conversation) newAside(ctx context.Context, p past) *turn {
 		conv: c, rt: rt, answers: c.agent, view: c.agent.view.Load(), hooks: c.agent.hooks, cfg: c.agent.cfg,
 		id: rt.o.NewID(), started: rt.o.Now(), ctx: ctx, durable: context.WithoutCancel(ctx),
 	}
-	t.answer.yield = t.take
+	t.answer.yield = t.consumer()
 	in := hook.UserText("Sum up the earlier part of this conversation.")
 	in.Label = LabelCompaction
 	t.place, t.teller = hook.NewTurn(hook.TurnData{

@@ -94,7 +94,7 @@ type ending struct {
 // answer is the state of one model call.
 type answer struct {
 	collector provider.Collector
-	// yield is take as a value, made once a turn.
+	// yield is the consumer of the streams, made once a turn.
 	yield func(hook.Chunk, error) bool
 	// open is the kind of the text segment whose end is still to come.
 	open hook.BlockKind
@@ -127,7 +127,7 @@ func (c *Conversation) newTurn(ctx context.Context) *turn {
 		id: rt.o.NewID(), started: rt.o.Now(), ctx: ctx, durable: context.WithoutCancel(ctx),
 	}
 	t.moment = t.started
-	t.answer.yield = t.take
+	t.answer.yield = t.consumer()
 	t.history.stored, t.from = c.history, c.history.Len()
 	return t
 }
@@ -540,30 +540,6 @@ func (t *turn) append(a store.Append) bool {
 		t.stored, t.ended, t.forget = true, a.TurnEnds, nil
 		return nil
 	})
-}
-
-// now reads the clock for what happens at this moment.
-func (t *turn) now() time.Time {
-	t.moment = t.rt.o.Now()
-	return t.moment
-}
-
-// emitNow is emit of what happens at the moment that was read last: between both was
-// nothing that takes time, no model, tool or hook and no store that writes to disk.
-// The loop calls it.
-func (t *turn) emitNow(ev hook.Event) {
-	ev.Time = t.moment
-	t.emit(ev)
-}
-
-// emit tells observers, who may have something to finish although the turn was
-// cancelled.
-func (t *turn) emit(ev hook.Event) {
-	as := usual
-	if t.holding { // nobody makes room before this goroutine has come to an end
-		as = inside
-	}
-	t.conv.events.post(t.durable, &ev, as)
 }
 
 // hookFailed tells of a hook's failure. A composite has told of who was late

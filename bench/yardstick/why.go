@@ -23,15 +23,17 @@ const (
 		"is none (72 bytes)."
 
 	whyTurn = "The limit does what is asked and nothing else: it emits two kinds of event instead of twelve, reads the clock " +
-		"for the tool alone, stores once and not three times, and has no scope, cancellation or recovery of hooks. Both start a " +
+		"for the tool alone and not eleven times more, stores once and not three times, and has no scope, cancellation or recovery of hooks. Both start a " +
 		"goroutine for each call, so that on a busy machine much of the time is waiting for a processor; allocations do not " +
 		"drift. The first 200 turns of a conversation allocate 24 times each; in one that goes on for a thousand it is 25, because its " +
-		"lists are copied when they are full. Next: fewer readings of the clock, of which every event but a delta has one."
+		"lists are copied when they are full. Next: a goroutine that a runtime keeps for " +
+		"calls, with the stack that it has grown; places and calls that are made once for a conversation."
 
 	whyDeltas = "The plain loop, which collects the text and builds the events, takes as long here as the budget allows for everything; " +
 		"the budget was set where such a loop took 7 µs. The ratio is the measure, and a delta allocates nothing (the " +
-		"allocations in the table are those of the turn). What is left is two rounds of a mutex, two deferred functions and " +
-		"copies of an event of 152 bytes. Next: hand events on by pointer, which would make every consumer promise not to keep them."
+		"allocations in the table are those of the turn). What is left is two rounds of a mutex, a deferred function and " +
+		"copies of an event of 168 bytes, two for each who is told. Next: give the delivery back without the mutex where nobody waits for it; hand " +
+		"events on by pointer, which would make every consumer promise not to keep them."
 
 	whyCalls = "A call of 5 ms ends when the timer of the operating system says so; the limit beside it waits as long. " +
 		"For calls that take no time the bound of 32 workers is what counts."

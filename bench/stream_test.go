@@ -7,7 +7,10 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/grapnel-go/grapnel/bench/peers/grapnel"
+	"github.com/grapnel-go/grapnel/bench/peers/langchaingo"
 	"github.com/grapnel-go/grapnel/bench/peers/limit"
 	"github.com/grapnel-go/grapnel/bench/peers/openaisdk"
 	"github.com/grapnel-go/grapnel/bench/subject"
@@ -16,8 +19,15 @@ import (
 
 // reading makes a subject of a reader. It fails if not all was heard.
 func reading(name string, body []byte, reader func(*http.Client) wire.Reader) subject.Subject {
+	return readingOr(name, body, func(c *http.Client) (wire.Reader, error) { return reader(c), nil })
+}
+
+// readingOr is reading where it may fail to make one.
+func readingOr(name string, body []byte, reader func(*http.Client) (wire.Reader, error)) subject.Subject {
 	return subject.Subject{Name: name, New: func(tb testing.TB) func() error {
-		r, all, ctx := reader(wire.Client(body)), wire.All(), tb.Context()
+		r, err := reader(wire.Client(body))
+		require.NoError(tb, err)
+		all, ctx := wire.All(), tb.Context()
 		return func() error {
 			switch heard, err := r.Read(ctx); {
 			case err != nil:
@@ -36,6 +46,7 @@ func readers() []subject.Subject {
 		reading("limit-codec", body, func(c *http.Client) wire.Reader { return limit.Codec{Client: c} }),
 		reading("limit", body, func(c *http.Client) wire.Reader { return limit.Thin{Client: c} }),
 		reading("grapnel", body, func(c *http.Client) wire.Reader { return grapnel.NewReader(c) }),
+		readingOr("langchaingo", body, func(c *http.Client) (wire.Reader, error) { return langchaingo.NewReader(c) }),
 		reading("openai-go", body, func(c *http.Client) wire.Reader { return openaisdk.New(c) }),
 	}
 }

@@ -4,7 +4,8 @@
 // A typed tool of it can be called through a session only, so every call is also a
 // request and a response of JSON-RPC over its transport in memory, between the
 // goroutines of a client and a server. It validates against schemas on both sides,
-// and sends the answer twice, as text and as JSON.
+// and sends the answer twice, as text and as JSON. Most of the memory goes to buffers
+// that its JSON decoder makes anew for what it reads.
 package mcpsdk
 
 import (

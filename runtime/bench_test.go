@@ -282,33 +282,61 @@ func TestATurnAllocatesLittleAndDoesNotGrow(t *testing.T) {
 		one, testing.AllocsPerRun(200, limit(1)), eight, testing.AllocsPerRun(200, limit(8)))
 }
 
+// TestAnAgentTakesLittleMemory: the heap of 2,000 agents, divided by them. The bound is
+// what holds today, and a twentieth for the sizes of maps and slices that grow.
+func TestAnAgentTakesLittleMemory(t *testing.T) {
+	const agents, bound = 2000, 2350
+	rt := runtime.New(newFast(64), same{says("ok")}, nil)
+	require.NoError(t, rt.Open(t.Context()))
+	defer func() { require.NoError(t, rt.Close(context.Background())) }()
+	in := hook.TextInput("go")
+	before := reachable()
+	for i := range agents {
+		require.NoError(t, oneTurn(t.Context(), rt, "agent_"+strconv.Itoa(i), in))
+	}
+	each := int64(reachable()-before) / agents
+	goruntime.KeepAlive(rt)
+	t.Logf("%d bytes an agent", each)
+	assert.LessOrEqual(t, each, int64(bound+100*raceSlack))
+}
+
+// reachable is how many bytes of the heap are in use.
+func reachable() uint64 {
+	var m goruntime.MemStats
+	goruntime.GC()
+	goruntime.GC()
+	goruntime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// oneTurn registers an agent and has it answer once.
+func oneTurn(ctx context.Context, rt *runtime.Runtime, name string, in hook.Input) error {
+	if _, err := rt.Register(ctx, hook.AgentConfig{Name: name}); err != nil {
+		return err
+	}
+	conv, err := rt.Conversation(ctx, name, "s")
+	if err != nil {
+		return err
+	}
+	_, err = conv.Send(ctx, in, nil)
+	return err
+}
+
 // BenchmarkAgents registers agents that share 64 tools, each with a conversation
 // of one turn, and says what one of them takes.
 func BenchmarkAgents(b *testing.B) {
 	rt := runtime.New(newFast(64), same{says("ok")}, nil)
 	require.NoError(b, rt.Open(b.Context()))
 	b.Cleanup(func() { _ = rt.Close(context.Background()) })
-	var before, after goruntime.MemStats
-	goruntime.GC()
-	goruntime.ReadMemStats(&before)
+	before := reachable()
 	n, in := 0, hook.TextInput("go")
 	for b.Loop() {
-		name := fmt.Sprintf("agent_%d", n)
+		if err := oneTurn(b.Context(), rt, fmt.Sprintf("agent_%d", n), in); err != nil {
+			b.Fatal(err)
+		}
 		n++
-		if _, err := rt.Register(b.Context(), hook.AgentConfig{Name: name}); err != nil {
-			b.Fatal(err)
-		}
-		conv, err := rt.Conversation(b.Context(), name, "s")
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := conv.Send(b.Context(), in, nil); err != nil {
-			b.Fatal(err)
-		}
 	}
-	goruntime.GC()
-	goruntime.ReadMemStats(&after)
-	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(n), "heap-B/agent")
+	b.ReportMetric(float64(reachable()-before)/float64(n), "heap-B/agent")
 	goruntime.KeepAlive(rt)
 }
 

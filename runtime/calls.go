@@ -21,18 +21,17 @@ type call struct {
 	at    *hook.ToolCall
 	first hook.ToolCall
 	grant hook.Grant
-	// parsed: the arguments of at are known to be JSON.
-	parsed bool
-	// cut: the model's answer ended at its token limit, perhaps within this call.
-	cut bool
+	// parsed: the arguments of at are known to be JSON. cut: the model's answer ended
+	// at its token limit, perhaps within this call.
+	parsed, cut bool
+	// concluded: everything that happens to a call after its end has happened, and
+	// told: clients know, which they do once it is written down.
+	concluded, told bool
 	// end has no outcome as long as the call may still run. Once the clients have
 	// been told it never changes: events share it.
 	end hook.CallEnd
 	// context is what AfterTool adds for the model.
 	context hook.List[string]
-	// concluded: everything that happens to a call after its end has happened, and
-	// told: clients know, which they do once it is written down.
-	concluded, told bool
 }
 
 // settle answers the call without running it.

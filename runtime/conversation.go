@@ -31,6 +31,10 @@ type Conversation struct {
 	// busy: a turn has the conversation, or is about to get it; brief: it is no turn
 	// but a change that takes a moment.
 	busy, brief bool
+	// The next three belong to the running turn and stand here because they fit. held
+	// says that the lease is not free, foreign that some of the states belong to a turn
+	// that somebody else has gone on with, visited that a guest has spoken.
+	held, foreign, visited bool
 	// waiting are those who queue for it, the first in front.
 	waiting []chan struct{}
 	// cancel ends the turn that is running, and turn is that turn; nil if there is
@@ -48,13 +52,10 @@ type Conversation struct {
 	renewal renewal
 
 	// What follows belongs to the running turn. epoch is that of the lease, 0 before
-	// the first claim; held says that the lease is not free.
+	// the first claim.
 	epoch int64
-	held  bool
-	// statesAt is the epoch under which the states were read. foreign: some of them
-	// belong to a turn that somebody else has gone on with.
+	// statesAt is the epoch under which the states were read.
 	statesAt int64
-	foreign  bool
 	// version is that of the store when the rest was read or written: 0 is a
 	// conversation without messages.
 	version int64
@@ -67,8 +68,6 @@ type Conversation struct {
 	// those of replies, which are counted.
 	ids     map[string]int
 	replies int
-	// visited: a guest has spoken.
-	visited bool
 }
 
 // SendOptions say how a turn is to run; nil is all zero values.

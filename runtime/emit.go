@@ -42,21 +42,19 @@ type emitter struct {
 	turns atomic.Pointer[hooks]
 	// observer is the caller of Send, while its turn runs.
 	observer func(hook.Event)
-	// delivering: somebody is delivering and will take what is queued.
-	delivering bool
+	// delivering: somebody is delivering and will take what is queued. aboutFailure:
+	// what is being delivered tells of a hook's failure. lost: events could not be
+	// written down and are not tried any more.
+	delivering, aboutFailure, lost bool
 	// wanted is closed when the delivery is given to hold; nil if it does not wait.
 	wanted chan struct{}
 	// waiters emit and wait because the queue is full: true gives them the delivery.
-	waiters []chan bool
-	// aboutFailure: what is being delivered tells of a hook's failure.
-	aboutFailure bool
-	queue        []queuedEvent
-	queueBytes   int
+	waiters    []chan bool
+	queue      []queuedEvent
+	queueBytes int
 	// pending are the events that the store does not have yet.
 	pending      []hook.Event
 	pendingBytes int
-	// lost: events could not be written down and are not tried any more.
-	lost bool
 }
 
 var (

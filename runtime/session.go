@@ -21,7 +21,6 @@ import (
 type session struct {
 	place  *hook.Session
 	teller hook.SessionTeller
-	totals hook.Totals
 	// begun: OnSessionStart has let it begin.
 	begun bool
 	// context is what OnSessionStart has for the model, until a turn takes it.
@@ -111,7 +110,6 @@ func (c *Conversation) endSession(ctx context.Context, next hook.SessionSource) 
 // account adds the turn, which has ended, to its session.
 func (t *turn) account(out hook.TurnOutcome) {
 	if s := t.session; s.begun {
-		s.totals = s.totals.Add(out)
-		s.teller.Tell(s.totals)
+		s.teller.Tell(s.place.Totals().Add(out))
 	}
 }

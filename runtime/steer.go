@@ -17,7 +17,7 @@ type mailbox struct {
 	open bool
 	// coming is how many are being written down; arrived is closed when there is
 	// none left. Nil if nobody waits for that.
-	coming  int
+	coming  int32
 	arrived chan struct{}
 	letters []letter
 	epoch   int64

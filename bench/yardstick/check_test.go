@@ -18,7 +18,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{name: "as it should be", results: fixed(), says: []string{
 			"eight silent deciders, isolated: ≤ 1.6×, seen 3×\n    A chain by hand", // a time, with its reason
-			"bytes of that turn: ≤ 2,200 B, seen 7,000 B\n    About 3 kB",           // a count, with its reason
+			"bytes of that turn: ≤ 2,200 B, seen 7,000 B\n    The turn itself",           // a count, with its reason
 			"0 of those are counts without a written reason",
 		}},
 		{name: "one allocation too many", results: fixed().set(oneCall, allocs, 26).set(oneCall64, allocs, 26).set(oneCall512, allocs, 26), bad: 1,

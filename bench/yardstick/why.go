@@ -15,12 +15,11 @@ const (
 		"behind each call, which nobody can keep over the deferred function. Nothing is allocated. Next: a chain of eight is entered " +
 		"without a gate, which is made when the first one answers, fails or panics."
 
-	whyBytes = "About 3 kB are the turn itself: the turn 0.7 kB, the call 0.7, its dispatch 0.35, the places of turn and " +
-		"steps 0.35, blocks 0.3, events 0.25, the contexts 0.3. What is beyond that is the history: four messages of 168 bytes, which are " +
-		"kept twice: by the store in chunks that are never copied, and by the conversation in one piece, because a request " +
-		"shows it as one list; that one grows by a quarter at a time, which comes to five times its size in the long run. " +
-		"Next: one history that store and conversation share; a message that has no room for the result of a tool where there " +
-		"is none (72 bytes)."
+	whyBytes = "The turn itself is one piece of 1 kB, its call one of 0.7, the dispatch 0.35, the places of turn and steps 0.35, blocks 0.3, " +
+		"the details of events 0.25, the contexts 0.25, and what its four messages add to the history 0.35, half of it the result of " +
+		"the tool. The rest is small: ids, the table of call ids, the step of 64 bytes. Next: what only some turns have (the account " +
+		"of a step for AfterStep, a retry of the model, a guest) behind one pointer of the turn, 0.2 kB; the place of a call, which " +
+		"lies in the call and again in the event, and three grants for each call, 0.2 kB."
 
 	whyTurn = "The limit does what is asked and nothing else: it emits two kinds of event instead of twelve, reads the clock " +
 		"for the tool alone and not eleven times more, stores once and not three times, and has no scope, cancellation or recovery of hooks. Both start a " +
@@ -42,14 +41,16 @@ const (
 		"same time. What is left is the disk's: the limit beside it writes the same rows for all conversations in one " +
 		"transaction, by hand."
 
-	whyAgents = "An agent with a conversation of one turn keeps the two messages twice (730 bytes), the text of the answer (144), " +
-		"the conversation with what delivers its events (290) and its place (64), the configuration (256), the agent with its view " +
-		"(208), and in the store a record (144) and two entries of maps (120). Next: one history that store and conversation share " +
-		"(350 bytes less), and a conversation that gives its history back to the store when nobody has talked to it for a while."
+	whyAgents = "An agent with a conversation of one turn takes 576 bytes for the conversation, of which 280 are what delivers its events; 256 " +
+		"for the configuration; 240 for the record in the store and 80 for its entry in a map; 256 for the agent with its view; 224 " +
+		"for the session; 160 for the place and the states of hooks; 144 for the text of the answer; 80 for the history, which store " +
+		"and conversation share. Next: what an idle conversation does not need (the queue and the clock of its events, the mailbox, " +
+		"those who wait: 250 bytes) lent to it for a turn; states that are made when a hook sets one (80); times in the store as " +
+		"numbers (60)."
 
-	whyGrowth = "Nothing in a turn walks the tools or the history: the list of tools is encoded once and the history is a frozen view. What is " +
-		"left is the history that grows while the benchmark runs: the conversation's own list is copied when it is full, at a quarter more, " +
-		"and how often that happens depends on how long the history was at the beginning. Next: one history in chunks that store and conversation share."
+	whyGrowth = "Nothing in a turn walks the tools or the history: the list of tools is encoded once, and the history is a frozen view of " +
+		"pieces that never move, to which a turn adds at the end. What is left is a piece for every 64 messages and the processor's " +
+		"caches, which a long history is not in."
 
 	whyHooks = "A hook allocates nothing at any point but a wrap. What a turn with hooks allocates besides is the place that its points are told, which " +
 		"a turn without any does not make. Next: places that are part of the turn from the beginning."

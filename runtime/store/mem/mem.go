@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +24,8 @@ type Store struct {
 
 	mu    sync.Mutex
 	byKey map[store.Key]*conversation
-	byID  map[string]*conversation
+	// all are in the order in which they were made, which their ids tell.
+	all []*conversation
 	// jobs are in the order of their ids, from 1.
 	jobs   []store.Job
 	jobAt  map[jobKey]int
@@ -103,7 +106,7 @@ type Options struct {
 
 // New returns an empty store.
 func New(o *Options) *Store {
-	s := &Store{now: time.Now, byKey: map[store.Key]*conversation{}, byID: map[string]*conversation{}}
+	s := &Store{now: time.Now, byKey: map[store.Key]*conversation{}}
 	if o != nil {
 		s.journals = o.Journal
 		if o.Now != nil {
@@ -117,7 +120,7 @@ func New(o *Options) *Store {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.byKey, s.byID, s.jobs, s.jobAt = true, nil, nil, nil, nil
+	s.closed, s.byKey, s.all, s.jobs, s.jobAt = true, nil, nil, nil, nil
 	return nil
 }
 
@@ -138,14 +141,23 @@ func (s *Store) Conversation(_ context.Context, key store.Key) (store.Record, er
 func (s *Store) createLocked(key store.Key) *conversation {
 	now := s.now()
 	c := &conversation{record: store.Record{
-		ID: name(len(s.byID)), Key: key, Created: now, Updated: now,
+		ID: name(len(s.all)), Key: key, Created: now, Updated: now,
 	}}
-	s.byKey[key], s.byID[c.record.ID] = c, c
+	s.byKey[key], s.all = c, append(s.all, c)
 	return c
 }
 
 // name is the id of the conversation that was made behind n others.
-func name(n int) string { return fmt.Sprintf("c%d", n+1) }
+func name(n int) string { return "c" + strconv.Itoa(n+1) }
+
+// namedLocked finds the conversation of the id; nil if there is none.
+func (s *Store) namedLocked(id string) *conversation {
+	n, err := strconv.Atoi(strings.TrimPrefix(id, "c"))
+	if err != nil || n < 1 || n > len(s.all) || s.all[n-1].record.ID != id {
+		return nil
+	}
+	return s.all[n-1]
+}
 
 // Messages implements store.Reader.
 func (s *Store) Messages(_ context.Context, id string) ([]hook.Message, error) {
@@ -342,8 +354,8 @@ func (s *Store) List(context.Context) ([]store.Record, error) {
 	if s.closed {
 		return nil, store.ErrClosed
 	}
-	out := make([]store.Record, 0, len(s.byID))
-	for _, c := range s.byID {
+	out := make([]store.Record, 0, len(s.all))
+	for _, c := range s.all {
 		if c.record.Parent == "" {
 			out = append(out, c.record)
 		}
@@ -358,8 +370,8 @@ func (s *Store) lookupLocked(id string) (*conversation, error) {
 	if s.closed {
 		return nil, store.ErrClosed
 	}
-	c, ok := s.byID[id]
-	if !ok {
+	c := s.namedLocked(id)
+	if c == nil {
 		return nil, fmt.Errorf("%w: %q", store.ErrUnknown, id)
 	}
 	return c, nil

@@ -101,7 +101,7 @@ func (s *Store) Fork(_ context.Context, id string, turns int, key store.Key) (st
 	}
 	rec, err := s.restoreLocked(d)
 	if err == nil && c.kept != nil {
-		s.byID[rec.ID].setStates(c.kept.states)
+		s.namedLocked(rec.ID).setStates(c.kept.states)
 	}
 	return rec, err
 }
@@ -195,8 +195,8 @@ func (s *Store) Children(_ context.Context, parent string) ([]store.Record, erro
 		return nil, err
 	}
 	var out []store.Record
-	for i := range len(s.byID) { // ids are numbers, the oldest first
-		if c := s.byID[name(i)]; c.record.Parent == parent {
+	for _, c := range s.all {
+		if c.record.Parent == parent {
 			out = append(out, c.record)
 		}
 	}

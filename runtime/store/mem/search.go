@@ -64,8 +64,7 @@ func (s *Store) rankLocked(words []search.Word) []hit {
 	var hits []hit
 	total, length := 0.0, 0.0
 	with := make([]float64, len(words))
-	for i := range len(s.byID) {
-		c := s.byID[name(i)]
+	for i, c := range s.all {
 		if c.record.Parent != "" {
 			continue
 		}

@@ -129,7 +129,7 @@ var scenarios = []scenario{
 		what: "The JSON schema of a tool's input, from a Go struct of ten fields. Grapnel's generator has written it as a constant."},
 	{name: "Agents", title: "10,000 agents with 64 shared tools", peers: agents, unit: "heap-B/agent", column: "memory of an agent",
 		what: "Agents that share their tools are registered, each has a conversation of one turn, and all stay. Allocations and bytes are those of all 10,000."},
-	{name: "Stream", title: "An answer of 1,000 chunks from the wire", peers: []string{"openai-go"}, unit: "ns/chunk", column: "time of a chunk",
+	{name: "Stream", title: "An answer of 1,000 chunks from the wire", peers: []string{"openai-go", "langchaingo"}, unit: "ns/chunk", column: "time of a chunk",
 		what: "The server-sent events of an OpenAI-compatible answer are read and decoded; there is no network, the bytes are in memory. The figure is for one chunk."},
 	{name: "Concurrent", title: "64 conversations at once", peers: agents, unit: "turns/s", column: "turns a second", rate: true,
 		what: "Each conversation runs one turn after the other. In memory, and in SQLite with a sync of the disk behind each write."},

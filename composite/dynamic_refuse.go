@@ -19,18 +19,28 @@ var (
 	tagKey      = regexp.MustCompile(`([A-Za-z]+):"`)
 )
 
-// signatures returns the type of the method of every point, without a receiver:
-// the dynamic composite has them all.
-var signatures = sync.OnceValue(func() map[string]reflect.Type {
-	out := map[string]reflect.Type{}
-	t := reflect.TypeFor[*Composite]()
-	for p := range hook.Points() {
-		if m, ok := t.MethodByName(p.String()); ok {
-			out[p.String()] = unbound(m, t)
+// signed is what signatures has found out.
+var signed struct {
+	once sync.Once
+	by   map[string]reflect.Type
+}
+
+// signatures returns the type of the method of every point, without a receiver: the
+// dynamic composite has them all. It is no variable with a function: that would be
+// reached from every program that has a composite, and whoever looks for methods by
+// name has the linker keep all methods of all types, some megabytes.
+func signatures() map[string]reflect.Type {
+	signed.once.Do(func() {
+		signed.by = map[string]reflect.Type{}
+		t := reflect.TypeFor[*Composite]()
+		for p := range hook.Points() {
+			if m, ok := t.MethodByName(p.String()); ok {
+				signed.by[p.String()] = unbound(m, t)
+			}
 		}
-	}
-	return out
-})
+	})
+	return signed.by
+}
 
 // unbound returns the type of a method of t without its receiver.
 func unbound(m reflect.Method, t reflect.Type) reflect.Type {

@@ -167,11 +167,11 @@ type ToolResult struct {
 }
 
 // TextResult returns a successful result of plain text.
-func TextResult(text string) ToolResult { return ToolResult{Content: ListOf(TextBlock(text))} }
+func TextResult(text string) ToolResult { return ToolResult{Content: Freeze([]Block{TextBlock(text)})} }
 
 // JSONResult returns a successful result of one structured value.
 func JSONResult(value JSON) ToolResult {
-	return ToolResult{Content: ListOf(Block{Kind: BlockJSON, JSON: value})}
+	return ToolResult{Content: Freeze([]Block{{Kind: BlockJSON, JSON: value}})}
 }
 
 // FailedResult returns a failed result; the text is what the model reads. It is seldom

@@ -121,9 +121,10 @@ func (d *dispatch) start(limit int) {
 		}
 		bounded++
 	}
+	work := d.work // one function for all of them
 	for range min(limit, bounded) {
 		d.wg.Add(1)
-		go d.work()
+		go work()
 	}
 }
 

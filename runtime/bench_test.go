@@ -273,8 +273,8 @@ func TestATurnAllocatesLittleAndDoesNotGrow(t *testing.T) {
 		return testing.AllocsPerRun(200, turn)
 	}
 	one, eight := measure(1, 1, 1), measure(1, 8, 1)
-	assert.LessOrEqual(t, one, 24.0+raceSlack, "a turn with one call")
-	assert.LessOrEqual(t, eight, 52.0+raceSlack, "a turn with eight calls")
+	assert.LessOrEqual(t, one, 23.0+raceSlack, "a turn with one call")
+	assert.LessOrEqual(t, eight, 44.0+raceSlack, "a turn with eight calls")
 	assert.Equal(t, one, measure(64, 1, 1), "tools")
 	assert.Equal(t, one, measure(512, 1, 1), "tools")
 	assert.Equal(t, measure(1, 1, 100), measure(1, 1, 10_000), "history")

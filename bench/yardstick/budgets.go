@@ -36,7 +36,7 @@ var budgets = []row{
 
 	{what: "turn: 1 call, 1 tool", bench: oneCall, limit: handTurn1,
 		budget: []bound{{of: ratio, limit: 2.5}, {of: allocations, limit: 24, accepted: 25}}, why: whyTurn},
-	{what: "bytes of that turn", bench: oneCall, budget: []bound{{of: bytesOf, limit: 2200, accepted: 8500}}, why: whyBytes},
+	{what: "bytes of that turn", bench: oneCall, budget: []bound{{of: bytesOf, limit: 2200, accepted: 4200}}, why: whyBytes},
 	{what: "turn: 64 tools (against 1)", bench: oneCall64, limit: oneCall,
 		budget: []bound{{of: ratio, limit: 1.2}, {of: moreAllocs, limit: 0}, {of: bytesRatio, limit: 1.1}}, why: whyGrowth},
 	{what: "turn: 512 tools (against 1)", bench: oneCall512, limit: oneCall,
@@ -49,7 +49,7 @@ var budgets = []row{
 		budget: []bound{{of: ratio, limit: 2.5}, {of: allocations, limit: 64}}, why: whyTurn},
 	{what: "turn of the daemon's composite, nested, one wrap: 1 call", bench: "benchcomp.Whole/calls=1", limit: handTurn1,
 		budget: []bound{{of: allocations, limit: 36}}, why: whyTurn},
-	{what: "bytes of that turn", bench: "benchcomp.Whole/calls=1", budget: []bound{{of: bytesOf, limit: 3500, accepted: 9000}}, why: whyBytes},
+	{what: "bytes of that turn", bench: "benchcomp.Whole/calls=1", budget: []bound{{of: bytesOf, limit: 3500, accepted: 4800}}, why: whyBytes},
 	{what: "the same, whose cost is kept with the conversation", bench: "benchcomp.Whole/priced", limit: handTurn1,
 		budget: []bound{{of: allocations, limit: 36}}, why: whyTurn},
 	{what: "the same: 8 calls", bench: "benchcomp.Whole/calls=8", limit: handTurn8, budget: []bound{{of: allocations, limit: 84}}, why: whyTurn},
@@ -81,5 +81,5 @@ var budgets = []row{
 	{what: "hookgen -check, 10 packages, warm", bench: "gen.Run/10/warm", budget: []bound{{of: timeOf, limit: 200e6}}, why: whyCheck},
 	{what: "hookgen -check, 100 packages, warm", bench: "gen.Run/100/warm", budget: []bound{{of: timeOf, limit: 500e6}}, why: whyCheck},
 	{what: "grapnel serve to the first answered request, empty store", bench: "programs.Serve", budget: []bound{{of: timeOf, limit: 150e6}}, why: whyServe},
-	{what: "an embedder's program over an empty net/http program", bench: "programs.Embedder", budget: []bound{{of: addedBytes, limit: 3e6, accepted: 8.8e6}}, why: whyEmbedder},
+	{what: "an embedder's program over an empty net/http program", bench: "programs.Embedder", budget: []bound{{of: addedBytes, limit: 3e6, accepted: 5.5e6}}, why: whyEmbedder},
 }

@@ -18,7 +18,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{name: "as it should be", results: fixed(), says: []string{
 			"eight silent deciders, isolated: ≤ 1.6×, seen 3×\n    A chain by hand", // a time, with its reason
-			"bytes of that turn: ≤ 2,200 B, seen 7,000 B\n    The turn itself",           // a count, with its reason
+			"bytes of that turn: ≤ 2,200 B, seen 3,900 B\n    The turn itself",      // a count, with its reason
 			"0 of those are counts without a written reason",
 		}},
 		{name: "one allocation too many", results: fixed().set(oneCall, allocs, 26).set(oneCall64, allocs, 26).set(oneCall512, allocs, 26), bad: 1,
@@ -26,7 +26,7 @@ func TestCheck(t *testing.T) {
 		{name: "a slope", results: fixed().set(oneCall512, allocs, 26), bad: 1,
 			says: []string{"turn: 512 tools (against 1): ≤ 0 more allocations, seen 2\n    no reason written"}},
 		{name: "a slope in bytes", results: fixed().set(oneCall512, bytesPerOp, 9000), bad: 1,
-			says: []string{"turn: 512 tools (against 1): ≤ 1.1× ratio of bytes, seen 1.29×\n    no reason written"}},
+			says: []string{"turn: 512 tools (against 1): ≤ 1.1× ratio of bytes, seen 2.31×\n    no reason written"}},
 		{name: "more than the reason explains", results: fixed().set(oneCall, bytesPerOp, 12000).set(oneCall64, bytesPerOp, 12000).set(oneCall512, bytesPerOp, 12000), bad: 1,
 			says: []string{"bytes of that turn: ≤ 2,200 B, seen 12 kB\n    no reason written"}},
 		{name: "an allocation of silent deciders", results: fixed().set("benchcomp.EightDeciders/generated", allocs, 1), bad: 1,

@@ -56,13 +56,13 @@ func fixed() *Results {
 	}
 	for _, tools := range []string{"1", "8", "64", "512"} {
 		group := "bench.Turn/tools=" + tools + "/"
-		r.Benchmarks = append(r.Benchmarks, b(group+"grapnel", 20e3, 7000, 24), b(group+"limit", 10e3, 3000, 16),
+		r.Benchmarks = append(r.Benchmarks, b(group+"grapnel", 20e3, 3900, 24), b(group+"limit", 10e3, 3000, 16),
 			b(group+"eino-react", 90e3, 30e3, 213), b(group+"eino-adk", 400e3, 90e3, 800), b(group+"langchaingo", 95e3, 30e3, 400))
 		if tools != "512" {
 			r.Benchmarks = append(r.Benchmarks, b(group+"genkit", 2e6, 900e3, 9000))
 		}
 	}
-	r.Benchmarks = append(r.Benchmarks, b(oneCall, 20e3, 7000, 24), b(handTurn1, 10e3, 3000, 16), b(oneCall512, 20e3, 7000, 24), b(oneCall64, 20e3, 7000, 24),
+	r.Benchmarks = append(r.Benchmarks, b(oneCall, 20e3, 3900, 24), b(handTurn1, 10e3, 3000, 16), b(oneCall512, 20e3, 3900, 24), b(oneCall64, 20e3, 3900, 24),
 		b("benchcomp.EightDeciders/generated", 30, 0, 0), b("benchcomp.EightDeciders/limit", 10, 0, 0))
 	return r
 }

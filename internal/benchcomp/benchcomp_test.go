@@ -175,11 +175,11 @@ func TestATurnOfTheWholeAllocatesLittle(t *testing.T) {
 	one := testing.AllocsPerRun(200, wholeTurn(t, 1))
 	eight := testing.AllocsPerRun(200, wholeTurn(t, 8))
 	t.Logf("allocations: one call %v, eight calls %v", one, eight)
-	assert.LessOrEqual(t, one, 29.0+raceSlack, "one call")
-	assert.LessOrEqual(t, eight, 77.0+raceSlack, "eight calls")
+	assert.LessOrEqual(t, one, 28.0+raceSlack, "one call")
+	assert.LessOrEqual(t, eight, 70.0+raceSlack, "eight calls")
 	priced := testing.AllocsPerRun(200, pricedTurn(t, 1, cost.Table{"*": {Input: 1, Output: 2}}))
 	t.Logf("allocations of one call with a price list: %v", priced)
-	assert.LessOrEqual(t, priced, 35.0+raceSlack, "one call, whose cost is kept with the conversation")
+	assert.LessOrEqual(t, priced, 34.0+raceSlack, "one call, whose cost is kept with the conversation")
 }
 
 // A composite that was forgotten is an error when the runtime is opened, also where a

@@ -17,9 +17,9 @@ var usage = hook.Usage{Input: 10, Output: 5}
 
 // Stream implements the runtime's provider.
 func (m model) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
-	l := m.all.In(ctx)
+	l, shown := m.all.In(ctx), seen(req)
 	return func(yield func(hook.Chunk, error) bool) {
-		calls, err := l.Model(seen(req))
+		calls, err := l.Model(shown)
 		if err != nil {
 			yield(hook.Chunk{}, err)
 			return

@@ -42,6 +42,8 @@ func Collect(stream hook.ModelStream) (hook.ModelReply, error) {
 type Collector struct {
 	blocks []hook.Block
 	calls  []partialCall
+	// last is the largest index of a call.
+	last int
 	// few is where calls are kept as long as they are few.
 	few [2]partialCall
 	// first is the open text block's only piece so far, buf all of its pieces if
@@ -165,6 +167,9 @@ func (c *Collector) startCall(chunk hook.Chunk) error {
 	if c.calls == nil {
 		c.calls = c.few[:0]
 	}
+	if len(c.calls) == 0 || chunk.Index > c.last {
+		c.last = chunk.Index
+	}
 	c.calls = append(c.calls, partialCall{index: chunk.Index, block: len(c.blocks)})
 	c.blocks = append(c.blocks, hook.Block{Kind: hook.BlockToolCall, CallID: chunk.CallID, Tool: chunk.Tool})
 	return nil
@@ -227,7 +232,12 @@ func (c *Collector) end(chunk hook.Chunk) error {
 	return nil
 }
 
+// call returns the call with the index; nil if none has begun. Calls that begin in the
+// order of their indices, as they nearly always do, are not searched for before.
 func (c *Collector) call(index int) *partialCall {
+	if len(c.calls) == 0 || index > c.last {
+		return nil
+	}
 	for i := len(c.calls) - 1; i >= 0; i-- {
 		if c.calls[i].index == index {
 			return &c.calls[i]

@@ -61,6 +61,20 @@ func TestCollectKeepsTheOrderOfBlocks(t *testing.T) {
 	}, reply)
 }
 
+// Calls may begin in any order of their indices; the first may be negative.
+func TestCollectTakesCallsInAnyOrder(t *testing.T) {
+	reply, err := provider.Collect(stream(nil,
+		callStart(-4, "a", "x"), callStart(-5, "b", "x"), callStart(9, "c", "x"), callStart(2, "d", "x"),
+		args(2, "4"), args(-5, "2"), args(9, "3"), args(-4, "1"),
+		callEnd(9), callEnd(-4), callEnd(2), callEnd(-5), finish(hook.FinishTools)))
+	require.NoError(t, err)
+	var got []string
+	for _, b := range reply.Content.All() {
+		got = append(got, b.CallID+string(b.JSON))
+	}
+	assert.Equal(t, []string{"a1", "b2", "c3", "d4"}, got)
+}
+
 func TestCollectRefusesBrokenStreams(t *testing.T) {
 	t.Parallel()
 	cut := errors.New("connection reset")
@@ -78,6 +92,8 @@ func TestCollectRefusesBrokenStreams(t *testing.T) {
 		{"two finishes", stream(nil, finish(hook.FinishStop), finish(hook.FinishStop)), provider.ErrProtocol},
 		{"a finish without a reason", stream(nil, text("a"), finish("")), provider.ErrProtocol},
 		{"a call left open", stream(nil, callStart(0, "1", "x"), args(0, "{"), finish(hook.FinishTools)), provider.ErrProtocol},
+		{"a call twice, and another between", stream(nil, callStart(7, "1", "x"), callStart(3, "2", "x"), callStart(7, "1", "x")), provider.ErrProtocol},
+		{"a call twice, below another", stream(nil, callStart(7, "1", "x"), callStart(3, "2", "x"), callStart(3, "2", "x")), provider.ErrProtocol},
 		{"a call twice", stream(nil, callStart(0, "1", "x"), callStart(0, "1", "x")), provider.ErrProtocol},
 		{"arguments of no call", stream(nil, args(0, "{")), provider.ErrProtocol},
 		{"arguments after the end", stream(nil, callStart(0, "1", "x"), callEnd(0), args(0, "{")), provider.ErrProtocol},

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"path"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/grapnel-go/grapnel/bench"
 )
@@ -32,12 +35,27 @@ func (r *Results) unexplained() (all []string) {
 	return all
 }
 
-// groups are the sizes at which a scenario was measured: "Turn/tools=1" and so on.
+// groups are the sizes at which a scenario was measured, in their order: "Turn/tools=1" and so on.
 func (r *Results) groups(scenario string) (all []string) {
 	for _, b := range r.Benchmarks {
 		if p, ok := split(b.Name); ok && p.scenario == scenario && !slices.Contains(all, p.group) {
 			all = append(all, p.group)
 		}
 	}
+	slices.SortStableFunc(all, bySize)
 	return all
+}
+
+// bySize compares groups by their numbers: "Turn/tools=8" is in front of "Turn/tools=64".
+func bySize(a, b string) int {
+	return slices.CompareFunc(strings.Split(a, "/"), strings.Split(b, "/"), func(a, b string) int {
+		_, a, _ = strings.Cut(a, "=")
+		_, b, _ = strings.Cut(b, "=")
+		n, err := strconv.Atoi(a)
+		m, err2 := strconv.Atoi(b)
+		if err != nil || err2 != nil {
+			return 0
+		}
+		return cmp.Compare(n, m)
+	})
 }

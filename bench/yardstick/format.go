@@ -94,6 +94,8 @@ func inUnit(unit string) func(float64) string {
 		return duration
 	case strings.HasPrefix(unit, "B/") || strings.Contains(unit, "-B/"):
 		return size
+	case strings.HasSuffix(unit, "/s"):
+		return func(v float64) string { return whole(v) + "/s" }
 	}
 	return whole
 }

@@ -124,3 +124,13 @@ func scenarioNames() (names []string) {
 	}
 	return names
 }
+
+func TestGroupsAreInTheOrderOfTheirSizes(t *testing.T) {
+	r := &Results{}
+	for _, name := range []string{"TurnHistory/messages=10000/grapnel", "TurnHistory/messages=100/limit", "TurnHistory/messages=1/grapnel", "TurnHistory/messages=100/grapnel"} {
+		r.Benchmarks = append(r.Benchmarks, Benchmark{Name: "bench." + name})
+	}
+	p, _ := split(r.Benchmarks[0].Name)
+	assert.Equal(t, []string{"TurnHistory/messages=1", "TurnHistory/messages=100", "TurnHistory/messages=10000"}, r.groups(p.scenario))
+	assert.Equal(t, "1,057/s", inUnit("turns/s")(1057))
+}

@@ -43,11 +43,18 @@ const (
 	labelRoom     = 96 // right of the lines
 )
 
-// Dark enough on white, and told apart by those who see fewer colours; the first
-// is ours.
+// Dark enough on white, and told apart by those who see fewer colours. The order is that
+// of lines.
 var colours = []color.Color{
 	color.RGBA{0x00, 0x5f, 0xcc, 0xff}, color.RGBA{0x59, 0x63, 0x6e, 0xff}, color.RGBA{0xb8, 0x3a, 0x00, 0xff}, color.RGBA{0x00, 0x73, 0x5a, 0xff},
 	color.RGBA{0x94, 0x2c, 0xa0, 0xff}, color.RGBA{0x94, 0x6c, 0x00, 0xff}, color.RGBA{0x1f, 0x23, 0x28, 0xff},
+}
+
+// lines are who has a line in the charts, with the same colour in all of them.
+var lines = append([]string{"grapnel", "limit"}, agents...)
+
+func colourOf(subject string) color.Color {
+	return colours[(slices.Index(lines, subject)+len(colours))%len(colours)] // whoever is not there has the last
 }
 
 var (
@@ -159,12 +166,12 @@ func (r *Results) drawGrowth(g growth) (chart, error) {
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = nil, fine
 	p.Add(grid)
-	for i, s := range all {
+	for _, s := range all {
 		line, points, err := plotter.NewLinePoints(s.at)
 		if err != nil {
 			return chart{}, err
 		}
-		line.Color, line.Width = colours[i%len(colours)], 1.6
+		line.Color, line.Width = colourOf(s.subject), 1.6
 		if s.subject == "limit" {
 			line.Dashes = []vg.Length{4, 3}
 		}
@@ -187,9 +194,9 @@ func labelLines(p *plot.Plot, c draw.Canvas, all []series) {
 		end  plotter.XY
 	}
 	var labels []label
-	for i, s := range all {
+	for _, s := range all {
 		end := s.at[len(s.at)-1]
-		labels = append(labels, label{toY(end.Y), s.subject, colours[i%len(colours)], end})
+		labels = append(labels, label{toY(end.Y), s.subject, colourOf(s.subject), end})
 	}
 	slices.SortStableFunc(labels, func(a, b label) int { return cmp.Compare(a.y, b.y) })
 	const apart = textSize + 2

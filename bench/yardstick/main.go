@@ -28,9 +28,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout)
-	switch {
+	switch err := run(ctx, os.Args[1:], os.Stdout); {
 	case errors.Is(err, flag.ErrHelp):
+	case errors.As(err, new(misuse)):
+		fmt.Fprintln(os.Stderr, "yardstick:", err)
 		os.Exit(2)
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "yardstick: interrupted; nothing is written")
@@ -41,6 +42,13 @@ func main() {
 	}
 }
 
+// misuse is a command line that makes no sense.
+type misuse string
+
+func (m misuse) Error() string { return string(m) }
+
+func misused(format string, args ...any) error { return misuse(fmt.Sprintf(format, args...)) }
+
 // options are the flags.
 type options struct {
 	only, time, page string
@@ -49,7 +57,7 @@ type options struct {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("say peers, check or page")
+		return misused("say what to do: peers, check or page")
 	}
 	var o options
 	flags := flag.NewFlagSet("yardstick "+args[0], flag.ContinueOnError)
@@ -57,14 +65,16 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&o.rounds, "rounds", 0, "rounds of everything, instead of the table's")
 	flags.StringVar(&o.time, "time", "", "length of each run, as in go test -benchtime, where the table has a `duration`")
 	flags.StringVar(&o.page, "page", "", "the `directory` for the page, its charts and the results (default ../docs)")
-	if err := flags.Parse(args[1:]); err != nil {
+	flags.SetOutput(io.Discard)
+	if err := flags.Parse(args[1:]); errors.Is(err, flag.ErrHelp) {
+		flags.SetOutput(os.Stderr)
+		flags.Usage()
 		return err
+	} else if err != nil {
+		return misused("%v", err)
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("%q is too much", flags.Arg(0))
-	}
-	if _, err := os.Stat("yardstick/main.go"); err != nil {
-		return errors.New("run it in the directory bench of the repository")
+	if err := o.check(flags.Args()); err != nil {
+		return err
 	}
 	switch args[0] {
 	case "peers":
@@ -74,7 +84,29 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case "page":
 		return renderPage(o.pageDir())
 	}
-	return fmt.Errorf("%q is none of peers, check and page", args[0])
+	return misused("%q is none of peers, check and page", args[0])
+}
+
+// check says what is wrong with the command line; rest is what no flag takes.
+func (o options) check(rest []string) error {
+	if len(rest) > 0 {
+		return misused("%q is too much: everything is said by flags", rest[0])
+	}
+	if o.rounds < 0 {
+		return misused("-rounds %d: there are no rounds below 0; 0 is what the table says", o.rounds)
+	}
+	if o.time != "" {
+		if d, err := time.ParseDuration(o.time); err != nil || d <= 0 {
+			return misused("-time %s: it is a duration above 0, as 50ms", o.time)
+		}
+	}
+	if _, err := choose(o.only); err != nil {
+		return misused("%v", err)
+	}
+	if _, err := os.Stat("yardstick/main.go"); err != nil {
+		return misused("run it in the directory bench of the repository, or with make bench-peers and make bench-check")
+	}
+	return nil
 }
 
 func (o options) pageDir() string {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -50,7 +49,7 @@ func (m *measurer) measure(ctx context.Context, all []unit) ([]Benchmark, error)
 		return nil, err
 	}
 	if len(jobs) == 0 {
-		return nil, errors.New("no benchmark has such a name; go test -list . -bench . ./bench shows those of the comparison")
+		return nil, misused("no benchmark has such a name; (cd bench && go test -list Benchmark .) shows those of the comparison")
 	}
 	order := schedule(jobs)
 	for i, j := range order {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -104,13 +103,4 @@ func TestScheduleTurnsRound(t *testing.T) {
 		order = append(order, j.pattern)
 	}
 	assert.Equal(t, []string{"a", "b", "dear", "b", "a", "a", "b", "dear", "b", "a"}, order)
-}
-
-func TestRunSaysWhatIsWrong(t *testing.T) {
-	t.Chdir("..")
-	for args, want := range map[string]string{
-		"": "say peers, check or page", "peer": "none of", "page more": "is too much", "check -only (": "-only", "page -page " + filepath.Join(t.TempDir(), "none"): "read the results",
-	} {
-		require.ErrorContains(t, run(t.Context(), strings.Fields(args), t.Output()), want, args)
-	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"testing"
 
@@ -27,6 +28,9 @@ func TestMisuse(t *testing.T) {
 		require.ErrorContains(t, err, tt.says, tt.args)
 		assert.ErrorAs(t, err, new(misuse), tt.args)
 	}
+	err := run(t.Context(), []string{"page", "-page", t.TempDir()}, io.Discard)
+	require.ErrorContains(t, err, "read the results")
+	assert.False(t, errors.As(err, new(misuse)), "the command line makes sense")
 	t.Chdir("yardstick")
 	assert.ErrorAs(t, run(t.Context(), []string{"page"}, io.Discard), new(misuse))
 }

@@ -68,8 +68,9 @@ func (r *Results) writeMissed(b *strings.Builder) {
 
 const includes = `## What the figures include
 
-- A turn of Grapnel has a conversation in memory, all events and a consumer for them, isolation of panics in hooks and tools, the agent's
-  scope, timings, and the hooks that the scenario names. Nothing is off.
+- A turn of Grapnel has a conversation in memory, all its events, isolation of panics in hooks and tools, the agent's scope, timings, and
+  the hooks that the scenario names. Nothing is off. Beside the peers somebody listens to the events only where deltas are the work; in
+  the turns of the budgets an observer always does.
 - A ` + "`limit`" + ` keeps a history and runs the calls concurrently where the turn does, but has no points, scope or isolation of hooks.
 - Peers are used as their documentation says, with the fastest configuration that it names. What they do besides takes time, and
   whoever needs it gets something for that.

@@ -70,7 +70,7 @@ func (r *Results) summary(s scenario, group string) ([]string, bool) {
 	if !ok {
 		return nil, false
 	}
-	best, ok := r.bestOf(s, group)
+	best, ok := r.best(group, s.about(), s.rate)
 	if !ok {
 		return nil, false
 	}
@@ -90,25 +90,6 @@ func (r *Results) ours(group string) (Benchmark, bool) {
 		}
 	}
 	return Benchmark{}, false
-}
-
-// bestOf is the peer of a group with the best figure of what the scenario is about.
-func (r *Results) bestOf(s scenario, group string) (Benchmark, bool) {
-	var peers []Benchmark
-	for _, b := range r.Benchmarks {
-		if p, ok := split(b.Name); ok && p.group == group && isPeer(p.subject) {
-			peers = append(peers, b)
-		}
-	}
-	if len(peers) == 0 {
-		return Benchmark{}, false
-	}
-	return slices.MinFunc(peers, func(a, b Benchmark) int {
-		if s.rate {
-			a, b = b, a
-		}
-		return cmp.Compare(s.figure(a).Median, s.figure(b).Median)
-	}), true
 }
 
 // sizes are what a group says besides its scenario, in words: ", 64 tools".

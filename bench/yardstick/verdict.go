@@ -92,11 +92,12 @@ func (r *Results) limit(w row, unit string) (Benchmark, bool) {
 	if !ok {
 		return Benchmark{}, false
 	}
-	return r.best(of.group, unit)
+	return r.best(of.group, unit, false)
 }
 
-// best is the peer with the lowest figure of a group in a unit.
-func (r *Results) best(group, unit string) (Benchmark, bool) {
+// best is the peer with the lowest figure of a group in a unit, or with the highest
+// where more is better.
+func (r *Results) best(group, unit string, rate bool) (Benchmark, bool) {
 	var peers []Benchmark
 	for _, b := range r.Benchmarks {
 		if p, ok := split(b.Name); ok && p.group == group && isPeer(p.subject) && b.Units[unit].N > 0 {
@@ -106,7 +107,12 @@ func (r *Results) best(group, unit string) (Benchmark, bool) {
 	if len(peers) == 0 {
 		return Benchmark{}, false
 	}
-	return slices.MinFunc(peers, func(a, b Benchmark) int { return cmp.Compare(a.Units[unit].Median, b.Units[unit].Median) }), true
+	return slices.MinFunc(peers, func(a, b Benchmark) int {
+		if rate {
+			a, b = b, a
+		}
+		return cmp.Compare(a.Units[unit].Median, b.Units[unit].Median)
+	}), true
 }
 
 // holds reports whether the figure keeps the bound.

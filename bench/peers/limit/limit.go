@@ -1,6 +1,6 @@
 // Package limit does the work as a hand would write it for this one case: a history,
-// a model that is asked twice, a goroutine for each call, two kinds of event, and
-// nothing else. It has no scope, but among many agents: a bit for each tool. It has no
+// a model that is asked twice, a goroutine for each call, and nothing else. It has no
+// events but the deltas of an answer, no scope, but among many agents: a bit for each tool. It has no
 // recovery of panics, no cancellation, no limits, and
 // its hooks are a list of interfaces that is called in order. The conversations in
 // SQLite are rows of a table, each turn one transaction that is synced.

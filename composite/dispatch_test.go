@@ -16,6 +16,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 )
 
 // runFunc runs a call by a function.
@@ -161,7 +162,7 @@ func TestDispatchEachAllocatesLittle(t *testing.T) {
 			calls[i] = composite.Call{Runner: noop}
 		}
 		ctx, ended := t.Context(), 0
-		assert.LessOrEqual(t, testing.AllocsPerRun(200, func() {
+		assert.LessOrEqual(t, allocs.PerRun(200, func() {
 			composite.DispatchEach(ctx, calls, nil, func(int, composite.Completion) { ended++ })
 		}), most, "%d calls", n)
 		assert.Equal(t, 201*n, ended)

@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 )
 
 // hears is a host that keeps the runs it is told of, and the order of all it is told.
@@ -439,5 +440,5 @@ func TestNotRecordingAllocatesNothing(t *testing.T) {
 	require.NoError(t, err)
 	call := newCall(nil, "bash")
 	ctx := t.Context()
-	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { _, _ = c.BeforeTool(ctx, call) }), 3.0)
+	assert.LessOrEqual(t, allocs.PerRun(100, func() { _, _ = c.BeforeTool(ctx, call) }), 3.0)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 )
 
 func at(kind hook.EventKind, seq uint64) hook.Event {
@@ -111,7 +112,7 @@ func TestSmallDetailsSayWhatALargeOneSays(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			assert.Equal(t, c.want, c.event().Detail())
 			var ev hook.Event
-			assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { ev = c.event() }), c.allocs)
+			assert.LessOrEqual(t, allocs.PerRun(100, func() { ev = c.event() }), c.allocs)
 			assert.Equal(t, c.want, ev.Detail())
 		})
 	}

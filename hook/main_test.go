@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -41,7 +42,7 @@ func recoded[T any](t require.TestingT, v T) T {
 // noAllocs fails if f allocates.
 func noAllocs(t *testing.T, what string, f func()) {
 	t.Helper()
-	assert.Zero(t, testing.AllocsPerRun(100, f), "allocations of %s", what)
+	assert.Zero(t, allocs.PerRun(100, f), "allocations of %s", what)
 }
 
 // host keeps nothing; it is there to be recognized.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 )
 
 // everyMessage is one message of each form, and one with all fields.
@@ -141,13 +142,13 @@ func TestMessagesShareWhatTheyHaveInCommon(t *testing.T) {
 		long = long.Append(m)
 	}
 	n := 0
-	assert.Zero(t, testing.AllocsPerRun(10, func() {
+	assert.Zero(t, allocs.PerRun(10, func() {
 		for _, m := range long.From(3).First(9_000).All() {
 			n += m.Content.Len()
 		}
 		n += long.At(77).Content.Len()
 	}))
-	assert.Zero(t, testing.AllocsPerRun(10, func() { long = long.Append(m) }), "one piece for 64 messages")
-	assert.Zero(t, testing.AllocsPerRun(10, func() { n += long.First(10).Join(long.From(10)).Len() }))
-	assert.LessOrEqual(t, testing.AllocsPerRun(10, func() { n += long.First(5_000).Append(m).Len() }), 5.0, "a way of its own shares what is full")
+	assert.Zero(t, allocs.PerRun(10, func() { long = long.Append(m) }), "one piece for 64 messages")
+	assert.Zero(t, allocs.PerRun(10, func() { n += long.First(10).Join(long.From(10)).Len() }))
+	assert.LessOrEqual(t, allocs.PerRun(10, func() { n += long.First(5_000).Append(m).Len() }), 5.0, "a way of its own shares what is full")
 }

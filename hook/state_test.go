@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 )
 
 // counter is a subsystem with states.
@@ -367,19 +368,19 @@ func TestStateAllocatesLittle(t *testing.T) {
 			s.calls.Update(turn, add(1))
 			s.total.Update(turn.Conversation(), add(1))
 		}
-		n := testing.AllocsPerRun(100, func() {
+		n := allocs.PerRun(100, func() {
 			_ = s.calls.Get(turn)
 			_ = s.total.Get(turn.Conversation())
 		})
 		assert.Zero(t, n, "set: %t", set)
 	}
 	one := add(1)
-	assert.Zero(t, testing.AllocsPerRun(100, func() { s.calls.Update(turn, one) }), "an update of what is there")
+	assert.Zero(t, allocs.PerRun(100, func() { s.calls.Update(turn, one) }), "an update of what is there")
 
 	states := hook.NewStates(fields(t, &s))
 	conv := hook.NewConversation(hook.ConversationData{States: states})
 	store := func([]hook.StateValue) error { return nil }
-	n := testing.AllocsPerRun(100, func() {
+	n := allocs.PerRun(100, func() {
 		s.total.Update(conv, one)
 		if _, err := states.Write(store); err != nil {
 			panic(err)

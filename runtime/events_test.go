@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -195,7 +196,7 @@ func TestDeltasCostNoAllocation(t *testing.T) {
 		}
 		turn := streaming(t, newFast(1), says(words...))
 		turn()
-		return testing.AllocsPerRun(20, turn)
+		return allocs.PerRun(20, turn)
 	}
 	few, many := count(10), count(2010)
 	assert.LessOrEqual(t, many-few, 20.0, "2000 more deltas grow one buffer and nothing else")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 	"github.com/grapnel-go/grapnel/runtime/stream"
@@ -530,7 +531,7 @@ func TestATurnWithoutContributionsPaysForNone(t *testing.T) {
 		conv, err := rt.Conversation(t.Context(), "a", "s")
 		require.NoError(t, err)
 		in := hook.TextInput("go")
-		return testing.AllocsPerRun(100, func() {
+		return allocs.PerRun(100, func() {
 			if _, err := conv.Send(t.Context(), in, nil); err != nil {
 				panic(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -280,7 +281,7 @@ func TestSubscribersCostAnEventOneAllocation(t *testing.T) {
 			}
 		}
 		turn()
-		return testing.AllocsPerRun(5, turn)
+		return allocs.PerRun(5, turn)
 	}
 	per := func(subscribers int) float64 { return (count(subscribers, 3000) - count(subscribers, 1000)) / 2000 }
 	assert.Less(t, per(0), 0.01)

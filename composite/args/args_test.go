@@ -14,6 +14,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 )
 
 // everything has a field of each kind that the decoder reads.
@@ -560,7 +561,7 @@ func TestAllocs(t *testing.T) {
 	c := call(good)
 	r := &runner{}
 	var inv hook.Invocation
-	assert.Zero(t, testing.AllocsPerRun(100, func() {
+	assert.Zero(t, allocs.PerRun(100, func() {
 		d := args.New(c, "")
 		o := d.Object()
 		for o.Next() {
@@ -586,7 +587,7 @@ func TestAllocs(t *testing.T) {
 		inv = d.Bind(r)
 	}))
 	require.Nil(t, inv.Err())
-	assert.Zero(t, testing.AllocsPerRun(100, func() { _, _ = args.Canonical(good) }))
+	assert.Zero(t, allocs.PerRun(100, func() { _, _ = args.Canonical(good) }))
 	assert.Equal(t, "ls -la", r.in.Command)
 	assert.True(t, json.Valid([]byte(inv.Args())))
 }

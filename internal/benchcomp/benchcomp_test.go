@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/internal/benchcomp"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -172,14 +173,14 @@ func BenchmarkWhole(b *testing.B) {
 
 // The bounds are what holds today. They may only be lowered.
 func TestATurnOfTheWholeAllocatesLittle(t *testing.T) {
-	one := testing.AllocsPerRun(200, wholeTurn(t, 1))
-	eight := testing.AllocsPerRun(200, wholeTurn(t, 8))
+	one := allocs.PerRun(200, wholeTurn(t, 1))
+	eight := allocs.PerRun(200, wholeTurn(t, 8))
 	t.Logf("allocations: one call %v, eight calls %v", one, eight)
-	assert.LessOrEqual(t, one, 28.0+raceSlack, "one call")
-	assert.LessOrEqual(t, eight, 70.0+raceSlack, "eight calls")
-	priced := testing.AllocsPerRun(200, pricedTurn(t, 1, cost.Table{"*": {Input: 1, Output: 2}}))
+	assert.LessOrEqual(t, one, 28.0, "one call")
+	assert.LessOrEqual(t, eight, 70.0, "eight calls")
+	priced := allocs.PerRun(200, pricedTurn(t, 1, cost.Table{"*": {Input: 1, Output: 2}}))
 	t.Logf("allocations of one call with a price list: %v", priced)
-	assert.LessOrEqual(t, priced, 34.0+raceSlack, "one call, whose cost is kept with the conversation")
+	assert.LessOrEqual(t, priced, 34.0, "one call, whose cost is kept with the conversation")
 }
 
 // A composite that was forgotten is an error when the runtime is opened, also where a
@@ -287,12 +288,12 @@ func TestAPointThatNobodyHasIsNotThere(t *testing.T) {
 
 func TestDecidersAndWrapsAllocateLittle(t *testing.T) {
 	x, call, ctx := newEight(), hook.NewToolCall(hook.ToolCallData{ID: "1"}), t.Context()
-	assert.Zero(t, testing.AllocsPerRun(100, func() { _, _ = x.BeforeTool(ctx, call) }))
+	assert.Zero(t, allocs.PerRun(100, func() { _, _ = x.BeforeTool(ctx, call) }))
 	assert.Equal(t, 101, x.H.Asked)
 
 	around, next := new(benchcomp.Around), hook.NewToolNext(&end{hook.TextResult("ok")}, 0)
 	three := &benchcomp.Three{A: around, B: around, C: around}
-	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { _ = three.WrapTool(ctx, call, next) }), 1.0, "three wraps of one composite")
+	assert.LessOrEqual(t, allocs.PerRun(100, func() { _ = three.WrapTool(ctx, call, next) }), 1.0, "three wraps of one composite")
 }
 
 // A result as JSON costs its text and its value as an interface, also behind one that
@@ -306,11 +307,11 @@ func TestReplyAllocatesLittle(t *testing.T) {
 	long := answer{Title: strings.Repeat("x", 100<<10)}
 	assert.Len(t, composite.Reply(long, nil).Text(), len(long.Title)+len(`{"title":"","found":0}`))
 	want := hook.JSONResult(`{"title":"Shopping list","found":25}`)
-	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+	assert.LessOrEqual(t, allocs.PerRun(100, func() {
 		if got := composite.Reply(answer{"Shopping list", 25}, nil); got.Text() != want.Text() {
 			t.Fatal(got)
 		}
-	}), 3.0+raceSlack)
+	}), 3.0)
 }
 
 func words(n int) hook.ModelStream {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -133,7 +134,7 @@ func TestLongStreamsCostNoAllocationPerChunk(t *testing.T) {
 		chunks = append(chunks, text("word "))
 	}
 	s := stream(nil, append(chunks, finish(hook.FinishStop))...)
-	allocs := testing.AllocsPerRun(20, func() {
+	allocs := allocs.PerRun(20, func() {
 		reply, err := provider.Collect(s)
 		if err != nil || reply.Content.Len() != 1 {
 			panic("not collected")

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/stream"
 )
@@ -256,7 +257,7 @@ func TestNobodyPaysForNobody(t *testing.T) {
 	w := &teller{epoch: 1}
 	w.open(0, true)
 	ev := hook.Event{Kind: hook.EventTextDelta, Seq: 1, Epoch: 1, Conversation: "c"}
-	assert.Zero(t, testing.AllocsPerRun(100, func() { w.hub.Put(&ev) }))
+	assert.Zero(t, allocs.PerRun(100, func() { w.hub.Put(&ev) }))
 	r := w.hub.Subscribe(nil)
 	w.hub.Put(&ev)
 	p, err := r.Read(t.Context())
@@ -264,7 +265,7 @@ func TestNobodyPaysForNobody(t *testing.T) {
 	assert.Len(t, p.Items, 1)
 	r.Close()
 	r.Close()
-	assert.Zero(t, testing.AllocsPerRun(100, func() { w.hub.Put(&ev) }))
+	assert.Zero(t, allocs.PerRun(100, func() { w.hub.Put(&ev) }))
 }
 
 // TestReadersShareOneEncoding: an event is encoded when the first asks for it, and

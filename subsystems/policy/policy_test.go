@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
 
@@ -292,7 +293,7 @@ func TestExplain(t *testing.T) {
 func TestNoRules(t *testing.T) {
 	p := newPolicy(t, policy.Rules{Deny: list("Bash(rm *)", "mcp__*__delete"), Allow: list("Read(src/**)")}, &policy.Options{Root: t.TempDir(), Default: policy.DefaultAnnotations})
 	call := hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: "look"}, Args: `{}`})
-	assert.Zero(t, testing.AllocsPerRun(100, func() {
+	assert.Zero(t, allocs.PerRun(100, func() {
 		if d, err := p.BeforeTool(t.Context(), call); err != nil || d.Verdict().Kind != hook.AnswerNone {
 			t.Error(d, err)
 		}

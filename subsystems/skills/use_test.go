@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
@@ -292,7 +293,7 @@ func TestPlainTextIsFree(t *testing.T) {
 	s, _ := crew(t)
 	c := at(s, "")
 	input := hook.TextInput("please tie knots/ropes")
-	assert.Zero(t, testing.AllocsPerRun(100, func() {
+	assert.Zero(t, allocs.PerRun(100, func() {
 		if out, err := s.Preprocess(t.Context(), c.turn, input); err != nil || out.Messages.Len() != 1 {
 			t.Fail()
 		}

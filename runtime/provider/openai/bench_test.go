@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
 
@@ -115,7 +116,7 @@ func thin(wire []byte) (n int) {
 func TestAllocationsPerChunk(t *testing.T) {
 	wire := longWire()
 	p := asks(func(r *http.Request) (*http.Response, error) { return serves(bytes.NewReader(wire))(r) }, nil)
-	allocs := testing.AllocsPerRun(10, func() { drain(p, t) })
+	allocs := allocs.PerRun(10, func() { drain(p, t) })
 	assert.LessOrEqual(t, allocs, 1.1*chunkCount)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
@@ -220,7 +221,7 @@ func TestEncodingDoesNotAllocatePerMessage(t *testing.T) {
 			tools = append(tools, lookup())
 		}
 		req := hook.ModelRequest{Model: "m", System: "s", Messages: hook.MessagesOf(ms...), Tools: hook.NewToolSet(tools)}
-		return testing.AllocsPerRun(20, func() { _, _ = provider.Collect(p.Stream(t.Context(), req)) })
+		return allocs.PerRun(20, func() { _, _ = provider.Collect(p.Stream(t.Context(), req)) })
 	}
 	assert.InDelta(t, allocs(1), allocs(1000), 3)
 }

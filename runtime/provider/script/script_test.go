@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -378,7 +379,7 @@ func TestAPlainRuleCostsNextToNothing(t *testing.T) {
 		script.Rule{When: &script.When{}, Say: "done", Usage: &hook.Usage{}})
 	req := request("go", "> call", "! t ok")
 	ctx := t.Context()
-	allocs := testing.AllocsPerRun(100, func() {
+	allocs := allocs.PerRun(100, func() {
 		for _, err := range s.Stream(ctx, req) {
 			if err != nil {
 				panic(err)

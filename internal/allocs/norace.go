@@ -1,0 +1,6 @@
+//go:build !race
+
+package allocs
+
+// Counted: allocations and the bytes of the heap are the program's own.
+const Counted = true

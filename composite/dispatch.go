@@ -15,6 +15,9 @@ type Call struct {
 	Runner hook.Runner
 	// Waits: the call waits for a person or an agent and counts towards no bound.
 	Waits bool
+	// Inline: the call only computes. It runs on the caller's goroutine once the others
+	// have been started, counts towards no bound, and nobody can leave it behind.
+	Inline bool
 }
 
 // Completion is how a call ended.
@@ -46,7 +49,9 @@ const (
 //
 // A panic in a call is that call's completion. When ctx ends, calls that have not
 // started complete as cancelled; those that run get the grace period and then
-// complete as interrupted, while their goroutine goes on until Run returns.
+// complete as interrupted, while their goroutine goes on until Run returns. Calls
+// that are inline run one after the other, and while one does, nobody is told that
+// others have ended.
 // Without such strays every goroutine has ended when DispatchAll returns.
 func DispatchAll(ctx context.Context, calls []Call, o *DispatchOptions, done func(i int, c Completion)) []Completion {
 	if len(calls) == 0 {
@@ -74,6 +79,11 @@ func DispatchEach(ctx context.Context, calls []Call, o *DispatchOptions, done fu
 		d.slots = make([]slot, len(calls))
 	}
 	d.start(limit)
+	for i := range calls {
+		if calls[i].Inline {
+			d.run(i)
+		}
+	}
 	d.collect(grace, done)
 }
 
@@ -114,12 +124,17 @@ type slot struct {
 func (d *dispatch) start(limit int) {
 	bounded := 0
 	for i := range d.calls {
-		if d.calls[i].Waits {
+		switch c := &d.calls[i]; {
+		case c.Inline:
+		case c.Waits:
 			d.wg.Add(1)
 			go d.alone(i)
-			continue
+		default:
+			bounded++
 		}
-		bounded++
+	}
+	if bounded == 0 {
+		return
 	}
 	work := d.work // one function for all of them
 	for range min(limit, bounded) {
@@ -128,7 +143,7 @@ func (d *dispatch) start(limit int) {
 	}
 }
 
-// work runs calls that do not wait until none is left.
+// work runs calls that are bounded until none is left.
 func (d *dispatch) work() {
 	defer d.wg.Done()
 	grow(d.calls)
@@ -137,7 +152,7 @@ func (d *dispatch) work() {
 		if i >= len(d.calls) {
 			return
 		}
-		if !d.calls[i].Waits {
+		if c := &d.calls[i]; !c.Waits && !c.Inline {
 			d.run(i)
 		}
 	}
@@ -194,7 +209,7 @@ func (d *dispatch) invoked(i int, returned *bool) {
 	panicked := recover() != nil
 	s.failed()
 	s.finish()
-	if !panicked { // the tool has ended the goroutine
+	if !panicked && !d.calls[i].Inline { // the tool has ended the goroutine
 		d.ended <- i
 		d.wg.Add(1)
 		go d.work()

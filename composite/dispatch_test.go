@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -148,23 +150,82 @@ func TestDispatchAllSurvivesGoexit(t *testing.T) {
 	assert.Equal(t, "2", got[2].Result.Text(), "the worker is replaced")
 }
 
+// TestDispatchAllInline: what only computes runs on the caller's goroutine once all others have begun, in order, and counts towards
+// no bound; it is told of as it ended among them.
+func TestDispatchAllInline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		caller, began := stackOf(), make(chan struct{})
+		var ran []string
+		inline := func(text string) composite.Call {
+			return composite.Call{Inline: true, Runner: runFunc(func(context.Context) hook.ToolResult {
+				assert.Equal(t, caller, stackOf())
+				<-began
+				ran = append(ran, text)
+				return hook.TextResult(text)
+			})}
+		}
+		calls := []composite.Call{inline("0"), sleep(time.Second, "1"), inline("2"), sleep(0, "3"), inline("4")}
+		calls[1].Runner = runFunc(func(context.Context) hook.ToolResult {
+			assert.NotEqual(t, caller, stackOf())
+			close(began)
+			time.Sleep(time.Second)
+			return hook.TextResult("1")
+		})
+		calls[2].Runner = runFunc(func(context.Context) hook.ToolResult { panic("secret") })
+		var told []int
+		got := composite.DispatchAll(t.Context(), calls, &composite.DispatchOptions{Limit: 1}, func(i int, _ composite.Completion) {
+			told = append(told, i)
+		})
+		assert.Equal(t, []int{0, 2, 4, 1, 3}, told)
+		assert.Equal(t, []string{"0", "4"}, ran)
+		assert.Equal(t, []hook.Outcome{hook.OutcomeExecuted, hook.OutcomeExecuted, hook.OutcomePanicked, hook.OutcomeExecuted, hook.OutcomeExecuted}, outcomes(got))
+		assert.NotContains(t, got[2].Result.Text(), "secret")
+	})
+}
+
+func TestDispatchAllInlineIsCancelledInBetween(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	stops := composite.Call{Inline: true, Runner: runFunc(func(context.Context) hook.ToolResult { cancel(); return hook.TextResult("ok") })}
+	got := composite.DispatchAll(ctx, []composite.Call{stops, stops}, nil, nil)
+	assert.Equal(t, []hook.Outcome{hook.OutcomeExecuted, hook.OutcomeCancelled}, outcomes(got), "what has run is kept, and nothing begins any more")
+}
+
+func outcomes(cs []composite.Completion) []hook.Outcome {
+	out := make([]hook.Outcome, len(cs))
+	for i, c := range cs {
+		out[i] = c.Outcome
+	}
+	return out
+}
+
+// stackOf is the first line of the stack, which names the goroutine.
+func stackOf() string {
+	line, _, _ := strings.Cut(string(debug.Stack()), ":")
+	return line
+}
+
 func TestDispatchAllNothing(t *testing.T) {
 	require.Empty(t, composite.DispatchAll(t.Context(), nil, nil, nil))
 }
 
 var noop = runFunc(func(context.Context) hook.ToolResult { return hook.ToolResult{} })
 
-// The bounds are what holds today; each call starts one goroutine.
+// The bounds are what holds today; each call starts one goroutine, unless it is inline.
 func TestDispatchEachAllocatesLittle(t *testing.T) {
-	for n, most := range map[int]float64{1: 4, 8: 12} {
+	for _, c := range []struct {
+		n      int
+		inline bool
+		most   float64
+	}{{1, false, 4}, {8, false, 12}, {1, true, 2}, {8, true, 3}} {
+		n := c.n
 		calls := make([]composite.Call, n)
 		for i := range calls {
-			calls[i] = composite.Call{Runner: noop}
+			calls[i] = composite.Call{Runner: noop, Inline: c.inline}
 		}
 		ctx, ended := t.Context(), 0
 		assert.LessOrEqual(t, allocs.PerRun(200, func() {
 			composite.DispatchEach(ctx, calls, nil, func(int, composite.Completion) { ended++ })
-		}), most, "%d calls", n)
+		}), c.most, "%+v", c)
 		assert.Equal(t, 201*n, ended)
 	}
 }

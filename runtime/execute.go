@@ -22,7 +22,7 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 	for i := range calls {
 		if c := &calls[i]; !c.settled() {
 			c.arm(t)
-			batch = append(batch, composite.Call{Runner: &c.execution, Env: &c.env, Waits: c.at.Tool().Waits})
+			batch = append(batch, composite.Call{Runner: &c.execution, Env: &c.env, Waits: c.waits, Inline: c.inline})
 			index = append(index, i)
 		}
 	}
@@ -75,6 +75,7 @@ func (c *call) arm(t *turn) {
 	x.grace = t.grace()
 	tool := c.at.Tool()
 	x.waits, x.exclusive, x.limit = tool.Waits, tool.Exclusive, shorter(tool.Timeout, c.grant.Timeout)
+	x.inline = tool.Inline && !x.waits && x.exclusive == "" && x.limit == 0 && x.wrap == nil
 	env := hook.Env{Call: c.at, Grant: c.grant, Attempt: 1, Key: t.key(c)}
 	x.env = *env.WithReporter(x)
 }
@@ -106,6 +107,8 @@ type execution struct {
 	// waits and exclusive are those of the tool.
 	waits     bool
 	exclusive string
+	// inline: the call runs on the goroutine of the turn, which nothing holds up.
+	inline bool
 
 	// What follows belongs to the running goroutine until the call is completed, and
 	// for ever if it is left behind.
@@ -184,7 +187,7 @@ func (x *execution) notAdmitted(had bool) hook.ToolResult {
 // admit gets the exclusive key and a slot, which free gives back. False if ctx ended
 // before.
 func (x *execution) admit(ctx context.Context) bool {
-	return x.exclusive == "" && (x.waits || x.takeSlot()) || x.queue(ctx) == nil
+	return x.exclusive == "" && (x.slotless() || x.takeSlot()) || x.queue(ctx) == nil
 }
 
 // queue waits for the exclusive key and a slot.
@@ -207,6 +210,9 @@ func (x *execution) queue(ctx context.Context) (err error) {
 	}
 }
 
+// slotless: it takes none of the slots.
+func (x *execution) slotless() bool { return x.waits || x.inline }
+
 func (x *execution) takeSlot() bool {
 	select {
 	case x.rt.slots <- struct{}{}:
@@ -217,7 +223,7 @@ func (x *execution) takeSlot() bool {
 }
 
 func (x *execution) free() {
-	if !x.waits {
+	if !x.slotless() {
 		<-x.rt.slots
 	}
 	if x.unlock != nil {

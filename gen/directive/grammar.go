@@ -50,6 +50,8 @@ type Tool struct {
 	OpenWorld bool `option:"openworld"`
 	// Waits: the tool waits for a person or another agent and takes no execution slot.
 	Waits bool `option:"waits"`
+	// Inline: the tool only computes, waits for nothing and runs on the goroutine of the turn.
+	Inline bool `option:"inline"`
 	// Timeout bounds one execution: 30s, 2m.
 	Timeout time.Duration `option:"timeout"`
 	// Exclusive is a key: calls with the same key never overlap.

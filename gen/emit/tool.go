@@ -178,6 +178,9 @@ func descriptor(t *model.Tool, m *schema.Method) []jen.Code {
 	if t.Options.Waits {
 		add("Waits", jen.True())
 	}
+	if t.Options.Inline {
+		add("Inline", jen.True())
+	}
 	return fields
 }
 

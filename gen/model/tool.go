@@ -119,12 +119,34 @@ func (m *Model) checkTool(s *Subsystem, t *Tool, before []*Tool) {
 			Fix:     "give one of them another name:  //hook:tool name=…",
 		})
 	}
+	m.checkInline(t)
 	if t.Doc == "" {
 		m.Add(diag.Problem{
 			Code: "HG031", Severity: diag.Warning, Pos: m.Position(t.Pos),
 			Message: "tool " + t.Name + " has no doc comment: the model sees no description",
 			Fix:     "say in a comment above " + t.Method.Name() + " what the tool does",
 		})
+	}
+}
+
+// checkInline reports what a tool that only computes cannot have, because something would have to be waited for.
+func (m *Model) checkInline(t *Tool) {
+	o := t.Options
+	if !o.Inline {
+		return
+	}
+	for _, other := range []struct {
+		name, why string
+		set       bool
+	}{
+		{"waits", "it waits for nobody", o.Waits},
+		{"timeout", "nobody can leave it behind when its time is over", o.Timeout != 0},
+		{"exclusive", "it waits for no other call", o.Exclusive != ""},
+	} {
+		if other.set {
+			m.add("HG046", t.Pos, "drop one of them", "inline and %s of tool %s exclude each other: what is inline runs on the goroutine of the turn, so %s",
+				other.name, t.Name, other.why)
+		}
 	}
 }
 

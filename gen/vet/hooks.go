@@ -21,10 +21,10 @@ type called struct {
 
 // hooks looks into the methods that the runtime calls.
 func (u *misuser) hooks() {
-	tools := map[*ast.FuncDecl]bool{}
+	tools := map[*ast.FuncDecl]*model.Tool{}
 	for _, s := range u.p.Subsystems {
 		for _, t := range s.Tools {
-			tools[t.Decl] = true
+			tools[t.Decl] = t
 		}
 	}
 	for _, f := range u.pkg.Files {
@@ -38,13 +38,17 @@ func (u *misuser) hooks() {
 				continue
 			}
 			h := called{decl: decl, point: u.pointOf(fn), of: typeName(fn.Signature().Recv().Type())}
-			if h.point == nil && !tools[decl] {
+			tool := tools[decl]
+			if h.point == nil && tool == nil {
 				continue
 			}
 			u.kept(h)
 			u.reenters(h)
 			if h.point != nil && h.point.Name == "OnEvent" {
 				u.waits(h)
+			}
+			if tool != nil && tool.Options.Inline {
+				u.inline(decl, decl.Body)
 			}
 		}
 	}

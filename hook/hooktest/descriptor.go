@@ -50,6 +50,9 @@ func claims(t hook.Tool) string {
 	if t.Waits {
 		sb.WriteString(" waits")
 	}
+	if t.Inline {
+		sb.WriteString(" inline")
+	}
 	if t.Exclusive != "" {
 		sb.WriteString(" exclusive=" + t.Exclusive)
 	}

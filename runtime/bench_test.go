@@ -36,6 +36,14 @@ func newFast(n int) *fast {
 	return f
 }
 
+// inline has its tools run on the goroutine of the turn.
+func (f *fast) inline() *fast {
+	for i := range f.tools {
+		f.tools[i].Inline = true
+	}
+	return f
+}
+
 func (f *fast) Schema() []hook.Tool                 { return f.tools }
 func (f *fast) OnEvent(context.Context, hook.Event) { f.seen++ }
 func (f *fast) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
@@ -94,7 +102,7 @@ func (l *loop) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStream
 	return l.call
 }
 
-func turns(tb testing.TB, tools, calls, history int) func() {
+func turns(tb testing.TB, f *fast, calls, history int) func() {
 	tb.Helper()
 	st := mem.New(nil)
 	rec, err := st.Conversation(tb.Context(), store.Key{Agent: "a", Sender: "s"})
@@ -105,7 +113,7 @@ func turns(tb testing.TB, tools, calls, history int) func() {
 	}
 	_, err = st.Append(tb.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(ms...)})
 	require.NoError(tb, err)
-	rt := runtime.New(newFast(tools), newLoop(calls), &runtime.Options{Store: st})
+	rt := runtime.New(f, newLoop(calls), &runtime.Options{Store: st})
 	require.NoError(tb, rt.Open(tb.Context()))
 	tb.Cleanup(func() { _ = rt.Close(context.Background()) })
 	_, err = rt.Register(tb.Context(), hook.AgentConfig{Name: "a"})
@@ -124,8 +132,8 @@ func turns(tb testing.TB, tools, calls, history int) func() {
 
 // limit is the same turn as a hand would write it for this one case: the same
 // messages, goroutines and events, and none of the rest.
-func limit(calls int) func() {
-	p, f, st := newLoop(calls), newFast(1), mem.New(nil)
+func limit(f *fast, calls int) func() {
+	p, st := newLoop(calls), mem.New(nil)
 	ctx, n := context.Background(), 0
 	rec, _ := st.Conversation(ctx, store.Key{})
 	var history hook.Messages
@@ -155,7 +163,7 @@ func limit(calls int) func() {
 			for i, b := range content {
 				call := hook.NewToolCall(hook.ToolCallData{ID: b.CallID, Tool: f.tools[0], Args: b.JSON, Index: i})
 				inv, _ := f.Dispatch(ctx, call)
-				bound[i] = composite.Call{Env: &hook.Env{Call: call}, Runner: inv.Runner()}
+				bound[i] = composite.Call{Env: &hook.Env{Call: call}, Runner: inv.Runner(), Inline: f.tools[0].Inline}
 			}
 			results := composite.DispatchAll(ctx, bound, nil, func(i int, c composite.Completion) {
 				observe(hook.Event{Kind: hook.EventCallResult}.WithDetail(hook.EventDetail{Result: c.Result}))
@@ -177,7 +185,7 @@ func BenchmarkTurn(b *testing.B) {
 		{1, 1, 1}, {64, 1, 1}, {512, 1, 1}, {1, 8, 1}, {1, 1000, 1}, {1, 1, 100}, {1, 1, 10_000},
 	} {
 		b.Run(fmt.Sprintf("tools=%d/calls=%d/history=%d", tc.tools, tc.calls, tc.history), func(b *testing.B) {
-			turn := turns(b, tc.tools, tc.calls, tc.history)
+			turn := turns(b, newFast(tc.tools), tc.calls, tc.history)
 			turn()
 			b.ReportAllocs()
 			for b.Loop() {
@@ -187,7 +195,23 @@ func BenchmarkTurn(b *testing.B) {
 	}
 	for _, n := range []int{1, 8, 1000} {
 		b.Run(fmt.Sprintf("limit/calls=%d", n), func(b *testing.B) {
-			turn := limit(n)
+			turn := limit(newFast(1), n)
+			b.ReportAllocs()
+			for b.Loop() {
+				turn()
+			}
+		})
+	}
+	for _, n := range []int{1, 8} {
+		b.Run(fmt.Sprintf("inline/calls=%d", n), func(b *testing.B) {
+			turn := turns(b, newFast(1).inline(), n, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				turn()
+			}
+		})
+		b.Run(fmt.Sprintf("limit-inline/calls=%d", n), func(b *testing.B) {
+			turn := limit(newFast(1).inline(), n)
 			b.ReportAllocs()
 			for b.Loop() {
 				turn()
@@ -268,19 +292,22 @@ func (s same) Stream(context.Context, hook.ModelRequest) hook.ModelStream { retu
 
 // The bounds are what holds today. They may only be lowered.
 func TestATurnAllocatesLittleAndDoesNotGrow(t *testing.T) {
-	measure := func(tools, calls, history int) float64 {
-		turn := turns(t, tools, calls, history)
+	of := func(f *fast, calls, history int) float64 {
+		turn := turns(t, f, calls, history)
 		turn()
 		return allocs.PerRun(200, turn)
 	}
+	measure := func(tools, calls, history int) float64 { return of(newFast(tools), calls, history) }
 	one, eight := measure(1, 1, 1), measure(1, 8, 1)
+	assert.LessOrEqual(t, of(newFast(1).inline(), 1, 1), one-1, "a call that runs where the turn does")
+	assert.LessOrEqual(t, of(newFast(1).inline(), 8, 1), eight-1, "eight of them")
 	assert.LessOrEqual(t, one, 23.0, "a turn with one call")
 	assert.LessOrEqual(t, eight, 44.0, "a turn with eight calls")
 	assert.Equal(t, one, measure(64, 1, 1), "tools")
 	assert.Equal(t, one, measure(512, 1, 1), "tools")
 	assert.Equal(t, measure(1, 1, 100), measure(1, 1, 10_000), "history")
 	t.Logf("allocations: one call %v (limit %v), eight calls %v (limit %v)",
-		one, allocs.PerRun(200, limit(1)), eight, allocs.PerRun(200, limit(8)))
+		one, allocs.PerRun(200, limit(newFast(1), 1)), eight, allocs.PerRun(200, limit(newFast(1), 8)))
 }
 
 // TestAnAgentTakesLittleMemory: the heap of 2,000 agents, divided by them. The bound is

@@ -7,6 +7,14 @@ const (
 	turn512   = "bench.Turn/tools=512/grapnel"
 	turnCalls = "bench.TurnCalls/calls=8/grapnel"
 
+	// apart is the subject whose calls have a goroutine of their own.
+	apart        = "grapnel-apart"
+	turn64Apart  = "bench.Turn/tools=64/" + apart
+	turn512Apart = "bench.Turn/tools=512/" + apart
+
+	inlineCall, inlineCalls = "runtime.Turn/inline/calls=1", "runtime.Turn/inline/calls=8"
+	handInline1             = "runtime.Turn/limit-inline/calls=1"
+
 	handTurn1, handTurn8   = "runtime.Turn/limit/calls=1", "runtime.Turn/limit/calls=8"
 	oneCall, eightCalls    = "runtime.Turn/tools=1/calls=1/history=1", "runtime.Turn/tools=1/calls=8/history=1"
 	oneCall64, oneCall512  = "runtime.Turn/tools=64/calls=1/history=1", "runtime.Turn/tools=512/calls=1/history=1"
@@ -36,6 +44,8 @@ var budgets = []row{
 
 	{what: "turn: 1 call, 1 tool", bench: oneCall, limit: handTurn1,
 		budget: []bound{{of: ratio, limit: 2.5}, {of: allocations, limit: 24, accepted: 25}}, why: whyTurn},
+	{what: "the same, of a tool that only computes", bench: inlineCall, limit: handInline1,
+		budget: []bound{{of: ratio, limit: 2.5}, {of: allocations, limit: 24}}, why: whyInline},
 	{what: "bytes of that turn", bench: oneCall, budget: []bound{{of: bytesOf, limit: 2200, accepted: 4200}}, why: whyBytes},
 	{what: "turn: 64 tools (against 1)", bench: oneCall64, limit: oneCall,
 		budget: []bound{{of: ratio, limit: 1.2}, {of: moreAllocs, limit: 0}, {of: bytesRatio, limit: 1.1}}, why: whyGrowth},
@@ -47,6 +57,8 @@ var budgets = []row{
 		budget: []bound{{of: ratio, limit: 1.5}, {of: moreAllocs, limit: 0}, {of: bytesRatio, limit: 1.5}}, why: whyGrowth},
 	{what: "turn: 8 calls", bench: eightCalls, limit: handTurn8,
 		budget: []bound{{of: ratio, limit: 2.5}, {of: allocations, limit: 64}}, why: whyTurn},
+	{what: "turn: 8 calls of a tool that only computes", bench: inlineCalls, limit: "runtime.Turn/limit-inline/calls=8",
+		budget: []bound{{of: ratio, limit: 2.5}, {of: allocations, limit: 64}}, why: whyInline},
 	{what: "turn of the daemon's composite, nested, one wrap: 1 call", bench: "benchcomp.Whole/calls=1", limit: handTurn1,
 		budget: []bound{{of: allocations, limit: 36}}, why: whyTurn},
 	{what: "bytes of that turn", bench: "benchcomp.Whole/calls=1", budget: []bound{{of: bytesOf, limit: 3500, accepted: 4800}}, why: whyBytes},
@@ -59,6 +71,10 @@ var budgets = []row{
 		budget: []bound{{of: faster, limit: 3}, {of: fewer, limit: 4}}, why: whyPeers},
 	{what: "turn, 512 tools, against the best peer", bench: turn512, limit: bestPeer,
 		budget: []bound{{of: faster, limit: 3}, {of: fewer, limit: 4}}, why: whyPeers},
+	{what: "turn, 64 tools, a call on a goroutine of its own, against the best peer", bench: turn64Apart, limit: bestPeer,
+		budget: []bound{{of: faster, limit: 3}, {of: fewer, limit: 4}}, why: whyApart},
+	{what: "turn, 512 tools, a call on a goroutine of its own, against the best peer", bench: turn512Apart, limit: bestPeer,
+		budget: []bound{{of: faster, limit: 3}, {of: fewer, limit: 4}}, why: whyApart},
 	{what: "turn, 8 calls, against the best peer", bench: turnCalls, limit: bestPeer, budget: []bound{{of: fewer, limit: 4}}, why: whyPeers},
 	{what: "turn, against adk (≥ 35× fewer allocations)", unmeasured: "No version of google.golang.org/adk could be had; see the peers that are missing."},
 

@@ -4,6 +4,7 @@ package grapnel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/bench/work"
@@ -22,6 +23,14 @@ type Agent struct {
 	SixtyFour *SixtyFour `hook:"optional"`
 }
 
+// Apart is the same with a tool that does not say that it only computes.
+//
+//hook:composite
+type Apart struct {
+	Find *FindApart `hook:"optional"`
+	More *More      `hook:"optional"`
+}
+
 // Eight are eight hooks.
 //
 //hook:composite
@@ -32,7 +41,15 @@ type Eight struct{ A, B, C, D, E, F, G, H *Counter }
 //hook:composite
 type SixtyFour struct{ A, B, C, D, E, F, G, H *Eight }
 
-func newAgent(t work.Turn, all work.Ledgers) (*Agent, error) {
+// newAgent makes the composite for a turn. A tool that waits does not say that it only
+// computes.
+func newAgent(t work.Turn, all work.Ledgers, apart bool) (hook.Hook, error) {
+	if apart || t.Wait > 0 {
+		if t.Hooks > 0 {
+			return nil, errors.New("hooks around a tool that has a goroutine of its own: there is no composite of them")
+		}
+		return newApart(t, all), nil
+	}
 	a := &Agent{}
 	if t.Tools > 0 {
 		a.Find = &Find{all: all}
@@ -56,7 +73,33 @@ func newAgent(t work.Turn, all work.Ledgers) (*Agent, error) {
 	return a, nil
 }
 
-// Find has the tool.
+func newApart(t work.Turn, all work.Ledgers) *Apart {
+	a := &Apart{}
+	if t.Tools > 0 {
+		a.Find = &FindApart{all: all}
+	}
+	if t.Tools > 1 {
+		a.More = newMore(t.Tools - 1)
+	}
+	return a
+}
+
+// FindApart has the tool; a call of it runs on a goroutine of its own.
+//
+//hook:subsystem
+type FindApart struct {
+	hook.Nop
+	all work.Ledgers
+}
+
+// Find finds the list with a title and says how much is on it.
+//
+//hook:tool name=find
+func (f *FindApart) Find(ctx context.Context, in work.Input) (work.Answer, error) {
+	return f.all.In(ctx).Find(in)
+}
+
+// Find has the tool. It looks into a map, and says that it does no more.
 //
 //hook:subsystem
 type Find struct {
@@ -66,7 +109,7 @@ type Find struct {
 
 // Find finds the list with a title and says how much is on it.
 //
-//hook:tool name=find
+//hook:tool name=find inline
 func (f *Find) Find(ctx context.Context, in work.Input) (work.Answer, error) {
 	return f.all.In(ctx).Find(in)
 }

@@ -18,14 +18,27 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
 
-// Subject is Grapnel.
-var Subject = work.Subject{Name: "grapnel", Start: start, Agents: agents}
+var (
+	// Subject is Grapnel, with a tool that says that it only computes: it runs on the
+	// goroutine of the turn, as the single calls of most peers do.
+	Subject = work.Subject{Name: "grapnel", Agents: agents, Start: func(ctx context.Context, t work.Turn) (*work.Running, error) {
+		return start(ctx, t, false)
+	}}
+	// OwnGoroutine is Grapnel with a tool that says nothing: a call of it has a
+	// goroutine of its own, and can be left behind.
+	OwnGoroutine = work.Subject{Name: "grapnel-apart", Start: func(ctx context.Context, t work.Turn) (*work.Running, error) {
+		return start(ctx, t, true)
+	}}
+)
+
+// Like is why the second one is not everywhere.
+const Like = "it is `grapnel` but for the calls, of which other scenarios tell"
 
 const agent = "a"
 
-func start(ctx context.Context, t work.Turn) (*work.Running, error) {
+func start(ctx context.Context, t work.Turn, apart bool) (*work.Running, error) {
 	all := work.NewLedgers(t)
-	rt, st, closeAll, err := openRuntime(ctx, t, all)
+	rt, st, closeAll, err := openRuntime(ctx, t, all, apart)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +75,8 @@ func start(ctx context.Context, t work.Turn) (*work.Running, error) {
 	}, nil
 }
 
-func openRuntime(ctx context.Context, t work.Turn, all work.Ledgers) (*runtime.Runtime, store.Store, func() error, error) {
-	h, err := newAgent(t, all)
+func openRuntime(ctx context.Context, t work.Turn, all work.Ledgers, apart bool) (*runtime.Runtime, store.Store, func() error, error) {
+	h, err := newAgent(t, all, apart)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -82,7 +95,7 @@ func openRuntime(ctx context.Context, t work.Turn, all work.Ledgers) (*runtime.R
 // conversations.
 func agents(ctx context.Context, t work.Turn) (*work.Agents, error) {
 	all := work.NewLedgers(t)
-	rt, _, closeAll, err := openRuntime(ctx, t, all)
+	rt, _, closeAll, err := openRuntime(ctx, t, all, false)
 	if err != nil {
 		return nil, err
 	}

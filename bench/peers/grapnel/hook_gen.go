@@ -736,6 +736,238 @@ func (a *Agent) afterTool(ctx context.Context, call *hook.ToolCall, outcome hook
 	}
 }
 
+// Plan of Apart (agent.go), in execution order:
+//
+//	#  field  acts at
+//	1  Find?  Schema Dispatch
+//	          tools: find
+//	2  More?  Schema
+//	          tools: known at run time
+//
+//	? may be nil
+
+// ApartRev identifies the points and tools of Apart; composites that it is a member of compile against it.
+const ApartRev = 0x4358
+
+// What Apart was generated from: its fields with their tags, what its members have, and below what they do not
+// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion1
+
+var (
+	_ hook.Hook = (*Apart)(nil)
+	_ struct {
+		Find *FindApart `hook:"optional"`
+		More *More      `hook:"optional"`
+	} = Apart{}
+	_           = [1]struct{}{}[FindApartRev-0x4358]
+	_ hook.Hook = (*FindApart)(nil)
+	_ hook.Hook = (*More)(nil)
+)
+
+// staleApartFind is Find beside markers of all points; see [composite.NotCalled].
+type staleApartFind struct {
+	*FindApart
+	composite.NotCalled
+}
+
+// What Find does not have, so that the code below does not call it. If one of these lines does not compile,
+// Find has it now: run "go tool hookgen ./..." again.
+var (
+	_ func(staleApartFind) composite.Stale = staleApartFind.SystemPrompt
+	_ func(staleApartFind) composite.Stale = staleApartFind.OnBuildAgent
+	_ func(staleApartFind) composite.Stale = staleApartFind.OnRegisterAgent
+	_ func(staleApartFind) composite.Stale = staleApartFind.OnUnregisterAgent
+	_ func(staleApartFind) composite.Stale = staleApartFind.Preprocess
+	_ func(staleApartFind) composite.Stale = staleApartFind.ScopedTools
+	_ func(staleApartFind) composite.Stale = staleApartFind.OnEvent
+	_ func(staleApartFind) composite.Stale = staleApartFind.OnOpen
+	_ func(staleApartFind) composite.Stale = staleApartFind.OnSessionStart
+	_ func(staleApartFind) composite.Stale = staleApartFind.BeforeTurn
+	_ func(staleApartFind) composite.Stale = staleApartFind.TurnPolicy
+	_ func(staleApartFind) composite.Stale = staleApartFind.TurnContext
+	_ func(staleApartFind) composite.Stale = staleApartFind.RefineContext
+	_ func(staleApartFind) composite.Stale = staleApartFind.TurnTools
+	_ func(staleApartFind) composite.Stale = staleApartFind.PromptSections
+	_ func(staleApartFind) composite.Stale = staleApartFind.BeforeStep
+	_ func(staleApartFind) composite.Stale = staleApartFind.RewriteRequest
+	_ func(staleApartFind) composite.Stale = staleApartFind.BeforeModel
+	_ func(staleApartFind) composite.Stale = staleApartFind.WrapModel
+	_ func(staleApartFind) composite.Stale = staleApartFind.OnModelError
+	_ func(staleApartFind) composite.Stale = staleApartFind.RewriteReply
+	_ func(staleApartFind) composite.Stale = staleApartFind.AfterModel
+	_ func(staleApartFind) composite.Stale = staleApartFind.OnInvalidTool
+	_ func(staleApartFind) composite.Stale = staleApartFind.RewriteArgs
+	_ func(staleApartFind) composite.Stale = staleApartFind.BeforeTool
+	_ func(staleApartFind) composite.Stale = staleApartFind.Approve
+	_ func(staleApartFind) composite.Stale = staleApartFind.WrapTool
+	_ func(staleApartFind) composite.Stale = staleApartFind.RewriteResult
+	_ func(staleApartFind) composite.Stale = staleApartFind.AfterTool
+	_ func(staleApartFind) composite.Stale = staleApartFind.AfterStep
+	_ func(staleApartFind) composite.Stale = staleApartFind.OnStop
+	_ func(staleApartFind) composite.Stale = staleApartFind.OnTurnError
+	_ func(staleApartFind) composite.Stale = staleApartFind.AfterTurn
+	_ func(staleApartFind) composite.Stale = staleApartFind.BeforeCompaction
+	_ func(staleApartFind) composite.Stale = staleApartFind.AfterCompaction
+	_ func(staleApartFind) composite.Stale = staleApartFind.OnSessionEnd
+	_ func(staleApartFind) composite.Stale = staleApartFind.OnClose
+)
+
+// staleApartMore is More beside markers of all points; see [composite.NotCalled].
+type staleApartMore struct {
+	*More
+	composite.NotCalled
+}
+
+// What More does not have, so that the code below does not call it. If one of these lines does not compile,
+// More has it now: run "go tool hookgen ./..." again.
+var (
+	_ func(staleApartMore) composite.Stale = staleApartMore.SystemPrompt
+	_ func(staleApartMore) composite.Stale = staleApartMore.OnBuildAgent
+	_ func(staleApartMore) composite.Stale = staleApartMore.OnRegisterAgent
+	_ func(staleApartMore) composite.Stale = staleApartMore.OnUnregisterAgent
+	_ func(staleApartMore) composite.Stale = staleApartMore.Preprocess
+	_ func(staleApartMore) composite.Stale = staleApartMore.ScopedTools
+	_ func(staleApartMore) composite.Stale = staleApartMore.Dispatch
+	_ func(staleApartMore) composite.Stale = staleApartMore.OnEvent
+	_ func(staleApartMore) composite.Stale = staleApartMore.OnOpen
+	_ func(staleApartMore) composite.Stale = staleApartMore.OnSessionStart
+	_ func(staleApartMore) composite.Stale = staleApartMore.BeforeTurn
+	_ func(staleApartMore) composite.Stale = staleApartMore.TurnPolicy
+	_ func(staleApartMore) composite.Stale = staleApartMore.TurnContext
+	_ func(staleApartMore) composite.Stale = staleApartMore.RefineContext
+	_ func(staleApartMore) composite.Stale = staleApartMore.TurnTools
+	_ func(staleApartMore) composite.Stale = staleApartMore.PromptSections
+	_ func(staleApartMore) composite.Stale = staleApartMore.BeforeStep
+	_ func(staleApartMore) composite.Stale = staleApartMore.RewriteRequest
+	_ func(staleApartMore) composite.Stale = staleApartMore.BeforeModel
+	_ func(staleApartMore) composite.Stale = staleApartMore.WrapModel
+	_ func(staleApartMore) composite.Stale = staleApartMore.OnModelError
+	_ func(staleApartMore) composite.Stale = staleApartMore.RewriteReply
+	_ func(staleApartMore) composite.Stale = staleApartMore.AfterModel
+	_ func(staleApartMore) composite.Stale = staleApartMore.OnInvalidTool
+	_ func(staleApartMore) composite.Stale = staleApartMore.RewriteArgs
+	_ func(staleApartMore) composite.Stale = staleApartMore.BeforeTool
+	_ func(staleApartMore) composite.Stale = staleApartMore.Approve
+	_ func(staleApartMore) composite.Stale = staleApartMore.WrapTool
+	_ func(staleApartMore) composite.Stale = staleApartMore.RewriteResult
+	_ func(staleApartMore) composite.Stale = staleApartMore.AfterTool
+	_ func(staleApartMore) composite.Stale = staleApartMore.AfterStep
+	_ func(staleApartMore) composite.Stale = staleApartMore.OnStop
+	_ func(staleApartMore) composite.Stale = staleApartMore.OnTurnError
+	_ func(staleApartMore) composite.Stale = staleApartMore.AfterTurn
+	_ func(staleApartMore) composite.Stale = staleApartMore.BeforeCompaction
+	_ func(staleApartMore) composite.Stale = staleApartMore.AfterCompaction
+	_ func(staleApartMore) composite.Stale = staleApartMore.OnSessionEnd
+	_ func(staleApartMore) composite.Stale = staleApartMore.OnClose
+)
+
+// Ready returns an error that names the required fields that are nil.
+func (a *Apart) Ready() error {
+	return nil
+}
+
+// Points returns the points that some member has.
+func (a *Apart) Points() hook.PointSet {
+	return hook.PointSet(0)
+}
+
+// Plan returns the plan that the code below follows.
+func (a *Apart) Plan() *plan.Plan {
+	return &plan.Plan{Type: "grapnel.Apart", Members: []plan.Member{
+		{Field: "Find", Type: "*grapnel.FindApart", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"find"}},
+		{Field: "More", Type: "*grapnel.More", Optional: true, Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}}},
+	}}
+}
+
+// DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
+func (a *Apart) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
+	return composite.DispatchAll(ctx, calls, o, done)
+}
+
+// Members yields the members that are not nil, in execution order, each with its name in paths.
+func (a *Apart) Members() iter.Seq2[string, hook.Hook] {
+	return func(yield func(string, hook.Hook) bool) {
+		if a.Find != nil && !yield("Find", a.Find) {
+			return
+		}
+		if a.More != nil && !yield("More", a.More) {
+			return
+		}
+	}
+}
+
+// Schema implements [hook.Hook]: Find?, More?*.
+func (a *Apart) Schema() []hook.Tool {
+	var at string
+	defer composite.Blame(hook.PointSchema, &at)
+	tools := make([]hook.Tool, 0, 1)
+	if a.Find != nil {
+		at = "Find"
+		tools = append(tools, a.Find.Schema()...)
+	}
+	if a.More != nil {
+		at = "More"
+		tools = append(tools, a.More.Schema()...)
+	}
+	return tools
+}
+
+// SystemPrompt implements [hook.Hook]: no member has it.
+func (a *Apart) SystemPrompt(cfg *hook.AgentConfig) string {
+	return hook.Nop{}.SystemPrompt(cfg)
+}
+
+// OnBuildAgent implements [hook.Hook]: no member has it.
+func (a *Apart) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	return hook.Nop{}.OnBuildAgent(ctx, cfg)
+}
+
+// OnRegisterAgent implements [hook.Hook]: no member has it.
+func (a *Apart) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return hook.Nop{}.OnRegisterAgent(ctx, cfg)
+}
+
+// OnUnregisterAgent implements [hook.Hook]: no member has it.
+func (a *Apart) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {}
+
+// Preprocess implements [hook.Hook]: no member has it.
+func (a *Apart) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return hook.Nop{}.Preprocess(ctx, t, in)
+}
+
+// ScopedTools implements [hook.Hook]: no member has it.
+func (a *Apart) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	return hook.Nop{}.ScopedTools(cfg)
+}
+
+// Dispatch implements [hook.Hook]: Find?, More?*.
+func (a *Apart) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch apartOwner(call.Name()) {
+	case 0:
+		if a.Find != nil {
+			return a.Find.Dispatch(ctx, call)
+		}
+	}
+	if a.More != nil {
+		if inv, ok := a.More.Dispatch(ctx, call); ok {
+			return inv, true
+		}
+	}
+	return hook.Invocation{}, false
+}
+
+// apartOwner returns which member owns the tool, -1 for none of the static ones.
+func apartOwner(name string) int {
+	switch name {
+	case ToolFind:
+		return 0
+	}
+	return -1
+}
+
+// OnEvent implements [hook.Hook]: no member has it.
+func (a *Apart) OnEvent(ctx context.Context, ev hook.Event) {}
+
 // Plan of Eight (agent.go), in execution order:
 //
 //	#  field  acts at
@@ -1899,10 +2131,65 @@ func (d *SixtyFour) afterTool(ctx context.Context, call *hook.ToolCall, outcome 
 	}
 }
 
-// Names of the tools of [Find].
+// Names of the tools of [FindApart].
 const (
 	ToolFind = "find"
 )
+
+// FindApartRev identifies these points and tools; composites compile against it.
+const FindApartRev = 0x4358
+
+// FindApartHook tells hookgen in other packages what [FindApart] has.
+const FindApartHook = "hook1 rev=4358 tools=find"
+
+// findApartTools are the tools of [FindApart], in the order of the source.
+var findApartTools = [...]hook.Tool{
+	{
+		Name:        ToolFind,
+		Description: "Find finds the list with a title and says how much is on it.",
+		Input: `{"type":"object","properties":{` +
+			`"title":{"type":"string","description":"Title is the title of a list."},` +
+			`"limit":{"type":"integer","description":"Limit is the most that may be found."}` +
+			`},"required":["title","limit"],"additionalProperties":false}`,
+		Output: `{"type":"object","properties":{` +
+			`"title":{"type":"string"},` +
+			`"found":{"type":"integer"}` +
+			`},"required":["title","found"],"additionalProperties":false}`,
+	},
+}
+
+// Schema implements [hook.Hook].
+func (f *FindApart) Schema() []hook.Tool {
+	return findApartTools[:len(findApartTools):len(findApartTools)]
+}
+
+// Dispatch implements [hook.Hook].
+func (f *FindApart) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch call.Name() {
+	case ToolFind:
+		return bindFind(f, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// bindFind decodes the arguments of find.
+func bindFind(f *FindApart, call *hook.ToolCall) hook.Invocation {
+	c := &findCall{f: f}
+	d := args.New(call, findApartTools[0].Input)
+	decodeWorkInput(&d, &c.in)
+	return d.Bind(c)
+}
+
+// findCall is a bound call of find.
+type findCall struct {
+	f  *FindApart
+	in work.Input
+}
+
+// Run implements [hook.Runner].
+func (c *findCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	return composite.Reply(c.f.Find(ctx, c.in))
+}
 
 // FindRev identifies these points and tools; composites compile against it.
 const FindRev = 0x4358
@@ -1923,6 +2210,7 @@ var findTools = [...]hook.Tool{
 			`"title":{"type":"string"},` +
 			`"found":{"type":"integer"}` +
 			`},"required":["title","found"],"additionalProperties":false}`,
+		Inline: true,
 	},
 }
 
@@ -1935,27 +2223,27 @@ func (f *Find) Schema() []hook.Tool {
 func (f *Find) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolFind:
-		return bindFind(f, call), true
+		return bindFind2(f, call), true
 	}
 	return hook.Invocation{}, false
 }
 
-// bindFind decodes the arguments of find.
-func bindFind(f *Find, call *hook.ToolCall) hook.Invocation {
-	c := &findCall{f: f}
+// bindFind2 decodes the arguments of find.
+func bindFind2(f *Find, call *hook.ToolCall) hook.Invocation {
+	c := &findCall2{f: f}
 	d := args.New(call, findTools[0].Input)
 	decodeWorkInput(&d, &c.in)
 	return d.Bind(c)
 }
 
-// findCall is a bound call of find.
-type findCall struct {
+// findCall2 is a bound call of find.
+type findCall2 struct {
 	f  *Find
 	in work.Input
 }
 
 // Run implements [hook.Runner].
-func (c *findCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *findCall2) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
 	return composite.Reply(c.f.Find(ctx, c.in))
 }
 
@@ -1980,5 +2268,6 @@ func decodeWorkInput(d *args.Decoder, in *work.Input) {
 // What this file was generated from. If one of these lines does not compile, the code has changed since:
 // run "go tool hookgen ./..." again.
 var (
-	_ func(*Find, context.Context, work.Input) (work.Answer, error) = (*Find).Find
+	_ func(*FindApart, context.Context, work.Input) (work.Answer, error) = (*FindApart).Find
+	_ func(*Find, context.Context, work.Input) (work.Answer, error)      = (*Find).Find
 )

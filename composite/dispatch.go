@@ -2,6 +2,7 @@ package composite
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,6 +73,10 @@ func DispatchEach(ctx context.Context, calls []Call, o *DispatchOptions, done fu
 	if len(calls) == 0 {
 		return
 	}
+	if !slices.ContainsFunc(calls, func(c Call) bool { return !c.Inline }) {
+		computeEach(ctx, calls, done)
+		return
+	}
 	limit, grace := o.bounds()
 	d := &dispatch{ctx: ctx, calls: calls, ended: make(chan int, len(calls))}
 	d.slots = d.one[:]
@@ -85,6 +90,17 @@ func DispatchEach(ctx context.Context, calls []Call, o *DispatchOptions, done fu
 		}
 	}
 	d.collect(grace, done)
+}
+
+// computeEach runs calls that all are inline.
+func computeEach(ctx context.Context, calls []Call, done func(i int, c Completion)) {
+	for i := range calls {
+		var s slot
+		if ctx.Err() == nil {
+			s.run(ctx, &calls[i])
+		}
+		done(i, s.completion())
+	}
 }
 
 func (o *DispatchOptions) bounds() (limit int, grace time.Duration) {
@@ -116,6 +132,8 @@ type slot struct {
 	begin   time.Time
 	started atomic.Int64 // unix nanoseconds, 0 before the start
 	end     Completion
+	// over: the call has returned or panicked, and not ended its goroutine.
+	over bool
 	// told belongs to the caller: the call is completed.
 	told bool
 }
@@ -182,45 +200,47 @@ func grow(calls []Call) (last byte) {
 }
 
 func (d *dispatch) run(i int) {
+	defer d.ran(i)
 	if d.ctx.Err() == nil {
-		d.invoke(i)
+		d.slots[i].run(d.ctx, &d.calls[i])
 	}
+}
+
+// ran is deferred by run: a call that ends its goroutine ends a worker, which is
+// replaced.
+func (d *dispatch) ran(i int) {
 	d.ended <- i
-}
-
-// invoke runs the call. A panic, and a runtime.Goexit that would take the worker
-// with it, are a result.
-func (d *dispatch) invoke(i int) {
-	s, c, returned := &d.slots[i], &d.calls[i], false
-	s.begin = time.Now()
-	s.started.Store(s.begin.UnixNano())
-	defer d.invoked(i, &returned)
-	s.end.Result = c.Runner.Run(d.ctx, c.Env)
-	returned = true
-}
-
-// invoked is deferred by invoke.
-func (d *dispatch) invoked(i int, returned *bool) {
-	s := &d.slots[i]
-	if *returned {
-		s.finish()
-		return
-	}
-	panicked := recover() != nil
-	s.failed()
-	s.finish()
-	if !panicked && !d.calls[i].Inline { // the tool has ended the goroutine
-		d.ended <- i
+	if s := &d.slots[i]; s.started.Load() != 0 && !s.over && !d.calls[i].Inline {
 		d.wg.Add(1)
 		go d.work()
 	}
 }
 
-func (s *slot) failed() { s.end.Result = hook.FailedResult(hook.FailPanic, "the tool panicked") }
+// run runs the call. A panic, and a runtime.Goexit, are a result.
+func (s *slot) run(ctx context.Context, c *Call) {
+	s.begin = time.Now()
+	s.started.Store(s.begin.UnixNano())
+	defer s.finish()
+	s.end.Result = c.Runner.Run(ctx, c.Env)
+	s.over = true
+}
 
+// finish is deferred by run.
 func (s *slot) finish() {
+	if !s.over {
+		s.over = recover() != nil
+		s.end.Result = hook.FailedResult(hook.FailPanic, "the tool panicked")
+	}
 	s.end.Duration = time.Since(s.begin)
 	s.end.Outcome = outcomeOf(&s.end.Result)
+}
+
+// completion is how the call ended, or that it never began.
+func (s *slot) completion() Completion {
+	if s.started.Load() == 0 {
+		return notStarted()
+	}
+	return s.end
 }
 
 // collect hands completions on until all have come or the grace period is over.
@@ -247,10 +267,7 @@ func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) {
 func (d *dispatch) tell(i int, done func(int, Completion)) {
 	s := &d.slots[i]
 	s.told = true
-	if s.started.Load() == 0 {
-		s.end = notStarted()
-	}
-	done(i, s.end)
+	done(i, s.completion())
 }
 
 // abandon completes what has not ended: first those that ended just now.

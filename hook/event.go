@@ -228,7 +228,7 @@ func (d *diagnosticDetail) eventDetail() EventDetail {
 
 // Internal reports whether the event is for hooks only.
 func (e *Event) Internal() bool {
-	return e.Kind == EventDiagnostic && e.detail != nil && e.detail.eventDetail().Visibility == VisibleInternal
+	return e.detail != nil && e.Kind == EventDiagnostic && e.detail.eventDetail().Visibility == VisibleInternal
 }
 
 type failureDetail Failure

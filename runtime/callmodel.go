@@ -63,7 +63,7 @@ func (r *Runtime) collect(ctx context.Context, req hook.ModelRequest) (reply hoo
 			err = ctx.Err() // a provider may not look at the context
 		}
 		if err == nil {
-			err = c.Add(chunk)
+			err = c.Add(&chunk)
 		}
 		if size += len(chunk.Text); err == nil && size > r.o.MaxResult {
 			err = fmt.Errorf("the answer is longer than %d bytes; set MaxTokens, or raise Options.MaxResult", r.o.MaxResult)

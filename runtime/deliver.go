@@ -50,11 +50,11 @@ func eventSize(ev *hook.Event) int {
 
 // take numbers and delivers the event, which happens here or in a child.
 func (e *emitter) take(ctx context.Context, from *emitter, ev *hook.Event, as posting) {
-	e.mu.Lock()
+	e.lock()
 	if e.pendingFullLocked() && kept(ev.Kind) {
 		e.mu.Unlock()
 		_ = e.flush(ctx) // what is not written is tried again with the next write
-		e.mu.Lock()
+		e.lock()
 	}
 	mine := false
 	if as != inside && e.fullLocked() {
@@ -77,10 +77,16 @@ func (e *emitter) take(ctx context.Context, from *emitter, ev *hook.Event, as po
 }
 
 // lead delivers an event for which the caller has got the delivery, and then what has
-// been queued. Mostly that is nothing: the way there touches no queued event.
+// been queued.
 func (e *emitter) lead(ctx context.Context, from *emitter, ev *hook.Event, observer func(hook.Event)) {
-	e.deliver(ctx, from, ev, observer)
-	e.mu.Lock()
+	e.deliver(ctx, from.heard(), ev, observer)
+	e.handBack()
+}
+
+// handBack delivers what has been queued and gives the delivery away. Mostly nothing
+// is queued: the way there touches no queued event.
+func (e *emitter) handBack() {
+	e.lock()
 	if len(e.queue) == 0 {
 		e.releaseLocked()
 		e.mu.Unlock()
@@ -110,7 +116,7 @@ func (e *emitter) awaitRoomLocked(ctx context.Context) (mine bool) {
 		case <-ctx.Done():
 			over = true
 		}
-		e.mu.Lock()
+		e.lock()
 		if !over {
 			continue
 		}
@@ -131,14 +137,14 @@ const whole = math.MaxInt
 func (e *emitter) drain(n int) {
 	var q queuedEvent
 	for i := 0; i < n && e.next(&q, i, n); i++ {
-		e.deliver(q.ctx, q.from, &q.ev, q.observer)
+		e.deliver(q.ctx, q.from.heard(), &q.ev, q.observer)
 	}
 }
 
 // next takes the oldest queued event as the i-th of those that the caller
 // delivers. False if the delivery is over or somebody else's now.
 func (e *emitter) next(q *queuedEvent, i, n int) bool {
-	e.mu.Lock()
+	e.lock()
 	defer e.mu.Unlock()
 	switch {
 	case len(e.queue) == 0 || n == whole && e.wanted != nil:
@@ -182,7 +188,7 @@ func (e *emitter) releaseLocked() {
 }
 
 func (e *emitter) abandon() {
-	e.mu.Lock()
+	e.lock()
 	e.queue, e.queueBytes = nil, 0
 	e.releaseLocked()
 	e.mu.Unlock()
@@ -191,7 +197,7 @@ func (e *emitter) abandon() {
 // hold stops deliveries until release, so that what is emitted in between is
 // written down before anybody is told. The loop calls it.
 func (e *emitter) hold() {
-	e.mu.Lock()
+	e.lock()
 	if !e.delivering {
 		e.delivering = true
 		e.mu.Unlock()
@@ -216,7 +222,7 @@ func (e *emitter) announce(ctx context.Context, ev hook.Event, write func([]stor
 	if err == nil {
 		return nil
 	}
-	e.mu.Lock()
+	e.lock()
 	defer e.mu.Unlock()
 	for i := range e.pending {
 		e.pending[i] = refuted(e.pending[i], ev.Seq)
@@ -248,8 +254,7 @@ const (
 
 // deliver tells the hook, then those who follow, and then the observer. They get
 // copies. What is internal is for the hook only.
-func (e *emitter) deliver(ctx context.Context, from *emitter, ev *hook.Event, observer func(hook.Event)) {
-	h := from.heard()
+func (e *emitter) deliver(ctx context.Context, h hook.Hook, ev *hook.Event, observer func(hook.Event)) {
 	for to := toHook; to != toldAll; {
 		e.tell(ctx, h, ev, observer, &to)
 	}
@@ -296,7 +301,7 @@ func (e *emitter) told(ctx context.Context, to *recipient) {
 }
 
 func (e *emitter) dropObserver() {
-	e.mu.Lock()
+	e.lock()
 	defer e.mu.Unlock()
 	e.observer = nil
 	for i := range e.queue {

@@ -28,6 +28,9 @@ type emitter struct {
 	// mu, and never waited for with the delivery under way but by who delivers.
 	writing sync.Mutex
 
+	// stretch is idle or busy while a stretch of deltas goes on, and 0 otherwise.
+	stretch atomic.Uint64
+	// mu is locked by lock and guards the rest, but for turns.
 	mu  sync.Mutex
 	seq uint64
 	// epoch is that of the lease under which events are numbered.
@@ -89,7 +92,7 @@ func (e *emitter) admit(ctx context.Context, ev hook.Event, as posting) {
 
 func (e *emitter) deliversFailure() bool {
 	e = e.stream()
-	e.mu.Lock()
+	e.lock()
 	defer e.mu.Unlock()
 	return e.delivering && e.aboutFailure
 }
@@ -136,7 +139,7 @@ func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
 		e.take(ctx, e, ev, as)
 		return
 	}
-	e.mu.Lock()
+	e.lock()
 	e.placeLocked(ev, as)
 	e.mu.Unlock()
 	if as == last {
@@ -205,13 +208,13 @@ func (e *emitter) readLocked(ev *hook.Event, as posting) {
 // begin and end bracket a turn.
 func (e *emitter) begin(t *turn, observer func(hook.Event)) {
 	e.turns.Store(t.hooks)
-	e.mu.Lock()
+	e.lock()
 	e.turn, e.depth, e.observer = t.id, t.depth, observer
 	e.mu.Unlock()
 }
 
 func (e *emitter) atStep(n int) {
-	e.mu.Lock()
+	e.lock()
 	e.step = n
 	e.mu.Unlock()
 }
@@ -219,11 +222,11 @@ func (e *emitter) atStep(n int) {
 // end returns when everything that was emitted within the turn is delivered.
 func (e *emitter) end() {
 	e.hold()
-	e.mu.Lock()
+	e.lock()
 	left := len(e.queue)
 	e.mu.Unlock()
 	e.drain(left)
-	e.mu.Lock()
+	e.lock()
 	e.turn, e.step, e.observer = "", 0, nil
 	for i := range e.queue {
 		e.queue[i].observer = nil

@@ -34,7 +34,7 @@ func (e *emitter) pendingFullLocked() bool {
 // another one, what is pending is given up: somebody else has gone on with the
 // conversation.
 func (e *emitter) follow(seq uint64, epoch int64) {
-	e.mu.Lock()
+	e.lock()
 	defer e.mu.Unlock()
 	if e.epoch != epoch {
 		e.pending, e.pendingBytes, e.lost = nil, 0, false
@@ -51,7 +51,7 @@ func (e *emitter) follow(seq uint64, epoch int64) {
 func (e *emitter) write(w func([]store.Event) error) error {
 	e.writing.Lock()
 	defer e.writing.Unlock()
-	e.mu.Lock()
+	e.lock()
 	pending := e.pending
 	e.pending, e.pendingBytes = nil, 0
 	e.mu.Unlock()
@@ -72,7 +72,7 @@ func (e *emitter) write(w func([]store.Event) error) error {
 // unwritten takes events back. If there are too many the oldest half is given up,
 // so that a store that does not work costs a try for every so many events.
 func (e *emitter) unwritten(events []hook.Event) {
-	e.mu.Lock()
+	e.lock()
 	defer e.mu.Unlock()
 	e.pending = append(events, e.pending...)
 	e.pendingBytes = 0
@@ -95,7 +95,7 @@ func (e *emitter) flush(ctx context.Context) error {
 		if len(events) == 0 {
 			return nil
 		}
-		e.mu.Lock()
+		e.lock()
 		n := store.Note{Epoch: e.epoch, Events: events}
 		e.mu.Unlock()
 		if e.conv.running() >= 0 {
@@ -108,7 +108,7 @@ func (e *emitter) flush(ctx context.Context) error {
 
 // Epoch implements stream.Source.
 func (e *emitter) Epoch() int64 {
-	e.mu.Lock()
+	e.lock()
 	defer e.mu.Unlock()
 	return e.epoch
 }
@@ -116,7 +116,7 @@ func (e *emitter) Epoch() int64 {
 // Flush implements stream.Source. It waits for a write that is under way.
 func (e *emitter) Flush(ctx context.Context, seq uint64) error {
 	e.writing.Lock()
-	e.mu.Lock()
+	e.lock()
 	pending, lost := len(e.pending) > 0 && e.pending[0].Seq <= seq, e.lost
 	e.mu.Unlock()
 	e.writing.Unlock()

@@ -156,7 +156,7 @@ func (t *turn) consumer() func(hook.Chunk, error) bool {
 			err = t.ctx.Err() // a provider may not look at the context
 		}
 		if err == nil {
-			err = a.collector.Add(chunk)
+			err = a.collector.Add(&chunk)
 		}
 		if err != nil {
 			a.err, a.over = err, true
@@ -189,12 +189,24 @@ func (t *turn) showText(kind hook.BlockKind, text string) {
 	if t.answer.open != kind {
 		t.openSegment(kind)
 	}
-	t.answer.shown = true
+	a, e := &t.answer, t.conv.events.stream()
+	first := !a.shown // it may be the only one
+	a.shown = true
+	if a.stretch != nil && e.goOn(t.durable, a.stretch, text) {
+		return
+	}
 	ev := hook.Event{Kind: hook.EventTextDelta, Text: text}
 	if kind == hook.BlockReasoning {
 		ev.Kind = hook.EventReasoningDelta
 	}
 	t.conv.events.post(t.durable, &ev, delta)
+	if first {
+		return
+	}
+	if a.stretch == nil {
+		a.stretch = &stretch{}
+	}
+	e.extend(a.stretch, &t.conv.events, &ev)
 }
 
 func (t *turn) openSegment(kind hook.BlockKind) {

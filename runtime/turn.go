@@ -102,7 +102,9 @@ type answer struct {
 	held, shown bool
 	// over: the stream has been told to stop.
 	over bool
-	err  error
+	// stretch is that of the deltas that are shown; nil before the second one.
+	stretch *stretch
+	err     error
 }
 
 // runTurn runs a turn to its end, whatever happens.

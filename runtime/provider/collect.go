@@ -25,7 +25,7 @@ func Collect(stream hook.ModelStream) (hook.ModelReply, error) {
 		if err != nil {
 			return c.Partial(), err
 		}
-		if err := c.Add(chunk); err != nil {
+		if err := c.Add(&chunk); err != nil {
 			return c.Partial(), err
 		}
 	}
@@ -63,8 +63,9 @@ type partialCall struct {
 	ended        bool
 }
 
-// Add takes the next chunk. An error (ErrProtocol) ends the stream.
-func (c *Collector) Add(chunk hook.Chunk) error {
+// Add takes the next chunk, which it does not keep. An error (ErrProtocol) ends the
+// stream.
+func (c *Collector) Add(chunk *hook.Chunk) error {
 	if c.finish != "" {
 		return broken("a chunk after the finish")
 	}
@@ -132,7 +133,10 @@ func (c *Collector) text(kind hook.BlockKind, text string) {
 		c.open, c.first = true, text
 		return
 	}
-	c.buf = join(c.buf, c.first, text)
+	if len(c.buf) == 0 {
+		c.buf = append(c.buf, c.first...)
+	}
+	c.buf = append(c.buf, text...)
 }
 
 // join appends a later piece to buf, which is empty as long as first is the only
@@ -159,7 +163,7 @@ func (c *Collector) closeText() {
 	}
 }
 
-func (c *Collector) startCall(chunk hook.Chunk) error {
+func (c *Collector) startCall(chunk *hook.Chunk) error {
 	if c.call(chunk.Index) != nil {
 		return broken("call %d begins twice", chunk.Index)
 	}
@@ -175,7 +179,7 @@ func (c *Collector) startCall(chunk hook.Chunk) error {
 	return nil
 }
 
-func (c *Collector) addArgs(chunk hook.Chunk) error {
+func (c *Collector) addArgs(chunk *hook.Chunk) error {
 	call := c.call(chunk.Index)
 	switch {
 	case call == nil:
@@ -213,7 +217,7 @@ func (c *Collector) meta(meta hook.JSON) error {
 	return nil
 }
 
-func (c *Collector) end(chunk hook.Chunk) error {
+func (c *Collector) end(chunk *hook.Chunk) error {
 	if chunk.Finish == "" {
 		return broken("a finish without a reason")
 	}

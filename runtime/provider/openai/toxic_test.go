@@ -168,7 +168,7 @@ func checkStream(t *testing.T, wire string) {
 	var c provider.Collector
 	ids := map[string]bool{}
 	for _, chunk := range all {
-		require.NoError(t, c.Add(chunk))
+		require.NoError(t, c.Add(&chunk))
 		assert.True(t, chunk.Text == strings.ToValidUTF8(chunk.Text, "") && chunk.Tool == strings.ToValidUTF8(chunk.Tool, ""), "no UTF-8")
 		if chunk.Kind == hook.ChunkCallStart {
 			assert.NotEmpty(t, chunk.Tool)

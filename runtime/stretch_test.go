@@ -1,0 +1,239 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	goruntime "runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider"
+)
+
+// counted is a stream of n deltas whose texts are "0 ", "1 " and so on.
+func counted(n int) (hook.ModelStream, string) {
+	words := make([]string, n)
+	for i := range words {
+		words[i] = strconv.Itoa(i) + " "
+	}
+	return says(words...), strings.Join(words, "")
+}
+
+// ordered checks that nobody is told two events at once, that numbers have no gap,
+// that time does not go back, and collects the text.
+type ordered struct {
+	hook.Nop
+	t    *testing.T
+	then func(ctx context.Context, ev hook.Event)
+
+	within atomic.Bool
+	seq    uint64
+	at     time.Time
+	kinds  map[hook.EventKind]int
+	text   strings.Builder
+}
+
+func (o *ordered) OnEvent(ctx context.Context, ev hook.Event) {
+	assert.False(o.t, o.within.Swap(true), "never two events at once")
+	defer o.within.Store(false)
+	if ev.Conversation == "" {
+		return
+	}
+	if ev.Seq != 0 {
+		o.seq++
+		assert.Equal(o.t, o.seq, ev.Seq, "%s: no gap, none twice", ev.Kind)
+	}
+	assert.False(o.t, ev.Time.Before(o.at), "%s %d: time does not go back", ev.Kind, ev.Seq)
+	o.at = ev.Time
+	if o.kinds == nil {
+		o.kinds = map[hook.EventKind]int{}
+	}
+	o.kinds[ev.Kind]++
+	if ev.Kind == hook.EventTextDelta {
+		o.text.WriteString(ev.Text)
+	}
+	if o.then != nil {
+		o.then(ctx, ev)
+	}
+}
+
+// Others may emit whenever they like while a reply is shown, with a number and
+// without, wait for the delivery or be waited for.
+func TestOthersEmitBetweenDeltas(t *testing.T) {
+	t.Parallel()
+	const deltas, others, each = 3000, 4, 500
+	var emitting sync.WaitGroup
+	h := &ordered{t: t}
+	h.then = func(ctx context.Context, ev hook.Event) {
+		if ev.Kind != hook.EventTextStart {
+			return
+		}
+		for i := range others {
+			emitting.Go(func() {
+				for range each {
+					visibility := hook.VisibleUser
+					if i%2 == 0 {
+						visibility = hook.VisibleInternal
+					}
+					ev.Host().Emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{Text: "by the way", Visibility: visibility}))
+					goruntime.Gosched()
+				}
+			})
+		}
+	}
+	stream, text := counted(deltas)
+	var now atomic.Int64
+	clock := func() time.Time { return time.Unix(0, now.Add(1)) }
+	w := startWith(t, plays(stream), hook.AgentConfig{Name: "a"}, &runtime.Options{Now: clock}, h)
+	assert.Equal(t, text, w.send("go").Text())
+	emitting.Wait()
+	require.NoError(t, w.rt.Close(t.Context()))
+	assert.Equal(t, text, h.text.String())
+	assert.Equal(t, deltas, h.kinds[hook.EventTextDelta])
+	assert.Equal(t, others*each, h.kinds[hook.EventDiagnostic])
+	var shown strings.Builder
+	for _, ev := range w.eventsOf(hook.EventTextDelta) {
+		shown.WriteString(ev.Text)
+	}
+	assert.Equal(t, text, shown.String())
+}
+
+func TestWhatADeltaMakesAConsumerEmitComesBeforeTheNextDelta(t *testing.T) {
+	t.Parallel()
+	h := &ordered{t: t}
+	h.then = func(ctx context.Context, ev hook.Event) {
+		if ev.Kind == hook.EventTextDelta {
+			ev.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: ev.Text})
+		}
+	}
+	stream, _ := counted(50)
+	w := start(t, plays(stream), h)
+	w.send("go")
+	var got []string
+	for _, ev := range w.events {
+		if ev.Kind == hook.EventTextDelta || ev.Kind == hook.EventDiagnostic {
+			got = append(got, ev.Text)
+		}
+	}
+	require.Len(t, got, 100)
+	for i, text := range got {
+		assert.Equal(t, fmt.Sprint(i/2, " "), text)
+	}
+}
+
+func TestAConsumerMayPanicAtAnyDelta(t *testing.T) {
+	t.Parallel()
+	stream, text := counted(40)
+	h := &ordered{t: t}
+	h.then = func(_ context.Context, ev hook.Event) {
+		if ev.Kind == hook.EventTextDelta && ev.Text != "" && ev.Text[0] == '2' {
+			panic("boom")
+		}
+	}
+	w := start(t, plays(stream), h)
+	assert.Equal(t, text, w.send("go").Text())
+	assert.Equal(t, text, h.text.String(), "it is told of those that follow")
+	assert.Equal(t, 11, h.kinds[hook.EventHookFailed], "2 and 20 to 29")
+	for i, ev := range w.events {
+		if ev.Kind == hook.EventHookFailed {
+			assert.Equal(t, byte('2'), w.events[i-1].Text[0], "directly behind the delta")
+			assert.Equal(t, hook.PointOnEvent, ev.Detail().Point)
+		}
+	}
+}
+
+func TestAnObserverMayPanicAtAnyDelta(t *testing.T) {
+	t.Parallel()
+	stream, text := counted(40)
+	h := &ordered{t: t}
+	w := start(t, plays(stream), h)
+	told := ""
+	out, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		if ev.Kind != hook.EventTextDelta {
+			return
+		}
+		if told += ev.Text; ev.Text == "9 " {
+			panic("boom")
+		}
+	}})
+	require.NoError(t, err)
+	assert.Equal(t, text, out.Text())
+	assert.Equal(t, "0 1 2 3 4 5 6 7 8 9 ", told, "it is not called again")
+	assert.Equal(t, text, h.text.String())
+	assert.Equal(t, 1, h.kinds[hook.EventDiagnostic])
+}
+
+func TestAConsumerMayEndItsGoroutineAtADelta(t *testing.T) {
+	t.Parallel()
+	first, _ := counted(20)
+	h := &ordered{t: t}
+	w := start(t, plays(first, says("two")), h)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = w.conv.Send(context.Background(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+			if ev.Text == "9 " {
+				goruntime.Goexit()
+			}
+		}})
+	}()
+	<-ended
+	assert.Equal(t, "two", w.send("again").Text())
+	assert.Equal(t, "0 1 2 3 4 5 6 7 8 9 two", h.text.String())
+}
+
+// A child's deltas are in the stream of its parent's conversation, and so are those
+// of two children that speak at once.
+func TestChildrenSpeakAtOnce(t *testing.T) {
+	t.Parallel()
+	const deltas = 500
+	model := provider.Func(func(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+		switch last := req.Messages.At(req.Messages.Len() - 1); {
+		case last.Role == hook.RoleTool:
+			return says("done")
+		case last.Text() == "go":
+			return calls(want{"1", "ask", "{}"}, want{"2", "ask", "{}"})
+		}
+		stream, _ := counted(deltas)
+		return stream
+	})
+	ask := tool{hook.Tool{Name: "ask", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: hook.TextInput("count"), Call: env.Call})
+		assert.NoError(t, err)
+		return hook.TextResult(out.Text())
+	}}
+	h := &ordered{t: t}
+	last := map[string]int{}
+	h.then = func(_ context.Context, ev hook.Event) {
+		if ev.Kind == hook.EventTextDelta && ev.Agent == "b" {
+			assert.Equal(t, fmt.Sprint(last[ev.Turn], " "), ev.Text)
+			assert.Equal(t, 1, ev.Depth)
+			last[ev.Turn]++
+		}
+	}
+	rt := runtime.New(compose(t, []hook.Hook{h, box(ask)}), model, nil)
+	require.NoError(t, rt.Open(t.Context()))
+	defer func() { require.NoError(t, rt.Close(context.Background())) }()
+	for _, name := range []string{"a", "b"} {
+		_, err := rt.Register(t.Context(), hook.AgentConfig{Name: name})
+		require.NoError(t, err)
+	}
+	conv, err := rt.Conversation(t.Context(), "a", "ann")
+	require.NoError(t, err)
+	out, err := conv.Send(t.Context(), hook.TextInput("go"), nil)
+	require.NoError(t, err)
+	assert.Equal(t, "done", out.Text())
+	assert.Len(t, last, 2)
+	for turn, n := range last {
+		assert.Equal(t, deltas, n, turn)
+	}
+}

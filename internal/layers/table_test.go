@@ -32,7 +32,7 @@ var heavy = map[string][]string{
 
 // leaf are the packages that every layer but the contract and its kit may import:
 // they import the standard library only, and there are few of them.
-var leaf = []string{"internal/character", "internal/format", "internal/spell"}
+var leaf = []string{"internal/character", "internal/format", "internal/quote", "internal/spell"}
 
 // layers is read from the top; the first row that matches counts.
 var layers = []layer{
@@ -43,6 +43,7 @@ var layers = []layer{
 	{pkgs: "composite/plan/picture", may: []string{"composite/plan"},
 		reason: "shows any plan, the generator's and one that was made at run time; nobody pays who does not look"},
 	{pkgs: "composite/args", may: []string{"hook"}, reason: "what generated decoding calls, and nothing it does not"},
+	{pkgs: "composite/reply", may: []string{"hook"}, reason: "what generated encoding calls, and nothing it does not"},
 	{pkgs: "composite/states", may: []string{"hook"}, reason: "looks at a hook once, when it is opened; nothing that is called in a turn"},
 	{pkgs: "composite/view", may: []string{"hook"}, reason: "writes down what an observer is told, and reads it back: values only"},
 	{pkgs: "composite", may: []string{"hook", "composite/..."}, outside: []string{"github.com/sourcegraph/conc"},
@@ -86,6 +87,7 @@ var layers = []layer{
 	{pkgs: "internal/pointdoc", may: []string{"hook", "composite/plan", "composite/plan/picture", "internal/aliases"}, reason: "for tests: writes the manual of the points"},
 	{pkgs: "internal/format", reason: "what a format of JSON Schema means, for the generator and the decoder"},
 	{pkgs: "internal/character", reason: "one answer to where a text may be cut, for results and for contributions"},
+	{pkgs: "internal/quote", reason: "one way to write a string of JSON, for requests and for results"},
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
 	{pkgs: "internal/faults", reason: "for tests"},

@@ -1,6 +1,9 @@
 package openai
 
-import "github.com/grapnel-go/grapnel/hook"
+import (
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/quote"
+)
 
 func (e *encoder) messages(req hook.ModelRequest) {
 	first := true
@@ -178,7 +181,7 @@ func (e *encoder) arguments(args string) {
 	case e.check.isObject(e.text):
 		e.string(args)
 	default:
-		e.text = append(appendString(append(e.text[:0], `{"malformed":`...), args), '}')
+		e.text = append(quote.Append(append(e.text[:0], `{"malformed":`...), args), '}')
 		e.string(string(e.text))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/quote"
 )
 
 // toolsForm names the encoding of a tool set.
@@ -78,10 +79,10 @@ func blocksSize(blocks hook.List[hook.Block]) (n int) {
 }
 
 func (e *encoder) raw(s string)    { e.buf = append(e.buf, s...) }
-func (e *encoder) string(s string) { e.buf = appendString(e.buf, s) }
+func (e *encoder) string(s string) { e.buf = quote.Append(e.buf, s) }
 
 // inside appends to a string that is open.
-func (e *encoder) inside(s string) { e.buf = appendInside(e.buf, s) }
+func (e *encoder) inside(s string) { e.buf = quote.AppendInside(e.buf, s) }
 
 // encodeTools returns the list of tools, "" for none.
 func encodeTools(tools hook.List[hook.Tool]) string {

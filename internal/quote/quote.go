@@ -1,17 +1,19 @@
-package openai
+// Package quote writes strings of JSON, for whoever appends JSON to bytes. There is
+// one, because its text has to be that of encoding/json, byte for byte: what it
+// leaves out are the escapes for HTML.
+package quote
 
 import "unicode/utf8"
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends s as a JSON string, byte for byte what encoding/json
-// writes without its escapes for HTML.
-func appendString(dst []byte, s string) []byte {
-	return append(appendInside(append(dst, '"'), s), '"')
+// Append appends s as a JSON string. Bytes that are no UTF-8 become \ufffd.
+func Append(dst []byte, s string) []byte {
+	return append(AppendInside(append(dst, '"'), s), '"')
 }
 
-// appendInside appends s without the quotes.
-func appendInside(dst []byte, s string) []byte {
+// AppendInside appends s without the quotes.
+func AppendInside(dst []byte, s string) []byte {
 	from := 0
 	for i := 0; i < len(s); {
 		b := s[i]

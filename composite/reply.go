@@ -7,15 +7,17 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/grapnel-go/grapnel/composite/reply"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
 // Reply returns the result of a typed tool: text for a string, a
 // [hook.ToolResult] as it is, JSON for anything else. An error is a failed result
-// of the kind that its *hook.ToolError says.
+// of the kind that its *hook.ToolError says. Generated code writes the types that it
+// knows with [reply.Encoder] instead, in the same bytes.
 func Reply[T any](out T, err error) hook.ToolResult {
 	if err != nil {
-		return failure(err)
+		return Failed(err)
 	}
 	switch v := any(out).(type) {
 	case string:
@@ -30,7 +32,7 @@ func Reply[T any](out T, err error) hook.ToolResult {
 	text := hook.JSON(bytes.TrimSuffix(w.buf.Bytes(), []byte("\n")))
 	w.free()
 	if err != nil {
-		return hook.FailedResult(hook.FailOperation, "the result cannot be written as JSON: "+err.Error())
+		return reply.Unwritable(err)
 	}
 	return hook.JSONResult(text)
 }
@@ -65,12 +67,14 @@ func (w *writer) free() {
 // the failure.
 func Done(err error) hook.ToolResult {
 	if err != nil {
-		return failure(err)
+		return Failed(err)
 	}
 	return hook.TextResult("ok")
 }
 
-func failure(err error) hook.ToolResult {
+// Failed returns the failed result of a typed tool that returned an error, of the
+// kind that its *hook.ToolError says. The error must not be nil.
+func Failed(err error) hook.ToolResult {
 	var tool *hook.ToolError
 	switch {
 	case errors.As(err, &tool):

@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/composite/reply"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -300,7 +301,13 @@ type findCall struct {
 
 // Run implements [hook.Runner].
 func (c *findCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	return composite.Reply(c.l.Find(ctx, c.in))
+	out, err := c.l.Find(ctx, c.in)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	encodeWorkAnswer(e, &out)
+	return e.Result()
 }
 
 // Names of the tools of [Notes].
@@ -435,6 +442,13 @@ func decodeTen(d *args.Decoder, in *Ten) {
 	o.Require(1, "body")
 	o.Require(2, "owner")
 	o.Require(3, "tags")
+}
+
+func encodeWorkAnswer(e *reply.Encoder, out *work.Answer) {
+	e.Object()
+	e.Name("title").String(out.Title)
+	e.Name("found").Int(int64(out.Found))
+	e.EndObject()
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:

@@ -54,13 +54,7 @@ func (e *decoders) nameOf(t types.Type, key, place string, p pending) string {
 	if name := e.names[key]; name != "" {
 		return name
 	}
-	if n, ok := t.(*types.Named); ok {
-		place = exported(n.Obj().Name())
-		if n.Obj().Pkg() != nil && n.Obj().Pkg().Path() != e.f.Path() {
-			place = exported(n.Obj().Pkg().Name()) + place
-		}
-	}
-	p.name = e.f.Unique("decode" + place)
+	p.name = e.f.function("decode", t, place)
 	e.names[key] = p.name
 	e.todo = append(e.todo, p)
 	return p.name

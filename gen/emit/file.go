@@ -33,7 +33,7 @@ type File struct {
 }
 
 // locals are the names of parameters and variables in generated code that also names packages.
-var locals = []string{"a", "c", "env", "in", "item", "key", "m", "o", "self", "twice", "v", "ctx", "call", "cfg", "tools", "tool", "parts", "points", "at", "s", "d", "h", "i", "ok", "inv", "name", "missing", "next", "w", "b", "f", "g", "text", "num", "names"}
+var locals = []string{"a", "c", "env", "in", "item", "key", "m", "o", "self", "twice", "v", "ctx", "call", "cfg", "tools", "tool", "parts", "points", "at", "s", "d", "h", "i", "ok", "inv", "name", "missing", "next", "w", "b", "f", "g", "text", "num", "names", "e", "out", "err"}
 
 // NewFile returns an empty file of the package. imports are the packages that the code may name, which fixes their local names.
 func NewFile(pkg *types.Package) *File {
@@ -50,8 +50,9 @@ func NewFile(pkg *types.Package) *File {
 	f.jen.NoFormat = true // tidy does, once
 	f.jen.HeaderComment(load.Header)
 	for _, p := range [][2]string{
-		{"context", "context"}, {"errors", "errors"}, {"regexp", "regexp"}, {"strconv", "strconv"}, {"strings", "strings"}, {"time", "time"},
-		{hookPath, "hook"}, {compositePath, "composite"}, {argsPath, "args"}, {planPath, "plan"},
+		{"context", "context"}, {"errors", "errors"}, {"maps", "maps"}, {"regexp", "regexp"}, {"slices", "slices"}, {"strconv", "strconv"},
+		{"strings", "strings"}, {"time", "time"},
+		{hookPath, "hook"}, {compositePath, "composite"}, {argsPath, "args"}, {planPath, "plan"}, {replyPath, "reply"},
 	} {
 		f.Import(p[0], p[1])
 	}
@@ -110,6 +111,18 @@ func (f *File) Unique(name string) string {
 	}
 	f.used[s] = true
 	return s
+}
+
+// function names the function that does what the verb says with values of a type: after the type, or after the place where one
+// without a name is used.
+func (f *File) function(verb string, t types.Type, place string) string {
+	if n, ok := t.(*types.Named); ok {
+		place = exported(n.Obj().Name())
+		if n.Obj().Pkg() != nil && n.Obj().Pkg().Path() != f.Path() {
+			place = exported(n.Obj().Pkg().Name()) + place
+		}
+	}
+	return f.Unique(verb + place)
 }
 
 // imported tells whether some file of the package calls an import so: then no declaration can have the name.

@@ -16,6 +16,7 @@ func guarded(e *decoders, sets []Toolset) []*types.Named {
 	for _, s := range sets {
 		for _, m := range s.Methods {
 			g.result(m.Output)
+			g.result(m.Encoding)
 		}
 	}
 	return g.found

@@ -52,11 +52,11 @@ func (s Toolset) self() *jen.Statement {
 func (w *toolWriter) params() *types.TypeParamList { return w.s.Named.TypeParams() }
 
 // Toolsets writes the generated part of all subsystems with static tools of one package: names, tools, Schema, Dispatch, one bind
-// function and one call type for each tool; then the decoders, which they share, and the guards.
+// function and one call type for each tool; then the decoders and encoders, which they share, and the guards.
 func Toolsets(f *File, sets []Toolset) {
-	e := newDecoders(f)
+	e, out := newDecoders(f), newEncoders(f)
 	for _, s := range sets {
-		w := &toolWriter{f: f, e: e, s: s, recv: s.Receiver, tools: f.Unique(unexported(s.Name) + "Tools")}
+		w := &toolWriter{f: f, e: e, out: out, s: s, recv: s.Receiver, tools: f.Unique(unexported(s.Name) + "Tools")}
 		if taken(w.recv) {
 			w.recv = unexported(s.Name)
 		}
@@ -69,7 +69,7 @@ func Toolsets(f *File, sets []Toolset) {
 		}
 		w.write()
 	}
-	for _, c := range e.code() {
+	for _, c := range append(e.code(), out.code()...) {
 		f.Add(c)
 	}
 	if len(sets) > 0 {
@@ -86,6 +86,7 @@ func taken(name string) bool {
 type toolWriter struct {
 	f    *File
 	e    *decoders
+	out  *encoders
 	s    Toolset
 	recv string
 	// tools is the name of the array of tools.
@@ -309,12 +310,15 @@ func (w *toolWriter) run(i int, t *model.Tool) jen.Code {
 	default:
 		args = append(args, jen.Id("c").Dot("in"))
 	}
-	helper := "Reply"
-	if method.Out == nil {
-		helper = "Done"
-	}
 	called := jen.Id("c").Dot(w.recv).Dot(t.Method.Name()).Call(args...)
-	body = append(body, jen.Return(jen.Qual(compositePath, helper).Call(called)))
+	switch {
+	case method.Out == nil:
+		body = append(body, jen.Return(jen.Qual(compositePath, "Done").Call(called)))
+	case method.Encoding == nil:
+		body = append(body, jen.Return(jen.Qual(compositePath, "Reply").Call(called)))
+	default:
+		body = append(body, w.out.result(called, method.Encoding, camel(t.Name)+"Result")...)
+	}
 	return comment("Run implements [hook.Runner].",
 		jen.Func().Params(jen.Id("c").Op("*").Add(identifier(w.calls[i])).Add(typeArguments(w.params()))).Id("Run").Params(
 			jen.Id("ctx").Qual("context", "Context"), jen.Id(env).Op("*").Qual(hookPath, "Env"),

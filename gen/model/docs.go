@@ -78,8 +78,8 @@ func wordIn(tag *ast.BasicLit, word string) token.Pos {
 	return tag.Pos() + token.Pos(start+found[0]+1)
 }
 
-// Ours tells whether a field is declared in the main module.
-func (m *Model) Ours(v *types.Var) bool {
+// Ours tells whether a field or type is declared in the main module.
+func (m *Model) Ours(v types.Object) bool {
 	if v.Pkg() == nil {
 		return false
 	}

@@ -167,12 +167,12 @@ func (w *outputs) structure(v *Value, where string) *Value {
 	w.open = append(w.open, v.Type)
 	defer func() { w.open = w.open[:len(w.open)-1] }()
 	v.Kind, v.Struct = Struct, &Object{Type: v.Type}
-	all := w.written(v.Type, nil, false)
-	for _, c := range all {
-		if !dominates(c, all) {
+	all := allWritten(v.Type, nil, false)
+	for i := range all {
+		if !dominates(all, i) {
 			continue
 		}
-		if f := w.field(c, where); f != nil {
+		if f := w.field(all[i], where); f != nil {
 			v.Struct.Fields = append(v.Struct.Fields, f)
 		}
 	}
@@ -184,14 +184,21 @@ type written struct {
 	candidate
 	// maybe: it is promoted through a pointer that may be nil.
 	maybe bool
-	omit  string // omitempty, omitzero or both
+	// tagOptions are separated by commas.
+	tagOptions string
 }
 
-// dominates reports whether the field is the one of its name that is written: the least deep one, then the one with a tag; where
-// two are left, none.
-func dominates(c written, all []written) bool {
-	for _, o := range all {
-		if o.v == c.v || o.name != c.name {
+// has reports whether the tag has the option.
+func (c written) has(option string) bool {
+	return slices.Contains(strings.Split(c.tagOptions, ","), option)
+}
+
+// dominates reports whether field i is the one of its name that is written: the least deep one, then the one with a tag; where
+// two are left, none, also if they are one field of a struct that is embedded twice.
+func dominates(all []written, i int) bool {
+	c := all[i]
+	for j, o := range all {
+		if j == i || o.name != c.name {
 			continue
 		}
 		if len(o.through) < len(c.through) || len(o.through) == len(c.through) && (o.tagged || !c.tagged) {
@@ -201,7 +208,8 @@ func dominates(c written, all []written) bool {
 	return true
 }
 
-func (w *outputs) written(t types.Type, through []*types.Var, maybe bool) []written {
+// allWritten returns the fields of the struct in the order of their declaration, those of embedded structs in their place.
+func allWritten(t types.Type, through []*types.Var, maybe bool) []written {
 	var out []written
 	s := t.Underlying().(*types.Struct)
 	for i := range s.NumFields() {
@@ -217,11 +225,11 @@ func (w *outputs) written(t types.Type, through []*types.Var, maybe bool) []writ
 		}
 		if v.Embedded() && name == "" && deep != nil {
 			if !slices.Contains(through, v) {
-				out = append(out, w.written(deep, append(through[:len(through):len(through)], v), maybe || pointer)...)
+				out = append(out, allWritten(deep, append(through[:len(through):len(through)], v), maybe || pointer)...)
 			}
 			continue
 		}
-		c := written{candidate: candidate{v: v, through: through, name: name, tagged: name != "", hook: tag.Get("hook")}, maybe: maybe, omit: options}
+		c := written{candidate: candidate{v: v, through: through, name: name, tagged: name != "", hook: tag.Get("hook")}, maybe: maybe, tagOptions: options}
 		if name == "" {
 			c.name = v.Name()
 		}
@@ -254,8 +262,7 @@ func (w *outputs) field(c written, where string) *Field {
 	if where != "" {
 		where += "."
 	}
-	options := strings.Split(c.omit, ",")
-	empty, zero := slices.Contains(options, "omitempty"), slices.Contains(options, "omitzero")
+	empty, zero := c.has("omitempty"), c.has("omitzero")
 	if zero && neverWritten(c.v.Type()) {
 		return nil // as long as it is nil, which it has to be
 	}
@@ -263,7 +270,7 @@ func (w *outputs) field(c written, where string) *Field {
 	if v == nil {
 		return nil
 	}
-	if slices.Contains(options, "string") {
+	if c.has("string") {
 		quoteOutput(v)
 	}
 	v.Pointer = v.Pointer && (!empty && !zero || nilBehind(c.v.Type()))

@@ -60,6 +60,9 @@ type Field struct {
 	Default, Example *Literal
 	Value            *Value
 	Pos              token.Position
+
+	// OmitEmpty and OmitZero are options of the tag, IsZero that OmitZero asks the type's own method. Only in Method.Encoding.
+	OmitEmpty, OmitZero, IsZero bool
 }
 
 // Value is the type of a field, of an element or of what a pointer points to.
@@ -110,8 +113,9 @@ type Source struct {
 	Position func(token.Pos) token.Position
 	// Doc returns the comment of a struct field, as it stands.
 	Doc func(*types.Var) string
-	// Ours reports whether the field stands where it can be given a comment; nil is everywhere.
-	Ours func(*types.Var) bool
+	// Ours reports whether a field or type is declared in the module that is generated, where it can be given a comment; nil is
+	// everywhere.
+	Ours func(types.Object) bool
 	// Word returns where a word of the tag of a struct field stands; nil, and no position, is the field's own place.
 	Word func(v *types.Var, word string) token.Pos
 	// Open reports whether values other than a type's constants are allowed.

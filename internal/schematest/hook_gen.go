@@ -5,12 +5,15 @@ package schematest
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/netip"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
+	"github.com/grapnel-go/grapnel/composite/reply"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -352,7 +355,26 @@ type leavesCall struct {
 
 // Run implements [hook.Runner].
 func (c *leavesCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	return composite.Reply(c.r.Leaves(ctx))
+	out, err := c.r.Leaves(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	if out == nil {
+		e.Null()
+	} else {
+		e.Array()
+		for _, item := range out {
+			e.Next()
+			if item == nil {
+				e.Null()
+			} else {
+				encodeLeaf(e, item)
+			}
+		}
+		e.EndArray()
+	}
+	return e.Result()
 }
 
 // bindPointer decodes the arguments of pointer.
@@ -370,7 +392,17 @@ type pointerCall struct {
 
 // Run implements [hook.Runner].
 func (c *pointerCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	return composite.Reply(c.r.Pointer(ctx))
+	out, err := c.r.Pointer(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	if out == nil {
+		e.Null()
+	} else {
+		encodeLeaf(e, out)
+	}
+	return e.Result()
 }
 
 // bindTree decodes the arguments of tree.
@@ -503,6 +535,572 @@ type nothingCall struct {
 // Run implements [hook.Runner].
 func (c *nothingCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
 	return composite.Done(c.r.Nothing(ctx))
+}
+
+// Names of the tools of [Writer].
+const (
+	ToolWrittenPlain     = "written_plain"
+	ToolWrittenOptions   = "written_options"
+	ToolWrittenParts     = "written_parts"
+	ToolWrittenSelves    = "written_selves"
+	ToolWrittenLeaves    = "written_leaves"
+	ToolWrittenMap       = "written_map"
+	ToolWrittenPointer   = "written_pointer"
+	ToolWrittenText      = "written_text"
+	ToolWrittenFloat     = "written_float"
+	ToolWrittenBytes     = "written_bytes"
+	ToolWrittenTime      = "written_time"
+	ToolWrittenElsewhere = "written_elsewhere"
+)
+
+// WriterRev identifies these points and tools; composites compile against it.
+const WriterRev = 0x5fc1
+
+// WriterHook tells hookgen in other packages what [Writer] has.
+const WriterHook = "hook1 rev=5fc1 tools=written_plain,written_options,written_parts,written_selves,written_leaves,written_map,written_pointer,written_text,written_float,written_bytes,written_time,written_elsewhere"
+
+// writerTools are the tools of [Writer], in the order of the source.
+var writerTools = [...]hook.Tool{
+	{
+		Name:        ToolWrittenPlain,
+		Description: "WritePlain returns Plain.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+		Output: `{"type":"object","properties":{` +
+			`"Text":{"type":"string"},` +
+			`"Named":{"type":"string"},` +
+			`"Yes":{"type":"boolean"},` +
+			`"Switch":{"type":"boolean"},` +
+			`"I":{"type":"integer"},` +
+			`"I8":{"type":"integer","minimum":-128,"maximum":127},` +
+			`"I16":{"type":"integer","minimum":-32768,"maximum":32767},` +
+			`"I32":{"type":"integer","minimum":-2147483648,"maximum":2147483647},` +
+			`"I64":{"type":"integer"},` +
+			`"Level":{"type":"integer"},` +
+			`"U":{"type":"integer","minimum":0},` +
+			`"U8":{"type":"integer","minimum":0,"maximum":255},` +
+			`"U16":{"type":"integer","minimum":0,"maximum":65535},` +
+			`"U32":{"type":"integer","minimum":0,"maximum":4294967295},` +
+			`"U64":{"type":"integer","minimum":0},` +
+			`"Address":{"type":"integer","minimum":0},` +
+			`"F32":{"type":"number"},` +
+			`"F64":{"type":"number"},` +
+			`"Degrees":{"type":"number"},` +
+			`"Wait":{"type":"integer"},` +
+			`"Bytes":{"type":["string","null"],"contentEncoding":"base64"},` +
+			`"Digest":{"type":["string","null"],"contentEncoding":"base64"},` +
+			`"NoTag":{"type":"string"},` +
+			`"a <b>&é $%-/ 1":{"type":"string"}` +
+			`},"required":["Text","Named","Yes","Switch","I","I8","I16","I32","I64","Level","U","U8","U16","U32","U64","Address","F32","F64","Degrees","Wait","Bytes","Digest","a <b>&é $%-/ 1"],"additionalProperties":false}`,
+	},
+	{
+		Name:        ToolWrittenOptions,
+		Description: "WriteOptions returns Options.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+		Output: `{"type":["object","null"],"properties":{` +
+			`"text":{"type":"string"},` +
+			`"named":{"type":"string"},` +
+			`"yes":{"type":"boolean"},` +
+			`"switch":{"type":"boolean"},` +
+			`"int":{"type":"integer"},` +
+			`"uint":{"type":"integer","minimum":0,"maximum":255},` +
+			`"float":{"type":"number"},` +
+			`"zero":{"type":"number"},` +
+			`"list":{"type":"array","items":{"type":"string"}},` +
+			`"set":{"type":"array","items":{"type":"string"}},` +
+			`"both":{"type":"array","items":{"type":"string"}},` +
+			`"map":{"type":"object","additionalProperties":{"type":"integer"}},` +
+			`"filled":{"type":"object","additionalProperties":{"type":"integer"}},` +
+			`"bytes":{"type":"string","contentEncoding":"base64"},` +
+			`"raw":{"type":"string","contentEncoding":"base64"},` +
+			`"pointer":{"type":"integer"},` +
+			`"other":{"type":"string"},` +
+			`"behind":{"type":["array","null"],"items":{"type":"integer"}},` +
+			`"struct":{"type":"object","properties":{"n":{"type":"integer","description":"N of it."},"unit":{"type":"string","description":"Unit of it."}},"required":["n"],"additionalProperties":false},` +
+			`"leaf":{"type":"object","properties":{"n":{"type":"integer","description":"N of it."},"unit":{"type":"string","description":"Unit of it."}},"required":["n"],"additionalProperties":false},` +
+			`"at":{"type":"string","format":"date-time"},` +
+			`"empty":{"type":"string","format":"date-time"},` +
+			`"until":{"type":"string","format":"date-time"},` +
+			`"since":{"type":"string","format":"date-time"},` +
+			`"odd":{"type":"integer"},` +
+			`"odd_at":{"type":"integer"},` +
+			`"own":{"type":"object","properties":{"N":{"type":"integer"}},"required":["N"],"additionalProperties":false},` +
+			`"qint":{"type":"string","pattern":"^-?(0|[1-9][0-9]*)$"},` +
+			`"quint":{"type":"string","pattern":"^(0|[1-9][0-9]*)$"},` +
+			`"qfloat":{"type":"string","pattern":"^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?$"},` +
+			`"qsingle":{"type":["string","null"],"pattern":"^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?$"},` +
+			`"qbool":{"type":"string","enum":["true","false"]},` +
+			`"qpointer":{"type":"string","pattern":"^-?(0|[1-9][0-9]*)$"}` +
+			`},"required":["qint","qfloat","qsingle","qbool"],"additionalProperties":false}`,
+	},
+	{
+		Name:        ToolWrittenParts,
+		Description: "WriteParts returns Parts.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+		Output: `{"type":"object","properties":{` +
+			`"id":{"type":"string"},` +
+			`"One":{"type":"integer"},` +
+			`"base":{"type":"object","properties":{"id":{"type":"string"},"Shadow":{"type":"integer"}},"required":["id","Shadow"],"additionalProperties":false},` +
+			`"Leaf":{"type":"object","properties":{"n":{"type":"integer","description":"N of it."},"unit":{"type":"string","description":"Unit of it."}},"required":["n"],"additionalProperties":false},` +
+			`"Pointer":{"type":["object","null"],"properties":{"n":{"type":"integer","description":"N of it."},"unit":{"type":"string","description":"Unit of it."}},"required":["n"],"additionalProperties":false},` +
+			`"Leaves":{"type":["array","null"],"items":{"type":"object","properties":{"n":{"type":"integer","description":"N of it."},"unit":{"type":"string","description":"Unit of it."}},"required":["n"],"additionalProperties":false}},` +
+			`"Pointers":{"type":["array","null"],"items":{"type":["object","null"],"properties":{"n":{"type":"integer","description":"N of it."},"unit":{"type":"string","description":"Unit of it."}},"required":["n"],"additionalProperties":false}},` +
+			`"Ints":{"type":["integer","null"]},` +
+			`"List":{"type":["array","null"],"items":{"type":"string"}},` +
+			`"Matrix":{"type":["array","null"],"items":{"type":["array","null"],"items":{"type":"integer"}}},` +
+			`"Pair":{"type":"array","minItems":2,"maxItems":2,"items":{"type":["boolean","null"]}},` +
+			`"Leafs":{"type":"array","minItems":2,"maxItems":2,"items":{"type":"object","properties":{"n":{"type":"integer","description":"N of it."},"unit":{"type":"string","description":"Unit of it."}},"required":["n"],"additionalProperties":false}},` +
+			`"Three":{"type":["array","null"],"items":{"type":"array","minItems":2,"maxItems":2,"items":{"type":["string","null"],"contentEncoding":"base64"}}},` +
+			`"Nothing":{"type":"array","minItems":0,"maxItems":0,"items":{"type":"integer"}},` +
+			`"Map":{"type":["object","null"],"additionalProperties":{"type":"string"}},` +
+			`"ByKey":{"type":["object","null"],"additionalProperties":{"type":"object","properties":{"n":{"type":"integer","description":"N of it."},"unit":{"type":"string","description":"Unit of it."}},"required":["n"],"additionalProperties":false}},` +
+			`"Lists":{"type":["object","null"],"additionalProperties":{"type":["array","null"],"items":{"type":"object","properties":{"n":{"type":"integer","description":"N of it."},"unit":{"type":"string","description":"Unit of it."}},"required":["n"],"additionalProperties":false}}},` +
+			`"Maps":{"type":["object","null"],"additionalProperties":{"type":["object","null"],"additionalProperties":{"type":["object","null"],"properties":{"n":{"type":"integer","description":"N of it."},"unit":{"type":"string","description":"Unit of it."}},"required":["n"],"additionalProperties":false}}},` +
+			`"Behind":{"type":["array","null"],"items":{"type":"object","properties":{"n":{"type":"integer","description":"N of it."},"unit":{"type":"string","description":"Unit of it."}},"required":["n"],"additionalProperties":false}},` +
+			`"Table":{"type":["object","null"],"additionalProperties":{"type":["array","null"],"items":{"type":["integer","null"]}}},` +
+			`"Anon":{"type":"object","properties":{"x":{"type":"integer"},"Deep":{"type":"object","properties":{"Y":{"type":["array","null"],"items":{"type":"string"}}},"required":["Y"],"additionalProperties":false}},"required":["x","Deep"],"additionalProperties":false},` +
+			`"Shadow":{"type":"string"},` +
+			`"twin":{"type":"object","properties":{"ID":{"type":"string"}},"required":["ID"],"additionalProperties":false}` +
+			`},"required":["id","One","base","Leaf","Pointer","Leaves","Pointers","Ints","List","Matrix","Pair","Leafs","Three","Nothing","Map","ByKey","Lists","Maps","Behind","Table","Anon","Shadow","twin"],"additionalProperties":false}`,
+	},
+	{
+		Name:        ToolWrittenSelves,
+		Description: "WriteSelves returns Selves.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+		Output: `{"type":"object","properties":{` +
+			`"At":{"type":"string","format":"date-time"},` +
+			`"Until":{"type":["string","null"],"format":"date-time"},` +
+			`"Raw":{},` +
+			`"maybe":{},` +
+			`"JSON":{},` +
+			`"Texts":{"type":"array","items":{"type":"string"}},` +
+			`"Grade":{"type":"string","enum":["A","B"]},` +
+			`"Grades":{"type":["array","null"],"items":{"type":"string","enum":["A","B"]}},` +
+			`"Pointer":{"type":["array","null"],"items":{"type":["string","null"],"enum":["A","B",null]}},` +
+			`"ByName":{"type":["object","null"],"additionalProperties":{"type":"string","enum":["A","B"]}},` +
+			`"Sealed":{},` +
+			`"Pair":{"type":"array","minItems":2,"maxItems":2,"items":{}}` +
+			`},"required":["At","Until","Raw","JSON","Texts","Grade","Grades","Pointer","ByName","Sealed","Pair"],"additionalProperties":false}`,
+	},
+	{
+		Name:        ToolWrittenLeaves,
+		Description: "WriteLeaves returns a list.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+		Output:      `{"type":["array","null"],"items":{"type":"object","properties":{"n":{"type":"integer","description":"N of it."},"unit":{"type":"string","description":"Unit of it."}},"required":["n"],"additionalProperties":false}}`,
+	},
+	{
+		Name:        ToolWrittenMap,
+		Description: "WriteMap returns a map.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+		Output:      `{"type":["object","null"],"additionalProperties":{"type":["object","null"],"additionalProperties":{"type":["object","null"],"properties":{"n":{"type":"integer","description":"N of it."},"unit":{"type":"string","description":"Unit of it."}},"required":["n"],"additionalProperties":false}}}`,
+	},
+	{
+		Name:        ToolWrittenPointer,
+		Description: "WritePointer returns a pointer that may be nil.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+		Output: `{"type":["object","null"],"properties":{` +
+			`"n":{"type":"integer","description":"N of it."},` +
+			`"unit":{"type":"string","description":"Unit of it."}` +
+			`},"required":["n"],"additionalProperties":false}`,
+	},
+	{
+		Name:        ToolWrittenText,
+		Description: "WriteText returns a text with a name, which is JSON.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+		Output:      `{"type":"string"}`,
+	},
+	{
+		Name:        ToolWrittenFloat,
+		Description: "WriteFloat returns a number.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+		Output:      `{"type":"number"}`,
+	},
+	{
+		Name:        ToolWrittenBytes,
+		Description: "WriteBytes returns bytes.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+		Output:      `{"type":["string","null"],"contentEncoding":"base64"}`,
+	},
+	{
+		Name:        ToolWrittenTime,
+		Description: "WriteTime returns a time.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+		Output:      `{"type":["string","null"],"format":"date-time"}`,
+	},
+	{
+		Name:        ToolWrittenElsewhere,
+		Description: "WriteElsewhere returns what is left to encoding/json.",
+		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
+		Output: `{"type":"object","properties":{` +
+			`"ByNumber":{"type":["object","null"],"additionalProperties":{"type":"string"}},` +
+			`"Address":{"type":"string"},` +
+			`"Any":{},` +
+			`"Pointers":{"type":["integer","null"]},` +
+			`"id":{"type":"string"},` +
+			`"Shadow":{"type":"integer"}` +
+			`},"required":["ByNumber","Address","Any","Pointers"],"additionalProperties":false}`,
+	},
+}
+
+// Schema implements [hook.Hook].
+func (w *Writer) Schema() []hook.Tool {
+	return writerTools[:len(writerTools):len(writerTools)]
+}
+
+// Dispatch implements [hook.Hook].
+func (w *Writer) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch call.Name() {
+	case ToolWrittenPlain:
+		return bindWrittenPlain(w, call), true
+	case ToolWrittenOptions:
+		return bindWrittenOptions(w, call), true
+	case ToolWrittenParts:
+		return bindWrittenParts(w, call), true
+	case ToolWrittenSelves:
+		return bindWrittenSelves(w, call), true
+	case ToolWrittenLeaves:
+		return bindWrittenLeaves(w, call), true
+	case ToolWrittenMap:
+		return bindWrittenMap(w, call), true
+	case ToolWrittenPointer:
+		return bindWrittenPointer(w, call), true
+	case ToolWrittenText:
+		return bindWrittenText(w, call), true
+	case ToolWrittenFloat:
+		return bindWrittenFloat(w, call), true
+	case ToolWrittenBytes:
+		return bindWrittenBytes(w, call), true
+	case ToolWrittenTime:
+		return bindWrittenTime(w, call), true
+	case ToolWrittenElsewhere:
+		return bindWrittenElsewhere(w, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// bindWrittenPlain decodes the arguments of written_plain.
+func bindWrittenPlain(w *Writer, call *hook.ToolCall) hook.Invocation {
+	c := &writtenPlainCall{w: w}
+	d := args.New(call, writerTools[0].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// writtenPlainCall is a bound call of written_plain.
+type writtenPlainCall struct {
+	w *Writer
+}
+
+// Run implements [hook.Runner].
+func (c *writtenPlainCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	out, err := c.w.WritePlain(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	encodePlain(e, &out)
+	return e.Result()
+}
+
+// bindWrittenOptions decodes the arguments of written_options.
+func bindWrittenOptions(w *Writer, call *hook.ToolCall) hook.Invocation {
+	c := &writtenOptionsCall{w: w}
+	d := args.New(call, writerTools[1].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// writtenOptionsCall is a bound call of written_options.
+type writtenOptionsCall struct {
+	w *Writer
+}
+
+// Run implements [hook.Runner].
+func (c *writtenOptionsCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	out, err := c.w.WriteOptions(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	if out == nil {
+		e.Null()
+	} else {
+		encodeOptions(e, out)
+	}
+	return e.Result()
+}
+
+// bindWrittenParts decodes the arguments of written_parts.
+func bindWrittenParts(w *Writer, call *hook.ToolCall) hook.Invocation {
+	c := &writtenPartsCall{w: w}
+	d := args.New(call, writerTools[2].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// writtenPartsCall is a bound call of written_parts.
+type writtenPartsCall struct {
+	w *Writer
+}
+
+// Run implements [hook.Runner].
+func (c *writtenPartsCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	out, err := c.w.WriteParts(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	encodeParts(e, &out)
+	return e.Result()
+}
+
+// bindWrittenSelves decodes the arguments of written_selves.
+func bindWrittenSelves(w *Writer, call *hook.ToolCall) hook.Invocation {
+	c := &writtenSelvesCall{w: w}
+	d := args.New(call, writerTools[3].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// writtenSelvesCall is a bound call of written_selves.
+type writtenSelvesCall struct {
+	w *Writer
+}
+
+// Run implements [hook.Runner].
+func (c *writtenSelvesCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	out, err := c.w.WriteSelves(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	encodeSelves(e, &out)
+	return e.Result()
+}
+
+// bindWrittenLeaves decodes the arguments of written_leaves.
+func bindWrittenLeaves(w *Writer, call *hook.ToolCall) hook.Invocation {
+	c := &writtenLeavesCall{w: w}
+	d := args.New(call, writerTools[4].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// writtenLeavesCall is a bound call of written_leaves.
+type writtenLeavesCall struct {
+	w *Writer
+}
+
+// Run implements [hook.Runner].
+func (c *writtenLeavesCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	out, err := c.w.WriteLeaves(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	if out == nil {
+		e.Null()
+	} else {
+		e.Array()
+		for i := range out {
+			encodeLeaf(e.Next(), &out[i])
+		}
+		e.EndArray()
+	}
+	return e.Result()
+}
+
+// bindWrittenMap decodes the arguments of written_map.
+func bindWrittenMap(w *Writer, call *hook.ToolCall) hook.Invocation {
+	c := &writtenMapCall{w: w}
+	d := args.New(call, writerTools[5].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// writtenMapCall is a bound call of written_map.
+type writtenMapCall struct {
+	w *Writer
+}
+
+// Run implements [hook.Runner].
+func (c *writtenMapCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	out, err := c.w.WriteMap(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	if out == nil {
+		e.Null()
+	} else {
+		e.Object()
+		for _, key := range slices.Sorted(maps.Keys(out)) {
+			item := out[key]
+			e.Key(key)
+			if item == nil {
+				e.Null()
+			} else {
+				e.Object()
+				for _, key2 := range slices.Sorted(maps.Keys(item)) {
+					item2 := item[key2]
+					e.Key(string(key2))
+					if item2 == nil {
+						e.Null()
+					} else {
+						encodeLeaf(e, item2)
+					}
+				}
+				e.EndObject()
+			}
+		}
+		e.EndObject()
+	}
+	return e.Result()
+}
+
+// bindWrittenPointer decodes the arguments of written_pointer.
+func bindWrittenPointer(w *Writer, call *hook.ToolCall) hook.Invocation {
+	c := &writtenPointerCall{w: w}
+	d := args.New(call, writerTools[6].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// writtenPointerCall is a bound call of written_pointer.
+type writtenPointerCall struct {
+	w *Writer
+}
+
+// Run implements [hook.Runner].
+func (c *writtenPointerCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	out, err := c.w.WritePointer(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	if out == nil {
+		e.Null()
+	} else {
+		encodeLeaf(e, out)
+	}
+	return e.Result()
+}
+
+// bindWrittenText decodes the arguments of written_text.
+func bindWrittenText(w *Writer, call *hook.ToolCall) hook.Invocation {
+	c := &writtenTextCall{w: w}
+	d := args.New(call, writerTools[7].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// writtenTextCall is a bound call of written_text.
+type writtenTextCall struct {
+	w *Writer
+}
+
+// Run implements [hook.Runner].
+func (c *writtenTextCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	out, err := c.w.WriteText(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	e.String(string(out))
+	return e.Result()
+}
+
+// bindWrittenFloat decodes the arguments of written_float.
+func bindWrittenFloat(w *Writer, call *hook.ToolCall) hook.Invocation {
+	c := &writtenFloatCall{w: w}
+	d := args.New(call, writerTools[8].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// writtenFloatCall is a bound call of written_float.
+type writtenFloatCall struct {
+	w *Writer
+}
+
+// Run implements [hook.Runner].
+func (c *writtenFloatCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	out, err := c.w.WriteFloat(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	e.Float(out, 64)
+	return e.Result()
+}
+
+// bindWrittenBytes decodes the arguments of written_bytes.
+func bindWrittenBytes(w *Writer, call *hook.ToolCall) hook.Invocation {
+	c := &writtenBytesCall{w: w}
+	d := args.New(call, writerTools[9].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// writtenBytesCall is a bound call of written_bytes.
+type writtenBytesCall struct {
+	w *Writer
+}
+
+// Run implements [hook.Runner].
+func (c *writtenBytesCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	out, err := c.w.WriteBytes(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	e.Bytes(out)
+	return e.Result()
+}
+
+// bindWrittenTime decodes the arguments of written_time.
+func bindWrittenTime(w *Writer, call *hook.ToolCall) hook.Invocation {
+	c := &writtenTimeCall{w: w}
+	d := args.New(call, writerTools[10].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// writtenTimeCall is a bound call of written_time.
+type writtenTimeCall struct {
+	w *Writer
+}
+
+// Run implements [hook.Runner].
+func (c *writtenTimeCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	out, err := c.w.WriteTime(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	if out == nil {
+		e.Null()
+	} else {
+		e.Marshal(out)
+	}
+	return e.Result()
+}
+
+// bindWrittenElsewhere decodes the arguments of written_elsewhere.
+func bindWrittenElsewhere(w *Writer, call *hook.ToolCall) hook.Invocation {
+	c := &writtenElsewhereCall{w: w}
+	d := args.New(call, writerTools[11].Input)
+	d.Nothing()
+	return d.Bind(c)
+}
+
+// writtenElsewhereCall is a bound call of written_elsewhere.
+type writtenElsewhereCall struct {
+	w *Writer
+}
+
+// Run implements [hook.Runner].
+func (c *writtenElsewhereCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	return composite.Reply(c.w.WriteElsewhere(ctx))
 }
 
 // The patterns of the arguments.
@@ -1280,21 +1878,521 @@ func decodeNestedABCD(d *args.Decoder, in *struct {
 	o.Require(0, "e")
 }
 
+func encodeLeaf(e *reply.Encoder, out *Leaf) {
+	e.Object()
+	e.Name("n").Int(int64(out.N))
+	if out.Unit != "" {
+		e.Name("unit").String(string(out.Unit))
+	}
+	e.EndObject()
+}
+
+func encodePlain(e *reply.Encoder, out *Plain) {
+	e.Object()
+	e.Name("Text").String(out.Text)
+	e.Name("Named").String(string(out.Named))
+	e.Name("Yes").Bool(out.Yes)
+	e.Name("Switch").Bool(bool(out.Switch))
+	e.Name("I").Int(int64(out.I))
+	e.Name("I8").Int(int64(out.I8))
+	e.Name("I16").Int(int64(out.I16))
+	e.Name("I32").Int(int64(out.I32))
+	e.Name("I64").Int(out.I64)
+	e.Name("Level").Int(int64(out.Level))
+	e.Name("U").Uint(uint64(out.U))
+	e.Name("U8").Uint(uint64(out.U8))
+	e.Name("U16").Uint(uint64(out.U16))
+	e.Name("U32").Uint(uint64(out.U32))
+	e.Name("U64").Uint(out.U64)
+	e.Name("Address").Uint(uint64(out.Address))
+	e.Name("F32").Float(float64(out.F32), 32)
+	e.Name("F64").Float(out.F64, 64)
+	e.Name("Degrees").Float(float64(out.Degrees), 32)
+	e.Name("Wait").Int(int64(out.Wait))
+	e.Name("Bytes").Bytes(out.Bytes)
+	e.Name("Digest").Bytes(out.Digest)
+	if out.NoTag != "" {
+		e.Name("NoTag").String(out.NoTag)
+	}
+	e.Name("a <b>&é $%-/ 1").String(out.Odd)
+	e.EndObject()
+}
+
+func encodeOptions(e *reply.Encoder, out *Options) {
+	e.Object()
+	if out.Text != "" {
+		e.Name("text").String(out.Text)
+	}
+	if out.Named != "" {
+		e.Name("named").String(string(out.Named))
+	}
+	if out.Yes {
+		e.Name("yes").Bool(out.Yes)
+	}
+	if out.Switch {
+		e.Name("switch").Bool(bool(out.Switch))
+	}
+	if out.Int != 0 {
+		e.Name("int").Int(int64(out.Int))
+	}
+	if out.Uint != 0 {
+		e.Name("uint").Uint(uint64(out.Uint))
+	}
+	if out.Float != 0 {
+		e.Name("float").Float(out.Float, 64)
+	}
+	if out.Zero != 0 {
+		e.Name("zero").Float(float64(out.Zero), 32)
+	}
+	if len(out.List) != 0 {
+		e.Name("list").Array()
+		for _, item := range out.List {
+			e.Next().String(item)
+		}
+		e.EndArray()
+	}
+	if out.Set != nil {
+		e.Name("set").Array()
+		for _, item := range out.Set {
+			e.Next().String(item)
+		}
+		e.EndArray()
+	}
+	if len(out.Both) != 0 {
+		e.Name("both").Array()
+		for _, item := range out.Both {
+			e.Next().String(item)
+		}
+		e.EndArray()
+	}
+	if len(out.Map) != 0 {
+		e.Name("map").Object()
+		for _, key := range slices.Sorted(maps.Keys(out.Map)) {
+			e.Key(key).Int(int64(out.Map[key]))
+		}
+		e.EndObject()
+	}
+	if out.Filled != nil {
+		e.Name("filled").Object()
+		for _, key := range slices.Sorted(maps.Keys(out.Filled)) {
+			e.Key(key).Int(int64(out.Filled[key]))
+		}
+		e.EndObject()
+	}
+	if len(out.Bytes) != 0 {
+		e.Name("bytes").Bytes(out.Bytes)
+	}
+	if out.Raw != nil {
+		e.Name("raw").Bytes(out.Raw)
+	}
+	if out.Pointer != nil {
+		e.Name("pointer").Int(int64(*out.Pointer))
+	}
+	if out.Other != nil {
+		e.Name("other").String(*out.Other)
+	}
+	if out.Behind != nil {
+		e.Name("behind")
+		if *out.Behind == nil {
+			e.Null()
+		} else {
+			e.Array()
+			for _, item := range *out.Behind {
+				e.Next().Int(int64(item))
+			}
+			e.EndArray()
+		}
+	}
+	encodeLeaf(e.Name("struct"), &out.Struct)
+	if out.Leaf != nil {
+		encodeLeaf(e.Name("leaf"), out.Leaf)
+	}
+	if !out.At.IsZero() {
+		e.Name("at").Marshal(out.At)
+	}
+	e.Name("empty").Marshal(out.Empty)
+	if out.Until != nil && !out.Until.IsZero() {
+		e.Name("until").Marshal(out.Until)
+	}
+	if out.Since != nil {
+		e.Name("since").Marshal(out.Since)
+	}
+	if !out.Odd.IsZero() {
+		e.Name("odd").Int(int64(out.Odd))
+	}
+	if out.OddAt != nil && !out.OddAt.IsZero() {
+		e.Name("odd_at").Int(int64(*out.OddAt))
+	}
+	if !out.Own.IsZero() {
+		encodeNever(e.Name("own"), &out.Own)
+	}
+	e.Name("qint").QuotedInt(int64(out.QInt))
+	if out.QUint != 0 {
+		e.Name("quint").QuotedUint(uint64(out.QUint))
+	}
+	e.Name("qfloat").QuotedFloat(out.QFloat, 64)
+	e.Name("qsingle")
+	if out.QSingle == nil {
+		e.Null()
+	} else {
+		e.QuotedFloat(float64(*out.QSingle), 32)
+	}
+	e.Name("qbool").QuotedBool(bool(out.QBool))
+	if out.QPointer != nil {
+		e.Name("qpointer").QuotedInt(*out.QPointer)
+	}
+	e.EndObject()
+}
+
+func encodeParts(e *reply.Encoder, out *Parts) {
+	e.Object()
+	e.Name("id").String(out.Base.ID)
+	e.Name("One").Int(int64(out.One))
+	encodeBase(e.Name("base"), &out.Named)
+	encodeLeaf(e.Name("Leaf"), &out.Leaf)
+	e.Name("Pointer")
+	if out.Pointer == nil {
+		e.Null()
+	} else {
+		encodeLeaf(e, out.Pointer)
+	}
+	e.Name("Leaves")
+	if out.Leaves == nil {
+		e.Null()
+	} else {
+		e.Array()
+		for i := range out.Leaves {
+			encodeLeaf(e.Next(), &out.Leaves[i])
+		}
+		e.EndArray()
+	}
+	e.Name("Pointers")
+	if out.Pointers == nil {
+		e.Null()
+	} else {
+		e.Array()
+		for _, item := range out.Pointers {
+			e.Next()
+			if item == nil {
+				e.Null()
+			} else {
+				encodeLeaf(e, item)
+			}
+		}
+		e.EndArray()
+	}
+	e.Name("Ints")
+	if out.Ints == nil {
+		e.Null()
+	} else {
+		e.Int(int64(*out.Ints))
+	}
+	e.Name("List")
+	if out.List == nil {
+		e.Null()
+	} else {
+		e.Array()
+		for _, item := range out.List {
+			e.Next().String(item)
+		}
+		e.EndArray()
+	}
+	e.Name("Matrix")
+	if out.Matrix == nil {
+		e.Null()
+	} else {
+		e.Array()
+		for _, item := range out.Matrix {
+			e.Next()
+			if item == nil {
+				e.Null()
+			} else {
+				e.Array()
+				for _, item2 := range item {
+					e.Next().Int(int64(item2))
+				}
+				e.EndArray()
+			}
+		}
+		e.EndArray()
+	}
+	e.Name("Pair").Array()
+	for _, item := range out.Pair {
+		e.Next()
+		if item == nil {
+			e.Null()
+		} else {
+			e.Bool(*item)
+		}
+	}
+	e.EndArray()
+	e.Name("Leafs").Array()
+	for i := range out.Leafs {
+		encodeLeaf(e.Next(), &out.Leafs[i])
+	}
+	e.EndArray()
+	e.Name("Three")
+	if out.Three == nil {
+		e.Null()
+	} else {
+		e.Array()
+		for _, item := range out.Three {
+			e.Next().Array()
+			for _, item2 := range item {
+				e.Next().Bytes(item2)
+			}
+			e.EndArray()
+		}
+		e.EndArray()
+	}
+	e.Name("Nothing").Array()
+	for _, item := range out.Nothing {
+		e.Next().Int(int64(item))
+	}
+	e.EndArray()
+	e.Name("Map")
+	if out.Map == nil {
+		e.Null()
+	} else {
+		e.Object()
+		for _, key := range slices.Sorted(maps.Keys(out.Map)) {
+			e.Key(key).String(out.Map[key])
+		}
+		e.EndObject()
+	}
+	e.Name("ByKey")
+	if out.ByKey == nil {
+		e.Null()
+	} else {
+		e.Object()
+		for _, key := range slices.Sorted(maps.Keys(out.ByKey)) {
+			item := out.ByKey[key]
+			encodeLeaf(e.Key(string(key)), &item)
+		}
+		e.EndObject()
+	}
+	e.Name("Lists")
+	if out.Lists == nil {
+		e.Null()
+	} else {
+		e.Object()
+		for _, key := range slices.Sorted(maps.Keys(out.Lists)) {
+			item := out.Lists[key]
+			e.Key(key)
+			if item == nil {
+				e.Null()
+			} else {
+				e.Array()
+				for i2 := range item {
+					encodeLeaf(e.Next(), &item[i2])
+				}
+				e.EndArray()
+			}
+		}
+		e.EndObject()
+	}
+	e.Name("Maps")
+	if out.Maps == nil {
+		e.Null()
+	} else {
+		e.Object()
+		for _, key := range slices.Sorted(maps.Keys(out.Maps)) {
+			item := out.Maps[key]
+			e.Key(key)
+			if item == nil {
+				e.Null()
+			} else {
+				e.Object()
+				for _, key2 := range slices.Sorted(maps.Keys(item)) {
+					item2 := item[key2]
+					e.Key(string(key2))
+					if item2 == nil {
+						e.Null()
+					} else {
+						encodeLeaf(e, item2)
+					}
+				}
+				e.EndObject()
+			}
+		}
+		e.EndObject()
+	}
+	e.Name("Behind")
+	if out.Behind == nil || *out.Behind == nil {
+		e.Null()
+	} else {
+		e.Array()
+		for i := range *out.Behind {
+			encodeLeaf(e.Next(), &(*out.Behind)[i])
+		}
+		e.EndArray()
+	}
+	e.Name("Table")
+	if out.Table == nil || *out.Table == nil {
+		e.Null()
+	} else {
+		e.Object()
+		for _, key := range slices.Sorted(maps.Keys(*out.Table)) {
+			item := (*out.Table)[key]
+			e.Key(key)
+			if item == nil {
+				e.Null()
+			} else {
+				e.Array()
+				for _, item2 := range item {
+					e.Next()
+					if item2 == nil {
+						e.Null()
+					} else {
+						e.Int(int64(*item2))
+					}
+				}
+				e.EndArray()
+			}
+		}
+		e.EndObject()
+	}
+	encodePartsAnon(e.Name("Anon"), &out.Anon)
+	e.Name("Shadow").String(out.Shadow)
+	encodeTwin(e.Name("twin"), &out.Twin)
+	e.EndObject()
+}
+
+func encodeSelves(e *reply.Encoder, out *Selves) {
+	e.Object()
+	e.Name("At").Marshal(out.At)
+	e.Name("Until")
+	if out.Until == nil {
+		e.Null()
+	} else {
+		e.Marshal(out.Until)
+	}
+	e.Name("Raw").Marshal(out.Raw)
+	if out.Maybe != nil {
+		e.Name("maybe").Marshal(out.Maybe)
+	}
+	e.Name("JSON").Marshal(out.JSON)
+	e.Name("Texts").Marshal(out.Texts)
+	e.Name("Grade").Marshal(out.Grade)
+	e.Name("Grades")
+	if out.Grades == nil {
+		e.Null()
+	} else {
+		e.Array()
+		for _, item := range out.Grades {
+			e.Next().Marshal(item)
+		}
+		e.EndArray()
+	}
+	e.Name("Pointer")
+	if out.Pointer == nil {
+		e.Null()
+	} else {
+		e.Array()
+		for _, item := range out.Pointer {
+			e.Next()
+			if item == nil {
+				e.Null()
+			} else {
+				e.Marshal(item)
+			}
+		}
+		e.EndArray()
+	}
+	e.Name("ByName")
+	if out.ByName == nil {
+		e.Null()
+	} else {
+		e.Object()
+		for _, key := range slices.Sorted(maps.Keys(out.ByName)) {
+			e.Key(key).Marshal(out.ByName[key])
+		}
+		e.EndObject()
+	}
+	e.Name("Sealed").Marshal(out.Sealed)
+	e.Name("Pair").Array()
+	for _, item := range out.Pair {
+		e.Next().Marshal(item)
+	}
+	e.EndArray()
+	e.EndObject()
+}
+
+func encodeNever(e *reply.Encoder, out *Never) {
+	e.Object()
+	e.Name("N").Int(int64(out.N))
+	e.EndObject()
+}
+
+func encodeBase(e *reply.Encoder, out *Base) {
+	e.Object()
+	e.Name("id").String(out.ID)
+	e.Name("Shadow").Int(int64(out.Shadow))
+	e.EndObject()
+}
+
+func encodePartsAnon(e *reply.Encoder, out *struct {
+	X    int `json:"x"`
+	Deep struct {
+		Y []string
+	}
+}) {
+	e.Object()
+	e.Name("x").Int(int64(out.X))
+	encodePartsAnonDeep(e.Name("Deep"), &out.Deep)
+	e.EndObject()
+}
+
+func encodeTwin(e *reply.Encoder, out *Twin) {
+	e.Object()
+	e.Name("ID").String(out.ID)
+	e.EndObject()
+}
+
+func encodePartsAnonDeep(e *reply.Encoder, out *struct {
+	Y []string
+}) {
+	e.Object()
+	e.Name("Y")
+	if out.Y == nil {
+		e.Null()
+	} else {
+		e.Array()
+		for _, item := range out.Y {
+			e.Next().String(item)
+		}
+		e.EndArray()
+	}
+	e.EndObject()
+}
+
 // What this file was generated from. If one of these lines does not compile, the code has changed since:
 // run "go tool hookgen ./..." again.
 var (
-	_ func(*Measured, context.Context, Small) error         = (*Measured).Small
-	_ func(*Measured, context.Context, Large) error         = (*Measured).Large
-	_ func(*Rich, context.Context) (Report, error)          = (*Rich).Report
-	_ func(*Rich, context.Context) ([]*Leaf, error)         = (*Rich).Leaves
-	_ func(*Rich, context.Context) (*Leaf, error)           = (*Rich).Pointer
-	_ func(*Rich, context.Context) (Tree, error)            = (*Rich).Tree
-	_ func(*Rich, context.Context, Texts) error             = (*Rich).Texts
-	_ func(*Rich, context.Context, Formats) error           = (*Rich).Formats
-	_ func(*Rich, context.Context, *Numbers) error          = (*Rich).Numbers
-	_ func(*Rich, context.Context, *hook.Env, Nested) error = (*Rich).Nested
-	_ func(*Rich, context.Context, Special) error           = (*Rich).Special
-	_ func(*Rich, context.Context) error                    = (*Rich).Nothing
+	_ func(*Measured, context.Context, Small) error                         = (*Measured).Small
+	_ func(*Measured, context.Context, Large) error                         = (*Measured).Large
+	_ func(*Rich, context.Context) (Report, error)                          = (*Rich).Report
+	_ func(*Rich, context.Context) ([]*Leaf, error)                         = (*Rich).Leaves
+	_ func(*Rich, context.Context) (*Leaf, error)                           = (*Rich).Pointer
+	_ func(*Rich, context.Context) (Tree, error)                            = (*Rich).Tree
+	_ func(*Rich, context.Context, Texts) error                             = (*Rich).Texts
+	_ func(*Rich, context.Context, Formats) error                           = (*Rich).Formats
+	_ func(*Rich, context.Context, *Numbers) error                          = (*Rich).Numbers
+	_ func(*Rich, context.Context, *hook.Env, Nested) error                 = (*Rich).Nested
+	_ func(*Rich, context.Context, Special) error                           = (*Rich).Special
+	_ func(*Rich, context.Context) error                                    = (*Rich).Nothing
+	_ func(*Writer, context.Context) (Plain, error)                         = (*Writer).WritePlain
+	_ func(*Writer, context.Context) (*Options, error)                      = (*Writer).WriteOptions
+	_ func(*Writer, context.Context) (Parts, error)                         = (*Writer).WriteParts
+	_ func(*Writer, context.Context) (Selves, error)                        = (*Writer).WriteSelves
+	_ func(*Writer, context.Context) ([]Leaf, error)                        = (*Writer).WriteLeaves
+	_ func(*Writer, context.Context) (map[string]map[Priority]*Leaf, error) = (*Writer).WriteMap
+	_ func(*Writer, context.Context) (*Leaf, error)                         = (*Writer).WritePointer
+	_ func(*Writer, context.Context) (Priority, error)                      = (*Writer).WriteText
+	_ func(*Writer, context.Context) (float64, error)                       = (*Writer).WriteFloat
+	_ func(*Writer, context.Context) ([]byte, error)                        = (*Writer).WriteBytes
+	_ func(*Writer, context.Context) (*time.Time, error)                    = (*Writer).WriteTime
+	_ func(*Writer, context.Context) (Elsewhere, error)                     = (*Writer).WriteElsewhere
 	_ struct {
 		Title string `json:"title" hook:"maxlen=80"`
 		Body  string `json:"body,omitzero"`
@@ -1447,4 +2545,139 @@ var (
 		Last string `json:"last"`
 		Both string
 	} = Tail{}
+	_ struct {
+		Text    string
+		Named   Priority
+		Yes     bool
+		Switch  Switch
+		I       int
+		I8      int8
+		I16     int16
+		I32     int32
+		I64     int64
+		Level   Level
+		U       uint
+		U8      uint8
+		U16     uint16
+		U32     uint32
+		U64     uint64
+		Address uintptr
+		F32     float32
+		F64     float64
+		Degrees Degrees
+		Wait    time.Duration
+		Bytes   []byte
+		Digest  Digest
+		NoTag   string `json:",omitempty"`
+		Ignored string `json:"-"`
+		Odd     string `json:"a <b>&é $%-/ 1"`
+	} = Plain{}
+	_ struct {
+		Text     string         `json:"text,omitempty"`
+		Named    Priority       `json:"named,omitzero"`
+		Yes      bool           `json:"yes,omitempty"`
+		Switch   Switch         `json:"switch,omitzero"`
+		Int      int            `json:"int,omitempty"`
+		Uint     uint8          `json:"uint,omitzero"`
+		Float    float64        `json:"float,omitempty"`
+		Zero     float32        `json:"zero,omitzero"`
+		List     []string       `json:"list,omitempty"`
+		Set      []string       `json:"set,omitzero"`
+		Both     []string       `json:"both,omitempty,omitzero"`
+		Map      map[string]int `json:"map,omitempty"`
+		Filled   map[string]int `json:"filled,omitzero"`
+		Bytes    []byte         `json:"bytes,omitempty"`
+		Raw      []byte         `json:"raw,omitzero"`
+		Pointer  *int           `json:"pointer,omitempty"`
+		Other    *string        `json:"other,omitzero"`
+		Behind   *[]int         `json:"behind,omitempty"`
+		Struct   Leaf           `json:"struct,omitempty"`
+		Leaf     *Leaf          `json:"leaf,omitempty"`
+		At       time.Time      `json:"at,omitzero"`
+		Empty    time.Time      `json:"empty,omitempty"`
+		Until    *time.Time     `json:"until,omitzero"`
+		Since    *time.Time     `json:"since,omitempty"`
+		Odd      Pairwise       `json:"odd,omitzero"`
+		OddAt    *Pairwise      `json:"odd_at,omitempty,omitzero"`
+		Own      Never          `json:"own,omitzero"`
+		QInt     int            `json:"qint,string"`
+		QUint    uint16         `json:"quint,string,omitempty"`
+		QFloat   float64        `json:"qfloat,string"`
+		QSingle  *float32       `json:"qsingle,string"`
+		QBool    Switch         `json:"qbool,string"`
+		QPointer *int64         `json:"qpointer,string,omitzero"`
+	} = Options{}
+	_ struct {
+		N int
+	} = Never{}
+	_ struct {
+		Base
+		Front
+		Back
+		Named    Base `json:"base"`
+		Leaf     Leaf
+		Pointer  *Leaf
+		Leaves   []Leaf
+		Pointers []*Leaf
+		Ints     *int
+		List     []string
+		Matrix   [][]Level
+		Pair     [2]*bool
+		Leafs    [2]Leaf
+		Three    [][2][]uint8
+		Nothing  [0]int
+		Map      map[string]string
+		ByKey    map[Priority]Leaf
+		Lists    map[string][]Leaf
+		Maps     map[string]map[Priority]*Leaf
+		Behind   *[]Leaf
+		Table    *map[string][]*int
+		Anon     struct {
+			X    int `json:"x"`
+			Deep struct {
+				Y []string
+			}
+		}
+		Shadow string
+		Twin   `json:"twin"`
+	} = Parts{}
+	_ struct {
+		ID     string `json:"id"`
+		Shadow int
+	} = Base{}
+	_ struct {
+		Again
+		One int
+	} = Front{}
+	_ struct {
+		Twice string
+		ID    string
+	} = Again{}
+	_ struct {
+		Again
+	} = Back{}
+	_ struct {
+		ID string
+	} = Twin{}
+	_ struct {
+		At      time.Time
+		Until   *time.Time
+		Raw     json.RawMessage
+		Maybe   *json.RawMessage `json:"maybe,omitempty"`
+		JSON    hook.JSON
+		Texts   hook.List[string]
+		Grade   Grade
+		Grades  []Grade
+		Pointer []*Grade
+		ByName  map[string]Grade
+		Sealed  Sealed
+		Pair    [2]Sealed
+	} = Selves{}
+	_ struct {
+		ByNumber map[int]string
+		Address  netip.Addr
+		Any      any
+		Pointers **int
+		*Base
+	} = Elsewhere{}
 )

@@ -4,3 +4,6 @@ package schematest_test
 
 // usual is how many arguments are judged by default: the race detector makes each ten times as dear, and has little to find here.
 const usual = 30_000
+
+// raced: the race detector is on, which allocates.
+const raced = true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
+	"github.com/grapnel-go/grapnel/composite/reply"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -64,7 +65,21 @@ type delegateCall struct {
 
 // Run implements [hook.Runner].
 func (c *delegateCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
-	return composite.Reply(c.delegate.Delegate(ctx, env, c.in))
+	out, err := c.delegate.Delegate(ctx, env, c.in)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	if out == nil {
+		e.Null()
+	} else {
+		e.Array()
+		for i := range out {
+			encodeTaskResult(e.Next(), &out[i])
+		}
+		e.EndArray()
+	}
+	return e.Result()
 }
 
 func decodeDelegateInput(d *args.Decoder, in *DelegateInput) {
@@ -123,6 +138,17 @@ func decodeTask(d *args.Decoder, in *Task) {
 	}
 	o.Require(0, "agent")
 	o.Require(1, "message")
+}
+
+func encodeTaskResult(e *reply.Encoder, out *TaskResult) {
+	e.Object()
+	e.Name("agent").String(out.Agent)
+	e.Name("result").String(out.Result)
+	e.Name("stop").String(string(out.Stop))
+	if out.Error != "" {
+		e.Name("error").String(out.Error)
+	}
+	e.EndObject()
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:

@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/composite/reply"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -2188,7 +2189,13 @@ type findCall struct {
 
 // Run implements [hook.Runner].
 func (c *findCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	return composite.Reply(c.f.Find(ctx, c.in))
+	out, err := c.f.Find(ctx, c.in)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	encodeWorkAnswer(e, &out)
+	return e.Result()
 }
 
 // FindRev identifies these points and tools; composites compile against it.
@@ -2244,7 +2251,13 @@ type findCall2 struct {
 
 // Run implements [hook.Runner].
 func (c *findCall2) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	return composite.Reply(c.f.Find(ctx, c.in))
+	out, err := c.f.Find(ctx, c.in)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	encodeWorkAnswer(e, &out)
+	return e.Result()
 }
 
 func decodeWorkInput(d *args.Decoder, in *work.Input) {
@@ -2263,6 +2276,13 @@ func decodeWorkInput(d *args.Decoder, in *work.Input) {
 	}
 	o.Require(0, "title")
 	o.Require(1, "limit")
+}
+
+func encodeWorkAnswer(e *reply.Encoder, out *work.Answer) {
+	e.Object()
+	e.Name("title").String(out.Title)
+	e.Name("found").Int(int64(out.Found))
+	e.EndObject()
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
+	"github.com/grapnel-go/grapnel/composite/reply"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -122,7 +123,21 @@ type pantryListCall struct {
 
 // Run implements [hook.Runner].
 func (c *pantryListCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	return composite.Reply(c.p.List(ctx))
+	out, err := c.p.List(ctx)
+	if err != nil {
+		return composite.Failed(err)
+	}
+	e := reply.New()
+	if out == nil {
+		e.Null()
+	} else {
+		e.Array()
+		for i := range out {
+			encodeAmount(e.Next(), &out[i])
+		}
+		e.EndArray()
+	}
+	return e.Result()
 }
 
 func decodeAmount(d *args.Decoder, in *Amount) {
@@ -146,6 +161,13 @@ func decodeAmount(d *args.Decoder, in *Amount) {
 	}
 	o.Require(0, "item")
 	o.Require(1, "pieces")
+}
+
+func encodeAmount(e *reply.Encoder, out *Amount) {
+	e.Object()
+	e.Name("item").String(out.Item)
+	e.Name("pieces").Int(int64(out.Pieces))
+	e.EndObject()
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:

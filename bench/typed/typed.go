@@ -69,6 +69,12 @@ type Desk struct {
 	Lists *Lists
 }
 
+// place is what a call is told, in one piece, as the runtime has it.
+type place struct {
+	call hook.ToolCall
+	env  hook.Env
+}
+
 // Caller calls find through the composite: Dispatch, which finds the owner, decodes
 // and validates, and Run, which calls the tool and encodes. There is no runtime
 // around it, so nothing decides about the call.
@@ -76,15 +82,16 @@ func Caller(find work.Finder) work.Caller {
 	desk := &Desk{new(Notes), &Lists{find: find}}
 	tool := desk.Lists.Schema()[0]
 	return work.Caller{Call: func(ctx context.Context, args string) (string, error) {
-		call := hook.NewToolCall(hook.ToolCallData{ID: "1", Tool: tool, Args: hook.JSON(args)})
-		inv, ok := desk.Dispatch(ctx, call)
+		at := &place{call: *hook.NewToolCall(hook.ToolCallData{ID: "1", Tool: tool, Args: hook.JSON(args)})}
+		at.env = hook.Env{Call: &at.call, Attempt: 1}
+		inv, ok := desk.Dispatch(ctx, &at.call)
 		if !ok {
 			return "", errors.New("typed: nobody has " + tool.Name)
 		}
 		if err := inv.Err(); err != nil {
 			return "", err
 		}
-		result := inv.Runner().Run(ctx, &hook.Env{Call: call, Attempt: 1})
+		result := inv.Runner().Run(ctx, &at.env)
 		return text(result)
 	}}
 }

@@ -4,6 +4,3 @@ package schematest_test
 
 // usual is how many arguments are judged by default.
 const usual = 100_000
-
-// raced: the race detector is on, which allocates.
-const raced = false

@@ -4,6 +4,3 @@ package schematest_test
 
 // usual is how many arguments are judged by default: the race detector makes each ten times as dear, and has little to find here.
 const usual = 30_000
-
-// raced: the race detector is on, which allocates.
-const raced = true

@@ -16,6 +16,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/internal/schematest"
 )
 
@@ -161,12 +162,9 @@ func TestWrittenIsNotMixed(t *testing.T) {
 
 // An answer that generated code writes costs its text and its block.
 func TestWrittenAllocations(t *testing.T) {
-	if raced {
-		return
-	}
 	w := &schematest.Writer{Parts: schematest.Parts{Leaves: []schematest.Leaf{{N: 1, Unit: "a"}, {N: 2}}}}
 	call := hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: schematest.ToolWrittenLeaves}, Args: "{}"})
 	inv, _ := w.Dispatch(t.Context(), call)
 	env := &hook.Env{Call: call}
-	assert.LessOrEqual(t, testing.AllocsPerRun(1000, func() { inv.Runner().Run(t.Context(), env) }), 2.0)
+	assert.LessOrEqual(t, allocs.PerRun(1000, func() { inv.Runner().Run(t.Context(), env) }), 2.0)
 }

@@ -37,6 +37,8 @@ const (
 	kit, app, tools  = "kit/kit.go", "app/app.go", "tools/tools.go"
 	core, shared     = "core/core.go", "shared/shared.go"
 	index            = "invalid argument: index"
+	recall           = "// Recall recalls.\n//\n//hook:tool readonly\nfunc (*Memory) Recall(context.Context) error { return nil }\n\n"
+	forget           = "// Forget forgets.\n//\n//hook:tool\nfunc (*Memory) Forget(context.Context) error { return nil }\n\n"
 	behindMemory     = "// Clock has another tool."
 	appFile, kitFile = "app/hook_gen.go", "kit/hook_gen.go"
 	toolsFile        = "tools/hook_gen.go"
@@ -72,6 +74,7 @@ var changes = []later{
 	{name: "a tool is added", file: kit, from: behindMemory, to: "// More is new.\n//\n//hook:tool\nfunc (*Memory) More(context.Context) error { return nil }\n\n" + behindMemory, again: "kit", message: index},
 	{name: "a tool is removed", file: kit, from: "//hook:tool\nfunc (*Memory) Forget(", to: "func (*Memory) Forget(", again: "kit", message: index},
 	{name: "a tool is renamed", file: kit, from: "//hook:tool readonly", to: "//hook:tool readonly name=remember", again: "kit", message: index},
+	{name: "two tools change places", file: kit, from: recall + forget, to: forget + recall, again: "kit", message: index},
 	{name: "a tool has the name of another", file: kit, from: "//hook:tool readonly", to: "//hook:tool readonly name=now", again: "kit", message: index},
 	{name: "the prefix of a subsystem changes", file: kit, from: "prefix=mem_", to: "prefix=memory_", again: "kit", message: index},
 	{name: "the order of a subsystem changes", file: kit, from: "order=50", to: "order=150", again: "kit", message: index},

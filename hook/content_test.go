@@ -1,8 +1,10 @@
 package hook_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -122,17 +124,45 @@ func TestArgError(t *testing.T) {
 	whole := &hook.ArgError{Tool: "bash", Reason: "must be an object"}
 	assert.Equal(t, "bash: invalid arguments: must be an object", whole.Result().Text())
 
-	inv := hook.BadArgs("{", err)
-	assert.Equal(t, hook.JSON("{"), inv.Args())
-	assert.Nil(t, inv.Runner())
-	assert.Same(t, err, inv.Err())
-	assert.False(t, inv.Parsed())
-	assert.False(t, hook.Bound("{}", nil).Parsed(), "nobody vouches for it")
-	assert.True(t, hook.Parsed("{}", nil).Parsed())
-	assert.Nil(t, hook.Invocation{}.Runner())
 	var tool *hook.ToolError
 	assert.True(t, errors.As(error(&hook.ToolError{Kind: hook.FailNotFound, Text: "gone"}), &tool))
 	assert.Equal(t, "gone", tool.Error())
+}
+
+// answers is a runner that can be told from others.
+type answers struct{ text string }
+
+func (a answers) Run(context.Context, *hook.Env) hook.ToolResult { return hook.TextResult(a.text) }
+
+func TestInvocation(t *testing.T) {
+	wrong, r := &hook.ArgError{Tool: "bash", Reason: "must be an object"}, answers{"done"}
+	for name, tt := range map[string]struct {
+		inv    hook.Invocation
+		args   hook.JSON
+		runner hook.Runner
+		parsed bool
+		err    *hook.ArgError
+	}{
+		"zero":           {},
+		"bound":          {inv: hook.Bound("{}", r), args: "{}", runner: r},
+		"bound by none":  {inv: hook.Bound("{}", nil), args: "{}"},
+		"bound again":    {inv: hook.Bound("{}", hook.Bound("[]", r).Runner()), args: "{}", runner: r},
+		"parsed":         {inv: hook.Parsed("{}", r), args: "{}", runner: r, parsed: true},
+		"parsed by none": {inv: hook.Parsed("{}", nil), args: "{}"},
+		"bad":            {inv: hook.BadArgs("{", wrong), args: "{", err: wrong},
+		"bad, unsaid":    {inv: hook.BadArgs("{", nil), args: "{"},
+	} {
+		assert.Equal(t, tt.args, tt.inv.Args(), name)
+		assert.Equal(t, tt.runner, tt.inv.Runner(), name)
+		assert.Equal(t, tt.parsed, tt.inv.Parsed(), name)
+		assert.Same(t, tt.err, tt.inv.Err(), name)
+	}
+	assert.NotEqual(t, hook.Bound("{}", r), hook.Parsed("{}", r))
+}
+
+// The compiler keeps values of up to four words in registers.
+func TestAnInvocationStaysInRegisters(t *testing.T) {
+	assert.LessOrEqual(t, reflect.TypeFor[hook.Invocation]().Size(), 4*reflect.TypeFor[uintptr]().Size())
 }
 
 func TestUsage(t *testing.T) {

@@ -221,24 +221,24 @@ func (d *Desk) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: Notes, Lists.
 func (d *Desk) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch deskOwner(call.Name()) {
+	switch owner, tool := deskOwner(call.Name()); owner {
 	case 0:
-		return d.Notes.Dispatch(ctx, call)
+		return d.Notes.DispatchTool(tool, call)
 	case 1:
-		return d.Lists.Dispatch(ctx, call)
+		return d.Lists.DispatchTool(tool, call)
 	}
 	return hook.Invocation{}, false
 }
 
-// deskOwner returns which member owns the tool, -1 for none of the static ones.
-func deskOwner(name string) int {
+// deskOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func deskOwner(name string) (owner, tool int) {
 	switch name {
 	case ToolAddNote:
-		return 0
+		return 0, 0
 	case ToolFind:
-		return 1
+		return 1, 0
 	}
-	return -1
+	return -1, 0
 }
 
 // OnEvent implements [hook.Hook]: no member has it.
@@ -280,6 +280,15 @@ func (l *Lists) Schema() []hook.Tool {
 func (l *Lists) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolFind:
+		return bindFind(l, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in listsTools.
+func (l *Lists) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
 		return bindFind(l, call), true
 	}
 	return hook.Invocation{}, false
@@ -350,6 +359,15 @@ func (n *Notes) Schema() []hook.Tool {
 func (n *Notes) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolAddNote:
+		return bindAddNote(n, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in notesTools.
+func (n *Notes) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
 		return bindAddNote(n, call), true
 	}
 	return hook.Invocation{}, false

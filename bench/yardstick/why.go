@@ -3,11 +3,10 @@ package main
 // Why budgets are missed, and what could be tried next. A reason stands ready for
 // rows that keep their budget on one machine and miss it on another.
 const (
-	whyRoute = "The limit calls the owner's binding by hand and so compares no name. The composite compares the name twice: " +
-		"its own switch finds the owner, and the owner's switch finds the tool; each is a binary search over strings, which " +
-		"costs some ten nanoseconds where names share a long beginning, as generated ones do. Nothing is allocated and nothing " +
-		"grows from 8 to 512 tools. Next: the owner's switch could answer a number that the composite hands on, so that names " +
-		"are compared once."
+	whyRoute = "The limit calls the owner's binding by hand and so compares no name. The composite compares it once and hands the owner's " +
+		"number for the tool on. That takes five nanoseconds with eight tools and ten with 512: half of those are the search for the name, by length " +
+		"and then byte by byte, the rest two calls and a jump. Nothing is allocated. Where binding takes no more than ninety nanoseconds, ten are " +
+		"more than a tenth. Next: the agent, which has the names already, could know the numbers."
 
 	whyDeciders = "A chain by hand takes two nanoseconds for each decider. What is generated takes some thirteen more for all eight: three " +
 		"to four are the deferred function that asks for a panic even where there was none, one or two the making of the gate, and the rest " +

@@ -225,20 +225,24 @@ func (k *Kitchen) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: Pantry.
 func (k *Kitchen) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch kitchenOwner(call.Name()) {
+	switch owner, tool := kitchenOwner(call.Name()); owner {
 	case 0:
-		return k.Pantry.Dispatch(ctx, call)
+		return k.Pantry.DispatchTool(tool, call)
 	}
 	return hook.Invocation{}, false
 }
 
-// kitchenOwner returns which member owns the tool, -1 for none of the static ones.
-func kitchenOwner(name string) int {
+// kitchenOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func kitchenOwner(name string) (owner, tool int) {
 	switch name {
-	case pantry.ToolPantryPut, pantry.ToolPantryTake, pantry.ToolPantryList:
-		return 0
+	case pantry.ToolPantryPut:
+		return 0, 0
+	case pantry.ToolPantryTake:
+		return 0, 1
+	case pantry.ToolPantryList:
+		return 0, 2
 	}
-	return -1
+	return -1, 0
 }
 
 // OnEvent implements [hook.Hook]: no member has it.

@@ -9,8 +9,8 @@ import "time"
 // Points, Plan, DispatchAll and Members. Fields are configured by their tag `hook:"…"`.
 type Composite struct{}
 
-// Subsystem marks the type whose methods may be tools. Its Schema and Dispatch are generated. What it says about order, needs and
-// policies holds for every field of the type in any composite, unless the field's tag says something else. T is a type with the
+// Subsystem marks the type whose methods may be tools. Its Schema and Dispatch are generated, and DispatchTool for composites. What
+// it says about order, needs and policies holds for every field of the type in any composite, unless the field's tag says something else. T is a type with the
 // name of its package, or one of this package; several are joined by commas.
 type Subsystem struct {
 	// Prefix is put in front of every tool name that is made from a method's name.

@@ -47,7 +47,7 @@ type weld struct {
 
 // taken tells whether a receiver cannot have this name.
 func (w *weld) taken(name string) bool {
-	if slices.Contains([]string{"g", "f", "b", "m", "i", "ok", "w", "at", "s", "tools", "parts", "points", "missing", "o", "calls", "done", "yield"}, name) {
+	if slices.Contains([]string{"g", "f", "b", "m", "i", "ok", "w", "at", "s", "tools", "parts", "points", "missing", "o", "calls", "done", "yield", "owner", "tool"}, name) {
 		return true
 	}
 	return slices.ContainsFunc(w.points, func(p *model.Point) bool { return slices.Contains(paramNames(p.Signature), name) })

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -23,20 +24,36 @@ func (w *weld) route(p *model.Point) {
 	}
 	var body []jen.Code
 	if len(owners) > 0 {
-		name := w.global("Owner")
-		var cases []jen.Code
-		for i, m := range owners {
-			cases = append(cases, jen.Case(jen.Lit(i)).Block(w.guarded(m,
-				jen.Return(w.field(m).Dot("Dispatch").Call(jen.Id("ctx"), localCall(m))))))
-		}
-		body = append(body, jen.Switch(jen.Id(name).Call(jen.Id("call").Dot("Name").Call())).Block(cases...))
-		defer w.ownerFunc(name, owners)
+		body = append(body, w.toOwner(owners))
+		defer w.ownerFunc(owners)
 	}
 	for _, m := range late {
 		body = append(body, w.late(m))
 	}
 	body = append(body, jen.Return(jen.Qual(hookPath, "Invocation").Values(), jen.False()))
 	w.method(p, w.ownerNames(), body...)
+}
+
+// toOwner writes the switch over the owners. One that knows its tools by number is told the number, so that it does not compare the
+// name again.
+func (w *weld) toOwner(owners []*model.Member) jen.Code {
+	var cases []jen.Code
+	for i, m := range owners {
+		dispatch := w.field(m).Dot("Dispatch").Call(jen.Id("ctx"), localCall(m))
+		if m.Numbered {
+			dispatch = w.field(m).Dot(model.DispatchTool).Call(jen.Id("tool"), localCall(m))
+		}
+		cases = append(cases, jen.Case(jen.Lit(i)).Block(w.guarded(m, jen.Return(dispatch))))
+	}
+	found := jen.Id(w.global("Owner")).Call(jen.Id("call").Dot("Name").Call())
+	if !anyNumbered(owners) {
+		return jen.Switch(found).Block(cases...)
+	}
+	return jen.Switch(jen.List(jen.Id("owner"), jen.Id("tool")).Op(":=").Add(found), jen.Id("owner")).Block(cases...)
+}
+
+func anyNumbered(owners []*model.Member) bool {
+	return slices.ContainsFunc(owners, func(m *model.Member) bool { return m.Numbered })
 }
 
 // localCall writes the call as the owner knows it.
@@ -68,19 +85,34 @@ func (w *weld) late(m *model.Member) jen.Code {
 }
 
 // ownerFunc writes the switch over the names. They are constants, so that two members with one name do not compile.
-func (w *weld) ownerFunc(name string, owners []*model.Member) {
+func (w *weld) ownerFunc(owners []*model.Member) {
+	name, numbered := w.global("Owner"), anyNumbered(owners)
+	text, results := name+" returns which member owns the tool, -1 for none of the static ones.", jen.Int()
+	if numbered {
+		text = name + " returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any."
+		results = jen.Params(jen.List(jen.Id("owner"), jen.Id("tool")).Int())
+	}
+	found := func(owner, tool int) jen.Code {
+		if numbered {
+			return jen.Return(jen.Lit(owner), jen.Lit(tool))
+		}
+		return jen.Return(jen.Lit(owner))
+	}
 	var cases []jen.Code
 	for i, m := range owners {
 		var names []jen.Code
-		for _, t := range m.Tools {
+		for n, t := range m.Tools {
 			names = append(names, w.toolName(m, t))
+			if m.Numbered {
+				cases, names = append(cases, jen.Case(names...).Block(found(i, n))), nil
+			}
 		}
-		cases = append(cases, jen.Case(names...).Block(jen.Return(jen.Lit(i))))
+		if !m.Numbered {
+			cases = append(cases, jen.Case(names...).Block(found(i, 0)))
+		}
 	}
-	w.f.Add(comment(name+" returns which member owns the tool, -1 for none of the static ones.",
-		jen.Func().Id(name).Params(jen.Id("name").String()).Int().Block(
-			jen.Switch(jen.Id("name")).Block(cases...),
-			jen.Return(jen.Lit(-1)))))
+	w.f.Add(comment(text, jen.Func().Id(name).Params(jen.Id("name").String()).Add(results).Block(
+		jen.Switch(jen.Id("name")).Block(cases...), found(-1, 0))))
 }
 
 // toolName writes the public name of a tool: prefix and the owner's constant, where that can be named from here.

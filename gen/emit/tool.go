@@ -51,8 +51,8 @@ func (s Toolset) self() *jen.Statement {
 // params are the type parameters of the subsystem; what belongs to one of its tools has the same.
 func (w *toolWriter) params() *types.TypeParamList { return w.s.Named.TypeParams() }
 
-// Toolsets writes the generated part of all subsystems with static tools of one package: names, tools, Schema, Dispatch, one bind
-// function and one call type for each tool; then the decoders and encoders, which they share, and the guards.
+// Toolsets writes the generated part of all subsystems with static tools of one package: names, tools, Schema, Dispatch by name and
+// by number, one bind function and one call type for each tool; then the decoders and encoders, which they share, and the guards.
 func Toolsets(f *File, sets []Toolset) {
 	e, out := newDecoders(f), newEncoders(f)
 	for _, s := range sets {
@@ -79,7 +79,7 @@ func Toolsets(f *File, sets []Toolset) {
 
 // taken reports whether a receiver must not have the name, because bind functions and runners use it.
 func taken(name string) bool {
-	return local(name) || slices.Contains([]string{"", "_", "call", "c", "ctx", "env", "hook", "args", "composite", "context"}, name)
+	return local(name) || slices.Contains([]string{"", "_", "call", "tool", "c", "ctx", "env", "hook", "args", "composite", "context"}, name)
 }
 
 // toolWriter writes one subsystem.
@@ -99,7 +99,7 @@ func (w *toolWriter) write() {
 	if defs := w.constants(); len(defs) > 0 {
 		w.f.Add(comment("Names of the tools of ["+w.s.Name+"].", jen.Const().Defs(defs...)))
 	}
-	for _, c := range []jen.Code{w.rev(), w.manifest(), w.array(), w.schema(), w.dispatch()} {
+	for _, c := range []jen.Code{w.rev(), w.manifest(), w.array(), w.schema(), w.dispatch(), w.dispatchTool()} {
 		w.f.Add(c)
 	}
 	for i, t := range w.s.Tools {
@@ -264,6 +264,21 @@ func (w *toolWriter) dispatch() jen.Code {
 			Params(jen.Id("_").Qual("context", "Context"), jen.Id("call").Op("*").Qual(hookPath, "ToolCall")).
 			Params(jen.Qual(hookPath, "Invocation"), jen.Bool()).Block(
 			jen.Switch(jen.Id("call").Dot("Name").Call()).Block(cases...),
+			jen.Return(jen.Qual(hookPath, "Invocation").Values(), jen.False())))
+}
+
+// dispatchTool writes the other half of what composites do: they have compared the name and know the number.
+func (w *toolWriter) dispatchTool() jen.Code {
+	var cases []jen.Code
+	for i := range w.s.Tools {
+		cases = append(cases, jen.Case(jen.Lit(i)).Block(
+			jen.Return(jen.Id(w.binds[i]).Call(jen.Id(w.recv), jen.Id("call")), jen.True())))
+	}
+	return comment(model.DispatchTool+" is Dispatch for a composite, which knows the place of the tool in "+w.tools+".",
+		jen.Func().Add(w.receiver()).Id(model.DispatchTool).
+			Params(jen.Id("tool").Int(), jen.Id("call").Op("*").Qual(hookPath, "ToolCall")).
+			Params(jen.Qual(hookPath, "Invocation"), jen.Bool()).Block(
+			jen.Switch(jen.Id("tool")).Block(cases...),
 			jen.Return(jen.Qual(hookPath, "Invocation").Values(), jen.False())))
 }
 

@@ -64,6 +64,8 @@ type Member struct {
 	Late []ToolRef
 	// Rev guards the set of tools; nil if nothing is generated for it.
 	Rev *Rev
+	// Numbered: the type has the generated method DispatchTool; its numbers are the places in Tools.
+	Numbered bool
 	// Nested is the member's own composite.
 	Nested *Composite
 

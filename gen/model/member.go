@@ -39,6 +39,7 @@ func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Membe
 	if options.Excludes("Schema") {
 		out.Dynamic, out.Tools, out.Late = false, nil, nil
 	}
+	out.Numbered = m.numbered(out)
 	if options.Optional && !out.Nilable {
 		m.add("HG009", m.tagPos(c, v.Pos(), "optional"), "drop optional, or use a pointer", "optional on %s: a value of type %s is never nil", v.Name(), m.relative(v.Type(), c.Pkg.Types))
 	}

@@ -47,7 +47,7 @@ func (m *Model) checkNamesOf(p *Package) {
 		}
 		if len(s.Tools) > 0 {
 			m.freeConstants(p, s, first)
-			m.freeMembers(s.Named, func(name string) bool { return name == "Schema" || name == "Dispatch" })
+			m.freeMembers(s.Named, func(name string) bool { return name == "Schema" || name == "Dispatch" || name == DispatchTool })
 		}
 	}
 }

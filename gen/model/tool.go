@@ -96,7 +96,7 @@ func (m *Model) checkSubsystem(s *Subsystem) {
 		m.add("HG008", s.Pos, "drop it, or write Schema and Dispatch by hand and drop //hook:tool",
 			"%s has //hook:tool methods, so its tools are static and its Dispatch is generated; dynamic and //hook:tools say otherwise", s.Name)
 	}
-	for _, name := range []string{"Schema", "Dispatch"} {
+	for _, name := range []string{"Schema", "Dispatch", DispatchTool} {
 		if own := declaredMethod(s.Named, name); own != nil {
 			m.add("HG053", own.Pos(), "delete it, or drop //hook:tool and list the tools in //hook:tools",
 				"%s of %s is written by hand, but its //hook:tool methods generate it", name, s.Name)

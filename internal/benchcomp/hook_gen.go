@@ -378,11 +378,11 @@ func (d *Whole) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: Daemon*, Free.
 func (d *Whole) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch wholeOwner(call.Name()) {
+	switch owner, tool := wholeOwner(call.Name()); owner {
 	case 0:
 		return d.Daemon.Dispatch(ctx, call)
 	case 1:
-		return d.Free.Dispatch(ctx, call)
+		return d.Free.DispatchTool(tool, call)
 	}
 	if inv, ok := d.Daemon.Dispatch(ctx, call); ok {
 		return inv, true
@@ -390,15 +390,15 @@ func (d *Whole) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocat
 	return hook.Invocation{}, false
 }
 
-// wholeOwner returns which member owns the tool, -1 for none of the static ones.
-func wholeOwner(name string) int {
+// wholeOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func wholeOwner(name string) (owner, tool int) {
 	switch name {
 	case skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite:
-		return 0
+		return 0, 0
 	case ToolFree:
-		return 1
+		return 1, 0
 	}
-	return -1
+	return -1, 0
 }
 
 var wholeOnEvent = [...]composite.Member{
@@ -1950,6 +1950,15 @@ func (f *Free) Schema() []hook.Tool {
 func (f *Free) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolFree:
+		return bindFree(f, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in freeTools.
+func (f *Free) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
 		return bindFree(f, call), true
 	}
 	return hook.Invocation{}, false

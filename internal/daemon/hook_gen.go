@@ -970,19 +970,19 @@ func (d *Daemon) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: Skills, AskUser, Delegate, Memory?, MCP*, OS, Extra*.
 func (d *Daemon) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch daemonOwner(call.Name()) {
+	switch owner, tool := daemonOwner(call.Name()); owner {
 	case 0:
-		return d.Skills.Dispatch(ctx, call)
+		return d.Skills.DispatchTool(tool, call)
 	case 1:
-		return d.AskUser.Dispatch(ctx, call)
+		return d.AskUser.DispatchTool(tool, call)
 	case 2:
-		return d.Delegate.Dispatch(ctx, call)
+		return d.Delegate.DispatchTool(tool, call)
 	case 3:
 		if d.Memory != nil {
-			return d.Memory.Dispatch(ctx, call)
+			return d.Memory.DispatchTool(tool, call)
 		}
 	case 4:
-		return d.OS.Dispatch(ctx, call)
+		return d.OS.DispatchTool(tool, call)
 	}
 	if inv, ok := d.MCP.Dispatch(ctx, call); ok {
 		return inv, true
@@ -998,21 +998,35 @@ func (d *Daemon) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invoca
 	return hook.Invocation{}, false
 }
 
-// daemonOwner returns which member owns the tool, -1 for none of the static ones.
-func daemonOwner(name string) int {
+// daemonOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func daemonOwner(name string) (owner, tool int) {
 	switch name {
 	case skills.ToolSkill:
-		return 0
+		return 0, 0
 	case askuser.ToolAskUser:
-		return 1
+		return 1, 0
 	case delegate.ToolDelegate:
-		return 2
-	case memory.ToolRemember, memory.ToolRecall, memory.ToolForget:
-		return 3
-	case ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite:
-		return 4
+		return 2, 0
+	case memory.ToolRemember:
+		return 3, 0
+	case memory.ToolRecall:
+		return 3, 1
+	case memory.ToolForget:
+		return 3, 2
+	case ostools.ToolBash:
+		return 4, 0
+	case ostools.ToolEdit:
+		return 4, 1
+	case ostools.ToolGlob:
+		return 4, 2
+	case ostools.ToolGrep:
+		return 4, 3
+	case ostools.ToolRead:
+		return 4, 4
+	case ostools.ToolWrite:
+		return 4, 5
 	}
-	return -1
+	return -1, 0
 }
 
 var daemonOnEvent = [...]composite.Member{

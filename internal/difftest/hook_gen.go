@@ -655,12 +655,12 @@ func (d *Bounded) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: Slow, Some?, Core, Any?*, Path?*, More*.
 func (d *Bounded) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch boundedOwner(call.Name()) {
+	switch owner, tool := boundedOwner(call.Name()); owner {
 	case 0:
-		return d.Slow.Dispatch(ctx, call.As(call.Name()[5:]))
+		return d.Slow.DispatchTool(tool, call.As(call.Name()[5:]))
 	case 1:
 		if d.Some != nil {
-			return d.Some.Dispatch(ctx, call)
+			return d.Some.DispatchTool(tool, call)
 		}
 	case 2:
 		return d.Core.Dispatch(ctx, call.As(call.Name()[5:]))
@@ -686,17 +686,19 @@ func (d *Bounded) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invoc
 	return hook.Invocation{}, false
 }
 
-// boundedOwner returns which member owns the tool, -1 for none of the static ones.
-func boundedOwner(name string) int {
+// boundedOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func boundedOwner(name string) (owner, tool int) {
 	switch name {
 	case "slow_" + ToolAdd:
-		return 0
-	case ToolRead, ToolWrite:
-		return 1
+		return 0, 0
+	case ToolRead:
+		return 1, 0
+	case ToolWrite:
+		return 1, 1
 	case "core_" + ToolAdd, "core_g_" + ToolRead, "core_g_" + ToolWrite:
-		return 2
+		return 2, 0
 	}
-	return -1
+	return -1, 0
 }
 
 var boundedOnEvent = [...]composite.Member{
@@ -4364,24 +4366,26 @@ func (c *Core) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: Notes, Guard.
 func (c *Core) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch coreOwner(call.Name()) {
+	switch owner, tool := coreOwner(call.Name()); owner {
 	case 0:
-		return c.Notes.Dispatch(ctx, call)
+		return c.Notes.DispatchTool(tool, call)
 	case 1:
-		return c.Guard.Dispatch(ctx, call.As(call.Name()[2:]))
+		return c.Guard.DispatchTool(tool, call.As(call.Name()[2:]))
 	}
 	return hook.Invocation{}, false
 }
 
-// coreOwner returns which member owns the tool, -1 for none of the static ones.
-func coreOwner(name string) int {
+// coreOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func coreOwner(name string) (owner, tool int) {
 	switch name {
 	case ToolAdd:
-		return 0
-	case "g_" + ToolRead, "g_" + ToolWrite:
-		return 1
+		return 0, 0
+	case "g_" + ToolRead:
+		return 1, 0
+	case "g_" + ToolWrite:
+		return 1, 1
 	}
-	return -1
+	return -1, 0
 }
 
 var coreOnEvent = [...]composite.Member{
@@ -6162,22 +6166,22 @@ func (d *Welded) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: Front, First?, Core, Users, Plain, Quiet?, Run*, Any?*, Extra*.
 func (d *Welded) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch weldedOwner(call.Name()) {
+	switch owner, tool := weldedOwner(call.Name()); owner {
 	case 0:
-		return d.Front.Dispatch(ctx, call)
+		return d.Front.DispatchTool(tool, call)
 	case 1:
 		if d.First != nil {
-			return d.First.Dispatch(ctx, call)
+			return d.First.DispatchTool(tool, call)
 		}
 	case 2:
 		return d.Core.Dispatch(ctx, call.As(call.Name()[5:]))
 	case 3:
-		return d.Users.Dispatch(ctx, call.As(call.Name()[6:]))
+		return d.Users.DispatchTool(tool, call.As(call.Name()[6:]))
 	case 4:
 		return d.Plain.Dispatch(ctx, call.As(call.Name()[6:]))
 	case 5:
 		if d.Quiet != nil {
-			return d.Quiet.Dispatch(ctx, call)
+			return d.Quiet.DispatchTool(tool, call)
 		}
 	}
 	if inv, ok := d.Run.Dispatch(ctx, call); ok {
@@ -6199,23 +6203,25 @@ func (d *Welded) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invoca
 	return hook.Invocation{}, false
 }
 
-// weldedOwner returns which member owns the tool, -1 for none of the static ones.
-func weldedOwner(name string) int {
+// weldedOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func weldedOwner(name string) (owner, tool int) {
 	switch name {
 	case ToolAdd:
-		return 0
-	case ToolRead, ToolWrite:
-		return 1
+		return 0, 0
+	case ToolRead:
+		return 1, 0
+	case ToolWrite:
+		return 1, 1
 	case "core_" + ToolAdd, "core_g_" + ToolRead, "core_g_" + ToolWrite:
-		return 2
+		return 2, 0
 	case "users_" + ToolAdd:
-		return 3
+		return 3, 0
 	case "plain_" + ToolAdd, "plain_g_" + ToolRead, "plain_g_" + ToolWrite:
-		return 4
+		return 4, 0
 	case ToolHush:
-		return 5
+		return 5, 0
 	}
-	return -1
+	return -1, 0
 }
 
 var weldedOnEvent = [...]composite.Member{
@@ -8563,6 +8569,17 @@ func (f *Files) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocatio
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in filesTools.
+func (f *Files) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindRead(f, call), true
+	case 1:
+		return bindWrite(f, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindRead decodes the arguments of read.
 func bindRead(f *Files, call *hook.ToolCall) hook.Invocation {
 	c := &readCall{f: f}
@@ -8637,6 +8654,15 @@ func (n *Notes) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocatio
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in notesTools.
+func (n *Notes) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindAdd(n, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindAdd decodes the arguments of add.
 func bindAdd(n *Notes, call *hook.ToolCall) hook.Invocation {
 	c := &addCall{n: n}
@@ -8687,6 +8713,15 @@ func (q *Quiet) Schema() []hook.Tool {
 func (q *Quiet) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolHush:
+		return bindHush(q, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in quietTools.
+func (q *Quiet) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
 		return bindHush(q, call), true
 	}
 	return hook.Invocation{}, false

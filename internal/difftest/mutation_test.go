@@ -50,12 +50,14 @@ var mutations = []mutation{
 	{"OnEvent", "a member that has it is not called", `d\.Front\.OnEvent\(ctx, ev\)`, ``},
 	{"OnEvent", "a nil is called", `if d\.Quiet != nil \{\s+(d\.Quiet\.OnEvent\(ctx, ev\))\s+\}`, `$1`},
 
-	{"Dispatch", "two owners are swapped", `return d\.Users\.(?s:(.*?))return d\.Plain\.`, `return d.Plain.${1}return d.Users.`},
+	{"Dispatch", "two owners are swapped", `return d\.Users\.DispatchTool\(tool, (?s:(.*?))return d\.Plain\.Dispatch\(ctx, `,
+		`return d.Plain.Dispatch(ctx, ${1}return d.Users.DispatchTool(tool, `},
 	{"Dispatch", "the owner gets the public name", `call\.As\(call\.Name\(\)\[5:\]\)`, `call`},
 	{"Dispatch", "the prefix is cut in the wrong place", `call\.Name\(\)\[6:\]`, `call.Name()[5:]`},
-	{"Dispatch", "a tool has no case", `case ToolRead, ToolWrite:`, `case ToolRead:`},
-	{"Dispatch", "a missing member's tools never reach the others", `if d\.First != nil \{\s+(return d\.First\.Dispatch\(ctx, call\))\s+\}`, `if d.First == nil { return hook.Invocation{}, false }; $1`},
-	{"Dispatch", "a run-time owner shadows a static one", `(switch weldedOwner)`, `if inv, ok := d.Run.Dispatch(ctx, call); ok { return inv, true }; $1`},
+	{"Dispatch", "a tool has no case", `case ToolWrite:\s+return 1, 1`, ``},
+	{"Dispatch", "a tool has the number of another", `return 1, 1`, `return 1, 0`},
+	{"Dispatch", "a missing member's tools never reach the others", `if d\.First != nil \{\s+(return d\.First\.DispatchTool\(tool, call\))\s+\}`, `if d.First == nil { return hook.Invocation{}, false }; $1`},
+	{"Dispatch", "a run-time owner shadows a static one", `(switch owner, tool := weldedOwner)`, `if inv, ok := d.Run.Dispatch(ctx, call); ok { return inv, true }; $1`},
 	{"Dispatch", "a run-time owner is not asked", `if inv, ok := d\.Run\.Dispatch\(ctx, call\); ok \{\s+return inv, true\s+\}`, ``},
 	{"Dispatch", "a group's nil is called", `if m == nil \{\s+continue\s+\}`, ``},
 

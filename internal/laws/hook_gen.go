@@ -6397,11 +6397,11 @@ func (d *Owners) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: D*, K, P, Q*, Extra*.
 func (d *Owners) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch ownersOwner(call.Name()) {
+	switch owner, tool := ownersOwner(call.Name()); owner {
 	case 0:
-		return d.K.Dispatch(ctx, call)
+		return d.K.DispatchTool(tool, call)
 	case 1:
-		return d.P.Dispatch(ctx, call.As(call.Name()[2:]))
+		return d.P.DispatchTool(tool, call.As(call.Name()[2:]))
 	}
 	if inv, ok := d.D.Dispatch(ctx, call); ok {
 		return inv, true
@@ -6422,15 +6422,19 @@ func (d *Owners) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invoca
 	return hook.Invocation{}, false
 }
 
-// ownersOwner returns which member owns the tool, -1 for none of the static ones.
-func ownersOwner(name string) int {
+// ownersOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func ownersOwner(name string) (owner, tool int) {
 	switch name {
-	case ToolRead, ToolWrite:
-		return 0
-	case "p_" + ToolRead, "p_" + ToolWrite:
-		return 1
+	case ToolRead:
+		return 0, 0
+	case ToolWrite:
+		return 0, 1
+	case "p_" + ToolRead:
+		return 1, 0
+	case "p_" + ToolWrite:
+		return 1, 1
 	}
-	return -1
+	return -1, 0
 }
 
 var ownersOnEvent = [...]composite.Member{
@@ -7731,6 +7735,17 @@ func (k *Keeper) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocati
 	case ToolRead:
 		return bindRead(k, call), true
 	case ToolWrite:
+		return bindWrite(k, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in keeperTools.
+func (k *Keeper) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindRead(k, call), true
+	case 1:
 		return bindWrite(k, call), true
 	}
 	return hook.Invocation{}, false

@@ -67,6 +67,17 @@ func (measured *Measured) Dispatch(_ context.Context, call *hook.ToolCall) (hook
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in measuredTools.
+func (measured *Measured) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindSmall(measured, call), true
+	case 1:
+		return bindLarge(measured, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindSmall decodes the arguments of small.
 func bindSmall(measured *Measured, call *hook.ToolCall) hook.Invocation {
 	c := &smallCall{measured: measured}
@@ -317,6 +328,33 @@ func (r *Rich) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation
 	case ToolSpecial:
 		return bindSpecial(r, call), true
 	case ToolNothing:
+		return bindNothing(r, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in richTools.
+func (r *Rich) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindReport(r, call), true
+	case 1:
+		return bindLeaves(r, call), true
+	case 2:
+		return bindPointer(r, call), true
+	case 3:
+		return bindTree(r, call), true
+	case 4:
+		return bindTexts(r, call), true
+	case 5:
+		return bindFormats(r, call), true
+	case 6:
+		return bindNumbers(r, call), true
+	case 7:
+		return bindNested(r, call), true
+	case 8:
+		return bindSpecial(r, call), true
+	case 9:
 		return bindNothing(r, call), true
 	}
 	return hook.Invocation{}, false
@@ -772,6 +810,37 @@ func (w *Writer) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocati
 	case ToolWrittenTime:
 		return bindWrittenTime(w, call), true
 	case ToolWrittenElsewhere:
+		return bindWrittenElsewhere(w, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in writerTools.
+func (w *Writer) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindWrittenPlain(w, call), true
+	case 1:
+		return bindWrittenOptions(w, call), true
+	case 2:
+		return bindWrittenParts(w, call), true
+	case 3:
+		return bindWrittenSelves(w, call), true
+	case 4:
+		return bindWrittenLeaves(w, call), true
+	case 5:
+		return bindWrittenMap(w, call), true
+	case 6:
+		return bindWrittenPointer(w, call), true
+	case 7:
+		return bindWrittenText(w, call), true
+	case 8:
+		return bindWrittenFloat(w, call), true
+	case 9:
+		return bindWrittenBytes(w, call), true
+	case 10:
+		return bindWrittenTime(w, call), true
+	case 11:
 		return bindWrittenElsewhere(w, call), true
 	}
 	return hook.Invocation{}, false

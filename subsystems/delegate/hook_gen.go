@@ -49,6 +49,15 @@ func (delegate *Delegate) Dispatch(_ context.Context, call *hook.ToolCall) (hook
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in delegateTools.
+func (delegate *Delegate) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindDelegate(delegate, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindDelegate decodes the arguments of delegate.
 func bindDelegate(delegate *Delegate, call *hook.ToolCall) hook.Invocation {
 	c := &delegateCall{delegate: delegate}

@@ -547,10 +547,10 @@ func (a *Agent) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: Find?, More?*.
 func (a *Agent) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch agentOwner(call.Name()) {
+	switch owner, tool := agentOwner(call.Name()); owner {
 	case 0:
 		if a.Find != nil {
-			return a.Find.Dispatch(ctx, call)
+			return a.Find.DispatchTool(tool, call)
 		}
 	}
 	if a.More != nil {
@@ -561,13 +561,13 @@ func (a *Agent) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocat
 	return hook.Invocation{}, false
 }
 
-// agentOwner returns which member owns the tool, -1 for none of the static ones.
-func agentOwner(name string) int {
+// agentOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func agentOwner(name string) (owner, tool int) {
 	switch name {
 	case ToolFind:
-		return 0
+		return 0, 0
 	}
-	return -1
+	return -1, 0
 }
 
 // OnEvent implements [hook.Hook]: no member has it.
@@ -943,10 +943,10 @@ func (a *Apart) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: Find?, More?*.
 func (a *Apart) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch apartOwner(call.Name()) {
+	switch owner, tool := apartOwner(call.Name()); owner {
 	case 0:
 		if a.Find != nil {
-			return a.Find.Dispatch(ctx, call)
+			return a.Find.DispatchTool(tool, call)
 		}
 	}
 	if a.More != nil {
@@ -957,13 +957,13 @@ func (a *Apart) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocat
 	return hook.Invocation{}, false
 }
 
-// apartOwner returns which member owns the tool, -1 for none of the static ones.
-func apartOwner(name string) int {
+// apartOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func apartOwner(name string) (owner, tool int) {
 	switch name {
 	case ToolFind:
-		return 0
+		return 0, 0
 	}
-	return -1
+	return -1, 0
 }
 
 // OnEvent implements [hook.Hook]: no member has it.
@@ -2173,6 +2173,15 @@ func (f *FindApart) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invoc
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in findApartTools.
+func (f *FindApart) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindFind(f, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindFind decodes the arguments of find.
 func bindFind(f *FindApart, call *hook.ToolCall) hook.Invocation {
 	c := &findCall{f: f}
@@ -2230,6 +2239,15 @@ func (f *Find) Schema() []hook.Tool {
 func (f *Find) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolFind:
+		return bindFind2(f, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in findTools.
+func (f *Find) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
 		return bindFind2(f, call), true
 	}
 	return hook.Invocation{}, false

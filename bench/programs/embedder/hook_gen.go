@@ -219,20 +219,20 @@ func (a *App) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: Notes.
 func (a *App) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch appOwner(call.Name()) {
+	switch owner, tool := appOwner(call.Name()); owner {
 	case 0:
-		return a.Notes.Dispatch(ctx, call)
+		return a.Notes.DispatchTool(tool, call)
 	}
 	return hook.Invocation{}, false
 }
 
-// appOwner returns which member owns the tool, -1 for none of the static ones.
-func appOwner(name string) int {
+// appOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func appOwner(name string) (owner, tool int) {
 	switch name {
 	case ToolAddNote:
-		return 0
+		return 0, 0
 	}
-	return -1
+	return -1, 0
 }
 
 // OnEvent implements [hook.Hook]: no member has it.
@@ -296,6 +296,15 @@ func (n *Notes) Schema() []hook.Tool {
 func (n *Notes) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolAddNote:
+		return bindAddNote(n, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in notesTools.
+func (n *Notes) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
 		return bindAddNote(n, call), true
 	}
 	return hook.Invocation{}, false

@@ -552,40 +552,1052 @@ func (a *All) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: S0, S1, S2, S3, S4, S5.
 func (a *All) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch allOwner(call.Name()) {
+	switch owner, tool := allOwner(call.Name()); owner {
 	case 0:
-		return a.S0.Dispatch(ctx, call)
+		return a.S0.DispatchTool(tool, call)
 	case 1:
-		return a.S1.Dispatch(ctx, call)
+		return a.S1.DispatchTool(tool, call)
 	case 2:
-		return a.S2.Dispatch(ctx, call)
+		return a.S2.DispatchTool(tool, call)
 	case 3:
-		return a.S3.Dispatch(ctx, call)
+		return a.S3.DispatchTool(tool, call)
 	case 4:
-		return a.S4.Dispatch(ctx, call)
+		return a.S4.DispatchTool(tool, call)
 	case 5:
-		return a.S5.Dispatch(ctx, call)
+		return a.S5.DispatchTool(tool, call)
 	}
 	return hook.Invocation{}, false
 }
 
-// allOwner returns which member owns the tool, -1 for none of the static ones.
-func allOwner(name string) int {
+// allOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func allOwner(name string) (owner, tool int) {
 	switch name {
-	case ToolOwner0Tool0, ToolOwner0Tool1, ToolOwner0Tool2, ToolOwner0Tool3, ToolOwner0Tool4, ToolOwner0Tool5, ToolOwner0Tool6, ToolOwner0Tool7, ToolOwner0Tool8, ToolOwner0Tool9, ToolOwner0Tool10, ToolOwner0Tool11, ToolOwner0Tool12, ToolOwner0Tool13, ToolOwner0Tool14, ToolOwner0Tool15, ToolOwner0Tool16, ToolOwner0Tool17, ToolOwner0Tool18, ToolOwner0Tool19, ToolOwner0Tool20, ToolOwner0Tool21, ToolOwner0Tool22, ToolOwner0Tool23, ToolOwner0Tool24, ToolOwner0Tool25, ToolOwner0Tool26, ToolOwner0Tool27, ToolOwner0Tool28, ToolOwner0Tool29, ToolOwner0Tool30, ToolOwner0Tool31, ToolOwner0Tool32, ToolOwner0Tool33, ToolOwner0Tool34, ToolOwner0Tool35, ToolOwner0Tool36, ToolOwner0Tool37, ToolOwner0Tool38, ToolOwner0Tool39, ToolOwner0Tool40, ToolOwner0Tool41, ToolOwner0Tool42, ToolOwner0Tool43, ToolOwner0Tool44, ToolOwner0Tool45, ToolOwner0Tool46, ToolOwner0Tool47, ToolOwner0Tool48, ToolOwner0Tool49, ToolOwner0Tool50, ToolOwner0Tool51, ToolOwner0Tool52, ToolOwner0Tool53, ToolOwner0Tool54, ToolOwner0Tool55, ToolOwner0Tool56, ToolOwner0Tool57, ToolOwner0Tool58, ToolOwner0Tool59, ToolOwner0Tool60, ToolOwner0Tool61, ToolOwner0Tool62, ToolOwner0Tool63, ToolOwner0Tool64, ToolOwner0Tool65, ToolOwner0Tool66, ToolOwner0Tool67, ToolOwner0Tool68, ToolOwner0Tool69, ToolOwner0Tool70, ToolOwner0Tool71, ToolOwner0Tool72, ToolOwner0Tool73, ToolOwner0Tool74, ToolOwner0Tool75, ToolOwner0Tool76, ToolOwner0Tool77, ToolOwner0Tool78, ToolOwner0Tool79, ToolOwner0Tool80, ToolOwner0Tool81, ToolOwner0Tool82, ToolOwner0Tool83, ToolOwner0Tool84, ToolOwner0Tool85:
-		return 0
-	case ToolOwner1Tool0, ToolOwner1Tool1, ToolOwner1Tool2, ToolOwner1Tool3, ToolOwner1Tool4, ToolOwner1Tool5, ToolOwner1Tool6, ToolOwner1Tool7, ToolOwner1Tool8, ToolOwner1Tool9, ToolOwner1Tool10, ToolOwner1Tool11, ToolOwner1Tool12, ToolOwner1Tool13, ToolOwner1Tool14, ToolOwner1Tool15, ToolOwner1Tool16, ToolOwner1Tool17, ToolOwner1Tool18, ToolOwner1Tool19, ToolOwner1Tool20, ToolOwner1Tool21, ToolOwner1Tool22, ToolOwner1Tool23, ToolOwner1Tool24, ToolOwner1Tool25, ToolOwner1Tool26, ToolOwner1Tool27, ToolOwner1Tool28, ToolOwner1Tool29, ToolOwner1Tool30, ToolOwner1Tool31, ToolOwner1Tool32, ToolOwner1Tool33, ToolOwner1Tool34, ToolOwner1Tool35, ToolOwner1Tool36, ToolOwner1Tool37, ToolOwner1Tool38, ToolOwner1Tool39, ToolOwner1Tool40, ToolOwner1Tool41, ToolOwner1Tool42, ToolOwner1Tool43, ToolOwner1Tool44, ToolOwner1Tool45, ToolOwner1Tool46, ToolOwner1Tool47, ToolOwner1Tool48, ToolOwner1Tool49, ToolOwner1Tool50, ToolOwner1Tool51, ToolOwner1Tool52, ToolOwner1Tool53, ToolOwner1Tool54, ToolOwner1Tool55, ToolOwner1Tool56, ToolOwner1Tool57, ToolOwner1Tool58, ToolOwner1Tool59, ToolOwner1Tool60, ToolOwner1Tool61, ToolOwner1Tool62, ToolOwner1Tool63, ToolOwner1Tool64, ToolOwner1Tool65, ToolOwner1Tool66, ToolOwner1Tool67, ToolOwner1Tool68, ToolOwner1Tool69, ToolOwner1Tool70, ToolOwner1Tool71, ToolOwner1Tool72, ToolOwner1Tool73, ToolOwner1Tool74, ToolOwner1Tool75, ToolOwner1Tool76, ToolOwner1Tool77, ToolOwner1Tool78, ToolOwner1Tool79, ToolOwner1Tool80, ToolOwner1Tool81, ToolOwner1Tool82, ToolOwner1Tool83, ToolOwner1Tool84, ToolOwner1Tool85:
-		return 1
-	case ToolOwner2Tool0, ToolOwner2Tool1, ToolOwner2Tool2, ToolOwner2Tool3, ToolOwner2Tool4, ToolOwner2Tool5, ToolOwner2Tool6, ToolOwner2Tool7, ToolOwner2Tool8, ToolOwner2Tool9, ToolOwner2Tool10, ToolOwner2Tool11, ToolOwner2Tool12, ToolOwner2Tool13, ToolOwner2Tool14, ToolOwner2Tool15, ToolOwner2Tool16, ToolOwner2Tool17, ToolOwner2Tool18, ToolOwner2Tool19, ToolOwner2Tool20, ToolOwner2Tool21, ToolOwner2Tool22, ToolOwner2Tool23, ToolOwner2Tool24, ToolOwner2Tool25, ToolOwner2Tool26, ToolOwner2Tool27, ToolOwner2Tool28, ToolOwner2Tool29, ToolOwner2Tool30, ToolOwner2Tool31, ToolOwner2Tool32, ToolOwner2Tool33, ToolOwner2Tool34, ToolOwner2Tool35, ToolOwner2Tool36, ToolOwner2Tool37, ToolOwner2Tool38, ToolOwner2Tool39, ToolOwner2Tool40, ToolOwner2Tool41, ToolOwner2Tool42, ToolOwner2Tool43, ToolOwner2Tool44, ToolOwner2Tool45, ToolOwner2Tool46, ToolOwner2Tool47, ToolOwner2Tool48, ToolOwner2Tool49, ToolOwner2Tool50, ToolOwner2Tool51, ToolOwner2Tool52, ToolOwner2Tool53, ToolOwner2Tool54, ToolOwner2Tool55, ToolOwner2Tool56, ToolOwner2Tool57, ToolOwner2Tool58, ToolOwner2Tool59, ToolOwner2Tool60, ToolOwner2Tool61, ToolOwner2Tool62, ToolOwner2Tool63, ToolOwner2Tool64, ToolOwner2Tool65, ToolOwner2Tool66, ToolOwner2Tool67, ToolOwner2Tool68, ToolOwner2Tool69, ToolOwner2Tool70, ToolOwner2Tool71, ToolOwner2Tool72, ToolOwner2Tool73, ToolOwner2Tool74, ToolOwner2Tool75, ToolOwner2Tool76, ToolOwner2Tool77, ToolOwner2Tool78, ToolOwner2Tool79, ToolOwner2Tool80, ToolOwner2Tool81, ToolOwner2Tool82, ToolOwner2Tool83, ToolOwner2Tool84:
-		return 2
-	case ToolOwner3Tool0, ToolOwner3Tool1, ToolOwner3Tool2, ToolOwner3Tool3, ToolOwner3Tool4, ToolOwner3Tool5, ToolOwner3Tool6, ToolOwner3Tool7, ToolOwner3Tool8, ToolOwner3Tool9, ToolOwner3Tool10, ToolOwner3Tool11, ToolOwner3Tool12, ToolOwner3Tool13, ToolOwner3Tool14, ToolOwner3Tool15, ToolOwner3Tool16, ToolOwner3Tool17, ToolOwner3Tool18, ToolOwner3Tool19, ToolOwner3Tool20, ToolOwner3Tool21, ToolOwner3Tool22, ToolOwner3Tool23, ToolOwner3Tool24, ToolOwner3Tool25, ToolOwner3Tool26, ToolOwner3Tool27, ToolOwner3Tool28, ToolOwner3Tool29, ToolOwner3Tool30, ToolOwner3Tool31, ToolOwner3Tool32, ToolOwner3Tool33, ToolOwner3Tool34, ToolOwner3Tool35, ToolOwner3Tool36, ToolOwner3Tool37, ToolOwner3Tool38, ToolOwner3Tool39, ToolOwner3Tool40, ToolOwner3Tool41, ToolOwner3Tool42, ToolOwner3Tool43, ToolOwner3Tool44, ToolOwner3Tool45, ToolOwner3Tool46, ToolOwner3Tool47, ToolOwner3Tool48, ToolOwner3Tool49, ToolOwner3Tool50, ToolOwner3Tool51, ToolOwner3Tool52, ToolOwner3Tool53, ToolOwner3Tool54, ToolOwner3Tool55, ToolOwner3Tool56, ToolOwner3Tool57, ToolOwner3Tool58, ToolOwner3Tool59, ToolOwner3Tool60, ToolOwner3Tool61, ToolOwner3Tool62, ToolOwner3Tool63, ToolOwner3Tool64, ToolOwner3Tool65, ToolOwner3Tool66, ToolOwner3Tool67, ToolOwner3Tool68, ToolOwner3Tool69, ToolOwner3Tool70, ToolOwner3Tool71, ToolOwner3Tool72, ToolOwner3Tool73, ToolOwner3Tool74, ToolOwner3Tool75, ToolOwner3Tool76, ToolOwner3Tool77, ToolOwner3Tool78, ToolOwner3Tool79, ToolOwner3Tool80, ToolOwner3Tool81, ToolOwner3Tool82, ToolOwner3Tool83, ToolOwner3Tool84:
-		return 3
-	case ToolOwner4Tool0, ToolOwner4Tool1, ToolOwner4Tool2, ToolOwner4Tool3, ToolOwner4Tool4, ToolOwner4Tool5, ToolOwner4Tool6, ToolOwner4Tool7, ToolOwner4Tool8, ToolOwner4Tool9, ToolOwner4Tool10, ToolOwner4Tool11, ToolOwner4Tool12, ToolOwner4Tool13, ToolOwner4Tool14, ToolOwner4Tool15, ToolOwner4Tool16, ToolOwner4Tool17, ToolOwner4Tool18, ToolOwner4Tool19, ToolOwner4Tool20, ToolOwner4Tool21, ToolOwner4Tool22, ToolOwner4Tool23, ToolOwner4Tool24, ToolOwner4Tool25, ToolOwner4Tool26, ToolOwner4Tool27, ToolOwner4Tool28, ToolOwner4Tool29, ToolOwner4Tool30, ToolOwner4Tool31, ToolOwner4Tool32, ToolOwner4Tool33, ToolOwner4Tool34, ToolOwner4Tool35, ToolOwner4Tool36, ToolOwner4Tool37, ToolOwner4Tool38, ToolOwner4Tool39, ToolOwner4Tool40, ToolOwner4Tool41, ToolOwner4Tool42, ToolOwner4Tool43, ToolOwner4Tool44, ToolOwner4Tool45, ToolOwner4Tool46, ToolOwner4Tool47, ToolOwner4Tool48, ToolOwner4Tool49, ToolOwner4Tool50, ToolOwner4Tool51, ToolOwner4Tool52, ToolOwner4Tool53, ToolOwner4Tool54, ToolOwner4Tool55, ToolOwner4Tool56, ToolOwner4Tool57, ToolOwner4Tool58, ToolOwner4Tool59, ToolOwner4Tool60, ToolOwner4Tool61, ToolOwner4Tool62, ToolOwner4Tool63, ToolOwner4Tool64, ToolOwner4Tool65, ToolOwner4Tool66, ToolOwner4Tool67, ToolOwner4Tool68, ToolOwner4Tool69, ToolOwner4Tool70, ToolOwner4Tool71, ToolOwner4Tool72, ToolOwner4Tool73, ToolOwner4Tool74, ToolOwner4Tool75, ToolOwner4Tool76, ToolOwner4Tool77, ToolOwner4Tool78, ToolOwner4Tool79, ToolOwner4Tool80, ToolOwner4Tool81, ToolOwner4Tool82, ToolOwner4Tool83, ToolOwner4Tool84:
-		return 4
-	case ToolOwner5Tool0, ToolOwner5Tool1, ToolOwner5Tool2, ToolOwner5Tool3, ToolOwner5Tool4, ToolOwner5Tool5, ToolOwner5Tool6, ToolOwner5Tool7, ToolOwner5Tool8, ToolOwner5Tool9, ToolOwner5Tool10, ToolOwner5Tool11, ToolOwner5Tool12, ToolOwner5Tool13, ToolOwner5Tool14, ToolOwner5Tool15, ToolOwner5Tool16, ToolOwner5Tool17, ToolOwner5Tool18, ToolOwner5Tool19, ToolOwner5Tool20, ToolOwner5Tool21, ToolOwner5Tool22, ToolOwner5Tool23, ToolOwner5Tool24, ToolOwner5Tool25, ToolOwner5Tool26, ToolOwner5Tool27, ToolOwner5Tool28, ToolOwner5Tool29, ToolOwner5Tool30, ToolOwner5Tool31, ToolOwner5Tool32, ToolOwner5Tool33, ToolOwner5Tool34, ToolOwner5Tool35, ToolOwner5Tool36, ToolOwner5Tool37, ToolOwner5Tool38, ToolOwner5Tool39, ToolOwner5Tool40, ToolOwner5Tool41, ToolOwner5Tool42, ToolOwner5Tool43, ToolOwner5Tool44, ToolOwner5Tool45, ToolOwner5Tool46, ToolOwner5Tool47, ToolOwner5Tool48, ToolOwner5Tool49, ToolOwner5Tool50, ToolOwner5Tool51, ToolOwner5Tool52, ToolOwner5Tool53, ToolOwner5Tool54, ToolOwner5Tool55, ToolOwner5Tool56, ToolOwner5Tool57, ToolOwner5Tool58, ToolOwner5Tool59, ToolOwner5Tool60, ToolOwner5Tool61, ToolOwner5Tool62, ToolOwner5Tool63, ToolOwner5Tool64, ToolOwner5Tool65, ToolOwner5Tool66, ToolOwner5Tool67, ToolOwner5Tool68, ToolOwner5Tool69, ToolOwner5Tool70, ToolOwner5Tool71, ToolOwner5Tool72, ToolOwner5Tool73, ToolOwner5Tool74, ToolOwner5Tool75, ToolOwner5Tool76, ToolOwner5Tool77, ToolOwner5Tool78, ToolOwner5Tool79, ToolOwner5Tool80, ToolOwner5Tool81, ToolOwner5Tool82, ToolOwner5Tool83, ToolOwner5Tool84:
-		return 5
+	case ToolOwner0Tool0:
+		return 0, 0
+	case ToolOwner0Tool1:
+		return 0, 1
+	case ToolOwner0Tool2:
+		return 0, 2
+	case ToolOwner0Tool3:
+		return 0, 3
+	case ToolOwner0Tool4:
+		return 0, 4
+	case ToolOwner0Tool5:
+		return 0, 5
+	case ToolOwner0Tool6:
+		return 0, 6
+	case ToolOwner0Tool7:
+		return 0, 7
+	case ToolOwner0Tool8:
+		return 0, 8
+	case ToolOwner0Tool9:
+		return 0, 9
+	case ToolOwner0Tool10:
+		return 0, 10
+	case ToolOwner0Tool11:
+		return 0, 11
+	case ToolOwner0Tool12:
+		return 0, 12
+	case ToolOwner0Tool13:
+		return 0, 13
+	case ToolOwner0Tool14:
+		return 0, 14
+	case ToolOwner0Tool15:
+		return 0, 15
+	case ToolOwner0Tool16:
+		return 0, 16
+	case ToolOwner0Tool17:
+		return 0, 17
+	case ToolOwner0Tool18:
+		return 0, 18
+	case ToolOwner0Tool19:
+		return 0, 19
+	case ToolOwner0Tool20:
+		return 0, 20
+	case ToolOwner0Tool21:
+		return 0, 21
+	case ToolOwner0Tool22:
+		return 0, 22
+	case ToolOwner0Tool23:
+		return 0, 23
+	case ToolOwner0Tool24:
+		return 0, 24
+	case ToolOwner0Tool25:
+		return 0, 25
+	case ToolOwner0Tool26:
+		return 0, 26
+	case ToolOwner0Tool27:
+		return 0, 27
+	case ToolOwner0Tool28:
+		return 0, 28
+	case ToolOwner0Tool29:
+		return 0, 29
+	case ToolOwner0Tool30:
+		return 0, 30
+	case ToolOwner0Tool31:
+		return 0, 31
+	case ToolOwner0Tool32:
+		return 0, 32
+	case ToolOwner0Tool33:
+		return 0, 33
+	case ToolOwner0Tool34:
+		return 0, 34
+	case ToolOwner0Tool35:
+		return 0, 35
+	case ToolOwner0Tool36:
+		return 0, 36
+	case ToolOwner0Tool37:
+		return 0, 37
+	case ToolOwner0Tool38:
+		return 0, 38
+	case ToolOwner0Tool39:
+		return 0, 39
+	case ToolOwner0Tool40:
+		return 0, 40
+	case ToolOwner0Tool41:
+		return 0, 41
+	case ToolOwner0Tool42:
+		return 0, 42
+	case ToolOwner0Tool43:
+		return 0, 43
+	case ToolOwner0Tool44:
+		return 0, 44
+	case ToolOwner0Tool45:
+		return 0, 45
+	case ToolOwner0Tool46:
+		return 0, 46
+	case ToolOwner0Tool47:
+		return 0, 47
+	case ToolOwner0Tool48:
+		return 0, 48
+	case ToolOwner0Tool49:
+		return 0, 49
+	case ToolOwner0Tool50:
+		return 0, 50
+	case ToolOwner0Tool51:
+		return 0, 51
+	case ToolOwner0Tool52:
+		return 0, 52
+	case ToolOwner0Tool53:
+		return 0, 53
+	case ToolOwner0Tool54:
+		return 0, 54
+	case ToolOwner0Tool55:
+		return 0, 55
+	case ToolOwner0Tool56:
+		return 0, 56
+	case ToolOwner0Tool57:
+		return 0, 57
+	case ToolOwner0Tool58:
+		return 0, 58
+	case ToolOwner0Tool59:
+		return 0, 59
+	case ToolOwner0Tool60:
+		return 0, 60
+	case ToolOwner0Tool61:
+		return 0, 61
+	case ToolOwner0Tool62:
+		return 0, 62
+	case ToolOwner0Tool63:
+		return 0, 63
+	case ToolOwner0Tool64:
+		return 0, 64
+	case ToolOwner0Tool65:
+		return 0, 65
+	case ToolOwner0Tool66:
+		return 0, 66
+	case ToolOwner0Tool67:
+		return 0, 67
+	case ToolOwner0Tool68:
+		return 0, 68
+	case ToolOwner0Tool69:
+		return 0, 69
+	case ToolOwner0Tool70:
+		return 0, 70
+	case ToolOwner0Tool71:
+		return 0, 71
+	case ToolOwner0Tool72:
+		return 0, 72
+	case ToolOwner0Tool73:
+		return 0, 73
+	case ToolOwner0Tool74:
+		return 0, 74
+	case ToolOwner0Tool75:
+		return 0, 75
+	case ToolOwner0Tool76:
+		return 0, 76
+	case ToolOwner0Tool77:
+		return 0, 77
+	case ToolOwner0Tool78:
+		return 0, 78
+	case ToolOwner0Tool79:
+		return 0, 79
+	case ToolOwner0Tool80:
+		return 0, 80
+	case ToolOwner0Tool81:
+		return 0, 81
+	case ToolOwner0Tool82:
+		return 0, 82
+	case ToolOwner0Tool83:
+		return 0, 83
+	case ToolOwner0Tool84:
+		return 0, 84
+	case ToolOwner0Tool85:
+		return 0, 85
+	case ToolOwner1Tool0:
+		return 1, 0
+	case ToolOwner1Tool1:
+		return 1, 1
+	case ToolOwner1Tool2:
+		return 1, 2
+	case ToolOwner1Tool3:
+		return 1, 3
+	case ToolOwner1Tool4:
+		return 1, 4
+	case ToolOwner1Tool5:
+		return 1, 5
+	case ToolOwner1Tool6:
+		return 1, 6
+	case ToolOwner1Tool7:
+		return 1, 7
+	case ToolOwner1Tool8:
+		return 1, 8
+	case ToolOwner1Tool9:
+		return 1, 9
+	case ToolOwner1Tool10:
+		return 1, 10
+	case ToolOwner1Tool11:
+		return 1, 11
+	case ToolOwner1Tool12:
+		return 1, 12
+	case ToolOwner1Tool13:
+		return 1, 13
+	case ToolOwner1Tool14:
+		return 1, 14
+	case ToolOwner1Tool15:
+		return 1, 15
+	case ToolOwner1Tool16:
+		return 1, 16
+	case ToolOwner1Tool17:
+		return 1, 17
+	case ToolOwner1Tool18:
+		return 1, 18
+	case ToolOwner1Tool19:
+		return 1, 19
+	case ToolOwner1Tool20:
+		return 1, 20
+	case ToolOwner1Tool21:
+		return 1, 21
+	case ToolOwner1Tool22:
+		return 1, 22
+	case ToolOwner1Tool23:
+		return 1, 23
+	case ToolOwner1Tool24:
+		return 1, 24
+	case ToolOwner1Tool25:
+		return 1, 25
+	case ToolOwner1Tool26:
+		return 1, 26
+	case ToolOwner1Tool27:
+		return 1, 27
+	case ToolOwner1Tool28:
+		return 1, 28
+	case ToolOwner1Tool29:
+		return 1, 29
+	case ToolOwner1Tool30:
+		return 1, 30
+	case ToolOwner1Tool31:
+		return 1, 31
+	case ToolOwner1Tool32:
+		return 1, 32
+	case ToolOwner1Tool33:
+		return 1, 33
+	case ToolOwner1Tool34:
+		return 1, 34
+	case ToolOwner1Tool35:
+		return 1, 35
+	case ToolOwner1Tool36:
+		return 1, 36
+	case ToolOwner1Tool37:
+		return 1, 37
+	case ToolOwner1Tool38:
+		return 1, 38
+	case ToolOwner1Tool39:
+		return 1, 39
+	case ToolOwner1Tool40:
+		return 1, 40
+	case ToolOwner1Tool41:
+		return 1, 41
+	case ToolOwner1Tool42:
+		return 1, 42
+	case ToolOwner1Tool43:
+		return 1, 43
+	case ToolOwner1Tool44:
+		return 1, 44
+	case ToolOwner1Tool45:
+		return 1, 45
+	case ToolOwner1Tool46:
+		return 1, 46
+	case ToolOwner1Tool47:
+		return 1, 47
+	case ToolOwner1Tool48:
+		return 1, 48
+	case ToolOwner1Tool49:
+		return 1, 49
+	case ToolOwner1Tool50:
+		return 1, 50
+	case ToolOwner1Tool51:
+		return 1, 51
+	case ToolOwner1Tool52:
+		return 1, 52
+	case ToolOwner1Tool53:
+		return 1, 53
+	case ToolOwner1Tool54:
+		return 1, 54
+	case ToolOwner1Tool55:
+		return 1, 55
+	case ToolOwner1Tool56:
+		return 1, 56
+	case ToolOwner1Tool57:
+		return 1, 57
+	case ToolOwner1Tool58:
+		return 1, 58
+	case ToolOwner1Tool59:
+		return 1, 59
+	case ToolOwner1Tool60:
+		return 1, 60
+	case ToolOwner1Tool61:
+		return 1, 61
+	case ToolOwner1Tool62:
+		return 1, 62
+	case ToolOwner1Tool63:
+		return 1, 63
+	case ToolOwner1Tool64:
+		return 1, 64
+	case ToolOwner1Tool65:
+		return 1, 65
+	case ToolOwner1Tool66:
+		return 1, 66
+	case ToolOwner1Tool67:
+		return 1, 67
+	case ToolOwner1Tool68:
+		return 1, 68
+	case ToolOwner1Tool69:
+		return 1, 69
+	case ToolOwner1Tool70:
+		return 1, 70
+	case ToolOwner1Tool71:
+		return 1, 71
+	case ToolOwner1Tool72:
+		return 1, 72
+	case ToolOwner1Tool73:
+		return 1, 73
+	case ToolOwner1Tool74:
+		return 1, 74
+	case ToolOwner1Tool75:
+		return 1, 75
+	case ToolOwner1Tool76:
+		return 1, 76
+	case ToolOwner1Tool77:
+		return 1, 77
+	case ToolOwner1Tool78:
+		return 1, 78
+	case ToolOwner1Tool79:
+		return 1, 79
+	case ToolOwner1Tool80:
+		return 1, 80
+	case ToolOwner1Tool81:
+		return 1, 81
+	case ToolOwner1Tool82:
+		return 1, 82
+	case ToolOwner1Tool83:
+		return 1, 83
+	case ToolOwner1Tool84:
+		return 1, 84
+	case ToolOwner1Tool85:
+		return 1, 85
+	case ToolOwner2Tool0:
+		return 2, 0
+	case ToolOwner2Tool1:
+		return 2, 1
+	case ToolOwner2Tool2:
+		return 2, 2
+	case ToolOwner2Tool3:
+		return 2, 3
+	case ToolOwner2Tool4:
+		return 2, 4
+	case ToolOwner2Tool5:
+		return 2, 5
+	case ToolOwner2Tool6:
+		return 2, 6
+	case ToolOwner2Tool7:
+		return 2, 7
+	case ToolOwner2Tool8:
+		return 2, 8
+	case ToolOwner2Tool9:
+		return 2, 9
+	case ToolOwner2Tool10:
+		return 2, 10
+	case ToolOwner2Tool11:
+		return 2, 11
+	case ToolOwner2Tool12:
+		return 2, 12
+	case ToolOwner2Tool13:
+		return 2, 13
+	case ToolOwner2Tool14:
+		return 2, 14
+	case ToolOwner2Tool15:
+		return 2, 15
+	case ToolOwner2Tool16:
+		return 2, 16
+	case ToolOwner2Tool17:
+		return 2, 17
+	case ToolOwner2Tool18:
+		return 2, 18
+	case ToolOwner2Tool19:
+		return 2, 19
+	case ToolOwner2Tool20:
+		return 2, 20
+	case ToolOwner2Tool21:
+		return 2, 21
+	case ToolOwner2Tool22:
+		return 2, 22
+	case ToolOwner2Tool23:
+		return 2, 23
+	case ToolOwner2Tool24:
+		return 2, 24
+	case ToolOwner2Tool25:
+		return 2, 25
+	case ToolOwner2Tool26:
+		return 2, 26
+	case ToolOwner2Tool27:
+		return 2, 27
+	case ToolOwner2Tool28:
+		return 2, 28
+	case ToolOwner2Tool29:
+		return 2, 29
+	case ToolOwner2Tool30:
+		return 2, 30
+	case ToolOwner2Tool31:
+		return 2, 31
+	case ToolOwner2Tool32:
+		return 2, 32
+	case ToolOwner2Tool33:
+		return 2, 33
+	case ToolOwner2Tool34:
+		return 2, 34
+	case ToolOwner2Tool35:
+		return 2, 35
+	case ToolOwner2Tool36:
+		return 2, 36
+	case ToolOwner2Tool37:
+		return 2, 37
+	case ToolOwner2Tool38:
+		return 2, 38
+	case ToolOwner2Tool39:
+		return 2, 39
+	case ToolOwner2Tool40:
+		return 2, 40
+	case ToolOwner2Tool41:
+		return 2, 41
+	case ToolOwner2Tool42:
+		return 2, 42
+	case ToolOwner2Tool43:
+		return 2, 43
+	case ToolOwner2Tool44:
+		return 2, 44
+	case ToolOwner2Tool45:
+		return 2, 45
+	case ToolOwner2Tool46:
+		return 2, 46
+	case ToolOwner2Tool47:
+		return 2, 47
+	case ToolOwner2Tool48:
+		return 2, 48
+	case ToolOwner2Tool49:
+		return 2, 49
+	case ToolOwner2Tool50:
+		return 2, 50
+	case ToolOwner2Tool51:
+		return 2, 51
+	case ToolOwner2Tool52:
+		return 2, 52
+	case ToolOwner2Tool53:
+		return 2, 53
+	case ToolOwner2Tool54:
+		return 2, 54
+	case ToolOwner2Tool55:
+		return 2, 55
+	case ToolOwner2Tool56:
+		return 2, 56
+	case ToolOwner2Tool57:
+		return 2, 57
+	case ToolOwner2Tool58:
+		return 2, 58
+	case ToolOwner2Tool59:
+		return 2, 59
+	case ToolOwner2Tool60:
+		return 2, 60
+	case ToolOwner2Tool61:
+		return 2, 61
+	case ToolOwner2Tool62:
+		return 2, 62
+	case ToolOwner2Tool63:
+		return 2, 63
+	case ToolOwner2Tool64:
+		return 2, 64
+	case ToolOwner2Tool65:
+		return 2, 65
+	case ToolOwner2Tool66:
+		return 2, 66
+	case ToolOwner2Tool67:
+		return 2, 67
+	case ToolOwner2Tool68:
+		return 2, 68
+	case ToolOwner2Tool69:
+		return 2, 69
+	case ToolOwner2Tool70:
+		return 2, 70
+	case ToolOwner2Tool71:
+		return 2, 71
+	case ToolOwner2Tool72:
+		return 2, 72
+	case ToolOwner2Tool73:
+		return 2, 73
+	case ToolOwner2Tool74:
+		return 2, 74
+	case ToolOwner2Tool75:
+		return 2, 75
+	case ToolOwner2Tool76:
+		return 2, 76
+	case ToolOwner2Tool77:
+		return 2, 77
+	case ToolOwner2Tool78:
+		return 2, 78
+	case ToolOwner2Tool79:
+		return 2, 79
+	case ToolOwner2Tool80:
+		return 2, 80
+	case ToolOwner2Tool81:
+		return 2, 81
+	case ToolOwner2Tool82:
+		return 2, 82
+	case ToolOwner2Tool83:
+		return 2, 83
+	case ToolOwner2Tool84:
+		return 2, 84
+	case ToolOwner3Tool0:
+		return 3, 0
+	case ToolOwner3Tool1:
+		return 3, 1
+	case ToolOwner3Tool2:
+		return 3, 2
+	case ToolOwner3Tool3:
+		return 3, 3
+	case ToolOwner3Tool4:
+		return 3, 4
+	case ToolOwner3Tool5:
+		return 3, 5
+	case ToolOwner3Tool6:
+		return 3, 6
+	case ToolOwner3Tool7:
+		return 3, 7
+	case ToolOwner3Tool8:
+		return 3, 8
+	case ToolOwner3Tool9:
+		return 3, 9
+	case ToolOwner3Tool10:
+		return 3, 10
+	case ToolOwner3Tool11:
+		return 3, 11
+	case ToolOwner3Tool12:
+		return 3, 12
+	case ToolOwner3Tool13:
+		return 3, 13
+	case ToolOwner3Tool14:
+		return 3, 14
+	case ToolOwner3Tool15:
+		return 3, 15
+	case ToolOwner3Tool16:
+		return 3, 16
+	case ToolOwner3Tool17:
+		return 3, 17
+	case ToolOwner3Tool18:
+		return 3, 18
+	case ToolOwner3Tool19:
+		return 3, 19
+	case ToolOwner3Tool20:
+		return 3, 20
+	case ToolOwner3Tool21:
+		return 3, 21
+	case ToolOwner3Tool22:
+		return 3, 22
+	case ToolOwner3Tool23:
+		return 3, 23
+	case ToolOwner3Tool24:
+		return 3, 24
+	case ToolOwner3Tool25:
+		return 3, 25
+	case ToolOwner3Tool26:
+		return 3, 26
+	case ToolOwner3Tool27:
+		return 3, 27
+	case ToolOwner3Tool28:
+		return 3, 28
+	case ToolOwner3Tool29:
+		return 3, 29
+	case ToolOwner3Tool30:
+		return 3, 30
+	case ToolOwner3Tool31:
+		return 3, 31
+	case ToolOwner3Tool32:
+		return 3, 32
+	case ToolOwner3Tool33:
+		return 3, 33
+	case ToolOwner3Tool34:
+		return 3, 34
+	case ToolOwner3Tool35:
+		return 3, 35
+	case ToolOwner3Tool36:
+		return 3, 36
+	case ToolOwner3Tool37:
+		return 3, 37
+	case ToolOwner3Tool38:
+		return 3, 38
+	case ToolOwner3Tool39:
+		return 3, 39
+	case ToolOwner3Tool40:
+		return 3, 40
+	case ToolOwner3Tool41:
+		return 3, 41
+	case ToolOwner3Tool42:
+		return 3, 42
+	case ToolOwner3Tool43:
+		return 3, 43
+	case ToolOwner3Tool44:
+		return 3, 44
+	case ToolOwner3Tool45:
+		return 3, 45
+	case ToolOwner3Tool46:
+		return 3, 46
+	case ToolOwner3Tool47:
+		return 3, 47
+	case ToolOwner3Tool48:
+		return 3, 48
+	case ToolOwner3Tool49:
+		return 3, 49
+	case ToolOwner3Tool50:
+		return 3, 50
+	case ToolOwner3Tool51:
+		return 3, 51
+	case ToolOwner3Tool52:
+		return 3, 52
+	case ToolOwner3Tool53:
+		return 3, 53
+	case ToolOwner3Tool54:
+		return 3, 54
+	case ToolOwner3Tool55:
+		return 3, 55
+	case ToolOwner3Tool56:
+		return 3, 56
+	case ToolOwner3Tool57:
+		return 3, 57
+	case ToolOwner3Tool58:
+		return 3, 58
+	case ToolOwner3Tool59:
+		return 3, 59
+	case ToolOwner3Tool60:
+		return 3, 60
+	case ToolOwner3Tool61:
+		return 3, 61
+	case ToolOwner3Tool62:
+		return 3, 62
+	case ToolOwner3Tool63:
+		return 3, 63
+	case ToolOwner3Tool64:
+		return 3, 64
+	case ToolOwner3Tool65:
+		return 3, 65
+	case ToolOwner3Tool66:
+		return 3, 66
+	case ToolOwner3Tool67:
+		return 3, 67
+	case ToolOwner3Tool68:
+		return 3, 68
+	case ToolOwner3Tool69:
+		return 3, 69
+	case ToolOwner3Tool70:
+		return 3, 70
+	case ToolOwner3Tool71:
+		return 3, 71
+	case ToolOwner3Tool72:
+		return 3, 72
+	case ToolOwner3Tool73:
+		return 3, 73
+	case ToolOwner3Tool74:
+		return 3, 74
+	case ToolOwner3Tool75:
+		return 3, 75
+	case ToolOwner3Tool76:
+		return 3, 76
+	case ToolOwner3Tool77:
+		return 3, 77
+	case ToolOwner3Tool78:
+		return 3, 78
+	case ToolOwner3Tool79:
+		return 3, 79
+	case ToolOwner3Tool80:
+		return 3, 80
+	case ToolOwner3Tool81:
+		return 3, 81
+	case ToolOwner3Tool82:
+		return 3, 82
+	case ToolOwner3Tool83:
+		return 3, 83
+	case ToolOwner3Tool84:
+		return 3, 84
+	case ToolOwner4Tool0:
+		return 4, 0
+	case ToolOwner4Tool1:
+		return 4, 1
+	case ToolOwner4Tool2:
+		return 4, 2
+	case ToolOwner4Tool3:
+		return 4, 3
+	case ToolOwner4Tool4:
+		return 4, 4
+	case ToolOwner4Tool5:
+		return 4, 5
+	case ToolOwner4Tool6:
+		return 4, 6
+	case ToolOwner4Tool7:
+		return 4, 7
+	case ToolOwner4Tool8:
+		return 4, 8
+	case ToolOwner4Tool9:
+		return 4, 9
+	case ToolOwner4Tool10:
+		return 4, 10
+	case ToolOwner4Tool11:
+		return 4, 11
+	case ToolOwner4Tool12:
+		return 4, 12
+	case ToolOwner4Tool13:
+		return 4, 13
+	case ToolOwner4Tool14:
+		return 4, 14
+	case ToolOwner4Tool15:
+		return 4, 15
+	case ToolOwner4Tool16:
+		return 4, 16
+	case ToolOwner4Tool17:
+		return 4, 17
+	case ToolOwner4Tool18:
+		return 4, 18
+	case ToolOwner4Tool19:
+		return 4, 19
+	case ToolOwner4Tool20:
+		return 4, 20
+	case ToolOwner4Tool21:
+		return 4, 21
+	case ToolOwner4Tool22:
+		return 4, 22
+	case ToolOwner4Tool23:
+		return 4, 23
+	case ToolOwner4Tool24:
+		return 4, 24
+	case ToolOwner4Tool25:
+		return 4, 25
+	case ToolOwner4Tool26:
+		return 4, 26
+	case ToolOwner4Tool27:
+		return 4, 27
+	case ToolOwner4Tool28:
+		return 4, 28
+	case ToolOwner4Tool29:
+		return 4, 29
+	case ToolOwner4Tool30:
+		return 4, 30
+	case ToolOwner4Tool31:
+		return 4, 31
+	case ToolOwner4Tool32:
+		return 4, 32
+	case ToolOwner4Tool33:
+		return 4, 33
+	case ToolOwner4Tool34:
+		return 4, 34
+	case ToolOwner4Tool35:
+		return 4, 35
+	case ToolOwner4Tool36:
+		return 4, 36
+	case ToolOwner4Tool37:
+		return 4, 37
+	case ToolOwner4Tool38:
+		return 4, 38
+	case ToolOwner4Tool39:
+		return 4, 39
+	case ToolOwner4Tool40:
+		return 4, 40
+	case ToolOwner4Tool41:
+		return 4, 41
+	case ToolOwner4Tool42:
+		return 4, 42
+	case ToolOwner4Tool43:
+		return 4, 43
+	case ToolOwner4Tool44:
+		return 4, 44
+	case ToolOwner4Tool45:
+		return 4, 45
+	case ToolOwner4Tool46:
+		return 4, 46
+	case ToolOwner4Tool47:
+		return 4, 47
+	case ToolOwner4Tool48:
+		return 4, 48
+	case ToolOwner4Tool49:
+		return 4, 49
+	case ToolOwner4Tool50:
+		return 4, 50
+	case ToolOwner4Tool51:
+		return 4, 51
+	case ToolOwner4Tool52:
+		return 4, 52
+	case ToolOwner4Tool53:
+		return 4, 53
+	case ToolOwner4Tool54:
+		return 4, 54
+	case ToolOwner4Tool55:
+		return 4, 55
+	case ToolOwner4Tool56:
+		return 4, 56
+	case ToolOwner4Tool57:
+		return 4, 57
+	case ToolOwner4Tool58:
+		return 4, 58
+	case ToolOwner4Tool59:
+		return 4, 59
+	case ToolOwner4Tool60:
+		return 4, 60
+	case ToolOwner4Tool61:
+		return 4, 61
+	case ToolOwner4Tool62:
+		return 4, 62
+	case ToolOwner4Tool63:
+		return 4, 63
+	case ToolOwner4Tool64:
+		return 4, 64
+	case ToolOwner4Tool65:
+		return 4, 65
+	case ToolOwner4Tool66:
+		return 4, 66
+	case ToolOwner4Tool67:
+		return 4, 67
+	case ToolOwner4Tool68:
+		return 4, 68
+	case ToolOwner4Tool69:
+		return 4, 69
+	case ToolOwner4Tool70:
+		return 4, 70
+	case ToolOwner4Tool71:
+		return 4, 71
+	case ToolOwner4Tool72:
+		return 4, 72
+	case ToolOwner4Tool73:
+		return 4, 73
+	case ToolOwner4Tool74:
+		return 4, 74
+	case ToolOwner4Tool75:
+		return 4, 75
+	case ToolOwner4Tool76:
+		return 4, 76
+	case ToolOwner4Tool77:
+		return 4, 77
+	case ToolOwner4Tool78:
+		return 4, 78
+	case ToolOwner4Tool79:
+		return 4, 79
+	case ToolOwner4Tool80:
+		return 4, 80
+	case ToolOwner4Tool81:
+		return 4, 81
+	case ToolOwner4Tool82:
+		return 4, 82
+	case ToolOwner4Tool83:
+		return 4, 83
+	case ToolOwner4Tool84:
+		return 4, 84
+	case ToolOwner5Tool0:
+		return 5, 0
+	case ToolOwner5Tool1:
+		return 5, 1
+	case ToolOwner5Tool2:
+		return 5, 2
+	case ToolOwner5Tool3:
+		return 5, 3
+	case ToolOwner5Tool4:
+		return 5, 4
+	case ToolOwner5Tool5:
+		return 5, 5
+	case ToolOwner5Tool6:
+		return 5, 6
+	case ToolOwner5Tool7:
+		return 5, 7
+	case ToolOwner5Tool8:
+		return 5, 8
+	case ToolOwner5Tool9:
+		return 5, 9
+	case ToolOwner5Tool10:
+		return 5, 10
+	case ToolOwner5Tool11:
+		return 5, 11
+	case ToolOwner5Tool12:
+		return 5, 12
+	case ToolOwner5Tool13:
+		return 5, 13
+	case ToolOwner5Tool14:
+		return 5, 14
+	case ToolOwner5Tool15:
+		return 5, 15
+	case ToolOwner5Tool16:
+		return 5, 16
+	case ToolOwner5Tool17:
+		return 5, 17
+	case ToolOwner5Tool18:
+		return 5, 18
+	case ToolOwner5Tool19:
+		return 5, 19
+	case ToolOwner5Tool20:
+		return 5, 20
+	case ToolOwner5Tool21:
+		return 5, 21
+	case ToolOwner5Tool22:
+		return 5, 22
+	case ToolOwner5Tool23:
+		return 5, 23
+	case ToolOwner5Tool24:
+		return 5, 24
+	case ToolOwner5Tool25:
+		return 5, 25
+	case ToolOwner5Tool26:
+		return 5, 26
+	case ToolOwner5Tool27:
+		return 5, 27
+	case ToolOwner5Tool28:
+		return 5, 28
+	case ToolOwner5Tool29:
+		return 5, 29
+	case ToolOwner5Tool30:
+		return 5, 30
+	case ToolOwner5Tool31:
+		return 5, 31
+	case ToolOwner5Tool32:
+		return 5, 32
+	case ToolOwner5Tool33:
+		return 5, 33
+	case ToolOwner5Tool34:
+		return 5, 34
+	case ToolOwner5Tool35:
+		return 5, 35
+	case ToolOwner5Tool36:
+		return 5, 36
+	case ToolOwner5Tool37:
+		return 5, 37
+	case ToolOwner5Tool38:
+		return 5, 38
+	case ToolOwner5Tool39:
+		return 5, 39
+	case ToolOwner5Tool40:
+		return 5, 40
+	case ToolOwner5Tool41:
+		return 5, 41
+	case ToolOwner5Tool42:
+		return 5, 42
+	case ToolOwner5Tool43:
+		return 5, 43
+	case ToolOwner5Tool44:
+		return 5, 44
+	case ToolOwner5Tool45:
+		return 5, 45
+	case ToolOwner5Tool46:
+		return 5, 46
+	case ToolOwner5Tool47:
+		return 5, 47
+	case ToolOwner5Tool48:
+		return 5, 48
+	case ToolOwner5Tool49:
+		return 5, 49
+	case ToolOwner5Tool50:
+		return 5, 50
+	case ToolOwner5Tool51:
+		return 5, 51
+	case ToolOwner5Tool52:
+		return 5, 52
+	case ToolOwner5Tool53:
+		return 5, 53
+	case ToolOwner5Tool54:
+		return 5, 54
+	case ToolOwner5Tool55:
+		return 5, 55
+	case ToolOwner5Tool56:
+		return 5, 56
+	case ToolOwner5Tool57:
+		return 5, 57
+	case ToolOwner5Tool58:
+		return 5, 58
+	case ToolOwner5Tool59:
+		return 5, 59
+	case ToolOwner5Tool60:
+		return 5, 60
+	case ToolOwner5Tool61:
+		return 5, 61
+	case ToolOwner5Tool62:
+		return 5, 62
+	case ToolOwner5Tool63:
+		return 5, 63
+	case ToolOwner5Tool64:
+		return 5, 64
+	case ToolOwner5Tool65:
+		return 5, 65
+	case ToolOwner5Tool66:
+		return 5, 66
+	case ToolOwner5Tool67:
+		return 5, 67
+	case ToolOwner5Tool68:
+		return 5, 68
+	case ToolOwner5Tool69:
+		return 5, 69
+	case ToolOwner5Tool70:
+		return 5, 70
+	case ToolOwner5Tool71:
+		return 5, 71
+	case ToolOwner5Tool72:
+		return 5, 72
+	case ToolOwner5Tool73:
+		return 5, 73
+	case ToolOwner5Tool74:
+		return 5, 74
+	case ToolOwner5Tool75:
+		return 5, 75
+	case ToolOwner5Tool76:
+		return 5, 76
+	case ToolOwner5Tool77:
+		return 5, 77
+	case ToolOwner5Tool78:
+		return 5, 78
+	case ToolOwner5Tool79:
+		return 5, 79
+	case ToolOwner5Tool80:
+		return 5, 80
+	case ToolOwner5Tool81:
+		return 5, 81
+	case ToolOwner5Tool82:
+		return 5, 82
+	case ToolOwner5Tool83:
+		return 5, 83
+	case ToolOwner5Tool84:
+		return 5, 84
 	}
-	return -1
+	return -1, 0
 }
 
 // OnEvent implements [hook.Hook]: no member has it.
@@ -1558,6 +2570,185 @@ func (s *S0) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	case ToolOwner0Tool84:
 		return bindOwner0Tool84(s, call), true
 	case ToolOwner0Tool85:
+		return bindOwner0Tool85(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s0Tools.
+func (s *S0) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner0Tool0(s, call), true
+	case 1:
+		return bindOwner0Tool1(s, call), true
+	case 2:
+		return bindOwner0Tool2(s, call), true
+	case 3:
+		return bindOwner0Tool3(s, call), true
+	case 4:
+		return bindOwner0Tool4(s, call), true
+	case 5:
+		return bindOwner0Tool5(s, call), true
+	case 6:
+		return bindOwner0Tool6(s, call), true
+	case 7:
+		return bindOwner0Tool7(s, call), true
+	case 8:
+		return bindOwner0Tool8(s, call), true
+	case 9:
+		return bindOwner0Tool9(s, call), true
+	case 10:
+		return bindOwner0Tool10(s, call), true
+	case 11:
+		return bindOwner0Tool11(s, call), true
+	case 12:
+		return bindOwner0Tool12(s, call), true
+	case 13:
+		return bindOwner0Tool13(s, call), true
+	case 14:
+		return bindOwner0Tool14(s, call), true
+	case 15:
+		return bindOwner0Tool15(s, call), true
+	case 16:
+		return bindOwner0Tool16(s, call), true
+	case 17:
+		return bindOwner0Tool17(s, call), true
+	case 18:
+		return bindOwner0Tool18(s, call), true
+	case 19:
+		return bindOwner0Tool19(s, call), true
+	case 20:
+		return bindOwner0Tool20(s, call), true
+	case 21:
+		return bindOwner0Tool21(s, call), true
+	case 22:
+		return bindOwner0Tool22(s, call), true
+	case 23:
+		return bindOwner0Tool23(s, call), true
+	case 24:
+		return bindOwner0Tool24(s, call), true
+	case 25:
+		return bindOwner0Tool25(s, call), true
+	case 26:
+		return bindOwner0Tool26(s, call), true
+	case 27:
+		return bindOwner0Tool27(s, call), true
+	case 28:
+		return bindOwner0Tool28(s, call), true
+	case 29:
+		return bindOwner0Tool29(s, call), true
+	case 30:
+		return bindOwner0Tool30(s, call), true
+	case 31:
+		return bindOwner0Tool31(s, call), true
+	case 32:
+		return bindOwner0Tool32(s, call), true
+	case 33:
+		return bindOwner0Tool33(s, call), true
+	case 34:
+		return bindOwner0Tool34(s, call), true
+	case 35:
+		return bindOwner0Tool35(s, call), true
+	case 36:
+		return bindOwner0Tool36(s, call), true
+	case 37:
+		return bindOwner0Tool37(s, call), true
+	case 38:
+		return bindOwner0Tool38(s, call), true
+	case 39:
+		return bindOwner0Tool39(s, call), true
+	case 40:
+		return bindOwner0Tool40(s, call), true
+	case 41:
+		return bindOwner0Tool41(s, call), true
+	case 42:
+		return bindOwner0Tool42(s, call), true
+	case 43:
+		return bindOwner0Tool43(s, call), true
+	case 44:
+		return bindOwner0Tool44(s, call), true
+	case 45:
+		return bindOwner0Tool45(s, call), true
+	case 46:
+		return bindOwner0Tool46(s, call), true
+	case 47:
+		return bindOwner0Tool47(s, call), true
+	case 48:
+		return bindOwner0Tool48(s, call), true
+	case 49:
+		return bindOwner0Tool49(s, call), true
+	case 50:
+		return bindOwner0Tool50(s, call), true
+	case 51:
+		return bindOwner0Tool51(s, call), true
+	case 52:
+		return bindOwner0Tool52(s, call), true
+	case 53:
+		return bindOwner0Tool53(s, call), true
+	case 54:
+		return bindOwner0Tool54(s, call), true
+	case 55:
+		return bindOwner0Tool55(s, call), true
+	case 56:
+		return bindOwner0Tool56(s, call), true
+	case 57:
+		return bindOwner0Tool57(s, call), true
+	case 58:
+		return bindOwner0Tool58(s, call), true
+	case 59:
+		return bindOwner0Tool59(s, call), true
+	case 60:
+		return bindOwner0Tool60(s, call), true
+	case 61:
+		return bindOwner0Tool61(s, call), true
+	case 62:
+		return bindOwner0Tool62(s, call), true
+	case 63:
+		return bindOwner0Tool63(s, call), true
+	case 64:
+		return bindOwner0Tool64(s, call), true
+	case 65:
+		return bindOwner0Tool65(s, call), true
+	case 66:
+		return bindOwner0Tool66(s, call), true
+	case 67:
+		return bindOwner0Tool67(s, call), true
+	case 68:
+		return bindOwner0Tool68(s, call), true
+	case 69:
+		return bindOwner0Tool69(s, call), true
+	case 70:
+		return bindOwner0Tool70(s, call), true
+	case 71:
+		return bindOwner0Tool71(s, call), true
+	case 72:
+		return bindOwner0Tool72(s, call), true
+	case 73:
+		return bindOwner0Tool73(s, call), true
+	case 74:
+		return bindOwner0Tool74(s, call), true
+	case 75:
+		return bindOwner0Tool75(s, call), true
+	case 76:
+		return bindOwner0Tool76(s, call), true
+	case 77:
+		return bindOwner0Tool77(s, call), true
+	case 78:
+		return bindOwner0Tool78(s, call), true
+	case 79:
+		return bindOwner0Tool79(s, call), true
+	case 80:
+		return bindOwner0Tool80(s, call), true
+	case 81:
+		return bindOwner0Tool81(s, call), true
+	case 82:
+		return bindOwner0Tool82(s, call), true
+	case 83:
+		return bindOwner0Tool83(s, call), true
+	case 84:
+		return bindOwner0Tool84(s, call), true
+	case 85:
 		return bindOwner0Tool85(s, call), true
 	}
 	return hook.Invocation{}, false
@@ -4169,6 +5360,185 @@ func (s *S1) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s1Tools.
+func (s *S1) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner1Tool0(s, call), true
+	case 1:
+		return bindOwner1Tool1(s, call), true
+	case 2:
+		return bindOwner1Tool2(s, call), true
+	case 3:
+		return bindOwner1Tool3(s, call), true
+	case 4:
+		return bindOwner1Tool4(s, call), true
+	case 5:
+		return bindOwner1Tool5(s, call), true
+	case 6:
+		return bindOwner1Tool6(s, call), true
+	case 7:
+		return bindOwner1Tool7(s, call), true
+	case 8:
+		return bindOwner1Tool8(s, call), true
+	case 9:
+		return bindOwner1Tool9(s, call), true
+	case 10:
+		return bindOwner1Tool10(s, call), true
+	case 11:
+		return bindOwner1Tool11(s, call), true
+	case 12:
+		return bindOwner1Tool12(s, call), true
+	case 13:
+		return bindOwner1Tool13(s, call), true
+	case 14:
+		return bindOwner1Tool14(s, call), true
+	case 15:
+		return bindOwner1Tool15(s, call), true
+	case 16:
+		return bindOwner1Tool16(s, call), true
+	case 17:
+		return bindOwner1Tool17(s, call), true
+	case 18:
+		return bindOwner1Tool18(s, call), true
+	case 19:
+		return bindOwner1Tool19(s, call), true
+	case 20:
+		return bindOwner1Tool20(s, call), true
+	case 21:
+		return bindOwner1Tool21(s, call), true
+	case 22:
+		return bindOwner1Tool22(s, call), true
+	case 23:
+		return bindOwner1Tool23(s, call), true
+	case 24:
+		return bindOwner1Tool24(s, call), true
+	case 25:
+		return bindOwner1Tool25(s, call), true
+	case 26:
+		return bindOwner1Tool26(s, call), true
+	case 27:
+		return bindOwner1Tool27(s, call), true
+	case 28:
+		return bindOwner1Tool28(s, call), true
+	case 29:
+		return bindOwner1Tool29(s, call), true
+	case 30:
+		return bindOwner1Tool30(s, call), true
+	case 31:
+		return bindOwner1Tool31(s, call), true
+	case 32:
+		return bindOwner1Tool32(s, call), true
+	case 33:
+		return bindOwner1Tool33(s, call), true
+	case 34:
+		return bindOwner1Tool34(s, call), true
+	case 35:
+		return bindOwner1Tool35(s, call), true
+	case 36:
+		return bindOwner1Tool36(s, call), true
+	case 37:
+		return bindOwner1Tool37(s, call), true
+	case 38:
+		return bindOwner1Tool38(s, call), true
+	case 39:
+		return bindOwner1Tool39(s, call), true
+	case 40:
+		return bindOwner1Tool40(s, call), true
+	case 41:
+		return bindOwner1Tool41(s, call), true
+	case 42:
+		return bindOwner1Tool42(s, call), true
+	case 43:
+		return bindOwner1Tool43(s, call), true
+	case 44:
+		return bindOwner1Tool44(s, call), true
+	case 45:
+		return bindOwner1Tool45(s, call), true
+	case 46:
+		return bindOwner1Tool46(s, call), true
+	case 47:
+		return bindOwner1Tool47(s, call), true
+	case 48:
+		return bindOwner1Tool48(s, call), true
+	case 49:
+		return bindOwner1Tool49(s, call), true
+	case 50:
+		return bindOwner1Tool50(s, call), true
+	case 51:
+		return bindOwner1Tool51(s, call), true
+	case 52:
+		return bindOwner1Tool52(s, call), true
+	case 53:
+		return bindOwner1Tool53(s, call), true
+	case 54:
+		return bindOwner1Tool54(s, call), true
+	case 55:
+		return bindOwner1Tool55(s, call), true
+	case 56:
+		return bindOwner1Tool56(s, call), true
+	case 57:
+		return bindOwner1Tool57(s, call), true
+	case 58:
+		return bindOwner1Tool58(s, call), true
+	case 59:
+		return bindOwner1Tool59(s, call), true
+	case 60:
+		return bindOwner1Tool60(s, call), true
+	case 61:
+		return bindOwner1Tool61(s, call), true
+	case 62:
+		return bindOwner1Tool62(s, call), true
+	case 63:
+		return bindOwner1Tool63(s, call), true
+	case 64:
+		return bindOwner1Tool64(s, call), true
+	case 65:
+		return bindOwner1Tool65(s, call), true
+	case 66:
+		return bindOwner1Tool66(s, call), true
+	case 67:
+		return bindOwner1Tool67(s, call), true
+	case 68:
+		return bindOwner1Tool68(s, call), true
+	case 69:
+		return bindOwner1Tool69(s, call), true
+	case 70:
+		return bindOwner1Tool70(s, call), true
+	case 71:
+		return bindOwner1Tool71(s, call), true
+	case 72:
+		return bindOwner1Tool72(s, call), true
+	case 73:
+		return bindOwner1Tool73(s, call), true
+	case 74:
+		return bindOwner1Tool74(s, call), true
+	case 75:
+		return bindOwner1Tool75(s, call), true
+	case 76:
+		return bindOwner1Tool76(s, call), true
+	case 77:
+		return bindOwner1Tool77(s, call), true
+	case 78:
+		return bindOwner1Tool78(s, call), true
+	case 79:
+		return bindOwner1Tool79(s, call), true
+	case 80:
+		return bindOwner1Tool80(s, call), true
+	case 81:
+		return bindOwner1Tool81(s, call), true
+	case 82:
+		return bindOwner1Tool82(s, call), true
+	case 83:
+		return bindOwner1Tool83(s, call), true
+	case 84:
+		return bindOwner1Tool84(s, call), true
+	case 85:
+		return bindOwner1Tool85(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindOwner1Tool0 decodes the arguments of owner1_tool_0.
 func bindOwner1Tool0(s *S1, call *hook.ToolCall) hook.Invocation {
 	c := &owner1Tool0Call{s: s}
@@ -6764,6 +8134,183 @@ func (s *S2) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s2Tools.
+func (s *S2) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner2Tool0(s, call), true
+	case 1:
+		return bindOwner2Tool1(s, call), true
+	case 2:
+		return bindOwner2Tool2(s, call), true
+	case 3:
+		return bindOwner2Tool3(s, call), true
+	case 4:
+		return bindOwner2Tool4(s, call), true
+	case 5:
+		return bindOwner2Tool5(s, call), true
+	case 6:
+		return bindOwner2Tool6(s, call), true
+	case 7:
+		return bindOwner2Tool7(s, call), true
+	case 8:
+		return bindOwner2Tool8(s, call), true
+	case 9:
+		return bindOwner2Tool9(s, call), true
+	case 10:
+		return bindOwner2Tool10(s, call), true
+	case 11:
+		return bindOwner2Tool11(s, call), true
+	case 12:
+		return bindOwner2Tool12(s, call), true
+	case 13:
+		return bindOwner2Tool13(s, call), true
+	case 14:
+		return bindOwner2Tool14(s, call), true
+	case 15:
+		return bindOwner2Tool15(s, call), true
+	case 16:
+		return bindOwner2Tool16(s, call), true
+	case 17:
+		return bindOwner2Tool17(s, call), true
+	case 18:
+		return bindOwner2Tool18(s, call), true
+	case 19:
+		return bindOwner2Tool19(s, call), true
+	case 20:
+		return bindOwner2Tool20(s, call), true
+	case 21:
+		return bindOwner2Tool21(s, call), true
+	case 22:
+		return bindOwner2Tool22(s, call), true
+	case 23:
+		return bindOwner2Tool23(s, call), true
+	case 24:
+		return bindOwner2Tool24(s, call), true
+	case 25:
+		return bindOwner2Tool25(s, call), true
+	case 26:
+		return bindOwner2Tool26(s, call), true
+	case 27:
+		return bindOwner2Tool27(s, call), true
+	case 28:
+		return bindOwner2Tool28(s, call), true
+	case 29:
+		return bindOwner2Tool29(s, call), true
+	case 30:
+		return bindOwner2Tool30(s, call), true
+	case 31:
+		return bindOwner2Tool31(s, call), true
+	case 32:
+		return bindOwner2Tool32(s, call), true
+	case 33:
+		return bindOwner2Tool33(s, call), true
+	case 34:
+		return bindOwner2Tool34(s, call), true
+	case 35:
+		return bindOwner2Tool35(s, call), true
+	case 36:
+		return bindOwner2Tool36(s, call), true
+	case 37:
+		return bindOwner2Tool37(s, call), true
+	case 38:
+		return bindOwner2Tool38(s, call), true
+	case 39:
+		return bindOwner2Tool39(s, call), true
+	case 40:
+		return bindOwner2Tool40(s, call), true
+	case 41:
+		return bindOwner2Tool41(s, call), true
+	case 42:
+		return bindOwner2Tool42(s, call), true
+	case 43:
+		return bindOwner2Tool43(s, call), true
+	case 44:
+		return bindOwner2Tool44(s, call), true
+	case 45:
+		return bindOwner2Tool45(s, call), true
+	case 46:
+		return bindOwner2Tool46(s, call), true
+	case 47:
+		return bindOwner2Tool47(s, call), true
+	case 48:
+		return bindOwner2Tool48(s, call), true
+	case 49:
+		return bindOwner2Tool49(s, call), true
+	case 50:
+		return bindOwner2Tool50(s, call), true
+	case 51:
+		return bindOwner2Tool51(s, call), true
+	case 52:
+		return bindOwner2Tool52(s, call), true
+	case 53:
+		return bindOwner2Tool53(s, call), true
+	case 54:
+		return bindOwner2Tool54(s, call), true
+	case 55:
+		return bindOwner2Tool55(s, call), true
+	case 56:
+		return bindOwner2Tool56(s, call), true
+	case 57:
+		return bindOwner2Tool57(s, call), true
+	case 58:
+		return bindOwner2Tool58(s, call), true
+	case 59:
+		return bindOwner2Tool59(s, call), true
+	case 60:
+		return bindOwner2Tool60(s, call), true
+	case 61:
+		return bindOwner2Tool61(s, call), true
+	case 62:
+		return bindOwner2Tool62(s, call), true
+	case 63:
+		return bindOwner2Tool63(s, call), true
+	case 64:
+		return bindOwner2Tool64(s, call), true
+	case 65:
+		return bindOwner2Tool65(s, call), true
+	case 66:
+		return bindOwner2Tool66(s, call), true
+	case 67:
+		return bindOwner2Tool67(s, call), true
+	case 68:
+		return bindOwner2Tool68(s, call), true
+	case 69:
+		return bindOwner2Tool69(s, call), true
+	case 70:
+		return bindOwner2Tool70(s, call), true
+	case 71:
+		return bindOwner2Tool71(s, call), true
+	case 72:
+		return bindOwner2Tool72(s, call), true
+	case 73:
+		return bindOwner2Tool73(s, call), true
+	case 74:
+		return bindOwner2Tool74(s, call), true
+	case 75:
+		return bindOwner2Tool75(s, call), true
+	case 76:
+		return bindOwner2Tool76(s, call), true
+	case 77:
+		return bindOwner2Tool77(s, call), true
+	case 78:
+		return bindOwner2Tool78(s, call), true
+	case 79:
+		return bindOwner2Tool79(s, call), true
+	case 80:
+		return bindOwner2Tool80(s, call), true
+	case 81:
+		return bindOwner2Tool81(s, call), true
+	case 82:
+		return bindOwner2Tool82(s, call), true
+	case 83:
+		return bindOwner2Tool83(s, call), true
+	case 84:
+		return bindOwner2Tool84(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindOwner2Tool0 decodes the arguments of owner2_tool_0.
 func bindOwner2Tool0(s *S2, call *hook.ToolCall) hook.Invocation {
 	c := &owner2Tool0Call{s: s}
@@ -9335,6 +10882,183 @@ func (s *S3) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	case ToolOwner3Tool83:
 		return bindOwner3Tool83(s, call), true
 	case ToolOwner3Tool84:
+		return bindOwner3Tool84(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s3Tools.
+func (s *S3) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner3Tool0(s, call), true
+	case 1:
+		return bindOwner3Tool1(s, call), true
+	case 2:
+		return bindOwner3Tool2(s, call), true
+	case 3:
+		return bindOwner3Tool3(s, call), true
+	case 4:
+		return bindOwner3Tool4(s, call), true
+	case 5:
+		return bindOwner3Tool5(s, call), true
+	case 6:
+		return bindOwner3Tool6(s, call), true
+	case 7:
+		return bindOwner3Tool7(s, call), true
+	case 8:
+		return bindOwner3Tool8(s, call), true
+	case 9:
+		return bindOwner3Tool9(s, call), true
+	case 10:
+		return bindOwner3Tool10(s, call), true
+	case 11:
+		return bindOwner3Tool11(s, call), true
+	case 12:
+		return bindOwner3Tool12(s, call), true
+	case 13:
+		return bindOwner3Tool13(s, call), true
+	case 14:
+		return bindOwner3Tool14(s, call), true
+	case 15:
+		return bindOwner3Tool15(s, call), true
+	case 16:
+		return bindOwner3Tool16(s, call), true
+	case 17:
+		return bindOwner3Tool17(s, call), true
+	case 18:
+		return bindOwner3Tool18(s, call), true
+	case 19:
+		return bindOwner3Tool19(s, call), true
+	case 20:
+		return bindOwner3Tool20(s, call), true
+	case 21:
+		return bindOwner3Tool21(s, call), true
+	case 22:
+		return bindOwner3Tool22(s, call), true
+	case 23:
+		return bindOwner3Tool23(s, call), true
+	case 24:
+		return bindOwner3Tool24(s, call), true
+	case 25:
+		return bindOwner3Tool25(s, call), true
+	case 26:
+		return bindOwner3Tool26(s, call), true
+	case 27:
+		return bindOwner3Tool27(s, call), true
+	case 28:
+		return bindOwner3Tool28(s, call), true
+	case 29:
+		return bindOwner3Tool29(s, call), true
+	case 30:
+		return bindOwner3Tool30(s, call), true
+	case 31:
+		return bindOwner3Tool31(s, call), true
+	case 32:
+		return bindOwner3Tool32(s, call), true
+	case 33:
+		return bindOwner3Tool33(s, call), true
+	case 34:
+		return bindOwner3Tool34(s, call), true
+	case 35:
+		return bindOwner3Tool35(s, call), true
+	case 36:
+		return bindOwner3Tool36(s, call), true
+	case 37:
+		return bindOwner3Tool37(s, call), true
+	case 38:
+		return bindOwner3Tool38(s, call), true
+	case 39:
+		return bindOwner3Tool39(s, call), true
+	case 40:
+		return bindOwner3Tool40(s, call), true
+	case 41:
+		return bindOwner3Tool41(s, call), true
+	case 42:
+		return bindOwner3Tool42(s, call), true
+	case 43:
+		return bindOwner3Tool43(s, call), true
+	case 44:
+		return bindOwner3Tool44(s, call), true
+	case 45:
+		return bindOwner3Tool45(s, call), true
+	case 46:
+		return bindOwner3Tool46(s, call), true
+	case 47:
+		return bindOwner3Tool47(s, call), true
+	case 48:
+		return bindOwner3Tool48(s, call), true
+	case 49:
+		return bindOwner3Tool49(s, call), true
+	case 50:
+		return bindOwner3Tool50(s, call), true
+	case 51:
+		return bindOwner3Tool51(s, call), true
+	case 52:
+		return bindOwner3Tool52(s, call), true
+	case 53:
+		return bindOwner3Tool53(s, call), true
+	case 54:
+		return bindOwner3Tool54(s, call), true
+	case 55:
+		return bindOwner3Tool55(s, call), true
+	case 56:
+		return bindOwner3Tool56(s, call), true
+	case 57:
+		return bindOwner3Tool57(s, call), true
+	case 58:
+		return bindOwner3Tool58(s, call), true
+	case 59:
+		return bindOwner3Tool59(s, call), true
+	case 60:
+		return bindOwner3Tool60(s, call), true
+	case 61:
+		return bindOwner3Tool61(s, call), true
+	case 62:
+		return bindOwner3Tool62(s, call), true
+	case 63:
+		return bindOwner3Tool63(s, call), true
+	case 64:
+		return bindOwner3Tool64(s, call), true
+	case 65:
+		return bindOwner3Tool65(s, call), true
+	case 66:
+		return bindOwner3Tool66(s, call), true
+	case 67:
+		return bindOwner3Tool67(s, call), true
+	case 68:
+		return bindOwner3Tool68(s, call), true
+	case 69:
+		return bindOwner3Tool69(s, call), true
+	case 70:
+		return bindOwner3Tool70(s, call), true
+	case 71:
+		return bindOwner3Tool71(s, call), true
+	case 72:
+		return bindOwner3Tool72(s, call), true
+	case 73:
+		return bindOwner3Tool73(s, call), true
+	case 74:
+		return bindOwner3Tool74(s, call), true
+	case 75:
+		return bindOwner3Tool75(s, call), true
+	case 76:
+		return bindOwner3Tool76(s, call), true
+	case 77:
+		return bindOwner3Tool77(s, call), true
+	case 78:
+		return bindOwner3Tool78(s, call), true
+	case 79:
+		return bindOwner3Tool79(s, call), true
+	case 80:
+		return bindOwner3Tool80(s, call), true
+	case 81:
+		return bindOwner3Tool81(s, call), true
+	case 82:
+		return bindOwner3Tool82(s, call), true
+	case 83:
+		return bindOwner3Tool83(s, call), true
+	case 84:
 		return bindOwner3Tool84(s, call), true
 	}
 	return hook.Invocation{}, false
@@ -11916,6 +13640,183 @@ func (s *S4) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s4Tools.
+func (s *S4) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner4Tool0(s, call), true
+	case 1:
+		return bindOwner4Tool1(s, call), true
+	case 2:
+		return bindOwner4Tool2(s, call), true
+	case 3:
+		return bindOwner4Tool3(s, call), true
+	case 4:
+		return bindOwner4Tool4(s, call), true
+	case 5:
+		return bindOwner4Tool5(s, call), true
+	case 6:
+		return bindOwner4Tool6(s, call), true
+	case 7:
+		return bindOwner4Tool7(s, call), true
+	case 8:
+		return bindOwner4Tool8(s, call), true
+	case 9:
+		return bindOwner4Tool9(s, call), true
+	case 10:
+		return bindOwner4Tool10(s, call), true
+	case 11:
+		return bindOwner4Tool11(s, call), true
+	case 12:
+		return bindOwner4Tool12(s, call), true
+	case 13:
+		return bindOwner4Tool13(s, call), true
+	case 14:
+		return bindOwner4Tool14(s, call), true
+	case 15:
+		return bindOwner4Tool15(s, call), true
+	case 16:
+		return bindOwner4Tool16(s, call), true
+	case 17:
+		return bindOwner4Tool17(s, call), true
+	case 18:
+		return bindOwner4Tool18(s, call), true
+	case 19:
+		return bindOwner4Tool19(s, call), true
+	case 20:
+		return bindOwner4Tool20(s, call), true
+	case 21:
+		return bindOwner4Tool21(s, call), true
+	case 22:
+		return bindOwner4Tool22(s, call), true
+	case 23:
+		return bindOwner4Tool23(s, call), true
+	case 24:
+		return bindOwner4Tool24(s, call), true
+	case 25:
+		return bindOwner4Tool25(s, call), true
+	case 26:
+		return bindOwner4Tool26(s, call), true
+	case 27:
+		return bindOwner4Tool27(s, call), true
+	case 28:
+		return bindOwner4Tool28(s, call), true
+	case 29:
+		return bindOwner4Tool29(s, call), true
+	case 30:
+		return bindOwner4Tool30(s, call), true
+	case 31:
+		return bindOwner4Tool31(s, call), true
+	case 32:
+		return bindOwner4Tool32(s, call), true
+	case 33:
+		return bindOwner4Tool33(s, call), true
+	case 34:
+		return bindOwner4Tool34(s, call), true
+	case 35:
+		return bindOwner4Tool35(s, call), true
+	case 36:
+		return bindOwner4Tool36(s, call), true
+	case 37:
+		return bindOwner4Tool37(s, call), true
+	case 38:
+		return bindOwner4Tool38(s, call), true
+	case 39:
+		return bindOwner4Tool39(s, call), true
+	case 40:
+		return bindOwner4Tool40(s, call), true
+	case 41:
+		return bindOwner4Tool41(s, call), true
+	case 42:
+		return bindOwner4Tool42(s, call), true
+	case 43:
+		return bindOwner4Tool43(s, call), true
+	case 44:
+		return bindOwner4Tool44(s, call), true
+	case 45:
+		return bindOwner4Tool45(s, call), true
+	case 46:
+		return bindOwner4Tool46(s, call), true
+	case 47:
+		return bindOwner4Tool47(s, call), true
+	case 48:
+		return bindOwner4Tool48(s, call), true
+	case 49:
+		return bindOwner4Tool49(s, call), true
+	case 50:
+		return bindOwner4Tool50(s, call), true
+	case 51:
+		return bindOwner4Tool51(s, call), true
+	case 52:
+		return bindOwner4Tool52(s, call), true
+	case 53:
+		return bindOwner4Tool53(s, call), true
+	case 54:
+		return bindOwner4Tool54(s, call), true
+	case 55:
+		return bindOwner4Tool55(s, call), true
+	case 56:
+		return bindOwner4Tool56(s, call), true
+	case 57:
+		return bindOwner4Tool57(s, call), true
+	case 58:
+		return bindOwner4Tool58(s, call), true
+	case 59:
+		return bindOwner4Tool59(s, call), true
+	case 60:
+		return bindOwner4Tool60(s, call), true
+	case 61:
+		return bindOwner4Tool61(s, call), true
+	case 62:
+		return bindOwner4Tool62(s, call), true
+	case 63:
+		return bindOwner4Tool63(s, call), true
+	case 64:
+		return bindOwner4Tool64(s, call), true
+	case 65:
+		return bindOwner4Tool65(s, call), true
+	case 66:
+		return bindOwner4Tool66(s, call), true
+	case 67:
+		return bindOwner4Tool67(s, call), true
+	case 68:
+		return bindOwner4Tool68(s, call), true
+	case 69:
+		return bindOwner4Tool69(s, call), true
+	case 70:
+		return bindOwner4Tool70(s, call), true
+	case 71:
+		return bindOwner4Tool71(s, call), true
+	case 72:
+		return bindOwner4Tool72(s, call), true
+	case 73:
+		return bindOwner4Tool73(s, call), true
+	case 74:
+		return bindOwner4Tool74(s, call), true
+	case 75:
+		return bindOwner4Tool75(s, call), true
+	case 76:
+		return bindOwner4Tool76(s, call), true
+	case 77:
+		return bindOwner4Tool77(s, call), true
+	case 78:
+		return bindOwner4Tool78(s, call), true
+	case 79:
+		return bindOwner4Tool79(s, call), true
+	case 80:
+		return bindOwner4Tool80(s, call), true
+	case 81:
+		return bindOwner4Tool81(s, call), true
+	case 82:
+		return bindOwner4Tool82(s, call), true
+	case 83:
+		return bindOwner4Tool83(s, call), true
+	case 84:
+		return bindOwner4Tool84(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindOwner4Tool0 decodes the arguments of owner4_tool_0.
 func bindOwner4Tool0(s *S4, call *hook.ToolCall) hook.Invocation {
 	c := &owner4Tool0Call{s: s}
@@ -14487,6 +16388,183 @@ func (s *S5) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	case ToolOwner5Tool83:
 		return bindOwner5Tool83(s, call), true
 	case ToolOwner5Tool84:
+		return bindOwner5Tool84(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s5Tools.
+func (s *S5) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner5Tool0(s, call), true
+	case 1:
+		return bindOwner5Tool1(s, call), true
+	case 2:
+		return bindOwner5Tool2(s, call), true
+	case 3:
+		return bindOwner5Tool3(s, call), true
+	case 4:
+		return bindOwner5Tool4(s, call), true
+	case 5:
+		return bindOwner5Tool5(s, call), true
+	case 6:
+		return bindOwner5Tool6(s, call), true
+	case 7:
+		return bindOwner5Tool7(s, call), true
+	case 8:
+		return bindOwner5Tool8(s, call), true
+	case 9:
+		return bindOwner5Tool9(s, call), true
+	case 10:
+		return bindOwner5Tool10(s, call), true
+	case 11:
+		return bindOwner5Tool11(s, call), true
+	case 12:
+		return bindOwner5Tool12(s, call), true
+	case 13:
+		return bindOwner5Tool13(s, call), true
+	case 14:
+		return bindOwner5Tool14(s, call), true
+	case 15:
+		return bindOwner5Tool15(s, call), true
+	case 16:
+		return bindOwner5Tool16(s, call), true
+	case 17:
+		return bindOwner5Tool17(s, call), true
+	case 18:
+		return bindOwner5Tool18(s, call), true
+	case 19:
+		return bindOwner5Tool19(s, call), true
+	case 20:
+		return bindOwner5Tool20(s, call), true
+	case 21:
+		return bindOwner5Tool21(s, call), true
+	case 22:
+		return bindOwner5Tool22(s, call), true
+	case 23:
+		return bindOwner5Tool23(s, call), true
+	case 24:
+		return bindOwner5Tool24(s, call), true
+	case 25:
+		return bindOwner5Tool25(s, call), true
+	case 26:
+		return bindOwner5Tool26(s, call), true
+	case 27:
+		return bindOwner5Tool27(s, call), true
+	case 28:
+		return bindOwner5Tool28(s, call), true
+	case 29:
+		return bindOwner5Tool29(s, call), true
+	case 30:
+		return bindOwner5Tool30(s, call), true
+	case 31:
+		return bindOwner5Tool31(s, call), true
+	case 32:
+		return bindOwner5Tool32(s, call), true
+	case 33:
+		return bindOwner5Tool33(s, call), true
+	case 34:
+		return bindOwner5Tool34(s, call), true
+	case 35:
+		return bindOwner5Tool35(s, call), true
+	case 36:
+		return bindOwner5Tool36(s, call), true
+	case 37:
+		return bindOwner5Tool37(s, call), true
+	case 38:
+		return bindOwner5Tool38(s, call), true
+	case 39:
+		return bindOwner5Tool39(s, call), true
+	case 40:
+		return bindOwner5Tool40(s, call), true
+	case 41:
+		return bindOwner5Tool41(s, call), true
+	case 42:
+		return bindOwner5Tool42(s, call), true
+	case 43:
+		return bindOwner5Tool43(s, call), true
+	case 44:
+		return bindOwner5Tool44(s, call), true
+	case 45:
+		return bindOwner5Tool45(s, call), true
+	case 46:
+		return bindOwner5Tool46(s, call), true
+	case 47:
+		return bindOwner5Tool47(s, call), true
+	case 48:
+		return bindOwner5Tool48(s, call), true
+	case 49:
+		return bindOwner5Tool49(s, call), true
+	case 50:
+		return bindOwner5Tool50(s, call), true
+	case 51:
+		return bindOwner5Tool51(s, call), true
+	case 52:
+		return bindOwner5Tool52(s, call), true
+	case 53:
+		return bindOwner5Tool53(s, call), true
+	case 54:
+		return bindOwner5Tool54(s, call), true
+	case 55:
+		return bindOwner5Tool55(s, call), true
+	case 56:
+		return bindOwner5Tool56(s, call), true
+	case 57:
+		return bindOwner5Tool57(s, call), true
+	case 58:
+		return bindOwner5Tool58(s, call), true
+	case 59:
+		return bindOwner5Tool59(s, call), true
+	case 60:
+		return bindOwner5Tool60(s, call), true
+	case 61:
+		return bindOwner5Tool61(s, call), true
+	case 62:
+		return bindOwner5Tool62(s, call), true
+	case 63:
+		return bindOwner5Tool63(s, call), true
+	case 64:
+		return bindOwner5Tool64(s, call), true
+	case 65:
+		return bindOwner5Tool65(s, call), true
+	case 66:
+		return bindOwner5Tool66(s, call), true
+	case 67:
+		return bindOwner5Tool67(s, call), true
+	case 68:
+		return bindOwner5Tool68(s, call), true
+	case 69:
+		return bindOwner5Tool69(s, call), true
+	case 70:
+		return bindOwner5Tool70(s, call), true
+	case 71:
+		return bindOwner5Tool71(s, call), true
+	case 72:
+		return bindOwner5Tool72(s, call), true
+	case 73:
+		return bindOwner5Tool73(s, call), true
+	case 74:
+		return bindOwner5Tool74(s, call), true
+	case 75:
+		return bindOwner5Tool75(s, call), true
+	case 76:
+		return bindOwner5Tool76(s, call), true
+	case 77:
+		return bindOwner5Tool77(s, call), true
+	case 78:
+		return bindOwner5Tool78(s, call), true
+	case 79:
+		return bindOwner5Tool79(s, call), true
+	case 80:
+		return bindOwner5Tool80(s, call), true
+	case 81:
+		return bindOwner5Tool81(s, call), true
+	case 82:
+		return bindOwner5Tool82(s, call), true
+	case 83:
+		return bindOwner5Tool83(s, call), true
+	case 84:
 		return bindOwner5Tool84(s, call), true
 	}
 	return hook.Invocation{}, false

@@ -474,40 +474,156 @@ func (a *All) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: S0, S1, S2, S3, S4, S5.
 func (a *All) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch allOwner(call.Name()) {
+	switch owner, tool := allOwner(call.Name()); owner {
 	case 0:
-		return a.S0.Dispatch(ctx, call)
+		return a.S0.DispatchTool(tool, call)
 	case 1:
-		return a.S1.Dispatch(ctx, call)
+		return a.S1.DispatchTool(tool, call)
 	case 2:
-		return a.S2.Dispatch(ctx, call)
+		return a.S2.DispatchTool(tool, call)
 	case 3:
-		return a.S3.Dispatch(ctx, call)
+		return a.S3.DispatchTool(tool, call)
 	case 4:
-		return a.S4.Dispatch(ctx, call)
+		return a.S4.DispatchTool(tool, call)
 	case 5:
-		return a.S5.Dispatch(ctx, call)
+		return a.S5.DispatchTool(tool, call)
 	}
 	return hook.Invocation{}, false
 }
 
-// allOwner returns which member owns the tool, -1 for none of the static ones.
-func allOwner(name string) int {
+// allOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func allOwner(name string) (owner, tool int) {
 	switch name {
-	case ToolOwner0Tool0, ToolOwner0Tool1, ToolOwner0Tool2, ToolOwner0Tool3, ToolOwner0Tool4, ToolOwner0Tool5, ToolOwner0Tool6, ToolOwner0Tool7, ToolOwner0Tool8, ToolOwner0Tool9, ToolOwner0Tool10:
-		return 0
-	case ToolOwner1Tool0, ToolOwner1Tool1, ToolOwner1Tool2, ToolOwner1Tool3, ToolOwner1Tool4, ToolOwner1Tool5, ToolOwner1Tool6, ToolOwner1Tool7, ToolOwner1Tool8, ToolOwner1Tool9, ToolOwner1Tool10:
-		return 1
-	case ToolOwner2Tool0, ToolOwner2Tool1, ToolOwner2Tool2, ToolOwner2Tool3, ToolOwner2Tool4, ToolOwner2Tool5, ToolOwner2Tool6, ToolOwner2Tool7, ToolOwner2Tool8, ToolOwner2Tool9, ToolOwner2Tool10:
-		return 2
-	case ToolOwner3Tool0, ToolOwner3Tool1, ToolOwner3Tool2, ToolOwner3Tool3, ToolOwner3Tool4, ToolOwner3Tool5, ToolOwner3Tool6, ToolOwner3Tool7, ToolOwner3Tool8, ToolOwner3Tool9, ToolOwner3Tool10:
-		return 3
-	case ToolOwner4Tool0, ToolOwner4Tool1, ToolOwner4Tool2, ToolOwner4Tool3, ToolOwner4Tool4, ToolOwner4Tool5, ToolOwner4Tool6, ToolOwner4Tool7, ToolOwner4Tool8, ToolOwner4Tool9:
-		return 4
-	case ToolOwner5Tool0, ToolOwner5Tool1, ToolOwner5Tool2, ToolOwner5Tool3, ToolOwner5Tool4, ToolOwner5Tool5, ToolOwner5Tool6, ToolOwner5Tool7, ToolOwner5Tool8, ToolOwner5Tool9:
-		return 5
+	case ToolOwner0Tool0:
+		return 0, 0
+	case ToolOwner0Tool1:
+		return 0, 1
+	case ToolOwner0Tool2:
+		return 0, 2
+	case ToolOwner0Tool3:
+		return 0, 3
+	case ToolOwner0Tool4:
+		return 0, 4
+	case ToolOwner0Tool5:
+		return 0, 5
+	case ToolOwner0Tool6:
+		return 0, 6
+	case ToolOwner0Tool7:
+		return 0, 7
+	case ToolOwner0Tool8:
+		return 0, 8
+	case ToolOwner0Tool9:
+		return 0, 9
+	case ToolOwner0Tool10:
+		return 0, 10
+	case ToolOwner1Tool0:
+		return 1, 0
+	case ToolOwner1Tool1:
+		return 1, 1
+	case ToolOwner1Tool2:
+		return 1, 2
+	case ToolOwner1Tool3:
+		return 1, 3
+	case ToolOwner1Tool4:
+		return 1, 4
+	case ToolOwner1Tool5:
+		return 1, 5
+	case ToolOwner1Tool6:
+		return 1, 6
+	case ToolOwner1Tool7:
+		return 1, 7
+	case ToolOwner1Tool8:
+		return 1, 8
+	case ToolOwner1Tool9:
+		return 1, 9
+	case ToolOwner1Tool10:
+		return 1, 10
+	case ToolOwner2Tool0:
+		return 2, 0
+	case ToolOwner2Tool1:
+		return 2, 1
+	case ToolOwner2Tool2:
+		return 2, 2
+	case ToolOwner2Tool3:
+		return 2, 3
+	case ToolOwner2Tool4:
+		return 2, 4
+	case ToolOwner2Tool5:
+		return 2, 5
+	case ToolOwner2Tool6:
+		return 2, 6
+	case ToolOwner2Tool7:
+		return 2, 7
+	case ToolOwner2Tool8:
+		return 2, 8
+	case ToolOwner2Tool9:
+		return 2, 9
+	case ToolOwner2Tool10:
+		return 2, 10
+	case ToolOwner3Tool0:
+		return 3, 0
+	case ToolOwner3Tool1:
+		return 3, 1
+	case ToolOwner3Tool2:
+		return 3, 2
+	case ToolOwner3Tool3:
+		return 3, 3
+	case ToolOwner3Tool4:
+		return 3, 4
+	case ToolOwner3Tool5:
+		return 3, 5
+	case ToolOwner3Tool6:
+		return 3, 6
+	case ToolOwner3Tool7:
+		return 3, 7
+	case ToolOwner3Tool8:
+		return 3, 8
+	case ToolOwner3Tool9:
+		return 3, 9
+	case ToolOwner3Tool10:
+		return 3, 10
+	case ToolOwner4Tool0:
+		return 4, 0
+	case ToolOwner4Tool1:
+		return 4, 1
+	case ToolOwner4Tool2:
+		return 4, 2
+	case ToolOwner4Tool3:
+		return 4, 3
+	case ToolOwner4Tool4:
+		return 4, 4
+	case ToolOwner4Tool5:
+		return 4, 5
+	case ToolOwner4Tool6:
+		return 4, 6
+	case ToolOwner4Tool7:
+		return 4, 7
+	case ToolOwner4Tool8:
+		return 4, 8
+	case ToolOwner4Tool9:
+		return 4, 9
+	case ToolOwner5Tool0:
+		return 5, 0
+	case ToolOwner5Tool1:
+		return 5, 1
+	case ToolOwner5Tool2:
+		return 5, 2
+	case ToolOwner5Tool3:
+		return 5, 3
+	case ToolOwner5Tool4:
+		return 5, 4
+	case ToolOwner5Tool5:
+		return 5, 5
+	case ToolOwner5Tool6:
+		return 5, 6
+	case ToolOwner5Tool7:
+		return 5, 7
+	case ToolOwner5Tool8:
+		return 5, 8
+	case ToolOwner5Tool9:
+		return 5, 9
 	}
-	return -1
+	return -1, 0
 }
 
 // OnEvent implements [hook.Hook]: no member has it.
@@ -655,6 +771,35 @@ func (s *S0) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	case ToolOwner0Tool9:
 		return bindOwner0Tool9(s, call), true
 	case ToolOwner0Tool10:
+		return bindOwner0Tool10(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s0Tools.
+func (s *S0) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner0Tool0(s, call), true
+	case 1:
+		return bindOwner0Tool1(s, call), true
+	case 2:
+		return bindOwner0Tool2(s, call), true
+	case 3:
+		return bindOwner0Tool3(s, call), true
+	case 4:
+		return bindOwner0Tool4(s, call), true
+	case 5:
+		return bindOwner0Tool5(s, call), true
+	case 6:
+		return bindOwner0Tool6(s, call), true
+	case 7:
+		return bindOwner0Tool7(s, call), true
+	case 8:
+		return bindOwner0Tool8(s, call), true
+	case 9:
+		return bindOwner0Tool9(s, call), true
+	case 10:
 		return bindOwner0Tool10(s, call), true
 	}
 	return hook.Invocation{}, false
@@ -1016,6 +1161,35 @@ func (s *S1) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s1Tools.
+func (s *S1) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner1Tool0(s, call), true
+	case 1:
+		return bindOwner1Tool1(s, call), true
+	case 2:
+		return bindOwner1Tool2(s, call), true
+	case 3:
+		return bindOwner1Tool3(s, call), true
+	case 4:
+		return bindOwner1Tool4(s, call), true
+	case 5:
+		return bindOwner1Tool5(s, call), true
+	case 6:
+		return bindOwner1Tool6(s, call), true
+	case 7:
+		return bindOwner1Tool7(s, call), true
+	case 8:
+		return bindOwner1Tool8(s, call), true
+	case 9:
+		return bindOwner1Tool9(s, call), true
+	case 10:
+		return bindOwner1Tool10(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindOwner1Tool0 decodes the arguments of owner1_tool_0.
 func bindOwner1Tool0(s *S1, call *hook.ToolCall) hook.Invocation {
 	c := &owner1Tool0Call{s: s}
@@ -1367,6 +1541,35 @@ func (s *S2) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	case ToolOwner2Tool9:
 		return bindOwner2Tool9(s, call), true
 	case ToolOwner2Tool10:
+		return bindOwner2Tool10(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s2Tools.
+func (s *S2) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner2Tool0(s, call), true
+	case 1:
+		return bindOwner2Tool1(s, call), true
+	case 2:
+		return bindOwner2Tool2(s, call), true
+	case 3:
+		return bindOwner2Tool3(s, call), true
+	case 4:
+		return bindOwner2Tool4(s, call), true
+	case 5:
+		return bindOwner2Tool5(s, call), true
+	case 6:
+		return bindOwner2Tool6(s, call), true
+	case 7:
+		return bindOwner2Tool7(s, call), true
+	case 8:
+		return bindOwner2Tool8(s, call), true
+	case 9:
+		return bindOwner2Tool9(s, call), true
+	case 10:
 		return bindOwner2Tool10(s, call), true
 	}
 	return hook.Invocation{}, false
@@ -1728,6 +1931,35 @@ func (s *S3) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s3Tools.
+func (s *S3) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner3Tool0(s, call), true
+	case 1:
+		return bindOwner3Tool1(s, call), true
+	case 2:
+		return bindOwner3Tool2(s, call), true
+	case 3:
+		return bindOwner3Tool3(s, call), true
+	case 4:
+		return bindOwner3Tool4(s, call), true
+	case 5:
+		return bindOwner3Tool5(s, call), true
+	case 6:
+		return bindOwner3Tool6(s, call), true
+	case 7:
+		return bindOwner3Tool7(s, call), true
+	case 8:
+		return bindOwner3Tool8(s, call), true
+	case 9:
+		return bindOwner3Tool9(s, call), true
+	case 10:
+		return bindOwner3Tool10(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindOwner3Tool0 decodes the arguments of owner3_tool_0.
 func bindOwner3Tool0(s *S3, call *hook.ToolCall) hook.Invocation {
 	c := &owner3Tool0Call{s: s}
@@ -2073,6 +2305,33 @@ func (s *S4) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s4Tools.
+func (s *S4) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner4Tool0(s, call), true
+	case 1:
+		return bindOwner4Tool1(s, call), true
+	case 2:
+		return bindOwner4Tool2(s, call), true
+	case 3:
+		return bindOwner4Tool3(s, call), true
+	case 4:
+		return bindOwner4Tool4(s, call), true
+	case 5:
+		return bindOwner4Tool5(s, call), true
+	case 6:
+		return bindOwner4Tool6(s, call), true
+	case 7:
+		return bindOwner4Tool7(s, call), true
+	case 8:
+		return bindOwner4Tool8(s, call), true
+	case 9:
+		return bindOwner4Tool9(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindOwner4Tool0 decodes the arguments of owner4_tool_0.
 func bindOwner4Tool0(s *S4, call *hook.ToolCall) hook.Invocation {
 	c := &owner4Tool0Call{s: s}
@@ -2394,6 +2653,33 @@ func (s *S5) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	case ToolOwner5Tool8:
 		return bindOwner5Tool8(s, call), true
 	case ToolOwner5Tool9:
+		return bindOwner5Tool9(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s5Tools.
+func (s *S5) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner5Tool0(s, call), true
+	case 1:
+		return bindOwner5Tool1(s, call), true
+	case 2:
+		return bindOwner5Tool2(s, call), true
+	case 3:
+		return bindOwner5Tool3(s, call), true
+	case 4:
+		return bindOwner5Tool4(s, call), true
+	case 5:
+		return bindOwner5Tool5(s, call), true
+	case 6:
+		return bindOwner5Tool6(s, call), true
+	case 7:
+		return bindOwner5Tool7(s, call), true
+	case 8:
+		return bindOwner5Tool8(s, call), true
+	case 9:
 		return bindOwner5Tool9(s, call), true
 	}
 	return hook.Invocation{}, false

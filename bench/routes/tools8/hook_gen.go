@@ -468,40 +468,44 @@ func (a *All) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 
 // Dispatch implements [hook.Hook]: S0, S1, S2, S3, S4, S5.
 func (a *All) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch allOwner(call.Name()) {
+	switch owner, tool := allOwner(call.Name()); owner {
 	case 0:
-		return a.S0.Dispatch(ctx, call)
+		return a.S0.DispatchTool(tool, call)
 	case 1:
-		return a.S1.Dispatch(ctx, call)
+		return a.S1.DispatchTool(tool, call)
 	case 2:
-		return a.S2.Dispatch(ctx, call)
+		return a.S2.DispatchTool(tool, call)
 	case 3:
-		return a.S3.Dispatch(ctx, call)
+		return a.S3.DispatchTool(tool, call)
 	case 4:
-		return a.S4.Dispatch(ctx, call)
+		return a.S4.DispatchTool(tool, call)
 	case 5:
-		return a.S5.Dispatch(ctx, call)
+		return a.S5.DispatchTool(tool, call)
 	}
 	return hook.Invocation{}, false
 }
 
-// allOwner returns which member owns the tool, -1 for none of the static ones.
-func allOwner(name string) int {
+// allOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
+func allOwner(name string) (owner, tool int) {
 	switch name {
-	case ToolOwner0Tool0, ToolOwner0Tool1:
-		return 0
-	case ToolOwner1Tool0, ToolOwner1Tool1:
-		return 1
+	case ToolOwner0Tool0:
+		return 0, 0
+	case ToolOwner0Tool1:
+		return 0, 1
+	case ToolOwner1Tool0:
+		return 1, 0
+	case ToolOwner1Tool1:
+		return 1, 1
 	case ToolOwner2Tool0:
-		return 2
+		return 2, 0
 	case ToolOwner3Tool0:
-		return 3
+		return 3, 0
 	case ToolOwner4Tool0:
-		return 4
+		return 4, 0
 	case ToolOwner5Tool0:
-		return 5
+		return 5, 0
 	}
-	return -1
+	return -1, 0
 }
 
 // OnEvent implements [hook.Hook]: no member has it.
@@ -550,6 +554,17 @@ func (s *S0) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	case ToolOwner0Tool0:
 		return bindOwner0Tool0(s, call), true
 	case ToolOwner0Tool1:
+		return bindOwner0Tool1(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s0Tools.
+func (s *S0) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner0Tool0(s, call), true
+	case 1:
 		return bindOwner0Tool1(s, call), true
 	}
 	return hook.Invocation{}, false
@@ -641,6 +656,17 @@ func (s *S1) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s1Tools.
+func (s *S1) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner1Tool0(s, call), true
+	case 1:
+		return bindOwner1Tool1(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindOwner1Tool0 decodes the arguments of owner1_tool_0.
 func bindOwner1Tool0(s *S1, call *hook.ToolCall) hook.Invocation {
 	c := &owner1Tool0Call{s: s}
@@ -716,6 +742,15 @@ func (s *S2) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s2Tools.
+func (s *S2) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner2Tool0(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindOwner2Tool0 decodes the arguments of owner2_tool_0.
 func bindOwner2Tool0(s *S2, call *hook.ToolCall) hook.Invocation {
 	c := &owner2Tool0Call{s: s}
@@ -767,6 +802,15 @@ func (s *S3) Schema() []hook.Tool {
 func (s *S3) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolOwner3Tool0:
+		return bindOwner3Tool0(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s3Tools.
+func (s *S3) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
 		return bindOwner3Tool0(s, call), true
 	}
 	return hook.Invocation{}, false
@@ -828,6 +872,15 @@ func (s *S4) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s4Tools.
+func (s *S4) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindOwner4Tool0(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindOwner4Tool0 decodes the arguments of owner4_tool_0.
 func bindOwner4Tool0(s *S4, call *hook.ToolCall) hook.Invocation {
 	c := &owner4Tool0Call{s: s}
@@ -879,6 +932,15 @@ func (s *S5) Schema() []hook.Tool {
 func (s *S5) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolOwner5Tool0:
+		return bindOwner5Tool0(s, call), true
+	}
+	return hook.Invocation{}, false
+}
+
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in s5Tools.
+func (s *S5) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
 		return bindOwner5Tool0(s, call), true
 	}
 	return hook.Invocation{}, false

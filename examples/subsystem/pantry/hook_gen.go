@@ -70,6 +70,19 @@ func (p *Pantry) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocati
 	return hook.Invocation{}, false
 }
 
+// DispatchTool is Dispatch for a composite, which knows the place of the tool in pantryTools.
+func (p *Pantry) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
+	switch tool {
+	case 0:
+		return bindPantryPut(p, call), true
+	case 1:
+		return bindPantryTake(p, call), true
+	case 2:
+		return bindPantryList(p, call), true
+	}
+	return hook.Invocation{}, false
+}
+
 // bindPantryPut decodes the arguments of pantry_put.
 func bindPantryPut(p *Pantry, call *hook.ToolCall) hook.Invocation {
 	c := &pantryPutCall{p: p}

@@ -67,8 +67,8 @@ func (e *emitter) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error
 	case q.Questions.Len() == 0:
 		return hook.Response{}, fmt.Errorf("runtime: Ask: inquiry %q has no question; ask at least one", q.ID)
 	}
-	all, key := &e.rt.asked, inquiryKey{e.stream().conversation, q.ID}
-	waiting, err := all.ask(key, Inquiry{Inquiry: q, Agent: e.agent, Conversation: key.conversation, Turn: t.id, Asked: e.rt.o.Now()})
+	all, key := &e.rt.asked, inquiryKey{e.stream().conversation(), q.ID}
+	waiting, err := all.ask(key, Inquiry{Inquiry: q, Agent: e.agent(), Conversation: key.conversation, Turn: t.id, Asked: e.rt.o.Now()})
 	if err != nil {
 		return hook.Response{}, err
 	}

@@ -49,12 +49,12 @@ func (r *Runtime) later(ctx context.Context, e *emitter, run hook.SideRun) error
 	if about == "" {
 		about = r.o.NewID()
 	}
-	key := m.Path + " " + m.Point.String() + " " + e.conversation + " " + about
+	key := m.Path + " " + m.Point.String() + " " + e.conversation() + " " + about
 	if len(key) > keyLimit {
 		key = hook.Digest(hook.JSON(key))
 	}
 	queued, err := s.Enqueue(ctx, store.Job{
-		Job: hook.Job{Kind: KindBackground, Key: key, Payload: hook.JSON(payload)}, Conversation: e.conversation, Turn: e.turnOf(ctx),
+		Job: hook.Job{Kind: KindBackground, Key: key, Payload: hook.JSON(payload)}, Conversation: e.conversation(), Turn: e.turnOf(ctx),
 	})
 	if err != nil {
 		return fmt.Errorf("queue a job: %w", err)

@@ -39,7 +39,7 @@ func (e *emitter) Beside(ctx context.Context, run hook.SideRun) error {
 			"%s is told beside %s, and if the process dies never: no job could be queued: %s", run.Path, run.Point, publicText(err))}))
 	}
 	ctx = context.WithValue(ctx, sideKey{}, &side{turn: e.turnOf(ctx)})
-	err := e.rt.beside.Go(ctx, lane.Name{Place: e.conversation, Path: run.Path}, func(ctx context.Context) {
+	err := e.rt.beside.Go(ctx, lane.Name{Place: e.conversation(), Path: run.Path}, func(ctx context.Context) {
 		defer func() {
 			if v := recover(); v != nil {
 				f := panicOf(run.Point, v)

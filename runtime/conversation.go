@@ -156,7 +156,7 @@ func (a *Agent) keep(ctx context.Context, rec store.Record, source hook.SessionS
 
 func (a *Agent) newConversation(rec store.Record) *Conversation {
 	c := &Conversation{agent: a, parent: rec.Parent, states: hook.NewStates(a.rt.states)}
-	c.events.rt, c.events.conv, c.events.agent, c.events.conversation = a.rt, c, a.Name(), rec.ID
+	c.events.rt, c.events.conv = a.rt, c
 	c.events.logs = !a.rt.volatile && rec.Parent == ""
 	c.place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.cfg, Host: &c.events, States: c.states})
 	return c

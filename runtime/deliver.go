@@ -35,6 +35,32 @@ type queuedEvent struct {
 	size     int
 }
 
+// line is what and who waits for the delivery.
+type line struct {
+	queue []queuedEvent
+	// bytes is what the queued events take.
+	bytes int
+	// wanted is closed when the delivery is given to hold; nil if it does not wait.
+	wanted chan struct{}
+	// waiters emit and wait because the queue is full: true gives them the delivery.
+	waiters []chan bool
+}
+
+// lineLocked returns the line, which is made if there is none.
+func (e *emitter) lineLocked() *line {
+	if e.line == nil {
+		e.line = &line{}
+	}
+	return e.line
+}
+
+func (e *emitter) queuedLocked() []queuedEvent {
+	if e.line == nil {
+		return nil
+	}
+	return e.line.queue
+}
+
 // eventSize is about what an event takes in bytes.
 func eventSize(ev *hook.Event) int {
 	n := 512 + len(ev.Text)
@@ -62,9 +88,9 @@ func (e *emitter) take(ctx context.Context, from *emitter, ev *hook.Event, as po
 	}
 	observer := e.stampLocked(ev, as, from == e)
 	if e.delivering {
-		size := eventSize(ev)
-		e.queue = append(e.queue, queuedEvent{from, ctx, *ev, observer, size})
-		e.queueBytes += size
+		l, size := e.lineLocked(), eventSize(ev)
+		l.queue = append(l.queue, queuedEvent{from, ctx, *ev, observer, size})
+		l.bytes += size
 		e.mu.Unlock()
 		if mine {
 			e.drain(whole)
@@ -87,7 +113,7 @@ func (e *emitter) lead(ctx context.Context, from *emitter, ev *hook.Event, obser
 // is queued: the way there touches no queued event.
 func (e *emitter) handBack() {
 	e.lock()
-	if len(e.queue) == 0 {
+	if len(e.queuedLocked()) == 0 {
 		e.releaseLocked()
 		e.mu.Unlock()
 		return
@@ -97,7 +123,7 @@ func (e *emitter) handBack() {
 }
 
 func (e *emitter) fullLocked() bool {
-	return e.delivering && (len(e.queue) >= maxQueue || e.queueBytes >= maxQueueBytes)
+	return e.line != nil && e.delivering && (len(e.line.queue) >= maxQueue || e.line.bytes >= maxQueueBytes)
 }
 
 // awaitRoomLocked waits until there is room in the queue, ctx ends or maxWait is
@@ -107,7 +133,7 @@ func (e *emitter) awaitRoomLocked(ctx context.Context) (mine bool) {
 	defer late.Stop()
 	for over := false; e.fullLocked() && !mine && !over; {
 		w := make(chan bool, 1)
-		e.waiters = append(e.waiters, w)
+		e.line.waiters = append(e.line.waiters, w)
 		e.mu.Unlock()
 		select {
 		case mine = <-w:
@@ -120,9 +146,7 @@ func (e *emitter) awaitRoomLocked(ctx context.Context) (mine bool) {
 		if !over {
 			continue
 		}
-		if i := slices.Index(e.waiters, w); i >= 0 {
-			e.waiters = slices.Delete(e.waiters, i, i+1)
-		} else {
+		if !e.line.leave(w) {
 			mine = <-w // it came in the same moment
 		}
 	}
@@ -146,50 +170,70 @@ func (e *emitter) drain(n int) {
 func (e *emitter) next(q *queuedEvent, i, n int) bool {
 	e.lock()
 	defer e.mu.Unlock()
+	l := e.line
 	switch {
-	case len(e.queue) == 0 || n == whole && e.wanted != nil:
+	case l == nil || len(l.queue) == 0 || n == whole && l.wanted != nil:
 		e.releaseLocked()
 		return false
-	case n == whole && i >= maxQueue && len(e.waiters) > 0:
-		e.waiters[0] <- true
-		e.waiters = slices.Delete(e.waiters, 0, 1)
+	case n == whole && i >= maxQueue && len(l.waiters) > 0:
+		l.waiters[0] <- true
+		l.waiters = slices.Delete(l.waiters, 0, 1)
 		return false
 	}
-	*q = e.queue[0]
-	e.queueBytes -= q.size
-	e.queue[0] = queuedEvent{}
-	if e.queue = e.queue[1:]; len(e.queue) == 0 {
-		e.queue = nil // and what was in it can go
+	*q = l.queue[0]
+	l.bytes -= q.size
+	l.queue[0] = queuedEvent{}
+	if l.queue = l.queue[1:]; len(l.queue) == 0 {
+		l.queue = nil // and what was in it can go
 	}
-	if len(e.queue) <= maxQueue/2 && e.queueBytes <= maxQueueBytes/2 {
-		e.wakeLocked()
+	if len(l.queue) <= maxQueue/2 && l.bytes <= maxQueueBytes/2 {
+		l.wake()
 	}
 	e.aboutFailure = q.ev.Kind == hook.EventHookFailed
 	return true
 }
 
-// wakeLocked tells those who wait that there is room.
-func (e *emitter) wakeLocked() {
-	for _, w := range e.waiters {
-		w <- false
+// leave takes out one of those who wait; false if it has been told already.
+func (l *line) leave(w chan bool) bool {
+	if l == nil {
+		return false
 	}
-	e.waiters = nil
+	i := slices.Index(l.waiters, w)
+	if i >= 0 {
+		l.waiters = slices.Delete(l.waiters, i, i+1)
+	}
+	return i >= 0
 }
 
-// releaseLocked gives the delivery to the loop if it wants it, otherwise to nobody.
+// wake tells those who wait that there is room.
+func (l *line) wake() {
+	for _, w := range l.waiters {
+		w <- false
+	}
+	l.waiters = nil
+}
+
+// releaseLocked gives the delivery to the loop if it wants it, otherwise to nobody:
+// then nothing is queued, and those who wait for room have it.
 func (e *emitter) releaseLocked() {
-	if e.wanted != nil {
-		close(e.wanted)
-		e.wanted = nil
+	l := e.line
+	if l != nil && l.wanted != nil {
+		close(l.wanted)
+		l.wanted = nil
 		return
 	}
 	e.delivering = false
-	e.wakeLocked()
+	if l != nil {
+		l.wake()
+		e.line = nil
+	}
 }
 
 func (e *emitter) abandon() {
 	e.lock()
-	e.queue, e.queueBytes = nil, 0
+	if l := e.line; l != nil {
+		l.queue, l.bytes = nil, 0
+	}
 	e.releaseLocked()
 	e.mu.Unlock()
 }
@@ -204,7 +248,7 @@ func (e *emitter) hold() {
 		return
 	}
 	wanted := make(chan struct{})
-	e.wanted = wanted
+	e.lineLocked().wanted = wanted
 	e.mu.Unlock()
 	<-wanted
 }
@@ -227,8 +271,9 @@ func (e *emitter) announce(ctx context.Context, ev hook.Event, write func([]stor
 	for i := range e.pending {
 		e.pending[i] = refuted(e.pending[i], ev.Seq)
 	}
-	for i := range e.queue {
-		e.queue[i].ev = refuted(e.queue[i].ev, ev.Seq)
+	queue := e.queuedLocked()
+	for i := range queue {
+		queue[i].ev = refuted(queue[i].ev, ev.Seq)
 	}
 	return err
 }
@@ -304,7 +349,13 @@ func (e *emitter) dropObserver() {
 	e.lock()
 	defer e.mu.Unlock()
 	e.observer = nil
-	for i := range e.queue {
-		e.queue[i].observer = nil
+	e.unobserveLocked()
+}
+
+// unobserveLocked has no observer told of what is queued.
+func (e *emitter) unobserveLocked() {
+	queue := e.queuedLocked()
+	for i := range queue {
+		queue[i].observer = nil
 	}
 }

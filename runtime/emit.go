@@ -18,11 +18,7 @@ type emitter struct {
 	conv *Conversation
 	// up is the stream of the conversation that people see, if this is that of a
 	// child: then it delivers, and this one only says whose events they are.
-	up           *emitter
-	agent        string
-	conversation string
-	// logs: events are kept by the store.
-	logs bool
+	up *emitter
 
 	// writing is held while what is pending is being written down. It is taken before
 	// mu, and never waited for with the delivery under way but by who delivers.
@@ -30,7 +26,7 @@ type emitter struct {
 
 	// stretch is idle or busy while a stretch of deltas goes on, and 0 otherwise.
 	stretch atomic.Uint64
-	// mu is locked by lock and guards the rest, but for turns.
+	// mu is locked by lock and guards the rest, but for turns and logs.
 	mu  sync.Mutex
 	seq uint64
 	// epoch is that of the lease under which events are numbered.
@@ -49,12 +45,11 @@ type emitter struct {
 	// what is being delivered tells of a hook's failure. lost: events could not be
 	// written down and are not tried any more.
 	delivering, aboutFailure, lost bool
-	// wanted is closed when the delivery is given to hold; nil if it does not wait.
-	wanted chan struct{}
-	// waiters emit and wait because the queue is full: true gives them the delivery.
-	waiters    []chan bool
-	queue      []queuedEvent
-	queueBytes int
+	// logs: events are kept by the store. It never changes and stands here because it
+	// fits.
+	logs bool
+	// line is nil as long as nothing and nobody waits for the delivery.
+	line *line
 	// pending are the events that the store does not have yet.
 	pending      []hook.Event
 	pendingBytes int
@@ -72,6 +67,22 @@ func (e *emitter) Emit(ctx context.Context, ev hook.Event) {
 		as, ev.Turn = aside, s.turn
 	}
 	e.admit(ctx, ev, as)
+}
+
+// agent is the name of the agent, and conversation the id of the conversation; ""
+// outside any.
+func (e *emitter) agent() string {
+	if e.conv == nil {
+		return ""
+	}
+	return e.conv.agent.name
+}
+
+func (e *emitter) conversation() string {
+	if e.conv == nil {
+		return ""
+	}
+	return e.conv.ID()
 }
 
 // within is the host of an event: who emits while it is delivered does not wait
@@ -150,11 +161,12 @@ func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
 
 // placeLocked says where the event happens.
 func (e *emitter) placeLocked(ev *hook.Event, as posting) {
+	ev.Agent, ev.Depth = e.agent(), e.depth
 	if as == aside && ev.Turn != e.turn {
-		ev.Agent, ev.Turn, ev.Step, ev.Depth = e.agent, "", 0, e.depth
+		ev.Turn, ev.Step = "", 0
 		return
 	}
-	ev.Agent, ev.Turn, ev.Step, ev.Depth = e.agent, e.turn, e.step, e.depth
+	ev.Turn, ev.Step = e.turn, e.step
 	if as == last {
 		e.turn, e.step = "", 0
 	}
@@ -164,18 +176,18 @@ func (e *emitter) placeLocked(ev *hook.Event, as posting) {
 func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer func(hook.Event)) {
 	e.readLocked(ev, as)
 	observer = e.observer
-	if e.conversation == "" {
+	if e.conv == nil {
 		return observer
 	}
+	ev.Conversation, ev.Epoch = e.conv.ID(), e.epoch
 	if ev.Internal() {
-		ev.Conversation, ev.Epoch = e.conversation, e.epoch
 		if own {
 			e.placeLocked(ev, as)
 		}
 		return nil
 	}
 	e.seq++
-	ev.Seq, ev.Epoch, ev.Conversation = e.seq, e.epoch, e.conversation
+	ev.Seq = e.seq
 	if own {
 		e.placeLocked(ev, as)
 		if as == last {
@@ -223,14 +235,12 @@ func (e *emitter) atStep(n int) {
 func (e *emitter) end() {
 	e.hold()
 	e.lock()
-	left := len(e.queue)
+	left := len(e.queuedLocked())
 	e.mu.Unlock()
 	e.drain(left)
 	e.lock()
 	e.turn, e.step, e.observer = "", 0, nil
-	for i := range e.queue {
-		e.queue[i].observer = nil
-	}
+	e.unobserveLocked()
 	e.mu.Unlock()
 	e.drain(whole)
 	e.turns.Store(nil)

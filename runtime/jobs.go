@@ -19,7 +19,7 @@ func (e *emitter) Enqueue(ctx context.Context, j hook.Job) error {
 		return err
 	}
 	turn := e.turnOf(ctx)
-	queued, err := s.Enqueue(ctx, store.Job{Job: j, Conversation: e.conversation, Turn: turn})
+	queued, err := s.Enqueue(ctx, store.Job{Job: j, Conversation: e.conversation(), Turn: turn})
 	if err != nil {
 		return fmt.Errorf("queue a job: %w", err)
 	}

@@ -101,7 +101,7 @@ func (e *emitter) flush(ctx context.Context) error {
 		if e.conv.running() >= 0 {
 			n.Hold = e.rt.o.Lease
 		}
-		_, err := e.rt.o.Store.Note(context.WithoutCancel(ctx), e.conversation, n)
+		_, err := e.rt.o.Store.Note(context.WithoutCancel(ctx), e.conversation(), n)
 		return err
 	})
 }

@@ -20,7 +20,6 @@ type mailbox struct {
 	coming  int32
 	arrived chan struct{}
 	letters []letter
-	epoch   int64
 }
 
 // letter is one message and the sequence of its entry in the journal, 0 for none.
@@ -59,7 +58,7 @@ func (c *Conversation) noteSteer(ctx context.Context, in hook.Input) (int64, err
 		entries[i] = store.Entry{Kind: store.EntrySteer, Message: m}
 	}
 	o := &c.agent.rt.o
-	seq, err := o.Store.Note(ctx, c.ID(), store.Note{Epoch: c.steers.epoch, Hold: o.Lease, Entries: entries})
+	seq, err := o.Store.Note(ctx, c.ID(), store.Note{Epoch: c.events.Epoch(), Hold: o.Lease, Entries: entries})
 	if err != nil {
 		return 0, fmt.Errorf("steer conversation %s: %w", c.ID(), err)
 	}
@@ -67,9 +66,9 @@ func (c *Conversation) noteSteer(ctx context.Context, in hook.Input) (int64, err
 }
 
 // begin opens the mailbox with what a turn that is resumed had not read.
-func (b *mailbox) begin(epoch int64, letters []letter) {
+func (b *mailbox) begin(letters []letter) {
 	b.mu.Lock()
-	b.open, b.letters, b.epoch = true, letters, epoch
+	b.open, b.letters = true, letters
 	b.mu.Unlock()
 }
 

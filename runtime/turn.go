@@ -153,7 +153,7 @@ func (t *turn) enter(in hook.Input, letters []letter, observe func(hook.Event)) 
 	}
 	t.makePlace(in)
 	c.events.begin(t, observe)
-	c.steers.begin(c.epoch, letters)
+	c.steers.begin(letters)
 	c.setTurn(t)
 	t.emitNow(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
 }

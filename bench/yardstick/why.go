@@ -47,11 +47,11 @@ const (
 		"same time. What is left is the disk's: the limit beside it writes the same rows for all conversations in one " +
 		"transaction, by hand."
 
-	whyAgents = "An agent with a conversation of one turn takes 576 bytes for the conversation, of which 280 are what delivers its events; 256 " +
+	whyAgents = "An agent with a conversation of one turn takes 480 bytes for the conversation, of which 192 are what delivers its events; 256 " +
 		"for the configuration; 240 for the record in the store and 80 for its entry in a map; 256 for the agent with its view; 224 " +
 		"for the session; 160 for the place and the states of hooks; 144 for the text of the answer; 80 for the history, which store " +
-		"and conversation share. Next: what an idle conversation does not need (the queue and the clock of its events, the mailbox, " +
-		"those who wait: 250 bytes) lent to it for a turn; states that are made when a hook sets one (80); times in the store as " +
+		"and conversation share. Next: what an idle conversation does not need (the clock and the place of its events, the mailbox, " +
+		"those who wait for their turn: 150 bytes) lent to it for a turn; states that are made when a hook sets one (80); times in the store as " +
 		"numbers (60)."
 
 	whyGrowth = "Nothing in a turn walks the tools or the history: the list of tools is encoded once, and the history is a frozen view of " +

@@ -26,7 +26,7 @@ import (
 //	~ is waited for without a bound
 
 // EightRev identifies the points and tools of Eight; composites that it is a member of compile against it.
-const EightRev = 0x8894
+const EightRev = 0x984910dd
 
 // What Eight was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.

@@ -23,7 +23,7 @@ import (
 //	          tools: find
 
 // DeskRev identifies the points and tools of Desk; composites that it is a member of compile against it.
-const DeskRev = 0xf207
+const DeskRev = 0xeffc1dfb
 
 // What Desk was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -35,9 +35,9 @@ var (
 		Notes *Notes
 		Lists *Lists
 	} = Desk{}
-	_           = [1]struct{}{}[NotesRev-0x66d3]
+	_           = [1]struct{}{}[NotesRev-0xe8ab8e78]
 	_ hook.Hook = (*Notes)(nil)
-	_           = [1]struct{}{}[ListsRev-0x4358]
+	_           = [1]struct{}{}[ListsRev-0x4d270e7f]
 	_ hook.Hook = (*Lists)(nil)
 )
 
@@ -250,10 +250,10 @@ const (
 )
 
 // ListsRev identifies these points and tools; composites compile against it.
-const ListsRev = 0x4358
+const ListsRev = 0x4d270e7f
 
 // ListsHook tells hookgen in other packages what [Lists] has.
-const ListsHook = "hook1 rev=4358 tools=find"
+const ListsHook = "hook1 rev=4d270e7f tools=find"
 
 // listsTools are the tools of [Lists], in the order of the source.
 var listsTools = [...]hook.Tool{
@@ -325,10 +325,10 @@ const (
 )
 
 // NotesRev identifies these points and tools; composites compile against it.
-const NotesRev = 0x66d3
+const NotesRev = 0xe8ab8e78
 
 // NotesHook tells hookgen in other packages what [Notes] has.
-const NotesHook = "hook1 rev=66d3 tools=add_note"
+const NotesHook = "hook1 rev=e8ab8e78 tools=add_note"
 
 // notesTools are the tools of [Notes], in the order of the source.
 var notesTools = [...]hook.Tool{

@@ -16,10 +16,10 @@ const (
 )
 
 // ShopRev identifies these points and tools; composites compile against it.
-const ShopRev = 0xade1
+const ShopRev = 0xa89f057e
 
 // ShopHook tells hookgen in other packages what [Shop] has.
-const ShopHook = "hook1 rev=ade1 tools=order"
+const ShopHook = "hook1 rev=a89f057e tools=order"
 
 // shopTools are the tools of [Shop], in the order of the source.
 var shopTools = [...]hook.Tool{

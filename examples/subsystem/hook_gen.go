@@ -22,7 +22,7 @@ import (
 //	~ is waited for without a bound
 
 // KitchenRev identifies the points and tools of Kitchen; composites that it is a member of compile against it.
-const KitchenRev = 0x3acf
+const KitchenRev = 0xf7d0cd1f
 
 // What Kitchen was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -36,7 +36,7 @@ var (
 	} = Kitchen{}
 	_ hook.Hook       = (*HouseRules)(nil)
 	_ hook.BeforeTool = (*HouseRules)(nil)
-	_                 = [1]struct{}{}[pantry.PantryRev-0x4e7f]
+	_                 = [1]struct{}{}[pantry.PantryRev-0x131d5d62]
 	_ hook.Hook       = (*pantry.Pantry)(nil)
 )
 

@@ -13,7 +13,7 @@ import (
 // there at run time.
 func (w *weld) guards() {
 	w.f.Add(comment(w.c.RevName()+" identifies the points and tools of "+w.c.Name+"; composites that it is a member of compile against it.",
-		jen.Const().Add(identifier(w.c.RevName())).Op("=").Op(fmt.Sprintf("0x%04x", w.c.Rev))))
+		jen.Const().Add(identifier(w.c.RevName())).Op("=").Op(fmt.Sprintf("0x%08x", w.c.Rev))))
 	w.f.Add(lines("What "+w.c.Name+" was generated from: its fields with their tags, what its members have, and below what they do not\n"+
 		"have. If one of these lines does not compile, the code has changed since: run \"go tool hookgen ./...\" again.").Line().
 		Const().Id("_").Op("=").Qual(compositePath, "GenVersion1"))
@@ -26,7 +26,7 @@ func (w *weld) guards() {
 	for _, m := range w.c.Members {
 		if m.Rev != nil {
 			defs = append(defs, jen.Id("_").Op("=").Index(jen.Lit(1)).Struct().Values().
-				Index(w.f.Qual(m.Rev.Pkg, m.Rev.Name).Op("-").Op(fmt.Sprintf("0x%04x", m.Rev.Value))))
+				Index(w.f.Qual(m.Rev.Pkg, m.Rev.Name).Op("-").Op(fmt.Sprintf("0x%08x", m.Rev.Value))))
 		}
 		if name := embeddable(m); m.Kind == model.Direct && name != nil && !seen[types.TypeString(name, nil)] {
 			seen[types.TypeString(name, nil)] = true

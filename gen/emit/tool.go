@@ -130,12 +130,12 @@ func (w *toolWriter) constants() []jen.Code {
 
 func (w *toolWriter) rev() jen.Code {
 	return comment(w.s.Name+"Rev identifies these points and tools; composites compile against it.",
-		jen.Const().Add(identifier(w.s.RevName())).Op("=").Op(fmt.Sprintf("0x%04x", w.s.Rev())))
+		jen.Const().Add(identifier(w.s.RevName())).Op("=").Op(fmt.Sprintf("0x%08x", w.s.Rev())))
 }
 
 // manifest writes what generated code of other packages reads without the source.
 func (w *toolWriter) manifest() jen.Code {
-	text := fmt.Sprintf("hook1 rev=%04x tools=%s", w.s.Rev(), strings.Join(w.names(), ","))
+	text := fmt.Sprintf("hook1 rev=%08x tools=%s", w.s.Rev(), strings.Join(w.names(), ","))
 	if d := w.s.Defaults.String(); d != "" {
 		text += " " + d
 	}

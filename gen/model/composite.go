@@ -30,7 +30,7 @@ type Composite struct {
 	// Own are the points that the author wrote methods for.
 	Own map[string]bool
 	// Rev is the value of the constant RevName.
-	Rev uint16
+	Rev uint32
 
 	state state
 }
@@ -104,17 +104,17 @@ func (t ToolRef) Local() string { return strings.Join(t.Prefixes, "") + t.Name }
 type Rev struct {
 	Pkg   *types.Package
 	Name  string
-	Value uint16
+	Value uint32
 }
 
-// RevOf identifies points and tools by their names in order; a composite that was generated for others does not compile.
-func RevOf(points, tools []string) uint16 {
+// RevOf identifies points and tools by their names in order; a composite that was generated for others does not compile. It has 32
+// bits: a composite calls tools by their number, so that a collision would call another one.
+func RevOf(points, tools []string) uint32 {
 	h := fnv.New32a()
 	for _, name := range slices.Concat(tools, []string{""}, points) {
 		_, _ = h.Write([]byte(name + "\n")) // a hash never fails
 	}
-	sum := h.Sum32()
-	return uint16(sum ^ sum>>16)
+	return h.Sum32()
 }
 
 // RevName is the name of the generated constant that identifies what the composite has.
@@ -164,7 +164,7 @@ func (m *Model) Resolve(c *Composite) {
 }
 
 // revOf identifies the points and tools of a composite as those around it see them.
-func (m *Model) revOf(c *Composite) uint16 {
+func (m *Model) revOf(c *Composite) uint32 {
 	has := map[string]bool{}
 	for _, p := range m.Points {
 		has[p.Name] = c.Has(p.Name)

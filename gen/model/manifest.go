@@ -40,10 +40,10 @@ func readRev(named *types.Named) *Rev {
 		return nil
 	}
 	value, ok := constant.Uint64Val(constant.ToInt(obj.Val()))
-	if !ok || value > math.MaxUint16 {
+	if !ok || value > math.MaxUint32 {
 		return nil
 	}
-	return &Rev{Pkg: named.Obj().Pkg(), Name: name, Value: uint16(value)}
+	return &Rev{Pkg: named.Obj().Pkg(), Name: name, Value: uint32(value)}
 }
 
 // unlisted reports a type of another module that declares typed tools, but was generated without the constant that lists them, or

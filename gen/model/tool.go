@@ -188,7 +188,7 @@ func ConstName(tool string) string {
 }
 
 // Rev is the value of the constant RevName.
-func (s *Subsystem) Rev() uint16 {
+func (s *Subsystem) Rev() uint32 {
 	tools := make([]string, len(s.Tools))
 	for i, t := range s.Tools {
 		tools[i] = t.Name

@@ -50,7 +50,7 @@ import (
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // WholeRev identifies the points and tools of Whole; composites that it is a member of compile against it.
-const WholeRev = 0x3234
+const WholeRev = 0xf0b8c28c
 
 // What Whole was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -63,11 +63,11 @@ var (
 		Around *Around
 		Free   *Free
 	} = Whole{}
-	_               = [1]struct{}{}[daemon.DaemonRev-0x5d0e]
+	_               = [1]struct{}{}[daemon.DaemonRev-0x10e64de8]
 	_ hook.Hook     = (*daemon.Daemon)(nil)
 	_ hook.Hook     = (*Around)(nil)
 	_ hook.WrapTool = (*Around)(nil)
-	_               = [1]struct{}{}[FreeRev-0xc15d]
+	_               = [1]struct{}{}[FreeRev-0xb28f73d2]
 	_ hook.Hook     = (*Free)(nil)
 )
 
@@ -1237,7 +1237,7 @@ func (d *Whole) onClose(ctx context.Context, b *composite.Bracket) {
 //	4  D      OnEvent
 
 // FourRev identifies the points and tools of Four; composites that it is a member of compile against it.
-const FourRev = 0x4836
+const FourRev = 0x6d78254e
 
 // What Four was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -1451,7 +1451,7 @@ func (d *Four) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
 //	~ is waited for without a bound
 
 // EightRev identifies the points and tools of Eight; composites that it is a member of compile against it.
-const EightRev = 0xb134
+const EightRev = 0x5d3aec0e
 
 // What Eight was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -1731,7 +1731,7 @@ func (e *Eight) beforeTool(ctx context.Context, call *hook.ToolCall, g *composit
 //	3  C      WrapTool
 
 // ThreeRev identifies the points and tools of Three; composites that it is a member of compile against it.
-const ThreeRev = 0x7826
+const ThreeRev = 0x51f929df
 
 // What Three was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -1924,10 +1924,10 @@ const (
 )
 
 // FreeRev identifies these points and tools; composites compile against it.
-const FreeRev = 0xc15d
+const FreeRev = 0xb28f73d2
 
 // FreeHook tells hookgen in other packages what [Free] has.
-const FreeHook = "hook1 rev=c15d tools=free"
+const FreeHook = "hook1 rev=b28f73d2 tools=free"
 
 // freeTools are the tools of [Free], in the order of the source.
 var freeTools = [...]hook.Tool{

@@ -50,7 +50,7 @@ import (
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // DaemonRev identifies the points and tools of Daemon; composites that it is a member of compile against it.
-const DaemonRev = 0x5d0e
+const DaemonRev = 0x10e64de8
 
 // What Daemon was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -81,22 +81,22 @@ var (
 	_ hook.Hook       = (*approval.Approval)(nil)
 	_ hook.Approve    = (*approval.Approval)(nil)
 	_ hook.OnClose    = (*approval.Approval)(nil)
-	_                 = [1]struct{}{}[skills.SkillsRev-0x6216]
+	_                 = [1]struct{}{}[skills.SkillsRev-0x57253533]
 	_ hook.Hook       = (*skills.Skills)(nil)
-	_                 = [1]struct{}{}[askuser.AskUserRev-0xd223]
+	_                 = [1]struct{}{}[askuser.AskUserRev-0x9c1d4e3e]
 	_ hook.Hook       = (*askuser.AskUser)(nil)
-	_                 = [1]struct{}{}[delegate.DelegateRev-0x0686]
+	_                 = [1]struct{}{}[delegate.DelegateRev-0x5c7d5afb]
 	_ hook.Hook       = (*delegate.Delegate)(nil)
-	_                 = [1]struct{}{}[memory.MemoryRev-0x5e24]
+	_                 = [1]struct{}{}[memory.MemoryRev-0x40161e32]
 	_ hook.Hook       = (*memory.Memory)(nil)
 	_ hook.OnClose    = (*memory.Memory)(nil)
 	_ hook.Hook       = (*mcp.MCP)(nil)
 	_ hook.OnOpen     = (*mcp.MCP)(nil)
 	_ hook.OnClose    = (*mcp.MCP)(nil)
-	_                 = [1]struct{}{}[ostools.OSRev-0x9fa2]
+	_                 = [1]struct{}{}[ostools.OSRev-0x5324cc86]
 	_ hook.Hook       = (*ostools.OS)(nil)
 	_ hook.OnClose    = (*ostools.OS)(nil)
-	_                 = [1]struct{}{}[cost.CostRev-0x5003]
+	_                 = [1]struct{}{}[cost.CostRev-0xd6158616]
 	_ hook.Hook       = (*cost.Cost)(nil)
 	_ hook.AfterStep  = (*cost.Cost)(nil)
 )

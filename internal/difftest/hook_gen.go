@@ -70,7 +70,7 @@ import (
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // BoundedRev identifies the points and tools of Bounded; composites that it is a member of compile against it.
-const BoundedRev = 0x2215
+const BoundedRev = 0x68da4acf
 
 // What Bounded was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -88,7 +88,7 @@ var (
 		Path hook.Hook   `hook:"optional,match=path:p; RewriteResult: timeout=1s; WrapTool: timeout=1s; BeforeModel: timeout=1s,failopen"`
 		More []hook.Hook `hook:"match=tool:re*,match=sender:**,without=OnEvent; BeforeTool: timeout=1s; RewriteArgs: failopen; WrapTool: timeout=1s,failopen; WrapModel: timeout=1s; AfterTurn: timeout=1s,background; AfterCompaction: record"`
 	} = Bounded{}
-	_                       = [1]struct{}{}[NotesRev-0x1d56]
+	_                       = [1]struct{}{}[NotesRev-0xade2b0b4]
 	_ hook.Hook             = (*Notes)(nil)
 	_ hook.OnOpen           = (*Notes)(nil)
 	_ hook.OnSessionStart   = (*Notes)(nil)
@@ -120,7 +120,7 @@ var (
 	_ hook.AfterCompaction  = (*Notes)(nil)
 	_ hook.OnSessionEnd     = (*Notes)(nil)
 	_ hook.OnClose          = (*Notes)(nil)
-	_                       = [1]struct{}{}[FilesRev-0x379a]
+	_                       = [1]struct{}{}[FilesRev-0xa5ae9234]
 	_ hook.Hook             = (*Files)(nil)
 	_ hook.OnOpen           = (*Files)(nil)
 	_ hook.OnSessionStart   = (*Files)(nil)
@@ -152,7 +152,7 @@ var (
 	_ hook.AfterCompaction  = (*Files)(nil)
 	_ hook.OnSessionEnd     = (*Files)(nil)
 	_ hook.OnClose          = (*Files)(nil)
-	_                       = [1]struct{}{}[CoreRev-0x3d75]
+	_                       = [1]struct{}{}[CoreRev-0x726e4f1b]
 	_ hook.Hook             = (*Core)(nil)
 )
 
@@ -2879,7 +2879,7 @@ func (d *Bounded) onClose(ctx context.Context, b *composite.Bracket) {
 //	[] a group given at run time, ~ is waited for without a bound
 
 // StatedRev identifies the points and tools of Stated; composites that it is a member of compile against it.
-const StatedRev = 0xa864
+const StatedRev = 0xf6515e35
 
 // What Stated was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -4067,7 +4067,7 @@ func (d *Stated) onClose(ctx context.Context, b *composite.Bracket) {
 //	~ is waited for without a bound
 
 // CoreRev identifies the points and tools of Core; composites that it is a member of compile against it.
-const CoreRev = 0x3d75
+const CoreRev = 0x726e4f1b
 
 // What Core was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -4079,7 +4079,7 @@ var (
 		Guard *Files `hook:"order=200,prefix=g_"`
 		Notes *Notes
 	} = Core{}
-	_                       = [1]struct{}{}[NotesRev-0x1d56]
+	_                       = [1]struct{}{}[NotesRev-0xade2b0b4]
 	_ hook.Hook             = (*Notes)(nil)
 	_ hook.OnOpen           = (*Notes)(nil)
 	_ hook.OnSessionStart   = (*Notes)(nil)
@@ -4111,7 +4111,7 @@ var (
 	_ hook.AfterCompaction  = (*Notes)(nil)
 	_ hook.OnSessionEnd     = (*Notes)(nil)
 	_ hook.OnClose          = (*Notes)(nil)
-	_                       = [1]struct{}{}[FilesRev-0x379a]
+	_                       = [1]struct{}{}[FilesRev-0xa5ae9234]
 	_ hook.Hook             = (*Files)(nil)
 	_ hook.OnOpen           = (*Files)(nil)
 	_ hook.OnSessionStart   = (*Files)(nil)
@@ -5483,7 +5483,7 @@ func (c *Core) onClose(ctx context.Context, b *composite.Bracket) {
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // WeldedRev identifies the points and tools of Welded; composites that it is a member of compile against it.
-const WeldedRev = 0x0697
+const WeldedRev = 0xf19df70a
 
 // What Welded was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -5504,7 +5504,7 @@ var (
 		Ignored *Notes `hook:"-"`
 		Debug   bool
 	} = Welded{}
-	_                       = [1]struct{}{}[NotesRev-0x1d56]
+	_                       = [1]struct{}{}[NotesRev-0xade2b0b4]
 	_ hook.Hook             = (*Notes)(nil)
 	_ hook.OnOpen           = (*Notes)(nil)
 	_ hook.OnSessionStart   = (*Notes)(nil)
@@ -5536,7 +5536,7 @@ var (
 	_ hook.AfterCompaction  = (*Notes)(nil)
 	_ hook.OnSessionEnd     = (*Notes)(nil)
 	_ hook.OnClose          = (*Notes)(nil)
-	_                       = [1]struct{}{}[FilesRev-0x379a]
+	_                       = [1]struct{}{}[FilesRev-0xa5ae9234]
 	_ hook.Hook             = (*Files)(nil)
 	_ hook.OnOpen           = (*Files)(nil)
 	_ hook.OnSessionStart   = (*Files)(nil)
@@ -5568,9 +5568,9 @@ var (
 	_ hook.AfterCompaction  = (*Files)(nil)
 	_ hook.OnSessionEnd     = (*Files)(nil)
 	_ hook.OnClose          = (*Files)(nil)
-	_                       = [1]struct{}{}[CoreRev-0x3d75]
+	_                       = [1]struct{}{}[CoreRev-0x726e4f1b]
 	_ hook.Hook             = (*Core)(nil)
-	_                       = [1]struct{}{}[QuietRev-0x4563]
+	_                       = [1]struct{}{}[QuietRev-0x3d547837]
 	_ hook.Hook             = (*Quiet)(nil)
 	_ hook.Hook             = (*Late)(nil)
 	_ hook.OnOpen           = (*Late)(nil)
@@ -8528,10 +8528,10 @@ const (
 )
 
 // FilesRev identifies these points and tools; composites compile against it.
-const FilesRev = 0x379a
+const FilesRev = 0xa5ae9234
 
 // FilesHook tells hookgen in other packages what [Files] has.
-const FilesHook = "hook1 rev=379a tools=read,write"
+const FilesHook = "hook1 rev=a5ae9234 tools=read,write"
 
 // filesTools are the tools of [Files], in the order of the source.
 var filesTools = [...]hook.Tool{
@@ -8624,10 +8624,10 @@ const (
 )
 
 // NotesRev identifies these points and tools; composites compile against it.
-const NotesRev = 0x1d56
+const NotesRev = 0xade2b0b4
 
 // NotesHook tells hookgen in other packages what [Notes] has.
-const NotesHook = "hook1 rev=1d56 tools=add"
+const NotesHook = "hook1 rev=ade2b0b4 tools=add"
 
 // notesTools are the tools of [Notes], in the order of the source.
 var notesTools = [...]hook.Tool{
@@ -8690,10 +8690,10 @@ const (
 )
 
 // QuietRev identifies these points and tools; composites compile against it.
-const QuietRev = 0x4563
+const QuietRev = 0x3d547837
 
 // QuietHook tells hookgen in other packages what [Quiet] has.
-const QuietHook = "hook1 rev=4563 tools=hush"
+const QuietHook = "hook1 rev=3d547837 tools=hush"
 
 // quietTools are the tools of [Quiet], in the order of the source.
 var quietTools = [...]hook.Tool{

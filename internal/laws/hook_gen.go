@@ -72,7 +72,7 @@ import (
 //	? may be nil, ~ is waited for without a bound
 
 // SixRev identifies the points and tools of Six; composites that it is a member of compile against it.
-const SixRev = 0xa864
+const SixRev = 0xf6515e35
 
 // What Six was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -2603,7 +2603,7 @@ func (d *Six) onClose(ctx context.Context, b *composite.Bracket) {
 //	? may be nil, [] a group given at run time, ~ is waited for without a bound
 
 // NestRev identifies the points and tools of Nest; composites that it is a member of compile against it.
-const NestRev = 0xa864
+const NestRev = 0xf6515e35
 
 // What Nest was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -2648,7 +2648,7 @@ var (
 	_ hook.AfterCompaction  = (*Actor)(nil)
 	_ hook.OnSessionEnd     = (*Actor)(nil)
 	_ hook.OnClose          = (*Actor)(nil)
-	_                       = [1]struct{}{}[CoreRev-0xa864]
+	_                       = [1]struct{}{}[CoreRev-0xf6515e35]
 	_ hook.Hook             = (*Core)(nil)
 )
 
@@ -4570,7 +4570,7 @@ func (n *Nest) onClose(ctx context.Context, b *composite.Bracket) {
 //	? may be nil, ~ is waited for without a bound
 
 // CoreRev identifies the points and tools of Core; composites that it is a member of compile against it.
-const CoreRev = 0xa864
+const CoreRev = 0xf6515e35
 
 // What Core was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -5993,7 +5993,7 @@ func (c *Core) onClose(ctx context.Context, b *composite.Bracket) {
 //	[] a group given at run time, ~ is waited for without a bound
 
 // OwnersRev identifies the points and tools of Owners; composites that it is a member of compile against it.
-const OwnersRev = 0x5a25
+const OwnersRev = 0x8f6cd549
 
 // What Owners was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -6039,7 +6039,7 @@ var (
 	_ hook.AfterCompaction  = (*Actor)(nil)
 	_ hook.OnSessionEnd     = (*Actor)(nil)
 	_ hook.OnClose          = (*Actor)(nil)
-	_                       = [1]struct{}{}[KeeperRev-0x63a9]
+	_                       = [1]struct{}{}[KeeperRev-0x0e706dd9]
 	_ hook.Hook             = (*Keeper)(nil)
 )
 
@@ -7705,10 +7705,10 @@ const (
 )
 
 // KeeperRev identifies these points and tools; composites compile against it.
-const KeeperRev = 0x63a9
+const KeeperRev = 0x0e706dd9
 
 // KeeperHook tells hookgen in other packages what [Keeper] has.
-const KeeperHook = "hook1 rev=63a9 tools=read,write"
+const KeeperHook = "hook1 rev=0e706dd9 tools=read,write"
 
 // keeperTools are the tools of [Keeper], in the order of the source.
 var keeperTools = [...]hook.Tool{

@@ -24,10 +24,10 @@ const (
 )
 
 // MeasuredRev identifies these points and tools; composites compile against it.
-const MeasuredRev = 0x4bf9
+const MeasuredRev = 0x4c65079c
 
 // MeasuredHook tells hookgen in other packages what [Measured] has.
-const MeasuredHook = "hook1 rev=4bf9 tools=small,large"
+const MeasuredHook = "hook1 rev=4c65079c tools=small,large"
 
 // measuredTools are the tools of [Measured], in the order of the source.
 var measuredTools = [...]hook.Tool{
@@ -131,10 +131,10 @@ const (
 )
 
 // RichRev identifies these points and tools; composites compile against it.
-const RichRev = 0xd5a4
+const RichRev = 0x9c7c49d8
 
 // RichHook tells hookgen in other packages what [Rich] has.
-const RichHook = "hook1 rev=d5a4 tools=report,leaves,pointer,tree,texts,formats,numbers,nested,special,nothing"
+const RichHook = "hook1 rev=9c7c49d8 tools=report,leaves,pointer,tree,texts,formats,numbers,nested,special,nothing"
 
 // richTools are the tools of [Rich], in the order of the source.
 var richTools = [...]hook.Tool{
@@ -592,10 +592,10 @@ const (
 )
 
 // WriterRev identifies these points and tools; composites compile against it.
-const WriterRev = 0x5fc1
+const WriterRev = 0x73532c92
 
 // WriterHook tells hookgen in other packages what [Writer] has.
-const WriterHook = "hook1 rev=5fc1 tools=written_plain,written_options,written_parts,written_selves,written_leaves,written_map,written_pointer,written_text,written_float,written_bytes,written_time,written_elsewhere"
+const WriterHook = "hook1 rev=73532c92 tools=written_plain,written_options,written_parts,written_selves,written_leaves,written_map,written_pointer,written_text,written_float,written_bytes,written_time,written_elsewhere"
 
 // writerTools are the tools of [Writer], in the order of the source.
 var writerTools = [...]hook.Tool{

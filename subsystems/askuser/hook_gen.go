@@ -16,10 +16,10 @@ const (
 )
 
 // AskUserRev identifies these points and tools; composites compile against it.
-const AskUserRev = 0xd223
+const AskUserRev = 0x9c1d4e3e
 
 // AskUserHook tells hookgen in other packages what [AskUser] has.
-const AskUserHook = "hook1 rev=d223 tools=ask_user"
+const AskUserHook = "hook1 rev=9c1d4e3e tools=ask_user"
 
 // askUserTools are the tools of [AskUser], in the order of the source.
 var askUserTools = [...]hook.Tool{

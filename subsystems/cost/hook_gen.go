@@ -3,10 +3,10 @@
 package cost
 
 // CostRev identifies the points and defaults of [Cost]; composites compile against it.
-const CostRev = 0x5003
+const CostRev = 0xd6158616
 
 // CostHook tells hookgen in other packages what [Cost] says of itself.
-const CostHook = "hook1 rev=5003 failopen=AfterStep"
+const CostHook = "hook1 rev=d6158616 failopen=AfterStep"
 
 // HookDefaults is what //hook:subsystem says of [Cost], for [composite.New].
 func (*Cost) HookDefaults() string {

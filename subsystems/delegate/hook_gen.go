@@ -17,10 +17,10 @@ const (
 )
 
 // DelegateRev identifies these points and tools; composites compile against it.
-const DelegateRev = 0x0686
+const DelegateRev = 0x5c7d5afb
 
 // DelegateHook tells hookgen in other packages what [Delegate] has.
-const DelegateHook = "hook1 rev=0686 tools=delegate"
+const DelegateHook = "hook1 rev=5c7d5afb tools=delegate"
 
 // delegateTools are the tools of [Delegate], in the order of the source.
 var delegateTools = [...]hook.Tool{

@@ -18,10 +18,10 @@ const (
 )
 
 // MemoryRev identifies these points and tools; composites compile against it.
-const MemoryRev = 0x5e24
+const MemoryRev = 0x40161e32
 
 // MemoryHook tells hookgen in other packages what [Memory] has.
-const MemoryHook = "hook1 rev=5e24 tools=remember,recall,forget"
+const MemoryHook = "hook1 rev=40161e32 tools=remember,recall,forget"
 
 // memoryTools are the tools of [Memory], in the order of the source.
 var memoryTools = [...]hook.Tool{

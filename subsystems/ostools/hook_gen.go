@@ -21,10 +21,10 @@ const (
 )
 
 // OSRev identifies these points and tools; composites compile against it.
-const OSRev = 0x9fa2
+const OSRev = 0x5324cc86
 
 // OSHook tells hookgen in other packages what [OS] has.
-const OSHook = "hook1 rev=9fa2 tools=bash,edit,glob,grep,read,write"
+const OSHook = "hook1 rev=5324cc86 tools=bash,edit,glob,grep,read,write"
 
 // osTools are the tools of [OS], in the order of the source.
 var osTools = [...]hook.Tool{

@@ -16,10 +16,10 @@ const (
 )
 
 // SkillsRev identifies these points and tools; composites compile against it.
-const SkillsRev = 0x6216
+const SkillsRev = 0x57253533
 
 // SkillsHook tells hookgen in other packages what [Skills] has.
-const SkillsHook = "hook1 rev=6216 tools=skill"
+const SkillsHook = "hook1 rev=57253533 tools=skill"
 
 // skillsTools are the tools of [Skills], in the order of the source.
 var skillsTools = [...]hook.Tool{

@@ -108,7 +108,7 @@ import (
 //	? may be nil, ~ is waited for without a bound
 
 // AgentRev identifies the points and tools of Agent; composites that it is a member of compile against it.
-const AgentRev = 0x4faf
+const AgentRev = 0xefe0a04f
 
 // What Agent was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -123,7 +123,7 @@ var (
 		Eight     *Eight     `hook:"optional"`
 		SixtyFour *SixtyFour `hook:"optional"`
 	} = Agent{}
-	_                  = [1]struct{}{}[FindRev-0x4358]
+	_                  = [1]struct{}{}[FindRev-0x4d270e7f]
 	_ hook.Hook        = (*Find)(nil)
 	_ hook.Hook        = (*More)(nil)
 	_ hook.Hook        = (*Counter)(nil)
@@ -131,9 +131,9 @@ var (
 	_ hook.AfterModel  = (*Counter)(nil)
 	_ hook.BeforeTool  = (*Counter)(nil)
 	_ hook.AfterTool   = (*Counter)(nil)
-	_                  = [1]struct{}{}[EightRev-0x8894]
+	_                  = [1]struct{}{}[EightRev-0x984910dd]
 	_ hook.Hook        = (*Eight)(nil)
-	_                  = [1]struct{}{}[SixtyFourRev-0x8894]
+	_                  = [1]struct{}{}[SixtyFourRev-0x984910dd]
 	_ hook.Hook        = (*SixtyFour)(nil)
 )
 
@@ -748,7 +748,7 @@ func (a *Agent) afterTool(ctx context.Context, call *hook.ToolCall, outcome hook
 //	? may be nil
 
 // ApartRev identifies the points and tools of Apart; composites that it is a member of compile against it.
-const ApartRev = 0x4358
+const ApartRev = 0x4d270e7f
 
 // What Apart was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -760,7 +760,7 @@ var (
 		Find *FindApart `hook:"optional"`
 		More *More      `hook:"optional"`
 	} = Apart{}
-	_           = [1]struct{}{}[FindApartRev-0x4358]
+	_           = [1]struct{}{}[FindApartRev-0x4d270e7f]
 	_ hook.Hook = (*FindApart)(nil)
 	_ hook.Hook = (*More)(nil)
 )
@@ -984,7 +984,7 @@ func (a *Apart) OnEvent(ctx context.Context, ev hook.Event) {}
 //	~ is waited for without a bound
 
 // EightRev identifies the points and tools of Eight; composites that it is a member of compile against it.
-const EightRev = 0x8894
+const EightRev = 0x984910dd
 
 // What Eight was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -1563,7 +1563,7 @@ func (e *Eight) afterTool(ctx context.Context, call *hook.ToolCall, outcome hook
 //	~ is waited for without a bound
 
 // SixtyFourRev identifies the points and tools of SixtyFour; composites that it is a member of compile against it.
-const SixtyFourRev = 0x8894
+const SixtyFourRev = 0x984910dd
 
 // What SixtyFour was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -1581,7 +1581,7 @@ var (
 		G *Eight
 		H *Eight
 	} = SixtyFour{}
-	_           = [1]struct{}{}[EightRev-0x8894]
+	_           = [1]struct{}{}[EightRev-0x984910dd]
 	_ hook.Hook = (*Eight)(nil)
 )
 
@@ -2138,10 +2138,10 @@ const (
 )
 
 // FindApartRev identifies these points and tools; composites compile against it.
-const FindApartRev = 0x4358
+const FindApartRev = 0x4d270e7f
 
 // FindApartHook tells hookgen in other packages what [FindApart] has.
-const FindApartHook = "hook1 rev=4358 tools=find"
+const FindApartHook = "hook1 rev=4d270e7f tools=find"
 
 // findApartTools are the tools of [FindApart], in the order of the source.
 var findApartTools = [...]hook.Tool{
@@ -2208,10 +2208,10 @@ func (c *findCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
 }
 
 // FindRev identifies these points and tools; composites compile against it.
-const FindRev = 0x4358
+const FindRev = 0x4d270e7f
 
 // FindHook tells hookgen in other packages what [Find] has.
-const FindHook = "hook1 rev=4358 tools=find"
+const FindHook = "hook1 rev=4d270e7f tools=find"
 
 // findTools are the tools of [Find], in the order of the source.
 var findTools = [...]hook.Tool{

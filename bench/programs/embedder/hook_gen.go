@@ -22,7 +22,7 @@ import (
 //	~ is waited for without a bound
 
 // AppRev identifies the points and tools of App; composites that it is a member of compile against it.
-const AppRev = 0xe34b
+const AppRev = 0xbfce5c85
 
 // What App was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -36,7 +36,7 @@ var (
 	} = App{}
 	_ hook.Hook       = (*Limit)(nil)
 	_ hook.BeforeTool = (*Limit)(nil)
-	_                 = [1]struct{}{}[NotesRev-0x66d3]
+	_                 = [1]struct{}{}[NotesRev-0xe8ab8e78]
 	_ hook.Hook       = (*Notes)(nil)
 )
 
@@ -271,10 +271,10 @@ const (
 )
 
 // NotesRev identifies these points and tools; composites compile against it.
-const NotesRev = 0x66d3
+const NotesRev = 0xe8ab8e78
 
 // NotesHook tells hookgen in other packages what [Notes] has.
-const NotesHook = "hook1 rev=66d3 tools=add_note"
+const NotesHook = "hook1 rev=e8ab8e78 tools=add_note"
 
 // notesTools are the tools of [Notes], in the order of the source.
 var notesTools = [...]hook.Tool{

@@ -114,7 +114,7 @@ import (
 //	          owner5_tool_84
 
 // AllRev identifies the points and tools of All; composites that it is a member of compile against it.
-const AllRev = 0xe5ec
+const AllRev = 0x685c8db0
 
 // What All was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -130,17 +130,17 @@ var (
 		S4 *S4
 		S5 *S5
 	} = All{}
-	_           = [1]struct{}{}[S0Rev-0xc3d4]
+	_           = [1]struct{}{}[S0Rev-0x1b53d887]
 	_ hook.Hook = (*S0)(nil)
-	_           = [1]struct{}{}[S1Rev-0xe8f2]
+	_           = [1]struct{}{}[S1Rev-0x95e97d1b]
 	_ hook.Hook = (*S1)(nil)
-	_           = [1]struct{}{}[S2Rev-0xa8f6]
+	_           = [1]struct{}{}[S2Rev-0xb7a31f55]
 	_ hook.Hook = (*S2)(nil)
-	_           = [1]struct{}{}[S3Rev-0xc4f3]
+	_           = [1]struct{}{}[S3Rev-0x1b67df94]
 	_ hook.Hook = (*S3)(nil)
-	_           = [1]struct{}{}[S4Rev-0x2d97]
+	_           = [1]struct{}{}[S4Rev-0xdfd0f247]
 	_ hook.Hook = (*S4)(nil)
-	_           = [1]struct{}{}[S5Rev-0x8f03]
+	_           = [1]struct{}{}[S5Rev-0xeca563a6]
 	_ hook.Hook = (*S5)(nil)
 )
 
@@ -1694,10 +1694,10 @@ const (
 )
 
 // S0Rev identifies these points and tools; composites compile against it.
-const S0Rev = 0xc3d4
+const S0Rev = 0x1b53d887
 
 // S0Hook tells hookgen in other packages what [S0] has.
-const S0Hook = "hook1 rev=c3d4 tools=owner0_tool_0,owner0_tool_1,owner0_tool_2,owner0_tool_3,owner0_tool_4,owner0_tool_5,owner0_tool_6,owner0_tool_7,owner0_tool_8,owner0_tool_9,owner0_tool_10,owner0_tool_11,owner0_tool_12,owner0_tool_13,owner0_tool_14,owner0_tool_15,owner0_tool_16,owner0_tool_17,owner0_tool_18,owner0_tool_19,owner0_tool_20,owner0_tool_21,owner0_tool_22,owner0_tool_23,owner0_tool_24,owner0_tool_25,owner0_tool_26,owner0_tool_27,owner0_tool_28,owner0_tool_29,owner0_tool_30,owner0_tool_31,owner0_tool_32,owner0_tool_33,owner0_tool_34,owner0_tool_35,owner0_tool_36,owner0_tool_37,owner0_tool_38,owner0_tool_39,owner0_tool_40,owner0_tool_41,owner0_tool_42,owner0_tool_43,owner0_tool_44,owner0_tool_45,owner0_tool_46,owner0_tool_47,owner0_tool_48,owner0_tool_49,owner0_tool_50,owner0_tool_51,owner0_tool_52,owner0_tool_53,owner0_tool_54,owner0_tool_55,owner0_tool_56,owner0_tool_57,owner0_tool_58,owner0_tool_59,owner0_tool_60,owner0_tool_61,owner0_tool_62,owner0_tool_63,owner0_tool_64,owner0_tool_65,owner0_tool_66,owner0_tool_67,owner0_tool_68,owner0_tool_69,owner0_tool_70,owner0_tool_71,owner0_tool_72,owner0_tool_73,owner0_tool_74,owner0_tool_75,owner0_tool_76,owner0_tool_77,owner0_tool_78,owner0_tool_79,owner0_tool_80,owner0_tool_81,owner0_tool_82,owner0_tool_83,owner0_tool_84,owner0_tool_85"
+const S0Hook = "hook1 rev=1b53d887 tools=owner0_tool_0,owner0_tool_1,owner0_tool_2,owner0_tool_3,owner0_tool_4,owner0_tool_5,owner0_tool_6,owner0_tool_7,owner0_tool_8,owner0_tool_9,owner0_tool_10,owner0_tool_11,owner0_tool_12,owner0_tool_13,owner0_tool_14,owner0_tool_15,owner0_tool_16,owner0_tool_17,owner0_tool_18,owner0_tool_19,owner0_tool_20,owner0_tool_21,owner0_tool_22,owner0_tool_23,owner0_tool_24,owner0_tool_25,owner0_tool_26,owner0_tool_27,owner0_tool_28,owner0_tool_29,owner0_tool_30,owner0_tool_31,owner0_tool_32,owner0_tool_33,owner0_tool_34,owner0_tool_35,owner0_tool_36,owner0_tool_37,owner0_tool_38,owner0_tool_39,owner0_tool_40,owner0_tool_41,owner0_tool_42,owner0_tool_43,owner0_tool_44,owner0_tool_45,owner0_tool_46,owner0_tool_47,owner0_tool_48,owner0_tool_49,owner0_tool_50,owner0_tool_51,owner0_tool_52,owner0_tool_53,owner0_tool_54,owner0_tool_55,owner0_tool_56,owner0_tool_57,owner0_tool_58,owner0_tool_59,owner0_tool_60,owner0_tool_61,owner0_tool_62,owner0_tool_63,owner0_tool_64,owner0_tool_65,owner0_tool_66,owner0_tool_67,owner0_tool_68,owner0_tool_69,owner0_tool_70,owner0_tool_71,owner0_tool_72,owner0_tool_73,owner0_tool_74,owner0_tool_75,owner0_tool_76,owner0_tool_77,owner0_tool_78,owner0_tool_79,owner0_tool_80,owner0_tool_81,owner0_tool_82,owner0_tool_83,owner0_tool_84,owner0_tool_85"
 
 // s0Tools are the tools of [S0], in the order of the source.
 var s0Tools = [...]hook.Tool{
@@ -4479,10 +4479,10 @@ const (
 )
 
 // S1Rev identifies these points and tools; composites compile against it.
-const S1Rev = 0xe8f2
+const S1Rev = 0x95e97d1b
 
 // S1Hook tells hookgen in other packages what [S1] has.
-const S1Hook = "hook1 rev=e8f2 tools=owner1_tool_0,owner1_tool_1,owner1_tool_2,owner1_tool_3,owner1_tool_4,owner1_tool_5,owner1_tool_6,owner1_tool_7,owner1_tool_8,owner1_tool_9,owner1_tool_10,owner1_tool_11,owner1_tool_12,owner1_tool_13,owner1_tool_14,owner1_tool_15,owner1_tool_16,owner1_tool_17,owner1_tool_18,owner1_tool_19,owner1_tool_20,owner1_tool_21,owner1_tool_22,owner1_tool_23,owner1_tool_24,owner1_tool_25,owner1_tool_26,owner1_tool_27,owner1_tool_28,owner1_tool_29,owner1_tool_30,owner1_tool_31,owner1_tool_32,owner1_tool_33,owner1_tool_34,owner1_tool_35,owner1_tool_36,owner1_tool_37,owner1_tool_38,owner1_tool_39,owner1_tool_40,owner1_tool_41,owner1_tool_42,owner1_tool_43,owner1_tool_44,owner1_tool_45,owner1_tool_46,owner1_tool_47,owner1_tool_48,owner1_tool_49,owner1_tool_50,owner1_tool_51,owner1_tool_52,owner1_tool_53,owner1_tool_54,owner1_tool_55,owner1_tool_56,owner1_tool_57,owner1_tool_58,owner1_tool_59,owner1_tool_60,owner1_tool_61,owner1_tool_62,owner1_tool_63,owner1_tool_64,owner1_tool_65,owner1_tool_66,owner1_tool_67,owner1_tool_68,owner1_tool_69,owner1_tool_70,owner1_tool_71,owner1_tool_72,owner1_tool_73,owner1_tool_74,owner1_tool_75,owner1_tool_76,owner1_tool_77,owner1_tool_78,owner1_tool_79,owner1_tool_80,owner1_tool_81,owner1_tool_82,owner1_tool_83,owner1_tool_84,owner1_tool_85"
+const S1Hook = "hook1 rev=95e97d1b tools=owner1_tool_0,owner1_tool_1,owner1_tool_2,owner1_tool_3,owner1_tool_4,owner1_tool_5,owner1_tool_6,owner1_tool_7,owner1_tool_8,owner1_tool_9,owner1_tool_10,owner1_tool_11,owner1_tool_12,owner1_tool_13,owner1_tool_14,owner1_tool_15,owner1_tool_16,owner1_tool_17,owner1_tool_18,owner1_tool_19,owner1_tool_20,owner1_tool_21,owner1_tool_22,owner1_tool_23,owner1_tool_24,owner1_tool_25,owner1_tool_26,owner1_tool_27,owner1_tool_28,owner1_tool_29,owner1_tool_30,owner1_tool_31,owner1_tool_32,owner1_tool_33,owner1_tool_34,owner1_tool_35,owner1_tool_36,owner1_tool_37,owner1_tool_38,owner1_tool_39,owner1_tool_40,owner1_tool_41,owner1_tool_42,owner1_tool_43,owner1_tool_44,owner1_tool_45,owner1_tool_46,owner1_tool_47,owner1_tool_48,owner1_tool_49,owner1_tool_50,owner1_tool_51,owner1_tool_52,owner1_tool_53,owner1_tool_54,owner1_tool_55,owner1_tool_56,owner1_tool_57,owner1_tool_58,owner1_tool_59,owner1_tool_60,owner1_tool_61,owner1_tool_62,owner1_tool_63,owner1_tool_64,owner1_tool_65,owner1_tool_66,owner1_tool_67,owner1_tool_68,owner1_tool_69,owner1_tool_70,owner1_tool_71,owner1_tool_72,owner1_tool_73,owner1_tool_74,owner1_tool_75,owner1_tool_76,owner1_tool_77,owner1_tool_78,owner1_tool_79,owner1_tool_80,owner1_tool_81,owner1_tool_82,owner1_tool_83,owner1_tool_84,owner1_tool_85"
 
 // s1Tools are the tools of [S1], in the order of the source.
 var s1Tools = [...]hook.Tool{
@@ -7263,10 +7263,10 @@ const (
 )
 
 // S2Rev identifies these points and tools; composites compile against it.
-const S2Rev = 0xa8f6
+const S2Rev = 0xb7a31f55
 
 // S2Hook tells hookgen in other packages what [S2] has.
-const S2Hook = "hook1 rev=a8f6 tools=owner2_tool_0,owner2_tool_1,owner2_tool_2,owner2_tool_3,owner2_tool_4,owner2_tool_5,owner2_tool_6,owner2_tool_7,owner2_tool_8,owner2_tool_9,owner2_tool_10,owner2_tool_11,owner2_tool_12,owner2_tool_13,owner2_tool_14,owner2_tool_15,owner2_tool_16,owner2_tool_17,owner2_tool_18,owner2_tool_19,owner2_tool_20,owner2_tool_21,owner2_tool_22,owner2_tool_23,owner2_tool_24,owner2_tool_25,owner2_tool_26,owner2_tool_27,owner2_tool_28,owner2_tool_29,owner2_tool_30,owner2_tool_31,owner2_tool_32,owner2_tool_33,owner2_tool_34,owner2_tool_35,owner2_tool_36,owner2_tool_37,owner2_tool_38,owner2_tool_39,owner2_tool_40,owner2_tool_41,owner2_tool_42,owner2_tool_43,owner2_tool_44,owner2_tool_45,owner2_tool_46,owner2_tool_47,owner2_tool_48,owner2_tool_49,owner2_tool_50,owner2_tool_51,owner2_tool_52,owner2_tool_53,owner2_tool_54,owner2_tool_55,owner2_tool_56,owner2_tool_57,owner2_tool_58,owner2_tool_59,owner2_tool_60,owner2_tool_61,owner2_tool_62,owner2_tool_63,owner2_tool_64,owner2_tool_65,owner2_tool_66,owner2_tool_67,owner2_tool_68,owner2_tool_69,owner2_tool_70,owner2_tool_71,owner2_tool_72,owner2_tool_73,owner2_tool_74,owner2_tool_75,owner2_tool_76,owner2_tool_77,owner2_tool_78,owner2_tool_79,owner2_tool_80,owner2_tool_81,owner2_tool_82,owner2_tool_83,owner2_tool_84"
+const S2Hook = "hook1 rev=b7a31f55 tools=owner2_tool_0,owner2_tool_1,owner2_tool_2,owner2_tool_3,owner2_tool_4,owner2_tool_5,owner2_tool_6,owner2_tool_7,owner2_tool_8,owner2_tool_9,owner2_tool_10,owner2_tool_11,owner2_tool_12,owner2_tool_13,owner2_tool_14,owner2_tool_15,owner2_tool_16,owner2_tool_17,owner2_tool_18,owner2_tool_19,owner2_tool_20,owner2_tool_21,owner2_tool_22,owner2_tool_23,owner2_tool_24,owner2_tool_25,owner2_tool_26,owner2_tool_27,owner2_tool_28,owner2_tool_29,owner2_tool_30,owner2_tool_31,owner2_tool_32,owner2_tool_33,owner2_tool_34,owner2_tool_35,owner2_tool_36,owner2_tool_37,owner2_tool_38,owner2_tool_39,owner2_tool_40,owner2_tool_41,owner2_tool_42,owner2_tool_43,owner2_tool_44,owner2_tool_45,owner2_tool_46,owner2_tool_47,owner2_tool_48,owner2_tool_49,owner2_tool_50,owner2_tool_51,owner2_tool_52,owner2_tool_53,owner2_tool_54,owner2_tool_55,owner2_tool_56,owner2_tool_57,owner2_tool_58,owner2_tool_59,owner2_tool_60,owner2_tool_61,owner2_tool_62,owner2_tool_63,owner2_tool_64,owner2_tool_65,owner2_tool_66,owner2_tool_67,owner2_tool_68,owner2_tool_69,owner2_tool_70,owner2_tool_71,owner2_tool_72,owner2_tool_73,owner2_tool_74,owner2_tool_75,owner2_tool_76,owner2_tool_77,owner2_tool_78,owner2_tool_79,owner2_tool_80,owner2_tool_81,owner2_tool_82,owner2_tool_83,owner2_tool_84"
 
 // s2Tools are the tools of [S2], in the order of the source.
 var s2Tools = [...]hook.Tool{
@@ -10016,10 +10016,10 @@ const (
 )
 
 // S3Rev identifies these points and tools; composites compile against it.
-const S3Rev = 0xc4f3
+const S3Rev = 0x1b67df94
 
 // S3Hook tells hookgen in other packages what [S3] has.
-const S3Hook = "hook1 rev=c4f3 tools=owner3_tool_0,owner3_tool_1,owner3_tool_2,owner3_tool_3,owner3_tool_4,owner3_tool_5,owner3_tool_6,owner3_tool_7,owner3_tool_8,owner3_tool_9,owner3_tool_10,owner3_tool_11,owner3_tool_12,owner3_tool_13,owner3_tool_14,owner3_tool_15,owner3_tool_16,owner3_tool_17,owner3_tool_18,owner3_tool_19,owner3_tool_20,owner3_tool_21,owner3_tool_22,owner3_tool_23,owner3_tool_24,owner3_tool_25,owner3_tool_26,owner3_tool_27,owner3_tool_28,owner3_tool_29,owner3_tool_30,owner3_tool_31,owner3_tool_32,owner3_tool_33,owner3_tool_34,owner3_tool_35,owner3_tool_36,owner3_tool_37,owner3_tool_38,owner3_tool_39,owner3_tool_40,owner3_tool_41,owner3_tool_42,owner3_tool_43,owner3_tool_44,owner3_tool_45,owner3_tool_46,owner3_tool_47,owner3_tool_48,owner3_tool_49,owner3_tool_50,owner3_tool_51,owner3_tool_52,owner3_tool_53,owner3_tool_54,owner3_tool_55,owner3_tool_56,owner3_tool_57,owner3_tool_58,owner3_tool_59,owner3_tool_60,owner3_tool_61,owner3_tool_62,owner3_tool_63,owner3_tool_64,owner3_tool_65,owner3_tool_66,owner3_tool_67,owner3_tool_68,owner3_tool_69,owner3_tool_70,owner3_tool_71,owner3_tool_72,owner3_tool_73,owner3_tool_74,owner3_tool_75,owner3_tool_76,owner3_tool_77,owner3_tool_78,owner3_tool_79,owner3_tool_80,owner3_tool_81,owner3_tool_82,owner3_tool_83,owner3_tool_84"
+const S3Hook = "hook1 rev=1b67df94 tools=owner3_tool_0,owner3_tool_1,owner3_tool_2,owner3_tool_3,owner3_tool_4,owner3_tool_5,owner3_tool_6,owner3_tool_7,owner3_tool_8,owner3_tool_9,owner3_tool_10,owner3_tool_11,owner3_tool_12,owner3_tool_13,owner3_tool_14,owner3_tool_15,owner3_tool_16,owner3_tool_17,owner3_tool_18,owner3_tool_19,owner3_tool_20,owner3_tool_21,owner3_tool_22,owner3_tool_23,owner3_tool_24,owner3_tool_25,owner3_tool_26,owner3_tool_27,owner3_tool_28,owner3_tool_29,owner3_tool_30,owner3_tool_31,owner3_tool_32,owner3_tool_33,owner3_tool_34,owner3_tool_35,owner3_tool_36,owner3_tool_37,owner3_tool_38,owner3_tool_39,owner3_tool_40,owner3_tool_41,owner3_tool_42,owner3_tool_43,owner3_tool_44,owner3_tool_45,owner3_tool_46,owner3_tool_47,owner3_tool_48,owner3_tool_49,owner3_tool_50,owner3_tool_51,owner3_tool_52,owner3_tool_53,owner3_tool_54,owner3_tool_55,owner3_tool_56,owner3_tool_57,owner3_tool_58,owner3_tool_59,owner3_tool_60,owner3_tool_61,owner3_tool_62,owner3_tool_63,owner3_tool_64,owner3_tool_65,owner3_tool_66,owner3_tool_67,owner3_tool_68,owner3_tool_69,owner3_tool_70,owner3_tool_71,owner3_tool_72,owner3_tool_73,owner3_tool_74,owner3_tool_75,owner3_tool_76,owner3_tool_77,owner3_tool_78,owner3_tool_79,owner3_tool_80,owner3_tool_81,owner3_tool_82,owner3_tool_83,owner3_tool_84"
 
 // s3Tools are the tools of [S3], in the order of the source.
 var s3Tools = [...]hook.Tool{
@@ -12769,10 +12769,10 @@ const (
 )
 
 // S4Rev identifies these points and tools; composites compile against it.
-const S4Rev = 0x2d97
+const S4Rev = 0xdfd0f247
 
 // S4Hook tells hookgen in other packages what [S4] has.
-const S4Hook = "hook1 rev=2d97 tools=owner4_tool_0,owner4_tool_1,owner4_tool_2,owner4_tool_3,owner4_tool_4,owner4_tool_5,owner4_tool_6,owner4_tool_7,owner4_tool_8,owner4_tool_9,owner4_tool_10,owner4_tool_11,owner4_tool_12,owner4_tool_13,owner4_tool_14,owner4_tool_15,owner4_tool_16,owner4_tool_17,owner4_tool_18,owner4_tool_19,owner4_tool_20,owner4_tool_21,owner4_tool_22,owner4_tool_23,owner4_tool_24,owner4_tool_25,owner4_tool_26,owner4_tool_27,owner4_tool_28,owner4_tool_29,owner4_tool_30,owner4_tool_31,owner4_tool_32,owner4_tool_33,owner4_tool_34,owner4_tool_35,owner4_tool_36,owner4_tool_37,owner4_tool_38,owner4_tool_39,owner4_tool_40,owner4_tool_41,owner4_tool_42,owner4_tool_43,owner4_tool_44,owner4_tool_45,owner4_tool_46,owner4_tool_47,owner4_tool_48,owner4_tool_49,owner4_tool_50,owner4_tool_51,owner4_tool_52,owner4_tool_53,owner4_tool_54,owner4_tool_55,owner4_tool_56,owner4_tool_57,owner4_tool_58,owner4_tool_59,owner4_tool_60,owner4_tool_61,owner4_tool_62,owner4_tool_63,owner4_tool_64,owner4_tool_65,owner4_tool_66,owner4_tool_67,owner4_tool_68,owner4_tool_69,owner4_tool_70,owner4_tool_71,owner4_tool_72,owner4_tool_73,owner4_tool_74,owner4_tool_75,owner4_tool_76,owner4_tool_77,owner4_tool_78,owner4_tool_79,owner4_tool_80,owner4_tool_81,owner4_tool_82,owner4_tool_83,owner4_tool_84"
+const S4Hook = "hook1 rev=dfd0f247 tools=owner4_tool_0,owner4_tool_1,owner4_tool_2,owner4_tool_3,owner4_tool_4,owner4_tool_5,owner4_tool_6,owner4_tool_7,owner4_tool_8,owner4_tool_9,owner4_tool_10,owner4_tool_11,owner4_tool_12,owner4_tool_13,owner4_tool_14,owner4_tool_15,owner4_tool_16,owner4_tool_17,owner4_tool_18,owner4_tool_19,owner4_tool_20,owner4_tool_21,owner4_tool_22,owner4_tool_23,owner4_tool_24,owner4_tool_25,owner4_tool_26,owner4_tool_27,owner4_tool_28,owner4_tool_29,owner4_tool_30,owner4_tool_31,owner4_tool_32,owner4_tool_33,owner4_tool_34,owner4_tool_35,owner4_tool_36,owner4_tool_37,owner4_tool_38,owner4_tool_39,owner4_tool_40,owner4_tool_41,owner4_tool_42,owner4_tool_43,owner4_tool_44,owner4_tool_45,owner4_tool_46,owner4_tool_47,owner4_tool_48,owner4_tool_49,owner4_tool_50,owner4_tool_51,owner4_tool_52,owner4_tool_53,owner4_tool_54,owner4_tool_55,owner4_tool_56,owner4_tool_57,owner4_tool_58,owner4_tool_59,owner4_tool_60,owner4_tool_61,owner4_tool_62,owner4_tool_63,owner4_tool_64,owner4_tool_65,owner4_tool_66,owner4_tool_67,owner4_tool_68,owner4_tool_69,owner4_tool_70,owner4_tool_71,owner4_tool_72,owner4_tool_73,owner4_tool_74,owner4_tool_75,owner4_tool_76,owner4_tool_77,owner4_tool_78,owner4_tool_79,owner4_tool_80,owner4_tool_81,owner4_tool_82,owner4_tool_83,owner4_tool_84"
 
 // s4Tools are the tools of [S4], in the order of the source.
 var s4Tools = [...]hook.Tool{
@@ -15522,10 +15522,10 @@ const (
 )
 
 // S5Rev identifies these points and tools; composites compile against it.
-const S5Rev = 0x8f03
+const S5Rev = 0xeca563a6
 
 // S5Hook tells hookgen in other packages what [S5] has.
-const S5Hook = "hook1 rev=8f03 tools=owner5_tool_0,owner5_tool_1,owner5_tool_2,owner5_tool_3,owner5_tool_4,owner5_tool_5,owner5_tool_6,owner5_tool_7,owner5_tool_8,owner5_tool_9,owner5_tool_10,owner5_tool_11,owner5_tool_12,owner5_tool_13,owner5_tool_14,owner5_tool_15,owner5_tool_16,owner5_tool_17,owner5_tool_18,owner5_tool_19,owner5_tool_20,owner5_tool_21,owner5_tool_22,owner5_tool_23,owner5_tool_24,owner5_tool_25,owner5_tool_26,owner5_tool_27,owner5_tool_28,owner5_tool_29,owner5_tool_30,owner5_tool_31,owner5_tool_32,owner5_tool_33,owner5_tool_34,owner5_tool_35,owner5_tool_36,owner5_tool_37,owner5_tool_38,owner5_tool_39,owner5_tool_40,owner5_tool_41,owner5_tool_42,owner5_tool_43,owner5_tool_44,owner5_tool_45,owner5_tool_46,owner5_tool_47,owner5_tool_48,owner5_tool_49,owner5_tool_50,owner5_tool_51,owner5_tool_52,owner5_tool_53,owner5_tool_54,owner5_tool_55,owner5_tool_56,owner5_tool_57,owner5_tool_58,owner5_tool_59,owner5_tool_60,owner5_tool_61,owner5_tool_62,owner5_tool_63,owner5_tool_64,owner5_tool_65,owner5_tool_66,owner5_tool_67,owner5_tool_68,owner5_tool_69,owner5_tool_70,owner5_tool_71,owner5_tool_72,owner5_tool_73,owner5_tool_74,owner5_tool_75,owner5_tool_76,owner5_tool_77,owner5_tool_78,owner5_tool_79,owner5_tool_80,owner5_tool_81,owner5_tool_82,owner5_tool_83,owner5_tool_84"
+const S5Hook = "hook1 rev=eca563a6 tools=owner5_tool_0,owner5_tool_1,owner5_tool_2,owner5_tool_3,owner5_tool_4,owner5_tool_5,owner5_tool_6,owner5_tool_7,owner5_tool_8,owner5_tool_9,owner5_tool_10,owner5_tool_11,owner5_tool_12,owner5_tool_13,owner5_tool_14,owner5_tool_15,owner5_tool_16,owner5_tool_17,owner5_tool_18,owner5_tool_19,owner5_tool_20,owner5_tool_21,owner5_tool_22,owner5_tool_23,owner5_tool_24,owner5_tool_25,owner5_tool_26,owner5_tool_27,owner5_tool_28,owner5_tool_29,owner5_tool_30,owner5_tool_31,owner5_tool_32,owner5_tool_33,owner5_tool_34,owner5_tool_35,owner5_tool_36,owner5_tool_37,owner5_tool_38,owner5_tool_39,owner5_tool_40,owner5_tool_41,owner5_tool_42,owner5_tool_43,owner5_tool_44,owner5_tool_45,owner5_tool_46,owner5_tool_47,owner5_tool_48,owner5_tool_49,owner5_tool_50,owner5_tool_51,owner5_tool_52,owner5_tool_53,owner5_tool_54,owner5_tool_55,owner5_tool_56,owner5_tool_57,owner5_tool_58,owner5_tool_59,owner5_tool_60,owner5_tool_61,owner5_tool_62,owner5_tool_63,owner5_tool_64,owner5_tool_65,owner5_tool_66,owner5_tool_67,owner5_tool_68,owner5_tool_69,owner5_tool_70,owner5_tool_71,owner5_tool_72,owner5_tool_73,owner5_tool_74,owner5_tool_75,owner5_tool_76,owner5_tool_77,owner5_tool_78,owner5_tool_79,owner5_tool_80,owner5_tool_81,owner5_tool_82,owner5_tool_83,owner5_tool_84"
 
 // s5Tools are the tools of [S5], in the order of the source.
 var s5Tools = [...]hook.Tool{

@@ -36,7 +36,7 @@ import (
 //	          owner5_tool_6 owner5_tool_7 owner5_tool_8 owner5_tool_9
 
 // AllRev identifies the points and tools of All; composites that it is a member of compile against it.
-const AllRev = 0x2442
+const AllRev = 0x9476b034
 
 // What All was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -52,17 +52,17 @@ var (
 		S4 *S4
 		S5 *S5
 	} = All{}
-	_           = [1]struct{}{}[S0Rev-0x9bf1]
+	_           = [1]struct{}{}[S0Rev-0xb8e82319]
 	_ hook.Hook = (*S0)(nil)
-	_           = [1]struct{}{}[S1Rev-0x804e]
+	_           = [1]struct{}{}[S1Rev-0x699ce9d2]
 	_ hook.Hook = (*S1)(nil)
-	_           = [1]struct{}{}[S2Rev-0xe7c7]
+	_           = [1]struct{}{}[S2Rev-0x4fc0a807]
 	_ hook.Hook = (*S2)(nil)
-	_           = [1]struct{}{}[S3Rev-0x3a6c]
+	_           = [1]struct{}{}[S3Rev-0x433c7950]
 	_ hook.Hook = (*S3)(nil)
-	_           = [1]struct{}{}[S4Rev-0x1e92]
+	_           = [1]struct{}{}[S4Rev-0x402d5ebf]
 	_ hook.Hook = (*S4)(nil)
-	_           = [1]struct{}{}[S5Rev-0x145e]
+	_           = [1]struct{}{}[S5Rev-0x59594d07]
 	_ hook.Hook = (*S5)(nil)
 )
 
@@ -645,10 +645,10 @@ const (
 )
 
 // S0Rev identifies these points and tools; composites compile against it.
-const S0Rev = 0x9bf1
+const S0Rev = 0xb8e82319
 
 // S0Hook tells hookgen in other packages what [S0] has.
-const S0Hook = "hook1 rev=9bf1 tools=owner0_tool_0,owner0_tool_1,owner0_tool_2,owner0_tool_3,owner0_tool_4,owner0_tool_5,owner0_tool_6,owner0_tool_7,owner0_tool_8,owner0_tool_9,owner0_tool_10"
+const S0Hook = "hook1 rev=b8e82319 tools=owner0_tool_0,owner0_tool_1,owner0_tool_2,owner0_tool_3,owner0_tool_4,owner0_tool_5,owner0_tool_6,owner0_tool_7,owner0_tool_8,owner0_tool_9,owner0_tool_10"
 
 // s0Tools are the tools of [S0], in the order of the source.
 var s0Tools = [...]hook.Tool{
@@ -1030,10 +1030,10 @@ const (
 )
 
 // S1Rev identifies these points and tools; composites compile against it.
-const S1Rev = 0x804e
+const S1Rev = 0x699ce9d2
 
 // S1Hook tells hookgen in other packages what [S1] has.
-const S1Hook = "hook1 rev=804e tools=owner1_tool_0,owner1_tool_1,owner1_tool_2,owner1_tool_3,owner1_tool_4,owner1_tool_5,owner1_tool_6,owner1_tool_7,owner1_tool_8,owner1_tool_9,owner1_tool_10"
+const S1Hook = "hook1 rev=699ce9d2 tools=owner1_tool_0,owner1_tool_1,owner1_tool_2,owner1_tool_3,owner1_tool_4,owner1_tool_5,owner1_tool_6,owner1_tool_7,owner1_tool_8,owner1_tool_9,owner1_tool_10"
 
 // s1Tools are the tools of [S1], in the order of the source.
 var s1Tools = [...]hook.Tool{
@@ -1415,10 +1415,10 @@ const (
 )
 
 // S2Rev identifies these points and tools; composites compile against it.
-const S2Rev = 0xe7c7
+const S2Rev = 0x4fc0a807
 
 // S2Hook tells hookgen in other packages what [S2] has.
-const S2Hook = "hook1 rev=e7c7 tools=owner2_tool_0,owner2_tool_1,owner2_tool_2,owner2_tool_3,owner2_tool_4,owner2_tool_5,owner2_tool_6,owner2_tool_7,owner2_tool_8,owner2_tool_9,owner2_tool_10"
+const S2Hook = "hook1 rev=4fc0a807 tools=owner2_tool_0,owner2_tool_1,owner2_tool_2,owner2_tool_3,owner2_tool_4,owner2_tool_5,owner2_tool_6,owner2_tool_7,owner2_tool_8,owner2_tool_9,owner2_tool_10"
 
 // s2Tools are the tools of [S2], in the order of the source.
 var s2Tools = [...]hook.Tool{
@@ -1800,10 +1800,10 @@ const (
 )
 
 // S3Rev identifies these points and tools; composites compile against it.
-const S3Rev = 0x3a6c
+const S3Rev = 0x433c7950
 
 // S3Hook tells hookgen in other packages what [S3] has.
-const S3Hook = "hook1 rev=3a6c tools=owner3_tool_0,owner3_tool_1,owner3_tool_2,owner3_tool_3,owner3_tool_4,owner3_tool_5,owner3_tool_6,owner3_tool_7,owner3_tool_8,owner3_tool_9,owner3_tool_10"
+const S3Hook = "hook1 rev=433c7950 tools=owner3_tool_0,owner3_tool_1,owner3_tool_2,owner3_tool_3,owner3_tool_4,owner3_tool_5,owner3_tool_6,owner3_tool_7,owner3_tool_8,owner3_tool_9,owner3_tool_10"
 
 // s3Tools are the tools of [S3], in the order of the source.
 var s3Tools = [...]hook.Tool{
@@ -2184,10 +2184,10 @@ const (
 )
 
 // S4Rev identifies these points and tools; composites compile against it.
-const S4Rev = 0x1e92
+const S4Rev = 0x402d5ebf
 
 // S4Hook tells hookgen in other packages what [S4] has.
-const S4Hook = "hook1 rev=1e92 tools=owner4_tool_0,owner4_tool_1,owner4_tool_2,owner4_tool_3,owner4_tool_4,owner4_tool_5,owner4_tool_6,owner4_tool_7,owner4_tool_8,owner4_tool_9"
+const S4Hook = "hook1 rev=402d5ebf tools=owner4_tool_0,owner4_tool_1,owner4_tool_2,owner4_tool_3,owner4_tool_4,owner4_tool_5,owner4_tool_6,owner4_tool_7,owner4_tool_8,owner4_tool_9"
 
 // s4Tools are the tools of [S4], in the order of the source.
 var s4Tools = [...]hook.Tool{
@@ -2537,10 +2537,10 @@ const (
 )
 
 // S5Rev identifies these points and tools; composites compile against it.
-const S5Rev = 0x145e
+const S5Rev = 0x59594d07
 
 // S5Hook tells hookgen in other packages what [S5] has.
-const S5Hook = "hook1 rev=145e tools=owner5_tool_0,owner5_tool_1,owner5_tool_2,owner5_tool_3,owner5_tool_4,owner5_tool_5,owner5_tool_6,owner5_tool_7,owner5_tool_8,owner5_tool_9"
+const S5Hook = "hook1 rev=59594d07 tools=owner5_tool_0,owner5_tool_1,owner5_tool_2,owner5_tool_3,owner5_tool_4,owner5_tool_5,owner5_tool_6,owner5_tool_7,owner5_tool_8,owner5_tool_9"
 
 // s5Tools are the tools of [S5], in the order of the source.
 var s5Tools = [...]hook.Tool{

@@ -30,7 +30,7 @@ import (
 //	          tools: owner5_tool_0
 
 // AllRev identifies the points and tools of All; composites that it is a member of compile against it.
-const AllRev = 0x855c
+const AllRev = 0x2704a258
 
 // What All was generated from: its fields with their tags, what its members have, and below what they do not
 // have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
@@ -46,17 +46,17 @@ var (
 		S4 *S4
 		S5 *S5
 	} = All{}
-	_           = [1]struct{}{}[S0Rev-0x3e46]
+	_           = [1]struct{}{}[S0Rev-0x42197c5f]
 	_ hook.Hook = (*S0)(nil)
-	_           = [1]struct{}{}[S1Rev-0xd073]
+	_           = [1]struct{}{}[S1Rev-0x306ce01f]
 	_ hook.Hook = (*S1)(nil)
-	_           = [1]struct{}{}[S2Rev-0xaae5]
+	_           = [1]struct{}{}[S2Rev-0x2c768693]
 	_ hook.Hook = (*S2)(nil)
-	_           = [1]struct{}{}[S3Rev-0x677f]
+	_           = [1]struct{}{}[S3Rev-0x0cd96ba6]
 	_ hook.Hook = (*S3)(nil)
-	_           = [1]struct{}{}[S4Rev-0xcbc2]
+	_           = [1]struct{}{}[S4Rev-0x6447af85]
 	_ hook.Hook = (*S4)(nil)
-	_           = [1]struct{}{}[S5Rev-0xe71e]
+	_           = [1]struct{}{}[S5Rev-0x3516d208]
 	_ hook.Hook = (*S5)(nil)
 )
 
@@ -518,10 +518,10 @@ const (
 )
 
 // S0Rev identifies these points and tools; composites compile against it.
-const S0Rev = 0x3e46
+const S0Rev = 0x42197c5f
 
 // S0Hook tells hookgen in other packages what [S0] has.
-const S0Hook = "hook1 rev=3e46 tools=owner0_tool_0,owner0_tool_1"
+const S0Hook = "hook1 rev=42197c5f tools=owner0_tool_0,owner0_tool_1"
 
 // s0Tools are the tools of [S0], in the order of the source.
 var s0Tools = [...]hook.Tool{
@@ -615,10 +615,10 @@ const (
 )
 
 // S1Rev identifies these points and tools; composites compile against it.
-const S1Rev = 0xd073
+const S1Rev = 0x306ce01f
 
 // S1Hook tells hookgen in other packages what [S1] has.
-const S1Hook = "hook1 rev=d073 tools=owner1_tool_0,owner1_tool_1"
+const S1Hook = "hook1 rev=306ce01f tools=owner1_tool_0,owner1_tool_1"
 
 // s1Tools are the tools of [S1], in the order of the source.
 var s1Tools = [...]hook.Tool{
@@ -711,10 +711,10 @@ const (
 )
 
 // S2Rev identifies these points and tools; composites compile against it.
-const S2Rev = 0xaae5
+const S2Rev = 0x2c768693
 
 // S2Hook tells hookgen in other packages what [S2] has.
-const S2Hook = "hook1 rev=aae5 tools=owner2_tool_0"
+const S2Hook = "hook1 rev=2c768693 tools=owner2_tool_0"
 
 // s2Tools are the tools of [S2], in the order of the source.
 var s2Tools = [...]hook.Tool{
@@ -776,10 +776,10 @@ const (
 )
 
 // S3Rev identifies these points and tools; composites compile against it.
-const S3Rev = 0x677f
+const S3Rev = 0x0cd96ba6
 
 // S3Hook tells hookgen in other packages what [S3] has.
-const S3Hook = "hook1 rev=677f tools=owner3_tool_0"
+const S3Hook = "hook1 rev=0cd96ba6 tools=owner3_tool_0"
 
 // s3Tools are the tools of [S3], in the order of the source.
 var s3Tools = [...]hook.Tool{
@@ -841,10 +841,10 @@ const (
 )
 
 // S4Rev identifies these points and tools; composites compile against it.
-const S4Rev = 0xcbc2
+const S4Rev = 0x6447af85
 
 // S4Hook tells hookgen in other packages what [S4] has.
-const S4Hook = "hook1 rev=cbc2 tools=owner4_tool_0"
+const S4Hook = "hook1 rev=6447af85 tools=owner4_tool_0"
 
 // s4Tools are the tools of [S4], in the order of the source.
 var s4Tools = [...]hook.Tool{
@@ -906,10 +906,10 @@ const (
 )
 
 // S5Rev identifies these points and tools; composites compile against it.
-const S5Rev = 0xe71e
+const S5Rev = 0x3516d208
 
 // S5Hook tells hookgen in other packages what [S5] has.
-const S5Hook = "hook1 rev=e71e tools=owner5_tool_0"
+const S5Hook = "hook1 rev=3516d208 tools=owner5_tool_0"
 
 // s5Tools are the tools of [S5], in the order of the source.
 var s5Tools = [...]hook.Tool{

@@ -19,10 +19,10 @@ const (
 )
 
 // PantryRev identifies these points and tools; composites compile against it.
-const PantryRev = 0x4e7f
+const PantryRev = 0x131d5d62
 
 // PantryHook tells hookgen in other packages what [Pantry] has.
-const PantryHook = "hook1 rev=4e7f tools=pantry_put,pantry_take,pantry_list"
+const PantryHook = "hook1 rev=131d5d62 tools=pantry_put,pantry_take,pantry_list"
 
 // pantryTools are the tools of [Pantry], in the order of the source.
 var pantryTools = [...]hook.Tool{

@@ -66,7 +66,7 @@ type Conversation struct {
 	journal []store.Entry
 	// ids are the call ids of the history, because providers want them unique, and
 	// those of replies, which are counted.
-	ids     map[string]int
+	ids     callIDs
 	replies int
 }
 

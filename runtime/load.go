@@ -20,11 +20,11 @@ func (c *Conversation) load(ctx context.Context, rec store.Record) error {
 	if err != nil {
 		return err
 	}
-	c.ids, c.visited = nil, false
+	c.ids, c.visited = callIDs{}, false
 	for _, m := range messages.All() {
 		c.visited = c.visited || m.From != ""
 		if m.Role == hook.RoleTool {
-			c.setID(m.CallID, accepted)
+			c.ids.set(m.CallID, accepted)
 		}
 	}
 	c.version, c.turns, c.history = rec.Version, rec.Turns, messages

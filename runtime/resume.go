@@ -230,7 +230,7 @@ func (t *turn) endStep(was *interrupted, on bool) (more bool) {
 	t.emit(hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls)))
 	for i := range calls {
 		c := &calls[i]
-		t.conv.setID(c.at.ID(), accepted)
+		t.conv.ids.set(c.at.ID(), accepted)
 		r, hasResult := was.results[c.at.ID()]
 		switch {
 		case hasResult:

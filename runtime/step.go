@@ -243,10 +243,6 @@ func withoutCalls(content hook.List[hook.Block]) hook.List[hook.Block] {
 	return hook.Freeze(slices.DeleteFunc(content.Slice(), isCall))
 }
 
-// accepted marks a call id as one of the history's; any other number is the reply
-// that it came with, which may have been dropped since.
-const accepted = 0
-
 // repairIDs gives an id to every call that has none, one that some provider
 // refuses, or one that the conversation or the reply has had, before anybody has
 // seen the reply.
@@ -258,25 +254,18 @@ func (t *turn) repairIDs() {
 		if !history.ValidID(call.CallID) || t.conv.hasID(call.CallID) {
 			call.CallID = t.conv.newID()
 		}
-		t.conv.setID(call.CallID, t.conv.replies)
+		t.conv.ids.set(call.CallID, t.conv.replies)
 	}
 }
 
 // hasID reports whether the id is one of the history or of the newest reply.
 func (c *Conversation) hasID(id string) bool {
-	reply, known := c.ids[id]
+	reply, known := c.ids.reply(id)
 	return known && (reply == accepted || reply == c.replies)
 }
 
-func (c *Conversation) setID(id string, reply int) {
-	if c.ids == nil {
-		c.ids = map[string]int{}
-	}
-	c.ids[id] = reply
-}
-
 func (c *Conversation) newID() string {
-	for n := len(c.ids) + 1; ; n++ {
+	for n := c.ids.len() + 1; ; n++ {
 		if id := "call_" + strconv.Itoa(n); !c.hasID(id) {
 			return id
 		}
@@ -291,14 +280,14 @@ func (t *turn) takeIDs(content hook.List[hook.Block]) hook.List[hook.Block] {
 		if b.Kind != hook.BlockToolCall {
 			continue
 		}
-		if reply, known := t.conv.ids[b.CallID]; !history.ValidID(b.CallID) || known && reply == accepted {
+		if reply, known := t.conv.ids.reply(b.CallID); !history.ValidID(b.CallID) || known && reply == accepted {
 			if repaired == nil {
 				repaired = content.Slice()
 			}
 			b.CallID = t.conv.newID()
 			repaired[i] = b
 		}
-		t.conv.setID(b.CallID, accepted)
+		t.conv.ids.set(b.CallID, accepted)
 	}
 	if repaired == nil {
 		return content

@@ -24,8 +24,8 @@ const (
 		"for the tool alone and not eleven times more, stores once and not three times, and has no scope, cancellation or recovery of hooks. The first 200 " +
 		"turns of a conversation allocate 23 times each; in one that goes on for a thousand it is up to 25, because its lists are copied when they are full. " + handing
 
-	whyInline = "As for the turn with a goroutine, but for the handing over: the limit runs its call where it runs itself, too. What is left is what the limit " +
-		"does not do. Eight calls take it a goroutine less each, but one after the other."
+	whyInline = "As for the turn whose call has a goroutine, but for the handing over: the limit runs its call where it runs itself, too. What is left is what " +
+		"the limit does not do; and where its turn takes 5 µs and not 8, the same 15 µs more are a larger multiple."
 
 	// handing is what an experiment has shown.
 	handing = "A call whose tool says nothing runs on a goroutine of its own, so that a tool that ignores its cancellation can be left behind. On two processors " +
@@ -61,8 +61,9 @@ const (
 	whyHooks = "A hook allocates nothing at any point but a wrap. What a turn with hooks allocates besides is the place that its points are told, which " +
 		"a turn without any does not make. Next: places that are part of the turn from the beginning."
 
-	whyPeers = "The best peer keeps no conversation, writes nothing down and tells no events to others. The times drift more than the figures differ. Next: the " +
-		"eleven readings of the clock, which are a twentieth of a turn; fewer of the twelve events where nobody listens."
+	whyPeers = "The best peer keeps no conversation, stores nothing and gives no numbers to what it tells. Of what is left of a turn of Grapnel, a third is " +
+		"allocating its pieces and collecting them, a fifth its twelve events, a twelfth looking for the ids of its calls among those of the " +
+		"conversation, a twentieth reading the clock. Next: the pieces, as under the bytes of a turn; fewer events where nobody listens."
 
 	whyApart = "The best peer runs a single call on the goroutine of its turn, and cannot leave a tool behind. " + handing
 

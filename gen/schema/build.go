@@ -187,26 +187,35 @@ func (b *builder) elem(kind Kind, t, elem types.Type, field *types.Var, owner ty
 
 func (b *builder) basic(t types.Type, u *types.Basic, field *types.Var, owner types.Type) *Value {
 	v := &Value{Type: t}
-	switch info := u.Info(); {
-	case info&types.IsString != 0:
-		v.Kind = String
-	case info&types.IsBoolean != 0:
-		v.Kind = Bool
-	case info&types.IsUnsigned != 0 && u.Kind() != types.Uintptr:
-		v.Kind, v.Bits = Uint, bitsOf(u.Kind())
-	case info&types.IsInteger != 0 && u.Kind() != types.Uintptr:
-		v.Kind, v.Bits = Int, bitsOf(u.Kind())
-	case info&types.IsFloat != 0:
-		v.Kind, v.Bits = Float, bitsOf(u.Kind())
+	switch ok := v.basic(u); {
 	case u.Kind() == types.Invalid:
 		b.errorf("HG010", field.Pos(), "field %s of %s has a type that is not valid", field.Name(), b.name(owner))
 		return nil
-	default:
+	case !ok || u.Kind() == types.Uintptr:
 		b.errorf("HG034", field.Pos(), "field %s of %s: %s cannot be in a tool input", field.Name(), b.name(owner), b.name(t))
 		return nil
 	}
 	v.Enum = b.constants(v)
 	return v
+}
+
+// basic makes v a value of the basic type. False if JSON has none such.
+func (v *Value) basic(u *types.Basic) bool {
+	switch info := u.Info(); {
+	case info&types.IsString != 0:
+		v.Kind = String
+	case info&types.IsBoolean != 0:
+		v.Kind = Bool
+	case info&types.IsUnsigned != 0:
+		v.Kind, v.Bits = Uint, bitsOf(u.Kind())
+	case info&types.IsInteger != 0:
+		v.Kind, v.Bits = Int, bitsOf(u.Kind())
+	case info&types.IsFloat != 0:
+		v.Kind, v.Bits = Float, bitsOf(u.Kind())
+	default:
+		return false
+	}
+	return true
 }
 
 func bitsOf(k types.BasicKind) int {

@@ -51,7 +51,9 @@ func (w *encodings) value(t types.Type) *Value {
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
-		return encodedBasic(v, u)
+		if v.basic(u) {
+			return v
+		}
 	case *types.Struct:
 		return w.structure(v)
 	case *types.Slice:
@@ -85,24 +87,6 @@ func (w *encodings) settled(t types.Type) bool {
 		return true
 	}
 	return w.b.src.Ours(n.Obj())
-}
-
-func encodedBasic(v *Value, u *types.Basic) *Value {
-	switch info := u.Info(); {
-	case info&types.IsString != 0:
-		v.Kind = String
-	case info&types.IsBoolean != 0:
-		v.Kind = Bool
-	case info&types.IsUnsigned != 0:
-		v.Kind = Uint
-	case info&types.IsInteger != 0:
-		v.Kind = Int
-	case info&types.IsFloat != 0:
-		v.Kind, v.Bits = Float, bitsOf(u.Kind())
-	default:
-		return nil
-	}
-	return v
 }
 
 func (w *encodings) elem(v *Value, kind Kind, elem types.Type) *Value {

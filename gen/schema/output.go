@@ -55,7 +55,10 @@ func (w *outputs) value(t types.Type, where string) *Value {
 	v := &Value{Type: t}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
-		return w.basic(v, u, where)
+		if !v.basic(u) {
+			return w.refuse(t, where)
+		}
+		return v
 	case *types.Interface:
 		v.Kind = Any
 		return v
@@ -108,24 +111,6 @@ func (w *outputs) known(t types.Type, where string) *Value {
 		return &Value{Kind: String, Type: t}
 	}
 	return &Value{Kind: Any, Type: t}
-}
-
-func (w *outputs) basic(v *Value, u *types.Basic, where string) *Value {
-	switch info := u.Info(); {
-	case info&types.IsString != 0:
-		v.Kind = String
-	case info&types.IsBoolean != 0:
-		v.Kind = Bool
-	case info&types.IsUnsigned != 0:
-		v.Kind, v.Bits = Uint, bitsOf(u.Kind())
-	case info&types.IsInteger != 0:
-		v.Kind, v.Bits = Int, bitsOf(u.Kind())
-	case info&types.IsFloat != 0:
-		v.Kind, v.Bits = Float, 64
-	default:
-		return w.refuse(v.Type, where)
-	}
-	return v
 }
 
 func (w *outputs) elem(v *Value, kind Kind, elem types.Type, null bool, where string) *Value {

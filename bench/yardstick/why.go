@@ -61,9 +61,9 @@ const (
 	whyHooks = "A hook allocates nothing at any point but a wrap. What a turn with hooks allocates besides is the place that its points are told, which " +
 		"a turn without any does not make. Next: places that are part of the turn from the beginning."
 
-	whyPeers = "The best peer keeps no conversation, stores nothing and gives no numbers to what it tells. Of what is left of a turn of Grapnel, a third is " +
-		"allocating its pieces and collecting them, a fifth its twelve events, a twelfth looking for the ids of its calls among those of the " +
-		"conversation, a twentieth reading the clock. Next: the pieces, as under the bytes of a turn; fewer events where nobody listens."
+	whyPeers = "The best peer keeps no conversation, stores nothing and gives no numbers to what it tells. Of what is left of a turn of Grapnel, nearly a third " +
+		"is allocating its pieces and collecting them, more than a tenth its twelve events, and a twentieth reading the clock. Next: the pieces, as " +
+		"under the bytes of a turn; fewer events where nobody listens."
 
 	whyApart = "The best peer runs a single call on the goroutine of its turn, and cannot leave a tool behind. " + handing
 

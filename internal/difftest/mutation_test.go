@@ -2,20 +2,19 @@ package difftest_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/mutants"
 )
 
 // mutation is one mistake that an emitter could make in one method of Welded and what belongs to it. It replaces the first match
@@ -102,34 +101,14 @@ var mutations = []mutation{
 // each of them fails the comparison that Welded passes.
 func TestMutantsAreKilled(t *testing.T) {
 	require.GreaterOrEqual(t, len(mutations), 31)
-	files := map[string]string{"mutants.go": mutants(t), "mutants_test.go": trial}
-	dir, replace := t.TempDir(), map[string]string{}
-	here, err := os.Getwd()
-	require.NoError(t, err)
-	for name, text := range files {
-		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-		replace[filepath.Join(here, name)] = file
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	require.NoError(t, err)
-	file := filepath.Join(dir, "overlay.json")
-	require.NoError(t, os.WriteFile(file, overlay, 0o644))
-
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay", file, "-run", "^TestMutant$", "-v", "-rapid.nofailfile", "-rapid.shrinktime=1ns", "-rapid.checks=400", ".")
-	out, _ := cmd.CombinedOutput() // it fails: that is what mutants are for
-	results := regexp.MustCompile(`(?m)^ +--- (PASS|FAIL): TestMutant/(\d+) `).FindAllSubmatch(out, -1)
-	require.Len(t, results, len(mutations), "%s", out)
-	for i, r := range results {
+	for i, killed := range mutants.Killed(t, len(mutations), mutated(t), trial, "-rapid.checks=400") {
 		m := mutations[i]
-		require.Equal(t, fmt.Sprintf("%02d", i), string(r[2]))
-		killed := string(r[1]) == "FAIL"
 		assert.Equal(t, m.pattern != "", killed, "%d: %s: %s", i, m.method, m.mistake)
 	}
 }
 
-// mutants returns a type per mutation that embeds Welded and has one of its methods, and what belongs to it, with the mistake.
-func mutants(t *testing.T) string {
+// mutated returns a type per mutation that embeds Welded and has one of its methods, and what belongs to it, with the mistake.
+func mutated(t *testing.T) string {
 	t.Helper()
 	src, err := os.ReadFile("hook_gen.go")
 	require.NoError(t, err)
@@ -148,12 +127,7 @@ func mutants(t *testing.T) string {
 			}
 		}
 		require.NotEmpty(t, unit, "Welded has no %s", m.method)
-		if m.pattern != "" {
-			re := regexp.MustCompile(m.pattern)
-			at := re.FindStringSubmatchIndex(unit)
-			require.NotNil(t, at, "%d: %s: %s: the generated code has no %s", i, m.method, m.mistake, m.pattern)
-			unit = unit[:at[0]] + string(re.ExpandString(nil, m.with, unit, at)) + unit[at[1]:]
-		}
+		unit = mutants.Mistake(t, m.method+": "+m.mistake, unit, m.pattern, m.with)
 		name := fmt.Sprintf("M%02d", i)
 		for _, own := range regexp.MustCompile(`(?m)^(?:var|type|func) (welded\w+)`).FindAllStringSubmatch(unit, -1) {
 			unit = regexp.MustCompile(`\b`+own[1]+`\b`).ReplaceAllString(unit, strings.ToLower(name)+own[1])

@@ -104,6 +104,7 @@ var layers = []layer{
 	{pkgs: "internal/ttytest", outside: []string{"golang.org/x/sys/unix", "golang.org/x/text/width"}, reason: "for tests"},
 	{pkgs: "internal/strictwire", may: []string{"hook", "runtime/provider", "runtime/provider/openai"}, reason: "for tests and evidence"},
 	{pkgs: "internal/allocs", reason: "for tests"},
+	{pkgs: "internal/mutants", reason: "for tests"},
 	{pkgs: "internal/node", reason: "for tests"},
 	{pkgs: "internal/killed", reason: "for tests"},
 	{pkgs: "internal/layers", reason: "for tests"},

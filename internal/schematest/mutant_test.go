@@ -2,17 +2,16 @@ package schematest_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/mutants"
 )
 
 // mutation is one mistake that an emitter could make in the function that writes a field of Writer. It replaces the first match of a
@@ -63,33 +62,14 @@ var mutations = []mutation{
 // functions that were generated, and each of them fails the comparison that the originals pass. The values are the same in every run.
 func TestMutantsAreKilled(t *testing.T) {
 	t.Parallel()
-	files := map[string]string{"mutants.go": mutants(t), "mutants_test.go": trial}
-	dir, replace := t.TempDir(), map[string]string{}
-	here, err := os.Getwd()
-	require.NoError(t, err)
-	for name, text := range files {
-		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-		replace[filepath.Join(here, name)] = file
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	require.NoError(t, err)
-	file := filepath.Join(dir, "overlay.json")
-	require.NoError(t, os.WriteFile(file, overlay, 0o644))
-
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay", file, "-run", "^TestMutant$", "-v", "-rapid.nofailfile", "-rapid.shrinktime=1ns", "-rapid.checks=200", "-rapid.seed=1", ".")
-	out, _ := cmd.CombinedOutput() // it fails: that is what mutants are for
-	results := regexp.MustCompile(`(?m)^ +--- (PASS|FAIL): TestMutant/(\d+) `).FindAllSubmatch(out, -1)
-	require.Len(t, results, len(mutations), "%s", out)
-	for i, r := range results {
+	for i, killed := range mutants.Killed(t, len(mutations), mutated(t), trial, "-rapid.checks=200", "-rapid.seed=1") {
 		m := mutations[i]
-		require.Equal(t, fmt.Sprintf("%02d", i), string(r[2]))
-		assert.Equal(t, m.pattern != "", string(r[1]) == "FAIL", "%d: %s: %s", i, m.field, m.mistake)
+		assert.Equal(t, m.pattern != "", killed, "%d: %s: %s", i, m.field, m.mistake)
 	}
 }
 
-// mutants returns a function for each mutation, and the list of them.
-func mutants(t *testing.T) string {
+// mutated returns a function for each mutation, and the list of them.
+func mutated(t *testing.T) string {
 	t.Helper()
 	src, err := os.ReadFile("hook_gen.go")
 	require.NoError(t, err)
@@ -97,12 +77,7 @@ func mutants(t *testing.T) string {
 	for i, m := range mutations {
 		unit := string(regexp.MustCompile(`(?ms)^func encode` + m.field + `\(.*?^\}\n`).Find(src))
 		require.NotEmpty(t, unit, "no function writes %s", m.field)
-		if m.pattern != "" {
-			re := regexp.MustCompile(m.pattern)
-			at := re.FindStringSubmatchIndex(unit)
-			require.NotNil(t, at, "%d: %s: %s: the generated code has no %s", i, m.field, m.mistake, m.pattern)
-			unit = unit[:at[0]] + string(re.ExpandString(nil, m.with, unit, at)) + unit[at[1]:]
-		}
+		unit = mutants.Mistake(t, m.field+": "+m.mistake, unit, m.pattern, m.with)
 		name := fmt.Sprintf("mutant%02d", i)
 		out.WriteString(strings.Replace(unit, "encode"+m.field+"(", name+"(", 1) + "\n")
 		fmt.Fprintf(&table, "\t{func(e *reply.Encoder, w *Writer) { %s(e, &w.%s) }, func(w *Writer) any { return &w.%[2]s }},\n", name, m.field)

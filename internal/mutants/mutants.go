@@ -1,0 +1,71 @@
+// Package mutants proves tests of generated code: it builds copies of that code with a
+// mistake each into the test binary of a package, and tells which of them fail.
+package mutants
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// Mistake replaces the first match of a pattern in a piece of code, as
+// [regexp.Regexp.Expand] does; without a pattern the code stays as it is. A pattern that
+// does not match fails the test, which name says.
+func Mistake(t testing.TB, name, code, pattern, with string) string {
+	t.Helper()
+	if pattern == "" {
+		return code
+	}
+	re := regexp.MustCompile(pattern)
+	at := re.FindStringSubmatchIndex(code)
+	if at == nil {
+		t.Fatalf("%s: the generated code has no %s", name, pattern)
+	}
+	return code[:at[0]] + string(re.ExpandString(nil, with, code, at)) + code[at[1]:]
+}
+
+// Killed puts code and trial into the package in the working directory, as mutants.go
+// and mutants_test.go of this one run, and runs its TestMutant, which has a subtest
+// named 00, 01 and so on for each of n mutants. It returns which of them failed. flags
+// are for the test binary.
+func Killed(t testing.TB, n int, code, trial string, flags ...string) []bool {
+	t.Helper()
+	dir := t.TempDir()
+	here, err := os.Getwd()
+	must(t, err)
+	replace := map[string]string{}
+	for name, text := range map[string]string{"mutants.go": code, "mutants_test.go": trial} {
+		replace[filepath.Join(here, name)] = filepath.Join(dir, name)
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	must(t, err)
+	file := filepath.Join(dir, "overlay.json")
+	must(t, os.WriteFile(file, overlay, 0o644))
+
+	args := append([]string{"test", "-vet=off", "-overlay", file, "-run", "^TestMutant$", "-v", "-rapid.nofailfile", "-rapid.shrinktime=1ns"}, flags...)
+	out, _ := exec.CommandContext(t.Context(), "go", append(args, ".")...).CombinedOutput() // it fails: that is what mutants are for
+	results := regexp.MustCompile(`(?m)^ +--- (PASS|FAIL): TestMutant/(\d+) `).FindAllSubmatch(out, -1)
+	if len(results) != n {
+		t.Fatalf("%d of %d mutants have a result:\n%s", len(results), n, out)
+	}
+	killed := make([]bool, n)
+	for i, r := range results {
+		if got, err := strconv.Atoi(string(r[2])); err != nil || got != i {
+			t.Fatalf("result %d is that of mutant %s", i, r[2])
+		}
+		killed[i] = string(r[1]) == "FAIL"
+	}
+	return killed
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

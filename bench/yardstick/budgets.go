@@ -44,9 +44,9 @@ var budgets = []row{
 
 	{what: "turn: 1 call, 1 tool", bench: oneCall, limit: handTurn1,
 		budget: []bound{{of: ratio, limit: 2.5}, {of: allocations, limit: 24, accepted: 25}}, why: whyTurn},
-	{what: "the same, of a tool that only computes", bench: inlineCall, limit: handInline1,
-		budget: []bound{{of: ratio, limit: 2.5}, {of: allocations, limit: 24}}, why: whyInline},
 	{what: "bytes of that turn", bench: oneCall, budget: []bound{{of: bytesOf, limit: 2200, accepted: 4200}}, why: whyBytes},
+	{what: "turn: 1 call of a tool that only computes", bench: inlineCall, limit: handInline1,
+		budget: []bound{{of: ratio, limit: 2.5}, {of: allocations, limit: 24}}, why: whyInline},
 	{what: "turn: 64 tools (against 1)", bench: oneCall64, limit: oneCall,
 		budget: []bound{{of: ratio, limit: 1.2}, {of: moreAllocs, limit: 0}, {of: bytesRatio, limit: 1.1}}, why: whyGrowth},
 	{what: "turn: 512 tools (against 1)", bench: oneCall512, limit: oneCall,

@@ -24,14 +24,14 @@ var (
 	Subject = work.Subject{Name: "grapnel", Agents: agents, Start: func(ctx context.Context, t work.Turn) (*work.Running, error) {
 		return start(ctx, t, false)
 	}}
-	// OwnGoroutine is Grapnel with a tool that says nothing: a call of it has a
+	// ApartSubject is Grapnel with a tool that says nothing: a call of it has a
 	// goroutine of its own, and can be left behind.
-	OwnGoroutine = work.Subject{Name: "grapnel-apart", Start: func(ctx context.Context, t work.Turn) (*work.Running, error) {
+	ApartSubject = work.Subject{Name: "grapnel-apart", Start: func(ctx context.Context, t work.Turn) (*work.Running, error) {
 		return start(ctx, t, true)
 	}}
 )
 
-// Like is why the second one is not everywhere.
+// Like is why ApartSubject is not everywhere.
 const Like = "it is `grapnel` but for the calls, of which other scenarios tell"
 
 const agent = "a"

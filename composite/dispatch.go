@@ -50,10 +50,12 @@ const (
 //
 // A panic in a call is that call's completion. When ctx ends, calls that have not
 // started complete as cancelled; those that run get the grace period and then
-// complete as interrupted, while their goroutine goes on until Run returns. Calls
-// that are inline run one after the other, and while one does, nobody is told that
-// others have ended.
+// complete as interrupted, while their goroutine goes on until Run returns.
 // Without such strays every goroutine has ended when DispatchAll returns.
+//
+// Calls that are inline run one after the other on the caller's goroutine, and while
+// one does, nobody is told that others have ended. One that ends its goroutine ends
+// the caller's.
 func DispatchAll(ctx context.Context, calls []Call, o *DispatchOptions, done func(i int, c Completion)) []Completion {
 	if len(calls) == 0 {
 		return nil

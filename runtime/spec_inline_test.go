@@ -43,14 +43,13 @@ func TestSpecAnInlineToolRunsWhereTheTurnDoes(t *testing.T) {
 		hooks []hook.Hook
 		apart bool
 	}{
-		"it only computes":       {},
-		"others decide":          {hooks: []hook.Hook{&adds{}}},
-		"a bound of its own":     {tool: hook.Tool{Timeout: time.Minute}, apart: true},
-		"a bound that is set":    {hooks: []hook.Hook{narrow}, apart: true},
-		"a key":                  {tool: hook.Tool{Exclusive: "key"}, apart: true},
-		"it waits for a person":  {tool: hook.Tool{Waits: true}, apart: true},
-		"somebody wraps all":     {hooks: []hook.Hook{wraps}, apart: true},
-		"nobody else is allowed": {hooks: []hook.Hook{hook.Nop{}}},
+		"it only computes":      {},
+		"others decide":         {hooks: []hook.Hook{&adds{}}},
+		"a bound of its own":    {tool: hook.Tool{Timeout: time.Minute}, apart: true},
+		"a bound that is set":   {hooks: []hook.Hook{narrow}, apart: true},
+		"a key":                 {tool: hook.Tool{Exclusive: "key"}, apart: true},
+		"it waits for a person": {tool: hook.Tool{Waits: true}, apart: true},
+		"somebody wraps all":    {hooks: []hook.Hook{wraps}, apart: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, plays(calls(want{"1", "where", "{}"}), says("done")), append(c.hooks, box(where(c.tool)))...)

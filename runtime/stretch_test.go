@@ -172,7 +172,7 @@ func TestAnObserverMayPanicAtAnyDelta(t *testing.T) {
 	assert.Equal(t, 1, h.kinds[hook.EventDiagnostic])
 }
 
-func TestAConsumerMayEndItsGoroutineAtADelta(t *testing.T) {
+func TestAnObserverMayEndItsGoroutineAtADelta(t *testing.T) {
 	t.Parallel()
 	first, _ := counted(20)
 	h := &ordered{t: t}

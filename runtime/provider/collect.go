@@ -133,19 +133,16 @@ func (c *Collector) text(kind hook.BlockKind, text string) {
 		c.open, c.first = true, text
 		return
 	}
-	if len(c.buf) == 0 {
-		c.buf = append(c.buf, c.first...)
-	}
-	c.buf = append(c.buf, text...)
+	join(&c.buf, c.first, text)
 }
 
 // join appends a later piece to buf, which is empty as long as first is the only
 // piece.
-func join(buf []byte, first, piece string) []byte {
-	if len(buf) == 0 {
-		buf = append(buf, first...)
+func join(buf *[]byte, first, piece string) {
+	if len(*buf) == 0 {
+		*buf = append(*buf, first...)
 	}
-	return append(buf, piece...)
+	*buf = append(*buf, piece...)
 }
 
 // joined returns all pieces.
@@ -189,7 +186,7 @@ func (c *Collector) addArgs(chunk *hook.Chunk) error {
 	case call.first == "":
 		call.first = chunk.Text
 	case chunk.Text != "":
-		call.buf = join(call.buf, call.first, chunk.Text)
+		join(&call.buf, call.first, chunk.Text)
 	}
 	return nil
 }

@@ -2,10 +2,14 @@
 
 package gen_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/grapnel-go/grapnel/internal/needs"
+)
 
 // bound needs a system on which a process can give up a right of its user.
 func bound(t *testing.T) {
 	t.Helper()
-	t.Skip("SKIPPED: permissions do not bind this user")
+	needs.Lacking(t, "permissions do not bind this user")
 }

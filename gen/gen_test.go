@@ -19,6 +19,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/gen"
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/internal/testmodule"
 )
 
@@ -174,6 +175,7 @@ func TestErrors(t *testing.T) {
 
 // What is generated compiles, passes vet, and does what it should when it runs.
 func TestSuccess(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	all := slices.DeleteFunc(scenarios(t), func(s *scenario) bool { return s.fails() || strings.HasPrefix(s.name, "error_") })
 	dir := newModule(t, all...)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/internal/needs"
 )
 
 // later is one change of the base module after it was generated for.
@@ -161,6 +162,7 @@ func (l later) copy(t *testing.T, dir string, base map[string]string) {
 // The unchanged generated file beside changed source does not compile, and what the compiler says leads to a line whose comment
 // says what to do. One run of the compiler judges all changes.
 func TestLaterChanges(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	dir := newModule(t)
 	archive, err := txtar.ParseFile("testdata/later/base.txtar")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/gen"
 	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/internal/needs"
 )
 
 // subsystem is a package with a subsystem of one tool.
@@ -112,6 +113,7 @@ func TestOneExport(t *testing.T) {
 
 // A subsystem of another module is known by the constant that was generated there, also below /v2 and under another name.
 func TestOtherModule(t *testing.T) {
+	needs.Time(t)
 	files := map[string]string{
 		"kit.go":         subsystem("kit", "Kit"),
 		"broken/bad.go":  subsystem("broken", "Broken") + "\nvar x int = \"no number\"\n\nfunc f() { undefined() }\n",
@@ -199,6 +201,7 @@ func TestTags(t *testing.T) {
 
 // Flags of the build change where the go command has its files, not what is generated.
 func TestBuildModes(t *testing.T) {
+	needs.Time(t)
 	t.Setenv("GOFLAGS", "-mod=mod")
 	other := newOther(t, "example.com/kit", map[string]string{
 		"kit.go": subsystem("kit", "Kit"), "input.go": "package kit\n\n// Args are shared.\ntype Args struct {\n\t// Count of them.\n\tCount int `json:\"count\"`\n}\n",
@@ -221,9 +224,6 @@ func TestBuildModes(t *testing.T) {
 	build(t, first)
 
 	t.Run("trimpath", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("compiles the standard library anew")
-		}
 		t.Setenv("GOFLAGS", "-mod=mod -trimpath")
 		dir := prepare(t)
 		_, stderr := run(t, dir, false)
@@ -283,11 +283,10 @@ func TestCgo(t *testing.T) {
 	t.Setenv("CGO_ENABLED", "1")
 	_, stderr := run(t, dir, false)
 	require.Empty(t, stderr)
-	if _, err := exec.LookPath("gcc"); err == nil {
-		build(t, dir)
-	}
 	result, _ := run(t, dir, true)
 	assert.Empty(t, result.Changes)
+	needs.CGO(t)
+	build(t, dir)
 }
 
 // Where the compiler's export data is missing, the source does.

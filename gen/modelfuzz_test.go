@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/needs"
 )
 
 var (
@@ -30,6 +31,7 @@ var (
 // Random composites, printed as Go, generated and built, do what the dynamic composite over the same struct does: mix-ins at
 // several depths, pointers and values, prefixes, orders, policies, interface fields, groups, nesting.
 func TestRandomComposites(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	seed := *modelSeed
 	if seed == 0 {

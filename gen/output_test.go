@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/gen"
 	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/internal/needs"
 )
 
 // found is what stands where the output belongs before a run.
@@ -130,6 +131,7 @@ func (f found) packages(t *testing.T, dir, fresh, right string) {
 // Whatever stands where the output belongs, it becomes the same bytes, or nothing changes and an error says why. What must become
 // right does so in one run for all.
 func TestOutputStates(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	dir := newModule(t)
 	for _, name := range []string{"right", "fresh", "other"} {

@@ -8,10 +8,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/needs"
 )
 
 // The walk of somebody who follows what is printed.
 func TestNew(t *testing.T) {
+	needs.Time(t)
 	dir := newModule(t, "tool")
 	code, stdout, stderr := hookgen(t, "new", "-C", dir, "notes", "-tools", "add,list", "-into", "./daemon.Daemon")
 	assert.Equal(t, failed, code)

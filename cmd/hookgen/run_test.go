@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/internal/testmodule"
 )
 
@@ -153,6 +154,7 @@ func TestCheckByEnvironment(t *testing.T) {
 
 // What -diff prints makes the tree what it should be.
 func TestDiff(t *testing.T) {
+	needs.Program(t, "git")
 	dir := newModule(t, "tool")
 	apply := func(patch string) {
 		t.Helper()

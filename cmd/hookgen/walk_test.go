@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/txtar"
 
+	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/internal/testmodule"
 )
 
@@ -92,6 +93,7 @@ func newWalk(t *testing.T) *walk {
 // A new user's module generates and runs, every mistake of the walk is told so that the message alone mends it, and the guide
 // shows the walk as it goes.
 func TestWalk(t *testing.T) {
+	needs.Time(t)
 	for key, value := range testmodule.Environ() {
 		t.Setenv(key, value)
 	}

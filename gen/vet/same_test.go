@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/needs"
 )
 
 // trimmed: this test is compiled with -trimpath, so that most of the analyzer is in the build cache that way.
@@ -26,6 +27,7 @@ var differences = []struct{ line, reason string }{
 
 // Whatever hookgen says of its scenarios the analyzer says too, in the same words at the same places, and nothing else.
 func TestSameAsHookgen(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	dir := newModule(t, archives(t, "../testdata/*.txtar"))
 	want := lines(generated(t, dir, "./...").Problems)
@@ -51,6 +53,7 @@ func TestSameAsHookgen(t *testing.T) {
 // What is generated from the generator's scenarios is up to date in the analyzer's eyes: as a driver of its own, and under go vet,
 // where the imports are export data.
 func TestSilentOnGenerated(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	all := archives(t, "../testdata/*.txtar")
 	for name, a := range all {

@@ -257,24 +257,25 @@ func TestListen(t *testing.T) {
 			require.NoError(t, os.Chmod(filepath.Join(dir, "d"), 0o750))
 			return filepath.Join(dir, "d", "x.sock")
 		}, "is open to others (mode 0750); chmod 700 it"},
-		{"a directory for everybody", func(*testing.T, string) string { return "/tmp/grapnel-x.sock" }, "open to others"},
+		{"a directory for everybody", func(t *testing.T, dir string) string {
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
+			require.NoError(t, os.Chmod(filepath.Join(dir, "d"), 0o777|fs.ModeSticky))
+			return filepath.Join(dir, "d", "x.sock")
+		}, "open to others"},
+		{"a directory of another user", func(t *testing.T, dir string) string {
+			if os.Geteuid() != 0 { // nobody else can give a directory away
+				return "/x.sock"
+			}
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
+			require.NoError(t, os.Chown(filepath.Join(dir, "d"), 65534, 65534))
+			return filepath.Join(dir, "d", "x.sock")
+		}, "belongs to another user"},
 		{"a file for a directory", func(t *testing.T, dir string) string {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "f"), nil, 0o600))
 			return filepath.Join(dir, "f", "x.sock")
 		}, "no directory"},
 		{"a relative path", func(*testing.T, string) string { return "x.sock" }, "has to be absolute"},
 		{"a long path", func(_ *testing.T, dir string) string { return filepath.Join(dir, strings.Repeat("x", 100)) }, "at most"},
-	}
-	if os.Geteuid() == 0 { // nobody else can give a directory away
-		wrong = append(wrong, struct {
-			name string
-			make func(t *testing.T, dir string) (path string)
-			says string
-		}{"a directory of another user", func(t *testing.T, dir string) string {
-			require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
-			require.NoError(t, os.Chown(filepath.Join(dir, "d"), 65534, 65534))
-			return filepath.Join(dir, "d", "x.sock")
-		}, "belongs to another user"})
 	}
 	for _, tt := range wrong {
 		t.Run(tt.name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/internal/mutants"
+	"github.com/grapnel-go/grapnel/internal/needs"
 )
 
 // mutation is one mistake that an emitter could make in one method of Welded and what belongs to it. It replaces the first match
@@ -100,6 +101,7 @@ var mutations = []mutation{
 // Every mistake in the table is seen by the differential test: the mutants are built into the test binary beside Welded, and
 // each of them fails the comparison that Welded passes.
 func TestMutantsAreKilled(t *testing.T) {
+	needs.Time(t)
 	require.GreaterOrEqual(t, len(mutations), 31)
 	for i, killed := range mutants.Killed(t, len(mutations), mutated(t), trial, "-rapid.checks=400") {
 		m := mutations[i]

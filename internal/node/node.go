@@ -4,29 +4,24 @@ package node
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/grapnel-go/grapnel/internal/needs"
 )
 
 // Require returns the path of an installed program, "mcp-server-everything". It
 // can be started as it is; it finds node in PATH. Without Node or the packages
-// the test is skipped, loudly; where CI is "true" it fails instead.
+// the test is skipped as package needs does it.
 func Require(t testing.TB, program string) string {
 	t.Helper()
 	path, err := find(program)
-	if err == nil {
-		return path
+	if err != nil {
+		needs.Lacking(t, err.Error())
 	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s: %v", program, err)
-	}
-	text := fmt.Sprintf("SKIPPED: %s needs %s: %v", t.Name(), program, err)
-	fmt.Fprintln(os.Stderr, text)
-	t.Skip(text)
-	return ""
+	return path
 }
 
 func find(program string) (string, error) {
@@ -40,7 +35,7 @@ func find(program string) (string, error) {
 	dir := filepath.Join(root, "testdata", "node")
 	path := filepath.Join(dir, "node_modules", ".bin", program)
 	if _, err := os.Stat(path); err != nil {
-		return "", errors.New("it is not installed; run: npm ci --ignore-scripts --prefix testdata/node")
+		return "", errors.New("the npm packages of testdata/node are not installed; run: npm ci --ignore-scripts --prefix testdata/node")
 	}
 	return path, nil
 }

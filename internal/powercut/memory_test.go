@@ -13,12 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/internal/powercut"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 )
 
 // What an agent was told is remembered survives as well.
 func TestPowerCutsOfMemories(t *testing.T) {
+	needs.Time(t)
 	rec := recordMemories(t)
 	got := rec.cut(t, 0, len(rec.trace), atLeast(short.bad, 10))
 	figure(t, "memories-writes", rec.promises, "acknowledged")

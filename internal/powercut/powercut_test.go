@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/internal/powercut"
 )
 
@@ -178,6 +179,7 @@ func (o outcome) figures(t *testing.T, prefix string) {
 }
 
 func TestPowerCuts(t *testing.T) {
+	needs.Time(t)
 	rec := record(t, nil, false)
 	checkpoints, again := rec.checkpoints()
 	require.Positive(t, again, "the log was never begun again: the trace is too short to show anything about a checkpoint")
@@ -215,6 +217,7 @@ func atLeast(short, part int) int { return max(short, *cutsFlag/part) }
 // A disk or a store that does what it must not has to be found out by the same
 // cuts.
 func TestPowerCutsFindWhoLoses(t *testing.T) {
+	needs.Time(t)
 	n := atLeast(short.bad, 20)
 	t.Run("no sync", func(t *testing.T) {
 		rec := record(t, &powercut.Options{Swallow: func(string) bool { return true }}, false)

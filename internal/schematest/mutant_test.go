@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/internal/mutants"
+	"github.com/grapnel-go/grapnel/internal/needs"
 )
 
 // mutation is one mistake that an emitter could make in the function that writes a field of Writer. It replaces the first match of a
@@ -61,6 +62,7 @@ var mutations = []mutation{
 // Every mistake in the table is seen by the comparison with encoding/json: the mutants are built into the test binary beside the
 // functions that were generated, and each of them fails the comparison that the originals pass. The values are the same in every run.
 func TestMutantsAreKilled(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	for i, killed := range mutants.Killed(t, len(mutations), mutated(t), trial, "-rapid.checks=200", "-rapid.seed=1") {
 		m := mutations[i]

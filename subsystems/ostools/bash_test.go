@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 )
 
@@ -202,6 +203,7 @@ func TestBashKillsTheWholeGroup(t *testing.T) {
 	})
 	t.Run("a process that left the group does not hold the call", func(t *testing.T) {
 		t.Parallel()
+		needs.Program(t, "setsid")
 		o, root := newOS(t, nil)
 		_, got := bash(t, o, ostools.BashInput{Command: `setsid sh -c 'echo $$ > grandchild; exec sleep 1000' & ` + started[2:]})
 		assert.Zero(t, got.ExitCode)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
@@ -78,6 +79,7 @@ func git(t *testing.T, dir string, args ...string) {
 
 func TestCollectScript(t *testing.T) {
 	t.Parallel()
+	needs.Program(t, "git")
 	dir := t.TempDir()
 	require.NoError(t, skills.WriteBundled(dir))
 	script := filepath.Join(dir, "release-notes", "scripts", "collect.sh")

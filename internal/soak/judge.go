@@ -92,3 +92,11 @@ func (r result) figure(name string) (figure, bool) {
 	}
 	return r.figures[i], true
 }
+
+// seeded names the seed, if the gate's cases come from one.
+func (r result) seeded() string {
+	if f, ok := r.figure("seed"); ok {
+		return ", seed " + f.value
+	}
+	return ""
+}

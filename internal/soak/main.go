@@ -2,7 +2,7 @@
 // kill or a fault cannot do, and writes the page that says what came of them. Run
 // it from the root of the module:
 //
-//	go run ./internal/soak [-short] [-only regexp] [-page docs/reliability.md]
+//	go run ./internal/soak [-short [-write]] [-only regexp] [-page docs/reliability.md]
 //
 // Each of these tests is a gate, a row of the table in gates.go. A gate prints
 // its figures with t.Log, each as a line
@@ -14,13 +14,13 @@
 // nothing. A gate that did not run is skipped, which is no success: the program
 // ends with 1.
 //
-// With -short every gate does as little as in go test, and no page is written.
-// With -only the other gates keep their lines of the page.
+// With -short every gate, and everything known to be wrong, does as little as in
+// go test; a gate may then take 30 seconds and fails beyond twice that. No page is
+// written then; with -write as well, gates that have had no long run get a line
+// that says so. With -only the other gates keep their lines of the page.
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -38,35 +38,51 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := soak(ctx, os.Stdout); err != nil {
+	if err := soak(ctx, parse(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
 	}
 }
 
-func soak(ctx context.Context, out io.Writer) error {
-	short := flag.Bool("short", false, "do as little as go test does, and write no page")
-	only := flag.String("only", "", "run only the gates whose name matches; the others keep their lines of the page")
-	page := flag.String("page", "docs/reliability.md", "the page to write")
+// shortTime is what a gate may take in its short form; beyond twice that it fails.
+const shortTime = 30 * time.Second
+
+// options are the flags.
+type options struct {
+	short, write bool
+	only, page   string
+}
+
+func parse() options {
+	var o options
+	flag.BoolVar(&o.short, "short", false, "do as little as go test does, and write no page")
+	flag.BoolVar(&o.write, "write", false, "with -short: write the lines of gates that have had no long run")
+	flag.StringVar(&o.only, "only", "", "run only the gates whose name matches; the others keep their lines of the page")
+	flag.StringVar(&o.page, "page", "docs/reliability.md", "the page to write")
 	flag.Parse()
-	match, err := regexp.Compile(*only)
+	return o
+}
+
+func soak(ctx context.Context, o options, out io.Writer) error {
+	match, err := regexp.Compile(o.only)
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
-	results := tryAll(ctx, match, *short, out)
+	dir, err := os.MkdirTemp("", "grapnel-soak-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	t := trial{short: o.short, out: out, dir: dir, built: map[string]string{}}
+	results := t.tryAll(ctx, match)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if len(results) == 0 {
-		return fmt.Errorf("no gate is named %q", *only)
+		return fmt.Errorf("no gate is named %q", o.only)
 	}
-	if !*short {
-		old, err := os.ReadFile(*page)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		text := writePage(gates, run{results, machine(), time.Now()}, string(old))
-		if err := os.WriteFile(*page, []byte(text), 0o644); err != nil {
+	if !o.short || o.write {
+		if err := record(ctx, o, results); err != nil {
 			return err
 		}
 	}
@@ -79,56 +95,33 @@ func soak(ctx context.Context, out io.Writer) error {
 	return errors.Join(bad...)
 }
 
-// tryAll runs the gates whose names match, one after the other: they measure time.
-func tryAll(ctx context.Context, match *regexp.Regexp, short bool, out io.Writer) []result {
-	var results []result
-	for _, g := range gates {
-		if !match.MatchString(g.name) || ctx.Err() != nil {
-			continue
-		}
-		fmt.Fprintf(out, "%s: %s\n", g.name, g.pkg)
-		r := g.try(ctx, short, out)
-		if r.verdict == failed {
-			fmt.Fprintln(out, r.output)
-		}
-		fmt.Fprintf(out, "%s: %s in %s\n", g.name, r.verdict, r.took.Round(time.Second))
-		results = append(results, r)
+// record writes the page.
+func record(ctx context.Context, o options, results []result) error {
+	old, err := os.ReadFile(o.page)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return results
+	commit, err := head(ctx)
+	if err != nil {
+		return err
+	}
+	r := run{results: results, short: o.short, machine: machine(), commit: commit, now: time.Now()}
+	return os.WriteFile(o.page, []byte(writePage(gates, r, string(old))), 0o644)
 }
 
-// try runs the gate's test and shows what it prints of itself.
-func (g gate) try(ctx context.Context, short bool, progress io.Writer) result {
-	began := time.Now()
-	cmd := exec.CommandContext(ctx, "go", g.command(short)...)
-	var all bytes.Buffer
-	pipe, end := io.Pipe()
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(&all, end), os.Stderr
-	shown := make(chan struct{})
-	go func() {
-		defer close(shown)
-		lines := bufio.NewScanner(pipe)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			if line := strings.TrimSpace(lines.Text()); interesting(line) {
-				fmt.Fprintln(progress, "   ", line)
-			}
-		}
-		_, _ = io.Copy(io.Discard, pipe) // a line that is too long ends the scanner, not the test
-	}()
-	err := cmd.Run()
-	_ = end.Close()
-	<-shown
-	r := g.judge(all.String(), err)
-	r.took = time.Since(began)
-	return r
-}
-
-// command returns the arguments of the go command.
-func (g gate) command(short bool) []string {
-	args := []string{"test", g.pkg, "-run", "^(" + g.tests + ")$", "-count=1", "-v", "-timeout", "10m"}
-	if !short {
-		args = append(args, g.long...)
+// head names the commit that is tried, and says if there are changes beside it.
+func head(ctx context.Context) (string, error) {
+	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=10", "HEAD").Output()
+	if err != nil {
+		return "", fmt.Errorf("the page names the commit: git rev-parse: %w", err)
 	}
-	return args
+	changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", "*.go", "go.mod").Output()
+	if err != nil {
+		return "", fmt.Errorf("the page names the commit: git status: %w", err)
+	}
+	name := strings.TrimSpace(string(commit))
+	if len(changes) > 0 {
+		name += " with changes"
+	}
+	return name, nil
 }

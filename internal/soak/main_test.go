@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -65,24 +66,60 @@ func TestPage(t *testing.T) {
 	ran.took = 1400 * time.Millisecond
 	other := gate{name: "other", shows: "Other.", pkg: "./other", tests: "TestA|TestB", noBad: "it is fine."}
 	fresh := gate{name: "new"}
-	r := run{results: []result{ran}, machine: "go9, plan9/mips, 2 processors", now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	r := run{results: []result{ran}, machine: "go9, plan9/mips, 2 processors", commit: "abcdef0123", now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	page := writePage([]gate{other, loss, fresh}, r, "text\n| loss | old |\n| other | kept |\n")
 	assert.Contains(t, page, "\nMeasured with go9, plan9/mips, 2 processors.\n")
 	assert.Contains(t, page, `|---|---|---|---|
 | other | kept |
-| loss | passed in 1s, 2026-01-02 | seed 1, lost 0 acknowledged writes | a lying disk: 12 writes lost |
+| loss | passed in 1s, 2026-01-02, abcdef0123 | seed 1, lost 0 acknowledged writes | a lying disk: 12 writes lost |
 | new | **not run yet** | | |
 `)
 	assert.Contains(t, page, "\n**loss.** Nothing is lost.\nRun it alone: `go test ./loss -run '^(TestLoss)$' -count=1 -v -timeout 10m`\n")
 	assert.Contains(t, page, "\n**other.** Other. Nothing that is known to be wrong is tried: it is fine.\nRun it alone: ")
 
 	r.results[0] = loss.judge("", nil)
-	assert.Contains(t, writePage([]gate{loss}, r, ""), "| loss | **SKIPPED**: there is no TestLoss, 2026-01-02 |  | a lying disk: not found |\n")
+	assert.Contains(t, writePage([]gate{loss}, r, ""), "| loss | **SKIPPED**: there is no TestLoss, 2026-01-02, abcdef0123 |  | a lying disk: not found |\n")
+}
+
+// A short run adds the lines of gates that have had no long run, and changes no
+// other.
+func TestPageOfAShortRun(t *testing.T) {
+	ran := loss.judge(output, nil)
+	ran.took = 1400 * time.Millisecond
+	r := run{results: []result{ran}, short: true, commit: "abcdef0123", now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	line := "| loss | short form only so far: passed in 1s, 2026-01-02, abcdef0123 | seed 1, lost 0 acknowledged writes | a lying disk: 12 writes lost |\n"
+	for _, old := range []string{"", "| loss | **not run yet** | | |\n", "| loss | short form only so far: passed in 2s, … |\n"} {
+		assert.Contains(t, writePage([]gate{loss}, r, old), line)
+	}
+	long := "| loss | passed in 9m, 2025-12-31, 0123456789 | lost 0 | |\n"
+	assert.Contains(t, writePage([]gate{loss}, r, long), long)
+	r.short = false
+	assert.NotContains(t, writePage([]gate{loss}, r, line), soFar)
+}
+
+// Two gates of a package share its binary. What is known to be wrong here is a
+// gate that takes too long.
+func TestTrial(t *testing.T) {
+	var out strings.Builder
+	tr := trial{short: true, out: &out, dir: t.TempDir(), built: map[string]string{}}
+	g := gate{name: "figures", pkg: ".", tests: "TestFigures"}
+	for range 2 {
+		assert.Equal(t, "it printed no figure", tr.try(t.Context(), g).why)
+	}
+	assert.Len(t, tr.built, 1)
+	assert.Contains(t, out.String(), "--- PASS: TestFigures ")
+}
+
+func TestTooLong(t *testing.T) {
+	r := result{verdict: passed, took: 61 * time.Second}
+	assert.Equal(t, "its short form took 1m1s; a gate may take 30s", r.inTime().why)
+	r.took = time.Minute
+	assert.Equal(t, passed, r.inTime().verdict)
 }
 
 // A gate whose package does not build has failed, and says so at once.
 func TestAGateThatDoesNotBuildHasFailed(t *testing.T) {
-	r := gate{pkg: "./no-such-directory", tests: "TestX"}.try(t.Context(), true, io.Discard)
+	r := trial{out: io.Discard, dir: t.TempDir()}.try(t.Context(), gate{pkg: "./no-such-directory", tests: "TestX"})
 	assert.Equal(t, failed, r.verdict)
 }
 
@@ -105,14 +142,16 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// The page has a line for every gate, in which it passed, and says what each
-// shows. Who adds a gate runs soak -only.
+// The page has a line for every gate: when it passed, which commit, and the counts.
+// Whoever adds a gate runs soak -only, or -short -write -only, which says that the
+// long form has not run yet.
 func TestPageIsOfTheseGates(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reliability.md"))
 	require.NoError(t, err)
 	page := string(text)
 	for _, g := range gates {
-		assert.True(t, strings.Contains(page, "\n| "+g.name+" | passed in "), "docs/reliability.md does not say that %s passed: go run ./internal/soak -only '%s'", g.name, g.name)
+		line := regexp.MustCompile(`^\| ` + regexp.QuoteMeta(g.name) + ` \| (` + soFar + `)?passed in \S+, \d{4}-\d\d-\d\d, [0-9a-f]{7,40}( with changes)? \| .*\d.* \|`)
+		assert.Regexp(t, line, oldLine(g, page), "docs/reliability.md does not say that %s passed, on which commit: go run ./internal/soak -short -write -only '%s'", g.name, g.name)
 	}
 	assert.Equal(t, writePage(gates, run{machine: machineOf(page)}, page), page, "docs/reliability.md is not of this table: make soak")
 }

@@ -1,7 +1,8 @@
-# Every target runs from a clean checkout with Go alone; ci also needs git, make
-# and a C compiler (for the race detector). FLAGS is added to go test: FLAGS=-v.
+# test and gen run from a clean checkout with Go and make alone; fmt and lint need git, ci also a C compiler
+# (for the race detector). FLAGS is added to go test: FLAGS=-v. PKG is what test and test-all test: PKG=./gen.
 
 FLAGS   ?=
+PKG     ?= ./...
 FUZZTIME ?= 30s
 # git status, which go build runs as well, touches .git, and with it go test would not find its last results good any more.
 export GIT_OPTIONAL_LOCKS = 0
@@ -10,7 +11,10 @@ export GIT_OPTIONAL_LOCKS = 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath)
 SOURCES = $$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/)
 
-.PHONY: fmt lint test gen bench bench-peers bench-check bench-test soak fuzz cover ci counterpart plugin
+# testrun runs go test, shows progress and says at the end what did not run and why.
+TESTRUN = go run ./internal/testrun
+
+.PHONY: fmt lint test test-all race gen bench bench-peers bench-check bench-test soak soak-short fuzz cover ci generated counterpart plugin
 
 # fmt formats every source file that is not test data.
 fmt:
@@ -23,9 +27,17 @@ lint:
 	go tool staticcheck ./...
 	go run ./cmd/hookgen vet ./...
 
-# test is the quick round: all tests, without the race detector.
+# test is what a contributor runs ten times a day: all tests but the long ones (needs.Time), in at most six minutes.
 test:
-	go test -p 2 -timeout 20m $(FLAGS) ./...
+	@$(TESTRUN) -short -p 2 -timeout 20m $(FLAGS) $(PKG)
+
+# test-all is test with the long ones, which mostly wait for the go command or a disk.
+test-all:
+	@$(TESTRUN) -p 2 -timeout 20m $(FLAGS) $(PKG)
+
+# race is the round with the race detector, in random order. It sees nothing in the long tests.
+race:
+	@$(TESTRUN) -race -short -shuffle=on -p 2 -timeout 20m $(FLAGS) $(PKG)
 
 # gen writes all generated code, and the picture of the daemon's plan.
 gen:
@@ -46,10 +58,15 @@ bench-check:
 
 # bench-test tests the module of the benchmarks: every subject does its work once, and known-bad ones are caught.
 bench-test:
-	cd bench && go mod tidy -diff && go vet ./... && go test $(FLAGS) ./...
+	cd bench && go mod tidy -diff && go vet ./...
+	@$(TESTRUN) -C bench $(FLAGS) ./...
+
+# soak-short runs every gate of soak, and all that is known to be wrong, in the short form; it writes nothing.
+soak-short:
+	go run ./internal/soak -short $(FLAGS)
 
 # soak runs the long form of the tests about lost power, kills and faults, some
-# eleven minutes, and writes docs/reliability.md; FLAGS are those of internal/soak: FLAGS=-short.
+# eleven minutes, and writes docs/reliability.md; FLAGS are those of internal/soak: FLAGS="-only kills".
 soak:
 	go run ./internal/soak $(FLAGS)
 
@@ -63,7 +80,8 @@ fuzz:
 # counterpart runs OpenAI's SDK over our wire: a module of its own, so that nobody
 # else gets the SDK.
 counterpart:
-	cd runtime/provider/openai/counterpart && go mod tidy -diff && go vet ./... && go test $(FLAGS) ./...
+	cd runtime/provider/openai/counterpart && go mod tidy -diff && go vet ./...
+	@$(TESTRUN) -C runtime/provider/openai/counterpart $(FLAGS) ./...
 
 # cover writes coverage.out and prints the total.
 cover:
@@ -72,13 +90,14 @@ cover:
 
 # plugin builds golangci-lint with hookvet in it, a module of its own with some 300 others, and runs it on a fixture.
 plugin:
-	cd testdata/golangci && go vet . && go test -count=1 -timeout 15m $(FLAGS) .
+	cd testdata/golangci && go vet .
+	@$(TESTRUN) -C testdata/golangci -count=1 -timeout 15m $(FLAGS) .
 
-# ci is everything that a change must pass. Tests that mostly wait for the go command, and those of a disk without
-# power, run once, in make test: the race detector has nothing to see in them.
-GO_COMMAND_TESTS = ^(TestSuccess|TestLaterChanges|TestNew|TestRandomComposites|TestOutputStates|TestBuildModes|TestOtherModule|TestMutantsAreKilled|TestSilentOnGenerated|TestSameAsHookgen|TestWalk|TestREADMECommands|TestREADMEDemo|TestPowerCuts.*)$$
-ci: lint test
+# generated says what go mod tidy and go generate would change.
+generated:
 	go mod tidy -diff
 	go generate ./... && git diff --exit-code -- '*_gen.go' docs/daemon-plan.svg
 	@new=$$(git ls-files -o --exclude-standard '*_gen.go' docs/daemon-plan.svg); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
-	go test -race -shuffle=on -p 2 -timeout 20m -skip '$(GO_COMMAND_TESTS)' $(FLAGS) ./...
+
+# ci is everything that a change must pass.
+ci: lint test-all generated race

@@ -97,22 +97,7 @@ func (s *ruleset) add(c compiler, r Rules) error {
 
 // BeforeTool answers with deny, ask, a narrowed grant or nothing.
 func (p *Policy) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	set, err := p.of(agentOf(call))
-	if err != nil {
-		return hook.ToolDecision{}, err
-	}
-	j, err := set.judge(p.compiler.subjects, p.compiler.places, call.Tool(), call.Args())
-	if err != nil {
-		return hook.ToolDecision{}, err
-	}
-	return j.decision(), nil
-}
-
-func agentOf(call *hook.ToolCall) *hook.AgentConfig {
-	if call.Step() == nil || call.Step().Turn() == nil || call.Step().Turn().Conversation() == nil {
-		return nil
-	}
-	return call.Step().Turn().Agent()
+	return p.answer(call)
 }
 
 // of returns the rules that hold for an agent. One that was never registered has

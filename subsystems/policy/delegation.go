@@ -1,0 +1,90 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// A call is judged for the agent that makes it and for every agent above it in the
+// delegation. The strictest answer counts and all grants narrow, so no agent gets
+// more by having another one do the work.
+
+// answer judges the call for all agents up to the root.
+func (p *Policy) answer(call *hook.ToolCall) (hook.ToolDecision, error) {
+	own, err := p.judge(agentOf(call), call)
+	if err != nil {
+		return hook.ToolDecision{}, err
+	}
+	turn := turnOf(call)
+	if turn == nil || turn.Parent() == nil {
+		return own.decision(), nil
+	}
+	judged := []judgement{own}
+	for below, t := turn, turn.Parent(); t != nil; below, t = t, t.Parent() {
+		if t.Agent() == below.Agent() {
+			continue
+		}
+		j, err := p.judge(t.Agent(), call)
+		if err != nil {
+			return hook.ToolDecision{}, err
+		}
+		own.join(j, t.Agent().Name, judged)
+		judged = append(judged, j)
+	}
+	return own.decision(), nil
+}
+
+// judge judges the call by the rules of one agent.
+func (p *Policy) judge(cfg *hook.AgentConfig, call *hook.ToolCall) (judgement, error) {
+	set, err := p.of(cfg)
+	if err != nil {
+		return judgement{}, err
+	}
+	return set.judge(p.compiler.subjects, p.compiler.places, call.Tool(), call.Args())
+}
+
+// join adds what the rules of an agent above say. Each ask has its own reason, so an
+// answer that was remembered for the rule of one agent is none for another's. judged
+// are the judgements below, which may have asked for the same reason already.
+func (j *judgement) join(above judgement, agent string, judged []judgement) {
+	j.grant = j.grant.Intersect(above.grant)
+	if above.effect != Deny && above.effect != Ask || j.effect == Deny {
+		return
+	}
+	for i := range judged {
+		if above.says(&judged[i]) {
+			return
+		}
+	}
+	reason := fmt.Sprintf("%s (policy of agent %q, which delegated the task)", above.reason, agent)
+	if j.effect == Ask && above.effect == Ask {
+		reason = j.reason + "; " + reason
+	}
+	j.effect, j.reason = above.effect, reason
+}
+
+// says reports whether two judgements have one answer for one reason: the same rule
+// of the policy's own, or the same default.
+func (j *judgement) says(o *judgement) bool {
+	if j.effect != o.effect || j.reason != o.reason || (j.decided == nil) != (o.decided == nil) {
+		return false
+	}
+	return j.decided == nil || j.decided.rule == o.decided.rule
+}
+
+// turnOf returns the turn of the call; nil if it is in none.
+func turnOf(call *hook.ToolCall) *hook.Turn {
+	if call.Step() == nil || call.Step().Turn() == nil || call.Step().Turn().Conversation() == nil {
+		return nil
+	}
+	return call.Step().Turn()
+}
+
+// agentOf returns the agent that makes the call; nil if it is in no turn.
+func agentOf(call *hook.ToolCall) *hook.AgentConfig {
+	if turn := turnOf(call); turn != nil {
+		return turn.Agent()
+	}
+	return nil
+}

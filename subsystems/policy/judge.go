@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -135,16 +136,30 @@ func (c *call) path(r *rule, j *judgement) {
 	}
 }
 
-// commands judges the simple commands of a command line, each by itself.
+// script reads all command lines of the call as one script. A line that runs nothing
+// is a doubt where there are others: its tool may see a command where bash sees none.
+func (c *call) script() shell.Script {
+	lines := c.args.texts(c.subject.Arg)
+	var all shell.Script
+	for _, line := range lines {
+		s := shell.Read(line)
+		if len(lines) > 1 && len(s.Commands) == 0 && s.Doubt == "" {
+			s.Doubt = "one of its command lines runs nothing"
+		}
+		all.Commands = append(all.Commands, s.Commands...)
+		all.Suspects = append(all.Suspects, s.Suspects...)
+		all.Doubt = cmp.Or(all.Doubt, s.Doubt)
+	}
+	if c.subject.Env != "" && !c.args.empty(c.subject.Env) {
+		all.Doubt = cmp.Or(all.Doubt, "the call sets environment variables")
+	}
+	return all
+}
+
+// commands judges the simple commands of all command lines, each by itself.
 func (c *call) commands(rules []*rule, j *judgement) {
-	var script shell.Script
-	for _, line := range c.args.texts(c.subject.Arg) {
-		script = shell.Read(line)
-	}
+	script := c.script()
 	j.doubt = script.Doubt
-	if c.subject.Env != "" && !c.args.empty(c.subject.Env) && j.doubt == "" {
-		j.doubt = "the call sets environment variables"
-	}
 	forbids, all := false, len(script.Commands) > 0 && j.doubt == ""
 	for _, r := range rules {
 		if r.effect != Allow {

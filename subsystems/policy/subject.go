@@ -18,7 +18,8 @@ type Kind int
 const (
 	// Text is compared as it stands: * stops at a slash, ** does not.
 	Text Kind = iota
-	// Command is a command line of bash: each simple command is compared by itself.
+	// Command is a command line of bash, or a list of such lines, and not of the words
+	// of one: each simple command of each line is compared by itself.
 	Command
 	// Path is a path of a file, relative to the root or absolute.
 	Path
@@ -38,7 +39,7 @@ type Subject struct {
 	// Env is the argument that sets variables for a command: a call that has it is
 	// never allowed by a pattern. "" is none.
 	Env string
-	// Below is an argument with a glob below the path; "" is none.
+	// Below is an argument with a glob below the path, or a list of them; "" is none.
 	Below string
 	// Searches: the tool reads what is below a directory. A rule that asks or denies
 	// for something there asks.
@@ -147,20 +148,30 @@ func (s Subject) locations(a arguments, p places) []location {
 		if arg == "" {
 			arg = s.Otherwise
 		}
-		if s.Below == "" {
+		var patterns []string
+		if s.Below != "" {
+			patterns = a.texts(s.Below)
+		}
+		if len(patterns) == 0 {
 			out = append(out, p.locate(arg))
-			continue
 		}
-		for _, pattern := range a.texts(s.Below) {
-			fixed, _ := doublestar.SplitPattern(pattern)
-			if path.IsAbs(fixed) {
-				arg = ""
-			}
-			out = append(out, p.locate(arg+"/"+fixed))
-			if climbs(pattern) { // behind a wildcard, too
-				out = append(out, p.locate(arg+"/"+pattern))
-			}
+		for _, pattern := range patterns {
+			out = append(out, p.below(arg, pattern)...)
 		}
+	}
+	return out
+}
+
+// below are the places where a glob below dir begins: also behind a wildcard, if it
+// climbs there.
+func (p places) below(dir, pattern string) []location {
+	fixed, _ := doublestar.SplitPattern(pattern)
+	if path.IsAbs(fixed) {
+		dir = ""
+	}
+	out := []location{p.locate(dir + "/" + fixed)}
+	if climbs(pattern) {
+		out = append(out, p.locate(dir+"/"+pattern))
 	}
 	return out
 }

@@ -118,6 +118,9 @@ func (r *Runtime) Conversation(ctx context.Context, agent, sender string) (*Conv
 	if err != nil {
 		return nil, fmt.Errorf("conversation of %q with %q: %w", agent, sender, err)
 	}
+	if rec.Parent != "" {
+		return nil, fmt.Errorf("%w: %s", ErrChild, rec.ID)
+	}
 	return a.keep(ctx, rec, "")
 }
 

@@ -304,3 +304,31 @@ func TestSpecTwoTasksForAnAgentThatHasToBeRegisteredFirst(t *testing.T) {
 		require.NoError(t, w.rt.Close(t.Context()))
 	})
 }
+
+// A task that was delegated goes on with the agent that has delegated it, or not at
+// all: nobody takes its conversation for one of a person, also not after the process
+// that ran it has died.
+func TestSpecNobodyTalksToAChild(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	held := newGate("held")
+	c := cast{"chief": plays(delegates("writer"), says("done")), "writer": plays(calls(want{"c1", "held", `{}`}), says("written"))}
+	dying := &dyingStore{Store: openSQLite(t, dir)}
+	w := stage(t, c, &runtime.Options{Store: dying}, agents("chief", "writer"), delegate.New(nil), box(held.tool))
+	go func() { _, _ = w.conv.Send(t.Context(), hook.TextInput("do it"), nil) }()
+	<-held.reached
+	children, err := dying.Children(t.Context(), w.conv.ID())
+	require.NoError(t, err)
+	require.Len(t, children, 1)
+	dying.dead.Store(true)
+	close(held.open)
+	require.NoError(t, w.rt.Close(context.WithoutCancel(t.Context())))
+
+	again := stage(t, cast{"chief": plays(says("later")), "writer": plays(says("alone"))}, &runtime.Options{
+		Store: openSQLite(t, dir), Gone: func(string) bool { return true },
+	}, agents("chief", "writer"), delegate.New(nil), box(newGate("held").tool))
+	_, err = again.rt.Conversation(t.Context(), "writer", children[0].Key.Sender)
+	require.ErrorIs(t, err, runtime.ErrChild)
+	assert.EqualError(t, err, "runtime: the conversation belongs to a task that another agent delegated; send to the agent itself, with another sender: "+children[0].ID)
+	again.send("go on")
+}

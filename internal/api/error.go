@@ -54,6 +54,7 @@ func failureOf(err error) *failure {
 		{runtime.ErrAgentExists, http.StatusConflict, wire.CodeExists},
 		{runtime.ErrAgentClosing, http.StatusConflict, wire.CodeAgentGone},
 		{runtime.ErrBusy, http.StatusConflict, wire.CodeBusy},
+		{runtime.ErrChild, http.StatusBadRequest, wire.CodeInvalid},
 		{runtime.ErrNotInterrupted, http.StatusConflict, wire.CodeIdle},
 		{runtime.ErrNothingToCompact, http.StatusConflict, wire.CodeIdle},
 		{runtime.ErrSkipped, http.StatusConflict, wire.CodeSkipped},

@@ -54,7 +54,8 @@ type AgentInfo struct{ Name, Description string }
 
 // Section is an agent's configuration: the section "delegate".
 type Section struct {
-	// Agents are those that the agent may delegate to. Nil means all, empty none.
+	// Agents are those that the agent may delegate to. Empty means none. Nil means
+	// those of the agent that runs this one, and all if nobody does.
 	Agents []string `json:"agents"`
 }
 

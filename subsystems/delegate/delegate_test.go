@@ -384,3 +384,37 @@ func TestTheToolWaits(t *testing.T) {
 	assert.True(t, tool.Waits)
 	assert.Equal(t, hook.Annotations{}, tool.Annotations)
 }
+
+// TestAListHoldsBelow: an agent without a list of its own may run those that the
+// agent above it may, through all levels.
+func TestAListHoldsBelow(t *testing.T) {
+	t.Parallel()
+	host := &shop{run: echo}
+	chain := func(sections ...hook.JSON) *hook.ToolCall {
+		var turn *hook.Turn
+		for i, s := range sections {
+			cfg := hook.AgentConfig{Name: fmt.Sprint("a", i)}.WithSection("delegate", s)
+			turn, _ = hook.NewTurn(hook.TurnData{Conversation: hooktest.Conversation(&cfg, host), Parent: turn, Depth: i})
+		}
+		return hooktest.Call(hooktest.Step(turn), delegate.ToolDelegate, `{"tasks":[{"agent":"writer","message":"x"}]}`)
+	}
+	const reviewer, writer = `{"agents":["reviewer"]}`, `{"agents":["writer"]}`
+	for _, c := range []struct {
+		sections []hook.JSON
+		runs     bool
+	}{
+		{[]hook.JSON{reviewer, ""}, false},
+		{[]hook.JSON{reviewer, "", ""}, false},
+		{[]hook.JSON{"", reviewer, "", `{}`}, false},
+		{[]hook.JSON{`{"agents":[]}`, ""}, false},
+		{[]hook.JSON{writer, "", ""}, true},
+		{[]hook.JSON{reviewer, writer}, true},
+		{[]hook.JSON{reviewer, writer, ""}, true},
+		{[]hook.JSON{"", ""}, true},
+	} {
+		for _, d := range []*delegate.Delegate{withCrew(), delegate.New(nil)} {
+			got := results(t, hooktest.Invoke(t.Context(), d, chain(c.sections...)))
+			assert.Equal(t, c.runs, got[0].Error == "", "%v: %s", c.sections, got[0].Error)
+		}
+	}
+}

@@ -148,11 +148,18 @@ func notThere(name string, agents []AgentInfo) string {
 	return text
 }
 
-// agentOf returns the configuration of the agent that calls; without a turn it is
-// one without sections.
+// agentOf returns the agent whose list of agents holds for the call: the one that
+// calls, or the nearest above it that has a list. Without a turn it is an agent
+// without sections.
 func agentOf(call *hook.ToolCall) *hook.AgentConfig {
 	if call.Step() == nil || call.Step().Turn() == nil {
 		return &hook.AgentConfig{}
 	}
-	return call.Step().Turn().Agent()
+	own := call.Step().Turn()
+	for t := own; t != nil; t = t.Parent() {
+		if s, _, err := hook.SectionOf[Section](t.Agent(), "delegate"); err != nil || s.Agents != nil {
+			return t.Agent()
+		}
+	}
+	return own.Agent()
 }

@@ -144,6 +144,21 @@ func (s *Skills) forModel(cfg *hook.AgentConfig) []Skill {
 	return slices.DeleteFunc(s.inScope(cfg), func(k Skill) bool { return k.ManualOnly })
 }
 
+// inTurn returns the skills that a turn may use: those that its agent and every agent
+// above it have. The input of a turn that another agent runs comes from a model, so
+// it starts no skill that is for people.
+func (s *Skills) inTurn(t *hook.Turn) []Skill {
+	skills := s.inScope(t.Agent())
+	for above := t.Parent(); above != nil; above = above.Parent() {
+		have := s.inScope(above.Agent())
+		skills = slices.DeleteFunc(skills, func(k Skill) bool {
+			_, ok := find(have, k.Name)
+			return !ok || k.ManualOnly
+		})
+	}
+	return skills
+}
+
 // ScopedTools takes the tool from an agent that has no skill to load.
 func (s *Skills) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	skills := s.forModel(cfg)

@@ -28,11 +28,11 @@ func (s *Skills) Load(ctx context.Context, env *hook.Env, in SkillInput) (hook.T
 	if strings.ContainsAny(name, `/\`) || strings.Contains(name, "..") {
 		return hook.ToolResult{}, &hook.ToolError{Kind: hook.FailArguments, Text: fmt.Sprintf("%q is a path; give the name of a skill", name)}
 	}
-	conv := conversation(env.Call)
-	if conv == nil {
+	turn := turnOf(env.Call)
+	if turn == nil {
 		return hook.ToolResult{}, notFound(name, nil)
 	}
-	skills := s.forModel(conv.Agent())
+	skills := slices.DeleteFunc(s.inTurn(turn), func(k Skill) bool { return k.ManualOnly })
 	if name == "" {
 		return workspace(list(skills)), nil
 	}
@@ -40,19 +40,19 @@ func (s *Skills) Load(ctx context.Context, env *hook.Env, in SkillInput) (hook.T
 	if !ok {
 		return hook.ToolResult{}, notFound(name, skills)
 	}
-	e := expansion{skill: k, args: strings.TrimSpace(in.Arguments), conversation: conv.ID()}
+	e := expansion{skill: k, args: strings.TrimSpace(in.Arguments), conversation: turn.Conversation().ID()}
 	env.Call.Host().Emit(ctx, loaded(k))
 	return workspace(e.content()), nil
 }
 
 func loaded(k Skill) hook.Event { return hook.Event{Kind: hook.EventSkillLoaded, Text: k.Name} }
 
-// conversation returns where the call is made, or nil if that is not known.
-func conversation(call *hook.ToolCall) *hook.Conversation {
-	if call == nil || call.Step() == nil || call.Step().Turn() == nil {
+// turnOf returns the turn that makes the call, or nil if that is not known.
+func turnOf(call *hook.ToolCall) *hook.Turn {
+	if call == nil || call.Step() == nil || call.Step().Turn() == nil || call.Step().Turn().Conversation() == nil {
 		return nil
 	}
-	return call.Step().Turn().Conversation()
+	return call.Step().Turn()
 }
 
 func workspace(text string) hook.ToolResult {
@@ -136,7 +136,7 @@ func (s *Skills) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (h
 	if !slash(in) {
 		return in, nil
 	}
-	skills := slices.DeleteFunc(s.inScope(t.Agent()), func(k Skill) bool { return k.NotManual })
+	skills := slices.DeleteFunc(s.inTurn(t), func(k Skill) bool { return k.NotManual })
 	var out []hook.Message
 	for _, m := range in.Messages.All() {
 		out = append(out, m)

@@ -313,3 +313,32 @@ func BenchmarkPreprocess(b *testing.B) {
 		})
 	}
 }
+
+// TestDelegatingReachesNoMoreSkills: an agent that another one runs has the skills
+// that all agents above it have, and is no person who could start one that is for
+// people.
+func TestDelegatingReachesNoMoreSkills(t *testing.T) {
+	t.Parallel()
+	s, _ := crew(t)
+	narrow, wide, person := at(s, `{"names":["logbook","secret"]}`), at(s, ""), at(s, "")
+	child := func(of scene, section hook.JSON) scene {
+		conv := hooktest.Conversation(agent(section), of.host)
+		turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv, Parent: of.turn, Depth: of.turn.Depth() + 1})
+		return scene{s, of.host, turn}
+	}
+	one := child(narrow, "")
+	for _, c := range []scene{one, child(one, ""), child(child(one, ""), `{"names":["knots","logbook"]}`), child(child(wide, `{"names":["logbook"]}`), "")} {
+		_, err := c.load(t, "knots", "")
+		require.ErrorContains(t, err, `There is no skill "knots".`)
+		r, err := c.load(t, "logbook", "")
+		require.NoError(t, err)
+		assert.Contains(t, r.Text(), "Write it down.")
+		r, err = c.load(t, "", "")
+		require.NoError(t, err)
+		assert.Equal(t, "The skills are:\n- logbook: Keep the log.", r.Text())
+		assert.Len(t, c.say(t, "/knots x"), 1, "what is above has no such skill")
+		assert.Len(t, c.say(t, "/logbook"), 2)
+		assert.Len(t, c.say(t, "/secret"), 1, "a model is no person")
+	}
+	assert.Len(t, person.say(t, "/secret"), 2)
+}

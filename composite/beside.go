@@ -75,10 +75,10 @@ func (s *side) run(ctx context.Context, m Member, p hook.Point) {
 	returned = true
 }
 
-// Stray counts a hook that nobody waits for any more, and that is still running.
+// Abandon counts a hook that nobody waits for any more, and that is still running.
 // Back is called once, when it has come back. The runtime uses it for what runs
 // beside its turns.
-func Stray() (back func()) {
-	strays.Add(1)
-	return func() { strays.Add(-1) }
+func Abandon() (back func()) {
+	abandoned.Add(1)
+	return func() { abandoned.Add(-1) }
 }

@@ -91,7 +91,7 @@ func TestFailuresBesideTheTurnAreTold(t *testing.T) {
 			time.Sleep(time.Second)
 			host.run(t.Context())
 			assert.Len(t, host.side, 3)
-			assert.Equal(t, 1, composite.Strays(), "who is late still runs")
+			assert.Equal(t, 1, composite.Abandoned(), "who is late still runs")
 			assert.Contains(t, host.text, `{"kind":"hook_failed","text":"Bad failed at AfterTurn","subsystem":"Bad","point":"AfterTurn"}`)
 			assert.Contains(t, host.text, `{"kind":"hook_failed","text":"Slow did not answer in time at AfterTurn","subsystem":"Slow","point":"AfterTurn"}`)
 			if recorded {
@@ -108,7 +108,7 @@ func TestFailuresBesideTheTurnAreTold(t *testing.T) {
 				assert.Len(t, host.text, 2)
 			}
 			time.Sleep(time.Minute)
-			assert.Zero(t, composite.Strays())
+			assert.Zero(t, composite.Abandoned())
 		}
 	})
 }

@@ -51,7 +51,7 @@ const (
 // A panic in a call is that call's completion. When ctx ends, calls that have not
 // started complete as cancelled; those that run get the grace period and then
 // complete as interrupted, while their goroutine goes on until Run returns.
-// Without such strays every goroutine has ended when DispatchAll returns.
+// Without such abandoned calls every goroutine has ended when DispatchAll returns.
 //
 // Calls that are inline run one after the other on the caller's goroutine, and while
 // one does, nobody is told that others have ended. One that ends its goroutine ends
@@ -117,7 +117,7 @@ func (o *DispatchOptions) bounds() (limit int, grace time.Duration) {
 }
 
 // dispatch is one DispatchAll. A worker writes a slot and then sends its index;
-// the caller reads a slot only after it has received the index, so strays never
+// the caller reads a slot only after it has received the index, so abandoned calls never
 // race with it.
 type dispatch struct {
 	ctx   context.Context

@@ -32,8 +32,8 @@ type RecordOptions struct {
 // OnEvent, which is told of the runs itself. Of a hook that is known only at run
 // time nobody can say whether a method of hook.Hook is its own or hook.Nop's: what
 // changes nothing there and does not fail is not told. Nor is a hook that its tag
-// says is not meant (match=). A run is told when it is over; the stray of a hook
-// that was late is not waited for.
+// says is not meant (match=). A run is told when it is over; a hook that
+// was late is abandoned and not waited for.
 func Recorded(h hook.Hook, o *RecordOptions) hook.Hook {
 	if c, ok := h.(*Composite); ok && c.rec != nil {
 		return h

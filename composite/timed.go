@@ -11,14 +11,14 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// strays counts the goroutines that nobody waits for any more.
-var strays atomic.Int64
+// abandoned counts the goroutines that nobody waits for any more.
+var abandoned atomic.Int64
 
-// Strays returns how many hooks have not come back although their deadline is
+// Abandoned returns how many hooks have not come back although their deadline is
 // over and their answer is dropped. Their goroutines end when the hooks return;
 // a number that stays above zero is hooks that ignore their context. Safe for
 // concurrent use.
-func Strays() int { return int(strays.Load()) }
+func Abandoned() int { return int(abandoned.Load()) }
 
 // late is the failure of a hook that has not answered in time.
 type late struct{ after time.Duration }
@@ -126,11 +126,11 @@ func timed[T any](ctx context.Context, timeout time.Duration, point hook.Point, 
 	return none, late{timeout}
 }
 
-// abandon counts the hook as a stray, unless it has come back just now.
+// abandon counts the hook as abandoned, unless it has come back just now.
 func (a *attempt[T]) abandon() {
-	strays.Add(1)
+	abandoned.Add(1)
 	if !a.gone.CompareAndSwap(false, true) {
-		strays.Add(-1)
+		abandoned.Add(-1)
 	}
 }
 
@@ -149,7 +149,7 @@ func (a *attempt[T]) run(ctx context.Context, call func(context.Context) (T, err
 			a.ended <- o
 			return
 		}
-		strays.Add(-1)
+		abandoned.Add(-1)
 	}()
 	o.value, o.err = call(ctx)
 	returned = true

@@ -63,7 +63,7 @@ func TestTimedInTime(t *testing.T) {
 		panic(&hook.Failure{Subsystem: "Deep", Point: hook.PointSchema, Err: errors.New("inner")})
 	}
 	assert.Equal(t, "A.Deep: Schema: inner", ask().Failure.Error())
-	assert.Zero(t, composite.Strays())
+	assert.Zero(t, composite.Abandoned())
 }
 
 // At the deadline the fail policy applies, the late answer is dropped, and the
@@ -101,10 +101,10 @@ func TestTimedTooLate(t *testing.T) {
 				require.ErrorIs(t, v.Failure, context.DeadlineExceeded)
 			}
 			assert.Equal(t, []string{"A did not answer in time at BeforeTool"}, host.failures(), "told once, whatever the policy")
-			assert.Equal(t, 1, composite.Strays())
+			assert.Equal(t, 1, composite.Abandoned())
 			close(release)
 			synctest.Wait()
-			assert.Zero(t, composite.Strays())
+			assert.Zero(t, composite.Abandoned())
 		})
 	}
 }
@@ -131,7 +131,7 @@ func TestTimedReturnsAtTheDeadline(t *testing.T) {
 			assert.Equal(t, hook.JSON("0B"), args)
 			assert.Equal(t, []string{"A did not answer in time at RewriteArgs"}, host.failures())
 			synctest.Wait()
-			assert.Zero(t, composite.Strays())
+			assert.Zero(t, composite.Abandoned())
 		})
 	}
 }

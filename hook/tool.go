@@ -25,7 +25,8 @@ type Tool struct {
 	// Timeout bounds one execution, counted from its start; 0 is no bound of the
 	// tool's own.
 	Timeout time.Duration
-	// Exclusive is a key: calls with the same non-empty key never overlap.
+	// Exclusive is a key: calls with the same non-empty key never overlap. A call that
+	// nobody waits for any more has its key until it returns.
 	Exclusive string
 	// MaxResult bounds the text of a result in bytes; 0 is the runtime's default.
 	MaxResult int

@@ -88,4 +88,4 @@ func (r *Runtime) closeBeside(ctx context.Context) {
 	}
 }
 
-func (r *Runtime) newLanes() *lane.Lanes { return lane.New(&lane.Options{Left: composite.Stray}) }
+func (r *Runtime) newLanes() *lane.Lanes { return lane.New(&lane.Options{Left: composite.Abandon}) }

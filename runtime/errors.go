@@ -52,6 +52,8 @@ var (
 	ErrRetries = errors.New("runtime: too many retries")
 	// ErrNoInput: there was nothing to send, or Preprocess left nothing.
 	ErrNoInput = errors.New("runtime: the input has no message")
+	// ErrAbandoned: calls or hooks that ignored their context still run.
+	ErrAbandoned = errors.New("runtime: abandoned work has not ended")
 )
 
 // errTimeLimit is the cause with which a turn's context ends when Limits.Time is

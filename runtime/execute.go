@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/grapnel-go/grapnel/composite"
@@ -48,7 +49,9 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 	composite.DispatchEach(t.ctx, batch, &o, func(i int, done composite.Completion) {
 		c := &calls[index[i]]
 		c.end.Outcome, c.end.Result, c.end.Duration = done.Outcome, done.Result, done.Duration
-		if !done.Left {
+		if done.Left {
+			c.abandon()
+		} else {
 			c.correct()
 		}
 		t.conclude(c)
@@ -93,7 +96,7 @@ func shorter(a, b time.Duration) time.Duration {
 
 // execution is one call while it runs. It is what composite.DispatchEach runs and
 // what the wraps surround; from outside: wraps, exclusive key, slot, time limit,
-// recovery, tool. A stray goroutine may hold it after the turn has ended.
+// recovery, tool. The goroutine of an abandoned call holds it after the turn has ended.
 type execution struct {
 	rt     *Runtime
 	wrap   hook.WrapTool
@@ -110,8 +113,15 @@ type execution struct {
 	// inline: the call runs on the goroutine of the turn, which nothing holds up.
 	inline bool
 
+	// mu guards slot, over and abandoned, which the loop changes when it gives the call up.
+	mu sync.Mutex
+	// slot: the attempt that runs has one of the slots.
+	slot bool
+	// over: the call has ended. abandoned: nobody waits for it any more.
+	over, abandoned bool
+
 	// What follows belongs to the running goroutine until the call is completed, and
-	// for ever if it is left behind.
+	// for ever if it is abandoned.
 	attempts int
 	// unlock frees the exclusive key; nil if there is none.
 	unlock func()
@@ -121,6 +131,10 @@ type execution struct {
 	// last is what the tool returned, if it is back.
 	last hook.ToolResult
 	back bool
+	// refused: the call was not started because too many others are abandoned.
+	refused bool
+	// waited is whose call had the exclusive key when this one had to wait for it.
+	waited string
 }
 
 var (
@@ -131,11 +145,38 @@ var (
 
 // Run implements hook.Runner.
 func (x *execution) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	defer x.end()
 	if x.wrap == nil {
 		return x.WrapToolAt(ctx, 0)
 	}
 	return x.wrapped(ctx)
 }
+
+// end notes that the call has ended.
+func (x *execution) end() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.over = true
+	if x.abandoned {
+		x.rt.abandoned.ended(x.what())
+	}
+}
+
+// abandon gives up a call that has ignored its context for the grace period. Its slot
+// goes to others. Its exclusive key stays taken until the tool returns.
+func (x *execution) abandon() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over || x.abandoned {
+		return
+	}
+	x.abandoned = true
+	x.rt.abandoned.add(x.what())
+	x.freeSlotLocked()
+}
+
+// what is the call as it is counted when it is abandoned.
+func (x *execution) what() Abandoned { return Abandoned{Tool: x.place.Name()} }
 
 // wrapped runs the hook's wrap. If it panics, the result of the tool stands if
 // there is one.
@@ -175,60 +216,121 @@ func (x *execution) admitted(ctx context.Context) {
 	x.back = true
 }
 
-// notAdmitted is the result of an attempt that was cancelled before it started: that
-// of the attempt before, if it had one.
+// notAdmitted is the result of an attempt that did not start: that of the attempt
+// before, if it had one.
 func (x *execution) notAdmitted(had bool) hook.ToolResult {
-	if x.back = had; had {
+	x.back = had
+	switch {
+	case had:
 		return x.last
+	case x.refused:
+		return hook.FailedResult(hook.FailOperation, fmt.Sprintf("%d calls of %s have not ended; it runs again when one of them has",
+			x.rt.abandoned.count(x.what()), x.place.Name()))
+	case x.waited != "":
+		return hook.FailedResult(hook.FailCancelled, "cancelled before it started: it waited for "+x.waited)
 	}
 	return hook.FailedResult(hook.FailCancelled, "cancelled before it started")
 }
 
 // admit gets the exclusive key and a slot, which free gives back. False if ctx ended
-// before.
+// before, or too many calls of the tool are abandoned.
 func (x *execution) admit(ctx context.Context) bool {
-	return x.exclusive == "" && (x.slotless() || x.takeSlot()) || x.queue(ctx) == nil
+	if x.crowded() {
+		return false
+	}
+	if x.exclusive == "" && (x.slotless() || x.takeSlot()) {
+		return true
+	}
+	if x.queue(ctx) != nil {
+		return false
+	}
+	if x.crowded() { // meanwhile
+		x.free()
+		return false
+	}
+	return true
+}
+
+// crowded reports whether no further call of the tool may start.
+func (x *execution) crowded() bool {
+	x.refused = x.rt.abandoned.count(x.what()) >= x.rt.o.Abandoned
+	return x.refused
 }
 
 // queue waits for the exclusive key and a slot.
 func (x *execution) queue(ctx context.Context) (err error) {
 	waiting := time.Now()
 	defer func() { x.queued += time.Since(waiting) }()
-	if x.unlock, err = x.rt.keys.lock(ctx, x.exclusive); err != nil {
+	about := fmt.Sprintf("call %s of %s, which has the key %q", x.place.ID(), x.place.Name(), x.exclusive)
+	if x.unlock, err = x.rt.keys.lock(ctx, x.exclusive, about, x.waitsFor); err != nil {
 		return err
 	}
+	x.waited = ""
 	if x.waits {
 		return nil
 	}
 	select {
 	case x.rt.slots <- struct{}{}:
-		return nil
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.slot = true; x.abandoned {
+			x.freeSlotLocked()
+			err = context.Canceled
+		}
 	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
 		x.unlock()
 		x.unlock = nil
-		return ctx.Err()
 	}
+	return err
+}
+
+// waitsFor tells the clients who has the exclusive key.
+func (x *execution) waitsFor(holder string) {
+	x.waited = holder
+	x.Report("waits for " + holder)
 }
 
 // slotless: it takes none of the slots.
 func (x *execution) slotless() bool { return x.waits || x.inline }
 
 func (x *execution) takeSlot() bool {
-	select {
-	case x.rt.slots <- struct{}{}:
-		return true
-	default:
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.abandoned {
 		return false
 	}
+	select {
+	case x.rt.slots <- struct{}{}:
+		x.slot = true
+	default:
+	}
+	return x.slot
 }
 
+// free gives back the slot and the key.
 func (x *execution) free() {
 	if !x.slotless() {
-		<-x.rt.slots
+		x.freeSlot()
 	}
 	if x.unlock != nil {
 		x.unlock()
 		x.unlock = nil
+	}
+}
+
+func (x *execution) freeSlot() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.freeSlotLocked()
+}
+
+func (x *execution) freeSlotLocked() {
+	if x.slot {
+		x.slot = false
+		<-x.rt.slots
 	}
 }
 
@@ -248,7 +350,7 @@ func (x *execution) attempt(ctx context.Context) {
 	x.recovered(ctx, env, &x.last)
 }
 
-// again is what a further attempt is told: a stray of the attempt before may still
+// again is what a further attempt is told: an abandoned attempt before it may still
 // hold the first.
 func (x *execution) again() *hook.Env {
 	env := x.env
@@ -262,32 +364,68 @@ func (x *execution) limited(ctx context.Context, env *hook.Env) hook.ToolResult 
 	limited, cancel := context.WithTimeoutCause(ctx, x.limit, errToolTimeout)
 	defer cancel()
 	env.Deadline, _ = limited.Deadline()
-	ended := make(chan hook.ToolResult, 1)
-	go x.report(limited, env, ended)
+	r := &limitedRun{x: x, unlock: x.unlock, ended: make(chan hook.ToolResult, 1)}
+	x.unlock = nil
+	go r.run(limited, env)
 	select {
-	case r := <-ended:
-		return x.inTime(limited, r)
+	case out := <-r.ended:
+		return x.inTime(limited, out)
 	case <-limited.Done():
 	}
 	grace := time.NewTimer(x.grace)
 	defer grace.Stop()
 	select {
-	case r := <-ended:
-		return x.inTime(limited, r)
+	case out := <-r.ended:
+		return x.inTime(limited, out)
 	case <-grace.C:
-		if ctx.Err() != nil {
-			return hook.FailedResult(hook.FailCancelled, "interrupted: the tool did not end when the turn was cancelled; what it did is not known")
-		}
-		return hook.FailedResult(hook.FailTimeout, x.timeoutText()+"; it did not end, and what it did is not known")
 	}
+	if !r.abandon() {
+		return x.inTime(limited, <-r.ended)
+	}
+	if ctx.Err() != nil {
+		return hook.FailedResult(hook.FailCancelled, "interrupted: the tool did not end when the turn was cancelled; what it did is not known")
+	}
+	return hook.FailedResult(hook.FailTimeout, x.timeoutText()+"; it did not end, and what it did is not known")
 }
 
-// report runs the tool and sends its result, also where the tool ends its
-// goroutine.
-func (x *execution) report(ctx context.Context, env *hook.Env, ended chan<- hook.ToolResult) {
-	r := panicked()
-	defer func() { ended <- r }()
-	x.recovered(ctx, env, &r)
+// limitedRun is an attempt with a time limit. Its goroutine has the exclusive key and
+// frees it when the tool returns, also if nobody waits for that any more.
+type limitedRun struct {
+	x      *execution
+	unlock func()
+	ended  chan hook.ToolResult
+
+	mu              sync.Mutex
+	over, abandoned bool
+}
+
+// abandon gives the attempt up; false if it has just ended.
+func (r *limitedRun) abandon() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return false
+	}
+	r.abandoned = true
+	r.x.rt.abandoned.add(r.x.what())
+	return true
+}
+
+// run runs the tool and sends its result, also where the tool ends its goroutine.
+func (r *limitedRun) run(ctx context.Context, env *hook.Env) {
+	out := panicked()
+	defer func() {
+		if r.unlock != nil {
+			r.unlock()
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.over = true; r.abandoned {
+			r.x.rt.abandoned.ended(r.x.what())
+		}
+		r.ended <- out
+	}()
+	r.x.recovered(ctx, env, &out)
 }
 
 func panicked() hook.ToolResult {
@@ -324,6 +462,12 @@ func (x *execution) recovered(ctx context.Context, env *hook.Env, r *hook.ToolRe
 
 // Report implements hook.Reporter: it tells the clients how far the call is.
 func (x *execution) Report(text string) {
+	x.mu.Lock()
+	abandoned := x.abandoned
+	x.mu.Unlock()
+	if abandoned { // its turn has ended, and the conversation may have another one
+		return
+	}
 	x.events.emit(x.ctx, hook.Event{Kind: hook.EventCallProgress, Text: text}.
 		WithDetail(hook.EventDetail{CallID: x.place.ID(), Tool: x.place.Name()}))
 }
@@ -336,6 +480,9 @@ func (c *call) correct() {
 	}
 	c.end.Duration -= c.queued
 	if !c.started {
-		c.end.Outcome, c.end.Duration = hook.OutcomeCancelled, 0
+		c.end.Duration = 0
+		if !c.refused {
+			c.end.Outcome = hook.OutcomeCancelled
+		}
 	}
 }

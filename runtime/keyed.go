@@ -15,21 +15,49 @@ type keyed struct {
 type keyLock struct {
 	taken chan struct{}
 	users int
+	// holder is who has the lock.
+	holder string
 }
 
-// lock waits for the key; "" is no key. The caller calls unlock.
-func (k *keyed) lock(ctx context.Context, key string) (unlock func(), err error) {
+// lock waits for the key until ctx ends; "" is no key. If somebody else has it, waits
+// is told who; nil is told nothing. The caller calls unlock.
+func (k *keyed) lock(ctx context.Context, key, holder string, waits func(holder string)) (unlock func(), err error) {
 	if key == "" {
 		return func() {}, nil
 	}
 	l := k.use(key)
 	select {
 	case l.taken <- struct{}{}:
-		return func() { <-l.taken; k.leave(key, l) }, nil
+		return k.hold(key, l, holder), nil
+	default:
+	}
+	if waits != nil {
+		waits(k.holder(l))
+	}
+	select {
+	case l.taken <- struct{}{}:
+		return k.hold(key, l, holder), nil
 	case <-ctx.Done():
 		k.leave(key, l)
 		return nil, ctx.Err()
 	}
+}
+
+// hold notes who has got the lock.
+func (k *keyed) hold(key string, l *keyLock, holder string) (unlock func()) {
+	k.mu.Lock()
+	l.holder = holder
+	k.mu.Unlock()
+	return func() {
+		<-l.taken
+		k.leave(key, l)
+	}
+}
+
+func (k *keyed) holder(l *keyLock) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return l.holder
 }
 
 func (k *keyed) use(key string) *keyLock {

@@ -31,6 +31,7 @@ const (
 	DefaultLease     = 15 * time.Second
 	DefaultDepth     = 3
 	DefaultResumes   = 3
+	DefaultAbandoned = 32
 )
 
 // Options of a Runtime; nil is all zero values.
@@ -43,6 +44,11 @@ type Options struct {
 	// Slots is how many tools may run at once in the whole process, those that
 	// wait for a person or an agent aside; 0 is DefaultSlots.
 	Slots int
+	// Abandoned is how many calls of one tool may be abandoned and still run: then a
+	// further call of the tool fails at once. A call is abandoned when it ignores its
+	// context for the grace period. It gives its slot back, and keeps its exclusive key
+	// until it ends. 0 is DefaultAbandoned.
+	Abandoned int
 	// MaxResult bounds the text of a tool result in bytes where the tool itself
 	// says nothing; 0 is DefaultMaxResult.
 	MaxResult int
@@ -119,6 +125,8 @@ type Runtime struct {
 	// keys are the exclusive keys of tools, and finding the names of agents that are
 	// being looked for.
 	keys, finding keyed
+	// abandoned counts what nobody waits for any more.
+	abandoned abandonments
 
 	events  emitter
 	streams *stream.Hub
@@ -189,6 +197,9 @@ func (o *Options) fill() {
 	}
 	if o.Slots <= 0 {
 		o.Slots = DefaultSlots
+	}
+	if o.Abandoned <= 0 {
+		o.Abandoned = DefaultAbandoned
 	}
 	if o.MaxResult <= 0 {
 		o.MaxResult = DefaultMaxResult
@@ -280,6 +291,9 @@ func (r *Runtime) enter(from, to state) error {
 // period, and so are the hooks beside them, and jobs, which are queued again;
 // everything else is done all the same. It must not be
 // called from within a turn. After it everything answers ErrClosed.
+//
+// Close waits for abandoned calls and hooks until ctx ends. Its error is then
+// ErrAbandoned and says how many of which are left.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
 	was := r.state
@@ -305,7 +319,8 @@ func (r *Runtime) Close(ctx context.Context) error {
 	r.closeBeside(ctx)
 	r.jobs.Close(ctx)
 	defer r.streams.Close()
-	return r.hooks.close(context.WithoutCancel(ctx))
+	left := r.abandoned.wait(ctx)
+	return errors.Join(left, r.hooks.close(context.WithoutCancel(ctx)))
 }
 
 // cancelTurns cancels every turn in flight.

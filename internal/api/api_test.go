@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"context"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -101,7 +103,7 @@ func TestDaemon(t *testing.T) {
 	t.Log("tools and plan")
 	tools, err := w.client.Tools(ctx, "")
 	require.NoError(t, err)
-	assert.Len(t, tools, 6)
+	assert.Len(t, tools, 7)
 	plan, err := w.client.Plan(ctx)
 	require.NoError(t, err)
 	assert.Len(t, plan.Members, 4)
@@ -198,4 +200,20 @@ func TestDaemon(t *testing.T) {
 	for _, r := range w.server.Routes() {
 		assert.True(t, w.contract.seen[r.Method+" "+r.Path], "%s %s was not answered in this test", r.Method, r.Path)
 	}
+}
+
+func TestHealthCountsAbandonedCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	conv := w.conversation("ann")
+	w.turn(conv.ID, "call deaf {}")
+	health, err := w.client.Health(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []wire.Abandoned{{Tool: "deaf", Count: 1}}, health.Abandoned)
+	w.box.release <- struct{}{}
+	assert.EventuallyWithT(t, func(t *assert.CollectT) {
+		health, err := w.direct.Health(context.Background())
+		assert.NoError(t, err)
+		assert.Empty(t, health.Abandoned)
+	}, 10*time.Second, time.Millisecond)
 }

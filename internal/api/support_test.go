@@ -113,6 +113,7 @@ func (b *box) Schema() []hook.Tool {
 		{Name: "hold", Description: "Waits.", Input: schema, Waits: true},
 		{Name: "emit", Description: "Emits s events.", Input: schema},
 		{Name: "ask", Description: "Asks s.", Input: schema, Waits: true},
+		{Name: "deaf", Description: "Ignores its context.", Input: schema, Timeout: time.Millisecond},
 	}
 }
 
@@ -127,7 +128,7 @@ func (b *box) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation,
 		S string `json:"s"`
 	}
 	switch call.Name() {
-	case "echo", "fail", "danger", "hold", "emit", "ask":
+	case "echo", "fail", "danger", "hold", "emit", "ask", "deaf":
 	default:
 		return hook.Invocation{}, false
 	}
@@ -153,6 +154,8 @@ func (c *boundCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
 		case <-ctx.Done():
 			return hook.FailedResult(hook.FailCancelled, "cancelled")
 		}
+	case "deaf":
+		<-c.b.release
 	case "emit":
 		n, _ := strconv.Atoi(c.s)
 		for i := range n {

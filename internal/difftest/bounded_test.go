@@ -94,7 +94,7 @@ func TestPoliciesAlike(t *testing.T) {
 			}
 		})
 		require.Empty(rt, different)
-		require.Zero(rt, composite.Strays(), "the bubble ends when all goroutines have")
+		require.Zero(rt, composite.Abandoned(), "the bubble ends when all goroutines have")
 	})
 }
 

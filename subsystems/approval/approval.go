@@ -21,7 +21,7 @@
 // # Goroutines
 //
 // Each ask has a goroutine, which ends when the channel's Ask returns; a channel
-// that does not return when its context ends is counted by [Approval.Strays] and
+// that does not return when its context ends is counted by [Approval.Abandoned] and
 // waited for by OnClose. No lock is held while a channel, a file or the host is
 // waited for.
 package approval
@@ -68,9 +68,9 @@ type Approval struct {
 
 	mu     sync.Mutex
 	closed bool
-	// asking counts the goroutines in which channels ask, and strays those of them
+	// asking counts the goroutines in which channels ask, and abandoned those of them
 	// that were given up.
-	asking, strays int
+	asking, abandoned int
 	// closing is closed when the process ends, and idle when no channel asks then.
 	closing, idle chan struct{}
 }

@@ -41,7 +41,7 @@ func (a *Approval) start(ctx context.Context, r Request) *waiting {
 		w.out = out
 		close(w.ended)
 		if w.abandoned {
-			a.strays--
+			a.abandoned--
 		}
 		a.asking--
 		a.restLocked()
@@ -77,15 +77,15 @@ func (w *waiting) lastMoment() (outcome, bool) {
 		return w.out, true
 	default:
 		w.abandoned = true
-		w.a.strays++
+		w.a.abandoned++
 		return outcome{}, false
 	}
 }
 
-// Strays returns how many channels have not returned although the context of their
+// Abandoned returns how many channels have not returned although the context of their
 // ask had ended, and still run.
-func (a *Approval) Strays() int {
+func (a *Approval) Abandoned() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.strays
+	return a.abandoned
 }

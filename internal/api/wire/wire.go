@@ -24,6 +24,19 @@ type Health struct {
 	LastEventID string `json:"last_event_id"`
 	// Hooks: hook runs are recorded.
 	Hooks bool `json:"hooks,omitzero"`
+	// Abandoned is what ignored its context and still runs, though nobody waits for it.
+	Abandoned []Abandoned `json:"abandoned,omitempty"`
+	// LateHooks is how many hooks still run that did not answer within their timeout.
+	LateHooks int `json:"late_hooks,omitzero"`
+}
+
+// Abandoned is calls of a tool, or calls of a hook at a point, that still run although
+// nobody waits for them.
+type Abandoned struct {
+	Tool  string `json:"tool,omitzero"`
+	Hook  string `json:"hook,omitzero"`
+	Point string `json:"point,omitzero"`
+	Count int    `json:"count"`
 }
 
 // Status is how a daemon is.

@@ -1,0 +1,261 @@
+package runtime_test
+
+import (
+	"context"
+	goruntime "runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+// Calls with the same exclusive key never overlap, also if one of them ignores its
+// context for longer than anybody waits for it.
+
+// alone is a tool with an exclusive key. It notes how many of its calls ran at once.
+type alone struct {
+	running, most, starts atomic.Int32
+	release               chan struct{}
+}
+
+func newAlone() *alone { return &alone{release: make(chan struct{})} }
+
+// deaf is a tool that ignores its context and returns when it is released.
+func (a *alone) deaf(name string) tool {
+	x := does(name, func(context.Context) hook.ToolResult {
+		defer a.enter()()
+		<-a.release
+		return hook.TextResult("late")
+	})
+	x.Exclusive = "key"
+	return x
+}
+
+// quick is a tool that returns at once.
+func (a *alone) quick(name string) tool {
+	x := does(name, func(context.Context) hook.ToolResult {
+		defer a.enter()()
+		return hook.TextResult("quick")
+	})
+	x.Exclusive = "key"
+	return x
+}
+
+func (a *alone) enter() (leave func()) {
+	a.starts.Add(1)
+	for now := a.running.Add(1); ; {
+		if most := a.most.Load(); now <= most || a.most.CompareAndSwap(most, now) {
+			return func() { a.running.Add(-1) }
+		}
+	}
+}
+
+// other returns another conversation of the agent.
+func (w *world) other(sender string) *runtime.Conversation {
+	c, err := w.rt.Conversation(w.t.Context(), "a", sender)
+	require.NoError(w.t, err)
+	return c
+}
+
+func TestSpecAnExclusiveKeyIsHeldUntilTheCallHasEnded(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		timeout time.Duration
+		cancel  time.Duration
+	}{
+		"timeout": {timeout: time.Minute},
+		"cancel":  {cancel: time.Minute},
+		"both":    {timeout: time.Minute, cancel: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a := newAlone()
+				deaf := a.deaf("deaf")
+				deaf.Timeout = tc.timeout
+				w := start(t, plays(
+					calls(want{"1", "deaf", "{}"}), calls(want{"2", "quick", "{}"}), says("done"), says("done")), box(deaf, a.quick("quick")))
+				ctx := t.Context()
+				if tc.cancel > 0 {
+					limited, cancel := context.WithTimeout(ctx, tc.cancel)
+					defer cancel()
+					ctx = limited
+				}
+				first := make(chan error, 1)
+				go func() { _, err := w.conv.Send(ctx, hook.TextInput("go"), nil); first <- err }()
+				synctest.Wait()
+				var told []hook.Event
+				second := make(chan error, 1)
+				go func() {
+					_, err := w.other("bob").Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+						if ev.Kind == hook.EventCallProgress {
+							told = append(told, ev)
+						}
+					}})
+					second <- err
+				}()
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				assert.Equal(t, int32(1), a.starts.Load(), "the second call waits as long as the first one runs")
+				<-first
+				close(a.release)
+				require.NoError(t, <-second)
+				assert.Equal(t, int32(2), a.starts.Load())
+				assert.Equal(t, int32(1), a.most.Load())
+				require.Len(t, told, 1)
+				assert.Equal(t, `waits for call 1 of deaf, which has the key "key"`, told[0].Text)
+			})
+		})
+	}
+}
+
+// A tool that panics or ends its goroutine has ended.
+func TestSpecAnExclusiveKeyIsFreeWhenTheCallFails(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(){
+		"panic":  func() { panic("broken") },
+		"goexit": goruntime.Goexit,
+	} {
+		for _, limit := range []time.Duration{0, time.Minute} {
+			t.Run(name+limit.String(), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					bad := does("bad", func(context.Context) hook.ToolResult { fail(); return hook.ToolResult{} })
+					bad.Exclusive, bad.Timeout = "key", limit
+					a := newAlone()
+					w := start(t, plays(calls(want{"1", "bad", "{}"}, want{"2", "quick", "{}"}), says("done")), box(bad, a.quick("quick")))
+					began := time.Now()
+					w.send("go")
+					assert.Zero(t, time.Since(began))
+					assert.Equal(t, int32(1), a.starts.Load())
+					assert.Empty(t, w.rt.Abandoned())
+				})
+			})
+		}
+	}
+}
+
+// Who waits for a key waits as long as its own turn, and says what it waited for.
+func TestSpecWhoWaitsForAnExclusiveKeyWaitsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAlone()
+		deaf := a.deaf("deaf")
+		deaf.Timeout = time.Second
+		w := start(t, plays(calls(want{"1", "deaf", "{}"}), says("done"), calls(want{"2", "quick", "{}"})), box(deaf, a.quick("quick")))
+		w.send("go")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		_, err := w.try(ctx, "go")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, time.Minute, time.Since(began))
+		lines := w.history()
+		assert.Equal(t, `tool 2 quick cancelled: cancelled before it started: it waited for call 1 of deaf, which has the key "key"`, lines[len(lines)-1])
+		close(a.release)
+		synctest.Wait()
+		assert.Empty(t, w.rt.Abandoned())
+	})
+}
+
+// A child's call has the same keys as everybody's.
+func TestSpecAChildsCallHoldsItsExclusiveKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAlone()
+		run := tool{hook.Tool{Name: "run", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+			_, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "a", Input: hook.TextInput("work"), Call: env.Call})
+			return hook.TextResult(errText(err))
+		}}
+		w := start(t, plays(calls(want{"1", "run", "{}"}), calls(want{"1", "deaf", "{}"}), calls(want{"2", "quick", "{}"}), says("done"), says("done")),
+			box(run, a.deaf("deaf"), a.quick("quick")))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := w.try(ctx, "go")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		done := make(chan error, 1)
+		go func() { _, err := w.other("bob").Send(t.Context(), hook.TextInput("go"), nil); done <- err }()
+		time.Sleep(time.Hour)
+		assert.Equal(t, int32(1), a.starts.Load())
+		assert.Equal(t, []runtime.Abandoned{{Tool: "deaf", Count: 1}}, w.rt.Abandoned())
+		close(a.release)
+		require.NoError(t, <-done)
+		assert.Equal(t, int32(1), a.most.Load())
+	})
+}
+
+func errText(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// Calls that never end give their slots back, and a tool of which too many have not
+// ended is not run again before one has.
+func TestSpecCallsThatNeverEndStopNobodyElse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAlone()
+		deaf := a.deaf("deaf")
+		deaf.Exclusive, deaf.Timeout = "", time.Second
+		w := startWith(t, plays(
+			calls(want{"1", "deaf", "{}"}, want{"2", "deaf", "{}"}, want{"3", "deaf", "{}"}, want{"4", "deaf", "{}"}),
+			calls(want{"5", "deaf", "{}"}, want{"6", "quick", "{}"}), says("done"), calls(want{"7", "deaf", "{}"}), says("done"),
+		), hook.AgentConfig{Name: "a"}, &runtime.Options{Slots: 1, Abandoned: 2}, box(deaf, a.quick("quick")))
+		w.send("go")
+		lines := w.history()
+		assert.Contains(t, lines[2], "timed out after 1s; it did not end")
+		assert.Contains(t, lines[3], "timed out after 1s; it did not end")
+		for _, line := range []string{lines[4], lines[5], lines[7]} {
+			assert.Contains(t, line, "deaf operation: 2 calls of deaf have not ended; it runs again when one of them has")
+		}
+		assert.Contains(t, lines[8], "quick: quick", "another tool has the slot")
+		assert.Equal(t, []runtime.Abandoned{{Tool: "deaf", Count: 2}}, w.rt.Abandoned())
+		close(a.release)
+		synctest.Wait()
+		assert.Empty(t, w.rt.Abandoned())
+		w.send("again")
+		lines = w.history()
+		assert.Contains(t, lines[len(lines)-2], "late", "the tool runs again")
+	})
+}
+
+func TestSpecCloseWaitsForAbandonedCallsAndSaysHowManyAreLeft(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		ends time.Duration
+		want string
+	}{
+		"they end":    {ends: time.Minute},
+		"they do not": {ends: time.Hour, want: "runtime: abandoned work has not ended: 1 in all: calls of deaf (1)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a := newAlone()
+				deaf := a.deaf("deaf")
+				deaf.Timeout = time.Second
+				w := start(t, plays(calls(want{"1", "deaf", "{}"}), says("done")), box(deaf))
+				w.send("go")
+				time.AfterFunc(tc.ends, func() { close(a.release) })
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				began := time.Now()
+				err := w.rt.Close(ctx)
+				assert.Equal(t, min(tc.ends, 10*time.Minute), time.Since(began))
+				assert.Equal(t, tc.want, errText(err))
+				if tc.want != "" {
+					require.ErrorIs(t, err, runtime.ErrAbandoned)
+				}
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/grapnel-go/grapnel/composite"
 )
 
 // Abandoned is work that nobody waits for any more and that still runs, because it
@@ -34,8 +36,12 @@ func (a Abandoned) String() string {
 }
 
 // Abandoned returns what was abandoned and still runs, sorted by name. Hooks that were
-// late at a timeout of their own are not among it: see composite.Abandoned.
+// late at a timeout of their own are not among it: see LateHooks.
 func (r *Runtime) Abandoned() []Abandoned { return r.abandoned.list() }
+
+// LateHooks returns how many hooks of the process still run that did not answer within
+// their timeout.
+func (r *Runtime) LateHooks() int { return composite.Abandoned() }
 
 // abandonments counts abandoned work. The zero value is ready.
 type abandonments struct {

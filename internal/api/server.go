@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
@@ -207,7 +206,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 	h := wire.Health{
 		Status: wire.StatusOK, Root: s.o.Root, State: s.o.State, PID: os.Getpid(),
 		Started: s.started.UTC(), Turns: turns, LastEventID: last.String(), Hooks: s.o.Hooks,
-		LateHooks: composite.Abandoned(),
+		LateHooks: s.o.Runtime.LateHooks(),
 	}
 	for _, a := range s.o.Runtime.Abandoned() {
 		h.Abandoned = append(h.Abandoned, wire.Abandoned(a))

@@ -87,7 +87,7 @@ func decodeStrict(data []byte, v any) error {
 	if text := bytes.TrimLeft(data, " \t\r\n"); len(text) > 0 && text[0] != '{' && json.Valid(text) {
 		return errors.New("must be an object")
 	}
-	switch err := checkKeys(dec, reflect.TypeOf(v).Elem(), ""); {
+	switch err := checkKeys(dec, reflect.TypeOf(v).Elem(), &keyPath{}); {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("unexpected end of the text")
 	case err != nil:
@@ -101,15 +101,56 @@ func decodeStrict(data []byte, v any) error {
 	return dec.Decode(v)
 }
 
+// maxDepth is how many objects and lists of a configuration may lie in each other.
+const maxDepth = 100
+
+// keyPath is where a value is, as links to the values around it: only an error writes
+// it out, because paths of deep values with long keys add up.
+type keyPath struct {
+	up    *keyPath
+	key   string
+	index int // in a list; -1 for a member of an object
+	depth int
+}
+
+func (p *keyPath) member(key string) *keyPath { return &keyPath{p, key, -1, p.depth + 1} }
+
+func (p *keyPath) item(i int) *keyPath { return &keyPath{p, "", i, p.depth + 1} }
+
+// String is the path as a person writes it: "tools[2].name".
+func (p *keyPath) String() string {
+	var parts []string
+	for ; p.up != nil; p = p.up {
+		if p.index >= 0 {
+			parts = append(parts, fmt.Sprintf("[%d]", p.index))
+		} else {
+			parts = append(parts, "."+p.key)
+		}
+	}
+	slices.Reverse(parts)
+	return strings.TrimPrefix(strings.Join(parts, ""), ".")
+}
+
+// outermost is the path's first part.
+func (p *keyPath) outermost() *keyPath {
+	for p.up != nil && p.up.up != nil {
+		p = p.up
+	}
+	return p
+}
+
 // checkKeys reads one value and compares the keys of its objects with the fields
 // of t; t is nil where any key goes.
-func checkKeys(dec *json.Decoder, t reflect.Type, path string) error {
+func checkKeys(dec *json.Decoder, t reflect.Type, at *keyPath) error {
 	tok, err := dec.Token()
 	if err != nil {
 		return err
 	}
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
+	}
+	if _, nested := tok.(json.Delim); nested && at.depth >= maxDepth {
+		return fmt.Errorf("%s: nests deeper than %d levels", at.outermost(), maxDepth)
 	}
 	switch tok {
 	case json.Delim('['):
@@ -118,18 +159,18 @@ func checkKeys(dec *json.Decoder, t reflect.Type, path string) error {
 			elem = t.Elem()
 		}
 		for i := 0; dec.More(); i++ {
-			if err := checkKeys(dec, elem, fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			if err := checkKeys(dec, elem, at.item(i)); err != nil {
 				return err
 			}
 		}
 		_, err = dec.Token()
 	case json.Delim('{'):
-		err = checkObject(dec, t, path)
+		err = checkObject(dec, t, at)
 	}
 	return err
 }
 
-func checkObject(dec *json.Decoder, t reflect.Type, path string) error {
+func checkObject(dec *json.Decoder, t reflect.Type, at *keyPath) error {
 	fields := map[string]reflect.Type{}
 	if t != nil && t.Kind() == reflect.Struct {
 		fields = jsonFields(t)
@@ -141,9 +182,8 @@ func checkObject(dec *json.Decoder, t reflect.Type, path string) error {
 			return err
 		}
 		key := tok.(string)
-		at := strings.TrimPrefix(path+"."+key, ".")
 		if seen[key] {
-			return fmt.Errorf("%s: given twice", at)
+			return fmt.Errorf("%s: given twice", at.member(key))
 		}
 		seen[key] = true
 		elem, known := fields[key]
@@ -151,9 +191,9 @@ func checkObject(dec *json.Decoder, t reflect.Type, path string) error {
 			elem, known = t.Elem(), true
 		}
 		if t != nil && t.Kind() == reflect.Struct && !known {
-			return fmt.Errorf("%s: unknown key; known are %s", at, knownKeys(fields))
+			return fmt.Errorf("%s: unknown key; known are %s", at.member(key), knownKeys(fields))
 		}
-		if err := checkKeys(dec, elem, at); err != nil {
+		if err := checkKeys(dec, elem, at.member(key)); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -269,9 +269,9 @@ func (c *command) openFile(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(c.in), nil
 	}
-	f, err := os.Open(name)
+	f, err := conffile.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("there is nothing to import: %w", err)
+		return nil, fmt.Errorf("there is nothing to import: %w (- reads standard input)", err)
 	}
 	return f, nil
 }

@@ -26,18 +26,20 @@
 package agentfile
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/conffile"
+	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
 
 // Dialect says whose rules a file follows.
@@ -57,6 +59,9 @@ const (
 type Dir struct {
 	Path    string
 	Dialect Dialect
+	// Within is the project that the directory belongs to: nothing out of it is read,
+	// whatever links there are. "" is none.
+	Within string
 }
 
 // Agent is one agent and the file that defines it.
@@ -73,7 +78,7 @@ type Agent struct {
 func (a Agent) Problem(key, what, fix string) Problem {
 	p := Problem{File: a.File, What: what, Fix: fix}
 	if n := a.at[key]; n != nil {
-		p.Line, p.Column = n.Line+1, n.Column
+		p.Line, p.Column = n.Line, n.Column
 	}
 	return p
 }
@@ -89,35 +94,67 @@ const MaxSize = 1 << 20
 // is wrong anywhere, or that of reading a directory; the agents that are right
 // are returned beside it.
 func Load(dirs ...Dir) (agents []Agent, warnings Problems, err error) {
-	var wrong Problems
-	from := map[string]Dir{}
-	taken := map[string]int{}
+	l := loader{from: map[string]Dir{}, taken: map[string]int{}}
 	for _, dir := range dirs {
-		files, err := list(dir.Path)
-		if err != nil {
-			return agents, warnings, err
-		}
-		for _, file := range files {
-			cfg, at, warn, bad := read(file, dir.Dialect)
-			warnings, wrong = append(warnings, warn...), append(wrong, bad...)
-			if cfg.Name == "" || bad != nil {
-				continue
-			}
-			first, again := taken[cfg.Name]
-			switch {
-			case !again:
-				taken[cfg.Name], from[cfg.Name] = len(agents), dir
-				agents = append(agents, Agent{Config: cfg, File: file, at: at})
-			case from[cfg.Name] == dir && dir.Dialect == Grapnel:
-				wrong = append(wrong, duplicate(file, agents[first].File, cfg.Name))
-			default:
-				p := duplicate(file, agents[first].File, cfg.Name)
-				p.What += "; the first one counts"
-				warnings = append(warnings, p)
-			}
+		if err := l.dir(dir); err != nil {
+			return l.agents, l.warnings, err
 		}
 	}
-	return agents, warnings, wrong.err()
+	return l.agents, l.warnings, l.wrong.err()
+}
+
+// loader collects the agents of several directories.
+type loader struct {
+	agents          []Agent
+	warnings, wrong Problems
+	// from and taken are the directory and the place in agents of each name.
+	from  map[string]Dir
+	taken map[string]int
+}
+
+func (l *loader) dir(dir Dir) error {
+	root, err := conffile.OpenDir(dir.Path, dir.Within)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil && dir.Dialect == Claude {
+		l.warnings = append(l.warnings, Problem{File: dir.Path, What: "its agents are left out: " + conffile.Reason(err)})
+		return nil
+	}
+	if err != nil {
+		l.wrong = append(l.wrong, Problem{File: dir.Path, What: conffile.Reason(err)})
+		return nil
+	}
+	defer root.Close()
+	names, err := list(root)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		l.file(dir, root, name)
+	}
+	return nil
+}
+
+func (l *loader) file(dir Dir, root *os.Root, name string) {
+	file, r := filepath.Join(dir.Path, name), dir.read(root, name)
+	l.warnings, l.wrong = append(l.warnings, r.warnings...), append(l.wrong, r.wrong...)
+	agent := r.cfg.Name
+	if agent == "" || r.wrong != nil {
+		return
+	}
+	first, again := l.taken[agent]
+	switch {
+	case !again:
+		l.taken[agent], l.from[agent] = len(l.agents), dir
+		l.agents = append(l.agents, Agent{Config: r.cfg, File: file, at: r.at})
+	case l.from[agent] == dir && dir.Dialect == Grapnel:
+		l.wrong = append(l.wrong, duplicate(file, l.agents[first].File, agent))
+	default:
+		p := duplicate(file, l.agents[first].File, agent)
+		p.What += "; the first one counts"
+		l.warnings = append(l.warnings, p)
+	}
 }
 
 func duplicate(file, first, name string) Problem {
@@ -129,11 +166,8 @@ func duplicate(file, first, name string) Problem {
 }
 
 // list returns the agent files of a directory in the order of their names.
-func list(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if os.IsNotExist(err) {
-		return nil, nil
-	}
+func list(root *os.Root) ([]string, error) {
+	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return nil, fmt.Errorf("read the agents: %w", err)
 	}
@@ -142,40 +176,21 @@ func list(dir string) ([]string, error) {
 		if strings.HasPrefix(e.Name(), ".") || e.IsDir() || filepath.Ext(e.Name()) != ".md" {
 			continue
 		}
-		files = append(files, filepath.Join(dir, e.Name()))
+		files = append(files, e.Name())
 	}
 	return files, nil
 }
 
-func read(file string, d Dialect) (cfg hook.AgentConfig, at map[string]*yaml.Node, warnings, wrong Problems) {
-	data, err := readCapped(file)
+// read reads the file of that name in the directory, which is open as root.
+func (d Dir) read(root *os.Root, name string) *reader {
+	file := filepath.Join(d.Path, name)
+	data, err := conffile.ReadIn(root, name, &conffile.Options{Max: MaxSize, Within: d.Within})
 	if err != nil {
-		p := Problem{File: file, What: reason(err), Fix: "make it a readable text file of at most 1 MiB"}
-		return hook.AgentConfig{}, nil, nil, Problems{p}
+		r := &reader{wrong: Problems{{File: file, What: conffile.Reason(err)}}}
+		r.judge(d.Dialect)
+		return r
 	}
-	r := parse(file, data, d)
-	return r.cfg, r.at, r.warnings, r.wrong
-}
-
-func readCapped(file string) ([]byte, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("is no regular file")
-	case info.Size() > MaxSize:
-		return nil, fmt.Errorf("has %d bytes", info.Size())
-	}
-	return os.ReadFile(file)
-}
-
-// reason drops the path from an error of the file system: the problem names it.
-func reason(err error) string {
-	if pe, ok := err.(*fs.PathError); ok {
-		err = pe.Err
-	}
-	return "cannot be read: " + err.Error()
+	return parse(file, data, d.Dialect)
 }
 
 // Parse reads one file; file is its path, for messages and as the default of the
@@ -191,6 +206,12 @@ func parse(file string, data []byte, d Dialect) *reader {
 	r := &reader{file: file, dialect: d}
 	r.cfg.Name = strings.TrimSuffix(filepath.Base(file), ".md")
 	r.document(data)
+	r.judge(d)
+	return r
+}
+
+// judge says what becomes of a file with problems: in Claude's dialect they are warnings.
+func (r *reader) judge(d Dialect) {
 	if d == Claude && (len(r.wrong) > 0 || r.skip) {
 		for i := range r.wrong {
 			r.wrong[i].What += "; the agent is left out"
@@ -200,7 +221,6 @@ func parse(file string, data []byte, d Dialect) *reader {
 	if len(r.wrong) > 0 {
 		r.cfg = hook.AgentConfig{}
 	}
-	return r
 }
 
 // reader collects what one file says.
@@ -215,7 +235,7 @@ type reader struct {
 	skip bool
 }
 
-// errorAt notes a problem at a node of the frontmatter, which begins in line 2.
+// errorAt notes a problem at a node of the frontmatter.
 func (r *reader) errorAt(n *yaml.Node, what, fix string) {
 	r.wrong = append(r.wrong, r.problem(n, what, fix))
 }
@@ -225,45 +245,38 @@ func (r *reader) warnAt(n *yaml.Node, what, fix string) {
 }
 
 func (r *reader) problem(n *yaml.Node, what, fix string) Problem {
-	return Problem{File: r.file, Line: n.Line + 1, Column: n.Column, What: what, Fix: fix}
+	return Problem{File: r.file, Line: n.Line, Column: n.Column, What: what, Fix: fix}
 }
 
 func (r *reader) errorLine(line int, what, fix string) {
 	r.wrong = append(r.wrong, Problem{File: r.file, Line: line, Column: 1, What: what, Fix: fix})
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-
 func (r *reader) document(data []byte) {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
-	front, body, ok := cut(string(data))
-	if begun, _, _ := strings.Cut(string(data), "\n"); !ok && strings.TrimRight(begun, " \t") == "---" {
-		r.errorLine(1, "the frontmatter has no end", "write a second line `---` below the keys")
+	front, body, err := yamldoc.Split(string(data))
+	switch {
+	case errors.Is(err, yamldoc.ErrOpen):
+		r.errorLine(1, err.Error(), "write a second line `---` below the keys")
 		return
-	}
-	if !ok {
-		r.errorLine(1, "the frontmatter is missing", "begin the file with a line `---`, the keys, and a second line `---`")
+	case err != nil:
+		r.errorLine(1, err.Error(), "begin the file with a line `---`, the keys, and a second line `---`")
 		return
 	}
 	r.cfg.Instructions = strings.TrimSpace(body)
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(front), &doc); err != nil {
-		line := 1 // the parser names no line for the first one
-		if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-			line, _ = strconv.Atoi("0" + m[1])
-		}
-		r.errorLine(max(line, 1)+1, "the frontmatter is no YAML: "+yamlLine.ReplaceAllString(err.Error(), ""),
-			"put a value that holds `: ` or begins with a special character in quotes")
+	top, quoted, err := yamldoc.Front(front, slices.Concat(slices.Collect(maps.Keys(r.keys())), claudeKeys()))
+	if e, bad := errors.AsType[*yamldoc.Error](err); bad {
+		r.wrong = append(r.wrong, Problem{File: r.file, Line: e.Line, Column: e.Column, What: "the frontmatter " + e.What, Fix: e.Fix})
 		return
 	}
-	if len(doc.Content) == 0 {
+	if top == nil {
 		return
 	}
-	top := doc.Content[0]
 	if top.Kind != yaml.MappingNode {
 		r.errorAt(top, "the frontmatter is no mapping", "write `key: value` lines")
 		return
+	}
+	if quoted {
+		r.warnAt(top, "the frontmatter is YAML only with quotes around values that have a colon", "write the quotes, so that other programs read it, too")
 	}
 	r.at = map[string]*yaml.Node{}
 	r.mapping(top)
@@ -272,24 +285,4 @@ func (r *reader) document(data []byte) {
 		r.errorAt(top, fmt.Sprintf("%q is no name for an agent", r.cfg.Name),
 			"set `name:` to 1 to 64 letters, digits, _ or -")
 	}
-}
-
-// cut splits a file at the two lines `---`.
-func cut(text string) (front, body string, ok bool) {
-	first, rest, found := strings.Cut(text, "\n")
-	if !found || strings.TrimRight(first, " \t") != "---" {
-		return "", "", false
-	}
-	for at := 0; at < len(rest); {
-		line, _, more := strings.Cut(rest[at:], "\n")
-		if strings.TrimRight(line, " \t") == "---" {
-			end := at + len(line)
-			if more {
-				end++
-			}
-			return rest[:at], rest[end:], true
-		}
-		at += len(line) + 1
-	}
-	return "", "", false
 }

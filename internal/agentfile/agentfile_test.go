@@ -105,11 +105,11 @@ func TestParseRefuses(t *testing.T) {
 		{"schema", "format: {schema: {type: object, required: a}}", "d/a.md:2:18: format.schema is no JSON Schema: /required: got string, want array; write a JSON Schema (draft 2020-12): `{type: object, properties: {…}}`"},
 		{"schema from elsewhere", "format: {schema: {$ref: 'file:///etc/hosts'}}", "d/a.md:2:18: format.schema is no JSON Schema: failing loading \"file:///etc/hosts\": a schema from elsewhere is not read; write a JSON Schema (draft 2020-12): `{type: object, properties: {…}}`"},
 		{"section", "skills: [a]", "d/a.md:2:9: skills is no mapping; write `skills: {key: value}`"},
-		{"alias", "ostools: {a: &x 1, b: *x}", "d/a.md:2:14: anchors and aliases are not read here; write the value out\nd/a.md:2:23: anchors and aliases are not read here; write the value out"},
+		{"alias", "ostools: {a: &x 1, b: *x}", "d/a.md:2:14: the frontmatter has an anchor or an alias, which is not read here; write the value out"},
 		{"merge", "ostools: {<<: {a: 1}}", "d/a.md:2:11: a key is no plain text; write `key: value`"},
 		{"no JSON", "ostools: {a: .inf}", "d/a.md:2:14: the number .inf has no JSON; write a decimal number"},
 		{"no mapping", "- a", "d/a.md:2:1: the frontmatter is no mapping; write `key: value` lines"},
-		{"no YAML", "description: a: b", "d/a.md:2:1: the frontmatter is no YAML: mapping values are not allowed in this context; put a value that holds `: ` or begins with a special character in quotes"},
+		{"no YAML", "name: a\ndescription: [a", "d/a.md:3:1: the frontmatter is no YAML: did not find expected ',' or ']'; put a value that holds `: ` or begins with a special character in quotes"},
 		{"all at once", "modle: a\ntools: 1", "d/a.md:2:1: unknown key \"modle\"; did you mean \"model\"?\nd/a.md:3:8: tools is no list; write `tools: [read, grep]`, or `tools: []` for none"},
 	}
 	for _, tt := range tests {
@@ -232,10 +232,10 @@ func TestLoadRefusesWhatCannotBeRead(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.md"), make([]byte, agentfile.MaxSize+1), 0o600))
 	_, _, err := agentfile.Load(agentfile.Dir{Path: dir})
 	require.Error(t, err)
-	assert.Contains(t, err.Error(), filepath.Join(dir, "a.md")+": cannot be read: no such file or directory; make it")
-	assert.Contains(t, err.Error(), filepath.Join(dir, "b.md")+": cannot be read: has 1048577 bytes")
+	assert.Contains(t, err.Error(), filepath.Join(dir, "a.md")+": leads through a link out of its directory")
+	assert.Contains(t, err.Error(), filepath.Join(dir, "b.md")+": has more than 1048576 bytes, which is the limit; make it shorter")
 	_, _, err = agentfile.Load(agentfile.Dir{Path: filepath.Join(dir, "b.md")})
-	assert.ErrorContains(t, err, "read the agents")
+	assert.ErrorContains(t, err, "b.md: cannot be read: not a directory")
 }
 
 func FuzzParse(f *testing.F) {

@@ -20,14 +20,25 @@ const (
 )
 
 func claudeKey(key string) effect {
-	switch key {
-	case "background", "color", "effort", "initialPrompt", "mcpServers", "memory", "skills":
+	switch {
+	case slices.Contains(harmlessKeys(), key):
 		return harmless
-	case "disallowedTools", "hooks", "isolation", "permissionMode":
+	case slices.Contains(loosensKeys(), key):
 		return loosens
 	}
 	return unheard
 }
+
+func harmlessKeys() []string {
+	return []string{"background", "color", "effort", "initialPrompt", "mcpServers", "memory", "skills"}
+}
+
+func loosensKeys() []string {
+	return []string{"disallowedTools", "hooks", "isolation", "permissionMode"}
+}
+
+// claudeKeys are those that only files of Claude Code have.
+func claudeKeys() []string { return append(harmlessKeys(), append(loosensKeys(), "maxTurns")...) }
 
 // claudeTool returns the name that a tool of Claude Code has here.
 func claudeTool(name string) (own string, ok bool) {

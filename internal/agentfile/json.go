@@ -21,8 +21,6 @@ func (r *reader) json(n *yaml.Node) hook.JSON {
 
 func (r *reader) write(sb *strings.Builder, n *yaml.Node) {
 	switch {
-	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		r.errorAt(n, "anchors and aliases are not read here", "write the value out")
 	case n.Kind == yaml.MappingNode:
 		r.writeMapping(sb, n)
 	case n.Kind == yaml.SequenceNode:

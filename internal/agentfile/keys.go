@@ -58,11 +58,9 @@ func (r *reader) members(m *yaml.Node, kind string, keys map[string]func(v *yaml
 		read, known := keys[k.Value]
 		switch first, again := seen[k.Value]; {
 		case again:
-			r.errorAt(k, fmt.Sprintf("%s %q is given twice, first in line %d", kind, k.Value, first+1), "delete one of them")
+			r.errorAt(k, fmt.Sprintf("%s %q is given twice, first in line %d", kind, k.Value, first), "delete one of them")
 		case !known:
 			r.unknown(k, kind, slices.Sorted(maps.Keys(keys)))
-		case v.Kind == yaml.AliasNode || v.Anchor != "":
-			r.errorAt(v, "anchors and aliases are not read here", "write the value out")
 		case v.Kind == yaml.ScalarNode && (v.Tag == "!!null" || v.Value == ""):
 		default:
 			if kind == topKey {

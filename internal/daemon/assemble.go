@@ -116,7 +116,7 @@ func newGuard() *guard.Guard {
 // loadPrices reads the user's price list; there need not be one. A project has none:
 // what a person pays is not the project's to say.
 func loadPrices(p Paths) (*cost.Cost, error) {
-	data, err := readOptional(p.prices())
+	data, err := readUser(p.prices())
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func loadSkills(o Options) (*skills.Skills, error) {
 	if err := skills.WriteBundled(o.Paths.bundledSkills()); err != nil {
 		return nil, err
 	}
-	s := skills.New(&skills.Options{Dirs: o.Paths.skillDirs()})
+	s := skills.New(&skills.Options{Dirs: o.Paths.skillDirs(), Within: o.Paths.Root})
 	for _, w := range s.Warnings() {
 		o.Note(w)
 	}

@@ -77,7 +77,7 @@ func (c configuration) over(l plan.Layer) (configuration, error) {
 // has approved are taken out.
 func loadLayers(ctx context.Context, o Options, agents []Agent) (configuration, error) {
 	c := configuration{plan: new(Daemon).Plan()}
-	user, err := readLayer(o.Paths, o.Paths.userHooks())
+	user, err := o.Paths.parseLayer(o.Paths.userHooks(), readUser)
 	if err != nil {
 		return c, err
 	}
@@ -86,7 +86,7 @@ func loadLayers(ctx context.Context, o Options, agents []Agent) (configuration, 
 	}
 	var project plan.Layer
 	if o.Paths.projectHooks() != o.Paths.userHooks() {
-		if project, err = readLayer(o.Paths, o.Paths.projectHooks()); err != nil {
+		if project, err = o.Paths.parseLayer(o.Paths.projectHooks(), o.Paths.readProject); err != nil {
 			return c, err
 		}
 	}
@@ -108,9 +108,9 @@ func Plan(ctx context.Context, o Options) (*plan.Plan, error) {
 	return c.plan, err
 }
 
-// readLayer reads a file of settings; there need not be one.
-func readLayer(p Paths, file string) (plan.Layer, error) {
-	data, err := readOptional(file)
+// parseLayer reads a file of settings; there need not be one.
+func (p Paths) parseLayer(file string, read func(string) ([]byte, error)) (plan.Layer, error) {
+	data, err := read(file)
 	if err != nil || data == nil {
 		return plan.Layer{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -128,7 +129,7 @@ func (p *presence) process(owner string) int {
 	if owner != filepath.Base(owner) {
 		return 0
 	}
-	data, err := os.ReadFile(p.path(owner))
+	data, err := conffile.Read(p.path(owner), &conffile.Options{Max: 32})
 	if err != nil {
 		return 0
 	}

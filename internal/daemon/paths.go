@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/internal/agentfile"
+	"github.com/grapnel-go/grapnel/internal/conffile"
 )
 
 // Paths are the places that a daemon reads and writes.
@@ -138,8 +139,8 @@ func (p Paths) skillDirs() []string {
 // agentDirs are where agents are looked for, in order.
 func (p Paths) agentDirs() []agentfile.Dir {
 	return []agentfile.Dir{
-		{Path: filepath.Join(p.Root, ".grapnel", "agents"), Dialect: agentfile.Grapnel},
-		{Path: filepath.Join(p.Root, ".claude", "agents"), Dialect: agentfile.Claude},
+		{Path: filepath.Join(p.Root, ".grapnel", "agents"), Dialect: agentfile.Grapnel, Within: p.Root},
+		{Path: filepath.Join(p.Root, ".claude", "agents"), Dialect: agentfile.Claude, Within: p.Root},
 	}
 }
 
@@ -168,20 +169,26 @@ func (p Paths) userHooks() string {
 	return filepath.Join(p.Home, ".grapnel", "hooks.json")
 }
 
-// readOptional reads a file that need not be there: then it returns nil, as for the
-// name "".
-func readOptional(file string) ([]byte, error) {
+// readUser reads a file of the user's in JSON, which may be a link. Without the file it
+// returns nil, as for the name "".
+func readUser(file string) ([]byte, error) {
 	if file == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(file)
+	return optional(conffile.Read(file, &conffile.Options{JSON: true}))
+}
+
+// readProject reads a file of the project's in JSON, which must not lie elsewhere. Without
+// the file it returns nil.
+func (p Paths) readProject(file string) ([]byte, error) {
+	return optional(conffile.Read(file, &conffile.Options{Within: p.Root, JSON: true}))
+}
+
+func optional(data []byte, err error) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w; mend the file or move it away", err)
-	}
-	return data, nil
+	return data, err
 }
 
 // prices is the user's price list; "" without a home directory.

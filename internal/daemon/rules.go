@@ -20,13 +20,13 @@ type Explanation = policy.Explanation
 // the project that allow something count if they are trusted; else they are taken
 // out of the agents, too.
 func loadPolicy(ctx context.Context, o Options, agents []Agent, tools func() []hook.Tool) (*policy.Policy, error) {
-	user, err := readRules(o.Paths, o.Paths.userRules())
+	user, err := o.Paths.parseRules(o.Paths.userRules(), readUser)
 	if err != nil {
 		return nil, err
 	}
 	var project policy.Rules
 	if o.Paths.projectRules() != o.Paths.userRules() {
-		if project, err = readRules(o.Paths, o.Paths.projectRules()); err != nil {
+		if project, err = o.Paths.parseRules(o.Paths.projectRules(), o.Paths.readProject); err != nil {
 			return nil, err
 		}
 	}
@@ -42,9 +42,9 @@ func loadPolicy(ctx context.Context, o Options, agents []Agent, tools func() []h
 	})
 }
 
-// readRules reads a file of rules; there need not be one.
-func readRules(p Paths, file string) (policy.Rules, error) {
-	data, err := readOptional(file)
+// parseRules reads a file of rules; there need not be one.
+func (p Paths) parseRules(file string, read func(string) ([]byte, error)) (policy.Rules, error) {
+	data, err := read(file)
 	if err != nil || data == nil {
 		return policy.Rules{}, err
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -62,12 +61,9 @@ const refusedTrust = "you said no; run the command again to be asked again"
 // them are refused.
 func loadServers(ctx context.Context, o Options) (mcp.Config, error) {
 	file := o.Paths.servers()
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return mcp.Config{}, nil
-	}
-	if err != nil {
-		return mcp.Config{}, fmt.Errorf("read the MCP servers: %w", err)
+	data, err := o.Paths.readProject(file)
+	if err != nil || data == nil {
+		return mcp.Config{}, err
 	}
 	cfg, err := mcp.Parse(data, os.LookupEnv)
 	if err != nil {
@@ -162,8 +158,8 @@ func trustFile(p Paths) string { return filepath.Join(p.State, "trusted-servers.
 
 func readTrust(p Paths) (map[string]string, error) {
 	known := map[string]string{}
-	data, err := os.ReadFile(trustFile(p))
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := readUser(trustFile(p))
+	if data == nil && err == nil {
 		return known, nil
 	}
 	if err == nil {

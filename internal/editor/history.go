@@ -10,11 +10,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/conffile"
 )
 
 const (
 	// maxEntries is how many entries a history has at most.
 	maxEntries = 1000
+	// maxHistory is the size in bytes of the largest file that is read: twice the entries,
+	// after which it is shortened, each as long as escapes can make it.
+	maxHistory = 2 * maxEntries * 6 * maxEntry
 	// maxEntry is the length in bytes of the longest entry that is kept.
 	maxEntry = 16 << 10
 )
@@ -31,7 +36,7 @@ type History struct {
 // what is none of its lines is left out. The file is made by the first Add.
 func OpenHistory(path string) (*History, error) {
 	h := &History{path: path}
-	data, err := os.ReadFile(path)
+	data, err := conffile.Read(path, &conffile.Options{Max: maxHistory, Binary: true})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return h, nil

@@ -94,6 +94,11 @@ func TestRulesFindWhatIsWrong(t *testing.T) {
 		{"a subsystem imports a leaf", map[string]string{"subsystems/mcp/a.go": importing(m + "internal/spell")}, ""},
 		{"a leaf imports the contract", map[string]string{"internal/spell/a.go": importing(m + "hook")}, "imports internal/spell/a.go"},
 		{"a package without a row", map[string]string{"internal/novel/a.go": "package novel\n"}, "imports internal/novel"},
+		{"a reader of its own", map[string]string{"subsystems/mcp/a.go": "package mcp\n\nimport \"os\"\n\nvar f, e = os.ReadFile(\".mcp.json\")\n"},
+			"conffile subsystems/mcp/a.go os.ReadFile"},
+		{"one under another name", map[string]string{"internal/daemon/a.go": "package daemon\n\nimport y \"go.yaml.in/yaml/v3\"\n\nvar e = y.Unmarshal(nil, nil)\n"},
+			"imports internal/daemon/a.go, conffile internal/daemon/a.go y.Unmarshal"},
+		{"the generator may read sources", map[string]string{"gen/load/a.go": "package load\n\nimport \"os\"\n\nvar f, e = os.ReadFile(\"x.go\")\n"}, ""},
 		{"testify's other packages", map[string]string{"hook/a_test.go": importing("github.com/stretchr/testify/mock")}, "testify hook/a_test.go"},
 		{"tests may import what they like", map[string]string{"hook/a_test.go": importing(m+"runtime", "github.com/stretchr/testify/assert")}, ""},
 		{"a long chain", map[string]string{

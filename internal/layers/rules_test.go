@@ -5,7 +5,9 @@ import (
 	"go/ast"
 	"go/token"
 	"maps"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,6 +31,7 @@ type rule struct {
 var rules = []rule{
 	{"imports", "DESIGN.md, layout and layers", findImports},
 	{"heavy", "a library that weighs megabytes belongs to one package", findHeavy},
+	{"conffile", "configuration may be a pipe, a device, a link or without end: only one reader bounds it", each(findReaders)},
 	{"testify", "one way to write a check", findTestify},
 	{"chain", "a change at the bottom must not travel far", findChains},
 	{"package-name", "a package is named after what it has, not after its being shared", findNames},
@@ -107,6 +110,61 @@ func findHeavy(files []file) []finding {
 				}
 			}
 		}
+	}
+	return out
+}
+
+// unbounded are functions that read a file, or parse YAML, without a bound.
+var unbounded = map[string][]string{
+	"os":                 {"Open", "ReadFile", "DirFS"},
+	"io/ioutil":          {"ReadFile"},
+	"go.yaml.in/yaml/v3": {"Unmarshal", "NewDecoder"},
+}
+
+// bounded are the packages that bound what they read for the program, and those that are
+// no part of it: the generator, what is for tests, and programs for contributors.
+var bounded = []string{
+	"internal/conffile", "internal/yamldoc", "gen/...", "cmd/hookgen", "cmd/hookvet", "bench/...", "hook/hooktest",
+	"internal/faults", "internal/killed", "internal/layers", "internal/mutants", "internal/node", "internal/powercut", "internal/soak",
+	"internal/testmodule", "internal/ttytest",
+}
+
+func findReaders(f file) []finding {
+	if slices.ContainsFunc(bounded, func(p string) bool { return matches(p, f.pkg) }) {
+		return nil
+	}
+	names := f.importNames()
+	var out []finding
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if x, ok := sel.X.(*ast.Ident); ok && slices.Contains(unbounded[names[x.Name]], sel.Sel.Name) {
+			what := x.Name + "." + sel.Sel.Name
+			out = append(out, finding{"conffile", f.name + " " + what, "reads without a bound; use internal/conffile or internal/yamldoc"})
+		}
+		return true
+	})
+	return out
+}
+
+// importNames are the import paths by the names that they have in the file.
+func (f file) importNames() map[string]string {
+	out := map[string]string{}
+	for _, spec := range f.syntax.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		name := path.Base(p)
+		if name == "v3" {
+			name = path.Base(path.Dir(p))
+		}
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		out[name] = p
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/conffile"
 )
 
 // Remembered is an answer that outlives its conversation, for people who want to see
@@ -111,14 +112,22 @@ func Forget(dir, id string) error {
 // errElsewhere: the content of a file is not what its name says.
 var errElsewhere = errors.New("it is about something else than its name says")
 
+// maxRule is the size in bytes of the largest file of a rule, which may hold the
+// arguments of a call.
+const maxRule = 16 << 20
+
+// reason is an error of a file without its path.
+type reason struct{ error }
+
+func (r reason) Error() string { return conffile.Reason(r.error) }
+
+func (r reason) Unwrap() error { return r.error }
+
 // readRule reads the file of a rule. The error has no path.
 func readRule(name string) (rule, error) {
-	data, err := os.ReadFile(name)
+	data, err := conffile.Read(name, &conffile.Options{Max: maxRule, Within: filepath.Dir(name), JSON: true})
 	if err != nil {
-		if pe, ok := errors.AsType[*fs.PathError](err); ok {
-			err = pe.Err
-		}
-		return rule{}, err
+		return rule{}, reason{err}
 	}
 	var r rule
 	if err := json.Unmarshal(data, &r); err != nil {

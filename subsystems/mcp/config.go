@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
@@ -117,7 +118,7 @@ func (s *Server) wrong() string {
 // Load reads a file in the format of .mcp.json, see [Parse]; variables come from
 // the environment of the process. The error of a missing file is fs.ErrNotExist.
 func Load(path string) (Config, error) {
-	data, err := os.ReadFile(path)
+	data, err := conffile.Read(path, &conffile.Options{JSON: true})
 	if err != nil {
 		return Config{}, fmt.Errorf("mcp: %w", err)
 	}

@@ -57,8 +57,10 @@ var (
 // Options are the settings of an [OS]. The zero value of each field is usable.
 type Options struct {
 	// Readable are further directories that read, glob and grep may use by
-	// absolute path, the folders of skills for instance. Those that do not exist
-	// are left out. They are never written to.
+	// absolute path, the folders of skills for instance. They may be links, so the
+	// files of the root must not say which they are. Those that do not exist are left
+	// out, and so are those whose name lies below the root, where everything can be read
+	// that is no link out of it. They are never written to.
 	Readable []string
 	// HardLinks lets read, edit and grep open files that have several names. A
 	// hard link cannot be told from the file it was made of, so one that leads out
@@ -93,7 +95,14 @@ func New(root string, o *Options) (*OS, error) {
 	}
 	t.environ = inherited(environ)
 	for _, dir := range o.Readable {
-		if more, err := openTree(dir); err == nil {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			continue
+		}
+		if _, ok := main.inside(abs); ok {
+			continue
+		}
+		if more, err := openTree(abs); err == nil {
 			t.readable = append(t.readable, more)
 		}
 	}

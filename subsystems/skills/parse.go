@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
 
 // Skill is one skill as its SKILL.md describes it.
@@ -44,7 +46,6 @@ const (
 	maxName          = 64
 	maxDescription   = 1024
 	maxCompatibility = 500
-	maxFrontmatter   = 64 << 10
 )
 
 var specName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
@@ -53,9 +54,9 @@ var specName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // say where the file breaks the format, an error that it cannot be used at all.
 func parse(text, folder string) (Skill, []string, error) {
 	p := parser{}
-	front, body, err := split(text)
-	if err != nil {
-		return Skill{}, nil, err
+	front, body, err := yamldoc.Split(text)
+	if err != nil && !errors.Is(err, yamldoc.ErrMissing) {
+		return Skill{}, nil, fmt.Errorf("%w; close it with a line ---", err)
 	}
 	p.skill.body = strings.TrimSpace(body)
 	if err := p.front(front); err != nil {
@@ -73,27 +74,6 @@ func parse(text, folder string) (Skill, []string, error) {
 	return p.skill, p.notes, nil
 }
 
-// split separates the frontmatter from the instructions.
-func split(text string) (front, body string, err error) {
-	if !utf8.ValidString(text) {
-		return "", "", errors.New("not UTF-8")
-	}
-	text = strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n")
-	first, rest, ok := strings.Cut(text, "\n")
-	if !ok || strings.TrimRight(first, " \t") != "---" {
-		return "", text, nil
-	}
-	var lines []string
-	for line := range strings.Lines(rest) {
-		if strings.TrimRight(line, " \t\n") == "---" {
-			front = strings.Join(lines, "")
-			return front, rest[len(front)+len(line):], nil
-		}
-		lines = append(lines, line)
-	}
-	return "", "", errors.New("the frontmatter has no end; close it with a line ---")
-}
-
 type parser struct {
 	skill Skill
 	notes []string
@@ -103,45 +83,33 @@ func (p *parser) note(format string, args ...any) {
 	p.notes = append(p.notes, fmt.Sprintf(format, args...))
 }
 
-// front reads the frontmatter; a second time with quotes added if it is no YAML,
-// because "description: Use it when: …" is what people write.
+// keys are those that the format or Claude Code knows.
+func keys() []string {
+	return []string{
+		"name", "description", "license", "compatibility", "metadata", "allowed-tools", "when_to_use", "argument-hint", "arguments",
+		"disable-model-invocation", "user-invocable",
+		"disallowed-tools", "model", "effort", "context", "agent", "background", "hooks", "paths", "shell", "version",
+	}
+}
+
+// front reads the frontmatter.
 func (p *parser) front(text string) error {
-	if len(text) > maxFrontmatter {
-		return fmt.Errorf("the frontmatter has more than %d bytes", maxFrontmatter)
-	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		doc = yaml.Node{}
-		if yaml.Unmarshal([]byte(quoteValues(text)), &doc) != nil {
-			return fmt.Errorf("the frontmatter is no YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
-		}
-		p.note("the frontmatter is YAML only with quotes around values that have a colon")
-	}
-	if len(doc.Content) == 0 {
+	top, quoted, err := yamldoc.Front(text, keys())
+	switch {
+	case err != nil:
+		return fmt.Errorf("the frontmatter %w", err)
+	case top == nil:
 		return nil
-	}
-	top := doc.Content[0]
-	if top.Kind != yaml.MappingNode {
+	case top.Kind != yaml.MappingNode:
 		return errors.New("the frontmatter is no list of keys and values")
+	}
+	if quoted {
+		p.note("the frontmatter is YAML only with quotes around values that have a colon")
 	}
 	for i := 0; i+1 < len(top.Content); i += 2 {
 		p.set(top.Content[i].Value, top.Content[i+1])
 	}
 	return nil
-}
-
-var bareValue = regexp.MustCompile(`^([A-Za-z_-]+):[ \t]+([^"'\[{|>&*!%@#\s].*)$`)
-
-// quoteValues puts quotes around plain values that have a colon and a blank.
-func quoteValues(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		m := bareValue.FindStringSubmatch(line)
-		if m != nil && strings.Contains(m[2], ": ") {
-			lines[i] = m[1] + ": '" + strings.ReplaceAll(m[2], "'", "''") + "'"
-		}
-	}
-	return strings.Join(lines, "\n")
 }
 
 // set takes one key. Those of the format and those that Claude Code has beside

@@ -3,13 +3,14 @@ package skills
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/conffile"
 )
 
 const (
@@ -27,25 +28,48 @@ const (
 
 // source is a place of skills: a directory, or files in the program.
 type source struct {
-	dir   string
+	dir string
+	// within is the project that dir belongs to; "" if it is none of a project's.
+	within string
+	files  fs.FS
+}
+
+// folder is a source while it is looked at. root is nil for files in the program.
+type folder struct {
+	source
+	root  *os.Root
 	files fs.FS
 }
 
-// open returns the files of the source; nil if there are none. A directory is
-// opened as a root: links that lead out of it are not followed, so that a folder
-// from elsewhere cannot make a model read other files.
-func (s source) open() (fs.FS, func(), error) {
+// open returns nil if there is no such directory. A directory is opened as a root: links
+// that lead out of it are not followed, so that a folder from elsewhere cannot make a
+// model read other files. Nor is a link on the way to it that leads out of its project.
+func (s source) open() (*folder, error) {
 	if s.files != nil {
-		return s.files, func() {}, nil
+		return &folder{source: s, files: s.files}, nil
 	}
-	root, err := os.OpenRoot(s.dir)
+	root, err := conffile.OpenDir(s.dir, s.within)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return root.FS(), func() { _ = root.Close() }, nil
+	return &folder{source: s, root: root, files: root.FS()}, nil
+}
+
+func (f *folder) close() {
+	if f.root != nil {
+		_ = f.root.Close() // nothing was written
+	}
+}
+
+// read returns a file of bounded size.
+func (f *folder) read(name string) ([]byte, error) {
+	if f.root == nil {
+		return fs.ReadFile(f.files, name)
+	}
+	return conffile.ReadIn(f.root, name, &conffile.Options{Max: maxSkill, Within: f.within})
 }
 
 // scanned is what one look at all sources finds.
@@ -62,17 +86,17 @@ func (r *scanned) warn(where, format string, args ...any) {
 func (s *Skills) scan() scanned {
 	var r scanned
 	for _, src := range s.sources {
-		files, done, err := src.open()
+		from, err := src.open()
 		if err != nil {
-			r.warn(src.dir, "cannot be read: %v", err)
+			r.warn(src.dir, "is not searched for skills: %s", conffile.Reason(err))
 			continue
 		}
-		if files == nil {
+		if from == nil {
 			continue
 		}
-		w := walker{source: src, files: files, out: &r}
+		w := walker{folder: from, out: &r}
 		w.dir(".", 0)
-		done()
+		from.close()
 	}
 	slices.SortStableFunc(r.skills, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
 	return r
@@ -80,15 +104,14 @@ func (s *Skills) scan() scanned {
 
 // walker looks for skills in one source.
 type walker struct {
-	source source
-	files  fs.FS
-	out    *scanned
-	dirs   int
+	*folder
+	out  *scanned
+	dirs int
 }
 
 // where names a path for people.
 func (w *walker) where(name string) string {
-	if w.source.files != nil {
+	if w.root == nil {
 		return filepath.Join("built in", name)
 	}
 	return filepath.Join(w.source.dir, name)
@@ -138,9 +161,9 @@ func passedOver(name string) bool { return strings.HasPrefix(name, ".") || name 
 // skill reads the skill of a folder.
 func (w *walker) skill(name string) {
 	file := path.Join(name, fileName)
-	data, err := readFile(w.files, file)
+	data, err := w.read(file)
 	if err != nil {
-		w.out.warn(w.where(file), "left out: %v", err)
+		w.out.warn(w.where(file), "left out: %s", conffile.Reason(err))
 		return
 	}
 	k, notes, err := parse(string(data), filepath.Base(w.where(name)))
@@ -155,33 +178,11 @@ func (w *walker) skill(name string) {
 		w.out.warn(w.where(file), "left out: there is a skill %q already, in %s", k.Name, first.location())
 		return
 	}
-	if w.source.files == nil {
+	if w.root != nil {
 		k.Dir = filepath.Join(w.source.dir, name)
 	}
 	k.Resources = resources(w.files, name)
 	w.out.skills = append(w.out.skills, k)
-}
-
-// readFile reads a regular file of bounded size. It is looked at before it is
-// opened: a pipe would never end.
-func readFile(files fs.FS, name string) ([]byte, error) {
-	info, err := fs.Stat(files, name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("no regular file")
-	}
-	f, err := files.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSkill+1))
-	if err == nil && len(data) > maxSkill {
-		err = fmt.Errorf("more than %d bytes", maxSkill)
-	}
-	return data, err
 }
 
 // resources lists the other files of a skill, sorted, as paths below its folder.
@@ -196,7 +197,7 @@ func resources(files fs.FS, dir string) []string {
 				return fs.SkipDir
 			}
 			return nil
-		case d.IsDir() || name == path.Join(dir, fileName):
+		case d.IsDir() || name == path.Join(dir, fileName) || !leadsToFile(files, name, d):
 			return nil
 		}
 		rel := name
@@ -207,4 +208,14 @@ func resources(files fs.FS, dir string) []string {
 		return nil
 	})
 	return out
+}
+
+// leadsToFile reports whether the entry is a regular file, or a link to one that may be
+// read.
+func leadsToFile(files fs.FS, name string, d fs.DirEntry) bool {
+	if d.Type()&fs.ModeSymlink == 0 {
+		return d.Type().IsRegular()
+	}
+	info, err := fs.Stat(files, name)
+	return err == nil && info.Mode().IsRegular()
 }

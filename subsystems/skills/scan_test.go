@@ -76,13 +76,88 @@ func TestLinks(t *testing.T) {
 
 const fileName = "SKILL.md"
 
+// A project cannot have a folder of skills elsewhere: neither its root, nor what is on the
+// way to it, nor what is in it may be a link out of the project.
+func TestAProjectsLinksLeadNowhere(t *testing.T) {
+	t.Parallel()
+	secret := md("stolen", "Canary.", "Canary.")
+	for name, link := range map[string]func(t *testing.T, project, out string){
+		"the root": func(t *testing.T, project, out string) { symlink(t, out, project, ".claude/skills") },
+		"relative": func(t *testing.T, project, out string) {
+			rel, err := filepath.Rel(filepath.Join(project, ".claude"), out)
+			require.NoError(t, err)
+			symlink(t, rel, project, ".claude/skills")
+		},
+		"on the way": func(t *testing.T, project, out string) {
+			require.NoError(t, os.Rename(filepath.Join(out, "s"), filepath.Join(out, "skills")))
+			symlink(t, out, project, ".claude")
+		},
+		"through another link": func(t *testing.T, project, out string) {
+			symlink(t, out, project, "vendor/x")
+			symlink(t, "../vendor/x", project, ".claude/skills")
+		},
+		"a skill": func(t *testing.T, project, out string) {
+			symlink(t, filepath.Join(out, "s"), project, ".claude/skills/s")
+		},
+		"its SKILL.md": func(t *testing.T, project, out string) {
+			symlink(t, filepath.Join(out, "s", fileName), project, ".claude/skills/s/"+fileName)
+		},
+		"a hard link": func(t *testing.T, project, out string) {
+			dir := filepath.Join(project, ".claude/skills/s")
+			require.NoError(t, os.MkdirAll(dir, 0o755))
+			require.NoError(t, os.Link(filepath.Join(out, "s", fileName), filepath.Join(dir, fileName)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			project, out := t.TempDir(), folder(t, map[string]string{"s/SKILL.md": secret})
+			link(t, project, out)
+			dir := filepath.Join(project, ".claude", "skills")
+			s := skills.New(&skills.Options{Dirs: []string{dir}, Within: project})
+			assert.Empty(t, s.All())
+			require.Len(t, s.Warnings(), 1)
+			assert.Contains(t, s.Warnings()[0], dir)
+			assert.NotContains(t, s.Warnings()[0], "Canary")
+		})
+	}
+}
+
+func TestLinksOfAUserAndWithinAProjectAreFollowed(t *testing.T) {
+	t.Parallel()
+	project, home := folder(t, map[string]string{".agents/skills/p/SKILL.md": md("p", "P.", "x")}), t.TempDir()
+	dotfiles := folder(t, map[string]string{"u/SKILL.md": md("u", "U.", "x")})
+	symlink(t, "../.agents/skills", project, ".claude/skills")
+	symlink(t, dotfiles, home, ".claude/skills")
+	s := skills.New(&skills.Options{Within: project, Dirs: []string{filepath.Join(project, ".claude/skills"), filepath.Join(home, ".claude/skills")}})
+	assert.Equal(t, "p u", names(s.All()))
+	assert.Empty(t, s.Warnings())
+}
+
+func TestResourcesAreFilesThatCanBeRead(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"s/SKILL.md": md("s", "S.", "x"), "s/own.md": ""})
+	symlink(t, "own.md", dir, "s/alias.md")
+	symlink(t, "/etc/passwd", dir, "s/passwd")
+	symlink(t, "/", dir, "s/disk")
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "s", "pipe"), 0o644))
+	all := in(dir).All()
+	require.Len(t, all, 1)
+	assert.Equal(t, []string{"alias.md", "own.md"}, all[0].Resources)
+}
+
+func symlink(t *testing.T, target, dir, name string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+	require.NoError(t, os.Symlink(target, filepath.Join(dir, name)))
+}
+
 func TestAPipeIsNoSkill(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"p/x": ""})
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "p", fileName), 0o644))
 	s := in(dir)
 	assert.Empty(t, s.All(), "and nobody waits for it")
-	assert.Equal(t, []string{filepath.Join(dir, "p", fileName) + ": left out: no regular file"}, s.Warnings())
+	assert.Equal(t, []string{filepath.Join(dir, "p", fileName) + ": left out: is a pipe, no regular file; put a file with the text in its place"}, s.Warnings())
 }
 
 func TestScanIsBounded(t *testing.T) {
@@ -96,7 +171,7 @@ func TestScanIsBounded(t *testing.T) {
 	assert.Empty(t, s.All())
 	assert.Equal(t, []string{
 		dir + ": only the first 2000 folders were searched",
-		dir + "/zz/big/SKILL.md: left out: more than 1048576 bytes",
+		dir + "/zz/big/SKILL.md: left out: has more than 1048576 bytes, which is the limit; make it shorter",
 	}, s.Warnings())
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "many")))
 	resources := map[string]string{"r/SKILL.md": md("r", "R.", "x")}
@@ -143,10 +218,10 @@ func TestFrontmatter(t *testing.T) {
 		{"long description", "---\nname: x\ndescription: " + strings.Repeat("d", 1025) + "\n---\n", skills.Skill{Name: "x", Description: strings.Repeat("d", 1025)}, "description has 1025 characters; the format allows 1024", false},
 		{"nothing to say", "---\nname: x\n---\n# Title\n", skills.Skill{}, "left out: has no description", true},
 		{"no end", "---\nname: x\n", skills.Skill{}, "left out: the frontmatter has no end; close it with a line ---", true},
-		{"no YAML", "---\nname: [x\n---\n", skills.Skill{}, "left out: the frontmatter is no YAML: line 1: did not find expected ',' or ']'", true},
+		{"no YAML", "---\nname: [x\n---\n", skills.Skill{}, "left out: the frontmatter is no YAML: did not find expected ',' or ']' in line 2; put a value that holds `: ` or begins with a special character in quotes", true},
 		{"a list", "---\n- name\n---\nbody", skills.Skill{}, "left out: the frontmatter is no list of keys and values", true},
-		{"other bytes", "---\nname: x\ndescription: caf\xe9\n---\n", skills.Skill{}, "left out: not UTF-8", true},
-		{"too much of it", "---\nname: x\ndescription: |\n" + strings.Repeat("  line\n", 10_000) + "---\n", skills.Skill{}, "left out: the frontmatter has more than 65536 bytes", true},
+		{"other bytes", "---\nname: x\ndescription: caf\xe9\n---\n", skills.Skill{}, "left out: is no UTF-8: line 3 has another encoding; convert it to UTF-8", true},
+		{"too much of it", "---\nname: x\ndescription: |\n" + strings.Repeat("  line\n", 10_000) + "---\n", skills.Skill{}, "left out: the frontmatter has more than 65536 bytes in line 1; make it shorter", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

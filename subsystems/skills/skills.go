@@ -45,6 +45,10 @@ type Options struct {
 	// Dirs are searched for skills in this order; of two skills with one name the
 	// first counts. Those that do not exist are left out.
 	Dirs []string
+	// Within is the project that those of Dirs belong to that lie below it, judged by
+	// their names: nothing out of it is read for them, whatever links there are, and
+	// [Skills.Warnings] says so. Other directories may be links. "" is no project.
+	Within string
 	// Bundled adds the skills of this package after those of Dirs. They are not on
 	// disk then, so their scripts cannot be run: to have them whole, write them
 	// with [WriteBundled] to a directory and add that to Dirs instead.
@@ -68,7 +72,7 @@ func New(o *Options) *Skills {
 		if abs, err := filepath.Abs(dir); err == nil {
 			dir = abs
 		}
-		s.sources = append(s.sources, source{dir: dir})
+		s.sources = append(s.sources, source{dir: dir, within: o.Within})
 	}
 	if o.Bundled {
 		s.sources = append(s.sources, source{files: bundledFiles()})

@@ -121,11 +121,8 @@ func (p *parser) json(n *yaml.Node) string {
 			parts[i] = p.json(item)
 		}
 		return "[" + strings.Join(parts, ",") + "]"
-	case yaml.ScalarNode:
-		return p.scalar(n)
 	}
-	p.fail(n, "anchors and aliases are not for arguments; write the value out")
-	return "null"
+	return p.scalar(n)
 }
 
 func (p *parser) object(n *yaml.Node) string {

@@ -1,16 +1,15 @@
 package script
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/yamldoc"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -70,32 +69,14 @@ func (p *parser) fail(n *yaml.Node, format string, args ...any) {
 }
 
 func (p *parser) document(data []byte) *yaml.Node {
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var doc, more yaml.Node
-	switch err := dec.Decode(&doc); {
-	case errors.Is(err, io.EOF):
+	root, err := yamldoc.Parse(data)
+	switch e, bad := errors.AsType[*yamldoc.Error](err); {
+	case bad:
+		p.errs = append(p.errs, &Error{p.file, e.Line, "the script " + e.What + "; " + e.Fix})
+	case root == nil:
 		p.fail(nil, "is empty; a script has a list `rules:`")
-		return nil
-	case err != nil:
-		p.errs = append(p.errs, p.syntax(err))
-		return nil
 	}
-	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		p.fail(&more, "a second document; a script is one, take the --- out")
-		return nil
-	}
-	return doc.Content[0]
-}
-
-// syntax takes the line out of a text such as "yaml: line 3: did not find …".
-func (p *parser) syntax(err error) *Error {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	e := &Error{File: p.file, Text: "this is not YAML: " + text}
-	if n, scanErr := fmt.Sscanf(text, "line %d:", &e.Line); n == 1 && scanErr == nil {
-		_, text, _ = strings.Cut(text, ": ")
-		e.Text = "this is not YAML: " + text
-	}
-	return e
+	return root
 }
 
 func (p *parser) rules(root *yaml.Node) []rule {

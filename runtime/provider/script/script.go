@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -40,9 +40,12 @@ type problem struct {
 	text  string
 }
 
-// Load reads a script from a file. The errors of the file name it and the line.
+// maxSize is the size in bytes of the largest script.
+const maxSize = 4 << 20
+
+// Load reads a script from a regular file of at most 4 MiB. The errors of the file name it and the line.
 func Load(path string) (*Script, error) {
-	data, err := os.ReadFile(path)
+	data, err := conffile.Read(path, &conffile.Options{Max: maxSize})
 	if err != nil {
 		return nil, fmt.Errorf("script: %w", err)
 	}

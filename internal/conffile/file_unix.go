@@ -1,0 +1,20 @@
+//go:build unix
+
+package conffile
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// openFlags keep opening from waiting for the other end of a pipe, and from taking a
+// terminal over.
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// links is how many names a file has.
+func links(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink)
+	}
+	return 1
+}

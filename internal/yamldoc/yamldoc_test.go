@@ -1,0 +1,88 @@
+package yamldoc_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/yamldoc"
+)
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, want string }{
+		"flow":        {strings.Repeat("[", 200) + strings.Repeat("]", 200), "nests deeper than 100 levels in line 1; make it flatter"},
+		"steps":       {strings.Repeat("- ", 200) + "x", "nests deeper than 100 levels in line 1; make it flatter"},
+		"beyond all":  {strings.Repeat("[", 1<<20), "is no YAML: exceeded max depth of 10000 in line 1; put a value that holds `: ` or begins with a special character in quotes"},
+		"alias":       {"a: &x 1\nb: *x", "has an anchor or an alias, which is not read here in line 1; write the value out"},
+		"merge":       {"a: &x {b: 1}\nc:\n  <<: *x", "has an anchor or an alias, which is not read here in line 1; write the value out"},
+		"another one": {"a: 1\n---\nb: 2", "has a second document in line 2; take the --- out"},
+		"parser":      {"a: 1\nb: [x", "is no YAML: did not find expected ',' or ']' in line 2; put a value that holds `: ` or begins with a special character in quotes"},
+		"scanner":     {"a: 1\nb: @x", "is no YAML: found character that cannot start any token in line 2; put a value that holds `: ` or begins with a special character in quotes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root, err := yamldoc.Parse([]byte(c.text))
+			assert.Nil(t, root)
+			assert.EqualError(t, err, c.want)
+			_, ok := errors.AsType[*yamldoc.Error](err)
+			assert.True(t, ok)
+		})
+	}
+	for _, text := range []string{"", "# nothing", "\n\n"} {
+		root, err := yamldoc.Parse([]byte(text))
+		require.NoError(t, err)
+		assert.Nil(t, root, "%q", text)
+	}
+}
+
+func TestFront(t *testing.T) {
+	t.Parallel()
+	keys := []string{"name", "description", "tools", "model"}
+	for name, c := range map[string]struct {
+		text, want string // of the description
+		quoted     bool
+		line       int // of the last key
+	}{
+		"plain":         {"name: a\ndescription: text\ntools: x\n", "text", false, 4},
+		"a colon":       {"name: a\ndescription: Use it: always\ntools: x\n", "Use it: always", true, 4},
+		"with quotes":   {"name: a\ndescription: It's \"it\": \\n yes\ntools: x\n", `It's "it": \n yes`, true, 4},
+		"many lines":    {"name: a\ndescription: Use it:\n<example>\nContext: a user\nuser: \"hi\"\n</example>\ntools: x\n", "Use it:\n<example>\nContext: a user\nuser: \"hi\"\n</example>", true, 8},
+		"empty between": {"name: a\ndescription: Examples:\n\n- one: two\nthree\n\ntools: x\n", "Examples:\n\n- one: two\nthree", true, 8},
+		"a block":       {"name: a\ndescription: |\n  one: two\n  three\ntools: x\n", "one: two\nthree\n", false, 6},
+		"a star":        {"name: a\ndescription: *this* is it\ntools: x\n", "*this* is it", true, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root, quoted, err := yamldoc.Front(c.text, keys)
+			require.NoError(t, err)
+			assert.Equal(t, c.quoted, quoted)
+			require.Len(t, root.Content, 6)
+			assert.Equal(t, c.want, root.Content[3].Value)
+			assert.Equal(t, c.line, root.Content[4].Line)
+		})
+	}
+	_, _, err := yamldoc.Front("name: [a\ndescription: b\n", keys)
+	assert.ErrorContains(t, err, "is no YAML")
+	_, _, err = yamldoc.Front(strings.Repeat("#", yamldoc.MaxFront+1), keys)
+	assert.EqualError(t, err, "has more than 65536 bytes in line 1; make it shorter")
+}
+
+func TestSplit(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"---\na: b\n---\nbody\n", "\uFEFF---\r\na: b\r\n--- \r\nbody\r\n"} {
+		front, body, err := yamldoc.Split(text)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a: b\n", "body\n"}, []string{front, body})
+	}
+	_, body, err := yamldoc.Split("text\n---\n")
+	assert.ErrorIs(t, err, yamldoc.ErrMissing)
+	assert.Equal(t, "text\n---\n", body)
+	for _, text := range []string{"---", "---\n", "---\na: b\n --- \n"} {
+		_, _, err = yamldoc.Split(text)
+		assert.ErrorIs(t, err, yamldoc.ErrOpen, "%q", text)
+	}
+}

@@ -151,6 +151,7 @@ func TestCancels(t *testing.T) {
 			}
 		})
 	}
+	figure(t, "seed", 0, "of the first turn, then 1, 2, …")
 	figure(t, "cancels", *cancelsFlag, "")
 	figure(t, "kept", kept, "results of tools that had ended, 0 lost")
 	figure(t, "marked", marked, "calls as cancelled or interrupted")

@@ -87,6 +87,7 @@ func TestFaultInjectedTurns(t *testing.T) {
 	if t.Failed() || *seedFlag != 0 {
 		return
 	}
+	figure(t, "seed", 1, "of the first conversation, then 2, 3, …")
 	figure(t, "turns", total.Load(), "")
 	figure(t, "calls", calls.Load(), "tools that ran")
 	figure(t, "requests", requests.Load(), "taken by the two strict servers, 0 refused")

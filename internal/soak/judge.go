@@ -96,7 +96,7 @@ func (r result) figure(name string) (figure, bool) {
 // seeded names the seed, if the gate's cases come from one.
 func (r result) seeded() string {
 	if f, ok := r.figure("seed"); ok {
-		return ", seed " + f.value
+		return strings.TrimSpace(", seed " + f.value + " " + f.unit)
 	}
-	return ""
+	return ", nothing chosen by chance"
 }

@@ -260,10 +260,17 @@ func wants(s daemon.Servers) string {
 	if len(s.Rules) > 0 {
 		parts = append(parts, "these calls to run without being asked about:\n  "+strings.Join(s.Rules, "\n  "))
 	}
+	if len(s.Except) > 0 {
+		parts[len(parts)-1] += "\n  except where these rules are stricter:\n  " + strings.Join(s.Except, "\n  ")
+	}
 	if len(s.Hooks) > 0 {
 		parts = append(parts, "subsystems that guard to be off, or to guard less:\n  "+strings.Join(s.Hooks, "\n  "))
 	}
-	return s.File + " wants " + strings.Join(parts, "\nand ")
+	text := s.File + " wants " + strings.Join(parts, "\nand ")
+	if len(s.Changes) > 0 {
+		text += "\nYou have allowed something else before. What has changed since:\n  " + strings.Join(s.Changes, "\n  ")
+	}
+	return text
 }
 
 // absolute makes the file of a scripted model one of the working directory: what

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -44,20 +46,15 @@ func (s *Server) list(ctx context.Context) ([]store.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, rec := range recs {
-		s.keys[rec.ID] = rec.Key
+		s.keys.put(rec.ID, rec.Key)
 	}
 	return recs, nil
 }
 
 // find returns a conversation by its id.
 func (s *Server) find(ctx context.Context, id string) (store.Record, error) {
-	s.mu.Lock()
-	key, known := s.keys[id]
-	s.mu.Unlock()
-	if known {
+	if key, known := s.keys.of(id); known {
 		return s.o.Store.Conversation(ctx, key)
 	}
 	recs, err := s.list(ctx)
@@ -68,6 +65,7 @@ func (s *Server) find(ctx context.Context, id string) (store.Record, error) {
 	if i < 0 {
 		return store.Record{}, notFound("there is no conversation %.80q; GET /v1/conversations lists them", id)
 	}
+	s.keys.put(id, recs[i].Key)
 	return recs[i], nil
 }
 
@@ -91,9 +89,10 @@ func (s *Server) openConversation(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.keys[rec.ID] = rec.Key
-	s.mu.Unlock()
+	if rec.Parent != "" {
+		return fmt.Errorf("%w: %s", runtime.ErrChild, rec.ID)
+	}
+	s.keys.put(rec.ID, rec.Key)
 	writeJSON(w, http.StatusOK, s.conversationOf(rec))
 	return nil
 }

@@ -13,9 +13,7 @@ import (
 
 func (s *Server) conversationEvents(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	s.mu.Lock()
-	_, known := s.keys[id]
-	s.mu.Unlock()
+	_, known := s.keys.of(id)
 	if at, told := s.o.Runtime.LastEvent(id); known && told { // then nothing has to be asked of the store
 		return s.follow(w, r, id, at)
 	}

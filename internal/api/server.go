@@ -77,6 +77,7 @@ type Options struct {
 type Server struct {
 	o       Options
 	asks    *asks
+	keys    keys
 	started time.Time
 	mux     *http.ServeMux
 
@@ -84,8 +85,6 @@ type Server struct {
 	closing bool
 	// turns are in flight, by conversation.
 	turns map[string]*turn
-	// keys are the conversations whose key is known, by their ids.
-	keys map[string]store.Key
 	// running counts the turns in flight, to wait for.
 	running sync.WaitGroup
 }
@@ -121,7 +120,7 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		o: o, asks: o.Hook.asks, started: time.Now(),
-		turns: map[string]*turn{}, keys: map[string]store.Key{},
+		turns: map[string]*turn{},
 	}
 	s.mux = s.newMux()
 	return s

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -125,8 +124,9 @@ func trustLayers(ctx context.Context, o Options, c configuration, project plan.L
 		return c, err
 	}
 	var loose []string
+	var effects []plan.Layer
 	if loosens(c, with, project) {
-		loose = append(loose, said(project)...)
+		loose, effects = append(loose, said(project)...), append(effects, project)
 	}
 	var theirs []int
 	for i, a := range agents {
@@ -136,17 +136,13 @@ func trustLayers(ctx context.Context, o Options, c configuration, project plan.L
 		}
 		own, err := with.over(layer)
 		if err == nil && loosens(with, own, layer) {
-			loose, theirs = append(loose, said(layer)...), append(theirs, i)
+			loose, theirs, effects = append(loose, said(layer)...), append(theirs, i), append(effects, layer)
 		}
 	}
 	if len(loose) == 0 {
 		return with, nil
 	}
-	text, err := json.Marshal(loose)
-	if err != nil {
-		return c, err
-	}
-	answer, err := confirm(ctx, o, Servers{File: "the project", Hooks: loose}, filepath.Join(o.Paths.Root, "hooks"), text)
+	answer, err := confirm(ctx, o, Servers{File: "the project", Hooks: loose}, filepath.Join(o.Paths.Root, "hooks"), digestOf(effects))
 	if err != nil || answer == TrustOnce || answer == TrustAlways {
 		return with, err
 	}

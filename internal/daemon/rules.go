@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -51,54 +52,99 @@ func (p Paths) parseRules(file string, read func(string) ([]byte, error)) (polic
 	return policy.Parse(data, p.Short(file))
 }
 
-// trustRules asks about what the project's file and agents allow. Without an
+// ruleSource is a place that rules of the project come from.
+type ruleSource struct {
+	Where string
+	Rules policy.Rules
+}
+
+// loosens reports whether the rules allow something.
+func (s ruleSource) loosens() bool {
+	return len(s.Rules.Allow) > 0 || s.Rules.Default == policy.DefaultAllow
+}
+
+// allowed and excepted are what the question about the rules shows.
+func (s ruleSource) allowed() (out []string) {
+	for _, r := range s.Rules.Allow {
+		out = append(out, s.Where+": "+ruleLine(r))
+	}
+	if s.Rules.Default == policy.DefaultAllow {
+		out = append(out, s.Where+": everything that no rule speaks of")
+	}
+	return out
+}
+
+func (s ruleSource) excepted() (out []string) {
+	for _, r := range s.Rules.Ask {
+		out = append(out, s.Where+": asks about "+ruleLine(r))
+	}
+	for _, r := range s.Rules.Deny {
+		out = append(out, s.Where+": denies "+ruleLine(r))
+	}
+	if d := s.Rules.Default; d != "" && d != policy.DefaultAllow {
+		out = append(out, fmt.Sprintf("%s: what no rule speaks of: %s", s.Where, d))
+	}
+	return out
+}
+
+// ruleLine is a rule with its grant.
+func ruleLine(r policy.Rule) string {
+	if r.Grant == (policy.Grant{}) {
+		return r.Rule
+	}
+	grant, err := json.Marshal(r.Grant)
+	if err != nil {
+		return r.Rule + " (limited)"
+	}
+	return r.Rule + " limited to " + string(grant)
+}
+
+// trustRules asks about what the project's file and agents allow. The approval is for
+// all their rules: one that asks or denies is a limit of what others allow. Without an
 // approval it returns the file's rules tightened, and tightens the sections.
 func trustRules(ctx context.Context, o Options, project policy.Rules, agents []Agent) (policy.Rules, error) {
-	tight, dropped := project.Tightened()
-	var allowed []string
-	add := func(where string, rules []policy.Rule, def policy.Default) {
-		for _, r := range rules {
-			allowed = append(allowed, where+": "+r.Rule)
-		}
-		if def == policy.DefaultAllow {
-			allowed = append(allowed, where+": everything that no rule speaks of")
+	sources := []ruleSource{{project.Source, project}}
+	for _, a := range agents {
+		rules, found, err := hook.SectionOf[policy.Rules](&a.Config, "policy")
+		if err == nil && found { // building the agent says what is wrong, with the place
+			sources = append(sources, ruleSource{"agent " + a.Config.Name, rules})
 		}
 	}
-	add(project.Source, dropped, project.Default)
-	sections := make([]hook.AgentConfig, len(agents))
-	for i, a := range agents {
-		sections[i] = a.Config
-		rules, _, err := hook.SectionOf[policy.Rules](&a.Config, "policy")
-		if err != nil {
-			continue // building the agent says so, with the place
-		}
-		own, dropped := rules.Tightened()
-		if len(dropped) == 0 && own.Default == rules.Default {
-			continue
-		}
-		add("agent "+a.Config.Name, dropped, rules.Default)
-		text, err := own.JSON()
-		if err != nil {
-			return tight, fmt.Errorf("agent %q: section policy: %w", a.Config.Name, err)
-		}
-		sections[i] = a.Config.WithSection("policy", text)
+	what := Servers{File: "the project"}
+	for _, s := range sources {
+		what.Rules, what.Except = append(what.Rules, s.allowed()...), append(what.Except, s.excepted()...)
 	}
-	if len(allowed) == 0 {
+	if len(what.Rules) == 0 {
 		return project, nil
 	}
-	answer, err := confirm(ctx, o, Servers{File: "the project", Rules: allowed}, filepath.Join(o.Paths.Root, "policy"), []byte(strings.Join(allowed, "\n")))
+	answer, err := confirm(ctx, o, what, filepath.Join(o.Paths.Root, "policy"), digestOf(sources))
 	if err != nil || answer == TrustOnce || answer == TrustAlways {
 		return project, err
-	}
-	for i := range agents {
-		agents[i].Config = sections[i]
 	}
 	why := "nobody has approved them; run the command in a terminal to be asked, or with --yes, or write them in " + o.Paths.Short(o.Paths.userRules())
 	if answer == TrustRefused {
 		why = refusedTrust
 	}
-	o.Note(fmt.Sprintf("what the project's rules allow is asked about all the same (%s): %s", strings.Join(allowed, "; "), why))
-	return tight, nil
+	o.Note(fmt.Sprintf("what the project's rules allow is asked about all the same (%s): %s", strings.Join(what.Rules, "; "), why))
+	tight, _ := project.Tightened()
+	return tight, tighten(agents)
+}
+
+// tighten takes out of the agents' sections what loosens anything.
+func tighten(agents []Agent) error {
+	for i, a := range agents {
+		rules, found, err := hook.SectionOf[policy.Rules](&a.Config, "policy")
+		if err != nil || !found || !(ruleSource{Rules: rules}).loosens() {
+			continue
+		}
+		own, _ := rules.Tightened()
+		text, err := own.JSON()
+		if err != nil {
+			return fmt.Errorf("agent %q: section policy: %w", a.Config.Name, err)
+		}
+		agents[i].Config = a.Config.WithSection("policy", text)
+	}
+	return nil
 }
 
 // Explain says what the rules make of a call of the tool by the agent. The arguments

@@ -3,12 +3,11 @@ package daemon
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
@@ -27,9 +26,19 @@ type Servers struct {
 	// Rules are not of servers: they are what the project's rules allow to run without
 	// being asked about, one line each.
 	Rules []string
+	// Except are the rules of the same files that ask about or deny some of these calls.
+	Except []string
 	// Hooks are neither: they are what the project says of subsystems that guard, one
 	// line each.
 	Hooks []string
+	// Changes are the difference from what was approved before: what is gone behind
+	// "- ", what is new behind "+ ". Empty if nothing was.
+	Changes []string
+}
+
+// lines are all that the question shows.
+func (s *Servers) lines() []string {
+	return slices.Concat(s.Commands, s.URLs, s.Rules, s.Except, s.Hooks)
 }
 
 func (s *Servers) add(m mcp.Server) {
@@ -102,7 +111,8 @@ func trusted(ctx context.Context, o Options, file string, data []byte, cfg mcp.C
 	if len(servers.Commands)+len(servers.URLs) == 0 {
 		return TrustAlways, nil
 	}
-	return confirm(ctx, o, servers, file, data)
+	// Every byte of the list counts.
+	return confirm(ctx, o, servers, file, fmt.Sprintf("%x", sha256.Sum256(data)))
 }
 
 // allowServer answers whether an agent may use a server that its own file
@@ -115,7 +125,7 @@ func allowServer(o Options) func(ctx context.Context, agent string, s mcp.Server
 		what := Servers{File: "the agent " + agent}
 		what.add(s)
 		key := filepath.Join(o.Paths.Root, "agent "+agent, s.Name)
-		answer, err := confirm(ctx, o, what, key, fmt.Appendf(nil, "%q %q %q %q %q", s.Command, s.Args, s.Env, s.URL, s.Headers))
+		answer, err := confirm(ctx, o, what, key, digestOf(s))
 		switch {
 		case err != nil:
 			return err
@@ -126,73 +136,4 @@ func allowServer(o Options) func(ctx context.Context, agent string, s mcp.Server
 		}
 		return errors.New("the server has not been approved; run the command in a terminal to be asked, or with --yes")
 	}
-}
-
-// confirm asks about the servers, unless the same text was approved under the
-// key before, and remembers the answer.
-func confirm(ctx context.Context, o Options, servers Servers, key string, text []byte) (Trust, error) {
-	known, err := readTrust(o.Paths)
-	if err != nil {
-		return TrustNo, err
-	}
-	sum := sha256.Sum256(text)
-	digest := hex.EncodeToString(sum[:])
-	if known[key] == digest {
-		return TrustAlways, nil
-	}
-	if o.Trust == nil {
-		return TrustNo, nil
-	}
-	answer, err := o.Trust(ctx, servers)
-	if err != nil || answer != TrustAlways {
-		return answer, err
-	}
-	known[key] = digest
-	return TrustAlways, writeTrust(o.Paths, known)
-}
-
-// trustFile remembers the digest of what was approved: a list by its path, a
-// server of an agent by both names below the project, the rules that allow by
-// "policy" below it, and what is said of subsystems by "hooks".
-func trustFile(p Paths) string { return filepath.Join(p.State, "trusted-servers.json") }
-
-func readTrust(p Paths) (map[string]string, error) {
-	known := map[string]string{}
-	data, err := readUser(trustFile(p))
-	if data == nil && err == nil {
-		return known, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &known)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w; delete the file to be asked again", trustFile(p), err)
-	}
-	return known, nil
-}
-
-// writeTrust replaces the file whole, so that an interrupted write loses nothing:
-// what is renamed is on disk, or after a loss of power the file could be empty.
-func writeTrust(p Paths, known map[string]string) error {
-	data, err := json.MarshalIndent(known, "", "  ")
-	if err != nil {
-		return fmt.Errorf("remember the answer: %w", err)
-	}
-	tmp := trustFile(p) + ".new"
-	if err := writeSynced(tmp, append(data, '\n')); err != nil {
-		return fmt.Errorf("remember the answer: %w", err)
-	}
-	return os.Rename(tmp, trustFile(p))
-}
-
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
 }

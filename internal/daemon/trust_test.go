@@ -1,0 +1,66 @@
+package daemon_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+)
+
+// TestAnApprovalCoversWhatHasAnEffect: whoever has approved something is asked again
+// when any of it changes that has an effect, and not otherwise. Unasked, the change
+// does not count.
+func TestAnApprovalCoversWhatHasAnEffect(t *testing.T) {
+	t.Parallel()
+	const agent = ".grapnel/agents/chief.md"
+	md := func(front string) string { return "---\nmodel: script:x.yaml\n" + front + "\n---\nHi.\n" }
+	for _, c := range []struct{ name, file, before, after, shown string }{
+		{"a grant goes", ".grapnel/policy.json", `{"allow":[{"rule":"Write(src/**)","grant":{"root":"src"}}]}`, `{"allow":["Write(src/**)"]}`, `- .grapnel/policy.json: Write(src/**) limited to {"root":"src"}; + .grapnel/policy.json: Write(src/**)`},
+		{"a grant is wider", ".grapnel/policy.json", `{"allow":[{"rule":"Bash(go *)","grant":{"timeout":"1s"}}]}`, `{"allow":[{"rule":"Bash(go *)","grant":{"timeout":"1h"}}]}`, `- .grapnel/policy.json: Bash(go *) limited to {"timeout":"1s"}; + .grapnel/policy.json: Bash(go *) limited to {"timeout":"1h"}`},
+		{"an ask goes", ".grapnel/policy.json", `{"allow":["Bash(git *)"],"ask":["Bash(git push *)"]}`, `{"allow":["Bash(git *)"]}`, `- .grapnel/policy.json: asks about Bash(git push *)`},
+		{"a deny goes", ".grapnel/policy.json", `{"allow":["Read"],"deny":["Read(.env)"]}`, `{"allow":["Read"]}`, `- .grapnel/policy.json: denies Read(.env)`},
+		{"the default is milder", ".grapnel/policy.json", `{"allow":["Read"],"default":"deny"}`, `{"allow":["Read"],"default":"ask"}`, `- .grapnel/policy.json: what no rule speaks of: deny; + .grapnel/policy.json: what no rule speaks of: ask`},
+		{"a grant of an agent goes", agent, md(`policy: {allow: [{rule: Write, grant: {read_only: true}}]}`), md(`policy: {allow: [Write]}`), `- agent chief: Write limited to {"read_only":true}; + agent chief: Write`},
+		{"an ask of an agent goes", agent, md(`policy: {allow: ["Bash(git *)"], ask: ["Bash(git push *)"]}`), md(`policy: {allow: ["Bash(git *)"]}`), `- agent chief: asks about Bash(git push *)`},
+		{"a gate at another point", ".grapnel/hooks.json", `{"Guard":"without=BeforeTool"}`, `{"Guard":"without=BeforeTool;AfterStep: timeout=1s"}`, `- .grapnel/hooks.json: Guard: without=BeforeTool; + .grapnel/hooks.json: Guard: without=BeforeTool; AfterStep: timeout=1s`},
+		{"a gate of an agent", agent, md(`hooks: {Guard: "without=BeforeTool"}`), md(`hooks: {Guard: "off"}`), `- agent "chief": Guard: without=BeforeTool; + agent "chief": Guard: off`},
+		{"a variable of a server", agent, md(`mcp: {define: {m: {command: none, env: {A: b}}}}`), md(`mcp: {define: {m: {command: none, env: {A: c}}}}`), `the order, or a value that is not shown, is another one`},
+		{"the word of a server's harmlessness", agent, md(`mcp: {define: {m: {command: none}}}`), md(`mcp: {define: {m: {command: none, destructive: false}}}`), `the order, or a value that is not shown, is another one`},
+		{"the time of a server's calls", agent, md(`mcp: {define: {m: {command: none, timeout: 1000}}}`), md(`mcp: {define: {m: {command: none, timeout: 9000}}}`), `the order, or a value that is not shown, is another one`},
+		{"a variable of a list", ".mcp.json", `{"mcpServers":{"m":{"command":"none"}}}`, `{"mcpServers":{"m":{"command":"none","env":{"LD_PRELOAD":"x"}}}}`, `the order, or a value that is not shown, is another one`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string]string{agent: md(""), "x.yaml": "rules: [{say: Hi.}]"}
+			files[c.file] = c.before
+			p := project(t, files)
+			var changes []string
+			asks := func() (n int) {
+				app, err := daemon.Open(t.Context(), daemon.Options{Paths: p, Trust: func(_ context.Context, s daemon.Servers) (daemon.Trust, error) {
+					n++
+					changes = s.Changes
+					return daemon.TrustAlways, nil
+				}})
+				require.NoError(t, err)
+				_, err = app.Register(t.Context(), "chief", hook.AgentConfig{})
+				require.NoError(t, err)
+				require.NoError(t, app.Close(context.WithoutCancel(t.Context())))
+				return n
+			}
+			assert.Equal(t, 1, asks(), "at first")
+			assert.Empty(t, changes)
+			assert.Equal(t, 0, asks(), "nothing has changed")
+			require.NoError(t, os.WriteFile(filepath.Join(p.Root, c.file), []byte(c.after), 0o600))
+			assert.Equal(t, 1, asks(), "after the change")
+			assert.Equal(t, c.shown, strings.Join(changes, "; "))
+			assert.Equal(t, 0, asks(), "nothing has changed since")
+		})
+	}
+}

@@ -80,7 +80,7 @@ var layers = []layer{
 		reason: "the one store that brings a database"},
 	{pkgs: "runtime/store/...", may: []string{"hook", "runtime/store", "runtime/store/search"}, outside: []string{"github.com/stretchr/testify", "github.com/oklog/ulid"},
 		reason: "small stores and the test that all of them pass"},
-	{pkgs: "subsystems/*/...", may: []string{"hook", "composite/args", "internal/sqlitedb", "internal/yamldoc"}, generated: []string{"composite/..."},
+	{pkgs: "subsystems/*/...", may: []string{"hook", "composite/args", "internal/sqlitedb", "internal/supervisor", "internal/yamldoc"}, generated: []string{"composite/..."},
 		outside: []string{"*"},
 		reason:  "a subsystem can be taken out or used alone: it knows the contract and its own field, never another one or the runtime"},
 	{pkgs: "internal/aliases", reason: "a dictionary: names, and nothing that they name"},
@@ -90,6 +90,8 @@ var layers = []layer{
 	{pkgs: "internal/quote", reason: "one way to write a string of JSON, for requests and for results"},
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
+	{pkgs: "internal/supervisor", outside: []string{"golang.org/x/sys/unix"},
+		reason: "starts commands for every subsystem and for embedders; its process starts early, before heavier packages are initialised"},
 	{pkgs: "internal/faults", reason: "for tests"},
 	{pkgs: "internal/laws", may: []string{"hook"}, generated: []string{"composite/..."}, reason: "for tests"},
 	{pkgs: "internal/powercut", outside: []string{"modernc.org/sqlite", "modernc.org/libc"}, reason: "for tests: it stands between SQLite and the files"},
@@ -147,7 +149,8 @@ var allowed = map[string]map[string]string{
 	"file-length":     {},
 	"no-options":      {},
 	"no-init": {
-		"hookvet/golangci/golangci.go": "golangci-lint knows a plug-in only by what importing it does",
+		"internal/supervisor/child_unix.go": "the supervisor of commands is this program again, and must not run its main function",
+		"hookvet/golangci/golangci.go":      "golangci-lint knows a plug-in only by what importing it does",
 	},
 	"goleak": {
 		"runtime/store/storetest": "runs inside the tests of each store and waits there for what it starts",

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
@@ -61,6 +62,9 @@ type Options struct {
 	// Lookup is the environment from which the servers get the few variables that
 	// they inherit and sections the values of ${NAME}; nil is os.LookupEnv.
 	Lookup func(name string) (string, bool)
+	// Supervisor starts the servers that are processes, so that none outlives this
+	// program. Nil means one of its own. The caller closes it, after the runtime.
+	Supervisor *supervisor.Supervisor
 	// Allow is asked, while an agent is built, whether a server that the agent's
 	// section declares may be used; an error refuses the agent. The server is shown
 	// as it is written, with ${NAME} unreplaced. Nil refuses all: sections may come
@@ -114,6 +118,7 @@ func New(cfg Config, o *Options) (*MCP, error) {
 	m.o.defaults()
 	m.pool = wire.NewPool(wire.Options{
 		ConnectTimeout: m.o.ConnectTimeout, StopGrace: m.o.StopGrace, IdleTimeout: max(0, m.o.IdleTimeout),
+		Supervisor: m.o.Supervisor,
 	})
 	for _, c := range cfg.Servers {
 		if byName(m.servers, c.Name) != nil {

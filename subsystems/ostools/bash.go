@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/supervisor"
 )
 
 const (
@@ -63,15 +63,13 @@ func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (hook.ToolRe
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	cmd := exec.Command(o.shell, "-c", in.Command)
-	cmd.Dir = o.main.path
-	cmd.Env = o.environ
+	cmd := supervisor.Command{Path: o.shell, Args: []string{o.shell, "-c", in.Command}, Dir: o.main.path, Env: slices.Clone(o.environ)}
 	for name, value := range in.Env {
-		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], name+"="+value)
+		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	head, tail := window(env.Grant)
 	stdout, stderr := newCapture(head, tail), newCapture(head, tail)
-	code, ended, err := run(timed, cmd, stdout, stderr)
+	code, ended, err := run(timed, o.commands, cmd, stdout, stderr)
 	if err != nil {
 		return hook.ToolResult{}, failf(hook.FailOperation, "the command could not be started: %v", err)
 	}

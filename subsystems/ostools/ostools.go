@@ -23,6 +23,7 @@ package ostools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,6 +33,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/supervisor"
 )
 
 // OS owns the tools. The zero value is not usable; [New] makes one. It is safe
@@ -45,6 +47,8 @@ type OS struct {
 	readable  []tree
 	shell     string
 	environ   []string
+	commands  *supervisor.Supervisor
+	ours      bool // commands was made here and is closed here
 	hardLinks bool
 	locks     locks
 }
@@ -69,6 +73,9 @@ type Options struct {
 	// Environ is the environment from which commands get the few variables that
 	// they inherit, as NAME=value; nil is that of this process.
 	Environ []string
+	// Supervisor starts the commands, so that none outlives this process. Nil means
+	// one of its own. The caller closes it, after the OS.
+	Supervisor *supervisor.Supervisor
 }
 
 // Section is the agent's section "ostools".
@@ -88,7 +95,10 @@ func New(root string, o *Options) (*OS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ostools: root: %w", err)
 	}
-	t := &OS{main: main, hardLinks: o.HardLinks, shell: findShell()}
+	t := &OS{main: main, hardLinks: o.HardLinks, shell: findShell(), commands: o.Supervisor}
+	if t.commands == nil {
+		t.commands, t.ours = supervisor.New(), true
+	}
 	environ := o.Environ
 	if environ == nil {
 		environ = os.Environ()
@@ -119,10 +129,13 @@ func findShell() string {
 	return ""
 }
 
-// Close releases the root. Calls that come later fail; commands that still run
-// are not touched. A second Close does nothing.
+// Close releases the root. Calls that come later fail. Commands that still run are
+// killed, unless the supervisor is the caller's. A second Close does nothing.
 func (o *OS) Close() error {
 	err := o.main.root.Close()
+	if o.ours {
+		err = errors.Join(err, o.commands.Close())
+	}
 	for _, t := range o.readable {
 		_ = t.root.Close()
 	}

@@ -20,6 +20,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/grapnel-go/grapnel/internal/supervisor"
 )
 
 // Options are the settings of a [Pool].
@@ -34,6 +36,9 @@ type Options struct {
 	// IdleTimeout is how long a connection may be unused before it is ended; 0 is
 	// for ever.
 	IdleTimeout time.Duration
+	// Supervisor starts the processes, so that none outlives this program. Nil means one of the
+	// pool's own.
+	Supervisor *supervisor.Supervisor
 }
 
 const (
@@ -49,6 +54,7 @@ var ErrClosed = errors.New("the MCP subsystem is closed")
 // Pool has the endpoints. Make it with [NewPool]. It is safe for concurrent use.
 type Pool struct {
 	o     Options
+	ours  *supervisor.Supervisor // closed by Close; nil if it is the caller's
 	open  func(Spec, *ring) (carrier, error)
 	slots chan struct{}
 
@@ -70,19 +76,28 @@ type Pool struct {
 // NewPool returns a pool without endpoints. It starts nothing.
 func NewPool(o Options) *Pool {
 	p := &Pool{
-		o: o, open: open, slots: make(chan struct{}, connecting),
+		o: o, slots: make(chan struct{}, connecting),
 		hard: make(chan struct{}), endpoints: map[Fingerprint]*Endpoint{},
 	}
+	if o.Supervisor == nil {
+		p.ours = supervisor.New()
+		p.o.Supervisor = p.ours
+	}
+	p.open = p.connect
 	p.life, p.end = context.WithCancel(context.Background())
 	return p
 }
 
-// open starts the process of the spec, or prepares its client.
-func open(s Spec, stderr *ring) (carrier, error) {
+// connect starts the process of the spec, or prepares its client.
+func (p *Pool) connect(s Spec, stderr *ring) (carrier, error) {
 	if s.URL != "" {
 		return newHTTPLine(s)
 	}
-	return startProcess(s.command(), stderr)
+	c, err := s.command()
+	if err != nil {
+		return nil, err
+	}
+	return startProcess(p.o.Supervisor, c, stderr)
 }
 
 // Attach returns the endpoint of the spec, the same one for every spec of the
@@ -123,6 +138,15 @@ func (e *Endpoint) Detach(w Watcher) {
 // process group; an HTTP session is ended within the grace. When ctx ends all
 // happens at once. Calls in flight find no answer.
 func (p *Pool) Close(ctx context.Context) error {
+	err := p.endAll(ctx)
+	if p.ours != nil {
+		err = errors.Join(err, p.ours.Close())
+	}
+	return err
+}
+
+// endAll ends the connections and waits for their ends.
+func (p *Pool) endAll(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()

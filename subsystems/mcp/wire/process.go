@@ -4,50 +4,64 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/grapnel-go/grapnel/internal/supervisor"
 )
 
 // process is a running server with both ends of its pipes that are ours. It
 // leads a process group of its own, which ends with it.
 type process struct {
-	cmd    *exec.Cmd
+	*supervisor.Process
 	stdin  *os.File
 	stdout *os.File
-	exited chan struct{} // closed when the process has ended and its group was killed
+	exited chan struct{} // closed when the process has ended and its error output was read
 }
 
 // startProcess starts the command. Its error output goes to stderr.
-func startProcess(cmd *exec.Cmd, stderr io.Writer) (*process, error) {
-	in, stdin, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("start: %w", err)
-	}
-	stdout, out, err := os.Pipe()
-	if err != nil {
-		_, _ = in.Close(), stdin.Close()
-		return nil, fmt.Errorf("start: %w", err)
-	}
-	// Pipes of our own instead of cmd's: its Wait closes the reading end when the
-	// process has ended, and the last answers would be lost.
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, stderr
-	cmd.WaitDelay = settleTime // for those who inherited the error output
-	ownGroup(cmd)
-	err = cmd.Start()
-	_, _ = in.Close(), out.Close()
-	if err != nil {
-		_, _ = stdin.Close(), stdout.Close()
-		return nil, fmt.Errorf("start: %w", err)
-	}
-	p := &process{cmd: cmd, stdin: stdin, stdout: stdout, exited: make(chan struct{})}
-	go func() {
-		_ = cmd.Wait() // the status is kept in cmd
-		killGroup(cmd.Process.Pid)
-		close(p.exited)
+func startProcess(s *supervisor.Supervisor, c supervisor.Command, stderr io.Writer) (_ *process, err error) {
+	var opened []*os.File
+	defer func() {
+		if err != nil {
+			for _, f := range opened {
+				_ = f.Close()
+			}
+		}
 	}()
+	var pipes [3]struct{ r, w *os.File }
+	for i := range pipes {
+		if pipes[i].r, pipes[i].w, err = os.Pipe(); err != nil {
+			return nil, fmt.Errorf("start: %w", err)
+		}
+		opened = append(opened, pipes[i].r, pipes[i].w)
+	}
+	in, out, errs := pipes[0], pipes[1], pipes[2]
+	c.Stdin, c.Stdout, c.Stderr = in.r, out.w, errs.w
+	started, err := s.Start(c)
+	if err != nil {
+		return nil, err
+	}
+	_, _, _ = in.r.Close(), out.w.Close(), errs.w.Close()
+	p := &process{Process: started, stdin: in.w, stdout: out.r, exited: make(chan struct{})}
+	go p.watch(errs.r, stderr)
 	return p, nil
+}
+
+// watch reads the error output until the process has ended and, for those who
+// inherited it, a little longer.
+func (p *process) watch(from *os.File, to io.Writer) {
+	defer close(p.exited)
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(to, from) // it ends with the last writer or at the deadline
+	}()
+	<-p.Done()
+	_ = from.SetReadDeadline(time.Now().Add(settleTime))
+	<-read
+	_ = from.Close()
 }
 
 func (p *process) transport(func()) sdk.Transport {
@@ -56,16 +70,13 @@ func (p *process) transport(func()) sdk.Transport {
 
 func (p *process) gone() <-chan struct{} { return p.exited }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+func (p *process) pid() int { return p.Pid() }
 
 func (p *process) exit() (status string, ended bool) {
 	if !p.within(settleTime, nil) {
 		return "", false
 	}
-	if p.cmd.ProcessState == nil {
-		return "status unknown", true
-	}
-	return p.cmd.ProcessState.String(), true
+	return p.Status().String(), true
 }
 
 // stop ends the process and its group as the protocol asks: input closed, after
@@ -75,7 +86,7 @@ func (p *process) stop(grace time.Duration, hard <-chan struct{}) {
 	if p.within(grace, hard) {
 		return
 	}
-	terminateGroup(p.cmd.Process.Pid)
+	p.Terminate()
 	if p.within(grace, hard) {
 		return
 	}
@@ -97,12 +108,8 @@ func (p *process) within(d time.Duration, hard <-chan struct{}) bool {
 // kill ends the process and its group at once and waits for it. What it has
 // written can still be read.
 func (p *process) kill() {
-	select {
-	case <-p.exited: // its id may be another process's by now
-	default:
-		killGroup(p.cmd.Process.Pid)
-		<-p.exited
-	}
+	p.Kill()
+	<-p.exited
 }
 
 // release closes our ends.

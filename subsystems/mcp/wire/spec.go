@@ -9,9 +9,12 @@ import (
 	"net/netip"
 	"net/url"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/supervisor"
 )
 
 // Spec says how to reach a server: a command, or the URL of an HTTP endpoint.
@@ -65,12 +68,15 @@ func (s Spec) clone() Spec {
 	return s
 }
 
-// command returns the command, not started.
-func (s Spec) command() *exec.Cmd {
-	cmd := exec.Command(s.Command, s.Args...)
-	cmd.Dir = s.Dir
-	cmd.Env = append([]string{}, s.Env...) // not nil, which would be the whole environment
-	return cmd
+// command returns the command. A name without a slash is looked up in PATH.
+func (s Spec) command() (_ supervisor.Command, err error) {
+	path := s.Command
+	if filepath.Base(path) == path {
+		if path, err = exec.LookPath(path); err != nil {
+			return supervisor.Command{}, fmt.Errorf("start: %w", err)
+		}
+	}
+	return supervisor.Command{Path: path, Args: append([]string{s.Command}, s.Args...), Env: s.Env, Dir: s.Dir}, nil
 }
 
 const hidden = "[hidden]"

@@ -1,0 +1,48 @@
+//go:build unix && !linux
+
+package supervisor
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// program returns the file of this program.
+func program() (string, error) { return os.Executable() }
+
+// adoptOrphans does nothing: only Linux has subreapers. A process that left the
+// group of its command is out of reach here.
+func adoptOrphans() {}
+
+// HideMemory does nothing here.
+func HideMemory() error { return nil }
+
+func closesOnExec(fd int) bool {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	return err != nil || flags&unix.FD_CLOEXEC != 0
+}
+
+// awaitChild waits until a child has ended and reaps it: here there is no way to do
+// the one without the other. 0 means that there is no child.
+func awaitChild() (int, syscall.WaitStatus) {
+	var status syscall.WaitStatus
+	for {
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		if err != syscall.EINTR {
+			return pid, status
+		}
+	}
+}
+
+// reaped returns the status that awaitChild returned.
+func reaped(_ int, status syscall.WaitStatus) syscall.WaitStatus { return status }
+
+// killAll kills the groups of all commands.
+func (c *child) killAll() {
+	c.mu.Lock() // nothing is reported any more
+	for pid := range c.leaders {
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+}

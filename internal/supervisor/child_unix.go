@@ -1,0 +1,243 @@
+//go:build unix
+
+package supervisor
+
+import (
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"syscall"
+)
+
+// init turns this process into a supervisor if it was started as one. It is an init
+// function because the supervisor must not run the main function of the program, which
+// may be anybody's.
+func init() {
+	if len(os.Args) != 1 || os.Args[0] != name {
+		return
+	}
+	if _, err := syscall.Getpeername(socketFD); err != nil {
+		_, _ = os.Stderr.WriteString(name + ": this name is reserved for the supervisor of commands, which the program starts itself\n")
+		os.Exit(2)
+	}
+	os.Exit(supervise())
+}
+
+// child is the supervisor, seen from itself.
+type child struct {
+	writing sync.Mutex // one reply at a time
+
+	mu sync.Mutex // guards what follows, and keeps a new command from ending unregistered
+	// leaders maps the processes of commands to the ids of the commands.
+	leaders map[int]uint64
+	pids    map[uint64]int
+
+	// wake tells the reaper that there is a child to wait for.
+	wake chan struct{}
+}
+
+// supervise serves requests until the program closes the socket or dies, and then
+// kills everything. Its result is the exit code.
+func supervise() int {
+	syscall.CloseOnExec(socketFD)
+	closeInherited()
+	adoptOrphans()
+	// Whoever stops the program decides what becomes of the commands. A handler, unlike an
+	// ignored signal, is not inherited by commands.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	c := &child{leaders: map[int]uint64{}, pids: map[uint64]int{}, wake: make(chan struct{}, 1)}
+	go c.reap()
+	for {
+		r, files, err := receive()
+		if err != nil {
+			c.killAll()
+			return 0
+		}
+		switch r.Op {
+		case "start":
+			c.start(r, files)
+		case "terminate":
+			c.signal(r.ID, syscall.SIGTERM)
+		case "kill":
+			c.signal(r.ID, syscall.SIGKILL)
+		}
+		for _, fd := range files {
+			_ = syscall.Close(fd)
+		}
+	}
+}
+
+// closeInherited closes the descriptors that the program inherited from whoever
+// started it and handed on here: a command could open them again through /proc. The
+// runtime's own descriptors are marked close-on-exec, so none of those was inherited.
+func closeInherited() {
+	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			fd, err := strconv.Atoi(e.Name())
+			if err == nil && fd > socketFD && !closesOnExec(fd) {
+				_ = syscall.Close(fd)
+			}
+		}
+		return
+	}
+}
+
+// receive reads one request with its files. An error means that the program is gone
+// or cannot be understood.
+func receive() (r request, files []int, err error) {
+	var header [4]byte
+	rights := make([]byte, syscall.CmsgSpace(3*4))
+	n, oobn, err := recvmsg(header[:], rights)
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	if err != nil {
+		return r, nil, err
+	}
+	if messages, err := syscall.ParseSocketControlMessage(rights[:oobn]); err == nil {
+		for _, m := range messages {
+			fds, err := syscall.ParseUnixRights(&m)
+			if err == nil {
+				files = append(files, fds...)
+			}
+		}
+	}
+	for _, fd := range files {
+		syscall.CloseOnExec(fd)
+	}
+	if _, err := io.ReadFull(socket{}, header[n:]); err != nil {
+		return r, files, err
+	}
+	return r, files, decode(header, socket{}, &r)
+}
+
+// recvmsg reads bytes and descriptors. A signal interrupts it at most for a moment.
+func recvmsg(b, oob []byte) (n, oobn int, err error) {
+	for {
+		n, oobn, _, _, err = syscall.Recvmsg(socketFD, b, oob, 0)
+		if err != syscall.EINTR {
+			return n, oobn, err
+		}
+	}
+}
+
+// socket reads and writes the socket with blocking calls.
+type socket struct{}
+
+func (socket) Read(b []byte) (int, error) {
+	for {
+		n, err := syscall.Read(socketFD, b)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return 0, err
+		case n == 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (socket) Write(b []byte) (int, error) {
+	done := 0
+	for done < len(b) {
+		n, err := syscall.Write(socketFD, b[done:])
+		if err != nil && err != syscall.EINTR {
+			return done, err
+		}
+		done += max(n, 0)
+	}
+	return done, nil
+}
+
+// reply writes a reply. An error means that the program is gone, which receive
+// notices as well.
+func (c *child) reply(r reply) {
+	message, err := encode(r)
+	if err != nil {
+		return
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	_, _ = socket{}.Write(message)
+}
+
+// start starts a command as the leader of a session, with its three files and
+// nothing else.
+func (c *child) start(r request, files []int) {
+	if len(files) != 3 {
+		c.reply(reply{Op: "started", ID: r.ID, Errno: int(syscall.EBADF)})
+		return
+	}
+	c.mu.Lock()
+	pid, err := syscall.ForkExec(string(r.Path), texts(r.Args), &syscall.ProcAttr{
+		Dir: string(r.Dir), Env: texts(r.Env), Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(files[2])},
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err == nil {
+		c.leaders[pid], c.pids[r.ID] = r.ID, pid
+		// Before the reaper can report its end.
+		c.reply(reply{Op: "started", ID: r.ID, Pid: pid})
+	}
+	c.mu.Unlock()
+	if err != nil {
+		c.reply(reply{Op: "started", ID: r.ID, Errno: errnoOf(err)})
+		return
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// signal signals the group of a command that has not been reaped, so that its id
+// still names it.
+func (c *child) signal(id uint64, s syscall.Signal) {
+	c.mu.Lock()
+	if pid := c.pids[id]; pid > 0 {
+		_ = syscall.Kill(-pid, s)
+	}
+	c.mu.Unlock()
+	c.reply(reply{Op: "sent", ID: id})
+}
+
+// reap reaps commands and orphans as they end.
+func (c *child) reap() {
+	for {
+		pid, status := awaitChild()
+		if pid <= 0 {
+			<-c.wake
+			continue
+		}
+		c.bury(pid, status)
+	}
+}
+
+// bury kills what the command left in its group, reaps it and reports its end. An
+// orphan is only reaped.
+func (c *child) bury(pid int, status syscall.WaitStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id, leads := c.leaders[pid]
+	if leads {
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+	status = reaped(pid, status)
+	if !leads {
+		return
+	}
+	delete(c.leaders, pid)
+	delete(c.pids, id)
+	r := reply{Op: "ended", ID: id, Code: status.ExitStatus()}
+	if status.Signaled() {
+		r.Code, r.Signal = -1, int(status.Signal())
+	}
+	c.reply(r)
+}

@@ -1,0 +1,253 @@
+//go:build unix
+
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// closeTime is how long the end of a supervisor may take: it kills everything
+// first, and killing a crowd takes a while.
+const closeTime = 10 * time.Second
+
+// helper is one running supervisor process, seen from the program.
+type helper struct {
+	cmd  *exec.Cmd
+	conn *net.UnixConn
+	// patience is how long an answer may take.
+	patience time.Duration
+	// ended is closed when the process has ended and all its commands are marked.
+	ended chan struct{}
+
+	writing sync.Mutex // one message at a time; never held with mu
+
+	mu   sync.Mutex // guards what follows
+	next uint64
+	// jobs are the commands that were asked for and have not ended.
+	jobs map[uint64]*job
+}
+
+// job is one command.
+type job struct {
+	Process
+	started chan struct{} // closed with the reply to the start
+	err     error         // of the start; written before started is closed
+	timer   *time.Timer   // runs from a signal to its reply
+}
+
+// startHelper starts the supervisor: this program under another name, with nothing
+// but one end of a socket.
+func startHelper(patience time.Duration) (*helper, error) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, err
+	}
+	syscall.CloseOnExec(pair[0])
+	syscall.CloseOnExec(pair[1])
+	ours, theirs := os.NewFile(uintptr(pair[0]), "commands"), os.NewFile(uintptr(pair[1]), name)
+	defer ours.Close() // conn has a descriptor of its own
+	defer theirs.Close()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return nil, err
+	}
+	self, err := program()
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	cmd := &exec.Cmd{
+		Path: self, Args: []string{name}, Env: []string{}, Dir: "/",
+		ExtraFiles: []*os.File{theirs}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if err := cmd.Start(); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	h := &helper{cmd: cmd, conn: conn.(*net.UnixConn), patience: patience, ended: make(chan struct{}), jobs: map[uint64]*job{}}
+	go h.read()
+	return h, nil
+}
+
+func (h *helper) gone() bool {
+	select {
+	case <-h.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// start asks for a command and waits until it runs.
+func (h *helper) start(c Command) (*Process, error) {
+	fds, null, err := c.files()
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close() // Close of a nil file does nothing
+	j := &job{Process: Process{ended: make(chan struct{})}, started: make(chan struct{})}
+	h.mu.Lock()
+	h.next++
+	id := h.next
+	j.signal = func(force bool) { h.signal(id, j, force) }
+	h.jobs[id] = j
+	h.mu.Unlock()
+	err = h.send(request{
+		Op: "start", ID: id, Path: []byte(c.Path), Args: bytesOf(c.Args), Env: bytesOf(c.Env), Dir: []byte(c.Dir),
+	}, fds[:]...)
+	if err != nil {
+		h.forget(id)
+		return nil, err
+	}
+	timer := time.NewTimer(h.patience)
+	defer timer.Stop()
+	select {
+	case <-j.started:
+		if j.err != nil {
+			return nil, j.err
+		}
+		return &j.Process, nil
+	case <-timer.C:
+		_ = h.cmd.Process.Kill()
+		return nil, errStuck
+	case <-h.ended:
+		return nil, errors.New("the supervisor of commands ended; try again")
+	}
+}
+
+// signal asks the supervisor to signal the command's group. A supervisor that does
+// not answer is killed, and read kills the group then.
+func (h *helper) signal(id uint64, j *job, force bool) {
+	op := "terminate"
+	if force {
+		op = "kill"
+	}
+	h.mu.Lock()
+	if h.jobs[id] != j { // it has ended
+		h.mu.Unlock()
+		return
+	}
+	if j.timer == nil {
+		j.timer = time.AfterFunc(h.patience, func() { _ = h.cmd.Process.Kill() })
+	}
+	h.mu.Unlock()
+	if h.send(request{Op: op, ID: id}) != nil {
+		_ = h.cmd.Process.Kill()
+	}
+}
+
+// send writes a message and passes the descriptors on.
+func (h *helper) send(r request, fds ...int) error {
+	message, err := encode(r)
+	if err != nil {
+		return err
+	}
+	var rights []byte
+	if len(fds) > 0 {
+		rights = syscall.UnixRights(fds...)
+	}
+	h.writing.Lock()
+	defer h.writing.Unlock()
+	_ = h.conn.SetWriteDeadline(time.Now().Add(h.patience))
+	// The descriptors go with the header, which the supervisor reads by itself.
+	if _, _, err := h.conn.WriteMsgUnix(message[:4], rights, nil); err != nil {
+		return fmt.Errorf("ask the supervisor of commands: %w", err)
+	}
+	if _, err := h.conn.Write(message[4:]); err != nil {
+		_ = h.cmd.Process.Kill() // half a message: nothing that follows could be read
+		return fmt.Errorf("ask the supervisor of commands: %w", err)
+	}
+	return nil
+}
+
+// read takes the replies until the supervisor ends, and marks what is left as lost.
+func (h *helper) read() {
+	for {
+		var header [4]byte
+		var r reply
+		if _, err := io.ReadFull(h.conn, header[:]); err != nil {
+			break
+		}
+		if err := decode(header, h.conn, &r); err != nil {
+			break
+		}
+		h.take(r)
+	}
+	_ = h.cmd.Process.Kill() // a supervisor that closed its socket is of no use
+	_ = h.cmd.Wait()         // how it ended does not matter: nobody asked it to
+	_ = h.conn.Close()
+	h.lose()
+	close(h.ended)
+}
+
+func (h *helper) take(r reply) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	j := h.jobs[r.ID]
+	if j == nil {
+		return
+	}
+	switch r.Op {
+	case "started":
+		j.pid, j.err = r.Pid, startError(r.Errno)
+		if j.err != nil {
+			h.endLocked(r.ID, j, Status{Code: -1})
+		}
+		close(j.started)
+	case "sent":
+		if j.timer != nil {
+			j.timer.Stop()
+			j.timer = nil
+		}
+	case "ended":
+		h.endLocked(r.ID, j, Status{Code: r.Code, Signal: r.Signal})
+	}
+}
+
+func (h *helper) endLocked(id uint64, j *job, s Status) {
+	delete(h.jobs, id)
+	if j.timer != nil {
+		j.timer.Stop()
+	}
+	j.status = s
+	close(j.ended)
+}
+
+// lose kills the groups of the commands that the supervisor left behind.
+func (h *helper) lose() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, j := range h.jobs {
+		if j.pid > 0 {
+			_ = syscall.Kill(-j.pid, syscall.SIGKILL)
+		}
+		h.endLocked(id, j, Status{Code: -1, Lost: true})
+	}
+}
+
+func (h *helper) forget(id uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.jobs, id)
+}
+
+// close ends the supervisor by closing the socket, as the program's death would.
+func (h *helper) close() error {
+	_ = h.conn.CloseWrite()
+	select {
+	case <-h.ended:
+		return nil
+	case <-time.After(closeTime):
+	}
+	_ = h.cmd.Process.Kill()
+	<-h.ended
+	return fmt.Errorf("the supervisor of commands did not end within %v and was killed", closeTime)
+}

@@ -1,0 +1,113 @@
+//go:build unix
+
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Supervisor starts commands. Its process starts with the first command, and again
+// with the next one if it was killed. The zero value is not usable; New makes one.
+// It is safe for concurrent use.
+type Supervisor struct {
+	mu     sync.Mutex // guards what follows; held while the helper starts
+	helper *helper
+	closed bool
+
+	// patience is how long a supervisor may take to answer. It only starts and
+	// signals processes, so one that takes longer was stopped by somebody.
+	patience time.Duration
+}
+
+// New returns a supervisor that has started nothing yet.
+func New() *Supervisor { return &Supervisor{patience: 10 * time.Second} }
+
+// Start starts the command. It returns when the command runs, or with the error of
+// the system, such as [os.ErrNotExist]. That takes a moment; a supervisor that does not
+// answer for ten seconds is killed, which is an error.
+func (s *Supervisor) Start(c Command) (*Process, error) {
+	dir, err := filepath.Abs(c.Dir) // the supervisor's own directory is the root
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Path, err)
+	}
+	c.Dir, c.Env = dir, lastSettings(c.Env)
+	if len(c.Args) == 0 {
+		c.Args = []string{c.Path}
+	}
+	h, err := s.running()
+	if err != nil {
+		return nil, err
+	}
+	p, err := h.start(c)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Path, err)
+	}
+	return p, nil
+}
+
+// running returns the helper, which it starts where there is none.
+func (s *Supervisor) running() (*helper, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	if s.helper != nil && !s.helper.gone() {
+		return s.helper, nil
+	}
+	h, err := startHelper(s.patience)
+	if err != nil {
+		return nil, fmt.Errorf("start the supervisor of commands: %w", err)
+	}
+	s.helper = h
+	return h, nil
+}
+
+// Close kills all commands with what they started, ends the supervisor and waits
+// for its end, some seconds at most. A second Close does nothing.
+func (s *Supervisor) Close() error {
+	s.mu.Lock()
+	h := s.helper
+	s.closed, s.helper = true, nil
+	s.mu.Unlock()
+	if h == nil {
+		return nil
+	}
+	return h.close()
+}
+
+// files returns the descriptors of a command, with the null device for those that
+// are missing.
+func (c Command) files() (fds [3]int, null *os.File, err error) {
+	for i, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {
+		if f == nil {
+			if null == nil {
+				if null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+					return fds, nil, err
+				}
+			}
+			f = null
+		}
+		fds[i] = int(f.Fd())
+	}
+	return fds, null, nil
+}
+
+// signalName returns what follows the number of a signal.
+func signalName(n int) string { return " (" + syscall.Signal(n).String() + ")" }
+
+// startError is the error that a "started" reply reports.
+func startError(errno int) error {
+	if errno == 0 {
+		return nil
+	}
+	return syscall.Errno(errno)
+}
+
+var errStuck = errors.New("the supervisor of commands did not answer and was killed; try again")

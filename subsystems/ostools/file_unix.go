@@ -1,0 +1,19 @@
+//go:build unix
+
+package ostools
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// openFlags keep the opening of a pipe from waiting for its other end.
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// names returns how many names a file has.
+func names(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink)
+	}
+	return 1
+}

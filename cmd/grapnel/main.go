@@ -11,9 +11,18 @@
 // has happened, 130 interrupted, 143 told to end by SIGTERM.
 package main
 
-import "os"
+import (
+	"fmt"
+	"os"
+
+	"github.com/grapnel-go/grapnel/internal/supervisor"
+)
 
 func main() {
+	// The environment may hold a key, and commands run as the same user.
+	if err := supervisor.HideMemory(); err != nil {
+		fmt.Fprintln(os.Stderr, "grapnel: commands can read the environment of this program:", err)
+	}
 	c := &command{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
 	os.Exit(c.execute(os.Args[1:]))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/agentfile"
+	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
@@ -44,6 +45,9 @@ type Options struct {
 	// Trust is asked whether the project's MCP servers may be started, and whether
 	// what its rules allow may run without being asked about; nil is no.
 	Trust func(ctx context.Context, servers Servers) (Trust, error)
+
+	// commands starts the processes of all subsystems. Open sets it.
+	commands *supervisor.Supervisor
 }
 
 // App is everything that a command needs, open. Close it.
@@ -59,6 +63,7 @@ type App struct {
 	paths    Paths
 	model    string
 	presence *presence
+	commands *supervisor.Supervisor
 }
 
 // Agent is one agent that could be registered. File is "" for the one that is
@@ -103,7 +108,8 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note, paths: o.Paths, model: o.Model}
+	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note, paths: o.Paths, model: o.Model, commands: supervisor.New()}
+	o.commands = a.commands
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
 	}
@@ -120,7 +126,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		err = a.Runtime.Open(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, a.Store.Close(), a.presence.end())
+		return nil, errors.Join(err, a.commands.Close(), a.Store.Close(), a.presence.end())
 	}
 	return a, nil
 }
@@ -176,9 +182,10 @@ func environment(p Paths) runtime.Environment {
 	return runtime.Environment{OS: goruntime.GOOS, Shell: "bash", Platform: goruntime.GOARCH, Root: p.Root}
 }
 
-// Close ends the runtime, the subsystems and the store, in this order.
+// Close ends the runtime, the subsystems, what is left of their commands, and the
+// store, in this order.
 func (a *App) Close(ctx context.Context) error {
-	return errors.Join(a.Runtime.Close(ctx), a.Store.Close(), a.presence.end())
+	return errors.Join(a.Runtime.Close(ctx), a.commands.Close(), a.Store.Close(), a.presence.end())
 }
 
 // index is where the agent is; -1 if there is none of that name.

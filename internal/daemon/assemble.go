@@ -52,7 +52,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 			return damaged(o.Paths.Memories, err)
 		}},
 		{"OS", func() (err error) {
-			d.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs()})
+			d.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs(), Supervisor: o.commands})
 			return err
 		}},
 	} {
@@ -80,7 +80,7 @@ func loadMCP(ctx context.Context, o Options) (*mcp.MCP, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o)})
+	return mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o), Supervisor: o.commands})
 }
 
 // discard closes what was made, which nobody has opened.

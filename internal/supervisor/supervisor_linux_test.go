@@ -376,6 +376,7 @@ func survivors(t *testing.T, play string) int {
 		}
 		if left == 0 || time.Now().After(deadline) {
 			for _, pid := range pids {
+				_ = syscall.Kill(-pid, syscall.SIGKILL) // with what it has started meanwhile
 				if alive(pid) {
 					_ = syscall.Kill(pid, syscall.SIGKILL)
 				}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/needs"
 )
 
 const leavingModel = `rules:
@@ -28,6 +30,7 @@ const leavingModel = `rules:
 // put a process into another session.
 func TestAKilledRunLeavesNoCommand(t *testing.T) {
 	t.Parallel()
+	needs.Program(t, "setsid")
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.yaml"), []byte(leavingModel), 0o600))
 	cmd := exec.CommandContext(t.Context(), "grapnel", "run", "--yes", "--dir", dir, "--model", "script:"+filepath.Join(dir, "model.yaml"), "leave")

@@ -68,7 +68,11 @@ func (m *models) find(id string) (provider.Provider, error) {
 
 func (m *models) load(id string) (provider.Provider, error) {
 	if name, ok := strings.CutPrefix(id, openaiPrefix); ok && name != "" {
-		p := openai.New(openai.FromEnv(m.getenv))
+		getenv, err := withKeyFile(m.getenv)
+		if err != nil {
+			return nil, fmt.Errorf("model %s: %w", id, err)
+		}
+		p := openai.New(openai.FromEnv(getenv))
 		if err := p.Err(); err != nil {
 			return nil, fmt.Errorf("model %s: %w", id, err)
 		}
@@ -86,4 +90,60 @@ func (m *models) load(id string) (provider.Provider, error) {
 		return nil, fmt.Errorf("model %s: %w", id, err)
 	}
 	return p, nil
+}
+
+// Where the key of OpenAI comes from.
+const (
+	keyName     = "OPENAI_API_KEY"
+	keyFileName = "OPENAI_API_KEY_FILE"
+)
+
+// withKeyFile returns an environment whose key is that of the file which the variable
+// OPENAI_API_KEY_FILE names, if it is set.
+func withKeyFile(getenv func(string) string) (func(string) string, error) {
+	path := getenv(keyFileName)
+	if path == "" {
+		return getenv, nil
+	}
+	if getenv(keyName) != "" {
+		return nil, fmt.Errorf("both %s and %s are set; unset one of them", keyName, keyFileName)
+	}
+	key, err := readKey(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", keyFileName, err)
+	}
+	return func(name string) string {
+		if name == keyName {
+			return key
+		}
+		return getenv(name)
+	}, nil
+}
+
+// maxKey bounds a file with a key, in bytes.
+const maxKey = 16 << 10
+
+// readKey reads a key from a file that only its owner can read.
+func readKey(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is no regular file", path)
+	case info.Mode().Perm()&0o077 != 0:
+		return "", fmt.Errorf("others can read or change %s; run: chmod 600 %s", path, path)
+	case info.Size() > maxKey:
+		return "", fmt.Errorf("%s has %d bytes; a key has at most %d", path, info.Size(), maxKey)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	key := strings.TrimSpace(string(data))
+	if key == "" || strings.ContainsAny(key, "\r\n") {
+		return "", fmt.Errorf("%s must hold a key in one line", path)
+	}
+	return key, nil
 }

@@ -4,6 +4,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,4 +57,36 @@ func TestModelsThatAreNotThere(t *testing.T) {
 		_, err := m.find(id)
 		require.ErrorContains(t, err, want, id)
 	}
+}
+
+func TestAKeyFromAFile(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		require.NoError(t, os.Chmod(path, mode))
+		return path
+	}
+	good := write("good", " sk-canary\n", 0o400)
+	getenv, err := withKeyFile(env(map[string]string{"OPENAI_API_KEY_FILE": good, "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}))
+	require.NoError(t, err)
+	assert.Equal(t, "sk-canary", getenv("OPENAI_API_KEY"))
+	assert.Equal(t, "http://127.0.0.1:1/v1", getenv("OPENAI_BASE_URL"))
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for path, want := range map[string]string{
+		write("open", "sk-canary", 0o644):                 "chmod 600",
+		write("empty", "\n", 0o600):                       "a key in one line",
+		write("lines", "sk-canary\nother\n", 0o600):       "a key in one line",
+		write("large", strings.Repeat("x", 17000), 0o600): "at most 16384",
+		filepath.Join(dir, "none"):                        "no such file",
+		dir:                                               "no regular file",
+		pipe:                                              "no regular file",
+	} {
+		_, err := withKeyFile(env(map[string]string{"OPENAI_API_KEY_FILE": path}))
+		require.ErrorContains(t, err, want, path)
+		assert.NotContains(t, err.Error(), "canary")
+	}
+	_, err = withKeyFile(env(map[string]string{"OPENAI_API_KEY_FILE": good, "OPENAI_API_KEY": "sk-other"}))
+	require.ErrorContains(t, err, "unset one of them")
 }

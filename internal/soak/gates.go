@@ -54,6 +54,14 @@ var gates = []gate{
 		},
 	},
 	{
+		name: "processes of a killed program",
+		shows: "No process of a command is left when the program that started it is killed, in whatever way it was started: in the background, in another " +
+			"session, forked twice, or deaf to signals.",
+		pkg: "./internal/supervisor", tests: "TestAKilledProgramLeavesNoProcess|TestKilledProgramsFindWhoStartsDirectly",
+		long: []string{"-supervisor.n", "500"},
+		bad:  map[string]string{"direct": "a program that starts commands as its own children"},
+	},
+	{
 		name: "subscribers",
 		shows: "A subscriber that reads nothing slows no turn and no other subscriber: 1 is stalled and 100 read 100,000 events. What it missed is " +
 			"counted exactly, and where events are kept a reader finds every one of them.",

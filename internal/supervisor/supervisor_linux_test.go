@@ -2,6 +2,7 @@ package supervisor_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -19,8 +20,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 )
+
+var kills = flag.Int("supervisor.n", 10, "how often TestAKilledProgramLeavesNoProcess kills a program")
 
 func TestMain(m *testing.M) {
 	if play := os.Getenv("SUPERVISOR_TEST_PROGRAM"); play != "" {
@@ -203,6 +207,7 @@ func members(t testing.TB, r io.Reader) []int {
 
 func TestCloseKillsEverything(t *testing.T) {
 	t.Parallel()
+	needs.Program(t, "setsid")
 	s := supervisor.New()
 	p, r := shell(t, s, family)
 	pids := members(t, r)
@@ -353,6 +358,7 @@ func program(play string) int {
 // processes live on.
 func survivors(t *testing.T, play string) int {
 	t.Helper()
+	needs.Program(t, "setsid")
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.Command(self)
@@ -388,7 +394,7 @@ func survivors(t *testing.T, play string) int {
 }
 
 func TestAKilledProgramLeavesNoProcess(t *testing.T) {
-	const rounds = 10
+	rounds := *kills
 	left := 0
 	for range rounds {
 		left += survivors(t, "supervised")

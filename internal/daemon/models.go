@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
@@ -125,21 +126,16 @@ const maxKey = 16 << 10
 
 // readKey reads a key from a file that only its owner can read.
 func readKey(path string) (string, error) {
+	data, err := conffile.Read(path, &conffile.Options{Max: maxKey})
+	if err != nil {
+		return "", err
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err
 	}
-	switch {
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is no regular file", path)
-	case info.Mode().Perm()&0o077 != 0:
+	if info.Mode().Perm()&0o077 != 0 {
 		return "", fmt.Errorf("others can read or change %s; run: chmod 600 %s", path, path)
-	case info.Size() > maxKey:
-		return "", fmt.Errorf("%s has %d bytes; a key has at most %d", path, info.Size(), maxKey)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
 	}
 	key := strings.TrimSpace(string(data))
 	if key == "" || strings.ContainsAny(key, "\r\n") {

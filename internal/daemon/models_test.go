@@ -78,8 +78,8 @@ func TestAKeyFromAFile(t *testing.T) {
 		write("open", "sk-canary", 0o644):                 "chmod 600",
 		write("empty", "\n", 0o600):                       "a key in one line",
 		write("lines", "sk-canary\nother\n", 0o600):       "a key in one line",
-		write("large", strings.Repeat("x", 17000), 0o600): "at most 16384",
-		filepath.Join(dir, "none"):                        "no such file",
+		write("large", strings.Repeat("x", 17000), 0o600): "more than 16384 bytes",
+		filepath.Join(dir, "none"):                        "does not exist",
 		dir:                                               "no regular file",
 		pipe:                                              "no regular file",
 	} {

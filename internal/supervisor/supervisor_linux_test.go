@@ -400,7 +400,7 @@ func TestAKilledProgramLeavesNoProcess(t *testing.T) {
 		left += survivors(t, "supervised")
 	}
 	assert.Zero(t, left)
-	t.Logf("FIGURE programs killed=%d", rounds)
+	t.Logf("FIGURE killed=%d programs", rounds)
 	t.Logf("FIGURE left=%d of %d processes", left, 5*rounds)
 }
 

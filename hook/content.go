@@ -74,6 +74,9 @@ type Message struct {
 	// From is the name of the agent that said it where that is not the
 	// conversation's own: a guest. "" otherwise.
 	From string `json:"from,omitzero"`
+	// Partial: the model was cut off while it said this, because the turn was
+	// cancelled. It is not the answer that the model would have given.
+	Partial bool `json:"partial,omitzero"`
 	// Ephemeral entries are sent to the model but never stored.
 	Ephemeral bool `json:"-"`
 }

@@ -36,6 +36,7 @@ const (
 	EventSubagentStart    EventKind = "subagent_start"     // of a child turn, whose events follow; Text: its input; Detail: the call
 	EventSubagentEnd      EventKind = "subagent_end"       // Detail.Stop, Detail.Usage, Detail.Cost; Text: its final answer
 	EventSteered          EventKind = "steered"            // Text: what was said while the turn ran
+	EventSteerRefused     EventKind = "steer_refused"      // Text: why what was said while the turn ran does not get to the model, or what a hook answers to it
 	EventTurnRetried      EventKind = "turn_retried"       // clients drop what the step showed; Text: why
 	EventError            EventKind = "error"              // Text: what went wrong
 	EventStepEnd          EventKind = "step_end"           // Step

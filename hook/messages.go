@@ -63,6 +63,7 @@ type head struct {
 	callID, tool string
 	result       ToolResult
 	label, from  string
+	partial      bool
 	ephemeral    bool
 }
 
@@ -238,7 +239,7 @@ func (f *further) with(piece []slot) *further {
 
 // headOf returns the message without its content.
 func (f *further) headOf(m *Message) *head {
-	if m.CallID == "" && m.Tool == "" && m.Label == "" && m.From == "" && !m.Ephemeral && m.Result.IsZero() {
+	if m.CallID == "" && m.Tool == "" && m.Label == "" && m.From == "" && !m.Partial && !m.Ephemeral && m.Result.IsZero() {
 		switch m.Role {
 		case RoleUser:
 			return nil
@@ -247,7 +248,10 @@ func (f *further) headOf(m *Message) *head {
 		}
 	}
 	h := f.newHead()
-	*h = head{role: m.Role, callID: m.CallID, tool: m.Tool, result: m.Result, label: m.Label, from: m.From, ephemeral: m.Ephemeral}
+	*h = head{
+		role: m.Role, callID: m.CallID, tool: m.Tool, result: m.Result, label: m.Label, from: m.From,
+		partial: m.Partial, ephemeral: m.Ephemeral,
+	}
 	return h
 }
 
@@ -271,6 +275,6 @@ func (s *slot) message() Message {
 	}
 	return Message{
 		Role: h.role, Content: s.content, CallID: h.callID, Tool: h.tool, Result: h.result,
-		Label: h.label, From: h.from, Ephemeral: h.ephemeral,
+		Label: h.label, From: h.from, Partial: h.partial, Ephemeral: h.ephemeral,
 	}
 }

@@ -97,12 +97,15 @@ func NewTurn(d TurnData) (*Turn, TurnTeller) {
 type TurnTeller struct{ turn *Turn }
 
 // WithInput returns the place of the same turn with another input, and its teller.
-// Both places have the same states. It is called before the turn's first step.
+// Both places have the same states, and this one has been told what the other has.
 func (t TurnTeller) WithInput(in Input) (*Turn, TurnTeller) {
 	d := t.turn.d
 	d.Input = in
 	again, teller := NewTurn(d)
 	again.states.Store(statesOf(&t.turn.states))
+	t.turn.mu.Lock()
+	again.standing, again.contributed = t.turn.standing, t.turn.contributed
+	t.turn.mu.Unlock()
 	return again, teller
 }
 

@@ -386,7 +386,7 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 func (c *Conversation) change(ctx context.Context, tell hook.Event, write func(store.At) (int64, error)) error {
 	at := store.At{Version: c.version, Epoch: c.epoch, Hold: c.agent.rt.o.Lease}
 	c.held = true
-	err := c.events.announce(ctx, tell, func(events []store.Event) error {
+	err := c.events.announce(ctx, tell, "the conversation was not changed", func(events []store.Event) error {
 		at.Events = events
 		_, err := write(at)
 		if err != nil && c.changed(ctx, at) {

@@ -257,8 +257,8 @@ func (e *emitter) hold() {
 func (e *emitter) release() { e.drain(whole) }
 
 // announce has the event written before anybody is told of it, with whatever else
-// the store does not have yet. If that fails they are told so instead.
-func (e *emitter) announce(ctx context.Context, ev hook.Event, write func([]store.Event) error) error {
+// the store does not have yet. If that fails they are told instead what did not happen.
+func (e *emitter) announce(ctx context.Context, ev hook.Event, instead string, write func([]store.Event) error) error {
 	e.hold()
 	defer e.release()
 	e.post(ctx, &ev, usual)
@@ -269,20 +269,20 @@ func (e *emitter) announce(ctx context.Context, ev hook.Event, write func([]stor
 	e.lock()
 	defer e.mu.Unlock()
 	for i := range e.pending {
-		e.pending[i] = refuted(e.pending[i], ev.Seq)
+		e.pending[i] = refuted(e.pending[i], ev.Seq, instead)
 	}
 	queue := e.queuedLocked()
 	for i := range queue {
-		queue[i].ev = refuted(queue[i].ev, ev.Seq)
+		queue[i].ev = refuted(queue[i].ev, ev.Seq, instead)
 	}
 	return err
 }
 
 // refuted is the event, unless it is the one of that sequence, which has not
 // happened.
-func refuted(ev hook.Event, seq uint64) hook.Event {
+func refuted(ev hook.Event, seq uint64, instead string) hook.Event {
 	if ev.Seq == seq {
-		ev.Kind, ev.Text = hook.EventDiagnostic, "the conversation was not changed"
+		ev.Kind, ev.Text = hook.EventDiagnostic, instead
 	}
 	return ev
 }

@@ -6,18 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// A turn is journaled as it goes, unless its store ends with the process: that it
-// has begun, with its input; the reply and the calls that are about to run, before
-// the first of them does; each result as it comes, before anybody is told. The
-// step's append then has reply and results as messages and takes the entries away.
-// So at any moment the store has everything that a turn needs to be ended, or gone
-// on with, by somebody else.
+// The runtime journals a turn as it goes, unless its store ends with the process: that
+// it begins, with its input, before anybody hears of it; the reply and the calls that
+// are about to run, before the first of them does; each result as it comes; how the
+// turn ends, with its last message or when it is cancelled. The step's append then has
+// reply and results as messages and takes their entries away. So at any moment the
+// store has what another process needs to end the turn or to go on with it.
 
 // turnData is what the entry of a turn says.
 type turnData struct {
@@ -56,6 +57,29 @@ type startData struct {
 type resultData struct {
 	Outcome  hook.Outcome  `json:"outcome"`
 	Duration time.Duration `json:"duration,omitzero"`
+}
+
+// endData is what the entry of the end of a turn says.
+type endData struct {
+	// At is the length of the history with which the turn ends.
+	At      int               `json:"at"`
+	Signals []hook.StopSignal `json:"signals"`
+	// Errors are the public texts of its errors.
+	Errors []string `json:"errors,omitzero"`
+}
+
+// holds reports whether the turn ends like that although so many messages are stored:
+// nothing overrules a cancellation, but a hook may have had any other turn go on.
+func (e *endData) holds(stored int) bool {
+	if e == nil || len(e.Signals) == 0 {
+		return false
+	}
+	return e.At == stored || slices.ContainsFunc(e.Signals, func(s hook.StopSignal) bool { return cancels(s.Reason) })
+}
+
+// cancels reports whether the reason is that the turn's context has ended.
+func cancels(r hook.StopReason) bool {
+	return r == hook.StopCancelled || r == hook.StopUserRequested || r == hook.StopTimeLimit
 }
 
 // data encodes one of the types above, which always can be.
@@ -104,18 +128,47 @@ func (t *turn) noteResult(c *call) {
 
 // note adds to the journal, with the events and states that have come up.
 func (t *turn) note(entries []store.Entry) bool {
-	n := store.Note{Epoch: t.conv.epoch, Hold: t.rt.o.Lease, Entries: entries}
 	return t.write(func(events []store.Event, states []hook.StateValue) error {
-		n.Events, n.States = events, states
-		first, err := t.rt.o.Store.Note(t.durable, t.conv.ID(), n)
-		if err != nil {
-			return fmt.Errorf("store what a turn of conversation %s is doing: %w", t.conv.ID(), err)
-		}
-		for i := range entries {
-			t.forget = append(t.forget, first+int64(i))
-		}
-		return nil
+		seqs, err := t.journal(store.Note{Entries: entries, Events: events, States: states})
+		t.forget = append(t.forget, seqs...)
+		return err
 	})
+}
+
+// journal makes the note and returns the sequences of its entries.
+func (t *turn) journal(n store.Note) ([]int64, error) {
+	n.Epoch, n.Hold = t.conv.epoch, t.rt.o.Lease
+	first, err := t.rt.o.Store.Note(t.durable, t.conv.ID(), n)
+	if err != nil {
+		return nil, fmt.Errorf("store what a turn of conversation %s is doing: %w", t.conv.ID(), err)
+	}
+	seqs := make([]int64, len(n.Entries))
+	for i := range seqs {
+		seqs[i] = first + int64(i)
+	}
+	return seqs, nil
+}
+
+// noteEnd journals how the turn ends as soon as that is certain, because hooks may still
+// take their time before it has ended.
+func (t *turn) noteEnd() {
+	if !t.conv.journals() || t.ended || t.lost {
+		return
+	}
+	t.write(func(events []store.Event, states []hook.StateValue) error {
+		seqs, err := t.journal(store.Note{Entries: []store.Entry{t.endEntry()}, Events: events, States: states})
+		t.entries = append(t.entries, seqs...)
+		return err
+	})
+}
+
+// endEntry is how the turn ends as things stand.
+func (t *turn) endEntry() store.Entry {
+	end := endData{At: t.history.stored.Len(), Signals: t.counting()}
+	for _, err := range t.errs {
+		end.Errors = append(end.Errors, publicText(err))
+	}
+	return store.Entry{Kind: store.EntryEnd, Data: data(end)}
 }
 
 func (c *call) startEntry(t *turn) store.Entry {

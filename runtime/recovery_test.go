@@ -424,8 +424,8 @@ func (l *liar) Note(ctx context.Context, id string, n store.Note) (int64, error)
 func TestANoteThatWasMadeAlthoughItSeemedToFail(t *testing.T) {
 	t.Parallel()
 	for lie, results := range map[int][]string{
-		1: {"tool c1 echo cancelled: not run: the turn has failed", "tool c2 echo cancelled: not run: the turn has failed"},
-		2: {"tool c1 echo: echo:", "tool c2 echo: echo:"},
+		2: {"tool c1 echo cancelled: not run: the turn has failed", "tool c2 echo cancelled: not run: the turn has failed"},
+		3: {"tool c1 echo: echo:", "tool c2 echo: echo:"},
 	} {
 		l := &liar{Store: mem.New(&mem.Options{Journal: true}), lie: lie}
 		m := plays(calls(want{"c1", "echo", `{}`}, want{"c2", "echo", `{}`}), says("done"))

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -12,10 +13,13 @@ import (
 // interrupted is what the journal has of a turn that did not come to its end.
 type interrupted struct {
 	turnData
-	// seqs are the entries of the step, which its commit takes away, and turn is
-	// that of the turn itself.
-	seqs []int64
-	turn int64
+	// seqs are the entries of the step, or of an input that no hook has let through,
+	// which the next append takes away. turns are those of the turn itself.
+	seqs, turns []int64
+	// input is what the turn begins with, as long as no hook has let it through.
+	input []hook.Message
+	// end is how the turn was about to end; nil if it was not.
+	end *endData
 	// reply is the model's message whose calls had begun; without a role if none
 	// had.
 	reply   hook.Message
@@ -93,6 +97,9 @@ func (c *Conversation) settle(ctx context.Context, parent *turn) error {
 		t.depth = parent.depth + 1
 	}
 	out := t.goOn(false, nil)
+	if parent != nil {
+		c.endSession(t.durable, "")
+	}
 	if !t.ended {
 		return fmt.Errorf("end the turn that was interrupted: %w", out.Err)
 	}
@@ -105,35 +112,101 @@ func (t *turn) goOn(on bool, observe func(hook.Event)) hook.TurnOutcome {
 	was := t.conv.interrupted()
 	t.conv.journal = nil
 	t.adopt(was)
-	if on && was.Guest != "" {
-		on = t.invite(was.Guest) == nil
+	end := was.end
+	if !end.holds(t.history.stored.Len()) {
+		end = nil
 	}
-	t.enter(t.input(), was.letters, observe)
+	on = on && end == nil && !t.cutOff() && (was.Guest == "" || t.invite(was.Guest) == nil)
+	in := t.input()
+	if len(was.input) > 0 {
+		in = hook.Input{Messages: hook.Freeze(was.input)}
+	}
+	t.enter(in, observe)
 	defer t.leave()
-	on = on && t.beginSession()
+	t.conv.steers.begin(was.letters)
+	t.emitNow(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
+	if len(was.input) > 0 {
+		t.beginAgain(was, in, end, on)
+	} else {
+		t.continues(was, end, on)
+	}
+	return t.finish()
+}
+
+// beginAgain takes the input through the gates, which it had not passed: also where the
+// model is not asked, so that what was said is not lost. That counts as resuming, because
+// a gate may be what kills the process.
+func (t *turn) beginAgain(was *interrupted, in hook.Input, end *endData, on bool) {
+	t.forget = was.seqs
+	if end != nil {
+		t.endsLike(end)
+		return
+	}
+	if !t.mayResume(max(1, t.rt.o.Resumes)) || !t.noteResumed() {
+		return
+	}
+	switch more := t.accept(in); {
+	case more && on && t.inform():
+		t.loop()
+	case more && !on:
+		t.goneBy()
+	}
+}
+
+// continues goes on behind the input, which is history.
+func (t *turn) continues(was *interrupted, end *endData, on bool) {
+	if on || len(was.letters) > 0 { // hooks see what was said to the turn
+		on = t.beginSession() && on
+	}
 	t.settleChildren()
-	if on && t.resumed >= t.rt.o.Resumes {
-		on = false
-		t.fail(fmt.Errorf("%w %d times and was resumed as often", errGone, t.resumed+1))
-	}
-	if on {
-		t.resumed++
-		t.forget = []int64{was.turn}
-		on = t.append(store.Append{Entries: []store.Entry{t.begun()}}) && t.inform()
-	}
+	on = on && t.mayResume(t.rt.o.Resumes) && t.noteResumed() && t.inform()
 	t.forget = append(t.forget, was.seqs...)
 	more := on
 	if was.reply.Role != "" {
 		more = t.endStep(was, on) && on
 	}
 	switch {
+	case end != nil:
+		t.answered()
+		t.endsLike(end)
 	case was.reply.Role == "" && len(was.letters) == 0 && t.answered():
 	case !on:
 		t.goneBy()
 	case more || on && t.goesOn():
 		t.loop()
 	}
-	return t.finish()
+}
+
+// mayResume reports whether the turn was resumed less often than that.
+func (t *turn) mayResume(limit int) bool {
+	if t.resumed < limit {
+		return true
+	}
+	return t.fail(fmt.Errorf("%w %d times and was resumed as often", errGone, t.resumed+1))
+}
+
+// noteResumed journals that the turn is gone on with once more.
+func (t *turn) noteResumed() bool {
+	t.resumed++
+	return t.write(func(events []store.Event, states []hook.StateValue) error {
+		seqs, err := t.journal(store.Note{Entries: []store.Entry{t.begun()}, Events: events, States: states})
+		t.entries = append(t.entries, seqs...)
+		return err
+	})
+}
+
+// endsLike gives the turn the end that it was about to have.
+func (t *turn) endsLike(end *endData) {
+	t.signals = append(t.signals, end.Signals...)
+	for _, text := range end.Errors {
+		t.errs = append(t.errs, errors.New(text))
+	}
+}
+
+// cutOff reports whether the history ends with half an answer: its turn was cancelled.
+func (t *turn) cutOff() bool {
+	n := t.history.stored.Len()
+	return n > t.from && t.history.stored.At(n-1).Partial
 }
 
 // answered reports whether the turn has its answer, so that only its end is missing.
@@ -147,7 +220,7 @@ func (t *turn) answered() bool {
 		return false
 	}
 	t.final = said.Content
-	return true
+	return !said.Partial
 }
 
 // goneBy notes that the turn is not gone on with.
@@ -164,13 +237,20 @@ func (t *turn) goneBy() {
 func (c *Conversation) interrupted() *interrupted {
 	was := &interrupted{starts: map[string]startData{}, results: map[string]ended{}}
 	for _, e := range c.journal {
-		if e.Kind != store.EntryTurn && e.Kind != store.EntrySteer {
+		switch e.Kind {
+		case store.EntryTurn, store.EntrySteer, store.EntryEnd:
+		default:
 			was.seqs = append(was.seqs, e.Seq)
 		}
 		switch e.Kind {
 		case store.EntryTurn:
-			was.turn = e.Seq
+			was.turns = append(was.turns, e.Seq)
 			was.turnData = parsed[turnData](e.Data)
+		case store.EntryInput:
+			was.input = append(was.input, said(e))
+		case store.EntryEnd:
+			end := parsed[endData](e.Data)
+			was.end = &end
 		case store.EntryReply:
 			was.reply, was.step = e.Message, parsed[replyData](e.Data)
 		case store.EntryStart:
@@ -178,10 +258,28 @@ func (c *Conversation) interrupted() *interrupted {
 		case store.EntryResult:
 			was.results[e.CallID] = ended{e.Message, parsed[resultData](e.Data)}
 		case store.EntrySteer:
-			was.letters = append(was.letters, letter{hook.Input{Messages: hook.ListOf(e.Message)}, e.Seq})
+			was.letters = addLetter(was.letters, e)
 		}
 	}
 	return was
+}
+
+// addLetter adds a message of the journal to the letters: several parts are one input,
+// which hooks judge as a whole.
+func addLetter(letters []letter, e store.Entry) []letter {
+	m, n := said(e), len(letters)
+	if parsed[inputData](e.Data).Part > 0 && n > 0 && letters[n-1].seq+int64(letters[n-1].in.Messages.Len()) == e.Seq {
+		letters[n-1].in.Messages = letters[n-1].in.Messages.Append(m)
+		return letters
+	}
+	return append(letters, letter{hook.Input{Messages: hook.ListOf(m)}, e.Seq})
+}
+
+// said is the message of a person that the entry has.
+func said(e store.Entry) hook.Message {
+	m := e.Message
+	m.Ephemeral = parsed[inputData](e.Data).Ephemeral
+	return m
 }
 
 func parsed[T any](text hook.JSON) T {
@@ -199,7 +297,7 @@ func (t *turn) adopt(was *interrupted) {
 		t.id, t.started, t.resumed = was.ID, was.Started, was.Resumed
 		t.from = min(was.From, t.history.stored.Len())
 	}
-	t.stored = true
+	t.entries, t.stored = was.turns, len(was.input) == 0
 	t.usage, t.cost, t.calls = was.step.Usage, was.step.Cost, was.step.Calls
 	for _, m := range t.history.stored.From(t.from).All() {
 		if m.Role == hook.RoleAssistant {

@@ -13,8 +13,8 @@ import (
 // cleared, because the model has another past from then on. The next turn then
 // begins another session. The conversation of a child has a session of its own that
 // lasts for the child's turn. A guest's turn is part of the conversation's session.
-// A turn that is only brought to its end begins none: no model is asked, and no tool
-// runs.
+// A turn that is only brought to its end begins one only if hooks have yet to judge what
+// was said to it: no model is asked, and no tool runs.
 
 // session is the one of a conversation. What is not the place belongs to the
 // running turn.

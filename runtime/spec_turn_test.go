@@ -126,7 +126,10 @@ func TestSpecAHookThatAnswersWithNothingTookNoAction(t *testing.T) {
 func TestSpecWhatIsSaidWhileAHookAnswersIsForTheModel(t *testing.T) {
 	t.Parallel()
 	var w *world
-	h := hook.BeforeTurnFunc(func(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
+	h := hook.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+		if in.Text() != "hello" {
+			return hook.TurnDecision{}, nil
+		}
 		steers(t, w, "and one more thing")
 		return hook.RespondTurn("hello"), nil
 	})

@@ -22,17 +22,21 @@ type mailbox struct {
 	letters []letter
 }
 
-// letter is one message and the sequence of its entry in the journal, 0 for none.
+// letter is one input and the sequence of its first entry in the journal, 0 for none.
 type letter struct {
 	in  hook.Input
 	seq int64
 }
 
 // Steer says something to the turn that is running: it is added to the history
-// before the next step, in the order in which such messages came, each with an
-// event. It is written down when Steer returns. If the turn was about to end, it
-// goes on with another step; if it is cancelled, the next turn finds it. It takes
-// in.Messages as they are: no hook preprocesses them. ErrIdle if no turn runs.
+// before the next step, in the order in which such messages came. It is stored when
+// Steer returns. If the turn was about to end, it goes on with another step; if it is
+// cancelled, the next turn finds it. ErrIdle if no turn runs.
+//
+// Like the message that a turn begins with, it passes Preprocess and BeforeTurn: before
+// the next step, on the loop's goroutine. The event steered tells that it got through.
+// If a hook refuses it, or answers it itself, the model never sees it, the turn goes
+// on, and the event steer_refused has the reason or the answer.
 func (c *Conversation) Steer(ctx context.Context, in hook.Input) error {
 	if err := checkInput(in); err != nil {
 		return err
@@ -53,10 +57,7 @@ func (c *Conversation) noteSteer(ctx context.Context, in hook.Input) (int64, err
 	if !c.journals() {
 		return 0, nil
 	}
-	entries := make([]store.Entry, in.Messages.Len())
-	for i, m := range in.Messages.All() {
-		entries[i] = store.Entry{Kind: store.EntrySteer, Message: m}
-	}
+	entries := inputEntries(store.EntrySteer, in)
 	o := &c.agent.rt.o
 	seq, err := o.Store.Note(ctx, c.ID(), store.Note{Epoch: c.events.Epoch(), Hold: o.Lease, Entries: entries})
 	if err != nil {
@@ -118,16 +119,40 @@ func (b *mailbox) take(over bool) []letter {
 
 // steered adds what was said meanwhile to the history, and reports whether
 // anything was. If not, and the turn is over, nothing can be said any more.
-func (t *turn) steered(over bool) bool {
-	letters := t.conv.steers.take(over)
-	for _, l := range letters {
-		t.emit(hook.Event{Kind: hook.EventSteered, Text: l.in.Text()})
-		for i, m := range l.in.Messages.All() {
-			t.history.add(m)
-			if l.seq != 0 {
-				t.forget = append(t.forget, l.seq+int64(i))
-			}
+func (t *turn) steered(over bool) (added bool) {
+	for round := 0; ; round++ {
+		letters := t.conv.steers.take(over)
+		for _, l := range letters {
+			added = t.hear(l, round < maxRefused) || added
+		}
+		if added || !over || len(letters) == 0 {
+			return added
 		}
 	}
-	return len(letters) > 0
+}
+
+// maxRefused is how often a turn that is about to end asks the hooks about what was said
+// while they refused what was said before: one of them may steer the turn each time.
+const maxRefused = 64
+
+// hear adds one letter to the history, if the hooks are asked and let it through.
+func (t *turn) hear(l letter, ask bool) bool {
+	if l.seq != 0 {
+		for i := range l.in.Messages.Len() {
+			t.forget = append(t.forget, l.seq+int64(i))
+		}
+	}
+	in, why := l.in, "too much was refused in a row"
+	if ask {
+		in, why = t.admitLetter(in)
+	}
+	if why != "" {
+		t.emit(hook.Event{Kind: hook.EventSteerRefused, Text: why})
+		return false
+	}
+	t.emit(hook.Event{Kind: hook.EventSteered, Text: l.in.Text()})
+	for _, m := range in.Messages.All() {
+		t.history.add(m)
+	}
+	return true
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // runStep runs one step and reports whether another one follows.
@@ -176,31 +177,38 @@ func (t *turn) follow(reply hook.ModelReply, calls []call) (more bool) {
 		t.signal(hook.StopNoAction, "", "")
 		return false
 	}
-	if t.say(reply) {
-		return true
-	}
-	switch reply.Finish {
-	case hook.FinishLength:
-		t.signal(hook.StopMaxTokens, "", "")
-	case hook.FinishFilter:
-		t.signal(hook.StopFinishReason, "", string(reply.Finish))
-	}
-	return false // and without any other reason to stop it is completed
+	return t.say(t.said(reply.Content), reply.Finish) // without any other reason to stop it is completed
 }
 
-// say stores the reply: as the turn's last message, unless something was said
-// meanwhile that the model has yet to read.
-func (t *turn) say(reply hook.ModelReply) (more bool) {
-	t.history.add(t.said(reply.Content))
-	more = t.unread()
-	ends := !more && !t.conv.events.logs && !t.hooks.mayGoOn() // where events are kept, the last one ends the turn
-	if !t.commit(ends) {
+// say stores the message: as the turn's last one, unless something was said meanwhile
+// that the model has yet to read. How the turn ends with it is stored in the same write:
+// a process that dies then leaves no turn that looks completed.
+func (t *turn) say(m hook.Message, finish hook.FinishReason) (more bool) {
+	t.history.add(m)
+	if more = t.unread(); !more {
+		t.signalFinish(finish)
+	}
+	a := store.Append{TurnEnds: !more && !t.conv.events.logs && !t.hooks.mayGoOn()} // where events are kept, the last one ends the turn
+	if t.conv.journals() && !more && !a.TurnEnds && len(t.counting()) > 0 {
+		a.Entries = []store.Entry{t.endEntry()}
+	}
+	if !t.append(a) {
 		return false
 	}
 	if more = more && t.ctx.Err() == nil; !more {
-		t.final = reply.Content
+		t.final = m.Content
 	}
 	return more
+}
+
+// signalFinish notes why a model stopped that had not said everything.
+func (t *turn) signalFinish(finish hook.FinishReason) {
+	switch finish {
+	case hook.FinishLength:
+		t.signal(hook.StopMaxTokens, "", "")
+	case hook.FinishFilter:
+		t.signal(hook.StopFinishReason, "", string(finish))
+	}
 }
 
 // unread adds what was said meanwhile to the history, and reports whether anything
@@ -235,7 +243,9 @@ func (t *turn) keepPartial(reply hook.ModelReply) {
 		return
 	}
 	t.showHeld(reply)
-	t.say(reply)
+	said := t.said(reply.Content)
+	said.Partial = true
+	t.say(said, "")
 }
 
 func withoutCalls(content hook.List[hook.Block]) hook.List[hook.Block] {

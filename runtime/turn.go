@@ -12,7 +12,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -69,7 +68,9 @@ type turn struct {
 	forget []int64
 	// holding: what is emitted is told when it is written down.
 	holding bool
-	// stored: something of the turn is in the store, and ended: so is its end. lost:
+	// entries are those of the journal that stay until the turn ends.
+	entries []int64
+	// stored: something of the turn is history. ended: it has left the journal. lost:
 	// somebody else has gone on with the conversation.
 	stored, ended, lost bool
 	// concluded: how the turn ended is settled.
@@ -136,26 +137,27 @@ func (c *Conversation) newTurn(ctx context.Context) *turn {
 
 // run runs the turn from its input to its outcome.
 func (t *turn) run(in hook.Input, observe func(hook.Event)) hook.TurnOutcome {
-	t.enter(in, nil, observe)
+	t.enter(in, observe)
 	defer t.leave()
+	if err := t.announce(in); err != nil {
+		_ = t.conv.release(t.durable) // the next turn finds out if that did not work
+		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
+	}
 	if t.begin(in) {
 		t.loop()
 	}
 	return t.finish()
 }
 
-// enter tells everybody that the turn begins; leave undoes what it does. letters
-// are what was said to the turn before its process ended.
-func (t *turn) enter(in hook.Input, letters []letter, observe func(hook.Event)) {
+// enter makes the turn the one that runs; leave undoes that.
+func (t *turn) enter(in hook.Input, observe func(hook.Event)) {
 	c := t.conv
 	if limit := t.cfg.Limits.Time; limit > 0 {
 		t.ctx, t.expire = context.WithTimeoutCause(t.ctx, limit, errTimeLimit)
 	}
 	t.makePlace(in)
 	c.events.begin(t, observe)
-	c.steers.begin(letters)
 	c.setTurn(t)
-	t.emitNow(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
 }
 
 func (t *turn) leave() {
@@ -201,126 +203,6 @@ func (t *turn) report() {
 		History: t.conv.history, Usage: usage, Cost: cost, Steps: t.number,
 		Signals: hook.Freeze(t.signals), Errors: hook.Freeze(t.errs),
 	})
-}
-
-// begin preprocesses the input and stores it, with its answer if a hook has one. It
-// reports whether the model is to be asked.
-func (t *turn) begin(in hook.Input) bool {
-	if !t.beginSession() {
-		return false
-	}
-	out, err := t.preprocess(in)
-	if err != nil {
-		return t.failHook(err)
-	}
-	if err := checkInput(out); err != nil {
-		return t.fail(err)
-	}
-	if !sameInput(in, out) { // a place never changes
-		t.place, t.teller = t.teller.WithInput(out)
-		t.report()
-	}
-	d, err := t.hooks.decideTurn(t.ctx, t.place, out)
-	d = answered(t.ctx, t, d, err)
-	v := d.Verdict()
-	if v.Kind == hook.AnswerReject {
-		return t.reject(v)
-	}
-	t.attribute()
-	for _, m := range out.Messages.All() {
-		t.history.add(m)
-	}
-	if v.Kind == hook.AnswerRespond {
-		return t.respond(d.Text())
-	}
-	return t.storeInput() && t.inform()
-}
-
-// inform adds what the hooks have for the model beside the history. False if the
-// turn is over.
-func (t *turn) inform() bool {
-	t.noteSession()
-	return t.contribute()
-}
-
-// respond answers the user with what a hook says, unless somebody has said more
-// meanwhile: then the model is asked.
-func (t *turn) respond(text string) (more bool) {
-	content := t.shown(text)
-	if content.Len() > 0 {
-		t.history.add(t.said(content))
-	}
-	if more = t.steered(true); !more {
-		t.final = content
-	}
-	return t.storeInput() && more && t.inform()
-}
-
-// storeInput stores what the turn begins with.
-func (t *turn) storeInput() bool {
-	if t.conv.journals() {
-		return t.append(store.Append{Entries: []store.Entry{t.begun()}})
-	}
-	return t.commit(false)
-}
-
-// reject ends a turn that may not begin. It returns false.
-func (t *turn) reject(v hook.Verdict) bool {
-	if t.ctx.Err() != nil {
-		return t.cancelled()
-	}
-	err := rejection(v)
-	if v.Failure != nil {
-		err = fmt.Errorf("%w: %w", ErrRejected, v.Failure)
-	}
-	t.errs = append(t.errs, err)
-	t.signal(hook.StopDenied, v.By, v.Reason)
-	return false
-}
-
-func (t *turn) preprocess(in hook.Input) (out hook.Input, err error) {
-	defer caught(hook.PointPreprocess, &err)
-	return t.hooks.hook.Preprocess(t.ctx, t.place, in)
-}
-
-// checkInput refuses what would not be a user's part of a history.
-func checkInput(in hook.Input) error {
-	for i, m := range in.Messages.All() {
-		switch {
-		case m.Role != hook.RoleUser:
-			return fmt.Errorf("input message %d: its role is %q and has to be %q", i, m.Role, hook.RoleUser)
-		case history.Blank(m.Content):
-			return fmt.Errorf("input message %d is empty", i)
-		}
-		for _, b := range m.Content.All() {
-			if b.Kind == hook.BlockToolCall {
-				return fmt.Errorf("input message %d: a user calls no tools", i)
-			}
-		}
-	}
-	if in.Messages.Len() == 0 {
-		return ErrNoInput
-	}
-	return nil
-}
-
-// sameInput reports whether Preprocess left the input as it was.
-func sameInput(a, b hook.Input) bool {
-	if a.Messages.Len() != b.Messages.Len() {
-		return false
-	}
-	for i, m := range a.Messages.All() {
-		o := b.Messages.At(i)
-		if m.Role != o.Role || m.Label != o.Label || m.Ephemeral != o.Ephemeral || m.Content.Len() != o.Content.Len() {
-			return false
-		}
-		for j, block := range m.Content.All() {
-			if block != o.Content.At(j) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // loop runs steps until one of them ends the turn and no hook has it go on. No step
@@ -395,8 +277,12 @@ func (t *turn) finish() hook.TurnOutcome {
 // it: a crash before that leaves a turn to be ended, and not one whose end nobody
 // is ever told of.
 func (t *turn) commitRest(turnEnds bool) {
-	for tries, done := 0, false; t.stored && !t.ended && !t.lost && !done && tries < 2; tries++ {
-		done = t.commit(turnEnds)
+	for tries, done := 0, false; (t.stored || len(t.entries) > 0) && !t.ended && !t.lost && !done && tries < 2; tries++ {
+		if !t.stored && t.history.stored.Len() == t.conv.history.Len() {
+			done = t.withdraw()
+		} else {
+			done = t.commit(turnEnds)
+		}
 	}
 }
 
@@ -491,6 +377,9 @@ func (t *turn) cancelled() bool {
 		t.errs = append(t.errs, cause)
 	}
 	t.signal(reason, "", t.lateness(reason))
+	if !errors.Is(cause, ErrLeaseLost) {
+		t.noteEnd()
+	}
 	return false
 }
 

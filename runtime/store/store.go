@@ -156,7 +156,9 @@ const (
 	EntryReply  EntryKind = "reply"  // the model has asked for calls: Message, Data
 	EntryStart  EntryKind = "start"  // a call is about to run: CallID, Data
 	EntryResult EntryKind = "result" // a call has ended: CallID, Message, Data
-	EntrySteer  EntryKind = "steer"  // a message has come while the turn runs: Message
+	EntryInput  EntryKind = "input"  // what the turn begins with, before hooks have judged it: Message, Data
+	EntrySteer  EntryKind = "steer"  // a message has come while the turn runs: Message, Data
+	EntryEnd    EntryKind = "end"    // how the turn ends: Data
 )
 
 // Entry is one entry of the journal of the turn that is running. What Data holds

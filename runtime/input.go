@@ -1,0 +1,234 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// The runtime journals an input as it came before anybody hears that its turn begins.
+// Only then do hooks see it: Preprocess, then BeforeTurn. What they let through becomes
+// history and leaves the journal in one write. A turn that dies in between passes these
+// gates again when it is taken up.
+
+// announce journals what the turn begins with and then tells everybody that it begins.
+// If the journal cannot be written the turn has not begun.
+func (t *turn) announce(in hook.Input) error {
+	begins := hook.Event{Kind: hook.EventTurnStart, Text: in.Text(), Time: t.moment}
+	c := t.conv
+	if !c.journals() {
+		c.steers.begin(nil)
+		t.emit(begins)
+		return nil
+	}
+	entries := append([]store.Entry{t.begun()}, inputEntries(store.EntryInput, in)...)
+	write := func(events []store.Event) error {
+		seqs, err := t.journal(store.Note{Entries: entries, Events: events})
+		if err == nil {
+			t.entries, t.forget = seqs[:1], seqs[1:]
+			c.steers.begin(nil) // who hears of the turn may steer it
+		}
+		return err
+	}
+	var err error
+	if c.events.logs {
+		err = c.events.announce(t.durable, begins, "the turn did not begin", write)
+	} else if err = write(nil); err == nil {
+		t.emit(begins)
+	}
+	if err != nil {
+		t.unstored(err)
+	}
+	return err
+}
+
+// inputData is what the entry of a message of a person says beside the message.
+type inputData struct {
+	// Part counts the messages of one input from 0.
+	Part int `json:"part,omitzero"`
+	// Ephemeral is that of the message, which a store does not keep.
+	Ephemeral bool `json:"ephemeral,omitzero"`
+}
+
+func inputEntries(kind store.EntryKind, in hook.Input) []store.Entry {
+	entries := make([]store.Entry, in.Messages.Len())
+	for i, m := range in.Messages.All() {
+		entries[i] = store.Entry{Kind: kind, Message: m, Data: data(inputData{Part: i, Ephemeral: m.Ephemeral})}
+	}
+	return entries
+}
+
+// begin has the hooks judge the input and stores it, with its answer if a hook has one.
+// It reports whether the model is to be asked.
+func (t *turn) begin(in hook.Input) bool { return t.accept(in) && t.inform() }
+
+// accept is begin up to where the input is stored.
+func (t *turn) accept(in hook.Input) (more bool) {
+	if !t.beginSession() {
+		return false
+	}
+	a, err := t.admit(t.ctx, admission{place: t.place, teller: t.teller, in: in})
+	if err != nil {
+		return t.fail(err)
+	}
+	t.place, t.teller = a.place, a.teller
+	v := a.decision.Verdict()
+	if v.Kind == hook.AnswerReject {
+		return t.reject(v)
+	}
+	t.attribute()
+	for _, m := range a.in.Messages.All() {
+		t.history.add(m)
+	}
+	if v.Kind == hook.AnswerRespond {
+		return t.respond(a.decision.Text())
+	}
+	return t.storeInput()
+}
+
+// inform adds what the hooks have for the model beside the history. False if the
+// turn is over.
+func (t *turn) inform() bool {
+	t.noteSession()
+	return t.contribute()
+}
+
+// admission is an input on its way through the gates.
+type admission struct {
+	// place has the input as Turn.Input.
+	place    *hook.Turn
+	teller   hook.TurnTeller
+	in       hook.Input
+	decision hook.TurnDecision
+}
+
+// admit is the one way by which the text of a person gets to the model: it asks
+// Preprocess and then BeforeTurn. The error is that of Preprocess, or says what is wrong
+// with what Preprocess returned.
+func (t *turn) admit(ctx context.Context, a admission) (admission, error) {
+	out, err := t.preprocess(ctx, a.place, a.in)
+	if err != nil {
+		t.hookFailed(ctx, failureOf(hook.PointPreprocess, err))
+		return a, err
+	}
+	if err := checkInput(out); err != nil {
+		return a, err
+	}
+	if !sameInput(a.in, out) { // a place never changes
+		a.place, a.teller = a.teller.WithInput(out)
+		a.in = out
+	}
+	d, err := t.hooks.decideTurn(ctx, a.place, a.in)
+	a.decision = answered(ctx, t, d, err)
+	return a, nil
+}
+
+// admitLetter takes what was said to the running turn through the gates. why is the
+// answer to its sender where they do not let it through.
+func (t *turn) admitLetter(in hook.Input) (out hook.Input, why string) {
+	if !t.session.begun {
+		return in, "the turn ended before its session began"
+	}
+	ctx, done := t.after()
+	defer done()
+	t.report()
+	place, teller := t.teller.WithInput(in)
+	a, err := t.admit(ctx, admission{place: place, teller: teller, in: in})
+	if err != nil {
+		return in, publicText(err)
+	}
+	switch v := a.decision.Verdict(); v.Kind {
+	case hook.AnswerReject:
+		return in, publicText(rejection(v))
+	case hook.AnswerRespond:
+		return in, a.decision.Text()
+	}
+	return a.in, ""
+}
+
+// respond answers the user with what a hook says, unless somebody has said more
+// meanwhile: then the model is asked.
+func (t *turn) respond(text string) (more bool) {
+	content := t.shown(text)
+	if content.Len() > 0 {
+		t.history.add(t.said(content))
+	}
+	if more = t.steered(true); !more {
+		t.final = content
+	}
+	return t.storeInput() && more
+}
+
+// storeInput makes the input history. The turn stays in the journal, without the input.
+func (t *turn) storeInput() bool { return t.commit(false) }
+
+// withdraw takes a turn out of the journal whose input no hook has let through. Nothing
+// of it is history, so it does not count.
+func (t *turn) withdraw() bool {
+	t.forget = append(t.forget, t.entries...)
+	t.ended = t.append(store.Append{})
+	t.stored = false
+	return t.ended
+}
+
+// reject ends a turn that may not begin. It returns false.
+func (t *turn) reject(v hook.Verdict) bool {
+	if t.ctx.Err() != nil {
+		return t.cancelled()
+	}
+	err := rejection(v)
+	if v.Failure != nil {
+		err = fmt.Errorf("%w: %w", ErrRejected, v.Failure)
+	}
+	t.errs = append(t.errs, err)
+	t.signal(hook.StopDenied, v.By, v.Reason)
+	return false
+}
+
+func (t *turn) preprocess(ctx context.Context, place *hook.Turn, in hook.Input) (out hook.Input, err error) {
+	defer caught(hook.PointPreprocess, &err)
+	return t.hooks.hook.Preprocess(ctx, place, in)
+}
+
+// checkInput refuses what would not be a user's part of a history.
+func checkInput(in hook.Input) error {
+	for i, m := range in.Messages.All() {
+		switch {
+		case m.Role != hook.RoleUser:
+			return fmt.Errorf("input message %d: its role is %q and has to be %q", i, m.Role, hook.RoleUser)
+		case history.Blank(m.Content):
+			return fmt.Errorf("input message %d is empty", i)
+		}
+		for _, b := range m.Content.All() {
+			if b.Kind == hook.BlockToolCall {
+				return fmt.Errorf("input message %d: a user calls no tools", i)
+			}
+		}
+	}
+	if in.Messages.Len() == 0 {
+		return ErrNoInput
+	}
+	return nil
+}
+
+// sameInput reports whether Preprocess left the input as it was.
+func sameInput(a, b hook.Input) bool {
+	if a.Messages.Len() != b.Messages.Len() {
+		return false
+	}
+	for i, m := range a.Messages.All() {
+		o := b.Messages.At(i)
+		if m.Role != o.Role || m.Label != o.Label || m.Ephemeral != o.Ephemeral || m.Content.Len() != o.Content.Len() {
+			return false
+		}
+		for j, block := range m.Content.All() {
+			if block != o.Content.At(j) {
+				return false
+			}
+		}
+	}
+	return true
+}

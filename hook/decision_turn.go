@@ -39,10 +39,12 @@ func (SessionDecision) Closed(f *Failure) SessionDecision {
 // Severity: reject, respond.
 type TurnDecision struct{ decided }
 
-// RejectTurn ends the turn before its input is stored. Its stop reason is denied.
+// RejectTurn ends the turn before its input becomes history, with the stop reason
+// denied. What was said to a running turn is refused, and the turn goes on.
 func RejectTurn(reason string) TurnDecision { return TurnDecision{say(AnswerReject, reason)} }
 
-// RespondTurn answers the user in the model's place; input and answer are stored.
+// RespondTurn answers the user in the model's place; input and answer are stored. An
+// answer to what was said to a running turn is told to its sender and not stored.
 func RespondTurn(text string) TurnDecision { return TurnDecision{saying(AnswerRespond, text)} }
 
 // Text returns the answer of RespondTurn.

@@ -19,8 +19,8 @@
 // # Order of calls
 //
 // A process: OnOpen … OnClose. An agent: OnBuildAgent, ScopedTools,
-// SystemPrompt, OnRegisterAgent … OnUnregisterAgent. A turn: Preprocess, then
-// steps, then AfterTurn. A step: RewriteRequest, BeforeModel, WrapModel,
+// SystemPrompt, OnRegisterAgent … OnUnregisterAgent. A turn: Preprocess (also for what is said to
+// it while it runs, before its next step), then steps, then AfterTurn. A step: RewriteRequest, BeforeModel, WrapModel,
 // RewriteReply, AfterModel, and for each tool call Dispatch, RewriteArgs,
 // BeforeTool, Approve, WrapTool, RewriteResult, AfterTool. Every value that
 // crosses the loop is rewritten first and judged afterwards, so no rewriter can

@@ -49,9 +49,11 @@ type Hook interface {
 	OnUnregisterAgent(ctx context.Context, cfg *AgentConfig)
 
 	// Preprocess may rewrite the user's input or expand it to several messages
-	// (slash commands live here). Called once per turn, before anything is
-	// stored. Each hook gets what the one before it returned; an error rejects
-	// the turn.
+	// (slash commands live here). Called once for the input of a turn, before it
+	// becomes history, and once for each message that is said to the running turn,
+	// before its next step: t.Input is that message then. A turn whose process died
+	// in between asks again. Each hook gets what the one before it returned; an error
+	// rejects the turn, or the message, whose sender hears it while the turn goes on.
 	//
 	//hook:point facade fold
 	Preprocess(ctx context.Context, t *Turn, in Input) (Input, error)

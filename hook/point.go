@@ -35,8 +35,12 @@ type OnSessionStart interface {
 }
 
 // BeforeTurn decides about a turn's final input, as Preprocess left it: no
-// opinion, reject, or respond in the model's place. Called once a turn, before the
-// input is stored; the first reject ends it. Closed: the turn is rejected.
+// opinion, reject, or respond in the model's place. Called once for the input of a
+// turn, before it becomes history; the first reject ends the turn. Called once, too,
+// for each message that is said to the running turn, before its next step: turn.Input
+// is that message then. If it is rejected, or answered in the model's place, the model
+// never sees it, the event steer_refused tells its sender, and the turn goes on.
+// Closed: the turn, or the message, is rejected.
 //
 //hook:point decide gate failclosed
 type BeforeTurn interface {

@@ -199,8 +199,18 @@ func (t *turn) noteResumed() bool {
 func (t *turn) endsLike(end *endData) {
 	t.signals = append(t.signals, end.Signals...)
 	for _, text := range end.Errors {
-		t.errs = append(t.errs, errors.New(text))
+		t.errs = append(t.errs, endError(text))
 	}
+}
+
+// endError is the error of the text: where callers test for one, that one.
+func endError(text string) error {
+	for _, err := range []error{ErrStopped, ErrClosed, ErrAgentClosing, context.Canceled, context.DeadlineExceeded} {
+		if err.Error() == text {
+			return err
+		}
+	}
+	return errors.New(text)
 }
 
 // cutOff reports whether the history ends with half an answer: its turn was cancelled.

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -80,12 +81,18 @@ func TestSpecHalfAnAnswerIsNeverAWholeOne(t *testing.T) {
 			end: func(*world, func()) {}, stop: hook.StopTimeLimit, partial: true,
 		},
 		"out of tokens": {
-			stream: func(reached chan struct{}) func(*world) hook.ModelStream { close(reached); return finishing(hook.FinishLength) },
-			end:    func(*world, func()) {}, stop: hook.StopMaxTokens,
+			stream: func(reached chan struct{}) func(*world) hook.ModelStream {
+				close(reached)
+				return finishing(hook.FinishLength)
+			},
+			end: func(*world, func()) {}, stop: hook.StopMaxTokens,
 		},
 		"filtered": {
-			stream: func(reached chan struct{}) func(*world) hook.ModelStream { close(reached); return finishing(hook.FinishFilter) },
-			end:    func(*world, func()) {}, stop: hook.StopFinishReason,
+			stream: func(reached chan struct{}) func(*world) hook.ModelStream {
+				close(reached)
+				return finishing(hook.FinishFilter)
+			},
+			end: func(*world, func()) {}, stop: hook.StopFinishReason,
 		},
 	}
 	for name, test := range tests {
@@ -103,8 +110,9 @@ func TestSpecHalfAnAnswerIsNeverAWholeOne(t *testing.T) {
 					require.NoError(t, err)
 				}
 				if resume {
-					out, _ := w.conv.Resume(t.Context(), nil)
+					out, err := w.conv.Resume(t.Context(), nil)
 					assert.Equal(t, test.stop, out.Stop)
+					assert.Equal(t, test.stop == hook.StopUserRequested, errors.Is(err, runtime.ErrStopped))
 					assert.Equal(t, "half", out.Text())
 					assert.Empty(t, m.requests, "the turn has had its end, and goes on with nothing")
 				} else {

@@ -38,8 +38,8 @@ func errAgentGone(agent string) error {
 		fmt.Sprintf("the conversation's agent %q is not registered; register it with POST /v1/agents", agent)}
 }
 
-// begin starts a turn and returns when it has begun. One that queues is given up
-// when ctx ends before.
+// begin starts a turn and returns when it has begun, with its input stored. One that
+// queues is given up when ctx ends before.
 func (s *Server) begin(ctx context.Context, rec store.Record, when runtime.Busy, run course) (*turn, error) {
 	conv, err := s.open(ctx, rec)
 	if err != nil {
@@ -59,7 +59,9 @@ func (s *Server) begin(ctx context.Context, rec store.Record, when runtime.Busy,
 	go func() {
 		defer s.leave(t)
 		_, t.err = run(lasting, conv, &runtime.SendOptions{WhenBusy: when, Observe: func(ev hook.Event) {
-			t.once.Do(func() { s.begun(t, ev) })
+			if ev.Kind == hook.EventTurnStart && ev.Depth == 0 {
+				t.once.Do(func() { s.begun(t, ev) })
+			}
 		}})
 	}()
 	select {
@@ -79,7 +81,7 @@ func (s *Server) begin(ctx context.Context, rec store.Record, when runtime.Busy,
 	return nil, t.err
 }
 
-// begun takes the first event of the turn.
+// begun takes the event by which the turn begins: its input is stored by then.
 func (s *Server) begun(t *turn, ev hook.Event) {
 	t.id, t.before = ev.Turn, stream.Position{Epoch: ev.Epoch, Seq: ev.Seq - 1}
 	s.mu.Lock()

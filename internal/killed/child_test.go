@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +32,10 @@ const (
 	lateCommit = "late commit"
 	// noJournal does not write down that a call is about to run.
 	noJournal = "no journal"
+	// earlyStart says that a turn begins before its input is stored.
+	earlyStart = "early start"
+	// halfIsWhole does not keep that a reply was cut off, nor how its turn ends.
+	halfIsWhole = "half is whole"
 )
 
 // conversations is how many run turns at the same time.
@@ -44,6 +50,8 @@ type report struct {
 	Text string `json:"t,omitzero"`
 	Call string `json:"id,omitzero"`
 	Turn string `json:"turn,omitzero"`
+	// Stop is why a turn has ended.
+	Stop hook.StopReason `json:"stop,omitzero"`
 }
 
 // runChild runs turns until it is killed. It first goes on with those that the one
@@ -58,6 +66,10 @@ func runChild(dir string) {
 		kept = newLate(s)
 	case noJournal:
 		kept = unjournaled{s}
+	case earlyStart:
+		kept = startsEarly{s}
+	case halfIsWhole:
+		kept = endless{s}
 	}
 	rt := runtime.New(&till{ledger: dir + "/ledger"}, customer{}, &runtime.Options{
 		Store: kept, Gone: func(string) bool { return true }, Resumes: 1000,
@@ -77,9 +89,12 @@ func runChild(dir string) {
 
 func runTurns(ctx context.Context, conv *runtime.Conversation, i int) {
 	say := func(ev hook.Event) {
-		r := report{Conversation: i, Kind: ev.Kind, Text: ev.Text, Turn: ev.Turn}
+		r := report{Conversation: i, Kind: ev.Kind, Text: ev.Text, Turn: ev.Turn, Stop: ev.Detail().Stop}
 		switch ev.Kind {
 		case hook.EventTextDelta:
+			if strings.HasPrefix(ev.Text, half) {
+				conv.Stop()
+			}
 			return
 		case hook.EventCallResult:
 			d := ev.Detail()
@@ -90,14 +105,23 @@ func runTurns(ctx context.Context, conv *runtime.Conversation, i int) {
 		fmt.Println(string(line)) // one write, so that lines of conversations do not mix
 	}
 	_, err := conv.Resume(ctx, &runtime.SendOptions{Observe: say})
-	if !errors.Is(err, runtime.ErrNotInterrupted) {
-		check(err)
-	}
+	checkTurn(err)
 	for {
-		_, err := conv.Send(ctx, hook.TextInput("buy "+strconv.FormatUint(rand.Uint64(), 36)), &runtime.SendOptions{Observe: say})
+		_, err := conv.Send(ctx, hook.TextInput([]string{"buy ", half}[rand.IntN(2)]+strconv.FormatUint(rand.Uint64(), 36)), &runtime.SendOptions{Observe: say})
+		checkTurn(err)
+	}
+}
+
+// checkTurn is check for how a turn may end.
+func checkTurn(err error) {
+	if !errors.Is(err, runtime.ErrNotInterrupted) && !errors.Is(err, runtime.ErrStopped) {
 		check(err)
 	}
 }
+
+// half is how inputs begin whose turn is stopped within its answer, and what there is of
+// the answer.
+const half = "half "
 
 func check(err error) {
 	if err != nil {
@@ -106,10 +130,19 @@ func check(err error) {
 	}
 }
 
-// customer is a model that buys twice, with two calls each time, and then answers.
+// customer is a model that buys twice, with two calls each time, and then answers. What
+// begins with half it answers with a beginning, and then waits until it is cancelled.
 type customer struct{}
 
-func (customer) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+func (customer) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+	if strings.HasPrefix(req.Messages.At(req.Messages.Len()-1).Text(), half) {
+		pause()
+		return func(yield func(hook.Chunk, error) bool) {
+			_ = yield(hook.Chunk{Kind: hook.ChunkText, Text: half + strconv.FormatUint(rand.Uint64(), 36)}, nil)
+			<-ctx.Done()
+			_ = yield(hook.Chunk{}, ctx.Err())
+		}
+	}
 	asked := 0
 	for i := req.Messages.Len() - 1; i >= 0 && req.Messages.At(i).Role != hook.RoleUser; i-- {
 		if req.Messages.At(i).Role == hook.RoleAssistant {
@@ -143,11 +176,21 @@ func stream(cs ...hook.Chunk) hook.ModelStream {
 // come within it.
 func pause() { time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond) }
 
-// till has a tool that must not run twice, and one that may.
+// till has a tool that must not run twice, and one that may. It takes its time with
+// inputs, and with half answers.
 type till struct {
 	hook.Nop
 	ledger string
 }
+
+// BeforeTurn implements hook.BeforeTurn.
+func (t *till) BeforeTurn(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
+	pause()
+	return hook.TurnDecision{}, nil
+}
+
+// AfterTurn implements hook.AfterTurn.
+func (t *till) AfterTurn(context.Context, *hook.Turn, hook.TurnOutcome) { pause() }
 
 func (t *till) Schema() []hook.Tool {
 	return []hook.Tool{
@@ -236,4 +279,40 @@ func (u unjournaled) Note(ctx context.Context, id string, n store.Note) (int64, 
 		return u.Store.Note(ctx, id, n)
 	}
 	return 1, nil
+}
+
+// startsEarly is a store that does not keep the beginning of a turn before the input is
+// history: the runtime tells of the turn all the same.
+type startsEarly struct{ *sqlite.Store }
+
+func (s startsEarly) Note(ctx context.Context, id string, n store.Note) (int64, error) {
+	if slices.ContainsFunc(n.Entries, func(e store.Entry) bool { return e.Kind == store.EntryInput }) {
+		n.Entries = nil
+		_, err := s.Store.Note(ctx, id, n)
+		return 1, err
+	}
+	return s.Store.Note(ctx, id, n)
+}
+
+// endless is a store that keeps neither that a message is half of one nor how a turn ends.
+type endless struct{ *sqlite.Store }
+
+func withoutEnd(entries []store.Entry) []store.Entry {
+	return slices.DeleteFunc(entries, func(e store.Entry) bool { return e.Kind == store.EntryEnd })
+}
+
+func (s endless) Note(ctx context.Context, id string, n store.Note) (int64, error) {
+	n.Entries = withoutEnd(n.Entries)
+	first, err := s.Store.Note(ctx, id, n)
+	return max(1, first), err
+}
+
+func (s endless) Append(ctx context.Context, id string, a store.Append) (int64, error) {
+	a.Entries = withoutEnd(a.Entries)
+	messages := a.Messages.Slice()
+	for i := range messages {
+		messages[i].Partial = false
+	}
+	a.Messages = hook.MessagesOf(messages...)
+	return s.Store.Append(ctx, id, a)
 }

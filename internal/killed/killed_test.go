@@ -45,15 +45,16 @@ func TestMain(m *testing.M) {
 
 // told is what the child has said that it had done, over all its lives.
 type told struct {
-	// results are those of calls, by conversation and id; answers and inputs those
-	// of turns that have ended, and inputs of turns that the model was asked about.
+	// results are those of calls, by conversation and id; answers those of turns that
+	// have ended, and inputs those of turns that have begun.
 	results map[string]string
 	answers []string
 	inputs  []string
+	// cut is how many turns were stopped within their answer, and halves how many of
+	// such answers were told to be whole.
+	cut, halves int
 	// last is the last kind of event of each conversation before the kill.
 	last [conversations]hook.EventKind
-	// input is that of the running turn.
-	input [conversations]string
 }
 
 // life runs the child until it has said so many things, and kills it a little
@@ -90,14 +91,19 @@ func (w *told) note(r report) {
 	w.last[r.Conversation] = r.Kind
 	switch r.Kind {
 	case hook.EventTurnStart:
-		w.input[r.Conversation] = r.Text
-	case hook.EventStepStart: // the input is stored before the first step
-		w.inputs = append(w.inputs, w.input[r.Conversation])
+		w.inputs = append(w.inputs, r.Text)
 	case hook.EventCallResult:
 		w.results[strconv.Itoa(r.Conversation)+"/"+r.Call] = r.Text
 	case hook.EventTurnEnd:
 		if r.Text != "" {
 			w.answers = append(w.answers, r.Text)
+		}
+		switch {
+		case !strings.HasPrefix(r.Text, half):
+		case r.Stop == hook.StopCompleted:
+			w.halves++
+		default:
+			w.cut++
 		}
 	}
 }
@@ -191,15 +197,17 @@ func TestKills(t *testing.T) {
 		require.Zero(t, f.lost, "acknowledged, and not there")
 		require.Zero(t, f.doubled, "charged twice")
 		require.Zero(t, f.invalid, "histories that a provider refuses")
+		require.Zero(t, w.halves, "half an answer is told to be the whole one")
 		slowest = max(slowest, f.opened)
 	}
 	settled := settle(t, dir)
+	require.Zero(t, halves(t, dir), "half an answer is told to be the whole one")
 	t.Logf("seed %d; the last event before a kill, of %d conversations each time:\n%s", *seed, conversations, histogram(at))
 	for _, f := range []string{
 		fmt.Sprintf("seed=%d", *seed), fmt.Sprintf("kills=%d", *kills),
 		fmt.Sprintf("within-a-turn=%d %% of the conversations", 100*inside/(*kills*conversations)),
 		fmt.Sprintf("turns=%d acknowledged", len(w.answers)), fmt.Sprintf("calls=%d acknowledged", len(w.results)),
-		"lost=0 acknowledged", "doubled=0 effects", fmt.Sprintf("restarted=%d ms at most", max(slowest, settled).Milliseconds()),
+		fmt.Sprintf("cut=%d answers", w.cut), "lost=0 acknowledged", "doubled=0 effects", "halves=0 told to be whole", fmt.Sprintf("restarted=%d ms at most", max(slowest, settled).Milliseconds()),
 	} {
 		t.Log("FIGURE " + f)
 	}
@@ -207,6 +215,31 @@ func TestKills(t *testing.T) {
 	assert.Less(t, max(slowest, settled), time.Second)
 	assert.NotEmpty(t, w.answers)
 	assert.NotEmpty(t, w.results)
+	assert.NotZero(t, w.cut)
+}
+
+// halves counts the turns that have ended as completed with half an answer, as the events
+// tell that are kept.
+func halves(t *testing.T, dir string) (n int) {
+	t.Helper()
+	ctx := context.Background()
+	s, err := sqlite.Open(ctx, filepath.Join(dir, "conversations.db"), nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	for i := range conversations {
+		rec, err := s.Conversation(ctx, store.Key{Agent: "a", Sender: strconv.Itoa(i)})
+		require.NoError(t, err)
+		events, err := s.Events(ctx, rec.ID, 0, 1<<30)
+		require.NoError(t, err)
+		for _, e := range events {
+			var ev hook.Event
+			require.NoError(t, json.Unmarshal([]byte(e.Data), &ev))
+			if ev.Kind == hook.EventTurnEnd && ev.Detail().Stop == hook.StopCompleted && strings.HasPrefix(ev.Text, half) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // settle starts a program over what is left that only answers, and returns how
@@ -247,27 +280,32 @@ func histogram(at map[hook.EventKind]int) string {
 	return sb.String()
 }
 
-// TestTheGateCatchesWhatIsBad: programs that acknowledge too early or forget what
-// they were about to do do not pass.
+// TestTheGateCatchesWhatIsBad: programs that acknowledge too early, or forget what they
+// were about to do or how a turn was about to end, do not pass.
 func TestTheGateCatchesWhatIsBad(t *testing.T) {
-	for variant, figure := range map[string]string{lateCommit: "bad.late-commit", noJournal: "bad.no-journal"} {
+	for variant, figure := range map[string]string{
+		lateCommit: "bad.late-commit", noJournal: "bad.no-journal", earlyStart: "bad.early-start", halfIsWhole: "bad.half-is-whole",
+	} {
 		t.Run(variant, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			rng := rand.New(rand.NewPCG(*seed, 0))
 			w := &told{results: map[string]string{}}
-			var all finding
 			for range 40 {
 				w.life(t, dir, variant, rng.IntN(most), time.Duration(rng.IntN(5000))*time.Microsecond)
-				f := w.inspect(t, dir)
-				all.lost += f.lost
-				all.doubled += f.doubled
-				if all.lost > 0 {
-					t.Logf("FIGURE %s=%d acknowledged lost", figure, all.lost)
+				if variant == halfIsWhole {
+					if w.halves > 0 {
+						t.Logf("FIGURE %s=%d halves told to be whole", figure, w.halves)
+						return
+					}
+					continue
+				}
+				if f := w.inspect(t, dir); f.lost > 0 {
+					t.Logf("FIGURE %s=%d acknowledged lost", figure, f.lost)
 					return
 				}
 			}
-			assert.Fail(t, "forty kills, and nothing was lost")
+			assert.Fail(t, "forty kills, and nothing was found")
 		})
 	}
 }

@@ -43,14 +43,16 @@ var gates = []gate{
 	},
 	{
 		name: "kills within a turn",
-		shows: "Whatever a program that runs agents has told of — that a turn has begun, a result, an answer — is there after it was killed, and the " +
-			"program that goes on with its turns runs no tool twice that must not. Four conversations run turns with calls when the kill comes, nearly " +
+		shows: "Whatever a program that runs agents has told of — that a turn has begun, a result, an answer — is there after it was killed. The " +
+			"program that goes on with its turns runs no tool twice that must not, and takes no reply that was cut off for a whole one. Four conversations run turns with calls when the kill comes, nearly " +
 			"always within a turn; the test prints after which event.",
 		pkg: "./internal/killed", tests: "TestKills|TestTheGateCatchesWhatIsBad",
 		long: []string{"-killed.n", "500"},
 		bad: map[string]string{
-			"late-commit": "a store that acknowledges before it commits",
-			"no-journal":  "a runtime that does not write down what it is about to do",
+			"late-commit":   "a store that acknowledges before it commits",
+			"no-journal":    "a runtime that does not write down what it is about to do",
+			"early-start":   "a runtime that says that a turn begins before it has stored the input",
+			"half-is-whole": "a recovery that takes a reply that was cut off for a whole one",
 		},
 	},
 	{

@@ -91,6 +91,8 @@ func (p *Printer) told(indent, who string, ev hook.Event) bool {
 		say(dim, "·", ev.Text)
 	case hook.EventSteered:
 		say("", ">", ev.Text)
+	case hook.EventSteerRefused:
+		say(yellow, "!", "what was said to the turn is not for the model: "+ev.Text)
 	case hook.EventApprovalTimedOut:
 		say(yellow, "!", ev.Detail().Tool+": "+ev.Text)
 	case hook.EventApprovalAsked, hook.EventQuestionAsked:

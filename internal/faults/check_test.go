@@ -62,10 +62,22 @@ func (w *world) checkTexts(ms []hook.Message) {
 			w.t.Errorf("%q is in the history %d times", text, n)
 		}
 	}
+	missing, refused := 0, 0
 	for _, text := range w.steered {
-		if found[text] != 1 {
-			w.t.Errorf("steered %q is in the history %d times", text, found[text])
+		switch n := found[text]; {
+		case n > 1:
+			w.t.Errorf("steered %q is in the history %d times", text, n)
+		case n == 0:
+			missing++
 		}
+	}
+	for _, ev := range w.events {
+		if ev.Kind == hook.EventSteerRefused {
+			refused++
+		}
+	}
+	if missing > refused {
+		w.t.Errorf("%d steered messages are not in the history, and %d were refused", missing, refused)
 	}
 }
 

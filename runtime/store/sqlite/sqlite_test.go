@@ -144,6 +144,8 @@ func fill(t *testing.T, v reflect.Value, path string) {
 				fill(t, v.Field(i), path+"."+f.Name)
 			}
 		}
+	case reflect.Bool:
+		v.SetBool(true)
 	case reflect.String:
 		v.SetString(path + " \x00\u2028\"\\ 😀")
 	default:

@@ -20,6 +20,7 @@ func messageRules() []rule {
 		{"a new conversation is empty at version 0", newIsEmpty},
 		{"messages come back as they were appended", roundTrip},
 		{"ephemeral messages are left out", ephemeral},
+		{"a reply that was cut off stays one", partial},
 		{"every append raises the version", versions},
 		{"an append at an old version writes nothing", conflict},
 		{"an unknown conversation is an error", unknown},
@@ -135,6 +136,22 @@ func ephemeral(t *testing.T, s *bench) {
 	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(passing, hook.UserText("lasting"), passing)})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"lasting"}, said(t, s, rec.ID))
+}
+
+// partial: that a reply was cut off is kept with it, and taken along.
+func partial(t *testing.T, s *bench) {
+	rec := create(t, s, "a", "x")
+	half := hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("half")), Partial: true}
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("q"), half), TurnEnds: true})
+	require.NoError(t, err)
+	ms, err := s.Messages(t.Context(), rec.ID)
+	require.NoError(t, err)
+	assert.Equal(t, []hook.Message{hook.UserText("q"), half}, ms)
+	if p, ok := s.Store.(store.Porter); ok {
+		d, err := p.Dump(t.Context(), rec.ID)
+		require.NoError(t, err)
+		assert.True(t, d.Messages[1].Message.Partial)
+	}
 }
 
 func unknown(t *testing.T, s *bench) {

@@ -117,6 +117,8 @@ func TestRulesFindWhatIsWrong(t *testing.T) {
 		{"601 lines", map[string]string{"gen/a.go": "package x\n" + strings.Repeat("\n", 600)}, "file-length gen/a.go"},
 		{"600 lines", map[string]string{"gen/a.go": "package x\n" + strings.Repeat("\n", 599)}, ""},
 		{"generated and test files may be long", map[string]string{"gen/hook_gen.go": header + long(700), "gen/a_test.go": long(700)}, ""},
+		{"a test that skips itself", map[string]string{"gen/a_test.go": "package gen\n\nfunc TestA(t *testing.T) { t.Skip() }\n"}, "skip gen/a_test.go TestA"},
+		{"a fuzz target passes over an input", map[string]string{"gen/a_test.go": "package gen\n\nfunc FuzzA(f *testing.F) { f.Fuzz(func(t *testing.T) { t.Skip() }) }\n"}, ""},
 		{"an unwatched go statement", map[string]string{"gen/a.go": "package gen\n\nfunc f() { go f() }\n", "gen/a_test.go": "package gen\n"}, "goleak gen"},
 		{"an unwatched wait group", map[string]string{"gen/a.go": "package gen\n\nimport \"sync\"\n\nfunc f(wg *sync.WaitGroup) { wg.Go(func() {}) }\n"}, "goleak gen"},
 		{"a watched one", map[string]string{"gen/a.go": "package gen\n\nfunc f() { go f() }\n", "gen/a_test.go": importing("go.uber.org/goleak")}, ""},

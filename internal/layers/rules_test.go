@@ -39,6 +39,7 @@ var rules = []rule{
 	{"no-options", "options are a struct; nil is allowed", each(findOptions)},
 	{"function-length", "longer functions wait to be several", each(findLongFunctions)},
 	{"file-length", "longer files wait to be several", each(findLongFiles)},
+	{"skip", "make test says what did not run only if package needs knows", findSkips},
 	{"goleak", "a package that starts goroutines proves that they end", findUnwatched},
 }
 
@@ -288,6 +289,38 @@ func findLongFiles(f file) []finding {
 		return nil
 	}
 	return []finding{{"file-length", f.name, fmt.Sprintf("%d lines, more than %d", f.lines, maxFile)}}
+}
+
+// findSkips finds tests that skip themselves. A fuzz target may pass over an
+// input.
+func findSkips(files []file) []finding {
+	var out []finding
+	for _, f := range files {
+		if f.pkg == "internal/needs" {
+			continue
+		}
+		for _, fn := range f.functions() {
+			if f.test && !strings.HasPrefix(fn.Name.Name, "Fuzz") && skips(fn) {
+				out = append(out, finding{"skip", f.at(fn), "skips; internal/needs does that"})
+			}
+		}
+	}
+	return out
+}
+
+// skips reports whether the function calls Skip, Skipf or SkipNow of a test.
+func skips(fn *ast.FuncDecl) bool {
+	found := false
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if s, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, s.Sel.Name) {
+				x, ok := s.X.(*ast.Ident)
+				found = found || ok && slices.Contains([]string{"t", "b", "tb"}, x.Name)
+			}
+		}
+		return true
+	})
+	return found
 }
 
 func findUnwatched(files []file) []finding {

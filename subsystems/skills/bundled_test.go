@@ -44,7 +44,7 @@ func TestWriteBundled(t *testing.T) {
 	script := filepath.Join(dir, "release-notes", "scripts", "collect.sh")
 	info, err := os.Stat(script)
 	require.NoError(t, err)
-	assert.Equal(t, fs.FileMode(0o755), info.Mode().Perm())
+	assert.Equal(t, fs.FileMode(0o700), info.Mode().Perm()&0o700, "the umask takes from others only")
 
 	require.NoError(t, os.WriteFile(script, []byte("old"), 0o644))
 	add(t, dir, map[string]string{"own/SKILL.md": md("own", "O.", "x")})

@@ -81,7 +81,11 @@ type Event struct {
 	// so on. A child's events are in the stream of the conversation that people
 	// see, with its own Agent and Turn.
 	Depth int
-	Text  string
+	// Text is cut in its middle where it is longer than a tool result may be, and says
+	// so there; deltas are not, and the messages of the conversation have everything.
+	Text string
+	// Omitted is how many bytes of Text were cut out; 0 if it is whole.
+	Omitted int
 
 	detail detailed
 	host   Host
@@ -260,6 +264,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Step         int            `json:"step,omitzero"`
 		Depth        int            `json:"depth,omitzero"`
 		Text         string         `json:"text,omitzero"`
+		Omitted      int            `json:"omitted,omitzero"`
 		CallID       string         `json:"call_id,omitzero"`
 		Tool         string         `json:"tool,omitzero"`
 		Args         JSON           `json:"args,omitzero"`
@@ -283,7 +288,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		writtenRun
 	}{
 		Seq: e.Seq, Kind: e.Kind, Time: e.Time, Agent: e.Agent, Conversation: e.Conversation,
-		Epoch: e.Epoch, Turn: e.Turn, Step: e.Step, Depth: e.Depth, Text: e.Text,
+		Epoch: e.Epoch, Turn: e.Turn, Step: e.Step, Depth: e.Depth, Text: e.Text, Omitted: e.Omitted,
 		CallID: d.CallID, Tool: d.Tool, Args: d.Args, Tools: d.Tools,
 		IsError: d.Result.IsError(), Failure: d.Result.Failure, Outcome: d.Outcome,
 		DurationMS: float64(d.Duration.Microseconds()) / 1000, Answer: d.Answer, By: d.By,

@@ -17,6 +17,7 @@ type writtenEvent struct {
 	Step         int            `json:"step"`
 	Depth        int            `json:"depth"`
 	Text         string         `json:"text"`
+	Omitted      int            `json:"omitted"`
 	CallID       string         `json:"call_id"`
 	Tool         string         `json:"tool"`
 	Args         JSON           `json:"args"`

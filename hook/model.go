@@ -218,6 +218,7 @@ const (
 	FailureAuth       FailureClass = "auth"           // the key is wrong or has no right
 	FailureRequest    FailureClass = "request"        // the provider refuses the request
 	FailureProtocol   FailureClass = "protocol"       // the answer is not what was agreed
+	FailureTooLarge   FailureClass = "too_large"      // the answer exceeds a limit and was cut
 	FailureUnknown    FailureClass = "unknown"        // anything else
 )
 

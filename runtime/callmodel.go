@@ -56,7 +56,7 @@ func (r *Runtime) collect(ctx context.Context, req hook.ModelRequest) (reply hoo
 			err = fmt.Errorf("the provider panicked: %v", v)
 		}
 	}()
-	var c provider.Collector
+	c := provider.Collector{Limits: r.o.Reply}
 	size := 0
 	for chunk, err := range r.provider.Stream(ctx, req) {
 		if err == nil {

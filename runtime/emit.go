@@ -92,12 +92,12 @@ type within struct{ *emitter }
 // Emit implements hook.Host. It queues.
 func (w within) Emit(ctx context.Context, ev hook.Event) { w.admit(ctx, ev, inside) }
 
-// admit emits what comes from hooks and tools, cut to the size of a tool result.
+// admit emits what comes from hooks and tools.
 func (e *emitter) admit(ctx context.Context, ev hook.Event, as posting) {
 	if ev.Kind == hook.EventHookFailed && ev.Detail().Point == hook.PointOnEvent && e.deliversFailure() {
 		return // a hook that fails on the news of a failure would go on for ever
 	}
-	ev.Text, ev.Time = headAndTail(ev.Text, e.rt.o.MaxResult), time.Time{}
+	ev.Time = time.Time{}
 	e.post(ctx, &ev, as)
 }
 
@@ -141,11 +141,15 @@ func (e *emitter) stream() *emitter {
 	return e
 }
 
-// post is emit; it changes the event and keeps a copy at most. An event that has a
-// time happened then: the clock is not read, and only if something else was told
+// post is emit; it changes the event and keeps a copy at most. A text is cut to the
+// size of a tool result, because readers and stores keep events beside the messages;
+// the pieces of a reply are not. An event that has a time happened then: the clock is not read, and only if something else was told
 // later meanwhile the event has that time.
 func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
 	ev.SetHost(within{e})
+	if as != delta {
+		ev.Text, ev.Omitted = withoutMiddle(ev.Text, e.rt.o.MaxResult)
+	}
 	if e.up == nil {
 		e.take(ctx, e, ev, as)
 		return

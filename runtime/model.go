@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/character"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -102,7 +103,7 @@ func (t *turn) responded(req hook.ModelRequest) (hook.ModelReply, bool) {
 // stream asks the model and shows its text as it comes, unless it is held back.
 func (t *turn) stream(req hook.ModelRequest) (hook.ModelReply, error) {
 	a := &t.answer
-	a.collector, a.over, a.shown, a.err = provider.Collector{}, false, false, nil
+	a.collector, a.over, a.shown, a.err = provider.Collector{Limits: t.rt.o.Reply}, false, false, nil
 	t.consume(req)
 	t.now()
 	t.closeSegment()
@@ -181,11 +182,26 @@ func (t *turn) showChunk(kind hook.ChunkKind, text string) {
 	}
 }
 
-// showText shows a piece of text within a segment of its kind.
+// maxDelta is the most text of one delta, in bytes: readers hold and send deltas whole.
+const maxDelta = 64 << 10
+
+// showText shows text within a segment of its kind.
 func (t *turn) showText(kind hook.BlockKind, text string) {
-	if text == "" {
-		return
+	for len(text) > maxDelta {
+		end := character.Border(text, maxDelta, -1)
+		if end == 0 {
+			end = maxDelta // it is one character, and no reader shows it
+		}
+		t.showDelta(kind, text[:end])
+		text = text[end:]
 	}
+	if text != "" {
+		t.showDelta(kind, text)
+	}
+}
+
+// showDelta shows one piece of text.
+func (t *turn) showDelta(kind hook.BlockKind, text string) {
 	if t.answer.open != kind {
 		t.openSegment(kind)
 	}

@@ -133,10 +133,16 @@ func readable(r hook.ToolResult) hook.ToolResult {
 // the limit, and says how much. It does not cut what is seen as one character, so
 // that less than the limit may stay, down to nothing.
 func headAndTail(s string, limit int) string {
+	s, _ = withoutMiddle(s, limit)
+	return s
+}
+
+// withoutMiddle is headAndTail that returns how many bytes it has cut out.
+func withoutMiddle(s string, limit int) (string, int) {
 	if len(s) <= limit {
-		return s
+		return s, 0
 	}
 	head := character.Border(s, limit/2, -1)
 	tail := character.Border(s, len(s)-(limit-limit/2), +1)
-	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", s[:head], tail-head, s[tail:])
+	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", s[:head], tail-head, s[tail:]), tail - head
 }

@@ -52,6 +52,10 @@ type Options struct {
 	// MaxResult bounds the text of a tool result in bytes where the tool itself
 	// says nothing; 0 is DefaultMaxResult.
 	MaxResult int
+	// Reply bounds the text and the calls of one reply of a model. A reply that exceeds
+	// it is cut and fails with a [provider.TooLargeError]: its text is not stored and
+	// none of its calls run. The zero Limits are the defaults.
+	Reply provider.Limits
 	// Grace is how long a cancelled turn waits for its tools and hooks; 0 is
 	// DefaultGrace. A child's turn waits half as long as its parent's.
 	Grace time.Duration

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -155,7 +156,7 @@ func playEverything(t *testing.T, w *witness, without ...string) {
 		_ = yield(text("half"), nil) && yield(hook.Chunk{}, err)
 	}
 	filtered := chunks(text("filtered"), finish(hook.FinishFilter))
-	models := cast{"helper": plays(says("helped")), "chief": plays(
+	models := cast{"helper": plays(says(strings.Repeat("helped ", 20_000))), "chief": plays(
 		chunks(hook.Chunk{Kind: hook.ChunkReasoning, Text: "hm"}, text("well"), hook.Chunk{Kind: hook.ChunkCallStart, CallID: "c1", Tool: "echo"},
 			hook.Chunk{Kind: hook.ChunkCallArgs, Text: `{"s":"x"}`}, hook.Chunk{Kind: hook.ChunkCallEnd}, finish(hook.FinishTools)),
 		calls(want{"c2", "nobody", `{}`}, want{"c3", "echo", `{"t":1}`}, want{"c4", "ask", `{}`}, want{"c5", "hand", `{}`}),

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -175,6 +177,11 @@ func (c *command) attend(ctx context.Context, d *client.Client, turn wire.Turn, 
 		show.OnEvent(item.Event)
 		asker.observe(ctx, item.Event)
 	}
+	if seen.omitted {
+		if err := seen.complete(lasting, d, conv.ID); err != nil {
+			c.note("the end of the answer is not whole: " + err.Error())
+		}
+	}
 	show.Outcome(seen.out)
 	return verdict(seen.out)
 }
@@ -184,6 +191,8 @@ type outcome struct {
 	out     hook.TurnOutcome
 	started time.Time
 	failed  string
+	// omitted: the event of its end has a part of the answer only.
+	omitted bool
 }
 
 var errCancelled = errors.New("cancelled")
@@ -204,6 +213,7 @@ func (o *outcome) add(ev hook.Event) {
 		o.failed = ev.Text
 	case hook.EventTurnEnd:
 		o.out.Stop, o.out.Usage, o.out.Duration = d.Stop, d.Usage, ev.Time.Sub(o.started)
+		o.omitted = ev.Omitted > 0
 		if ev.Text != "" {
 			o.out.Message = hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(ev.Text))}
 		}
@@ -214,6 +224,23 @@ func (o *outcome) add(ev hook.Event) {
 			o.out.Err = errCancelled
 		}
 	}
+}
+
+// complete reads the answer from the conversation: the newest message that begins
+// like it.
+func (o *outcome) complete(ctx context.Context, d *client.Client, conversation string) error {
+	messages, err := d.Messages(ctx, conversation)
+	if err != nil {
+		return err
+	}
+	begins, _, _ := strings.Cut(o.out.Text(), "\n[… ")
+	for _, m := range slices.Backward(messages) {
+		if m.Role == hook.RoleAssistant && strings.HasPrefix(m.Text(), begins) {
+			o.out.Message = m
+			return nil
+		}
+	}
+	return errors.New("the conversation does not have it any more")
 }
 
 // asker puts the asks of one conversation to the person at the terminal.

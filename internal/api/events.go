@@ -1,6 +1,7 @@
 package api
 
 import (
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -76,12 +77,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	out := http.NewResponseController(w)
-	write := func(data []byte) bool {
+	write := func(page func() error) bool {
 		_ = out.SetWriteDeadline(time.Now().Add(s.o.Stall)) // what has no deadline cannot stall
-		_, err := w.Write(data)
-		return err == nil && out.Flush() == nil
+		return page() == nil && out.Flush() == nil
 	}
-	if !write(wire.AppendPart(nil, wire.Part{ID: at.String()})) {
+	if !write(func() error { return wire.Part{ID: at.String()}.Write(w) }) {
 		return nil
 	}
 	beat := time.NewTicker(s.o.Heartbeat)
@@ -93,13 +93,14 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 			return nil // the client resumes, and is refused if the store cannot be read at all
 		}
 		if p.More == nil {
-			if data, ended := appendItems(p.Items, t, level); !write(data) || ended {
+			ended := false
+			if !write(func() (err error) { ended, err = writeItems(w, p.Items, t, level); return err }) || ended {
 				return nil
 			}
 			continue
 		}
 		if p.Closed {
-			write(wire.AppendPart(nil, wire.Part{Name: wire.StreamClosed, Data: []byte(`{}`)}))
+			write(func() error { return wire.Part{Name: wire.StreamClosed, Data: []byte(`{}`)}.Write(w) })
 			return nil
 		}
 		if last {
@@ -110,7 +111,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 		case <-t.over():
 			last = true
 		case <-beat.C:
-			if !write([]byte(":\n\n")) {
+			if !write(func() error { _, err := io.WriteString(w, ":\n\n"); return err }) {
 				return nil
 			}
 		case <-r.Context().Done():
@@ -127,10 +128,10 @@ func (t *turn) over() <-chan struct{} {
 	return t.done
 }
 
-// appendItems writes a page; ended says that the end of the turn is in it. Of hook
+// writeItems writes a page; ended says that the end of the turn is in it. Of hook
 // runs those are left out that are less visible than level; of one that is the last
 // of the page the id is written, which says how far the stream is.
-func appendItems(items []stream.Item, t *turn, level hook.Visibility) (data []byte, ended bool) {
+func writeItems(w io.Writer, items []stream.Item, t *turn, level hook.Visibility) (ended bool, err error) {
 	for i, item := range items {
 		part := wire.Part{ID: item.At.String(), Data: item.JSON()}
 		switch {
@@ -144,12 +145,14 @@ func appendItems(items []stream.Item, t *turn, level hook.Visibility) (data []by
 		case item.Missed > 0:
 			part.Name, part.Data = wire.StreamLagged, keptData(item, `{"missed":`+strconv.FormatUint(item.Missed, 10)+",")
 		}
-		data = wire.AppendPart(data, part)
+		if err := part.Write(w); err != nil {
+			return false, err
+		}
 		if t != nil && part.Name == "" && t.ends(item.Event()) {
-			return data, true
+			return true, nil
 		}
 	}
-	return data, false
+	return false, nil
 }
 
 // hidden reports whether the item is a hook run that is less visible than level.

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,7 +94,9 @@ func TestAnswersThatAreNone(t *testing.T) {
 
 func event(turn string, seq uint64, kind hook.EventKind) []byte {
 	data, _ := json.Marshal(hook.Event{Kind: kind, Seq: seq, Turn: turn, Conversation: "c", Time: time.Unix(int64(seq), 0)})
-	return wire.AppendPart(nil, wire.Part{ID: fmt.Sprintf("E-%d", seq), Data: data})
+	var out bytes.Buffer
+	_ = wire.Part{ID: fmt.Sprintf("E-%d", seq), Data: data}.Write(&out)
+	return out.Bytes()
 }
 
 // TestResumes: a stream goes on where it was, whatever cuts it, and gives up only

@@ -17,8 +17,8 @@ var (
 	ErrProtocol = errors.New("provider: the stream breaks the rules")
 )
 
-// Collect reads the stream to its end and returns the reply. With an error the
-// reply is what Collector.Partial returns.
+// Collect reads the stream to its end and returns the reply, which the default Limits
+// bound. With an error the reply is what Collector.Partial returns.
 func Collect(stream hook.ModelStream) (hook.ModelReply, error) {
 	var c Collector
 	for chunk, err := range stream {
@@ -32,24 +32,28 @@ func Collect(stream hook.ModelStream) (hook.ModelReply, error) {
 	return c.Reply()
 }
 
-// Collector makes a reply of the chunks of one stream. The zero Collector is
-// ready and must not be copied once it is in use. A chunk that continues text costs no allocation but the growth of a
-// buffer.
+// Collector makes a reply of the chunks of one stream. The zero Collector is ready
+// and must not be copied once it is in use. A chunk that continues text costs no
+// allocation but the growth of a buffer. Until Reply it holds at most twice what its
+// Limits allow.
 //
 // Blocks stand in the order in which they began. Text and reasoning end where
 // the other one or a call begins. Calls are assembled by index, so they may be
 // interleaved.
 type Collector struct {
+	// Limits bound the reply. They are set before the first Add.
+	Limits Limits
+
 	blocks []hook.Block
 	calls  []partialCall
+	// textBytes and argBytes are what Limits.Text and Limits.Arguments bound.
+	textBytes, argBytes int
 	// last is the largest index of a call.
 	last int
 	// few is where calls are kept as long as they are few.
 	few [2]partialCall
-	// first is the open text block's only piece so far, buf all of its pieces if
-	// there are several: a text of one piece is not copied.
-	first  string
-	buf    []byte
+	// pieces are those of the last block, if open says that it is text or reasoning.
+	pieces pieces
 	open   bool
 	usage  hook.Usage
 	finish hook.FinishReason
@@ -58,22 +62,21 @@ type Collector struct {
 // partialCall is a tool call that is being streamed; block is its place.
 type partialCall struct {
 	index, block int
-	first        string
-	buf          []byte
+	pieces       pieces
 	ended        bool
 }
 
-// Add takes the next chunk, which it does not keep. An error (ErrProtocol) ends the
-// stream.
+// Add takes the next chunk, which it does not keep. An error (ErrProtocol, or
+// *TooLargeError for more than Limits allow) ends the stream.
 func (c *Collector) Add(chunk *hook.Chunk) error {
 	if c.finish != "" {
 		return broken("a chunk after the finish")
 	}
 	switch chunk.Kind {
 	case hook.ChunkText:
-		c.text(hook.BlockText, chunk.Text)
+		return c.text(hook.BlockText, chunk.Text)
 	case hook.ChunkReasoning:
-		c.text(hook.BlockReasoning, chunk.Text)
+		return c.text(hook.BlockReasoning, chunk.Text)
 	case hook.ChunkCallStart:
 		return c.startCall(chunk)
 	case hook.ChunkCallArgs:
@@ -84,10 +87,8 @@ func (c *Collector) Add(chunk *hook.Chunk) error {
 		return c.meta(chunk.Meta)
 	case hook.ChunkFinish:
 		return c.end(chunk)
-	default:
-		return broken("a chunk of unknown kind %d", chunk.Kind)
 	}
-	return nil
+	return broken("a chunk of unknown kind %d", chunk.Kind)
 }
 
 // Reply returns the whole reply; ErrNoFinish if the stream did not finish. The
@@ -121,58 +122,77 @@ func (c *Collector) Partial() hook.ModelReply {
 	return hook.ModelReply{Content: hook.Freeze(out), Usage: c.usage}
 }
 
-func (c *Collector) text(kind hook.BlockKind, text string) {
+func (c *Collector) text(kind hook.BlockKind, text string) error {
 	if text == "" {
-		return
+		return nil
+	}
+	if err := c.countText(len(text)); err != nil {
+		return err
 	}
 	if c.open && c.blocks[len(c.blocks)-1].Kind != kind {
 		c.closeText()
 	}
 	if !c.open {
-		c.blocks = append(c.blocks, hook.Block{Kind: kind})
-		c.open, c.first = true, text
-		return
+		if err := c.begin(hook.Block{Kind: kind}); err != nil {
+			return err
+		}
+		c.open = true
 	}
-	join(&c.buf, c.first, text)
-}
-
-// join appends a later piece to buf, which is empty as long as first is the only
-// piece.
-func join(buf *[]byte, first, piece string) {
-	if len(*buf) == 0 {
-		*buf = append(*buf, first...)
-	}
-	*buf = append(*buf, piece...)
-}
-
-// joined returns all pieces.
-func joined(buf []byte, first string) string {
-	if len(buf) == 0 {
-		return first
-	}
-	return string(buf)
+	c.pieces.add(text)
+	return nil
 }
 
 func (c *Collector) closeText() {
 	if c.open {
-		c.blocks[len(c.blocks)-1].Text = joined(c.buf, c.first)
-		c.open, c.first, c.buf = false, "", c.buf[:0]
+		c.blocks[len(c.blocks)-1].Text = c.pieces.take()
+		c.open = false
 	}
+}
+
+// begin adds a block.
+func (c *Collector) begin(b hook.Block) error {
+	if limit := c.Limits.blocks(); len(c.blocks) == limit {
+		return &TooLargeError{Part: PartBlocks, Limit: limit}
+	}
+	c.blocks = append(c.blocks, b)
+	return nil
+}
+
+func (c *Collector) countText(n int) error {
+	limit := c.Limits.text()
+	if c.textBytes += n; c.textBytes > limit {
+		return &TooLargeError{Part: PartText, Limit: limit}
+	}
+	return nil
+}
+
+func (c *Collector) countArguments(n int) error {
+	limit := c.Limits.arguments()
+	if c.argBytes += n; c.argBytes > limit {
+		return &TooLargeError{Part: PartArguments, Limit: limit}
+	}
+	return nil
 }
 
 func (c *Collector) startCall(chunk *hook.Chunk) error {
 	if c.call(chunk.Index) != nil {
 		return broken("call %d begins twice", chunk.Index)
 	}
+	if len(chunk.CallID) > maxName || len(chunk.Tool) > maxName {
+		return broken("the id or the name of call %d is longer than %d bytes", chunk.Index, maxName)
+	}
 	c.closeText()
+	block := len(c.blocks)
+	if err := c.begin(hook.Block{Kind: hook.BlockToolCall, CallID: chunk.CallID, Tool: chunk.Tool}); err != nil {
+		return err
+	}
 	if c.calls == nil {
 		c.calls = c.few[:0]
 	}
 	if len(c.calls) == 0 || chunk.Index > c.last {
 		c.last = chunk.Index
 	}
-	c.calls = append(c.calls, partialCall{index: chunk.Index, block: len(c.blocks)})
-	c.blocks = append(c.blocks, hook.Block{Kind: hook.BlockToolCall, CallID: chunk.CallID, Tool: chunk.Tool})
+	c.calls = append(c.calls, partialCall{index: chunk.Index, block: block})
 	return nil
 }
 
@@ -183,11 +203,11 @@ func (c *Collector) addArgs(chunk *hook.Chunk) error {
 		return broken("arguments for call %d, which has not begun", chunk.Index)
 	case call.ended:
 		return broken("arguments for call %d, which has ended", chunk.Index)
-	case call.first == "":
-		call.first = chunk.Text
-	case chunk.Text != "":
-		join(&call.buf, call.first, chunk.Text)
 	}
+	if err := c.countArguments(len(chunk.Text)); err != nil {
+		return err
+	}
+	call.pieces.add(chunk.Text)
 	return nil
 }
 
@@ -202,13 +222,16 @@ func (c *Collector) endCall(index int) error {
 
 func (c *Collector) settle(call *partialCall) {
 	call.ended = true
-	c.blocks[call.block].JSON = hook.JSON(joined(call.buf, call.first))
-	call.first, call.buf = "", nil
+	c.blocks[call.block].JSON = hook.JSON(call.pieces.take())
+	call.pieces = pieces{}
 }
 
 func (c *Collector) meta(meta hook.JSON) error {
 	if len(c.blocks) == 0 {
 		return broken("metadata before any block")
+	}
+	if err := c.countText(len(meta)); err != nil {
+		return err
 	}
 	c.blocks[len(c.blocks)-1].Meta = meta
 	return nil

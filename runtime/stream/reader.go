@@ -192,8 +192,9 @@ func (r *Reader) behind(ctx context.Context, v view) (p Page, again bool, err er
 	if err != nil {
 		return p, false, err
 	}
+	size := 0
 	for _, e := range events {
-		if e.Seq > before {
+		if size += len(e.Data); e.Seq > before || size > pageBytes && len(p.Items) > 0 {
 			break
 		}
 		p.Items = append(p.Items, r.replay(e, kept)...)

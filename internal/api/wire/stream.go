@@ -44,18 +44,28 @@ type Part struct {
 	Data []byte
 }
 
-// AppendPart appends the part to buf as it goes over the wire.
-func AppendPart(buf []byte, p Part) []byte {
+// Write writes the part as it goes over the wire. The data, which many streams may
+// share, is handed to w as it is: it is not copied.
+func (p Part) Write(w io.Writer) error {
+	var head []byte
 	if p.ID != "" {
-		buf = append(append(append(buf, "id: "...), p.ID...), '\n')
+		head = append(append(append(head, "id: "...), p.ID...), '\n')
 	}
 	if p.Name != "" {
-		buf = append(append(append(buf, "event: "...), p.Name...), '\n')
+		head = append(append(append(head, "event: "...), p.Name...), '\n')
 	}
+	tail := "\n"
 	if p.Data != nil {
-		buf = append(append(append(buf, "data: "...), p.Data...), '\n')
+		head, tail = append(head, "data: "...), "\n\n"
 	}
-	return append(buf, '\n')
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	if _, err := w.Write(p.Data); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, tail)
+	return err
 }
 
 // maxLine is the longest line of a stream in bytes. An event holds at most one

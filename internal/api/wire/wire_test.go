@@ -60,10 +60,12 @@ func TestParts(t *testing.T) {
 		{ID: "E-9", Name: wire.StreamLagged, Data: []byte(`{"missed":8}`)},
 		{Name: wire.StreamClosed, Data: []byte(`{}`)},
 	}
-	text := []byte(":a comment\n\n:\n\nretry: 100\n\n")
+	var written bytes.Buffer
+	written.WriteString(":a comment\n\n:\n\nretry: 100\n\n")
 	for _, p := range parts {
-		text = wire.AppendPart(text, p)
+		require.NoError(t, p.Write(&written))
 	}
+	text := written.Bytes()
 	read := func(text []byte) (out []wire.Part) {
 		r := wire.NewPartReader(bytes.NewReader(text))
 		for {

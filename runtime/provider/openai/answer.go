@@ -112,14 +112,21 @@ func (a *answer) over(parent context.Context, err error) error {
 		return err
 	case errors.Is(err, errField):
 		return a.p.broken(err.Error(), a.events.odd)
-	case errors.Is(err, errLong), errors.Is(err, errMuch):
-		return a.p.broken(err.Error(), nil)
+	case errors.Is(err, errLong):
+		return tooLarge(err, "MaxEvent", a.p.o.MaxEvent)
+	case errors.Is(err, errMuch):
+		return tooLarge(err, "MaxStream", a.p.o.MaxStream)
 	case a.finish != "" && parent.Err() == nil:
 		return a.end()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("openai: %w", provider.ErrNoFinish)
 	}
 	return err
+}
+
+// tooLarge names the option that bounds what a server has sent too much of.
+func tooLarge(err error, option string, limit int) error {
+	return faulty(hook.FailureTooLarge, fmt.Errorf("openai: %w: Options.%s is %d bytes", err, option, limit))
 }
 
 // event takes the data of one event: one value, or several.

@@ -7,8 +7,14 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// maxCalls bounds the tool calls of one answer.
-const maxCalls = 1024
+const (
+	// maxCalls bounds the tool calls of one answer.
+	maxCalls = 1024
+	// maxWord bounds the id and the name of a call, and maxEarly the arguments that
+	// come before the names of their calls, in bytes. No server sends as much.
+	maxWord  = 1024
+	maxEarly = 1 << 20
+)
 
 // calls are the tool calls of an answer, in the order in which they began; that
 // is the index by which they are passed on.
@@ -18,6 +24,8 @@ type calls struct {
 	ids map[string]bool // those that were passed on
 	// chunks counts the chunks that had a part of a call.
 	chunks int
+	// early is the size of all arguments that wait for a name.
+	early int
 }
 
 // call is a tool call on its way.
@@ -37,6 +45,9 @@ type call struct {
 
 // call passes one piece of a tool call on.
 func (a *answer) call(d *callDelta) error {
+	if len(d.id) > maxWord || len(d.name) > maxWord {
+		return a.p.broken("the id or the name of a tool call is longer than "+strconv.Itoa(maxWord)+" bytes", nil)
+	}
 	at := a.calls.find(d)
 	if at < 0 {
 		switch {
@@ -60,6 +71,9 @@ func (a *answer) call(d *callDelta) error {
 	text := glue(&c.half, d.args)
 	c.args.feed(text)
 	if c.name == "" {
+		if a.calls.early += len(text); a.calls.early > maxEarly {
+			return a.p.broken("a tool call has arguments and no name", c.early)
+		}
 		c.early = append(c.early, text...)
 		return nil
 	}

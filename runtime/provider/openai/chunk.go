@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -151,6 +152,10 @@ func (c *cursor) toolCalls(d *delta) {
 		return
 	}
 	for e := c.list(); e.next(); {
+		if len(d.calls) == maxCalls {
+			c.fail("it has parts of more than " + strconv.Itoa(maxCalls) + " tool calls")
+			return
+		}
 		d.calls = append(d.calls, callDelta{index: -1})
 		c.toolCall(&d.calls[len(d.calls)-1])
 	}

@@ -196,17 +196,18 @@ func TestBounds(t *testing.T) {
 	t.Parallel()
 	o := &openai.Options{MaxEvent: 1000, MaxStream: 5000}
 	for name, tc := range map[string]struct{ wire, reason string }{
-		"a line":            {says(strings.Repeat("a", 100_000)), "an event is too long"},
+		"a line":            {says(strings.Repeat("a", 100_000)), "an event is too long: Options.MaxEvent is 1000 bytes"},
 		"a line of no end":  {strings.Repeat("a", 100_000), "an event is too long"},
 		"an event":          {strings.Repeat("data: "+strings.Repeat(" ", 100)+"\n", 40), "an event is too long"},
-		"the stream":        {strings.Repeat(says("a"), 1000) + whole, "the stream is too long"},
+		"the stream":        {strings.Repeat(says("a"), 1000) + whole, "the stream is too long: Options.MaxStream is 5000 bytes"},
 		"comments for ever": {strings.Repeat(": ping\n\n", 10_000) + whole, "the stream is too long"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := provider.Collect(asks(serves(strings.NewReader(tc.wire)), o).Stream(t.Context(), hello()))
-			require.ErrorIs(t, err, provider.ErrProtocol)
-			assert.ErrorContains(t, err, tc.reason)
+			class, _ := provider.Classify(err)
+			assert.Equal(t, hook.FailureTooLarge, class, "a retry would bring the same")
+			require.ErrorContains(t, err, tc.reason)
 		})
 	}
 	_, err := provider.Collect(asks(serves(strings.NewReader(says(strings.Repeat("a", 800))+whole)), o).Stream(t.Context(), hello()))

@@ -68,7 +68,8 @@ type Options struct {
 	// does not count. 0 is the default, less is no bound.
 	HeaderTimeout, IdleTimeout time.Duration
 	// MaxEvent bounds one event of the stream and one line of it, MaxStream all of
-	// it, both in bytes; 0 is the default.
+	// it, both in bytes; 0 is the default. What the reply may have is bounded by who
+	// reads the stream: [provider.Limits].
 	MaxEvent, MaxStream int
 }
 

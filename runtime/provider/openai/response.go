@@ -53,11 +53,11 @@ func (p *Provider) accept(resp *http.Response, body io.Reader) error {
 // ended says why there is no answer: the caller's context first, then the
 // server's silence, then what the error says itself.
 func (p *Provider) ended(ctx, parent context.Context, err error) error {
-	var e *Error
+	var known provider.Classified
 	switch {
 	case parent.Err() != nil:
 		return fmt.Errorf("openai: %w", parent.Err())
-	case errors.As(err, &e), errors.Is(err, provider.ErrProtocol), errors.Is(err, provider.ErrNoFinish):
+	case errors.As(err, &known), errors.Is(err, provider.ErrProtocol), errors.Is(err, provider.ErrNoFinish):
 		return err
 	case errors.Is(context.Cause(ctx), ErrTimeout):
 		return faulty(hook.FailureTimeout, fmt.Errorf("%w (%s)", ErrTimeout, p.host))

@@ -150,7 +150,7 @@ func (p *parser) failure(n *yaml.Node) error {
 	}
 	classes := []hook.FailureClass{
 		hook.FailureRateLimit, hook.FailureOverloaded, hook.FailureServer, hook.FailureTimeout, hook.FailureNetwork,
-		hook.FailureContext, hook.FailureAuth, hook.FailureRequest, hook.FailureProtocol, hook.FailureUnknown,
+		hook.FailureContext, hook.FailureAuth, hook.FailureRequest, hook.FailureProtocol, hook.FailureTooLarge, hook.FailureUnknown,
 	}
 	m := p.mapping(n, "error", "text", "class", "retry_after")
 	text, class := p.word(m.node("text"), "text"), hook.FailureClass(p.word(m.node("class"), "class"))

@@ -1,0 +1,80 @@
+package provider
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// Defaults of Limits: twice what the longest answers of today's models take.
+const (
+	DefaultMaxText      = 8 << 20
+	DefaultMaxArguments = 8 << 20
+	DefaultMaxBlocks    = 1024
+)
+
+// maxName bounds the id and the tool's name of a call, in bytes. No server makes
+// longer ones, and no limit needs to be raised.
+const maxName = 1024
+
+// Limits bound one reply of a model. A field of 0 or less is its default.
+type Limits struct {
+	// Text bounds text, reasoning and metadata together, in bytes; 0 is DefaultMaxText.
+	Text int
+	// Arguments bounds the arguments of all tool calls together, in bytes; 0 is
+	// DefaultMaxArguments.
+	Arguments int
+	// Blocks bounds the number of texts, reasonings and tool calls; 0 is
+	// DefaultMaxBlocks.
+	Blocks int
+}
+
+func (l Limits) text() int      { return positive(l.Text, DefaultMaxText) }
+func (l Limits) arguments() int { return positive(l.Arguments, DefaultMaxArguments) }
+func (l Limits) blocks() int    { return positive(l.Blocks, DefaultMaxBlocks) }
+
+func positive(n, other int) int {
+	if n > 0 {
+		return n
+	}
+	return other
+}
+
+// Part is a part of a reply that Limits bound.
+type Part string
+
+// The parts.
+const (
+	PartText      Part = "text"
+	PartArguments Part = "arguments"
+	PartBlocks    Part = "blocks"
+)
+
+// TooLargeError is the error of a reply that exceeds its Limits. The stream was cut
+// there: what came is no reply, and none of its calls may run.
+type TooLargeError struct {
+	Part  Part
+	Limit int
+}
+
+var _ Classified = (*TooLargeError)(nil)
+
+// Error names the limit, and where a larger one is set.
+func (e *TooLargeError) Error() string {
+	switch e.Part {
+	case PartArguments:
+		return fmt.Sprintf("the model's reply was cut off: its tool calls have more than %d bytes of arguments; "+
+			"have it send less at once, or raise the limit (--max-arguments; Limits.Arguments)", e.Limit)
+	case PartBlocks:
+		return fmt.Sprintf("the model's reply was cut off: it has more than %d texts and tool calls; "+
+			"have it do less at once, or raise the limit (Limits.Blocks)", e.Limit)
+	}
+	return fmt.Sprintf("the model's reply was cut off: its text is longer than %d bytes; "+
+		"set a limit of tokens for it, or raise this one (--max-text; Limits.Text)", e.Limit)
+}
+
+// Classify implements Classified: a retry would bring the same.
+func (e *TooLargeError) Classify() (hook.FailureClass, time.Duration) {
+	return hook.FailureTooLarge, 0
+}

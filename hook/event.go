@@ -84,7 +84,8 @@ type Event struct {
 	// Text is cut in its middle where it is longer than a tool result may be, and says
 	// so there; deltas are not, and the messages of the conversation have everything.
 	Text string
-	// Omitted is how many bytes of Text were cut out; 0 if it is whole.
+	// Omitted is how many bytes of Text and of the arguments were cut out; 0 if both are
+	// whole. Long arguments are shortened member by member and stay JSON.
 	Omitted int
 
 	detail detailed

@@ -58,7 +58,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	}
 	out := Event{
 		Kind: w.Kind, Seq: w.Seq, Epoch: w.Epoch, Time: w.Time, Agent: w.Agent, Conversation: w.Conversation,
-		Turn: w.Turn, Step: w.Step, Depth: w.Depth, Text: w.Text,
+		Turn: w.Turn, Step: w.Step, Depth: w.Depth, Text: w.Text, Omitted: w.Omitted,
 	}
 	if w.Kind == EventHookRun {
 		*e = w.run(out, d)

@@ -35,7 +35,7 @@ func TestEventShape(t *testing.T) {
 	text := at(hook.EventTextDelta, 1)
 	text.Text = `say "hi"`
 	over := at(hook.EventTurnEnd, 9)
-	over.Text, over.Step = "bye", 0
+	over.Text, over.Omitted, over.Step = "bye", 7, 0
 	events := []hook.Event{
 		{},
 		{Kind: hook.EventAgentRegistered, Agent: "writer"},

@@ -166,7 +166,7 @@ func (t *turn) gate(c *call) {
 	if t.hooks.gatesCalls() {
 		t.now()
 	}
-	t.emitNow(callEvent(hook.EventCallStart, c, ""))
+	t.emitNow(t.callEvent(hook.EventCallStart, c, ""))
 	if bound {
 		t.decide(c)
 	}
@@ -345,19 +345,29 @@ func (t *turn) approve(c *call, asked hook.ToolDecision) (approved hook.JSON, ag
 }
 
 // emitCall emits an event about a call.
-func (t *turn) emitCall(kind hook.EventKind, c *call, text string) { t.emit(callEvent(kind, c, text)) }
+func (t *turn) emitCall(kind hook.EventKind, c *call, text string) {
+	t.emit(t.callEvent(kind, c, text))
+}
 
-func callEvent(kind hook.EventKind, c *call, text string) hook.Event {
+func (t *turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
 	ev := hook.Event{Kind: kind, Text: text}
-	if c.runner != nil {
+	args := c.args()
+	if c.runner != nil && len(args) <= t.rt.o.MaxResult {
 		return ev.WithCall(c.at)
 	}
-	return ev.WithDetail(hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Args: c.args()})
+	return t.withArgs(ev, args, hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name()})
+}
+
+// withArgs returns the event with the detail and the arguments, which are shortened to
+// the size of a tool result: the history has them whole.
+func (t *turn) withArgs(ev hook.Event, args hook.JSON, d hook.EventDetail) hook.Event {
+	d.Args, ev.Omitted = shortened(args, t.rt.o.MaxResult)
+	return ev.WithDetail(d)
 }
 
 func (t *turn) emitApproval(c *call, v hook.Verdict) {
-	t.emit(hook.Event{Kind: hook.EventApprovalGiven, Text: v.Reason}.
-		WithDetail(hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Args: c.args(), Answer: v.Kind, By: v.By}))
+	t.emit(t.withArgs(hook.Event{Kind: hook.EventApprovalGiven, Text: v.Reason}, c.args(),
+		hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Answer: v.Kind, By: v.By}))
 }
 
 // args are the arguments as events and the history have them: canonical if the

@@ -97,7 +97,11 @@ func (e *emitter) admit(ctx context.Context, ev hook.Event, as posting) {
 	if ev.Kind == hook.EventHookFailed && ev.Detail().Point == hook.PointOnEvent && e.deliversFailure() {
 		return // a hook that fails on the news of a failure would go on for ever
 	}
-	ev.Time = time.Time{}
+	ev.Time, ev.Omitted = time.Time{}, 0
+	if d := ev.Detail(); len(d.Args) > e.rt.o.MaxResult {
+		d.Args, ev.Omitted = shortened(d.Args, e.rt.o.MaxResult)
+		ev = ev.WithDetail(d)
+	}
 	e.post(ctx, &ev, as)
 }
 
@@ -147,8 +151,9 @@ func (e *emitter) stream() *emitter {
 // later meanwhile the event has that time.
 func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
 	ev.SetHost(within{e})
-	if as != delta {
-		ev.Text, ev.Omitted = withoutMiddle(ev.Text, e.rt.o.MaxResult)
+	if as != delta && len(ev.Text) > e.rt.o.MaxResult {
+		text, omitted := withoutMiddle(ev.Text, e.rt.o.MaxResult)
+		ev.Text, ev.Omitted = text, ev.Omitted+omitted
 	}
 	if e.up == nil {
 		e.take(ctx, e, ev, as)

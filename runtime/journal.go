@@ -172,11 +172,23 @@ func (t *turn) endEntry() store.Entry {
 }
 
 func (c *call) startEntry(t *turn) store.Entry {
-	sum := sha256.Sum256([]byte(c.at.Args()))
+	sum := digest(c.at.Args())
 	tool := c.at.Tool()
 	return store.Entry{Kind: store.EntryStart, CallID: c.at.ID(), Data: data(startData{
-		Tool: tool.Name, Args: hex.EncodeToString(sum[:]), Key: t.key(c), Again: mayRunAgain(tool),
+		Tool: tool.Name, Args: sum, Key: t.key(c), Again: mayRunAgain(tool),
 	})}
+}
+
+// digest is the SHA-256 of the arguments, which are not copied: they may be huge.
+func digest(args hook.JSON) string {
+	sum := sha256.New()
+	var buf [512]byte
+	for rest := string(args); rest != ""; {
+		n := copy(buf[:], rest)
+		_, _ = sum.Write(buf[:n]) // never fails
+		rest = rest[n:]
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // mayRunAgain reports whether a call of the tool that may have run can be run once

@@ -94,6 +94,8 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths daemon.Paths, 
 	switch _, err := d.Agent(look, f.agent); {
 	case !f.set.Empty():
 		here = "--set is for this command alone"
+	case f.reply != (daemon.ReplyLimits{}):
+		here = "--max-text and --max-arguments are for this command alone"
 	case f.model != "":
 		here = "it has models of its own"
 	case health.Root != paths.Root:

@@ -26,6 +26,7 @@ type chatFlags struct {
 	yes                       bool
 	hooks                     hook.Visibility
 	set                       daemon.Settings
+	reply                     daemon.ReplyLimits
 }
 
 func (c *command) chat() *cobra.Command {
@@ -47,6 +48,7 @@ func (c *command) chat() *cobra.Command {
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
+	replyFlags(cmd, &f.reply)
 	return cmd
 }
 
@@ -70,7 +72,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	approver := chatApprover(talk, ed, paths.Root, f.yes, color)
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Note: c.note, Trust: trust(approver, f.yes),
-		RecordHooks: f.hooks != "", Set: f.set,
+		RecordHooks: f.hooks != "", Set: f.set, Reply: f.reply,
 	})
 	if err != nil {
 		return notBegun(err)

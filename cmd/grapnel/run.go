@@ -29,6 +29,7 @@ type runFlags struct {
 	yes                  bool
 	hooks                hook.Visibility
 	set                  daemon.Settings
+	reply                daemon.ReplyLimits
 }
 
 func (c *command) run() *cobra.Command {
@@ -38,7 +39,8 @@ func (c *command) run() *cobra.Command {
 		Short: "Give an agent a task, here and now",
 		Long: "Runs one turn of an agent in the working directory and shows it as it happens.\n" +
 			"The prompt is the argument, or standard input if the argument is -.\n\n" +
-			"If `grapnel serve` is running for the same project, the turn runs there, unless --model names a model or --set is given.",
+			"If `grapnel serve` is running for the same project, the turn runs there, unless --model names a model, or --set, --max-text or\n" +
+			"--max-arguments is given.",
 		Example: "  grapnel run --model script:answers.yaml \"What is in this directory?\"\n" +
 			"  git diff | grapnel run - --agent reviewer --sender me",
 		Args: onePrompt,
@@ -57,6 +59,7 @@ func (c *command) run() *cobra.Command {
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
+	replyFlags(cmd, &f.reply)
 	return cmd
 }
 
@@ -147,7 +150,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	approver := c.approverIn(paths.Root, f.yes, stdinUsed, gate)
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Model: absolute(f.model), Note: c.note, Trust: trust(approver, f.yes),
-		RecordHooks: f.hooks != "", Set: f.set,
+		RecordHooks: f.hooks != "", Set: f.set, Reply: f.reply,
 	})
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ type serveFlags struct {
 	askTimeout, grace time.Duration
 	onAskTimeout      string
 	set               daemon.Settings
+	reply             daemon.ReplyLimits
 }
 
 func (c *command) serve() *cobra.Command {
@@ -58,6 +59,7 @@ func (c *command) serve() *cobra.Command {
 	cmd.Flags().StringVar(&f.onAskTimeout, "on-ask-timeout", onTimeoutRefuse, "what then becomes of the call: refuse, or approve, which is dangerous, as everything runs that nobody looks at")
 	cmd.Flags().DurationVar(&f.grace, "grace", api.DefaultGrace, "how long turns in flight may go on after an interrupt")
 	setFlag(cmd, &f.set)
+	replyFlags(cmd, &f.reply)
 	return cmd
 }
 
@@ -119,7 +121,7 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 	}
 	app, err := daemon.Open(ctx, daemon.Options{
 		Paths: paths, Approval: asks, Extra: []hook.Hook{h}, Recent: recentEvents, Model: absolute(f.model), Note: c.note, Trust: trust(c.approver(f.yes, false), f.yes),
-		RecordHooks: f.hooks, Set: f.set,
+		RecordHooks: f.hooks, Set: f.set, Reply: f.reply,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
@@ -324,6 +325,22 @@ func TestEventsAndConversations(t *testing.T) {
 	assert.NotContains(t, out, "note:", "nothing of it is lost")
 	assert.Contains(t, out, `{"seq":1,"kind":"turn_start",`, "what was kept is told again")
 	assert.NotContains(t, out, `{"seq":13,`, "of deltas only those that are still held")
+}
+
+// TestAskShowsAWholeLongAnswer: the event of the end has a part of it only.
+func TestAskShowsAWholeLongAnswer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	long := strings.Repeat("0123456789", 30_000)
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "model.yaml"), []byte("rules:\n  - {when: always, say: \""+long+"\"}\n"), 0o600))
+	s.start()
+	lines := strings.Split(strings.TrimSpace(s.shown(t.Context(), nil, "ask", "--json", "tell")), "\n")
+	var outcome struct{ Kind, Text string }
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &outcome))
+	assert.Equal(t, "outcome", outcome.Kind)
+	assert.True(t, long == outcome.Text, "the outcome has the whole answer, and not %d bytes of it", len(outcome.Text))
+	assert.Contains(t, lines[len(lines)-2], `"omitted":200000`)
+	assert.Contains(t, s.shown(t.Context(), nil, "ask", "tell"), long, "printed from the deltas")
 }
 
 // shown runs a command in this process and returns what it shows. A turn_end in

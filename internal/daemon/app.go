@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/agentfile"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
@@ -33,9 +34,10 @@ type Options struct {
 	Inquire Inquire
 	// Model is that of agents which name none and are run by other agents.
 	Model string
-	// Recent and RecordHooks are those of runtime.Options.
+	// Recent, RecordHooks and Reply are those of runtime.Options.
 	Recent      int
 	RecordHooks bool
+	Reply       ReplyLimits
 	// Extra are hooks of the program's own. They come last.
 	Extra []hook.Hook
 	// Set is what is said of subsystems above the files of the user and the project.
@@ -49,6 +51,9 @@ type Options struct {
 	// commands starts the processes of all subsystems. Open sets it.
 	commands *supervisor.Supervisor
 }
+
+// ReplyLimits bound one reply of a model.
+type ReplyLimits = provider.Limits
 
 // App is everything that a command needs, open. Close it.
 type App struct {
@@ -121,7 +126,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		a.Daemon = a.assembly.Daemon
 		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{
 			Store: a.Store, Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
-			Recent: o.Recent, RecordHooks: o.RecordHooks, Price: a.price(),
+			Recent: o.Recent, RecordHooks: o.RecordHooks, Reply: o.Reply, Price: a.price(),
 		})
 		err = a.Runtime.Open(ctx)
 	}

@@ -113,6 +113,7 @@ var layers = []layer{
 	{pkgs: "internal/node", may: []string{"internal/needs"}, reason: "for tests"},
 	{pkgs: "internal/testrun", may: []string{"internal/needs"}, reason: "a program that runs tests"},
 	{pkgs: "internal/killed", reason: "for tests"},
+	{pkgs: "internal/modelbombs", reason: "for tests"},
 	{pkgs: "internal/layers", reason: "for tests"},
 	{pkgs: "internal/testmodule", reason: "for tests"},
 	{pkgs: "internal/benchcomp", may: []string{"hook", "internal/daemon"}, generated: []string{"composite/...", "subsystems/...", "internal/terminal"},

@@ -105,8 +105,8 @@ var bombs = []bomb{
 
 // bad are runs that the bounds have to find: nothing bounds the reply.
 var bad = []bomb{
-	{name: "text that nothing bounds", answer: text(200*mib, "content"), text: unbounded, holds: provider.DefaultMaxText},
-	{name: "arguments that nothing bounds", answer: arguments(200 * mib), arguments: unbounded, holds: provider.DefaultMaxArguments, ran: 1},
+	{name: "text that nothing bounds", answer: text(30*mib, "content"), text: unbounded, holds: provider.DefaultMaxText},
+	{name: "arguments that nothing bounds", answer: arguments(30 * mib), arguments: unbounded, holds: provider.DefaultMaxArguments, ran: 1},
 }
 
 // explode runs the bomb in a process of its own.
@@ -156,6 +156,7 @@ func (b bomb) exceeds(r report) string {
 func TestModelBombs(t *testing.T) {
 	for _, b := range bombs {
 		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
 			r := b.explode(t)
 			t.Logf("%+v", r)
 			if allocs.Counted {

@@ -59,7 +59,7 @@ func (h *taker) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocatio
 	if call.Name() != "take" {
 		return hook.Invocation{}, false
 	}
-	return hook.Bound(call.Args(), h), true
+	return hook.Parsed(call.Args(), h), true
 }
 
 // Run implements hook.Runner.
@@ -103,6 +103,7 @@ func runChild(ctx context.Context, o order) (r report, err error) {
 	began := time.Now()
 	out, failed := conv.Send(ctx, hook.TextInput("go"), nil)
 	r.Took = time.Since(began)
+
 	peak, err := status("VmHWM")
 	if err != nil {
 		return r, err

@@ -83,6 +83,14 @@ var gates = []gate{
 		bad:  map[string]string{"unbounded": "a subscriber that keeps every event"},
 	},
 	{
+		name: "model bombs",
+		shows: "A model server that sends more than anybody wants (text, reasoning, arguments, calls, names, events, comments, gzip, errors, headers) is cut " +
+			"off at a limit that the error names; nothing of a reply that was cut is kept or run. A process of its own for each takes at most 8 times what the " +
+			"reply may have, and afterwards 3 times what is kept of it, also where 50 MB are wanted.",
+		pkg: "./internal/modelbombs", tests: "TestModelBombs|TestTheBoundsFindRepliesThatNothingBounds",
+		bad: map[string]string{"unbounded": "a collector without a bound"},
+	},
+	{
 		name: "fault-injected turns",
 		shows: "Random conversations in which models, tools, hooks, stores and people fail in some 90 ways: every result of a tool that ended in time is in " +
 			"the history with its own bytes, once and in its place; everything that begins ends; AfterTool and AfterTurn come once; nothing hangs and no " +

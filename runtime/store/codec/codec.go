@@ -10,6 +10,7 @@ package codec
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -51,11 +52,29 @@ func marshalBlocks(enc *jsontext.Encoder, l hook.List[hook.Block]) error {
 }
 
 func marshalJSON(enc *jsontext.Encoder, j hook.JSON) error {
-	kept, err := jsontext.AppendFormat(nil, []byte(j), jsontext.PreserveRawStrings(true))
-	if err != nil || string(kept) != string(j) || kept[0] == '"' {
+	if j == "" || j[0] == '"' || !utf8.ValidString(string(j)) || !compact(string(j)) || enc.WriteValue(jsontext.Value(j)) != nil {
 		return enc.WriteToken(jsontext.String(string(j)))
 	}
-	return enc.WriteValue(kept)
+	return nil
+}
+
+// compact reports whether there is no blank between the tokens of a JSON text: such a
+// text is written as it is. It may be huge, so it is looked at and not formatted.
+func compact(s string) bool {
+	text, escaped := false, false
+	for i := range len(s) {
+		switch b := s[i]; {
+		case escaped:
+			escaped = false
+		case text:
+			text, escaped = b != '"', b == '\\'
+		case b == '"':
+			text = true
+		case b <= ' ':
+			return false
+		}
+	}
+	return true
 }
 
 // Decode returns the message of a store's row. What it does not know it skips.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
@@ -101,7 +102,7 @@ func short(id string, all []approval.Remembered) string {
 func which(r approval.Remembered) string {
 	switch {
 	case r.Args != "":
-		return terminal.Summary(hook.JSON(r.Args), terminal.Width)
+		return terminal.Summary(hook.JSON(r.Args), terminal.Width).String()
 	case r.Folder == ".":
 		return "for any file of the project"
 	case r.Folder != "":
@@ -142,10 +143,11 @@ func (c *command) forgetApprovals() *cobra.Command {
 			if asJSON {
 				return c.writeJSON(all)
 			}
+			var lines []screen.Text
 			for _, r := range all {
-				fmt.Fprintf(c.out, "forgotten: %s\n", terminal.Clean(cmp.Or(r.Text, r.ID)))
+				lines = append(lines, screen.Format("forgotten: %s\n", cmp.Or(r.Text, r.ID)))
 			}
-			return nil
+			return c.print(screen.Join(lines...))
 		},
 	}
 	cmd.Flags().BoolVar(&everything, "all", false, "forget everything, in all projects")

@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
@@ -119,11 +120,11 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths daemon.Paths, 
 
 // remark tells the person something that matters little.
 func (c *command) remark(text string) {
-	text = "· " + terminal.Clean(text)
+	t := screen.Format("· %s", screen.Rows(text))
 	if terminal.Colored(c.err) {
-		text = "\x1b[2m" + text + "\x1b[0m"
+		t = screen.Paint(screen.Dim, t)
 	}
-	fmt.Fprintln(c.err, text)
+	_ = screen.New(c.err).Print(screen.Format("%s\n", t)) // it matters little
 }
 
 // askDaemon runs one turn on the daemon.

@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/conffile"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // daemonFlags are those of every command that talks to the daemon.
@@ -143,7 +143,7 @@ func (c *command) showMatches(found []wire.Match) error {
 		if m.Archived {
 			who += " (archived)"
 		}
-		rows = append(rows, []string{m.Conversation, m.Agent, cut(m.Sender, 24), m.Updated.Local().Format(time.DateTime), who, m.Snippet})
+		rows = append(rows, []string{m.Conversation, m.Agent, cut(screen.Line(m.Sender), 24).String(), m.Updated.Local().Format(time.DateTime), who, m.Snippet})
 	}
 	return c.tables(rows)
 }
@@ -219,8 +219,7 @@ func (c *command) told(conv wire.Conversation, err error, asJSON bool, what stri
 
 // say writes a line for people.
 func (c *command) say(text string) error {
-	_, err := fmt.Fprintln(c.out, terminal.Clean(text))
-	return err
+	return c.print(screen.Format("%s\n", screen.Rows(text)))
 }
 
 func (c *command) export() *cobra.Command {
@@ -228,7 +227,7 @@ func (c *command) export() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export ID", Short: "Write a conversation to standard output, as lines of JSON that import reads", Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error { return d.Export(cmd.Context(), args[0], c.out) })
+			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error { return d.Export(cmd.Context(), args[0], screen.JSONWriter(c.out)) })
 		},
 	}
 	socketFlag(cmd, &f.socket)

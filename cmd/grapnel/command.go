@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // command is the program with what it reads and writes.
@@ -105,7 +105,7 @@ func (c *command) execute(args []string) int {
 	}
 	code, text := c.result(ctx, err)
 	if text != "" {
-		fmt.Fprintln(c.err, "grapnel: "+terminal.Clean(strings.TrimSpace(text)))
+		_ = screen.New(c.err).Print(screen.Format("grapnel: %s\n", screen.Rows(strings.TrimSpace(text)))) // there is nobody else to tell
 	}
 	return code
 }
@@ -150,8 +150,8 @@ func (c *command) root() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetIn(c.in)
-	root.SetOut(c.out)
-	root.SetErr(c.err)
+	root.SetOut(screen.New(c.out))
+	root.SetErr(screen.New(c.err))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())
 	})
@@ -186,4 +186,9 @@ func setFlag(cmd *cobra.Command, to *daemon.Settings) {
 func (c *command) paths(p place) (daemon.Paths, error) { return daemon.FindPaths(p.dir, c.getenv) }
 
 // note tells the person something beside the output.
-func (c *command) note(text string) { fmt.Fprintln(c.err, "note: "+terminal.Clean(text)) }
+func (c *command) note(text string) {
+	_ = screen.New(c.err).Print(screen.Format("note: %s\n", screen.Rows(text))) // the output tells whether one can write
+}
+
+// print writes to standard output.
+func (c *command) print(t screen.Text) error { return screen.New(c.out).Print(t) }

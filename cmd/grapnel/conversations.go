@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -58,7 +58,7 @@ func (c *command) listConversations(ctx context.Context, d *client.Client, asJSO
 			now = "interrupted"
 		}
 		rows = append(rows, []string{
-			conv.ID, conv.Agent, cut(conv.Sender, 40), strconv.Itoa(conv.Turns), conv.Updated.Local().Format(time.DateTime), now,
+			conv.ID, conv.Agent, cut(screen.Line(conv.Sender), 40).String(), strconv.Itoa(conv.Turns), conv.Updated.Local().Format(time.DateTime), now,
 		})
 	}
 	return c.tables(rows)
@@ -72,14 +72,15 @@ func (c *command) showConversation(ctx context.Context, d *client.Client, id str
 	if asJSON {
 		return c.writeJSON(messages)
 	}
+	var out []screen.Text
 	for _, m := range messages {
-		c.showMessage(m)
+		out = append(out, shownMessage(m)...)
 	}
-	return nil
+	return c.print(screen.Join(out...))
 }
 
-// showMessage writes one message: who, and what was said, called or answered.
-func (c *command) showMessage(m hook.Message) {
+// shownMessage is one message: who, and what was said, called or answered.
+func shownMessage(m hook.Message) []screen.Text {
 	who := string(m.Role)
 	if m.Label != "" {
 		who += " (" + m.Label + ")"
@@ -89,21 +90,22 @@ func (c *command) showMessage(m hook.Message) {
 		if m.Result.IsError() {
 			mark = "✗ " + string(m.Result.Failure) + ":"
 		}
-		c.said(m.Tool, mark+" "+cut(m.Result.Text(), 10*terminal.Width))
-		return
+		return []screen.Text{said(m.Tool, mark+" "+screen.Flow(m.Result.Text()).Cut(10*terminal.Width).String())}
 	}
+	var out []screen.Text
 	if text := m.Text(); text != "" {
-		c.said(who, text)
+		out = append(out, said(who, text))
 	}
 	for _, b := range m.Content.All() {
 		if b.Kind == hook.BlockToolCall {
-			c.said(who, "→ "+b.Tool+"  "+terminal.Summary(b.JSON, terminal.Width))
+			out = append(out, said(who, "→ "+b.Tool+"  "+terminal.Summary(b.JSON, terminal.Width).String()))
 		}
 	}
+	return out
 }
 
-// said writes lines under a name.
-func (c *command) said(who, text string) {
+// said is lines under a name.
+func said(who, text string) screen.Text {
 	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
-	fmt.Fprintf(c.out, "%s: %s\n", terminal.Clean(who), terminal.Clean(text))
+	return screen.Format("%s: %s\n", screen.Fold(who), screen.Flow(text))
 }

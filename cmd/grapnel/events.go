@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/client"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -72,23 +73,25 @@ func (c *command) showEvents(ctx context.Context, d *client.Client, conversation
 				return &failed{exitFailed, err}
 			}
 		default:
-			c.showEvent(item.Event)
+			if err := c.showEvent(item.Event); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (c *command) showEvent(ev hook.Event) {
+func (c *command) showEvent(ev hook.Event) error {
 	switch ev.Kind {
 	case hook.EventTextStart, hook.EventTextDelta, hook.EventTextEnd,
 		hook.EventReasoningStart, hook.EventReasoningDelta, hook.EventReasoningEnd:
-		return
+		return nil
 	}
 	d := ev.Detail()
 	parts := []string{ev.Time.Local().Format("15:04:05.000"), ev.Conversation, ev.Agent, strings.Repeat("▸", ev.Depth), string(ev.Kind), d.Tool}
 	switch ev.Kind {
 	case hook.EventCallStart:
-		parts = append(parts, terminal.Summary(d.Args, terminal.Width))
+		parts = append(parts, terminal.Summary(d.Args, terminal.Width).String())
 	case hook.EventCallResult:
 		parts = append(parts, string(d.Outcome), terminal.Took(d.Duration))
 	case hook.EventApprovalGiven:
@@ -108,6 +111,6 @@ func (c *command) showEvent(ev hook.Event) {
 	case hook.EventTurnEnd, hook.EventSubagentEnd:
 		parts = append(parts, string(d.Stop))
 	}
-	parts = append(parts, cut(ev.Text, terminal.Width))
-	fmt.Fprintln(c.out, terminal.Clean(strings.Join(strings.Fields(strings.Join(parts, " ")), " ")))
+	parts = append(parts, cut(screen.Line(ev.Text), terminal.Width).String())
+	return c.print(screen.Format("%s\n", screen.Line(strings.Join(parts, " "))))
 }

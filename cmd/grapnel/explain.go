@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/explain"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -94,45 +95,41 @@ func (c *command) listCalls(ctx context.Context, log explain.Log, asJSON bool) e
 // showCall writes what is known of a call: a line about it, a table of who had a
 // say, and why which answer counts.
 func (c *command) showCall(call explain.Call) error {
-	tell := func(format string, args ...any) {
-		fmt.Fprintln(c.out, terminal.Clean(fmt.Sprintf(format, args...)))
-	}
 	outcome := cmp.Or(string(call.Outcome), "has not ended")
 	if call.Failure != "" && string(call.Failure) != outcome {
 		outcome += " (" + string(call.Failure) + ")"
 	}
-	tell("%s: %s, a tool of %s: %s", call.ID, call.Tool, cmp.Or(call.Owner, "a subsystem that is not known any more"), outcome)
-	tell("step %d of turn %s of %s, conversation %s, %s", call.Step, call.Turn, call.Agent, call.Conversation, call.Time.Local().Format(time.DateTime))
+	out := []screen.Text{
+		screen.Format("%s: %s, a tool of %s: %s\n", call.ID, call.Tool, cmp.Or(call.Owner, "a subsystem that is not known any more"), outcome),
+		screen.Format("step %d of turn %s of %s, conversation %s, %s\n", call.Step, call.Turn, call.Agent, call.Conversation, call.Time.Local().Format(time.DateTime)),
+	}
 	if call.Others > 0 {
-		tell("%d earlier calls of the conversation have the same id", call.Others)
+		out = append(out, screen.Format("%d earlier calls of the conversation have the same id\n", call.Others))
 	}
 	rows := [][]string{{"POINT", "FIELD", "OPTION", "TOOK", "SAID"}}
-	var why []string
+	var why []screen.Text
 	for _, p := range call.Points {
 		reason := ""
 		for _, r := range p.Runs {
-			rows = append(rows, []string{p.Point, cmp.Or(r.Field, "?"), cmp.Or(r.Option, "-"), took(r), said(r)})
+			rows = append(rows, []string{p.Point, cmp.Or(r.Field, "?"), cmp.Or(r.Option, "-"), took(r), whatItSaid(r)})
 			if r.Counts && r.Reason != "" {
 				reason = " It said: " + r.Reason
 			}
 		}
 		if p.Why != "" {
-			why = append(why, p.Point+": "+p.Why+"."+reason)
+			why = append(why, screen.Format("%s\n", screen.Rows(p.Point+": "+p.Why+"."+reason)))
 		}
 	}
 	if len(rows) > 1 {
-		tell("")
-		if err := c.tables(rows); err != nil {
-			return err
-		}
+		out = append(out, screen.Lit("\n"), aligned(rows))
 	}
 	if len(why) > 0 {
-		tell("\n%s", strings.Join(why, "\n"))
+		out = append(out, screen.Lit("\n"), screen.Join(why...))
 	}
 	if !call.Recorded {
-		tell("\nThe hook runs of this turn were not recorded, so who had no opinion, or was overruled, is not known;\n%s.", howToRecord)
+		out = append(out, screen.Format("\nThe hook runs of this turn were not recorded, so who had no opinion, or was overruled, is not known;\n%s.\n", howToRecord))
 	}
-	return nil
+	return c.print(screen.Join(out...))
 }
 
 func took(r explain.Run) string {
@@ -142,8 +139,8 @@ func took(r explain.Run) string {
 	return "-"
 }
 
-// said is what a hook said, marked if it counts.
-func said(r explain.Run) string {
+// whatItSaid is what a hook said, marked if it counts.
+func whatItSaid(r explain.Run) string {
 	text := cmp.Or(terminal.RunSaid(r.Recorded()), "-")
 	if r.Counts {
 		text = "✓ " + text

@@ -9,7 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 func (c *command) policy() *cobra.Command {
@@ -74,6 +74,5 @@ func (c *command) explainRules(ctx context.Context, p place, agent string, yes b
 	if p.json {
 		return c.writeJSON(e)
 	}
-	_, err = fmt.Fprint(c.out, terminal.Clean(e.String()))
-	return err
+	return c.print(screen.Format("%s\n", screen.Lines(e.String())))
 }

@@ -207,9 +207,9 @@ func (c *command) approver(yes, stdinUsed bool) *terminal.Approver {
 // below root, and closes the gate while it asks.
 func (c *command) approverIn(root string, yes, stdinUsed bool, gate *terminal.Gate) *terminal.Approver {
 	o := &terminal.ApproverOptions{Yes: yes, Root: root, Gate: gate}
-	screen := c.screen()
-	if screen != nil && !stdinUsed && terminal.IsTerminal(c.in) {
-		o.In, o.Out, o.Color = c.in, screen, terminal.Colored(screen)
+	seen := c.screen()
+	if seen != nil && !stdinUsed && terminal.IsTerminal(c.in) {
+		o.In, o.Out, o.Color = c.in, seen, terminal.Colored(seen)
 	}
 	return terminal.NewApprover(o)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
@@ -97,7 +98,7 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) (err error) {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	fmt.Fprintf(c.out, "grapnel: serving %s on %s\n", paths.Root, socket)
+	_ = c.print(screen.Format("grapnel: serving %s on %s\n", paths.Root, socket)) // it serves all the same
 	if err := server.Run(ctx, ln, app.Close); err != nil {
 		return &failed{exitFailed, err}
 	}

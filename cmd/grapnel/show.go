@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/aliases"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 func (c *command) tools() *cobra.Command {
@@ -174,7 +175,7 @@ func (c *command) aliases(word string, asJSON bool) error {
 	case len(found) == 0:
 		return fmt.Errorf("no alias contains %q; grapnel plan --aliases shows all", word)
 	}
-	return aliases.Text(c.out, found)
+	return aliases.Text(screen.New(c.out), found)
 }
 
 func (c *command) showPlan(ctx context.Context, p place, format string, above daemon.Settings) error {
@@ -195,22 +196,23 @@ func (c *command) showPlan(ctx context.Context, p place, format string, above da
 		s.Points = append(s.Points, picture.Point(p))
 	}
 	v := picture.New(s)
-	var text []byte
 	if f == picture.JSON {
-		text, err = v.JSON() // there is one composite, so no array
-	} else {
-		text, err = picture.Render(f, v)
+		text, err := v.JSON() // there is one composite, so no array
+		if err != nil {
+			return err
+		}
+		return c.print(screen.JSON(string(text)))
 	}
+	text, err := picture.Render(f, v)
 	if err != nil {
 		return err
 	}
-	_, err = c.out.Write(text)
-	return err
+	return c.print(screen.Flow(string(text)))
 }
 
 // writeJSON writes one value; v is any because it is only encoded.
 func (c *command) writeJSON(v any) error {
-	enc := json.NewEncoder(c.out)
+	enc := json.NewEncoder(screen.JSONWriter(c.out))
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)

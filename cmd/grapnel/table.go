@@ -1,13 +1,11 @@
 package main
 
 import (
-	"fmt"
-	"strings"
 	"unicode"
 
 	"golang.org/x/text/width"
 
-	"github.com/grapnel-go/grapnel/internal/terminal"
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // maxCell is how many columns of the screen the last cell of a row may take.
@@ -16,58 +14,61 @@ const maxCell = 80
 // tables writes tables with a blank line between them. The first row of each is
 // its head; a table without another one is left out.
 func (c *command) tables(tables ...[][]string) error {
-	var out []string
+	var out []screen.Text
 	for _, rows := range tables {
-		if len(rows) > 1 {
-			out = append(out, aligned(rows))
+		if len(rows) < 2 {
+			continue
 		}
+		if len(out) > 0 {
+			out = append(out, screen.Lit("\n"))
+		}
+		out = append(out, aligned(rows))
 	}
-	_, err := fmt.Fprint(c.out, strings.Join(out, "\n"))
-	return err
+	return c.print(screen.Join(out...))
 }
 
 // aligned aligns the columns as a terminal shows them. Every cell is on one line,
 // and the last one of a row is cut.
-func aligned(rows [][]string) string {
+func aligned(rows [][]string) screen.Text {
 	wide := make([]int, len(rows[0]))
-	clean := make([][]string, len(rows))
+	clean := make([][]screen.Text, len(rows))
 	for i, row := range rows {
-		clean[i] = make([]string, len(row))
+		clean[i] = make([]screen.Text, len(row))
 		for j, cell := range row {
-			clean[i][j] = terminal.Clean(strings.Join(strings.Fields(cell), " "))
+			clean[i][j] = screen.Line(cell)
 			wide[j] = max(wide[j], cells(clean[i][j]))
 		}
 	}
-	var sb strings.Builder
+	var out []screen.Text
 	for _, row := range clean {
 		last := len(row) - 1
 		for j, cell := range row[:last] {
-			sb.WriteString(cell + strings.Repeat(" ", wide[j]-cells(cell)+2))
+			out = append(out, cell, screen.Repeat(" ", wide[j]-cells(cell)+2))
 		}
-		sb.WriteString(cut(row[last], maxCell) + "\n")
+		out = append(out, cut(row[last], maxCell), screen.Lit("\n"))
 	}
-	return sb.String()
+	return screen.Join(out...)
 }
 
 // cut shortens text to so many columns of the screen.
-func cut(text string, most int) string {
+func cut(text screen.Text, most int) screen.Text {
 	if cells(text) <= most {
 		return text
 	}
 	at, used := 0, 0
-	for i, r := range text {
+	for i, r := range text.String() {
 		if used += runeCells(r); used >= most {
 			break
 		}
 		at = i + len(string(r))
 	}
-	return text[:at] + "…"
+	return screen.Join(text.Slice(0, at), screen.Lit("…"))
 }
 
 // cells is how many columns of a screen the text takes.
-func cells(text string) int {
+func cells(text screen.Text) int {
 	n := 0
-	for _, r := range text {
+	for _, r := range text.String() {
 		n += runeCells(r)
 	}
 	return n

@@ -22,7 +22,7 @@ func TestTable(t *testing.T) {
 		"a       one two three\n"+
 		"日本語  wide\n"+
 		"e\u0301       combined\n"+
-		"b       "+strings.Repeat("語", 39)+"…\n", got)
+		"b       "+strings.Repeat("語", 39)+"…\n", got.String())
 }
 
 // TestFlagsOfHelp: what a flag takes is one word; backquotes in a usage would make

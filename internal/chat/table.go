@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/internal/editor"
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // table is rows of a name and a text, under titles.
@@ -40,7 +41,7 @@ func (t *table) lines(columns int) []string {
 	return out
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+func oneLine(s string) string { return screen.Line(s).String() }
 
 // show shows a table.
 func (c *Chat) show(t table) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/oklog/ulid/v2"
 
@@ -112,8 +113,9 @@ func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report)
 		return out, errors.Join(err, p.Err())
 	}
 	p := terminal.NewPrinter(o.Out, o.Color)
-	p.Note(intro)
-	p.Note("> " + prompt + "\n")
+	for _, line := range strings.Split(intro+"> "+prompt+"\n", "\n") {
+		p.Note(line)
+	}
 	out, err := conv.Send(ctx, hook.TextInput(prompt), &runtime.SendOptions{Observe: func(ev hook.Event) {
 		p.OnEvent(ev)
 		if note := r.onEvent(ev); note != "" {

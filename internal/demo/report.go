@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -92,7 +92,7 @@ func (r *report) result(d hook.EventDetail) {
 	case d.Outcome == hook.OutcomeUnknown:
 		r.facts.OutOfScope = d.Tool
 	case d.Outcome == hook.OutcomeFailed:
-		r.facts.Failed = d.Tool + " " + terminal.Summary(args, 60)
+		r.facts.Failed = d.Tool + " " + terminal.Summary(args, 60).String()
 	case strings.HasPrefix(d.Tool, "mcp__"):
 		r.facts.ServerUses++
 	case d.Tool == "skill":
@@ -163,9 +163,7 @@ func (r *report) writeText(out io.Writer) error {
 	if f.Recalled != "" {
 		memory = fmt.Sprintf("recalled %s, which an earlier run remembered, and remembered it anew", strconv.Quote(f.Recalled))
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w)
-	for _, row := range [][2]string{
+	rows := [][2]string{
 		{"skill", f.Skill + ", from a folder in .agents/skills"},
 		{"memory", memory},
 		{"MCP", fmt.Sprintf("%d calls to the server chartroom, a child process", f.ServerUses)},
@@ -177,15 +175,21 @@ func (r *report) writeText(out io.Writer) error {
 		{"approval", fmt.Sprintf("asked %d times: %d yes, %d no", f.Yes+f.No, f.Yes, f.No)},
 		{"files", f.Dir},
 		{"database", f.Database + " (memories)"},
-	} {
-		fmt.Fprintf(w, "  %s\t%s\n", row[0], terminal.Clean(row[1]))
 	}
-	return errors.Join(r.err, w.Flush())
+	wide := 0
+	for _, row := range rows {
+		wide = max(wide, len(row[0]))
+	}
+	text := []screen.Text{screen.Lit("\n")}
+	for _, row := range rows {
+		text = append(text, screen.Format("  %s%s  %s\n", row[0], screen.Repeat(" ", wide-len(row[0])), screen.Fold(row[1])))
+	}
+	return errors.Join(r.err, screen.New(out).Print(screen.Join(text...)))
 }
 
 // writeJSON writes the summary and, as the last line, the outcome.
 func (r *report) writeJSON(out io.Writer, outcome hook.TurnOutcome) error {
-	enc := json.NewEncoder(out)
+	enc := json.NewEncoder(screen.JSONWriter(out))
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(struct {
 		Kind string `json:"kind"`

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // escapeWait is how long the rest of a key may take whose beginning is ESC.
@@ -272,7 +274,7 @@ func (s *editing) list(words []Word) {
 	}
 	var sb strings.Builder
 	for _, w := range words {
-		help := strings.Join(strings.Fields(string(printable(w.Help))), " ")
+		help := screen.Line(w.Help).String()
 		row := "  " + w.Text + strings.Repeat(" ", widest-Width(w.Text)+2) + help
 		sb.WriteString(Fit(row, s.e.Columns()-1) + "\n")
 	}

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // ErrInterrupt is Ctrl-C at an empty line.
@@ -163,7 +165,7 @@ func (e *Editor) plain(ctx context.Context, l Line) (string, error) {
 	prompt := l.Prompt
 	for {
 		if e.asks {
-			e.put(prompt)
+			e.put(screen.Rows(prompt).String())
 		}
 		line, err := e.plainLine(ctx)
 		if err != nil {

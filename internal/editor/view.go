@@ -3,6 +3,8 @@ package editor
 import (
 	"fmt"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // layout is the prompt and the text as rows of a screen, and where the cursor is.
@@ -25,7 +27,7 @@ func lay(prompt string, t *text, columns int, bold bool) layout {
 	}
 	for i := 0; i < len(p); {
 		n, cells := cluster(p, i)
-		l.put(string(p[i:i+n]), cells)
+		l.put(seen(p, i, n, cells))
 		i += n
 	}
 	if bold {
@@ -38,7 +40,7 @@ func lay(prompt string, t *text, columns int, bold bool) layout {
 	out := layout{}
 	for i := 0; i < len(t.runes); {
 		n, cells := cluster(t.runes, i)
-		shown := string(t.runes[i : i+n])
+		shown, cells := seen(t.runes, i, n, cells)
 		switch shown {
 		case "\n":
 			cells = 0
@@ -62,6 +64,21 @@ func lay(prompt string, t *text, columns int, bold bool) layout {
 	}
 	out.rows, out.widths = l.rows, l.widths
 	return out
+}
+
+// seen is how a cluster of n characters at i is shown, and how many cells that
+// takes: what nobody sees is shown by its number.
+func seen(text []rune, i, n, cells int) (string, int) {
+	raw := string(text[i : i+n])
+	before, after := string(text[max(0, i-1):i]), string(text[i+n:min(len(text), i+n+1)])
+	if all := before + raw + after; screen.Flow(all).String() == all {
+		return raw, cells
+	}
+	shown := screen.Flow(raw).String()
+	if shown == raw {
+		return raw, cells
+	}
+	return shown, Width(shown)
 }
 
 type layouter struct {

@@ -40,6 +40,7 @@ var rules = []rule{
 	{"function-length", "longer functions wait to be several", each(findLongFunctions)},
 	{"file-length", "longer files wait to be several", each(findLongFiles)},
 	{"skip", "make test says what did not run only if package needs knows", findSkips},
+	{"terminal", "what others say reaches a terminal through internal/screen only", each(findRawWrites)},
 	{"goleak", "a package that starts goroutines proves that they end", findUnwatched},
 }
 

@@ -32,7 +32,7 @@ var heavy = map[string][]string{
 
 // leaf are the packages that every layer but the contract and its kit may import:
 // they import the standard library only, and there are few of them.
-var leaf = []string{"internal/character", "internal/conffile", "internal/format", "internal/quote", "internal/spell"}
+var leaf = []string{"internal/character", "internal/conffile", "internal/format", "internal/quote", "internal/screen", "internal/spell"}
 
 // layers is read from the top; the first row that matches counts.
 var layers = []layer{
@@ -88,6 +88,8 @@ var layers = []layer{
 	{pkgs: "internal/format", reason: "what a format of JSON Schema means, for the generator and the decoder"},
 	{pkgs: "internal/character", reason: "one answer to where a text may be cut, for results and for contributions"},
 	{pkgs: "internal/quote", reason: "one way to write a string of JSON, for requests and for results"},
+	{pkgs: "internal/screen", reason: "one way to a person's terminal, for everything that writes to one"},
+	{pkgs: "internal/screen/screentest", reason: "for tests"},
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
 	{pkgs: "internal/supervisor", outside: []string{"golang.org/x/sys/unix"},
@@ -153,6 +155,12 @@ var allowed = map[string]map[string]string{
 	"no-init": {
 		"internal/supervisor/child_unix.go": "the supervisor of commands is this program again, and must not run its main function",
 		"hookvet/golangci/golangci.go":      "golangci-lint knows a plug-in only by what importing it does",
+	},
+	"terminal": {
+		"cmd/grapnel/main.go main":        "gives the program what package screen writes to",
+		"internal/terminal/gate.go Write": "lies below package screen: it holds back what was made safe already",
+		"internal/terminal/gate.go Open":  "lies below package screen",
+		"internal/node/node.go Require":   "tells who runs the tests",
 	},
 	"goleak": {
 		"runtime/store/storetest": "runs inside the tests of each store and waits there for what it starts",

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -53,9 +54,9 @@ func refuse(r approval.Request, why string) approval.Reply {
 // ask puts the question until it has an answer.
 func (a *Approver) ask(ctx context.Context, r approval.Request) (approval.Reply, error) {
 	shown, cut := a.preview(r, previewLines)
-	a.show(fmt.Sprintf("\n%s wants to run: %s\n%s", who(r), Clean(r.Reason), shown))
+	a.show(screen.Format("\n%s wants to run: %s\n%s", who(r), screen.Rows(r.Reason), shown))
 	if r.ApprovedOnTimeout {
-		a.show("  Without an answer it is allowed at " + r.Expires.Local().Format("15:04:05") + ".\n")
+		a.show(screen.Format("  Without an answer it is allowed at %s.\n", r.Expires.Local().Format("15:04:05")))
 	}
 	for {
 		answer, err := a.person.Answer(ctx, allow(r, cut))
@@ -92,7 +93,7 @@ func (a *Approver) ask(ctx context.Context, r approval.Request) (approval.Reply,
 		if problem == nil {
 			return reply, nil
 		}
-		a.show("  " + Clean(problem.Error()) + "\n")
+		a.show(screen.Format("  %s\n", screen.Rows(problem.Error())))
 	}
 }
 
@@ -111,11 +112,11 @@ func allow(r approval.Request, cut bool) string {
 
 // who is the tool that wants to run, and the agent that calls it if that is not
 // the one the person talks to.
-func who(r approval.Request) string {
+func who(r approval.Request) screen.Text {
 	if r.Depth > 0 {
-		return Clean(r.Agent + ": " + r.Tool)
+		return screen.Format("%s: %s", r.Agent, r.Tool)
 	}
-	return Clean(r.Tool)
+	return screen.Exact(r.Tool)
 }
 
 // choose lets the person say for what the answer is to be remembered; done is false
@@ -126,7 +127,7 @@ func (a *Approver) choose(ctx context.Context, r approval.Request, answer hook.A
 		return approval.Reply{}, false, nil
 	}
 	for i, o := range r.Offers.All() {
-		a.show(fmt.Sprintf("  %d  %s\n", i+1, Clean(o.Text)))
+		a.show(screen.Format("  %d  %s\n", i+1, o.Text))
 	}
 	question := "What is " + so + " from now on? 1-" + strconv.Itoa(n) + " (Enter for nothing): "
 	for {
@@ -144,7 +145,7 @@ func (a *Approver) choose(ctx context.Context, r approval.Request, answer hook.A
 // that is nothing but a command is edited as one, any other as JSON.
 func (a *Approver) edit(ctx context.Context, r approval.Request) (reply approval.Reply, done bool, err error) {
 	command, alone := onlyCommand(r.Args)
-	question, text := "Arguments, as JSON (Enter on an empty line leaves it): ", escaped(string(r.Args))
+	question, text := "Arguments, as JSON (Enter on an empty line leaves it): ", screen.JSON(string(r.Args)).String()
 	if alone {
 		question, text = "Command (Enter on an empty line leaves it): ", command
 	}
@@ -169,7 +170,7 @@ func (a *Approver) edit(ctx context.Context, r approval.Request) (reply approval
 		if problem == nil {
 			return reply, true, nil
 		}
-		a.show("  " + Clean(problem.Error()) + "\n")
+		a.show(screen.Format("  %s\n", screen.Rows(problem.Error())))
 		text = changed
 	}
 }
@@ -182,26 +183,5 @@ func onlyCommand(args hook.JSON) (string, bool) {
 	if json.Unmarshal([]byte(args), &in) != nil || len(in) != 1 || json.Unmarshal(in["command"], &command) != nil {
 		return "", false
 	}
-	return command, command == strings.TrimSpace(Clean(command)) && !strings.ContainsAny(command, "\n\t")
-}
-
-// escaped returns JSON in which characters that act on the terminal, or on the eye,
-// are written as escapes: the same value in letters that can be seen.
-func escaped(args string) string {
-	if !strings.ContainsFunc(args, steers) {
-		return args
-	}
-	var sb strings.Builder
-	for _, c := range args {
-		switch {
-		case !steers(c):
-			sb.WriteRune(c)
-		case c > 0xffff:
-			c -= 0x10000
-			fmt.Fprintf(&sb, `\u%04x\u%04x`, 0xd800+c>>10, 0xdc00+c&0x3ff)
-		default:
-			fmt.Fprintf(&sb, `\u%04x`, c)
-		}
-	}
-	return sb.String()
+	return command, command == strings.TrimSpace(screen.Exact(command).String()) && !strings.Contains(command, "\t")
 }

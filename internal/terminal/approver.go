@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -18,7 +19,8 @@ import (
 type Approver struct {
 	opts   ApproverOptions
 	person Answers
-	screen chan struct{} // holds one token: who has it may ask
+	out    *screen.Output
+	turn   chan struct{} // holds one token: who has it may ask
 }
 
 var _ approval.Channel = (*Approver)(nil)
@@ -57,24 +59,25 @@ type ApproverOptions struct {
 
 // NewApprover returns an approver; nil options are one that refuses every ask.
 func NewApprover(o *ApproverOptions) *Approver {
-	a := &Approver{screen: make(chan struct{}, 1)}
+	a := &Approver{turn: make(chan struct{}, 1)}
 	if o != nil {
 		a.opts = *o
 	}
 	if a.opts.Out == nil {
 		a.opts.Out = io.Discard
 	}
+	a.out = screen.New(a.opts.Out)
 	switch {
 	case a.opts.Answers != nil:
 		a.person = a.opts.Answers
 	case a.opts.In != nil:
-		a.person = &typist{lines: newLineReader(a.opts.In), out: a.opts.Out}
+		a.person = &typist{lines: newLineReader(a.opts.In), out: a.out}
 	}
 	return a
 }
 
 // preview shows what a call would change, or else its arguments.
-func (a *Approver) preview(r approval.Request, lines int) (text string, cut bool) {
+func (a *Approver) preview(r approval.Request, lines int) (text screen.Text, cut bool) {
 	call := hook.NewToolCall(hook.ToolCallData{ID: r.CallID, Tool: hook.Tool{Name: r.Tool}, Args: r.Args})
 	if a.opts.Root != "" {
 		if text, cut, ok := Diff(a.opts.Root, call, lines, a.opts.Color); ok {
@@ -83,7 +86,7 @@ func (a *Approver) preview(r approval.Request, lines int) (text string, cut bool
 	}
 	text, cut = Preview(call, lines, a.opts.Color)
 	if replaces(a.opts.Root, call) {
-		text = "  replaces the file that is there\n" + text
+		text = screen.Format("  replaces the file that is there\n%s", text)
 	}
 	return text, cut
 }
@@ -115,9 +118,9 @@ func (a *Approver) Confirm(ctx context.Context, text, question string) (bool, er
 		return false, err
 	}
 	defer free()
-	a.show(Clean(text) + "\n")
+	a.show(screen.Format("%s\n", screen.Lines(text)))
 	for {
-		answer, err := a.person.Answer(ctx, Clean(question)+" [y]es, [n]o: ")
+		answer, err := a.person.Answer(ctx, question+" [y]es, [n]o: ")
 		if err != nil {
 			if errors.Is(err, io.EOF) || errors.Is(err, ErrDeclined) {
 				err = nil
@@ -134,4 +137,4 @@ func (a *Approver) Confirm(ctx context.Context, text, question string) (bool, er
 }
 
 // show drops the error: if the question cannot be shown, the answer does not come.
-func (a *Approver) show(text string) { _, _ = io.WriteString(a.opts.Out, text) }
+func (a *Approver) show(text screen.Text) { _ = a.out.Print(text) }

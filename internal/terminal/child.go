@@ -2,9 +2,9 @@ package terminal
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // childCall names a call of a child's turn: ids of calls are unique within one.
@@ -15,52 +15,52 @@ type childCall struct{ turn, call string }
 // wrong, all with the agent's name and further to the right. What it says is not
 // shown as it says it: several may talk at once, and the answer is another's.
 func (p *Printer) child(ev hook.Event) {
-	indent, who := strings.Repeat("  ", ev.Depth+1), ev.Agent+": "
-	width := max(20, p.width()-len(indent)-len(who))
+	indent, who := screen.Repeat("  ", ev.Depth+1), screen.Format("%s: ", ev.Agent)
+	width := max(20, p.width()-indent.Len()-who.Len())
 	d := ev.Detail()
 	switch ev.Kind {
 	case hook.EventSubagentStart:
-		p.note(cyan, indent+"▸ "+Clean(who)+line(ev.Text, width))
+		p.note(screen.Cyan, screen.Format("%s▸ %s%s", indent, who, line(ev.Text, width)))
 	case hook.EventSubagentEnd:
-		color, text := dim, ev.Text
+		color, text := screen.Dim, ev.Text
 		if d.Stop != hook.StopCompleted {
-			color, text = red, string(d.Stop)+" "+text
+			color, text = screen.Red, string(d.Stop)+" "+text
 		}
-		p.note(color, indent+"◂ "+Clean(who)+line(text, width))
+		p.note(color, screen.Format("%s◂ %s%s", indent, who, line(text, width)))
 	case hook.EventCallStart:
 		p.children[childCall{ev.Turn, d.CallID}] = Summary(d.Args, width-len(d.Tool))
 	case hook.EventCallProgress:
-		p.note(dim, indent+"… "+Clean(who)+line(d.Tool+": "+ev.Text, width))
+		p.note(screen.Dim, screen.Format("%s… %s%s", indent, who, line(d.Tool+": "+ev.Text, width)))
 	case hook.EventApprovalGiven:
-		p.approval(indent, Clean(who), d, ev.Text)
+		p.approval(indent, who, d, ev.Text)
 	case hook.EventCallResult:
 		p.childResult(indent, ev, d)
 	case hook.EventError:
-		p.note(red, indent+"✗ "+Clean(who)+line(ev.Text, failureWidth))
+		p.note(screen.Red, screen.Format("%s✗ %s%s", indent, who, line(ev.Text, failureWidth)))
 	default:
-		p.told(indent, Clean(who), ev)
+		p.told(indent, who, ev)
 	}
 }
 
-func (p *Printer) childResult(indent string, ev hook.Event, d hook.EventDetail) {
+func (p *Printer) childResult(indent screen.Text, ev hook.Event, d hook.EventDetail) {
 	key := childCall{ev.Turn, d.CallID}
 	args := p.children[key]
 	delete(p.children, key)
-	mark, color := "✓", green
+	mark, color := screen.Lit("✓"), screen.Green
 	if wentWrong(d) {
-		mark, color = "✗", red
+		mark, color = screen.Lit("✗"), screen.Red
 	}
 	p.end()
-	text := p.paint(color, indent+mark+" "+Clean(ev.Agent)+": "+Clean(d.Tool))
-	if args != "" {
-		text += "  " + args
+	text := p.paint(color, screen.Format("%s%s %s: %s", indent, mark, ev.Agent, d.Tool))
+	if !args.Empty() {
+		text = screen.Format("%s  %s", text, args)
 	}
 	if d.Duration > 0 {
-		text += p.paint(dim, "  "+Took(d.Duration))
+		text = screen.Join(text, p.paint(screen.Dim, screen.Format("  %s", Took(d.Duration))))
 	}
-	p.write(text + "\n")
-	if color == red {
-		p.note(red, indent+"  "+line(string(d.Outcome)+": "+d.Result.Text(), failureWidth))
+	p.write(text, screen.Lit("\n"))
+	if color == screen.Red {
+		p.note(color, screen.Format("%s  %s", indent, line(string(d.Outcome)+": "+d.Result.Text(), failureWidth)))
 	}
 }
 
@@ -71,30 +71,32 @@ func wentWrong(d hook.EventDetail) bool {
 
 // told shows what is told in one line wherever it happens; false for everything
 // else.
-func (p *Printer) told(indent, who string, ev hook.Event) bool {
-	width := max(20, p.width()-len(indent)-len(who))
-	say := func(color, mark, text string) { p.note(color, indent+mark+" "+who+line(text, width)) }
+func (p *Printer) told(indent, who screen.Text, ev hook.Event) bool {
+	width := max(20, p.width()-indent.Len()-who.Len())
+	say := func(color screen.Style, mark, text string) {
+		p.note(color, screen.Format("%s%s %s%s", indent, mark, who, line(text, width)))
+	}
 	switch ev.Kind {
 	case hook.EventHookFailed:
-		say(yellow, "!", ev.Text)
+		say(screen.Yellow, "!", ev.Text)
 	case hook.EventHookRun:
 		if run, ok := ev.Run(); ok && run.Visibility.Reaches(p.hooks) {
-			p.note(dim, indent+"∙ "+Clean(who)+RunLine(run, width))
+			p.note(screen.Dim, screen.Format("%s∙ %s%s", indent, who, RunLine(run, width)))
 		}
 	case hook.EventSkillLoaded:
-		say(dim, "·", "skill loaded: "+ev.Text)
+		say(screen.Dim, "·", "skill loaded: "+ev.Text)
 	case hook.EventServerConnected:
-		say(dim, "·", "MCP server connected: "+ev.Text)
+		say(screen.Dim, "·", "MCP server connected: "+ev.Text)
 	case hook.EventServerLost:
-		say(yellow, "!", "MCP server lost: "+ev.Text)
+		say(screen.Yellow, "!", "MCP server lost: "+ev.Text)
 	case hook.EventDiagnostic:
-		say(dim, "·", ev.Text)
+		say(screen.Dim, "·", ev.Text)
 	case hook.EventSteered:
-		say("", ">", ev.Text)
+		say(screen.Plain, ">", ev.Text)
 	case hook.EventSteerRefused:
-		say(yellow, "!", "what was said to the turn is not for the model: "+ev.Text)
+		say(screen.Yellow, "!", "what was said to the turn is not for the model: "+ev.Text)
 	case hook.EventApprovalTimedOut:
-		say(yellow, "!", ev.Detail().Tool+": "+ev.Text)
+		say(screen.Yellow, "!", ev.Detail().Tool+": "+ev.Text)
 	case hook.EventApprovalAsked, hook.EventQuestionAsked:
 		p.end() // who asks shows it
 	case hook.EventQuestionGiven:
@@ -107,7 +109,7 @@ func (p *Printer) told(indent, who string, ev hook.Event) bool {
 			answers = []string{cmp.Or(ev.Text, "the question is left unanswered")}
 		}
 		for _, text := range answers {
-			say(yellow, "?", text)
+			say(screen.Yellow, "?", text)
 		}
 	default:
 		return false

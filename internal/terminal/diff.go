@@ -13,6 +13,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // maxDiffed is the largest file in bytes of which a difference is shown.
@@ -23,27 +24,27 @@ const maxDiffed = 1 << 20
 // root, and nothing outside it is read. False where there is no such difference
 // to show: for other tools, and where the call would fail or the file is no text
 // or too large; Preview shows those.
-func Diff(root string, call *hook.ToolCall, lines int, color bool) (text string, cut, ok bool) {
+func Diff(root string, call *hook.ToolCall, lines int, color bool) (text screen.Text, cut, ok bool) {
 	c, ok := changeOf(root, call)
 	if !ok {
-		return "", false, false
+		return screen.Text{}, false, false
 	}
 	edits := udiff.Lines(c.before, c.after)
 	diff, err := udiff.ToUnified("before", "after", c.before, edits, udiff.DefaultContextLines)
 	if err != nil {
-		return "", false, false
+		return screen.Text{}, false, false
 	}
 	p := previewer{lines: lines, color: color}
-	head := "  " + Clean(c.name)
+	what := ""
 	switch {
 	case c.made:
-		head += " (new)"
+		what = " (new)"
 	case c.before == c.after:
-		head += " (no change)"
+		what = " (no change)"
 	}
-	p.sb.WriteString(head + "\n")
+	p.row(screen.Plain, screen.Format("  %s%s", c.name, what))
 	p.diff(diff)
-	return p.sb.String(), p.cut, true
+	return screen.Join(p.rows...), p.cut, true
 }
 
 // change is what a call does to one file.
@@ -153,21 +154,21 @@ func (p *previewer) diff(text string) {
 		rest, rows = len(rows)-p.lines, rows[:p.lines]
 	}
 	for _, row := range rows {
-		p.row(diffColor(row), "  "+Clean(row))
+		p.row(diffColor(row), screen.Format("  %s", row))
 	}
 	p.more(rest)
 }
 
-func diffColor(row string) string {
+func diffColor(row string) screen.Style {
 	switch {
 	case strings.HasPrefix(row, "-"):
-		return red
+		return screen.Red
 	case strings.HasPrefix(row, "+"):
-		return green
+		return screen.Green
 	case strings.HasPrefix(row, "@@"):
-		return cyan
+		return screen.Cyan
 	case strings.HasPrefix(row, `\`):
-		return dim
+		return screen.Dim
 	}
-	return ""
+	return screen.Plain
 }

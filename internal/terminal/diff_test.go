@@ -62,11 +62,11 @@ func TestDiff(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			text, cut, ok := terminal.Diff(root, call("1", tt.tool, tt.args, hook.Annotations{}), tt.lines, false)
-			assert.Equal(t, tt.want, text)
+			assert.Equal(t, tt.want, text.String())
 			assert.Equal(t, tt.want != "", ok)
 			assert.Equal(t, tt.cut, cut)
 		})
 	}
 	text, _, _ := terminal.Diff(root, call("1", "edit", tests[0].args, hook.Annotations{}), 0, true)
-	assert.Contains(t, text, "\x1b[31m  -5\x1b[0m\n\x1b[32m  +five\\x1b[2J\x1b[0m\n")
+	assert.Contains(t, text.String(), "\x1b[31m  -5\x1b[0m\n\x1b[32m  +five\\x1b[2J\x1b[0m\n")
 }

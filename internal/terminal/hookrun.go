@@ -2,22 +2,24 @@ package terminal
 
 import (
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // RunLine returns a hook run in columns, point, path, time and what came of it,
 // which is cut so that all are at most width characters.
-func RunLine(r hook.Run, width int) string {
+func RunLine(r hook.Run, width int) screen.Text {
 	took := "-"
 	if r.Status != hook.RunSkipped {
 		took = Took(r.Duration)
 	}
-	head := Clean(fmt.Sprintf("%-17s %-16s %6s", r.Point, r.Subsystem, took))
-	said := line(RunSaid(r), max(20, width-utf8.RuneCountInString(head)-2))
-	return strings.TrimSpace(head + "  " + said)
+	head := screen.Exact(fmt.Sprintf("%-17s %-16s %6s", r.Point, r.Subsystem, took))
+	said := line(RunSaid(r), max(20, width-head.Len()-2))
+	if said.Empty() {
+		return head
+	}
+	return screen.Format("%s  %s", head, said)
 }
 
 // RunSaid says what came of a hook run: its answer with the reason, a change, how

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // ErrDeclined is what [Answers] returns for a person who does not want to answer:
@@ -36,7 +37,7 @@ func (a *Approver) Inquire(ctx context.Context, agent string, q hook.Inquiry) (r
 	}
 	defer free()
 	given := make([]hook.Given, q.Questions.Len())
-	a.show(fmt.Sprintf("\n%s asks:\n", Clean(agent)))
+	a.show(screen.Format("\n%s asks:\n", agent))
 	for i, question := range q.Questions.All() {
 		g, err := a.inquire(ctx, question)
 		switch {
@@ -55,18 +56,18 @@ func (a *Approver) Inquire(ctx context.Context, agent string, q hook.Inquiry) (r
 // take waits for the screen, on which nothing else appears until free is called.
 func (a *Approver) take(ctx context.Context) (free func(), err error) {
 	select {
-	case a.screen <- struct{}{}:
+	case a.turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	if ctx.Err() != nil { // both were possible
-		<-a.screen
+		<-a.turn
 		return nil, ctx.Err()
 	}
 	a.opts.Gate.Close()
 	return func() {
 		a.opts.Gate.Open()
-		<-a.screen
+		<-a.turn
 	}, nil
 }
 
@@ -92,25 +93,24 @@ func (a *Approver) inquire(ctx context.Context, q hook.Question) (hook.Given, er
 		if problem == "" {
 			return given, nil
 		}
-		a.show("  " + problem + "\n")
+		a.show(screen.Format("  %s\n", problem))
 	}
 }
 
 // choices is the question with its numbered options.
-func choices(q hook.Question) string {
-	var sb strings.Builder
+func choices(q hook.Question) screen.Text {
+	out := []screen.Text{screen.Format("%s\n", screen.Rows(q.Text))}
 	if q.Header != "" {
-		sb.WriteString("[" + line(q.Header, Width) + "] ")
+		out = slices.Insert(out, 0, screen.Format("[%s] ", screen.Fold(q.Header)))
 	}
-	sb.WriteString(Clean(q.Text) + "\n")
 	for i, o := range q.Options.All() {
-		fmt.Fprintf(&sb, "  %d  %s", i+1, line(o.Label, Width))
+		out = append(out, screen.Format("  %d  %s", i+1, screen.Fold(o.Label)))
 		if o.Description != "" {
-			sb.WriteString(": " + line(o.Description, failureWidth))
+			out = append(out, screen.Format(": %s", screen.Exact(screen.Fold(o.Description)).Cut(failureWidth)))
 		}
-		sb.WriteByte('\n')
+		out = append(out, screen.Lit("\n"))
 	}
-	return sb.String()
+	return screen.Join(out...)
 }
 
 // ask is what stands before the answer.

@@ -6,10 +6,12 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // JSONPrinter writes one event per line as a JSON object, and the outcome of the
-// turn as the last one. Safe for concurrent use.
+// turn as the last one. A character that cannot be seen is written as its escape.
+// Safe for concurrent use.
 type JSONPrinter struct {
 	mu  sync.Mutex
 	enc *json.Encoder
@@ -21,7 +23,7 @@ type JSONPrinter struct {
 
 // NewJSONPrinter returns a printer to out.
 func NewJSONPrinter(out io.Writer) *JSONPrinter {
-	enc := json.NewEncoder(out)
+	enc := json.NewEncoder(screen.JSONWriter(out))
 	enc.SetEscapeHTML(false)
 	return &JSONPrinter{enc: enc}
 }

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"io"
+
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // maxLine is the longest line in bytes that is read as an answer.
@@ -69,25 +71,25 @@ func (r *lineReader) read(ctx context.Context) (string, error) {
 // typist is a person who types lines and reads what is written.
 type typist struct {
 	lines *lineReader
-	out   io.Writer
+	out   *screen.Output
 }
 
 // Answer asks the person. An answer that does not come ends the question's line.
 func (t *typist) Answer(ctx context.Context, question string) (string, error) {
 	t.lines.drop()
-	t.show(question)
+	t.show(screen.Rows(question))
 	answer, err := t.lines.read(ctx)
 	if err != nil {
-		t.show("\n")
+		t.show(screen.Lit("\n"))
 	}
 	return answer, err
 }
 
 // Edit shows the text and asks for another one.
 func (t *typist) Edit(ctx context.Context, question, text string) (string, error) {
-	t.show("  " + Clean(text) + "\n")
+	t.show(screen.Format("  %s\n", text))
 	return t.Answer(ctx, question)
 }
 
 // show drops the error: if the question cannot be shown, the answer does not come.
-func (t *typist) show(text string) { _, _ = io.WriteString(t.out, text) }
+func (t *typist) show(text screen.Text) { _ = t.out.Print(text) }

@@ -15,6 +15,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -43,7 +44,7 @@ const (
 // the same as a terminal. Safe for concurrent use.
 type Printer struct {
 	mu    sync.Mutex
-	out   io.Writer
+	out   *screen.Output
 	err   error // the first one of writing
 	color bool
 
@@ -54,10 +55,11 @@ type Printer struct {
 	batch   int
 	numbers map[string]int
 	// children are the arguments of the calls of child turns that are under way.
-	children map[childCall]string
+	children map[childCall]screen.Text
 
-	// answer renders what the model says; nil shows it as it is.
-	answer *markdown
+	// answer is what the model says and source what it thinks, while it comes.
+	answer screen.Markdown
+	source screen.Stream
 	// hooks is which hook runs are shown: those that are at least as visible.
 	hooks hook.Visibility
 	// columns is how wide the screen is; nil is as wide as it gets.
@@ -73,7 +75,7 @@ const (
 
 // NewPrinter returns a printer to out.
 func NewPrinter(out io.Writer, color bool) *Printer {
-	return &Printer{out: out, color: color, hooks: hook.VisibleUser, numbers: map[string]int{}, children: map[childCall]string{}}
+	return &Printer{out: screen.New(out), color: color, hooks: hook.VisibleUser, numbers: map[string]int{}, children: map[childCall]screen.Text{}}
 }
 
 // ForScreen makes the printer one for a conversation at a terminal, and returns
@@ -81,7 +83,7 @@ func NewPrinter(out io.Writer, color bool) *Printer {
 // are cut at the width that columns returns, at any time, if that is less than
 // [Width]. To be called before the first event.
 func (p *Printer) ForScreen(columns func() int) *Printer {
-	p.answer = &markdown{color: p.color}
+	p.answer.Color = p.color
 	p.columns = columns
 	return p
 }
@@ -114,20 +116,20 @@ func (p *Printer) OnEvent(ev hook.Event) {
 	case hook.EventTextDelta:
 		p.said(ev.Text)
 	case hook.EventReasoningDelta:
-		p.text(ev.Text, dim)
+		p.reasoned(ev.Text)
 	case hook.EventTextEnd, hook.EventReasoningEnd, hook.EventStepEnd:
 		p.end()
 	case hook.EventStepStart:
 		p.end()
 		if ev.Step > 1 { // a blank line between the steps of a turn
-			p.write("\n")
+			p.write(screen.Lit("\n"))
 		}
 	case hook.EventTurnRetried:
-		p.note(yellow, "~ the answer above is dropped: "+line(ev.Text, p.width()))
+		p.note(screen.Yellow, screen.Format("~ the answer above is dropped: %s", line(ev.Text, p.width())))
 	case hook.EventError: // Outcome says it
 		p.end()
 	default:
-		if !p.told("  ", "", ev) {
+		if !p.told(screen.Lit("  "), screen.Text{}, ev) {
 			p.call(ev)
 		}
 	}
@@ -146,9 +148,9 @@ func (p *Printer) call(ev hook.Event) {
 	case hook.EventCallStart:
 		p.start(d)
 	case hook.EventCallProgress:
-		p.note(dim, "  … "+p.number(d.CallID)+line(d.Tool+": "+ev.Text, p.width()))
+		p.note(screen.Dim, screen.Format("  … %s%s", p.number(d.CallID), line(d.Tool+": "+ev.Text, p.width())))
 	case hook.EventApprovalGiven:
-		p.approval("  ", p.number(d.CallID), d, ev.Text)
+		p.approval(screen.Lit("  "), p.number(d.CallID), d, ev.Text)
 	case hook.EventCallResult:
 		p.result(d)
 	}
@@ -157,29 +159,29 @@ func (p *Printer) call(ev hook.Event) {
 func (p *Printer) start(d hook.EventDetail) {
 	p.end()
 	p.numbers[d.CallID] = len(p.numbers) + 1
-	head := fmt.Sprintf("  → %s%s", p.number(d.CallID), d.Tool)
-	summary := Summary(d.Args, max(10, p.width()-len(head)-2))
-	if summary != "" {
-		summary = "  " + summary
+	head := screen.Format("  → %s%s", p.number(d.CallID), d.Tool)
+	summary := Summary(d.Args, max(10, p.width()-head.Len()-2))
+	if !summary.Empty() {
+		summary = screen.Join(screen.Lit("  "), summary)
 	}
-	p.write(p.paint(cyan, head) + summary)
+	p.write(p.paint(screen.Cyan, head), summary)
 	if p.batch > 1 {
-		p.write("\n")
+		p.write(screen.Lit("\n"))
 		return
 	}
 	p.open, p.alone = openCall, d.CallID
 }
 
 // number returns the call's place in its step, where there are several.
-func (p *Printer) number(id string) string {
+func (p *Printer) number(id string) screen.Text {
 	if n := p.numbers[id]; p.batch > 1 && n > 0 {
-		return fmt.Sprintf("%d ", n)
+		return screen.Format("%d ", n)
 	}
-	return ""
+	return screen.Text{}
 }
 
 // approval shows the answer to an ask; who is its call's number or agent.
-func (p *Printer) approval(indent, who string, d hook.EventDetail, reason string) {
+func (p *Printer) approval(indent, who screen.Text, d hook.EventDetail, reason string) {
 	p.end()
 	said := "allowed"
 	switch {
@@ -196,19 +198,19 @@ func (p *Printer) approval(indent, who string, d hook.EventDetail, reason string
 	case approval.ByTimeout:
 		said += ", as nobody answered in time"
 	}
-	text := fmt.Sprintf("%s? %s%s asks first: %s", indent, who, d.Tool, said)
+	text := screen.Format("%s? %s%s asks first: %s", indent, who, d.Tool, said)
 	if reason != "" && d.Answer == hook.AnswerApprove {
-		text += ", " + line(reason, p.width())
+		text = screen.Format("%s, %s", text, line(reason, p.width()))
 	}
-	p.note(yellow, text)
+	p.note(screen.Yellow, text)
 }
 
 // result ends the open line of a single call, or writes one of its own.
 func (p *Printer) result(d hook.EventDetail) {
-	mark, color := "✓", green
+	mark, color := screen.Lit("✓"), screen.Green
 	text := d.Result.Text()
 	if wentWrong(d) {
-		mark, color = "✗", red
+		mark, color = screen.Lit("✗"), screen.Red
 		text = string(d.Outcome) + ": " + text
 	}
 	took := ""
@@ -216,27 +218,25 @@ func (p *Printer) result(d hook.EventDetail) {
 		took = Took(d.Duration)
 	}
 	if p.open == openCall && p.alone == d.CallID {
-		p.write("  " + p.paint(color, mark+" "+took) + "\n")
+		p.write(screen.Lit("  "), p.paint(color, screen.Format("%s %s", mark, took)), screen.Lit("\n"))
 		p.open = ""
-		if color == red {
-			p.note(red, "    "+line(text, failureWidth))
-		} else if first := line(text, p.width()-4); first != "" {
-			p.note(dim, "    "+first)
+		if color == screen.Red {
+			p.note(color, screen.Format("    %s", line(text, failureWidth)))
+		} else if first := line(text, p.width()-4); !first.Empty() {
+			p.note(screen.Dim, screen.Format("    %s", first))
 		}
 		return
 	}
 	p.end()
-	head := fmt.Sprintf("  %s %s%s", mark, p.number(d.CallID), d.Tool)
-	rest := ""
-	if color == red {
-		rest = p.paint(red, line(text, failureWidth))
-	} else {
-		rest = p.paint(dim, line(text, max(20, p.width()-len(head)-timeWidth)))
+	head := screen.Format("  %s %s%s", mark, p.number(d.CallID), d.Tool)
+	rest := p.paint(screen.Dim, line(text, max(20, p.width()-head.Len()-timeWidth)))
+	if color == screen.Red {
+		rest = p.paint(color, line(text, failureWidth))
 	}
 	if took != "" {
 		took = "  " + took
 	}
-	p.write(p.paint(color, head) + p.paint(dim, took) + "  " + rest + "\n")
+	p.write(p.paint(color, head), p.paint(screen.Dim, screen.Exact(took)), screen.Lit("  "), rest, screen.Lit("\n"))
 }
 
 // Outcome shows how the turn ended: in one line, below one or more that say why if
@@ -245,94 +245,78 @@ func (p *Printer) Outcome(out hook.TurnOutcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.end()
-	if cause := Cause(out); cause != "" {
-		first, rest, _ := strings.Cut(strings.TrimSpace(cause), "\n")
-		p.note(red, "✗ "+Clean(strings.TrimSpace(first)))
-		for l := range strings.Lines(rest) {
-			p.note(red, "  "+Clean(strings.TrimRight(l, " \t\r\n")))
-		}
+	if cause := strings.TrimSpace(strings.ReplaceAll(Cause(out), "\r\n", "\n")); cause != "" {
+		p.note(screen.Red, screen.Format("✗ %s", screen.Rows(cause)))
 	}
 	cost := ""
 	if out.Cost > 0 {
 		cost = " · " + out.Cost.String()
 	}
-	p.note(dim, fmt.Sprintf("— %s · %s · %s · %d tokens in, %d out%s · %s", out.Stop,
+	p.note(screen.Dim, screen.Format("— %s · %s · %s · %d tokens in, %d out%s · %s", string(out.Stop),
 		count(out.Steps, "step"), count(out.Calls, "tool call"), out.Usage.Input, out.Usage.Output, cost, Took(out.Duration)))
 }
 
 // Note writes a line of the program's own.
-func (p *Printer) Note(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.note("", Clean(text))
-}
+func (p *Printer) Note(text string) { p.line(screen.Plain, screen.Rows(text)) }
 
 // Hint writes a line of the program's own that may be overlooked.
-func (p *Printer) Hint(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.note(dim, Clean(text))
-}
+func (p *Printer) Hint(text string) { p.line(screen.Dim, screen.Rows(text)) }
 
 // Wrong writes a line that says what did not work.
 func (p *Printer) Wrong(text string) {
+	p.line(screen.Red, screen.Format("✗ %s", screen.Rows(text)))
+}
+
+func (p *Printer) line(color screen.Style, text screen.Text) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.note(red, "✗ "+Clean(text))
+	p.note(color, text)
 }
 
 // said shows a part of the answer.
 func (p *Printer) said(s string) {
-	if p.answer == nil {
-		p.text(s, "")
+	p.flows()
+	p.wrote(p.answer.Add(s))
+}
+
+// reasoned shows a part of what the model thinks.
+func (p *Printer) reasoned(s string) {
+	p.flows()
+	p.wrote(p.paint(screen.Dim, p.source.Add(s)))
+}
+
+// flows ends the line of a call.
+func (p *Printer) flows() {
+	if p.open == openCall {
+		p.end()
+	}
+}
+
+// wrote writes text and notes whether the last line is complete.
+func (p *Printer) wrote(t screen.Text) {
+	if t.Empty() {
 		return
 	}
-	if p.open == openCall {
-		p.end()
-	}
-	p.wrote(p.answer.write(s))
-}
-
-func (p *Printer) text(s, color string) {
-	if p.open == openCall {
-		p.end()
-	}
-	if s = Clean(s); s != "" {
-		p.write(p.paint(color, s))
-		p.ends(s)
-	}
-}
-
-// wrote writes text that is ready.
-func (p *Printer) wrote(s string) {
-	if s != "" {
-		p.write(s)
-		p.ends(s)
-	}
-}
-
-// ends notes whether the last line is complete.
-func (p *Printer) ends(s string) {
+	p.write(t)
 	p.open = openText
-	if strings.HasSuffix(s, "\n") {
+	if t.EndsLine() {
 		p.open = ""
 	}
 }
 
 // end completes a line that is still open.
 func (p *Printer) end() {
-	if p.answer != nil {
-		p.wrote(p.answer.end())
-	}
+	p.wrote(p.answer.End())
+	p.wrote(p.paint(screen.Dim, p.source.End()))
 	if p.open != "" {
-		p.write("\n")
+		p.write(screen.Lit("\n"))
 		p.open = ""
 	}
 }
 
-func (p *Printer) note(color, text string) {
+func (p *Printer) note(color screen.Style, text screen.Text) {
 	p.end()
-	p.write(p.paint(color, text) + "\n")
+	p.write(p.paint(color, text), screen.Lit("\n"))
 }
 
 // Err returns the first error of writing. The turn goes on for the history's
@@ -343,27 +327,21 @@ func (p *Printer) Err() error {
 	return p.err
 }
 
-func (p *Printer) write(s string) {
-	if _, err := io.WriteString(p.out, s); p.err == nil {
+func (p *Printer) write(parts ...screen.Text) {
+	if err := p.out.Print(screen.Join(parts...)); p.err == nil {
 		p.err = err
 	}
 }
 
-// The colours, as the standard sixteen that every theme defines.
-const (
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	cyan   = "36"
-	dim    = "2"
-)
-
-func (p *Printer) paint(color, s string) string {
-	if !p.color || color == "" || s == "" {
-		return s
+func (p *Printer) paint(color screen.Style, t screen.Text) screen.Text {
+	if !p.color {
+		return t
 	}
-	return "\x1b[" + color + "m" + s + "\x1b[0m"
+	return screen.Paint(color, t)
 }
+
+// line returns text on one line of at most width characters.
+func line(text string, width int) screen.Text { return screen.Line(text).Cut(width) }
 
 // Took returns a duration as a person reads it: "3 ms", "1.2 s", "2m5s".
 func Took(d time.Duration) string {

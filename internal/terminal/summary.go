@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
 // member is one member of a JSON object, in the order of the text.
@@ -49,14 +50,14 @@ func plain(v json.RawMessage) string {
 
 // Summary returns a call's arguments on one line of at most width characters:
 // the value alone where there is one, else "key=value" for each.
-func Summary(args hook.JSON, width int) string {
+func Summary(args hook.JSON, width int) screen.Text {
 	ms := members(args)
 	if len(ms) == 1 {
 		return line(plain(ms[0].value), width)
 	}
 	parts := make([]string, len(ms))
 	for i, m := range ms {
-		parts[i] = m.key + "=" + line(plain(m.value), 40)
+		parts[i] = m.key + "=" + line(plain(m.value), 40).String()
 	}
 	if ms == nil && args != "" && args != "{}" {
 		parts = []string{string(args)}

@@ -1,4 +1,4 @@
-package terminal
+package screen
 
 import (
 	"flag"
@@ -15,12 +15,12 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func rendered(color bool, parts ...string) string {
-	m := markdown{color: color}
+	m := Markdown{Color: color}
 	var sb strings.Builder
 	for _, part := range parts {
-		sb.WriteString(m.write(part))
+		sb.WriteString(m.Add(part).s)
 	}
-	sb.WriteString(m.end())
+	sb.WriteString(m.End().s)
 	return sb.String()
 }
 
@@ -97,24 +97,23 @@ func TestMarkdownOfAnything(t *testing.T) {
 				require.Equal(t, visible(want), visible(got), "seed %d, parts %q", seed, parts)
 			}
 		}
-		for st := range styleCount {
-			on := strings.Count(want, "\x1b["+codes[st][0]+"m")
-			require.LessOrEqual(t, on, strings.Count(want, "\x1b["+codes[st][1]+"m"), "a style that is begun is ended")
+		for st := Bold; st <= Cyan; st++ {
+			on := strings.Count(want, st.Begin().s)
+			require.LessOrEqual(t, on, strings.Count(want, st.End().s), "a style that is begun is ended")
 		}
 	}
 }
 
 func TestMarkdownWithoutColorIsTheSource(t *testing.T) {
 	t.Parallel()
-	want := Clean(strings.ReplaceAll(source(t), "\r\n", "\n"))
-	assert.Equal(t, want, rendered(false, source(t)))
+	assert.Equal(t, Flow(source(t)).s, rendered(false, source(t)))
 }
 
 // TestMarkdownComesAsItComes says what can be shown after each part, so that
 // holding back stays short.
 func TestMarkdownComesAsItComes(t *testing.T) {
 	t.Parallel()
-	m := markdown{color: true}
+	m := Markdown{Color: true}
 	for _, step := range []struct{ in, out string }{
 		{"Hello wor", "Hello wor"},
 		{"ld, **bo", "ld, "},
@@ -132,7 +131,7 @@ func TestMarkdownComesAsItComes(t *testing.T) {
 		{"\xc3", ""},
 		{"\xa9", "é"},
 	} {
-		assert.Equal(t, step.out, m.write(step.in), "after %q", step.in)
+		assert.Equal(t, step.out, m.Add(step.in).s, "after %q", step.in)
 	}
-	assert.Empty(t, m.end())
+	assert.Empty(t, m.End().s)
 }

@@ -1,4 +1,4 @@
-package terminal
+package screen
 
 import (
 	"strings"
@@ -10,39 +10,19 @@ import (
 // markup; without one in reach it is text.
 const maxHeld = 4096
 
-// style is one attribute of text.
-type style int
-
-const (
-	styleBold style = iota
-	styleItalic
-	styleStruck
-	styleUnderline
-	styleCode
-	styleDim
-	styleCount
-)
-
-// codes are how each style is begun and ended. Each ends by itself, so that one
-// may stand within another; only dim and bold end alike.
-var codes = [styleCount][2]string{
-	styleBold: {"1", "22"}, styleItalic: {"3", "23"}, styleStruck: {"9", "29"},
-	styleUnderline: {"4", "24"}, styleCode: {cyan, "39"}, styleDim: {dim, "22"},
-}
-
 // styles counts what is on, because the same style may stand within itself.
-type styles [styleCount]int
+type styles [Cyan + 1]int
 
-func (s *styles) on(st style) string {
+func (s *styles) on(st Style) string {
 	s[st]++
 	if s[st] > 1 {
 		return ""
 	}
-	return "\x1b[" + codes[st][0] + "m"
+	return st.Begin().s
 }
 
 // off ends a style; it does nothing where that is not on.
-func (s *styles) off(st style) string {
+func (s *styles) off(st Style) string {
 	if s[st] == 0 {
 		return ""
 	}
@@ -50,7 +30,7 @@ func (s *styles) off(st style) string {
 	if s[st] > 0 {
 		return ""
 	}
-	return "\x1b[" + codes[st][1] + "m"
+	return st.End().s
 }
 
 // scanner shows what stands within a line.
@@ -232,28 +212,28 @@ func (s *scanner) code(text string) {
 	if strings.HasPrefix(text, " ") && strings.HasSuffix(text, " ") && strings.TrimSpace(text) != "" {
 		text = text[1 : len(text)-1]
 	}
-	s.out.WriteString(s.style.on(styleCode) + text + s.style.off(styleCode))
+	s.out.WriteString(s.style.on(Cyan) + text + s.style.off(Cyan))
 	s.prev = '`'
 }
 
 func (s *scanner) emphasis(mark byte, run int, text string) {
-	var on []style
+	var on []Style
 	switch {
 	case mark == '~':
-		on = []style{styleStruck}
+		on = []Style{Struck}
 	case run == 1:
-		on = []style{styleItalic}
+		on = []Style{Italic}
 	case run == 2:
-		on = []style{styleBold}
+		on = []Style{Bold}
 	default:
-		on = []style{styleBold, styleItalic}
+		on = []Style{Bold, Italic}
 	}
 	s.within(text, on...)
 	s.prev = rune(mark)
 }
 
 // within shows a text that has a style, with what stands in it.
-func (s *scanner) within(text string, on ...style) {
+func (s *scanner) within(text string, on ...Style) {
 	for _, st := range on {
 		s.out.WriteString(s.style.on(st))
 	}
@@ -279,7 +259,7 @@ func (s *scanner) link(text string, complete bool) int {
 		return s.noLink(complete)
 	}
 	label, address := text[1:middle], text[middle+2:middle+1+end]
-	s.within(label, styleUnderline)
+	s.within(label, Underline)
 	if label != address {
 		s.out.WriteString(" (" + address + ")")
 	}

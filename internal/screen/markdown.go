@@ -1,26 +1,22 @@
-package terminal
+package screen
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "strings"
 
-// markdown shows Markdown on a terminal while it still arrives: headings, bold,
+// Markdown shows Markdown on a terminal while it still arrives: headings, bold,
 // italic, struck out, code, lists, quotes, rules and links; everything else, as
 // tables, stays as it is written. It only ever appends: what may still turn out
 // to be markup is held back until that is decided, at the latest at the end of
 // its line. What comes out does not depend on how the text was cut.
 //
 // Lines are not wrapped here: the terminal does it, and again when it is
-// resized. Nothing in the text can steer the terminal. The zero markdown lets the
-// source through as it is.
-type markdown struct {
-	color bool
+// resized. Nothing in the text can steer the terminal. The zero Markdown shows the
+// source.
+type Markdown struct {
+	// Color renders the source.
+	Color bool
 
-	// bytes are those of the input that are no whole character yet, or a CR whose
-	// LF may follow.
-	bytes string
-	// held is clean text that waits for what follows.
+	source Stream
+	// held is safe text that waits for what follows.
 	held string
 	// inText says that the beginning of the line is shown already.
 	inText bool
@@ -33,45 +29,24 @@ type markdown struct {
 	style styles
 }
 
-// write takes the next part of the text and returns what can be shown of it.
-func (m *markdown) write(s string) string {
-	m.bytes += s
-	n := whole(m.bytes)
-	m.held += Clean(strings.ReplaceAll(m.bytes[:n], "\r\n", "\n"))
-	m.bytes = m.bytes[n:]
-	return m.show(false)
+// Add takes the next part of the text and returns what is decided of it.
+func (m *Markdown) Add(s string) Text {
+	m.held += m.source.Add(s).s
+	return Text{m.show(false)}
 }
 
-// end returns the rest of a text that is over, and begins a new one.
-func (m *markdown) end() string {
-	m.held += Clean(m.bytes)
-	m.bytes = ""
+// End returns the rest of a text that is over, and begins a new one.
+func (m *Markdown) End() Text {
+	m.held += m.source.End().s
 	out := m.show(true)
 	out += m.endStyles()
-	*m = markdown{color: m.color}
-	return out
-}
-
-// whole is how many bytes of the text can be judged without those to come.
-func whole(s string) int {
-	n := len(s)
-	for i := 1; i < utf8.UTFMax && i <= len(s); i++ {
-		if b := s[len(s)-i]; utf8.RuneStart(b) {
-			if !utf8.FullRuneInString(s[len(s)-i:]) {
-				n = len(s) - i
-			}
-			break
-		}
-	}
-	if strings.HasSuffix(s[:n], "\r") {
-		n--
-	}
-	return n
+	*m = Markdown{Color: m.Color}
+	return Text{out}
 }
 
 // show returns what is decided of the text that is held, all of it if it is over.
-func (m *markdown) show(over bool) string {
-	if !m.color {
+func (m *Markdown) show(over bool) string {
+	if !m.Color {
 		out := m.held
 		m.held = ""
 		return out
@@ -96,7 +71,7 @@ func (m *markdown) show(over bool) string {
 
 // line shows what is decided of a line and returns how much of it that was: all
 // of it if the line is complete.
-func (m *markdown) line(sb *strings.Builder, line string, complete bool) int {
+func (m *Markdown) line(sb *strings.Builder, line string, complete bool) int {
 	done := 0
 	for !m.inText {
 		n, decided := m.begin(sb, line[done:], complete)
@@ -116,20 +91,20 @@ func (m *markdown) line(sb *strings.Builder, line string, complete bool) int {
 }
 
 // newline ends a line.
-func (m *markdown) newline(sb *strings.Builder) {
+func (m *Markdown) newline(sb *strings.Builder) {
 	sb.WriteString(m.endStyles() + "\n")
 	m.inText, m.quoted, m.prev = false, false, 0
 }
 
 // endStyles ends what is open at the end of a line.
-func (m *markdown) endStyles() string {
-	return m.style.off(styleCode) + m.style.off(styleUnderline) + m.style.off(styleBold)
+func (m *Markdown) endStyles() string {
+	return m.style.off(Cyan) + m.style.off(Underline) + m.style.off(Bold)
 }
 
 // begin shows the mark at the beginning of a line, or behind that of a quote,
 // and returns how long it was. It is not decided while the mark may still become
 // another one.
-func (m *markdown) begin(sb *strings.Builder, line string, complete bool) (n int, decided bool) {
+func (m *Markdown) begin(sb *strings.Builder, line string, complete bool) (n int, decided bool) {
 	if m.fence != "" {
 		return m.inFence(sb, line, complete)
 	}
@@ -159,7 +134,7 @@ func (m *markdown) begin(sb *strings.Builder, line string, complete bool) (n int
 }
 
 // inFence begins a line of a code block, or ends the block.
-func (m *markdown) inFence(sb *strings.Builder, line string, complete bool) (int, bool) {
+func (m *Markdown) inFence(sb *strings.Builder, line string, complete bool) (int, bool) {
 	trimmed := strings.TrimLeft(line, " \t")
 	rest := strings.TrimLeft(trimmed, m.fence[:1])
 	blank := strings.TrimRight(rest, " \t") == "" && len(line) <= maxHeld
@@ -168,10 +143,10 @@ func (m *markdown) inFence(sb *strings.Builder, line string, complete bool) (int
 	}
 	m.inText = true
 	if !blank || len(trimmed)-len(rest) < len(m.fence) {
-		sb.WriteString(m.style.on(styleCode))
+		sb.WriteString(m.style.on(Cyan))
 		return 0, true
 	}
-	sb.WriteString(m.style.on(styleDim) + line + m.style.off(styleDim))
+	sb.WriteString(m.style.on(Dim) + line + m.style.off(Dim))
 	m.fence = ""
 	return len(line), true
 }
@@ -179,7 +154,7 @@ func (m *markdown) inFence(sb *strings.Builder, line string, complete bool) (int
 // beginning is the beginning of one line: its indent and what follows, which
 // begins with a run of one character.
 type beginning struct {
-	m            *markdown
+	m            *Markdown
 	sb           *strings.Builder
 	indent, rest string
 	run          int
@@ -203,9 +178,9 @@ func (b beginning) headingMark() (int, bool) {
 		return 0, false
 	}
 	b.m.inText = true
-	b.sb.WriteString(b.m.style.on(styleBold))
+	b.sb.WriteString(b.m.style.on(Bold))
 	if b.run == 1 {
-		b.sb.WriteString(b.m.style.on(styleUnderline))
+		b.sb.WriteString(b.m.style.on(Underline))
 	}
 	return len(b.indent) + len(b.rest) - len(text), true
 }
@@ -223,13 +198,13 @@ func (b beginning) fenceMark() (int, bool) {
 	}
 	b.m.inText = true
 	b.m.fence = b.rest[:b.run]
-	b.sb.WriteString(b.indent + b.m.style.on(styleDim) + b.rest + b.m.style.off(styleDim))
+	b.sb.WriteString(b.indent + b.m.style.on(Dim) + b.rest + b.m.style.off(Dim))
 	return len(b.indent) + len(b.rest), true
 }
 
 func (b beginning) quoteMark() (int, bool) {
 	b.m.quoted = true
-	b.sb.WriteString(b.indent + b.m.style.on(styleDim) + "│ " + b.m.style.off(styleDim))
+	b.sb.WriteString(b.indent + b.m.style.on(Dim) + "│ " + b.m.style.off(Dim))
 	n := len(b.indent) + 1
 	if strings.HasPrefix(b.rest[1:], " ") {
 		n++
@@ -248,7 +223,7 @@ func (b beginning) listMark() (int, bool) {
 		}
 		if strings.Count(b.rest, mark) >= 3 {
 			b.m.inText = true
-			b.sb.WriteString(b.m.style.on(styleDim) + rule + b.m.style.off(styleDim))
+			b.sb.WriteString(b.m.style.on(Dim) + rule + b.m.style.off(Dim))
 			return len(b.indent) + len(b.rest), true
 		}
 	}

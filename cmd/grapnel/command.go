@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
+	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
 // command is the program with what it reads and writes.
@@ -23,6 +25,10 @@ type command struct {
 	getenv       func(string) string
 	// tty is the terminal where questions are asked, once it was needed.
 	tty *os.File
+	// person answers at the terminal, once somebody was needed; newPerson makes one,
+	// nil as usual.
+	person    terminal.Answers
+	newPerson func(in, out *os.File) (terminal.Answers, error)
 	// shown is who has shown a turn, for the errors of writing; nil before one.
 	shown shower
 }
@@ -100,6 +106,9 @@ func (c *command) execute(args []string) int {
 	root := c.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if p, ok := c.person.(io.Closer); ok {
+		_ = p.Close() // it has only read
+	}
 	if c.tty != nil {
 		_ = c.tty.Close() // nothing is lost: it was only written to
 	}

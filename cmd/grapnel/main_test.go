@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(watched{m}, map[string]func(){"grapnel": main})
+	testscript.Main(watched{m}, programs())
 }
 
 // watched are the tests, which fail if goroutines are left behind them.

@@ -209,9 +209,26 @@ func (c *command) approverIn(root string, yes, stdinUsed bool, gate *terminal.Ga
 	o := &terminal.ApproverOptions{Yes: yes, Root: root, Gate: gate}
 	seen := c.screen()
 	if seen != nil && !stdinUsed && terminal.IsTerminal(c.in) {
-		o.In, o.Out, o.Color = c.in, seen, terminal.Colored(seen)
+		o.Answers, o.Out, o.Color = c.personAt(seen), seen, terminal.Colored(seen)
 	}
 	return terminal.NewApprover(o)
+}
+
+// personAt is the person at the terminal; nil if they cannot be asked.
+func (c *command) personAt(seen *os.File) terminal.Answers {
+	if c.person == nil {
+		ask := newPerson
+		if c.newPerson != nil {
+			ask = c.newPerson
+		}
+		p, err := ask(c.in, seen)
+		if err != nil {
+			c.note(err.Error())
+			return nil
+		}
+		c.person = p
+	}
+	return c.person
 }
 
 // screen is where a question is seen: standard error, or the terminal itself if

@@ -20,11 +20,14 @@ type input struct {
 	wakes chan struct{}
 	begun bool
 	rest  []byte
+	// since is when forget was called.
+	since time.Time
 }
 
 type chunk struct {
 	data []byte
 	err  error
+	at   time.Time
 }
 
 func newInput(file *os.File) (*input, error) {
@@ -44,7 +47,7 @@ func (i *input) pump() {
 	for {
 		buf := make([]byte, 4096)
 		n, err := i.file.Read(buf)
-		i.got <- chunk{buf[:n], err}
+		i.got <- chunk{buf[:n], err, time.Now()}
 		if err != nil {
 			close(i.got)
 			return
@@ -68,7 +71,8 @@ func (i *input) read(buf []byte, most time.Duration) (int, error) {
 				return 0, io.EOF
 			}
 			i.rest = c.data
-			if len(c.data) == 0 {
+			if len(c.data) == 0 || c.at.Before(i.since) {
+				i.rest = nil
 				return 0, c.err
 			}
 		case <-i.wakes:
@@ -82,7 +86,9 @@ func (i *input) read(buf []byte, most time.Duration) (int, error) {
 	return n, nil
 }
 
-func (i *input) forget() { i.rest = nil }
+// forget drops what was read so far. What was typed and not entered yet cannot be
+// dropped here.
+func (i *input) forget() { i.rest, i.since = nil, time.Now() }
 
 func (i *input) watch(ctx context.Context) (stop func()) {
 	end := context.AfterFunc(ctx, i.wake)

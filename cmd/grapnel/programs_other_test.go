@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// programs are what the tests start by name.
+func programs() map[string]func() { return map[string]func(){"grapnel": main} }

@@ -25,6 +25,7 @@ type Terminal struct {
 
 	mu      sync.Mutex
 	screen  *Screen
+	raw     []byte
 	changed chan struct{}
 }
 
@@ -82,6 +83,7 @@ func (w *Terminal) read() {
 		n, err := w.master.Read(buf)
 		w.mu.Lock()
 		w.screen.Write(buf[:n])
+		w.raw = append(w.raw, buf[:n]...)
 		close(w.changed)
 		w.changed = make(chan struct{})
 		w.mu.Unlock()
@@ -140,6 +142,13 @@ func (w *Terminal) Text() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.screen.Text()
+}
+
+// Raw is every byte that was written.
+func (w *Terminal) Raw() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return string(w.raw)
 }
 
 // Wait waits until what was ever on the screen ends with a text, apart from

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,13 +21,13 @@ import (
 )
 
 // trials is how often each thing is tried.
-const trials = 12
+var trials = flag.Int("typed.trials", 12, "how often something is typed too early")
 
 // typedModel thinks for a moment before each of its calls.
 func typedModel() string {
 	var sb strings.Builder
 	sb.WriteString("rules:\n")
-	for i := range trials {
+	for i := range *trials {
 		fmt.Fprintf(&sb, `  - when: {user: early, step: %d}
     say: "thinking %d for a while"
     pace: {wait: 0s, delta: 60ms, bytes: 4}
@@ -114,7 +115,7 @@ const allowIt = "Allow it? [y]es, [n]o, [a]lways, ne[v]er, [e]dit:"
 // early types a yes while the model thinks, and no when it asks. It returns how
 // many calls ran all the same.
 func (w *typist) early(t *testing.T, enter string) int {
-	for i := range trials {
+	for i := range *trials {
 		asked := strings.Count(w.Text(), allowIt)
 		w.Until("it thinks", func(s string) bool { return strings.Contains(s, fmt.Sprintf("thinking %d", i)) })
 		w.Type("y" + enter)
@@ -129,7 +130,7 @@ func (w *typist) early(t *testing.T, enter string) int {
 // twice types yes twice at the first of two questions, and no at the second. It
 // returns how often both ran.
 func (w *typist) twice(t *testing.T, enter string) int {
-	for i := range trials {
+	for i := range *trials {
 		before := strings.Count(w.Text(), allowIt)
 		w.Until("it asks", func(s string) bool {
 			return strings.Count(s, allowIt) > before || i > 0 && strings.Count(s, allowIt) >= 2*i+1
@@ -141,7 +142,7 @@ func (w *typist) twice(t *testing.T, enter string) int {
 			return strings.Contains(s, fmt.Sprintf("thinking %d", i+1)) || strings.Contains(s, "done")
 		})
 	}
-	return w.written(t, "[ab]*") - trials
+	return w.written(t, "[ab]*") - *trials
 }
 
 func (w *typist) written(t *testing.T, pattern string) int {
@@ -176,6 +177,7 @@ func TestWhatWasTypedBeforeAQuestionIsNoAnswer(t *testing.T) {
 			assert.Zero(t, w.early(t, enter), "a yes that was typed before the question ran a call")
 			w, enter = start(t, "twice")
 			assert.Zero(t, w.twice(t, enter), "a second yes answered the second question")
+			t.Logf("FIGURE %s=%d questions, none answered by what was typed before", name, 3**trials)
 			w, enter = start(t, "ask me")
 			w.Until("it thinks", func(s string) bool { return strings.Contains(s, "thinking") })
 			w.Type("1" + enter)
@@ -195,5 +197,5 @@ func TestTheVariantThatTakesWhatWasTypedIsFound(t *testing.T) {
 	w := programAt(t, typistPlace(t), "grapnel-hasty", "run", "--model", "script:typed.yaml", "early")
 	found := w.early(t, "\n")
 	assert.Positive(t, found)
-	t.Logf("bad.hasty=%d", found)
+	t.Logf("FIGURE bad.hasty=%d calls that ran by what was typed before", found)
 }

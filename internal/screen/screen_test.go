@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"io"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -137,23 +140,55 @@ func TestTheCheckFindsTheRawPath(t *testing.T) {
 		}
 		assert.False(t, finds(func(s string) string { return screen.Flow(s).String() }, s), "%q", s)
 	}
-	t.Logf("bad.raw=%d", found)
+	t.Logf("FIGURE bad.raw=%d texts that would act on the terminal", found)
+}
+
+var (
+	texts = flag.Int("screen.n", 3000, "how many random texts are shown")
+	seed  = flag.Uint64("screen.seed", 1, "what they are made from")
+)
+
+// TestNothingRandomActsOnATerminal: texts of everything that acts, or could become
+// a part of it, are safe in every form and however they are cut.
+func TestNothingRandomActsOnATerminal(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(*seed, 7))
+	pieces := slices.Concat(screentest.Escapes(), screentest.Invisible(), []string{
+		"a", "word ", "**", "`", "```", "[x](y)", "\n", "# ", "1", "\u20e3", "❤", "👩", "🏴", "\U000E0067", "\U000E0062", "م", "क", "\u094d", "\x1b", "\xc2", "\xe2\x80", "\xf3\xa0", "日",
+	})
+	for range *texts {
+		var sb strings.Builder
+		for range 1 + r.IntN(12) {
+			sb.WriteString(pieces[r.IntN(len(pieces))])
+		}
+		s := sb.String()
+		safe(t, s, r.IntN(len(s)+1))
+		if t.Failed() {
+			t.Fatalf("%q", s)
+		}
+	}
+	t.Logf("FIGURE texts=%d of which none acts", *texts)
+	t.Logf("FIGURE seed=%d", *seed)
 }
 
 func FuzzScreen(f *testing.F) {
 	f.Add(screentest.Hostile(), 3)
 	f.Add("👩🏽‍❤️‍👩 🏴\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F **می\u200cخواهم**", 7)
-	f.Fuzz(func(t *testing.T, s string, at int) {
-		flow, exact := screen.Flow(s).String(), screen.Exact(s).String()
-		assert.Equal(t, exact, screen.Exact(exact).String())
-		assert.NotContains(t, exact, "\n")
-		screentest.Check(t, exact, false, true)
-		screentest.CheckFlow(t, flow)
-		at = max(0, min(len(s), at))
-		var st screen.Stream
-		parts := screen.Join(st.Add(s[:at]), st.Add(s[at:]), st.End())
-		assert.Equal(t, flow, parts.String(), "cut at %d", at)
-		m := screen.Markdown{Color: true}
-		screentest.CheckFlow(t, screentest.Unstyled(screen.Join(m.Add(s[:at]), m.Add(s[at:]), m.End()).String()))
-	})
+	f.Fuzz(safe)
+}
+
+// safe checks every form of a text that comes in two parts.
+func safe(t *testing.T, s string, at int) {
+	t.Helper()
+	flow, exact := screen.Flow(s).String(), screen.Exact(s).String()
+	assert.Equal(t, exact, screen.Exact(exact).String())
+	assert.NotContains(t, exact, "\n")
+	screentest.Check(t, exact, false, true)
+	screentest.CheckFlow(t, flow)
+	at = max(0, min(len(s), at))
+	var st screen.Stream
+	parts := screen.Join(st.Add(s[:at]), st.Add(s[at:]), st.End())
+	assert.Equal(t, flow, parts.String(), "cut at %d", at)
+	m := screen.Markdown{Color: true}
+	screentest.CheckFlow(t, screentest.Unstyled(screen.Join(m.Add(s[:at]), m.Add(s[at:]), m.End()).String()))
 }

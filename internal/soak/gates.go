@@ -126,6 +126,22 @@ var gates = []gate{
 		bad:  map[string]string{"naive-decoder": "a tool that reads its arguments with encoding/json"},
 	},
 	{
+		name: "terminal",
+		shows: "Random texts of escapes, bidirectional, invisible and broken characters act on no terminal, in an answer, in a question and in JSON, however they are " +
+			"cut; every field of every event and question is tried with all of them.",
+		pkg: "./internal/screen", tests: "TestNothingRandomActsOnATerminal|TestTheCheckFindsTheRawPath",
+		long: []string{"-screen.n", "500000"},
+		bad:  map[string]string{"raw": "a program that writes what it was told"},
+	},
+	{
+		name: "typed ahead",
+		shows: "What a person has typed before a question is no answer to it: in run, ask and chat, one yes while the model thinks and a second yes at the first of " +
+			"two questions approve nothing.",
+		pkg: "./cmd/grapnel", tests: "TestWhatWasTypedBeforeAQuestionIsNoAnswer|TestTheVariantThatTakesWhatWasTypedIsFound",
+		long: []string{"-typed.trials", "100"},
+		bad:  map[string]string{"hasty": "a program that reads on where it was"},
+	},
+	{
 		name:  "agents come and go",
 		shows: "Agents are registered and unregistered while turns of theirs run: as often the one as the other, never within a turn, and nothing is left.",
 		pkg:   "./internal/faults", tests: "TestAgentsComeAndGoDuringTurns",

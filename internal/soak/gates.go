@@ -128,7 +128,7 @@ var gates = []gate{
 	{
 		name: "terminal",
 		shows: "Random texts of escapes, bidirectional, invisible and broken characters act on no terminal, in an answer, in a question and in JSON, however they are " +
-			"cut; every field of every event and question is tried with all of them.",
+			"cut.",
 		pkg: "./internal/screen", tests: "TestNothingRandomActsOnATerminal|TestTheCheckFindsTheRawPath",
 		long: []string{"-screen.n", "500000"},
 		bad:  map[string]string{"raw": "a program that writes what it was told"},

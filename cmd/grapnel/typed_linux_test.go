@@ -29,15 +29,15 @@ func typedModel() string {
 	sb.WriteString("rules:\n")
 	for i := range *trials {
 		fmt.Fprintf(&sb, `  - when: {user: early, step: %d}
-    say: "thinking %d for a while"
-    pace: {wait: 0s, delta: 60ms, bytes: 4}
+    say: "thinking %d for a while, and then for another while, until it is clear what to do"
+    pace: {wait: 0s, delta: 60ms, bytes: 14}
     calls: [{tool: write, args: {file_path: early%d, content: x}}]
   - when: {user: twice, step: %d}
     say: "thinking %d"
     calls: [{tool: write, args: {file_path: a%d, content: x}}, {tool: write, args: {file_path: b%d, content: x}}]
 `, i+1, i, i, i+1, i, i, i)
 	}
-	sb.WriteString(`  - {when: {user: ask me, step: 1}, say: "thinking about it", pace: {wait: 0s, delta: 60ms, bytes: 3}, calls: [
+	sb.WriteString(`  - {when: {user: ask me, step: 1}, say: "thinking about it", pace: {wait: 0s, delta: 60ms, bytes: 9}, calls: [
       {tool: ask_user, args: {questions: [{question: 'One?', header: A, options: [{label: left}, {label: right}]}, {question: 'Two?', header: B, options: [{label: up}, {label: down}]}]}}]}
   - {when: {user: ask me}, say: "heard"}
   - {when: always, say: done}

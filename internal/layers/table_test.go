@@ -160,7 +160,6 @@ var allowed = map[string]map[string]string{
 		"cmd/grapnel/main.go main":        "gives the program what package screen writes to",
 		"internal/terminal/gate.go Write": "lies below package screen: it holds back what was made safe already",
 		"internal/terminal/gate.go Open":  "lies below package screen",
-		"internal/node/node.go Require":   "tells who runs the tests",
 	},
 	"goleak": {
 		"runtime/store/storetest": "runs inside the tests of each store and waits there for what it starts",

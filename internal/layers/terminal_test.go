@@ -13,7 +13,7 @@ var shows = []string{"cmd/grapnel", "internal/chat", "internal/demo", "internal/
 // show something every write, elsewhere the standard streams.
 func findRawWrites(f file) []finding {
 	if strings.HasPrefix(f.pkg, "cmd/") && f.pkg != "cmd/grapnel" || strings.HasPrefix(f.pkg, "examples/") || strings.HasPrefix(f.pkg, "bench/") ||
-		strings.HasPrefix(f.pkg, "gen/") || f.pkg == "internal/soak" {
+		strings.HasPrefix(f.pkg, "gen/") || f.pkg == "internal/soak" || f.pkg == "internal/testrun" {
 		return nil // programs for developers
 	}
 	var out []finding

@@ -15,6 +15,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
@@ -272,25 +273,34 @@ func trust(a *terminal.Approver, yes bool) func(context.Context, daemon.Servers)
 func wants(s daemon.Servers) string {
 	var parts []string
 	if len(s.Commands) > 0 {
-		parts = append(parts, "to start:\n  "+strings.Join(s.Commands, "\n  "))
+		parts = append(parts, "to start:\n  "+listed(s.Commands))
 	}
 	if len(s.URLs) > 0 {
-		parts = append(parts, "to send requests to:\n  "+strings.Join(s.URLs, "\n  "))
+		parts = append(parts, "to send requests to:\n  "+listed(s.URLs))
 	}
 	if len(s.Rules) > 0 {
-		parts = append(parts, "these calls to run without being asked about:\n  "+strings.Join(s.Rules, "\n  "))
+		parts = append(parts, "these calls to run without being asked about:\n  "+listed(s.Rules))
 	}
 	if len(s.Except) > 0 {
-		parts[len(parts)-1] += "\n  except where these rules are stricter:\n  " + strings.Join(s.Except, "\n  ")
+		parts[len(parts)-1] += "\n  except where these rules are stricter:\n  " + listed(s.Except)
 	}
 	if len(s.Hooks) > 0 {
-		parts = append(parts, "subsystems that guard to be off, or to guard less:\n  "+strings.Join(s.Hooks, "\n  "))
+		parts = append(parts, "subsystems that guard to be off, or to guard less:\n  "+listed(s.Hooks))
 	}
-	text := s.File + " wants " + strings.Join(parts, "\nand ")
+	text := screen.Exact(s.File).String() + " wants " + strings.Join(parts, "\nand ")
 	if len(s.Changes) > 0 {
-		text += "\nYou have allowed something else before. What has changed since:\n  " + strings.Join(s.Changes, "\n  ")
+		text += "\nYou have allowed something else before. What has changed since:\n  " + listed(s.Changes)
 	}
 	return text
+}
+
+// listed are lines, each of exactly one text.
+func listed(texts []string) string {
+	lines := make([]string, len(texts))
+	for i, t := range texts {
+		lines[i] = screen.Exact(t).String()
+	}
+	return strings.Join(lines, "\n  ")
 }
 
 // absolute makes the file of a scripted model one of the working directory: what

@@ -73,7 +73,7 @@ func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun)
 	}
 	defer c.leave()
 	if len(c.journal) > 0 { // of a run before this one that could not be stored
-		if err := c.settle(ctx, parent); err != nil {
+		if err := c.settleChild(ctx, parent, aboutRun(run)); err != nil {
 			return hook.TurnOutcome{}, err
 		}
 	}
@@ -83,18 +83,28 @@ func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun)
 	return t.runAsChild(run), nil
 }
 
-// runAsChild runs the turn between the events that tell the parent's clients of it.
+// runAsChild runs the turn, which a call of its parent has started.
 func (t *turn) runAsChild(run hook.AgentRun) hook.TurnOutcome {
-	about := hook.EventDetail{}
+	return t.asChild(run.Input, aboutRun(run), func() hook.TurnOutcome { return t.run(run.Input, nil) })
+}
+
+// aboutRun names the call that runs the child.
+func aboutRun(run hook.AgentRun) (about hook.EventDetail) {
 	if run.Call != nil {
 		about.CallID, about.Tool = run.Call.ID(), run.Call.Name()
 	}
+	return about
+}
+
+// asChild runs the turn between the events that tell the parent's clients of it. about
+// is the call.
+func (t *turn) asChild(in hook.Input, about hook.EventDetail, run func() hook.TurnOutcome) hook.TurnOutcome {
 	tell := func(ev hook.Event, d hook.EventDetail) {
 		t.conv.events.begin(t, nil)
 		t.emit(ev.WithDetail(d))
 	}
-	tell(hook.Event{Kind: hook.EventSubagentStart, Text: run.Input.Text()}, about)
-	out := t.run(run.Input, nil)
+	tell(hook.Event{Kind: hook.EventSubagentStart, Text: in.Text()}, about)
+	out := run()
 	t.conv.endSession(t.durable, "")
 	about.Usage, about.Cost, about.Stop = out.Usage, out.Cost, out.Stop
 	tell(hook.Event{Kind: hook.EventSubagentEnd, Text: out.Text()}, about)
@@ -178,15 +188,17 @@ func (t *turn) childConversation(ctx context.Context, agent *Agent, run hook.Age
 // settleChildren brings those turns to their end that the tools of the interrupted
 // turn had begun: what they have done is in their own journals. One that cannot be
 // ended is left as it is.
-func (t *turn) settleChildren() {
+func (t *turn) settleChildren(was *interrupted) {
 	s, ok := t.rt.o.Store.(store.Child)
 	if !ok {
 		return
 	}
-	children, err := s.Children(t.durable, t.conv.ID())
+	err := t.tellOrphans(s, was.Event)
+	children, failed := s.Children(t.durable, t.conv.ID())
+	err = errors.Join(err, failed)
 	for _, rec := range children {
 		if rec.Journaled {
-			err = errors.Join(err, t.settleChild(rec))
+			err = errors.Join(err, t.settleChild(rec, t.callOf(rec, was.reply)))
 		}
 	}
 	if err != nil {
@@ -194,7 +206,7 @@ func (t *turn) settleChildren() {
 	}
 }
 
-func (t *turn) settleChild(rec store.Record) error {
+func (t *turn) settleChild(rec store.Record, about hook.EventDetail) error {
 	agent, err := t.rt.find(t.durable, rec.Key.Agent)
 	if err != nil {
 		return err
@@ -210,7 +222,7 @@ func (t *turn) settleChild(rec store.Record) error {
 	}
 	defer c.leave()
 	if len(c.journal) > 0 {
-		err = c.settle(ctx, t)
+		err = c.settleChild(ctx, t, about)
 	}
 	return errors.Join(err, c.release(context.WithoutCancel(ctx)))
 }

@@ -201,7 +201,7 @@ func (c *Conversation) Send(ctx context.Context, in hook.Input, o *SendOptions) 
 	}
 	defer c.leave()
 	if len(c.journal) > 0 {
-		if err := c.settle(ctx, nil); err != nil {
+		if err := c.settle(ctx); err != nil {
 			return refused(err)
 		}
 	}

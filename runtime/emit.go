@@ -234,6 +234,13 @@ func (e *emitter) begin(t *turn, observer func(hook.Event)) {
 	e.mu.Unlock()
 }
 
+// last is the sequence of the newest event.
+func (e *emitter) last() uint64 {
+	e.lock()
+	defer e.mu.Unlock()
+	return e.seq
+}
+
 func (e *emitter) atStep(n int) {
 	e.lock()
 	e.step = n

@@ -24,6 +24,7 @@ func (t *turn) announce(in hook.Input) error {
 		t.emit(begins)
 		return nil
 	}
+	t.before = c.events.last()
 	entries := append([]store.Entry{t.begun()}, inputEntries(store.EntryInput, in)...)
 	write := func(events []store.Event) error {
 		seqs, err := t.journal(store.Note{Entries: entries, Events: events})

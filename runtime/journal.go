@@ -30,6 +30,8 @@ type turnData struct {
 	// Resumed is how often the turn was gone on with.
 	Resumed int    `json:"resumed,omitzero"`
 	Guest   string `json:"guest,omitzero"`
+	// Event is the sequence of the last event before the turn.
+	Event uint64 `json:"event,omitzero"`
 }
 
 // replyData is what the entry of a reply says beside its message.
@@ -95,6 +97,7 @@ func data(v any) hook.JSON {
 func (t *turn) begun() store.Entry {
 	return store.Entry{Kind: store.EntryTurn, Data: data(turnData{
 		ID: t.id, Number: t.place.Number(), From: t.from, Started: t.started, Resumed: t.resumed, Guest: t.guest(),
+		Event: t.before,
 	})}
 }
 

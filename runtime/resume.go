@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,32 +85,40 @@ func (c *Conversation) Resume(ctx context.Context, o *SendOptions) (hook.TurnOut
 		_ = c.release(context.WithoutCancel(ctx)) // the next turn finds out if that did not work
 		return refused(fmt.Errorf("%w: %s", ErrNotInterrupted, c.ID()))
 	}
-	out := c.newTurn(ctx).goOn(true, opts.Observe)
+	out := c.newTurn(ctx).goOn(c.interrupted(), true, opts.Observe)
 	return out, out.Err
 }
 
 // settle brings the interrupted turn to its end without going on with it. The
 // error is the store's: then the turn is still interrupted.
-// parent is the turn whose child it is, or nil.
-func (c *Conversation) settle(ctx context.Context, parent *turn) error {
+func (c *Conversation) settle(ctx context.Context) error {
 	t := c.newTurn(context.WithoutCancel(ctx))
-	if t.parent = parent; parent != nil {
-		t.depth = parent.depth + 1
+	return t.settled(t.goOn(c.interrupted(), false, nil))
+}
+
+// settleChild is settle for a child of the turn, which the call has started.
+func (c *Conversation) settleChild(ctx context.Context, parent *turn, about hook.EventDetail) error {
+	t := c.newTurn(context.WithoutCancel(ctx))
+	t.parent, t.depth = parent, parent.depth+1
+	was := c.interrupted()
+	t.id = cmp.Or(was.ID, t.id) // the events in front of the turn name it
+	in := hook.Input{Messages: hook.Freeze(was.input)}
+	if len(was.input) == 0 {
+		in = inputAt(c.history, was.From)
 	}
-	out := t.goOn(false, nil)
-	if parent != nil {
-		c.endSession(t.durable, "")
-	}
+	return t.settled(t.asChild(in, about, func() hook.TurnOutcome { return t.goOn(was, false, nil) }))
+}
+
+func (t *turn) settled(out hook.TurnOutcome) error {
 	if !t.ended {
 		return fmt.Errorf("end the turn that was interrupted: %w", out.Err)
 	}
-	c.agent.rt.leases.add(c) // the next turn follows under the same lease
+	t.rt.leases.add(t.conv) // the next turn follows under the same lease
 	return nil
 }
 
 // goOn ends the interrupted turn; on says that the model is asked again first.
-func (t *turn) goOn(on bool, observe func(hook.Event)) hook.TurnOutcome {
-	was := t.conv.interrupted()
+func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.TurnOutcome {
 	t.conv.journal = nil
 	t.adopt(was)
 	end := was.end
@@ -117,7 +126,7 @@ func (t *turn) goOn(on bool, observe func(hook.Event)) hook.TurnOutcome {
 		end = nil
 	}
 	on = on && end == nil && !t.cutOff() && (was.Guest == "" || t.invite(was.Guest) == nil)
-	in := t.input()
+	in := inputAt(t.history.stored, t.from)
 	if len(was.input) > 0 {
 		in = hook.Input{Messages: hook.Freeze(was.input)}
 	}
@@ -158,7 +167,7 @@ func (t *turn) continues(was *interrupted, end *endData, on bool) {
 	if on || len(was.letters) > 0 { // hooks see what was said to the turn
 		on = t.beginSession() && on
 	}
-	t.settleChildren()
+	t.settleChildren(was)
 	on = on && t.mayResume(t.rt.o.Resumes) && t.noteResumed() && t.inform()
 	t.forget = append(t.forget, was.seqs...)
 	more := on
@@ -304,7 +313,7 @@ func parsed[T any](text hook.JSON) T {
 // adopt makes t the turn that was interrupted.
 func (t *turn) adopt(was *interrupted) {
 	if was.ID != "" {
-		t.id, t.started, t.resumed = was.ID, was.Started, was.Resumed
+		t.id, t.started, t.resumed, t.before = was.ID, was.Started, was.Resumed, was.Event
 		t.from = min(was.From, t.history.stored.Len())
 	}
 	t.entries, t.stored = was.turns, len(was.input) == 0
@@ -316,10 +325,10 @@ func (t *turn) adopt(was *interrupted) {
 	}
 }
 
-// input is what the turn began with, as the history has it.
-func (t *turn) input() hook.Input {
+// inputAt is what a turn began with that begins at that message of the history.
+func inputAt(history hook.Messages, from int) hook.Input {
 	var in []hook.Message
-	for _, m := range t.history.stored.From(t.from).All() {
+	for _, m := range history.From(min(from, history.Len())).All() {
 		if m.Role != hook.RoleUser {
 			break
 		}

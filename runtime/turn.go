@@ -64,6 +64,8 @@ type turn struct {
 	// it was gone on with.
 	from    int
 	resumed int
+	// before is the sequence of the last event before the turn.
+	before uint64
 	// forget are the entries of the journal that the next commit takes away.
 	forget []int64
 	// holding: what is emitted is told when it is written down.

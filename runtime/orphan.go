@@ -1,0 +1,138 @@
+package runtime
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// A process that dies leaves children of its turn in two states: those that had not
+// ended, whose journals say so, and those that had, while clients were not told. Who
+// takes the turn up ends the former and tells of the latter, so that every bracket of a
+// child closes before that of its parent.
+
+// orphan is a child turn of which the log has the beginning, and not the end.
+type orphan struct {
+	// start is its subagent_start, and end its turn_end, if there is one.
+	start, end hook.Event
+	// began: it has a turn_start. ended: end is there.
+	began, ended bool
+}
+
+// tellOrphans tells of the ends of those children that had ended. The log is read behind
+// the sequence.
+func (t *turn) tellOrphans(s store.Child, behind uint64) error {
+	log, ok := t.rt.o.Store.(store.Log)
+	if !ok || !t.conv.events.logs {
+		return nil
+	}
+	orphans, err := t.orphans(log, behind)
+	if len(orphans) == 0 {
+		return err
+	}
+	running := map[string]bool{}
+	err = errors.Join(err, t.journaledBelow(s, t.conv.ID(), running))
+	for _, o := range slices.Backward(orphans) { // a child of a child ends first
+		if !running[o.start.Turn] {
+			err = errors.Join(err, t.tellOrphan(o))
+		}
+	}
+	return err
+}
+
+// orphanPage is how many events are read at once.
+const orphanPage = 1000
+
+func (t *turn) orphans(log store.Log, behind uint64) (open []orphan, err error) {
+	for {
+		events, err := log.Events(t.durable, t.conv.ID(), behind, orphanPage)
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
+			return open, err
+		}
+		for _, e := range events {
+			var ev hook.Event
+			if behind = e.Seq; json.Unmarshal([]byte(e.Data), &ev) == nil && ev.Depth > 0 {
+				open = follow(open, ev)
+			}
+		}
+		if len(events) < orphanPage {
+			return open, nil
+		}
+	}
+}
+
+// follow returns which children are open behind the event.
+func follow(open []orphan, ev hook.Event) []orphan {
+	i := slices.IndexFunc(open, func(o orphan) bool { return o.start.Turn == ev.Turn })
+	switch {
+	case ev.Kind == hook.EventSubagentStart && i < 0:
+		return append(open, orphan{start: ev})
+	case i < 0:
+	case ev.Kind == hook.EventTurnStart:
+		open[i].began, open[i].ended = true, false
+	case ev.Kind == hook.EventTurnEnd:
+		open[i].end, open[i].ended = ev, true
+	case ev.Kind == hook.EventSubagentEnd:
+		return slices.Delete(open, i, i+1)
+	}
+	return open
+}
+
+// journaledBelow adds the ids of the turns below the conversation that have not ended.
+func (t *turn) journaledBelow(s store.Child, conversation string, ids map[string]bool) error {
+	children, err := s.Children(t.durable, conversation)
+	for _, rec := range children {
+		if !rec.Journaled {
+			continue // and nothing below it can have been left: it waited for that
+		}
+		entries, failed := t.rt.o.Store.Journal(t.durable, rec.ID)
+		for _, e := range entries {
+			if e.Kind == store.EntryTurn {
+				ids[parsed[turnData](e.Data).ID] = true
+			}
+		}
+		err = errors.Join(err, failed, t.journaledBelow(s, rec.ID, ids))
+	}
+	return err
+}
+
+// tellOrphan tells of the end of a child that is over, in its place.
+func (t *turn) tellOrphan(o orphan) error {
+	agent, err := t.rt.find(t.durable, o.start.Agent)
+	if err != nil {
+		return err
+	}
+	c := agent.newConversation(store.Record{Parent: t.conv.ID()})
+	c.events.up = t.conv.events.stream()
+	c.events.turn, c.events.depth = o.start.Turn, o.start.Depth
+	about, d := o.start.Detail(), o.end.Detail()
+	if !o.ended {
+		d.Stop = hook.StopCancelled
+		if o.began {
+			c.events.emit(t.durable, hook.Event{Kind: hook.EventTurnEnd}.WithUsage(d.Usage, d.Cost, d.Stop))
+		}
+	}
+	c.events.emit(t.durable, hook.Event{Kind: hook.EventSubagentEnd, Text: o.end.Text}.WithDetail(hook.EventDetail{
+		CallID: about.CallID, Tool: about.Tool, Usage: d.Usage, Cost: d.Cost, Stop: d.Stop,
+	}))
+	return nil
+}
+
+// callOf is the call of the turn's reply that has run the child.
+func (t *turn) callOf(rec store.Record, reply hook.Message) (about hook.EventDetail) {
+	id, ok := strings.CutPrefix(rec.Key.Sender, t.id+"/")
+	end := strings.LastIndexByte(id, '/')
+	if !ok || end < 0 {
+		return about
+	}
+	for _, b := range reply.Content.All() {
+		if b.Kind == hook.BlockToolCall && b.CallID == id[:end] {
+			about.CallID, about.Tool = b.CallID, b.Tool
+		}
+	}
+	return about
+}

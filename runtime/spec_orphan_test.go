@@ -1,0 +1,140 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// Every child that clients were told of has its end among the events, also where the
+// process has died.
+
+// runsAgent is a tool that runs the agent "b".
+func runsAgent() tool {
+	return tool{hook.Tool{Name: "run", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+		_, _ = env.Call.Step().Turn().Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: hook.TextInput("task"), Call: env.Call})
+		return hook.TextResult("ran")
+	}}
+}
+
+// brackets are the kept events of turns and children, with their depth.
+func brackets(t *testing.T, s store.Log, id string) (out []string) {
+	t.Helper()
+	events, err := s.Events(t.Context(), id, 0, 10_000)
+	require.NoError(t, err)
+	for _, e := range events {
+		var ev hook.Event
+		require.NoError(t, json.Unmarshal([]byte(e.Data), &ev))
+		switch ev.Kind {
+		case hook.EventTurnStart, hook.EventTurnEnd:
+			out = append(out, fmt.Sprintf("%s %d", ev.Kind, ev.Depth))
+		case hook.EventSubagentStart, hook.EventSubagentEnd:
+			out = append(out, fmt.Sprintf("%s %d %s %s", ev.Kind, ev.Depth, ev.Detail().Tool, ev.Detail().Stop))
+		}
+	}
+	return out
+}
+
+func TestSpecAChildThatWasRunningHasItsEndTold(t *testing.T) {
+	t.Parallel()
+	for name, resume := range map[string]bool{"resumed": true, "settled": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, mark := newGate("wait"), newGate("mark")
+			w, s := bootOver(t, nil, plays(calls(want{"c1", "run", `{}`}, want{"c2", "mark", `{}`}), calls(want{"c3", "wait", `{}`})), box(runsAgent(), g.tool, mark.tool))
+			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended, marked := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(ended)
+				_, _ = w.conv.Send(ctx, hook.TextInput("1"), nil)
+			}()
+			<-g.reached
+			<-mark.reached
+			close(mark.open) // so that the beginning of the child is kept
+			go func() {
+				defer close(marked)
+				for len(brackets(t, s, w.conv.ID())) < 3 {
+				}
+			}()
+			<-marked
+			s.dead.Store(true)
+			cancel()
+			<-ended
+			w, s = bootOver(t, s, plays(says("done"), says("done")), box(runsAgent(), g.tool, mark.tool))
+			_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+			require.NoError(t, err)
+			if resume {
+				_, err = w.conv.Resume(t.Context(), nil)
+				require.NoError(t, err)
+			} else {
+				w.send("2")
+			}
+			assert.Equal(t, []string{
+				"turn_start 0", "subagent_start 1 run ", "turn_start 1",
+				"turn_start 0", "subagent_start 1 run ", "turn_start 1", "turn_end 1", "subagent_end 1 run cancelled", "turn_end 0",
+			}, brackets(t, s, w.conv.ID())[:9])
+		})
+	}
+}
+
+// A child that had ended, and of whose end not all was told.
+func TestSpecAChildThatHadEndedHasItsEndTold(t *testing.T) {
+	t.Parallel()
+	event := func(seq uint64, kind hook.EventKind, turn string, depth int) store.Event {
+		ev := hook.Event{Kind: kind, Seq: seq, Agent: "b", Turn: turn, Depth: depth}
+		if kind == hook.EventSubagentStart {
+			ev = ev.WithDetail(hook.EventDetail{CallID: "c1", Tool: "run"})
+		}
+		if kind == hook.EventTurnEnd {
+			ev.Text = "an answer"
+			ev = ev.WithUsage(hook.Usage{Input: 7}, 0, hook.StopCompleted)
+		}
+		text, err := json.Marshal(ev)
+		require.NoError(t, err)
+		return store.Event{Seq: seq, Data: hook.JSON(text)}
+	}
+	first := []store.Event{event(1, hook.EventTurnStart, "t1", 0), event(2, hook.EventSubagentStart, "t2", 1)}
+	tests := map[string]struct {
+		told []store.Event
+		want []string
+	}{
+		"nothing but its start": {nil, []string{"subagent_end 1 run cancelled"}},
+		"its turn": {[]store.Event{event(3, hook.EventTurnStart, "t2", 1)}, []string{
+			"turn_start 1", "turn_end 1", "subagent_end 1 run cancelled"}},
+		"the end of its turn": {[]store.Event{event(3, hook.EventTurnStart, "t2", 1), event(4, hook.EventTurnEnd, "t2", 1)}, []string{
+			"turn_start 1", "turn_end 1", "subagent_end 1 run completed"}},
+		"two, one in the other": {[]store.Event{event(3, hook.EventSubagentStart, "t3", 2)}, []string{
+			"subagent_start 2 run ", "subagent_end 2 run cancelled", "subagent_end 1 run cancelled"}},
+		"all": {[]store.Event{event(3, hook.EventSubagentEnd, "t2", 1)}, []string{"subagent_end 1  "}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, s := bootOver(t, nil, plays(says("done")), hook.Nop{})
+			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+			require.NoError(t, err)
+			rec, err := s.Claim(t.Context(), w.conv.ID(), store.Claim{Owner: "dead", Hold: 1})
+			require.NoError(t, err)
+			_, err = s.Store.Append(t.Context(), rec.ID, store.Append{Epoch: rec.Lease.Epoch, Messages: hook.MessagesOf(hook.UserText("1")),
+				Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{"id":"t1","number":1,"from":0}`}}, Events: append(first, test.told...)})
+			require.NoError(t, err)
+			w.send("2")
+			var ends []string
+			for _, b := range brackets(t, s, w.conv.ID()) {
+				if b != "turn_start 0" && b != "turn_end 0" {
+					ends = append(ends, b)
+				}
+			}
+			assert.Equal(t, append([]string{"subagent_start 1 run "}, test.want...), ends)
+		})
+	}
+}

@@ -32,7 +32,8 @@ type AgentConfig struct {
 // Limits bound one turn. Zero is the runtime's default for Steps (20) and no
 // limit for the others.
 type Limits struct {
-	// Steps is the number of model calls.
+	// Steps is the number of model calls; 0 is the runtime's default, negative no limit:
+	// then the others end the turn.
 	Steps int `json:"steps,omitzero"`
 	// Tokens is input plus output over all model calls.
 	Tokens int64 `json:"tokens,omitzero"`

@@ -81,7 +81,7 @@ func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
 			t.bound(c)
 		}
 	}
-	if !t.refuseUnparsable(reply, calls) {
+	if !t.refuseUnreadable(reply, calls) {
 		for i := range calls {
 			t.gate(&calls[i])
 		}
@@ -118,32 +118,36 @@ func (t *turn) endCalls(reply hook.ModelReply, calls []call) (more bool) {
 	return stored && !t.stopping() && !t.failed()
 }
 
-// refuseUnparsable refuses all calls of a reply of which one cannot be read at all,
-// and ends the turn: what else came in such a reply cannot be trusted. A reply
-// that was cut off at its limit is no such case: the model is told, and may try
-// something smaller.
-func (t *turn) refuseUnparsable(reply hook.ModelReply, calls []call) bool {
-	if reply.Finish == hook.FinishLength {
-		return false
-	}
+// refuseUnreadable answers the calls whose arguments are no JSON, whatever their owners
+// read into them: like any invalid call, with what is wrong, and the others run. True if
+// there were too many such replies in a row: then the turn ends, and nothing runs. A reply
+// that was cut off at its limit does not count.
+func (t *turn) refuseUnreadable(reply hook.ModelReply, calls []call) bool {
 	bad := ""
 	for i := range calls {
-		if bad == "" && !calls[i].isJSON() {
-			bad = calls[i].first.Name()
-		}
-	}
-	if bad == "" {
-		return false
-	}
-	t.fail(fmt.Errorf("%w for %s", ErrArguments, bad))
-	for i := range calls {
 		c := &calls[i]
-		switch {
-		case c.isJSON():
-			c.settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, "not run: the arguments of another call of this reply could not be read"))
-		case c.runner != nil: // its owner reads what is no JSON
+		if c.isJSON() {
+			continue
+		}
+		bad = c.first.Name()
+		if c.runner != nil {
 			c.runner = nil
 			c.settle(hook.OutcomeInvalid, noJSON())
+		}
+	}
+	if bad == "" || reply.Finish == hook.FinishLength {
+		t.unreadable = 0
+		return false
+	}
+	if t.unreadable++; t.unreadable < t.rt.o.Unreadable {
+		return false
+	}
+	t.signal(hook.StopRetryLimit, "", fmt.Sprintf("%d replies in a row had arguments that are no JSON, the last for %s", t.unreadable, bad))
+	t.fail(fmt.Errorf("%w for %s, in %d replies in a row", ErrArguments, bad, t.unreadable))
+	for i := range calls {
+		c := &calls[i]
+		if c.isJSON() {
+			c.settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, "not run: the arguments of another call of this reply could not be read"))
 		}
 		t.emitCall(hook.EventCallStart, c, "")
 	}

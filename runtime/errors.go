@@ -38,7 +38,7 @@ var (
 	ErrSummary = errors.New("runtime: the summary cannot be used")
 	// ErrUnsupported: the store cannot do that.
 	ErrUnsupported = errors.New("runtime: the store does not support it")
-	// ErrArguments: the model's calls could not be read at all.
+	// ErrArguments: too many replies in a row had calls whose arguments are no JSON.
 	ErrArguments = errors.New("runtime: unparsable arguments")
 	// ErrAnswered: the inquiry has an answer already.
 	ErrAnswered = errors.New("runtime: the inquiry is answered already")

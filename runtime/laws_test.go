@@ -136,7 +136,7 @@ func TestLawMalformedArgumentsAreAResultWithTheSchema(t *testing.T) {
 	}
 }
 
-func TestLawArgumentsThatAreNoJSONEndTheTurn(t *testing.T) {
+func TestLawArgumentsThatAreNoJSONGoBackToTheModel(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, sent, stored string }{
 		{"truncated", `{"s":"x`, `{"unparsed_arguments":"{\"s\":\"x"}`},
@@ -145,16 +145,43 @@ func TestLawArgumentsThatAreNoJSONEndTheTurn(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, plays(calls(want{"1", "y", "{}"}, want{"2", "x", tc.sent}), says("sorry")), box(named("x"), does("y", never(t))))
+			w := start(t, plays(calls(want{"1", "y", "{}"}, want{"2", "x", tc.sent}), says("sorry")), box(named("x"), named("y")))
+			assert.Equal(t, "sorry", w.send("go").Text(), "the model gets another chance")
+			assert.Equal(t, "assistant [1 y {}] [2 x "+tc.stored+"]", w.history()[1])
+			assert.Equal(t, "tool 1 y: y:", w.history()[2], "the other call runs")
+			assert.Contains(t, w.history()[3], "tool 2 x invalid_arguments:")
+			assert.Contains(t, w.history()[3], boxSchema, "the model is told what was expected")
+			assertBrackets(t, w)
+		})
+	}
+}
+
+func TestLawArgumentsThatAreNoJSONAgainAndAgainEndTheTurn(t *testing.T) {
+	t.Parallel()
+	bad := func(id string) hook.ModelStream { return calls(want{id, "x", `{"s":`}) }
+	last := calls(want{"8", "y", "{}"}, want{"9", "x", `{"s":`})
+	for name, tc := range map[string]struct {
+		limit   int
+		replies []hook.ModelStream
+	}{
+		"three by default":     {0, []hook.ModelStream{bad("1"), bad("2"), last}},
+		"in a row":             {2, []hook.ModelStream{bad("1"), calls(want{"2", "x", "{}"}), bad("3"), last}},
+		"one":                  {1, []hook.ModelStream{last}},
+		"not those cut off":    {2, []hook.ModelStream{bad("1"), finishes(hook.FinishLength, want{"2", "x", `{"s":`}), bad("3"), last}},
+		"fewer than no number": {-1, []hook.ModelStream{last}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := plays(append(tc.replies, says("never"))...)
+			w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Unreadable: tc.limit}, box(named("x"), does("y", never(t))))
 			out, err := w.try(t.Context(), "go")
 			require.ErrorIs(t, err, runtime.ErrArguments)
-			assert.Equal(t, hook.StopError, out.Stop)
-			assert.Equal(t, "assistant [1 y {}] [2 x "+tc.stored+"]", w.history()[1])
-			assert.Contains(t, w.history()[2], "tool 1 y cancelled: not run: the arguments of another call")
-			assert.Contains(t, w.history()[3], "tool 2 x invalid_arguments:")
-			assert.Contains(t, w.history()[3], boxSchema, "the model is told what was expected if it is asked again")
+			assert.Equal(t, hook.StopRetryLimit, out.Signals.At(0).Reason)
+			assert.Len(t, m.requests, len(tc.replies))
+			lines := w.history()
+			assert.Contains(t, lines[len(lines)-2], "tool 8 y cancelled: not run: the arguments of another call")
 			assertBrackets(t, w)
-			assert.Equal(t, "sorry", w.send("go on").Text(), "and the conversation goes on")
+			w.send("and the conversation goes on")
 		})
 	}
 }
@@ -175,12 +202,13 @@ func (r raw) Run(ctx context.Context, _ *hook.Env) hook.ToolResult { return neve
 
 func TestLawArgumentsThatTheirOwnerDoesNotReadAreReadAllTheSame(t *testing.T) {
 	t.Parallel()
-	w := start(t, plays(calls(want{"1", "y", "{}"}, want{"2", "shell", "ls -l"})), box(does("y", never(t))), raw{t: t})
-	_, err := w.try(t.Context(), "go")
-	require.ErrorIs(t, err, runtime.ErrArguments)
-	assert.Contains(t, w.history()[2], "tool 1 y cancelled: not run: the arguments of another call")
-	assert.Contains(t, w.history()[3], "tool 2 shell invalid_arguments: the arguments are no JSON")
-	assertBrackets(t, w)
+	for _, finish := range []hook.FinishReason{hook.FinishTools, hook.FinishLength} {
+		w := start(t, plays(finishes(finish, want{"1", "y", "{}"}, want{"2", "shell", "ls -l"}), says("done")), box(named("y")), raw{t: t})
+		w.send("go")
+		assert.Equal(t, "tool 1 y: y:", w.history()[2])
+		assert.Contains(t, w.history()[3], "tool 2 shell invalid_arguments: the arguments are no JSON")
+		assertBrackets(t, w)
+	}
 }
 
 func TestLawArgumentsCutAtTheTokenLimitSaySo(t *testing.T) {

@@ -260,6 +260,18 @@ func TestLimitsOfATurn(t *testing.T) {
 	assert.Equal(t, hook.StopStepsLimit, out.Stop)
 	assert.Equal(t, 20, out.Steps)
 
+	w = startWith(t, plays(forever...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: -1}}, nil, box(named("x")))
+	assert.Equal(t, 31, w.send("go").Steps, "no limit is none")
+
+	w = start(t, plays(forever...), box(named("x")), hook.BeforeStepFunc(func(_ context.Context, s *hook.Step) (hook.StepDecision, error) {
+		if s.Number() > 2 {
+			return hook.StopStep(hook.StopStepsLimit, "enough"), nil
+		}
+		return hook.StepDecision{}, nil
+	}))
+	assert.Equal(t, 2, w.send("go").Steps, "a step that BeforeStep has stopped asked no model")
+	assert.Len(t, w.model.requests, 2)
+
 	w = startWith(t, plays(forever...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: 3}}, nil, box(named("x")))
 	assert.Equal(t, 3, w.send("go").Steps)
 

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -31,7 +32,9 @@ const (
 	DefaultLease     = 15 * time.Second
 	DefaultDepth     = 3
 	DefaultResumes   = 3
-	DefaultAbandoned = 32
+	// DefaultUnreadable is how many replies in a row may have arguments that are no JSON.
+	DefaultUnreadable = 3
+	DefaultAbandoned  = 32
 )
 
 // Options of a Runtime; nil is all zero values.
@@ -71,6 +74,10 @@ type Options struct {
 	// Resumes is how often one turn may be resumed, so that a turn that kills its
 	// process does not do so for ever; 0 is DefaultResumes.
 	Resumes int
+	// Unreadable is the number of replies in a row with a call whose arguments are no
+	// JSON that ends a turn; before that the model is told what is wrong and the turn
+	// goes on. 0 is DefaultUnreadable; 1 or less ends it at the first.
+	Unreadable int
 	// Depth is how deep agents may run agents: 1 lets an agent run others that may
 	// run none. 0 is DefaultDepth, negative is not at all.
 	Depth int
@@ -225,6 +232,7 @@ func (o *Options) fillShared() {
 	if o.Resumes <= 0 {
 		o.Resumes = DefaultResumes
 	}
+	o.Unreadable = cmp.Or(o.Unreadable, DefaultUnreadable)
 	if o.Depth == 0 {
 		o.Depth = DefaultDepth
 	}

@@ -16,6 +16,7 @@ func (t *turn) runStep() (more bool) {
 	t.enterStep()
 	defer func() { more = t.leaveStep() && more }()
 	if t.ctx.Err() != nil {
+		t.idle++
 		return t.cancelled()
 	}
 	t.steered(false)
@@ -23,6 +24,7 @@ func (t *turn) runStep() (more bool) {
 		t.report()
 	}
 	if !t.mayStep() {
+		t.idle++
 		return false
 	}
 	reply, calls, ok := t.acceptedReply()

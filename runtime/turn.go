@@ -79,11 +79,14 @@ type turn struct {
 	concluded bool
 
 	// What follows belongs to the step.
-	number   int
-	step     *hook.Step
-	answer   answer
-	attempts attempts
-	ending   ending
+	number int
+	// idle is how many steps ended before they asked a model, and unreadable how many
+	// replies in a row had arguments that are no JSON.
+	idle, unreadable int
+	step             *hook.Step
+	answer           answer
+	attempts         attempts
+	ending           ending
 }
 
 // ending is what AfterStep is told of the step; empty if nobody asks.
@@ -202,7 +205,7 @@ func (t *turn) makePlace(in hook.Input) {
 func (t *turn) report() {
 	usage, cost := t.spent()
 	t.teller.Tell(hook.Standing{
-		History: t.conv.history, Usage: usage, Cost: cost, Steps: t.number,
+		History: t.conv.history, Usage: usage, Cost: cost, Steps: t.number - t.idle,
 		Signals: hook.Freeze(t.signals), Errors: hook.Freeze(t.errs),
 	})
 }
@@ -213,7 +216,7 @@ func (t *turn) loop() {
 	limits := t.place.Limits()
 	t.now()
 	for !t.spentAll() {
-		if t.number >= limits.Steps {
+		if limits.Steps > 0 && t.number >= limits.Steps {
 			t.signal(hook.StopStepsLimit, "", fmt.Sprintf("Step limit reached: %d/%d", t.number, limits.Steps))
 			return
 		}
@@ -309,7 +312,7 @@ func (t *turn) outcome() hook.TurnOutcome {
 	usage, cost := t.spent()
 	out := hook.TurnOutcome{
 		Stop: stop, Signals: signals, Message: t.message(), Usage: usage, Cost: cost,
-		Steps: t.number, Calls: t.calls, Duration: t.now().Sub(t.started),
+		Steps: t.number - t.idle, Calls: t.calls, Duration: t.now().Sub(t.started),
 	}
 	switch stop {
 	case hook.StopError, hook.StopCancelled, hook.StopUserRequested, hook.StopDenied:

@@ -126,7 +126,7 @@ func (a *App) limit(agent *runtime.Agent, reason hook.StopReason) string {
 	l := agent.Config().Limits
 	var what, key string
 	switch {
-	case reason == hook.StopStepsLimit:
+	case reason == hook.StopStepsLimit && l.Steps >= 0:
 		what, key = fmt.Sprintf("%d steps", cmp.Or(l.Steps, runtime.DefaultSteps)), "steps"
 	case reason == hook.StopTokenLimit:
 		what, key = fmt.Sprintf("%d tokens", l.Tokens), "tokens"

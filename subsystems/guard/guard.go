@@ -68,7 +68,8 @@ type Options struct {
 // no limit.
 type Limits struct {
 	// Steps is the number of model calls with what follows from them; for a turn 0
-	// is DefaultSteps.
+	// is DefaultSteps. A number here, and Off in an agent's section, takes the place of
+	// the runtime's default; Off here leaves that to the runtime.
 	Steps int
 	// Tokens is input plus output; for a turn 0 is DefaultTokens.
 	Tokens int64
@@ -111,16 +112,23 @@ func New(o *Options) *Guard {
 		g.o.Now = time.Now
 	}
 	g.o.Turn = g.o.Turn.or(Limits{Steps: DefaultSteps, Tokens: DefaultTokens, Time: DefaultTime})
-	g.all = limits{g.o.Turn, g.o.Conversation}
+	g.all = limits{turn: g.o.Turn, conversation: g.o.Conversation}
 	g.spent.Shared, g.spentBefore.Shared = "cost.turn", "cost.conversation"
 	return g
 }
 
 // limits are those of one agent.
-type limits struct{ turn, conversation Limits }
+type limits struct {
+	turn, conversation Limits
+	// steps is the limit of steps of a turn where somebody has asked for one; 0 is that
+	// of the runtime.
+	steps int
+}
 
 // OnBuildAgent reads the section "guard", and has the agent's turns end with the
-// limit of time, so that it reaches into calls.
+// limit of time, so that it reaches into calls. A limit of steps here takes the place of
+// the runtime's default, which could be lower. Limits that the agent itself has hold
+// beside it.
 func (g *Guard) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
 	l, err := g.limitsOf(&cfg)
 	if err != nil {
@@ -128,6 +136,9 @@ func (g *Guard) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.Agen
 	}
 	if limit := l.turn.Time; limit > 0 && (cfg.Limits.Time == 0 || limit < cfg.Limits.Time) {
 		cfg.Limits.Time = limit
+	}
+	if cfg.Limits.Steps == 0 {
+		cfg.Limits.Steps = l.steps
 	}
 	return cfg, nil
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -151,5 +152,5 @@ func (g *Guard) limitsOf(cfg *hook.AgentConfig) (*limits, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent %q: section guard: conversation: %w", cfg.Name, err)
 	}
-	return &limits{turn.or(g.o.Turn), whole.or(g.o.Conversation)}, nil
+	return &limits{turn.or(g.o.Turn), whole.or(g.o.Conversation), cmp.Or(turn.Steps, max(0, g.o.Turn.Steps))}, nil
 }

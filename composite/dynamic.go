@@ -168,8 +168,21 @@ func fieldWith(sf reflect.StructField, v reflect.Value, options plan.Options) Fi
 }
 
 // Of returns the composite of the fields, in their order; name is the type's in
-// messages and plans.
-func Of(name string, fields ...Field) (*Composite, error) { return of(name, nil, fields) }
+// messages and plans. The error lists everything that is wrong, among it options that
+// a tag would be refused for.
+func Of(name string, fields ...Field) (*Composite, error) {
+	var errs []error
+	points := planPoints(everyPoint)
+	for _, f := range fields {
+		for _, p := range f.Options.Check(points) {
+			errs = append(errs, fmt.Errorf("composite %s: %s: %w", name, f.Name, p))
+		}
+	}
+	if errs != nil {
+		return nil, errors.Join(errs...)
+	}
+	return of(name, nil, fields)
+}
 
 // of is Of; idle has the fields beside them that take no part, with the reasons.
 func of(name string, idle map[string]string, fields []Field) (*Composite, error) {

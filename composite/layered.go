@@ -88,6 +88,11 @@ func Layered(h hook.Hook, layers ...plan.Layer) (hook.Hook, error) {
 	if len(settings) == 0 {
 		return h, nil
 	}
+	for _, l := range layers {
+		if problems := l.Check(planPoints(everyPoint)); len(problems) > 0 {
+			return nil, joinProblems(problems)
+		}
+	}
 	c := taken(h)
 	if c == nil {
 		if own, ok := h.(planned); ok && own.Plan() != nil && len(own.Plan().Own) > 0 {

@@ -39,14 +39,20 @@ type Options struct {
 	// Parallel is how many tasks of one call run at the same time; 0 is
 	// DefaultParallel.
 	Parallel int
-	// MaxResult bounds what one task brings back, in bytes; 0 is DefaultMaxResult.
+	// MaxResult bounds what one task brings back, in bytes as they are written in JSON;
+	// 0 is DefaultMaxResult.
 	MaxResult int
+	// MaxTotal bounds what all tasks of a call bring back together, in bytes of JSON; 0
+	// is DefaultMaxTotal. It has to be below the runtime's own bound of a result, which
+	// would cut the middle out.
+	MaxTotal int
 }
 
 // Defaults of Options.
 const (
 	DefaultParallel  = 4
 	DefaultMaxResult = 16 << 10
+	DefaultMaxTotal  = 96_000
 )
 
 // AgentInfo is what an agent that delegates is told of another one.
@@ -70,6 +76,9 @@ func New(o *Options) *Delegate {
 	}
 	if d.o.MaxResult <= 0 {
 		d.o.MaxResult = DefaultMaxResult
+	}
+	if d.o.MaxTotal <= 0 {
+		d.o.MaxTotal = DefaultMaxTotal
 	}
 	return d
 }

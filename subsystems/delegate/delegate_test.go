@@ -275,7 +275,7 @@ func TestResultsAreBounded(t *testing.T) {
 		}
 		return answer("12345678" + strings.Repeat("ü", 50)), nil
 	}}
-	d := delegate.New(&delegate.Options{MaxResult: 11})
+	d := delegate.New(&delegate.Options{MaxResult: 31})
 	got := results(t, hooktest.Invoke(t.Context(), d, call(host, "", `{"tasks":[{"agent":"a","message":"x"},{"agent":"a","message":"y"}]}`)))
 	assert.Equal(t, "12345678ü… [98 bytes more]", got[0].Result)
 	assert.True(t, utf8.ValidString(got[0].Result))
@@ -415,6 +415,52 @@ func TestAListHoldsBelow(t *testing.T) {
 		for _, d := range []*delegate.Delegate{withCrew(), delegate.New(nil)} {
 			got := results(t, hooktest.Invoke(t.Context(), d, chain(c.sections...)))
 			assert.Equal(t, c.runs, got[0].Error == "", "%v: %s", c.sections, got[0].Error)
+		}
+	}
+}
+
+// TestAllAnswersFitTogether: eight long answers, also of characters with escapes, come
+// back as JSON within the bound; short ones stay whole, and each that is cut says how
+// much is missing.
+func TestAllAnswersFitTogether(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"letters": strings.Repeat("x", 40_000), "escapes": strings.Repeat("\x01\"\n", 14_000), "umlauts": strings.Repeat("ü", 20_000), "emoji": strings.Repeat("🪝", 10_000),
+		"no UTF-8": strings.Repeat("\xff", 40_000),
+	} {
+		for _, long := range []int{1, 2, 7, 8} {
+			for _, most := range []int{0, 5_000} {
+				host := &shop{run: func(_ context.Context, r hook.AgentRun) (hook.TurnOutcome, error) {
+					if r.Index >= long {
+						return answer("short"), nil
+					}
+					return answer(text), nil
+				}}
+				tasks := strings.Repeat(`{"agent":"a","message":"x"},`, 8)
+				r := hooktest.Invoke(t.Context(), delegate.New(&delegate.Options{MaxTotal: most}), call(host, "", hook.JSON(`{"tasks":[`+tasks[:len(tasks)-1]+`]}`)))
+				whole := r.Text()
+				if most == 0 {
+					most = delegate.DefaultMaxTotal
+				}
+				assert.LessOrEqual(t, len(whole), most, "%s, %d long ones", name, long)
+				got := results(t, r)
+				require.Len(t, got, 8)
+				for i, one := range got {
+					if i >= long {
+						assert.Equal(t, "short", one.Result)
+						continue
+					}
+					kept, missing, ok := strings.Cut(one.Result, "… [")
+					require.True(t, ok, "%s: %.50q", name, one.Result)
+					if utf8.ValidString(text) {
+						assert.Equal(t, fmt.Sprintf("%d bytes more]", len(text)-len(kept)), missing)
+					}
+					assert.Greater(t, len(kept), 40, "%s, %d long ones", name, long)
+				}
+				if most == delegate.DefaultMaxTotal && long == 8 {
+					assert.Greater(t, len(whole), most*9/10, "%s: nearly all of the bound is used", name)
+				}
+			}
 		}
 	}
 }

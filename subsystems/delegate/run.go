@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/spell"
@@ -62,6 +61,11 @@ func (d *Delegate) Delegate(ctx context.Context, env *hook.Env, in DelegateInput
 		wg.Go(func() { out[i] = d.task(ctx, slots, env, i, t) })
 	}
 	wg.Wait()
+	total := d.o.MaxTotal
+	if most := env.Grant.MaxOutput; most > 0 {
+		total = min(total, most)
+	}
+	bound(out, d.o.MaxResult, total)
 	return out, nil
 }
 
@@ -79,7 +83,7 @@ func (d *Delegate) task(ctx context.Context, slots chan struct{}, env *hook.Env,
 		return TaskResult{Agent: t.Agent, Stop: hook.StopCancelled, Error: "not begun: the turn was cancelled"}
 	}
 	out, err := run(ctx, env, index, t)
-	r := TaskResult{Agent: t.Agent, Result: cut(out.Text(), d.o.MaxResult), Stop: out.Stop, Error: cut(reason(out, err), d.o.MaxResult)}
+	r := TaskResult{Agent: t.Agent, Result: out.Text(), Stop: out.Stop, Error: reason(out, err)}
 	if r.Stop == "" {
 		r.Stop = hook.StopError
 	}
@@ -125,19 +129,6 @@ func reason(out hook.TurnOutcome, err error) string {
 		}
 	}
 	return "stopped before it had finished: " + string(out.Stop)
-}
-
-// cut shortens a text to so many bytes, at the border of a character, and says how
-// much is missing.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	end := most
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s… [%d bytes more]", text[:end], len(text)-end)
 }
 
 func notThere(name string, agents []AgentInfo) string {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,6 +21,13 @@ const binaryMost = 8 << 20
 func result(res *sdk.CallToolResult, max int) hook.ToolResult {
 	b := blocks{text: max, binary: binaryMost}
 	structured, inText := structuredText(res)
+	meta := hook.JSON("")
+	if inText < 0 && structured != "" && told(res, max) {
+		if len(structured) <= max {
+			meta = structured
+		}
+		structured = ""
+	}
 	for i, c := range res.Content {
 		if i == inText {
 			continue
@@ -32,7 +40,7 @@ func result(res *sdk.CallToolResult, max int) hook.ToolResult {
 	if b.cut > 0 {
 		b.out = append(b.out, hook.TextBlock(fmt.Sprintf("[cut: the last %d bytes of this result are not shown]", b.cut)))
 	}
-	out := hook.ToolResult{Content: hook.Freeze(b.out), Trust: hook.TrustExternal}
+	out := hook.ToolResult{Content: hook.Freeze(b.out), Trust: hook.TrustExternal, Meta: meta}
 	if res.IsError {
 		out.Failure = hook.FailOperation
 	}
@@ -66,6 +74,61 @@ func structuredText(res *sdk.CallToolResult) (hook.JSON, int) {
 		return "", -1
 	}
 	return text, -1
+}
+
+// maxLeaves is how many leaves of a value are looked for in a text.
+const maxLeaves = 10_000
+
+// told reports whether the text that is shown of the result, at most max bytes, says
+// all that its structured value does: every text, number and truth value in it. Then
+// the model gets the text, which the server wrote for it, and clients the value in
+// Meta.
+func told(res *sdk.CallToolResult, max int) bool {
+	var sb strings.Builder
+	for _, c := range res.Content {
+		if t, ok := c.(*sdk.TextContent); ok {
+			sb.WriteString(clip(t.Text, max-sb.Len()))
+			sb.WriteByte('\n')
+		}
+		if sb.Len() >= max {
+			break
+		}
+	}
+	left := maxLeaves
+	return sb.Len() > 0 && within(sb.String(), res.StructuredContent, &left)
+}
+
+// within reports whether every leaf of a value stands in the text, as it is or as JSON
+// has it. left is how many leaves may still be looked for.
+func within(text string, value any, left *int) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, member := range v {
+			if !within(text, member, left) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		for _, element := range v {
+			if !within(text, element, left) {
+				return false
+			}
+		}
+		return true
+	case nil:
+		return true
+	case string:
+		if *left > 0 && strings.Contains(text, v) {
+			*left--
+			return true
+		}
+	}
+	if *left--; *left < 0 {
+		return false
+	}
+	data, err := encode(value)
+	return err == nil && strings.Contains(text, strings.Trim(string(data), `"`))
 }
 
 // blocks collects the parts of a result within their bounds.

@@ -219,7 +219,7 @@ func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 		c.settle(hook.OutcomeUnknown, t.view.refusal(at.Name(), notRegistered))
 		return false
 	case inv.Err() != nil:
-		c.settle(hook.OutcomeInvalid, badArguments(inv.Err(), c.cut))
+		c.settle(hook.OutcomeInvalid, t.badArguments(c, inv.Err()))
 		return false
 	case inv.Runner() == nil:
 		c.settle(hook.OutcomeFailed, hook.FailedResult(hook.FailOperation, "the tool's owner cannot run it"))
@@ -229,6 +229,9 @@ func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 		c.at = at.WithArgs(inv.Args())
 	}
 	c.runner, c.parsed = inv.Runner(), inv.Parsed()
+	if t.explained[at.Name()] == at.ID() { // it was repaired, so the model has not seen the schema
+		delete(t.explained, at.Name())
+	}
 	return true
 }
 
@@ -238,11 +241,22 @@ func (t *turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err
 	return inv, owned, nil
 }
 
-// badArguments is the result of a call that could not be bound: what is wrong,
-// and the schema.
-func badArguments(err *hook.ArgError, cut bool) hook.ToolResult {
+// badArguments is the result of a call that could not be bound: what is wrong and, with
+// the first such call of the tool in the turn, the schema.
+func (t *turn) badArguments(c *call, err *hook.ArgError) hook.ToolResult {
+	name, id := c.at.Name(), c.at.ID()
+	if first, known := t.explained[name]; known && first != id {
+		short := *err
+		short.Schema = ""
+		err = &short
+	} else if !known {
+		if t.explained == nil {
+			t.explained = map[string]string{}
+		}
+		t.explained[name] = id
+	}
 	r := err.Result()
-	if !cut {
+	if !c.cut {
 		return r
 	}
 	return hook.FailedResult(r.Failure, "The answer was cut off at its token limit within this call: send less at once.\n"+r.Text())

@@ -29,6 +29,8 @@ type turn struct {
 	// ctx ends when the turn is cancelled or its time is over; durable does not.
 	ctx     context.Context
 	durable context.Context
+	// explained has the call with whose error the schema of a tool was sent.
+	explained map[string]string
 	// expire ends ctx where the agent limits the time; else nil.
 	expire  context.CancelFunc
 	place   *hook.Turn

@@ -60,6 +60,16 @@ func (c *Conversation) record(ctx context.Context) (store.Record, error) {
 // ended.
 const leasePoll = 100 * time.Millisecond
 
+// LongestLease is the most that Options.Lease may be. A lease that ends later was not
+// taken by a clock that is right, and holds nobody up.
+const LongestLease = time.Hour
+
+// dead reports whether the holder of the lease is known to have died, or the lease is
+// none that a process takes.
+func (r *Runtime) dead(l store.Lease) bool {
+	return l.Until.Sub(r.o.Now()) > LongestLease || r.o.Gone != nil && r.o.Gone(l.Owner)
+}
+
 // claim takes the lease. Who queues waits for another process's.
 func (c *Conversation) claim(ctx context.Context, when Busy) (store.Record, error) {
 	for {
@@ -80,7 +90,7 @@ func (c *Conversation) tryClaim(ctx context.Context) (store.Record, error) {
 	claim := store.Claim{Owner: rt.o.Owner, Hold: rt.o.Lease, Takes: c.takes}
 	rec, err := rt.o.Store.Claim(ctx, c.ID(), claim)
 	var held *store.LeasedError
-	if errors.As(err, &held) && rt.o.Gone != nil && rt.o.Gone(held.Lease.Owner) {
+	if errors.As(err, &held) && rt.dead(held.Lease) {
 		claim.Takes = held.Lease.Epoch
 		rec, err = rt.o.Store.Claim(ctx, c.ID(), claim)
 	}

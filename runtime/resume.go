@@ -50,7 +50,7 @@ func (c *Conversation) Interrupted(ctx context.Context) (bool, error) {
 
 // heldElsewhere reports whether another process has the lease.
 func (r *Runtime) heldElsewhere(l store.Lease) bool {
-	return l.Owner != r.o.Owner && l.Until.After(r.o.Now()) && (r.o.Gone == nil || !r.o.Gone(l.Owner))
+	return l.Owner != r.o.Owner && l.Until.After(r.o.Now()) && !r.dead(l)
 }
 
 // running is the epoch under which a turn runs here; -1 if none does.

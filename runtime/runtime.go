@@ -65,7 +65,8 @@ type Options struct {
 	// Owner names this runtime to other processes that use the store; "" is random.
 	Owner string
 	// Lease is how long a conversation stays this runtime's after its process has
-	// died within a turn; 0 is DefaultLease. Turns that take longer prolong it.
+	// died within a turn; 0 is DefaultLease, and LongestLease the
+	// most. Turns that take longer prolong it.
 	Lease time.Duration
 	// Gone reports whether the runtime of that owner is known to have died, so that
 	// its conversations need not wait for the end of their leases; nil knows of
@@ -229,6 +230,7 @@ func (o *Options) fillShared() {
 	if o.Lease <= 0 {
 		o.Lease = DefaultLease
 	}
+	o.Lease = min(o.Lease, LongestLease)
 	if o.Resumes <= 0 {
 		o.Resumes = DefaultResumes
 	}

@@ -161,3 +161,17 @@ func TestSpecAConversationThatCannotBeReadIsLeftToOthers(t *testing.T) {
 	_, err = shared.Claim(t.Context(), w.conv.ID(), store.Claim{Owner: "another", Hold: time.Minute})
 	require.NoError(t, err, "the lease is free")
 }
+
+// A clock that was wrong has left a lease that ends in a hundred years: it keeps
+// nobody out, and one that a process may take does.
+func TestSpecALeaseThatEndsTooLateKeepsNobodyOut(t *testing.T) {
+	t.Parallel()
+	for hold, want := range map[time.Duration]error{100 * 365 * 24 * time.Hour: nil, runtime.LongestLease + time.Minute: nil, runtime.LongestLease / 2: runtime.ErrBusy} {
+		st := mem.New(nil)
+		w := startWith(t, plays(says("one")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st})
+		_, err := st.Claim(t.Context(), w.conv.ID(), store.Claim{Owner: "somebody", Hold: hold})
+		require.NoError(t, err)
+		_, err = w.try(t.Context(), "go")
+		require.ErrorIs(t, err, want, "%s", hold)
+	}
+}

@@ -141,7 +141,7 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 		}
 	}
 	o := apiOptions(app, h, paths)
-	o.Grace, o.GoOn, o.Log, o.Hooks = f.grace, f.resume, c.note, f.hooks
+	o.Grace, o.GoOn, o.Log, o.Hooks, o.Model = f.grace, f.resume, c.note, f.hooks, absolute(f.model)
 	return api.New(o), app, nil
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,7 @@ func (s *Server) createAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	cfg.Model = cmp.Or(cfg.Model, s.o.Model)
 	a, err := s.o.Runtime.Register(context.WithoutCancel(r.Context()), cfg)
 	if err != nil {
 		if f := failureOf(err); f.code != wire.CodeInternal {

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 
@@ -100,7 +102,13 @@ func readJSON[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return v, &failure{http.StatusUnsupportedMediaType, wire.CodeMedia, "the body has to be JSON; send it with Content-Type: application/json"}
 	}
-	err := strict.UnmarshalRead(http.MaxBytesReader(w, r.Body, maxBody), &v, strict.RejectUnknownMembers(true))
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err == nil {
+		err = strict.Unmarshal(data, &v, strict.RejectUnknownMembers(true))
+	}
+	if err == nil && bytes.TrimLeft(data, " \t\r\n")[0] != '{' { // null is decoded as nothing said
+		return v, invalid("the body is no JSON object; docs/openapi.yaml has its members")
+	}
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):

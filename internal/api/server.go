@@ -41,6 +41,9 @@ type Options struct {
 	Root, State string
 	// Agent is the one that is meant where a request names none.
 	Agent string
+	// Model is that of agents which clients make and which name none; "" leaves it to
+	// the provider.
+	Model string
 	// Plan is how the composite is put together; nil is none.
 	Plan *plan.Plan
 	// Hooks: the runtime records hook runs, which clients are told.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // Agent is a registered agent. It is safe for concurrent use and stays readable
@@ -50,6 +51,11 @@ const (
 
 // Name is the agent's name.
 func (a *Agent) Name() string { return a.name }
+
+// key is that of the agent's conversation with the sender.
+func (a *Agent) key(sender string) store.Key {
+	return store.Key{Project: a.rt.o.Project, Agent: a.name, Sender: sender}
+}
 
 // Config returns the configuration as it was registered: after every
 // OnBuildAgent, with the effective tools. It is only read.

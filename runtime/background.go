@@ -54,7 +54,7 @@ func (r *Runtime) later(ctx context.Context, e *emitter, run hook.SideRun) error
 		key = hook.Digest(hook.JSON(key))
 	}
 	queued, err := s.Enqueue(ctx, store.Job{
-		Job: hook.Job{Kind: KindBackground, Key: key, Payload: hook.JSON(payload)}, Conversation: e.conversation(), Turn: e.turnOf(ctx),
+		Project: r.o.Project, Job: hook.Job{Kind: KindBackground, Key: key, Payload: hook.JSON(payload)}, Conversation: e.conversation(), Turn: e.turnOf(ctx),
 	})
 	if err != nil {
 		return fmt.Errorf("queue a job: %w", err)

@@ -24,11 +24,37 @@ func (c *Conversation) Fork(ctx context.Context, turns int, sender string) (*Con
 	if !ok {
 		return nil, fmt.Errorf("%w: forking", ErrUnsupported)
 	}
-	rec, err := s.Fork(ctx, c.ID(), turns, store.Key{Agent: c.agent.Name(), Sender: sender})
+	rec, err := s.Fork(ctx, c.ID(), turns, c.agent.key(sender))
 	if err != nil {
 		return nil, fmt.Errorf("fork conversation %s: %w", c.ID(), err)
 	}
 	return c.agent.keep(ctx, rec, hook.SessionFork)
+}
+
+// Adopt gives a conversation of another project to this one, with the agent and the
+// sender, and with the conversations of its children. A turn of it that was
+// interrupted stays so: Resume goes on with it if it is asked to. What people have
+// granted in it is not granted any more. The agent need not be registered.
+//
+// The errors: ErrBusy while a turn of it is running, store.ErrExists if the sender
+// has a conversation with the agent here, store.ErrUnknown, ErrUnsupported if the
+// store cannot do it.
+func (r *Runtime) Adopt(ctx context.Context, id, agent, sender string) (store.Record, error) {
+	if err := r.checkOpen(); err != nil {
+		return store.Record{}, err
+	}
+	s, ok := r.o.Store.(store.Adopter)
+	if !ok {
+		return store.Record{}, fmt.Errorf("%w: adopting conversations", ErrUnsupported)
+	}
+	key := store.Key{Project: r.o.Project, Agent: agent, Sender: sender}
+	rec, err := r.overGone(func(takes int64) (store.Record, error) {
+		return s.Adopt(ctx, id, store.Claim{Owner: r.o.Owner, Hold: r.o.Lease, Takes: takes}, key)
+	})
+	if err != nil {
+		return rec, fmt.Errorf("adopt conversation %s: %w", id, err)
+	}
+	return rec, nil
 }
 
 // Rewind takes away everything behind the first turns, as if it had not been said;

@@ -168,7 +168,7 @@ func (t *turn) childConversation(ctx context.Context, agent *Agent, run hook.Age
 	if run.Call != nil {
 		id = t.id + "/" + run.Call.ID()
 	}
-	key := store.Key{Agent: agent.Name(), Sender: id + "/" + strconv.Itoa(run.Index)}
+	key := agent.key(id + "/" + strconv.Itoa(run.Index))
 	var rec store.Record
 	var err error
 	if s, ok := t.rt.o.Store.(store.Child); ok {

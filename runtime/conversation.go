@@ -84,6 +84,9 @@ type SendOptions struct {
 	// do not reach what lasts longer: sessions, compaction and the registration of
 	// agents. A turn that another process goes on with goes on without them.
 	Layers []plan.Layer
+	// Unasked is for Resume where nobody has asked for it: a turn that began in
+	// another project is left as it is, with ErrNotInterrupted.
+	Unasked bool
 }
 
 // Busy says what to do while another turn of the conversation runs.
@@ -114,7 +117,7 @@ func (r *Runtime) Conversation(ctx context.Context, agent, sender string) (*Conv
 	if c := a.conversation(sender); c != nil {
 		return c, nil
 	}
-	rec, err := r.o.Store.Conversation(ctx, store.Key{Agent: agent, Sender: sender})
+	rec, err := r.o.Store.Conversation(ctx, a.key(sender))
 	if err != nil {
 		return nil, fmt.Errorf("conversation of %q with %q: %w", agent, sender, err)
 	}
@@ -155,6 +158,13 @@ func (a *Agent) keep(ctx context.Context, rec store.Record, source hook.SessionS
 	}
 	a.conversations = slices.Insert(a.conversations, i, c)
 	return c, nil
+}
+
+// drop forgets the conversation: the next who asks for its key gets another one.
+func (a *Agent) drop(c *Conversation) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.conversations = slices.DeleteFunc(a.conversations, func(o *Conversation) bool { return o == c })
 }
 
 func (a *Agent) newConversation(rec store.Record) *Conversation {

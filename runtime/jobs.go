@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/job"
@@ -19,7 +20,7 @@ func (e *emitter) Enqueue(ctx context.Context, j hook.Job) error {
 		return err
 	}
 	turn := e.turnOf(ctx)
-	queued, err := s.Enqueue(ctx, store.Job{Job: j, Conversation: e.conversation(), Turn: turn})
+	queued, err := s.Enqueue(ctx, store.Job{Job: j, Project: e.rt.o.Project, Conversation: e.conversation(), Turn: turn})
 	if err != nil {
 		return fmt.Errorf("queue a job: %w", err)
 	}
@@ -29,14 +30,16 @@ func (e *emitter) Enqueue(ctx context.Context, j hook.Job) error {
 	return nil
 }
 
-// Jobs returns the jobs of the statuses, or all there ever were, in the order in
-// which they were queued. ErrUnsupported if the store keeps none.
+// Jobs returns the jobs of this project that have one of the statuses, or all there
+// ever were, in the order in which they were queued. ErrUnsupported if the store
+// keeps none.
 func (r *Runtime) Jobs(ctx context.Context, statuses ...store.JobStatus) ([]store.Job, error) {
 	s, err := r.jobStore()
 	if err != nil {
 		return nil, err
 	}
-	return s.Jobs(ctx, statuses...)
+	all, err := s.Jobs(ctx, statuses...)
+	return slices.DeleteFunc(all, func(j store.Job) bool { return j.Project != r.o.Project }), err
 }
 
 func (r *Runtime) jobStore() (store.Jobs, error) {
@@ -56,7 +59,7 @@ func (r *Runtime) newJobs() *job.Runner {
 		o.Handlers = nil // and Open says so
 	}
 	return job.New(job.Config{
-		Store: s, Owner: r.o.Owner, Now: r.o.Now, Gone: r.o.Gone,
+		Store: s, Project: r.o.Project, Owner: r.o.Owner, Now: r.o.Now, Gone: r.o.Gone,
 		Told: func(ctx context.Context, d hook.Diagnostic) { r.events.emit(ctx, hook.DiagnosticEvent(d)) },
 	}, o)
 }

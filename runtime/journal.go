@@ -32,6 +32,8 @@ type turnData struct {
 	Guest   string `json:"guest,omitzero"`
 	// Event is the sequence of the last event before the turn.
 	Event uint64 `json:"event,omitzero"`
+	// Project is the one in which the turn has begun, or was last asked to go on.
+	Project string `json:"project,omitzero"`
 }
 
 // replyData is what the entry of a reply says beside its message.
@@ -97,7 +99,7 @@ func data(v any) hook.JSON {
 func (t *turn) begun() store.Entry {
 	return store.Entry{Kind: store.EntryTurn, Data: data(turnData{
 		ID: t.id, Number: t.place.Number(), From: t.from, Started: t.started, Resumed: t.resumed, Guest: t.guest(),
-		Event: t.before,
+		Event: t.before, Project: t.rt.o.Project,
 	})}
 }
 

@@ -19,6 +19,10 @@ import (
 // still its own, and the first write of the turn finds out if that changes.
 func (c *Conversation) open(ctx context.Context, when Busy) error {
 	rec, err := c.record(ctx)
+	if err == nil && rec.ID != c.ID() {
+		c.agent.drop(c)
+		err = fmt.Errorf("%w here any more: another project has adopted it", store.ErrUnknown)
+	}
 	if err == nil && (c.epoch == 0 || rec.Lease.Epoch != c.epoch) {
 		rec, err = c.claim(ctx, when)
 	}
@@ -49,7 +53,7 @@ func (c *Conversation) open(ctx context.Context, when Busy) error {
 }
 
 func (c *Conversation) record(ctx context.Context) (store.Record, error) {
-	key := store.Key{Agent: c.agent.Name(), Sender: c.Sender()}
+	key := c.agent.key(c.Sender())
 	if s, ok := c.agent.rt.o.Store.(store.Child); ok && c.parent != "" {
 		return s.Child(ctx, key, c.parent)
 	}
@@ -87,18 +91,25 @@ func (c *Conversation) claim(ctx context.Context, when Busy) (store.Record, erro
 
 func (c *Conversation) tryClaim(ctx context.Context) (store.Record, error) {
 	rt := c.agent.rt
-	claim := store.Claim{Owner: rt.o.Owner, Hold: rt.o.Lease, Takes: c.takes}
-	rec, err := rt.o.Store.Claim(ctx, c.ID(), claim)
-	var held *store.LeasedError
-	if errors.As(err, &held) && rt.dead(held.Lease) {
-		claim.Takes = held.Lease.Epoch
-		rec, err = rt.o.Store.Claim(ctx, c.ID(), claim)
-	}
-	if errors.As(err, &held) {
-		return rec, fmt.Errorf("%w: %w", ErrBusy, held)
-	}
+	rec, err := rt.overGone(func(takes int64) (store.Record, error) {
+		return rt.o.Store.Claim(ctx, c.ID(), store.Claim{Owner: rt.o.Owner, Hold: rt.o.Lease, Takes: max(takes, c.takes)})
+	})
 	if err == nil {
 		c.epoch = rec.Lease.Epoch
+	}
+	return rec, err
+}
+
+// overGone takes a lease: at once, or over the one of an owner that has died, whose
+// epoch it then hands to take. ErrBusy if its owner lives.
+func (r *Runtime) overGone(take func(takes int64) (store.Record, error)) (store.Record, error) {
+	rec, err := take(0)
+	var held *store.LeasedError
+	if errors.As(err, &held) && r.dead(held.Lease) {
+		rec, err = take(held.Lease.Epoch)
+	}
+	if errors.As(err, &held) {
+		err = fmt.Errorf("%w: %w", ErrBusy, held)
 	}
 	return rec, err
 }

@@ -70,7 +70,8 @@ func (c *Conversation) running() int64 {
 // been. The turn keeps its id and its number, and its start is told again.
 //
 // A turn that has been resumed Options.Resumes times is only brought to its end.
-// ErrNotInterrupted if there is none; otherwise the errors are those of Send.
+// ErrNotInterrupted if there is none, or, with SendOptions.Unasked, none that began
+// in this project; otherwise the errors are those of Send.
 func (c *Conversation) Resume(ctx context.Context, o *SendOptions) (hook.TurnOutcome, error) {
 	var opts SendOptions
 	if o != nil {
@@ -81,7 +82,7 @@ func (c *Conversation) Resume(ctx context.Context, o *SendOptions) (hook.TurnOut
 		return refused(err)
 	}
 	defer c.leave()
-	if len(c.journal) == 0 {
+	if len(c.journal) == 0 || opts.Unasked && c.interrupted().Project != c.agent.rt.o.Project {
 		_ = c.release(context.WithoutCancel(ctx)) // the next turn finds out if that did not work
 		return refused(fmt.Errorf("%w: %s", ErrNotInterrupted, c.ID()))
 	}

@@ -42,6 +42,9 @@ type Options struct {
 	// Store keeps the conversations; nil is a store in memory. Who opened it
 	// closes it, after the runtime.
 	Store store.Store
+	// Project is whose conversations and jobs are this runtime's: those of others in
+	// the same store it neither finds nor does. "" is a project like any other.
+	Project string
 	// Environment is told to agents that have tools; zero tells nothing.
 	Environment Environment
 	// Slots is how many tools may run at once in the whole process, those that

@@ -49,7 +49,7 @@ func oneID(cmd *cobra.Command, args []string) error {
 // branches are the commands that change, move and search conversations.
 func (c *command) branches() []*cobra.Command {
 	return []*cobra.Command{
-		c.cancelTurn(), c.resumeTurn(), c.search(), c.fork(), c.rewind(), c.compact(), c.export(), c.restore(),
+		c.cancelTurn(), c.resumeTurn(), c.search(), c.adopt(), c.fork(), c.rewind(), c.compact(), c.export(), c.restore(),
 	}
 }
 
@@ -122,18 +122,19 @@ func (c *command) search() *cobra.Command {
 				case f.json:
 					return c.writeJSON(found)
 				}
-				return c.showMatches(found)
+				return c.showMatches(found, q.All)
 			})
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().BoolVar(&q.All, "all", false, "search the conversations of all projects")
 	cmd.Flags().StringVar(&q.Agent, "agent", "", "only conversations of this agent")
 	cmd.Flags().StringVar(&q.Sender, "sender", "", "only conversations with this sender")
 	cmd.Flags().IntVar(&q.Limit, "limit", 0, "how many matches at most, up to 20 (default 5)")
 	return cmd
 }
 
-func (c *command) showMatches(found []wire.Match) error {
+func (c *command) showMatches(found []wire.Match, everywhere bool) error {
 	if len(found) == 0 {
 		return c.say("nothing was found")
 	}
@@ -145,7 +146,59 @@ func (c *command) showMatches(found []wire.Match) error {
 		}
 		rows = append(rows, []string{m.Conversation, m.Agent, cut(screen.Line(m.Sender), 24).String(), m.Updated.Local().Format(time.DateTime), who, m.Snippet})
 	}
+	if everywhere {
+		withProject(rows, func(i int) string { return found[i].Project })
+	}
 	return c.tables(rows)
+}
+
+func (c *command) adopt() *cobra.Command {
+	var f daemonFlags
+	var from string
+	var a wire.Adoption
+	cmd := &cobra.Command{
+		Use: "adopt ID…", Short: "Bring conversations to this project whose own one is not there any more",
+		Long: "Brings conversations to the project in the working directory: those that were stored before there were projects\n" +
+			"(project \"before\"), and those of a project whose directory was moved or deleted. What was granted in them is asked\n" +
+			"again, and a turn that was interrupted is gone on with only by `grapnel conversations resume`.",
+		Example: "  grapnel conversations --all\n  grapnel conversations adopt 01JX…\n  grapnel conversations adopt --from before",
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if (len(ids) == 0) == (from == "") {
+				return errors.New("say which: the IDs of conversations, or --from with a project; `grapnel conversations --all` lists both")
+			}
+			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error { return c.adoptAll(cmd.Context(), d, ids, from, a, f.json) })
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&from, "from", "", "adopt all conversations of this project: before, or the directory that it was in")
+	cmd.Flags().StringVar(&a.Agent, "agent", "", "the agent that they are to have here (default: the one that they have)")
+	cmd.Flags().StringVar(&a.Sender, "sender", "", "the sender that they are to have here (default: the one that they have)")
+	return cmd
+}
+
+// adoptAll adopts one after the other, and stops at one that cannot be.
+func (c *command) adoptAll(ctx context.Context, d *client.Client, ids []string, from string, a wire.Adoption, asJSON bool) error {
+	if from != "" {
+		all, err := d.AllConversations(ctx)
+		if err != nil {
+			return err
+		}
+		for _, conv := range all {
+			if conv.Project == from {
+				ids = append(ids, conv.ID)
+			}
+		}
+		if len(ids) == 0 {
+			return fmt.Errorf("the project %q has no conversations; `grapnel conversations --all` lists those that there are", from)
+		}
+	}
+	for _, id := range ids {
+		conv, err := d.Adopt(ctx, id, a)
+		if err := c.told(conv, err, asJSON, "adopted"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *command) fork() *cobra.Command {

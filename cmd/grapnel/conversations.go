@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,17 +17,18 @@ import (
 
 func (c *command) conversations() *cobra.Command {
 	var socket string
-	var asJSON bool
+	var asJSON, everywhere bool
 	cmd := &cobra.Command{
 		Use:   "conversations [ID]",
 		Short: "List conversations, show one, or change, move and search them",
-		Long: "Lists the conversations or shows one: over the running daemon, or where there is none in this process, which then\n" +
-			"knows the agents of the working directory.",
+		Long: "Lists the conversations of the project in the working directory, or shows one: over its daemon, or where none is\n" +
+			"running in this process. With --all it lists those of other projects too. The project \"before\" has those that were\n" +
+			"stored before there were projects.",
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.overDaemon(cmd.Context(), socket, func(d *client.Client) error {
 				if len(args) == 0 {
-					return c.listConversations(cmd.Context(), d, asJSON)
+					return c.listConversations(cmd.Context(), d, everywhere, asJSON)
 				}
 				return c.showConversation(cmd.Context(), d, args[0], asJSON)
 			})
@@ -34,17 +36,25 @@ func (c *command) conversations() *cobra.Command {
 	}
 	socketFlag(cmd, &socket)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
+	cmd.Flags().BoolVar(&everywhere, "all", false, "list the conversations of all projects")
 	cmd.AddCommand(c.branches()...)
 	return cmd
 }
 
-func (c *command) listConversations(ctx context.Context, d *client.Client, asJSON bool) error {
-	all, err := d.Conversations(ctx)
+func (c *command) listConversations(ctx context.Context, d *client.Client, everywhere, asJSON bool) error {
+	list := d.Conversations
+	if everywhere {
+		list = d.AllConversations
+	}
+	all, err := list(ctx)
 	if err != nil {
 		return err
 	}
 	if asJSON {
 		return c.writeJSON(all)
+	}
+	if len(all) == 0 && !everywhere {
+		c.note("there are no conversations in this project yet; --all lists those of others")
 	}
 	rows := [][]string{{"ID", "AGENT", "SENDER", "TURNS", "LAST CHANGE", "NOW"}}
 	for _, conv := range all {
@@ -61,7 +71,21 @@ func (c *command) listConversations(ctx context.Context, d *client.Client, asJSO
 			conv.ID, conv.Agent, cut(screen.Line(conv.Sender), 40).String(), strconv.Itoa(conv.Turns), conv.Updated.Local().Format(time.DateTime), now,
 		})
 	}
+	if everywhere {
+		withProject(rows, func(i int) string { return all[i].Project })
+	}
 	return c.tables(rows)
+}
+
+// withProject adds a column to a table, behind the first one.
+func withProject(rows [][]string, project func(i int) string) {
+	for i, row := range rows {
+		cell := "PROJECT"
+		if i > 0 {
+			cell = project(i - 1)
+		}
+		rows[i] = slices.Insert(row, 1, cell)
+	}
 }
 
 func (c *command) showConversation(ctx context.Context, d *client.Client, id string, asJSON bool) error {

@@ -38,7 +38,7 @@ func (c *command) explain() *cobra.Command {
 			return c.explainCall(cmd.Context(), strings.Join(args, ""), conversation, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&conversation, "conversation", "", "look in this conversation (default: in all, the one that changed last first)")
+	cmd.Flags().StringVar(&conversation, "conversation", "", "look in this conversation (default: in all of this project, the one that changed last first)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
 	return cmd
 }
@@ -53,17 +53,18 @@ func (c *command) explainCall(ctx context.Context, id, conversation string, asJS
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
+	own := explain.Within(log, paths.Project())
 	if id == "" {
-		return c.listCalls(ctx, log, asJSON)
+		return c.listCalls(ctx, own, asJSON)
 	}
 	layered, err := daemon.Plan(ctx, daemon.Options{Paths: paths, Note: c.note})
 	if err != nil {
 		return err
 	}
-	call, err := explain.Find(ctx, log, id, conversation, layered)
+	call, err := explain.Find(ctx, own, id, conversation, layered)
 	switch {
 	case errors.Is(err, explain.ErrUnknown):
-		return fmt.Errorf("no conversation has a tool call with the id %q; `grapnel explain` lists the last ones", id)
+		return fmt.Errorf("no conversation of this project has a tool call with the id %q; `grapnel explain` lists the last ones", id)
 	case err != nil:
 		return err
 	case asJSON:

@@ -171,26 +171,32 @@ func (c *command) asks(h *api.Hook, f serveFlags) (approval.Options, error) {
 func apiOptions(app *daemon.App, h *api.Hook, paths daemon.Paths) api.Options {
 	return api.Options{
 		Runtime: app.Runtime, Store: app.Store, Hook: h, Root: paths.Root, State: paths.State,
+		Project: paths.Project(), Abandoned: daemon.Abandoned,
 		Agent: daemon.DefaultAgent, Plan: app.Runtime.Plan(), Check: app.CheckModel,
 		Tools: func(a *runtime.Agent) []wire.Tool { return toolsOf(app, a) },
 		Send:  app.Send, Resume: app.Resume, Interrupted: app.Interrupted,
 	}
 }
 
-// overDaemon does something over the daemon. Where none is running, and no other
-// one was named, this process is one for as long as that takes: with the agents of
-// the project that can do without MCP servers, which are not started.
+// overDaemon does something over the daemon of the working directory's project. Where
+// none is running, and no other one was named, this process is one for as long as that
+// takes: with the agents of the project that can do without MCP servers, which are not
+// started.
 func (c *command) overDaemon(ctx context.Context, socket string, do func(d *client.Client) error) (err error) {
 	d, err := c.client(socket, "")
 	if err != nil {
 		return err
 	}
-	if _, err := d.Health(ctx); socket != "" || !errors.Is(err, client.ErrNotRunning) {
+	health, err := d.Health(ctx)
+	if socket != "" || err != nil && !errors.Is(err, client.ErrNotRunning) {
 		return do(d)
 	}
 	paths, err := c.paths(place{})
 	if err != nil {
 		return err
+	}
+	if health.Root == paths.Root && health.State == paths.State {
+		return do(d)
 	}
 	dir, err := os.MkdirTemp("", "grapnel-")
 	if err != nil {

@@ -214,8 +214,8 @@ func (s *Server) leave(t *turn) {
 	s.running.Done()
 }
 
-// goOn goes on with the turns that the daemon before this one, or another program,
-// has not brought to their ends.
+// goOn goes on with the turns of this project that the daemon before this one, or
+// another program, has not brought to their ends.
 func (s *Server) goOn(ctx context.Context) {
 	recs, err := s.list(ctx)
 	if err != nil {
@@ -223,11 +223,11 @@ func (s *Server) goOn(ctx context.Context) {
 		return
 	}
 	for _, rec := range recs {
-		if !s.o.Interrupted(rec) || s.last(rec.ID) != nil {
+		if !s.owns(rec) || !s.o.Interrupted(rec) || s.last(rec.ID) != nil {
 			continue
 		}
 		about := fmt.Sprintf("conversation %s of %s: ", rec.ID, rec.Key.Agent)
-		switch t, err := s.begin(ctx, rec, runtime.Refuse, s.o.Resume); {
+		switch t, err := s.begin(ctx, rec, runtime.Refuse, s.resumeUnasked); {
 		case err == nil:
 			s.o.Log(about + "turn " + t.id + " was interrupted and is gone on with")
 		case codeOf(err) == wire.CodeBusy, codeOf(err) == wire.CodeIdle:
@@ -236,6 +236,13 @@ func (s *Server) goOn(ctx context.Context) {
 			s.o.Log(about + "the turn that was interrupted is not gone on with: " + err.Error())
 		}
 	}
+}
+
+// resumeUnasked goes on with a turn, but not with one that an adopted conversation
+// has brought along.
+func (s *Server) resumeUnasked(ctx context.Context, conv *runtime.Conversation, o *runtime.SendOptions) (hook.TurnOutcome, error) {
+	o.Unasked = true
+	return s.o.Resume(ctx, conv, o)
 }
 
 // codeOf is the code with which the error goes out; "" for none.

@@ -110,7 +110,11 @@ func (s *Server) compact(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	query := store.Query{Text: q.Get("q"), Agent: q.Get("agent"), Sender: q.Get("sender")}
+	everywhere, err := flagIn(r, "all")
+	if err != nil {
+		return err
+	}
+	query := store.Query{Text: q.Get("q"), AllProjects: everywhere, Agent: q.Get("agent"), Sender: q.Get("sender")}
 	if strings.TrimSpace(query.Text) == "" {
 		return invalid("q is empty; it is the words to look for")
 	}
@@ -130,7 +134,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	for i, m := range found {
 		out.Matches[i] = wire.Match{
 			Conversation: m.Record.ID, Agent: m.Record.Key.Agent, Sender: m.Record.Key.Sender, Updated: m.Record.Updated.UTC(),
-			Message: m.Message, Archived: m.Archived, Role: m.Role, Snippet: m.Snippet,
+			Message: m.Message, Archived: m.Archived, Role: m.Role, Snippet: m.Snippet, Project: s.projectName(m.Record.Key.Project),
 		}
 		for _, l := range m.Around {
 			out.Matches[i].Around = append(out.Matches[i].Around, wire.Line(l))
@@ -197,6 +201,7 @@ func (s *Server) restore(w http.ResponseWriter, r *http.Request) error {
 		return invalid("the conversation cannot be read: %v", err)
 	}
 	q := r.URL.Query()
+	d.Key.Project = s.o.Project
 	if agent := q.Get("agent"); agent != "" {
 		d.Key.Agent = agent
 	}
@@ -205,8 +210,7 @@ func (s *Server) restore(w http.ResponseWriter, r *http.Request) error {
 	}
 	rec, err := p.Restore(r.Context(), d)
 	if errors.Is(err, store.ErrExists) {
-		return &failure{http.StatusConflict, wire.CodeExists,
-			fmt.Sprintf("the agent %q has a conversation with %.80q already; give another sender", d.Key.Agent, d.Key.Sender)}
+		return errSenderTaken(d.Key.Agent, d.Key.Sender)
 	}
 	if err != nil {
 		return err

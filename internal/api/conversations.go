@@ -18,6 +18,7 @@ func (s *Server) conversationOf(rec store.Record) wire.Conversation {
 	out := wire.Conversation{
 		ID: rec.ID, Agent: rec.Key.Agent, Sender: rec.Key.Sender, Turns: rec.Turns,
 		Created: rec.Created.UTC(), Updated: rec.Updated.UTC(), LastEventID: s.lastEvent(rec).String(),
+		Project: s.projectName(rec.Key.Project),
 	}
 	out.Inquiries = len(s.inquiries(rec.ID))
 	if t := s.turnOf(rec.ID); t != nil {
@@ -28,35 +29,55 @@ func (s *Server) conversationOf(rec store.Record) wire.Conversation {
 }
 
 func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error {
+	everywhere, err := flagIn(r, "all")
+	if err != nil {
+		return err
+	}
 	recs, err := s.list(r.Context())
 	if err != nil {
 		return err
 	}
-	out := wire.Conversations{Conversations: make([]wire.Conversation, len(recs))}
-	for i, rec := range recs {
-		out.Conversations[i] = s.conversationOf(rec)
+	out := wire.Conversations{Conversations: []wire.Conversation{}}
+	for _, rec := range recs {
+		if everywhere || s.owns(rec) {
+			out.Conversations = append(out.Conversations, s.conversationOf(rec))
+		}
 	}
 	writeJSON(w, http.StatusOK, out)
 	return nil
 }
 
-// list returns all conversations and notes their keys.
+// list returns the conversations of all projects and notes the keys of its own.
 func (s *Server) list(ctx context.Context) ([]store.Record, error) {
 	recs, err := s.o.Store.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, rec := range recs {
-		s.keys.put(rec.ID, rec.Key)
+		if s.owns(rec) {
+			s.keys.put(rec.ID, rec.Key)
+		}
 	}
 	return recs, nil
 }
 
-// find returns a conversation by its id.
+// find returns a conversation of this project by its id.
 func (s *Server) find(ctx context.Context, id string) (store.Record, error) {
 	if key, known := s.keys.of(id); known {
-		return s.o.Store.Conversation(ctx, key)
+		rec, err := s.o.Store.Conversation(ctx, key)
+		if err != nil || rec.ID == id { // another one if a project has adopted it
+			return rec, err
+		}
 	}
+	rec, err := s.anywhere(ctx, id)
+	if err == nil && !s.owns(rec) {
+		err = s.elsewhere(rec)
+	}
+	return rec, err
+}
+
+// anywhere returns a conversation of any project by its id.
+func (s *Server) anywhere(ctx context.Context, id string) (store.Record, error) {
 	recs, err := s.list(ctx)
 	if err != nil {
 		return store.Record{}, err
@@ -85,7 +106,7 @@ func (s *Server) openConversation(w http.ResponseWriter, r *http.Request) error 
 	if _, err := s.agent(in.Agent); err != nil {
 		return err
 	}
-	rec, err := s.o.Store.Conversation(r.Context(), store.Key{Agent: in.Agent, Sender: in.Sender})
+	rec, err := s.o.Store.Conversation(r.Context(), store.Key{Project: s.o.Project, Agent: in.Agent, Sender: in.Sender})
 	if err != nil {
 		return err
 	}

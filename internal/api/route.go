@@ -39,6 +39,7 @@ func (s *Server) routes() map[Route]handler {
 		{"POST", "/v1/conversations/{id}/cancel"}:   s.cancel,
 		{"GET", "/v1/events"}:                       s.allEvents,
 		{"POST", "/v1/conversations/{id}/resume"}:   s.resume,
+		{"POST", "/v1/conversations/{id}/adopt"}:    s.adopt,
 		{"POST", "/v1/conversations/{id}/fork"}:     s.fork,
 		{"POST", "/v1/conversations/{id}/rewind"}:   s.rewind,
 		{"POST", "/v1/conversations/{id}/compact"}:  s.compact,

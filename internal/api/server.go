@@ -39,6 +39,12 @@ type Options struct {
 	// Root is the project, and State where the databases are: for clients that want
 	// to know whether this is the daemon they mean.
 	Root, State string
+	// Project is that of the runtime: what belongs to others is listed if a client asks
+	// for it, and can be adopted, and nothing else.
+	Project string
+	// Abandoned reports whether a project is not there any more, so that its
+	// conversations can be adopted. Nil is that only what has no project can be.
+	Abandoned func(project string) bool
 	// Agent is the one that is meant where a request names none.
 	Agent string
 	// Model is that of agents which clients make and which name none; "" leaves it to
@@ -112,6 +118,9 @@ func New(o Options) *Server {
 	}
 	if o.Log == nil {
 		o.Log = func(string) {}
+	}
+	if o.Abandoned == nil {
+		o.Abandoned = func(string) bool { return false }
 	}
 	for _, d := range []struct {
 		to *time.Duration

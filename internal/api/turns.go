@@ -122,14 +122,7 @@ func wantsStream(r *http.Request) (bool, error) {
 	if _, err := hookLevel(r); err != nil {
 		return false, err
 	}
-	switch v := r.URL.Query().Get("stream"); v {
-	case "", "0":
-		return false, nil
-	case "1":
-		return true, nil
-	default:
-		return false, invalid("stream is %.20q; it is 1 for the events of the turn as the answer, or left out", v)
-	}
+	return flagIn(r, "stream")
 }
 
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {

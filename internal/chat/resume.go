@@ -22,7 +22,8 @@ func (c *Chat) resume(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(r store.Record) bool { return r.Version == 0 })
+	project := c.o.App.Project()
+	all = slices.DeleteFunc(all, func(r store.Record) bool { return r.Version == 0 || r.Key.Project != project })
 	if id == "" {
 		return c.list(ctx, all)
 	}
@@ -131,7 +132,7 @@ func (c *Chat) goOnWithTurn(ctx context.Context, rest string) error {
 
 // hintInterrupted says that there is a turn to go on with.
 func (c *Chat) hintInterrupted(ctx context.Context) error {
-	rec, err := c.o.App.Store.Conversation(ctx, store.Key{Agent: c.agent.Name(), Sender: c.sender})
+	rec, err := c.o.App.Store.Conversation(ctx, store.Key{Project: c.o.App.Project(), Agent: c.agent.Name(), Sender: c.sender})
 	if err == nil && c.o.App.Interrupted(rec) {
 		c.hint("A turn of this conversation was interrupted. /continue goes on with it; anything else ends it.")
 	}

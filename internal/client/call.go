@@ -53,10 +53,23 @@ func (c *Client) DeleteAgent(ctx context.Context, name string) error {
 	return err
 }
 
-// Conversations returns all conversations, ordered by agent, then sender.
+// Conversations returns the conversations of the daemon's project, ordered by agent,
+// then sender.
 func (c *Client) Conversations(ctx context.Context) ([]wire.Conversation, error) {
 	out, err := call[wire.Conversations](ctx, c, http.MethodGet, "/v1/conversations", nil)
 	return out.Conversations, err
+}
+
+// AllConversations returns those of all projects, project by project.
+func (c *Client) AllConversations(ctx context.Context) ([]wire.Conversation, error) {
+	out, err := call[wire.Conversations](ctx, c, http.MethodGet, "/v1/conversations?all=1", nil)
+	return out.Conversations, err
+}
+
+// Adopt brings a conversation to the daemon's project that belongs to one which is
+// not there any more, or to none.
+func (c *Client) Adopt(ctx context.Context, id string, a wire.Adoption) (wire.Conversation, error) {
+	return call[wire.Conversation](ctx, c, http.MethodPost, conversation(id, "/adopt"), a)
 }
 
 // Conversation returns that of the agent with the sender, which is made if there
@@ -148,16 +161,20 @@ func (c *Client) Compact(ctx context.Context, id string, o wire.NewCompaction) (
 type Query struct {
 	// Text is words of which any is enough; sail* is all words that begin so.
 	Text string
+	// All searches the conversations of other projects too.
+	All bool
 	// Agent and Sender narrow it to their conversations; "" is all.
 	Agent, Sender string
 	// Limit is how many matches to return at most; 0 is the daemon's default.
 	Limit int
 }
 
-// Search returns the messages of all conversations that match best, the best
-// first.
+// Search returns the messages that match best, the best first.
 func (c *Client) Search(ctx context.Context, q Query) ([]wire.Match, error) {
 	v := url.Values{"q": {q.Text}, "agent": {q.Agent}, "sender": {q.Sender}}
+	if q.All {
+		v.Set("all", "1")
+	}
 	if q.Limit > 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
 	}

@@ -125,7 +125,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.assembly, err = assemble(ctx, o, a.agents, a.delegates); err == nil {
 		a.Daemon = a.assembly.Daemon
 		a.Runtime = runtime.New(a.assembly.hook, a.models, &runtime.Options{
-			Store: a.Store, Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
+			Store: a.Store, Project: o.Paths.Project(), Environment: environment(o.Paths), Owner: a.presence.owner, Gone: a.presence.gone, FindAgent: a.find,
 			Recent: o.Recent, RecordHooks: o.RecordHooks, Reply: o.Reply, Price: a.price(),
 		})
 		err = a.Runtime.Open(ctx)
@@ -151,6 +151,9 @@ func (a *App) servers() []mcp.Status {
 	}
 	return a.Daemon.MCP.Status()
 }
+
+// Project is the id of the project in the store.
+func (a *App) Project() string { return a.paths.Project() }
 
 // Schema is the tools of all subsystems that are on.
 func (a *App) Schema() []hook.Tool { return a.assembly.hook.Schema() }

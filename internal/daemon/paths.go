@@ -26,6 +26,17 @@ type Paths struct {
 	Memories      string
 }
 
+// Project is the id of the project in the databases: its root. It is found by where the
+// project lies and by nothing that lies in it, so no project can pass for another.
+func (p Paths) Project() string { return p.Root }
+
+// Abandoned reports whether there is no directory at the root of a project any more.
+// What cannot be looked at may still be there.
+func Abandoned(project string) bool {
+	info, err := os.Stat(project)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir()
+}
+
 // DefaultAgent is the name of the agent that is always there.
 const DefaultAgent = "grapnel"
 

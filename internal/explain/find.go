@@ -17,11 +17,25 @@ import (
 // ErrUnknown: no conversation has a call of that id.
 var ErrUnknown = errors.New("no such call")
 
-// Log is what is read of a store. The events of children are in the conversations
+// Log is what is read of a store, of one project. The events of children are in the conversations
 // that people see, so those are all there is to read.
 type Log interface {
 	List(ctx context.Context) ([]store.Record, error)
 	Events(ctx context.Context, id string, after uint64, limit int) ([]store.Event, error)
+}
+
+// Within returns what of a log is about one project.
+func Within(log Log, project string) Log { return within{log, project} }
+
+type within struct {
+	Log
+	project string
+}
+
+// List returns the conversations of the project.
+func (w within) List(ctx context.Context) ([]store.Record, error) {
+	all, err := w.Log.List(ctx)
+	return slices.DeleteFunc(all, func(r store.Record) bool { return r.Key.Project != w.project }), err
 }
 
 // page is how many events are read at once.

@@ -69,6 +69,8 @@ type Options struct {
 // Config is what a Runner gets from the program that it is part of.
 type Config struct {
 	Store store.Jobs
+	// Project is the one whose jobs are done.
+	Project string
 	// Owner names the process to others.
 	Owner string
 	// Now is the clock.
@@ -176,7 +178,7 @@ func (r *Runner) wait(ctx context.Context, due time.Time, err error) bool {
 }
 
 func (r *Runner) take(ctx context.Context) (store.Job, error) {
-	t := store.JobTake{Owner: r.c.Owner, Kinds: r.kinds, Hold: lease}
+	t := store.JobTake{Owner: r.c.Owner, Project: r.c.Project, Kinds: r.kinds, Hold: lease}
 	j, err := r.c.Store.TakeJob(ctx, t)
 	if r.c.Gone == nil || !errors.Is(err, store.ErrNoJob) {
 		return j, err
@@ -186,7 +188,7 @@ func (r *Runner) take(ctx context.Context) (store.Job, error) {
 		return j, err
 	}
 	for _, other := range running {
-		if other.Owner != r.c.Owner && !slices.Contains(t.Gone, other.Owner) && r.c.Gone(other.Owner) {
+		if other.Project == r.c.Project && other.Owner != r.c.Owner && !slices.Contains(t.Gone, other.Owner) && r.c.Gone(other.Owner) {
 			t.Gone = append(t.Gone, other.Owner)
 		}
 	}

@@ -26,6 +26,8 @@ type Job struct {
 	hook.Job
 	// ID is unique in the store.
 	ID int64
+	// Project is that in which it was queued, and the only one in which it is done.
+	Project string
 	// Conversation and Turn are where it was queued; "" outside of both.
 	Conversation, Turn string
 	Status             JobStatus
@@ -45,6 +47,8 @@ type Job struct {
 type JobTake struct {
 	// Owner names who asks; not empty.
 	Owner string
+	// Project is the one whose jobs it can do.
+	Project string
 	// Kinds are those that it can do.
 	Kinds []string
 	// Hold is how long the job is the owner's; positive.
@@ -68,9 +72,9 @@ type JobEnd struct {
 
 // Jobs is implemented by stores that keep jobs.
 type Jobs interface {
-	// Enqueue queues the job and reports whether it did: of its kind and key there may
-	// be one already. One that was given up is queued once more, with the new payload.
-	// Only Kind, Key, Payload, Conversation and Turn of j count.
+	// Enqueue queues the job and reports whether it did: of its project, kind and key
+	// there may be one already. One that was given up is queued once more, with the new
+	// payload. Only Kind, Key, Payload, Project, Conversation and Turn of j count.
 	Enqueue(ctx context.Context, j Job) (queued bool, err error)
 	// TakeJob takes the job that has been due for longest. ErrNoJob, with the time when
 	// the next one is due in Due, zero if none is, if there is nothing to take.
@@ -82,8 +86,8 @@ type Jobs interface {
 	// EndJob says how the attempt of that epoch ended. A job that has succeeded loses
 	// its payload. ErrFenced if somebody else has taken it since; ErrUnknown.
 	EndJob(ctx context.Context, id, epoch int64, e JobEnd) error
-	// Jobs returns the jobs of the statuses, or all, in the order in which they were
-	// queued first.
+	// Jobs returns the jobs of the statuses, or all, of all projects, in the order in
+	// which they were queued first.
 	Jobs(ctx context.Context, statuses ...JobStatus) ([]Job, error)
 }
 

@@ -85,11 +85,13 @@ func (e *DamagedError) Is(target error) bool { return target == ErrDamaged }
 // Unwrap returns why.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Key names a conversation from outside: one agent and one sender have exactly
-// one. Both are compared byte by byte; Sender may be empty.
+// Key names a conversation from outside: in one project, one agent and one sender
+// have exactly one. All three are compared byte by byte; Project and Sender may be
+// empty. What a project is, the owner of the store decides.
 type Key struct {
-	Agent  string
-	Sender string
+	Project string
+	Agent   string
+	Sender  string
 }
 
 // Record is what a store knows of a conversation besides its messages.
@@ -250,8 +252,8 @@ type Reader interface {
 	// their sequences. ErrUnknown if there is no such conversation; beside a
 	// [*DamagedError] are the others.
 	Journal(ctx context.Context, id string) ([]Entry, error)
-	// List returns all conversations that are no child's, ordered by agent, then
-	// sender. Damaged messages do not concern it.
+	// List returns the conversations of all projects that are no child's, ordered by
+	// project, agent, then sender. Damaged messages do not concern it.
 	List(ctx context.Context) ([]Record, error)
 }
 
@@ -334,6 +336,18 @@ type Forker interface {
 	Rewind(ctx context.Context, id string, at At, turns int) (int64, error)
 }
 
+// Adopter is implemented by stores whose conversations can go to another project.
+type Adopter interface {
+	// Adopt gives the conversation and its children to the project of the key, under
+	// the key's agent and sender, in one step. It ends the lease of whoever had it:
+	// the epoch is a new one, and the lease is free. The states of hooks stay behind,
+	// because a right that was granted in one project is none in another. The journal
+	// goes along. A [*LeasedError] while somebody else holds the lease, unless
+	// c.Takes says that the holder is gone; ErrExists if there is a conversation of
+	// the key; ErrUnknown, also for a child.
+	Adopt(ctx context.Context, id string, c Claim, key Key) (Record, error)
+}
+
 // Child is implemented by stores that know which conversation runs which.
 type Child interface {
 	// Child is Conversation for that of a child turn: Conversation with this key
@@ -374,7 +388,8 @@ type Porter interface {
 
 // Dump is a conversation outside of its store. The states of hooks are not in it:
 // what was granted or counted where it comes from says nothing where it goes to, and
-// a file must not bring anybody a right.
+// a file must not bring anybody a right. No file names a project either: whoever
+// restores the dump sets Key.Project.
 type Dump struct {
 	Key     Key
 	Created time.Time
@@ -434,6 +449,10 @@ type Query struct {
 	// Text is words of which any is enough; sail* is all words that begin so. What
 	// is no letter or digit parts words. Without a word nothing is found.
 	Text string
+	// Project is the one that is searched, also if it is "". AllProjects searches
+	// them all.
+	Project     string
+	AllProjects bool
 	// Agent and Sender narrow it to their conversations; "" is all.
 	Agent  string
 	Sender string

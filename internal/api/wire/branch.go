@@ -49,6 +49,7 @@ type Matches struct {
 // Match is one message that was found.
 type Match struct {
 	Conversation string    `json:"conversation"`
+	Project      string    `json:"project,omitzero"`
 	Agent        string    `json:"agent"`
 	Sender       string    `json:"sender"`
 	Updated      time.Time `json:"updated"`

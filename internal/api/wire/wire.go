@@ -110,9 +110,11 @@ type Tools struct {
 
 // Conversation is one message history.
 type Conversation struct {
-	ID     string `json:"id"`
-	Agent  string `json:"agent"`
-	Sender string `json:"sender"`
+	ID string `json:"id"`
+	// Project is the root of the project that it belongs to, or ProjectBefore.
+	Project string `json:"project,omitzero"`
+	Agent   string `json:"agent"`
+	Sender  string `json:"sender"`
 	// Turns is the number of turns that have ended.
 	Turns   int       `json:"turns"`
 	Created time.Time `json:"created"`
@@ -128,7 +130,17 @@ type Conversation struct {
 	LastEventID string `json:"last_event_id"`
 }
 
-// Conversations is a list of conversations, ordered by agent, then sender.
+// ProjectBefore is the project of what was stored before there were projects.
+const ProjectBefore = "before"
+
+// Adoption brings a conversation of another project to this one. An empty agent or
+// sender is the one that it has.
+type Adoption struct {
+	Agent  string `json:"agent,omitzero"`
+	Sender string `json:"sender,omitzero"`
+}
+
+// Conversations is a list of conversations, ordered by project, agent, then sender.
 type Conversations struct {
 	Conversations []Conversation `json:"conversations"`
 }
@@ -322,6 +334,7 @@ const (
 	CodeIdle        Code = "idle"              // there is nothing to go on with, or to compact
 	CodeSkipped     Code = "skipped"           // a hook did not want it done
 	CodeAgentGone   Code = "agent_gone"        // the conversation's agent is not registered
+	CodeProject     Code = "project"           // the conversation belongs to another project
 	CodeTooLarge    Code = "too_large"         // the body is too long
 	CodeMedia       Code = "unsupported_media" // the body is no JSON by its header
 	CodeUnavailable Code = "unavailable"       // the daemon is ending

@@ -12,7 +12,7 @@ import (
 var _ store.Jobs = (*Store)(nil)
 
 // jobKey is what jobs are told apart by.
-type jobKey struct{ kind, key string }
+type jobKey struct{ project, kind, key string }
 
 // Enqueue implements store.Jobs.
 func (s *Store) Enqueue(_ context.Context, j store.Job) (bool, error) {
@@ -26,10 +26,10 @@ func (s *Store) Enqueue(_ context.Context, j store.Job) (bool, error) {
 	}
 	now := s.now()
 	made := store.Job{
-		Job: j.Job, ID: int64(len(s.jobs)) + 1, Conversation: j.Conversation, Turn: j.Turn,
+		Job: j.Job, ID: int64(len(s.jobs)) + 1, Project: j.Project, Conversation: j.Conversation, Turn: j.Turn,
 		Status: store.JobQueued, Due: now, Created: now, Updated: now,
 	}
-	if i, known := s.jobAt[jobKey{j.Kind, j.Key}]; known {
+	if i, known := s.jobAt[jobKey{j.Project, j.Kind, j.Key}]; known {
 		old := s.jobs[i]
 		if old.Status != store.JobFailed {
 			return false, nil
@@ -41,7 +41,7 @@ func (s *Store) Enqueue(_ context.Context, j store.Job) (bool, error) {
 	if s.jobAt == nil {
 		s.jobAt = map[jobKey]int{}
 	}
-	s.jobAt[jobKey{j.Kind, j.Key}] = len(s.jobs)
+	s.jobAt[jobKey{j.Project, j.Kind, j.Key}] = len(s.jobs)
 	s.jobs = append(s.jobs, made)
 	return true, nil
 }
@@ -59,7 +59,7 @@ func (s *Store) TakeJob(_ context.Context, t store.JobTake) (store.Job, error) {
 	now, best := s.now(), -1
 	var next time.Time
 	for i, j := range s.jobs {
-		if j.Status != store.JobQueued && j.Status != store.JobRunning || !slices.Contains(t.Kinds, j.Kind) {
+		if j.Project != t.Project || j.Status != store.JobQueued && j.Status != store.JobRunning || !slices.Contains(t.Kinds, j.Kind) {
 			continue
 		}
 		if next.IsZero() || j.Due.Before(next) {

@@ -36,6 +36,7 @@ var (
 	_ store.Store     = (*Store)(nil)
 	_ store.Compacter = (*Store)(nil)
 	_ store.Forker    = (*Store)(nil)
+	_ store.Adopter   = (*Store)(nil)
 	_ store.Child     = (*Store)(nil)
 	_ store.Log       = (*Store)(nil)
 	_ store.Porter    = (*Store)(nil)
@@ -361,7 +362,7 @@ func (s *Store) List(context.Context) ([]store.Record, error) {
 		}
 	}
 	slices.SortFunc(out, func(a, b store.Record) int {
-		return cmp.Or(cmp.Compare(a.Key.Agent, b.Key.Agent), cmp.Compare(a.Key.Sender, b.Key.Sender))
+		return cmp.Or(cmp.Compare(a.Key.Project, b.Key.Project), cmp.Compare(a.Key.Agent, b.Key.Agent), cmp.Compare(a.Key.Sender, b.Key.Sender))
 	})
 	return out, nil
 }

@@ -169,6 +169,49 @@ func (s *Store) restoreLocked(d store.Dump) (store.Record, error) {
 	return c.record, nil
 }
 
+// Adopt implements store.Adopter.
+func (s *Store) Adopt(_ context.Context, id string, claim store.Claim, key store.Key) (store.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.lookupLocked(id)
+	if err == nil {
+		err = claim.Check()
+	}
+	switch {
+	case err != nil:
+		return store.Record{}, err
+	case c.record.Parent != "":
+		return store.Record{}, fmt.Errorf("%w: %q is a child", store.ErrUnknown, id)
+	}
+	l := &c.record.Lease
+	if l.Until.After(s.now()) && l.Epoch != claim.Takes {
+		return store.Record{}, &store.LeasedError{Lease: *l}
+	}
+	if old, ok := s.byKey[key]; ok {
+		return store.Record{}, fmt.Errorf("%w: %s", store.ErrExists, old.record.ID)
+	}
+	s.moveLocked(c, claim.Owner, key)
+	return c.record, nil
+}
+
+// moveLocked gives the conversation its new key, and its children the project of it.
+func (s *Store) moveLocked(c *conversation, owner string, key store.Key) {
+	delete(s.byKey, c.record.Key)
+	s.byKey[key] = c
+	c.record.Key = key
+	c.record.Lease = store.Lease{Owner: owner, Epoch: c.record.Lease.Epoch + 1}
+	if c.kept != nil {
+		c.kept.states = nil
+	}
+	for _, child := range s.all {
+		if child.record.Parent == c.record.ID {
+			k := child.record.Key
+			k.Project = key.Project
+			s.moveLocked(child, owner, k)
+		}
+	}
+}
+
 // Child implements store.Child.
 func (s *Store) Child(_ context.Context, key store.Key, parent string) (store.Record, error) {
 	s.mu.Lock()

@@ -39,7 +39,7 @@ func (s *Store) Search(_ context.Context, q store.Query) ([]store.Match, error) 
 	hits := s.rankLocked(words)
 	hits = slices.DeleteFunc(hits, func(h hit) bool {
 		k := h.c.record.Key
-		return q.Agent != "" && q.Agent != k.Agent || q.Sender != "" && q.Sender != k.Sender
+		return !q.AllProjects && q.Project != k.Project || q.Agent != "" && q.Agent != k.Agent || q.Sender != "" && q.Sender != k.Sender
 	})
 	slices.SortFunc(hits, func(a, b hit) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), b.number-a.number, cmp.Compare(place(b), place(a)))

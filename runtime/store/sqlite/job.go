@@ -15,16 +15,16 @@ import (
 var _ store.Jobs = (*Store)(nil)
 
 const (
-	insertJob = `INSERT INTO job (kind, key, payload, conversation, turn, status, attempts, due, owner, epoch, failure, created, updated)
-		VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, '', 0, '', ?6, ?6)
-		ON CONFLICT (kind, key) DO UPDATE SET payload = ?3, conversation = ?4, turn = ?5, status = 'queued', attempts = 0, due = ?6,
+	insertJob = `INSERT INTO job (kind, key, payload, conversation, turn, status, attempts, due, owner, epoch, failure, created, updated, project)
+		VALUES (?1, ?2, ?3, ?4, ?5, 'queued', 0, ?6, '', 0, '', ?6, ?6, ?7)
+		ON CONFLICT (project, kind, key) DO UPDATE SET payload = ?3, conversation = ?4, turn = ?5, status = 'queued', attempts = 0, due = ?6,
 			failure = '', updated = ?6 WHERE status = 'failed'`
-	jobColumns = `num, kind, key, payload, conversation, turn, status, attempts, due, owner, epoch, failure, created, updated`
-	openJob    = `status IN ('queued', 'running') AND kind IN (SELECT value FROM json_each(?1))`
+	jobColumns = `num, kind, key, payload, conversation, turn, status, attempts, due, owner, epoch, failure, created, updated, project`
+	openJob    = `project = ?3 AND status IN ('queued', 'running') AND kind IN (SELECT value FROM json_each(?1))`
 	nextJob    = `SELECT coalesce(min(due), 0), count(*), coalesce(sum(status = 'running' AND owner IN (SELECT value FROM json_each(?2))), 0)
 		FROM job WHERE ` + openJob
-	takeJob = `UPDATE job SET status = 'running', attempts = attempts + 1, epoch = epoch + 1, owner = ?3, due = ?4, updated = ?5
-		WHERE num = (SELECT num FROM job INDEXED BY job_due WHERE ` + openJob + ` AND (due <= ?5 OR status = 'running' AND owner IN (SELECT value FROM json_each(?2)))
+	takeJob = `UPDATE job SET status = 'running', attempts = attempts + 1, epoch = epoch + 1, owner = ?4, due = ?5, updated = ?6
+		WHERE num = (SELECT num FROM job INDEXED BY job_due WHERE ` + openJob + ` AND (due <= ?6 OR status = 'running' AND owner IN (SELECT value FROM json_each(?2)))
 			ORDER BY due, num LIMIT 1) RETURNING ` + jobColumns
 	endJob = `UPDATE job SET status = ?1, due = ?2, failure = ?3, attempts = attempts - ?4, updated = ?5, payload = iif(?1 = 'succeeded', '', payload)
 		WHERE num = ?6 AND epoch = ?7 AND status = 'running'`
@@ -39,7 +39,7 @@ func (s *Store) Enqueue(ctx context.Context, j store.Job) (queued bool, err erro
 		return false, err
 	}
 	err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		res, err := tx.Exec(insertJob, j.Kind, j.Key, string(j.Payload), j.Conversation, j.Turn, s.now().UnixNano())
+		res, err := tx.Exec(insertJob, j.Kind, j.Key, string(j.Payload), j.Conversation, j.Turn, s.now().UnixNano(), j.Project)
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (s *Store) TakeJob(ctx context.Context, t store.JobTake) (j store.Job, err 
 	}
 	kinds, gone := list(t.Kinds), list(t.Gone)
 	var due, open, left int64
-	if err := s.db.Read().QueryRowContext(ctx, nextJob, kinds, gone).Scan(&due, &open, &left); err != nil {
+	if err := s.db.Read().QueryRowContext(ctx, nextJob, kinds, gone, t.Project).Scan(&due, &open, &left); err != nil {
 		return j, s.failed("look for jobs", err)
 	}
 	if open > 0 {
@@ -68,7 +68,7 @@ func (s *Store) TakeJob(ctx context.Context, t store.JobTake) (j store.Job, err 
 	}
 	err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
 		now := s.now()
-		j, err = scanJob(tx.QueryRow(takeJob, kinds, gone, t.Owner, now.Add(t.Hold).UnixNano(), now.UnixNano()))
+		j, err = scanJob(tx.QueryRow(takeJob, kinds, gone, t.Project, t.Owner, now.Add(t.Hold).UnixNano(), now.UnixNano()))
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) { // somebody else has just taken it
@@ -146,7 +146,7 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]store.Jo
 func scanJob(row interface{ Scan(dest ...any) error }) (j store.Job, err error) {
 	var due, created, updated int64
 	err = row.Scan(&j.ID, &j.Kind, &j.Key, (*string)(&j.Payload), &j.Conversation, &j.Turn, (*string)(&j.Status), &j.Attempts,
-		&due, &j.Owner, &j.Epoch, &j.Failure, &created, &updated)
+		&due, &j.Owner, &j.Epoch, &j.Failure, &created, &updated, &j.Project)
 	j.Created, j.Updated = time.Unix(0, created), time.Unix(0, updated)
 	if due != 0 {
 		j.Due = time.Unix(0, due)

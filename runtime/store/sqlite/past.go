@@ -182,9 +182,9 @@ func (s *Store) fork(tx *sqlitedb.Tx, b body, turns int, key store.Key) (store.R
 // beginWith makes a conversation of the key and has its messages written.
 func (s *Store) beginWith(tx *sqlitedb.Tx, b body, key store.Key, created int64, fill func(num int64) error) (store.Record, error) {
 	var num int64
-	err := tx.QueryRow(`INSERT INTO conversation (id, agent, sender, version, turns, messages, first, archived, created, updated)
-		VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT (agent, sender) DO NOTHING RETURNING num`,
-		s.newID(), key.Agent, key.Sender, b.turns, b.next, b.first, b.archived, created, max(created, s.now().UnixNano())).Scan(&num)
+	err := tx.QueryRow(`INSERT INTO conversation (id, project, agent, sender, version, turns, messages, first, archived, created, updated)
+		VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, agent, sender) DO NOTHING RETURNING num`,
+		s.newID(), key.Project, key.Agent, key.Sender, b.turns, b.next, b.first, b.archived, created, max(created, s.now().UnixNano())).Scan(&num)
 	if errors.Is(err, sql.ErrNoRows) {
 		return store.Record{}, fmt.Errorf("%w: of %q with %q", store.ErrExists, key.Agent, key.Sender)
 	}
@@ -194,7 +194,7 @@ func (s *Store) beginWith(tx *sqlitedb.Tx, b body, key store.Key, created int64,
 	if err != nil {
 		return store.Record{}, err
 	}
-	return scan(tx.QueryRow(byKey, key.Agent, key.Sender))
+	return scan(tx.QueryRow(byKey, key.Project, key.Agent, key.Sender))
 }
 
 // Restore implements store.Porter.

@@ -181,8 +181,8 @@ func writeIndex(tx *sqlitedb.Tx, batches []batch) error {
 const (
 	// The weights are those of package search.
 	findWords = `SELECT word.rowid FROM word JOIN conversation c ON c.num = word.rowid >> 32
-		WHERE word MATCH ?1 AND (?2 = '' OR c.agent = ?2) AND (?3 = '' OR c.sender = ?3)
-		ORDER BY bm25(word, 1.5, 1.3, 1.0), word.rowid DESC LIMIT ?4`
+		WHERE word MATCH ?1 AND (?2 = '' OR c.agent = ?2) AND (?3 = '' OR c.sender = ?3) AND (?4 OR c.project = ?5)
+		ORDER BY bm25(word, 1.5, 1.3, 1.0), word.rowid DESC LIMIT ?6`
 	byNumber   = `SELECT ` + columns + `, first, archived FROM conversation WHERE num = ?`
 	archivedAt = `SELECT pos FROM archive WHERE conversation = ? AND seq = ? AND branch = 0 AND summary = 0`
 	around     = `SELECT num - ?1, body FROM message WHERE num BETWEEN ?1 + max(0, ?2) AND ?1 + ?3 AND num < ((?1 >> 32) + 1) << 32 ORDER BY num`
@@ -209,7 +209,7 @@ func (s *Store) match(ctx context.Context, q store.Query, words []search.Word) (
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
-	rows, err := tx.StmtContext(ctx, s.reads[findWords]).QueryContext(ctx, expression(words), q.Agent, q.Sender, q.Limit)
+	rows, err := tx.StmtContext(ctx, s.reads[findWords]).QueryContext(ctx, expression(words), q.Agent, q.Sender, q.AllProjects, q.Project, q.Limit)
 	if err != nil {
 		return nil, err
 	}

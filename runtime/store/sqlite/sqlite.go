@@ -35,6 +35,9 @@ var schema3 string
 //go:embed schema/4.sql
 var schema4 string
 
+//go:embed schema/5.sql
+var schema5 string
+
 // fileID marks the files: "GRAc".
 const fileID = 0x47524163
 
@@ -61,6 +64,7 @@ var (
 	_ store.Store     = (*Store)(nil)
 	_ store.Compacter = (*Store)(nil)
 	_ store.Forker    = (*Store)(nil)
+	_ store.Adopter   = (*Store)(nil)
 	_ store.Child     = (*Store)(nil)
 	_ store.Log       = (*Store)(nil)
 	_ store.Porter    = (*Store)(nil)
@@ -74,7 +78,7 @@ var (
 // to date. The error of a file that is no conversation store, or one of a newer
 // program, says so and changes nothing. Close closes the store.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
-	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4}})
+	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4, schema5}})
 	if err != nil {
 		return nil, err
 	}
@@ -135,13 +139,13 @@ func (s *Store) failed(what string, err error) error {
 	return fmt.Errorf("conversation store: %s: %w", what, err)
 }
 
-const columns = `id, agent, sender, parent, version, turns, created, updated, owner, epoch, until, entries, events`
+const columns = `id, project, agent, sender, parent, version, turns, created, updated, owner, epoch, until, entries, events`
 
 // scan reads the columns, and what the row has behind them.
 func scan(row interface{ Scan(dest ...any) error }, more ...any) (store.Record, error) {
 	var r store.Record
 	var created, updated, until, entries int64
-	err := row.Scan(append([]any{&r.ID, &r.Key.Agent, &r.Key.Sender, &r.Parent, &r.Version, &r.Turns, &created, &updated,
+	err := row.Scan(append([]any{&r.ID, &r.Key.Project, &r.Key.Agent, &r.Key.Sender, &r.Parent, &r.Version, &r.Turns, &created, &updated,
 		&r.Lease.Owner, &r.Lease.Epoch, &until, &entries, &r.Events}, more...)...)
 	r.Created, r.Updated, r.Journaled = time.Unix(0, created), time.Unix(0, updated), entries > 0
 	if until != 0 {
@@ -162,12 +166,12 @@ func (s *Store) Conversation(ctx context.Context, key store.Key) (store.Record, 
 }
 
 const (
-	byKey = `SELECT ` + columns + ` FROM conversation WHERE agent = ? AND sender = ?`
+	byKey = `SELECT ` + columns + ` FROM conversation WHERE project = ? AND agent = ? AND sender = ?`
 	byID  = `SELECT ` + columns + ` FROM conversation WHERE id = ?`
 )
 
 func (s *Store) find(ctx context.Context, key store.Key) (store.Record, error) {
-	return scan(s.reads[byKey].QueryRowContext(ctx, key.Agent, key.Sender))
+	return scan(s.reads[byKey].QueryRowContext(ctx, key.Project, key.Agent, key.Sender))
 }
 
 // unknown is the error where there is no conversation of that id.
@@ -176,8 +180,8 @@ func unknown(id string) error { return fmt.Errorf("%w: %q", store.ErrUnknown, id
 func (s *Store) create(ctx context.Context, key store.Key, parent string) error {
 	now := s.now().UnixNano()
 	return s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		_, err := tx.Exec(`INSERT INTO conversation (id, agent, sender, parent, created, updated)
-			VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (agent, sender) DO NOTHING`, s.newID(), key.Agent, key.Sender, parent, now, now)
+		_, err := tx.Exec(`INSERT INTO conversation (id, project, agent, sender, parent, created, updated)
+			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, agent, sender) DO NOTHING`, s.newID(), key.Project, key.Agent, key.Sender, parent, now, now)
 		return err
 	})
 }
@@ -188,7 +192,7 @@ func (s *Store) List(ctx context.Context) ([]store.Record, error) {
 	return out, s.failed("list the conversations", err)
 }
 
-const listed = `SELECT ` + columns + ` FROM conversation WHERE parent = '' ORDER BY agent, sender`
+const listed = `SELECT ` + columns + ` FROM conversation WHERE parent = '' ORDER BY project, agent, sender`
 
 func (s *Store) list(ctx context.Context) ([]store.Record, error) {
 	rows, err := s.reads[listed].QueryContext(ctx)

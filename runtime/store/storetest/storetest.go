@@ -68,16 +68,17 @@ func implements[T any](s store.Store) bool { _, ok := s.(T); return ok }
 
 func parts() []part {
 	return []part{
-		{"store.Store", func(store.Store) bool { return true }, slices.Concat(messageRules(), leaseRules())},
+		{"store.Store", func(store.Store) bool { return true }, slices.Concat(messageRules(), leaseRules(), projectRules())},
 		{"a store that is not volatile", func(s store.Store) bool { return !s.Volatile() }, journalRules()},
 		{"store.Compacter", implements[store.Compacter], compactRules()},
-		{"store.Forker", implements[store.Forker], forkRules()},
+		{"store.Forker", implements[store.Forker], slices.Concat(forkRules(), projectForkRules())},
 		{"store.Child", implements[store.Child], childRules()},
 		{"store.Log", func(s store.Store) bool { return implements[store.Log](s) && !s.Volatile() }, logRules()},
-		{"store.Searcher", implements[store.Searcher], searchRules()},
+		{"store.Searcher", implements[store.Searcher], slices.Concat(searchRules(), projectSearchRules())},
 		{"store.Porter", implements[store.Porter], portRules()},
 		{"store.States", implements[store.States], stateRules()},
-		{"store.Jobs", implements[store.Jobs], jobRules()},
+		{"store.Jobs", implements[store.Jobs], slices.Concat(jobRules(), projectJobRules())},
+		{"store.Adopter", implements[store.Adopter], adoptRules()},
 	}
 }
 

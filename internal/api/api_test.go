@@ -184,6 +184,9 @@ func TestDaemon(t *testing.T) {
 	t.Log("forks, searches, moves")
 	w.branches("eve")
 
+	_, err = w.client.Adopt(ctx, conv.ID, wire.Adoption{})
+	assert.Equal(t, wire.CodeExists, client.CodeOf(err), "it is here already")
+
 	t.Log("stop, start, and the conversation goes on")
 	w.end()
 	_, err = w.direct.Health(ctx)

@@ -204,6 +204,8 @@ type worldOptions struct {
 	// record: hook runs are recorded.
 	record bool
 	api    api.Options
+	// store is nil for an empty one.
+	store store.Store
 	// approval is how asks are answered; the channel is the hook.
 	approval approval.Options
 	// recent is that of runtime.Options; 0 is 4096.
@@ -218,9 +220,12 @@ func newWorld(t *testing.T, o *worldOptions) *world {
 	dir, err := os.MkdirTemp("", "grapnel-") // short enough for a socket
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
-	w := &world{t: t, dir: dir, store: mem.New(nil), contract: newContract(t)}
+	w := &world{t: t, dir: dir, contract: newContract(t)}
 	if o != nil {
 		w.o = *o
+	}
+	if w.store = w.o.store; w.store == nil {
+		w.store = mem.New(nil)
 	}
 	w.client = client.New(filepath.Join(dir, "proxy.sock"), nil)
 	w.direct = client.New(w.socket(), nil)
@@ -249,7 +254,7 @@ func (w *world) start() {
 	h, err := composite.New(&hooks{asks, approval.New(&asked), w.box, w.hook})
 	require.NoError(t, err)
 	price := func(_ string, u hook.Usage) hook.Cost { return hook.Cost(u.Total()) }
-	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Grace: time.Second, Recent: cmp.Or(w.o.recent, 4096), Price: price, RecordHooks: w.o.record})
+	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Project: w.o.api.Project, Grace: time.Second, Recent: cmp.Or(w.o.recent, 4096), Price: price, RecordHooks: w.o.record})
 	require.NoError(t, w.rt.Open(t.Context()))
 	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "helper", Description: "Helps.", Instructions: "Help."})
 	require.NoError(t, err)

@@ -36,7 +36,7 @@ import (
 //	              tools: ask_user
 //	6   Delegate  Schema SystemPrompt OnBuildAgent ScopedTools Dispatch
 //	              tools: delegate
-//	7   Memory?   Schema SystemPrompt OnBuildAgent ScopedTools Dispatch OnClose
+//	7   Memory?   Schema SystemPrompt OnBuildAgent ScopedTools Dispatch BeforeTool~ OnClose
 //	              tools: remember recall forget
 //	8   MCP       Schema SystemPrompt OnBuildAgent OnRegisterAgent OnUnregisterAgent ScopedTools
 //	              Dispatch OnOpen OnClose
@@ -87,8 +87,9 @@ var (
 	_ hook.Hook       = (*askuser.AskUser)(nil)
 	_                 = [1]struct{}{}[delegate.DelegateRev-0x5c7d5afb]
 	_ hook.Hook       = (*delegate.Delegate)(nil)
-	_                 = [1]struct{}{}[memory.MemoryRev-0x40161e32]
+	_                 = [1]struct{}{}[memory.MemoryRev-0xe3bb1dc5]
 	_ hook.Hook       = (*memory.Memory)(nil)
+	_ hook.BeforeTool = (*memory.Memory)(nil)
 	_ hook.OnClose    = (*memory.Memory)(nil)
 	_ hook.Hook       = (*mcp.MCP)(nil)
 	_ hook.OnOpen     = (*mcp.MCP)(nil)
@@ -404,7 +405,6 @@ var (
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterModel
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnInvalidTool
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteArgs
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.BeforeTool
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.Approve
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.WrapTool
 	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteResult
@@ -589,7 +589,7 @@ func (d *Daemon) Ready() error {
 func (d *Daemon) Points() hook.PointSet {
 	points := hook.SetOf(hook.PointOnOpen, hook.PointBeforeStep, hook.PointBeforeTool, hook.PointApprove, hook.PointAfterStep, hook.PointAfterTurn, hook.PointOnClose)
 	if d.Memory != nil {
-		points = points.With(hook.SetOf(hook.PointOnClose))
+		points = points.With(hook.SetOf(hook.PointBeforeTool, hook.PointOnClose))
 	}
 	for _, m := range d.Extra {
 		points = points.With(hook.PointsOf(m))
@@ -606,7 +606,7 @@ func (d *Daemon) Plan() *plan.Plan {
 		{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"skill"}},
 		{Field: "AskUser", Type: "*askuser.AskUser", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"ask_user"}},
 		{Field: "Delegate", Type: "*delegate.Delegate", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"delegate"}},
-		{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"remember", "recall", "forget"}},
+		{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"remember", "recall", "forget"}},
 		{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
 		{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
 		{Field: "Cost", Type: "*cost.Cost", Points: []plan.PointUse{{Name: "AfterStep", Kind: "decide", Policy: "failopen"}}},
@@ -1560,10 +1560,11 @@ func (d *Daemon) rewriteArgs(ctx context.Context, call *hook.ToolCall, f *compos
 var daemonBeforeTool = [...]composite.Member{
 	{Path: "Policy"},
 	{Path: "Guard"},
+	{Path: "Memory"},
 	{Path: "Extra"},
 }
 
-// BeforeTool implements [hook.BeforeTool]: Policy, Guard, Extra[].
+// BeforeTool implements [hook.BeforeTool]: Policy, Guard, Memory?, Extra[].
 func (d *Daemon) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
 	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, daemonBeforeTool[:])
 	for !g.Done() {
@@ -1591,6 +1592,12 @@ func (d *Daemon) beforeTool(ctx context.Context, call *hook.ToolCall, g *composi
 		}
 		fallthrough
 	case 2:
+		g.At = 3
+		if d.Memory != nil && g.Answer(d.Memory.BeforeTool(ctx, call)) {
+			return
+		}
+		fallthrough
+	case 3:
 		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
 			if m, ok := d.Extra[i].(hook.BeforeTool); ok && g.Answer(m.BeforeTool(ctx, call)) {
 				return

@@ -30,7 +30,7 @@ func BenchmarkRecall10000(b *testing.B) {
 	require.NoError(b, m.table.db.Write(b.Context(), func(tx *sqlitedb.Tx) error {
 		for i := range 10_000 {
 			e := entry{name: fmt.Sprintf("note %d %s", i, sentence(r, 2)), content: sentence(r, 40), aliases: []string{sentence(r, 1)}}
-			if _, err := m.table.putIn(tx, "agent:", e); err != nil {
+			if _, err := m.table.putIn(tx, home{key: "agent:"}, e); err != nil {
 				return err
 			}
 		}

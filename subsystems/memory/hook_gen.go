@@ -18,10 +18,10 @@ const (
 )
 
 // MemoryRev identifies these points and tools; composites compile against it.
-const MemoryRev = 0x40161e32
+const MemoryRev = 0xe3bb1dc5
 
 // MemoryHook tells hookgen in other packages what [Memory] has.
-const MemoryHook = "hook1 rev=40161e32 tools=remember,recall,forget"
+const MemoryHook = "hook1 rev=e3bb1dc5 tools=remember,recall,forget"
 
 // memoryTools are the tools of [Memory], in the order of the source.
 var memoryTools = [...]hook.Tool{
@@ -29,7 +29,7 @@ var memoryTools = [...]hook.Tool{
 		Name:        ToolRemember,
 		Description: "Remember keeps something for later conversations. The same name replaces what was kept under it.",
 		Input: `{"type":"object","properties":{` +
-			`"name":{"type":"string","description":"Name of the memory: a few words by which it will be looked for. A memory of the same name is replaced.","minLength":1,"maxLength":200},` +
+			`"name":{"type":"string","description":"Name of the memory: a few words by which it will be looked for. A memory of the same name is replaced; if another conversation wrote it, the user is asked first.","minLength":1,"maxLength":200},` +
 			`"content":{"type":"string","description":"Content is what to remember, in full sentences that make sense without this conversation.","minLength":1,"maxLength":65536},` +
 			`"aliases":{"type":"array","description":"Aliases are other words by which it may be looked for: synonyms, abbreviations, names.","maxItems":32,"items":{"type":"string","maxLength":200}}` +
 			`},"required":["name","content"],"additionalProperties":false}`,

@@ -1,8 +1,9 @@
 // Package memory gives agents notes that outlive a conversation: the tools
 // remember, recall and forget over one SQLite file with full-text search.
 //
-// Memories belong to an agent, by its name: no other agent finds them, all who
-// talk to it do. Agents whose sections name the same space share one instead.
+// Memories belong to an agent of a project, by its name: no other agent and no other
+// project finds them, all who talk to it do. Agents whose sections name the same space
+// share one instead, and a section can say that all projects of the user share it.
 // Nothing is recalled unless the agent calls recall.
 //
 // Package memory is no store of conversations; that is the runtime's.
@@ -25,13 +26,23 @@ import (
 //hook:subsystem
 type Memory struct {
 	hook.Nop
-	table table
+	table   table
+	project string
+	// asked is what a call would replace, as it was when somebody was asked about it,
+	// by the id of the call.
+	asked hook.TurnState[map[string]version]
 }
 
-var _ hook.OnClose = (*Memory)(nil)
+var (
+	_ hook.BeforeTool = (*Memory)(nil)
+	_ hook.OnClose    = (*Memory)(nil)
+)
 
 // Options of a Memory; nil is all zero values.
 type Options struct {
+	// Project is whose memories are remembered and found, but for those of agents whose
+	// scope is the user. "" is a project like any other.
+	Project string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
@@ -44,7 +55,21 @@ type Section struct {
 	// Space is the name of a space that the agent shares with others who name it:
 	// ^[a-zA-Z0-9_.-]{1,64}$. Empty is a space of its own.
 	Space string `json:"space"`
+	// Scope is ScopeProject, which "" is too, or ScopeUser.
+	Scope Scope `json:"scope"`
 }
+
+// Scope says how far the memories of an agent, or of a space, reach.
+type Scope string
+
+// The scopes.
+const (
+	// ScopeProject is the default: each project has its own.
+	ScopeProject Scope = "project"
+	// ScopeUser shares them among all projects of the user. Whatever one project makes
+	// an agent remember, the agent finds in all of them.
+	ScopeUser Scope = "user"
+)
 
 var spaceName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
@@ -53,11 +78,14 @@ var spaceName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 // error of a file that holds something else, or is of a newer program, says so
 // and changes nothing. OnClose closes it.
 func Open(ctx context.Context, path string, o *Options) (*Memory, error) {
-	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "memory file", ID: fileID, Steps: []string{schema1}})
+	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "memory file", ID: fileID, Steps: []string{schema1, schema2}})
 	if err != nil {
 		return nil, err
 	}
 	m := &Memory{table: table{db: db, now: time.Now}}
+	if o != nil {
+		m.project = o.Project
+	}
 	if o != nil && o.Now != nil {
 		m.table.now = o.Now
 	}
@@ -80,6 +108,9 @@ func (m *Memory) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.Age
 			return cfg, fmt.Errorf("agent %q: section memory: tools: there is no %q; known are %s",
 				cfg.Name, name, strings.Join(known, ", "))
 		}
+	}
+	if s.Scope != "" && s.Scope != ScopeProject && s.Scope != ScopeUser {
+		return cfg, fmt.Errorf("agent %q: section memory: scope %.40q: write project or user", cfg.Name, s.Scope)
 	}
 	if s.Space != "" && !spaceName.MatchString(s.Space) {
 		return cfg, fmt.Errorf("agent %q: section memory: space %q: write up to 64 letters, digits, and any of _.-", cfg.Name, s.Space)
@@ -137,26 +168,34 @@ func (m *Memory) SystemPrompt(cfg *hook.AgentConfig) string {
 	return "You have memories that outlive this conversation." + sb.String()
 }
 
-// space returns whose memories the call is about.
-func (m *Memory) space(env *hook.Env) (string, error) {
-	cfg := agent(env)
+// home returns whose memories the call is about.
+func (m *Memory) home(cfg *hook.AgentConfig) (home, error) {
 	if cfg == nil {
-		return "agent:", nil
+		return home{m.project, "agent:"}, nil
 	}
 	s, _, err := hook.SectionOf[Section](cfg, "memory")
-	switch {
-	case err != nil:
-		return "", err
-	case s.Space != "":
-		return "space:" + s.Space, nil
+	h := home{m.project, "agent:" + cfg.Name}
+	if s.Space != "" {
+		h.key = "space:" + s.Space
 	}
-	return "agent:" + cfg.Name, nil
+	if s.Scope == ScopeUser {
+		h = home{"", userKey + h.key}
+	}
+	return h, err
+}
+
+// turn returns the turn of a call, nil outside of one.
+func turn(call *hook.ToolCall) *hook.Turn {
+	if call == nil || call.Step() == nil {
+		return nil
+	}
+	return call.Step().Turn()
 }
 
 // agent returns the configuration of the agent that calls, nil outside a turn.
 func agent(env *hook.Env) *hook.AgentConfig {
-	if env == nil || env.Call == nil || env.Call.Step() == nil || env.Call.Step().Turn() == nil {
+	if env == nil || turn(env.Call) == nil {
 		return nil
 	}
-	return env.Call.Step().Turn().Agent()
+	return turn(env.Call).Agent()
 }

@@ -288,7 +288,9 @@ func TestSections(t *testing.T) {
 		{``, ""}, {`{}`, ""}, {`{"tools":[]}`, ""}, {`{"tools":["recall"],"space":"a.b-c_1"}`, ""},
 		{`{"tools":["recal"]}`, `agent "x": section memory: tools: there is no "recal"; known are remember, recall, forget`},
 		{`{"space":"a b"}`, `agent "x": section memory: space "a b": write up to 64 letters, digits, and any of _.-`},
-		{`{"tool":[]}`, `agent "x": section memory: tool: unknown key; known are space, tools`},
+		{`{"tool":[]}`, `agent "x": section memory: tool: unknown key; known are scope, space, tools`},
+		{`{"scope":"user"}`, ""}, {`{"scope":"project"}`, ""},
+		{`{"scope":"all"}`, `agent "x": section memory: scope "all": write project or user`},
 	} {
 		_, err := m.OnBuildAgent(t.Context(), hook.AgentConfig{Name: "x"}.WithSection("memory", hook.JSON(tc.section)))
 		if tc.want == "" {

@@ -6,6 +6,7 @@ import (
 	_ "embed" // the schema
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 
 //go:embed schema/1.sql
 var schema1 string
+
+//go:embed schema/2.sql
+var schema2 string
 
 // fileID marks the files: "GRAm".
 const fileID = 0x4752416d
@@ -24,11 +28,30 @@ type table struct {
 	now func() time.Time
 }
 
+// home is whose memories they are: a row of space.
+type home struct{ project, key string }
+
 // entry is one memory.
 type entry struct {
 	name, content string
 	aliases       []string
+	// conversation is the id of the one that writes it.
+	conversation string
 }
+
+// version is what a memory was when somebody looked at it; zero if it was not there.
+type version struct {
+	num, updated int64
+	conversation string
+}
+
+// foreign reports whether another conversation has written it.
+func (v version) foreign(conversation string) bool {
+	return v.num != 0 && (v.conversation == "" || v.conversation != conversation)
+}
+
+// errForeign: the memory is another conversation's, and nobody has agreed to replace it.
+var errForeign = errors.New("another conversation has written it")
 
 // key folds a name: blanks and case make no difference.
 func key(name string) string { return strings.ToLower(tidy(name)) }
@@ -36,33 +59,65 @@ func key(name string) string { return strings.ToLower(tidy(name)) }
 // tidy returns the name with single blanks.
 func tidy(name string) string { return strings.Join(strings.Fields(name), " ") }
 
-// put adds the entry, or replaces the one of the same name, and reports whether
-// there was one.
-func (t *table) put(ctx context.Context, space string, e entry) (replaced bool, err error) {
+// put adds the entry, or replaces the one of the same name if may allows it, and
+// reports whether there was one.
+func (t *table) put(ctx context.Context, h home, e entry, may func(version) bool) (replaced bool, err error) {
 	err = t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		replaced, err = t.putIn(tx, space, e)
+		was, err := look(tx, h, e.name)
+		if err == nil && !may(was) {
+			err = errForeign
+		}
+		if err == nil {
+			replaced, err = t.putIn(tx, h, e)
+		}
 		return err
 	})
 	return replaced, err
 }
 
-func (t *table) putIn(tx *sqlitedb.Tx, space string, e entry) (replaced bool, err error) {
+const lookup = `SELECT m.num, m.updated, m.conversation FROM memory m JOIN space s ON s.num = m.space WHERE s.project = ? AND s.key = ? AND m.key = ?`
+
+// rower is a transaction, or what reads outside of one.
+type rower interface {
+	QueryRow(query string, args ...any) *sql.Row
+}
+
+// reading reads what has been committed.
+type reading struct {
+	ctx context.Context
+	db  *sql.DB
+}
+
+func (r reading) QueryRow(query string, args ...any) *sql.Row {
+	return r.db.QueryRowContext(r.ctx, query, args...)
+}
+
+// look returns the memory of that name as it is.
+func look(tx rower, h home, name string) (v version, err error) {
+	err = tx.QueryRow(lookup, h.project, h.key, key(name)).Scan(&v.num, &v.updated, &v.conversation)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return v, err
+}
+
+func (t *table) putIn(tx *sqlitedb.Tx, h home, e entry) (replaced bool, err error) {
 	aliases, err := json.Marshal(e.aliases)
 	if err != nil {
 		return false, err
 	}
-	home, err := ensureSpace(tx, space)
+	space, err := ensureSpace(tx, h)
 	if err != nil {
 		return false, err
 	}
 	now := t.now().UnixNano()
 	var num int64
-	err = tx.QueryRow(`INSERT INTO memory (num, space, key, name, aliases, content, created, updated)
-		VALUES (coalesce((SELECT max(num) FROM memory WHERE num BETWEEN ? AND ?), ?) + 1, ?, ?, ?, ?, ?, ?, ?)
+	err = tx.QueryRow(`INSERT INTO memory (num, space, key, name, aliases, content, conversation, created, updated)
+		VALUES (coalesce((SELECT max(num) FROM memory WHERE num BETWEEN ? AND ?), ?) + 1, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (space, key) DO UPDATE SET name = excluded.name, aliases = excluded.aliases,
-			content = excluded.content, updated = excluded.updated
+			content = excluded.content, conversation = excluded.conversation, updated = excluded.updated
 		RETURNING num, EXISTS (SELECT 1 FROM word WHERE rowid = num)`,
-		first(home), first(home+1)-1, first(home), home, key(e.name), e.name, string(aliases), e.content, now, now).Scan(&num, &replaced)
+		first(space), first(space+1)-1, first(space), space, key(e.name), e.name, string(aliases), e.content, e.conversation, now, now).Scan(&num, &replaced)
 	if err != nil {
 		return false, err
 	}
@@ -71,28 +126,40 @@ func (t *table) putIn(tx *sqlitedb.Tx, space string, e entry) (replaced bool, er
 			return false, err
 		}
 	}
-	_, err = tx.Exec(`INSERT INTO word (rowid, name, aliases, content) VALUES (?, ?, ?, ?)`,
-		num, e.name, strings.Join(e.aliases, "\n"), e.content)
-	return replaced, err
+	return replaced, index(tx, num, e.name, string(aliases), e.content)
 }
 
-func ensureSpace(tx *sqlitedb.Tx, space string) (num int64, err error) {
-	_, err = tx.Exec(`INSERT INTO space (key) VALUES (?) ON CONFLICT (key) DO NOTHING`, space)
+// index makes a memory findable; aliases are as they are kept.
+func index(tx *sqlitedb.Tx, num int64, name, aliases, content string) error {
+	var words []string
+	if err := json.Unmarshal([]byte(aliases), &words); err != nil {
+		return fmt.Errorf("the aliases of %s: %w", name, err)
+	}
+	_, err := tx.Exec(`INSERT INTO word (rowid, name, aliases, content) VALUES (?, ?, ?, ?)`, num, name, strings.Join(words, "\n"), content)
+	return err
+}
+
+func isNone(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+
+func ensureSpace(tx *sqlitedb.Tx, h home) (num int64, err error) {
+	_, err = tx.Exec(`INSERT INTO space (project, key) VALUES (?, ?) ON CONFLICT (project, key) DO NOTHING`, h.project, h.key)
 	if err != nil {
 		return 0, err
 	}
-	err = tx.QueryRow(`SELECT num FROM space WHERE key = ?`, space).Scan(&num)
+	err = tx.QueryRow(spaceOf, h.project, h.key).Scan(&num)
 	return num, err
 }
+
+const spaceOf = `SELECT num FROM space WHERE project = ? AND key = ?`
 
 // first is where the numbers of a space's memories begin.
 func first(space int64) int64 { return space << 40 }
 
 // find returns the entries that fit the query best, the best first. Without a
 // word in the query they are the newest.
-func (t *table) find(ctx context.Context, space, query string, limit int) ([]entry, error) {
+func (t *table) find(ctx context.Context, h home, query string, limit int) ([]entry, error) {
 	var num int64
-	err := t.db.Read().QueryRowContext(ctx, `SELECT num FROM space WHERE key = ?`, space).Scan(&num)
+	err := t.db.Read().QueryRowContext(ctx, spaceOf, h.project, h.key).Scan(&num)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -126,12 +193,12 @@ func (t *table) entries(ctx context.Context, query string, args ...any) (out []e
 }
 
 // drop removes the entry of that name and reports whether there was one.
-func (t *table) drop(ctx context.Context, space, name string) (found bool, err error) {
+func (t *table) drop(ctx context.Context, h home, name string) (found bool, err error) {
 	err = t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
 		found = false
 		var num int64
 		err := tx.QueryRow(`DELETE FROM memory WHERE key = ? AND
-			space = (SELECT num FROM space WHERE key = ?) RETURNING num`, key(name), space).Scan(&num)
+			space = (`+spaceOf+`) RETURNING num`, key(name), h.project, h.key).Scan(&num)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

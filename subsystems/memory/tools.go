@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ const nothing = "no memories found"
 
 // RememberInput is the input of remember.
 type RememberInput struct {
-	// Name of the memory: a few words by which it will be looked for. A memory of the same name is replaced.
+	// Name of the memory: a few words by which it will be looked for. A memory of the same name is replaced; if another conversation wrote it, the user is asked first.
 	Name string `json:"name" hook:"minlen=1,maxlen=200"`
 	// Content is what to remember, in full sentences that make sense without this conversation.
 	Content string `json:"content" hook:"minlen=1,maxlen=65536"`
@@ -41,12 +42,16 @@ func (m *Memory) Remember(ctx context.Context, env *hook.Env, in RememberInput) 
 	if e.name == "" || strings.TrimSpace(e.content) == "" {
 		return "", &hook.ToolError{Kind: hook.FailArguments, Text: "name and content must not be blank"}
 	}
-	space, err := m.space(env)
+	h, err := m.home(agent(env))
 	if err != nil {
 		return "", err
 	}
-	replaced, err := m.table.put(ctx, space, e)
+	e.conversation = conversation(env)
+	replaced, err := m.table.put(ctx, h, e, m.may(env))
 	switch {
+	case errors.Is(err, errForeign):
+		return "", &hook.ToolError{Kind: hook.FailDenied, Text: "another conversation has remembered something as " + e.name +
+			" in the meantime, and nobody was asked about replacing that; recall it, and call again if it is to be replaced"}
 	case err != nil:
 		return "", fmt.Errorf("remember %s: %w", e.name, err)
 	case replaced:
@@ -67,14 +72,14 @@ type RecallInput struct {
 //
 //hook:tool readonly
 func (m *Memory) Recall(ctx context.Context, env *hook.Env, in RecallInput) (hook.ToolResult, error) {
-	space, err := m.space(env)
+	h, err := m.home(agent(env))
 	if err != nil {
 		return hook.ToolResult{}, err
 	}
 	if in.Limit == 0 {
 		in.Limit = 5
 	}
-	found, err := m.table.find(ctx, space, in.Query, in.Limit)
+	found, err := m.table.find(ctx, h, in.Query, in.Limit)
 	if err != nil {
 		return hook.ToolResult{}, fmt.Errorf("recall: %w", err)
 	}
@@ -103,12 +108,12 @@ func (m *Memory) Forget(ctx context.Context, env *hook.Env, in ForgetInput) (str
 	if err := writable(env); err != nil {
 		return "", err
 	}
-	space, err := m.space(env)
+	h, err := m.home(agent(env))
 	if err != nil {
 		return "", err
 	}
 	name := tidy(in.Name)
-	found, err := m.table.drop(ctx, space, name)
+	found, err := m.table.drop(ctx, h, name)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("forget %s: %w", name, err)

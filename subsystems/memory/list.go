@@ -1,0 +1,116 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/grapnel-go/grapnel/internal/sqlitedb"
+)
+
+// userKey begins the key of a space that is the user's.
+const userKey = "user:"
+
+// Remembered is one memory, for people who want to see what is kept.
+type Remembered struct {
+	// Project is the one that it belongs to; "" with User is all of them.
+	Project string `json:"project,omitzero"`
+	User    bool   `json:"user,omitzero"`
+	// Of says whose it is: "agent NAME" or "space NAME".
+	Of      string `json:"of"`
+	Name    string `json:"name"`
+	Content string `json:"content"`
+	// Conversation is the id of the one that wrote it last; "" if nobody knows.
+	Conversation string    `json:"conversation,omitzero"`
+	Updated      time.Time `json:"updated"`
+}
+
+// List returns the memories of all projects and of the user, ordered by project, whose
+// they are and name.
+func (m *Memory) List(ctx context.Context) (out []Remembered, err error) {
+	rows, err := m.table.db.Read().QueryContext(ctx, `SELECT s.project, s.key, m.name, m.content, m.conversation, m.updated
+		FROM memory m JOIN space s ON s.num = m.space ORDER BY s.project, s.key, m.key`)
+	if err != nil {
+		return nil, fmt.Errorf("list memories: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var r Remembered
+		var key string
+		var updated int64
+		if err := rows.Scan(&r.Project, &key, &r.Name, &r.Content, &r.Conversation, &updated); err != nil {
+			return nil, fmt.Errorf("list memories: %w", err)
+		}
+		key, r.User = strings.CutPrefix(key, userKey)
+		r.Of, r.Updated = strings.Replace(key, ":", " ", 1), time.Unix(0, updated)
+		out = append(out, r)
+	}
+	return out, rows.Err()
+}
+
+// Adopt gives the memories of another project to this one: those of an agent to the
+// agent of its name, those of a space to that space. One whose name is taken here stays
+// where it is. It returns how many have moved, and how many have not.
+func (m *Memory) Adopt(ctx context.Context, project string) (moved, kept int, err error) {
+	if project == m.project {
+		return 0, 0, nil
+	}
+	err = m.table.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+		moved, kept, err = m.table.adopt(tx, project, m.project)
+		return err
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("adopt memories: %w", err)
+	}
+	return moved, kept, nil
+}
+
+func (t *table) adopt(tx *sqlitedb.Tx, from, to string) (moved, kept int, err error) {
+	for last := int64(0); ; {
+		var space, num int64
+		var h home
+		err := tx.QueryRow(`SELECT s.num, s.key, m.num FROM memory m JOIN space s ON s.num = m.space
+			WHERE s.project = ? AND m.num > ? AND s.key NOT LIKE 'user:%' ORDER BY m.num LIMIT 1`, from, last).Scan(&space, &h.key, &num)
+		if isNone(err) {
+			return moved, kept, nil
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		h.project, last = to, num
+		switch ok, err := t.move(tx, num, h); {
+		case err != nil:
+			return 0, 0, err
+		case ok:
+			moved++
+		default:
+			kept++
+		}
+	}
+}
+
+// move gives a memory another home, and with it a number of that. False if its name is
+// taken there.
+func (t *table) move(tx *sqlitedb.Tx, num int64, h home) (bool, error) {
+	space, err := ensureSpace(tx, h)
+	if err != nil {
+		return false, err
+	}
+	var to int64
+	var name, aliases, content string
+	err = tx.QueryRow(`UPDATE memory SET space = ?1, num = coalesce((SELECT max(num) FROM memory WHERE num BETWEEN ?2 AND ?3), ?2) + 1
+		WHERE num = ?4 AND NOT EXISTS (SELECT 1 FROM memory o WHERE o.space = ?1 AND o.key = memory.key)
+		RETURNING num, name, aliases, content`, space, first(space), first(space+1)-1, num).Scan(&to, &name, &aliases, &content)
+	if isNone(err) {
+		return false, nil
+	}
+	if err == nil {
+		_, err = tx.Exec(`DELETE FROM word WHERE rowid = ?`, num)
+	}
+	if err == nil {
+		err = index(tx, to, name, aliases, content)
+	}
+	return err == nil, err
+}

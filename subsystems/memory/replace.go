@@ -1,0 +1,66 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// BeforeTool asks before remember replaces what another conversation has written:
+// that is lost for good. What it asks about is noted with the turn, so that the call
+// replaces exactly that.
+func (m *Memory) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	t := turn(call)
+	if t == nil || call.Name() != t.Agent().ToolName(ToolRemember) {
+		return hook.ToolDecision{}, nil
+	}
+	var in RememberInput
+	if json.Unmarshal([]byte(call.Args()), &in) != nil {
+		return hook.ToolDecision{}, nil // the tool says what is wrong
+	}
+	h, err := m.home(t.Agent())
+	if err != nil {
+		return hook.ToolDecision{}, err
+	}
+	was, err := look(reading{ctx, m.table.db.Read()}, h, in.Name)
+	if err != nil {
+		return hook.ToolDecision{}, fmt.Errorf("look for a memory of that name: %w", err)
+	}
+	if !was.foreign(root(t)) {
+		return hook.ToolDecision{}, nil
+	}
+	m.asked.Update(t, func(old map[string]version) map[string]version {
+		all := maps.Clone(old)
+		if all == nil {
+			all = map[string]version{}
+		}
+		all[call.ID()] = was
+		return all
+	})
+	return hook.AskTool(fmt.Sprintf("it replaces what another conversation has remembered as %q", tidy(in.Name))), nil
+}
+
+// may says which memory the call may replace: one of its own conversation, and the
+// one that somebody was asked about. Outside of a turn a program decides by itself.
+func (m *Memory) may(env *hook.Env) func(version) bool {
+	if agent(env) == nil {
+		return func(version) bool { return true }
+	}
+	t := turn(env.Call)
+	own, asked := root(t), m.asked.Get(t)[env.Call.ID()]
+	return func(is version) bool { return !is.foreign(own) || is == asked }
+}
+
+// conversation is the id of the one that the call is of; "" outside of one.
+func conversation(env *hook.Env) string {
+	if agent(env) == nil {
+		return ""
+	}
+	return root(turn(env.Call))
+}
+
+// root is the id of the conversation that people see.
+func root(t *hook.Turn) string { return t.Root().Conversation().ID() }

@@ -228,10 +228,17 @@ func ids(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	defer func() { ts.Check(s.Close()) }()
 	for _, sender := range args {
-		rec, err := s.Conversation(ctx, store.Key{Agent: "grapnel", Sender: sender})
+		rec, err := s.Conversation(ctx, store.Key{Project: project(ts), Agent: "grapnel", Sender: sender})
 		ts.Check(err)
 		ts.Setenv(sender, rec.ID)
 	}
+}
+
+// project is the id of the project in the working directory.
+func project(ts *testscript.TestScript) string {
+	root, err := filepath.EvalSymlinks(ts.MkAbs("."))
+	ts.Check(err)
+	return root
 }
 
 // history writes what a conversation has in the database, one line for each
@@ -244,7 +251,7 @@ func history(ts *testscript.TestScript, neg bool, args []string) {
 	s, err := sqlite.Open(ctx, filepath.Join(ts.Getenv("GRAPNEL_HOME"), "conversations.db"), nil)
 	ts.Check(err)
 	defer func() { ts.Check(s.Close()) }()
-	rec, err := s.Conversation(ctx, store.Key{Agent: args[0], Sender: args[1]})
+	rec, err := s.Conversation(ctx, store.Key{Project: project(ts), Agent: args[0], Sender: args[1]})
 	ts.Check(err)
 	messages, err := s.Messages(ctx, rec.ID)
 	ts.Check(err)

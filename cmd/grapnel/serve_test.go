@@ -304,9 +304,9 @@ func TestEventsAndConversations(t *testing.T) {
 
 	shown := func(args ...string) string { return s.shown(ctx, nil, args...) }
 	assert.Equal(t, "user: write\nassistant: → write  file_path=new.txt content=some text\n"+
-		"write: ✗ denied: not today\nassistant: It failed.\n", shown("conversations", conv.ID))
-	assert.Contains(t, shown("conversations", "--json"), `"sender": "ann"`)
-	assert.Contains(t, shown("conversations", "--json", conv.ID), `"role": "assistant"`)
+		"write: ✗ denied: not today\nassistant: It failed.\n", shown("conversations", "--socket", s.client.Socket(), conv.ID))
+	assert.Contains(t, shown("conversations", "--socket", s.client.Socket(), "--json"), `"sender": "ann"`)
+	assert.Contains(t, shown("conversations", "--socket", s.client.Socket(), "--json", conv.ID), `"role": "assistant"`)
 
 	out := s.shown(ctx, s.end, "events", "--after", conv.LastEventID, conv.ID)
 	for _, want := range []string{

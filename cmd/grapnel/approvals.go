@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,11 +31,12 @@ func (c *command) approvals() *cobra.Command {
 }
 
 func (c *command) listApprovals() *cobra.Command {
-	var asJSON bool
+	var asJSON, everywhere bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List what was allowed or refused for good, in all projects",
-		Long: "Lists what was allowed or refused for good, in all projects, the oldest first. Each holds until it is forgotten.\n" +
+		Short: "List what was allowed or refused for good in this project",
+		Long: "Lists what was allowed or refused for good in the project of the working directory, or with --all in all of them,\n" +
+			"the oldest first, and what cannot be read. Each holds until it is forgotten.\n" +
 			"What was answered for one conversation belongs to that conversation and is not listed.",
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -42,16 +44,20 @@ func (c *command) listApprovals() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if !everywhere {
+				all = slices.DeleteFunc(all, func(r approval.Remembered) bool { return r.Problem == "" && r.Project != paths.Project() })
+			}
 			if asJSON {
 				return c.writeJSON(all)
 			}
-			if len(all) == 0 {
-				c.note("nothing is remembered")
+			if len(all) == 0 && !everywhere {
+				c.note("nothing is remembered in this project; --all lists what is in others")
 			}
 			return c.tables(rememberedRows(paths, all))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
+	cmd.Flags().BoolVar(&everywhere, "all", false, "list what holds in other projects too")
 	return cmd
 }
 
@@ -122,7 +128,7 @@ func (c *command) forgetApprovals() *cobra.Command {
 		RunE: func(_ *cobra.Command, ids []string) error {
 			switch {
 			case len(ids) == 0 && !everything:
-				return errors.New("say what to forget: an ID of `grapnel approvals list`, or --all")
+				return errors.New("say what to forget: an ID of `grapnel approvals list --all`, or --all")
 			case len(ids) > 0 && everything:
 				return errors.New("--all forgets everything; leave the IDs out")
 			}
@@ -173,7 +179,7 @@ func chosen(all []approval.Remembered, ids []string) ([]approval.Remembered, err
 		}
 		switch {
 		case len(found) == 0:
-			return nil, fmt.Errorf("nothing is remembered as %q, and nothing was forgotten; `grapnel approvals list` says what is", id)
+			return nil, fmt.Errorf("nothing is remembered as %q, and nothing was forgotten; `grapnel approvals list --all` says what is", id)
 		case len(found) > 1:
 			return nil, fmt.Errorf("%d remembered answers begin with %q, and nothing was forgotten; write more of the ID", len(found), id)
 		case !taken[found[0].ID]:

@@ -287,6 +287,9 @@ func wants(s daemon.Servers) string {
 	if len(s.Hooks) > 0 {
 		parts = append(parts, "subsystems that guard to be off, or to guard less:\n  "+listed(s.Hooks))
 	}
+	if len(s.Memories) > 0 {
+		parts = append(parts, "to remember and to recall in all of your projects, not in this one alone:\n  "+listed(s.Memories))
+	}
 	text := screen.Exact(s.File).String() + " wants " + strings.Join(parts, "\nand ")
 	if len(s.Changes) > 0 {
 		text += "\nYou have allowed something else before. What has changed since:\n  " + listed(s.Changes)

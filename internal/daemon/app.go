@@ -20,6 +20,7 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
+	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
@@ -184,6 +185,12 @@ func OpenConversations(ctx context.Context, p Paths) (*sqlite.Store, error) {
 	}
 	s, err := sqlite.Open(ctx, p.Conversations, nil)
 	return s, damaged(p.Conversations, err)
+}
+
+// OpenMemories opens the memories, as the project sees them. The caller closes them.
+func OpenMemories(ctx context.Context, p Paths) (*memory.Memory, error) {
+	m, err := memory.Open(ctx, p.Memories, &memory.Options{Project: p.Project()})
+	return m, damaged(p.Memories, err)
 }
 
 func environment(p Paths) runtime.Environment {

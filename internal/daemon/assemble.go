@@ -12,7 +12,6 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
-	"github.com/grapnel-go/grapnel/subsystems/memory"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
@@ -48,8 +47,11 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 		{"Cost", func() (err error) { d.Cost, err = loadPrices(o.Paths); return err }},
 		{"Skills", func() (err error) { d.Skills, err = loadSkills(o); return err }},
 		{"Memory", func() (err error) {
-			d.Memory, err = memory.Open(ctx, o.Paths.Memories, nil)
-			return damaged(o.Paths.Memories, err)
+			if err := trustMemories(ctx, o, agents); err != nil {
+				return err
+			}
+			d.Memory, err = OpenMemories(ctx, o.Paths)
+			return err
 		}},
 		{"OS", func() (err error) {
 			d.OS, err = ostools.New(o.Paths.Root, &ostools.Options{Readable: o.Paths.skillDirs(), Supervisor: o.commands})

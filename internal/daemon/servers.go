@@ -31,6 +31,9 @@ type Servers struct {
 	// Hooks are neither: they are what the project says of subsystems that guard, one
 	// line each.
 	Hooks []string
+	// Memories are the agents of the project that want the memories of the user, one
+	// line each.
+	Memories []string
 	// Changes are the difference from what was approved before: what is gone behind
 	// "- ", what is new behind "+ ". Empty if nothing was.
 	Changes []string
@@ -38,7 +41,7 @@ type Servers struct {
 
 // lines are all that the question shows.
 func (s *Servers) lines() []string {
-	return slices.Concat(s.Commands, s.URLs, s.Rules, s.Except, s.Hooks)
+	return slices.Concat(s.Commands, s.URLs, s.Rules, s.Except, s.Hooks, s.Memories)
 }
 
 func (s *Servers) add(m mcp.Server) {

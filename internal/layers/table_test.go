@@ -136,7 +136,7 @@ var layers = []layer{
 		reason: "works on what any store has kept, over any plan"},
 	{pkgs: "internal/demo", may: []string{"hook", "runtime/...", "subsystems/approval", "internal/..."}, outside: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/oklog/ulid"},
 		reason: "drives the daemon's parts as a user would"},
-	{pkgs: "cmd/grapnel", may: []string{"hook", "runtime", "composite/plan/picture", "subsystems/approval", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid", "golang.org/x/text/width"},
+	{pkgs: "cmd/grapnel", may: []string{"hook", "runtime", "composite/plan/picture", "subsystems/approval", "subsystems/memory", "internal/..."}, outside: []string{"github.com/spf13/cobra", "github.com/oklog/ulid", "golang.org/x/text/width"},
 		reason: "the command line over internal/daemon"},
 	{pkgs: "examples/*/...", may: []string{"hook", "runtime", "runtime/provider/script"}, generated: []string{"composite/..."},
 		reason: "what a program outside this module can do, with the standard library"},

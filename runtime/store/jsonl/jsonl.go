@@ -10,7 +10,8 @@
 //	{"turn":1,"summary":true,"message":{"role":"user","content":[{"kind":"text","text":"They greeted."}],"label":"summary"}}
 //	{"turn":2,"message":{"role":"user","content":[{"kind":"text","text":"bye"}]}}
 //
-// Lease, journal, events, the states of hooks and what was rewound are not in it.
+// Project, lease, journal, events, the states of hooks and what was rewound are not
+// in it.
 package jsonl
 
 import (

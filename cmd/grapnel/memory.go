@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/subsystems/memory"
+)
+
+func (c *command) memory() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "memory", Short: "Show what agents have remembered, and adopt what another project's have", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("say what to do: `grapnel memory list` or `grapnel memory adopt --from PROJECT`")
+		},
+	}
+	cmd.AddCommand(c.listMemories(), c.adoptMemories())
+	return cmd
+}
+
+// inMemories opens the memories for as long as do takes.
+func (c *command) inMemories(ctx context.Context, do func(m *memory.Memory, paths daemon.Paths) error) (err error) {
+	paths, err := c.paths(place{})
+	if err != nil {
+		return err
+	}
+	m, err := daemon.OpenMemories(ctx, paths)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.OnClose(context.WithoutCancel(ctx))) }()
+	return do(m, paths)
+}
+
+func (c *command) listMemories() *cobra.Command {
+	var asJSON, everywhere bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List what the agents of this project have remembered", Args: noArgs,
+		Long: "Lists what the agents of the project in the working directory find in their memories: those of the project, and those\n" +
+			"of the user, which are there in every project. With --all it lists those of other projects too; the project\n" +
+			"\"before\" has those that were kept before there were projects.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.inMemories(cmd.Context(), func(m *memory.Memory, paths daemon.Paths) error {
+				all, err := m.List(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if !everywhere {
+					all = slices.DeleteFunc(all, func(r memory.Remembered) bool { return !r.User && r.Project != paths.Project() })
+				}
+				return c.showMemories(all, everywhere, asJSON)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
+	cmd.Flags().BoolVar(&everywhere, "all", false, "list the memories of all projects")
+	return cmd
+}
+
+func (c *command) showMemories(all []memory.Remembered, everywhere, asJSON bool) error {
+	for i, r := range all {
+		if r.Project == "" && !r.User {
+			all[i].Project = wire.ProjectBefore
+		}
+	}
+	if asJSON {
+		return c.writeJSON(append([]memory.Remembered{}, all...))
+	}
+	if len(all) == 0 && !everywhere {
+		c.note("nothing is remembered in this project yet; --all lists what is in others")
+	}
+	rows := [][]string{{"NAME", "OF", "SINCE", "WHAT"}}
+	for _, r := range all {
+		of := r.Of
+		if r.User {
+			of += ", in all projects"
+		}
+		rows = append(rows, []string{r.Name, of, r.Updated.Local().Format(time.DateTime), r.Content})
+	}
+	if everywhere {
+		withProject(rows, func(i int) string { return all[i].Project })
+	}
+	return c.tables(rows)
+}
+
+func (c *command) adoptMemories() *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use: "adopt --from PROJECT", Short: "Bring memories to this project whose own one is not there any more", Args: noArgs,
+		Long: "Brings memories to the project in the working directory: those that were kept before there were projects (project\n" +
+			"\"before\"), or those of a project whose directory was moved or deleted. One whose name an agent uses here already stays\n" +
+			"where it is.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			project := from
+			switch {
+			case from == "":
+				return errors.New("say with --from which project's; `grapnel memory list --all` lists those that there are")
+			case from == wire.ProjectBefore:
+				project = ""
+			case !daemon.Abandoned(from):
+				return fmt.Errorf("the project %s is still there, and so its memories are its own", from)
+			}
+			return c.inMemories(cmd.Context(), func(m *memory.Memory, _ daemon.Paths) error {
+				moved, kept, err := m.Adopt(cmd.Context(), project)
+				if err != nil {
+					return err
+				}
+				text := fmt.Sprintf("adopted: %d memories", moved)
+				if kept > 0 {
+					text += fmt.Sprintf("; %d stay where they are, because an agent has one of that name here", kept)
+				}
+				return c.say(text)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "whose memories: before, or the directory that the project was in")
+	return cmd
+}

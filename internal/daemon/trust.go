@@ -138,8 +138,8 @@ func writeValue(w io.Writer, v reflect.Value) {
 }
 
 // trustFile remembers what was approved: a list of servers by its path, a server of an
-// agent by both names below the project, the rules by "policy" below it, and what is
-// said of subsystems by "hooks".
+// agent by both names below the project, the rules by "policy" below it, who wants the
+// memories of the user by "memory", and what is said of subsystems by "hooks".
 func trustFile(p Paths) string { return filepath.Join(p.State, "trusted-servers.json") }
 
 func readTrust(p Paths) (map[string]approved, error) {

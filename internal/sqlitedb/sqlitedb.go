@@ -38,6 +38,12 @@ type Schema struct {
 	// Steps are SQL scripts: step i makes a file of version i one of version i+1.
 	// The version is PRAGMA user_version. Released steps are never changed.
 	Steps []string
+	// Secure makes what is deleted gone from the file: it is overwritten. What the log
+	// still has of it, Scrub removes.
+	Secure bool
+	// Vacuum is the version from which on nothing that is deleted stays in a file: an
+	// older one is written anew before its steps. 0 is none.
+	Vacuum int
 }
 
 // DB is an open file: one connection that writes and a few that only read. It is
@@ -66,7 +72,11 @@ func open(ctx context.Context, path string, s Schema) (*DB, error) {
 	if err := create(file, syncDir); err != nil {
 		return nil, err
 	}
-	pool, err := connect(file, busySlice, "_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)", 1)
+	params := "_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+	if s.Secure {
+		params += "&_pragma=secure_delete(1)"
+	}
+	pool, err := connect(file, busySlice, params, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +109,10 @@ func (d *DB) prepare(ctx context.Context, s Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
 	for {
-		err := d.Write(ctx, func(tx *Tx) error { return s.migrate(ctx, tx.w.conn) })
+		err := d.vacuum(ctx, s)
+		if err == nil {
+			err = d.Write(ctx, func(tx *Tx) error { return s.migrate(ctx, tx.w.conn) })
+		}
 		switch code(err) {
 		case sqlite3.SQLITE_NOTADB:
 			return fmt.Errorf("%w: %w; move it away or name another one", ErrForeign, err)
@@ -117,6 +130,21 @@ func (d *DB) prepare(ctx context.Context, s Schema) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// vacuum writes a file of an older version anew, without what was deleted from it. A
+// file that is new, or somebody else's, is left as it is.
+func (d *DB) vacuum(ctx context.Context, s Schema) error {
+	if s.Vacuum == 0 {
+		return nil
+	}
+	var id int32
+	var version int
+	row := d.read.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version)`)
+	if err := row.Scan(&id, &version); err != nil || id != s.ID || version >= s.Vacuum {
+		return err
+	}
+	return d.w.alone(ctx, func() error { return d.w.exec("VACUUM") })
 }
 
 // code returns the primary result code of an SQLite error, 0 for any other.

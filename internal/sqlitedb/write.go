@@ -109,6 +109,55 @@ func (w *writer) join(ctx context.Context, f func(tx *Tx) error) (*group, error)
 	return g, w.part(f)
 }
 
+// Scrub empties the log, so that what was deleted is in no file any more. Whoever reads
+// holds it up; the error then says that the log still has it.
+func (d *DB) Scrub(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	defer cancel()
+	for {
+		var busy, frames, done int
+		err := d.w.alone(ctx, func() error {
+			return d.w.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &done)
+		})
+		if err == nil && busy == 0 || err != nil && code(err) != sqlite3.SQLITE_BUSY {
+			return err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.New("it is deleted, but the log of the file still has it, because another process reads: delete something again, or end all that use the file")
+		}
+	}
+}
+
+// alone runs f on the connection that writes, outside of transactions.
+func (w *writer) alone(ctx context.Context, f func() error) error {
+	select {
+	case w.baton <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-w.baton }()
+	if w.closed {
+		return errClosed
+	}
+	if w.open != nil {
+		w.commit()
+	}
+	if err := w.connect(ctx); err != nil {
+		return err
+	}
+	return f()
+}
+
+// connect gets the connection, once.
+func (w *writer) connect(ctx context.Context) (err error) {
+	if w.conn == nil {
+		w.conn, err = w.pool.Conn(ctx)
+	}
+	return err
+}
+
 // settle waits until the group's transaction is over. Who gets the baton ends it:
 // everybody who had been waiting has done their part.
 func (w *writer) settle(g *group) error {
@@ -130,12 +179,8 @@ func (w *writer) begin(ctx context.Context) error {
 	if w.closed {
 		return errClosed
 	}
-	if w.conn == nil {
-		c, err := w.pool.Conn(ctx)
-		if err != nil {
-			return err
-		}
-		w.conn = c
+	if err := w.connect(ctx); err != nil {
+		return err
 	}
 	for began := time.Now(); ; {
 		err := w.exec("BEGIN IMMEDIATE")

@@ -98,19 +98,21 @@ func (t *table) move(tx *sqlitedb.Tx, num int64, h home) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var to int64
-	var name, aliases, content string
+	now := row{}
 	err = tx.QueryRow(`UPDATE memory SET space = ?1, num = coalesce((SELECT max(num) FROM memory WHERE num BETWEEN ?2 AND ?3), ?2) + 1
 		WHERE num = ?4 AND NOT EXISTS (SELECT 1 FROM memory o WHERE o.space = ?1 AND o.key = memory.key)
-		RETURNING num, name, aliases, content`, space, first(space), first(space+1)-1, num).Scan(&to, &name, &aliases, &content)
+		RETURNING num, name, aliases, content`, space, first(space), first(space+1)-1, num).
+		Scan(&now.num, &now.name, &now.aliases, &now.content)
 	if isNone(err) {
 		return false, nil
 	}
 	if err == nil {
-		_, err = tx.Exec(`DELETE FROM word WHERE rowid = ?`, num)
+		was := now
+		was.num = num
+		err = unindex(tx, was)
 	}
 	if err == nil {
-		err = index(tx, to, name, aliases, content)
+		err = index(tx, now)
 	}
 	return err == nil, err
 }

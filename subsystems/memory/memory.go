@@ -78,7 +78,9 @@ var spaceName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 // error of a file that holds something else, or is of a newer program, says so
 // and changes nothing. OnClose closes it.
 func Open(ctx context.Context, path string, o *Options) (*Memory, error) {
-	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "memory file", ID: fileID, Steps: []string{schema1, schema2}})
+	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{
+		Name: "memory file", ID: fileID, Steps: []string{schema1, schema2, schema3}, Secure: true, Vacuum: 3,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,9 @@ var schema1 string
 //go:embed schema/2.sql
 var schema2 string
 
+//go:embed schema/3.sql
+var schema3 string
+
 // fileID marks the files: "GRAm".
 const fileID = 0x4752416d
 
@@ -110,32 +113,60 @@ func (t *table) putIn(tx *sqlitedb.Tx, h home, e entry) (replaced bool, err erro
 	if err != nil {
 		return false, err
 	}
+	old, replaced, err := rowOf(tx, space, e.name)
+	if err == nil && replaced {
+		err = unindex(tx, old)
+	}
+	if err != nil {
+		return false, err
+	}
 	now := t.now().UnixNano()
 	var num int64
 	err = tx.QueryRow(`INSERT INTO memory (num, space, key, name, aliases, content, conversation, created, updated)
 		VALUES (coalesce((SELECT max(num) FROM memory WHERE num BETWEEN ? AND ?), ?) + 1, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (space, key) DO UPDATE SET name = excluded.name, aliases = excluded.aliases,
 			content = excluded.content, conversation = excluded.conversation, updated = excluded.updated
-		RETURNING num, EXISTS (SELECT 1 FROM word WHERE rowid = num)`,
-		first(space), first(space+1)-1, first(space), space, key(e.name), e.name, string(aliases), e.content, e.conversation, now, now).Scan(&num, &replaced)
+		RETURNING num`,
+		first(space), first(space+1)-1, first(space), space, key(e.name), e.name, string(aliases), e.content, e.conversation, now, now).Scan(&num)
 	if err != nil {
 		return false, err
 	}
-	if replaced {
-		if _, err := tx.Exec(`DELETE FROM word WHERE rowid = ?`, num); err != nil {
-			return false, err
-		}
-	}
-	return replaced, index(tx, num, e.name, string(aliases), e.content)
+	return replaced, index(tx, row{num, e.name, string(aliases), e.content})
 }
 
-// index makes a memory findable; aliases are as they are kept.
-func index(tx *sqlitedb.Tx, num int64, name, aliases, content string) error {
-	var words []string
-	if err := json.Unmarshal([]byte(aliases), &words); err != nil {
-		return fmt.Errorf("the aliases of %s: %w", name, err)
+// row is what of a memory is in the index, as it is kept.
+type row struct {
+	num                    int64
+	name, aliases, content string
+}
+
+// rowOf returns the memory of a name, and whether there is one.
+func rowOf(tx *sqlitedb.Tx, space int64, name string) (r row, found bool, err error) {
+	err = tx.QueryRow(`SELECT num, name, aliases, content FROM memory WHERE space = ? AND key = ?`, space, key(name)).
+		Scan(&r.num, &r.name, &r.aliases, &r.content)
+	if isNone(err) {
+		return r, false, nil
 	}
-	_, err := tx.Exec(`INSERT INTO word (rowid, name, aliases, content) VALUES (?, ?, ?, ?)`, num, name, strings.Join(words, "\n"), content)
+	return r, err == nil, err
+}
+
+// index makes a memory findable.
+func index(tx *sqlitedb.Tx, r row) error {
+	return r.in(tx, `INSERT INTO word (rowid, name, aliases, content) VALUES (?, ?, ?, ?)`)
+}
+
+// unindex takes a memory out of the index. The index finds its words by what they were
+// put in with, so it is called before the memory is changed.
+func unindex(tx *sqlitedb.Tx, r row) error {
+	return r.in(tx, `INSERT INTO word (word, rowid, name, aliases, content) VALUES ('delete', ?, ?, ?, ?)`)
+}
+
+func (r row) in(tx *sqlitedb.Tx, statement string) error {
+	var words []string
+	if err := json.Unmarshal([]byte(r.aliases), &words); err != nil {
+		return fmt.Errorf("the aliases of %s: %w", r.name, err)
+	}
+	_, err := tx.Exec(statement, r.num, r.name, strings.Join(words, "\n"), r.content)
 	return err
 }
 
@@ -196,18 +227,20 @@ func (t *table) entries(ctx context.Context, query string, args ...any) (out []e
 func (t *table) drop(ctx context.Context, h home, name string) (found bool, err error) {
 	err = t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
 		found = false
-		var num int64
+		var r row
 		err := tx.QueryRow(`DELETE FROM memory WHERE key = ? AND
-			space = (`+spaceOf+`) RETURNING num`, key(name), h.project, h.key).Scan(&num)
-		if errors.Is(err, sql.ErrNoRows) {
+			space = (`+spaceOf+`) RETURNING num, name, aliases, content`, key(name), h.project, h.key).Scan(&r.num, &r.name, &r.aliases, &r.content)
+		if isNone(err) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		found = true
-		_, err = tx.Exec(`DELETE FROM word WHERE rowid = ?`, num)
-		return err
+		return unindex(tx, r)
 	})
+	if err == nil && found {
+		err = t.db.Scrub(ctx)
+	}
 	return found, err
 }

@@ -288,7 +288,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 		{"an unknown tool", hook.AgentConfig{Name: "a", Tools: []string{"read", "raed"}}, `tool "raed": nobody owns it; did you mean "read"?`},
 		{"a short name of a long one", hook.AgentConfig{Name: "a", Tools: []string{"search"}}, `did you mean "mcp__files__search"?`},
 		{"nothing near", hook.AgentConfig{Name: "a", Tools: []string{"quantum"}}, `tool "quantum": nobody owns it`},
-		{"a negative limit", hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: -1}}, "limits are not negative"},
+		{"a negative limit", hook.AgentConfig{Name: "a", Limits: hook.Limits{Tokens: -1}}, "limits but that of steps are not negative"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := rt.Register(t.Context(), tc.cfg)
@@ -414,7 +414,7 @@ func TestOnBuildAgentMayChangeTheConfigurationButNotTheName(t *testing.T) {
 	assert.Equal(t, "big", w.model.requests[0].Model)
 	_, err := opened(t, builds(func(c *hook.AgentConfig) { c.Name = "b" })).Register(t.Context(), hook.AgentConfig{Name: "a"})
 	require.ErrorContains(t, err, "changed the name")
-	_, err = opened(t, builds(func(c *hook.AgentConfig) { c.Limits.Steps = -1 })).Register(t.Context(), hook.AgentConfig{Name: "a"})
+	_, err = opened(t, builds(func(c *hook.AgentConfig) { c.Limits.Tokens = -1 })).Register(t.Context(), hook.AgentConfig{Name: "a"})
 	require.ErrorContains(t, err, "limits")
 }
 

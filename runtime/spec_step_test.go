@@ -374,7 +374,7 @@ func TestSpecFailuresOfHooksAtThePointsOfATurn(t *testing.T) {
 		}, says("hi"), hook.StopDenied, 0},
 		{hook.PointBeforeStep, func(h *life, fail func() error) {
 			h.beforeStep = func(*hook.Step) (hook.StepDecision, error) { return hook.StepDecision{}, fail() }
-		}, says("hi"), hook.StopError, 1},
+		}, says("hi"), hook.StopError, 0},
 		{hook.PointAfterStep, func(h *life, fail func() error) {
 			h.afterStep = func(context.Context, *hook.Step, hook.StepOutcome) (hook.StepDecision, error) {
 				return hook.StepDecision{}, fail()

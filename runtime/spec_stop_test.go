@@ -59,8 +59,8 @@ func TestSpecStopReasons(t *testing.T) {
 			[]string{"user 1", "assistant [c1 echo {}]", "tool c1 echo: echo:"}},
 		{"too many tokens", hook.Limits{Steps: 1, Tokens: 10}, []hook.ModelStream{calls(want{"c1", "echo", `{}`})}, hook.StopTokenLimit, []hook.StopReason{hook.StopTokenLimit},
 			[]string{"user 1", "assistant [c1 echo {}]", "tool c1 echo: echo:"}},
-		{"arguments that are no JSON: the turn fails", hook.Limits{}, []hook.ModelStream{calls(want{"c1", "echo", `{"s":`})}, hook.StopError, []hook.StopReason{hook.StopError},
-			[]string{"user 1", `assistant [c1 echo {"unparsed_arguments":"{\"s\":"}]`, "tool c1 echo invalid_arguments: "}},
+		{"arguments that are no JSON: the model is told", hook.Limits{}, []hook.ModelStream{calls(want{"c1", "echo", `{"s":`}), says("sorry")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
+			[]string{"user 1", `assistant [c1 echo {"unparsed_arguments":"{\"s\":"}]`, "tool c1 echo invalid_arguments: ", "assistant sorry"}},
 		{"arguments that were cut off: the model is told", hook.Limits{}, []hook.ModelStream{finishes(hook.FinishLength, want{"c1", "echo", `{"s":`}), says("shorter")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
 			[]string{"user 1", `assistant [c1 echo {"unparsed_arguments":"{\"s\":"}]`, "tool c1 echo invalid_arguments: The answer was cut off at its token limit", "assistant shorter"}},
 	}

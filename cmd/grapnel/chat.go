@@ -24,6 +24,7 @@ import (
 type chatFlags struct {
 	dir, agent, model, sender string
 	yes                       bool
+	trust                     trustFlags
 	hooks                     hook.Visibility
 	set                       daemon.Settings
 	reply                     daemon.ReplyLimits
@@ -46,6 +47,7 @@ func (c *command) chat() *cobra.Command {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's")
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
+	f.trust.add(cmd)
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
 	replyFlags(cmd, &f.reply)
@@ -71,7 +73,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	begun := context.AfterFunc(starting, func() { cancel(context.Cause(starting)) })
 	approver := chatApprover(talk, ed, paths.Root, f.yes, color)
 	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Note: c.note, Trust: trust(approver, f.yes),
+		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Note: c.note, Trust: c.trust(approver, f.trust),
 		RecordHooks: f.hooks != "", Set: f.set, Reply: f.reply,
 	})
 	if err != nil {

@@ -27,7 +27,7 @@ func (c *command) policy() *cobra.Command {
 
 func (c *command) explainPolicy() *cobra.Command {
 	var p place
-	var yes bool
+	var t trustFlags
 	agent := daemon.DefaultAgent
 	cmd := &cobra.Command{
 		Use:   "explain TOOL ARGS",
@@ -39,21 +39,21 @@ func (c *command) explainPolicy() *cobra.Command {
 			if len(args) != 2 {
 				return fmt.Errorf("name the tool and give its arguments as JSON: grapnel policy explain bash '{\"command\": \"git log\"}', but there are %d words", len(args))
 			}
-			return c.explainRules(cmd.Context(), p, agent, yes, args[0], hook.JSON(args[1]))
+			return c.explainRules(cmd.Context(), p, agent, t, args[0], hook.JSON(args[1]))
 		},
 	}
 	p.flags(cmd)
 	cmd.Flags().StringVar(&agent, "agent", agent, "the agent that makes the call")
-	cmd.Flags().BoolVar(&yes, "yes", false, "start the project's MCP servers and trust its rules without asking")
+	t.add(cmd)
 	return cmd
 }
 
-func (c *command) explainRules(ctx context.Context, p place, agent string, yes bool, tool string, args hook.JSON) (err error) {
+func (c *command) explainRules(ctx context.Context, p place, agent string, t trustFlags, tool string, args hook.JSON) (err error) {
 	paths, err := c.paths(p)
 	if err != nil {
 		return err
 	}
-	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note, Trust: trust(c.approver(yes, false), yes)})
+	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note, Trust: c.trust(c.approver(false, false), t)})
 	if err != nil {
 		return err
 	}

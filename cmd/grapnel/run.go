@@ -28,6 +28,7 @@ type runFlags struct {
 	place
 	agent, model, sender string
 	yes                  bool
+	trust                trustFlags
 	hooks                hook.Visibility
 	set                  daemon.Settings
 	reply                daemon.ReplyLimits
@@ -58,6 +59,7 @@ func (c *command) run() *cobra.Command {
 	cmd.Flags().StringVar(&f.model, "model", "", "the model to use instead of the agent's: script:FILE or openai:NAME")
 	cmd.Flags().StringVar(&f.sender, "sender", "", "go on with the conversation of this sender (default: a new one)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "allow every tool call without asking")
+	f.trust.add(cmd)
 	hooksFlag(cmd, &f.hooks, "record hook runs for grapnel explain, and show them")
 	setFlag(cmd, &f.set)
 	replyFlags(cmd, &f.reply)
@@ -150,7 +152,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	show, gate := c.shower(f.json, f.hooks)
 	approver := c.approverIn(paths.Root, f.yes, stdinUsed, gate)
 	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Model: absolute(f.model), Note: c.note, Trust: trust(approver, f.yes),
+		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Model: absolute(f.model), Note: c.note, Trust: c.trust(approver, f.trust),
 		RecordHooks: f.hooks != "", Set: f.set, Reply: f.reply,
 	})
 	if err != nil {
@@ -248,32 +250,12 @@ func (c *command) screen() *os.File {
 	return c.tty
 }
 
-// trust asks before the MCP servers of a project are started.
-func trust(a *terminal.Approver, yes bool) func(context.Context, daemon.Servers) (daemon.Trust, error) {
-	return func(ctx context.Context, s daemon.Servers) (daemon.Trust, error) {
-		if yes {
-			return daemon.TrustOnce, nil
-		}
-		if !a.Attended() {
-			return daemon.TrustNo, nil
-		}
-		ok, err := a.Confirm(ctx, wants(s), "Allow it, now and whenever this is still the same?")
-		switch {
-		case err != nil:
-			return daemon.TrustNo, err
-		case !ok:
-			return daemon.TrustRefused, nil
-		}
-		return daemon.TrustAlways, nil
-	}
-}
-
 // wants says what the servers would start and where they would send to, or what
 // would not be asked about.
 func wants(s daemon.Servers) string {
 	var parts []string
 	if len(s.Commands) > 0 {
-		parts = append(parts, "to start:\n  "+listed(s.Commands))
+		parts = append(parts, "to start in "+screen.Exact(s.Dir).String()+":\n  "+listed(s.Commands))
 	}
 	if len(s.URLs) > 0 {
 		parts = append(parts, "to send requests to:\n  "+listed(s.URLs))

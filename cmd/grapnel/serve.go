@@ -29,8 +29,8 @@ const (
 type serveFlags struct {
 	place
 	socket, model     string
-	yes, resume       bool
-	hooks             bool
+	resume, hooks     bool
+	trust             trustFlags
 	askTimeout, grace time.Duration
 	onAskTimeout      string
 	set               daemon.Settings
@@ -53,7 +53,7 @@ func (c *command) serve() *cobra.Command {
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project to work in (default: the working directory)")
 	socketFlag(cmd, &f.socket)
 	cmd.Flags().StringVar(&f.model, "model", "", "the model of the agents that name none: script:FILE or openai:NAME")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "start the project's MCP servers without asking")
+	f.trust.add(cmd)
 	cmd.Flags().BoolVar(&f.resume, "resume", true, "go on with the turns that were interrupted when a process died")
 	cmd.Flags().BoolVar(&f.hooks, "hooks", false, "record every hook run as an event, and keep it for grapnel explain")
 	cmd.Flags().DurationVar(&f.askTimeout, "ask-timeout", approval.DefaultTimeout, "how long to wait for the approval of a tool call; 0 waits as long as its turn goes on")
@@ -121,7 +121,7 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 		return nil, nil, err
 	}
 	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Approval: asks, Extra: []hook.Hook{h}, Recent: recentEvents, Model: absolute(f.model), Note: c.note, Trust: trust(c.approver(f.yes, false), f.yes),
+		Paths: paths, Approval: asks, Extra: []hook.Hook{h}, Recent: recentEvents, Model: absolute(f.model), Note: c.note, Trust: c.trust(c.approver(false, false), f.trust),
 		RecordHooks: f.hooks, Set: f.set, Reply: f.reply,
 	})
 	if err != nil {

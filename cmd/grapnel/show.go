@@ -20,7 +20,7 @@ import (
 
 func (c *command) tools() *cobra.Command {
 	var p place
-	var yes bool
+	var t trustFlags
 	var above daemon.Settings
 	agent := daemon.DefaultAgent
 	cmd := &cobra.Command{
@@ -28,22 +28,22 @@ func (c *command) tools() *cobra.Command {
 		Short: "List the tools of an agent, and those out of its scope",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.listTools(cmd.Context(), p, agent, yes, above)
+			return c.listTools(cmd.Context(), p, agent, t, above)
 		},
 	}
 	p.flags(cmd)
 	cmd.Flags().StringVar(&agent, "agent", agent, "the agent")
-	cmd.Flags().BoolVar(&yes, "yes", false, "start the project's MCP servers without asking")
+	t.add(cmd)
 	setFlag(cmd, &above)
 	return cmd
 }
 
-func (c *command) listTools(ctx context.Context, p place, agent string, yes bool, above daemon.Settings) (err error) {
+func (c *command) listTools(ctx context.Context, p place, agent string, t trustFlags, above daemon.Settings) (err error) {
 	paths, err := c.paths(p)
 	if err != nil {
 		return err
 	}
-	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note, Trust: trust(c.approver(yes, false), yes), Set: above})
+	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note, Trust: c.trust(c.approver(false, false), t), Set: above})
 	if err != nil {
 		return err
 	}

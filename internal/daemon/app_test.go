@@ -130,8 +130,11 @@ func TestServersAreNotStartedUnasked(t *testing.T) {
 		require.NoError(t, app.Close(t.Context()))
 		return asked, state
 	}
-	const no = "the list of servers has not been approved; run the command in a terminal to be asked, or with --yes"
-	asked := []string{"a: does-not-exist ${HOME} ${NONE:-x}", "b: ${NONE:-http://localhost}"}
+	const no = "the list of servers has not been approved; run the command in a terminal to be asked, or with --start-servers"
+	asked := []string{
+		"a: does-not-exist ${HOME} ${NONE:-x}", "a: the program gets your variable HOME", "a: names your variable NONE, which is not set",
+		"b: ${NONE:-http://localhost}", "b: names your variable NONE, which is not set",
+	}
 	steps := []struct {
 		answer daemon.Trust
 		asked  []string
@@ -149,7 +152,7 @@ func TestServersAreNotStartedUnasked(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(p.Root, ".mcp.json"), []byte(servers+"\n"), 0o600))
 	asked, reason := open(daemon.TrustNo)
-	assert.Len(t, asked, 2, "another file is another question")
+	assert.Len(t, asked, 5, "another file is another question")
 	assert.Equal(t, no, reason)
 }
 
@@ -188,9 +191,30 @@ mcp: {define: {mine: {command: does-not-exist, args: ["${HOME}"], env: {K: secre
 			assert.ErrorContains(t, err, s.err, "step %d", i)
 		}
 		if s.asked {
-			assert.Equal(t, []string{"the agent own", "mine: does-not-exist ${HOME}"}, asked, "step %d", i)
+			assert.Equal(t, []string{"the agent own", "mine: does-not-exist ${HOME}", "mine: environment K=secret", "mine: the program gets your variable HOME"}, asked, "step %d", i)
 		} else {
 			assert.Empty(t, asked, "step %d", i)
 		}
 	}
+}
+
+// TestAVariableThatIsSetLaterIsAskedAbout: which of the user's variables a server gets is
+// part of what is approved.
+func TestAVariableThatIsSetLaterIsAskedAbout(t *testing.T) {
+	const name = "GRAPNEL_TEST_LATER"
+	p := project(t, map[string]string{".mcp.json": `{"mcpServers": {"a": {"url": "https://a.example", "headers": {"X": "${` + name + `:-none}"}}}}`})
+	open := func() (asked []string) {
+		app, err := daemon.Open(t.Context(), daemon.Options{Paths: p, Trust: func(_ context.Context, s daemon.Servers) (daemon.Trust, error) {
+			asked = s.URLs
+			return daemon.TrustAlways, nil
+		}})
+		require.NoError(t, err)
+		require.NoError(t, app.Close(t.Context()))
+		return asked
+	}
+	assert.Equal(t, []string{"a: https://a.example", "a: header X: ${" + name + ":-none}", "a: names your variable " + name + ", which is not set"}, open())
+	assert.Empty(t, open())
+	t.Setenv(name, "secret")
+	assert.Equal(t, []string{"a: https://a.example", "a: header X: ${" + name + ":-none}", "a: your variable " + name + " LEAVES THIS MACHINE, with every request"}, open())
+	assert.Empty(t, open())
 }

@@ -146,7 +146,7 @@ func trustLayers(ctx context.Context, o Options, c configuration, project plan.L
 	if err != nil || answer == TrustOnce || answer == TrustAlways {
 		return with, err
 	}
-	why := "nobody has approved it; run the command in a terminal to be asked, or with --yes, or write it in " + o.Paths.Short(o.Paths.userHooks())
+	why := "nobody has approved it; run the command in a terminal to be asked, or with --dangerously-accept-project-rules, or write it in " + o.Paths.Short(o.Paths.userHooks())
 	if answer == TrustRefused {
 		why = refusedTrust
 	}

@@ -124,7 +124,7 @@ func TestAProjectLoosensNoGateUnasked(t *testing.T) {
 			assert.Empty(t, notes, c.project)
 			continue
 		}
-		assert.Equal(t, "subsystems that guard stay as they are ("+c.want+"): nobody has approved it; run the command in a terminal to be asked, or with --yes, or write it in ~/.grapnel/hooks.json", notes)
+		assert.Equal(t, "subsystems that guard stay as they are ("+c.want+"): nobody has approved it; run the command in a terminal to be asked, or with --dangerously-accept-project-rules, or write it in ~/.grapnel/hooks.json", notes)
 		assert.Equal(t, "Memory, by ~/.grapnel/hooks.json", process, c.project)
 		assert.Equal(t, "Memory, by ~/.grapnel/hooks.json", agent, c.agent)
 

@@ -121,7 +121,7 @@ func trustRules(ctx context.Context, o Options, project policy.Rules, agents []A
 	if err != nil || answer == TrustOnce || answer == TrustAlways {
 		return project, err
 	}
-	why := "nobody has approved them; run the command in a terminal to be asked, or with --yes, or write them in " + o.Paths.Short(o.Paths.userRules())
+	why := "nobody has approved them; run the command in a terminal to be asked, or with --dangerously-accept-project-rules, or write them in " + o.Paths.Short(o.Paths.userRules())
 	if answer == TrustRefused {
 		why = refusedTrust
 	}

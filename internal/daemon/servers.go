@@ -18,11 +18,12 @@ import (
 type Servers struct {
 	// File is the list, or names the agent that declares them.
 	File string
-	// Commands are the servers that are processes, one line each: the name and the
-	// command.
+	// Dir is where the commands are run.
+	Dir string
+	// Commands are the servers that are processes, and URLs the others: what has an effect,
+	// one line each, see [mcp.Server.Effects].
 	Commands []string
-	// URLs are the others: the name and the URL.
-	URLs []string
+	URLs     []string
 	// Rules are not of servers: they are what the project's rules allow to run without
 	// being asked about, one line each.
 	Rules []string
@@ -44,12 +45,27 @@ func (s *Servers) lines() []string {
 	return slices.Concat(s.Commands, s.URLs, s.Rules, s.Except, s.Hooks, s.Memories)
 }
 
+// LiftsGuards reports whether this is about what guards calls, and not about servers.
+func (s *Servers) LiftsGuards() bool { return len(s.Rules)+len(s.Hooks) > 0 }
+
+// add adds a server that was read without replacing its variables.
 func (s *Servers) add(m mcp.Server) {
 	if m.URL != "" {
-		s.URLs = append(s.URLs, m.String())
+		s.URLs = append(s.URLs, m.Effects(isSet)...)
 	} else {
-		s.Commands = append(s.Commands, m.String())
+		s.Commands = append(s.Commands, m.Effects(isSet)...)
 	}
+}
+
+func isSet(name string) bool {
+	_, set := os.LookupEnv(name)
+	return set
+}
+
+// expanded are the variables of the server that have a value: which of the user's values
+// it gets is part of what is approved.
+func expanded(m mcp.Server) []string {
+	return slices.DeleteFunc(m.Variables(), func(name string) bool { return !isSet(name) })
 }
 
 // Trust is the answer to whether the servers of a project may be started.
@@ -64,7 +80,7 @@ const (
 )
 
 // notTrusted is why servers are not started, and what to do.
-const notTrusted = "the list of servers has not been approved; run the command in a terminal to be asked, or with --yes"
+const notTrusted = "the list of servers has not been approved; run the command in a terminal to be asked, or with --start-servers"
 
 // refusedTrust is why they are not started if somebody does not want it.
 const refusedTrust = "you said no; run the command again to be asked again"
@@ -105,16 +121,21 @@ func trusted(ctx context.Context, o Options, file string, data []byte, cfg mcp.C
 	if err != nil {
 		return TrustNo, err
 	}
-	servers := Servers{File: file}
+	servers := Servers{File: file, Dir: o.Paths.Root}
+	var gets []string
 	for i, s := range cfg.Servers {
 		if s.Refused == "" {
 			servers.add(shown.Servers[i])
+			gets = append(gets, expanded(shown.Servers[i])...)
 		}
 	}
 	if len(servers.Commands)+len(servers.URLs) == 0 {
 		return TrustAlways, nil
 	}
-	// Every byte of the list counts.
+	if len(gets) > 0 {
+		data = fmt.Appendf(slices.Clip(data), "%q", gets)
+	}
+	// Every byte of the list counts, and which variables have a value.
 	return confirm(ctx, o, servers, file, fmt.Sprintf("%x", sha256.Sum256(data)))
 }
 
@@ -125,10 +146,10 @@ func allowServer(o Options) func(ctx context.Context, agent string, s mcp.Server
 	return func(ctx context.Context, agent string, s mcp.Server) error {
 		one.Lock()
 		defer one.Unlock()
-		what := Servers{File: "the agent " + agent}
+		what := Servers{File: "the agent " + agent, Dir: o.Paths.Root}
 		what.add(s)
 		key := filepath.Join(o.Paths.Root, "agent "+agent, s.Name)
-		answer, err := confirm(ctx, o, what, key, digestOf(s))
+		answer, err := confirm(ctx, o, what, key, digestOf(s, expanded(s)))
 		switch {
 		case err != nil:
 			return err
@@ -137,6 +158,6 @@ func allowServer(o Options) func(ctx context.Context, agent string, s mcp.Server
 		case answer == TrustRefused:
 			return errors.New(refusedTrust)
 		}
-		return errors.New("the server has not been approved; run the command in a terminal to be asked, or with --yes")
+		return errors.New("the server has not been approved; run the command in a terminal to be asked, or with --start-servers")
 	}
 }

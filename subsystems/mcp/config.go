@@ -46,6 +46,8 @@ type Server struct {
 	Harmless bool
 	// Refused says why the server cannot be used; "" if it can.
 	Refused string
+	// Disabled: whoever wrote the file has turned the server off. Refused says so, too.
+	Disabled bool
 }
 
 // String is the name and the command with its arguments, or the URL without its
@@ -175,6 +177,10 @@ func (c *Config) server(name string, raw json.RawMessage, lookup func(string) (s
 		e.fail("%v", err)
 	}
 	s := e.finish()
+	if s.Disabled {
+		s.Refused = "it is disabled in the list of servers"
+		return s
+	}
 	if s.refuse(nil); s.Refused != "" {
 		c.warn("server %q cannot be used: %s", name, s.Refused)
 	}
@@ -219,6 +225,8 @@ func (e *entry) member(key string, raw json.RawMessage) error {
 		destructive := true
 		decode(e, key, raw, &destructive, "true or false")
 		e.out.Harmless = !destructive
+	case "disabled":
+		decode(e, key, raw, &e.out.Disabled, "true or false")
 	case "alwaysLoad", "description":
 		// Of the format, but without an effect here: all tools are always loaded.
 	default:

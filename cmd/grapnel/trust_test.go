@@ -1,0 +1,82 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/terminal"
+)
+
+// TestEachFlagHasOneMeaning: what each flag accepts of what a project wants, where nobody
+// can be asked.
+func TestEachFlagHasOneMeaning(t *testing.T) {
+	t.Parallel()
+	wanted := []struct {
+		name string
+		what daemon.Servers
+	}{
+		{"a server of the list", daemon.Servers{Commands: []string{"a: x"}}},
+		{"a server's address", daemon.Servers{URLs: []string{"a: https://a.example"}}},
+		{"rules that allow", daemon.Servers{Rules: []string{"policy.json: Bash(*)"}}},
+		{"a gate that is off", daemon.Servers{Hooks: []string{"hooks.json: Policy: off"}}},
+	}
+	const no, once = daemon.TrustNo, daemon.TrustOnce
+	for _, c := range []struct {
+		args []string
+		want []daemon.Trust
+	}{
+		{nil, []daemon.Trust{no, no, no, no}},
+		{[]string{"--yes"}, []daemon.Trust{no, no, no, no}},
+		{[]string{"--start-servers"}, []daemon.Trust{once, once, no, no}},
+		{[]string{"--dangerously-accept-project-rules"}, []daemon.Trust{no, no, once, once}},
+		{[]string{"--yes", "--start-servers", "--dangerously-accept-project-rules"}, []daemon.Trust{once, once, once, once}},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			t.Parallel()
+			var f runFlags
+			cmd := &cobra.Command{}
+			cmd.Flags().BoolVar(&f.yes, "yes", false, "")
+			f.trust.add(cmd)
+			require.NoError(t, cmd.ParseFlags(c.args))
+			log, err := os.CreateTemp(t.TempDir(), "")
+			require.NoError(t, err)
+			defer log.Close()
+			main := &command{err: log}
+			trust := main.trust(terminal.NewApprover(&terminal.ApproverOptions{Yes: f.yes}), f.trust)
+			var got []daemon.Trust
+			for _, w := range wanted {
+				answer, err := trust(t.Context(), w.what)
+				require.NoError(t, err, w.name)
+				got = append(got, answer)
+			}
+			assert.Equal(t, c.want, got)
+			said, err := os.ReadFile(log.Name())
+			require.NoError(t, err)
+			assert.Equal(t, f.trust.rules, strings.Contains(string(said), "DANGEROUS: accepted without asking (--dangerously-accept-project-rules): hooks.json: Policy: off"))
+		})
+	}
+}
+
+// TestWhichCommandHasWhichFlag: the table of docs/files.md.
+func TestWhichCommandHasWhichFlag(t *testing.T) {
+	t.Parallel()
+	c := &command{}
+	for _, w := range []struct {
+		cmd         *cobra.Command
+		yes, trusts bool
+	}{
+		{c.run(), true, true}, {c.chat(), true, true}, {c.ask(), true, false}, {c.resumeTurn(), true, false},
+		{c.serve(), false, true}, {c.tools(), false, true}, {c.explainPolicy(), false, true},
+	} {
+		assert.Equal(t, w.yes, w.cmd.Flags().Lookup("yes") != nil, w.cmd.Use)
+		for _, name := range []string{startServersFlag, acceptRulesFlag} {
+			assert.Equal(t, w.trusts, w.cmd.Flags().Lookup(name) != nil, "%s --%s", w.cmd.Use, name)
+		}
+	}
+}

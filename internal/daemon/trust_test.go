@@ -31,10 +31,10 @@ func TestAnApprovalCoversWhatHasAnEffect(t *testing.T) {
 		{"an ask of an agent goes", agent, md(`policy: {allow: ["Bash(git *)"], ask: ["Bash(git push *)"]}`), md(`policy: {allow: ["Bash(git *)"]}`), `- agent chief: asks about Bash(git push *)`},
 		{"a gate at another point", ".grapnel/hooks.json", `{"Guard":"without=BeforeTool"}`, `{"Guard":"without=BeforeTool;AfterStep: timeout=1s"}`, `- .grapnel/hooks.json: Guard: without=BeforeTool; + .grapnel/hooks.json: Guard: without=BeforeTool; AfterStep: timeout=1s`},
 		{"a gate of an agent", agent, md(`hooks: {Guard: "without=BeforeTool"}`), md(`hooks: {Guard: "off"}`), `- agent "chief": Guard: without=BeforeTool; + agent "chief": Guard: off`},
-		{"a variable of a server", agent, md(`mcp: {define: {m: {command: none, env: {A: b}}}}`), md(`mcp: {define: {m: {command: none, env: {A: c}}}}`), `the order, or a value that is not shown, is another one`},
-		{"the word of a server's harmlessness", agent, md(`mcp: {define: {m: {command: none}}}`), md(`mcp: {define: {m: {command: none, destructive: false}}}`), `the order, or a value that is not shown, is another one`},
-		{"the time of a server's calls", agent, md(`mcp: {define: {m: {command: none, timeout: 1000}}}`), md(`mcp: {define: {m: {command: none, timeout: 9000}}}`), `the order, or a value that is not shown, is another one`},
-		{"a variable of a list", ".mcp.json", `{"mcpServers":{"m":{"command":"none"}}}`, `{"mcpServers":{"m":{"command":"none","env":{"LD_PRELOAD":"x"}}}}`, `the order, or a value that is not shown, is another one`},
+		{"a variable of a server", agent, md(`mcp: {define: {m: {command: none, env: {A: b}}}}`), md(`mcp: {define: {m: {command: none, env: {A: c}}}}`), `- m: environment A=b; + m: environment A=c`},
+		{"the word of a server's harmlessness", agent, md(`mcp: {define: {m: {command: none}}}`), md(`mcp: {define: {m: {command: none, destructive: false}}}`), `+ m: its tools are not taken for destructive, by the word of this file`},
+		{"the time of a server's calls", agent, md(`mcp: {define: {m: {command: none, timeout: 1000}}}`), md(`mcp: {define: {m: {command: none, timeout: 9000}}}`), `- m: each call may take 1s; + m: each call may take 9s`},
+		{"a variable of a list", ".mcp.json", `{"mcpServers":{"m":{"command":"none"}}}`, `{"mcpServers":{"m":{"command":"none","env":{"LD_PRELOAD":"x"}}}}`, `+ m: environment LD_PRELOAD=x (can say which code programs load or run)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

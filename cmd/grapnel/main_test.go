@@ -62,6 +62,7 @@ func TestScripts(t *testing.T) {
 			"history": history,
 			"ids":     ids,
 			"asked":   askedBy,
+			"typing":  typing,
 		},
 		RequireExplicitExec: true,
 	})

@@ -32,7 +32,7 @@ type Terminal struct {
 // Open returns a terminal of a size. It is closed when the test ends.
 func Open(t *testing.T, columns, rows int) *Terminal {
 	t.Helper()
-	master, tty, err := open()
+	master, tty, err := Pair()
 	if err != nil {
 		t.Fatalf("open a pseudo-terminal: %v", err)
 	}
@@ -43,7 +43,9 @@ func Open(t *testing.T, columns, rows int) *Terminal {
 	return w
 }
 
-func open() (master, tty *os.File, err error) {
+// Pair returns both sides of a new terminal: what a person types into and sees, and
+// what a program has. The caller closes both.
+func Pair() (master, tty *os.File, err error) {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err

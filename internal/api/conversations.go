@@ -70,10 +70,14 @@ func (s *Server) find(ctx context.Context, id string) (store.Record, error) {
 		}
 	}
 	rec, err := s.anywhere(ctx, id)
-	if err == nil && !s.owns(rec) {
-		err = s.elsewhere(rec)
+	switch {
+	case err != nil:
+		return store.Record{}, err
+	case !s.owns(rec):
+		return store.Record{}, s.elsewhere(rec)
 	}
-	return rec, err
+	s.keys.put(id, rec.Key) // a long list has pushed it out
+	return rec, nil
 }
 
 // anywhere returns a conversation of any project by its id.
@@ -86,7 +90,6 @@ func (s *Server) anywhere(ctx context.Context, id string) (store.Record, error) 
 	if i < 0 {
 		return store.Record{}, notFound("there is no conversation %.80q; GET /v1/conversations lists them", id)
 	}
-	s.keys.put(id, recs[i].Key)
 	return recs[i], nil
 }
 

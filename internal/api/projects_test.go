@@ -81,6 +81,10 @@ func TestAConversationOfAnotherProjectIsListedIfAskedForAndNothingElse(t *testin
 		assert.Equal(t, wire.CodeProject, client.CodeOf(err), "%s: %v", name, err)
 		assert.EqualError(t, err, "conversation "+id+" belongs to the project "+theirs+`: cd '/their'\''s' && grapnel conversations`, name)
 	}
+	for range 2 { // what was refused once is not known better afterwards
+		_, err = w.client.Messages(ctx, id)
+		assert.Equal(t, wire.CodeProject, client.CodeOf(err))
+	}
 	_, err = w.client.Resume(ctx, before)
 	assert.ErrorContains(t, err, "belongs to the project before: it is from a time before there were projects; grapnel conversations adopt "+before+" brings it here")
 	_, err = w.client.Resume(ctx, recs["/gone"].ID)

@@ -135,7 +135,8 @@ func TestAnAdoptedTurnIsGoneOnWithOnlyIfAsked(t *testing.T) {
 	ctx := t.Context()
 	_, err := w.client.Adopt(ctx, recs[""].ID, wire.Adoption{})
 	assert.Equal(t, wire.CodeExists, client.CodeOf(err), "ann has one here")
-	for project, sender := range map[string]string{"": "old", "/gone": "moved"} {
+	// The daemon comes to these senders before ann, whose turn it goes on with.
+	for project, sender := range map[string]string{"": "a-old", "/gone": "a-moved"} {
 		conv, err := w.client.Adopt(ctx, recs[project].ID, wire.Adoption{Sender: sender})
 		require.NoError(t, err)
 		assert.Equal(t, []any{recs[project].ID, "/mine", sender, true}, []any{conv.ID, conv.Project, conv.Sender, conv.Interrupted})

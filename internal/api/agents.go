@@ -105,6 +105,9 @@ func configOf(in wire.NewAgent) (hook.AgentConfig, error) {
 	if in.Tools != nil && cfg.Tools == nil {
 		cfg.Tools = []string{}
 	}
+	if in.Limits.Steps < 0 {
+		return cfg, invalid("limits.steps is %d; a client cannot lift the limit of steps, leave it out for the default", in.Limits.Steps)
+	}
 	if in.Limits.Time != "" {
 		d, err := time.ParseDuration(in.Limits.Time)
 		if err != nil || d <= 0 {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -146,8 +147,8 @@ func TestAgentsComeAndGoDuringTurns(t *testing.T) {
 	done.Store(true)
 	talkers.Wait()
 	assert.Empty(t, rt.Agents())
-	assert.LessOrEqual(t, goruntime.NumGoroutine(), before, "goroutines")
 	require.NoError(t, rt.Close(ctx))
+	assert.Eventually(t, func() bool { return goruntime.NumGoroutine() <= before+1 }, 10*time.Second, time.Millisecond, "goroutines") // one is Eventually's
 	assert.Empty(t, g.wrong)
 	assert.Empty(t, g.in)
 	assert.Equal(t, g.came, g.went)

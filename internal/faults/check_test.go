@@ -176,8 +176,13 @@ func (w *world) checkEvents() {
 	}
 	w.checkOnce()
 	for _, t := range w.turns {
-		if n := len(t.events); n > 0 && t.id != "" && t.events[n-1].Kind != hook.EventTurnEnd {
-			w.t.Errorf("the last event of turn %s is %s", t.id, t.events[n-1].Kind)
+		// A turn whose input could not be stored has not begun and has no end: its caller gets the error.
+		begun := slices.ContainsFunc(t.events, func(ev hook.Event) bool { return ev.Kind == hook.EventTurnStart })
+		if !begun && len(t.events) > 0 && t.err == nil {
+			w.t.Errorf("turn %s has not begun, and nobody was told", t.id)
+		}
+		if n := len(t.events); begun && t.id != "" && t.events[n-1].Kind != hook.EventTurnEnd {
+			w.t.Errorf("the last event of turn %s is %s: %s", t.id, t.events[n-1].Kind, t.events[n-1].Text)
 		}
 		hard := t.out.Stop == hook.StopError || t.out.Stop == hook.StopCancelled || t.out.Stop == hook.StopUserRequested
 		if hard != (t.err != nil) && t.out.Stop != hook.StopDenied { // by a hook that rejects, or by one that stops a step

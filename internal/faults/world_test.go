@@ -195,7 +195,7 @@ func (w *world) turn(n int, closes bool) bool {
 		at("cancel by Close", func() {
 			over, end := context.WithCancel(context.Background())
 			end()
-			if err := w.rt.Close(over); err != nil {
+			if err := w.rt.Close(over); err != nil && !errors.Is(err, runtime.ErrAbandoned) {
 				w.t.Errorf("close: %v", err)
 			}
 		})

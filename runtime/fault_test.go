@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,8 +48,21 @@ type chaos struct {
 
 func (c *chaos) one(n int) bool { return c.IntN(n) == 0 }
 
+// lockedSource is a source for several goroutines: a call that waits for its key reports so from its own, and
+// OnEvent hears it beside the hooks of the loop.
+type lockedSource struct {
+	mu sync.Mutex
+	rand.Source
+}
+
+func (l *lockedSource) Uint64() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Source.Uint64()
+}
+
 func faultyConversation(t *testing.T, seed uint64) {
-	c := &chaos{Rand: rand.New(rand.NewPCG(seed, 7)), release: make(chan struct{}), after: map[string]int{}}
+	c := &chaos{Rand: rand.New(&lockedSource{Source: rand.NewPCG(seed, 7)}), release: make(chan struct{}), after: map[string]int{}}
 	var scripts []hook.ModelStream
 	for range 40 {
 		scripts = append(scripts, c.reply())

@@ -12,7 +12,8 @@ import (
 )
 
 // The flags by which a project gets what somebody would be asked about. Each has one
-// meaning, and no other flag has it.
+// meaning, and no other flag has it. What none of them accepts, such as memories of other
+// projects, a person has to allow.
 const (
 	startServersFlag = "start-servers"
 	acceptRulesFlag  = "dangerously-accept-project-rules"
@@ -35,10 +36,10 @@ func (f *trustFlags) add(cmd *cobra.Command) {
 func (c *command) trust(a *terminal.Approver, f trustFlags) func(context.Context, daemon.Servers) (daemon.Trust, error) {
 	return func(ctx context.Context, s daemon.Servers) (daemon.Trust, error) {
 		switch {
-		case f.rules && s.LiftsGuards():
+		case f.rules && s.OnlyGuards():
 			c.note("DANGEROUS: accepted without asking (--" + acceptRulesFlag + "): " + strings.Join(slices.Concat(s.Rules, s.Hooks), "; "))
 			return daemon.TrustOnce, nil
-		case f.servers && !s.LiftsGuards():
+		case f.servers && s.OnlyServers():
 			return daemon.TrustOnce, nil
 		case !a.Attended():
 			return daemon.TrustNo, nil

@@ -25,17 +25,18 @@ func TestEachFlagHasOneMeaning(t *testing.T) {
 		{"a server's address", daemon.Servers{URLs: []string{"a: https://a.example"}}},
 		{"rules that allow", daemon.Servers{Rules: []string{"policy.json: Bash(*)"}}},
 		{"a gate that is off", daemon.Servers{Hooks: []string{"hooks.json: Policy: off"}}},
+		{"memories of other projects", daemon.Servers{Memories: []string{"agent a: its own"}}},
 	}
 	const no, once = daemon.TrustNo, daemon.TrustOnce
 	for _, c := range []struct {
 		args []string
 		want []daemon.Trust
 	}{
-		{nil, []daemon.Trust{no, no, no, no}},
-		{[]string{"--yes"}, []daemon.Trust{no, no, no, no}},
-		{[]string{"--start-servers"}, []daemon.Trust{once, once, no, no}},
-		{[]string{"--dangerously-accept-project-rules"}, []daemon.Trust{no, no, once, once}},
-		{[]string{"--yes", "--start-servers", "--dangerously-accept-project-rules"}, []daemon.Trust{once, once, once, once}},
+		{nil, []daemon.Trust{no, no, no, no, no}},
+		{[]string{"--yes"}, []daemon.Trust{no, no, no, no, no}},
+		{[]string{"--start-servers"}, []daemon.Trust{once, once, no, no, no}},
+		{[]string{"--dangerously-accept-project-rules"}, []daemon.Trust{no, no, once, once, no}},
+		{[]string{"--yes", "--start-servers", "--dangerously-accept-project-rules"}, []daemon.Trust{once, once, once, once, no}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			t.Parallel()

@@ -45,8 +45,11 @@ func (s *Servers) lines() []string {
 	return slices.Concat(s.Commands, s.URLs, s.Rules, s.Except, s.Hooks, s.Memories)
 }
 
-// LiftsGuards reports whether this is about what guards calls, and not about servers.
-func (s *Servers) LiftsGuards() bool { return len(s.Rules)+len(s.Hooks) > 0 }
+// OnlyServers reports whether the question is about servers and nothing else.
+func (s *Servers) OnlyServers() bool { return len(s.lines()) == len(s.Commands)+len(s.URLs) }
+
+// OnlyGuards reports whether it is about what guards calls and nothing else.
+func (s *Servers) OnlyGuards() bool { return len(s.lines()) == len(s.Rules)+len(s.Except)+len(s.Hooks) }
 
 // add adds a server that was read without replacing its variables.
 func (s *Servers) add(m mcp.Server) {

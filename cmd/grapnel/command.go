@@ -192,7 +192,13 @@ func setFlag(cmd *cobra.Command, to *daemon.Settings) {
 	cmd.Flags().Var(to, "set", "turn a subsystem off or tune it, above what hooks.json says: Memory=off, \"Guard=BeforeTool: timeout=2s\"; may be repeated")
 }
 
-func (c *command) paths(p place) (daemon.Paths, error) { return daemon.FindPaths(p.dir, c.getenv) }
+func (c *command) paths(p place) (daemon.Paths, error) {
+	paths, err := daemon.FindPaths(p.dir, c.getenv)
+	if paths.Note != "" {
+		c.note(paths.Note)
+	}
+	return paths, err
+}
 
 // note tells the person something beside the output.
 func (c *command) note(text string) {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/grapnel-go/grapnel/internal/privatedir"
 )
 
 // maxPath is the longest path of a unix socket in bytes, on the systems where it
@@ -52,25 +54,12 @@ var errLocked = errors.New("locked")
 // privateDir makes the directory, or checks that nobody else can get at what is
 // in it.
 func privateDir(dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return fmt.Errorf("make the directory of the socket: %w", err)
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("make the directory of the socket: %w", err)
-	}
-	info, err := os.Lstat(dir)
 	const fix = "choose a directory of its own with --socket"
-	switch {
-	case err != nil:
-		return fmt.Errorf("the directory of the socket: %w", err)
-	case info.Mode()&fs.ModeSymlink != 0:
+	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return fmt.Errorf("the directory of the socket, %s, is a symbolic link; name the directory itself, or %s", dir, fix)
-	case !info.IsDir():
-		return fmt.Errorf("%s is no directory; %s", dir, fix)
-	case !ownedByUser(info):
-		return fmt.Errorf("the directory of the socket, %s, belongs to another user; %s", dir, fix)
-	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("the directory of the socket, %s, is open to others (mode %04o); chmod 700 it, or %s", dir, info.Mode().Perm(), fix)
+	}
+	if err := privatedir.Make(dir); err != nil {
+		return fmt.Errorf("the directory of the socket cannot be used: %w; %s", err, fix)
 	}
 	return nil
 }

@@ -2,15 +2,10 @@
 
 package api
 
-import (
-	"errors"
-	"io/fs"
-)
+import "errors"
 
 // lockFile refuses: a socket that cannot be closed to other users is none to
 // listen on.
 func lockFile(string) (unlock func() error, err error) {
 	return nil, errors.New("a daemon cannot be served on this system: it has no private unix sockets")
 }
-
-func ownedByUser(fs.FileInfo) bool { return false }

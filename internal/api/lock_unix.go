@@ -4,7 +4,6 @@ package api
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"syscall"
 )
@@ -23,9 +22,4 @@ func lockFile(path string) (unlock func() error, err error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f.Close, nil
-}
-
-func ownedByUser(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid()
 }

@@ -39,6 +39,9 @@ type Options struct {
 	Max int64
 	// JSON: the text must not nest deeper than [MaxDepth].
 	JSON bool
+	// Private: the file must be the user's, and nobody else may be able to write it: it
+	// has what the user has answered.
+	Private bool
 	// Binary: the content need not be UTF-8 and may have NUL bytes.
 	Binary bool
 }
@@ -211,6 +214,9 @@ func refuse(shown string, info fs.FileInfo, o Options) error {
 		return &Error{Path: shown, What: "is " + kind(info.Mode()) + ", no regular file", Fix: "put a file with the text in its place"}
 	case o.Max > 0 && info.Size() > o.Max:
 		return tooLarge(shown, o.Max)
+	case o.Private && !private(info):
+		return &Error{Path: shown, What: fmt.Sprintf("belongs to another user, or others can write it (mode %04o)", info.Mode().Perm()),
+			Fix: "look at what it says, then delete it"}
 	case o.Within != "" && links(info) > 1:
 		return &Error{Path: shown, What: fmt.Sprintf("has %d names, and the others may be outside of %s", links(info), o.Within),
 			Fix: "put a copy in its place"}

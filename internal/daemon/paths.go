@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/agentfile"
 	"github.com/grapnel-go/grapnel/internal/conffile"
+	"github.com/grapnel-go/grapnel/internal/privatedir"
 )
 
 // Paths are the places that a daemon reads and writes.
@@ -24,6 +25,8 @@ type Paths struct {
 	// Conversations and Memories are the databases in State.
 	Conversations string
 	Memories      string
+	// Note says what was put right about State; "" if nothing.
+	Note string
 }
 
 // Project is the id of the project in the databases: its root. It is found by where the
@@ -53,8 +56,11 @@ func FindPaths(dir string, getenv func(string) string) (Paths, error) {
 	if p.State, err = stateDir(p.Home, getenv); err != nil {
 		return Paths{}, err
 	}
+	if p.Note, err = private(p.State, p.Home); err != nil {
+		return Paths{}, err
+	}
 	p.databases()
-	return p, nil
+	return p, probe(p.State)
 }
 
 func (p *Paths) databases() {
@@ -66,10 +72,8 @@ func (p *Paths) databases() {
 func (p Paths) In(name string) (Paths, error) {
 	p.State = filepath.Join(p.State, name)
 	p.databases()
-	if err := os.MkdirAll(p.State, 0o700); err != nil {
-		return Paths{}, unwritable(p.State, err)
-	}
-	return p, nil
+	_, err := private(p.State, p.Home)
+	return p, err
 }
 
 // project returns the absolute path of dir without symbolic links.
@@ -103,14 +107,32 @@ func stateDir(home string, getenv func(string) string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the state directory: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	return dir, nil
+}
+
+// private makes the state directory, for the user alone: whoever else can write there can
+// answer approvals. note says what was put right.
+func private(dir, home string) (note string, err error) {
+	if rel, err := filepath.Rel(dir, home); err == nil && filepath.IsLocal(rel) {
+		return "", fmt.Errorf("the state directory %s has your home directory in it; set GRAPNEL_HOME to a directory of its own", dir)
+	}
+	note, err = privatedir.Repair(dir)
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return "", unwritable(dir, err)
 	}
-	probe, err := os.CreateTemp(dir, ".probe-*")
 	if err != nil {
-		return "", unwritable(dir, err)
+		return "", fmt.Errorf("the state directory cannot be trusted: %w, or set GRAPNEL_HOME to another one", err)
 	}
-	return dir, errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return note, nil
+}
+
+// probe reports whether files can be made in the state directory.
+func probe(dir string) error {
+	f, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return unwritable(dir, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 func unwritable(dir string, err error) error {

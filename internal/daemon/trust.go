@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+
+	"github.com/grapnel-go/grapnel/internal/conffile"
 )
 
 // approved is what a person has allowed under one key of the trust file.
@@ -144,7 +146,7 @@ func trustFile(p Paths) string { return filepath.Join(p.State, "trusted-servers.
 
 func readTrust(p Paths) (map[string]approved, error) {
 	known := map[string]approved{}
-	data, err := readUser(trustFile(p))
+	data, err := optional(conffile.Read(trustFile(p), &conffile.Options{JSON: true, Private: true}))
 	if data == nil && err == nil {
 		return known, nil
 	}

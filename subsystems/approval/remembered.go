@@ -125,7 +125,7 @@ func (r reason) Unwrap() error { return r.error }
 
 // readRule reads the file of a rule. The error has no path.
 func readRule(name string) (rule, error) {
-	data, err := conffile.Read(name, &conffile.Options{Max: maxRule, Within: filepath.Dir(name), JSON: true})
+	data, err := conffile.Read(name, &conffile.Options{Max: maxRule, Within: filepath.Dir(name), JSON: true, Private: true})
 	if err != nil {
 		return rule{}, reason{err}
 	}

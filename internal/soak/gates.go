@@ -91,6 +91,13 @@ var gates = []gate{
 		bad: map[string]string{"unbounded": "a collector without a bound"},
 	},
 	{
+		name: "bombs in the place of configuration",
+		shows: "A link to /dev/zero or to standard input, a pipe, a sparse file of 1 GB and 100,000 brackets in the place of a file of configuration " +
+			"are refused soon, and cost less than 64 MiB, each in a process of its own.",
+		pkg: "./internal/conffile", tests: "TestBombs",
+		bad: map[string]string{"naive": "a reader that opens and reads what there is"},
+	},
+	{
 		name: "fault-injected turns",
 		shows: "Random conversations in which models, tools, hooks, stores and people fail in some 90 ways: every result of a tool that ended in time is in " +
 			"the history with its own bytes, once and in its place; everything that begins ends; AfterTool and AfterTurn come once; nothing hangs and no " +

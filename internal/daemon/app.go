@@ -114,6 +114,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	noteForeign(o)
 	a := &App{agents: agents, models: newModels(o.Paths.Root), note: o.Note, paths: o.Paths, model: o.Model, commands: supervisor.New()}
 	o.commands = a.commands
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -21,6 +22,9 @@ const (
 // newTool makes a tool of what the server lists, or says why it cannot be one.
 func newTool(s *server, l *sdk.Tool) (*tool, error) {
 	name := toolName(s.cfg.Name, l.Name)
+	if l.Name == "" {
+		return nil, errors.New("it has no name")
+	}
 	if !hook.ValidToolName(name) {
 		return nil, fmt.Errorf("the name %q must match ^[a-zA-Z0-9_-]{1,64}$", clip(name, 200))
 	}

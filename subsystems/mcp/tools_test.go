@@ -52,8 +52,8 @@ func TestRefusedTools(t *testing.T) {
 		fmt.Fprintf(&doubling, `"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
 	}
 	tests := []struct{ name, tool, reason string }{
+		{"nothing", listed("", object), "it has no name"},
 		{"dot", listed("a.b", object), `the name "mcp__srv__a.b" must match`},
-		{"empty", listed("", object), ""}, // mcp__srv__ is a valid name
 		{"blank", listed("a b", object), "must match"},
 		{"long", listed(long, object), "must match"},
 		{"newline", listed("a\n", object), "must match"},

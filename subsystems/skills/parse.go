@@ -40,6 +40,8 @@ type Skill struct {
 	Resources []string
 
 	body string
+	// rank is that of its source.
+	rank int
 }
 
 const (

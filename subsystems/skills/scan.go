@@ -32,6 +32,8 @@ type source struct {
 	// within is the project that dir belongs to; "" if it is none of a project's.
 	within string
 	files  fs.FS
+	// rank counts the sources, the first one being 0.
+	rank int
 }
 
 // folder is a source while it is looked at. root is nil for files in the program.
@@ -181,6 +183,7 @@ func (w *walker) skill(name string) {
 	if w.root != nil {
 		k.Dir = filepath.Join(w.source.dir, name)
 	}
+	k.rank = w.rank
 	k.Resources = resources(w.files, name)
 	w.out.skills = append(w.out.skills, k)
 }

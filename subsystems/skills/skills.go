@@ -36,6 +36,7 @@ type Skills struct {
 	hook.Nop
 
 	sources []source
+	maxList int
 }
 
 var _ hook.Hook = (*Skills)(nil)
@@ -49,6 +50,9 @@ type Options struct {
 	// their names: nothing out of it is read for them, whatever links there are, and
 	// [Skills.Warnings] says so. Other directories may be links. "" is no project.
 	Within string
+	// MaxList bounds the list of skills in a prompt, in bytes; 0 is [DefaultMaxList]. An
+	// agent's section can say otherwise.
+	MaxList int
 	// Bundled adds the skills of this package after those of Dirs. They are not on
 	// disk then, so their scripts cannot be run: to have them whole, write them
 	// with [WriteBundled] to a directory and add that to Dirs instead.
@@ -59,23 +63,28 @@ type Options struct {
 type Section struct {
 	// Names are the skills that the agent gets. Nil means all, empty means none.
 	Names []string `json:"names"`
+	// MaxList is [Options.MaxList] for this agent; 0 leaves it at that.
+	MaxList int `json:"max_list,omitzero"`
 }
 
 // New returns the skills of the options; it reads nothing yet. Nil options have
 // no skills.
 func New(o *Options) *Skills {
-	s := &Skills{}
+	s := &Skills{maxList: DefaultMaxList}
 	if o == nil {
 		return s
+	}
+	if o.MaxList > 0 {
+		s.maxList = o.MaxList
 	}
 	for _, dir := range o.Dirs {
 		if abs, err := filepath.Abs(dir); err == nil {
 			dir = abs
 		}
-		s.sources = append(s.sources, source{dir: dir, within: o.Within})
+		s.sources = append(s.sources, source{dir: dir, within: o.Within, rank: len(s.sources)})
 	}
 	if o.Bundled {
-		s.sources = append(s.sources, source{files: bundledFiles()})
+		s.sources = append(s.sources, source{files: bundledFiles(), rank: len(s.sources)})
 	}
 	return s
 }
@@ -85,12 +94,22 @@ func (s *Skills) All() []Skill { return s.scan().skills }
 
 // Warnings says what is wrong with the files, in the order in which they are
 // found: skills that were left out and why, and those that were loaded although
-// they break the format. It reads all files.
-func (s *Skills) Warnings() []string { return s.scan().warnings }
+// they break the format; and what of them a prompt has no room for. It reads all files.
+func (s *Skills) Warnings() []string {
+	r := s.scan()
+	manual := func(k Skill) bool { return k.ManualOnly }
+	if note := newCatalog(slices.DeleteFunc(r.skills, manual), s.maxList).note(); note != "" {
+		r.warnings = append(r.warnings, note)
+	}
+	return r.warnings
+}
 
 // OnBuildAgent refuses an agent whose section names a skill that does not exist.
 func (s *Skills) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
 	section, _, err := hook.SectionOf[Section](&cfg, "skills")
+	if err == nil && section.MaxList < 0 {
+		err = fmt.Errorf("agent %q: section skills: max_list is %d; write a number of bytes, or leave it out", cfg.Name, section.MaxList)
+	}
 	if err != nil || len(section.Names) == 0 {
 		return cfg, err
 	}
@@ -176,35 +195,21 @@ func (s *Skills) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	return hook.Scope{Line: "Of the skills: " + strings.Join(namesOf(skills), ", ") + "."}
 }
 
-// maxListed is how many characters of a skill's description and when_to_use are
-// listed in a prompt.
-const maxListed = 1536
-
-// SystemPrompt lists the skills that the agent's model may load, sorted by name;
-// "" if there are none.
+// SystemPrompt lists the skills that the agent's model may load, sorted by name; "" if
+// there are none. If there is no room for all of them, descriptions are shortened, and
+// then skills are left out: see [Options.MaxList].
 func (s *Skills) SystemPrompt(cfg *hook.AgentConfig) string {
 	skills := s.forModel(cfg)
 	if len(skills) == 0 {
 		return ""
 	}
-	var sb strings.Builder
-	fmt.Fprintf(&sb, "Skills are instructions for certain tasks. When a task fits the description of one, load it with %s before"+
-		" you begin and follow it. Paths in a skill are relative to the directory that it names.\n<available_skills>\n", cfg.ToolName(ToolSkill))
-	for _, k := range skills {
-		fmt.Fprintf(&sb, "  <skill>\n    <name>%s</name>\n    <description>%s</description>\n    <location>%s</location>\n  </skill>\n",
-			escape(k.Name), escape(k.listed()), escape(k.location()))
+	most := s.maxList
+	if section, _, err := hook.SectionOf[Section](cfg, "skills"); err == nil && section.MaxList > 0 {
+		most = section.MaxList
 	}
-	sb.WriteString("</available_skills>")
-	return sb.String()
-}
-
-// listed is the description as prompts have it: one line of bounded length.
-func (k Skill) listed() string {
-	text := strings.Join(strings.Fields(k.Description+" "+k.WhenToUse), " ")
-	if runes := []rune(text); len(runes) > maxListed {
-		text = string(runes[:maxListed-1]) + "…"
-	}
-	return text
+	tool := cfg.ToolName(ToolSkill)
+	return fmt.Sprintf("Skills are instructions for certain tasks. When a task fits the description of one, load it with %s before"+
+		" you begin and follow it. Paths in a skill are relative to the directory that it names.\n", tool) + newCatalog(skills, most).text(tool)
 }
 
 // location is where the SKILL.md is.

@@ -68,7 +68,7 @@ func list(skills []Skill) string {
 	var sb strings.Builder
 	sb.WriteString("The skills are:\n")
 	for _, k := range skills {
-		fmt.Fprintf(&sb, "- %s: %s\n", k.Name, k.listed())
+		fmt.Fprintf(&sb, "- %s: %s\n", k.Name, k.listed(maxListed))
 	}
 	return strings.TrimSuffix(sb.String(), "\n")
 }

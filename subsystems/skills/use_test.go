@@ -259,7 +259,7 @@ func TestSection(t *testing.T) {
 		{`{"names":[]}`, none, ""},
 		{`{"names":["secret"]}`, none, ""},
 		{`{"names":["nots"]}`, none, `agent "a": section skills: names: there is no skill "nots"; there are knots, logbook, robot, secret`},
-		{`{"name":["knots"]}`, none, `agent "a": section skills: name: unknown key; known are names`},
+		{`{"name":["knots"]}`, none, `agent "a": section skills: name: unknown key; known are max_list, names`},
 	}
 	for _, tt := range tests {
 		_, err := s.OnBuildAgent(t.Context(), *agent(tt.section))

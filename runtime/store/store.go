@@ -38,7 +38,7 @@ var (
 	// ErrExists: there is a conversation of that key already.
 	ErrExists = errors.New("store: there is such a conversation already")
 	// ErrCompacted: what was asked for lies in the archive, behind a summary.
-	ErrCompacted = errors.New("store: that part of the conversation has been compacted; name a turn behind the last summary")
+	ErrCompacted = errors.New("store: that part of the conversation has been compacted into a summary and cannot be gone back to; name a later turn, or export the conversation, which has all of it")
 	// ErrNoTurn: the conversation has not had that many turns, or messages.
 	ErrNoTurn = errors.New("store: the conversation is not that long")
 	// ErrDamaged: a part of what was asked for cannot be read; see [DamagedError].

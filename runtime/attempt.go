@@ -65,7 +65,7 @@ func (t *turn) onFailure(model string, err error) (hook.FailureDecision, hook.Mo
 		Class: class, Err: err, Model: model, Attempt: t.attempts.made,
 		Elapsed: t.rt.o.Now().Sub(t.attempts.began), RetryAfter: after, Released: t.answer.shown,
 	}
-	d, err := t.hooks.answerFailure(t.ctx, t.step, failure)
+	d, err := t.hooks.answerFailure(t.ctx, t, t.step, failure)
 	return answered(t.ctx, t, d, err), failure
 }
 

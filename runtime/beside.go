@@ -30,6 +30,9 @@ func sideOf(ctx context.Context) *side {
 
 // Beside implements hook.Host.
 func (e *emitter) Beside(ctx context.Context, run hook.SideRun) error {
+	if leftBehind(ctx) {
+		return hook.ErrNoTurn
+	}
 	if run.Job.Payload != "" {
 		err := e.rt.later(ctx, e, run)
 		if err == nil {
@@ -71,7 +74,7 @@ func (e *emitter) turnOf(ctx context.Context) string {
 // inTurn is the turn that who asks the host is in; nil if there is none, or it runs
 // beside one.
 func (e *emitter) inTurn(ctx context.Context) *turn {
-	if sideOf(ctx) != nil {
+	if sideOf(ctx) != nil || leftBehind(ctx) {
 		return nil
 	}
 	return e.current()
@@ -82,7 +85,7 @@ func (e *emitter) inTurn(ctx context.Context) *turn {
 func (r *Runtime) closeBeside(ctx context.Context) {
 	left, dropped := r.beside.Close(ctx, r.o.Grace)
 	if left > 0 {
-		r.events.emit(context.WithoutCancel(ctx), hook.DiagnosticEvent(hook.Diagnostic{
+		r.emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{
 			Code: "beside.left", Text: fmt.Sprintf("%d hooks beside turns did not end in time, and %d behind them were not begun", left, dropped),
 		}))
 	}

@@ -84,7 +84,7 @@ func (c *Conversation) Rewind(ctx context.Context, turns int) error {
 	}
 	c.journal = nil
 	if turns == 0 {
-		c.endSession(ctx, hook.SessionClear)
+		c.endSession(ctx, nil, hook.SessionClear)
 	}
 	return nil
 }

@@ -27,6 +27,9 @@ type call struct {
 	// concluded: everything that happens to a call after its end has happened, and
 	// told: clients know, which they do once it is written down.
 	concluded, told bool
+	// announced: clients know that the call is there. asked: they know that it waits for
+	// an approval.
+	announced, asked bool
 	// end has no outcome as long as the call may still run. Once the clients have
 	// been told it never changes: events share it.
 	end hook.CallEnd
@@ -71,6 +74,7 @@ func (t *turn) newCalls(reply hook.ModelReply) []call {
 // goes on.
 func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
 	t.calls += len(calls)
+	t.calling = calling{reply.Content, calls}
 	t.report()
 	if t.hooks.seesReply() || t.hooks.onInvalidTool != nil {
 		t.now()
@@ -100,6 +104,7 @@ func (t *turn) endCalls(reply hook.ModelReply, calls []call) (more bool) {
 	}
 	t.execute(reply, calls)
 	t.keepStep(reply, calls)
+	t.calling = calling{}
 	t.recordCalls(calls)
 	stored := false
 	t.now()
@@ -170,6 +175,7 @@ func (t *turn) gate(c *call) {
 	if t.hooks.gatesCalls() {
 		t.now()
 	}
+	c.announced = true
 	t.emitNow(t.callEvent(hook.EventCallStart, c, ""))
 	if bound {
 		t.decide(c)
@@ -236,7 +242,8 @@ func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 }
 
 func (t *turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err error) {
-	defer caught(hook.PointDispatch, &err)
+	t.away(hook.PointDispatch)
+	defer t.caught(hook.PointDispatch, &err)
 	inv, owned = t.hooks.hook.Dispatch(t.ctx, at)
 	return inv, owned, nil
 }
@@ -265,7 +272,7 @@ func (t *turn) badArguments(c *call, err *hook.ArgError) hook.ToolResult {
 // rewrite lets the hooks change the arguments of a bound call and binds it again
 // if they did. False if the call is settled.
 func (t *turn) rewrite(c *call) bool {
-	args, err := t.hooks.argsRewritten(t.ctx, c.at)
+	args, err := t.hooks.argsRewritten(t.ctx, t, c.at)
 	if err != nil {
 		f := failureOf(hook.PointRewriteArgs, err)
 		t.hookFailed(t.ctx, f)
@@ -284,7 +291,7 @@ func (t *turn) decide(c *call) {
 	var approved hook.JSON
 	asked := false
 	for range maxRounds {
-		d, err := t.hooks.decideTool(t.ctx, c.at)
+		d, err := t.hooks.decideTool(t.ctx, t, c.at)
 		d = answered(t.ctx, t, d, err)
 		c.grant = c.grant.Intersect(d.Grant())
 		if !t.applies(c, d) {
@@ -334,7 +341,7 @@ func denial(reason string) hook.ToolResult {
 // again. Otherwise the call may run or is settled.
 func (t *turn) approve(c *call, asked hook.ToolDecision) (approved hook.JSON, again bool) {
 	t.emitCall(hook.EventApprovalAsked, c, asked.Verdict().Reason)
-	a, err := t.hooks.approval(t.ctx, c.at, asked)
+	a, err := t.hooks.approval(t.ctx, t, c.at, asked)
 	a = answered(t.ctx, t, a, err)
 	v := a.Verdict()
 	switch v.Kind {
@@ -364,6 +371,8 @@ func (t *turn) approve(c *call, asked hook.ToolDecision) (approved hook.JSON, ag
 
 // emitCall emits an event about a call.
 func (t *turn) emitCall(kind hook.EventKind, c *call, text string) {
+	c.announced = c.announced || kind == hook.EventCallStart
+	c.asked = kind == hook.EventApprovalAsked
 	t.emit(t.callEvent(kind, c, text))
 }
 
@@ -384,6 +393,7 @@ func (t *turn) withArgs(ev hook.Event, args hook.JSON, d hook.EventDetail) hook.
 }
 
 func (t *turn) emitApproval(c *call, v hook.Verdict) {
+	c.asked = false
 	t.emit(t.withArgs(hook.Event{Kind: hook.EventApprovalGiven, Text: v.Reason}, c.args(),
 		hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Answer: v.Kind, By: v.By}))
 }

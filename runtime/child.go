@@ -73,39 +73,41 @@ func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun)
 	}
 	defer c.leave()
 	if len(c.journal) > 0 { // of a run before this one that could not be stored
-		if err := c.settleChild(ctx, parent, aboutRun(run)); err != nil {
+		if err := c.settleChild(ctx, parent, *aboutRun(run)); err != nil {
 			return hook.TurnOutcome{}, err
 		}
 	}
 	t := c.newTurn(ctx)
 	t.parent, t.depth, t.view, t.given = parent, parent.depth+1, view, setOf(run.Tools)
 	t.hooks, t.layers = hooks, parent.layers
-	return t.runAsChild(run), nil
+	t.job = turnJob{do: (*turn).runAsChild, in: run.Input, child: aboutRun(run)}
+	return t.drive(ctx).out, nil
 }
 
-// runAsChild runs the turn, which a call of its parent has started.
-func (t *turn) runAsChild(run hook.AgentRun) hook.TurnOutcome {
-	return t.asChild(run.Input, aboutRun(run), func() hook.TurnOutcome { return t.run(run.Input, nil) })
+// runAsChild is the loop of a turn that a call of its parent has started.
+func (t *turn) runAsChild() hook.TurnOutcome {
+	return t.asChild(t.job.in, func() hook.TurnOutcome { return t.run(t.job.in, nil) })
 }
 
 // aboutRun names the call that runs the child.
-func aboutRun(run hook.AgentRun) (about hook.EventDetail) {
+func aboutRun(run hook.AgentRun) *hook.EventDetail {
+	about := new(hook.EventDetail)
 	if run.Call != nil {
 		about.CallID, about.Tool = run.Call.ID(), run.Call.Name()
 	}
 	return about
 }
 
-// asChild runs the turn between the events that tell the parent's clients of it. about
-// is the call.
-func (t *turn) asChild(in hook.Input, about hook.EventDetail, run func() hook.TurnOutcome) hook.TurnOutcome {
+// asChild runs the turn between the events that tell the parent's clients of it.
+func (t *turn) asChild(in hook.Input, run func() hook.TurnOutcome) hook.TurnOutcome {
+	about := *t.job.child
 	tell := func(ev hook.Event, d hook.EventDetail) {
 		t.conv.events.begin(t, nil)
 		t.emit(ev.WithDetail(d))
 	}
 	tell(hook.Event{Kind: hook.EventSubagentStart, Text: in.Text()}, about)
 	out := run()
-	t.conv.endSession(t.durable, "")
+	t.conv.endSession(t.durable, t, "")
 	about.Usage, about.Cost, about.Stop = out.Usage, out.Cost, out.Stop
 	tell(hook.Event{Kind: hook.EventSubagentEnd, Text: out.Text()}, about)
 	return out

@@ -197,7 +197,7 @@ func (c *Conversation) beforeCompaction(ctx context.Context, p past) (hook.Compa
 		return hook.CompactionDecision{}, nil
 	}
 	all := messagesOf(p.messages)
-	d, err := points.decideCompaction(ctx, c.place, hook.Compaction{
+	d, err := points.decideCompaction(ctx, nil, c.place, hook.Compaction{
 		Messages: hook.MessagesOf(all[:p.cut]...),
 		Budget:   hook.TokenBudget{Used: tokensOf(all), Reserved: int64(c.agent.cfg.Limits.MaxTokens)},
 		Trigger:  hook.CompactionManual,
@@ -231,7 +231,7 @@ func (c *Conversation) afterCompaction(ctx context.Context, p past, made Compact
 		return
 	}
 	all := messagesOf(p.messages)
-	err := points.compacted(ctx, c.place, hook.Compacted{
+	err := points.compacted(ctx, nil, c.place, hook.Compacted{
 		Removed: made.Archived, Summary: made.Summary,
 		Before: tokensOf(all), After: tokensOf(append(all[p.cut:len(all):len(all)], summaryMessage(made.Summary))),
 	})
@@ -361,6 +361,7 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 		return err
 	}
 	defer c.leave()
+	waits := ctx
 	ctx = context.WithoutCancel(ctx)
 	defer func() { _ = c.release(ctx) }() // the next turn finds out if that did not work
 	if made.Usage != (hook.Usage{}) {
@@ -372,11 +373,11 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 	case c.version != p.record.Version:
 		return fmt.Errorf("%w: it was at version %d and is at %d", store.ErrConflict, p.record.Version, c.version)
 	}
-	err = c.change(ctx, hook.Event{Kind: hook.EventCompacted, Text: made.Summary}, func(at store.At) (int64, error) {
+	err = c.change(waits, hook.Event{Kind: hook.EventCompacted, Text: made.Summary}, func(at store.At) (int64, error) {
 		return s.Compact(ctx, c.ID(), at, p.archived, summaryMessage(made.Summary))
 	})
 	if err == nil {
-		c.endSession(ctx, hook.SessionCompact)
+		c.endSession(ctx, nil, hook.SessionCompact)
 	}
 	return err
 }

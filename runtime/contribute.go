@@ -165,8 +165,11 @@ func (t *turn) standing(name string) contribution.Standing {
 
 // binds says why the owner of an added tool would not bind its calls; nil if it does.
 func (c *contributing) binds(a hook.AddedTool) (err error) {
+	c.away(hook.PointDispatch)
 	defer func() {
-		if recover() != nil { // whose value may be one that diagnostics do not have
+		broken := recover() != nil
+		c.returned()
+		if broken { // whose value may be one that diagnostics do not have
 			err = errors.New("the Dispatch of its owner panicked")
 		}
 	}()
@@ -198,7 +201,7 @@ func (c *contributing) askSections() bool {
 // is the failure of one that fails closed, and the turn is rejected. Another hook's
 // failure leaves its contributions out. False if the turn is over.
 func collected[T any](c *contributing, at hook.Point, ask func(context.Context, *hook.Turn) ([]T, error), attached func(T) hook.Attached) ([]T, bool) {
-	in, closed, err := asked(c.ctx, c.place, at, ask)
+	in, closed, err := asked(c.turn, at, ask)
 	switch {
 	case c.ctx.Err() != nil:
 		return nil, c.cancelled()
@@ -214,9 +217,10 @@ func collected[T any](c *contributing, at hook.Point, ask func(context.Context, 
 	return in, true
 }
 
-func asked[T any](ctx context.Context, at *hook.Turn, p hook.Point, ask func(context.Context, *hook.Turn) ([]T, error)) (in []T, closed bool, err error) {
-	defer caught(p, &err)
-	in, err = ask(ctx, at)
+func asked[T any](t *turn, p hook.Point, ask func(context.Context, *hook.Turn) ([]T, error)) (in []T, closed bool, err error) {
+	t.away(p)
+	defer t.caught(p, &err)
+	in, err = ask(t.ctx, t.place)
 	_, closed = err.(*hook.Failure)
 	return in, closed, err
 }

@@ -185,8 +185,8 @@ func (c *Conversation) Agent() *Agent { return c.agent }
 func (c *Conversation) Sender() string { return c.place.Sender() }
 
 // Send runs one turn and returns how it ended. Events are handed to the observer,
-// if there is one, on this goroutine, except for what a running tool or a hook
-// emits from elsewhere: never two at a time, and none after Send has returned.
+// if there is one, on the goroutine of the turn's loop, except for what a running tool
+// or a hook emits from elsewhere: never two at a time, and none after Send has returned.
 // An observer that panics is not called again: the turn goes on, the hook is told
 // by a diagnostic, and Send returns no error of it.
 //
@@ -196,7 +196,10 @@ func (c *Conversation) Sender() string { return c.place.Sender() }
 // The error is the outcome's Err: nil unless the turn failed or was cancelled.
 // If no turn began, it says why: ErrBusy, ErrNoInput, ErrClosed,
 // ErrAgentClosing, ErrAgentUnknown, or the store's. When ctx ends, the turn is
-// cancelled: what has been done is kept, and the next turn goes on from there.
+// cancelled: what has been done is kept, and the next turn goes on from there. A hook,
+// an observer or a model that ignores its context holds a cancelled turn for the grace
+// period, or for two if the first one went by with waiting for tools. Then it is left
+// behind: see [Runtime.Abandoned].
 func (c *Conversation) Send(ctx context.Context, in hook.Input, o *SendOptions) (hook.TurnOutcome, error) {
 	if in.Messages.Len() == 0 {
 		return refused(ErrNoInput)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -12,18 +11,19 @@ import (
 
 // Events are delivered by whoever emits one while nobody delivers; what others
 // emit meanwhile is queued for it. The queue is bounded: who emits into a full one
-// waits, and if it stays full takes over the delivery, so that nobody delivers for
-// others for ever. The loop comes first: it gets the delivery after the event that
-// is being delivered.
+// waits until there is room or its context ends, and may then be given the delivery,
+// so that nobody delivers for others for ever. The loop comes first: it gets the
+// delivery after the event that is being delivered.
+//
+// The delivery is taken away from who does not come back from a hook or an observer
+// although the turn is over. Every delivery has a generation: who finds another one
+// when it comes back touches nothing any more.
 
 const (
 	// maxQueue is how many events are queued, and maxQueueBytes how many bytes of
 	// them, before who emits has to wait.
 	maxQueue      = 1024
 	maxQueueBytes = 1 << 20
-	// maxWait is how long it waits at most: somebody who delivers may be waiting for
-	// it.
-	maxWait = time.Second
 )
 
 // queuedEvent is an event that waits to be delivered.
@@ -40,8 +40,9 @@ type line struct {
 	queue []queuedEvent
 	// bytes is what the queued events take.
 	bytes int
-	// wanted is closed when the delivery is given to hold; nil if it does not wait.
-	wanted chan struct{}
+	// wanted is told when the delivery is given to hold, or that it will not be; nil if
+	// hold does not wait.
+	wanted chan bool
 	// waiters emit and wait because the queue is full: true gives them the delivery.
 	waiters []chan bool
 }
@@ -91,62 +92,55 @@ func (e *emitter) take(ctx context.Context, from *emitter, ev *hook.Event, as po
 		l, size := e.lineLocked(), eventSize(ev)
 		l.queue = append(l.queue, queuedEvent{from, ctx, *ev, observer, size})
 		l.bytes += size
+		gen := e.gen.Load()
 		e.mu.Unlock()
 		if mine {
-			e.drain(whole)
+			e.drain(whole, gen)
 		}
 		return
 	}
 	e.delivering, e.aboutFailure = true, ev.Kind == hook.EventHookFailed
+	gen := e.gen.Load()
 	e.mu.Unlock()
-	e.lead(ctx, from, ev, observer)
-}
-
-// lead delivers an event for which the caller has got the delivery, and then what has
-// been queued.
-func (e *emitter) lead(ctx context.Context, from *emitter, ev *hook.Event, observer func(hook.Event)) {
-	e.deliver(ctx, from.heard(), ev, observer)
-	e.handBack()
+	e.deliver(ctx, from.heard(), ev, observer, gen)
+	e.handBack(gen)
 }
 
 // handBack delivers what has been queued and gives the delivery away. Mostly nothing
 // is queued: the way there touches no queued event.
-func (e *emitter) handBack() {
+func (e *emitter) handBack(gen uint32) {
 	e.lock()
+	if e.gen.Load() != gen {
+		e.mu.Unlock()
+		return
+	}
 	if len(e.queuedLocked()) == 0 {
 		e.releaseLocked()
 		e.mu.Unlock()
 		return
 	}
 	e.mu.Unlock()
-	e.drain(whole)
+	e.drain(whole, gen)
 }
 
 func (e *emitter) fullLocked() bool {
 	return e.line != nil && e.delivering && (len(e.line.queue) >= maxQueue || e.line.bytes >= maxQueueBytes)
 }
 
-// awaitRoomLocked waits until there is room in the queue, ctx ends or maxWait is
-// over; true gives the caller the delivery.
+// awaitRoomLocked waits until there is room in the queue or ctx ends; true gives the
+// caller the delivery.
 func (e *emitter) awaitRoomLocked(ctx context.Context) (mine bool) {
-	late := time.NewTimer(maxWait)
-	defer late.Stop()
 	for over := false; e.fullLocked() && !mine && !over; {
 		w := make(chan bool, 1)
 		e.line.waiters = append(e.line.waiters, w)
 		e.mu.Unlock()
 		select {
 		case mine = <-w:
-		case <-late.C:
-			over = true
 		case <-ctx.Done():
 			over = true
 		}
 		e.lock()
-		if !over {
-			continue
-		}
-		if !e.line.leave(w) {
+		if over && !e.line.leave(w) {
 			mine = <-w // it came in the same moment
 		}
 	}
@@ -158,20 +152,22 @@ const whole = math.MaxInt
 
 // drain delivers up to n events that are queued. The caller has the delivery, and
 // afterwards only if there were so many.
-func (e *emitter) drain(n int) {
+func (e *emitter) drain(n int, gen uint32) {
 	var q queuedEvent
-	for i := 0; i < n && e.next(&q, i, n); i++ {
-		e.deliver(q.ctx, q.from.heard(), &q.ev, q.observer)
+	for i := 0; i < n && e.next(&q, i, n, gen); i++ {
+		e.deliver(q.ctx, q.from.heard(), &q.ev, q.observer, gen)
 	}
 }
 
 // next takes the oldest queued event as the i-th of those that the caller
 // delivers. False if the delivery is over or somebody else's now.
-func (e *emitter) next(q *queuedEvent, i, n int) bool {
+func (e *emitter) next(q *queuedEvent, i, n int, gen uint32) bool {
 	e.lock()
 	defer e.mu.Unlock()
 	l := e.line
 	switch {
+	case e.gen.Load() != gen:
+		return false
 	case l == nil || len(l.queue) == 0 || n == whole && l.wanted != nil:
 		e.releaseLocked()
 		return false
@@ -218,7 +214,7 @@ func (l *line) wake() {
 func (e *emitter) releaseLocked() {
 	l := e.line
 	if l != nil && l.wanted != nil {
-		close(l.wanted)
+		l.wanted <- true
 		l.wanted = nil
 		return
 	}
@@ -229,39 +225,107 @@ func (e *emitter) releaseLocked() {
 	}
 }
 
-func (e *emitter) abandon() {
+// drop gives the delivery away and drops what is queued.
+func (e *emitter) drop(gen uint32) {
 	e.lock()
+	defer e.mu.Unlock()
+	if e.gen.Load() != gen {
+		return
+	}
 	if l := e.line; l != nil {
 		l.queue, l.bytes = nil, 0
 	}
 	e.releaseLocked()
-	e.mu.Unlock()
 }
 
 // hold stops deliveries until release, so that what is emitted in between is
-// written down before anybody is told. The loop calls it.
-func (e *emitter) hold() {
+// written down before anybody is told. It waits for who delivers until ctx ends; false
+// says that it has not got the delivery then.
+func (e *emitter) hold(ctx context.Context) (gen uint32, ok bool) {
 	e.lock()
 	if !e.delivering {
 		e.delivering = true
+		gen = e.gen.Load()
 		e.mu.Unlock()
-		return
+		return gen, true
 	}
-	wanted := make(chan struct{})
+	wanted := make(chan bool, 1)
 	e.lineLocked().wanted = wanted
 	e.mu.Unlock()
-	<-wanted
+	select {
+	case mine := <-wanted:
+		return e.gen.Load(), mine
+	case <-ctx.Done():
+	}
+	e.lock()
+	defer e.mu.Unlock()
+	if l := e.line; l != nil && l.wanted == wanted {
+		l.wanted = nil
+		return 0, false
+	}
+	return e.gen.Load(), <-wanted // it came in the same moment
+}
+
+// seize is hold for who cannot wait longer than ctx: then it takes the delivery away
+// from who has it.
+func (e *emitter) seize(ctx context.Context) (gen uint32) {
+	e.lock()
+	if l := e.line; l != nil && l.wanted != nil { // of the loop that was left behind
+		l.wanted <- false
+		l.wanted = nil
+	}
+	e.mu.Unlock()
+	if gen, ok := e.hold(ctx); ok {
+		return gen
+	}
+	e.lock()
+	defer e.mu.Unlock()
+	e.delivering = true
+	return e.gen.Add(1)
+}
+
+// queued is how many events wait.
+func (e *emitter) queued() int {
+	e.lock()
+	defer e.mu.Unlock()
+	return len(e.queuedLocked())
+}
+
+// drainToFollowers gives the delivery away and tells only those who follow of what is
+// queued.
+func (e *emitter) drainToFollowers(gen uint32) {
+	var q queuedEvent
+	for i := 0; e.next(&q, i, whole, gen); i++ {
+		if !q.ev.Internal() {
+			e.rt.streams.Put(&q.ev)
+		}
+	}
+}
+
+// putOnce tells those who follow of an event of this conversation unless they know it.
+func (e *emitter) putOnce(ev *hook.Event) {
+	if at, told := e.rt.streams.End(ev.Conversation); !told || at.Seq < ev.Seq {
+		e.rt.streams.Put(ev)
+	}
 }
 
 // release delivers what has come up since hold.
-func (e *emitter) release() { e.drain(whole) }
+func (e *emitter) release(gen uint32) { e.drain(whole, gen) }
 
 // announce has the event written before anybody is told of it, with whatever else
 // the store does not have yet. If that fails they are told instead what did not happen.
 func (e *emitter) announce(ctx context.Context, ev hook.Event, instead string, write func([]store.Event) error) error {
-	e.hold()
-	defer e.release()
-	e.post(ctx, &ev, usual)
+	gen, ok := e.hold(ctx)
+	if !ok {
+		return context.Cause(ctx)
+	}
+	defer e.release(gen)
+	return e.record(context.WithoutCancel(ctx), ev, instead, write)
+}
+
+// record is announce for who holds the delivery.
+func (e *emitter) record(ctx context.Context, ev hook.Event, instead string, write func([]store.Event) error) error {
+	e.post(ctx, &ev, inside)
 	err := e.write(write)
 	if err == nil {
 		return nil
@@ -299,21 +363,21 @@ const (
 
 // deliver tells the hook, then those who follow, and then the observer. They get
 // copies. What is internal is for the hook only.
-func (e *emitter) deliver(ctx context.Context, h hook.Hook, ev *hook.Event, observer func(hook.Event)) {
+func (e *emitter) deliver(ctx context.Context, h hook.Hook, ev *hook.Event, observer func(hook.Event), gen uint32) {
 	for to := toHook; to != toldAll; {
-		e.tell(ctx, h, ev, observer, &to)
+		e.tell(ctx, h, ev, observer, &to, gen)
 	}
 }
 
 // tell goes on with who is next. If one of them panics it returns behind that one: so
 // one deferred function serves all of them.
-func (e *emitter) tell(ctx context.Context, h hook.Hook, ev *hook.Event, observer func(hook.Event), to *recipient) {
-	defer e.told(ctx, to)
+func (e *emitter) tell(ctx context.Context, h hook.Hook, ev *hook.Event, observer func(hook.Event), to *recipient, gen uint32) {
+	defer e.told(ctx, to, gen)
 	if *to == toHook {
 		h.OnEvent(ctx, *ev)
 		*to = toFollowers
 	}
-	if !ev.Internal() {
+	if !ev.Internal() && e.gen.Load() == gen {
 		e.rt.streams.Put(ev)
 		if observer != nil {
 			*to = toObserver
@@ -325,13 +389,16 @@ func (e *emitter) tell(ctx context.Context, h hook.Hook, ev *hook.Event, observe
 
 // told is deferred by tell. An observer of the turn that panics is not called again;
 // one that ends the goroutine gives the delivery away.
-func (e *emitter) told(ctx context.Context, to *recipient) {
+func (e *emitter) told(ctx context.Context, to *recipient, gen uint32) {
 	if *to == toldAll {
 		return
 	}
-	switch v := recover(); {
+	v := recover()
+	switch {
 	case v == nil:
-		e.abandon()
+		e.drop(gen)
+	case e.gen.Load() != gen: // who has taken the delivery has told of it
+		*to = toldAll
 	case *to == toHook:
 		*to = toFollowers
 		within{e}.Emit(ctx, hook.FailureEvent(panicOf(hook.PointOnEvent, v)))
@@ -340,7 +407,7 @@ func (e *emitter) told(ctx context.Context, to *recipient) {
 		e.dropObserver()
 		within{e}.Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "the observer of the turn panicked and is not called again"})
 	default:
-		e.abandon()
+		e.drop(gen)
 		panic(v)
 	}
 }

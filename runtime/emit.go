@@ -45,6 +45,8 @@ type emitter struct {
 	// what is being delivered tells of a hook's failure. lost: events could not be
 	// written down and are not tried any more.
 	delivering, aboutFailure, lost bool
+	// gen counts how often the delivery was taken away from who had it.
+	gen atomic.Uint32
 	// logs: events are kept by the store. It never changes and stands here because it
 	// fits.
 	logs bool
@@ -62,6 +64,9 @@ var (
 
 // Emit implements hook.Host.
 func (e *emitter) Emit(ctx context.Context, ev hook.Event) {
+	if leftBehind(ctx) {
+		return
+	}
 	as := usual
 	if s := sideOf(ctx); s != nil {
 		as, ev.Turn = aside, s.turn
@@ -249,16 +254,24 @@ func (e *emitter) atStep(n int) {
 
 // end returns when everything that was emitted within the turn is delivered.
 func (e *emitter) end() {
-	e.hold()
-	e.lock()
-	left := len(e.queuedLocked())
-	e.mu.Unlock()
-	e.drain(left)
+	gen, ok := e.hold(context.Background()) // who leaves the loop behind wakes it
+	if !ok {
+		return
+	}
+	e.drain(e.queued(), gen)
+	if e.gen.Load() == gen {
+		e.leaveTurn()
+		e.drain(whole, gen)
+	}
+}
+
+// leaveTurn says that what is emitted from now on is outside of any turn. The caller
+// has the delivery.
+func (e *emitter) leaveTurn() {
 	e.lock()
 	e.turn, e.step, e.observer = "", 0, nil
 	e.unobserveLocked()
 	e.mu.Unlock()
-	e.drain(whole)
 	e.turns.Store(nil)
 }
 
@@ -283,5 +296,12 @@ func (t *turn) emit(ev hook.Event) {
 	if t.holding { // nobody makes room before this goroutine has come to an end
 		as = inside
 	}
-	t.conv.events.post(t.durable, &ev, as)
+	t.post(&ev, as)
+}
+
+// post is emit for an event that the caller needs no longer.
+func (t *turn) post(ev *hook.Event, as posting) {
+	t.away(hook.PointOnEvent)
+	t.conv.events.post(t.durable, ev, as)
+	t.returned()
 }

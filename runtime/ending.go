@@ -21,7 +21,7 @@ func (t *turn) goesOn() bool {
 	}
 	t.report()
 	stop, _ := t.reasons()
-	d, err := t.hooks.turnStopping(t.ctx, t.place, hook.Stopping{
+	d, err := t.hooks.turnStopping(t.ctx, t, t.place, hook.Stopping{
 		Stop: stop, Signals: hook.Freeze(t.counting()), Message: t.message(), Continued: t.continued,
 	})
 	v := answered(t.ctx, t, d, err).Verdict()
@@ -85,7 +85,7 @@ func (t *turn) rescue() {
 	}
 	t.report()
 	out := t.outcome()
-	d, err := t.hooks.turnFailed(t.ctx, t.place, out)
+	d, err := t.hooks.turnFailed(t.ctx, t, t.place, out)
 	d = answered(t.ctx, t, d, err)
 	v := d.Verdict()
 	if v.Kind != hook.AnswerRecover {

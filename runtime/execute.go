@@ -78,7 +78,9 @@ func (c *call) arm(t *turn) {
 	x.grace = t.grace()
 	tool := c.at.Tool()
 	x.waits, x.exclusive, x.limit = tool.Waits, tool.Exclusive, shorter(tool.Timeout, c.grant.Timeout)
-	x.inline = tool.Inline && !x.waits && x.exclusive == "" && x.limit == 0 && x.wrap == nil
+	if x.inline = tool.Inline && !x.waits && x.exclusive == "" && x.limit == 0 && x.wrap == nil; x.inline {
+		x.loop = t
+	}
 	env := hook.Env{Call: c.at, Grant: c.grant, Attempt: 1, Key: t.key(c)}
 	x.env = *env.WithReporter(x)
 }
@@ -112,6 +114,8 @@ type execution struct {
 	exclusive string
 	// inline: the call runs on the goroutine of the turn, which nothing holds up.
 	inline bool
+	// loop is the turn that runs the call if it is inline, else nil.
+	loop *turn
 
 	// mu guards slot, over and abandoned, which the loop changes when it gives the call up.
 	mu sync.Mutex
@@ -452,8 +456,11 @@ func (x *execution) inTime(limited context.Context, r hook.ToolResult) hook.Tool
 
 // recovered runs the tool; a panic is its result.
 func (x *execution) recovered(ctx context.Context, env *hook.Env, r *hook.ToolResult) {
+	x.loop.awayInline(x)
 	defer func() {
-		if recover() != nil {
+		broken := recover() != nil
+		x.loop.returned()
+		if broken {
 			*r = panicked()
 		}
 	}()

@@ -29,14 +29,20 @@ func (t *turn) announce(in hook.Input) error {
 	write := func(events []store.Event) error {
 		seqs, err := t.journal(store.Note{Entries: entries, Events: events})
 		if err == nil {
-			t.entries, t.forget = seqs[:1], seqs[1:]
-			c.steers.begin(nil) // who hears of the turn may steer it
+			t.entries, t.forget = seqs[:1:1], seqs[1:] // both are appended to
+			c.steers.begin(nil)                        // who hears of the turn may steer it
 		}
 		return err
 	}
 	var err error
 	if c.events.logs {
-		err = c.events.announce(t.durable, begins, "the turn did not begin", write)
+		t.away(hook.PointOnEvent)
+		gen, _ := c.events.hold(context.Background()) // who leaves the loop behind wakes it
+		t.returned()
+		err = c.events.record(t.durable, begins, "the turn did not begin", write)
+		t.away(hook.PointOnEvent)
+		c.events.release(gen)
+		t.returned()
 	} else if err = write(nil); err == nil {
 		t.emit(begins)
 	}
@@ -122,7 +128,7 @@ func (t *turn) admit(ctx context.Context, a admission) (admission, error) {
 		a.place, a.teller = a.teller.WithInput(out)
 		a.in = out
 	}
-	d, err := t.hooks.decideTurn(ctx, a.place, a.in)
+	d, err := t.hooks.decideTurn(ctx, t, a.place, a.in)
 	a.decision = answered(ctx, t, d, err)
 	return a, nil
 }
@@ -190,7 +196,8 @@ func (t *turn) reject(v hook.Verdict) bool {
 }
 
 func (t *turn) preprocess(ctx context.Context, place *hook.Turn, in hook.Input) (out hook.Input, err error) {
-	defer caught(hook.PointPreprocess, &err)
+	t.away(hook.PointPreprocess)
+	defer t.caught(hook.PointPreprocess, &err)
 	return t.hooks.hook.Preprocess(ctx, place, in)
 }
 

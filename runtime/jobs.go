@@ -15,6 +15,9 @@ func (e *emitter) Enqueue(ctx context.Context, j hook.Job) error {
 	if j.Kind == KindBackground {
 		return fmt.Errorf("runtime: Enqueue: jobs of the kind %s are the runtime's; use another kind", j.Kind)
 	}
+	if leftBehind(ctx) {
+		return hook.ErrNoTurn
+	}
 	s, err := e.rt.jobStore()
 	if err != nil {
 		return err

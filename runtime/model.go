@@ -21,7 +21,7 @@ func (t *turn) ask() (hook.ModelReply, bool) {
 			return reply, false
 		}
 		t.count(reply.Model, reply.Usage)
-		reply, err := t.hooks.replyRewritten(t.ctx, t.step, reply)
+		reply, err := t.hooks.replyRewritten(t.ctx, t, t.step, reply)
 		if err != nil {
 			return reply, t.failHook(err)
 		}
@@ -32,7 +32,7 @@ func (t *turn) ask() (hook.ModelReply, bool) {
 // attempt makes one request and returns the reply, or that it has to be made
 // again. A reply without a finish is none: the turn is over.
 func (t *turn) attempt() (reply hook.ModelReply, again bool) {
-	req, err := t.hooks.requestRewritten(t.ctx, t.step, t.request())
+	req, err := t.hooks.requestRewritten(t.ctx, t, t.step, t.request())
 	if err != nil {
 		t.failHook(err)
 		return reply, false
@@ -84,7 +84,7 @@ func (t *turn) responded(req hook.ModelRequest) (hook.ModelReply, bool) {
 	if t.hooks.beforeModel == nil {
 		return hook.ModelReply{}, true
 	}
-	d, err := t.hooks.decideModel(t.ctx, t.step, req)
+	d, err := t.hooks.decideModel(t.ctx, t, t.step, req)
 	d = answered(t.ctx, t, d, err)
 	v := d.Verdict()
 	switch v.Kind {
@@ -118,7 +118,8 @@ func (t *turn) stream(req hook.ModelRequest) (hook.ModelReply, error) {
 func (t *turn) consume(req hook.ModelRequest) {
 	var err error
 	func() {
-		defer caught(hook.PointWrapModel, &err)
+		t.away(hook.PointWrapModel)
+		defer t.caught(hook.PointWrapModel, &err)
 		t.open(req)(t.answer.yield)
 	}()
 	if err != nil && t.answer.err == nil {
@@ -149,6 +150,10 @@ func (m *modelCall) WrapModelAt(ctx context.Context, _ int) hook.ModelStream {
 // every chunk once more.
 func (t *turn) consumer() func(hook.Chunk, error) bool {
 	return func(chunk hook.Chunk, err error) bool {
+		if !t.back() {
+			return false // the goroutine ends when the stream does
+		}
+		defer t.away(hook.PointWrapModel)
 		a := &t.answer
 		if a.over {
 			return false
@@ -208,14 +213,14 @@ func (t *turn) showDelta(kind hook.BlockKind, text string) {
 	a, e := &t.answer, t.conv.events.stream()
 	first := !a.shown // it may be the only one
 	a.shown = true
-	if a.stretch != nil && e.goOn(t.durable, a.stretch, text) {
+	if a.stretch != nil && t.goesOnWith(e, text) {
 		return
 	}
 	ev := hook.Event{Kind: hook.EventTextDelta, Text: text}
 	if kind == hook.BlockReasoning {
 		ev.Kind = hook.EventReasoningDelta
 	}
-	t.conv.events.post(t.durable, &ev, delta)
+	t.post(&ev, delta)
 	if first {
 		return
 	}
@@ -223,6 +228,13 @@ func (t *turn) showDelta(kind hook.BlockKind, text string) {
 		a.stretch = &stretch{}
 	}
 	e.extend(a.stretch, &t.conv.events, &ev)
+}
+
+// goesOnWith tells the next delta of the stretch; false if it is over.
+func (t *turn) goesOnWith(e *emitter, text string) bool {
+	t.away(hook.PointOnEvent)
+	defer t.returned()
+	return e.goOn(t.durable, t.answer.stretch, text)
 }
 
 func (t *turn) openSegment(kind hook.BlockKind) {

@@ -169,140 +169,157 @@ func (p *points) close(ctx context.Context) (err error) {
 	return p.onClose.OnClose(ctx)
 }
 
-func (p *points) argsRewritten(ctx context.Context, call *hook.ToolCall) (args hook.JSON, err error) {
+func (p *points) argsRewritten(ctx context.Context, t *turn, call *hook.ToolCall) (args hook.JSON, err error) {
 	if p.rewriteArgs == nil {
 		return call.Args(), nil
 	}
-	defer caught(hook.PointRewriteArgs, &err)
+	t.away(hook.PointRewriteArgs)
+	defer t.caught(hook.PointRewriteArgs, &err)
 	return p.rewriteArgs.RewriteArgs(ctx, call, call.Args())
 }
 
-func (p *points) decideTool(ctx context.Context, call *hook.ToolCall) (d hook.ToolDecision, err error) {
+func (p *points) decideTool(ctx context.Context, t *turn, call *hook.ToolCall) (d hook.ToolDecision, err error) {
 	if p.beforeTool == nil {
 		return d, nil
 	}
-	defer caught(hook.PointBeforeTool, &err)
+	t.away(hook.PointBeforeTool)
+	defer t.caught(hook.PointBeforeTool, &err)
 	return p.beforeTool.BeforeTool(ctx, call)
 }
 
-func (p *points) approval(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (d hook.ApprovalDecision, err error) {
+func (p *points) approval(ctx context.Context, t *turn, call *hook.ToolCall, asked hook.ToolDecision) (d hook.ApprovalDecision, err error) {
 	if p.approve == nil {
 		return d, nil
 	}
-	defer caught(hook.PointApprove, &err)
+	t.away(hook.PointApprove)
+	defer t.caught(hook.PointApprove, &err)
 	return p.approve.Approve(ctx, call, asked)
 }
 
-func (p *points) resultRewritten(ctx context.Context, call *hook.ToolCall, in hook.ToolResult) (out hook.ToolResult, err error) {
+func (p *points) resultRewritten(ctx context.Context, t *turn, call *hook.ToolCall, in hook.ToolResult) (out hook.ToolResult, err error) {
 	if p.rewriteResult == nil {
 		return in, nil
 	}
-	defer caught(hook.PointRewriteResult, &err)
+	t.away(hook.PointRewriteResult)
+	defer t.caught(hook.PointRewriteResult, &err)
 	return p.rewriteResult.RewriteResult(ctx, call, in)
 }
 
-func (p *points) judgeTool(ctx context.Context, call *hook.ToolCall, o hook.ToolOutcome) (d hook.OutcomeDecision, err error) {
+func (p *points) judgeTool(ctx context.Context, t *turn, call *hook.ToolCall, o hook.ToolOutcome) (d hook.OutcomeDecision, err error) {
 	if p.afterTool == nil {
 		return d, nil
 	}
-	defer caught(hook.PointAfterTool, &err)
+	t.away(hook.PointAfterTool)
+	defer t.caught(hook.PointAfterTool, &err)
 	return p.afterTool.AfterTool(ctx, call, o)
 }
 
-func (p *points) requestRewritten(ctx context.Context, step *hook.Step, in hook.ModelRequest) (out hook.ModelRequest, err error) {
+func (p *points) requestRewritten(ctx context.Context, t *turn, step *hook.Step, in hook.ModelRequest) (out hook.ModelRequest, err error) {
 	if p.rewriteRequest == nil {
 		return in, nil
 	}
-	defer caught(hook.PointRewriteRequest, &err)
+	t.away(hook.PointRewriteRequest)
+	defer t.caught(hook.PointRewriteRequest, &err)
 	return p.rewriteRequest.RewriteRequest(ctx, step, in)
 }
 
-func (p *points) decideModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (d hook.ModelDecision, err error) {
+func (p *points) decideModel(ctx context.Context, t *turn, step *hook.Step, req hook.ModelRequest) (d hook.ModelDecision, err error) {
 	if p.beforeModel == nil {
 		return d, nil
 	}
-	defer caught(hook.PointBeforeModel, &err)
+	t.away(hook.PointBeforeModel)
+	defer t.caught(hook.PointBeforeModel, &err)
 	return p.beforeModel.BeforeModel(ctx, step, req)
 }
 
-func (p *points) replyRewritten(ctx context.Context, step *hook.Step, in hook.ModelReply) (out hook.ModelReply, err error) {
+func (p *points) replyRewritten(ctx context.Context, t *turn, step *hook.Step, in hook.ModelReply) (out hook.ModelReply, err error) {
 	if p.rewriteReply == nil {
 		return in, nil
 	}
-	defer caught(hook.PointRewriteReply, &err)
+	t.away(hook.PointRewriteReply)
+	defer t.caught(hook.PointRewriteReply, &err)
 	return p.rewriteReply.RewriteReply(ctx, step, in)
 }
 
-func (p *points) judgeReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (d hook.ReplyDecision, err error) {
+func (p *points) judgeReply(ctx context.Context, t *turn, step *hook.Step, reply hook.ModelReply) (d hook.ReplyDecision, err error) {
 	if p.afterModel == nil {
 		return d, nil
 	}
-	defer caught(hook.PointAfterModel, &err)
+	t.away(hook.PointAfterModel)
+	defer t.caught(hook.PointAfterModel, &err)
 	return p.afterModel.AfterModel(ctx, step, reply)
 }
 
-func (p *points) turnEnded(ctx context.Context, turn *hook.Turn, out hook.TurnOutcome) (err error) {
+func (p *points) turnEnded(ctx context.Context, t *turn, turn *hook.Turn, out hook.TurnOutcome) (err error) {
 	if p.afterTurn == nil {
 		return nil
 	}
-	defer caught(hook.PointAfterTurn, &err)
+	t.away(hook.PointAfterTurn)
+	defer t.caught(hook.PointAfterTurn, &err)
 	p.afterTurn.AfterTurn(ctx, turn, out)
 	return nil
 }
 
-func (p *points) sessionStarted(ctx context.Context, session *hook.Session) (d hook.SessionDecision, err error) {
+func (p *points) sessionStarted(ctx context.Context, t *turn, session *hook.Session) (d hook.SessionDecision, err error) {
 	if p.onSessionStart == nil {
 		return d, nil
 	}
-	defer caught(hook.PointOnSessionStart, &err)
+	t.away(hook.PointOnSessionStart)
+	defer t.caught(hook.PointOnSessionStart, &err)
 	return p.onSessionStart.OnSessionStart(ctx, session)
 }
 
-func (p *points) sessionEnded(ctx context.Context, session *hook.Session) (err error) {
+func (p *points) sessionEnded(ctx context.Context, t *turn, session *hook.Session) (err error) {
 	if p.onSessionEnd == nil {
 		return nil
 	}
-	defer caught(hook.PointOnSessionEnd, &err)
+	t.away(hook.PointOnSessionEnd)
+	defer t.caught(hook.PointOnSessionEnd, &err)
 	p.onSessionEnd.OnSessionEnd(ctx, session)
 	return nil
 }
 
-func (p *points) decideTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (d hook.TurnDecision, err error) {
+func (p *points) decideTurn(ctx context.Context, t *turn, turn *hook.Turn, in hook.Input) (d hook.TurnDecision, err error) {
 	if p.beforeTurn == nil {
 		return d, nil
 	}
-	defer caught(hook.PointBeforeTurn, &err)
+	t.away(hook.PointBeforeTurn)
+	defer t.caught(hook.PointBeforeTurn, &err)
 	return p.beforeTurn.BeforeTurn(ctx, turn, in)
 }
 
-func (p *points) decideStep(ctx context.Context, step *hook.Step) (d hook.StepDecision, err error) {
+func (p *points) decideStep(ctx context.Context, t *turn, step *hook.Step) (d hook.StepDecision, err error) {
 	if p.beforeStep == nil {
 		return d, nil
 	}
-	defer caught(hook.PointBeforeStep, &err)
+	t.away(hook.PointBeforeStep)
+	defer t.caught(hook.PointBeforeStep, &err)
 	return p.beforeStep.BeforeStep(ctx, step)
 }
 
-func (p *points) judgeStep(ctx context.Context, step *hook.Step, o hook.StepOutcome) (d hook.StepDecision, err error) {
+func (p *points) judgeStep(ctx context.Context, t *turn, step *hook.Step, o hook.StepOutcome) (d hook.StepDecision, err error) {
 	if p.afterStep == nil {
 		return d, nil
 	}
-	defer caught(hook.PointAfterStep, &err)
+	t.away(hook.PointAfterStep)
+	defer t.caught(hook.PointAfterStep, &err)
 	return p.afterStep.AfterStep(ctx, step, o)
 }
 
-func (p *points) turnStopping(ctx context.Context, turn *hook.Turn, s hook.Stopping) (d hook.StopDecision, err error) {
+func (p *points) turnStopping(ctx context.Context, t *turn, turn *hook.Turn, s hook.Stopping) (d hook.StopDecision, err error) {
 	if p.onStop == nil {
 		return d, nil
 	}
-	defer caught(hook.PointOnStop, &err)
+	t.away(hook.PointOnStop)
+	defer t.caught(hook.PointOnStop, &err)
 	return p.onStop.OnStop(ctx, turn, s)
 }
 
-func (p *points) turnFailed(ctx context.Context, turn *hook.Turn, out hook.TurnOutcome) (d hook.RecoverDecision, err error) {
+func (p *points) turnFailed(ctx context.Context, t *turn, turn *hook.Turn, out hook.TurnOutcome) (d hook.RecoverDecision, err error) {
 	if p.onTurnError == nil {
 		return d, nil
 	}
-	defer caught(hook.PointOnTurnError, &err)
+	t.away(hook.PointOnTurnError)
+	defer t.caught(hook.PointOnTurnError, &err)
 	return p.onTurnError.OnTurnError(ctx, turn, out)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
@@ -161,18 +162,49 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 	case <-drained:
 	case <-ctx.Done():
 		a.cancelTurns(cause)
-		<-drained
+		r.awaitTurns(ctx, a, drained)
 	}
-	ctx = context.WithoutCancel(ctx)
+	lasting := context.WithoutCancel(ctx)
 	for _, c := range a.all() {
-		c.endSession(ctx, "")
+		err := r.boundedHook(ctx, a.hooks, hook.PointOnSessionEnd, func() error { c.endSession(lasting, nil, ""); return nil })
+		r.tell(ctx, err)
 	}
-	if err := a.closed(ctx); err != nil {
-		r.events.emit(ctx, hook.FailureEvent(failureOf(hook.PointOnUnregisterAgent, err)))
-	}
+	r.tell(ctx, r.boundedHook(ctx, a.hooks, hook.PointOnUnregisterAgent, func() error { return a.closed(lasting) }))
 	r.forget(a)
-	r.events.emit(ctx, hook.Event{Kind: hook.EventAgentUnregistered, Agent: a.Name()})
+	r.emit(ctx, hook.Event{Kind: hook.EventAgentUnregistered, Agent: a.Name()})
 	return nil
+}
+
+// turnGraces is how many grace periods cancelled turns are waited for: a turn takes two
+// at most, but a compaction may have a hook that hangs.
+const turnGraces = 3
+
+// awaitTurns waits for the cancelled turns and compactions of the agent.
+func (r *Runtime) awaitTurns(ctx context.Context, a *Agent, drained <-chan struct{}) {
+	late := time.NewTimer(turnGraces * r.o.Grace)
+	defer late.Stop()
+	select {
+	case <-drained:
+	case <-late.C:
+		r.emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{
+			Code: "agent.left", Text: fmt.Sprintf("agent %q was unregistered although something of it still runs", a.Name()),
+		}))
+	}
+}
+
+// tell emits the failure of a hook; nil is none.
+func (r *Runtime) tell(ctx context.Context, err error) {
+	if f, ok := err.(*hook.Failure); ok {
+		r.emit(ctx, hook.FailureEvent(f))
+	}
+}
+
+// emit emits an event outside of any conversation. It waits no longer than bounded.
+func (r *Runtime) emit(ctx context.Context, ev hook.Event) {
+	_ = r.bounded(ctx, r.hooks.abandonedAt(hook.PointOnEvent), func() error {
+		r.events.emit(context.WithoutCancel(ctx), ev)
+		return nil
+	})
 }
 
 func (a *Agent) closed(ctx context.Context) (err error) {

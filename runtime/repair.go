@@ -98,7 +98,7 @@ func (c *call) invalid() bool {
 
 func (t *turn) onInvalid(c *call, attempt int) hook.RepairDecision {
 	t.report()
-	d, err := t.hooks.answerInvalid(t.ctx, t.step, hook.InvalidCall{
+	d, err := t.hooks.answerInvalid(t.ctx, t, t.step, hook.InvalidCall{
 		Call: &c.first, Failure: c.end.Result.Failure, Reason: c.end.Result.Text(), Tools: t.view.callable(), Attempt: attempt,
 	})
 	return answered(t.ctx, t, d, err)

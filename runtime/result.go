@@ -18,7 +18,7 @@ func (t *turn) conclude(c *call) {
 	ctx, done := t.after()
 	defer done()
 	c.end.Result = capped(c.end.Result, t.maxResult(c))
-	r, err := t.hooks.resultRewritten(ctx, c.at, c.end.Result)
+	r, err := t.hooks.resultRewritten(ctx, t, c.at, c.end.Result)
 	if err != nil {
 		f := failureOf(hook.PointRewriteResult, err)
 		t.hookFailed(ctx, f)
@@ -52,7 +52,7 @@ func (t *turn) judgeOutcome(ctx context.Context, c *call) {
 		return
 	}
 	o := hook.ToolOutcome{Result: c.end.Result, Outcome: c.end.Outcome, Duration: c.end.Duration, Grant: c.grant}
-	d, err := t.hooks.judgeTool(ctx, c.at, o)
+	d, err := t.hooks.judgeTool(ctx, t, c.at, o)
 	d = answered(ctx, t, d, err)
 	c.context = d.Context()
 	switch v := d.Verdict(); v.Kind {

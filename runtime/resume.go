@@ -86,15 +86,24 @@ func (c *Conversation) Resume(ctx context.Context, o *SendOptions) (hook.TurnOut
 		_ = c.release(context.WithoutCancel(ctx)) // the next turn finds out if that did not work
 		return refused(fmt.Errorf("%w: %s", ErrNotInterrupted, c.ID()))
 	}
-	out := c.newTurn(ctx).goOn(c.interrupted(), true, opts.Observe)
+	t := c.newTurn(ctx)
+	t.job = turnJob{do: (*turn).goOnWith, o: opts, was: c.interrupted(), on: true}
+	out := t.drive(ctx).out
 	return out, out.Err
 }
+
+// goOnWith is the loop of an interrupted turn.
+func (t *turn) goOnWith() hook.TurnOutcome { return t.goOn(t.job.was, t.job.on, t.job.o.Observe) }
+
+// goOnAsChild is goOnWith for a child.
+func (t *turn) goOnAsChild() hook.TurnOutcome { return t.asChild(t.job.in, t.goOnWith) }
 
 // settle brings the interrupted turn to its end without going on with it. The
 // error is the store's: then the turn is still interrupted.
 func (c *Conversation) settle(ctx context.Context) error {
 	t := c.newTurn(context.WithoutCancel(ctx))
-	return t.settled(t.goOn(c.interrupted(), false, nil))
+	t.job = turnJob{do: (*turn).goOnWith, was: c.interrupted()}
+	return t.drive(ctx).settled()
 }
 
 // settleChild is settle for a child of the turn, which the call has started.
@@ -107,15 +116,23 @@ func (c *Conversation) settleChild(ctx context.Context, parent *turn, about hook
 	if len(was.input) == 0 {
 		in = inputAt(c.history, was.From)
 	}
-	return t.settled(t.asChild(in, about, func() hook.TurnOutcome { return t.goOn(was, false, nil) }))
+	t.job = turnJob{do: (*turn).goOnAsChild, in: in, was: was, child: &about}
+	return t.drive(ctx).settled()
 }
 
-func (t *turn) settled(out hook.TurnOutcome) error {
+func (t *turn) settled() error {
 	if !t.ended {
-		return fmt.Errorf("end the turn that was interrupted: %w", out.Err)
+		return fmt.Errorf("end the turn that was interrupted: %w", t.out.Err)
 	}
 	t.rt.leases.add(t.conv) // the next turn follows under the same lease
 	return nil
+}
+
+// invited is invite, which asks hooks.
+func (t *turn) invited(name string) error {
+	t.away(hook.PointSchema)
+	defer t.returned()
+	return t.invite(name)
 }
 
 // goOn ends the interrupted turn; on says that the model is asked again first.
@@ -126,13 +143,12 @@ func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.Tu
 	if !end.holds(t.history.stored.Len()) {
 		end = nil
 	}
-	on = on && end == nil && !t.cutOff() && (was.Guest == "" || t.invite(was.Guest) == nil)
+	on = on && end == nil && !t.cutOff() && (was.Guest == "" || t.invited(was.Guest) == nil)
 	in := inputAt(t.history.stored, t.from)
 	if len(was.input) > 0 {
 		in = hook.Input{Messages: hook.Freeze(was.input)}
 	}
 	t.enter(in, observe)
-	defer t.leave()
 	t.conv.steers.begin(was.letters)
 	t.emitNow(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
 	if len(was.input) > 0 {
@@ -140,7 +156,9 @@ func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.Tu
 	} else {
 		t.continues(was, end, on)
 	}
-	return t.finish()
+	out := t.finish()
+	t.leave()
+	return out
 }
 
 // beginAgain takes the input through the gates, which it had not passed: also where the
@@ -342,9 +360,15 @@ func inputAt(history hook.Messages, from int) hook.Input {
 func (t *turn) endStep(was *interrupted, on bool) (more bool) {
 	t.now()
 	t.enterStep()
-	defer func() { more = t.leaveStep() && more }()
+	more = t.endCallsOf(was, on)
+	return t.leaveStep() && more
+}
+
+// endCallsOf ends the calls that had begun.
+func (t *turn) endCallsOf(was *interrupted, on bool) (more bool) {
 	reply := hook.ModelReply{Content: was.reply.Content, Model: t.cfg.Model, Finish: hook.FinishTools}
 	calls := t.newCalls(reply)
+	t.calling = calling{reply.Content, calls}
 	t.emit(hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls)))
 	for i := range calls {
 		c := &calls[i]

@@ -142,6 +142,8 @@ type Runtime struct {
 	keys, finding keyed
 	// abandoned counts what nobody waits for any more.
 	abandoned abandonments
+	// drivers run the loops of turns.
+	drivers drivers
 
 	events  emitter
 	streams *stream.Hub
@@ -309,6 +311,9 @@ func (r *Runtime) enter(from, to state) error {
 // everything else is done all the same. It must not be
 // called from within a turn. After it everything answers ErrClosed.
 //
+// A hook that does not return when it is told of an end is waited for until ctx has
+// ended, and then for the grace period.
+//
 // Close waits for abandoned calls and hooks until ctx ends. Its error is then
 // ErrAbandoned and says how many of which are left.
 func (r *Runtime) Close(ctx context.Context) error {
@@ -328,16 +333,17 @@ func (r *Runtime) Close(ctx context.Context) error {
 	}
 	stop := context.AfterFunc(ctx, r.cancelTurns)
 	defer stop()
-	r.changes.Wait()
+	_ = r.bounded(ctx, r.hooks.abandonedAt(hook.PointOnRegisterAgent), func() error { r.changes.Wait(); return nil })
 	for _, a := range slices.Backward(r.visible()) {
 		r.retire(ctx, a, ErrClosed)
 	}
 	r.leases.close()
+	r.drivers.close()
 	r.closeBeside(ctx)
-	r.jobs.Close(ctx)
+	_ = r.bounded(ctx, Abandoned{Point: "job"}, func() error { r.jobs.Close(ctx); return nil })
 	defer r.streams.Close()
 	left := r.abandoned.wait(ctx)
-	return errors.Join(left, r.hooks.close(context.WithoutCancel(ctx)))
+	return errors.Join(left, r.boundedHook(ctx, r.hooks, hook.PointOnClose, func() error { return r.hooks.close(context.WithoutCancel(ctx)) }))
 }
 
 // cancelTurns cancels every turn in flight.

@@ -64,7 +64,7 @@ func (t *turn) beginSession() bool {
 	if s.begun {
 		return true
 	}
-	d, err := t.conv.agent.hooks.sessionStarted(t.ctx, s.place)
+	d, err := t.conv.agent.hooks.sessionStarted(t.ctx, t, s.place)
 	d = answered(t.ctx, t, d, err)
 	c := t.conv
 	c.mu.Lock()
@@ -92,7 +92,7 @@ func (t *turn) noteSession() {
 
 // endSession ends the session if one has begun. The next one begins with the
 // source; "" is what the history says then. No turn is running.
-func (c *Conversation) endSession(ctx context.Context, next hook.SessionSource) {
+func (c *Conversation) endSession(ctx context.Context, t *turn, next hook.SessionSource) {
 	c.mu.Lock()
 	s := c.session
 	c.session, c.next = nil, next
@@ -101,8 +101,10 @@ func (c *Conversation) endSession(ctx context.Context, next hook.SessionSource) 
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := c.agent.hooks.sessionEnded(ctx, s.place); err != nil {
+	if err := c.agent.hooks.sessionEnded(ctx, t, s.place); err != nil {
+		t.away(hook.PointOnEvent)
 		c.events.emit(ctx, hook.FailureEvent(failureOf(hook.PointOnSessionEnd, err)))
+		t.returned()
 	}
 	_ = c.flush(ctx) // what is not written now is with the next turn, if there is one
 }

@@ -53,8 +53,15 @@ func TestSpecAnInlineToolRunsWhereTheTurnDoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, plays(calls(want{"1", "where", "{}"}), says("done")), append(c.hooks, box(where(c.tool)))...)
-			w.send("go")
-			assert.Equal(t, c.apart, w.results()[0] != goroutine(), w.results()[0])
+			loop := ""
+			_, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+				if ev.Kind == hook.EventTurnStart {
+					loop = goroutine()
+				}
+				w.events = append(w.events, ev)
+			}})
+			require.NoError(t, err)
+			assert.Equal(t, c.apart, w.results()[0] != loop, w.results()[0])
 			assert.Equal(t, hook.OutcomeExecuted, w.eventsOf(hook.EventCallResult)[0].Detail().Outcome)
 		})
 	}

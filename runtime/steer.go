@@ -137,22 +137,34 @@ const maxRefused = 64
 
 // hear adds one letter to the history, if the hooks are asked and let it through.
 func (t *turn) hear(l letter, ask bool) bool {
-	if l.seq != 0 {
-		for i := range l.in.Messages.Len() {
-			t.forget = append(t.forget, l.seq+int64(i))
-		}
-	}
 	in, why := l.in, "too much was refused in a row"
 	if ask {
 		in, why = t.admitLetter(in)
 	}
 	if why != "" {
-		t.emit(hook.Event{Kind: hook.EventSteerRefused, Text: why})
+		t.refuse(l, why)
 		return false
 	}
+	t.forgetLetter(l)
 	t.emit(hook.Event{Kind: hook.EventSteered, Text: l.in.Text()})
 	for _, m := range in.Messages.All() {
 		t.history.add(m)
 	}
 	return true
+}
+
+// refuse tells that a letter does not become history, and why.
+func (t *turn) refuse(l letter, why string) {
+	t.forgetLetter(l)
+	t.emit(hook.Event{Kind: hook.EventSteerRefused, Text: why})
+}
+
+// forgetLetter has the next write take the letter out of the journal.
+func (t *turn) forgetLetter(l letter) {
+	if l.seq == 0 {
+		return
+	}
+	for i := range l.in.Messages.Len() {
+		t.forget = append(t.forget, l.seq+int64(i))
+	}
 }

@@ -14,7 +14,12 @@ import (
 // runStep runs one step and reports whether another one follows.
 func (t *turn) runStep() (more bool) {
 	t.enterStep()
-	defer func() { more = t.leaveStep() && more }()
+	more = t.makeStep()
+	return t.leaveStep() && more
+}
+
+// makeStep does what a step is for.
+func (t *turn) makeStep() (more bool) {
 	if t.ctx.Err() != nil {
 		t.idle++
 		return t.cancelled()
@@ -41,12 +46,14 @@ func (t *turn) enterStep() {
 	t.step = hook.NewStep(t.place, t.number, t.cfg.Model)
 	t.ending = ending{began: t.moment, errs: len(t.errs)}
 	t.conv.events.atStep(t.number)
+	t.stepping = true
 	t.emitNow(hook.Event{Kind: hook.EventStepStart})
 }
 
 func (t *turn) leaveStep() (more bool) {
 	more = t.judgeStep()
 	t.now()
+	t.stepping = false
 	t.emitNow(hook.Event{Kind: hook.EventStepEnd})
 	t.conv.events.atStep(0)
 	return more
@@ -57,7 +64,7 @@ func (t *turn) mayStep() bool {
 	if t.hooks.beforeStep == nil {
 		return true
 	}
-	d, err := t.hooks.decideStep(t.ctx, t.step)
+	d, err := t.hooks.decideStep(t.ctx, t, t.step)
 	return t.goesBy(answered(t.ctx, t, d, err))
 }
 
@@ -77,7 +84,7 @@ func (t *turn) judgeStep() bool {
 	case t.ctx.Err() != nil && r.Finish == "":
 		r.Err = context.Cause(t.ctx)
 	}
-	d, err := t.hooks.judgeStep(ctx, t.step, r.StepOutcome)
+	d, err := t.hooks.judgeStep(ctx, t, t.step, r.StepOutcome)
 	return t.goesBy(answered(ctx, t, d, err))
 }
 
@@ -151,7 +158,7 @@ func (t *turn) judge(reply hook.ModelReply) hook.Verdict {
 	}
 	ctx, done := t.after()
 	defer done()
-	d, err := t.hooks.judgeReply(ctx, t.step, reply)
+	d, err := t.hooks.judgeReply(ctx, t, t.step, reply)
 	return answered(ctx, t, d, err).Verdict()
 }
 
@@ -231,7 +238,7 @@ func (t *turn) keepPartial(reply hook.ModelReply) {
 	}
 	ctx, done := t.after()
 	defer done()
-	reply, err := t.hooks.replyRewritten(ctx, t.step, reply)
+	reply, err := t.hooks.replyRewritten(ctx, t, t.step, reply)
 	if err != nil {
 		t.hookFailed(ctx, failureOf(hook.PointRewriteReply, err))
 		return

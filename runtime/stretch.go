@@ -21,6 +21,7 @@ type stretch struct {
 	observer func(hook.Event)
 	// left is how many deltas may still carry the time of ev.
 	left int
+	gen  uint32
 }
 
 // idle and busy are what emitter.stretch is while a stretch goes on whose last delta
@@ -54,7 +55,7 @@ func (e *emitter) extend(s *stretch, from *emitter, ev *hook.Event) {
 		return
 	}
 	s.ev, s.hook, s.observer, s.left = *ev, from.heard(), e.observer, clockEvery-1-e.sinceRead
-	s.ev.Time = e.clock
+	s.ev.Time, s.gen = e.clock, e.gen.Load()
 	e.stretch.Store(idle(ev.Seq))
 }
 
@@ -67,9 +68,9 @@ func (e *emitter) goOn(ctx context.Context, s *stretch, text string) bool {
 	}
 	s.ev.Seq, s.ev.Text = seq, text
 	s.left--
-	e.deliver(ctx, s.hook, &s.ev, s.observer)
+	e.deliver(ctx, s.hook, &s.ev, s.observer, s.gen)
 	if !e.stretch.CompareAndSwap(busy(seq), idle(seq)) {
-		e.handBack()
+		e.handBack(s.gen)
 	}
 	return true
 }

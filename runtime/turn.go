@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
@@ -79,6 +79,26 @@ type turn struct {
 	stored, ended, lost bool
 	// concluded: how the turn ended is settled.
 	concluded bool
+	// fence tells the loop from who may leave it behind, and scope is the turn's context,
+	// by which hosts know it. job is what the loop does, and out what came of it.
+	fence   fence
+	scope   scope
+	lasting lasting
+	job     turnJob
+	out     hook.TurnOutcome
+	// calling are the calls of the reply that are not in the history yet, and stepping:
+	// a step has begun and not ended.
+	calling  calling
+	stepping bool
+	// driver runs the loop. played: the loop has come to its end. left is what it was
+	// left behind at.
+	driver *driver
+	played bool
+	left   atomic.Pointer[Abandoned]
+	// end is the event of the turn's end. toldEnd: the loop has begun to tell of it, and
+	// toldAfter: AfterTurn was told.
+	end                hook.Event
+	toldEnd, toldAfter bool
 
 	// What follows belongs to the step.
 	number int
@@ -118,15 +138,28 @@ type answer struct {
 // runTurn runs a turn to its end, whatever happens.
 func (c *Conversation) runTurn(ctx context.Context, in hook.Input, o *SendOptions) hook.TurnOutcome {
 	t := c.newTurn(ctx)
-	err := t.lay(o.Layers)
-	if err == nil && o.Guest != "" {
-		err = t.invite(o.Guest)
+	t.job = turnJob{do: (*turn).answerUser, in: in, o: *o}
+	return t.drive(ctx).out
+}
+
+// answerUser is the loop of a turn that a user has started.
+func (t *turn) answerUser() hook.TurnOutcome {
+	err := t.laid(t.job.o.Layers)
+	if guest := t.job.o.Guest; err == nil && guest != "" {
+		err = t.invited(guest)
 	}
 	if err != nil {
-		_ = c.release(t.durable) // the next turn finds out if that did not work
+		_ = t.conv.release(t.durable) // the next turn finds out if that did not work
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
-	return t.run(in, o.Observe)
+	return t.run(t.job.in, t.job.o.Observe)
+}
+
+// laid is lay, which asks hooks.
+func (t *turn) laid(layers []plan.Layer) error {
+	t.away(hook.PointSchema)
+	defer t.returned()
+	return t.lay(layers)
 }
 
 // newTurn returns a turn that the conversation's own agent answers.
@@ -134,8 +167,10 @@ func (c *Conversation) newTurn(ctx context.Context) *turn {
 	rt := c.agent.rt
 	t := &turn{
 		conv: c, rt: rt, answers: c.agent, view: c.agent.view.Load(), hooks: c.agent.hooks, cfg: c.agent.cfg,
-		id: rt.o.NewID(), started: rt.o.Now(), ctx: ctx, durable: context.WithoutCancel(ctx),
+		id: rt.o.NewID(), started: rt.o.Now(),
 	}
+	t.scope, t.lasting = scope{ctx, t}, lasting{t}
+	t.ctx, t.durable = &t.scope, &t.lasting
 	t.moment = t.started
 	t.answer.yield = t.consumer()
 	t.history.stored, t.from = c.history, c.history.Len()
@@ -145,15 +180,17 @@ func (c *Conversation) newTurn(ctx context.Context) *turn {
 // run runs the turn from its input to its outcome.
 func (t *turn) run(in hook.Input, observe func(hook.Event)) hook.TurnOutcome {
 	t.enter(in, observe)
-	defer t.leave()
 	if err := t.announce(in); err != nil {
+		t.leave()
 		_ = t.conv.release(t.durable) // the next turn finds out if that did not work
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
 	if t.begin(in) {
 		t.loop()
 	}
-	return t.finish()
+	out := t.finish()
+	t.leave()
+	return out
 }
 
 // enter makes the turn the one that runs; leave undoes that.
@@ -161,6 +198,7 @@ func (t *turn) enter(in hook.Input, observe func(hook.Event)) {
 	c := t.conv
 	if limit := t.cfg.Limits.Time; limit > 0 {
 		t.ctx, t.expire = context.WithTimeoutCause(t.ctx, limit, errTimeLimit)
+		t.limited()
 	}
 	t.makePlace(in)
 	c.events.begin(t, observe)
@@ -175,7 +213,9 @@ func (t *turn) leave() {
 	if t.answers != t.conv.agent {
 		t.answers.dismiss(t.conv)
 	}
+	t.away(hook.PointOnEvent)
 	t.conv.events.end()
+	t.returned()
 	if t.expire != nil {
 		t.expire()
 	}
@@ -256,18 +296,23 @@ func (t *turn) finish() hook.TurnOutcome {
 	t.report()
 	t.concluded = true
 	out := t.outcome()
+	t.out = out
 	t.account(out)
 	if out.Stop == hook.StopError || out.Stop == hook.StopDenied && out.Err != nil {
 		t.emit(hook.Event{Kind: hook.EventError, Text: publicText(out.Err)})
 	}
-	if err := t.hooks.turnEnded(t.durable, t.place, out); err != nil {
+	if err := t.hooks.turnEnded(t.durable, t, t.place, out); err != nil {
 		t.hookFailed(t.durable, failureOf(hook.PointAfterTurn, err))
 	}
-	end := hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Cost, out.Stop)
+	t.toldAfter = true
+	t.end = hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Cost, out.Stop)
 	if t.hooks.afterTurn == nil {
-		end.Time = t.moment
+		t.end.Time = t.moment
 	}
-	t.ahead(func() { t.conv.events.post(t.durable, &end, last) }, func() {
+	t.ahead(func() {
+		t.toldEnd = true
+		t.post(&t.end, last)
+	}, func() {
 		t.conv.agent.rt.leases.remove(t.conv) // so that nothing prolongs the lease behind the end
 		if logs {
 			t.commitRest(true)
@@ -301,12 +346,16 @@ func (t *turn) ahead(tell, write func()) {
 		tell()
 		return
 	}
-	t.conv.events.hold()
-	defer t.conv.events.release()
+	t.away(hook.PointOnEvent)
+	gen, _ := t.conv.events.hold(context.Background()) // who leaves the loop behind wakes it
+	t.returned()
 	t.holding = true
-	defer func() { t.holding = false }()
 	tell()
 	write()
+	t.holding = false
+	t.away(hook.PointOnEvent)
+	t.conv.events.release(gen)
+	t.returned()
 }
 
 func (t *turn) outcome() hook.TurnOutcome {
@@ -446,43 +495,7 @@ func (t *turn) hookFailed(ctx context.Context, f *hook.Failure) {
 	if f.Late {
 		return
 	}
+	t.away(hook.PointOnEvent)
 	t.conv.events.emit(ctx, hook.FailureEvent(f))
-}
-
-// transcript is what the model is shown: what the store has, and in between the
-// turn's ephemeral entries. It is only appended to, so that a request shares it.
-type transcript struct {
-	// stored is the conversation's history with what the next commit adds.
-	stored hook.Messages
-	// shown is the same with the ephemeral entries, if it is apart from it: only a
-	// turn that has some keeps two lists.
-	shown hook.Messages
-	apart bool
-}
-
-func (h *transcript) add(m hook.Message) {
-	if m.Ephemeral && !h.apart {
-		h.shown, h.apart = h.stored.Fork(), true
-	}
-	if h.apart {
-		h.shown = h.shown.Append(m)
-	}
-	if !m.Ephemeral {
-		h.stored = h.stored.Append(m)
-	}
-}
-
-// note adds an ephemeral entry of the framework, unless it would say nothing.
-func (h *transcript) note(label, text string) {
-	if strings.TrimSpace(text) == "" {
-		return
-	}
-	h.add(ephemeral(label, text))
-}
-
-func (h *transcript) list() hook.Messages {
-	if h.apart {
-		return h.shown
-	}
-	return h.stored
+	t.returned()
 }

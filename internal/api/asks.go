@@ -7,16 +7,11 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
-
-// comingTime is how long who lists the asks waits for one that an event has told
-// of and that is not there yet.
-const comingTime = time.Second
 
 // maxSettled is of how many asks it is known what became of them.
 const maxSettled = 1024
@@ -76,6 +71,18 @@ func (a *asks) observe(ev hook.Event) {
 			if key.turn == ev.Turn {
 				a.comeLocked(key)
 			}
+		}
+	}
+}
+
+// forget says that no ask of the conversation is coming: its turn is over, which the
+// hook is not told of if one that hangs was left behind.
+func (a *asks) forget(conversation string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key, c := range a.coming {
+		if c.conversation == conversation {
+			a.comeLocked(key)
 		}
 	}
 }
@@ -190,7 +197,8 @@ func (a *asks) list(ctx context.Context, conversation string) []wire.Ask {
 	return out
 }
 
-// arrive waits for the asks that are coming now, for comingTime in all.
+// arrive waits until the asks that are coming now are there, or will not come, or ctx
+// ends.
 func (a *asks) arrive(ctx context.Context, conversation string) {
 	var all []*coming
 	a.mu.Lock()
@@ -200,11 +208,6 @@ func (a *asks) arrive(ctx context.Context, conversation string) {
 		}
 	}
 	a.mu.Unlock()
-	if len(all) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, comingTime)
-	defer cancel()
 	for _, c := range all {
 		select {
 		case <-c.come:

@@ -208,6 +208,7 @@ func (s *Server) leave(t *turn) {
 	s.mu.Unlock()
 	if last {
 		s.o.Hook.ended.forget(t.conversation)
+		s.asks.forget(t.conversation)
 	}
 	t.cancel(nil)
 	close(t.done)

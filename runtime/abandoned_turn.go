@@ -1,0 +1,295 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/lane"
+)
+
+// A turn whose loop was left behind is ended by its owner: with what has been done, and
+// without asking a hook, which may hang as well. A gate that did not answer has let
+// nothing through: calls that were not decided are cancelled, and results that a hook
+// was to see before anybody else are withheld.
+
+// errNoAnswer is the cause of a hook's failure for which a turn was left behind.
+var errNoAnswer = errors.New("it did not return although the turn was cancelled, and still runs")
+
+// errEnded is why a turn ended whose goroutine a hook has ended.
+var errEnded = errors.New("runtime: a hook ended the goroutine of the turn")
+
+// calling are the calls of a reply that the history does not have yet.
+type calling struct {
+	content hook.List[hook.Block]
+	calls   []call
+}
+
+// leaveBehind closes the fence if the loop is still away as in state n.
+func (t *turn) leaveBehind(n uint64) bool {
+	p := hook.Point(n & fencePoint)
+	if p == 0 || n&fenceClosed != 0 {
+		return false
+	}
+	what := t.conv.agent.hooks.abandonedAt(p)
+	if p == toInline {
+		what = t.fence.inline.Load().what()
+	}
+	t.rt.abandoned.add(what)
+	t.left.Store(&what)
+	if t.fence.state.CompareAndSwap(n, n|fenceClosed) {
+		return true
+	}
+	t.rt.abandoned.ended(what)
+	return false
+}
+
+// awayTo is the point that a loop was away to when it was left behind.
+func (t *turn) awayTo() hook.Point { return hook.Point(t.fence.state.Load() & fencePoint) }
+
+// membersAt returns the paths of the members that act at the point.
+func (h *hooks) membersAt(p hook.Point) []string {
+	return membersAt(h.plan(), "", p.String())
+}
+
+func membersAt(p *plan.Plan, path, point string) (out []string) {
+	if p == nil {
+		return nil
+	}
+	for _, m := range p.Members {
+		switch {
+		case m.Composite != nil:
+			out = append(out, membersAt(m.Composite, path+m.Field+".", point)...)
+		case slices.ContainsFunc(m.Points, func(u plan.PointUse) bool { return u.Name == point }):
+			out = append(out, path+m.Field)
+		}
+	}
+	return out
+}
+
+// successor is the turn as its owner ends it: with the same place, and without hooks.
+func (t *turn) successor() *turn {
+	t.mu.Lock()
+	usage, cost := t.usage, t.cost
+	t.mu.Unlock()
+	n := &turn{
+		conv: t.conv, rt: t.rt, view: t.view, hooks: newHooks(hook.Nop{}), layers: t.layers, cfg: t.cfg,
+		ctx: t.ctx, durable: t.conv.durable(t), expire: t.expire, place: t.place, teller: t.teller, id: t.id, started: t.started,
+		parent: t.parent, depth: t.depth, answers: t.answers, given: t.given, session: t.session, history: t.history,
+		usage: usage, cost: cost, signals: t.signals, errs: t.errs, overruled: t.overruled, continued: t.continued,
+		final: t.final, calls: t.calls, from: t.from, resumed: t.resumed, forget: t.forget, holding: true,
+		entries: t.entries, stored: t.stored, ended: t.ended, lost: t.lost, concluded: t.concluded, number: t.number, step: t.step,
+		job: t.job, calling: t.calling, stepping: t.stepping, toldEnd: t.toldEnd, end: t.end, out: t.out,
+	}
+	n.answer.open = t.answer.open
+	n.now()
+	return n
+}
+
+// durable is the context of what the owner of a turn does when the loop was left
+// behind: it has the values of the turn's, and is of no turn.
+func (c *Conversation) durable(t *turn) context.Context {
+	return context.WithoutCancel(t.scope.Context)
+}
+
+// endLeft ends a turn whose loop was left behind.
+func (t *turn) endLeft() *turn {
+	n := t.successor()
+	f := &hook.Failure{Subsystem: t.left.Load().Hook, Point: t.awayTo(), Err: errNoAnswer, Late: true}
+	wait := t.grace() / looks
+	if f.Point == hook.PointOnEvent {
+		wait = 0
+	}
+	n.errs = append(slices.Clip(n.errs), f)
+	n.endWithout(t, f, wait)
+	return n
+}
+
+// endUnplayed ends a turn whose goroutine a hook has ended.
+func (t *turn) endUnplayed() *turn {
+	n := t.successor()
+	n.errs = append(slices.Clip(n.errs), errEnded)
+	n.signals = append(slices.Clip(n.signals), hook.StopSignal{Reason: hook.StopError, Text: errEnded.Error()})
+	n.endWithout(t, nil, t.grace()/looks)
+	return n
+}
+
+// endWithout ends the turn in the place of the loop of t, which does not. f is why, if
+// a hook is, and wait how long who delivers events is waited for.
+func (n *turn) endWithout(t *turn, f *hook.Failure, wait time.Duration) {
+	e := n.conv.events.stream()
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	gen := e.seize(ctx)
+	if n.place == nil { // nobody has been told of it
+		_ = n.conv.release(n.durable)
+		n.out = hook.TurnOutcome{Stop: hook.StopError, Err: joinErrors(n.errs)}
+		if t.ctx.Err() != nil {
+			n.out.Stop, n.out.Err = hook.StopCancelled, context.Cause(t.ctx)
+		}
+		e.drain(whole, gen)
+		return
+	}
+	if f != nil {
+		n.emit(hook.FailureEvent(f))
+		n.diagnoseLeft(t)
+	}
+	switch {
+	case !n.toldEnd:
+		n.endOpen(t)
+		n.tellAfterTurn(t, f)
+	case !n.end.Time.IsZero(): // the hook that hangs was told of it before those who follow
+		e.putOnce(&n.end)
+	}
+	if n.job.child != nil {
+		about := *n.job.child
+		about.Usage, about.Cost, about.Stop = n.out.Usage, n.out.Cost, n.out.Stop
+		n.conv.events.begin(t, nil)
+		n.emit(hook.Event{Kind: hook.EventSubagentEnd, Text: n.out.Text()}.WithDetail(about))
+	}
+	n.leaveWithout(e, gen, f)
+}
+
+// diagnoseLeft says what was left behind.
+func (n *turn) diagnoseLeft(t *turn) {
+	n.emit(hook.DiagnosticEvent(hook.Diagnostic{
+		Code: "turn.left_behind", Visibility: hook.VisibleUser,
+		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", t.left.Load()),
+	}))
+}
+
+// endOpen ends what has begun, stores it and tells of the end.
+func (n *turn) endOpen(t *turn) {
+	if n.ctx.Err() != nil {
+		n.cancelled()
+	}
+	n.closeSegment()
+	n.endCalling(t)
+	if n.stepping {
+		n.emitNow(hook.Event{Kind: hook.EventStepEnd})
+	}
+	n.refuseLetters()
+	n.report()
+	n.out = n.outcome()
+	if !n.concluded {
+		n.account(n.out)
+	}
+	n.concluded = true
+	n.end = hook.Event{Kind: hook.EventTurnEnd, Text: n.out.Text()}.WithUsage(n.out.Usage, n.out.Cost, n.out.Stop)
+	n.post(&n.end, last)
+	n.rt.leases.remove(n.conv)
+	n.commitRest(true)
+	if err := n.conv.release(n.durable); err != nil {
+		n.emit(hook.Event{Kind: hook.EventDiagnostic, Text: err.Error()})
+	}
+}
+
+// refuseLetters answers what was said to the turn and no gate has seen.
+func (n *turn) refuseLetters() {
+	for letters := n.conv.steers.take(true); len(letters) > 0; letters = n.conv.steers.take(true) {
+		for _, l := range letters {
+			n.refuse(l, "the turn was cancelled before the hooks had seen it")
+		}
+	}
+}
+
+// endCalling answers the calls that the loop had not concluded.
+func (n *turn) endCalling(t *turn) {
+	calls := n.calling.calls
+	if len(calls) == 0 {
+		return
+	}
+	for i := range calls {
+		c := &calls[i]
+		if !c.concluded {
+			c.endLeft(t)
+		}
+		if !c.announced {
+			n.emitCall(hook.EventCallStart, c, "")
+		}
+		if c.asked {
+			n.emitApproval(c, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "the turn was cancelled"})
+		}
+	}
+	n.keepStep(hook.ModelReply{Content: n.calling.content}, calls)
+	n.tell(calls)
+	n.emitNow(hook.Event{Kind: hook.EventCallsComplete}.WithTools(n.view.names(calls)))
+}
+
+// endLeft answers a call that the loop of the turn has left open.
+func (c *call) endLeft(t *turn) {
+	ran := c.execution.rt != nil
+	switch {
+	case ran:
+		if !c.inline { // which is what the loop was left behind at
+			c.abandon()
+		}
+		c.settle(hook.OutcomeInterrupted, hook.FailedResult(hook.FailCancelled,
+			"interrupted: the turn was cancelled, and ended before the result was seen; what the tool did is not known"))
+	case !c.settled():
+		c.settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, "cancelled before it started"))
+	case t.hooks.rewriteResult != nil || t.hooks.afterTool != nil:
+		c.end.Result = withheld("a hook that was to see it did not answer")
+	}
+	c.end.Result = readable(capped(c.end.Result, t.maxResult(c)))
+	c.end.Call, c.concluded = c.at, true
+}
+
+// tellAfterTurn has AfterTurn told in the background, unless it is what hangs.
+func (n *turn) tellAfterTurn(t *turn, f *hook.Failure) {
+	if t.toldAfter || t.hooks.afterTurn == nil || f != nil && f.Point == hook.PointAfterTurn {
+		return
+	}
+	out, place, hooks, e := n.out, n.place, t.hooks, &n.conv.events
+	ctx := context.WithValue(n.durable, sideKey{}, &side{turn: n.id})
+	err := n.rt.beside.Go(ctx, lane.Name{Place: n.conv.ID(), Path: hook.PointAfterTurn.String()}, func(ctx context.Context) {
+		if err := hooks.turnEnded(ctx, nil, place, out); err != nil {
+			e.Emit(ctx, hook.FailureEvent(failureOf(hook.PointAfterTurn, err)))
+		}
+	})
+	if err != nil {
+		n.emit(hook.Event{Kind: hook.EventDiagnostic, Text: "AfterTurn was not told of the turn: " + err.Error()})
+	}
+}
+
+// leaveWithout delivers what is left and takes the turn away. Hooks and observers are
+// told, for a grace period at most, unless one of them is what hangs.
+func (n *turn) leaveWithout(e *emitter, gen uint32, f *hook.Failure) {
+	n.conv.setTurn(nil)
+	if n.parent == nil {
+		n.rt.asked.forget(n.conv.ID())
+	}
+	if n.answers != n.conv.agent {
+		n.answers.dismiss(n.conv)
+	}
+	if n.expire != nil {
+		n.expire()
+	}
+	if f == nil || f.Point != hook.PointOnEvent {
+		gen = n.deliverLeft(e, gen)
+	}
+	n.conv.events.leaveTurn()
+	e.drainToFollowers(gen)
+}
+
+// deliverLeft delivers what is queued. It returns the generation of the delivery, which
+// it takes away from a hook or an observer that does not come back.
+func (n *turn) deliverLeft(e *emitter, gen uint32) uint32 {
+	what := n.conv.agent.hooks.abandonedAt(hook.PointOnEvent)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // only the grace period is waited for
+	err := n.rt.bounded(ctx, what, func() error {
+		for left := e.queued(); left > 0 && e.gen.Load() == gen; left = e.queued() {
+			e.drain(left, gen)
+		}
+		return nil
+	})
+	if err != nil {
+		return e.gen.Add(1)
+	}
+	return gen
+}

@@ -1,0 +1,45 @@
+package runtime
+
+import (
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// transcript is what the model is shown: what the store has, and in between the
+// turn's ephemeral entries. It is only appended to, so that a request shares it.
+type transcript struct {
+	// stored is the conversation's history with what the next commit adds.
+	stored hook.Messages
+	// shown is the same with the ephemeral entries, if it is apart from it: only a
+	// turn that has some keeps two lists.
+	shown hook.Messages
+	apart bool
+}
+
+func (h *transcript) add(m hook.Message) {
+	if m.Ephemeral && !h.apart {
+		h.shown, h.apart = h.stored.Fork(), true
+	}
+	if h.apart {
+		h.shown = h.shown.Append(m)
+	}
+	if !m.Ephemeral {
+		h.stored = h.stored.Append(m)
+	}
+}
+
+// note adds an ephemeral entry of the framework, unless it would say nothing.
+func (h *transcript) note(label, text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	h.add(ephemeral(label, text))
+}
+
+func (h *transcript) list() hook.Messages {
+	if h.apart {
+		return h.shown
+	}
+	return h.stored
+}

@@ -83,7 +83,7 @@ func (t *turn) successor() *turn {
 		usage: usage, cost: cost, signals: t.signals, errs: t.errs, overruled: t.overruled, continued: t.continued,
 		final: t.final, calls: t.calls, from: t.from, resumed: t.resumed, forget: t.forget, holding: true,
 		entries: t.entries, stored: t.stored, ended: t.ended, lost: t.lost, concluded: t.concluded, number: t.number, step: t.step,
-		job: t.job, calling: t.calling, stepping: t.stepping, toldEnd: t.toldEnd, end: t.end, out: t.out,
+		job: t.job, calling: t.calling, stepping: t.stepping, toldEnd: t.toldEnd, out: t.out,
 	}
 	n.answer.open = t.answer.open
 	n.now()
@@ -125,6 +125,7 @@ func (n *turn) endWithout(t *turn, f *hook.Failure, wait time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	gen := e.seize(ctx)
+	n.end = t.end // whoever had the delivery has stamped it
 	if n.place == nil { // nobody has been told of it
 		_ = n.conv.release(n.durable)
 		n.out = hook.TurnOutcome{Stop: hook.StopError, Err: joinErrors(n.errs)}

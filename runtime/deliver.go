@@ -85,7 +85,14 @@ func (e *emitter) take(ctx context.Context, from *emitter, ev *hook.Event, as po
 	}
 	mine := false
 	if as != inside && e.fullLocked() {
-		mine = e.awaitRoomLocked(ctx)
+		if mine = e.awaitRoomLocked(ctx); leftBehind(ctx) { // meanwhile
+			gen := e.gen.Load()
+			e.mu.Unlock()
+			if mine {
+				e.drain(whole, gen)
+			}
+			return
+		}
 	}
 	observer := e.stampLocked(ev, as, from == e)
 	if e.delivering {

@@ -19,7 +19,7 @@ import (
 // hostilePlace is a project in which the model, a file, a skill and an agent are
 // hostile.
 func hostilePlace(t *testing.T) string {
-	dir := t.TempDir()
+	dir := shortDir(t)
 	h := inYAML(strings.ToValidUTF8(screentest.Hostile(), ""))
 	model := `rules:
   - when: {user: go, step: 1}

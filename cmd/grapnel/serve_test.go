@@ -46,11 +46,18 @@ type site struct {
 	ended  chan error
 }
 
-func newSite(t *testing.T) *site {
+// shortDir makes a directory whose path, unlike that of t.TempDir, leaves room for a socket.
+func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "grapnel-") // short enough for a socket
+	dir, err := os.MkdirTemp("", "grapnel-")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
+	return dir
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	dir := shortDir(t)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "project"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.yaml"), []byte(serveModel), 0o600))
 	return &site{t: t, dir: dir, client: client.New(filepath.Join(dir, "state", "run", "grapnel.sock"), &client.Options{Wait: time.Millisecond})}

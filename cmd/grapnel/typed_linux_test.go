@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -74,7 +75,7 @@ type typist struct {
 }
 
 func typistPlace(t *testing.T) string {
-	dir := t.TempDir()
+	dir := shortDir(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "typed.yaml"), []byte(typedModel()), 0o600))
 	return dir
 }
@@ -91,7 +92,7 @@ func programAt(t *testing.T, dir, program string, args ...string) *typist {
 	w.cmd.Stdin, w.cmd.Stdout, w.cmd.Stderr = w.TTY(), w.TTY(), w.TTY()
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, w.cmd.Start())
-	t.Cleanup(func() { _ = w.cmd.Process.Kill() })
+	t.Cleanup(func() { _ = w.cmd.Process.Kill(); _ = w.cmd.Wait() })
 	return w
 }
 
@@ -102,12 +103,17 @@ func daemonAt(t *testing.T, dir string) {
 	cmd := exec.Command(path, "serve", "--model", "script:typed.yaml")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GRAPNEL_HOME=" + filepath.Join(dir, ".state"), "XDG_RUNTIME_DIR=" + dir}
+	var said bytes.Buffer
+	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	_, err = out.Read(make([]byte, 1))
-	require.NoError(t, err)
+	ended := func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+	if _, err = out.Read(make([]byte, 1)); err != nil {
+		ended()
+		require.NoError(t, err, "the daemon does not serve: %s", said.String())
+	}
+	t.Cleanup(ended)
 }
 
 const allowIt = "Allow it? [y]es, [n]o, [a]lways, ne[v]er, [e]dit:"

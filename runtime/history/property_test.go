@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -173,51 +174,52 @@ var breaks = map[string]func(w *world, x *exchange){
 
 func TestAnyDamageIsMendedWithoutLoss(t *testing.T) {
 	t.Parallel()
-	kinds := make([]string, 0, len(breaks))
-	for k := range breaks {
-		kinds = append(kinds, k)
-	}
-	slices.Sort(kinds)
-	seen := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t)
-		var done []string
-		for range rapid.IntRange(1, 5).Draw(t, "damages") {
-			if len(w.free) == 0 {
-				break
-			}
-			k := rapid.SampledFrom(kinds).Draw(t, "damage")
-			breaks[k](w, w.part())
-			done = append(done, k)
-		}
-		in := w.messages()
-		out, problems := repairs(t, in)
-		if len(problems) > 0 { // one call cannot be turned round
-			for _, k := range done {
-				seen[k]++
-			}
-		}
-		kept := map[int]bool{}
-		for i, m := range out {
-			n := 0
-			for _, b := range m.Content.All() {
-				if b.Kind != hook.BlockToolCall {
-					continue
+	kinds := slices.Sorted(maps.Keys(breaks))
+	for _, first := range kinds {
+		t.Run(first, func(t *testing.T) {
+			t.Parallel()
+			noticed := 0
+			rapid.Check(t, func(t *rapid.T) {
+				w := newWorld(t)
+				done := []string{first}
+				for range rapid.IntRange(0, 4).Draw(t, "more damages") {
+					done = append(done, rapid.SampledFrom(kinds).Draw(t, "damage"))
 				}
-				n++
-				r := out[i+n].Result
-				if r.Failure == hook.FailCancelled {
-					continue
+				for _, k := range done {
+					if len(w.free) > 0 {
+						breaks[k](w, w.part())
+					}
 				}
-				require.Contains(t, []string{fmt.Sprint("r", number(b)), "again"}, r.Text(), "%v: a result of another call: %v", done, lines(in))
-				kept[number(b)] = r.Text() != "again"
-			}
-		}
-		for n := range w.answered {
-			require.True(t, kept[n], "%v: result r%d is lost: %v became %v", done, n, lines(in), lines(out))
-		}
-	})
-	for _, k := range kinds {
-		require.Positive(t, seen[k], "no history had this damage: %s", k)
+				noticed += checkMended(t, w, done)
+			})
+			require.Positive(t, noticed, "no history had this damage") // one call cannot be turned round
+		})
 	}
+}
+
+// checkMended mends the history of w and finds that every result is still the one of
+// its call. It returns the number of problems that were told.
+func checkMended(t *rapid.T, w *world, done []string) int {
+	in := w.messages()
+	out, problems := repairs(t, in)
+	kept := map[int]bool{}
+	for i, m := range out {
+		n := 0
+		for _, b := range m.Content.All() {
+			if b.Kind != hook.BlockToolCall {
+				continue
+			}
+			n++
+			r := out[i+n].Result
+			if r.Failure == hook.FailCancelled {
+				continue
+			}
+			require.Contains(t, []string{fmt.Sprint("r", number(b)), "again"}, r.Text(), "%v: a result of another call: %v", done, lines(in))
+			kept[number(b)] = r.Text() != "again"
+		}
+	}
+	for n := range w.answered {
+		require.True(t, kept[n], "%v: result r%d is lost: %v became %v", done, n, lines(in), lines(out))
+	}
+	return len(problems)
 }

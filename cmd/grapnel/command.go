@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,6 +156,7 @@ func (c *command) root() *cobra.Command {
 		Short: "Runs agents whose subsystems are joined by generated code",
 		Long: "Grapnel runs agents: skills, memory, MCP servers and tools of the operating system,\n" +
 			"joined into one value by generated code.\n\nTo see it work: grapnel demo",
+		Args: knownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
@@ -167,6 +169,18 @@ func (c *command) root() *cobra.Command {
 	root.AddCommand(c.demo(), c.run(), c.chat(), c.tools(), c.agents(), c.plan(), c.serveDemo(),
 		c.serve(), c.ask(), c.events(), c.conversations(), c.explain(), c.policy(), c.approvals(), c.memory())
 	return root
+}
+
+// knownCommand refuses what is no command, and says which are.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	meant := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		meant = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return fmt.Errorf("unknown command %q for %q%s `%s --help` lists the commands", args[0], cmd.Name(), cmp.Or(meant, ";"), cmd.Name())
 }
 
 // noArgs refuses arguments with a sentence.

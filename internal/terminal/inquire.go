@@ -126,16 +126,24 @@ func ask(q hook.Question) string {
 }
 
 // understand reads an answer: numbers of options, a label, or else the person's
-// own words. The problem says what to do with an answer that is neither.
+// own words. A number that stands beside an option means that option, also if
+// another one has it as its label. The problem says what to do with an answer that
+// is neither.
 func understand(q hook.Question, answer string) (g hook.Given, problem string) {
 	answer = strings.TrimSpace(answer)
-	if answer == "" || answer == "0" {
+	if answer == "" {
 		return hook.Given{}, ""
+	}
+	if n, err := strconv.Atoi(answer); err == nil && 1 <= n && n <= q.Options.Len() {
+		return hook.Given{Chosen: hook.ListOf(q.Options.At(n - 1).Label)}, ""
 	}
 	for _, o := range q.Options.All() {
 		if strings.EqualFold(o.Label, answer) {
 			return hook.Given{Chosen: hook.ListOf(o.Label)}, ""
 		}
+	}
+	if answer == "0" {
+		return hook.Given{}, ""
 	}
 	numbers, ok := numbersIn(answer)
 	if !ok || q.Options.Len() == 0 {

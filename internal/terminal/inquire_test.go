@@ -27,6 +27,21 @@ func inquiry() hook.Inquiry {
 	)}
 }
 
+// TestTheNumberBesideAnOptionChoosesIt, whatever the options are called.
+func TestTheNumberBesideAnOptionChoosesIt(t *testing.T) {
+	t.Parallel()
+	for _, multi := range []bool{false, true} {
+		q := hook.Inquiry{ID: "q", Questions: hook.ListOf(hook.Question{Text: "How many?", Multi: multi, Options: hook.ListOf(
+			hook.Choice{Label: "2"}, hook.Choice{Label: "1"}, hook.Choice{Label: "2026"}, hook.Choice{Label: "0"})})}
+		for typed, want := range map[string]string{"1": "2", "2": "1", " 3 ": "2026", "4": "0", "2026": "2026", "0": "0"} {
+			a := terminal.NewApprover(&terminal.ApproverOptions{In: strings.NewReader(typed + "\n")})
+			r, _, err := a.Inquire(t.Context(), "helper", q)
+			require.NoError(t, err)
+			assert.Equal(t, []hook.Given{{Chosen: hook.ListOf(want)}}, r.Given.Slice(), "typed %q", typed)
+		}
+	}
+}
+
 func TestInquire(t *testing.T) {
 	t.Parallel()
 	chosen := func(labels ...string) hook.Given { return hook.Given{Chosen: hook.ListOf(labels...)} }

@@ -21,7 +21,7 @@ func (c *command) approvals() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals",
 		Short: "Show the answers to approvals that are remembered, and forget them",
-		Args:  noArgs,
+		Args:  knownCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return errors.New("say what to do: `grapnel approvals list` or `grapnel approvals forget ID`")
 		},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
+	"github.com/grapnel-go/grapnel/internal/spell"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -171,16 +171,22 @@ func (c *command) root() *cobra.Command {
 	return root
 }
 
-// knownCommand refuses what is no command, and says which are.
+// knownCommand refuses an argument of a command that has only commands below it.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	meant := ""
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		meant = "; did you mean " + strings.Join(near, " or ") + "?"
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
 	}
-	return fmt.Errorf("unknown command %q for %q%s `%s --help` lists the commands", args[0], cmd.Name(), cmp.Or(meant, ";"), cmd.Name())
+	meant := ""
+	if near := spell.Closest(args[0], names); near != "" {
+		meant = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return fmt.Errorf("unknown command %q for %q; %s`%s --help` lists the commands", args[0], cmd.CommandPath(), meant, cmd.CommandPath())
 }
 
 // noArgs refuses arguments with a sentence.

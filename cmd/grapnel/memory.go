@@ -16,7 +16,7 @@ import (
 
 func (c *command) memory() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "memory", Short: "Show what agents have remembered, and adopt what another project's have", Args: noArgs,
+		Use: "memory", Short: "Show what agents have remembered, and adopt what another project's have", Args: knownCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return errors.New("say what to do: `grapnel memory list` or `grapnel memory adopt --from PROJECT`")
 		},

@@ -89,12 +89,36 @@ func (a *Approver) inquire(ctx context.Context, q hook.Question) (hook.Given, er
 		if err != nil {
 			return hook.Given{}, err
 		}
-		given, problem := understand(q, answer)
-		if problem == "" {
-			return given, nil
+		read := understand(q, answer)
+		if read.problem == "" && read.doubt {
+			if err := a.makeSure(ctx, q, &read); err != nil {
+				return hook.Given{}, err
+			}
 		}
-		a.show(screen.Format("  %s\n", problem))
+		if read.problem == "" {
+			return read.given, nil
+		}
+		a.show(screen.Format("  %s\n", read.problem))
 	}
+}
+
+// makeSure shows the options that the numbers stand for and asks whether those are
+// meant. Without a yes the answer becomes a problem, and the question is put again.
+func (a *Approver) makeSure(ctx context.Context, q hook.Question, r *reading) error {
+	a.show(screen.Lit("  That is also the name of another option. By number it is:\n"))
+	for i, o := range q.Options.All() {
+		if slices.Contains(r.given.Chosen.Slice(), o.Label) {
+			a.show(option(i, o))
+		}
+	}
+	sure, err := a.person.Answer(ctx, "Is that meant? [y]es, [n]o: ")
+	if err != nil {
+		return err
+	}
+	if sure = strings.ToLower(strings.TrimSpace(sure)); sure != "y" && sure != "yes" {
+		r.problem = "Nothing is chosen. Write the number that stands in front of the option."
+	}
+	return nil
 }
 
 // choices is the question with its numbered options.
@@ -104,13 +128,17 @@ func choices(q hook.Question) screen.Text {
 		out = slices.Insert(out, 0, screen.Format("[%s] ", screen.Fold(q.Header)))
 	}
 	for i, o := range q.Options.All() {
-		out = append(out, screen.Format("  %d  %s", i+1, screen.Fold(o.Label)))
-		if o.Description != "" {
-			out = append(out, screen.Format(": %s", screen.Exact(screen.Fold(o.Description)).Cut(failureWidth)))
-		}
-		out = append(out, screen.Lit("\n"))
+		out = append(out, option(i, o))
 	}
 	return screen.Join(out...)
+}
+
+// option is the line of the option with the index i.
+func option(i int, o hook.Choice) screen.Text {
+	if o.Description == "" {
+		return screen.Format("  %d  %s\n", i+1, screen.Fold(o.Label))
+	}
+	return screen.Format("  %d  %s: %s\n", i+1, screen.Fold(o.Label), screen.Exact(screen.Fold(o.Description)).Cut(failureWidth))
 }
 
 // ask is what stands before the answer.
@@ -125,43 +153,72 @@ func ask(q hook.Question) string {
 	return fmt.Sprintf("1-%d, or your own words (Enter for none): ", n)
 }
 
-// understand reads an answer: numbers of options, a label, or else the person's
-// own words. A number that stands beside an option means that option, also if
-// another one has it as its label. The problem says what to do with an answer that
-// is neither.
-func understand(q hook.Question, answer string) (g hook.Given, problem string) {
+// reading is what a typed answer means.
+type reading struct {
+	given hook.Given
+	// problem says what to type instead, where the answer means nothing.
+	problem string
+	// doubt: the answer is the number of one option and the name of another.
+	doubt bool
+}
+
+// understand reads an answer: the numbers that stand in front of options, the name
+// of an option, or else the person's own words.
+func understand(q hook.Question, answer string) reading {
 	answer = strings.TrimSpace(answer)
-	if answer == "" {
-		return hook.Given{}, ""
+	numbers, numeric := numbersIn(answer)
+	names := named(q, answer)
+	switch {
+	case answer == "":
+		return reading{}
+	case q.Options.Len() == 0 || !numeric && len(names) == 0:
+		return reading{given: hook.Given{Text: answer}}
+	case !numeric && len(names) > 1:
+		return reading{problem: "Several options have this name. Write the number that stands in front of the option."}
+	case !numeric:
+		return reading{given: hook.Given{Chosen: hook.Freeze(names)}}
 	}
-	if n, err := strconv.Atoi(answer); err == nil && 1 <= n && n <= q.Options.Len() {
-		return hook.Given{Chosen: hook.ListOf(q.Options.At(n - 1).Label)}, ""
+	r := numbered(q, numbers)
+	switch {
+	case r.problem != "" && len(names) == 1: // no option has that number
+		return reading{given: hook.Given{Chosen: hook.Freeze(names)}}
+	case r.problem == "" && len(names) > 0:
+		r.doubt = !slices.Equal(names, r.given.Chosen.Slice())
 	}
+	return r
+}
+
+// named returns the options that have the name: the one that has exactly it, or all
+// that differ from it in case and blanks alone.
+func named(q hook.Question, name string) []string {
+	fold := func(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
+	var out []string
 	for _, o := range q.Options.All() {
-		if strings.EqualFold(o.Label, answer) {
-			return hook.Given{Chosen: hook.ListOf(o.Label)}, ""
+		if o.Label == name {
+			return []string{name}
+		}
+		if fold(o.Label) == fold(name) {
+			out = append(out, o.Label)
 		}
 	}
-	if answer == "0" {
-		return hook.Given{}, ""
-	}
-	numbers, ok := numbersIn(answer)
-	if !ok || q.Options.Len() == 0 {
-		return hook.Given{Text: answer}, ""
-	}
+	return out
+}
+
+// numbered chooses the options with the numbers, the first of which is 1.
+func numbered(q hook.Question, numbers []int) reading {
 	var labels []string
 	for _, n := range numbers {
 		if n < 1 || n > q.Options.Len() {
-			return hook.Given{}, fmt.Sprintf("There is no option %d. To answer with a number of your own, write a word with it.", n)
+			return reading{problem: fmt.Sprintf("There is no option %d. To answer with a number of your own, write a word with it.", n)}
 		}
 		if label := q.Options.At(n - 1).Label; !slices.Contains(labels, label) {
 			labels = append(labels, label)
 		}
 	}
 	if len(labels) > 1 && !q.Multi {
-		return hook.Given{}, "Only one option can be chosen."
+		return reading{problem: "Only one option can be chosen."}
 	}
-	return hook.Given{Chosen: hook.Freeze(labels)}, ""
+	return reading{given: hook.Given{Chosen: hook.Freeze(labels)}}
 }
 
 // numbersIn returns the numbers of an answer that consists of nothing else.

@@ -27,18 +27,55 @@ func inquiry() hook.Inquiry {
 	)}
 }
 
-// TestTheNumberBesideAnOptionChoosesIt, whatever the options are called.
-func TestTheNumberBesideAnOptionChoosesIt(t *testing.T) {
+// TestAnAnswerWithTwoMeaningsIsAskedAbout: a number chooses the option that it stands
+// in front of. Where another option has that name, nothing is chosen without a yes.
+func TestAnAnswerWithTwoMeaningsIsAskedAbout(t *testing.T) {
 	t.Parallel()
-	for _, multi := range []bool{false, true} {
-		q := hook.Inquiry{ID: "q", Questions: hook.ListOf(hook.Question{Text: "How many?", Multi: multi, Options: hook.ListOf(
-			hook.Choice{Label: "2"}, hook.Choice{Label: "1"}, hook.Choice{Label: "2026"}, hook.Choice{Label: "0"})})}
-		for typed, want := range map[string]string{"1": "2", "2": "1", " 3 ": "2026", "4": "0", "2026": "2026", "0": "0"} {
-			a := terminal.NewApprover(&terminal.ApproverOptions{In: strings.NewReader(typed + "\n")})
-			r, _, err := a.Inquire(t.Context(), "helper", q)
+	chosen := func(labels ...string) hook.Given { return hook.Given{Chosen: hook.ListOf(labels...)} }
+	const again = "That is also the name of another option. By number it is:\n"
+	numbers := []string{"2", "1", "2026", "0"}
+	for _, tc := range []struct {
+		name   string
+		labels []string
+		multi  bool
+		typed  string
+		want   hook.Given
+		asked  string // what is asked behind the question; "" is nothing
+	}{
+		{"the number, said to be meant", numbers, false, "1\ny\n", chosen("2"), again + "  1  2\nIs that meant? [y]es, [n]o: "},
+		{"the name, found by its number", numbers, false, "1\nn\n2\nyes\n", chosen("1"), again + "  2  1\nIs that meant? [y]es, [n]o: "},
+		{"neither yes nor no", numbers, false, "1\n2\n3\n", chosen("2026"), "Nothing is chosen."},
+		{"Enter is no yes", numbers, false, "1\n\n3\n", chosen("2026"), "Nothing is chosen."},
+		{"several", numbers, true, "3, 1\n", chosen("2026", "2"), ""},
+		{"a number that only is a name", numbers, false, "2026\n", chosen("2026"), ""},
+		{"none is a name here", numbers, false, "0\n", chosen("0"), ""},
+		{"both are the same option", []string{"1", "two"}, false, "1\n", chosen("1"), ""},
+		{"a list that is a name", []string{"a", "b", "1, 2"}, true, "1, 2\ny\n", chosen("a", "b"), again + "  1  a\n  2  b\nIs that meant?"},
+		{"a list that only is a name", []string{"a", "b", "1,2"}, false, "1,2\n", chosen("1,2"), ""},
+		{"names that differ in case", []string{"Go", "GO"}, false, "go\n2\n", chosen("GO"), "Several options have this name."},
+		{"one of them exactly", []string{"Go", "GO"}, false, "GO\n", chosen("GO"), ""},
+		{"no option is 0", []string{"a", "b"}, false, "0\n2\n", chosen("b"), "There is no option 0."},
+		{"0 of one's own", nil, false, "0\n", hook.Given{Text: "0"}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			options := make([]hook.Choice, len(tc.labels))
+			for i, label := range tc.labels {
+				options[i] = hook.Choice{Label: label}
+			}
+			var out bytes.Buffer
+			a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, tc.typed), Out: &out})
+			r, by, err := a.Inquire(t.Context(), "helper", hook.Inquiry{ID: "q", Questions: hook.ListOf(
+				hook.Question{Text: "How many?", Multi: tc.multi, Options: hook.Freeze(options)})})
 			require.NoError(t, err)
-			assert.Equal(t, []hook.Given{{Chosen: hook.ListOf(want)}}, r.Given.Slice(), "typed %q", typed)
-		}
+			assert.Equal(t, terminal.ByTerminal, by, "the input was used up")
+			assert.Equal(t, []hook.Given{tc.want}, r.Given.Slice())
+			_, asked, _ := strings.Cut(out.String(), "(Enter for none): ")
+			assert.Contains(t, asked, tc.asked)
+			if tc.asked == "" {
+				assert.Empty(t, asked)
+			}
+		})
 	}
 }
 
@@ -53,7 +90,7 @@ func TestInquire(t *testing.T) {
 	}{
 		{"numbers", "2\n1,3\nBoat\n", []hook.Given{chosen("PostgreSQL"), chosen("vet", "fuzz"), text("Boat")}, ""},
 		{"labels", "sqlite\nRACE\nvet\n", []hook.Given{chosen("SQLite"), chosen("race"), text("vet")}, ""},
-		{"left out", "\n0\n\n", []hook.Given{{}, {}, {}}, ""},
+		{"left out", "\n\n\n", []hook.Given{{}, {}, {}}, ""},
 		{"own words", "the one you like\nvet and race\n12\n", []hook.Given{text("the one you like"), text("vet and race"), text("12")}, ""},
 		{"several, twice", "1\n3 1; 3\nx\n", []hook.Given{chosen("SQLite"), chosen("fuzz", "vet"), text("x")}, ""},
 		{"no such number", "7\n1\n1,4\n2\nx\n", []hook.Given{chosen("SQLite"), chosen("race"), text("x")}, "There is no option 7."},

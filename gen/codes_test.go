@@ -60,6 +60,7 @@ var near = []struct{ code, scenario, line string }{
 	{"HG045", "error_policy_match_nothing", "A *Audit `hook:\"match=tool:bash,match=agent:coder,match=sender:bob\"`"},
 	{"HG046", "error_tag_words", "J *Part `hook:\"BeforeTool: failopen\"`"},
 	{"HG048", "error_own_json", "type Bare struct{}"},
+	{"HG049", "policy_match_tool", "E *Guard `hook:\"match=tool:b*|w????\"`"},
 	{"HG050", "handwritten", "func (p *Part) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {"},
 	{"HG051", "warnings", "func (p *Part) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {"},
 	{"HG052", "error_empty", "package p\n"},

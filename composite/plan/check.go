@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 func (s Spec) has(point string) bool {
@@ -139,4 +141,58 @@ func reachable(specs []Spec) []map[int]bool {
 		follow(i, i)
 	}
 	return out
+}
+
+// checkMatchedTools warns of patterns for tools that name none of those that are
+// known. Where some tools are known only at run time, only a pattern that is nearly
+// the name of a known one is reported.
+func checkMatchedTools(specs []Spec) []Problem {
+	var known []string
+	all := true
+	for _, s := range specs {
+		for _, t := range s.tools() {
+			known = append(known, s.Options.Prefix+t)
+		}
+		all = all && !s.late()
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	slices.Sort(known)
+	var out []Problem
+	for _, s := range specs {
+		for _, m := range s.Options.Match {
+			if m.Kind != "tool" || matchesAny(m, known) {
+				continue
+			}
+			near := spell.Closest(m.Glob, known)
+			if near == "" && !all {
+				continue
+			}
+			p := Problem{Code: "HG049", Warning: true, Fields: []string{s.Field}, Word: "match=tool:" + m.Glob,
+				Message: fmt.Sprintf("match=%s on %s names no tool of the composite, so it may never match", m, s.Field),
+				Fix:     "the tools are " + strings.Join(known, ", ") + "; put //hook:ignore HG049 above the field if the tool is one of a composite around this one"}
+			if near != "" {
+				p.Fix = fmt.Sprintf("did you mean match=tool:%s? If not, put //hook:ignore HG049 above the field", near)
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func matchesAny(m Pattern, names []string) bool {
+	re, err := Compile(m.Kind, []string{m.Glob})
+	return err != nil || slices.ContainsFunc(names, re.MatchString)
+}
+
+// late tells whether the member may have tools that are known only at run time.
+func (s Spec) late() bool {
+	return s.Dynamic || s.Options.Dynamic || s.Group || s.Open || s.Composite != nil && s.Composite.late()
+}
+
+func (p *Plan) late() bool {
+	return slices.ContainsFunc(p.Members, func(m Member) bool {
+		return m.Dynamic || m.Group || m.Composite != nil && m.Composite.late()
+	})
 }

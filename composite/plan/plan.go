@@ -124,6 +124,7 @@ func Build(typeName string, specs []Spec) (*Plan, []Problem) {
 	problems = append(problems, cycle...)
 	problems = append(problems, checkTools(specs, order)...)
 	problems = append(problems, checkRewriters(specs, order)...)
+	problems = append(problems, checkMatchedTools(specs)...)
 	p := &Plan{Type: typeName}
 	for _, i := range order {
 		p.Members = append(p.Members, member(specs[i]))

@@ -225,7 +225,7 @@ func (m *Model) ignore(f directive.Found) {
 // ignorable are the codes of warnings, of errors about names that may be meant as they are, and of the analyzer.
 func ignorable() []string {
 	return []string{
-		"HG012", "HG013", "HG031", "HG032", "HG037", "HG047", "HG051", "HG054",
+		"HG012", "HG013", "HG031", "HG032", "HG037", "HG047", "HG049", "HG051", "HG054",
 		"HG080", "HG081", "HG082", "HG083", "HG084", "HG085", "HG086", "HG087", "HG088", "HG089",
 	}
 }

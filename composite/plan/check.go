@@ -143,20 +143,23 @@ func reachable(specs []Spec) []map[int]bool {
 	return out
 }
 
-// checkMatchedTools warns of patterns for tools that name none of those that are
-// known. Where some tools are known only at run time, only a pattern that is nearly
-// the name of a known one is reported.
+// checkMatchedTools warns of patterns for tools that match no tool of the composite.
+// Where some tools are known only at run time, it reports only what is nearly the
+// name of a known one.
 func checkMatchedTools(specs []Spec) []Problem {
 	var known []string
-	all := true
+	open := false
 	for _, s := range specs {
 		for _, t := range s.tools() {
 			known = append(known, s.Options.Prefix+t)
 		}
-		all = all && !s.late()
+		for _, t := range s.Late {
+			known = append(known, s.Options.Prefix+t)
+		}
+		open = open || s.openTools()
 	}
 	if len(known) == 0 {
-		return nil
+		return nil // its tools are those of a composite around it
 	}
 	slices.Sort(known)
 	var out []Problem
@@ -166,19 +169,36 @@ func checkMatchedTools(specs []Spec) []Problem {
 				continue
 			}
 			near := spell.Closest(m.Glob, known)
-			if near == "" && !all {
+			if open && (near == "" || strings.ContainsAny(m.Glob, "*?")) {
 				continue
 			}
-			p := Problem{Code: "HG049", Warning: true, Fields: []string{s.Field}, Word: "match=tool:" + m.Glob,
-				Message: fmt.Sprintf("match=%s on %s names no tool of the composite, so it may never match", m, s.Field),
-				Fix:     "the tools are " + strings.Join(known, ", ") + "; put //hook:ignore HG049 above the field if the tool is one of a composite around this one"}
-			if near != "" {
-				p.Fix = fmt.Sprintf("did you mean match=tool:%s? If not, put //hook:ignore HG049 above the field", near)
-			}
-			out = append(out, p)
+			out = append(out, unmatchedTool(s.Field, m, near, known, open))
 		}
 	}
 	return out
+}
+
+func unmatchedTool(field string, m Pattern, near string, known []string, open bool) Problem {
+	p := Problem{Code: "HG049", Warning: true, Fields: []string{field}, Word: m.String(),
+		Message: fmt.Sprintf("match=%s on %s matches no tool of the composite", m, field)}
+	if open {
+		p.Message = fmt.Sprintf("match=%s on %s matches no tool that is known before the program runs", m, field)
+	}
+	p.Fix = "the tools are " + someOf(known) + "; if"
+	if near != "" {
+		p.Fix = fmt.Sprintf("did you mean match=tool:%s? If", near)
+	}
+	p.Fix += " the tool comes from elsewhere, as from a composite around this one, put //hook:ignore HG049 above the field"
+	return p
+}
+
+// someOf lists names, of many the first ones.
+func someOf(names []string) string {
+	const most = 12
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 func matchesAny(m Pattern, names []string) bool {
@@ -186,13 +206,15 @@ func matchesAny(m Pattern, names []string) bool {
 	return err != nil || slices.ContainsFunc(names, re.MatchString)
 }
 
-// late tells whether the member may have tools that are known only at run time.
-func (s Spec) late() bool {
-	return s.Dynamic || s.Options.Dynamic || s.Group || s.Open || s.Composite != nil && s.Composite.late()
+// openTools tells whether the member may have, or add to a turn, tools that are
+// known only at run time.
+func (s Spec) openTools() bool {
+	return s.Dynamic || s.Options.Dynamic || s.Group || s.Open || s.has("TurnTools") || s.Composite != nil && s.Composite.openTools()
 }
 
-func (p *Plan) late() bool {
+func (p *Plan) openTools() bool {
 	return slices.ContainsFunc(p.Members, func(m Member) bool {
-		return m.Dynamic || m.Group || m.Composite != nil && m.Composite.late()
+		adds := slices.ContainsFunc(m.Points, func(u PointUse) bool { return u.Name == "TurnTools" })
+		return m.Dynamic || m.Group || adds || m.Composite != nil && m.Composite.openTools()
 	})
 }

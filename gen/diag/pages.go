@@ -224,7 +224,7 @@ func policyPages() []page {
 			"Two members rewrite the same value, each on what the one before it left. Only their place in the struct says which that is, so moving a field would change what they do together. Say it with before=, after= or order=, or silence the warning above the field or the type.",
 			"Redact *redact.Redact\nTrim   *trim.Trim                        // wrong\nTrim   *trim.Trim `hook:\"after=Redact\"` // right"},
 		{"HG049", "a pattern that names no tool",
-			"match=tool:pattern matches none of the tools that the members have, so the member would never be called there. Where some tools are known only at run time, only a pattern that is nearly a known name is reported. A tool may also be one of a composite around this one: then silence the warning above the field.",
+			"match=tool: matches none of the tools that the members have, so the member is never called for one. Where some tools are known only at run time (of an MCP server, of a slice of hooks, added to a turn), only a name that is nearly a known one is reported, and a pattern with a wildcard never. A tool may also be one of a composite around this one: then silence the warning above the field. With -strict it is an error.",
 			"Policy *policy.Policy `hook:\"match=tool:bsh\"`  // wrong\nPolicy *policy.Policy `hook:\"match=tool:bash\"` // right"},
 		{"HG055", "a member that needs one which is turned off",
 			"A layer of configuration turns a member off that another one requires. The program tells it when it starts, or when the agent is registered.",

@@ -53,7 +53,7 @@ func (c *command) listApprovals() *cobra.Command {
 			if len(all) == 0 && !everywhere {
 				c.note("nothing is remembered in this project; --all lists what is in others")
 			}
-			return c.tables(rememberedRows(paths, all))
+			return c.showRemembered(paths, all)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, for programs")
@@ -78,19 +78,27 @@ func (c *command) remembered() (daemon.Paths, []approval.Remembered, error) {
 // one from another.
 const shortID = 8
 
-func rememberedRows(paths daemon.Paths, all []approval.Remembered) [][]string {
-	rows := [][]string{{"ID", "ANSWER", "SINCE", "BY", "AGENT", "PROJECT", "TOOL", "WHICH CALLS"}}
+// showRemembered writes a table that cuts no sentence: a person has agreed to all of
+// it.
+func (c *command) showRemembered(paths daemon.Paths, all []approval.Remembered) error {
+	if len(all) == 0 {
+		return nil
+	}
+	rows := [][]string{{"ID", "ANSWER", "SINCE", "BY", "PROJECT", "WHAT"}}
 	for _, r := range all {
 		if r.Problem != "" {
-			rows = append(rows, []string{r.ID, "unusable", "-", "-", "-", "-", "-", r.Problem})
+			rows = append(rows, []string{r.ID, "unusable", "-", "-", "-", r.Problem})
 			continue
 		}
+		what := r.Text
+		if r.Args != "" {
+			what += ": " + terminal.Summary(hook.JSON(r.Args), terminal.Width).String()
+		}
 		rows = append(rows, []string{
-			short(r.ID, all), string(r.Answer), r.Since.Local().Format(time.DateTime), cmp.Or(r.By, "-"), cmp.Or(r.Agent, "every one"),
-			paths.Short(r.Project), r.Tool, which(r),
+			short(r.ID, all), string(r.Answer), r.Since.Local().Format(time.DateTime), cmp.Or(r.By, "-"), paths.Short(r.Project), what,
 		})
 	}
-	return rows
+	return c.print(aligned(rows, 0))
 }
 
 // short is the beginning of an id that no other has.
@@ -102,19 +110,6 @@ func short(id string, all []approval.Remembered) string {
 		}
 	}
 	return id[:n]
-}
-
-// which says which calls of its tool an answer covers.
-func which(r approval.Remembered) string {
-	switch {
-	case r.Args != "":
-		return terminal.Summary(hook.JSON(r.Args), terminal.Width).String()
-	case r.Folder == ".":
-		return "for any file of the project"
-	case r.Folder != "":
-		return "for any file below " + r.Folder
-	}
-	return "all"
 }
 
 func (c *command) forgetApprovals() *cobra.Command {

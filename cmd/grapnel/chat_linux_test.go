@@ -202,7 +202,7 @@ func TestChatAnswersAsks(t *testing.T) {
 	n = w.Reads()
 	w.Type("a\r")
 	w.Until("it is asked what", func(s string) bool { return w.Reads() > n && strings.HasSuffix(s, "(Enter for nothing):") })
-	assert.Contains(t, w.Text(), "  1  exactly this call of edit, in this conversation\n")
+	assert.Contains(t, w.Text(), "  1  exactly this call of edit, in this conversation and the tasks that it hands out\n")
 	assert.Contains(t, w.reads("1\r"), "It is changed.")
 	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "log.txt"), []byte("two\n"), 0o600))
 	done = w.reads("change it\r")

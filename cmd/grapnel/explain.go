@@ -122,7 +122,7 @@ func (c *command) showCall(call explain.Call) error {
 		}
 	}
 	if len(rows) > 1 {
-		out = append(out, screen.Lit("\n"), aligned(rows))
+		out = append(out, screen.Lit("\n"), aligned(rows, maxCell))
 	}
 	if len(why) > 0 {
 		out = append(out, screen.Lit("\n"), screen.Join(why...))

@@ -116,8 +116,9 @@ func (s *site) turn(conv, text string, asked *wire.Answer) (events []hook.Event)
 		if item.Event.Kind == hook.EventApprovalAsked {
 			asks, err := s.client.Asks(ctx, conv)
 			require.NoError(s.t, err)
-			require.Len(s.t, asks, 1)
-			require.NoError(s.t, s.client.Answer(ctx, asks[0].ID, *asked))
+			for _, ask := range asks { // none if a remembered answer holds
+				require.NoError(s.t, s.client.Answer(ctx, ask.ID, *asked))
+			}
 		}
 	}
 	return events

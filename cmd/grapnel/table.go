@@ -22,14 +22,14 @@ func (c *command) tables(tables ...[][]string) error {
 		if len(out) > 0 {
 			out = append(out, screen.Lit("\n"))
 		}
-		out = append(out, aligned(rows))
+		out = append(out, aligned(rows, maxCell))
 	}
 	return c.print(screen.Join(out...))
 }
 
 // aligned aligns the columns as a terminal shows them. Every cell is on one line,
-// and the last one of a row is cut.
-func aligned(rows [][]string) screen.Text {
+// and the last one of a row is cut to so many columns of the screen; 0 keeps it whole.
+func aligned(rows [][]string, most int) screen.Text {
 	wide := make([]int, len(rows[0]))
 	clean := make([][]screen.Text, len(rows))
 	for i, row := range rows {
@@ -45,7 +45,11 @@ func aligned(rows [][]string) screen.Text {
 		for j, cell := range row[:last] {
 			out = append(out, cell, screen.Repeat(" ", wide[j]-cells(cell)+2))
 		}
-		out = append(out, cut(row[last], maxCell), screen.Lit("\n"))
+		end := row[last]
+		if most > 0 {
+			end = cut(end, most)
+		}
+		out = append(out, end, screen.Lit("\n"))
 	}
 	return screen.Join(out...)
 }

@@ -17,7 +17,7 @@ func TestTable(t *testing.T) {
 		{"日本語", "wide"},
 		{"e\u0301", "combined"},
 		{"b", strings.Repeat("語", 50)},
-	})
+	}, maxCell)
 	assert.Equal(t, "AGENT   FOR\n"+
 		"a       one two three\n"+
 		"日本語  wide\n"+

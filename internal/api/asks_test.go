@@ -225,9 +225,9 @@ func TestAsksRemember(t *testing.T) {
 	}
 	by, end := run(`call danger {"s":"x"}`, func(asks []wire.Ask) wire.Answer {
 		assert.Equal(t, []wire.Offer{
-			{ID: "call-conversation", Text: "exactly this call of danger, in this conversation"},
-			{ID: "call-agent", Text: "exactly this call of danger, by the agent helper in this project, from now on"},
-			{ID: "call-project", Text: "exactly this call of danger, by every agent in this project, from now on"},
+			{ID: "call-conversation", Text: "exactly this call of danger, in this conversation and the tasks that it hands out"},
+			{ID: "call-agent", Text: "exactly this call of danger, by the agent helper in this project, until it is forgotten"},
+			{ID: "call-project", Text: "exactly this call of danger, by every agent in this project, until it is forgotten"},
 		}, asks[0].Offers)
 		return wire.Answer{Answer: wire.AnswerApprove, Remember: "call-agent", By: "ann"}
 	})

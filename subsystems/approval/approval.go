@@ -14,8 +14,8 @@
 //
 // An answer is remembered only if the person chose one of the offers that came with
 // the request, each a sentence that says all of what it covers: exactly this call;
-// any call for a file below a folder, of a tool that writes files; any call of a
-// tool that neither destroys nor runs a command. A rule covers what its sentence
+// any call for a file, or for the files below its folder, of a tool that writes
+// files; any call of a tool that neither destroys nor runs a command. A rule covers what its sentence
 // says and nothing else: see the README. A modification is for its one call.
 //
 // # Goroutines

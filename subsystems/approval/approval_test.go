@@ -38,7 +38,7 @@ func TestWhatIsShownIsWhatWasCalled(t *testing.T) {
 	verdict(t, a, newPlace("helper", "conv").call(bash, args))
 	require.Len(t, p.asked, 1)
 	r := p.asked[0]
-	assert.Equal(t, []approval.Offer{{ID: "call-conversation", Text: "exactly this call of bash, in this conversation"}}, r.Offers.Slice())
+	assert.Equal(t, []approval.Offer{{ID: "call-conversation", Text: "exactly this call of bash, in this conversation and the tasks that it hands out"}}, r.Offers.Slice())
 	r.Offers = hook.List[approval.Offer]{}
 	assert.Equal(t, approval.Request{
 		Agent: "helper", Conversation: "conv", Turn: "turn", CallID: "c1", Tool: "bash", Args: args, Reason: "it may change things",

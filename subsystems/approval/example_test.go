@@ -32,7 +32,7 @@ func Example() {
 	}
 	// Output:
 	// asked: bash {"command":"ls"} (it may change or delete things)
-	// allowed: exactly this call of bash, in this conversation
+	// allowed: exactly this call of bash, in this conversation and the tasks that it hands out
 	// approve  <nil>
 	// approve  <nil>
 	// asked: bash {"command":"rm -rf ."} (it may change or delete things)

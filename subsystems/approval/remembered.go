@@ -31,10 +31,12 @@ type Remembered struct {
 	// Project is where it counts, Agent for which agent's calls; "" is every one.
 	Project string `json:"project,omitzero"`
 	Agent   string `json:"agent,omitzero"`
-	// Tool is the tool. Of its calls Args and Folder are those that it covers: the
-	// exact arguments, or files below a folder of the project; both "" for all.
+	// Tool is the tool. Args, File and Folder say which of its calls the answer covers:
+	// those with exactly these arguments, for this file of the project, or for any file
+	// below this folder. At most one is set; none covers every call.
 	Tool   string `json:"tool,omitzero"`
 	Args   string `json:"args,omitzero"`
+	File   string `json:"file,omitzero"`
 	Folder string `json:"folder,omitzero"`
 	// Reason is why somebody was asked, Refusal what the model is told.
 	Reason  string `json:"reason,omitzero"`
@@ -76,7 +78,8 @@ func remembered(dir, name string) Remembered {
 		return out
 	}
 	return Remembered{
-		ID: out.ID, Answer: r.Answer, Text: r.Text, Project: r.Project, Agent: r.Agent, Tool: r.Tool, Args: r.Args, Folder: r.Folder,
+		ID: out.ID, Answer: r.Answer, Text: r.Text, Project: r.Project, Agent: r.Agent, Tool: r.Tool, Args: r.Args,
+		File: r.File, Folder: r.Folder,
 		Reason: r.Reason, Refusal: r.Refusal, By: r.By, Since: r.Since,
 	}
 }

@@ -43,16 +43,16 @@ func TestRemembered(t *testing.T) {
 	assert.Len(t, all[0].ID, 32)
 	assert.Equal(t, []approval.Remembered{
 		{
-			ID: all[0].ID, Answer: hook.AnswerApprove, Text: "exactly this call of bash, by the agent helper in this project, from now on",
+			ID: all[0].ID, Answer: hook.AnswerApprove, Text: "exactly this call of bash, by the agent helper in this project, until it is forgotten",
 			Project: project, Agent: "helper", Tool: "bash", Args: `{"command":"ls"}`, Reason: "it may change things", By: "ann", Since: first,
 		},
 		{
-			ID: all[1].ID, Answer: hook.AnswerRefuse, Text: "exactly this call of bash, by every agent in this project, from now on",
+			ID: all[1].ID, Answer: hook.AnswerRefuse, Text: "exactly this call of bash, by every agent in this project, until it is forgotten",
 			Project: project, Tool: "bash", Args: `{"command":"rm x"}`, Reason: "it may change things", Refusal: "never", By: "ann", Since: first.Add(time.Hour),
 		},
 		{
 			ID: all[2].ID, Answer: hook.AnswerApprove, Project: project, Tool: "write", Folder: "src", Reason: "it may change things", By: "ann", Since: at,
-			Text: "any call of write for a file below src, hidden ones excepted, whatever it writes, by every agent in this project, from now on",
+			Text: "any call of write for any file below the folder src and its folders, build files and scripts included, hidden files and links excepted, whatever it writes, by every agent in this project, until it is forgotten",
 		},
 	}, all)
 

@@ -20,6 +20,7 @@ type what string
 
 const (
 	coversCall   what = "call"   // this tool with these arguments
+	coversFile   what = "file"   // this tool for one file
 	coversFolder what = "folder" // this tool for any file below a folder
 	coversTool   what = "tool"   // this tool
 )
@@ -52,7 +53,9 @@ type cover struct {
 	// Args are the exact arguments of coversCall, as text: JSON within JSON would be
 	// written anew, and other bytes are another call.
 	Args string `json:"args,omitempty"`
-	// Folder is that of coversFolder, relative to the project, with slashes.
+	// File is that of coversFile, Folder that of coversFolder: relative to the project,
+	// with slashes. The folder "." is the whole project, which is no longer offered.
+	File   string `json:"file,omitempty"`
 	Folder string `json:"folder,omitempty"`
 }
 
@@ -218,39 +221,43 @@ func (s subject) in(c cover, at scope) cover {
 	return c
 }
 
-// wide returns the call's cover of one kind.
-func (s subject) wide(w what, folder string) cover {
-	c := s.call
-	c.What, c.Folder = w, folder
-	if w != coversCall {
-		c.Args = ""
+// kinds are the covers of the call, the narrowest first, for files below each of the
+// folders.
+func (s subject) kinds(folders []string) []cover {
+	out := []cover{s.call}
+	out[0].What = coversCall
+	wide := s.call
+	wide.Args = ""
+	if s.files {
+		c := wide
+		c.What, c.File = coversFile, s.file
+		out = append(out, c)
 	}
-	return c
+	for _, folder := range folders {
+		c := wide
+		c.What, c.Folder = coversFolder, folder
+		out = append(out, c)
+	}
+	if s.whole {
+		wide.What = coversTool
+		out = append(out, wide)
+	}
+	return out
 }
 
 // covers are all that would cover the call.
-func (s subject) covers() []cover {
-	kinds := []cover{s.wide(coversCall, "")}
-	for _, folder := range s.folders() {
-		kinds = append(kinds, s.wide(coversFolder, folder))
-	}
-	if s.whole {
-		kinds = append(kinds, s.wide(coversTool, ""))
-	}
-	return s.everywhere(kinds)
-}
+func (s subject) covers() []cover { return s.everywhere(s.kinds(s.folders())) }
 
 // offered are those of the covers that a person can choose: of folders the file's
-// own.
+// own. The root of the project is none of them: below it lies everything, the files
+// that commands run included, and a person was shown one file.
 func (s subject) offered() []cover {
-	kinds := []cover{s.wide(coversCall, "")}
-	if s.files {
-		kinds = append(kinds, s.wide(coversFolder, path.Dir(s.file)))
+	folders := s.folders()
+	folders = folders[:min(1, len(folders))]
+	if len(folders) == 1 && folders[0] == "." {
+		folders = nil
 	}
-	if s.whole {
-		kinds = append(kinds, s.wide(coversTool, ""))
-	}
-	return s.everywhere(kinds)
+	return s.everywhere(s.kinds(folders))
 }
 
 func (s subject) everywhere(kinds []cover) []cover {
@@ -270,31 +277,32 @@ func (c cover) id() string { return string(c.What) + "-" + string(c.Scope) }
 func (s subject) offers() hook.List[Offer] {
 	var out []Offer
 	for _, c := range s.offered() {
-		out = append(out, Offer{ID: c.id(), Text: s.text(c)})
+		out = append(out, Offer{ID: c.id(), Text: c.text()})
 	}
 	return hook.Freeze(out)
 }
 
-// text says what a cover covers.
-func (s subject) text(c cover) string {
-	text := "exactly this call of " + c.Tool
+// text says what the cover covers, and how far that reaches.
+func (c cover) text() string {
+	text := "any call of " + c.Tool
 	switch c.What {
+	case coversCall:
+		text = "exactly this call of " + c.Tool
+	case coversFile:
+		text += " for the file " + plain(c.File) + ", whatever it writes"
 	case coversFolder:
-		where := "below " + plain(c.Folder)
-		if c.Folder == "." {
-			where = "of the project"
-		}
-		text = "any call of " + c.Tool + " for a file " + where + ", hidden ones excepted, whatever it writes"
+		text += " for any file below the folder " + plain(c.Folder) +
+			" and its folders, build files and scripts included, hidden files and links excepted, whatever it writes"
 	case coversTool:
-		text = "any call of " + c.Tool + ", whatever its arguments"
+		text += ", whatever its arguments"
 	}
 	switch c.Scope {
 	case byAgent:
-		return text + ", by the agent " + plain(c.Agent) + " in this project, from now on"
+		return text + ", by the agent " + plain(c.Agent) + " in this project, until it is forgotten"
 	case inProject:
-		return text + ", by every agent in this project, from now on"
+		return text + ", by every agent in this project, until it is forgotten"
 	}
-	return text + ", in this conversation"
+	return text + ", in this conversation and the tasks that it hands out"
 }
 
 // plain returns text as it can be shown: in quotes unless it is what it looks like.

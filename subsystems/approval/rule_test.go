@@ -2,6 +2,8 @@ package approval_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -42,17 +44,24 @@ func TestOffers(t *testing.T) {
 	lasting := approval.Options{Dir: t.TempDir(), Project: project}
 	exactly := func(tool string) []string {
 		return []string{
-			"call-conversation: exactly this call of " + tool + ", in this conversation",
-			"call-agent: exactly this call of " + tool + ", by the agent helper in this project, from now on",
-			"call-project: exactly this call of " + tool + ", by every agent in this project, from now on",
+			"call-conversation: exactly this call of " + tool + ", in this conversation and the tasks that it hands out",
+			"call-agent: exactly this call of " + tool + ", by the agent helper in this project, until it is forgotten",
+			"call-project: exactly this call of " + tool + ", by every agent in this project, until it is forgotten",
 		}
 	}
-	folder := func(where string) []string {
-		text := "any call of write for a file " + where + ", hidden ones excepted, whatever it writes"
-		return append(exactly("write"),
-			"folder-conversation: "+text+", in this conversation",
-			"folder-agent: "+text+", by the agent helper in this project, from now on",
-			"folder-project: "+text+", by every agent in this project, from now on")
+	scoped := func(kind, text string) []string {
+		return []string{
+			kind + "-conversation: " + text + ", in this conversation and the tasks that it hands out",
+			kind + "-agent: " + text + ", by the agent helper in this project, until it is forgotten",
+			kind + "-project: " + text + ", by every agent in this project, until it is forgotten",
+		}
+	}
+	this := func(file string) []string {
+		return append(exactly("write"), scoped("file", "any call of write for the file "+file+", whatever it writes")...)
+	}
+	below := func(folder, file string) []string {
+		return append(this(file), scoped("folder", "any call of write for any file below the folder "+folder+
+			" and its folders, build files and scripts included, hidden files and links excepted, whatever it writes")...)
 	}
 	noted := func(t hook.Tool, a hook.Annotations) hook.Tool { t.Annotations = a; return t }
 	for name, tt := range map[string]struct {
@@ -64,12 +73,12 @@ func TestOffers(t *testing.T) {
 		"a command":                         {lasting, bash, `{"command":"ls"}`, exactly("bash")},
 		"a command that is harmless":        {lasting, noted(bash, hook.Annotations{}), `{"command":"ls"}`, exactly("bash")},
 		"a tool that destroys":              {lasting, noted(lookup, hook.Annotations{Destructive: true}), `{"q":"x"}`, exactly("lookup")},
-		"a tool that looks something up":    {approval.Options{}, lookup, `{"q":"x"}`, []string{exactly("lookup")[0], "tool-conversation: any call of lookup, whatever its arguments, in this conversation"}},
-		"a file":                            {lasting, write, file("a/b/c.go"), folder("below a/b")},
-		"a file by its whole path":          {lasting, write, file(filepath.Join(project, "a/c.go")), folder("below a")},
-		"a file of the project":             {lasting, write, file("c.go"), folder("of the project")},
-		"a folder of an odd name":           {lasting, write, file("a, b/c.go"), folder(`below "a, b"`)},
-		"a folder that turns the text":      {lasting, write, file("a\u202eb/c.go"), folder(`below "a\u202eb"`)},
+		"a tool that looks something up":    {approval.Options{}, lookup, `{"q":"x"}`, []string{exactly("lookup")[0], "tool-conversation: any call of lookup, whatever its arguments, in this conversation and the tasks that it hands out"}},
+		"a file":                            {lasting, write, file("a/b/c.go"), below("a/b", "a/b/c.go")},
+		"a file by its whole path":          {lasting, write, file(filepath.Join(project, "a/c.go")), below("a", "a/c.go")},
+		"a file in the project's root":      {lasting, write, file("c.go"), this("c.go")},
+		"a folder of an odd name":           {lasting, write, file("a, b/c.go"), below(`"a, b"`, `"a, b/c.go"`)},
+		"a folder that turns the text":      {lasting, write, file("a\u202eb/c.go"), below(`"a\u202eb"`, `"a\u202eb/c.go"`)},
 		"a file outside":                    {lasting, write, file("../c.go"), exactly("write")},
 		"a file elsewhere":                  {lasting, write, file("/etc/passwd"), exactly("write")},
 		"a file that only looks below":      {lasting, write, file("a/../../c.go"), exactly("write")},
@@ -121,10 +130,21 @@ func TestRulesCoverWhatTheySay(t *testing.T) {
 		{"a file above", "folder-project", calling(write, file("a/b.go")), calling(write, file("c.go")), false},
 		{"a file that climbs out", "folder-project", calling(write, file("a/b.go")), calling(write, file("a/../c.go")), false},
 		{"a hidden file", "folder-project", calling(write, file("a/b.go")), calling(write, file("a/.git/hooks/x")), false},
-		{"a file outside", "folder-project", calling(write, file("b.go")), calling(write, file("../c.go")), false},
-		{"a link below", "folder-project", calling(write, file("b.go")), calling(write, file("link/pre-commit")), false},
-		{"a file that is a link", "folder-project", calling(write, file("b.go")), calling(write, file("linked")), false},
-		{"a tool that takes something else", "folder-project", calling(write, file("b.go")), calling(other, file("b.go")), false},
+		{"a file outside", "folder-project", calling(write, file("a/b.go")), calling(write, file("../c.go")), false},
+		{"a link below", "folder-project", calling(write, file("a/b.go")), calling(write, file("a/link/pre-commit")), false},
+		{"a file that is a link", "folder-project", calling(write, file("a/b.go")), calling(write, file("a/linked")), false},
+		{"a tool that takes something else", "folder-project", calling(write, file("a/b.go")), calling(other, file("a/b.go")), false},
+		{"the same file", "file-project", calling(write, file("b.go")), calling(write, `{"content":"other","file_path":"b.go"}`), true},
+		{"the same file by its whole path", "file-agent", calling(write, file("b.go")), func(p *place) *hook.ToolCall {
+			return p.call(write, file(filepath.Join(p.project, "b.go")))
+		}, true},
+		{"a file in the same root", "file-conversation", calling(write, file("b.go")), calling(write, file("Makefile")), false},
+		{"a file of that name below", "file-project", calling(write, file("b.go")), calling(write, file("a/b.go")), false},
+		{"a file below one of that name", "file-project", calling(write, file("b")), calling(write, file("b/c")), false},
+		{"the file once it is a link", "file-project", calling(write, file("b.go")), func(p *place) *hook.ToolCall {
+			assert.NoError(p.t, os.Symlink("Makefile", filepath.Join(p.project, "b.go")))
+			return p.call(write, file("b.go"))
+		}, false},
 		{"whatever the arguments", "tool-project", calling(lookup, `{"q":"x"}`), calling(lookup, `{"q":"y"}`), true},
 		{"unless it is a command", "tool-project", calling(lookup, `{"q":"x"}`), calling(lookup, `{"command":"y"}`), false},
 	} {
@@ -132,10 +152,13 @@ func TestRulesCoverWhatTheySay(t *testing.T) {
 			t.Parallel()
 			project := t.TempDir()
 			require.NoError(t, os.MkdirAll(filepath.Join(project, ".git", "hooks"), 0o700))
-			require.NoError(t, os.Symlink(filepath.Join(".git", "hooks"), filepath.Join(project, "link")))
-			require.NoError(t, os.Symlink(filepath.Join(".git", "config"), filepath.Join(project, "linked")))
+			require.NoError(t, os.Mkdir(filepath.Join(project, "a"), 0o700))
+			require.NoError(t, os.Symlink(filepath.Join("..", ".git", "hooks"), filepath.Join(project, "a", "link")))
+			require.NoError(t, os.Symlink(filepath.Join("..", ".git", "config"), filepath.Join(project, "a", "linked")))
 			for _, said := range []approval.Reply{yes, no} {
 				where, p := newPlace("helper", "conv"), says(remembering(said, tt.remember))
+				where.t, where.project = t, project
+				_ = os.Remove(filepath.Join(project, "b.go"))
 				a := approval.New(&approval.Options{Channel: p, Dir: t.TempDir(), Project: project})
 				require.Equal(t, said.Answer, verdict(t, a, tt.first(where)).Kind)
 				p.answer = func(context.Context, approval.Request) (approval.Reply, error) {
@@ -155,6 +178,47 @@ var ls = calling(bash, `{"command":"ls"}`)
 
 func calling(tool hook.Tool, args hook.JSON) func(p *place) *hook.ToolCall {
 	return func(p *place) *hook.ToolCall { return p.call(tool, args) }
+}
+
+// TestTheWholeProjectIsOfferedNoMore: an answer that was remembered while it was still
+// offered holds, for what its sentence says.
+func TestTheWholeProjectIsOfferedNoMore(t *testing.T) {
+	t.Parallel()
+	for _, said := range []approval.Reply{yes, no} {
+		dir, project, where := t.TempDir(), t.TempDir(), newPlace("helper", "conv")
+		p := says(remembering(said, "folder-project"))
+		a := approval.New(&approval.Options{Channel: p, Dir: dir, Project: project})
+		verdict(t, a, where.call(write, file("a/b.go")))
+		names, err := filepath.Glob(filepath.Join(dir, "*"))
+		require.NoError(t, err)
+		data, err := os.ReadFile(names[0])
+		require.NoError(t, err)
+		var c struct {
+			What    string `json:"what"`
+			Scope   string `json:"scope"`
+			Project string `json:"project"`
+			Tool    string `json:"tool"`
+			Shape   string `json:"shape"`
+			Reason  string `json:"reason"`
+			Folder  string `json:"folder"`
+		}
+		require.NoError(t, json.Unmarshal(data, &c))
+		require.Equal(t, "a", c.Folder)
+		c.Folder = "."
+		key, err := json.Marshal(c)
+		require.NoError(t, err)
+		sum := sha256.Sum256(key)
+		before := strings.Replace(string(data), `"folder": "a"`, `"folder": "."`, 1)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "write-"+hex.EncodeToString(sum[:16])+".json"), []byte(before), 0o600))
+		require.NoError(t, os.Remove(names[0]))
+		p.answer = func(context.Context, approval.Request) (approval.Reply, error) {
+			return approval.Reply{Answer: hook.AnswerRefuse, Reason: "asked"}, nil
+		}
+		for name, covered := range map[string]bool{"Makefile": true, "x/y/z.go": true, ".envrc": false, "../z.go": false} {
+			v := verdict(t, a, where.call(write, file(name)))
+			assert.Equal(t, covered, v.By == "rule" && v.Kind == said.Answer, "%s: %+v", name, v)
+		}
+	}
 }
 
 // TestAnAnswerIsToItsQuestion: another reason is another question.
@@ -239,7 +303,7 @@ func TestRulesLast(t *testing.T) {
 	delete(shown, "since")
 	delete(shown, "shape")
 	assert.Equal(t, map[string]any{
-		"text": "exactly this call of bash, by the agent helper in this project, from now on", "answer": "approve", "by": "ann",
+		"text": "exactly this call of bash, by the agent helper in this project, until it is forgotten", "answer": "approve", "by": "ann",
 		"what": "call", "scope": "agent", "agent": "helper", "project": project, "tool": "bash", "reason": "it may change things",
 		"args": `{"command":"echo \u003c'ü'>"}`,
 	}, shown)
@@ -343,7 +407,7 @@ func TestRulesAgainstAnOracle(t *testing.T) {
 			tool := rapid.SampledFrom([]hook.Tool{bash, write, lookup}).Draw(t, "tool")
 			args := rapid.SampledFrom(map[string][]hook.JSON{
 				"bash": {`{"command":"ls"}`, `{"command":"ls;rm"}`}, "lookup": {`{"q":"x"}`, `{"q":"y"}`, `{"command":"x"}`},
-				"write": {file("b"), file("a/b"), file("a/c/d"), file("ab/c"), file("a/.b"), file("a/../b"), file("../b"), file("a/up/b"), file("a/up")},
+				"write": {file("b"), file("Makefile"), file("a/b"), file("a/c/d"), file("ab/c"), file("a/.b"), file("a/../b"), file("../b"), file("a/up/b"), file("a/up")},
 			}[tool.Name]).Draw(t, "args")
 			agent, conv := rapid.SampledFrom([]string{"a1", "a2"}).Draw(t, "agent"), rapid.SampledFrom([]string{"c1", "c2"}).Draw(t, "conversation")
 			conv = agent + conv // a conversation is with one agent
@@ -382,7 +446,7 @@ func covers(text, tool, args, agent, conversation, otherTool, otherArgs, otherAg
 	switch {
 	case tool != otherTool:
 		return false
-	case strings.HasSuffix(text, ", in this conversation"):
+	case strings.HasSuffix(text, ", in this conversation and the tasks that it hands out"):
 		if conversation != otherConversation {
 			return false
 		}
@@ -399,21 +463,23 @@ func covers(text, tool, args, agent, conversation, otherTool, otherArgs, otherAg
 	if strings.Contains(text, ", whatever its arguments") {
 		return !strings.Contains(otherArgs, `"command"`)
 	}
-	_, rest, ok := strings.Cut(text, " for a file ")
-	if !ok {
-		panic(text)
-	}
-	where, _, _ := strings.Cut(rest, ",")
 	var in struct {
 		Path string `json:"file_path"`
 	}
-	if json.Unmarshal([]byte(otherArgs), &in) != nil {
+	if json.Unmarshal([]byte(otherArgs), &in) != nil || path.Clean(in.Path) != in.Path {
 		return false
 	}
-	hidden := strings.Contains("/"+in.Path, "/.")
-	linked := strings.HasPrefix(in.Path, "a/up")
-	folder, below := strings.CutPrefix(where, "below ")
-	return !hidden && !linked && path.Clean(in.Path) == in.Path && (!below || strings.HasPrefix(in.Path, folder+"/"))
+	hidden, linked := strings.Contains("/"+in.Path, "/."), strings.HasPrefix(in.Path, "a/up")
+	if _, rest, ok := strings.Cut(text, " for the file "); ok {
+		one, _, _ := strings.Cut(rest, ",")
+		return in.Path == one && !hidden && !linked
+	}
+	_, rest, ok := strings.Cut(text, " for any file below the folder ")
+	folder, said, more := strings.Cut(rest, " and its folders, ")
+	if !ok || !more || !strings.HasPrefix(said, "build files and scripts included, hidden files and links excepted, ") {
+		panic(text)
+	}
+	return strings.HasPrefix(in.Path, folder+"/") && !hidden && !linked
 }
 
 // TestRulesThatRaceAreAllKept: several processes remember at once.

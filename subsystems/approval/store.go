@@ -121,7 +121,7 @@ func (rs *rules) remember(s subject, reply Reply, now time.Time) error {
 				all[c.key()] = said
 				return all
 			})
-		} else if err := rs.write(rule{Text: s.text(c), answer: said, By: reply.By, Since: now.UTC(), cover: c}); err != nil {
+		} else if err := rs.write(rule{Text: c.text(), answer: said, By: reply.By, Since: now.UTC(), cover: c}); err != nil {
 			return err
 		}
 		rs.mu.Lock()

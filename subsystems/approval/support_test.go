@@ -65,6 +65,9 @@ type place struct {
 	agent string
 	id    string
 	conv  *hook.Conversation
+	// t and project are set where a call needs the project's files.
+	t       *testing.T
+	project string
 }
 
 func newPlace(agent, conversation string) *place {

@@ -83,7 +83,7 @@ func (t *turn) successor() *turn {
 		usage: usage, cost: cost, signals: t.signals, errs: t.errs, overruled: t.overruled, continued: t.continued,
 		final: t.final, calls: t.calls, from: t.from, resumed: t.resumed, forget: t.forget, holding: true,
 		entries: t.entries, stored: t.stored, ended: t.ended, lost: t.lost, concluded: t.concluded, number: t.number, step: t.step,
-		job: t.job, calling: t.calling, stepping: t.stepping, toldEnd: t.toldEnd, out: t.out,
+		job: t.job, calling: t.calling, stepping: t.stepping, judged: t.judged, ending: t.ending, toldEnd: t.toldEnd, out: t.out,
 	}
 	n.answer.open = t.answer.open
 	n.now()
@@ -125,7 +125,7 @@ func (n *turn) endWithout(t *turn, f *hook.Failure, wait time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	gen := e.seize(ctx)
-	n.end = t.end // whoever had the delivery has stamped it
+	n.end = t.end       // whoever had the delivery has stamped it
 	if n.place == nil { // nobody has been told of it
 		_ = n.conv.release(n.durable)
 		n.out = hook.TurnOutcome{Stop: hook.StopError, Err: joinErrors(n.errs)}
@@ -142,7 +142,7 @@ func (n *turn) endWithout(t *turn, f *hook.Failure, wait time.Duration) {
 	switch {
 	case !n.toldEnd:
 		n.endOpen(t)
-		n.tellAfterTurn(t, f)
+		n.tellAfters(t)
 	case !n.end.Time.IsZero(): // the hook that hangs was told of it before those who follow
 		e.putOnce(&n.end)
 	}
@@ -217,44 +217,83 @@ func (n *turn) endCalling(t *turn) {
 		}
 	}
 	n.keepStep(hook.ModelReply{Content: n.calling.content}, calls)
+	n.recordCalls(calls, t.hooks)
 	n.tell(calls)
 	n.emitNow(hook.Event{Kind: hook.EventCallsComplete}.WithTools(n.view.names(calls)))
 }
 
 // endLeft answers a call that the loop of the turn has left open.
 func (c *call) endLeft(t *turn) {
-	ran := c.execution.rt != nil
 	switch {
-	case ran:
-		if !c.inline { // which is what the loop was left behind at
-			c.abandon()
+	case c.settled():
+		if t.hooks.rewriteResult != nil || t.hooks.afterTool != nil {
+			c.end.Result = withheld("a hook that was to see it did not answer")
 		}
+	case c.abandon():
 		c.settle(hook.OutcomeInterrupted, hook.FailedResult(hook.FailCancelled,
 			"interrupted: the turn was cancelled, and ended before the result was seen; what the tool did is not known"))
-	case !c.settled():
+	default:
 		c.settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, "cancelled before it started"))
-	case t.hooks.rewriteResult != nil || t.hooks.afterTool != nil:
-		c.end.Result = withheld("a hook that was to see it did not answer")
 	}
 	c.end.Result = readable(capped(c.end.Result, t.maxResult(c)))
 	c.end.Call, c.concluded = c.at, true
 }
 
-// tellAfterTurn has AfterTurn told in the background, unless it is what hangs.
-func (n *turn) tellAfterTurn(t *turn, f *hook.Failure) {
-	if t.toldAfter || t.hooks.afterTurn == nil || f != nil && f.Point == hook.PointAfterTurn {
+// tellAfters has AfterTool, AfterStep and AfterTurn told in the background of what the
+// loop has not told them of. How they decide has no effect any more.
+func (n *turn) tellAfters(t *turn) {
+	afters := n.aftersOfCalls(t)
+	if n.stepping && !n.judged && t.hooks.afterStep != nil {
+		step, o := n.step, n.stepOutcome()
+		afters = append(afters, after{hook.PointAfterStep, func(ctx context.Context) error {
+			_, err := t.hooks.judgeStep(ctx, nil, step, o)
+			return err
+		}})
+	}
+	if !t.toldAfter && t.hooks.afterTurn != nil {
+		place, out := n.place, n.out
+		afters = append(afters, after{hook.PointAfterTurn, func(ctx context.Context) error {
+			return t.hooks.turnEnded(ctx, nil, place, out)
+		}})
+	}
+	if len(afters) == 0 {
 		return
 	}
-	out, place, hooks, e := n.out, n.place, t.hooks, &n.conv.events
-	ctx := context.WithValue(n.durable, sideKey{}, &side{turn: n.id})
+	e, ctx := &n.conv.events, context.WithValue(n.durable, sideKey{}, &side{turn: n.id})
 	err := n.rt.beside.Go(ctx, lane.Name{Place: n.conv.ID(), Path: hook.PointAfterTurn.String()}, func(ctx context.Context) {
-		if err := hooks.turnEnded(ctx, nil, place, out); err != nil {
-			e.Emit(ctx, hook.FailureEvent(failureOf(hook.PointAfterTurn, err)))
+		for _, a := range afters {
+			if err := a.tell(ctx); err != nil {
+				e.Emit(ctx, hook.FailureEvent(failureOf(a.point, err)))
+			}
 		}
 	})
 	if err != nil {
-		n.emit(hook.Event{Kind: hook.EventDiagnostic, Text: "AfterTurn was not told of the turn: " + err.Error()})
+		n.emit(hook.Event{Kind: hook.EventDiagnostic, Text: "hooks were not told of the end of the turn: " + err.Error()})
 	}
+}
+
+// after is a point that a loop has not come to.
+type after struct {
+	point hook.Point
+	tell  func(context.Context) error
+}
+
+func (n *turn) aftersOfCalls(t *turn) (afters []after) {
+	if t.hooks.afterTool == nil {
+		return nil
+	}
+	for i := range n.calling.calls {
+		c := &n.calling.calls[i]
+		if c.judged {
+			continue
+		}
+		at, o := c.at, c.outcome()
+		afters = append(afters, after{hook.PointAfterTool, func(ctx context.Context) error {
+			_, err := t.hooks.judgeTool(ctx, nil, at, o)
+			return err
+		}})
+	}
+	return afters
 }
 
 // leaveWithout delivers what is left and takes the turn away. Hooks and observers are

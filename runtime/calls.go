@@ -24,6 +24,8 @@ type call struct {
 	// parsed: the arguments of at are known to be JSON. cut: the model's answer ended
 	// at its token limit, perhaps within this call.
 	parsed, cut bool
+	// judged: AfterTool is or was told of its end.
+	judged bool
 	// concluded: everything that happens to a call after its end has happened, and
 	// told: clients know, which they do once it is written down.
 	concluded, told bool
@@ -105,7 +107,7 @@ func (t *turn) endCalls(reply hook.ModelReply, calls []call) (more bool) {
 	t.execute(reply, calls)
 	t.keepStep(reply, calls)
 	t.calling = calling{}
-	t.recordCalls(calls)
+	t.recordCalls(calls, t.hooks)
 	stored := false
 	t.now()
 	t.ahead(func() {

@@ -117,12 +117,14 @@ type execution struct {
 	// loop is the turn that runs the call if it is inline, else nil.
 	loop *turn
 
-	// mu guards slot, over and abandoned, which the loop changes when it gives the call up.
+	// mu guards slot, begun, over and abandoned, which the loop changes when it gives the
+	// call up.
 	mu sync.Mutex
 	// slot: the attempt that runs has one of the slots.
 	slot bool
-	// over: the call has ended. abandoned: nobody waits for it any more.
-	over, abandoned bool
+	// begun: its goroutine runs it. over: the call has ended. abandoned: nobody waits for
+	// it any more; if it has not begun, it never does.
+	begun, over, abandoned bool
 
 	// What follows belongs to the running goroutine until the call is completed, and
 	// for ever if it is abandoned.
@@ -149,11 +151,22 @@ var (
 
 // Run implements hook.Runner.
 func (x *execution) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+	if !x.begin() {
+		return hook.FailedResult(hook.FailCancelled, "cancelled before it started")
+	}
 	defer x.end()
 	if x.wrap == nil {
 		return x.WrapToolAt(ctx, 0)
 	}
 	return x.wrapped(ctx)
+}
+
+// begin notes that the call begins. False if it was abandoned.
+func (x *execution) begin() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.begun = !x.abandoned
+	return x.begun
 }
 
 // end notes that the call has ended.
@@ -166,17 +179,20 @@ func (x *execution) end() {
 	}
 }
 
-// abandon gives up a call that has ignored its context for the grace period. Its slot
-// goes to others. Its exclusive key stays taken until the tool returns.
-func (x *execution) abandon() {
+// abandon gives up a call. Its slot goes to others. Its exclusive key stays taken until
+// the tool returns. It reports whether the call had begun. An inline call is abandoned
+// with the loop that runs it.
+func (x *execution) abandon() (begun bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.over || x.abandoned {
-		return
+	if x.over || x.abandoned || x.inline {
+		return x.begun
 	}
-	x.abandoned = true
-	x.rt.abandoned.add(x.what())
-	x.freeSlotLocked()
+	if x.abandoned = true; x.begun {
+		x.rt.abandoned.add(x.what())
+		x.freeSlotLocked()
+	}
+	return x.begun
 }
 
 // what is the call as it is counted when it is abandoned.

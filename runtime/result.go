@@ -51,8 +51,8 @@ func (t *turn) judgeOutcome(ctx context.Context, c *call) {
 	if t.hooks.afterTool == nil {
 		return
 	}
-	o := hook.ToolOutcome{Result: c.end.Result, Outcome: c.end.Outcome, Duration: c.end.Duration, Grant: c.grant}
-	d, err := t.hooks.judgeTool(ctx, t, c.at, o)
+	c.judged = true
+	d, err := t.hooks.judgeTool(ctx, t, c.at, c.outcome())
 	d = answered(ctx, t, d, err)
 	c.context = d.Context()
 	switch v := d.Verdict(); v.Kind {
@@ -61,6 +61,10 @@ func (t *turn) judgeOutcome(ctx context.Context, c *call) {
 	case hook.AnswerWithhold:
 		c.end.Result = withheld(v.Reason)
 	}
+}
+
+func (c *call) outcome() hook.ToolOutcome {
+	return hook.ToolOutcome{Result: c.end.Result, Outcome: c.end.Outcome, Duration: c.end.Duration, Grant: c.grant}
 }
 
 // withheld is what the model is told in the place of a result.

@@ -7,6 +7,7 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,14 +33,33 @@ type hangs struct {
 	entered chan struct{}
 	release chan struct{}
 	once    bool
-	calls   map[hook.Point]int
+	// told is how often the hooks behind the end of something were told.
+	told told
 	// host is used when the hook comes back.
 	host hook.Host
 	ctx  context.Context
 }
 
+// told counts by point.
+type told struct {
+	mu    sync.Mutex
+	times map[hook.Point]int
+}
+
+func (c *told) note(at hook.Point) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.times[at]++
+}
+
+func (c *told) of(at hook.Point) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.times[at]
+}
+
 func newHangs(at hook.Point, kind hook.EventKind) *hangs {
-	return &hangs{at: at, kind: kind, entered: make(chan struct{}), release: make(chan struct{}), calls: map[hook.Point]int{}}
+	return &hangs{at: at, kind: kind, entered: make(chan struct{}), release: make(chan struct{}), told: told{times: map[hook.Point]int{}}}
 }
 
 func (h *hangs) hang(ctx context.Context, host hook.Host, at hook.Point) {
@@ -137,10 +157,12 @@ func (h *hangs) hooks() []hook.Hook {
 			return r, nil
 		}),
 		hook.AfterToolFunc(func(ctx context.Context, c *hook.ToolCall, _ hook.ToolOutcome) (d hook.OutcomeDecision, err error) {
+			h.told.note(hook.PointAfterTool)
 			h.hang(ctx, c.Host(), hook.PointAfterTool)
 			return d, nil
 		}),
 		hook.AfterStepFunc(func(ctx context.Context, s *hook.Step, _ hook.StepOutcome) (d hook.StepDecision, err error) {
+			h.told.note(hook.PointAfterStep)
 			h.hang(ctx, s.Host(), hook.PointAfterStep)
 			return d, nil
 		}),
@@ -153,6 +175,7 @@ func (h *hangs) hooks() []hook.Hook {
 			return d, nil
 		}),
 		hook.AfterTurnFunc(func(ctx context.Context, t *hook.Turn, _ hook.TurnOutcome) {
+			h.told.note(hook.PointAfterTurn)
 			h.hang(ctx, t.Host(), hook.PointAfterTurn)
 		}),
 	}
@@ -309,8 +332,14 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 			assert.NotEmpty(t, left[0].Hook)
 		}
 	}
+	synctest.Wait()
 	if at != hook.PointOnEvent { // one that hangs is not told
 		assert.NotEmpty(t, w.eventsOf(hook.EventTurnEnd))
+		for after, began := range map[hook.Point]hook.EventKind{
+			hook.PointAfterTool: hook.EventCallStart, hook.PointAfterStep: hook.EventStepStart, hook.PointAfterTurn: hook.EventTurnStart,
+		} {
+			assert.Equal(t, len(w.eventsOf(began)), h.told.of(after), "%s runs once for each %s", after, began)
+		}
 	}
 	lines := w.history()
 
@@ -325,6 +354,26 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 	assert.Len(t, w.events, n, "what was left behind tells nothing any more")
 	assert.Equal(t, now, w.history(), "and stores nothing")
 	assert.Empty(t, w.rt.Abandoned())
+}
+
+// A call that the loop had not started when it was left behind never starts, and nobody
+// waits for it.
+func TestSpecACallOfALoopThatWasLeftBehindNeverStarts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHangs(hook.PointOnEvent, hook.EventCallResult)
+		w := startWith(t, plays(calls(want{"1", "nobody", "{}"}, want{"2", "x", "{}"})), hook.AgentConfig{Name: "a"},
+			&runtime.Options{Grace: time.Second}, &hangingHook{hangs: h}, box(does("x", never(t))))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := w.try(ctx, "go")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Contains(t, strings.Join(w.history(), "\n"), "cancelled before it started")
+		close(h.release)
+		synctest.Wait()
+		assert.Empty(t, w.rt.Abandoned())
+		require.NoError(t, w.rt.Close(context.Background()))
+	})
 }
 
 // checkEnd checks what the store and who follows have of the turn.

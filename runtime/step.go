@@ -46,7 +46,7 @@ func (t *turn) enterStep() {
 	t.step = hook.NewStep(t.place, t.number, t.cfg.Model)
 	t.ending = ending{began: t.moment, errs: len(t.errs)}
 	t.conv.events.atStep(t.number)
-	t.stepping = true
+	t.stepping, t.judged = true, false
 	t.emitNow(hook.Event{Kind: hook.EventStepStart})
 }
 
@@ -76,6 +76,14 @@ func (t *turn) judgeStep() bool {
 	ctx, done := t.after()
 	defer done()
 	t.report()
+	o := t.stepOutcome()
+	t.judged = true
+	d, err := t.hooks.judgeStep(ctx, t, t.step, o)
+	return t.goesBy(answered(ctx, t, d, err))
+}
+
+// stepOutcome is how the step ended, as it ends now.
+func (t *turn) stepOutcome() hook.StepOutcome {
 	r := &t.ending
 	r.Duration = t.rt.o.Now().Sub(r.began)
 	switch {
@@ -84,8 +92,7 @@ func (t *turn) judgeStep() bool {
 	case t.ctx.Err() != nil && r.Finish == "":
 		r.Err = context.Cause(t.ctx)
 	}
-	d, err := t.hooks.judgeStep(ctx, t, t.step, r.StepOutcome)
-	return t.goesBy(answered(ctx, t, d, err))
+	return r.StepOutcome
 }
 
 // goesBy does what a hook has decided about a step: it returns false where that is
@@ -105,9 +112,9 @@ func (t *turn) goesBy(d hook.StepDecision) bool {
 	return false
 }
 
-// recordCalls keeps how the calls of the step ended.
-func (t *turn) recordCalls(calls []call) {
-	if t.hooks.afterStep == nil {
+// recordCalls keeps how the calls of the step ended, for the AfterStep of h.
+func (t *turn) recordCalls(calls []call, h *hooks) {
+	if h.afterStep == nil {
 		return
 	}
 	ends := make([]hook.CallEnd, len(calls))

@@ -86,17 +86,17 @@ type turn struct {
 	lasting lasting
 	job     turnJob
 	out     hook.TurnOutcome
-	// calling are the calls of the reply that are not in the history yet, and stepping:
-	// a step has begun and not ended.
-	calling  calling
-	stepping bool
+	// calling are the calls of the reply that are not in the history yet. stepping: a step
+	// has begun and not ended. judged: AfterStep is or was told of its end.
+	calling          calling
+	stepping, judged bool
 	// driver runs the loop. played: the loop has come to its end. left is what it was
 	// left behind at.
 	driver *driver
 	played bool
 	left   atomic.Pointer[Abandoned]
 	// end is the event of the turn's end. toldEnd: the loop has begun to tell of it, and
-	// toldAfter: AfterTurn was told.
+	// toldAfter: AfterTurn is or was told of it.
 	end                hook.Event
 	toldEnd, toldAfter bool
 
@@ -301,10 +301,10 @@ func (t *turn) finish() hook.TurnOutcome {
 	if out.Stop == hook.StopError || out.Stop == hook.StopDenied && out.Err != nil {
 		t.emit(hook.Event{Kind: hook.EventError, Text: publicText(out.Err)})
 	}
+	t.toldAfter = true
 	if err := t.hooks.turnEnded(t.durable, t, t.place, out); err != nil {
 		t.hookFailed(t.durable, failureOf(hook.PointAfterTurn, err))
 	}
-	t.toldAfter = true
 	t.end = hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Cost, out.Stop)
 	if t.hooks.afterTurn == nil {
 		t.end.Time = t.moment

@@ -48,7 +48,7 @@ func (c *command) explainCall(ctx context.Context, id, conversation string, asJS
 	if err != nil {
 		return err
 	}
-	log, err := daemon.OpenConversations(ctx, paths)
+	log, err := daemon.OpenConversations(ctx, paths, c.note)
 	if err != nil {
 		return err
 	}

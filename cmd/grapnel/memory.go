@@ -31,7 +31,7 @@ func (c *command) inMemories(ctx context.Context, do func(m *memory.Memory, path
 	if err != nil {
 		return err
 	}
-	m, err := daemon.OpenMemories(ctx, paths)
+	m, err := daemon.OpenMemories(ctx, paths, c.note)
 	if err != nil {
 		return err
 	}

@@ -120,8 +120,8 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.presence, err = newPresence(o.Paths.locks()); err != nil {
 		return nil, err
 	}
-	if a.Store, err = sqlite.Open(ctx, o.Paths.Conversations, nil); err != nil {
-		return nil, errors.Join(damaged(o.Paths.Conversations, err), a.presence.end())
+	if a.Store, err = sqlite.Open(ctx, o.Paths.Conversations, &sqlite.Options{Note: o.Note}); err != nil {
+		return nil, errors.Join(err, a.presence.end())
 	}
 	o.Extra = append(a.hooks(o), o.Extra...)
 	if a.assembly, err = assemble(ctx, o, a.agents, a.delegates); err == nil {
@@ -179,19 +179,18 @@ func (a *App) hooks(o Options) []hook.Hook {
 }
 
 // OpenConversations opens the conversations alone, for who only reads them. There
-// have to be some. The caller closes them.
-func OpenConversations(ctx context.Context, p Paths) (*sqlite.Store, error) {
+// have to be some. note is told what was damaged. The caller closes them.
+func OpenConversations(ctx context.Context, p Paths, note func(string)) (*sqlite.Store, error) {
 	if _, err := os.Stat(p.Conversations); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no conversations are stored in %s yet; set GRAPNEL_HOME if they are elsewhere", p.State)
 	}
-	s, err := sqlite.Open(ctx, p.Conversations, nil)
-	return s, damaged(p.Conversations, err)
+	return sqlite.Open(ctx, p.Conversations, &sqlite.Options{Note: note})
 }
 
-// OpenMemories opens the memories, as the project sees them. The caller closes them.
-func OpenMemories(ctx context.Context, p Paths) (*memory.Memory, error) {
-	m, err := memory.Open(ctx, p.Memories, &memory.Options{Project: p.Project()})
-	return m, damaged(p.Memories, err)
+// OpenMemories opens the memories, as the project sees them. note is told what was
+// damaged. The caller closes them.
+func OpenMemories(ctx context.Context, p Paths, note func(string)) (*memory.Memory, error) {
+	return memory.Open(ctx, p.Memories, &memory.Options{Project: p.Project(), Note: note})
 }
 
 func environment(p Paths) runtime.Environment {

@@ -50,7 +50,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 			if err := trustMemories(ctx, o, agents); err != nil {
 				return err
 			}
-			d.Memory, err = OpenMemories(ctx, o.Paths)
+			d.Memory, err = OpenMemories(ctx, o.Paths, o.Note)
 			return err
 		}},
 		{"OS", func() (err error) {

@@ -150,6 +150,5 @@ func damaged(file string, err error) error {
 	if !sqlitedb.Damaged(err) {
 		return err
 	}
-	return fmt.Errorf("%w; the database %s is damaged: put a copy of it back, or save what can be read with `sqlite3 %s .recover | sqlite3 new.db`, or move it away to begin anew",
-		err, file, file)
+	return fmt.Errorf("%w; the database %s is damaged: %s", err, file, sqlitedb.Advice(file))
 }

@@ -40,7 +40,7 @@ func TestDamagedDatabase(t *testing.T) {
 		broken := append(bytes.Clone(whole[:4096]), bytes.Repeat([]byte{0xff}, len(whole)-4096)...)
 		require.NoError(t, os.WriteFile(file, broken, 0o600))
 		if err = turn(); file == p.Conversations || err != nil {
-			assert.ErrorContains(t, err, "the database "+file+" is damaged: put a copy of it back, or save what can be read with `sqlite3 "+file+" .recover")
+			assert.ErrorContains(t, err, "the database "+file+" is damaged: to go on with a backup, put it in the place of "+file+" and")
 		}
 		require.NoError(t, os.WriteFile(file, whole, 0o600))
 	}

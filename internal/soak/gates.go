@@ -42,6 +42,14 @@ var gates = []gate{
 		bad:  map[string]string{"late-commit": "a store that acknowledges before it commits"},
 	},
 	{
+		name: "damaged files",
+		shows: "A store on SQLite whose file was emptied, cut off, deleted from beside its log, or has pages full of zeros or garbage is never silently less: it is refused " +
+			"with what to do and left as it is, its search index is made anew, or what is missing comes as an error.",
+		pkg: "./runtime/store/sqlite", tests: "TestDamageIsNeverSilent|TestDamageFindsWhoBeginsAnew",
+		long: []string{"-damaged.n", "1500"},
+		bad:  map[string]string{"anew": "a program that begins anew where it cannot go on"},
+	},
+	{
 		name: "kills within a turn",
 		shows: "Whatever a program that runs agents has told of — that a turn has begun, a result, an answer — is there after it was killed. The " +
 			"program that goes on with its turns runs no tool twice that must not, and takes no reply that was cut off for a whole one. Four conversations run turns with calls when the kill comes, nearly " +

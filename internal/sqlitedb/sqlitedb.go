@@ -23,6 +23,8 @@ var (
 	ErrForeign = errors.New("not a file of this kind")
 	// ErrNewer: a newer program has written the file.
 	ErrNewer = errors.New("the file has a newer schema")
+	// ErrLost: what the file held is not in it any more.
+	ErrLost = errors.New("its data is gone")
 )
 
 // readers is the number of connections that read beside the one that writes.
@@ -44,18 +46,34 @@ type Schema struct {
 	// Vacuum is the version from which on nothing that is deleted stays in a file: an
 	// older one is written anew before its steps. 0 is none.
 	Vacuum int
+	// Index is what Indexed checks and makes anew; the zero value is none.
+	Index Index
+	// Note is told, in a sentence, what a person has to know and is no error. Nil drops it.
+	Note func(text string)
+}
+
+func (s Schema) note(text string) {
+	if s.Note != nil {
+		s.Note(text)
+	}
 }
 
 // DB is an open file: one connection that writes and a few that only read. It is
 // safe for concurrent use.
 type DB struct {
-	w    *writer
-	read *sql.DB
+	w      *writer
+	read   *sql.DB
+	path   string
+	schema Schema
+	repair repair
 }
 
 // Open opens the file and brings its schema up to date. A file that is not there
 // is made, with mode 0600, and so are its directories, with 0700. It waits while
 // another process does the same. Close closes it.
+//
+// A file that has held data and is damaged or empty now is an error, and is left as it
+// is. An index that cannot be opened is made anew.
 func Open(ctx context.Context, path string, s Schema) (*DB, error) {
 	db, err := open(ctx, path, s)
 	if err != nil {
@@ -69,6 +87,17 @@ func open(ctx context.Context, path string, s Schema) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	wasHeld, err := held(file)
+	if err != nil {
+		return nil, err
+	}
+	gone, err := checkLost(file, wasHeld)
+	if err != nil {
+		return nil, err
+	}
+	if gone {
+		s.note(fmt.Sprintf("%s %s is not there any more; a new one is made, and nothing of what it held is in it", s.Name, path))
+	}
 	if err := create(file, syncDir); err != nil {
 		return nil, err
 	}
@@ -80,11 +109,11 @@ func open(ctx context.Context, path string, s Schema) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{w: &writer{pool: pool, baton: make(chan struct{}, 1), known: map[string]*sql.Stmt{}}}
+	db := &DB{w: &writer{pool: pool, baton: make(chan struct{}, 1), known: map[string]*sql.Stmt{}}, path: file, schema: s}
 	if db.read, err = connect(file, busyTimeout, "_query_only=1", readers); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if err := db.prepare(ctx, s); err != nil {
+	if err := db.ready(ctx, wasHeld && !gone); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
@@ -103,21 +132,43 @@ func connect(file string, busy time.Duration, params string, most int) (*sql.DB,
 	return db, nil
 }
 
+// ready makes the database usable, and notes that it holds data.
+func (d *DB) ready(ctx context.Context, wasHeld bool) error {
+	if err := d.prepare(ctx, wasHeld); err != nil {
+		return err
+	}
+	if err := hold(d.path); err != nil {
+		return err
+	}
+	if d.schema.Index == (Index{}) {
+		return nil
+	}
+	err := d.usable(ctx)
+	if suspect(err) {
+		_, err = d.rebuildOnce(ctx, err)
+	}
+	return err
+}
+
 // prepare checks whose file it is and migrates it. Switching to write-ahead mode
 // does not wait for others by itself, so that is tried again.
-func (d *DB) prepare(ctx context.Context, s Schema) error {
+func (d *DB) prepare(ctx context.Context, wasHeld bool) error {
+	s := d.schema
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
 	for {
 		err := d.vacuum(ctx, s)
 		if err == nil {
-			err = d.Write(ctx, func(tx *Tx) error { return s.migrate(ctx, tx.w.conn) })
+			err = d.Write(ctx, func(tx *Tx) error { return d.migrate(ctx, tx.w.conn, wasHeld) })
 		}
 		switch code(err) {
 		case sqlite3.SQLITE_NOTADB:
+			if wasHeld {
+				return fmt.Errorf("%w: %w, and was one; %s", ErrLost, err, unchanged(d.path))
+			}
 			return fmt.Errorf("%w: %w; move it away or name another one", ErrForeign, err)
 		case sqlite3.SQLITE_CORRUPT:
-			return fmt.Errorf("%w; the file is damaged: put a copy in its place, or move it away with its -wal and -shm to begin anew", err)
+			return fmt.Errorf("%w; the file is damaged; %s", err, unchanged(d.path))
 		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
 			return fmt.Errorf("%w; this user has to be able to read and write the file and its directory", err)
 		case sqlite3.SQLITE_BUSY:
@@ -160,7 +211,8 @@ func code(err error) int {
 // written: a disk or another program has changed it. Nil is no.
 func Damaged(err error) bool { return code(err) == sqlite3.SQLITE_CORRUPT }
 
-func (s Schema) migrate(ctx context.Context, tx *sql.Conn) error {
+func (d *DB) migrate(ctx context.Context, tx *sql.Conn, wasHeld bool) error {
+	s := d.schema
 	var id int32
 	var version, tables int
 	row := tx.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
@@ -169,6 +221,8 @@ func (s Schema) migrate(ctx context.Context, tx *sql.Conn) error {
 		return err
 	}
 	switch {
+	case tables == 0 && id == 0 && wasHeld:
+		return fmt.Errorf("%w: the file has no tables, and had; %s", ErrLost, unchanged(d.path))
 	case tables == 0 && id == 0:
 	case id != s.ID:
 		return fmt.Errorf("%w: it is the database of something else; name another one", ErrForeign)

@@ -65,7 +65,7 @@ func TestFilesAreTheOwnersAlone(t *testing.T) {
 		assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), e.Name())
 		names = append(names, e.Name())
 	}
-	assert.Equal(t, []string{"x.db", "x.db-shm", "x.db-wal"}, names)
+	assert.Equal(t, []string{"x.db", "x.db-held", "x.db-shm", "x.db-wal"}, names)
 	for _, d := range []string{dir, filepath.Dir(dir)} {
 		info, err := os.Stat(d)
 		require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestAFileThatCannotBeUsedSaysWhatToDo(t *testing.T) {
 	require.NoError(t, open(t, blocked, one).Close())
 	require.NoError(t, os.Mkdir(blocked+"-wal", 0o700)) // whoever runs the test, SQLite cannot write here
 	for path, want := range map[string]string{
-		cut:     "the file is damaged: put a copy in its place, or move it away",
+		cut:     "the file is damaged; nothing was changed: to go on with a backup, put it in the place of " + cut,
 		blocked: "this user has to be able to read and write the file and its directory",
 	} {
 		_, err := sqlitedb.Open(t.Context(), path, one)

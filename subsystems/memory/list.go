@@ -57,7 +57,7 @@ func (m *Memory) Adopt(ctx context.Context, project string) (moved, kept int, er
 	if project == m.project {
 		return 0, 0, nil
 	}
-	err = m.table.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+	err = m.table.write(ctx, func(tx *sqlitedb.Tx) error {
 		moved, kept, err = m.table.adopt(tx, project, m.project)
 		return err
 	})

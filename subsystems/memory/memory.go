@@ -45,6 +45,9 @@ type Options struct {
 	Project string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// Note is told, in a sentence, what was found damaged and put right, or is gone. Nil
+	// drops it.
+	Note func(text string)
 }
 
 // Section is an agent's configuration: the section "memory".
@@ -76,19 +79,21 @@ var spaceName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 // Open opens the file of memories, which is made if it is not there: the file
 // with mode 0600, directories with 0700. Several processes may use one file. The
 // error of a file that holds something else, or is of a newer program, says so
-// and changes nothing. OnClose closes it.
+// and changes nothing, and so does that of a file that is damaged, or empty and was not.
+// A damaged index of words is made anew. OnClose closes it.
 func Open(ctx context.Context, path string, o *Options) (*Memory, error) {
+	if o == nil {
+		o = &Options{}
+	}
 	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{
 		Name: "memory file", ID: fileID, Steps: []string{schema1, schema2, schema3}, Secure: true, Vacuum: 3,
+		Index: sqlitedb.Index{Name: "word", Create: makeIndex}, Note: o.Note,
 	})
 	if err != nil {
 		return nil, err
 	}
-	m := &Memory{table: table{db: db, now: time.Now}}
-	if o != nil {
-		m.project = o.Project
-	}
-	if o != nil && o.Now != nil {
+	m := &Memory{table: table{db: db, now: time.Now}, project: o.Project}
+	if o.Now != nil {
 		m.table.now = o.Now
 	}
 	return m, nil

@@ -22,6 +22,9 @@ var schema2 string
 //go:embed schema/3.sql
 var schema3 string
 
+//go:embed schema/index.sql
+var makeIndex string
+
 // fileID marks the files: "GRAm".
 const fileID = 0x4752416d
 
@@ -65,7 +68,7 @@ func tidy(name string) string { return strings.Join(strings.Fields(name), " ") }
 // put adds the entry, or replaces the one of the same name if may allows it, and
 // reports whether there was one.
 func (t *table) put(ctx context.Context, h home, e entry, may func(version) bool) (replaced bool, err error) {
-	err = t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+	err = t.write(ctx, func(tx *sqlitedb.Tx) error {
 		was, err := look(tx, h, e.name)
 		if err == nil && !may(was) {
 			err = errForeign
@@ -76,6 +79,21 @@ func (t *table) put(ctx context.Context, h home, e entry, may func(version) bool
 		return err
 	})
 	return replaced, err
+}
+
+// write changes memories together with the index.
+func (t *table) write(ctx context.Context, f func(tx *sqlitedb.Tx) error) error {
+	return t.db.Indexed(ctx, func() error {
+		return t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+			err := f(tx)
+			if err == nil {
+				// Otherwise the words are written with the commit, and a damaged index fails it
+				// for everybody who shares the transaction.
+				_, err = tx.Exec(`INSERT INTO word (word) VALUES ('flush')`)
+			}
+			return err
+		})
+	})
 }
 
 const lookup = `SELECT m.num, m.updated, m.conversation FROM memory m JOIN space s ON s.num = m.space WHERE s.project = ? AND s.key = ? AND m.key = ?`
@@ -199,10 +217,15 @@ func (t *table) find(ctx context.Context, h home, query string, limit int) ([]en
 	}
 	if m := match(query); m != "" {
 		// A word in the name counts eight times, one in an alias four times.
-		return t.entries(ctx, `SELECT name, content FROM (
-				SELECT rowid AS found, bm25(word, 8, 4, 1) AS score FROM word
-				WHERE word MATCH ? AND rowid BETWEEN ? AND ? ORDER BY score, found DESC LIMIT ?)
-			JOIN memory ON num = found ORDER BY score, found DESC`, m, first(num), first(num+1)-1, limit)
+		var out []entry
+		err := t.db.Indexed(ctx, func() (err error) {
+			out, err = t.entries(ctx, `SELECT name, content FROM (
+					SELECT rowid AS found, bm25(word, 8, 4, 1) AS score FROM word
+					WHERE word MATCH ? AND rowid BETWEEN ? AND ? ORDER BY score, found DESC LIMIT ?)
+				JOIN memory ON num = found ORDER BY score, found DESC`, m, first(num), first(num+1)-1, limit)
+			return err
+		})
+		return out, err
 	}
 	return t.entries(ctx, `SELECT name, content FROM memory WHERE space = ? ORDER BY updated DESC, num DESC LIMIT ?`, num, limit)
 }
@@ -225,7 +248,7 @@ func (t *table) entries(ctx context.Context, query string, args ...any) (out []e
 
 // drop removes the entry of that name and reports whether there was one.
 func (t *table) drop(ctx context.Context, h home, name string) (found bool, err error) {
-	err = t.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+	err = t.write(ctx, func(tx *sqlitedb.Tx) error {
 		found = false
 		var r row
 		err := tx.QueryRow(`DELETE FROM memory WHERE key = ? AND

@@ -111,12 +111,14 @@ func (b body) end(tx *sqlitedb.Tx, turns int) (seq int64, err error) {
 
 // Rewind implements store.Forker.
 func (s *Store) Rewind(ctx context.Context, id string, at store.At, turns int) (int64, error) {
-	err := s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
-		b, err := s.change(tx, id, at)
-		if err != nil {
-			return err
-		}
-		return b.rewind(tx, turns)
+	err := s.db.Indexed(ctx, func() error {
+		return s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
+			b, err := s.change(tx, id, at)
+			if err != nil {
+				return err
+			}
+			return b.rewind(tx, turns)
+		})
 	})
 	if err != nil {
 		return 0, s.failed("rewind "+id, err)
@@ -143,8 +145,7 @@ func (b body) rewind(tx *sqlitedb.Tx, turns int) error {
 	); err != nil || b.indexed <= end {
 		return err
 	}
-	_, err = tx.Exec(`DELETE FROM word WHERE rowid >= ? AND rowid < ?`, from, behind)
-	return err
+	return all(tx, do(`DELETE FROM word WHERE rowid >= ? AND rowid < ?`, from, behind), do(flushWords))
 }
 
 // Fork implements store.Forker.

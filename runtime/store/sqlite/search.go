@@ -24,11 +24,14 @@ func (s *Store) Search(ctx context.Context, q store.Query) ([]store.Match, error
 	if len(words) == 0 {
 		return nil, s.failed("search", s.alive())
 	}
-	err := s.index(ctx)
 	var out []store.Match
-	if err == nil {
-		out, err = s.match(ctx, q.Bounded(), words)
-	}
+	err := s.db.Indexed(ctx, func() error {
+		err := s.index(ctx)
+		if err == nil {
+			out, err = s.match(ctx, q.Bounded(), words)
+		}
+		return err
+	})
 	return out, s.failed("search", err)
 }
 
@@ -48,6 +51,9 @@ const (
 		ORDER BY m.num LIMIT ?3`
 	markIndexed = `UPDATE conversation SET indexed = ? WHERE num = ? AND indexed = ? AND branches = ?`
 	insertWords = `INSERT INTO word (rowid, user, tools, assistant) VALUES (?, ?, ?, ?)`
+	// Otherwise the words are written with the commit, and a damaged index fails it for
+	// everybody who shares the transaction.
+	flushWords = `INSERT INTO word (word) VALUES ('flush')`
 )
 
 // batch is new messages of one conversation.
@@ -175,7 +181,8 @@ func writeIndex(tx *sqlitedb.Tx, batches []batch) error {
 			}
 		}
 	}
-	return nil
+	_, err := tx.Exec(flushWords)
+	return err
 }
 
 const (

@@ -38,6 +38,9 @@ var schema4 string
 //go:embed schema/5.sql
 var schema5 string
 
+//go:embed schema/index.sql
+var makeIndex string
+
 // fileID marks the files: "GRAc".
 const fileID = 0x47524163
 
@@ -48,6 +51,9 @@ type Options struct {
 	// NewID returns the id of a new conversation, unique in the file; nil makes
 	// ULIDs, which sort by time.
 	NewID func() string
+	// Note is told, in a sentence, what was found damaged and put right, or is gone. Nil
+	// drops it.
+	Note func(text string)
 }
 
 // Store is an open file. It is safe for concurrent use.
@@ -76,9 +82,16 @@ var (
 // 0600, directories with 0700. The path is one of the file system: neither a URI
 // nor ":memory:", for which there is package mem. An older schema is brought up
 // to date. The error of a file that is no conversation store, or one of a newer
-// program, says so and changes nothing. Close closes the store.
+// program, says so and changes nothing, and so does that of a file that is damaged, or
+// empty and was not. A damaged index of words is made anew. Close closes the store.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
-	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4, schema5}})
+	if o == nil {
+		o = &Options{}
+	}
+	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{
+		Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4, schema5},
+		Index: sqlitedb.Index{Name: "word", Create: makeIndex}, Note: o.Note,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +102,10 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
-	if o != nil && o.Now != nil {
+	if o.Now != nil {
 		s.now = o.Now
 	}
-	if o != nil && o.NewID != nil {
+	if o.NewID != nil {
 		s.newID = o.NewID
 	}
 	return s, nil

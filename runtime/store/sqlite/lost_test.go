@@ -1,0 +1,200 @@
+package sqlite_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
+)
+
+var spoiled = flag.Int("damaged.n", 60, "how many files TestDamageIsNeverSilent damages")
+
+// original is a file with what is in it.
+type original struct {
+	// parts are the bytes of the file, and of those beside it, by suffix.
+	parts map[string][]byte
+	// said are the texts of each sender.
+	said map[string][]string
+}
+
+// newOriginal makes one that was closed, or one whose process was killed.
+func newOriginal(t *testing.T, closed bool) original {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "conversations.db")
+	s := open(t, path)
+	o := original{parts: map[string][]byte{}, said: map[string][]string{}}
+	for c := range 12 {
+		sender := fmt.Sprint("s", c)
+		rec, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: sender})
+		require.NoError(t, err)
+		for v := range int64(8) {
+			text := fmt.Sprintf("anchor %s v%d %s", sender, v, strings.Repeat("x", 1+int(v)*900))
+			o.said[sender] = append(o.said[sender], text)
+			_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true, Messages: hook.MessagesOf(hook.UserText(text)),
+				Events: []store.Event{{Seq: uint64(v + 1), Data: `{}`}}})
+			require.NoError(t, err)
+		}
+		if c == 8 {
+			_, err = s.Search(t.Context(), store.Query{Text: "anchor"})
+			require.NoError(t, err)
+		}
+	}
+	if closed {
+		require.NoError(t, s.Close())
+	}
+	for _, suffix := range []string{"", "-wal", "-held"} {
+		if data, err := os.ReadFile(path + suffix); err == nil {
+			o.parts[suffix] = data
+		}
+	}
+	return o
+}
+
+const pageSize = 4096
+
+// spoil writes a copy of the file to dir, damaged in one way, which it names.
+func (o original) spoil(t *testing.T, dir string, random *rand.Rand) (path, how string) {
+	t.Helper()
+	path = filepath.Join(dir, "conversations.db")
+	parts := map[string][]byte{}
+	for suffix, data := range o.parts {
+		parts[suffix] = slices.Clone(data)
+	}
+	main := parts[""]
+	switch random.IntN(6) {
+	case 0:
+		how, parts[""] = "emptied", nil
+	case 1:
+		n := random.IntN(len(main))
+		how, parts[""] = fmt.Sprintf("cut off at %d", n), main[:n]
+	case 2:
+		how = "without the database"
+		delete(parts, "")
+		parts["-wal"] = append(parts["-wal"], main...) // a log there is
+	default:
+		filling := []byte{0, 0xa5, 0xff}[random.IntN(3)]
+		for range 1 + random.IntN(3) {
+			n := random.IntN(len(main) / pageSize)
+			how += fmt.Sprintf("page %d full of %#x ", n+1, filling)
+			for i := range pageSize {
+				main[n*pageSize+i] = filling
+			}
+		}
+	}
+	for suffix, data := range parts {
+		require.NoError(t, os.WriteFile(path+suffix, data, 0o600))
+	}
+	return path, how
+}
+
+// opener opens a store, and tells what it has put right.
+type opener func(t *testing.T, path string, note func(string)) (*sqlite.Store, error)
+
+func openSpoiled(t *testing.T, path string, note func(string)) (*sqlite.Store, error) {
+	return sqlite.Open(t.Context(), path, &sqlite.Options{Note: note})
+}
+
+// openAnew is a program that begins anew where it cannot go on.
+func openAnew(t *testing.T, path string, note func(string)) (*sqlite.Store, error) {
+	s, err := openSpoiled(t, path, note)
+	if err == nil {
+		return s, nil
+	}
+	for _, suffix := range []string{"", "-wal", "-shm", "-held"} {
+		_ = os.Remove(path + suffix)
+	}
+	return openSpoiled(t, path, nil)
+}
+
+// silent opens a damaged file and returns what is missing that nothing has told of; ""
+// if there is nothing. refused and healed say what became of the file.
+func (o original) silent(t *testing.T, path string, open opener) (missing string, refused, healed bool) {
+	t.Helper()
+	s, err := open(t, path, func(string) { healed = true })
+	if err != nil {
+		assert.ErrorContains(t, err, path)
+		assert.ErrorContains(t, err, "to begin anew, move all files")
+		return "", true, healed
+	}
+	defer func() { _ = s.Close() }() // a file that is damaged
+	recs, err := s.List(t.Context())
+	if err == nil && len(recs) < len(o.said) {
+		return fmt.Sprintf("%d of %d conversations", len(o.said)-len(recs), len(o.said)), false, healed
+	}
+	told := err != nil
+	for _, rec := range recs {
+		ms, err := s.Messages(t.Context(), rec.ID)
+		told = told || err != nil
+		var got []string
+		for _, m := range ms {
+			got = append(got, m.Content.At(0).Text)
+		}
+		if err == nil && !slices.Equal(got, o.said[rec.Key.Sender]) {
+			return "messages of " + rec.Key.Sender, false, healed
+		}
+	}
+	for sender := range o.said {
+		found, err := s.Search(t.Context(), store.Query{Text: "anchor", Sender: sender, Limit: 20})
+		if err == nil && !told && len(found) != len(o.said[sender]) {
+			return fmt.Sprintf("%d messages of %s cannot be found", len(o.said[sender])-len(found), sender), false, healed
+		}
+	}
+	return "", false, healed
+}
+
+// afterDamage damages n files and returns how many lost something silently.
+func afterDamage(t *testing.T, n int, seed uint64, open opener) (silent, refused, healed int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 0))
+	originals := []original{newOriginal(t, true), newOriginal(t, false)}
+	for i := range n {
+		dir := t.TempDir()
+		o := originals[i%len(originals)]
+		path, how := o.spoil(t, dir, random)
+		missing, no, better := o.silent(t, path, open)
+		if missing != "" {
+			silent++
+			t.Logf("file %d, %s: %s", i, how, missing)
+		}
+		if no {
+			refused++
+		}
+		if better {
+			healed++
+		}
+		require.NoError(t, os.RemoveAll(dir))
+	}
+	return silent, refused, healed
+}
+
+// TestDamageIsNeverSilent: a file is refused, mended, or what is missing comes as an error.
+func TestDamageIsNeverSilent(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	silent, refused, healed := afterDamage(t, *spoiled, seed, openSpoiled)
+	t.Logf("FIGURE seed=%d", seed)
+	t.Logf("FIGURE damaged=%d files", *spoiled)
+	t.Logf("FIGURE refused=%d of them, with what to do", refused)
+	t.Logf("FIGURE mended=%d of them: their index was made anew", healed)
+	t.Logf("FIGURE silent=%d lost something without a word", silent)
+	assert.Zero(t, silent)
+}
+
+func TestDamageFindsWhoBeginsAnew(t *testing.T) {
+	t.Parallel()
+	silent, _, _ := afterDamage(t, max(20, *spoiled/20), 1, openAnew)
+	t.Logf("FIGURE bad.anew=%d files whose conversations were gone without a word", silent)
+	assert.Positive(t, silent)
+}

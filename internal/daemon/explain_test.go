@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 )
 
 // TestDamagedDatabase: pages that cannot be read are told of with the file and what
@@ -40,9 +41,49 @@ func TestDamagedDatabase(t *testing.T) {
 		broken := append(bytes.Clone(whole[:4096]), bytes.Repeat([]byte{0xff}, len(whole)-4096)...)
 		require.NoError(t, os.WriteFile(file, broken, 0o600))
 		if err = turn(); file == p.Conversations || err != nil {
-			assert.ErrorContains(t, err, "the database "+file+" is damaged: to go on with a backup, put it in the place of "+file+" and")
+			assert.ErrorContains(t, err, "to go on with a backup, put it in the place of "+file+" and delete ")
 		}
 		require.NoError(t, os.WriteFile(file, whole, 0o600))
 	}
 	require.NoError(t, turn())
+}
+
+// TestADamagedIndexKeepsNobodyFromStarting, and the operator is told.
+func TestADamagedIndexKeepsNobodyFromStarting(t *testing.T) {
+	t.Parallel()
+	p := project(t, nil)
+	var notes []string
+	start := func() error {
+		app, err := daemon.Open(t.Context(), daemon.Options{Paths: p, Note: func(text string) { notes = append(notes, text) }})
+		if err != nil {
+			return err
+		}
+		return app.Close(context.WithoutCancel(t.Context()))
+	}
+	require.NoError(t, start())
+	for file, about := range map[string]sqlitedb.Schema{
+		p.Conversations: {ID: 0x47524163, Steps: make([]string, 5)},
+		p.Memories:      {ID: 0x4752416d, Steps: make([]string, 3)},
+	} {
+		db, err := sqlitedb.Open(t.Context(), file, about)
+		require.NoError(t, err)
+		require.NoError(t, db.Write(t.Context(), func(tx *sqlitedb.Tx) error {
+			_, err := tx.Exec(`DROP TABLE word_config`)
+			return err
+		}))
+		require.NoError(t, db.Close())
+	}
+	require.NoError(t, start())
+	require.Len(t, notes, 2)
+	assert.Contains(t, notes[0], p.Conversations+": the search index was damaged")
+	assert.Contains(t, notes[1], p.Memories+": the search index was damaged")
+	for _, file := range []string{p.Conversations, p.Memories} {
+		whole, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, os.Truncate(file, 0))
+		assert.ErrorContains(t, start(), file+": its data is gone: the file is empty and was not; nothing was changed")
+		require.NoError(t, os.WriteFile(file, whole, 0o600))
+	}
+	require.NoError(t, start())
+	assert.Len(t, notes, 2)
 }

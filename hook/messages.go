@@ -56,6 +56,8 @@ type slot struct {
 	// head is all the rest; nil for a user's message without any, and plain for one
 	// of an assistant.
 	head *head
+	// bytes are those of this message and of all in front of it.
+	bytes int64
 }
 
 type head struct {
@@ -78,6 +80,15 @@ func (l Messages) Len() int { return int(l.to - l.from) }
 
 // IsZero reports whether there are none; it makes omitzero work.
 func (l Messages) IsZero() bool { return l.to == l.from }
+
+// Bytes is the length of the texts, arguments and data in the messages, those of tool
+// results too. It takes the same time however many messages there are.
+func (l Messages) Bytes() int64 {
+	if l.IsZero() {
+		return 0
+	}
+	return l.p.bytes(int(l.to)) - l.p.bytes(int(l.from))
+}
 
 // At returns message i; it panics if i is out of range. It does not allocate.
 func (l Messages) At(i int) Message {
@@ -226,7 +237,23 @@ func (p *pieces) put(i int, m *Message) {
 			p.more.Store(f)
 		}
 	}
-	*p.slot(i) = slot{content: m.Content, head: f.headOf(m)}
+	*p.slot(i) = slot{content: m.Content, head: f.headOf(m), bytes: p.bytes(i) + bytesOf(m.Content) + bytesOf(m.Result.Content)}
+}
+
+// bytes returns the bytes of the first n messages.
+func (p *pieces) bytes(n int) int64 {
+	if n == 0 {
+		return 0
+	}
+	return p.slot(n - 1).bytes
+}
+
+func bytesOf(blocks List[Block]) (n int64) {
+	for i := range blocks.s {
+		b := &blocks.s[i]
+		n += int64(len(b.Text) + len(b.JSON) + len(b.Data) + len(b.URI) + len(b.Tool))
+	}
+	return n
 }
 
 // with returns f with one more piece. Who reads f meanwhile is not disturbed.

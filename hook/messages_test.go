@@ -152,3 +152,33 @@ func TestMessagesShareWhatTheyHaveInCommon(t *testing.T) {
 	assert.Zero(t, allocs.PerRun(10, func() { n += long.First(10).Join(long.From(10)).Len() }))
 	assert.LessOrEqual(t, allocs.PerRun(10, func() { n += long.First(5_000).Append(m).Len() }), 5.0, "a way of its own shares what is full")
 }
+
+// TestMessagesKnowTheirBytes compares with what a walk finds, through every way in
+// which lists share messages.
+func TestMessagesKnowTheirBytes(t *testing.T) {
+	t.Parallel()
+	walked := func(l hook.Messages) (n int64) {
+		for _, m := range l.All() {
+			for _, blocks := range []hook.List[hook.Block]{m.Content, m.Result.Content} {
+				for _, b := range blocks.All() {
+					n += int64(len(b.Text) + len(b.JSON) + len(b.Data) + len(b.URI) + len(b.Tool))
+				}
+			}
+		}
+		return n
+	}
+	call := hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(
+		hook.Block{Kind: hook.BlockText, Text: "so"}, hook.Block{Kind: hook.BlockToolCall, Tool: "t", JSON: `{"a":1}`},
+		hook.Block{Kind: hook.BlockImage, Data: "data", URI: "uri"})}
+	result := hook.Message{Role: hook.RoleTool, CallID: "c", Result: hook.TextResult("a result")}
+	assert.Zero(t, hook.Messages{}.Bytes())
+	var l hook.Messages
+	for i := range 200 {
+		l = l.Append(hook.UserText(fmt.Sprint(i)), call, result)
+		for _, l := range []hook.Messages{l, l.From(1), l.From(l.Len() / 2), l.First(l.Len() / 2), l.From(2).First(1), l.From(l.Len())} {
+			assert.Equal(t, walked(l), l.Bytes())
+			assert.Equal(t, walked(l)+3, l.Append(hook.UserText("new")).Bytes(), "appended apart")
+			assert.Equal(t, walked(l), l.Fork().Bytes())
+		}
+	}
+}

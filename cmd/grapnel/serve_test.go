@@ -39,7 +39,7 @@ rules:
 
 // site is a project with a daemon of its own.
 type site struct {
-	t      *testing.T
+	t      testing.TB
 	dir    string
 	client *client.Client
 	stop   context.CancelFunc
@@ -47,7 +47,7 @@ type site struct {
 }
 
 // shortDir makes a directory whose path, unlike that of t.TempDir, leaves room for a socket.
-func shortDir(t *testing.T) string {
+func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "grapnel-")
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-func newSite(t *testing.T) *site {
+func newSite(t testing.TB) *site {
 	t.Helper()
 	dir := shortDir(t)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "project"), 0o700))

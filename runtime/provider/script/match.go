@@ -8,15 +8,18 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// view is a request as the conditions see it. What needs a walk over the whole
-// history is counted when it is first asked for.
+// view is a request as the conditions see it.
 type view struct {
 	req hook.ModelRequest
 	// begin is the index of the user's last message, -1 if there is none.
 	begin int
 	user  string
-	// step counts the model calls of the turn, turn and call are 0 until counted.
-	step, turn, call int
+	// step counts the model calls of the turn.
+	step int
+	// The first walked messages of the history begin that many turns and calls. said:
+	// the last of them is a user's.
+	walked, turns, calls int
+	said                 bool
 }
 
 // look finds the turn.
@@ -34,28 +37,45 @@ func (v *view) look() {
 	}
 }
 
-// count walks the history. User messages that follow each other are one input.
-func (v *view) count() {
-	if v.turn > 0 {
-		return
+// next counts one more message of the history; false at its end. User messages that
+// follow each other are one input.
+func (v *view) next() bool {
+	if v.walked == v.req.Messages.Len() {
+		return false
 	}
-	v.call = 1
-	said := false
-	for _, m := range v.req.Messages.All() {
-		switch {
-		case m.Role == hook.RoleAssistant:
-			v.call++
-			said = false
-		case m.Role == hook.RoleUser && m.Label == "" && !said:
-			v.turn++
-			said = true
-		}
+	m := v.req.Messages.At(v.walked)
+	v.walked++
+	switch {
+	case m.Role == hook.RoleAssistant:
+		v.calls++
+		v.said = false
+	case m.Role == hook.RoleUser && m.Label == "" && !v.said:
+		v.turns++
+		v.said = true
 	}
-	v.turn = max(v.turn, 1)
+	return true
 }
 
-func (v *view) turnNumber() int { v.count(); return v.turn }
-func (v *view) callNumber() int { v.count(); return v.call }
+// isTurn and isCall report whether this is turn or model call n of the conversation.
+// They walk no farther than the one behind it, because conversations are long.
+func (v *view) isTurn(n int) bool {
+	for v.turns <= n && v.next() {
+	}
+	return max(v.turns, 1) == n
+}
+
+func (v *view) isCall(n int) bool {
+	for v.calls < n && v.next() {
+	}
+	return v.calls+1 == n
+}
+
+// count walks the whole history and returns the numbers of the turn and the call.
+func (v *view) count() (turn, call int) {
+	for v.next() {
+	}
+	return max(v.turns, 1), v.calls + 1
+}
 
 // result returns the newest result of the turn that fits.
 func (v *view) result(fits func(hook.Message) bool) (string, bool) {
@@ -148,9 +168,9 @@ func (c *conditions) missed(v *view) int {
 	switch {
 	case c.Step > 0 && c.Step != v.step:
 		return missStep
-	case c.Turn > 0 && c.Turn != v.turnNumber():
+	case c.Turn > 0 && !v.isTurn(c.Turn):
 		return missTurn
-	case c.Call > 0 && c.Call != v.callNumber():
+	case c.Call > 0 && !v.isCall(c.Call):
 		return missCall
 	case !c.user.holds(v.user):
 		return missUser
@@ -202,7 +222,8 @@ func (c *conditions) explain(miss int, v *view) string {
 	case missStep:
 		return fmt.Sprintf("it is for step %d", c.Step)
 	case missCall:
-		return fmt.Sprintf("it is for model call %d, this is %d", c.Call, v.callNumber())
+		_, call := v.count()
+		return fmt.Sprintf("it is for model call %d, this is %d", c.Call, call)
 	case missUser:
 		return "the user's message " + c.user.missing()
 	case missSystem:

@@ -158,17 +158,7 @@ func (v *view) size() int64 {
 	for _, t := range v.req.Tools.Tools().All() {
 		n += len(t.Name) + len(t.Description) + len(t.Input)
 	}
-	for _, m := range v.req.Messages.All() {
-		n += blocksSize(m.Content) + blocksSize(m.Result.Content)
-	}
-	return int64(n)
-}
-
-func blocksSize(blocks hook.List[hook.Block]) (n int) {
-	for _, b := range blocks.All() {
-		n += len(b.Text) + len(b.JSON) + len(b.Data) + len(b.URI) + len(b.Tool)
-	}
-	return n
+	return int64(n) + v.req.Messages.Bytes()
 }
 
 // tokens estimates: four bytes are one.

@@ -24,8 +24,7 @@ type Rule struct {
 	Calls []Call
 	// Finish is FinishTools if there are calls, else FinishStop, where it is "".
 	Finish hook.FinishReason
-	// Usage is what the finish reports; nil is an estimate, for which the whole
-	// history is walked. Benchmarks over long histories set it.
+	// Usage is what the finish reports; nil is an estimate.
 	Usage *hook.Usage
 	// Err ends the stream in the place of a finish. A provider.Error says what kind
 	// of failure it is.

@@ -183,8 +183,9 @@ func (s *Script) noRule(v *view) error {
 	if len(s.rules) == 0 {
 		sb.WriteString("\n  the script has no rules")
 	}
+	turn, _ := v.count()
 	return fmt.Errorf("%s: %w: turn %d, step %d, the user said %q%s\nadd a rule, or one with `when: always` at the end",
-		s.name, ErrNoRule, v.turnNumber(), v.step, excerpt(v.user), sb.String())
+		s.name, ErrNoRule, turn, v.step, excerpt(v.user), sb.String())
 }
 
 func excerpt(s string) string {

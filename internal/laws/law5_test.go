@@ -271,6 +271,7 @@ func checkAfter(t *testing.T, x run, h hook.Hook, c *cast, seen map[string]int) 
 			model.Script = script.New(p.rules...)
 			p.send(s)
 			time.Sleep(10 * time.Second) // who is late comes back
+			synctest.Wait()
 		}
 		close(over)
 		broken = x.owed(s, reg, seen)

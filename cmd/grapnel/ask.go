@@ -32,7 +32,8 @@ func (c *command) ask() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   `ask "prompt"`,
 		Short: "Give an agent of the running daemon a task",
-		Long: "Runs one turn of an agent of the daemon that `grapnel serve` has started, and shows it as it happens.\n" +
+		Long: "Runs one turn of an agent of the daemon that `grapnel serve` has started for the project in the working directory,\n" +
+			"or of the one on --socket, and shows it as it happens.\n" +
 			"What needs approval is asked here. The prompt is the argument, or standard input if the argument is -.",
 		Example: "  grapnel ask --sender me \"What is in this directory?\"",
 		Args:    onePrompt,
@@ -41,7 +42,7 @@ func (c *command) ask() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := c.client(f.socket, f.hooks)
+			d, err := c.daemonHere(cmd.Context(), f.socket, f.hooks)
 			if err != nil {
 				return err
 			}
@@ -74,6 +75,29 @@ func (c *command) client(socket string, hooks hook.Visibility) (*client.Client, 
 		o.Start = "grapnel serve --socket " + path
 	}
 	return client.New(path, o), nil
+}
+
+// daemonHere is client for the daemon of the project in the working directory: the one
+// on the default socket may work in another, with its files, rules and conversations.
+// Who names a socket has chosen.
+func (c *command) daemonHere(ctx context.Context, socket string, hooks hook.Visibility) (*client.Client, error) {
+	d, err := c.client(socket, hooks)
+	if err != nil || socket != "" {
+		return d, err
+	}
+	health, err := d.Health(ctx)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := c.paths(place{})
+	if err != nil {
+		return nil, err
+	}
+	if health.Root != paths.Root {
+		return nil, fmt.Errorf("the running daemon works in %s and not in %s; go there, start one for this project with `grapnel serve --socket PATH`, "+
+			"or choose one with --socket", health.Root, paths.Root)
+	}
+	return d, nil
 }
 
 // lookTime is how long a daemon may take to say what it is before a command goes

@@ -25,11 +25,12 @@ func (c *command) events() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events [CONVERSATION]",
 		Short: "Show what happens in the running daemon, until it is interrupted",
-		Long: "Shows the events of a conversation, or of all of them, one on a line, from now on or from after an id.\n" +
+		Long: "Shows the events of a conversation, or of all of them, one on a line, from now on or from after an id. The daemon is\n" +
+			"the one of the project in the working directory, or the one on --socket.\n" +
 			"The pieces of a text as the model writes it are shown with --json only.",
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := c.client(f.socket, f.hooks)
+			d, err := c.daemonHere(cmd.Context(), f.socket, f.hooks)
 			if err != nil {
 				return err
 			}

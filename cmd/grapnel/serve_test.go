@@ -60,8 +60,12 @@ func newSite(t testing.TB) *site {
 	dir := shortDir(t)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "project"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.yaml"), []byte(serveModel), 0o600))
-	return &site{t: t, dir: dir, client: client.New(filepath.Join(dir, "state", "run", "grapnel.sock"), &client.Options{Wait: time.Millisecond})}
+	s := &site{t: t, dir: dir}
+	s.client = client.New(s.socket(), &client.Options{Wait: time.Millisecond})
+	return s
 }
+
+func (s *site) socket() string { return filepath.Join(s.dir, "state", "run", "grapnel.sock") }
 
 func (s *site) getenv(name string) string {
 	if name == "GRAPNEL_HOME" {
@@ -316,7 +320,7 @@ func TestEventsAndConversations(t *testing.T) {
 	assert.Contains(t, shown("conversations", "--socket", s.client.Socket(), "--json"), `"sender": "ann"`)
 	assert.Contains(t, shown("conversations", "--socket", s.client.Socket(), "--json", conv.ID), `"role": "assistant"`)
 
-	out := s.shown(ctx, s.end, "events", "--after", conv.LastEventID, conv.ID)
+	out := s.shown(ctx, s.end, "events", "--socket", s.socket(), "--after", conv.LastEventID, conv.ID)
 	for _, want := range []string{
 		" turn_start write\n", " call_start write file_path=new.txt content=some text\n", " approval_asked write it may change or delete things\n",
 		" approval_given write refuse not today\n", " call_result write denied ", " turn_end completed It failed.\n", "note: the daemon has ended\n",
@@ -329,7 +333,7 @@ func TestEventsAndConversations(t *testing.T) {
 	s.start()
 	s.turn(conv.ID, "hello", nil)
 	ctx, cancel := context.WithCancel(ctx)
-	out = s.shown(ctx, cancel, "events", "--json", "--after", conv.LastEventID, conv.ID)
+	out = s.shown(ctx, cancel, "events", "--socket", s.socket(), "--json", "--after", conv.LastEventID, conv.ID)
 	assert.NotContains(t, out, "note:", "nothing of it is lost")
 	assert.Contains(t, out, `{"seq":1,"kind":"turn_start",`, "what was kept is told again")
 	assert.NotContains(t, out, `{"seq":13,`, "of deltas only those that are still held")
@@ -342,13 +346,13 @@ func TestAskShowsAWholeLongAnswer(t *testing.T) {
 	long := strings.Repeat("0123456789", 30_000)
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "model.yaml"), []byte("rules:\n  - {when: always, say: \""+long+"\"}\n"), 0o600))
 	s.start()
-	lines := strings.Split(strings.TrimSpace(s.shown(t.Context(), nil, "ask", "--json", "tell")), "\n")
+	lines := strings.Split(strings.TrimSpace(s.shown(t.Context(), nil, "ask", "--socket", s.socket(), "--json", "tell")), "\n")
 	var outcome struct{ Kind, Text string }
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &outcome))
 	assert.Equal(t, "outcome", outcome.Kind)
 	assert.True(t, long == outcome.Text, "the outcome has the whole answer, and not %d bytes of it", len(outcome.Text))
 	assert.Contains(t, lines[len(lines)-2], `"omitted":200000`)
-	assert.Contains(t, s.shown(t.Context(), nil, "ask", "tell"), long, "printed from the deltas")
+	assert.Contains(t, s.shown(t.Context(), nil, "ask", "--socket", s.socket(), "tell"), long, "printed from the deltas")
 }
 
 // shown runs a command in this process and returns what it shows. A turn_end in

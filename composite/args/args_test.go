@@ -63,23 +63,29 @@ func decodeEverything(d *args.Decoder, in *everything) {
 			o.Once(0)
 			in.Command = d.String()
 		case "limit":
-			o.Once(1)
-			in.Limit = int(d.Int(0))
+			if o.Given(1) {
+				in.Limit = int(d.Int(0))
+			}
 		case "small":
-			o.Once(2)
-			in.Small = int8(d.Int(8))
+			if o.Given(2) {
+				in.Small = int8(d.Int(8))
+			}
 		case "count":
-			o.Once(3)
-			in.Count = uint16(d.Uint(16))
+			if o.Given(3) {
+				in.Count = uint16(d.Uint(16))
+			}
 		case "ratio":
-			o.Once(4)
-			in.Ratio = d.Float(64)
+			if o.Given(4) {
+				in.Ratio = d.Float(64)
+			}
 		case "single":
-			o.Once(5)
-			in.Single = float32(d.Float(32))
+			if o.Given(5) {
+				in.Single = float32(d.Float(32))
+			}
 		case "force":
-			o.Once(6)
-			in.Force = d.Bool()
+			if o.Given(6) {
+				in.Force = d.Bool()
+			}
 		default:
 			decodeMore(d, &o, in)
 		}
@@ -90,37 +96,39 @@ func decodeEverything(d *args.Decoder, in *everything) {
 func decodeMore(d *args.Decoder, o *args.Object, in *everything) {
 	switch o.Key() {
 	case "tags":
-		o.Once(7)
-		a := d.Array()
-		in.Tags = []string{}
-		for a.Next() {
-			in.Tags = append(in.Tags, d.String())
+		if o.Given(7) {
+			a := d.Array()
+			in.Tags = []string{}
+			for a.Next() {
+				in.Tags = append(in.Tags, d.String())
+			}
 		}
 	case "env":
-		o.Once(8)
-		in.Env = map[string]string{}
-		m := d.Object()
-		for m.Next() {
-			key := m.Key()
-			if _, twice := in.Env[key]; twice {
-				m.Twice()
+		if o.Given(8) {
+			in.Env = map[string]string{}
+			m := d.Object()
+			for m.Next() {
+				key := m.Key()
+				if _, twice := in.Env[key]; twice {
+					m.Twice()
+				}
+				in.Env[key] = d.String()
 			}
-			in.Env[key] = d.String()
 		}
 	case "sub":
-		o.Once(9)
-		if !d.Null() {
+		if o.Given(9) {
 			in.Sub = new(sub)
 			decodeSub(d, in.Sub)
 		}
 	case "subs":
-		o.Once(10)
-		a := d.Array()
-		in.Subs = []sub{}
-		for a.Next() {
-			var item sub
-			decodeSub(d, &item)
-			in.Subs = append(in.Subs, item)
+		if o.Given(10) {
+			a := d.Array()
+			in.Subs = []sub{}
+			for a.Next() {
+				var item sub
+				decodeSub(d, &item)
+				in.Subs = append(in.Subs, item)
+			}
 		}
 	default:
 		decodeRest(d, o, in)
@@ -130,32 +138,40 @@ func decodeMore(d *args.Decoder, o *args.Object, in *everything) {
 func decodeRest(d *args.Decoder, o *args.Object, in *everything) {
 	switch o.Key() {
 	case "data":
-		o.Once(11)
-		in.Data = d.Bytes()
+		if o.Given(11) {
+			in.Data = d.Bytes()
+		}
 	case "at":
-		o.Once(12)
-		in.At = d.Time()
+		if o.Given(12) {
+			in.At = d.Time()
+		}
 	case "wait":
-		o.Once(13)
-		in.Wait = d.Duration()
+		if o.Given(13) {
+			in.Wait = d.Duration()
+		}
 	case "raw":
 		o.Once(14)
 		in.Raw = d.Raw()
 	case "any":
-		o.Once(15)
-		in.Any = d.Any()
+		if o.Given(15) {
+			in.Any = d.Any()
+		}
 	case "big":
-		o.Once(16)
-		in.Big = d.QuotedInt(64)
+		if o.Given(16) {
+			in.Big = d.QuotedInt(64)
+		}
 	case "huge":
-		o.Once(17)
-		in.Huge = d.QuotedUint(64)
+		if o.Given(17) {
+			in.Huge = d.QuotedUint(64)
+		}
 	case "share":
-		o.Once(18)
-		in.Share = d.QuotedFloat(64)
+		if o.Given(18) {
+			in.Share = d.QuotedFloat(64)
+		}
 	case "sure":
-		o.Once(19)
-		in.Sure = d.QuotedBool()
+		if o.Given(19) {
+			in.Sure = d.QuotedBool()
+		}
 	default:
 		o.Unknown(names...)
 	}
@@ -169,8 +185,9 @@ func decodeSub(d *args.Decoder, in *sub) {
 			o.Once(0)
 			in.Name = d.String()
 		case "n":
-			o.Once(1)
-			in.N = int(d.Int(0))
+			if o.Given(1) {
+				in.N = int(d.Int(0))
+			}
 		default:
 			o.Unknown("name", "n")
 		}
@@ -206,6 +223,36 @@ func TestDecodeValues(t *testing.T) {
 		Raw: `{"b":[1,2],"a":null}`, Any: []any{1.0, map[string]any{"k": "v"}},
 		Big: math.MinInt64, Huge: math.MaxUint64, Share: 1000, Sure: true,
 	}, in)
+}
+
+// Null for an optional argument is the call without it, at every depth: the same input, and the same canonical arguments.
+func TestNullIsNotGiven(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, text, canonical string }{
+		{"alone", `{"command":"ls","limit":null}`, `{"command":"ls"}`},
+		{"first", `{"limit":null,"command":"ls"}`, `{"command":"ls"}`},
+		{"in the middle", `{"command":"ls","limit":null,"force":true}`, `{"command":"ls","force":true}`},
+		{"blanks around", "{ \"limit\" :\tnull\n, \"command\" : \"ls\" , \"force\" : null } ", `{"command":"ls"}`},
+		{"an escaped name", `{"command":"ls","\u006cimit":null}`, `{"command":"ls"}`},
+		{"every kind", `{"small":null,"count":null,"ratio":null,"single":null,"command":"a,{\"b\":null}","force":null,"tags":null,"env":null,"sub":null,` +
+			`"subs":null,"data":null,"at":null,"wait":null,"any":null,"big":null,"huge":null,"share":null,"sure":null}`, `{"command":"a,{\"b\":null}"}`},
+		{"in an object", `{"command":"","sub":{"n":null,"name":"a"}}`, `{"command":"","sub":{"name":"a"}}`},
+		{"in objects of a list", `{"command":"","subs":[{"name":"a","n":null},{"n":null,"name":"b"},{"name":"c","n":1}]}`,
+			`{"command":"","subs":[{"name":"a"},{"name":"b"},{"name":"c","n":1}]}`},
+		{"but not where null is a value", `{"raw":null,"command":""}`, `{"raw":null,"command":""}`},
+		{"and not within one", `{"command":"","raw":{"limit":null,"a":[null, null]},"limit":null}`, `{"command":"","raw":{"limit":null,"a":[null,null]}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, inv := bind(tt.text)
+			require.Nil(t, inv.Err())
+			assert.Equal(t, hook.JSON(tt.canonical), inv.Args())
+			without, inv := bind(tt.canonical)
+			require.Nil(t, inv.Err())
+			assert.Equal(t, hook.JSON(tt.canonical), inv.Args())
+			assert.Equal(t, without, got)
+		})
+	}
 }
 
 // refused are the malformed and the ambiguous: what one reader may understand
@@ -260,9 +307,15 @@ var refused = []struct {
 	{"missing", `{"limit":1}`, "command", "is required"},
 	{"missing below", `{"command":"","subs":[{"name":""},{"n":1}]}`, "subs[1].name", "is required"},
 	{"null for a string", `{"command":null}`, "command", "must be a string, not null"},
-	{"null for a list", `{"command":"","tags":null}`, "tags", "must be an array, not null"},
+	{"null for a string in a list", `{"command":"","subs":[{"name":null}]}`, "subs[0].name", "must be a string, not null"},
+	{"null for an element", `{"command":"","subs":[null]}`, "subs[0]", "must be an object, not null"},
+	{"null for a value of a map", `{"command":"","env":{"A":null}}`, "env.A", "must be a string, not null"},
+	{"null twice", `{"command":"","limit":null,"limit":null}`, "limit", "must not be given twice"},
+	{"null and a value", `{"command":"","limit":null,"limit":1}`, "limit", "must not be given twice"},
+	{"null for an unknown name", `{"command":"","lmit":null}`, "lmit", "did you mean limit?"},
+	{"almost null", `{"command":"","limit":nul}`, "limit", "must be an integer"},
+	{"more than null", `{"command":"","limit":nullx}`, "limit", "must be valid JSON"},
 	{"null in a list", `{"command":"","tags":[null]}`, "tags[0]", "must be a string, not null"},
-	{"null for a map", `{"command":"","env":null}`, "env", "must be an object, not null"},
 	{"number for a string", `{"command":1}`, "command", "must be a string"},
 	{"string for a number", `{"command":"","limit":"1"}`, "limit", "must be an integer"},
 	{"number for true", `{"command":"","force":1}`, "force", "must be true or false"},

@@ -12,6 +12,10 @@
 // pointer. The empty text, which providers send for "no arguments", counts as
 // {}; null does not.
 //
+// An optional member that is null counts as not given, whatever its type: models
+// send it, although schemas do not offer it. The canonical arguments are without it,
+// so that hashes and approvals see one call and not two.
+//
 // A bind function reads like this:
 //
 //	d := args.New(call, notesTools[0].Input)
@@ -22,8 +26,12 @@
 //			o.Once(0)
 //			in.Title = d.String()
 //			d.MaxLen(in.Title, 80)
+//		case "limit":
+//			if o.Given(1) {
+//				in.Limit = int(d.Int(0))
+//			}
 //		default:
-//			o.Unknown("title")
+//			o.Unknown("title", "limit")
 //		}
 //	}
 //	o.Require(0, "title")
@@ -52,7 +60,9 @@ type Decoder struct {
 	at     int    // start of the value that was read last, for Refuse
 	depth  int    // open objects and arrays
 	key    string // of the member that is being read; here and not in Object, which escapes with it otherwise
+	member int    // where the member that is being read begins
 	loose  bool   // something before pos is not in canonical form
+	cuts   []cut  // members before pos that the canonical form is without
 	call   *hook.ToolCall
 	schema hook.JSON
 	err    *hook.ArgError
@@ -150,5 +160,5 @@ func (d *Decoder) canonical() hook.JSON {
 	if !d.loose {
 		return hook.JSON(d.text)
 	}
-	return hook.JSON(compact(d.text))
+	return hook.JSON(compact(d.text, 0, d.cuts))
 }

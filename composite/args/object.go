@@ -68,6 +68,7 @@ func (o *Object) name(c byte) bool {
 		d.syntax("a name in quotes")
 		return false
 	}
+	d.member = d.pos
 	d.key = d.scan(true)
 	if d.next() != ':' {
 		d.syntax(":")
@@ -92,7 +93,20 @@ func (o *Object) Once(i uint) {
 	o.seen |= 1 << i
 }
 
-// Has reports whether the name number i was noted by Once.
+// Given is Once for a name that is optional: it reports whether there is a value to
+// read. Null counts as not given, and the canonical arguments are without the member.
+func (o *Object) Given(i uint) bool {
+	o.Once(i)
+	d := o.d
+	if !d.Null() {
+		return true
+	}
+	d.cuts = append(d.cuts, cut{d.member, d.pos})
+	d.loose = true
+	return false
+}
+
+// Has reports whether the name number i was noted by Once or Given.
 func (o *Object) Has(i uint) bool { return o.seen&(1<<i) != 0 }
 
 // Require refuses an object in which the name number i was not noted by Once.

@@ -22,7 +22,7 @@ func (d *Decoder) Unmarshal(mark int, v json.Unmarshaler) {
 	}
 	raw := d.text[mark:d.pos]
 	if d.loose {
-		raw = compact(raw)
+		raw = compact(raw, mark, d.cuts)
 	}
 	if v.UnmarshalJSON([]byte(raw)) != nil {
 		d.fail(mark, "", unread)

@@ -147,22 +147,58 @@ func fold(s string) string {
 	}, s)
 }
 
-// compact returns the canonical form of a text that has been checked.
-func compact(s string) string {
+// cut is a member of an object, from its name to the end of its value, that the
+// canonical form is without.
+type cut struct{ from, to int }
+
+// compact returns the canonical form of a text that has been checked. The text
+// begins at a byte of the whole one, in which the cuts are counted.
+func compact(s string, at int, cuts []cut) string {
+	for len(cuts) > 0 && cuts[0].from < at {
+		cuts = cuts[1:]
+	}
 	var b strings.Builder
 	b.Grow(len(s))
+	comma := false // it is written before the next member or element, if there is one
 	for i := 0; i < len(s); {
-		switch c := s[i]; {
+		c := s[i]
+		switch {
 		case isBlank(c):
 			i++
-		case c == '"':
-			i = compactText(&b, s, i)
-		default:
-			b.WriteByte(c)
+			continue
+		case c == ',':
+			comma = true
 			i++
+			continue
+		case len(cuts) > 0 && cuts[0].from == at+i:
+			i = skipComma(s, cuts[0].to-at)
+			cuts = cuts[1:]
+			continue
+		case comma && c != '}':
+			b.WriteByte(',')
 		}
+		comma = false
+		if c == '"' {
+			i = compactText(&b, s, i)
+			continue
+		}
+		b.WriteByte(c)
+		i++
 	}
 	return b.String()
+}
+
+// skipComma returns the index behind the comma that follows i, or i if something
+// else follows.
+func skipComma(s string, i int) int {
+	end := i
+	for end < len(s) && isBlank(s[end]) {
+		end++
+	}
+	if end < len(s) && s[end] == ',' {
+		return end + 1
+	}
+	return i
 }
 
 // compactText writes the string at i and returns the index behind it.

@@ -120,7 +120,7 @@ func (d *Decoder) Raw() hook.JSON {
 	}
 	raw := d.text[start:d.pos]
 	if d.loose {
-		raw = compact(raw)
+		raw = compact(raw, start, nil)
 	}
 	d.loose = d.loose || loose
 	return hook.JSON(raw)

@@ -88,10 +88,7 @@ func (e *decoders) function(name string, o *schema.Object) jen.Code {
 			body = append(body, dst().Op("=").Add(e.given(f)))
 		}
 		known = append(known, jen.Lit(f.Name))
-		cases = append(cases, jen.Case(jen.Lit(f.Name)).Block(append(
-			[]jen.Code{jen.Id("o").Dot("Once").Call(jen.Lit(i))},
-			w.value(dst, "=", f.Value, exported(lastName(f.Go)), 1)...,
-		)...))
+		cases = append(cases, jen.Case(jen.Lit(f.Name)).Block(w.member(dst, i, f)...))
 	}
 	unknown := jen.Id("o").Dot("Unknown").Call(known...)
 	loop := unknown
@@ -116,6 +113,26 @@ func (e *decoders) function(name string, o *schema.Object) jen.Code {
 type writer struct {
 	e     *decoders
 	place string
+}
+
+// member writes the statements for one name of the object.
+func (w *writer) member(dst target, i int, f *schema.Field) []jen.Code {
+	place := exported(lastName(f.Go))
+	switch {
+	case !f.NullIsAbsent():
+		return append([]jen.Code{once("o", i)}, w.value(dst, "=", f.Value, place, 1)...)
+	case f.Value.Pointer:
+		return []jen.Code{given("o", i, w.pointer(dst, f.Value, place, 1))}
+	}
+	return []jen.Code{given("o", i, w.value(dst, "=", f.Value, place, 1))}
+}
+
+// once notes a name that has a value.
+func once(object string, i int) jen.Code { return jen.Id(object).Dot("Once").Call(jen.Lit(i)) }
+
+// given notes a name that is optional, and reads its value if it has one.
+func given(object string, i int, read []jen.Code) jen.Code {
+	return jen.If(jen.Id(object).Dot("Given").Call(jen.Lit(i))).Block(read...)
 }
 
 // target writes the place that a value goes to, afresh each time: jen statements grow when they are used.

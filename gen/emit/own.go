@@ -91,8 +91,12 @@ func (w *writer) shapeObject(v *schema.Value, depth int) []jen.Code {
 	var cases, known []jen.Code
 	for i, f := range v.Struct.Fields {
 		known = append(known, jen.Lit(f.Name))
-		cases = append(cases, jen.Case(jen.Lit(f.Name)).Block(append(
-			[]jen.Code{jen.Id(o).Dot("Once").Call(jen.Lit(i))}, w.shape(f.Value, identifierOf(f.Name), depth+1)...)...))
+		read := w.shape(f.Value, identifierOf(f.Name), depth+1)
+		code := append([]jen.Code{once(o, i)}, read...)
+		if !f.Required && !f.Value.Pointer && f.Value.Kind != schema.Any { // the schema has no null for it
+			code = []jen.Code{given(o, i, read)}
+		}
+		cases = append(cases, jen.Case(jen.Lit(f.Name)).Block(code...))
 	}
 	loop := jen.Id(o).Dot("Unknown").Call(known...)
 	if len(cases) > 0 {

@@ -65,6 +65,17 @@ type Field struct {
 	OmitEmpty, OmitZero, IsZero bool
 }
 
+// NullIsAbsent tells whether null in the place of the value counts as not given: it
+// does for optional fields, unless the Go value can tell the two apart.
+func (f *Field) NullIsAbsent() bool {
+	if f.Required {
+		return false
+	}
+	v := f.Value
+	own := v.Kind == Own && (v.Shape.Pointer || v.Shape.Kind == Any)
+	return v.Pointer || v.Kind != JSON && v.Kind != Raw && !own
+}
+
 // Value is the type of a field, of an element or of what a pointer points to.
 type Value struct {
 	Kind Kind

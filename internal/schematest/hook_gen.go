@@ -1188,13 +1188,15 @@ func decodeSmall(d *args.Decoder, in *Small) {
 			in.Title = d.String()
 			d.MaxLen(in.Title, 80)
 		case "body":
-			o.Once(1)
-			in.Body = d.String()
+			if o.Given(1) {
+				in.Body = d.String()
+			}
 		case "limit":
-			o.Once(2)
-			in.Limit = int(d.Int(0))
-			if in.Limit < 0 || in.Limit > 100 {
-				d.Refuse("must lie between 0 and 100")
+			if o.Given(2) {
+				in.Limit = int(d.Int(0))
+				if in.Limit < 0 || in.Limit > 100 {
+					d.Refuse("must lie between 0 and 100")
+				}
 			}
 		default:
 			o.Unknown("title", "body", "limit")
@@ -1221,15 +1223,16 @@ func decodeLarge(d *args.Decoder, in *Large) {
 			}
 			a.AtLeast(1)
 		case "labels":
-			o.Once(2)
-			m := d.Object()
-			in.Labels = map[string]string{}
-			for m.Next() {
-				key := m.Key()
-				if _, twice := in.Labels[key]; twice {
-					m.Twice()
+			if o.Given(2) {
+				m := d.Object()
+				in.Labels = map[string]string{}
+				for m.Next() {
+					key := m.Key()
+					if _, twice := in.Labels[key]; twice {
+						m.Twice()
+					}
+					in.Labels[key] = d.String()
 				}
-				in.Labels[key] = d.String()
 			}
 		default:
 			o.Unknown("name", "steps", "labels")
@@ -1248,13 +1251,13 @@ func decodeTexts(d *args.Decoder, in *Texts) {
 			o.Once(0)
 			in.Free = d.String()
 		case "short":
-			o.Once(1)
-			in.Short = d.String()
-			d.MinLen(in.Short, 2)
-			d.MaxLen(in.Short, 4)
+			if o.Given(1) {
+				in.Short = d.String()
+				d.MinLen(in.Short, 2)
+				d.MaxLen(in.Short, 4)
+			}
 		case "long":
-			o.Once(2)
-			if !d.Null() {
+			if o.Given(2) {
 				v := d.String()
 				d.MaxLen(v, 3)
 				in.Long = &v
@@ -1267,25 +1270,27 @@ func decodeTexts(d *args.Decoder, in *Texts) {
 				in.Filled = &v
 			}
 		case "code":
-			o.Once(4)
-			in.Code = d.String()
-			d.Pattern(in.Code, textsCodePattern)
+			if o.Given(4) {
+				in.Code = d.String()
+				d.Pattern(in.Code, textsCodePattern)
+			}
 		case "loose":
-			o.Once(5)
-			in.Loose = d.String()
-			d.MaxLen(in.Loose, 6)
-			d.Pattern(in.Loose, textsLoosePattern)
+			if o.Given(5) {
+				in.Loose = d.String()
+				d.MaxLen(in.Loose, 6)
+				d.Pattern(in.Loose, textsLoosePattern)
+			}
 		case "priority":
-			o.Once(6)
-			in.Priority = Priority(d.String())
-			switch in.Priority {
-			case Low, Normal, Odd:
-			default:
-				d.Refuse("must be one of low, normal, \"é\u2028/")
+			if o.Given(6) {
+				in.Priority = Priority(d.String())
+				switch in.Priority {
+				case Low, Normal, Odd:
+				default:
+					d.Refuse("must be one of low, normal, \"é\u2028/")
+				}
 			}
 		case "maybe":
-			o.Once(7)
-			if !d.Null() {
+			if o.Given(7) {
 				v := Priority(d.String())
 				switch v {
 				case Low, Normal, Odd:
@@ -1295,30 +1300,32 @@ func decodeTexts(d *args.Decoder, in *Texts) {
 				in.Maybe = &v
 			}
 		case "open":
-			o.Once(8)
-			in.Open = Priority(d.String())
-			d.MaxLen(string(in.Open), 5)
-		case "words":
-			o.Once(9)
-			a := d.Array()
-			in.Words = []string{}
-			for a.Next() {
-				item := d.String()
-				switch item {
-				case "a", "b c", "d":
-				default:
-					d.Refuse("must be one of a, b c, d")
-				}
-				in.Words = append(in.Words, item)
+			if o.Given(8) {
+				in.Open = Priority(d.String())
+				d.MaxLen(string(in.Open), 5)
 			}
-			a.AtLeast(1)
-			a.AtMost(2)
+		case "words":
+			if o.Given(9) {
+				a := d.Array()
+				in.Words = []string{}
+				for a.Next() {
+					item := d.String()
+					switch item {
+					case "a", "b c", "d":
+					default:
+						d.Refuse("must be one of a, b c, d")
+					}
+					in.Words = append(in.Words, item)
+				}
+				a.AtLeast(1)
+				a.AtMost(2)
+			}
 		case "address":
-			o.Once(10)
-			d.Text(d.String(), &in.Address)
+			if o.Given(10) {
+				d.Text(d.String(), &in.Address)
+			}
 		case "near":
-			o.Once(11)
-			if !d.Null() {
+			if o.Given(11) {
 				in.Near = new(netip.Addr)
 				text := d.String()
 				d.MaxLen(text, 9)
@@ -1338,41 +1345,48 @@ func decodeFormats(d *args.Decoder, in *Formats) {
 	for o.Next() {
 		switch o.Key() {
 		case "moment":
-			o.Once(0)
-			in.Moment = d.String()
-			d.Format(in.Moment, "date-time")
+			if o.Given(0) {
+				in.Moment = d.String()
+				d.Format(in.Moment, "date-time")
+			}
 		case "day":
-			o.Once(1)
-			in.Day = d.String()
-			d.Format(in.Day, "date")
+			if o.Given(1) {
+				in.Day = d.String()
+				d.Format(in.Day, "date")
+			}
 		case "hour":
-			o.Once(2)
-			in.Hour = d.String()
-			d.Format(in.Hour, "time")
+			if o.Given(2) {
+				in.Hour = d.String()
+				d.Format(in.Hour, "time")
+			}
 		case "mail":
-			o.Once(3)
-			in.Mail = d.String()
-			d.Format(in.Mail, "email")
+			if o.Given(3) {
+				in.Mail = d.String()
+				d.Format(in.Mail, "email")
+			}
 		case "host":
-			o.Once(4)
-			in.Host = d.String()
-			d.Format(in.Host, "hostname")
+			if o.Given(4) {
+				in.Host = d.String()
+				d.Format(in.Host, "hostname")
+			}
 		case "four":
-			o.Once(5)
-			in.Four = d.String()
-			d.Format(in.Four, "ipv4")
+			if o.Given(5) {
+				in.Four = d.String()
+				d.Format(in.Four, "ipv4")
+			}
 		case "six":
-			o.Once(6)
-			in.Six = d.String()
-			d.Format(in.Six, "ipv6")
+			if o.Given(6) {
+				in.Six = d.String()
+				d.Format(in.Six, "ipv6")
+			}
 		case "site":
-			o.Once(7)
-			in.Site = d.String()
-			d.MaxLen(in.Site, 30)
-			d.Format(in.Site, "uri")
+			if o.Given(7) {
+				in.Site = d.String()
+				d.MaxLen(in.Site, 30)
+				d.Format(in.Site, "uri")
+			}
 		case "id":
-			o.Once(8)
-			if !d.Null() {
+			if o.Given(8) {
 				v := d.String()
 				d.Format(v, "uuid")
 				in.ID = &v
@@ -1391,53 +1405,63 @@ func decodeNumbers(d *args.Decoder, in *Numbers) {
 			o.Once(0)
 			in.I = int(d.Int(0))
 		case "i8":
-			o.Once(1)
-			in.I8 = int8(d.Int(8))
+			if o.Given(1) {
+				in.I8 = int8(d.Int(8))
+			}
 		case "i16":
-			o.Once(2)
-			in.I16 = int16(d.Int(16))
+			if o.Given(2) {
+				in.I16 = int16(d.Int(16))
+			}
 		case "i32":
-			o.Once(3)
-			in.I32 = int32(d.Int(32))
+			if o.Given(3) {
+				in.I32 = int32(d.Int(32))
+			}
 		case "i64":
-			o.Once(4)
-			in.I64 = d.Int(64)
-			if in.I64 < -5 || in.I64 > 7 {
-				d.Refuse("must lie between -5 and 7")
+			if o.Given(4) {
+				in.I64 = d.Int(64)
+				if in.I64 < -5 || in.I64 > 7 {
+					d.Refuse("must lie between -5 and 7")
+				}
 			}
 		case "u":
-			o.Once(5)
-			in.U = uint(d.Uint(0))
+			if o.Given(5) {
+				in.U = uint(d.Uint(0))
+			}
 		case "u8":
-			o.Once(6)
-			in.U8 = uint8(d.Uint(8))
-			if in.U8 > 200 {
-				d.Refuse("must be at most 200")
+			if o.Given(6) {
+				in.U8 = uint8(d.Uint(8))
+				if in.U8 > 200 {
+					d.Refuse("must be at most 200")
+				}
 			}
 		case "u16":
-			o.Once(7)
-			in.U16 = uint16(d.Uint(16))
+			if o.Given(7) {
+				in.U16 = uint16(d.Uint(16))
+			}
 		case "u32":
-			o.Once(8)
-			in.U32 = uint32(d.Uint(32))
+			if o.Given(8) {
+				in.U32 = uint32(d.Uint(32))
+			}
 		case "u64":
-			o.Once(9)
-			in.U64 = d.Uint(64)
-			if in.U64 < 3 {
-				d.Refuse("must be at least 3")
+			if o.Given(9) {
+				in.U64 = d.Uint(64)
+				if in.U64 < 3 {
+					d.Refuse("must be at least 3")
+				}
 			}
 		case "f":
-			o.Once(10)
-			in.F = d.Float(64)
+			if o.Given(10) {
+				in.F = d.Float(64)
+			}
 		case "ratio":
-			o.Once(11)
-			in.Ratio = d.Float(64)
-			if in.Ratio < -0.5 || in.Ratio > 1e3 {
-				d.Refuse("must lie between -0.5 and 1e3")
+			if o.Given(11) {
+				in.Ratio = d.Float(64)
+				if in.Ratio < -0.5 || in.Ratio > 1e3 {
+					d.Refuse("must lie between -0.5 and 1e3")
+				}
 			}
 		case "small":
-			o.Once(12)
-			if !d.Null() {
+			if o.Given(12) {
 				v := float32(d.Float(32))
 				if v > 2.5 {
 					d.Refuse("must be at most 2.5")
@@ -1445,46 +1469,51 @@ func decodeNumbers(d *args.Decoder, in *Numbers) {
 				in.Small = &v
 			}
 		case "qi":
-			o.Once(13)
-			in.QI = d.QuotedInt(64)
+			if o.Given(13) {
+				in.QI = d.QuotedInt(64)
+			}
 		case "qu":
-			o.Once(14)
-			in.QU = uint16(d.QuotedUint(16))
+			if o.Given(14) {
+				in.QU = uint16(d.QuotedUint(16))
+			}
 		case "qf":
-			o.Once(15)
-			in.QF = d.QuotedFloat(64)
+			if o.Given(15) {
+				in.QF = d.QuotedFloat(64)
+			}
 		case "qb":
-			o.Once(16)
-			in.QB = d.QuotedBool()
+			if o.Given(16) {
+				in.QB = d.QuotedBool()
+			}
 		case "level":
-			o.Once(17)
-			in.Level = Level(d.Int(0))
-			switch in.Level {
-			case Ground, First, Below:
-			default:
-				d.Refuse("must be one of 0, 1, -1")
+			if o.Given(17) {
+				in.Level = Level(d.Int(0))
+				switch in.Level {
+				case Ground, First, Below:
+				default:
+					d.Refuse("must be one of 0, 1, -1")
+				}
 			}
 		case "levels":
-			o.Once(18)
-			a := d.Array()
-			in.Levels = []*Level{}
-			for a.Next() {
-				var item *Level
-				if !d.Null() {
-					v2 := Level(d.Int(0))
-					switch v2 {
-					case Ground, First, Below:
-					default:
-						d.Refuse("must be one of 0, 1, -1")
+			if o.Given(18) {
+				a := d.Array()
+				in.Levels = []*Level{}
+				for a.Next() {
+					var item *Level
+					if !d.Null() {
+						v2 := Level(d.Int(0))
+						switch v2 {
+						case Ground, First, Below:
+						default:
+							d.Refuse("must be one of 0, 1, -1")
+						}
+						item = &v2
 					}
-					item = &v2
+					in.Levels = append(in.Levels, item)
 				}
-				in.Levels = append(in.Levels, item)
+				a.AtMost(3)
 			}
-			a.AtMost(3)
 		case "some":
-			o.Once(19)
-			if !d.Null() {
+			if o.Given(19) {
 				v := int(d.Int(0))
 				switch v {
 				case 1, 2, -3:
@@ -1494,11 +1523,11 @@ func decodeNumbers(d *args.Decoder, in *Numbers) {
 				in.Some = &v
 			}
 		case "on":
-			o.Once(20)
-			in.On = d.Bool()
+			if o.Given(20) {
+				in.On = d.Bool()
+			}
 		case "off":
-			o.Once(21)
-			if !d.Null() {
+			if o.Given(21) {
 				v := d.Bool()
 				in.Off = &v
 			}
@@ -1518,98 +1547,105 @@ func decodeNested(d *args.Decoder, in *Nested) {
 			in.Author = d.String()
 			d.MaxLen(in.Author, 8)
 		case "hidden":
-			o.Once(1)
-			in.Hidden = d.String()
+			if o.Given(1) {
+				in.Hidden = d.String()
+			}
 		case "leaf":
 			o.Once(2)
 			decodeLeaf(d, &in.Leaf)
 		case "maybe":
-			o.Once(3)
-			if !d.Null() {
+			if o.Given(3) {
 				in.Maybe = new(Leaf)
 				decodeLeaf(d, in.Maybe)
 			}
 		case "leaves":
-			o.Once(4)
-			a := d.Array()
-			in.Leaves = []Leaf{}
-			for a.Next() {
-				var item Leaf
-				decodeLeaf(d, &item)
-				in.Leaves = append(in.Leaves, item)
-			}
-			a.AtMost(2)
-		case "pointers":
-			o.Once(5)
-			a := d.Array()
-			in.Pointers = []*Leaf{}
-			for a.Next() {
-				var item *Leaf
-				if !d.Null() {
-					item = new(Leaf)
-					decodeLeaf(d, item)
+			if o.Given(4) {
+				a := d.Array()
+				in.Leaves = []Leaf{}
+				for a.Next() {
+					var item Leaf
+					decodeLeaf(d, &item)
+					in.Leaves = append(in.Leaves, item)
 				}
-				in.Pointers = append(in.Pointers, item)
+				a.AtMost(2)
+			}
+		case "pointers":
+			if o.Given(5) {
+				a := d.Array()
+				in.Pointers = []*Leaf{}
+				for a.Next() {
+					var item *Leaf
+					if !d.Null() {
+						item = new(Leaf)
+						decodeLeaf(d, item)
+					}
+					in.Pointers = append(in.Pointers, item)
+				}
 			}
 		case "by_name":
-			o.Once(6)
-			m := d.Object()
-			in.ByName = map[string]Leaf{}
-			for m.Next() {
-				key := m.Key()
-				if _, twice := in.ByName[key]; twice {
-					m.Twice()
+			if o.Given(6) {
+				m := d.Object()
+				in.ByName = map[string]Leaf{}
+				for m.Next() {
+					key := m.Key()
+					if _, twice := in.ByName[key]; twice {
+						m.Twice()
+					}
+					var item Leaf
+					decodeLeaf(d, &item)
+					in.ByName[key] = item
 				}
-				var item Leaf
-				decodeLeaf(d, &item)
-				in.ByName[key] = item
 			}
 		case "counts":
-			o.Once(7)
-			m := d.Object()
-			in.Counts = map[Priority]*int8{}
-			for m.Next() {
-				key := Priority(m.Key())
-				if _, twice := in.Counts[key]; twice {
-					m.Twice()
+			if o.Given(7) {
+				m := d.Object()
+				in.Counts = map[Priority]*int8{}
+				for m.Next() {
+					key := Priority(m.Key())
+					if _, twice := in.Counts[key]; twice {
+						m.Twice()
+					}
+					var item *int8
+					if !d.Null() {
+						v2 := int8(d.Int(8))
+						item = &v2
+					}
+					in.Counts[key] = item
 				}
-				var item *int8
-				if !d.Null() {
-					v2 := int8(d.Int(8))
-					item = &v2
-				}
-				in.Counts[key] = item
 			}
 		case "matrix":
-			o.Once(8)
-			a := d.Array()
-			in.Matrix = [][]uint8{}
-			for a.Next() {
-				in.Matrix = append(in.Matrix, d.Bytes())
+			if o.Given(8) {
+				a := d.Array()
+				in.Matrix = [][]uint8{}
+				for a.Next() {
+					in.Matrix = append(in.Matrix, d.Bytes())
+				}
 			}
 		case "lists":
-			o.Once(9)
-			m := d.Object()
-			in.Lists = map[string]*[]string{}
-			for m.Next() {
-				key := m.Key()
-				if _, twice := in.Lists[key]; twice {
-					m.Twice()
-				}
-				var item *[]string
-				if !d.Null() {
-					a3 := d.Array()
-					v2 := []string{}
-					for a3.Next() {
-						v2 = append(v2, d.String())
+			if o.Given(9) {
+				m := d.Object()
+				in.Lists = map[string]*[]string{}
+				for m.Next() {
+					key := m.Key()
+					if _, twice := in.Lists[key]; twice {
+						m.Twice()
 					}
-					item = &v2
+					var item *[]string
+					if !d.Null() {
+						a3 := d.Array()
+						v2 := []string{}
+						for a3.Next() {
+							v2 = append(v2, d.String())
+						}
+						item = &v2
+					}
+					in.Lists[key] = item
 				}
-				in.Lists[key] = item
 			}
 		case "a":
-			o.Once(10)
-			decodeNestedA(d, &in.A)
+			if o.Given(10) {
+				decodeNestedA(d, &in.A)
+			}
 		default:
 			o.Unknown("author", "hidden", "leaf", "maybe", "leaves", "pointers", "by_name", "counts", "matrix", "lists", "a")
 		}
@@ -1624,20 +1660,22 @@ func decodeSpecial(d *args.Decoder, in *Special) {
 	for o.Next() {
 		switch o.Key() {
 		case "at":
-			o.Once(0)
-			in.At = d.Time()
+			if o.Given(0) {
+				in.At = d.Time()
+			}
 		case "until":
-			o.Once(1)
-			if !d.Null() {
+			if o.Given(1) {
 				v := d.Time()
 				in.Until = &v
 			}
 		case "wait":
-			o.Once(2)
-			in.Wait = d.Duration()
+			if o.Given(2) {
+				in.Wait = d.Duration()
+			}
 		case "data":
-			o.Once(3)
-			in.Data = d.Bytes()
+			if o.Given(3) {
+				in.Data = d.Bytes()
+			}
 		case "raw":
 			o.Once(4)
 			in.Raw = json.RawMessage(d.Raw())
@@ -1645,29 +1683,30 @@ func decodeSpecial(d *args.Decoder, in *Special) {
 			o.Once(5)
 			in.JSON = d.Raw()
 		case "any":
-			o.Once(6)
-			in.Any = d.Any()
+			if o.Given(6) {
+				in.Any = d.Any()
+			}
 		case "own":
-			o.Once(7)
-			if !d.Null() {
+			if o.Given(7) {
 				in.Own = new(StringOrList)
 				decodeStringOrList(d, in.Own)
 			}
 		case "points":
-			o.Once(8)
-			a := d.Array()
-			in.Points = []Point{}
-			for a.Next() {
-				var item Point
-				decodePoint(d, &item)
-				in.Points = append(in.Points, item)
+			if o.Given(8) {
+				a := d.Array()
+				in.Points = []Point{}
+				for a.Next() {
+					var item Point
+					decodePoint(d, &item)
+					in.Points = append(in.Points, item)
+				}
 			}
 		case "even":
-			o.Once(9)
-			decodeEven(d, &in.Even)
+			if o.Given(9) {
+				decodeEven(d, &in.Even)
+			}
 		case "chunk":
-			o.Once(10)
-			if !d.Null() {
+			if o.Given(10) {
 				v := d.Bytes()
 				in.Chunk = &v
 			}
@@ -1693,30 +1732,33 @@ func decodeStep(d *args.Decoder, in *Step) {
 			d.MinLen(in.Text, 1)
 			d.MaxLen(in.Text, 200)
 		case "priority":
-			o.Once(2)
-			in.Priority = Priority(d.String())
-			switch in.Priority {
-			case Low, Normal, Odd:
-			default:
-				d.Refuse("must be one of low, normal, \"é\u2028/")
+			if o.Given(2) {
+				in.Priority = Priority(d.String())
+				switch in.Priority {
+				case Low, Normal, Odd:
+				default:
+					d.Refuse("must be one of low, normal, \"é\u2028/")
+				}
 			}
 		case "done":
-			o.Once(3)
-			in.Done = d.Bool()
-		case "weight":
-			o.Once(4)
-			in.Weight = d.Float(64)
-		case "tags":
-			o.Once(5)
-			a := d.Array()
-			in.Tags = []string{}
-			for a.Next() {
-				in.Tags = append(in.Tags, d.String())
+			if o.Given(3) {
+				in.Done = d.Bool()
 			}
-			a.AtMost(8)
+		case "weight":
+			if o.Given(4) {
+				in.Weight = d.Float(64)
+			}
+		case "tags":
+			if o.Given(5) {
+				a := d.Array()
+				in.Tags = []string{}
+				for a.Next() {
+					in.Tags = append(in.Tags, d.String())
+				}
+				a.AtMost(8)
+			}
 		case "parent":
-			o.Once(6)
-			if !d.Null() {
+			if o.Given(6) {
 				v := int(d.Int(0))
 				in.Parent = &v
 			}
@@ -1740,12 +1782,13 @@ func decodeLeaf(d *args.Decoder, in *Leaf) {
 				d.Refuse("must be at least 1")
 			}
 		case "unit":
-			o.Once(1)
-			in.Unit = Priority(d.String())
-			switch in.Unit {
-			case Low, Normal, Odd:
-			default:
-				d.Refuse("must be one of low, normal, \"é\u2028/")
+			if o.Given(1) {
+				in.Unit = Priority(d.String())
+				switch in.Unit {
+				case Low, Normal, Odd:
+				default:
+					d.Refuse("must be one of low, normal, \"é\u2028/")
+				}
 			}
 		default:
 			o.Unknown("n", "unit")
@@ -1767,8 +1810,7 @@ func decodeNestedA(d *args.Decoder, in *struct {
 	for o.Next() {
 		switch o.Key() {
 		case "b":
-			o.Once(0)
-			if !d.Null() {
+			if o.Given(0) {
 				in.B = new(struct {
 					C []struct {
 						D map[string]struct {
@@ -1819,27 +1861,29 @@ func decodePoint(d *args.Decoder, in *Point) {
 					d.Refuse("must lie between -2 and 2")
 				}
 			case "tags":
-				o2.Once(1)
-				m3 := d.Object()
-				names3 := map[string]bool{}
-				for m3.Next() {
-					if names3[m3.Key()] {
-						m3.Twice()
-					}
-					names3[m3.Key()] = true
-					if !d.Null() {
-						text4 := d.String()
-						switch text4 {
-						case "a", "b":
-						default:
-							d.Refuse("must be one of a, b")
+				if o2.Given(1) {
+					m3 := d.Object()
+					names3 := map[string]bool{}
+					for m3.Next() {
+						if names3[m3.Key()] {
+							m3.Twice()
+						}
+						names3[m3.Key()] = true
+						if !d.Null() {
+							text4 := d.String()
+							switch text4 {
+							case "a", "b":
+							default:
+								d.Refuse("must be one of a, b")
+							}
 						}
 					}
 				}
 			case "when":
-				o2.Once(2)
-				text3 := d.String()
-				d.Format(text3, "date")
+				if o2.Given(2) {
+					text3 := d.String()
+					d.Format(text3, "date")
+				}
 			case "rest":
 				o2.Once(3)
 				_ = d.Raw()
@@ -1876,21 +1920,22 @@ func decodeNestedAB(d *args.Decoder, in *struct {
 	for o.Next() {
 		switch o.Key() {
 		case "c":
-			o.Once(0)
-			a := d.Array()
-			in.C = []struct {
-				D map[string]struct {
-					E string `json:"e" hook:"maxlen=1"`
-				} `json:"d"`
-			}{}
-			for a.Next() {
-				var item struct {
+			if o.Given(0) {
+				a := d.Array()
+				in.C = []struct {
 					D map[string]struct {
 						E string `json:"e" hook:"maxlen=1"`
 					} `json:"d"`
+				}{}
+				for a.Next() {
+					var item struct {
+						D map[string]struct {
+							E string `json:"e" hook:"maxlen=1"`
+						} `json:"d"`
+					}
+					decodeNestedABC(d, &item)
+					in.C = append(in.C, item)
 				}
-				decodeNestedABC(d, &item)
-				in.C = append(in.C, item)
 			}
 		default:
 			o.Unknown("c")

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,7 +29,8 @@ type difference struct {
 }
 
 // differences are all ways in which the decoder refuses what the schema accepts: the reason that it gives, the arguments in which
-// it may be given, and why the schema cannot say it. There is none the other way round.
+// it may be given, and why the schema cannot say it. There is one the other way round: null for an optional argument that the
+// schema does not let be null counts as not given. So the schema judges the arguments without it.
 var differences = []difference{
 	{"must not be given twice", ``, "a validator sees one of both members; which one depends on the reader"},
 	{"must be an integer, written without fraction and exponent", `[0-9][.eE]`, "1.0 is an integer for JSON Schema and none for encoding/json"},
@@ -67,6 +69,7 @@ type judged struct {
 	hook.Tool
 	schema map[string]any
 	judge  *jsonschema.Schema
+	bind   func(*hook.ToolCall) (inv hook.Invocation, owned bool)
 }
 
 func compile(t testing.TB, text hook.JSON) *jsonschema.Schema {
@@ -89,7 +92,9 @@ func tools(t testing.TB) []judged {
 		if tool.Annotations.ReadOnly {
 			continue // a result, no input
 		}
-		j := judged{Tool: tool, judge: compile(t, tool.Input)}
+		j := judged{Tool: tool, judge: compile(t, tool.Input), bind: func(call *hook.ToolCall) (hook.Invocation, bool) {
+			return new(schematest.Rich).Dispatch(context.Background(), call)
+		}}
 		require.NoError(t, json.Unmarshal([]byte(tool.Input), &j.schema))
 		out = append(out, j)
 	}
@@ -126,15 +131,19 @@ func (j judged) compare(t testing.TB, text string) (reason string, valid bool) {
 		return "", false
 	}
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	v = without(v, j.schema, forbidsNull)
 	valid = err == nil && j.judge.Validate(v) == nil
 	call := hook.NewToolCall(hook.ToolCallData{Tool: j.Tool, Args: hook.JSON(text)})
-	inv, owned := new(schematest.Rich).Dispatch(context.Background(), call)
+	inv, owned := j.bind(call)
 	require.True(t, owned)
 	bad := inv.Err()
 	switch {
 	case text == "": // providers send it for {}
 		return "", false
-	case (bad == nil) == valid:
+	case bad == nil && valid:
+		j.canonical(t, text, inv.Args())
+		return "", valid
+	case bad != nil && !valid:
 		return "", valid
 	case bad == nil:
 		t.Fatalf("%s: accepted against the schema: %s\n%v", j.Name, text, j.judge.Validate(v))
@@ -143,12 +152,65 @@ func (j judged) compare(t testing.TB, text string) (reason string, valid bool) {
 		return differences[0].reason, valid
 	}
 	for i, d := range differences {
-		if strings.HasPrefix(bad.Reason, d.reason) && places()[i].MatchString(unescaped(text)) {
+		if i > 0 && strings.HasPrefix(bad.Reason, d.reason) && places()[i].MatchString(unescaped(text)) {
 			return d.reason, valid
 		}
 	}
 	t.Fatalf("%s: refused against the schema: %s\n%v", j.Name, text, bad)
 	return "", valid
+}
+
+// canonical checks that canonical arguments have the values that were sent, and no null that counts as not given.
+func (j judged) canonical(t testing.TB, text string, canonical hook.JSON) {
+	t.Helper()
+	sent, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	require.NoError(t, err)
+	kept, err := jsonschema.UnmarshalJSON(strings.NewReader(string(canonical)))
+	require.NoError(t, err)
+	require.Equal(t, without(sent, j.schema, countsAsAbsent), kept, "%s: %s", j.Name, text)
+}
+
+// without returns a value without the properties that are null, not required, and of which absent says that null does not count.
+// It follows the schema and knows nothing of the Go types.
+func without(value any, schema map[string]any, absent func(name string, property map[string]any) bool) any {
+	switch v := value.(type) {
+	case []any:
+		items, _ := schema["items"].(map[string]any)
+		for i := range v {
+			v[i] = without(v[i], items, absent)
+		}
+	case map[string]any:
+		properties, _ := schema["properties"].(map[string]any)
+		required, _ := schema["required"].([]any)
+		values, _ := schema["additionalProperties"].(map[string]any)
+		for name := range v {
+			property, known := properties[name].(map[string]any)
+			switch {
+			case !known:
+				v[name] = without(v[name], values, absent)
+			case v[name] == nil && !slices.Contains(required, any(name)) && absent(name, property):
+				delete(v, name)
+			default:
+				v[name] = without(v[name], property, absent)
+			}
+		}
+	}
+	return value
+}
+
+func forbidsNull(_ string, property map[string]any) bool {
+	switch typ := property["type"].(type) {
+	case string:
+		return typ != "null"
+	case []any:
+		return !slices.Contains(typ, any("null"))
+	}
+	return false
+}
+
+// countsAsAbsent is true of every optional argument, but of those whose Go value tells null from nothing.
+func countsAsAbsent(name string, _ map[string]any) bool {
+	return !slices.Contains([]string{"raw", "json", "rest"}, name)
 }
 
 // Schema and decoder accept the same arguments, apart from the differences that have a name and a reason.

@@ -27,6 +27,9 @@ func (n *near) value(schema map[string]any, depth int) string {
 	if n.often(n.wrong) {
 		return n.stranger()
 	}
+	if depth > 0 && n.often(2) {
+		return "null" // models send it for what they leave out
+	}
 	if values, ok := schema["enum"].([]any); ok && !n.often(n.wrong) {
 		return n.write(values[n.IntN(len(values))])
 	}

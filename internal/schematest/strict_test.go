@@ -66,6 +66,17 @@ func TestStrictness(t *testing.T) {
 		{"missing", "texts", `{"filled":"a"}`, "free: is required"},
 		{"missing, though null would do", "texts", `{"free":""}`, "filled: is required"},
 		{"null where it may be", "texts", `{"free":"","filled":null}`, ""},
+		{"null for what is optional", "texts", `{"free":"","filled":"a","short":null,"long":null,"priority":null,"words":null,"address":null}`, ""},
+		{"null for what is optional, below", "nested",
+			`{"author":"a","leaf":{"n":1,"unit":null},"leaves":[{"n":1,"unit":null}],"by_name":{"x":{"n":1,"unit":null}},"a":{"b":null}}`, ""},
+		{"null for what is optional, deeper", "nested", `{"author":"a","leaf":{"n":1},"a":{"b":{"c":null}}}`, ""},
+		{"null for what is optional in a form of its own", "special", `{"own":null,"points":[{"x":1,"when":null,"rest":null}],"even":null}`, ""},
+		{"null for what is required, below", "nested", `{"author":"a","leaf":{"n":null}}`, "leaf.n: must be an integer, not null"},
+		{"null for what is required in a list", "nested", `{"author":"a","leaf":{"n":1},"leaves":[{"n":1},{"n":null}]}`, "leaves[1].n: must be an integer, not null"},
+		{"null for what is required in a form of its own", "special", `{"points":[{"x":null}]}`, "points[0].x: must be an integer, not null"},
+		{"null for an element", "nested", `{"author":"a","leaf":{"n":1},"leaves":[null]}`, "leaves[0]: must be an object, not null"},
+		{"null for a value of a map", "nested", `{"author":"a","leaf":{"n":1},"by_name":{"x":null}}`, "by_name.x: must be an object, not null"},
+		{"null for an object that is required", "nested", `{"author":"a","leaf":null}`, "leaf: must be an object, not null"},
 		{"missing far below", "nested", `{"author":"a","leaf":{"n":1},"a":{"b":{"c":[{"d":{"k":{}}}]}}}`, "a.b.c[0].d.k.e: is required"},
 		{"enum", "texts", `{"free":"","filled":"a","priority":"high"}`, "priority: must be one of low, normal, \"é\u2028/"},
 		{"enum of integers", "numbers", `{"i":1,"level":2}`, "level: must be one of 0, 1, -1"},
@@ -100,7 +111,7 @@ func TestStrictness(t *testing.T) {
 	}
 }
 
-// A default stands where the argument is missing, at every depth, and nowhere else.
+// A default stands where the argument is missing or null, at every depth, and nowhere else.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	r := new(schematest.Rich)
@@ -114,6 +125,7 @@ func TestDefaults(t *testing.T) {
 	texts := invoke("texts", `{"free":"","filled":null}`).(schematest.Texts)
 	assert.Equal(t, schematest.Normal, texts.Priority)
 	assert.Equal(t, schematest.Low, invoke("texts", `{"free":"","filled":null,"priority":"low"}`).(schematest.Texts).Priority)
+	assert.Equal(t, schematest.Normal, invoke("texts", `{"free":"","filled":null,"priority":null}`).(schematest.Texts).Priority)
 	nested := invoke("nested", `{"author":"a","leaf":{"n":1},"leaves":[{"n":2},{"n":3,"unit":"normal"}],"by_name":{"x":{"n":4}}}`).(schematest.Nested)
 	assert.Equal(t, schematest.Leaf{N: 1, Unit: schematest.Low}, nested.Leaf)
 	assert.Equal(t, []schematest.Leaf{{N: 2, Unit: schematest.Low}, {N: 3, Unit: schematest.Normal}}, nested.Leaves)

@@ -124,8 +124,9 @@ func decodeQuestion(d *args.Decoder, in *Question) {
 			a.AtLeast(2)
 			a.AtMost(4)
 		case "multi_select":
-			o.Once(3)
-			in.MultiSelect = d.Bool()
+			if o.Given(3) {
+				in.MultiSelect = d.Bool()
+			}
 		default:
 			o.Unknown("question", "header", "options", "multi_select")
 		}
@@ -145,9 +146,10 @@ func decodeOption(d *args.Decoder, in *Option) {
 			d.MinLen(in.Label, 1)
 			d.MaxLen(in.Label, 80)
 		case "description":
-			o.Once(1)
-			in.Description = d.String()
-			d.MaxLen(in.Description, 500)
+			if o.Given(1) {
+				in.Description = d.String()
+				d.MaxLen(in.Description, 500)
+			}
 		default:
 			o.Unknown("label", "description")
 		}

@@ -128,19 +128,21 @@ func decodeTask(d *args.Decoder, in *Task) {
 			d.MinLen(in.Message, 1)
 			d.MaxLen(in.Message, 100000)
 		case "instructions":
-			o.Once(2)
-			in.Instructions = d.String()
-			d.MaxLen(in.Instructions, 20000)
-		case "tools":
-			o.Once(3)
-			a := d.Array()
-			in.Tools = []string{}
-			for a.Next() {
-				item := d.String()
-				d.MaxLen(item, 64)
-				in.Tools = append(in.Tools, item)
+			if o.Given(2) {
+				in.Instructions = d.String()
+				d.MaxLen(in.Instructions, 20000)
 			}
-			a.AtMost(128)
+		case "tools":
+			if o.Given(3) {
+				a := d.Array()
+				in.Tools = []string{}
+				for a.Next() {
+					item := d.String()
+					d.MaxLen(item, 64)
+					in.Tools = append(in.Tools, item)
+				}
+				a.AtMost(128)
+			}
 		default:
 			o.Unknown("agent", "message", "instructions", "tools")
 		}

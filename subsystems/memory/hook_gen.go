@@ -157,15 +157,16 @@ func decodeRememberInput(d *args.Decoder, in *RememberInput) {
 			d.MinLen(in.Content, 1)
 			d.MaxLen(in.Content, 65536)
 		case "aliases":
-			o.Once(2)
-			a := d.Array()
-			in.Aliases = []string{}
-			for a.Next() {
-				item := d.String()
-				d.MaxLen(item, 200)
-				in.Aliases = append(in.Aliases, item)
+			if o.Given(2) {
+				a := d.Array()
+				in.Aliases = []string{}
+				for a.Next() {
+					item := d.String()
+					d.MaxLen(item, 200)
+					in.Aliases = append(in.Aliases, item)
+				}
+				a.AtMost(32)
 			}
-			a.AtMost(32)
 		default:
 			o.Unknown("name", "content", "aliases")
 		}
@@ -184,10 +185,11 @@ func decodeRecallInput(d *args.Decoder, in *RecallInput) {
 			in.Query = d.String()
 			d.MaxLen(in.Query, 2000)
 		case "limit":
-			o.Once(1)
-			in.Limit = int(d.Int(0))
-			if in.Limit < 1 || in.Limit > 50 {
-				d.Refuse("must lie between 1 and 50")
+			if o.Given(1) {
+				in.Limit = int(d.Int(0))
+				if in.Limit < 1 || in.Limit > 50 {
+					d.Refuse("must lie between 1 and 50")
+				}
 			}
 		default:
 			o.Unknown("query", "limit")

@@ -259,24 +259,27 @@ func decodeBashInput(d *args.Decoder, in *BashInput) {
 			in.Command = d.String()
 			d.MinLen(in.Command, 1)
 		case "description":
-			o.Once(1)
-			in.Description = d.String()
+			if o.Given(1) {
+				in.Description = d.String()
+			}
 		case "timeout":
-			o.Once(2)
-			in.Timeout = int(d.Int(0))
-			if in.Timeout < 0 || in.Timeout > 600000 {
-				d.Refuse("must lie between 0 and 600000")
+			if o.Given(2) {
+				in.Timeout = int(d.Int(0))
+				if in.Timeout < 0 || in.Timeout > 600000 {
+					d.Refuse("must lie between 0 and 600000")
+				}
 			}
 		case "env":
-			o.Once(3)
-			m := d.Object()
-			in.Env = map[string]string{}
-			for m.Next() {
-				key := m.Key()
-				if _, twice := in.Env[key]; twice {
-					m.Twice()
+			if o.Given(3) {
+				m := d.Object()
+				in.Env = map[string]string{}
+				for m.Next() {
+					key := m.Key()
+					if _, twice := in.Env[key]; twice {
+						m.Twice()
+					}
+					in.Env[key] = d.String()
 				}
-				in.Env[key] = d.String()
 			}
 		default:
 			o.Unknown("command", "description", "timeout", "env")
@@ -301,8 +304,9 @@ func decodeEditInput(d *args.Decoder, in *EditInput) {
 			o.Once(2)
 			in.NewString = d.String()
 		case "replace_all":
-			o.Once(3)
-			in.ReplaceAll = d.Bool()
+			if o.Given(3) {
+				in.ReplaceAll = d.Bool()
+			}
 		default:
 			o.Unknown("file_path", "old_string", "new_string", "replace_all")
 		}
@@ -321,8 +325,9 @@ func decodeGlobInput(d *args.Decoder, in *GlobInput) {
 			in.Pattern = d.String()
 			d.MinLen(in.Pattern, 1)
 		case "path":
-			o.Once(1)
-			in.Path = d.String()
+			if o.Given(1) {
+				in.Path = d.String()
+			}
 		default:
 			o.Unknown("pattern", "path")
 		}
@@ -339,24 +344,29 @@ func decodeGrepInput(d *args.Decoder, in *GrepInput) {
 			in.Pattern = d.String()
 			d.MinLen(in.Pattern, 1)
 		case "path":
-			o.Once(1)
-			in.Path = d.String()
+			if o.Given(1) {
+				in.Path = d.String()
+			}
 		case "glob":
-			o.Once(2)
-			in.Glob = d.String()
+			if o.Given(2) {
+				in.Glob = d.String()
+			}
 		case "-i":
-			o.Once(3)
-			in.I = d.Bool()
+			if o.Given(3) {
+				in.I = d.Bool()
+			}
 		case "ignore_case":
-			o.Once(4)
-			in.IgnoreCase = d.Bool()
+			if o.Given(4) {
+				in.IgnoreCase = d.Bool()
+			}
 		case "output_mode":
-			o.Once(5)
-			in.OutputMode = OutputMode(d.String())
-			switch in.OutputMode {
-			case ModeFiles, ModeContent, ModeCount:
-			default:
-				d.Refuse("must be one of files_with_matches, content, count")
+			if o.Given(5) {
+				in.OutputMode = OutputMode(d.String())
+				switch in.OutputMode {
+				case ModeFiles, ModeContent, ModeCount:
+				default:
+					d.Refuse("must be one of files_with_matches, content, count")
+				}
 			}
 		default:
 			o.Unknown("pattern", "path", "glob", "-i", "ignore_case", "output_mode")
@@ -374,16 +384,18 @@ func decodeReadInput(d *args.Decoder, in *ReadInput) {
 			in.FilePath = d.String()
 			d.MinLen(in.FilePath, 1)
 		case "offset":
-			o.Once(1)
-			in.Offset = int(d.Int(0))
-			if in.Offset < 0 {
-				d.Refuse("must be at least 0")
+			if o.Given(1) {
+				in.Offset = int(d.Int(0))
+				if in.Offset < 0 {
+					d.Refuse("must be at least 0")
+				}
 			}
 		case "limit":
-			o.Once(2)
-			in.Limit = int(d.Int(0))
-			if in.Limit < 0 {
-				d.Refuse("must be at least 0")
+			if o.Given(2) {
+				in.Limit = int(d.Int(0))
+				if in.Limit < 0 {
+					d.Refuse("must be at least 0")
+				}
 			}
 		default:
 			o.Unknown("file_path", "offset", "limit")

@@ -84,8 +84,9 @@ func decodeSkillInput(d *args.Decoder, in *SkillInput) {
 			o.Once(0)
 			in.Name = d.String()
 		case "arguments":
-			o.Once(1)
-			in.Arguments = d.String()
+			if o.Given(1) {
+				in.Arguments = d.String()
+			}
 		default:
 			o.Unknown("name", "arguments")
 		}

@@ -101,9 +101,14 @@ func (o *Object) Given(i uint) bool {
 	if !d.Null() {
 		return true
 	}
+	d.leaveOut()
+	return false
+}
+
+// leaveOut has the canonical arguments be without the member that was just read.
+func (d *Decoder) leaveOut() {
 	d.cuts = append(d.cuts, cut{d.member, d.pos})
 	d.loose = true
-	return false
 }
 
 // Has reports whether the name number i was noted by Once or Given.

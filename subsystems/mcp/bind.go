@@ -11,6 +11,7 @@ import (
 func (t *tool) bind(call *hook.ToolCall) hook.Invocation {
 	canonical, err := args.Canonical(string(call.Args()))
 	if err == nil {
+		canonical = t.schema.Given(canonical)
 		err = t.schema.Validate(canonical)
 	}
 	if err == nil {

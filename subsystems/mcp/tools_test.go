@@ -134,6 +134,7 @@ func TestArguments(t *testing.T) {
 		{"t", `[]`, "", "must be an object"},
 		{"t", ``, "command", "is required"},
 		{"t", `{"command":7}`, "command", "must be of type string"},
+		{"t", `{"command":null}`, "command", "must be of type string"},
 		{"t", `{"command":"l"}`, "command", "must have at least 2 characters"},
 		{"t", `{"command":"ls","mode":"secret"}`, "mode", "must be one of low, high, null"},
 		{"t", `{"command":"ls","n":0}`, "n", "must be at least 1"},
@@ -155,6 +156,9 @@ func TestArguments(t *testing.T) {
 	inv := bind(t, m, "mcp__srv__t", ` { "command" : "l\u0073", "further": [1.0, {}] } `)
 	require.Nil(t, inv.Err())
 	assert.Equal(t, hook.JSON(`{"command":"ls","further":[1.0,{}]}`), inv.Args())
+	inv = bind(t, m, "mcp__srv__t", `{"n":null,"command":"ls","mode":null,"sub":{"name":null}}`)
+	require.Nil(t, inv.Err())
+	assert.Equal(t, hook.JSON(`{"command":"ls","mode":null,"sub":{}}`), inv.Args(), "null stays where the schema allows it")
 }
 
 func TestForeignToolsAreNotBound(t *testing.T) {

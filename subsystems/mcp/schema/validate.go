@@ -118,18 +118,23 @@ func (w walk) at(sub *jsonschema.Schema, value any, path string) *hook.ArgError 
 // It ends because compile refused those that come back to themselves.
 func (s *Schema) deref(sub *jsonschema.Schema) *jsonschema.Schema {
 	for sub != nil && sub.Ref != "" {
-		if sub.Ref == "#" {
-			return s.root
-		}
-		if name, ok := strings.CutPrefix(sub.Ref, "#/$defs/"); ok {
-			sub = s.root.Defs[name]
-		} else if name, ok := strings.CutPrefix(sub.Ref, "#/definitions/"); ok {
-			sub = s.root.Definitions[name]
-		} else {
-			return nil
-		}
+		sub = s.target(sub.Ref)
 	}
 	return sub
+}
+
+// target returns the definition that a reference names; nil for any other reference.
+func (s *Schema) target(ref string) *jsonschema.Schema {
+	if ref == "#" {
+		return s.root
+	}
+	if name, ok := strings.CutPrefix(ref, "#/$defs/"); ok {
+		return s.root.Defs[name]
+	}
+	if name, ok := strings.CutPrefix(ref, "#/definitions/"); ok {
+		return s.root.Definitions[name]
+	}
+	return nil
 }
 
 func explainValue(sub *jsonschema.Schema, value any, path string) *hook.ArgError {

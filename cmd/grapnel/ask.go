@@ -228,10 +228,11 @@ func (o *outcome) add(ev hook.Event) {
 	if ev.Depth > 0 { // a turn that this one runs
 		return
 	}
+	if o.started.IsZero() { // a turn that is gone on with does not start again
+		o.started = ev.Time
+	}
 	d := ev.Detail()
 	switch ev.Kind {
-	case hook.EventTurnStart:
-		o.started = ev.Time
 	case hook.EventStepStart:
 		o.out.Steps = ev.Step
 	case hook.EventCallsBegin:

@@ -56,7 +56,7 @@ func (c *command) listConversations(ctx context.Context, d *client.Client, every
 	if len(all) == 0 && !everywhere {
 		c.note("there are no conversations in this project yet; --all lists those of others")
 	}
-	rows := [][]string{{"ID", "AGENT", "SENDER", "TURNS", "LAST CHANGE", "NOW"}}
+	rows := [][]string{{"ID", "AGENT", "SENDER", "TURNS", "LAST CHANGE", "NOW", "TITLE"}}
 	for _, conv := range all {
 		now := "-"
 		switch {
@@ -68,7 +68,7 @@ func (c *command) listConversations(ctx context.Context, d *client.Client, every
 			now = "interrupted"
 		}
 		rows = append(rows, []string{
-			conv.ID, conv.Agent, cut(screen.Line(conv.Sender), 40).String(), strconv.Itoa(conv.Turns), conv.Updated.Local().Format(time.DateTime), now,
+			conv.ID, conv.Agent, cut(screen.Line(conv.Sender), 40).String(), strconv.Itoa(conv.Turns), conv.Updated.Local().Format(time.DateTime), now, conv.Title,
 		})
 	}
 	if everywhere {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -18,7 +19,7 @@ func (s *Server) conversationOf(rec store.Record) wire.Conversation {
 	out := wire.Conversation{
 		ID: rec.ID, Agent: rec.Key.Agent, Sender: rec.Key.Sender, Turns: rec.Turns,
 		Created: rec.Created.UTC(), Updated: rec.Updated.UTC(), LastEventID: s.lastEvent(rec).String(),
-		Project: s.projectName(rec.Key.Project),
+		Project: s.projectName(rec.Key.Project), Title: rec.Title,
 	}
 	out.Inquiries = len(s.inquiries(rec.ID))
 	if t := s.turnOf(rec.ID); t != nil {
@@ -37,6 +38,9 @@ func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
+	slices.SortStableFunc(recs, func(a, b store.Record) int {
+		return cmp.Or(cmp.Compare(a.Key.Project, b.Key.Project), b.Updated.Compare(a.Updated))
+	})
 	out := wire.Conversations{Conversations: []wire.Conversation{}}
 	for _, rec := range recs {
 		if everywhere || s.owns(rec) {

@@ -77,12 +77,7 @@ func (c *Chat) list(ctx context.Context, all []store.Record) error {
 	slices.SortFunc(all, func(a, b store.Record) int { return b.Updated.Compare(a.Updated) })
 	var t table
 	for _, r := range all[:min(len(all), maxListed)] {
-		messages, err := c.o.App.Store.Messages(ctx, r.ID)
-		if err != nil {
-			return err
-		}
-		first, _ := exchange(messages[:min(1, len(messages))])
-		t.row(r.ID, fmt.Sprintf("%s  %s  %s", r.Updated.Local().Format("2006-01-02 15:04"), r.Key.Agent, first))
+		t.row(r.ID, fmt.Sprintf("%s  %s  %s", r.Updated.Local().Format("2006-01-02 15:04"), r.Key.Agent, r.Title))
 	}
 	c.show(t)
 	return nil

@@ -53,8 +53,8 @@ func (c *Client) DeleteAgent(ctx context.Context, name string) error {
 	return err
 }
 
-// Conversations returns the conversations of the daemon's project, ordered by agent,
-// then sender.
+// Conversations returns the conversations of the daemon's project, from the one that
+// changed last to the oldest.
 func (c *Client) Conversations(ctx context.Context) ([]wire.Conversation, error) {
 	out, err := call[wire.Conversations](ctx, c, http.MethodGet, "/v1/conversations", nil)
 	return out.Conversations, err

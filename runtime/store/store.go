@@ -19,9 +19,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/character"
 )
 
 // Sentinels that callers test with errors.Is.
@@ -114,6 +116,28 @@ type Record struct {
 	Journaled bool
 	// Events is the sequence of the last event that was kept; 0 if none was.
 	Events uint64
+	// Title is what the conversation began with, in short: see [Title]. Only List sets it;
+	// "" if nothing was said yet or the message is damaged.
+	Title string
+}
+
+// maxTitle is in bytes.
+const maxTitle = 120
+
+// Title returns the beginning of the text of a conversation's first message as one line
+// of at most 120 bytes.
+func Title(first hook.Message) string {
+	text := first.Text()
+	long := len(text) > 8*maxTitle
+	if long {
+		text = text[:8*maxTitle]
+	}
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	if len(text) <= maxTitle && !long {
+		return text
+	}
+	const more = "…"
+	return text[:character.Border(text, min(len(text), maxTitle-len(more)), -1)] + more
 }
 
 // Lease says who may write to a conversation.
@@ -253,7 +277,7 @@ type Reader interface {
 	// [*DamagedError] are the others.
 	Journal(ctx context.Context, id string) ([]Entry, error)
 	// List returns the conversations of all projects that are no child's, ordered by
-	// project, agent, then sender. Damaged messages do not concern it.
+	// project, agent, then sender, with their titles. Damaged messages do not concern it.
 	List(ctx context.Context) ([]Record, error)
 }
 

@@ -115,6 +115,8 @@ type Conversation struct {
 	Project string `json:"project,omitzero"`
 	Agent   string `json:"agent"`
 	Sender  string `json:"sender"`
+	// Title is the beginning of what was first said, as one line; in lists only.
+	Title string `json:"title,omitzero"`
 	// Turns is the number of turns that have ended.
 	Turns   int       `json:"turns"`
 	Created time.Time `json:"created"`
@@ -140,7 +142,8 @@ type Adoption struct {
 	Sender string `json:"sender,omitzero"`
 }
 
-// Conversations is a list of conversations, ordered by project, agent, then sender.
+// Conversations is a list of conversations, ordered by project, then from the one that
+// changed last to the oldest.
 type Conversations struct {
 	Conversations []Conversation `json:"conversations"`
 }

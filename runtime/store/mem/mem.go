@@ -358,13 +358,25 @@ func (s *Store) List(context.Context) ([]store.Record, error) {
 	out := make([]store.Record, 0, len(s.all))
 	for _, c := range s.all {
 		if c.record.Parent == "" {
-			out = append(out, c.record)
+			rec := c.record
+			rec.Title = c.title()
+			out = append(out, rec)
 		}
 	}
 	slices.SortFunc(out, func(a, b store.Record) int {
 		return cmp.Or(cmp.Compare(a.Key.Project, b.Key.Project), cmp.Compare(a.Key.Agent, b.Key.Agent), cmp.Compare(a.Key.Sender, b.Key.Sender))
 	})
 	return out, nil
+}
+
+func (c *conversation) title() string {
+	if c.archived() {
+		return store.Title(c.kept.archive[0].Message)
+	}
+	for _, m := range c.messages.All() {
+		return store.Title(m)
+	}
+	return ""
 }
 
 func (s *Store) lookupLocked(id string) (*conversation, error) {

@@ -75,10 +75,10 @@ func TestAFileOfVersion1HasEverything(t *testing.T) {
 		return time.Date(2026, 5, 6, 7, 8, 9, 123456789, time.UTC).Add(time.Duration(second) * time.Second).Local()
 	}
 	assert.Equal(t, []store.Record{
-		{ID: "01K00000000000000000000001", Key: store.Key{Agent: "coder", Sender: "me"}, Version: 16, Turns: 5, Created: at(1), Updated: at(20)},
-		{ID: "01K00000000000000000000002", Key: store.Key{Agent: "coder", Sender: "é"}, Version: 2, Turns: 1, Created: at(3), Updated: at(15)},
+		{ID: "01K00000000000000000000001", Key: store.Key{Agent: "coder", Sender: "me"}, Version: 16, Turns: 5, Created: at(1), Updated: at(20), Title: "1 question"},
+		{ID: "01K00000000000000000000002", Key: store.Key{Agent: "coder", Sender: "é"}, Version: 2, Turns: 1, Created: at(3), Updated: at(15), Title: "hello"},
 		{ID: "01K00000000000000000000003", Key: store.Key{Agent: "none"}, Created: at(21), Updated: at(21)},
-		{ID: "01K00000000000000000000004", Key: store.Key{Agent: "odd", Sender: "x"}, Version: 1, Turns: 1, Created: at(22), Updated: at(23)},
+		{ID: "01K00000000000000000000004", Key: store.Key{Agent: "odd", Sender: "x"}, Version: 1, Turns: 1, Created: at(22), Updated: at(23), Title: "a"},
 	}, all)
 	id := all[0].ID
 	assert.Equal(t, []string{"1 question", "1 answer", "2 question", "", "", "", "", "2 feedback", "2 answer", "3 skill", "3 question", "3 answer",

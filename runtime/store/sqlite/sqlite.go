@@ -21,6 +21,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/codec"
 )
 
 //go:embed schema/1.sql
@@ -205,14 +206,31 @@ func (s *Store) List(ctx context.Context) ([]store.Record, error) {
 	return out, s.failed("list the conversations", err)
 }
 
-const listed = `SELECT ` + columns + ` FROM conversation WHERE parent = '' ORDER BY project, agent, sender`
+// listed has the first message of each conversation too, from the archive if a summary
+// stands for it.
+const listed = `SELECT ` + columns + `, coalesce(
+		(SELECT a.body FROM archive a WHERE a.conversation = conversation.num AND a.branch = 0 AND a.pos = 0),
+		(SELECT m.body FROM message m WHERE m.num >= conversation.num << 32 AND m.num < (conversation.num + 1) << 32 ORDER BY m.num LIMIT 1))
+	FROM conversation WHERE parent = '' ORDER BY project, agent, sender`
 
-func (s *Store) list(ctx context.Context) ([]store.Record, error) {
+func (s *Store) list(ctx context.Context) (out []store.Record, err error) {
 	rows, err := s.reads[listed].QueryContext(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return records(rows)
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var first sql.RawBytes
+		rec, err := scan(rows, &first)
+		if err != nil {
+			return nil, err
+		}
+		if m, err := codec.Decode(first); err == nil {
+			rec.Title = store.Title(m)
+		}
+		out = append(out, rec)
+	}
+	return out, rows.Err()
 }
 
 func records(rows *sql.Rows) (out []store.Record, err error) {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ func messageRules() []rule {
 		{"turns are counted when they end", turns},
 		{"the caller owns what Messages returns", ownership},
 		{"list is ordered by agent, then sender", list},
+		{"list has the beginning of the first message as title", titles},
 		{"of concurrent appends at one version one wins", race},
 		{"concurrent first uses of a key give one conversation", firstUse},
 	}
@@ -210,6 +212,25 @@ func list(t *testing.T, s *bench) {
 	for i := range want {
 		assert.Equal(t, want[i].Key, got[i].Key)
 		assert.Equal(t, create(t, s, want[i].Key.Agent, want[i].Key.Sender).ID, got[i].ID)
+	}
+}
+
+func titles(t *testing.T, s *bench) {
+	rec := create(t, s, "a", "x")
+	title := func() string {
+		all, err := s.List(t.Context())
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		return all[0].Title
+	}
+	assert.Empty(t, title())
+	long := strings.Repeat("é", 200)
+	v := turned(t, s, rec.ID, 0, " What\n\tis "+long, "2", "3")
+	assert.Equal(t, "What is "+strings.Repeat("é", 54)+"…", title())
+	if c, ok := s.Store.(store.Compacter); ok {
+		_, err := c.Compact(t.Context(), rec.ID, store.At{Version: v}, 3, hook.UserText("a summary"))
+		require.NoError(t, err)
+		assert.Equal(t, "What is "+strings.Repeat("é", 54)+"…", title())
 	}
 }
 

@@ -280,7 +280,7 @@ func (c *command) export() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export ID", Short: "Write a conversation to standard output, as lines of JSON that import reads", Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error { return d.Export(cmd.Context(), args[0], screen.JSONWriter(c.out)) })
+			return c.overDaemon(cmd.Context(), f.socket, func(d *client.Client) error { return d.Export(cmd.Context(), args[0], screen.JSONWriter(c.written)) })
 		},
 	}
 	socketFlag(cmd, &f.socket)

@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/chat"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/editor"
+	"github.com/grapnel-go/grapnel/internal/stdout"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -62,7 +63,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 		return err
 	}
 	color := terminal.Colored(c.out)
-	ed, err := editor.New(c.in, c.out, &editor.Options{Dumb: c.getenv("TERM") == "dumb", Color: color})
+	ed, err := editor.New(c.in, c.out, &editor.Options{Write: c.written, Dumb: c.getenv("TERM") == "dumb", Color: color})
 	if err != nil {
 		return err
 	}
@@ -77,12 +78,12 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 		RecordHooks: f.hooks != "", Set: f.set, Reply: f.reply,
 	})
 	if err != nil {
-		return notBegun(err)
+		return notBegun(starting, err)
 	}
 	defer func() { err = errors.Join(err, app.Close(context.WithoutCancel(ctx))) }()
 	o := chat.Options{App: app, Over: hook.AgentConfig{Model: absolute(f.model)}, Sender: f.sender, Paths: paths, Hooks: f.hooks}
 	if o.Agent, err = app.Register(ctx, f.agent, o.Over); err != nil {
-		return notBegun(err)
+		return notBegun(starting, err)
 	}
 	if err := app.CheckModel(o.Agent.Config()); err != nil {
 		return err
@@ -93,9 +94,10 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 		}
 	}
 	if !begun() {
-		return notBegun(context.Canceled)
+		return notBegun(starting, context.Canceled)
 	}
 	defer attend(talk, cancel)()
+	defer context.AfterFunc(c.written.Lost(), func() { cancel(context.Cause(c.written.Lost())) })()
 	return ended(talk.Run(ctx, o))
 }
 
@@ -136,8 +138,12 @@ func attend(talk *chat.Chat, end context.CancelCauseFunc) (stop func()) {
 	}
 }
 
-// notBegun is the error of a conversation that was interrupted before it began.
-func notBegun(err error) error {
+// notBegun is the error of a conversation that was interrupted before it began, or
+// that nobody would have read.
+func notBegun(starting context.Context, err error) error {
+	if lost, ok := errors.AsType[stdout.LostError](context.Cause(starting)); ok {
+		return lost
+	}
 	if errors.Is(err, context.Canceled) {
 		return &failed{exitInterrupted, errors.New("interrupted before the conversation began")}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/spell"
+	"github.com/grapnel-go/grapnel/internal/stdout"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -30,14 +30,15 @@ type command struct {
 	// nil as usual.
 	person    terminal.Answers
 	newPerson func(in, out *os.File) (terminal.Answers, error)
-	// shown is who has shown a turn, for the errors of writing; nil before one.
-	shown shower
+	// written is out as commands write to it; root makes it.
+	written *stdout.Output
 }
 
 // The exit codes.
 const (
 	exitFailed      = 1
 	exitWrong       = 2
+	exitHungUp      = 129
 	exitInterrupted = 130
 	exitTerminated  = 143
 )
@@ -72,18 +73,27 @@ func (signalled) Unwrap() error { return context.Canceled }
 
 // code is the exit code that a shell gives a program which the signal ends.
 func (s signalled) code() int {
-	if s.signal == os.Interrupt {
+	switch s.signal {
+	case os.Interrupt:
 		return exitInterrupted
+	case syscall.SIGHUP:
+		return exitHungUp
 	}
 	return exitTerminated
 }
 
 // listen returns a context that the first signal ends, with [signalled] as the
-// cause; a second one ends the program at once. The caller calls stop.
+// cause; a second one ends the program at once. The caller calls stop. A write to a
+// pipe that nobody reads is an error from then on, and does not end the program.
 func listen() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // else it was started to outlive its terminal
+		ends = append(ends, syscall.SIGHUP)
+	}
+	signals, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(signals, ends...)
+	signal.Notify(pipes, syscall.SIGPIPE) // signal.Ignore would reach the commands that are started
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
 		select {
@@ -122,17 +132,11 @@ func (c *command) execute(args []string) int {
 
 // result is the exit code and what is left to say.
 func (c *command) result(ctx context.Context, err error) (code int, text string) {
-	if c.shown != nil && c.shown.Err() != nil {
-		wrote := &failed{exitFailed, fmt.Errorf("the output could not be written: %w", c.shown.Err())}
-		if f, ok := errors.AsType[*failed](err); err == nil || ok && f.err == nil {
-			err = wrote
-		}
+	if text := lost(c.written, err); text != "" {
+		err = &failed{exitFailed, errors.New(text)}
 	}
 	if err == nil {
 		return 0, ""
-	}
-	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Op == "write" && p.Path == c.out.Name() {
-		err = &failed{exitFailed, fmt.Errorf("the output could not be written: %w", p)}
 	}
 	code, text = exitWrong, err.Error()
 	if f, ok := errors.AsType[*failed](err); ok {
@@ -144,24 +148,43 @@ func (c *command) result(ctx context.Context, err error) (code int, text string)
 		return code, text
 	case errors.Is(err, context.Canceled):
 		text = s.Error() + " before the turn began"
-	case text == "" && s.code() == exitTerminated:
+	case text == "" && s.code() != exitInterrupted:
 		text = s.Error()
 	}
 	return s.code(), text
 }
 
+// lost says why the output is lost, if that is how a command has come to end with err;
+// else it is "".
+func lost(out *stdout.Output, err error) string {
+	why, ok := errors.AsType[stdout.LostError](context.Cause(out.Lost()))
+	if !ok {
+		return ""
+	}
+	f, quiet := errors.AsType[*failed](err)
+	quiet = quiet && f.err == nil
+	switch {
+	case quiet && f.code == exitInterrupted:
+		return why.Error() + "; the turn was cancelled, and what had finished is kept in the conversation"
+	case err == nil || quiet || errors.Is(err, context.Canceled) || errors.Is(err, why.Err):
+		return why.Error()
+	}
+	return ""
+}
+
 func (c *command) root() *cobra.Command {
+	c.written = stdout.New(c.out)
 	root := &cobra.Command{
 		Use:   "grapnel",
 		Short: "Runs agents whose subsystems are joined by generated code",
 		Long: "Grapnel runs agents: skills, memory, MCP servers and tools of the operating system,\n" +
 			"joined into one value by generated code.\n\nTo see it work: grapnel demo",
-		Args: knownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: knownCommand, PersistentPreRun: c.bind, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetIn(c.in)
-	root.SetOut(screen.New(c.out))
+	root.SetOut(screen.New(c.written))
 	root.SetErr(screen.New(c.err))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())
@@ -169,6 +192,16 @@ func (c *command) root() *cobra.Command {
 	root.AddCommand(c.demo(), c.run(), c.chat(), c.tools(), c.agents(), c.plan(), c.serveDemo(),
 		c.serve(), c.ask(), c.events(), c.conversations(), c.explain(), c.policy(), c.approvals(), c.memory())
 	return root
+}
+
+// outlives marks a command that goes on when its output is lost.
+const outlives = "outlives its output"
+
+// bind ends a command whose output is lost.
+func (c *command) bind(cmd *cobra.Command, _ []string) {
+	if cmd.Annotations[outlives] == "" {
+		cmd.SetContext(c.written.Bind(cmd.Context()))
+	}
 }
 
 // knownCommand refuses an argument of a command that has only commands below it.
@@ -226,4 +259,4 @@ func (c *command) note(text string) {
 }
 
 // print writes to standard output.
-func (c *command) print(t screen.Text) error { return screen.New(c.out).Print(t) }
+func (c *command) print(t screen.Text) error { return screen.New(c.written).Print(t) }

@@ -24,7 +24,7 @@ func (c *command) demo() *cobra.Command {
 				return fmt.Errorf("find this program's own file: %w", err)
 			}
 			return demo.Run(cmd.Context(), demo.Options{
-				Dir: p.dir, Getenv: c.getenv, Executable: self, Out: c.out, JSON: p.json, Color: terminal.Colored(c.out),
+				Dir: p.dir, Getenv: c.getenv, Executable: self, Out: c.written, JSON: p.json, Color: terminal.Colored(c.out),
 			})
 		},
 	}
@@ -36,7 +36,7 @@ func (c *command) demo() *cobra.Command {
 // serveDemo is the demo's MCP server, which the demo starts as a child process.
 func (c *command) serveDemo() *cobra.Command {
 	return &cobra.Command{
-		Use: demo.ServerCommand, Hidden: true, Args: noArgs,
+		Use: demo.ServerCommand, Hidden: true, Args: noArgs, Annotations: map[string]string{outlives: "it talks to its client"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := demo.Serve(cmd.Context()); err != nil {
 				return &failed{exitFailed, err}

@@ -52,7 +52,7 @@ func atMostOne(cmd *cobra.Command, args []string) error {
 }
 
 func (c *command) showEvents(ctx context.Context, d *client.Client, conversation string, f eventsFlags) error {
-	lines := terminal.NewJSONPrinter(c.out)
+	lines := terminal.NewJSONPrinter(c.written)
 	for item, err := range d.Events(ctx, conversation, f.after) {
 		switch {
 		case errors.Is(err, client.ErrClosed):
@@ -70,9 +70,6 @@ func (c *command) showEvents(ctx context.Context, d *client.Client, conversation
 			c.note("the daemon was started again")
 		case f.json:
 			lines.OnEvent(item.Event)
-			if err := lines.Err(); err != nil {
-				return &failed{exitFailed, err}
-			}
 		default:
 			if err := c.showEvent(item.Event); err != nil {
 				return err

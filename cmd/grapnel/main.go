@@ -7,8 +7,9 @@
 //	grapnel agents, tools, plan  what there is, and how it is put together
 //	grapnel explain              who had a say in a tool call
 //
-// Exit codes: 0 done, 1 the turn failed, 2 what was asked is wrong and nothing
-// has happened, 130 interrupted, 143 told to end by SIGTERM.
+// Exit codes: 0 done, 1 the turn failed or nobody can read the output, 2 what was
+// asked is wrong and nothing has happened, 129 the terminal has gone, 130
+// interrupted, 143 told to end by SIGTERM.
 package main
 
 import (

@@ -58,6 +58,9 @@ func TestScripts(t *testing.T) {
 			"terminated": func(ts *testscript.TestScript, neg bool, args []string) {
 				sends(ts, syscall.SIGTERM, exitTerminated, args)
 			},
+			"hungup": func(ts *testscript.TestScript, neg bool, args []string) {
+				sends(ts, syscall.SIGHUP, exitHungUp, args)
+			},
 			"awaits":  awaits,
 			"history": history,
 			"ids":     ids,

@@ -123,20 +123,16 @@ func (c *command) prompt(arg string) (string, error) {
 type shower interface {
 	OnEvent(ev hook.Event)
 	Outcome(out hook.TurnOutcome)
-	// Err is the first error of writing.
-	Err() error
 }
 
 // shower returns what shows a turn, with hook runs that are as visible as hooks, and the gate that keeps it still while a
 // question is on the screen.
 func (c *command) shower(json bool, hooks hook.Visibility) (shower, *terminal.Gate) {
-	gate := terminal.NewGate(c.out)
+	gate := terminal.NewGate(c.written)
 	if json {
-		c.shown = terminal.NewJSONPrinter(gate).ShowHooks(hooks)
-	} else {
-		c.shown = terminal.NewPrinter(gate, terminal.Colored(c.out)).ShowHooks(hooks)
+		return terminal.NewJSONPrinter(gate).ShowHooks(hooks), gate
 	}
-	return c.shown, gate
+	return terminal.NewPrinter(gate, terminal.Colored(c.out)).ShowHooks(hooks), gate
 }
 
 // turn runs one turn. Everything that can be wrong with what was asked is found

@@ -47,7 +47,7 @@ func (c *command) serve() *cobra.Command {
 			"An interrupt lets the turns in flight end, and cancels them after the grace period; a second one ends\n" +
 			"the daemon at once. What was done is in the conversations either way.\n\n" +
 			"Turns that were running when a process died are gone on with.",
-		Args: noArgs,
+		Args: noArgs, Annotations: map[string]string{outlives: "its clients need it"},
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.serveAPI(cmd.Context(), f) },
 	}
 	cmd.Flags().StringVar(&f.dir, "dir", "", "the project to work in (default: the working directory)")
@@ -98,7 +98,7 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) (err error) {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	_ = c.print(screen.Format("grapnel: serving %s on %s\n", paths.Root, socket)) // it serves all the same
+	_ = screen.New(c.out).Print(screen.Format("grapnel: serving %s on %s\n", paths.Root, socket)) // it serves all the same
 	if err := server.Run(ctx, ln, app.Close); err != nil {
 		return &failed{exitFailed, err}
 	}

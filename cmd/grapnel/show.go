@@ -175,7 +175,7 @@ func (c *command) aliases(word string, asJSON bool) error {
 	case len(found) == 0:
 		return fmt.Errorf("no alias contains %q; grapnel plan --aliases shows all", word)
 	}
-	return aliases.Text(screen.New(c.out), found)
+	return aliases.Text(screen.New(c.written), found)
 }
 
 func (c *command) showPlan(ctx context.Context, p place, format string, above daemon.Settings) error {
@@ -212,7 +212,7 @@ func (c *command) showPlan(ctx context.Context, p place, format string, above da
 
 // writeJSON writes one value; v is any because it is only encoded.
 func (c *command) writeJSON(v any) error {
-	enc := json.NewEncoder(screen.JSONWriter(c.out))
+	enc := json.NewEncoder(screen.JSONWriter(c.written))
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)

@@ -32,6 +32,7 @@ var ErrInterrupt = errors.New("editor: interrupted")
 type Editor struct {
 	in    *input
 	out   *os.File
+	write io.Writer // to out
 	color bool
 	// edits: keys are handled here, not by the terminal. asks: somebody sees the
 	// prompt.
@@ -52,6 +53,8 @@ type Options struct {
 	Dumb bool
 	// Color lets the prompt stand out.
 	Color bool
+	// Write writes to out, for who has to know of errors; nil is out itself.
+	Write io.Writer
 }
 
 // New returns an editor for a person who types into in and sees out. Nil options
@@ -60,7 +63,10 @@ func New(in, out *os.File, o *Options) (*Editor, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	e := &Editor{out: out, color: o.Color}
+	e := &Editor{out: out, write: o.Write, color: o.Color}
+	if e.write == nil {
+		e.write = out
+	}
 	e.asks = term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd()))
 	e.edits = e.asks && !o.Dumb
 	var err error
@@ -238,7 +244,7 @@ func (e *Editor) more(ctx context.Context, most time.Duration) error {
 
 // put writes to the screen. It drops the error: when the screen is gone, so is
 // the input, and that tells.
-func (e *Editor) put(s string) { _, _ = io.WriteString(e.out, s) }
+func (e *Editor) put(s string) { _, _ = io.WriteString(e.write, s) }
 
 // Write writes text to the screen, above the line that is being edited if there
 // is one.
@@ -246,7 +252,7 @@ func (e *Editor) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.view == nil {
-		return e.out.Write(p)
+		return e.write.Write(p)
 	}
 	text := strings.ReplaceAll(strings.TrimSuffix(string(p), "\n"), "\n", "\r\n")
 	e.put(e.view.erase() + text + "\r\n")

@@ -90,6 +90,7 @@ var layers = []layer{
 	{pkgs: "internal/quote", reason: "one way to write a string of JSON, for requests and for results"},
 	{pkgs: "internal/screen", reason: "one way to a person's terminal, for everything that writes to one"},
 	{pkgs: "internal/screen/screentest", reason: "for tests"},
+	{pkgs: "internal/stdout", outside: []string{"golang.org/x/sys/unix"}, reason: "one answer to an output that nobody reads, below package screen"},
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},
 	{pkgs: "internal/supervisor", outside: []string{"golang.org/x/sys/unix"},

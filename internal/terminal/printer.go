@@ -319,8 +319,7 @@ func (p *Printer) note(color screen.Style, text screen.Text) {
 	p.write(p.paint(color, text), screen.Lit("\n"))
 }
 
-// Err returns the first error of writing. The turn goes on for the history's
-// sake.
+// Err returns the first error of writing.
 func (p *Printer) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

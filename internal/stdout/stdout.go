@@ -1,0 +1,71 @@
+// Package stdout is a program's standard output whose loss ends what the program
+// does for a reader: a pipe that nobody reads any more, a full disk.
+//
+// It shows nothing itself; package screen writes to it.
+package stdout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// Output is a standard output. It is lost with the first error of writing, or, once a
+// context was bound to it, when the reader of the pipe goes away. Make it with New.
+// Safe for concurrent use.
+//
+// A program that writes to it has to notify itself of SIGPIPE, which otherwise ends
+// it within the first Write that nobody reads.
+type Output struct {
+	file *os.File
+	lost context.Context
+	lose context.CancelCauseFunc
+}
+
+// New returns the output to the file, which stays the caller's. It is open for as long
+// as a bound context has not ended.
+func New(file *os.File) *Output {
+	lost, lose := context.WithCancelCause(context.Background())
+	return &Output{file: file, lost: lost, lose: lose}
+}
+
+// Write implements io.Writer.
+func (o *Output) Write(p []byte) (int, error) {
+	n, err := o.file.Write(p)
+	if err != nil {
+		o.lose(LostError{err})
+	}
+	return n, err
+}
+
+// Lost returns a context that ends when the output is lost, with a [LostError] as
+// its cause.
+func (o *Output) Lost() context.Context { return o.lost }
+
+// Bind returns a context that also ends when the output is lost. Until ctx ends, a
+// goroutine notices that the reader of a pipe goes away, also while nothing is
+// written.
+func (o *Output) Bind(ctx context.Context) context.Context {
+	if info, err := o.file.Stat(); err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 {
+		watch(ctx, o.file, func() { o.lose(LostError{syscall.EPIPE}) })
+	}
+	bound, cancel := context.WithCancelCause(ctx)
+	context.AfterFunc(o.lost, func() { cancel(context.Cause(o.lost)) })
+	return bound
+}
+
+// LostError is why an output is lost. It is a context.Canceled to whoever waited for
+// a bound context.
+type LostError struct{ Err error }
+
+func (e LostError) Error() string {
+	if errors.Is(e.Err, syscall.EPIPE) {
+		return "the output could not be written: nobody reads it any more"
+	}
+	return fmt.Sprintf("the output could not be written: %v", e.Err)
+}
+
+// Unwrap returns context.Canceled and the error of writing.
+func (e LostError) Unwrap() []error { return []error{context.Canceled, e.Err} }

@@ -1,0 +1,11 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
+
+package stdout
+
+import (
+	"context"
+	"os"
+)
+
+// watch does nothing: here only a write finds out that nobody reads.
+func watch(context.Context, *os.File, func()) {}

@@ -114,7 +114,7 @@ func shownMessage(m hook.Message) []screen.Text {
 		if m.Result.IsError() {
 			mark = "✗ " + string(m.Result.Failure) + ":"
 		}
-		return []screen.Text{said(m.Tool, mark+" "+screen.Flow(m.Result.Text()).Cut(10*terminal.Width).String())}
+		return []screen.Text{said(m.Tool, mark+" "+screen.Flow(terminal.ResultText(m.Result)).Cut(10*terminal.Width).String())}
 	}
 	var out []screen.Text
 	if text := m.Text(); text != "" {

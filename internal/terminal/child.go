@@ -60,7 +60,7 @@ func (p *Printer) childResult(indent screen.Text, ev hook.Event, d hook.EventDet
 	}
 	p.write(text, screen.Lit("\n"))
 	if color == screen.Red {
-		p.note(color, screen.Format("%s  %s", indent, line(string(d.Outcome)+": "+d.Result.Text(), failureWidth)))
+		p.note(color, screen.Format("%s  %s", indent, line(string(d.Outcome)+": "+ResultText(d.Result), failureWidth)))
 	}
 }
 

@@ -205,10 +205,11 @@ func (p *Printer) approval(indent, who screen.Text, d hook.EventDetail, reason s
 	p.note(screen.Yellow, text)
 }
 
-// result ends the open line of a single call, or writes one of its own.
+// result ends the open line of a single call, or writes one of its own. Below it
+// stands what a command has written.
 func (p *Printer) result(d hook.EventDetail) {
 	mark, color := screen.Lit("✓"), screen.Green
-	text := d.Result.Text()
+	text, out, isCommand := outputOf(d.Result.Text())
 	if wentWrong(d) {
 		mark, color = screen.Lit("✗"), screen.Red
 		text = string(d.Outcome) + ": " + text
@@ -225,8 +226,21 @@ func (p *Printer) result(d hook.EventDetail) {
 		} else if first := line(text, p.width()-4); !first.Empty() {
 			p.note(screen.Dim, screen.Format("    %s", first))
 		}
-		return
+	} else {
+		if one, all := out.single(); isCommand && all && text == "" {
+			text, isCommand = one, false
+		}
+		p.ofSeveral(d, mark, color, took, text)
 	}
+	if isCommand {
+		for _, row := range out.rows(p.width()) {
+			p.write(p.paint(row.color, row.text))
+		}
+	}
+}
+
+// ofSeveral writes the line of a call that is not alone in its step.
+func (p *Printer) ofSeveral(d hook.EventDetail, mark screen.Text, color screen.Style, took, text string) {
 	p.end()
 	head := screen.Format("  %s %s%s", mark, p.number(d.CallID), d.Tool)
 	rest := p.paint(screen.Dim, line(text, max(20, p.width()-head.Len()-timeWidth)))
@@ -236,7 +250,11 @@ func (p *Printer) result(d hook.EventDetail) {
 	if took != "" {
 		took = "  " + took
 	}
-	p.write(p.paint(color, head), p.paint(screen.Dim, screen.Exact(took)), screen.Lit("  "), rest, screen.Lit("\n"))
+	p.write(p.paint(color, head), p.paint(screen.Dim, screen.Exact(took)))
+	if text != "" {
+		p.write(screen.Lit("  "), rest)
+	}
+	p.write(screen.Lit("\n"))
 }
 
 // Outcome shows how the turn ended: in one line, below one or more that say why if

@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/gen/emit"
 	"github.com/grapnel-go/grapnel/gen/model"
+	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
 // emit writes the generated files in memory, for the roots and for the packages of the module that these depend on. Everything is
@@ -80,8 +81,14 @@ func caught(f func() error) (err error) {
 
 // file makes the generated file of a package, which is empty if there is nothing to write.
 func (r *run) file(p *model.Package, sets []emit.Toolset) (f *emit.File, err error) {
+	sources, err := r.listing.Sources(p.Package)
+	if err != nil {
+		return nil, err
+	}
+	from := origin.Package{Name: p.Name, Files: sources}
 	err = caught(func() error {
 		f = emit.NewFile(p.Types)
+		f.Origin(from.Fingerprint(r.model.PointNames()))
 		if p.Declares {
 			emit.Points(f, r.model.Points)
 		}

@@ -169,6 +169,34 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// The test that is written notices what the compiler cannot see: that nobody has generated after a change of the tools.
+func TestNewNoticesWhatIsNotGenerated(t *testing.T) {
+	needs.Time(t)
+	dir := newModule(t)
+	create(t, gen.NewOptions{Dir: dir, Name: "notes", Tools: []string{"add", "list"}})
+	const file, said = "subsystems/notes/notes.go", `hook_gen.go was generated from other sources than those beside it: run "go tool hookgen ./..."`
+	const generated = "subsystems/notes/hook_gen.go"
+	before, current := read(t, dir, file), read(t, dir, generated)
+	for _, tt := range []struct{ name, from, to string }{
+		{"a tool is added", "// List is not", "// More is not written yet.\n//\n//hook:tool\nfunc (n *Notes) More(ctx context.Context) (string, error) { return \"\", nil }\n\n// List is not"},
+		{"a tool is removed", "//hook:tool\nfunc (n *Notes) List", "func (n *Notes) List"},
+		{"an option of a tool", "//hook:tool\n", "//hook:tool readonly\n"},
+		{"a comment that a model reads", "Text is what notes_list works on.", "Text is what to look for."},
+	} {
+		require.Contains(t, before, tt.from, tt.name)
+		write(t, dir, generated, current)
+		write(t, dir, file, strings.Replace(before, tt.from, tt.to, 1))
+		out, err := command(t.Context(), dir, "go", "test", "-vet=off", "-ldflags=-s", "-run", "TestConformance/generated-current", "./subsystems/notes")
+		assert.Error(t, err, tt.name)
+		assert.Contains(t, out, "rule generated-current: "+said, tt.name)
+		result, stderr := run(t, dir, false, "./...")
+		assert.Empty(t, stderr, tt.name)
+		assert.NotEmpty(t, result.Changes, tt.name)
+	}
+	out, err := command(t.Context(), dir, "go", "test", "-vet=off", "-ldflags=-s", "-run", "TestConformance/generated-current", "./subsystems/notes")
+	assert.NoError(t, err, out)
+}
+
 // What is written for a subsystem of two tools, whole.
 func TestNewGolden(t *testing.T) {
 	const golden = "testdata/new/notes.txtar"

@@ -10,12 +10,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook/hooktest"
 )
 
 var update = flag.Bool("update", false, "write docs/cookbook.md")
 
 // recipes are the files, in the order of the page.
 var recipes = []string{"functions", "audit", "cost", "guardrail", "rewrite", "approval", "fallback", "stop"}
+
+// What hookgen wrote is of the sources as they are.
+func TestGenerated(t *testing.T) { hooktest.Generated(t) }
 
 // TestPage holds docs/cookbook.md to the recipes, which run as examples.
 func TestPage(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
 // File is one generated file that is being written. Imports get the name of their package, unless the package being generated or
@@ -58,6 +59,9 @@ func NewFile(pkg *types.Package) *File {
 	}
 	return f
 }
+
+// Origin has the file say what it was generated from.
+func (f *File) Origin(fingerprint string) { f.jen.HeaderComment(origin.Line(fingerprint)) }
 
 const (
 	planPath = "github.com/grapnel-go/grapnel/composite/plan"

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/directive"
 	"github.com/grapnel-go/grapnel/gen/model"
 	"github.com/grapnel-go/grapnel/gen/schema"
+	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
 const (
@@ -157,7 +158,7 @@ func descriptor(t *model.Tool, m *schema.Method) []jen.Code {
 	var fields []jen.Code
 	add := func(name string, value jen.Code) { fields = append(fields, jen.Id(name).Op(":").Add(value)) }
 	add("Name", identifier(t.Const))
-	if doc := schema.Text(t.Doc); doc != "" {
+	if doc := origin.Text(t.Doc); doc != "" {
 		add("Description", paragraphs(doc))
 	}
 	add("Input", schemaText(m.Input.Pieces()))

@@ -1,12 +1,16 @@
 package load
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
 // Unread is a Go file beside those that are read.
@@ -41,6 +45,24 @@ func (l *Listing) Unread(match func(text []byte) bool) []Unread {
 		}
 	}
 	return out
+}
+
+// Sources returns the Go files of a package that was read, by name, whatever build constraints they have; without tests and what is
+// generated.
+func (l *Listing) Sources(p *Package) (map[string][]byte, error) {
+	out, err := origin.Read(p.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a draft has no directory yet
+		return nil, err
+	}
+	for name, text := range l.texts {
+		if base := filepath.Base(name); filepath.Dir(name) == p.Dir && origin.Source(base) {
+			if out == nil {
+				out = map[string][]byte{}
+			}
+			out[base] = text
+		}
+	}
+	return out, nil
 }
 
 // isEmpty tells whether a package of the module has no file that is read, though it has others.

@@ -158,3 +158,12 @@ func (m *Model) Point(name string) *Point {
 
 // HookPackage is the type-checked contract.
 func (m *Model) HookPackage() *types.Package { return m.hookPkg }
+
+// PointNames returns the names of the points and of the methods of hook.Hook.
+func (m *Model) PointNames() []string {
+	var out []string
+	for _, p := range m.Points {
+		out = append(out, p.Name)
+	}
+	return out
+}

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
 // maxDepth is how many objects may lie in each other, the input itself not counted.
@@ -97,7 +98,7 @@ func (b *builder) field(owner types.Type, c candidate) *Field {
 		return nil
 	}
 	if b.src.Doc != nil {
-		f.Doc = Text(b.src.Doc(c.v))
+		f.Doc = origin.Text(b.src.Doc(c.v))
 	}
 	ok := b.constrain(f, c.v, c.hook)
 	if f.Doc == "" {
@@ -280,28 +281,6 @@ func decodesItself(t types.Type) string {
 		}
 	}
 	return ""
-}
-
-// Text returns the text of a comment as a model reads it: one line for each paragraph and for each item of a list, and without
-// characters that a person would not see.
-func Text(doc string) string {
-	var lines []string
-	open := false // the last line goes on
-	for raw := range strings.SplitSeq(doc, "\n") {
-		words := strings.FieldsFunc(raw, func(r rune) bool { return r == ' ' || r == '\t' || hidden(r) })
-		line := strings.Join(words, " ")
-		item := strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "* ")
-		switch {
-		case line == "":
-			open = false
-		case open && !item:
-			lines[len(lines)-1] += " " + line
-		default:
-			lines = append(lines, line)
-			open = true
-		}
-	}
-	return strings.Join(lines, "\n")
 }
 
 // hidden reports what nobody sees or that breaks lines: control characters, those that change the direction of the text around

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
 // output reads the result of a tool as encoding/json writes it: a nil slice, map or pointer is null unless the tag leaves it out,
@@ -261,7 +263,7 @@ func (w *outputs) field(c written, where string) *Field {
 	v.Pointer = v.Pointer && (!empty && !zero || nilBehind(c.v.Type()))
 	f := &Field{Name: c.name, Value: v, Required: !c.maybe && !empty && !zero}
 	if w.b.src.Doc != nil {
-		f.Doc = Text(w.b.src.Doc(c.v))
+		f.Doc = origin.Text(w.b.src.Doc(c.v))
 	}
 	return f
 }

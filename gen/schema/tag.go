@@ -9,6 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/gen/diag"
 	"github.com/grapnel-go/grapnel/internal/format"
+	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
 // term is a word that a hook tag on an input field may have, and the kinds of value that it is for; none is all.
@@ -234,7 +235,7 @@ func (c *constraint) set(w word) {
 		c.f.Required = true
 	case "description":
 		if c.f.Doc == "" {
-			c.f.Doc = Text(w.value)
+			c.f.Doc = origin.Text(w.value)
 		}
 	case "open":
 		if len(c.v.Enum) == 0 {

@@ -56,6 +56,10 @@ type Options struct {
 	// Update writes that file instead of comparing with it. Tests set it from a flag
 	// of their own: flag.Bool("update", false, "write the golden files").
 	Update bool
+	// Sources is the directory of the package that declares the hook, for the rule
+	// generated-current; see [Generated]. "" is the working directory, which is that of
+	// the package under test.
+	Sources string
 	// Patience is how long a point may take whose context has ended; 0 is 5 seconds, of
 	// the bubble's time in a bubble of testing/synctest.
 	Patience time.Duration
@@ -118,6 +122,7 @@ func Check(ctx context.Context, newHook func() hook.Hook, o *Options) []Violatio
 // Rules returns the rules in the order in which they are checked.
 func Rules() []Rule {
 	return []Rule{
+		{"generated-current", "code that was generated from other sources offers tools that are gone, lacks new ones and describes them wrongly", checkGenerated},
 		{"lifecycle", "a hook that cannot be opened, registered, unregistered and closed serves no agent", checkLifecycle},
 		{"tool-names", "providers refuse a request with a bad or repeated tool name", checkNames},
 		{"schema-valid", "providers refuse a request whose tool schema is not JSON Schema of an object", checkValid},

@@ -37,7 +37,7 @@ var leaf = []string{"internal/character", "internal/conffile", "internal/format"
 // layers is read from the top; the first row that matches counts.
 var layers = []layer{
 	{pkgs: "hook", reason: "the contract: whoever implements it must get nothing else with it"},
-	{pkgs: "hook/hooktest", may: []string{"hook"},
+	{pkgs: "hook/hooktest", may: []string{"hook", "internal/origin"},
 		reason: "used by the tests of every subsystem, also by those of other modules"},
 	{pkgs: "composite/plan", reason: "pure data, read by the generator and at run time"},
 	{pkgs: "composite/plan/picture", may: []string{"composite/plan"},
@@ -48,7 +48,7 @@ var layers = []layer{
 	{pkgs: "composite/view", may: []string{"hook"}, reason: "writes down what an observer is told, and reads it back: values only"},
 	{pkgs: "composite", may: []string{"hook", "composite/..."}, outside: []string{"github.com/sourcegraph/conc"},
 		reason: "linked into every program that has a composite"},
-	{pkgs: "gen/...", may: []string{"gen/...", "composite/plan", "composite/plan/picture"},
+	{pkgs: "gen/...", may: []string{"gen/...", "composite/plan", "composite/plan/picture", "internal/origin"},
 		outside: []string{"golang.org/x/tools", "github.com/dave/jennifer", "golang.org/x/text/width"},
 		reason:  "the generator reads hook and subsystems as source; linking them would make it depend on its own output"},
 	{pkgs: "cmd/hookvet", may: []string{"gen/vet"}, outside: []string{"golang.org/x/tools"},
@@ -90,6 +90,7 @@ var layers = []layer{
 	{pkgs: "internal/quote", reason: "one way to write a string of JSON, for requests and for results"},
 	{pkgs: "internal/screen", reason: "one way to a person's terminal, for everything that writes to one"},
 	{pkgs: "internal/screen/screentest", reason: "for tests"},
+	{pkgs: "internal/origin", reason: "what generated code says of its sources, for the generator and for the kit, whose users get nothing else with it"},
 	{pkgs: "internal/stdout", outside: []string{"golang.org/x/sys/unix"}, reason: "one answer to an output that nobody reads, below package screen"},
 	{pkgs: "internal/spell", reason: "one answer to a mistyped word, for every message"},
 	{pkgs: "internal/sqlitedb", outside: []string{"modernc.org/sqlite"}, reason: "how this module opens SQLite, once"},

@@ -1,0 +1,144 @@
+package origin
+
+import (
+	"go/ast"
+	"go/token"
+	"strings"
+)
+
+// reader collects the declarations of a package and writes down what counts of them.
+type reader struct {
+	fset   *token.FileSet
+	points []string
+	// roots are the declarations with directives, in the order of the source.
+	roots   []root
+	types   map[string][]typeDecl // several under build constraints
+	consts  []group
+	named   map[string]bool     // constants
+	methods map[string][]method // by the name of the receiver's type
+}
+
+type root struct {
+	fn  *method
+	typ *typeDecl
+}
+
+type typeDecl struct {
+	source
+	spec *ast.TypeSpec
+	doc  *ast.CommentGroup
+	verb []string // of the directives
+}
+
+type method struct {
+	source
+	decl *ast.FuncDecl
+}
+
+// group is one const declaration.
+type group struct {
+	source
+	decl *ast.GenDecl
+}
+
+// source is a file with its text.
+type source struct {
+	file *token.File
+	text []byte
+}
+
+func (r *reader) file(file *ast.File, text []byte) {
+	src := source{r.fset.File(file.FileStart), text}
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			m := method{src, d}
+			if name := receiver(d); name != "" {
+				r.methods[name] = append(r.methods[name], m)
+			}
+			if len(directives(d.Doc)) > 0 {
+				r.roots = append(r.roots, root{fn: &m})
+			}
+		case *ast.GenDecl:
+			r.general(src, d)
+		}
+	}
+}
+
+func (r *reader) general(src source, d *ast.GenDecl) {
+	if d.Tok == token.CONST {
+		r.consts = append(r.consts, group{src, d})
+	}
+	for _, spec := range d.Specs {
+		if spec, ok := spec.(*ast.ValueSpec); ok && d.Tok == token.CONST {
+			for _, id := range spec.Names {
+				r.named[id.Name] = true
+			}
+		}
+		spec, ok := spec.(*ast.TypeSpec)
+		if !ok {
+			continue
+		}
+		t := typeDecl{source: src, spec: spec, doc: spec.Doc}
+		if t.doc == nil && len(d.Specs) == 1 {
+			t.doc = d.Doc
+		}
+		t.verb = directives(t.doc)
+		r.types[spec.Name.Name] = append(r.types[spec.Name.Name], t)
+		if len(t.verb) > 0 || len(fieldDirectives(spec.Type)) > 0 {
+			r.roots = append(r.roots, root{typ: &t})
+		}
+	}
+}
+
+// receiver returns the name of the type whose method a function is, "" for none.
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return ""
+	}
+	return baseName(d.Recv.List[0].Type)
+}
+
+// baseName returns the name of a type of the package, or of what it points to or is an
+// instance of; "" for any other.
+func baseName(t ast.Expr) string {
+	switch t := t.(type) {
+	case *ast.Ident:
+		return t.Name
+	case *ast.StarExpr:
+		return baseName(t.X)
+	case *ast.ParenExpr:
+		return baseName(t.X)
+	case *ast.IndexExpr:
+		return baseName(t.X)
+	case *ast.IndexListExpr:
+		return baseName(t.X)
+	}
+	return ""
+}
+
+// directives returns the directives of a comment but those that only silence problems.
+func directives(doc *ast.CommentGroup) []string {
+	var out []string
+	if doc == nil {
+		return nil
+	}
+	for _, c := range doc.List {
+		if text, ok := strings.CutPrefix(c.Text, "//hook:"); ok && !strings.HasPrefix(text, "ignore") {
+			out = append(out, strings.Join(strings.Fields(text), " "))
+		}
+	}
+	return out
+}
+
+// fieldDirectives returns those of the fields or methods of a type.
+func fieldDirectives(t ast.Expr) []string {
+	var out []string
+	ast.Inspect(t, func(n ast.Node) bool {
+		if f, ok := n.(*ast.Field); ok {
+			out = append(out, directives(f.Doc)...)
+		}
+		return true
+	})
+	return out
+}

@@ -185,7 +185,7 @@ func knownBadPoints(t *testing.T) map[string][]badCase {
 	var made atomic.Int64
 	diagnostic := func(text string) hook.Diagnostic { return hook.Diagnostic{Code: "bad.case", Text: text} }
 	sources := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(sources, "pad.go"), []byte("package pad\n\n//hook:subsystem\ntype Pad struct{}\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(sources, "pad.go"), []byte("package pad\n\n//hook:composite\ntype Pad struct{}\n"), 0o600))
 	return map[string][]badCase{
 		"generated-current": {{hook: func() hook.Hook { return &pad{} }, options: hooktest.Options{Sources: sources}}},
 		"descriptor-stable": {

@@ -275,7 +275,7 @@ func (r *reader) document(data []byte) {
 		r.errorAt(top, "the frontmatter is no mapping", "write `key: value` lines")
 		return
 	}
-	if quoted {
+	if quoted && r.dialect == Grapnel { // others read their own files as they are
 		r.warnAt(top, "the frontmatter is YAML only with quotes around values that have a colon", "write the quotes, so that other programs read it, too")
 	}
 	r.at = map[string]*yaml.Node{}

@@ -89,6 +89,9 @@ func (r *reader) claudeTools(v *yaml.Node) {
 		for _, n := range v.Content {
 			names = append(names, n.Value)
 		}
+	case v.Kind == yaml.MappingNode:
+		r.errorAt(v, "tools is no list", "write `tools: Read, Grep`")
+		return
 	case v.Tag == "!!null" || v.Value == "" || v.Value == "*":
 		return
 	default:
@@ -98,9 +101,11 @@ func (r *reader) claudeTools(v *yaml.Node) {
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		own, ok := claudeTool(name)
-		if !ok {
+		switch {
+		case name == "": // behind the last comma
+		case !ok:
 			gone = append(gone, name)
-		} else if !slices.Contains(tools, own) {
+		case !slices.Contains(tools, own):
 			tools = append(tools, own)
 		}
 	}

@@ -39,10 +39,15 @@ func (r *reader) mapping(top *yaml.Node) {
 	if r.dialect == Claude {
 		own := *top
 		own.Content = nil
+		seen := map[string]int{}
 		for i := 0; i+1 < len(top.Content); i += 2 {
-			if k, v := top.Content[i], top.Content[i+1]; !r.foreign(k, v) {
+			k, v := top.Content[i], top.Content[i+1]
+			if first := seen[k.Value]; first > 0 {
+				r.twice(k, topKey, first)
+			} else if !r.foreign(k, v) {
 				own.Content = append(own.Content, k, v)
 			}
+			seen[k.Value] = k.Line
 		}
 		top = &own
 	}
@@ -58,7 +63,7 @@ func (r *reader) members(m *yaml.Node, kind string, keys map[string]func(v *yaml
 		read, known := keys[k.Value]
 		switch first, again := seen[k.Value]; {
 		case again:
-			r.errorAt(k, fmt.Sprintf("%s %q is given twice, first in line %d", kind, k.Value, first), "delete one of them")
+			r.twice(k, kind, first)
 		case !known:
 			r.unknown(k, kind, slices.Sorted(maps.Keys(keys)))
 		case v.Kind == yaml.ScalarNode && (v.Tag == "!!null" || v.Value == ""):
@@ -70,6 +75,10 @@ func (r *reader) members(m *yaml.Node, kind string, keys map[string]func(v *yaml
 		}
 		seen[k.Value] = k.Line
 	}
+}
+
+func (r *reader) twice(k *yaml.Node, kind string, first int) {
+	r.errorAt(k, fmt.Sprintf("%s %q is given twice, first in line %d", kind, k.Value, first), "delete one of them")
 }
 
 func (r *reader) unknown(k *yaml.Node, kind string, known []string) {

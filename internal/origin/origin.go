@@ -43,6 +43,15 @@ type Package struct {
 // Fingerprint returns the fingerprint of what is generated from the package: "" if
 // that is nothing. Points are the names of the methods that count as points.
 func (p Package) Fingerprint(points []string) string {
+	text := p.read(points).text()
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
+
+func (p Package) read(points []string) *reader {
 	r := &reader{fset: token.NewFileSet(), points: points, types: map[string][]typeDecl{}, named: map[string]bool{}, methods: map[string][]method{}}
 	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
 		// What cannot be parsed is of another system, or does not compile anyway.
@@ -51,12 +60,7 @@ func (p Package) Fingerprint(points []string) string {
 			r.file(file, p.Files[name])
 		}
 	}
-	text := r.text()
-	if text == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:16])
+	return r
 }
 
 // Stale says why the generated file of a directory is not that of the sources beside
@@ -76,7 +80,7 @@ func Stale(dir string, points []string) (string, error) {
 			names[packageName(text)] = true
 		}
 		for name := range names {
-			if (Package{name, files}).Fingerprint(points) != "" {
+			if (Package{name, files}).read(points).generates() {
 				return File + " is missing", nil
 			}
 		}

@@ -140,6 +140,7 @@ func TestStale(t *testing.T) {
 		{"line ends of another system", map[string]string{"notes.go": strings.ReplaceAll(text, "\n", "\r\n"), origin.File: strings.ReplaceAll(right, "\n", "\r\n")}, ""},
 		{"a file of another package first", map[string]string{"a.go": "//go:build ignore\n\npackage main\n", "notes.go": text, origin.File: right}, ""},
 		{"nothing to generate", map[string]string{"a.go": "package a\n"}, ""},
+		{"a subsystem without typed tools", map[string]string{"a.go": "package a\n\n//hook:subsystem dynamic\ntype X struct{}\n"}, ""},
 		{"no source", nil, ""},
 		{"missing", map[string]string{"notes.go": text}, "hook_gen.go is missing"},
 		{"missing, beside a file of another package", map[string]string{"a.go": "//go:build ignore\n\npackage main\n", "notes.go": text}, "hook_gen.go is missing"},

@@ -3,6 +3,7 @@ package origin
 import (
 	"go/ast"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -89,6 +90,25 @@ func (r *reader) general(src source, d *ast.GenDecl) {
 			r.roots = append(r.roots, root{typ: &t})
 		}
 	}
+}
+
+// generates tells whether something is generated in any case: of tools and composites.
+// What is of other directives depends on more than the source shows.
+func (r *reader) generates() bool {
+	return slices.ContainsFunc(r.roots, func(root root) bool {
+		if root.fn != nil {
+			return has(directives(root.fn.decl.Doc), "tool")
+		}
+		return has(root.typ.verb, "composite")
+	})
+}
+
+// has tells whether one of the directives has one of the verbs.
+func has(directives []string, verbs ...string) bool {
+	return slices.ContainsFunc(directives, func(directive string) bool {
+		verb, _, _ := strings.Cut(directive, " ")
+		return slices.Contains(verbs, verb)
+	})
 }
 
 // receiver returns the name of the type whose method a function is, "" for none.

@@ -73,22 +73,16 @@ func (w *writer) tool(m method) {
 func (w *writer) root(t typeDecl) {
 	name := t.spec.Name.Name
 	w.line("type "+name, t.verb...)
-	has := func(verbs ...string) bool {
-		return slices.ContainsFunc(t.verb, func(directive string) bool {
-			verb, _, _ := strings.Cut(directive, " ")
-			return slices.Contains(verbs, verb)
-		})
-	}
 	switch {
-	case has("composite"):
+	case has(t.verb, "composite"):
 		w.tokens(t.source, t.spec.Pos(), t.spec.End())
 		for field := range fields(t.spec.Type) {
 			w.hooks.add(baseName(field.Type))
 		}
 		w.hooks.add(name)
-	case has("enum", "schema"):
+	case has(t.verb, "enum", "schema"):
 		w.data.add(name)
-	case has("point"), len(t.verb) == 0:
+	case has(t.verb, "point"), len(t.verb) == 0:
 		w.tokens(t.source, t.spec.Pos(), t.spec.End())
 		w.line("directives", fieldDirectives(t.spec.Type)...)
 	default:

@@ -149,8 +149,8 @@ func TestAmbiguousArgumentsNeverRun(t *testing.T) {
 		`{"command":"echo ls","timeout":NaN}`,
 		`{"command":"echo ls","timeout":Infinity}`,
 		`{"command":"echo ls","timeout":+1}`,
-		`{"command":"echo ls","timeout":null}`,
-		`{"command":"echo ls","env":null}`,
+		`{"command":"echo ls","timeout":null,"timeout":1}`,
+		`{"command":"echo ls","env":{"A":null}}`,
 		`{"command":"echo ls","env":["A=1"]}`,
 		`{"command":"echo ls","env":{"A":1}}`,
 		`{"command":"echo ls","env":{"A":"1","\u0041":"2"}}`,
@@ -180,13 +180,14 @@ func TestAmbiguousArgumentsNeverRun(t *testing.T) {
 // events, the tool and the history.
 func TestEverybodySeesTheSameArguments(t *testing.T) {
 	cases := map[string]string{
-		`{"command":"echo a"}`:                          `{"command":"echo a"}`,
-		" { \"command\" :\t\"echo a\" }\r\n":            `{"command":"echo a"}`,
-		`{"\u0063ommand":"ech\u006f \u0061"}`:           `{"command":"echo a"}`,
-		`{"command":"echo a","timeout":1e3}`:            "",
-		`{"timeout":1000,"command":"echo a"}`:           `{"timeout":1000,"command":"echo a"}`,
-		`{"command":"echo a","env":{"B":"2","A":"1" }}`: `{"command":"echo a","env":{"B":"2","A":"1"}}`,
-		`{"command":"echo \/ \ud83d\ude00"}`:            `{"command":"echo / 😀"}`,
+		`{"command":"echo a"}`:                           `{"command":"echo a"}`,
+		" { \"command\" :\t\"echo a\" }\r\n":             `{"command":"echo a"}`,
+		`{"\u0063ommand":"ech\u006f \u0061"}`:            `{"command":"echo a"}`,
+		`{"command":"echo a","timeout":1e3}`:             "",
+		`{"timeout":1000,"command":"echo a"}`:            `{"timeout":1000,"command":"echo a"}`,
+		`{"timeout":null,"command":"echo a","env":null}`: `{"command":"echo a"}`,
+		`{"command":"echo a","env":{"B":"2","A":"1" }}`:  `{"command":"echo a","env":{"B":"2","A":"1"}}`,
+		`{"command":"echo \/ \ud83d\ude00"}`:             `{"command":"echo / 😀"}`,
 	}
 	for raw, want := range cases {
 		t.Run(raw, func(t *testing.T) {

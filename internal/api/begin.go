@@ -218,7 +218,7 @@ func (s *Server) leave(t *turn) {
 // goOn goes on with the turns of this project that the daemon before this one, or
 // another program, has not brought to their ends.
 func (s *Server) goOn(ctx context.Context) {
-	recs, err := s.list(ctx)
+	recs, err := s.o.Store.List(ctx)
 	if err != nil {
 		s.o.Log(fmt.Sprintf("interrupted turns cannot be looked for: %v", err))
 		return

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -34,7 +35,7 @@ func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	recs, err := s.list(r.Context())
+	recs, err := s.o.Store.List(r.Context())
 	if err != nil {
 		return err
 	}
@@ -51,50 +52,22 @@ func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-// list returns the conversations of all projects and notes the keys of its own.
-func (s *Server) list(ctx context.Context) ([]store.Record, error) {
-	recs, err := s.o.Store.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, rec := range recs {
-		if s.owns(rec) {
-			s.keys.put(rec.ID, rec.Key)
-		}
-	}
-	return recs, nil
-}
-
 // find returns a conversation of this project by its id.
 func (s *Server) find(ctx context.Context, id string) (store.Record, error) {
-	if key, known := s.keys.of(id); known {
-		rec, err := s.o.Store.Conversation(ctx, key)
-		if err != nil || rec.ID == id { // another one if a project has adopted it
-			return rec, err
-		}
-	}
 	rec, err := s.anywhere(ctx, id)
-	switch {
-	case err != nil:
-		return store.Record{}, err
-	case !s.owns(rec):
+	if err == nil && !s.owns(rec) {
 		return store.Record{}, s.elsewhere(rec)
 	}
-	s.keys.put(id, rec.Key) // a long list has pushed it out
-	return rec, nil
+	return rec, err
 }
 
 // anywhere returns a conversation of any project by its id.
 func (s *Server) anywhere(ctx context.Context, id string) (store.Record, error) {
-	recs, err := s.list(ctx)
-	if err != nil {
-		return store.Record{}, err
-	}
-	i := slices.IndexFunc(recs, func(rec store.Record) bool { return rec.ID == id })
-	if i < 0 {
+	rec, err := s.o.Store.Find(ctx, id)
+	if errors.Is(err, store.ErrUnknown) || err == nil && rec.Parent != "" {
 		return store.Record{}, notFound("there is no conversation %.80q; GET /v1/conversations lists them", id)
 	}
-	return recs[i], nil
+	return rec, err
 }
 
 // openConversation makes the conversation if there is none. It does so for
@@ -120,7 +93,6 @@ func (s *Server) openConversation(w http.ResponseWriter, r *http.Request) error 
 	if rec.Parent != "" {
 		return fmt.Errorf("%w: %s", runtime.ErrChild, rec.ID)
 	}
-	s.keys.put(rec.ID, rec.Key)
 	writeJSON(w, http.StatusOK, s.conversationOf(rec))
 	return nil
 }

@@ -13,16 +13,11 @@ import (
 )
 
 func (s *Server) conversationEvents(w http.ResponseWriter, r *http.Request) error {
-	id := r.PathValue("id")
-	_, known := s.keys.of(id)
-	if at, told := s.o.Runtime.LastEvent(id); known && told { // then nothing has to be asked of the store
-		return s.follow(w, r, id, at)
-	}
-	rec, err := s.find(r.Context(), id)
+	rec, err := s.find(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	return s.follow(w, r, id, s.lastEvent(rec))
+	return s.follow(w, r, rec.ID, s.lastEvent(rec))
 }
 
 func (s *Server) allEvents(w http.ResponseWriter, r *http.Request) error {

@@ -86,7 +86,6 @@ type Options struct {
 type Server struct {
 	o       Options
 	asks    *asks
-	keys    keys
 	started time.Time
 	mux     *http.ServeMux
 

@@ -116,8 +116,8 @@ type Record struct {
 	Journaled bool
 	// Events is the sequence of the last event that was kept; 0 if none was.
 	Events uint64
-	// Title is what the conversation began with, in short: see [Title]. Only List sets it;
-	// "" if nothing was said yet or the message is damaged.
+	// Title is what the conversation began with, in short: see [Title]. Only Find and List
+	// set it; "" if nothing was said yet or the message is damaged.
 	Title string
 }
 
@@ -267,6 +267,9 @@ type Note struct {
 type Reader interface {
 	// Conversation returns the conversation of the key, created if there is none.
 	Conversation(ctx context.Context, key Key) (Record, error)
+	// Find returns the conversation of the id, a child too, with its title. ErrUnknown if
+	// there is none.
+	Find(ctx context.Context, id string) (Record, error)
 	// Messages returns all messages of the conversation, oldest first; the caller
 	// owns the slice. ErrUnknown if there is no such conversation; beside a
 	// [*DamagedError] are all messages but the damaged ones, so that the call of a

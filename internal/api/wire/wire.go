@@ -115,7 +115,8 @@ type Conversation struct {
 	Project string `json:"project,omitzero"`
 	Agent   string `json:"agent"`
 	Sender  string `json:"sender"`
-	// Title is the beginning of what was first said, as one line; in lists only.
+	// Title is the beginning of what was first said, as one line. Lists and a
+	// conversation that is asked for by its id have it.
 	Title string `json:"title,omitzero"`
 	// Turns is the number of turns that have ended.
 	Turns   int       `json:"turns"`

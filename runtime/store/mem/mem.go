@@ -358,9 +358,7 @@ func (s *Store) List(context.Context) ([]store.Record, error) {
 	out := make([]store.Record, 0, len(s.all))
 	for _, c := range s.all {
 		if c.record.Parent == "" {
-			rec := c.record
-			rec.Title = c.title()
-			out = append(out, rec)
+			out = append(out, c.titled())
 		}
 	}
 	slices.SortFunc(out, func(a, b store.Record) int {
@@ -369,14 +367,25 @@ func (s *Store) List(context.Context) ([]store.Record, error) {
 	return out, nil
 }
 
-func (c *conversation) title() string {
+func (c *conversation) titled() store.Record {
+	rec := c.record
 	if c.archived() {
-		return store.Title(c.kept.archive[0].Message)
+		rec.Title = store.Title(c.kept.archive[0].Message)
+	} else if c.messages.Len() > 0 {
+		rec.Title = store.Title(c.messages.At(0))
 	}
-	for _, m := range c.messages.All() {
-		return store.Title(m)
+	return rec
+}
+
+// Find implements store.Reader.
+func (s *Store) Find(_ context.Context, id string) (store.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.lookupLocked(id)
+	if err != nil {
+		return store.Record{}, err
 	}
-	return ""
+	return c.titled(), nil
 }
 
 func (s *Store) lookupLocked(id string) (*conversation, error) {

@@ -28,7 +28,8 @@ func messageRules() []rule {
 		{"turns are counted when they end", turns},
 		{"the caller owns what Messages returns", ownership},
 		{"list is ordered by agent, then sender", list},
-		{"list has the beginning of the first message as title", titles},
+		{"list and find have the beginning of the first message as title", titles},
+		{"a conversation is found by its id", finds},
 		{"of concurrent appends at one version one wins", race},
 		{"concurrent first uses of a key give one conversation", firstUse},
 	}
@@ -221,7 +222,10 @@ func titles(t *testing.T, s *bench) {
 		all, err := s.List(t.Context())
 		require.NoError(t, err)
 		require.Len(t, all, 1)
-		return all[0].Title
+		found, err := s.Find(t.Context(), rec.ID)
+		require.NoError(t, err)
+		assert.Equal(t, all[0], found)
+		return found.Title
 	}
 	assert.Empty(t, title())
 	long := strings.Repeat("é", 200)
@@ -232,6 +236,22 @@ func titles(t *testing.T, s *bench) {
 		require.NoError(t, err)
 		assert.Equal(t, "What is "+strings.Repeat("é", 54)+"…", title())
 	}
+}
+
+func finds(t *testing.T, s *bench) {
+	for _, sender := range []string{"x", "y"} {
+		rec := create(t, s, "a", sender)
+		found, err := s.Find(t.Context(), rec.ID)
+		require.NoError(t, err)
+		assert.Equal(t, rec, found)
+	}
+	for _, id := range []string{"", "nobody"} {
+		_, err := s.Find(t.Context(), id)
+		require.ErrorIs(t, err, store.ErrUnknown)
+	}
+	all, err := s.List(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, all, 2, "what is looked for is not made")
 }
 
 func race(t *testing.T, s *bench) {

@@ -302,7 +302,7 @@ func TestChatGivesTheTerminalBack(t *testing.T) {
 	}{
 		"interrupt":   {syscall.SIGINT, 0},
 		"termination": {syscall.SIGTERM, exitTerminated},
-		"hangup":      {syscall.SIGHUP, exitTerminated},
+		"hangup":      {syscall.SIGHUP, exitHungUp},
 		"quit":        {syscall.SIGQUIT, exitTerminated},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -64,7 +64,7 @@ func TestDocsJSON(t *testing.T) {
 func TestDocsExitCodes(t *testing.T) {
 	t.Parallel()
 	var want []string
-	for _, code := range []int{0, exitFailed, exitWrong, exitInterrupted, exitTerminated} {
+	for _, code := range []int{0, exitFailed, exitWrong, exitHungUp, exitInterrupted, exitTerminated} {
 		want = append(want, fmt.Sprint(code))
 	}
 	slices.Sort(want)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/stdout"
 )
 
 // TestEventsOfOtherAgents: what happens below a turn is marked, and questions are
@@ -19,7 +20,7 @@ func TestEventsOfOtherAgents(t *testing.T) {
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, out.Close()) }()
-	c := &command{out: out}
+	c := &command{out: out, written: stdout.New(out)}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
 	q := hook.Inquiry{ID: "i", Questions: hook.ListOf(hook.Question{Text: "Which way?", Options: hook.ListOf(hook.Choice{Label: "left"})})}
 	given := hook.Response{Given: hook.ListOf(hook.Given{Chosen: hook.ListOf("left")})}

@@ -364,9 +364,11 @@ func (s *site) shown(ctx context.Context, stop func(), args ...string) string {
 	c := &command{in: os.Stdin, out: w, err: w, getenv: s.getenv}
 	root := c.root()
 	root.SetArgs(args)
+	ctx, over := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
 		err := root.ExecuteContext(ctx)
+		over() // so that nothing watches the output, which keeps it open
 		_ = w.Close()
 		ended <- err
 	}()

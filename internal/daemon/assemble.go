@@ -82,7 +82,7 @@ func loadMCP(ctx context.Context, o Options) (*mcp.MCP, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o), Supervisor: o.commands})
+	return mcp.New(servers, &mcp.Options{Dir: o.Paths.Root, Allow: allowServer(o), Supervisor: o.commands, Notice: o.Note})
 }
 
 // discard closes what was made, which nobody has opened.

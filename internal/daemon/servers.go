@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -112,7 +113,7 @@ func loadServers(ctx context.Context, o Options) (mcp.Config, error) {
 		why = refusedTrust
 	}
 	for i := range cfg.Servers {
-		cfg.Servers[i].Refused = why
+		cfg.Servers[i].Refused = cmp.Or(cfg.Servers[i].Refused, why)
 	}
 	o.Note(fmt.Sprintf("the MCP servers of %s are not started: %s", o.Paths.Short(file), why))
 	return cfg, nil

@@ -130,7 +130,7 @@ func TestServerThatDiesFailsItsCallOnly(t *testing.T) {
 			eventually(t, "events", func() bool { return len(host.texts()) == 4 })
 			assert.ElementsMatch(t, []string{
 				"server_connected other", "server_connected srv",
-				"server_lost srv: it ended (exit status 9)", "server_connected srv",
+				"server_lost srv: it ended (exit status 9); the end of its stderr: server says hello", "server_connected srv",
 			}, host.texts())
 		})
 	}

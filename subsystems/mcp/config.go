@@ -44,10 +44,14 @@ type Server struct {
 	// the word of who wrote the configuration, where the server's own word does
 	// not count. Without it all tools are taken for destructive.
 	Harmless bool
+	// Required: an agent that uses the server waits for it, and is not built without it.
+	Required bool
 	// Refused says why the server cannot be used; "" if it can.
 	Refused string
 	// Disabled: whoever wrote the file has turned the server off. Refused says so, too.
 	Disabled bool
+	// expanded are the values of the user's variables in it.
+	expanded []string
 }
 
 // String is the name and the command with its arguments, or the URL without its
@@ -194,6 +198,7 @@ type entry struct {
 	cfg    *Config
 	out    Server
 	kind   string
+	values []string // of the user's variables
 }
 
 // fail keeps the first reason why the server cannot be used.
@@ -225,6 +230,8 @@ func (e *entry) member(key string, raw json.RawMessage) error {
 		destructive := true
 		decode(e, key, raw, &destructive, "true or false")
 		e.out.Harmless = !destructive
+	case "required":
+		decode(e, key, raw, &e.out.Required, "true or false")
 	case "disabled":
 		decode(e, key, raw, &e.out.Disabled, "true or false")
 	case "alwaysLoad", "description":
@@ -287,6 +294,7 @@ func (e *entry) finish() Server {
 	for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
 		s.Headers[k] = e.expand("headers", s.Headers[k])
 	}
+	s.expanded = e.values
 	return s
 }
 
@@ -299,6 +307,7 @@ func (e *entry) expand(where, text string) string {
 	return variable.ReplaceAllStringFunc(text, func(whole string) string {
 		parts := variable.FindStringSubmatch(whole)
 		if value, set := e.lookup(parts[1]); set {
+			e.values = append(e.values, value)
 			return value
 		}
 		if def, ok := strings.CutPrefix(parts[2], ":-"); ok {

@@ -27,6 +27,9 @@ func (s Server) Effects(set func(name string) bool) []string {
 	if s.Timeout > 0 {
 		e.add("each call may take %s", s.Timeout)
 	}
+	if s.Required {
+		e.add("agents that use it wait for it and do not start without it")
+	}
 	if s.Harmless {
 		e.add("its tools are not taken for destructive, by the word of this file")
 	}

@@ -22,6 +22,7 @@ const (
 	envMode = "TEST_SERVER_MODE" // which server; none of them is not a server
 	envFile = "TEST_SERVER_FILE" // each start appends a line to it
 	envList = "TEST_SERVER_LIST" // the file with the list of tools (mode raw)
+	envGate = "TEST_SERVER_GATE" // the file that a late server waits for (mode late)
 )
 
 func TestMain(m *testing.M) {
@@ -47,6 +48,25 @@ func serve(mode string) int {
 		return 3
 	case "hang":
 		time.Sleep(time.Minute)
+	case "late":
+		for ; ; time.Sleep(5 * time.Millisecond) {
+			if _, err := os.Stat(os.Getenv(envGate)); err == nil {
+				return serveTools()
+			}
+		}
+	case "chatty": // leaves more on its error output than anybody wants to see
+		for range 20 {
+			fmt.Fprintln(os.Stderr, "noise")
+		}
+		fmt.Fprintf(os.Stderr, "token=%s refused\r\n\n  key sk-%s\n\x1b]52;c;aGk=\a\xff of %s\n", os.Getenv("SERVICE_TOKEN"), strings.Repeat("k", 30), os.Getenv("PLACE"))
+		return 3
+	case "flood": // a gigabyte without a line's end, and then one
+		block := strings.Repeat("x", 1<<20)
+		for range 1 << 10 {
+			fmt.Fprint(os.Stderr, block)
+		}
+		fmt.Fprintln(os.Stderr, "\nthe disk is full")
+		return 3
 	case "raw", "deaf", "garbage":
 		return serveRaw(mode)
 	case "tools":

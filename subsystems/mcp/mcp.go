@@ -44,6 +44,15 @@ type Options struct {
 	// ConnectTimeout bounds the start of a server, from the process to its list
 	// of tools; 0 is 30 seconds.
 	ConnectTimeout time.Duration
+	// Patience is how long an agent that is built waits for the servers that it uses. One
+	// that is later than this brings its tools when it is there. A required server, and
+	// one whose tools the agent names in its own list, is waited for as long as its start
+	// may take. 0 is 5 seconds, less than 0 waits for none but these.
+	Patience time.Duration
+	// Notice is told, in a sentence, which servers somebody has been waiting for, from a
+	// second on, and what has become of those that were late. It may be called from
+	// several goroutines. Nil drops it.
+	Notice func(text string)
 	// CallTimeout bounds a call where the server's own entry sets no timeout; 0
 	// is 60 seconds.
 	CallTimeout time.Duration
@@ -74,6 +83,7 @@ type Options struct {
 
 const (
 	defaultConnectTimeout = 30 * time.Second
+	defaultPatience       = 5 * time.Second
 	defaultCallTimeout    = time.Minute
 	defaultStopGrace      = 2 * time.Second
 	defaultMaxOutput      = 100_000
@@ -152,6 +162,12 @@ func (m *MCP) declared() []*server {
 func (o *Options) defaults() {
 	if o.ConnectTimeout <= 0 {
 		o.ConnectTimeout = defaultConnectTimeout
+	}
+	if o.Patience == 0 {
+		o.Patience = defaultPatience
+	}
+	if o.Notice == nil {
+		o.Notice = func(string) {}
 	}
 	if o.CallTimeout <= 0 {
 		o.CallTimeout = defaultCallTimeout

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,16 +33,18 @@ type Definition struct {
 	URL         string            `json:"url,omitzero"`
 	Headers     map[string]string `json:"headers,omitzero"`
 	Timeout     float64           `json:"timeout,omitzero"` // milliseconds
+	Required    *bool             `json:"required,omitzero"`
 	Destructive *bool             `json:"destructive,omitzero"`
 }
 
 const sectionName = "mcp"
 
 // OnBuildAgent checks the agent's section, declares the servers of its own and
-// connects those that it uses, at most for the time for connecting. A name in the
-// section that cannot exist is an error, and so is a server of its own that is not
-// allowed or whose name is taken. A server that cannot be reached is none: the
-// agent is built without its tools, and an event says so.
+// starts those that it uses, all at once. It waits for them as [Options.Patience] says.
+// A name in the section that cannot exist is an error, and so is a server of its own
+// that is not allowed or whose name is taken, and a required one that cannot be
+// reached. Any other that cannot be reached, or not yet, is none: the agent is built
+// without its tools, and an event says so.
 func (m *MCP) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
 	sec, _, err := hook.SectionOf[Section](&cfg, sectionName)
 	if err != nil {
@@ -53,21 +54,12 @@ func (m *MCP) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.Agen
 	if err != nil {
 		return cfg, fmt.Errorf("agent %q: section mcp: %w", cfg.Name, err)
 	}
-	starts := make([]*wire.Start, len(c.used))
-	for i, s := range c.used {
-		if s.end != nil {
-			starts[i] = s.end.Begin()
-		}
+	waits, err := m.await(ctx, &cfg, c.used)
+	if err != nil {
+		return cfg, fmt.Errorf("agent %q: %w", cfg.Name, err)
 	}
-	for i, s := range c.used {
-		err := errors.New(s.cfg.Refused)
-		if s.end != nil {
-			err = s.end.Wait(ctx, starts[i])
-		}
-		if ctx.Err() != nil {
-			return cfg, fmt.Errorf("agent %q: connect MCP servers: %w", cfg.Name, ctx.Err())
-		}
-		s.report(ctx, cfg.Host(), err)
+	for _, w := range waits {
+		w.server.report(ctx, cfg.Host(), w.err)
 	}
 	if err := checkTools(c.used, sec.Tools); err != nil {
 		return cfg, fmt.Errorf("agent %q: section mcp: %w", cfg.Name, err)
@@ -135,9 +127,12 @@ func (s *server) mayHave(tool string) bool {
 
 // report tells an agent's host what the agent has to do without.
 func (s *server) report(ctx context.Context, h hook.Host, err error) {
+	if s.cfg.Disabled {
+		return
+	}
 	if err != nil {
 		h.Emit(ctx, hook.Event{Kind: hook.EventDiagnostic,
-			Text: fmt.Sprintf("the tools of the MCP server %s are missing: %v", s.cfg.Name, err)})
+			Text: fmt.Sprintf("the tools of the MCP server %s are missing: %s", s.cfg.Name, s.reason(err))})
 		return
 	}
 	s.mu.Lock()

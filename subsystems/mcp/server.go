@@ -24,12 +24,13 @@ type server struct {
 	mu      sync.Mutex
 	version int // of what the endpoint listed, as shown has it
 	shown   tools
+	late    bool // an agent was built without it while it was started
 }
 
 var _ wire.Watcher = (*server)(nil)
 
 func newServer(m *MCP, cfg Server, public bool) *server {
-	cfg.Args, cfg.Env, cfg.Headers = slices.Clone(cfg.Args), maps.Clone(cfg.Env), maps.Clone(cfg.Headers)
+	cfg.Args, cfg.Env, cfg.Headers, cfg.expanded = slices.Clone(cfg.Args), maps.Clone(cfg.Env), maps.Clone(cfg.Headers), slices.Clone(cfg.expanded)
 	s := &server{m: m, cfg: cfg, public: public}
 	if cfg.URL != "" {
 		s.spec = wire.Spec{URL: cfg.URL, Headers: cfg.Headers}
@@ -47,7 +48,7 @@ func (s *server) attach() {
 
 // same reports whether the other declares the same under the same name.
 func (s *server) same(o *server) bool {
-	return s.cfg.Name == o.cfg.Name && s.cfg.Timeout == o.cfg.Timeout && s.cfg.Harmless == o.cfg.Harmless &&
+	return s.cfg.Name == o.cfg.Name && s.cfg.Timeout == o.cfg.Timeout && s.cfg.Harmless == o.cfg.Harmless && s.cfg.Required == o.cfg.Required &&
 		s.spec.Fingerprint() == o.spec.Fingerprint()
 }
 
@@ -78,8 +79,10 @@ func (s *server) Changed(c wire.Change) {
 	switch {
 	case c.Kind == wire.Connected, c.Kind == wire.Relisted && c.Err == nil:
 		s.m.emit(hook.EventServerConnected, name)
+		s.arrived(nil)
 	case c.Kind == wire.Failed, c.Kind == wire.Lost:
-		s.m.emit(hook.EventServerLost, fmt.Sprintf("%s: %v", name, c.Err))
+		s.m.emit(hook.EventServerLost, name+": "+s.reason(c.Err))
+		s.arrived(c.Err)
 	case c.Kind == wire.Relisted:
 		s.m.emit(hook.EventDiagnostic, fmt.Sprintf("the tools of the MCP server %s may be out of date: %v", name, c.Err))
 	case c.Kind == wire.Ended:

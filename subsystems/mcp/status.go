@@ -15,16 +15,19 @@ const (
 	StateDeclared   State = "declared"   // nobody has needed it yet
 	StateConnecting State = "connecting" // it is being started
 	StateConnected  State = "connected"
-	StateLost       State = "lost"    // it could not be started or has ended; the next call starts it
-	StateIdle       State = "idle"    // it was ended because nobody used it; the next call starts it
-	StateRefused    State = "refused" // its declaration cannot be used
+	StateLost       State = "lost"     // it could not be started or has ended; the next call starts it
+	StateIdle       State = "idle"     // it was ended because nobody used it; the next call starts it
+	StateRefused    State = "refused"  // its declaration cannot be used
+	StateDisabled   State = "disabled" // the list of servers has turned it off
 )
 
 // Status is what is known of one server at one time.
 type Status struct {
 	Name  string
 	State State
-	// Reason is why it is lost or refused; "" in the other states.
+	// Reason is why it is lost, refused or disabled; "" in the other states. It may quote
+	// the last lines of the server's error output, without the secrets that its entry has:
+	// it is for operators and must not be shown to a model.
 	Reason string
 	// Public says that every agent may use it; otherwise an agent declared it.
 	Public bool
@@ -61,6 +64,9 @@ func (s *server) status() Status {
 			st.Tools = append(st.Tools, t.Name)
 		}
 	}
+	if s.cfg.Disabled {
+		st.State = StateDisabled
+	}
 	if s.end == nil {
 		return st
 	}
@@ -76,7 +82,7 @@ func (s *server) status() Status {
 	case wire.StateIdle:
 		st.State = StateIdle
 	case wire.StateLost:
-		st.State, st.Reason = StateLost, at.Err.Error()
+		st.State, st.Reason = StateLost, s.reason(at.Err)
 	}
 	return st
 }

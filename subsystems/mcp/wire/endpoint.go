@@ -33,6 +33,18 @@ const (
 	Ended     ChangeKind = "ended"     // nobody has used it for a while, or nobody is left
 )
 
+// ServerError is why a process could not be connected or its connection broke.
+type ServerError struct {
+	Err error
+	// Stderr is the end of what it wrote to its error output, at most 16 KiB. It is no
+	// part of Error, because it may hold secrets and the model reads errors.
+	Stderr string
+}
+
+func (e *ServerError) Error() string { return e.Err.Error() }
+
+func (e *ServerError) Unwrap() error { return e.Err }
+
 // Endpoint is one server: at most one connection at a time, which comes and
 // goes, and the tools that it listed last. It is safe for concurrent use.
 type Endpoint struct {
@@ -216,7 +228,7 @@ func (e *Endpoint) run(s *Start) {
 		e.finish(p, Change{Kind: Ended})
 		return
 	}
-	e.finish(p, Change{Lost, cause})
+	e.finish(p, Change{Lost, e.withStderr(cause)})
 	p.end(e.pool, e.pool.Closing())
 }
 
@@ -241,16 +253,10 @@ func (e *Endpoint) tell(c Change) {
 }
 
 // connect opens the connection, greets the server and reads its list of tools,
-// within the time for connecting. Only so many connections are made at the same
-// time.
+// within the time for connecting. It waits for no other server: one that does not
+// answer must not hold up the rest.
 func (e *Endpoint) connect() (*peer, []*sdk.Tool, error) {
 	life, limit := e.pool.life, e.pool.o.ConnectTimeout
-	select {
-	case e.pool.slots <- struct{}{}:
-		defer func() { <-e.pool.slots }()
-	case <-life.Done():
-		return nil, nil, ErrClosed
-	}
 	ctx, cancel := context.WithTimeout(life, limit)
 	defer cancel()
 	e.stderr.reset()
@@ -271,11 +277,21 @@ func (e *Endpoint) connect() (*peer, []*sdk.Tool, error) {
 	case life.Err() != nil:
 		return nil, nil, ErrClosed
 	case ctx.Err() != nil:
-		return nil, nil, fmt.Errorf("it did not answer within %v", limit)
+		err = fmt.Errorf("it did not answer within %v", limit)
 	case gone:
-		return nil, nil, fmt.Errorf("it ended while it was started (%s)", status)
+		err = fmt.Errorf("it ended while it was started (%s)", status)
+	default:
+		err = fmt.Errorf("connect: %s", e.spec.clean(brief(err)))
 	}
-	return nil, nil, fmt.Errorf("connect: %s", e.spec.clean(brief(err)))
+	return nil, nil, e.withStderr(err)
+}
+
+// withStderr adds what the process has written to its error output.
+func (e *Endpoint) withStderr(err error) error {
+	if text := e.stderr.String(); text != "" {
+		return &ServerError{Err: err, Stderr: text}
+	}
+	return err
 }
 
 // attend waits until the connection has to be given up and says why; nil means

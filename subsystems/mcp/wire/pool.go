@@ -41,22 +41,17 @@ type Options struct {
 	Supervisor *supervisor.Supervisor
 }
 
-const (
-	// connecting is the number of connections that are made at the same time.
-	connecting = 4
-	// unclaimedTime is how long a connection may be unused that nobody holds.
-	unclaimedTime = time.Minute
-)
+// unclaimedTime is how long a connection may be unused that nobody holds.
+const unclaimedTime = time.Minute
 
 // ErrClosed is why nothing is connected after Close.
 var ErrClosed = errors.New("the MCP subsystem is closed")
 
 // Pool has the endpoints. Make it with [NewPool]. It is safe for concurrent use.
 type Pool struct {
-	o     Options
-	ours  *supervisor.Supervisor // closed by Close; nil if it is the caller's
-	open  func(Spec, *ring) (carrier, error)
-	slots chan struct{}
+	o    Options
+	ours *supervisor.Supervisor // closed by Close; nil if it is the caller's
+	open func(Spec, *ring) (carrier, error)
 
 	// life ends when Close begins: servers are told to end. hard is closed when
 	// they have to end at once.
@@ -75,10 +70,7 @@ type Pool struct {
 
 // NewPool returns a pool without endpoints. It starts nothing.
 func NewPool(o Options) *Pool {
-	p := &Pool{
-		o: o, slots: make(chan struct{}, connecting),
-		hard: make(chan struct{}), endpoints: map[Fingerprint]*Endpoint{},
-	}
+	p := &Pool{o: o, hard: make(chan struct{}), endpoints: map[Fingerprint]*Endpoint{}}
 	if o.Supervisor == nil {
 		p.ours = supervisor.New()
 		p.o.Supervisor = p.ours

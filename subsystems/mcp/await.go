@@ -1,0 +1,178 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
+)
+
+// When somebody who waits for servers is told of it: after the first time, and then
+// again and again.
+const (
+	noticeAfter = time.Second
+	noticeEvery = 5 * time.Second
+)
+
+// wait is an agent's wait for one server.
+type wait struct {
+	server *server
+	start  *wire.Start // nil if the server is refused
+	// needed: the agent waits for as long as the start may take.
+	needed bool
+	over   bool
+	err    error
+}
+
+// lateError says that the server had not answered when the agent was built.
+type lateError struct{ after time.Duration }
+
+func (e *lateError) Error() string {
+	yet := "yet"
+	if e.after > 0 {
+		yet = "within " + e.after.String()
+	}
+	return fmt.Sprintf("it has not answered %s; agents have its tools from the turn after it does; to wait for it, write \"required\": true into its entry", yet)
+}
+
+// await starts the servers, all at once, and waits for them. The error is that of ctx or
+// of a required server.
+func (m *MCP) await(ctx context.Context, cfg *hook.AgentConfig, used []*server) ([]*wait, error) {
+	waits := make([]*wait, len(used))
+	for i, s := range used {
+		waits[i] = &wait{server: s, needed: s.cfg.Required || s.demanded(cfg), over: s.end == nil}
+		if waits[i].over {
+			waits[i].err = errors.New(s.cfg.Refused)
+		} else {
+			waits[i].start = s.end.Begin()
+		}
+	}
+	m.watch(ctx, waits)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("connect MCP servers: %w", ctx.Err())
+	}
+	for _, w := range waits {
+		if w.server.cfg.Required && !w.server.cfg.Disabled && w.err != nil {
+			return nil, fmt.Errorf("the MCP server %s, which is required, is not there: %w", w.server.cfg.Name, w.err)
+		}
+	}
+	return waits, nil
+}
+
+// demanded reports whether the agent cannot be registered without the server, because it
+// names tools of it.
+func (s *server) demanded(cfg *hook.AgentConfig) bool {
+	return cfg.Tools != nil && s.named(cfg.Tools) || cfg.Choice.Tool != "" && s.named([]string{cfg.Choice.Tool})
+}
+
+// watch waits until all starts are over, or the patience with those that are not needed
+// is, or ctx. Meanwhile it says what is waited for.
+func (m *MCP) watch(ctx context.Context, waits []*wait) {
+	began := time.Now()
+	patience, notice := time.NewTimer(max(0, m.o.Patience)), time.NewTimer(noticeAfter)
+	defer patience.Stop()
+	defer notice.Stop()
+	done, stop := follow(ctx, waits)
+	patient := true
+	for pending(waits, patient) != "" && ctx.Err() == nil {
+		select {
+		case r := <-done:
+			r.take()
+		case <-notice.C:
+			notice.Reset(noticeEvery)
+			m.o.Notice(fmt.Sprintf("waiting for %s (%v so far)", pending(waits, patient), time.Since(began).Round(time.Second)))
+		case <-patience.C:
+			patient = false
+		case <-ctx.Done():
+		}
+	}
+	stop()
+	for len(done) > 0 {
+		r := <-done
+		r.take()
+	}
+	for _, w := range waits {
+		if !w.over && ctx.Err() == nil {
+			w.err = &lateError{max(0, m.o.Patience)}
+			w.server.isLate(w.err)
+		}
+	}
+}
+
+// ended is how a start has ended.
+type ended struct {
+	*wait
+	err error
+}
+
+func (e ended) take() { e.over, e.wait.err = true, e.err }
+
+// follow waits for each start and hands over how it has ended. The caller calls stop,
+// which returns when nobody waits any more.
+func follow(ctx context.Context, waits []*wait) (done chan ended, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done = make(chan ended, len(waits))
+	var all sync.WaitGroup
+	for _, w := range waits {
+		if w.over {
+			continue
+		}
+		end, start := w.server.end, w.start
+		all.Go(func() {
+			if err := end.Wait(ctx, start); ctx.Err() == nil {
+				done <- ended{w, err}
+			}
+		})
+	}
+	return done, func() { cancel(); all.Wait() }
+}
+
+// pending names the servers that are waited for, "" if none is.
+func pending(waits []*wait, patient bool) string {
+	var servers []*server
+	for _, w := range waits {
+		if !w.over && (w.needed || patient) {
+			servers = append(servers, w.server)
+		}
+	}
+	switch len(servers) {
+	case 0:
+		return ""
+	case 1:
+		return "the MCP server " + servers[0].cfg.Name
+	}
+	return "the MCP servers " + names(servers)
+}
+
+// isLate notes that an agent does without the server because it is still being started.
+func (s *server) isLate(err error) {
+	s.m.o.Notice(fmt.Sprintf("the MCP server %s: %v", s.cfg.Name, err))
+	s.mu.Lock()
+	s.late = true
+	s.mu.Unlock()
+	switch at := s.end.Status(); at.State { // it may have come to its end just before
+	case wire.StateConnected:
+		s.arrived(nil)
+	case wire.StateLost:
+		s.arrived(at.Err)
+	}
+}
+
+// arrived says what has become of a server that was late; nil is that it is connected.
+func (s *server) arrived(err error) {
+	s.mu.Lock()
+	late := s.late
+	s.late = false
+	s.mu.Unlock()
+	switch {
+	case !late:
+	case err != nil:
+		s.m.o.Notice(fmt.Sprintf("the MCP server %s is not there: %s", s.cfg.Name, s.reason(err)))
+	default:
+		s.m.o.Notice(fmt.Sprintf("the MCP server %s is connected now; agents have its tools from their next turn on", s.cfg.Name))
+	}
+}

@@ -94,12 +94,12 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	server, app, err := c.assemble(ctx, f, paths)
+	server, end, err := c.assemble(ctx, f, paths)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	_ = screen.New(c.out).Print(screen.Format("grapnel: serving %s on %s\n", paths.Root, socket)) // it serves all the same
-	if err := server.Run(ctx, ln, app.Close); err != nil {
+	if err := server.Run(ctx, ln, end); err != nil {
 		return &failed{exitFailed, err}
 	}
 	return nil
@@ -109,8 +109,8 @@ func (c *command) serveAPI(ctx context.Context, f serveFlags) (err error) {
 // late, or come back; from a longer absence they get what the store has.
 const recentEvents = 4096
 
-// assemble opens the daemon with all agents of the project.
-func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths) (*api.Server, *daemon.App, error) {
+// assemble opens the daemon with all agents of the project. It returns what closes it.
+func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths) (*api.Server, func(context.Context) error, error) {
 	agents, err := daemon.Agents(paths, nil)
 	if err != nil {
 		return nil, nil, err
@@ -127,22 +127,14 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, a := range agents {
-		over := hook.AgentConfig{}
-		if a.Config.Model == "" {
-			over.Model = absolute(f.model)
-		}
-		agent, err := app.Register(ctx, a.Config.Name, over)
-		if err == nil && over.Model != "" { // a model of a file's is told of at the first turn, and disturbs no other agent
-			err = app.CheckModel(agent.Config())
-		}
-		if err != nil {
-			return nil, nil, errors.Join(err, app.Close(context.WithoutCancel(ctx)))
-		}
+	r := registrations{command: c, app: app, model: absolute(f.model)}
+	if err := r.start(ctx, agents); err != nil {
+		return nil, nil, errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
 	o := apiOptions(app, h, paths)
+	o.Await = r.await
 	o.Grace, o.GoOn, o.Log, o.Hooks, o.Model = f.grace, f.resume, c.note, f.hooks, absolute(f.model)
-	return api.New(o), app, nil
+	return api.New(o), r.close, nil
 }
 
 // asks lets clients answer, as the flags say.

@@ -41,7 +41,9 @@ rules:
 type site struct {
 	t      testing.TB
 	dir    string
+	args   []string // of serve, besides
 	client *client.Client
+	out    *bufio.Reader // of serve, behind the line that says that it serves
 	stop   context.CancelFunc
 	ended  chan error
 }
@@ -86,12 +88,13 @@ func (s *site) start() {
 	c := &command{in: null, out: w, err: w, getenv: s.getenv}
 	go func() {
 		root := c.root()
-		root.SetArgs([]string{"serve", "--dir", filepath.Join(s.dir, "project"), "--model", "script:" + filepath.Join(s.dir, "model.yaml")})
+		root.SetArgs(append([]string{"serve", "--dir", filepath.Join(s.dir, "project"), "--model", "script:" + filepath.Join(s.dir, "model.yaml")}, s.args...))
 		err := root.ExecuteContext(ctx)
 		_, _ = null.Close(), w.Close()
 		s.ended <- err
 	}()
-	line, err := bufio.NewReader(r).ReadString('\n')
+	s.out = bufio.NewReader(r)
+	line, err := s.out.ReadString('\n')
 	require.NoError(t, err)
 	require.Contains(t, line, "grapnel: serving ")
 	t.Cleanup(func() {

@@ -37,7 +37,7 @@ func (s *Server) listAgents(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (s *Server) showAgent(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.agent(r.PathValue("agent"))
+	a, err := s.agent(r.Context(), r.PathValue("agent"))
 	if err != nil {
 		return err
 	}
@@ -47,12 +47,30 @@ func (s *Server) showAgent(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) agent(name string) (*runtime.Agent, error) {
-	a, err := s.o.Runtime.Agent(name)
+func (s *Server) agent(ctx context.Context, name string) (*runtime.Agent, error) {
+	a, err := s.registered(ctx, name)
+	if why := (unregistered{}); errors.As(err, &why) {
+		return nil, notFound("there is no agent %q: %v", name, why)
+	}
 	if errors.Is(err, runtime.ErrAgentUnknown) {
 		return nil, notFound("there is no agent %q; registered are %s", name, strings.Join(s.o.Runtime.Agents(), ", "))
 	}
 	return a, err
+}
+
+// unregistered is why an agent could not be registered.
+type unregistered struct{ error }
+
+// registered returns the agent. It waits for one that is being registered.
+func (s *Server) registered(ctx context.Context, name string) (*runtime.Agent, error) {
+	a, err := s.o.Runtime.Agent(name)
+	if s.o.Await == nil || !errors.Is(err, runtime.ErrAgentUnknown) {
+		return a, err
+	}
+	if err := s.o.Await(ctx, name); err != nil {
+		return nil, unregistered{err}
+	}
+	return s.o.Runtime.Agent(name)
 }
 
 func (s *Server) tools(w http.ResponseWriter, r *http.Request) error {
@@ -60,7 +78,7 @@ func (s *Server) tools(w http.ResponseWriter, r *http.Request) error {
 	if name == "" {
 		name = s.o.Agent
 	}
-	a, err := s.agent(name)
+	a, err := s.agent(r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -128,7 +146,7 @@ func configOf(in wire.NewAgent) (hook.AgentConfig, error) {
 // then cancels them.
 func (s *Server) deleteAgent(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("agent")
-	if _, err := s.agent(name); err != nil {
+	if _, err := s.agent(r.Context(), name); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.o.Grace)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
@@ -18,7 +19,10 @@ type course func(ctx context.Context, conv *runtime.Conversation, o *runtime.Sen
 
 // open returns the conversation of the record, if a turn of it could begin.
 func (s *Server) open(ctx context.Context, rec store.Record) (*runtime.Conversation, error) {
-	agent, err := s.o.Runtime.Agent(rec.Key.Agent)
+	agent, err := s.registered(ctx, rec.Key.Agent)
+	if why := (unregistered{}); errors.As(err, &why) {
+		return nil, &failure{http.StatusConflict, wire.CodeAgentGone, fmt.Sprintf("the conversation's agent %q is not registered: %v", rec.Key.Agent, why)}
+	}
 	if errors.Is(err, runtime.ErrAgentUnknown) {
 		return nil, errAgentGone(rec.Key.Agent)
 	}
@@ -223,19 +227,24 @@ func (s *Server) goOn(ctx context.Context) {
 		s.o.Log(fmt.Sprintf("interrupted turns cannot be looked for: %v", err))
 		return
 	}
+	var all sync.WaitGroup // one agent may be waiting for its servers: the others do not wait for it
 	for _, rec := range recs {
-		if !s.owns(rec) || !s.o.Interrupted(rec) || s.last(rec.ID) != nil {
-			continue
+		if s.owns(rec) && s.o.Interrupted(rec) && s.last(rec.ID) == nil {
+			all.Go(func() { s.goOnWith(ctx, rec) })
 		}
-		about := fmt.Sprintf("conversation %s of %s: ", rec.ID, rec.Key.Agent)
-		switch t, err := s.begin(ctx, rec, runtime.Refuse, s.resumeUnasked); {
-		case err == nil:
-			s.o.Log(about + "turn " + t.id + " was interrupted and is gone on with")
-		case codeOf(err) == wire.CodeBusy, codeOf(err) == wire.CodeIdle:
-			// Somebody else was faster.
-		default:
-			s.o.Log(about + "the turn that was interrupted is not gone on with: " + err.Error())
-		}
+	}
+	all.Wait()
+}
+
+func (s *Server) goOnWith(ctx context.Context, rec store.Record) {
+	about := fmt.Sprintf("conversation %s of %s: ", rec.ID, rec.Key.Agent)
+	switch t, err := s.begin(ctx, rec, runtime.Refuse, s.resumeUnasked); {
+	case err == nil:
+		s.o.Log(about + "turn " + t.id + " was interrupted and is gone on with")
+	case codeOf(err) == wire.CodeBusy, codeOf(err) == wire.CodeIdle:
+		// Somebody else was faster.
+	default:
+		s.o.Log(about + "the turn that was interrupted is not gone on with: " + err.Error())
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *Server) openConversation(w http.ResponseWriter, r *http.Request) error 
 	if in.Sender == "" {
 		in.Sender = "api-" + ulid.Make().String()
 	}
-	if _, err := s.agent(in.Agent); err != nil {
+	if _, err := s.agent(r.Context(), in.Agent); err != nil {
 		return err
 	}
 	rec, err := s.o.Store.Conversation(r.Context(), store.Key{Project: s.o.Project, Agent: in.Agent, Sender: in.Sender})

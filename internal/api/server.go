@@ -56,6 +56,9 @@ type Options struct {
 	Hooks bool
 	// Tools returns all tools and how the agent stands to each; nil is none.
 	Tools func(agent *runtime.Agent) []wire.Tool
+	// Await returns when the agent is not being registered any more, with the error if
+	// that has failed; nil is that no agent is.
+	Await func(ctx context.Context, agent string) error
 	// Check says why a turn of the agent cannot begin; nil lets all begin.
 	Check func(cfg *hook.AgentConfig) error
 	// Send runs a turn; nil is the conversation's own Send. An error that is

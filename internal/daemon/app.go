@@ -209,7 +209,7 @@ func (a *App) index(name string) int {
 }
 
 // Register registers one agent, with what over sets laid above its file. MCP
-// servers that it has to do without are noted.
+// servers that it waits for, or has to do without, are noted. Safe for concurrent use.
 func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) (*runtime.Agent, error) {
 	i := a.index(name)
 	if i < 0 {
@@ -217,11 +217,6 @@ func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) 
 	}
 	cfg := a.agents[i].Config.Merge(over)
 	agent, err := a.Runtime.Register(ctx, cfg)
-	for _, s := range a.servers() {
-		if s.State == mcp.StateLost {
-			a.note(fmt.Sprintf("the MCP server %s is not there: %s", s.Name, s.Reason))
-		}
-	}
 	if err != nil {
 		return nil, a.explained(a.agents[i], cfg, err)
 	}
@@ -229,6 +224,12 @@ func (a *App) Register(ctx context.Context, name string, over hook.AgentConfig) 
 		return nil, errors.Join(err, a.Runtime.Unregister(context.WithoutCancel(ctx), name))
 	}
 	return agent, nil
+}
+
+// Waits reports whether Register may have to wait for MCP servers of the agent.
+func (a *App) Waits(name string) bool {
+	i := a.index(name)
+	return i >= 0 && a.Daemon.MCP != nil && a.Daemon.MCP.Waits(a.agents[i].Config)
 }
 
 func (a *App) unknown(name string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,6 +55,11 @@ func (m *MCP) await(ctx context.Context, cfg *hook.AgentConfig, used []*server) 
 	m.watch(ctx, waits)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("connect MCP servers: %w", ctx.Err())
+	}
+	for _, w := range waits {
+		if w.over && w.start != nil && w.err != nil {
+			m.o.Notice(fmt.Sprintf("the MCP server %s is not there: %s", w.server.cfg.Name, w.server.reason(w.err)))
+		}
 	}
 	for _, w := range waits {
 		if w.server.cfg.Required && !w.server.cfg.Disabled && w.err != nil {
@@ -175,4 +181,18 @@ func (s *server) arrived(err error) {
 	default:
 		s.m.o.Notice(fmt.Sprintf("the MCP server %s is connected now; agents have its tools from their next turn on", s.cfg.Name))
 	}
+}
+
+// Waits reports whether an agent with this configuration may have to wait for servers
+// when it is built. A configuration that is wrong has nothing to wait for.
+func (m *MCP) Waits(cfg hook.AgentConfig) bool {
+	sec, _, err := hook.SectionOf[Section](&cfg, sectionName)
+	if err != nil {
+		return false
+	}
+	if len(sec.Define) > 0 {
+		return true
+	}
+	servers, err := used(m.declared(), nil, &sec, cfg.Tools)
+	return err == nil && slices.ContainsFunc(servers, func(s *server) bool { return s.end != nil })
 }

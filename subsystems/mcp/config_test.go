@@ -87,6 +87,11 @@ func TestParse(t *testing.T) {
 				`server "i" cannot be used: "command" is given twice`,
 			},
 		},
+		{
+			name: "required and disabled", text: `{"mcpServers":{"a":{"command":"x","required":true},"b":{"command":"x","disabled":true}}}`,
+			servers: []mcp.Server{{Name: "a", Command: "x", Required: true},
+				{Name: "b", Command: "x", Disabled: true, Refused: "it is disabled in the list of servers"}},
+		},
 		{name: "nothing", text: `{}`, warnings: []string{"no server is declared: the key mcpServers is missing"}},
 	}
 	for _, tt := range tests {
@@ -94,7 +99,7 @@ func TestParse(t *testing.T) {
 			t.Parallel()
 			cfg, err := mcp.Parse([]byte(tt.text), lookup)
 			require.NoError(t, err)
-			assert.Equal(t, tt.servers, cfg.Servers)
+			assert.Equal(t, tt.servers, mcp.AsWritten(cfg).Servers)
 			assert.Equal(t, tt.warnings, cfg.Warnings)
 		})
 	}
@@ -125,7 +130,7 @@ func TestLoad(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(`{"mcpServers":{"a":{"command":"${GRAPNEL_TEST_COMMAND}"}}}`), 0o600))
 	cfg, err := mcp.Load(path)
 	require.NoError(t, err)
-	assert.Equal(t, mcp.Config{Servers: []mcp.Server{{Name: "a", Command: "srv"}}}, cfg)
+	assert.Equal(t, mcp.Config{Servers: []mcp.Server{{Name: "a", Command: "srv"}}}, mcp.AsWritten(cfg))
 
 	require.NoError(t, os.WriteFile(path, []byte(`{`), 0o600))
 	_, err = mcp.Load(path)

@@ -10,9 +10,10 @@
 // whose description changes after it was first seen is out of use until a person
 // accepts it.
 //
-// A server that cannot be started or that dies takes nothing with it: its tools
-// are missing, or calls to them fail with the kind unreachable, and the next
-// call starts it again. [MCP.Status] tells what each server is at.
+// A server that cannot be started, that is late or that dies takes nothing with it: its
+// tools are missing, or calls to them fail with the kind unreachable, and the next
+// call starts it again. A late one brings its tools when it answers. Only a required
+// server fails the agents that use it. [MCP.Status] tells what each server is at.
 //
 // The process is told of servers by events: [hook.EventServerConnected] when one
 // is connected and whenever its tools have changed, so that whoever has agents

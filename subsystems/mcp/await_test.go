@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
@@ -185,6 +186,7 @@ func TestTheEndOfStderrIsInTheReason(t *testing.T) {
 
 // Not parallel: it looks at the heap of the whole process.
 func TestAGigabyteOfStderr(t *testing.T) {
+	needs.Time(t)
 	m := newMCP(t, &mcp.Options{ConnectTimeout: time.Minute, Patience: time.Minute}, testServer(t, "flood", "flood"))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -22,9 +22,9 @@ func (r *ring) Write(b []byte) (int, error) {
 	b = b[max(0, n-r.max):]
 	grow := min(len(b), r.max-len(r.buf))
 	r.buf = append(r.buf, b[:grow]...)
-	for _, c := range b[grow:] {
-		r.buf[r.at] = c
-		r.at = (r.at + 1) % r.max
+	for b = b[grow:]; len(b) > 0; {
+		k := copy(r.buf[r.at:], b)
+		b, r.at = b[k:], (r.at+k)%r.max
 	}
 	return n, nil
 }

@@ -57,11 +57,6 @@ func (m *MCP) await(ctx context.Context, cfg *hook.AgentConfig, used []*server) 
 		return nil, fmt.Errorf("connect MCP servers: %w", ctx.Err())
 	}
 	for _, w := range waits {
-		if w.over && w.start != nil && w.err != nil {
-			m.o.Notice(fmt.Sprintf("the MCP server %s is not there: %s", w.server.cfg.Name, w.server.reason(w.err)))
-		}
-	}
-	for _, w := range waits {
 		if w.server.cfg.Required && !w.server.cfg.Disabled && w.err != nil {
 			return nil, fmt.Errorf("the MCP server %s, which is required, is not there: %w", w.server.cfg.Name, w.err)
 		}
@@ -115,7 +110,12 @@ type ended struct {
 	err error
 }
 
-func (e ended) take() { e.over, e.wait.err = true, e.err }
+func (e ended) take() {
+	e.over, e.wait.err = true, e.err
+	if e.err != nil {
+		e.server.missing(e.err)
+	}
+}
 
 // follow waits for each start and hands over how it has ended. The caller calls stop,
 // which returns when nobody waits any more.
@@ -168,6 +168,10 @@ func (s *server) isLate(err error) {
 	}
 }
 
+func (s *server) missing(err error) {
+	s.m.o.Notice(fmt.Sprintf("the MCP server %s is not there: %s", s.cfg.Name, s.reason(err)))
+}
+
 // arrived says what has become of a server that was late; nil is that it is connected.
 func (s *server) arrived(err error) {
 	s.mu.Lock()
@@ -177,7 +181,7 @@ func (s *server) arrived(err error) {
 	switch {
 	case !late:
 	case err != nil:
-		s.m.o.Notice(fmt.Sprintf("the MCP server %s is not there: %s", s.cfg.Name, s.reason(err)))
+		s.missing(err)
 	default:
 		s.m.o.Notice(fmt.Sprintf("the MCP server %s is connected now; agents have its tools from their next turn on", s.cfg.Name))
 	}

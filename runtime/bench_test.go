@@ -135,7 +135,7 @@ func turns(tb testing.TB, f *fast, calls, history int) func() {
 func limit(f *fast, calls int) func() {
 	p, st := newLoop(calls), mem.New(nil)
 	ctx, n := context.Background(), 0
-	rec, _ := st.Conversation(ctx, store.Key{})
+	rec, _ := st.Conversation(ctx, store.Key{Agent: "a"})
 	var history hook.Messages
 	observe := func(hook.Event) { n++ }
 	var version int64

@@ -53,7 +53,7 @@ func (s *Server) agent(ctx context.Context, name string) (*runtime.Agent, error)
 		return nil, notFound("there is no agent %q: %v", name, why)
 	}
 	if errors.Is(err, runtime.ErrAgentUnknown) {
-		return nil, notFound("there is no agent %q; registered are %s", name, strings.Join(s.o.Runtime.Agents(), ", "))
+		return nil, notFound("there is no agent %.80q; registered are %s", name, strings.Join(s.o.Runtime.Agents(), ", "))
 	}
 	return a, err
 }

@@ -61,6 +61,7 @@ func failureOf(err error) *failure {
 		{runtime.ErrNothingToCompact, http.StatusConflict, wire.CodeIdle},
 		{runtime.ErrSkipped, http.StatusConflict, wire.CodeSkipped},
 		{runtime.ErrUnsupported, http.StatusBadRequest, wire.CodeInvalid},
+		{store.ErrKey, http.StatusBadRequest, wire.CodeInvalid},
 		{store.ErrNoTurn, http.StatusBadRequest, wire.CodeInvalid},
 		{store.ErrCompacted, http.StatusBadRequest, wire.CodeInvalid},
 		{store.ErrExists, http.StatusConflict, wire.CodeExists},

@@ -72,7 +72,7 @@ var layers = []layer{
 	{pkgs: "runtime/stream", may: []string{"hook", "runtime/store"}, reason: "what readers of events get, whoever makes them"},
 	{pkgs: "runtime/store/codec", may: []string{"hook"}, outside: []string{"github.com/go-json-experiment/json"},
 		reason: "messages as JSON, once for every store and every file"},
-	{pkgs: "runtime/store/jsonl", may: []string{"hook", "runtime/store", "runtime/store/codec"}, outside: []string{"github.com/go-json-experiment/json"},
+	{pkgs: "runtime/store/jsonl", may: []string{"hook", "runtime/history", "runtime/store", "runtime/store/codec"}, outside: []string{"github.com/go-json-experiment/json"},
 		reason: "a file format over any store"},
 	{pkgs: "runtime/store/search", may: []string{"hook"},
 		reason: "what may be found and shown is one decision for every store"},

@@ -278,7 +278,7 @@ func (l *ledger) anyKey() store.Key {
 	for _, id := range slices.Sorted(maps.Keys(l.convs)) {
 		return l.convs[id].states[0].dump.Key
 	}
-	return store.Key{}
+	return store.Key{Agent: "a"}
 }
 
 // compare finds the state in which the conversation is.

@@ -138,7 +138,7 @@ func words(n int) string {
 // writeByHand does what no turn of this test does: it writes turns with a
 // journal, compacts, forks, rewinds and searches.
 func writeByHand(ctx context.Context, l *ledger, process int, sender string) error {
-	rec, err := l.Conversation(ctx, store.Key{Agent: "by hand", Sender: sender})
+	rec, err := l.Conversation(ctx, store.Key{Agent: "by-hand", Sender: sender})
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,20 @@ func Exact(s string) Text {
 	return Text{sb.String()}
 }
 
+// Odd returns how [Exact] shows the first character of s that cannot be seen for what
+// it is, tabs among them; "" if there is none.
+func Odd(s string) string {
+	marks := 0
+	for i, r := range s {
+		_, n := utf8.DecodeRuneInString(s[i:])
+		marks = piled(r, marks)
+		if hidden(r) || r == '\t' || marks > maxMarks || r == utf8.RuneError && n == 1 {
+			return named(r, s[i:i+n])
+		}
+	}
+	return ""
+}
+
 // Rows returns the lines of a text, each as [Exact] shows it, with a mark in front
 // of all but the first: none of them can be taken for one of the program's own.
 func Rows(s string) Text { return rows(s, "\n  │ ") }

@@ -89,7 +89,7 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 
 // Key names a conversation from outside: in one project, one agent and one sender
 // have exactly one. All three are compared byte by byte; Project and Sender may be
-// empty. What a project is, the owner of the store decides.
+// empty. What a project is, the owner of the store decides; for the others see Check.
 type Key struct {
 	Project string
 	Agent   string

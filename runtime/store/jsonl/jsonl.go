@@ -54,8 +54,8 @@ type line struct {
 }
 
 // Export writes the conversation to w. Beside a [*store.DamagedError] it has
-// written what can be read, and the file can be imported unless it is the summary
-// of an archive that is missing.
+// written what can be read, and the file can be imported unless what is missing is
+// the summary of an archive or what the user said at the beginning of a turn.
 func Export(ctx context.Context, s store.Porter, id string, w io.Writer) error {
 	d, err := s.Dump(ctx, id)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {

@@ -33,10 +33,12 @@ func full() store.Dump {
 	summary := hook.UserText("what was before")
 	summary.Label = "summary"
 	return store.Dump{
-		Key: store.Key{Agent: "coder", Sender: "é\x00\u2028"}, Created: time.Date(2026, 5, 6, 7, 8, 9, 123456789, time.UTC), Turns: 3,
+		Key: store.Key{Agent: "coder", Sender: "é 2"}, Created: time.Date(2026, 5, 6, 7, 8, 9, 123456789, time.UTC), Turns: 3,
 		Archive: []store.Kept{{Turn: 1, Message: hook.UserText("1?")}, {Turn: 1, Message: call(args)}, {Turn: 1, Message: result},
-			{Turn: 1, Summary: true, Message: summary}, {Turn: 2, Message: call(`{"a":1,"a":2}`)}},
-		Messages: []store.Kept{{Turn: 2, Summary: true, Message: summary}, {Turn: 2, Message: result}, {Turn: 3, Message: call(`no { JSON`)},
+			{Turn: 1, Summary: true, Message: summary},
+			{Turn: 2, Message: hook.UserText("2?")}, {Turn: 2, Message: call(`{"a":1,"a":2}`)}},
+		Messages: []store.Kept{{Turn: 2, Summary: true, Message: summary}, {Turn: 2, Message: result},
+			{Turn: 3, Message: hook.UserText("3?")}, {Turn: 3, Message: call(`no { JSON`)},
 			{Turn: 3, Message: call(`"a string"`)}, {Turn: 3, Message: result}, {Turn: 4, Message: hook.UserText("4?")}},
 	}
 }
@@ -122,7 +124,7 @@ func TestAFileThatWasCut(t *testing.T) {
 	rec, err := jsonl.Import(t.Context(), s, strings.NewReader(text[:len(text)-9]), nil)
 	var cut *jsonl.CutError
 	require.ErrorAs(t, err, &cut)
-	assert.ErrorContains(t, err, "line 12")
+	assert.ErrorContains(t, err, "line 14")
 	assert.Equal(t, 1, cut.Missing)
 	ms, err := s.Messages(t.Context(), rec.ID)
 	require.NoError(t, err)
@@ -165,7 +167,19 @@ func TestALineThatIsWrong(t *testing.T) {
 		"turn 0":                         {[]string{head, change(good, `"turn":1`, `"turn":0`), good}, 3, "is of turn 0"},
 		"a turn that has not begun":      {[]string{head, good, change(good, `"turn":1`, `"turn":3`)}, 3, "is of turn 3"},
 		"a summary of nothing":           {[]string{head, change(good, `"message"`, `"summary":true,"message"`), good}, 3, "summary"},
-		"a message too many":             {[]string{head, good, good, good}, 4, "more than the 2 messages"},
+		"an agent that is a path":        {[]string{change(head, `"agent":"a"`, `"agent":"../x"`), good, good}, 1, `the agent "../x" has to match`},
+		"no agent":                       {[]string{change(head, `"agent":"a"`, `"agent":""`), good, good}, 1, `the agent "" has to match`},
+		"a sender that hides":            {[]string{change(head, `"sender":""`, `"sender":"me\u202e"`), good, good}, 1, `the sender has the character \u{202e}`},
+		"a sender of two lines":          {[]string{change(head, `"sender":""`, `"sender":"me\nyou"`), good, good}, 1, `the sender has the character \x0a`},
+		"a sender without end":           {[]string{change(head, `"sender":""`, `"sender":"`+strings.Repeat("x", 257)+`"`), good, good}, 1, "the sender has 257 bytes, and may have 256"},
+		"a day that no clock has":        {[]string{change(head, `"created":"2026`, `"created":"9026`), good, good}, 1, "created: the year 9026"},
+		"reversed roles":                 {[]string{head, change(good, `"user"`, `"assistant"`), good}, 2, `message.role: it is "assistant" at the beginning of turn 1`},
+		"a result of nothing at first":   {[]string{head, change(good, `"user"`, `"tool"`), good}, 2, `message.role: it is "tool" at the beginning of turn 1`},
+		"reversed roles later": {[]string{change(head, `"turns":1`, `"turns":2`), good,
+			change(change(good, `"user"`, `"assistant"`), `"turn":1`, `"turn":2`)}, 3, `message.role: it is "assistant" at the beginning of turn 2`},
+		"a user who calls a tool": {[]string{head, good,
+			`{"turn":1,"message":{"role":"user","content":[{"kind":"tool_call","call_id":"1","tool":"bash","json":{}}]}}`}, 3, "message.role: a user calls no tools"},
+		"a message too many": {[]string{head, good, good, good}, 4, "more than the 2 messages"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

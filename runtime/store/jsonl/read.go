@@ -51,9 +51,10 @@ func (e *CutError) Error() string {
 // Unwrap returns why.
 func (e *CutError) Unwrap() error { return e.Err }
 
-// Read reads a dump and checks all of it: members that are unknown or there twice,
-// numbers of turns, whether there are as many messages as the first line says. The
-// error is a [*LineError], or a [*CutError] beside what is in front of the cut, or
+// Read reads a dump and checks all of it: members that are unknown or there twice, the
+// names of agent and sender, numbers of turns, whether there are as many messages as the
+// first line says, and whether they can be a conversation: who says what when. What may
+// be missing in an honest export, a result for instance, may be missing. The error is a [*LineError], or a [*CutError] beside what is in front of the cut, or
 // that of r.
 func Read(r io.Reader) (store.Dump, error) {
 	in := &input{r: bufio.NewReader(r)}
@@ -85,8 +86,8 @@ func Read(r io.Reader) (store.Dump, error) {
 	if err := in.end(total); err != nil {
 		return store.Dump{}, err
 	}
-	if err := d.Check(); err != nil {
-		return store.Dump{}, in.wrong(err, "the file was changed: export the conversation again")
+	if err := in.judge(d); err != nil {
+		return store.Dump{}, err
 	}
 	return d, nil
 }
@@ -98,8 +99,8 @@ func (in *input) cutOff(d store.Dump, cut *CutError) (store.Dump, error) {
 		return store.Dump{}, in.wrong(errors.New("the file ends here, and nothing is left that makes a conversation"), "get the whole file")
 	}
 	d.Turns = min(d.Turns, d.Messages[len(d.Messages)-1].Turn)
-	if err := d.Check(); err != nil {
-		return store.Dump{}, in.wrong(err, "the file was changed: export the conversation again")
+	if err := in.judge(d); err != nil {
+		return store.Dump{}, err
 	}
 	return d, cut
 }
@@ -167,6 +168,11 @@ func (in *input) header() (h header, err error) {
 		return h, in.wrong(err, "remove what is wrong, or export the conversation again")
 	case h.Archived < 0 || h.Messages < 0 || h.Turns < 0 || h.Archived > counts || h.Messages > counts || h.Turns > counts:
 		return h, in.wrong(fmt.Errorf("%d turns, %d archived and %d other messages cannot be", h.Turns, h.Archived, h.Messages), "export the conversation again")
+	case h.Created.Year() < 1678 || h.Created.Year() > 2261: // beyond that are no nanoseconds
+		return h, in.wrong(fmt.Errorf("created: the year %d", h.Created.Year()), "write the day on which the conversation began")
+	}
+	if err := (store.Key{Agent: h.Agent, Sender: h.Sender}).Check(); err != nil {
+		return h, in.wrong(err, "change the member agent or sender of line 1")
 	}
 	return h, nil
 }

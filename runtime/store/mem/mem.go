@@ -134,18 +134,24 @@ func (s *Store) Conversation(_ context.Context, key store.Key) (store.Record, er
 	}
 	c, ok := s.byKey[key]
 	if !ok {
-		c = s.createLocked(key)
+		var err error
+		if c, err = s.createLocked(key); err != nil {
+			return store.Record{}, err
+		}
 	}
 	return c.record, nil
 }
 
-func (s *Store) createLocked(key store.Key) *conversation {
+func (s *Store) createLocked(key store.Key) (*conversation, error) {
+	if err := key.Check(); err != nil {
+		return nil, err
+	}
 	now := s.now()
 	c := &conversation{record: store.Record{
 		ID: name(len(s.all)), Key: key, Created: now, Updated: now,
 	}}
 	s.byKey[key], s.all = c, append(s.all, c)
-	return c
+	return c, nil
 }
 
 // name is the id of the conversation that was made behind n others.

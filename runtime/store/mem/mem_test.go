@@ -36,7 +36,7 @@ func TestClosedStoreRefuses(t *testing.T) {
 
 	at, ctx := store.At{}, t.Context()
 	for name, call := range map[string]func() error{
-		"Conversation": func() error { _, err := s.Conversation(ctx, store.Key{}); return err },
+		"Conversation": func() error { _, err := s.Conversation(ctx, store.Key{Agent: "a"}); return err },
 		"Messages":     func() error { _, err := s.Messages(ctx, "c1"); return err },
 		"Journal":      func() error { _, err := s.Journal(ctx, "c1"); return err },
 		"List":         func() error { _, err := s.List(ctx); return err },

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -160,7 +161,10 @@ func (s *Store) restoreLocked(d store.Dump) (store.Record, error) {
 	if old, ok := s.byKey[d.Key]; ok {
 		return store.Record{}, fmt.Errorf("%w: %s", store.ErrExists, old.record.ID)
 	}
-	c := s.createLocked(d.Key)
+	c, err := s.createLocked(d.Key)
+	if err != nil {
+		return store.Record{}, err
+	}
 	c.record.Version, c.record.Turns, c.record.Created = 1, d.Turns, d.Created
 	c.set(d.Messages)
 	if len(d.Archive) > 0 {
@@ -175,7 +179,7 @@ func (s *Store) Adopt(_ context.Context, id string, claim store.Claim, key store
 	defer s.mu.Unlock()
 	c, err := s.lookupLocked(id)
 	if err == nil {
-		err = claim.Check()
+		err = errors.Join(claim.Check(), key.Check())
 	}
 	switch {
 	case err != nil:
@@ -221,7 +225,10 @@ func (s *Store) Child(_ context.Context, key store.Key, parent string) (store.Re
 	}
 	c, ok := s.byKey[key]
 	if !ok {
-		c = s.createLocked(key)
+		var err error
+		if c, err = s.createLocked(key); err != nil {
+			return store.Record{}, err
+		}
 		c.record.Parent = parent
 	}
 	if c.record.Parent != parent {

@@ -23,7 +23,7 @@ const (
 
 // Adopt implements store.Adopter.
 func (s *Store) Adopt(ctx context.Context, id string, c store.Claim, key store.Key) (rec store.Record, err error) {
-	if err := c.Check(); err != nil {
+	if err := errors.Join(c.Check(), key.Check()); err != nil {
 		return rec, s.failed("adopt "+id, err)
 	}
 	err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error {

@@ -182,6 +182,9 @@ func (s *Store) fork(tx *sqlitedb.Tx, b body, turns int, key store.Key) (store.R
 
 // beginWith makes a conversation of the key and has its messages written.
 func (s *Store) beginWith(tx *sqlitedb.Tx, b body, key store.Key, created int64, fill func(num int64) error) (store.Record, error) {
+	if err := key.Check(); err != nil {
+		return store.Record{}, err
+	}
 	var num int64
 	err := tx.QueryRow(`INSERT INTO conversation (id, project, agent, sender, version, turns, messages, first, archived, created, updated)
 		VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, agent, sender) DO NOTHING RETURNING num`,

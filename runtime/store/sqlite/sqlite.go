@@ -144,7 +144,7 @@ func (s *Store) failed(what string, err error) error {
 	}
 	for _, known := range []error{
 		store.ErrConflict, store.ErrFenced, store.ErrLeased, store.ErrUnknown,
-		store.ErrExists, store.ErrCompacted, store.ErrNoTurn, store.ErrDamaged,
+		store.ErrExists, store.ErrCompacted, store.ErrNoTurn, store.ErrDamaged, store.ErrKey,
 	} {
 		if errors.Is(err, known) {
 			return err
@@ -192,6 +192,9 @@ func (s *Store) find(ctx context.Context, key store.Key) (store.Record, error) {
 func unknown(id string) error { return fmt.Errorf("%w: %q", store.ErrUnknown, id) }
 
 func (s *Store) create(ctx context.Context, key store.Key, parent string) error {
+	if err := key.Check(); err != nil {
+		return err
+	}
 	now := s.now().UnixNano()
 	return s.db.Write(ctx, func(tx *sqlitedb.Tx) error {
 		_, err := tx.Exec(`INSERT INTO conversation (id, project, agent, sender, parent, created, updated)

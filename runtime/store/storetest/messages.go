@@ -18,6 +18,7 @@ func messageRules() []rule {
 	return []rule{
 		{"the same key gives the same conversation", sameKey},
 		{"different keys give different conversations", differentKeys},
+		{"a conversation begins under no name that cannot be read", names},
 		{"a new conversation is empty at version 0", newIsEmpty},
 		{"messages come back as they were appended", roundTrip},
 		{"ephemeral messages are left out", ephemeral},
@@ -49,10 +50,53 @@ func sameKey(t *testing.T, s *bench) {
 
 func differentKeys(t *testing.T, s *bench) {
 	ids := map[string]bool{}
-	for _, k := range []store.Key{{Agent: "a"}, {Agent: "a", Sender: "x"}, {Agent: "A"}, {Agent: "ax"}, {Sender: "a"}, {Agent: "b", Sender: "x"}} {
+	for _, k := range []store.Key{{Agent: "a"}, {Agent: "a", Sender: "x"}, {Agent: "A"}, {Agent: "ax"}, {Agent: "b", Sender: "a"}, {Agent: "b", Sender: "x"}} {
 		ids[create(t, s, k.Agent, k.Sender).ID] = true
 	}
 	assert.Len(t, ids, 6)
+}
+
+// names: what stands in lists and in questions begins under no name that a person cannot
+// read. What is there already stays.
+func names(t *testing.T, s *bench) {
+	one := create(t, s, "a", "")
+	begins := map[string]func(key store.Key) error{
+		"Conversation": func(key store.Key) error { _, err := s.Conversation(t.Context(), key); return err },
+	}
+	if c, ok := s.Store.(store.Child); ok {
+		begins["Child"] = func(key store.Key) error { _, err := c.Child(t.Context(), key, one.ID); return err }
+	}
+	if f, ok := s.Store.(store.Forker); ok {
+		begins["Fork"] = func(key store.Key) error { _, err := f.Fork(t.Context(), one.ID, 0, key); return err }
+	}
+	if p, ok := s.Store.(store.Porter); ok {
+		begins["Restore"] = func(key store.Key) error {
+			_, err := p.Restore(t.Context(), store.Dump{Key: key, Created: s.clock.Now()})
+			return err
+		}
+	}
+	if a, ok := s.Store.(store.Adopter); ok {
+		begins["Adopt"] = func(key store.Key) error {
+			_, err := a.Adopt(t.Context(), one.ID, store.Claim{Owner: "me", Hold: time.Minute}, key)
+			return err
+		}
+	}
+	for name, begin := range begins {
+		for _, key := range []store.Key{
+			{Agent: ""}, {Agent: "../x"}, {Agent: "a/b"}, {Agent: `a\b`}, {Agent: ".."}, {Agent: "a b"}, {Agent: strings.Repeat("a", 65)}, {Agent: "a\x00"},
+			{Agent: "a", Sender: "\x00"}, {Agent: "a", Sender: "a\nb"}, {Agent: "a", Sender: "a\tb"}, {Agent: "a", Sender: "a\x1b[2J"}, {Agent: "a", Sender: "\xff"},
+			{Agent: "a", Sender: "a\u202eb"}, {Agent: "a", Sender: "a\u200bb"}, {Agent: "a", Sender: "a\u3164"}, {Agent: "a", Sender: "\u2028"},
+			{Agent: "a", Sender: "e" + strings.Repeat("\u0301", 9)}, {Agent: "a", Sender: strings.Repeat("a", store.MaxSender+1)},
+		} {
+			require.ErrorIs(t, begin(key), store.ErrKey, "%s %q", name, key)
+		}
+	}
+	all, err := s.List(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, all, 1)
+	for _, sender := range []string{"me", "Zoë Ünal", "田中", "me@example.com", "run-01K", "a/1/2", "e\u0301", strings.Repeat("a", store.MaxSender)} {
+		create(t, s, "a", sender)
+	}
 }
 
 func newIsEmpty(t *testing.T, s *bench) {

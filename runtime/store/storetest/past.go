@@ -511,12 +511,13 @@ func badDumps(t *testing.T, s *bench) {
 		"a summary in between":            {Archive: []store.Kept{one}, Messages: []store.Kept{summary, summary}},
 		"an archive with a summary first": {Archive: []store.Kept{summary}, Messages: []store.Kept{summary}},
 	} {
+		d.Key.Agent = "a"
 		_, err := p.Restore(t.Context(), d)
 		require.Error(t, err, name)
 	}
 	all, err := s.List(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, all)
-	_, err = p.Restore(t.Context(), store.Dump{Created: s.clock.Now(), Archive: []store.Kept{one, summary}, Messages: []store.Kept{summary, one}})
+	_, err = p.Restore(t.Context(), store.Dump{Key: store.Key{Agent: "a"}, Created: s.clock.Now(), Archive: []store.Kept{one, summary}, Messages: []store.Kept{summary, one}})
 	require.NoError(t, err)
 }

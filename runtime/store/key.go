@@ -1,0 +1,34 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/screen"
+)
+
+// ErrKey: no conversation can have that [Key].
+var ErrKey = errors.New("store: no conversation can have that name")
+
+// MaxSender is the length of a sender at most, in bytes.
+const MaxSender = 256
+
+// Check returns an error that is ErrKey unless a conversation may begin under the key.
+// Stores call it whenever one does, and so nobody else needs to. One that is there
+// already stays whatever its key is.
+//
+// The agent's name is one that hook.ValidToolName takes. The sender has at most MaxSender
+// bytes of UTF-8 and no character that a person cannot see: it stands in lists, in
+// questions and in logs.
+func (k Key) Check() error {
+	switch odd := screen.Odd(k.Sender); {
+	case !hook.ValidToolName(k.Agent):
+		return fmt.Errorf("%w: the agent %.80q has to match ^[a-zA-Z0-9_-]{1,64}$", ErrKey, k.Agent)
+	case len(k.Sender) > MaxSender:
+		return fmt.Errorf("%w: the sender has %d bytes, and may have %d; give a shorter one", ErrKey, len(k.Sender), MaxSender)
+	case odd != "":
+		return fmt.Errorf("%w: the sender has the character %s, which cannot be seen; give one without it", ErrKey, odd)
+	}
+	return nil
+}

@@ -79,7 +79,7 @@ type Compacted struct {
 // LabelCompaction, and nothing else tells of it. Any answer but to go on, to respond
 // in the model's place, or to ask again after a failure, is an error.
 //
-// Other errors: ErrNothingToCompact, ErrSummary if the text cannot be
+// Other errors: ErrNothingToCompact, ErrSummary if the model fails or its text cannot be
 // used, ErrUnsupported if the store cannot do it, and store.ErrFenced if another
 // process has got the conversation meanwhile.
 func (c *Conversation) Compact(ctx context.Context, o *CompactOptions) (Compacted, error) {

@@ -34,8 +34,9 @@ var (
 	ErrNothingToCompact = errors.New("runtime: nothing to compact: all turns are kept or behind the last summary; keep fewer, or wait for more")
 	// ErrSkipped: a hook does not want the conversation compacted now.
 	ErrSkipped = errors.New("runtime: a hook has skipped the compaction")
-	// ErrSummary: what the model wrote cannot take the place of anything.
-	ErrSummary = errors.New("runtime: the summary cannot be used")
+	// ErrSummary: the model has failed, or what it wrote cannot take the place of
+	// anything.
+	ErrSummary = errors.New("runtime: there is no summary that can be used")
 	// ErrUnsupported: the store cannot do that.
 	ErrUnsupported = errors.New("runtime: the store does not support it")
 	// ErrArguments: too many replies in a row had calls whose arguments are no JSON.

@@ -170,7 +170,7 @@ func (t *turn) recoversAside(req hook.ModelRequest, err error) (reply hook.Model
 	case hook.AnswerRespond:
 		return finished(d.Reply()), false, nil
 	case hook.AnswerNone:
-		return reply, false, err
+		return reply, false, fmt.Errorf("%w: %w", ErrSummary, err)
 	}
 	if !t.attempts.retry() {
 		return reply, false, tooMany(err)

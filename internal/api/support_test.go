@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -54,9 +55,16 @@ var _ provider.Provider = model{}
 func (model) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStream {
 	last := req.Messages.At(req.Messages.Len() - 1)
 	var out []hook.Chunk
-	if last.Role == hook.RoleTool {
+	switch {
+	case last.Label == runtime.LabelCompaction && strings.Contains(last.Text(), "fail, model"):
+		return func(yield func(hook.Chunk, error) bool) { yield(hook.Chunk{}, errors.New("the model is away")) }
+	case last.Label == runtime.LabelCompaction && strings.Contains(last.Text(), "be long, model"):
+		out = []hook.Chunk{{Kind: hook.ChunkText, Text: strings.Repeat("They talked. ", 10_000)}}
+	case last.Label == runtime.LabelCompaction:
+		out = []hook.Chunk{{Kind: hook.ChunkText, Text: "They talked."}}
+	case last.Role == hook.RoleTool:
 		out = []hook.Chunk{{Kind: hook.ChunkText, Text: "it answered: " + last.Result.Text()}}
-	} else {
+	default:
 		out = reply(last.Text(), req.Messages.Len())
 	}
 	out = append(out, hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop, Usage: hook.Usage{Input: 10, Output: 5}})

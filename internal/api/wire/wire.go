@@ -341,6 +341,8 @@ const (
 	CodeProject     Code = "project"           // the conversation belongs to another project
 	CodeTooLarge    Code = "too_large"         // the body is too long
 	CodeMedia       Code = "unsupported_media" // the body is no JSON by its header
+	CodeTooSlow     Code = "too_slow"          // the body did not come in time
+	CodeModel       Code = "model"             // the model failed, or its answer cannot be used
 	CodeUnavailable Code = "unavailable"       // the daemon is ending
 	CodeInternal    Code = "internal"          // the daemon failed
 )

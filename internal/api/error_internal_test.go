@@ -1,0 +1,115 @@
+package api
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// sentinels are all errors that the runtime and its stores export, by name, and what a
+// client is told of each.
+func sentinels() map[string]struct {
+	err    error
+	status int
+	code   wire.Code
+} {
+	type row = struct {
+		err    error
+		status int
+		code   wire.Code
+	}
+	return map[string]row{
+		"runtime.ErrAgentUnknown":     {runtime.ErrAgentUnknown, http.StatusNotFound, wire.CodeNotFound},
+		"runtime.ErrAgentExists":      {runtime.ErrAgentExists, http.StatusConflict, wire.CodeExists},
+		"runtime.ErrAgentClosing":     {runtime.ErrAgentClosing, http.StatusConflict, wire.CodeAgentGone},
+		"runtime.ErrBusy":             {runtime.ErrBusy, http.StatusConflict, wire.CodeBusy},
+		"runtime.ErrChild":            {runtime.ErrChild, http.StatusBadRequest, wire.CodeInvalid},
+		"runtime.ErrIdle":             {runtime.ErrIdle, http.StatusConflict, wire.CodeIdle},
+		"runtime.ErrNotInterrupted":   {runtime.ErrNotInterrupted, http.StatusConflict, wire.CodeIdle},
+		"runtime.ErrNothingToCompact": {runtime.ErrNothingToCompact, http.StatusConflict, wire.CodeIdle},
+		"runtime.ErrStopped":          {runtime.ErrStopped, http.StatusConflict, wire.CodeSkipped},
+		"runtime.ErrSkipped":          {runtime.ErrSkipped, http.StatusConflict, wire.CodeSkipped},
+		"runtime.ErrRejected":         {runtime.ErrRejected, http.StatusConflict, wire.CodeSkipped},
+		"runtime.ErrLeaseLost":        {runtime.ErrLeaseLost, http.StatusConflict, wire.CodeBusy},
+		"runtime.ErrSummary":          {runtime.ErrSummary, http.StatusBadGateway, wire.CodeModel},
+		"runtime.ErrRetries":          {runtime.ErrRetries, http.StatusBadGateway, wire.CodeModel},
+		"runtime.ErrArguments":        {runtime.ErrArguments, http.StatusBadGateway, wire.CodeModel},
+		"runtime.ErrUnsupported":      {runtime.ErrUnsupported, http.StatusBadRequest, wire.CodeInvalid},
+		"runtime.ErrNoInput":          {runtime.ErrNoInput, http.StatusBadRequest, wire.CodeInvalid},
+		"runtime.ErrAnswered":         {runtime.ErrAnswered, http.StatusConflict, wire.CodeAnswered},
+		"runtime.ErrInquiryUnknown":   {runtime.ErrInquiryUnknown, http.StatusNotFound, wire.CodeNotFound},
+		"runtime.ErrClosed":           {runtime.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
+		"runtime.ErrNotOpen":          {runtime.ErrNotOpen, http.StatusServiceUnavailable, wire.CodeUnavailable},
+		// What is left behind is the daemon's failure; only its end tells of it.
+		"runtime.ErrAbandoned": {runtime.ErrAbandoned, http.StatusInternalServerError, wire.CodeInternal},
+		"store.ErrConflict":    {store.ErrConflict, http.StatusConflict, wire.CodeBusy},
+		"store.ErrFenced":      {store.ErrFenced, http.StatusConflict, wire.CodeBusy},
+		"store.ErrLeased":      {&store.LeasedError{}, http.StatusConflict, wire.CodeBusy},
+		"store.ErrUnknown":     {store.ErrUnknown, http.StatusNotFound, wire.CodeNotFound},
+		"store.ErrExists":      {store.ErrExists, http.StatusConflict, wire.CodeExists},
+		"store.ErrCompacted":   {store.ErrCompacted, http.StatusBadRequest, wire.CodeInvalid},
+		"store.ErrNoTurn":      {store.ErrNoTurn, http.StatusBadRequest, wire.CodeInvalid},
+		"store.ErrKey":         {store.ErrKey, http.StatusBadRequest, wire.CodeInvalid},
+		"store.ErrClosed":      {store.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
+		// The file is damaged: the daemon's failure, and nothing that a client can do.
+		"store.ErrDamaged": {&store.DamagedError{ID: "c1", Part: "message"}, http.StatusInternalServerError, wire.CodeInternal},
+		// No endpoint takes jobs.
+		"store.ErrNoJob": {store.ErrNoJob, http.StatusInternalServerError, wire.CodeInternal},
+	}
+}
+
+// TestEveryErrorHasItsStatus: a new error of the runtime or of stores needs a row here,
+// and a decision.
+func TestEveryErrorHasItsStatus(t *testing.T) {
+	t.Parallel()
+	rows := sentinels()
+	for pkg, dir := range map[string]string{"runtime": "../../runtime", "store": "../../runtime/store"} {
+		for _, name := range exportedErrors(t, dir) {
+			assert.Contains(t, rows, pkg+"."+name, "what is a client told of it?")
+		}
+	}
+	for name, row := range rows {
+		f := failureOf(fmt.Errorf("compact conversation c1: %w", row.err))
+		assert.Equal(t, row.status, f.status, name)
+		assert.Equal(t, row.code, f.code, name)
+		assert.NotEmpty(t, f.text, name)
+	}
+}
+
+// exportedErrors are the variables Err… of the package in the directory.
+func exportedErrors(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok {
+				for _, name := range spec.Names {
+					if strings.HasPrefix(name.Name, "Err") {
+						out = append(out, name.Name)
+					}
+				}
+			}
+			return true
+		})
+	}
+	require.NotEmpty(t, out)
+	return out
+}

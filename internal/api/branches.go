@@ -192,12 +192,11 @@ func (s *Server) restore(w http.ResponseWriter, r *http.Request) error {
 	if r.Header.Get("Content-Type") != jsonLines {
 		return &failure{http.StatusUnsupportedMediaType, wire.CodeMedia, "the body has to be an exported conversation; send it with Content-Type: " + jsonLines}
 	}
-	d, err := jsonl.Read(http.MaxBytesReader(w, r.Body, maxImport))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return &failure{http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf("the conversation is longer than %d bytes", maxImport)}
-	case err != nil:
+	d, err := jsonl.Read(bounded(w, r, maxImport))
+	if err := bodyFailure(w, err, maxImport); err != nil {
+		return err
+	}
+	if err != nil {
 		return invalid("the conversation cannot be read: %v", err)
 	}
 	q := r.URL.Query()

@@ -114,18 +114,17 @@ func readJSON[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return v, &failure{http.StatusUnsupportedMediaType, wire.CodeMedia, "the body has to be JSON; send it with Content-Type: application/json"}
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	data, err := io.ReadAll(bounded(w, r, maxBody))
 	if err == nil {
 		err = strict.Unmarshal(data, &v, strict.RejectUnknownMembers(true))
 	}
 	if err == nil && bytes.TrimLeft(data, " \t\r\n")[0] != '{' { // null is decoded as nothing said
 		return v, invalid("the body is no JSON object; docs/openapi.yaml has its members")
 	}
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return v, &failure{http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf("the body is longer than %d bytes; send less at once", maxBody)}
-	case err != nil:
+	if err := bodyFailure(w, err, maxBody); err != nil {
+		return v, err
+	}
+	if err != nil {
 		return v, invalid("the body: %s; docs/openapi.yaml has its members", whatIsWrong(err))
 	}
 	return v, nil

@@ -67,15 +67,15 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 	if err != nil {
 		return err
 	}
+	if err := drain(w, r); err != nil {
+		return err
+	}
 	from := s.o.Runtime.Subscribe(&stream.SubscribeOptions{Conversation: conversation, After: &at})
 	defer from.Close()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	out := http.NewResponseController(w)
-	write := func(page func() error) bool {
-		_ = out.SetWriteDeadline(time.Now().Add(s.o.Stall)) // what has no deadline cannot stall
-		return page() == nil && out.Flush() == nil
-	}
+	write := func(page func() error) bool { return page() == nil && out.Flush() == nil }
 	if !write(func() error { return wire.Part{ID: at.String()}.Write(w) }) {
 		return nil
 	}

@@ -80,9 +80,11 @@ type Options struct {
 	// Heartbeat is how often a stream without events shows that it is alive; 0 is
 	// DefaultHeartbeat.
 	Heartbeat time.Duration
-	// Stall is how long a stream waits for a reader that takes nothing; then the
-	// connection is ended, and the reader can resume. 0 is DefaultStall.
+	// Stall is how long an answer waits for a reader that takes nothing; then the
+	// connection is ended. The reader of a stream can resume. 0 is DefaultStall.
 	Stall time.Duration
+	// Timeouts are those of requests.
+	Timeouts Timeouts
 }
 
 // Server answers requests. It is safe for concurrent use.
@@ -127,7 +129,14 @@ func New(o Options) *Server {
 	for _, d := range []struct {
 		to *time.Duration
 		is time.Duration
-	}{{&o.Grace, DefaultGrace}, {&o.Heartbeat, DefaultHeartbeat}, {&o.Stall, DefaultStall}} {
+	}{
+		{&o.Grace, DefaultGrace},
+		{&o.Heartbeat, DefaultHeartbeat},
+		{&o.Stall, DefaultStall},
+		{&o.Timeouts.Header, DefaultHeaderTimeout},
+		{&o.Timeouts.Body, DefaultBodyTimeout},
+		{&o.Timeouts.Idle, DefaultIdleTimeout},
+	} {
 		if *d.to <= 0 {
 			*d.to = d.is
 		}
@@ -142,6 +151,8 @@ func New(o Options) *Server {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w = &patientWriter{w, http.NewResponseController(w), s.o.Stall}
+	s.awaitBody(w, r)
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
@@ -170,7 +181,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // turns are in flight. The error is that of end, or of a listener that failed.
 func (s *Server) Run(ctx context.Context, ln net.Listener, end func(context.Context) error) error {
 	srv := &http.Server{
-		Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
+		Handler: s, ReadHeaderTimeout: s.o.Timeouts.Header, IdleTimeout: s.o.Timeouts.Idle, MaxHeaderBytes: 64 << 10,
 		ConnContext: identify, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	failed := make(chan error, 1)

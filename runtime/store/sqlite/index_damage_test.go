@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -167,4 +168,39 @@ func TestTheIndexThatIsMadeAnewIsTheSame(t *testing.T) {
 	statement(`DROP TABLE word`)(t, path)
 	require.NoError(t, open(t, path).Close())
 	assert.Equal(t, want, column(t, path, current(), about))
+}
+
+// TestTwoProgramsMakeADamagedIndexAnew, while turns go on in both.
+func TestTwoProgramsMakeADamagedIndexAnew(t *testing.T) {
+	t.Parallel()
+	for _, damage := range []string{`DROP TABLE word_config`, `DELETE FROM word_data`, `DROP TABLE word_docsize`, `DROP TABLE word`} {
+		path, rec := indexed(t)
+		programs := []*sqlite.Store{open(t, path), open(t, path)}
+		statement(damage)(t, path)
+		var wg sync.WaitGroup
+		for i, s := range programs {
+			wg.Go(func() {
+				for range 5 {
+					_, err := s.Search(t.Context(), store.Query{Text: "anchor"})
+					assert.NoError(t, err, damage)
+				}
+			})
+			wg.Go(func() {
+				for n := range 5 {
+					other, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: fmt.Sprint("s", i, n)})
+					assert.NoError(t, err)
+					_, err = s.Append(t.Context(), other.ID, store.Append{TurnEnds: true, Messages: hook.MessagesOf(hook.UserText("anchor"))})
+					assert.NoError(t, err)
+				}
+			})
+		}
+		wg.Wait()
+		for _, s := range programs {
+			assert.Equal(t, 610, hits(t, path, s, "anchor"), damage)
+			messages, err := s.Messages(t.Context(), rec.ID)
+			require.NoError(t, err)
+			assert.Len(t, messages, 600)
+		}
+		assert.Equal(t, []string{"ok"}, column(t, path, current(), `PRAGMA integrity_check`), damage)
+	}
 }

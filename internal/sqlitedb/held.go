@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 )
 
 // heldSuffix names the file beside a database that says that the database has held
@@ -70,5 +71,6 @@ func unchanged(path string) string { return "nothing was changed: " + Advice(pat
 // Advice says what a person can do about a file that is damaged.
 func Advice(path string) string {
 	return fmt.Sprintf("to go on with a backup, put it in the place of %[1]s and delete %[1]s-wal and %[1]s-shm; "+
-		"to save what can be read, run `sqlite3 %[1]s .recover | sqlite3 new.db`; to begin anew, move all files %[1]s* away", path)
+		"to save what can be read, run `sqlite3 %[2]s .recover | sqlite3 new.db`; to begin anew, move all files %[1]s* away",
+		path, "'"+strings.ReplaceAll(path, "'", `'\''`)+"'")
 }

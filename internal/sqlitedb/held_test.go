@@ -90,7 +90,7 @@ func TestALostFileIsNeverReplaced(t *testing.T) {
 				_, err := sqlitedb.Open(t.Context(), path, one)
 				require.ErrorContains(t, err, "note store "+path+": ")
 				require.ErrorContains(t, err, c.says)
-				require.ErrorContains(t, err, "to begin anew, move all files "+path+"* away")
+				require.ErrorContains(t, err, "run `sqlite3 '"+path+"' .recover | sqlite3 new.db`; to begin anew, move all files "+path+"* away")
 			}
 			after := snapshot(t, filepath.Dir(path))
 			delete(after, "x.db-shm") // holds nothing

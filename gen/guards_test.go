@@ -16,7 +16,9 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/grapnel-go/grapnel/gen/load"
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/needs"
+	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
 // later is one change of the base module after it was generated for.
@@ -199,6 +201,10 @@ func TestLaterChanges(t *testing.T) {
 			if l.message == "" {
 				assert.Empty(t, said[l.dir()])
 				assert.Equal(t, l.found, found[l.dir()], "what a check finds")
+				own := path.Dir(l.file)
+				why, err := origin.Stale(filepath.Join(dir, l.dir(), own), pointNames())
+				require.NoError(t, err)
+				assert.Equal(t, strings.Contains(l.found, own+"/"), why != "", "a test sees what a check finds in the package that changed: %s", why)
 				return
 			}
 			l.assertSaid(t, dir, said[l.dir()])
@@ -206,6 +212,14 @@ func TestLaterChanges(t *testing.T) {
 	}
 	assert.Empty(t, said["base"])
 	assert.Subset(t, slices.Collect(maps.Keys(said)), []string{changes[0].dir()})
+}
+
+func pointNames() []string {
+	var out []string
+	for _, info := range hook.Points() {
+		out = append(out, info.Name)
+	}
+	return out
 }
 
 // complaint is one message of the compiler.

@@ -277,6 +277,7 @@ func (r *reader) document(data []byte) {
 	}
 	if quoted && r.dialect == Grapnel { // others read their own files as they are
 		r.warnAt(top, "the frontmatter is YAML only with quotes around values that have a colon", "write the quotes, so that other programs read it, too")
+		r.swallowed(top)
 	}
 	r.at = map[string]*yaml.Node{}
 	r.mapping(top)

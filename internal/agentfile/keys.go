@@ -229,3 +229,24 @@ func (r *reader) section(name string, v *yaml.Node) {
 	}
 	r.cfg = r.cfg.WithSection(name, r.json(v))
 }
+
+// swallowed refuses values without quotes that go on in a line which is almost a key: a mistyped key of our own files is an error,
+// and not a part of the description.
+func (r *reader) swallowed(top *yaml.Node) {
+	keys := slices.Sorted(maps.Keys(r.keys()))
+	for i := 1; i < len(top.Content); i += 2 {
+		v := top.Content[i]
+		if v.Kind != yaml.ScalarNode || v.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+			continue
+		}
+		for n, line := range strings.Split(v.Value, "\n") {
+			key, _, ok := strings.Cut(line, ":")
+			if near := spell.Closest(key, keys); ok && n > 0 && near != "" {
+				at := *v
+				at.Line, at.Column = v.Line+n, 1
+				r.errorAt(&at, fmt.Sprintf("%q stands within the value of %q and is almost the key %q", key, top.Content[i-1].Value, near),
+					"mend the key, or write the value in quotes")
+			}
+		}
+	}
+}

@@ -75,6 +75,8 @@ func TestLenientReadingKeepsRestrictions(t *testing.T) {
 	cfg, _, err := agentfile.Parse("a.md", []byte("---\n"+lenient+"tools: Read, Grep,\n---\ntext"), agentfile.Claude)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"read", "grep"}, cfg.Tools)
+	_, _, err = agentfile.Parse("a.md", []byte("---\nmodel: m\n"+lenient+"toolz: [read]\nuser: hi\n---\ntext"), agentfile.Grapnel)
+	assert.EqualError(t, err, `a.md:7:1: "toolz" stands within the value of "description" and is almost the key "tools"; mend the key, or write the value in quotes`)
 	_, warnings, err := agentfile.Parse("a.md", []byte("---\n"+lenient+"tools: [read]\n---\ntext"), agentfile.Grapnel)
 	require.NoError(t, err, "files of our own are read alike")
 	assert.Contains(t, strings.Join(texts(warnings), "\n"), "write the quotes")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"image/color"
@@ -17,7 +16,6 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 // chart is a picture of the page.
@@ -36,11 +34,11 @@ var growths = []growth{
 	{"TurnHistory", "history.svg", "A turn with one call, by length of the history", "messages before the turn"},
 }
 
-// The measures of the pictures, in points.
+// The measures of the pictures, in points. The width is without the names on the right.
 const (
-	width, height = 640, 380
-	textSize      = 11
-	labelRoom     = 96 // right of the lines
+	growthWidth, sharesWidth = 540, 470
+	height                   = 380
+	textSize                 = 11
 )
 
 // Dark enough on white, and told apart by those who see fewer colours. The order is that
@@ -58,8 +56,11 @@ func colourOf(subject string) color.Color {
 }
 
 var (
-	ink  = color.RGBA{0x1f, 0x23, 0x28, 0xff}
-	fine = color.RGBA{0xd8, 0xde, 0xe4, 0xff}
+	ink   = color.RGBA{0x1f, 0x23, 0x28, 0xff}
+	fine  = color.RGBA{0xd8, 0xde, 0xe4, 0xff}
+	paper = color.RGBA{0xff, 0xff, 0xff, 0xff}
+	// onBars is ink that stays as it is on a dark page, like what it stands on.
+	onBars = color.RGBA{0x1f, 0x23, 0x29, 0xff}
 )
 
 var sans = font.Font{Typeface: "Liberation", Variant: "Sans", Size: textSize}
@@ -87,17 +88,15 @@ func (r *Results) charts() (all []chart, err error) {
 }
 
 // newPlot is an empty plot in our fonts and colours.
-func newPlot(title, x, y string) *plot.Plot {
+func newPlot(x, y string) *plot.Plot {
 	p := plot.New()
-	p.BackgroundColor = color.White
+	p.BackgroundColor = nil
 	style := func(s *text.Style, size vg.Length) {
-		s.Font, s.Color = sans, ink
+		s.Font, s.Color, s.Handler = sans, ink, anchors
 		s.Font.Size = size
 	}
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
-	p.Title.Padding = 10
-	p.X.Label.Padding, p.Y.Label.Padding = 6, 6
-	style(&p.Title.TextStyle, textSize+3)
+	p.X.Label.Text, p.Y.Label.Text = x, y
+	p.X.Label.Padding, p.Y.Label.Padding = 6, 14 // another font may be wider
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		style(&axis.Label.TextStyle, textSize)
 		style(&axis.Tick.Label, textSize)
@@ -145,7 +144,7 @@ func rank(name string) int {
 
 func (r *Results) drawGrowth(g growth) (chart, error) {
 	all, labels := r.series(g.scenario)
-	p := newPlot(g.title, g.axis, "time of a turn (logarithmic)")
+	p := newPlot(g.axis, "time of a turn (logarithmic)")
 	p.Y.Scale = plot.LogScale{}
 	low, high := math.Inf(1), 0.0
 	for _, s := range all {
@@ -178,7 +177,11 @@ func (r *Results) drawGrowth(g growth) (chart, error) {
 		points.Color, points.Shape, points.Radius = line.Color, draw.CircleGlyph{}, 2.6
 		p.Add(line, points)
 	}
-	svg, err := render(p, g.title, labelRoom, func(c draw.Canvas) { labelLines(p, c, all) })
+	var names []string
+	for _, s := range all {
+		names = append(names, s.subject)
+	}
+	svg, err := render(p, g.title, growthWidth, 8+roomFor(names), func(c draw.Canvas) { labelLines(p, c, all) })
 	return chart{file: g.file, title: g.title, alt: altOf(g, all, labels), svg: svg}, err
 }
 
@@ -211,7 +214,7 @@ func labelLines(p *plot.Plot, c draw.Canvas, all []series) {
 		top = labels[i].y - apart
 	}
 	for _, l := range labels {
-		style := draw.TextStyle{Color: l.c, Font: sans, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
+		style := draw.TextStyle{Color: l.c, Font: sans, YAlign: draw.YCenter, Handler: anchors}
 		c.FillText(style, vg.Point{X: data.Max.X + 8, Y: l.y}, l.text)
 	}
 }
@@ -228,7 +231,7 @@ func altOf(g growth, all []series, labels []string) string {
 // drawShares draws a bar for each of our turns, cut by what takes the time.
 func (r *Results) drawShares() (chart, error) {
 	const title = "Where the time of a turn goes"
-	p := newPlot(title, "", "share of the processor's time")
+	p := newPlot("", "share of the processor's time")
 	var names []string
 	for _, s := range r.Shares {
 		names = append(names, strings.Replace(s.Title, ", ", "\n", 1))
@@ -251,14 +254,14 @@ func (r *Results) drawShares() (chart, error) {
 		if err != nil {
 			return chart{}, err
 		}
-		bars.Color, bars.LineStyle.Color, bars.LineStyle.Width = barColours[i%len(barColours)], color.White, 0.7
+		bars.Color, bars.LineStyle.Color, bars.LineStyle.Width = barColours[i%len(barColours)], paper, 0.7
 		if below != nil {
 			bars.StackOn(below)
 		}
 		below = bars
 		p.Add(bars)
 	}
-	svg, err := render(p, title, 180, func(c draw.Canvas) { labelBars(p, c, r.Shares) })
+	svg, err := render(p, title, sharesWidth, 32+roomFor(classes()), func(c draw.Canvas) { labelBars(p, c, r.Shares) })
 	return chart{file: "shares.svg", title: title, alt: title + ", by cause; the table below has the figures", svg: svg}, err
 }
 
@@ -273,7 +276,7 @@ var barColours = []color.Color{
 func labelBars(p *plot.Plot, c draw.Canvas, shares []Share) {
 	data := p.DataCanvas(c)
 	toX, toY := p.Transforms(&data)
-	style := draw.TextStyle{Color: ink, Font: sans, XAlign: draw.XCenter, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
+	style := draw.TextStyle{Color: onBars, Font: sans, XAlign: draw.XCenter, YAlign: draw.YCenter, Handler: anchors}
 	for i, s := range shares {
 		base := 0.0
 		for _, class := range classes() {
@@ -284,7 +287,7 @@ func labelBars(p *plot.Plot, c draw.Canvas, shares []Share) {
 			base += share
 		}
 	}
-	style.XAlign = draw.XLeft
+	style.XAlign, style.Color = draw.XLeft, ink
 	for i, class := range classes() {
 		at := vg.Point{X: data.Max.X + 14, Y: data.Min.Y + vg.Length(i)*22 + 12}
 		box := vg.Rectangle{Min: vg.Point{X: at.X, Y: at.Y - 6}, Max: vg.Point{X: at.X + 12, Y: at.Y + 6}}
@@ -292,32 +295,6 @@ func labelBars(p *plot.Plot, c draw.Canvas, shares []Share) {
 		c.Fill(box.Path())
 		c.FillText(style, vg.Point{X: at.X + 18, Y: at.Y}, class)
 	}
-}
-
-// render draws a plot with some room to its right, and what after draws there.
-func render(p *plot.Plot, title string, room vg.Length, after func(c draw.Canvas)) ([]byte, error) {
-	canvas := vgsvg.New(width, height)
-	all := draw.New(canvas)
-	canvas.SetColor(color.White)
-	canvas.Fill(all.Rectangle.Path())
-	inner := draw.Crop(all, 10, -room, 10, -12)
-	p.BackgroundColor = nil
-	p.Draw(inner)
-	after(inner)
-	var out bytes.Buffer
-	if _, err := canvas.WriteTo(&out); err != nil {
-		return nil, err
-	}
-	return readable(out.Bytes(), title), nil
-}
-
-// readable gives a picture a name for those who hear it, and names fonts of the
-// same widths for machines that have not the first one.
-func readable(svg []byte, title string) []byte {
-	svg = bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
-	svg = bytes.Replace(svg, []byte("<svg "), []byte(`<svg role="img" `), 1)
-	at := bytes.Index(svg, []byte("<g "))
-	return slices.Concat(svg[:at], []byte("<title>"+title+"</title>\n"), svg[at:])
 }
 
 // writeCharts writes the pictures into the page, and the shares in figures.

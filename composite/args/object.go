@@ -107,6 +107,9 @@ func (o *Object) Given(i uint) bool {
 
 // leaveOut has the canonical arguments be without the member that was just read.
 func (d *Decoder) leaveOut() {
+	if d.cuts == nil {
+		d.cuts = make([]cut, 0, 16)
+	}
 	d.cuts = append(d.cuts, cut{d.member, d.pos})
 	d.loose = true
 }

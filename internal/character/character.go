@@ -1,5 +1,5 @@
-// Package character finds out where a text may be cut: between what is seen as one
-// character, and not within, for everything that has a bound.
+// Package character knows what a person sees of a text: where it may be cut, which is
+// between what is seen as one character and not within, and what cannot be seen.
 package character
 
 import (

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/grapnel-go/grapnel/internal/character"
 )
 
 // JSON returns a text of JSON in which every character can be seen: an unseen one
@@ -15,9 +17,9 @@ func JSON(s string) Text { return new(jsonWriter).escape(s) }
 func (j *jsonWriter) escape(s string) Text {
 	var sb strings.Builder
 	for _, r := range s { // what is no UTF-8 is read as U+FFFD, as by every decoder
-		j.marks = piled(r, j.marks)
+		j.marks = character.Piled(r, j.marks)
 		switch {
-		case r == '\n' || j.marks <= maxMarks && !hidden(r):
+		case r == '\n' || j.marks <= character.MaxMarks && !character.Hidden(r):
 			sb.WriteRune(r)
 		case r > 0xffff:
 			fmt.Fprintf(&sb, `\u%04x\u%04x`, 0xd800+(r-0x10000)>>10, 0xdc00+(r-0x10000)&0x3ff)

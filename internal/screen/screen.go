@@ -12,6 +12,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/grapnel-go/grapnel/internal/character"
 )
 
 // Text is safe to write to a terminal. The zero Text is empty.
@@ -48,29 +50,15 @@ func Exact(s string) Text {
 	marks := 0
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		marks = piled(r, marks)
-		if hidden(r) || marks > maxMarks || r == utf8.RuneError && n == 1 {
-			sb.WriteString(named(r, s[i:i+n]))
+		marks = character.Piled(r, marks)
+		if character.Hidden(r) || marks > character.MaxMarks || r == utf8.RuneError && n == 1 {
+			sb.WriteString(character.Escaped(r, s[i:i+n]))
 		} else {
 			sb.WriteRune(r)
 		}
 		i += n
 	}
 	return Text{sb.String()}
-}
-
-// Odd returns how [Exact] shows the first character of s that cannot be seen for what
-// it is, tabs among them; "" if there is none.
-func Odd(s string) string {
-	marks := 0
-	for i, r := range s {
-		_, n := utf8.DecodeRuneInString(s[i:])
-		marks = piled(r, marks)
-		if hidden(r) || r == '\t' || marks > maxMarks || r == utf8.RuneError && n == 1 {
-			return named(r, s[i:i+n])
-		}
-	}
-	return ""
 }
 
 // Rows returns the lines of a text, each as [Exact] shows it, with a mark in front

@@ -3,6 +3,8 @@ package screen
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/grapnel-go/grapnel/internal/character"
 )
 
 // Stream makes a Text of flowing text that comes in parts. What it returns in all
@@ -50,13 +52,13 @@ func (f *Stream) next(sb *strings.Builder, rest string, over bool) int {
 	}
 	r, n := utf8.DecodeRuneInString(rest)
 	v := keep
-	f.marks = piled(r, f.marks)
+	f.marks = character.Piled(r, f.marks)
 	switch {
 	case r == utf8.RuneError && n == 1:
 		v = show
-	case unseen(r):
+	case character.Unseen(r):
 		v, n = judge(f.before[:], rest, n, over)
-	case f.marks > maxMarks:
+	case f.marks > character.MaxMarks:
 		v = show
 	}
 	switch v {
@@ -65,7 +67,7 @@ func (f *Stream) next(sb *strings.Builder, rest string, over bool) int {
 	case keep:
 		sb.WriteString(rest[:n])
 	case show:
-		sb.WriteString(named(r, rest[:n]))
+		sb.WriteString(character.Escaped(r, rest[:n]))
 	}
 	f.before = [2]rune{f.before[1], r}
 	return n

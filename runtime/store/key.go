@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/internal/screen"
+	"github.com/grapnel-go/grapnel/internal/character"
 )
 
 // ErrKey: no conversation can have that [Key].
@@ -22,7 +22,7 @@ const MaxSender = 256
 // bytes of UTF-8 and no character that a person cannot see: it stands in lists, in
 // questions and in logs.
 func (k Key) Check() error {
-	switch odd := screen.Odd(k.Sender); {
+	switch odd := character.Odd(k.Sender); {
 	case !hook.ValidToolName(k.Agent):
 		return fmt.Errorf("%w: the agent %.80q has to match ^[a-zA-Z0-9_-]{1,64}$", ErrKey, k.Agent)
 	case len(k.Sender) > MaxSender:

@@ -121,23 +121,16 @@ type Record struct {
 	Title string
 }
 
-// maxTitle is in bytes.
-const maxTitle = 120
+// maxTitle is in characters.
+const maxTitle = 80
 
 // Title returns the beginning of the text of a conversation's first message as one line
-// of at most 120 bytes.
+// of at most 80 characters.
 func Title(first hook.Message) string {
 	text := first.Text()
-	long := len(text) > 8*maxTitle
-	if long {
-		text = text[:8*maxTitle]
-	}
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
-	if len(text) <= maxTitle && !long {
-		return text
-	}
-	const more = "…"
-	return text[:character.Border(text, min(len(text), maxTitle-len(more)), -1)] + more
+	text = strings.ToValidUTF8(text[:min(len(text), 32*maxTitle)], "")
+	text, _ = character.Cut(strings.Join(strings.Fields(text), " "), maxTitle)
+	return text
 }
 
 // Lease says who may write to a conversation.

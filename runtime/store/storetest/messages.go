@@ -274,11 +274,11 @@ func titles(t *testing.T, s *bench) {
 	assert.Empty(t, title())
 	long := strings.Repeat("é", 200)
 	v := turned(t, s, rec.ID, 0, " What\n\tis "+long, "2", "3")
-	assert.Equal(t, "What is "+strings.Repeat("é", 54)+"…", title())
+	assert.Equal(t, "What is "+strings.Repeat("é", 71)+"…", title())
 	if c, ok := s.Store.(store.Compacter); ok {
 		_, err := c.Compact(t.Context(), rec.ID, store.At{Version: v}, 3, hook.UserText("a summary"))
 		require.NoError(t, err)
-		assert.Equal(t, "What is "+strings.Repeat("é", 54)+"…", title())
+		assert.Equal(t, "What is "+strings.Repeat("é", 71)+"…", title())
 	}
 }
 

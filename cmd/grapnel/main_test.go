@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -32,6 +33,8 @@ type watched struct{ tests *testing.M }
 
 // Run implements what testscript asks for.
 func (w watched) Run() int {
+	// Tests that were started with nohup ignore this signal, and so would the programs that they start.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	code := w.tests.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
@@ -120,7 +123,7 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 // sends starts a command, sends it the signal as soon as a file exists that it
 // makes, wants the exit code, and keeps what it wrote in interrupted.out:
 // interrupted FILE COMMAND ARGUMENT…
-func sends(ts *testscript.TestScript, signal os.Signal, code int, args []string) {
+func sends(ts *testscript.TestScript, sig os.Signal, code int, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: interrupted FILE COMMAND ARGUMENT…")
 	}
@@ -143,7 +146,7 @@ func sends(ts *testscript.TestScript, signal os.Signal, code int, args []string)
 		case <-time.After(poll):
 		}
 	}
-	ts.Check(cmd.Process.Signal(signal))
+	ts.Check(cmd.Process.Signal(sig))
 	err = <-ended
 	ts.Logf("%s", out.String())
 	if cmd.ProcessState.ExitCode() != code {

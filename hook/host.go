@@ -24,7 +24,7 @@ type Host interface {
 	// when the child's turn has ended. The child passes the same hooks, may use no
 	// tool that its parent may not, spends of the parent's limits, and ends with
 	// ctx. The error is the outcome's, or says why no turn began: ErrNoTurn,
-	// ErrDepth, ErrUngated, or that there is no such agent. A tool that calls it says
+	// ErrDepth, ErrChildren, ErrUngated, or that there is no such agent. A tool that calls it says
 	// [Tool.Waits].
 	RunAgent(ctx context.Context, run AgentRun) (TurnOutcome, error)
 	// CallModel asks a model once, apart from the history and without tools: for a
@@ -77,6 +77,8 @@ var (
 	ErrCrowded = errors.New("hook: too much waits to be run beside the turns of this conversation")
 	// ErrDepth: agents may not run agents any deeper.
 	ErrDepth = errors.New("hook: agents are running agents too deep")
+	// ErrChildren: the turn and those below it have run as many agents as they may.
+	ErrChildren = errors.New("hook: this turn has run as many agents as it may")
 	// ErrUngated: the agent that is to be run does without a gate that the agent which
 	// runs it passes.
 	ErrUngated = errors.New("hook: the agent passes fewer gates")

@@ -11,6 +11,14 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
+// root is the turn that no other one runs.
+func (t *turn) root() *turn {
+	for t.parent != nil {
+		t = t.parent
+	}
+	return t
+}
+
 // current is the turn that is running, or nil.
 func (c *Conversation) current() *turn {
 	c.mu.Lock()
@@ -45,6 +53,9 @@ func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun)
 	}
 	if parent.depth+1 > r.o.Depth {
 		return hook.TurnOutcome{}, fmt.Errorf("%w: %d is the limit", hook.ErrDepth, max(r.o.Depth, 0))
+	}
+	if parent.root().children.Add(1) > int64(r.o.Children) {
+		return hook.TurnOutcome{}, fmt.Errorf("%w: %d is the limit", hook.ErrChildren, r.o.Children)
 	}
 	agent, err := r.find(ctx, run.Agent)
 	if err != nil {

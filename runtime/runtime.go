@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ const (
 	DefaultGrace     = 5 * time.Second
 	DefaultLease     = 15 * time.Second
 	DefaultDepth     = 3
+	DefaultChildren  = 256
 	DefaultResumes   = 3
 	// DefaultUnreadable is how many replies in a row may have arguments that are no JSON.
 	DefaultUnreadable = 3
@@ -85,6 +87,10 @@ type Options struct {
 	// Depth is how deep agents may run agents: 1 lets an agent run others that may
 	// run none. 0 is DefaultDepth, negative is not at all.
 	Depth int
+	// Children is how many agents a turn may run, with those that they run and so on. 0
+	// is DefaultChildren, negative is no limit. Which agents run which is a model's
+	// choice, and without a bound one message could start thousands.
+	Children int
 	// FindAgent returns the configuration of an agent that another one wants to run
 	// and that is not registered, which it then is. Nil knows none.
 	FindAgent func(ctx context.Context, name string) (hook.AgentConfig, error)
@@ -240,8 +246,9 @@ func (o *Options) fillShared() {
 		o.Resumes = DefaultResumes
 	}
 	o.Unreadable = cmp.Or(o.Unreadable, DefaultUnreadable)
-	if o.Depth == 0 {
-		o.Depth = DefaultDepth
+	o.Depth = cmp.Or(o.Depth, DefaultDepth)
+	if o.Children = cmp.Or(o.Children, DefaultChildren); o.Children < 0 {
+		o.Children = math.MaxInt
 	}
 }
 

@@ -219,6 +219,24 @@ func TestSpecAgentsRunAgentsOnlySoDeep(t *testing.T) {
 	assert.Contains(t, w.results()[0], "agents may not run agents any deeper")
 }
 
+// What the agents that an agent runs run themselves counts, too.
+func TestSpecATurnRunsOnlySoManyAgents(t *testing.T) {
+	t.Parallel()
+	c := cast{
+		"chief":  plays(delegates("helper"), delegates("helper"), says("done"), delegates("helper"), says("and again")),
+		"helper": plays(delegates("writer"), says("helped"), says("not alone"), delegates("writer"), says("helped again")),
+		"writer": plays(says("written"), says("written again")),
+	}
+	w := stage(t, c, &runtime.Options{Children: 3}, agents("chief", "helper", "writer"), delegate.New(nil))
+	w.send("do it")
+	assert.Empty(t, w.tasks()[0].Error)
+	assert.Len(t, c["writer"].requests, 1)
+	w = stage(t, cast{"chief": plays(delegates("helper"), delegates("helper"), says("done")), "helper": plays(says("helped"))},
+		&runtime.Options{Children: 1}, agents("chief", "helper"), delegate.New(nil))
+	w.send("do it")
+	assert.Contains(t, w.results()[1], "no more agents can be run for this request")
+}
+
 func TestSpecAChildMayDoNoMoreThanItsParent(t *testing.T) {
 	t.Parallel()
 	c := cast{

@@ -42,9 +42,12 @@ type turn struct {
 
 	// parent is the turn that this one is a child of; nil for one that a user
 	// started. answers is the agent that answers, which may be a guest.
-	parent  *turn
-	depth   int
-	answers *Agent
+	parent *turn
+	// children is how many agents the turn has run, with those that they have run and so
+	// on; of the turn without a parent.
+	children atomic.Int64
+	depth    int
+	answers  *Agent
 	// given are the tools that a child may be given at all; nil is all of them.
 	given nameSet
 

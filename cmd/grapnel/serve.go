@@ -196,7 +196,7 @@ func (c *command) overDaemon(ctx context.Context, socket string, do func(d *clie
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	h := api.NewHook()
-	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Approval: approval.Options{Channel: h}, Extra: []hook.Hook{h}})
+	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note, Approval: approval.Options{Channel: h}, Extra: []hook.Hook{h}})
 	if err != nil {
 		return err
 	}

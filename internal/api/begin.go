@@ -62,11 +62,14 @@ func (s *Server) begin(ctx context.Context, rec store.Record, when runtime.Busy,
 	}
 	go func() {
 		defer s.leave(t)
-		_, t.err = run(lasting, conv, &runtime.SendOptions{WhenBusy: when, Observe: func(ev hook.Event) {
+		out, err := run(lasting, conv, &runtime.SendOptions{WhenBusy: when, Observe: func(ev hook.Event) {
 			if ev.Kind == hook.EventTurnStart && ev.Depth == 0 {
 				t.once.Do(func() { s.begun(t, ev) })
 			}
 		}})
+		if t.err = err; err == nil {
+			t.err = fmt.Errorf("the turn ended (%s) before its start could be told, which a hook or an observer held up", out.Stop)
+		}
 	}()
 	select {
 	case <-t.begun:

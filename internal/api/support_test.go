@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,6 +103,14 @@ type box struct {
 	// held tells that hold has started; what it waits for is release.
 	held, release chan struct{}
 	closed        *[]string
+	// stall, if set, holds up who tells of the start of a turn.
+	stall atomic.Pointer[chan struct{}]
+}
+
+func (b *box) OnEvent(_ context.Context, ev hook.Event) {
+	if stall := b.stall.Load(); stall != nil && ev.Kind == hook.EventTurnStart {
+		<-*stall
+	}
 }
 
 func (b *box) OnClose(context.Context) error {

@@ -80,6 +80,9 @@ func (h *History) Add(entry string) error {
 	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
 		return fmt.Errorf("keep the history: %w", err)
 	}
+	if info, err := os.Lstat(h.path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("keep the history: %s is no regular file; move it away", h.path)
+	}
 	f, err := os.OpenFile(h.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("keep the history: %w", err)

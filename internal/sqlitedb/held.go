@@ -16,16 +16,22 @@ const heldSuffix = "-held"
 // held reports whether the database at path has held data. It is asked before anything
 // else about the file: another process may be making it.
 func held(path string) (bool, error) {
-	_, err := os.Lstat(path + heldSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Lstat(path + heldSuffix)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
+	case err == nil && !info.Mode().IsRegular():
+		return false, fmt.Errorf("%w: %s%s is no regular file, and this program made none there; look at it and move it away", ErrForeign, path, heldSuffix)
 	}
 	return err == nil, err
 }
 
 // hold notes that the database holds data.
 func hold(path string) error {
-	f, err := os.OpenFile(path+heldSuffix, os.O_WRONLY|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path+heldSuffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

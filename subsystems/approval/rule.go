@@ -127,9 +127,10 @@ func (rs *rules) subject(call *hook.ToolCall, r Request) subject {
 // shape is a digest of what the tool takes and says of itself.
 func shape(t hook.Tool) string {
 	data, err := json.Marshal(struct {
-		Input hook.JSON
-		Notes hook.Annotations
-	}{t.Input, t.Annotations})
+		Description string
+		Input       hook.JSON
+		Notes       hook.Annotations
+	}{t.Description, t.Input, t.Annotations})
 	if err != nil {
 		data = []byte(t.Input) // a schema that is no JSON is still itself
 	}

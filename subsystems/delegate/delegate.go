@@ -105,7 +105,7 @@ func (d *Delegate) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	case err != nil || listed && len(agents) == 0:
 		return hook.Scope{Tools: []string{}}
 	case d.narrowed(cfg):
-		return hook.Scope{Line: "Agents to delegate to: " + strings.Join(names(agents), ", ") + "."}
+		return hook.Scope{Line: "Agents to delegate to: " + listing(agents) + "."}
 	}
 	return hook.Scope{}
 }
@@ -152,15 +152,29 @@ func names(agents []AgentInfo) []string {
 	return out
 }
 
+// listing names the agents, and of many how many more there are.
+func listing(agents []AgentInfo) string {
+	const most = 50
+	text := strings.Join(names(agents[:min(len(agents), most)]), ", ")
+	if more := len(agents) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 func known(agents []AgentInfo) string {
 	if len(agents) == 0 {
 		return "there is none to delegate to"
 	}
-	return "there are " + strings.Join(names(agents), ", ")
+	return "there are " + listing(agents)
 }
 
-// maxListed is how many characters of an agent's description a prompt has.
-const maxListed = 300
+const (
+	// maxListed is how many characters of an agent's description a prompt has.
+	maxListed = 300
+	// maxList is how many bytes of a prompt may be about agents.
+	maxList = 16 << 10
+)
 
 // SystemPrompt lists the agents that there are to delegate to, sorted by name.
 func (d *Delegate) SystemPrompt(cfg *hook.AgentConfig) string {
@@ -175,11 +189,16 @@ func (d *Delegate) SystemPrompt(cfg *hook.AgentConfig) string {
 	if listed {
 		sb.WriteString(" The agents:")
 	}
-	for _, a := range agents {
-		sb.WriteString("\n- " + a.Name)
+	for i, a := range agents {
+		entry := "\n- " + a.Name
 		if text := line(a.Description); text != "" {
-			sb.WriteString(": " + text)
+			entry += ": " + text
 		}
+		if sb.Len()+len(entry) > maxList {
+			fmt.Fprintf(&sb, "\n%d more agents are not listed.", len(agents)-i)
+			break
+		}
+		sb.WriteString(entry)
 	}
 	return sb.String()
 }

@@ -372,6 +372,16 @@ func TestThePromptListsTheAgentsThatThereAre(t *testing.T) {
 	cfg := hook.AgentConfig{}
 	assert.True(t, strings.HasPrefix(withCrew().SystemPrompt(cfg.Prefixed("u_")), "With u_delegate you"))
 
+	many := make([]delegate.AgentInfo, 5000)
+	for i := range many {
+		many[i] = delegate.AgentInfo{Name: fmt.Sprintf("a%04d", i), Description: strings.Repeat("text ", 30)}
+	}
+	crowd := delegate.New(&delegate.Options{Agents: func() []delegate.AgentInfo { return many }})
+	assert.Contains(t, prompt(crowd, `{"agents":["a0001"]}`), "a0001: text")
+	text := prompt(crowd, ``)
+	assert.Less(t, len(text), 17<<10)
+	assert.Regexp(t, `\n[0-9]{4} more agents are not listed\.$`, text)
+
 	talker := delegate.New(&delegate.Options{Agents: func() []delegate.AgentInfo {
 		return []delegate.AgentInfo{{Name: "a", Description: strings.Repeat("ü", 400)}, {Name: "a", Description: "a second one"}}
 	}})

@@ -112,6 +112,8 @@ func reason(out hook.TurnOutcome, err error) string {
 	switch {
 	case errors.Is(err, hook.ErrDepth):
 		return "agents may not run agents any deeper; do this task yourself"
+	case errors.Is(err, hook.ErrChildren):
+		return "no more agents can be run for this request; do this task yourself"
 	case errors.Is(err, hook.ErrNoTurn):
 		return "no agent can be run here; do this task yourself"
 	case errors.As(err, &failure):

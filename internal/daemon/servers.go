@@ -6,11 +6,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
@@ -52,13 +55,62 @@ func (s *Servers) OnlyServers() bool { return len(s.lines()) == len(s.Commands)+
 // OnlyGuards reports whether it is about what guards calls and nothing else.
 func (s *Servers) OnlyGuards() bool { return len(s.lines()) == len(s.Rules)+len(s.Except)+len(s.Hooks) }
 
-// add adds a server that was read without replacing its variables.
-func (s *Servers) add(m mcp.Server) {
+// add adds a server that was read without replacing its variables. It returns the lines
+// about the files that the server names.
+func (s *Servers) add(m mcp.Server) (files []string) {
 	if m.URL != "" {
 		s.URLs = append(s.URLs, m.Effects(isSet)...)
-	} else {
-		s.Commands = append(s.Commands, m.Effects(isSet)...)
+		return nil
 	}
+	files = namedFiles(s.Dir, m)
+	s.Commands = slices.Concat(s.Commands, m.Effects(isSet), files)
+	return files
+}
+
+// maxNamedFile is how many bytes of a file that a server names are approved: of a longer one
+// the beginning and the size.
+const maxNamedFile = 64 << 20
+
+// namedFiles are the files below dir that words of the server's command name, each on a
+// line with a digest: the server runs or reads them, and who changes one changes what was
+// approved. What those load is not known.
+func namedFiles(dir string, m mcp.Server) (lines []string) {
+	words := m.Args
+	if strings.ContainsRune(m.Command, '/') { // else it is looked up in PATH
+		words = slices.Concat([]string{m.Command}, m.Args)
+	}
+	for _, word := range words {
+		path := word
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		rel, err := filepath.Rel(dir, path)
+		if word == "" || err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		if line, ok := namedFile(path); ok {
+			lines = append(lines, fmt.Sprintf("%s: the file %s, %s", m.Name, filepath.ToSlash(rel), line))
+		}
+	}
+	return lines
+}
+
+// namedFile says what is in a file; false if it is none that can be read.
+func namedFile(path string) (string, bool) {
+	f, err := conffile.Open(path)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, maxNamedFile)); err != nil {
+		return "", false
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return "", false
+	}
+	return fmt.Sprintf("%d bytes, sha256 %x", info.Size(), h.Sum(nil)[:16]), true
 }
 
 func isSet(name string) bool {
@@ -129,8 +181,7 @@ func trusted(ctx context.Context, o Options, file string, data []byte, cfg mcp.C
 	var gets []string
 	for i, s := range cfg.Servers {
 		if s.Refused == "" {
-			servers.add(shown.Servers[i])
-			gets = append(gets, expanded(shown.Servers[i])...)
+			gets = slices.Concat(gets, servers.add(shown.Servers[i]), expanded(shown.Servers[i]))
 		}
 	}
 	if len(servers.Commands)+len(servers.URLs) == 0 {
@@ -139,7 +190,7 @@ func trusted(ctx context.Context, o Options, file string, data []byte, cfg mcp.C
 	if len(gets) > 0 {
 		data = fmt.Appendf(slices.Clip(data), "%q", gets)
 	}
-	// Every byte of the list counts, and which variables have a value.
+	// Every byte of the list counts, the files that it names, and which variables have a value.
 	return confirm(ctx, o, servers, file, fmt.Sprintf("%x", sha256.Sum256(data)))
 }
 
@@ -151,9 +202,9 @@ func allowServer(o Options) func(ctx context.Context, agent string, s mcp.Server
 		one.Lock()
 		defer one.Unlock()
 		what := Servers{File: "the agent " + agent, Dir: o.Paths.Root}
-		what.add(s)
+		files := what.add(s)
 		key := filepath.Join(o.Paths.Root, "agent "+agent, s.Name)
-		answer, err := confirm(ctx, o, what, key, digestOf(s, expanded(s)))
+		answer, err := confirm(ctx, o, what, key, digestOf(s, expanded(s), files))
 		switch {
 		case err != nil:
 			return err

@@ -35,10 +35,18 @@ func TestAnApprovalCoversWhatHasAnEffect(t *testing.T) {
 		{"the word of a server's harmlessness", agent, md(`mcp: {define: {m: {command: none}}}`), md(`mcp: {define: {m: {command: none, destructive: false}}}`), `+ m: its tools are not taken for destructive, by the word of this file`},
 		{"the time of a server's calls", agent, md(`mcp: {define: {m: {command: none, timeout: 1000}}}`), md(`mcp: {define: {m: {command: none, timeout: 9000}}}`), `- m: each call may take 1s; + m: each call may take 9s`},
 		{"a variable of a list", ".mcp.json", `{"mcpServers":{"m":{"command":"none"}}}`, `{"mcpServers":{"m":{"command":"none","env":{"LD_PRELOAD":"x"}}}}`, `+ m: environment LD_PRELOAD=x (can say which code programs load or run)`},
+		{"a program of the project", "server.sh", "one", "two", `- m: the file server.sh, 3 bytes, sha256 7692c3ad3540bb803c020b3aee66cd88; + m: the file server.sh, 3 bytes, sha256 3fc4ccfe745870e2c0d99f71f30ff065`},
+		{"a file that a server of an agent runs", "sub/own.js", "one", "two", `- own: the file sub/own.js, 3 bytes, sha256 7692c3ad3540bb803c020b3aee66cd88; + own: the file sub/own.js, 3 bytes, sha256 3fc4ccfe745870e2c0d99f71f30ff065`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			files := map[string]string{agent: md(""), "x.yaml": "rules: [{say: Hi.}]"}
+			switch c.file {
+			case "server.sh":
+				files[".mcp.json"] = `{"mcpServers":{"m":{"command":"./server.sh","args":["-v","../x","none.txt"]}}}`
+			case "sub/own.js":
+				files[agent] = md(`mcp: {define: {own: {command: node, args: [sub/own.js]}}}`)
+			}
 			files[c.file] = c.before
 			p := project(t, files)
 			var changes []string

@@ -29,10 +29,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -263,7 +261,7 @@ func (r *reader) document(data []byte) {
 		return
 	}
 	r.cfg.Instructions = strings.TrimSpace(body)
-	top, quoted, err := yamldoc.Front(front, slices.Concat(slices.Collect(maps.Keys(r.keys())), claudeKeys()))
+	top, quoted, err := yamldoc.Front(front, r.frontKeys())
 	if e, bad := errors.AsType[*yamldoc.Error](err); bad {
 		r.wrong = append(r.wrong, Problem{File: r.file, Line: e.Line, Column: e.Column, What: "the frontmatter " + e.What, Fix: e.Fix})
 		return
@@ -277,7 +275,6 @@ func (r *reader) document(data []byte) {
 	}
 	if quoted && r.dialect == Grapnel { // others read their own files as they are
 		r.warnAt(top, "the frontmatter is YAML only with quotes around values that have a colon", "write the quotes, so that other programs read it, too")
-		r.swallowed(top)
 	}
 	r.at = map[string]*yaml.Node{}
 	r.mapping(top)

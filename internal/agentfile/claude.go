@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
 
 // effect says what becomes of an agent if a key of Claude Code is passed over.
@@ -37,8 +38,25 @@ func loosensKeys() []string {
 	return []string{"disallowedTools", "hooks", "isolation", "permissionMode"}
 }
 
-// claudeKeys are those that only files of Claude Code have.
-func claudeKeys() []string { return append(harmlessKeys(), append(loosensKeys(), "maxTurns")...) }
+// limitKeys are those without which the agent could do more. "allowedTools" is what people
+// write for "tools", because other settings are called so.
+func limitKeys() []string { return append(loosensKeys(), "tools", "maxTurns", "allowedTools") }
+
+// claudeFront are the keys of a file of Claude Code.
+func claudeFront() *yamldoc.Keys {
+	return &yamldoc.Keys{
+		Free:    []string{"description", "initialPrompt", "version", "author", "category"},
+		Guarded: append(limitKeys(), "model", "mcpServers"),
+		Other:   append(harmlessKeys(), "name"),
+	}
+}
+
+// asksAnyway reports whether a value of permissionMode allows no less than this program,
+// which asks in every mode.
+func asksAnyway(v *yaml.Node) bool {
+	modes := []string{"", "null", "~", "default", "acceptEdits", "auto", "bypassPermissions"}
+	return v.Kind == yaml.ScalarNode && slices.Contains(modes, v.Value)
+}
 
 // claudeTool returns the name that a tool of Claude Code has here.
 func claudeTool(name string) (own string, ok bool) {
@@ -68,8 +86,13 @@ func (r *reader) foreign(k, v *yaml.Node) bool {
 		r.cfg.Limits.Steps = int(r.number(v, "maxTurns"))
 		return true
 	}
-	asksAnyway := k.Value == "permissionMode" && v.Value != "plan"
-	if claudeKey(k.Value) == loosens && !asksAnyway {
+	effect := claudeKey(k.Value)
+	if near := yamldoc.Almost(k.Value, limitKeys()); effect == unheard && near != "" {
+		r.skip = true
+		r.warnAt(k, fmt.Sprintf("key %q is almost %q, which restricts the agent; the agent is left out", k.Value, near), "mend the key")
+		return true
+	}
+	if effect == loosens && (k.Value != "permissionMode" || !asksAnyway(v)) {
 		r.skip = true
 		r.warnAt(k, k.Value+" restricts the agent and is not supported here; the agent is left out",
 			"write the agent for this program, in .grapnel/agents")

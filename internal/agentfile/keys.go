@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/spell"
+	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
 
 // keys says how each key of the frontmatter is read.
@@ -29,6 +30,18 @@ func (r *reader) keys() map[string]func(v *yaml.Node) {
 		keys[name] = func(v *yaml.Node) { r.section(name, v) }
 	}
 	return keys
+}
+
+// frontKeys says which keys of a file need no quotes, and which ones no text may hide.
+func (r *reader) frontKeys() *yamldoc.Keys {
+	if r.dialect == Claude {
+		return claudeFront()
+	}
+	return &yamldoc.Keys{
+		Free:    []string{"description"},
+		Guarded: slices.Concat(slices.Sorted(maps.Keys(r.keys())), limitKeys(), []string{"mcpServers"}),
+		Other:   harmlessKeys(),
+	}
 }
 
 // topKey is what a key of the frontmatter itself is called in messages.
@@ -228,25 +241,4 @@ func (r *reader) section(name string, v *yaml.Node) {
 		return
 	}
 	r.cfg = r.cfg.WithSection(name, r.json(v))
-}
-
-// swallowed refuses values without quotes that go on in a line which is almost a key: a mistyped key of our own files is an error,
-// and not a part of the description.
-func (r *reader) swallowed(top *yaml.Node) {
-	keys := slices.Sorted(maps.Keys(r.keys()))
-	for i := 1; i < len(top.Content); i += 2 {
-		v := top.Content[i]
-		if v.Kind != yaml.ScalarNode || v.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-			continue
-		}
-		for n, line := range strings.Split(v.Value, "\n") {
-			key, _, ok := strings.Cut(line, ":")
-			if near := spell.Closest(key, keys); ok && n > 0 && near != "" {
-				at := *v
-				at.Line, at.Column = v.Line+n, 1
-				r.errorAt(&at, fmt.Sprintf("%q stands within the value of %q and is almost the key %q", key, top.Content[i-1].Value, near),
-					"mend the key, or write the value in quotes")
-			}
-		}
-	}
 }

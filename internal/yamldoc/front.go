@@ -7,8 +7,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/grapnel-go/grapnel/internal/character"
 )
 
 // MaxFront is the size of a frontmatter in bytes.
@@ -43,67 +47,185 @@ func Split(text string) (front, body string, err error) {
 	return "", "", ErrOpen
 }
 
+// Keys are the keys that a frontmatter may have.
+type Keys struct {
+	// Free have text for people as values, which needs no quotes.
+	Free []string
+	// Guarded grant or restrict something. No text may have a line that looks like one.
+	Guarded []string
+	// Other are the rest of the keys that end a text without quotes.
+	Other []string
+}
+
 // Front reads a frontmatter; its lines count from 2, because the first one of the file is
-// the line ---. What is no YAML is read as people mean it: values without quotes may
-// have a colon, and a value may go on in lines up to the next of the keys. Quoted reports
-// that this was needed. The error is an [*Error].
-func Front(text string, keys []string) (root *yaml.Node, quoted bool, err error) {
+// the line ---. If it is no YAML, the values of free keys are read as people mean them:
+// they may have a colon, and go on in lines up to the next of the keys. Every other line
+// stays as it is. Quoted reports that this was needed. The error is an [*Error].
+func Front(text string, keys *Keys) (root *yaml.Node, quoted bool, err error) {
 	if len(text) > MaxFront {
 		return nil, false, &Error{Line: 1, Column: 1, What: fmt.Sprintf("has more than %d bytes", MaxFront), Fix: "make it shorter"}
 	}
-	root, err = Parse([]byte("\n" + text))
-	if err == nil {
-		return root, false, nil
+	if err := visible(text); err != nil {
+		return nil, false, err
 	}
-	for _, mend := range []string{quoteLines(text), quoteBlocks(text, keys)} {
-		if root, again := Parse([]byte("\n" + mend)); again == nil {
-			return root, true, nil
+	root, err = Parse([]byte("\n" + text))
+	if err != nil {
+		quoted = true
+		root, err = keys.lenient(text)
+	}
+	if err == nil {
+		err = keys.check(root, text)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return root, quoted, nil
+}
+
+// visible refuses characters that break a line in YAML or in some editors only, and
+// controls: with them a line has keys that a person does not see.
+func visible(text string) error {
+	line, start := 2, 0
+	for i, r := range text {
+		what := ""
+		switch {
+		case r == '\n':
+			line, start = line+1, i+1
+		case strings.ContainsRune("\r\v\f\u0085\u2028\u2029", r):
+			what = "at which some programs begin a line"
+		case r != '\t' && unicode.IsControl(r):
+			what = "which cannot be seen"
+		}
+		if what != "" {
+			return &Error{
+				Line: line, Column: utf8.RuneCountInString(text[start:i]) + 1,
+				What: fmt.Sprintf("has the character %s, %s", character.Escaped(r, text[i:i+utf8.RuneLen(r)]), what), Fix: "delete it",
+			}
 		}
 	}
-	return nil, false, err
+	return nil
+}
+
+// lenient reads a text with quotes put around the values of free keys: around those of
+// one line, or else around all with the lines that follow them.
+func (k *Keys) lenient(text string) (*yaml.Node, error) {
+	if root, err := Parse([]byte("\n" + k.quoteLines(text))); err == nil {
+		return root, nil
+	}
+	blocks, err := k.quoteBlocks(text)
+	if err != nil {
+		return nil, err
+	}
+	return Parse([]byte("\n" + blocks))
 }
 
 // keyValue is a line with a key and a plain value: one without quotes that is neither a
 // list nor a block.
 var keyValue = regexp.MustCompile(`^([A-Za-z_-]+):[ \t]+([^"'\[{|>#\s].*)$`)
 
-// quoteLines puts quotes around plain values that have a colon and a blank.
-func quoteLines(text string) string {
+// free returns the key and the plain value of a line with a free key; ok is false for
+// other lines.
+func (k *Keys) free(line string) (key, value string, ok bool) {
+	m := keyValue.FindStringSubmatch(line)
+	if m == nil || !slices.Contains(k.Free, m[1]) {
+		return "", "", false
+	}
+	return m[1], m[2], true
+}
+
+// quoteLines puts quotes around free values that have a colon and a blank.
+func (k *Keys) quoteLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		if m := keyValue.FindStringSubmatch(line); m != nil && strings.Contains(m[2], ": ") {
-			lines[i] = m[1] + ": " + quoted(m[2])
+		if key, value, ok := k.free(line); ok && strings.Contains(value, ": ") {
+			lines[i] = key + ": " + quote(value)
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-// quoteBlocks puts quotes around plain values, each with the lines that follow up to the
-// next of the keys. The lines keep their numbers.
-func quoteBlocks(text string, keys []string) string {
+// quoteBlocks puts quotes around free values, each with the lines that follow up to the
+// next of the keys. The lines keep their numbers. None of them may look like a guarded key.
+func (k *Keys) quoteBlocks(text string) (string, error) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	for i := 0; i < len(lines); {
-		end := i + 1
-		for end < len(lines) && !begins(lines[end], keys) {
-			end++
+	for i := 0; i < len(lines); i++ {
+		key, value, ok := k.free(lines[i])
+		if !ok {
+			continue
 		}
-		if m := keyValue.FindStringSubmatch(lines[i]); m != nil {
-			value := strings.Join(append([]string{m[2]}, lines[i+1:end]...), "\n")
-			lines[i] = m[1] + ": " + quoted(strings.TrimSpace(value))
-			clear(lines[i+1 : end])
+		first := i
+		for i+1 < len(lines) && keyIn(lines[i+1], k.Free, k.Guarded, k.Other) == "" {
+			i++
+			if word, near := k.guarded(lines[i]); near != "" {
+				return "", &Error{
+					Line: i + 2, Column: 1, What: fmt.Sprintf("is ambiguous: %q stands within the value of %q and is almost the key %q", word, key, near),
+					Fix: "mend the key, or write the value in quotes",
+				}
+			}
+			value += "\n" + lines[i]
+			lines[i] = ""
 		}
-		i = end
+		lines[first] = key + ": " + quote(strings.TrimSpace(value))
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "\n"), nil
 }
 
-func begins(line string, keys []string) bool {
+// keyIn returns the key of a line that begins with one of the lists; "" if none does.
+func keyIn(line string, lists ...[]string) string {
 	key, _, ok := strings.Cut(line, ":")
-	return ok && slices.Contains(keys, key)
+	if ok && slices.ContainsFunc(lists, func(keys []string) bool { return slices.Contains(keys, key) }) {
+		return key
+	}
+	return ""
 }
 
-// quoted writes a text as YAML in double quotes, which a string of JSON is too.
-func quoted(text string) string {
+// maxWord is how much of a line is shown as its key, in characters.
+const maxWord = 40
+
+// guarded returns the word of a line that looks like a guarded key, and that key. A
+// comment is none.
+func (k *Keys) guarded(line string) (word, key string) {
+	line = strings.TrimSpace(line)
+	word, _, ok := strings.Cut(line, ":")
+	if !ok && !strings.HasPrefix(word, "?") || strings.HasPrefix(line, "#") {
+		return "", ""
+	}
+	key = Almost(word, k.Guarded)
+	word, _ = character.Cut(strings.TrimSpace(word), maxWord)
+	return word, key
+}
+
+// check refuses keys that are no plain text, among them those that merge a mapping, and
+// lines that begin with a free or guarded key but lie within another value.
+func (k *Keys) check(root *yaml.Node, text string) error {
+	if root == nil || root.Kind != yaml.MappingNode {
+		return nil
+	}
+	at := map[int]string{} // the first key of each line
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key := root.Content[i]
+		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
+			return &Error{Line: key.Line, Column: key.Column, What: "a key is no plain text", Fix: "write `key: value`"}
+		}
+		if _, ok := at[key.Line]; !ok {
+			at[key.Line] = key.Value
+		}
+	}
+	line := 1
+	for text := range strings.Lines(text) {
+		line++
+		if key := keyIn(text, k.Free, k.Guarded); key != "" && at[line] != key {
+			return &Error{
+				Line: line, Column: 1, What: fmt.Sprintf("is ambiguous: %q stands within another value", key),
+				Fix: "begin no line of a text with a key",
+			}
+		}
+	}
+	return nil
+}
+
+// quote writes a text as YAML in double quotes, which a string of JSON is too.
+func quote(text string) string {
 	data, err := json.Marshal(text)
 	if err != nil { // a string always can be
 		return ""

@@ -2,7 +2,7 @@
 // depth, without anchors and aliases, and the frontmatter of Markdown files.
 //
 //	front, body, err := yamldoc.Split(text)
-//	root, quoted, err := yamldoc.Front(front, []string{"name", "description"})
+//	root, quoted, err := yamldoc.Front(front, &yamldoc.Keys{Free: []string{"description"}, Guarded: []string{"tools"}})
 //
 // The size of the text is the business of who reads the file.
 package yamldoc

@@ -41,7 +41,7 @@ func TestParseRefuses(t *testing.T) {
 
 func TestFront(t *testing.T) {
 	t.Parallel()
-	keys := []string{"name", "description", "tools", "model"}
+	keys := &yamldoc.Keys{Free: []string{"description"}, Guarded: []string{"tools"}, Other: []string{"name", "model"}}
 	for name, c := range map[string]struct {
 		text, want string // of the description
 		quoted     bool
@@ -69,6 +69,56 @@ func TestFront(t *testing.T) {
 	assert.ErrorContains(t, err, "is no YAML")
 	_, _, err = yamldoc.Front(strings.Repeat("#", yamldoc.MaxFront+1), keys)
 	assert.EqualError(t, err, "has more than 65536 bytes in line 1; make it shorter")
+}
+
+// A line that looks like a guarded key is that key, or the text is refused.
+func TestFrontGuards(t *testing.T) {
+	t.Parallel()
+	keys := &yamldoc.Keys{Free: []string{"description"}, Guarded: []string{"tools", "disallowedTools"}, Other: []string{"color"}}
+	for name, c := range map[string]struct{ text, want string }{
+		"a blank in front":     {"description: a: b\n tools: x\n", `is ambiguous: "tools" stands within the value of "description" and is almost the key "tools" in line 3; mend the key, or write the value in quotes`},
+		"another spelling":     {"description: a: b\nc\n\"Disallowed_Tools\" : x\n", `is ambiguous: "\"Disallowed_Tools\"" stands within the value of "description" and is almost the key "disallowedTools" in line 4; mend the key, or write the value in quotes`},
+		"an explicit key":      {"description: a: b\nc\n? tools\n: x\n", `is ambiguous: "? tools" stands within the value of "description" and is almost the key "tools" in line 4; mend the key, or write the value in quotes`},
+		"within quotes":        {"color: \"red\ntools: x\n\"\n", `is ambiguous: "tools" stands within another value in line 3; begin no line of a text with a key`},
+		"within braces":        {"color: {a: 1,\ntools: x}\ndescription: a: b\n", `is ambiguous: "tools" stands within another value in line 3; begin no line of a text with a key`},
+		"no free text":         {"description: a: b\ntools: c: d\n", "is no YAML: mapping values are not allowed in this context in line 3; put a value that holds `: ` or begins with a special character in quotes"},
+		"merged":               {"<<: {tools: x}\n", "a key is no plain text in line 2; write `key: value`"},
+		"a list as a key":      {"? [tools]\n: x\n", "a key is no plain text in line 2; write `key: value`"},
+		"a separator of lines": {"color: red\ndescription: a\u2029tools: x\n", `has the character \u{2029}, at which some programs begin a line in line 3; delete it`},
+		"a control":            {"description: a\x00b\n", `has the character \x00, which cannot be seen in line 2; delete it`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root, _, err := yamldoc.Front(c.text, keys)
+			assert.EqualError(t, err, c.want)
+			assert.Nil(t, root)
+		})
+	}
+	for text, want := range map[string]string{
+		"description: a: b\ntools: Read # , Bash: x\n":               "Read",
+		"description: a:\n<x>\ntools: Read\n# , Bash\n":              "Read",
+		"description: a:\n# tools: Bash\nuser: x\ntools: Read\n":     "Read",
+		"description: |\n  tools: Bash\ncolor: red\ntools: Read\n":   "Read",
+		"description: a: b\ncolor: red\n\"tools\" : Read\n":          "Read",
+		"description: a\tb \u200d\u200b: c\ncolor: red\ntools: Read": "Read",
+	} {
+		root, _, err := yamldoc.Front(text, keys)
+		require.NoError(t, err, text)
+		last := len(root.Content) - 2
+		assert.Equal(t, []string{"tools", want}, []string{root.Content[last].Value, root.Content[last+1].Value}, text)
+	}
+}
+
+func TestAlmost(t *testing.T) {
+	t.Parallel()
+	keys := []string{"tools", "model", "mcp", "disallowedTools", "disable-model-invocation"}
+	for word, want := range map[string]string{
+		"tools": "tools", " \"Tools\" ": "tools", "tool": "tools", "toosl": "tools", "disallowed-tools": "disallowedTools",
+		"disalowed_tool": "disallowedTools", "disableModelInvocation": "disable-model-invocation", "MCP": "mcp",
+		"": "", "---": "", "code": "", "todos": "", "map": "", "notes": "", "Context": "", "it has tools": "",
+	} {
+		assert.Equal(t, want, yamldoc.Almost(word, keys), word)
+	}
 }
 
 func TestSplit(t *testing.T) {

@@ -61,6 +61,9 @@ func parse(text, folder string) (Skill, []string, error) {
 		return Skill{}, nil, fmt.Errorf("%w; close it with a line ---", err)
 	}
 	p.skill.body = strings.TrimSpace(body)
+	if err != nil && strings.HasPrefix(p.skill.body, "---") { // what it restricts must not be passed over
+		return Skill{}, nil, errors.New("the frontmatter does not begin in the first line; begin the file with a line ---")
+	}
 	if err := p.front(front); err != nil {
 		return Skill{}, p.notes, err
 	}
@@ -85,12 +88,15 @@ func (p *parser) note(format string, args ...any) {
 	p.notes = append(p.notes, fmt.Sprintf(format, args...))
 }
 
+// manualOnly is the key that keeps a skill from the model.
+const manualOnly = "disable-model-invocation"
+
 // keys are those that the format or Claude Code knows.
-func keys() []string {
-	return []string{
-		"name", "description", "license", "compatibility", "metadata", "allowed-tools", "when_to_use", "argument-hint", "arguments",
-		"disable-model-invocation", "user-invocable",
-		"disallowed-tools", "model", "effort", "context", "agent", "background", "hooks", "paths", "shell", "version",
+func keys() *yamldoc.Keys {
+	return &yamldoc.Keys{
+		Free:    []string{"description", "license", "compatibility", "when_to_use", "argument-hint", "version"},
+		Guarded: []string{manualOnly, "user-invocable", "allowed-tools", "disallowed-tools", "hooks"},
+		Other:   []string{"name", "metadata", "arguments", "model", "effort", "context", "agent", "background", "paths", "shell"},
 	}
 }
 
@@ -108,8 +114,14 @@ func (p *parser) front(text string) error {
 	if quoted {
 		p.note("the frontmatter is YAML only with quotes around values that have a colon")
 	}
+	seen := map[string]bool{}
 	for i := 0; i+1 < len(top.Content); i += 2 {
-		p.set(top.Content[i].Value, top.Content[i+1])
+		key := top.Content[i].Value
+		if seen[key] {
+			p.note("key %q is given twice", key)
+		}
+		seen[key] = true
+		p.set(key, top.Content[i+1])
 	}
 	return nil
 }
@@ -137,27 +149,45 @@ func (p *parser) set(key string, v *yaml.Node) {
 		k.ArgumentHint = v.Value
 	case "arguments":
 		k.Arguments = words(v)
-	case "disable-model-invocation":
-		k.ManualOnly = p.truth(key, v, false)
+	case manualOnly:
+		p.restrict(v)
 	case "user-invocable":
-		k.NotManual = !p.truth(key, v, true)
+		yes, ok := truth(v)
+		k.NotManual = ok && !yes
+		if !ok {
+			p.note("%s: %q is neither true nor false", key, v.Value)
+		}
 	case "disallowed-tools", "model", "effort", "context", "agent", "background", "hooks", "paths", "shell":
 		p.note("key %s is understood elsewhere but has no effect here", key)
 	default:
+		if yamldoc.Almost(key, []string{manualOnly}) != "" {
+			p.note("key %q is read as %q", key, manualOnly)
+			p.restrict(v)
+			return
+		}
 		p.note("unknown key %q is passed over", key)
 	}
 }
 
-// truth reads a boolean as generously as people write it.
-func (p *parser) truth(key string, v *yaml.Node, otherwise bool) bool {
+// restrict keeps the skill from the model unless the value clearly says otherwise. A second
+// value takes nothing back.
+func (p *parser) restrict(v *yaml.Node) {
+	yes, ok := truth(v)
+	p.skill.ManualOnly = p.skill.ManualOnly || yes || !ok
+	if !ok {
+		p.note("%s: %q is neither true nor false; only people can start the skill", manualOnly, v.Value)
+	}
+}
+
+// truth reads a boolean as generously as people write it; ok is false if it is none.
+func truth(v *yaml.Node) (yes, ok bool) {
 	switch strings.ToLower(v.Value) {
 	case "true", "yes", "on", "1":
-		return true
+		return true, true
 	case "false", "no", "off", "0":
-		return false
+		return false, true
 	}
-	p.note("%s: %q is neither true nor false", key, v.Value)
-	return otherwise
+	return false, false
 }
 
 func mapping(v *yaml.Node) map[string]string {

@@ -1,0 +1,33 @@
+package yamldoc
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/grapnel-go/grapnel/internal/spell"
+)
+
+// Almost returns the first of the keys that a word is, or is closest to: whatever the
+// case, with other signs than letters and digits in it or around it, and with one typing
+// mistake, or two in a long key. "" if there is none.
+func Almost(word string, keys []string) string {
+	word = letters(word)
+	best, least := "", 3
+	for _, key := range keys {
+		plain := letters(key)
+		if mistakes := spell.Distance(word, plain); mistakes <= len(plain)/5 && mistakes < least && word != "" {
+			best, least = key, mistakes
+		}
+	}
+	return best
+}
+
+// letters returns the letters and digits of a text in lower case.
+func letters(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, text)
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -92,6 +93,11 @@ func Agents(p Paths, note func(string)) ([]Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, a := range agents {
+		if err := checkScript(p, a); err != nil {
+			return nil, err
+		}
+	}
 	if !slices.ContainsFunc(agents, func(a Agent) bool { return a.Config.Name == DefaultAgent }) {
 		cfg, _, err := agentfile.Parse("default.md", defaultAgent, agentfile.Grapnel)
 		if err != nil {
@@ -101,6 +107,16 @@ func Agents(p Paths, note func(string)) ([]Agent, error) {
 	}
 	slices.SortFunc(agents, func(a, b Agent) int { return strings.Compare(a.Config.Name, b.Config.Name) })
 	return agents, nil
+}
+
+// checkScript refuses an agent of the project whose scripted model lies elsewhere.
+func checkScript(p Paths, a Agent) error {
+	file, scripted := strings.CutPrefix(a.Config.Model, scriptPrefix)
+	rel, err := filepath.Rel(p.Root, a.File)
+	if !scripted || err != nil || !filepath.IsLocal(rel) || filepath.IsLocal(file) {
+		return nil
+	}
+	return errors.New(a.Problem("model", fmt.Sprintf("the script %q does not lie in the project", file), "put it there, or name the model with --model").String())
 }
 
 // Open reads what there is, opens the database and the subsystems, and starts

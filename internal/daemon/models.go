@@ -86,7 +86,11 @@ func (m *models) load(id string) (provider.Provider, error) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(m.root, file)
 	}
-	p, err := script.Load(file)
+	data, err := conffile.Read(file, &conffile.Options{Within: m.root, Max: script.MaxSize})
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", id, err)
+	}
+	p, err := script.Parse(file, data)
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", id, err)
 	}

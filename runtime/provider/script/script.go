@@ -40,12 +40,12 @@ type problem struct {
 	text  string
 }
 
-// maxSize is the size in bytes of the largest script.
-const maxSize = 4 << 20
+// MaxSize is the size in bytes of the largest script.
+const MaxSize = 4 << 20
 
 // Load reads a script from a regular file of at most 4 MiB. The errors of the file name it and the line.
 func Load(path string) (*Script, error) {
-	data, err := conffile.Read(path, &conffile.Options{Max: maxSize})
+	data, err := conffile.Read(path, &conffile.Options{Max: MaxSize})
 	if err != nil {
 		return nil, fmt.Errorf("script: %w", err)
 	}

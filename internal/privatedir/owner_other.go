@@ -2,10 +2,13 @@
 
 package privatedir
 
-import "io/fs"
+import (
+	"io/fs"
+	"os"
+)
 
 func owned(fs.FileInfo) bool { return true }
 
 func loose(fs.FileInfo) fs.FileMode { return 0 }
 
-func replaceable(fs.FileInfo) bool { return false }
+func follow(path string) (fs.FileInfo, error) { return os.Stat(path) }

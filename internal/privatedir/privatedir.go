@@ -24,14 +24,13 @@ func Make(dir string) error {
 }
 
 // Check returns an error unless the directory belongs to the user, is open to nobody else,
-// and nobody but the user and root can replace it or one above it. It may be reached
-// through links if nobody else can replace those. Where files have no owner and mode it
-// checks nothing.
+// and nobody but the user and root can replace it, a directory above it, or a link on the
+// way to it. Where files have no owner and mode it checks nothing.
 func Check(dir string) error {
-	if err := checkAbove(dir); err != nil {
-		return err
+	if _, err := os.Stat(dir); err != nil {
+		return err // also where others could make one
 	}
-	info, err := os.Stat(dir)
+	info, err := follow(dir)
 	switch {
 	case err != nil:
 		return err
@@ -48,9 +47,9 @@ func Check(dir string) error {
 // errOpen: others can read or write the directory.
 var errOpen = errors.New("open to others")
 
-// Repair is [Make] for a directory of the program's own. One that is the user's but open
-// to others is closed, and note says so. If others could write to it and something in it
-// is not the user's, that is an error.
+// Repair is [Make] for a directory of the program's own. It closes one that is the user's
+// but open to others, and note says so. One that others could write to is an error, and
+// stays one, as long as it holds a link or something that is not the user's.
 func Repair(dir string) (note string, err error) {
 	if err := Make(dir); !errors.Is(err, errOpen) {
 		return "", err
@@ -59,23 +58,51 @@ func Repair(dir string) (note string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return "", fmt.Errorf("close %s to others: %w", dir, err)
+	note = fmt.Sprintf("%s was open to others (mode %04o); it is closed now (0700)", dir, info.Mode().Perm())
+	if info.Mode().Perm()&0o022 != 0 {
+		if err := lookThrough(dir); err != nil {
+			return "", err
+		}
+		note += ", and everything in it is yours"
 	}
-	if err := Check(dir); err != nil {
+	if err := chmod(dir, 0o700); err != nil {
 		return "", err
 	}
-	note = fmt.Sprintf("%s was open to others (mode %04o); it is closed now (0700)", dir, info.Mode().Perm())
-	if info.Mode().Perm()&0o022 == 0 {
-		return note, nil
+	return note, Check(dir)
+}
+
+// closing is a mode that lets nobody else in, because x is missing, but still says that
+// others could write: a start that is killed leaves the search to the next one.
+const closing fs.FileMode = 0o722
+
+// lookThrough returns an error if the directory, which others can write to, has strangers.
+// It looks before it changes the mode, so that a refusal changes nothing, and again when
+// nobody else can add anything.
+func lookThrough(dir string) error {
+	if err := strangers(dir); err != nil {
+		return err
 	}
-	return note + ", and everything in it is yours", strangers(dir)
+	if err := chmod(dir, closing); err != nil {
+		return err
+	}
+	return strangers(dir)
+}
+
+func chmod(dir string, mode fs.FileMode) error {
+	if err := os.Chmod(dir, mode); err != nil {
+		return fmt.Errorf("close %s to others: %w", dir, err)
+	}
+	return nil
 }
 
 // strangers returns an error if something below dir is not the user's alone.
 func strangers(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == dir {
+	real, err := filepath.EvalSymlinks(dir) // WalkDir does not follow a link
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(real, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == real {
 			return err
 		}
 		info, err := d.Info()
@@ -89,30 +116,4 @@ func strangers(dir string) error {
 		}
 		return nil
 	})
-}
-
-// checkAbove looks at every directory above, on the way as it is written and on the one
-// behind links.
-func checkAbove(dir string) error {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		return err
-	}
-	for _, path := range []string{abs, real} {
-		for path != filepath.Dir(path) {
-			path = filepath.Dir(path)
-			info, err := os.Stat(path)
-			if err != nil {
-				return err
-			}
-			if replaceable(info) {
-				return fmt.Errorf("others can replace %s, because %s (mode %04o) is theirs or open to them; choose a place that only you can write to", dir, path, info.Mode().Perm())
-			}
-		}
-	}
-	return nil
 }

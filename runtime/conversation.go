@@ -72,7 +72,8 @@ type Conversation struct {
 
 // SendOptions say how a turn is to run; nil is all zero values.
 type SendOptions struct {
-	// Observe is handed the turn's events, in order. Nil is handed none.
+	// Observe is handed the turn's events, in order. Nil is handed none. If it or a hook
+	// hangs at an event and the turn is cancelled, no further one is handed to it.
 	Observe func(hook.Event)
 	// WhenBusy says what to do while another turn of the conversation runs.
 	WhenBusy Busy

@@ -84,7 +84,9 @@ func (r *ring) put(at Position, e *entry) int {
 	defer r.mu.Unlock()
 	was := r.bytes
 	if at.Epoch != r.epoch || at.Seq != r.last+1 {
-		r.epoch, r.base = at.Epoch, at.Seq-1
+		if at.Epoch != r.epoch { // else some were not told, and are missed
+			r.epoch, r.base = at.Epoch, at.Seq-1
+		}
 		r.entries, r.bytes = nil, 0
 	}
 	r.last = at.Seq

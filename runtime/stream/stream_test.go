@@ -212,10 +212,17 @@ func TestAReaderAccounts(t *testing.T) {
 		w.open(recent, false)
 		c := &client{t: t, w: w}
 		c.connect()
-		for _, op := range rapid.SliceOfN(rapid.SampledFrom([]string{"tell", "tell", "tell", "read", "connect", "die"}), 0, 150).Draw(t, "operations") {
+		told := false // by this process
+		for _, op := range rapid.SliceOfN(rapid.SampledFrom([]string{"tell", "tell", "tell", "lose", "read", "connect", "die"}), 0, 150).Draw(t, "operations") {
 			switch op {
 			case "tell":
 				w.tell(hook.EventDiagnostic)
+				told = true
+			case "lose": // a hook that hangs was told of it, and nobody else
+				if told {
+					w.seq++
+					w.tell(hook.EventDiagnostic)
+				}
 			case "read":
 				c.read()
 			case "connect":
@@ -224,6 +231,7 @@ func TestAReaderAccounts(t *testing.T) {
 				w.die()
 				w.open(recent, false)
 				c.connect()
+				told = false
 			}
 		}
 		for c.read() {

@@ -369,6 +369,8 @@ func TestSectionErrors(t *testing.T) {
 		`{"time":"soon"}`:                    `agent "a": section guard: time: "soon" is no duration; write 90s, 5m or off`,
 		`{"conversation":{"time":"-1s"}}`:    `agent "a": section guard: conversation: time: "-1s" is no duration; write 90s, 5m or off`,
 		`{"calls":{"bash":-1}}`:              `agent "a": section guard: calls of bash: -1 is less than none; leave the tool out for no limit`,
+		`{"steps":-5}`:                       `agent "a": section guard: steps: -5 is less than none; write -1 for no limit`,
+		`{"conversation":{"cost":-0.5}}`:     `agent "a": section guard: conversation: cost: -0.5 is less than none; write -1 for no limit`,
 		`{"finish":["stopp"]}`:               `agent "a": section guard: finish: "stopp" is no finish reason; known are ["stop" "tool_calls" "length"`,
 		`{"stepz":1}`:                        `agent "a": section guard: stepz: unknown key; known are`,
 		`{"conversation":{"finish":"stop"}}`: `agent "a": section guard: `,

@@ -122,6 +122,11 @@ func (s SectionLimits) limits() (Limits, error) {
 		}
 		l.Time = d
 	}
+	for name, n := range map[string]float64{"steps": float64(s.Steps), "tokens": float64(s.Tokens), "cost": s.Cost, "repeats": float64(s.Repeats)} {
+		if n < 0 && n != Off {
+			return l, fmt.Errorf("%s: %v is less than none; write -1 for no limit", name, n)
+		}
+	}
 	known := []hook.FinishReason{hook.FinishStop, hook.FinishTools, hook.FinishLength, hook.FinishFilter, hook.FinishOther}
 	for _, r := range s.Finish {
 		if !slices.Contains(known, r) {

@@ -182,6 +182,9 @@ func keyIn(line string, lists ...[]string) string {
 // maxWord is how much of a line is shown as its key, in characters.
 const maxWord = 40
 
+// tags are what YAML allows in front of a key.
+var tags = regexp.MustCompile(`^(?:[!&]\S*\s+)+`)
+
 // guarded returns the word of a line that looks like a guarded key, and that key. A
 // comment is none.
 func (k *Keys) guarded(line string) (word, key string) {
@@ -190,22 +193,25 @@ func (k *Keys) guarded(line string) (word, key string) {
 	if !ok && !strings.HasPrefix(word, "?") || strings.HasPrefix(line, "#") {
 		return "", ""
 	}
-	key = Almost(word, k.Guarded)
+	key = Almost(tags.ReplaceAllString(word, ""), k.Guarded)
 	word, _ = character.Cut(strings.TrimSpace(word), maxWord)
 	return word, key
 }
 
-// check refuses keys that are no plain text, among them those that merge a mapping, and
-// lines that begin with a free or guarded key but lie within another value.
+// check refuses keys that are no plain text, among them those that merge a mapping, values
+// that a tag makes none, and lines with a free or guarded key within another value.
 func (k *Keys) check(root *yaml.Node, text string) error {
 	if root == nil || root.Kind != yaml.MappingNode {
 		return nil
 	}
 	at := map[int]string{} // the first key of each line
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		key := root.Content[i]
+		key, value := root.Content[i], root.Content[i+1]
 		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
 			return &Error{Line: key.Line, Column: key.Column, What: "a key is no plain text", Fix: "write `key: value`"}
+		}
+		if value.Tag == "!!null" && value.Style&yaml.TaggedStyle != 0 {
+			return &Error{Line: value.Line, Column: value.Column, What: "a value is tagged as none", Fix: "take the tag out"}
 		}
 		if _, ok := at[key.Line]; !ok {
 			at[key.Line] = key.Value

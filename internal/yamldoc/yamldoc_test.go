@@ -115,7 +115,8 @@ func TestAlmost(t *testing.T) {
 	for word, want := range map[string]string{
 		"tools": "tools", " \"Tools\" ": "tools", "tool": "tools", "toosl": "tools", "disallowed-tools": "disallowedTools",
 		"disalowed_tool": "disallowedTools", "disableModelInvocation": "disable-model-invocation", "MCP": "mcp",
-		"": "", "---": "", "code": "", "todos": "", "map": "", "notes": "", "Context": "", "it has tools": "",
+		"t\u043e\u043els": "tools", "m\u0441p": "mcp", "ausführen": "",
+		"": "", "---": "", "次のように": "", "code": "", "todos": "", "map": "", "notes": "", "Context": "", "it has tools": "",
 	} {
 		assert.Equal(t, want, yamldoc.Almost(word, keys), word)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/txtar"
+	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/internal/agentfile"
 )
@@ -164,4 +165,25 @@ func TestTextOfPeopleIsRead(t *testing.T) {
 	assert.Empty(t, warnings)
 	assert.Equal(t, text, cfg.Description)
 	assert.Equal(t, []string{"read"}, cfg.Tools)
+}
+
+// However a line that denies a tool is written, and whatever is above it: it is never part of an agent that is there.
+func TestADenyingLineNeverGoesUnseen(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		pick := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) }
+		above := rapid.SliceOfN(rapid.SampledFrom([]string{
+			"name: a", "description: plain", "description: Use it: always", "description: Use it:", "<x>", "user: \"hi\"", "", "- one: two", "# a comment",
+			"color: red", "version: 1: 2", "tools: Read", "tools: Read # a: b", "foo bar", "  more",
+		}), 0, 6).Draw(t, "above")
+		quote := pick("quote", "", `"`, "'")
+		line := pick("front", "", " ", "\t", "  ", "? ", "!!str ", "\u00a0") + quote +
+			pick("key", "disallowedTools", "disallowed-tools", "DisallowedTools", "disallowed_tools", "disallowedTool", "dis\u0430llowedTools") +
+			quote + pick("behind", "", " ", "\t") + ": Bash" + pick("comment", "", " # strict: yes")
+		text := "---\n" + strings.Join(append(above, line), "\n") + "\n---\ntext"
+		cfg, warnings, err := agentfile.Parse("a.md", []byte(text), agentfile.Claude)
+		require.NoError(t, err)
+		assert.Zero(t, cfg, text)
+		assert.NotEmpty(t, warnings, text)
+	})
 }

@@ -70,7 +70,7 @@ func (c *command) client(socket string, hooks hook.Visibility) (*client.Client, 
 	if err != nil {
 		return nil, err
 	}
-	o := &client.Options{Hooks: hooks}
+	o := &client.Options{Hooks: hooks, Named: socket != ""}
 	if socket != "" {
 		o.Start = "grapnel serve --socket " + path
 	}
@@ -113,6 +113,9 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths daemon.Paths, 
 	defer cancel()
 	health, err := d.Health(look)
 	if err != nil {
+		if errors.Is(err, client.ErrUntrusted) {
+			c.remark("in this process: " + err.Error())
+		}
 		return false, nil // there is none, or none that one could talk to
 	}
 	here := ""

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/grapnel-go/grapnel/internal/api/wire"
+	"github.com/grapnel-go/grapnel/internal/peer"
 )
 
 // Hosts are what a request may name as its host. A unix socket has none, so that
@@ -30,7 +31,7 @@ func admit(r *http.Request) error {
 			return forbidden("requests with a header " + name + " come from a browser, and the daemon serves none; leave it out")
 		}
 	}
-	if p, ok := r.Context().Value(peerKey{}).(peer); ok && !p.allowed {
+	if p, ok := r.Context().Value(callerKey{}).(caller); ok && !p.allowed {
 		return forbidden("the socket belongs to another user")
 	}
 	switch r.Method {
@@ -40,15 +41,15 @@ func admit(r *http.Request) error {
 	return &failure{http.StatusMethodNotAllowed, wire.CodeMethod, "the methods are GET, POST and DELETE"}
 }
 
-// peer is the process at the other end of a connection, where it is known.
-type peer struct{ allowed bool }
+// caller is the process at the other end of a connection, where it is known.
+type caller struct{ allowed bool }
 
-type peerKey struct{}
+type callerKey struct{}
 
 // identify notes who has connected.
 func identify(ctx context.Context, conn net.Conn) context.Context {
-	if uid, known := peerUser(conn); known {
-		return context.WithValue(ctx, peerKey{}, peer{allowedUser(uid)})
+	if uid, known := peer.User(conn); known {
+		return context.WithValue(ctx, callerKey{}, caller{peer.Allowed(uid)})
 	}
 	return ctx
 }

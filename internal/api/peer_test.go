@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/peer"
 )
 
 // TestPeer: the process at the other end of a socket is known where the system
@@ -29,14 +31,14 @@ func TestPeer(t *testing.T) {
 	conn, err := ln.Accept()
 	require.NoError(t, err)
 	defer conn.Close()
-	if uid, known := peerUser(conn); known {
+	if uid, known := peer.User(conn); known {
 		assert.Equal(t, os.Geteuid(), uid)
-		assert.True(t, allowedUser(uid))
-		assert.False(t, allowedUser(-1))
-		assert.False(t, allowedUser(os.Geteuid()+1))
+		assert.True(t, peer.Allowed(uid))
+		assert.False(t, peer.Allowed(-1))
+		assert.False(t, peer.Allowed(os.Geteuid()+1))
 	}
 	for _, allowed := range []bool{true, false} {
-		req := httptest.NewRequestWithContext(context.WithValue(identify(t.Context(), conn), peerKey{}, peer{allowed}), http.MethodGet, "http://grapnel/", nil)
+		req := httptest.NewRequestWithContext(context.WithValue(identify(t.Context(), conn), callerKey{}, caller{allowed}), http.MethodGet, "http://grapnel/", nil)
 		assert.Equal(t, allowed, admit(req) == nil)
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"syscall"
@@ -34,6 +33,8 @@ import (
 var (
 	// ErrNotRunning: nobody listens on the socket.
 	ErrNotRunning = errors.New("no daemon is running")
+	// ErrUntrusted: others can have put the socket there. Nothing was sent.
+	ErrUntrusted = errors.New("the socket cannot be trusted")
 	// ErrClosed: the daemon has ended the stream because it is ending itself.
 	ErrClosed = errors.New("the daemon has ended")
 	// ErrTurnLost: the end of the turn was not received and is not kept any more;
@@ -75,6 +76,9 @@ type Options struct {
 	// Start is the command that starts a daemon on the socket, for the sentence that
 	// says that there is none; "" is grapnel serve.
 	Start string
+	// Named: a person chose the socket, so that its directory may be another user's if
+	// the system says that the user or root listens.
+	Named bool
 }
 
 // Defaults of Options.
@@ -109,9 +113,7 @@ func New(socket string, o *Options) *Client {
 	c.http = &http.Client{
 		Transport: &http.Transport{
 			DisableKeepAlives: true, // so that nothing is left between two calls
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				return new(net.Dialer).DialContext(ctx, "unix", c.socket)
-			},
+			DialContext:       c.dial,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

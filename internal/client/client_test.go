@@ -30,10 +30,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // serve answers on a socket, whose path it returns.
 func serve(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
+	return serveWith(t, h, net.Listen)
+}
+
+// serveWith is serve with another way to listen.
+func serveWith(t *testing.T, h http.HandlerFunc, listen func(network, address string) (net.Listener, error)) string {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "grapnel-") // short enough for a socket
 	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
 	path := filepath.Join(dir, "x.sock")
-	ln, err := net.Listen("unix", path)
+	ln, err := listen("unix", path)
 	require.NoError(t, err)
 	srv := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}
 	done := make(chan struct{})
@@ -44,7 +51,6 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	t.Cleanup(func() {
 		assert.NoError(t, srv.Shutdown(context.Background()))
 		<-done
-		assert.NoError(t, os.RemoveAll(dir))
 	})
 	return path
 }

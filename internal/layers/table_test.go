@@ -32,7 +32,7 @@ var heavy = map[string][]string{
 
 // leaf are the packages that every layer but the contract and its kit may import:
 // they import the standard library only, and there are few of them.
-var leaf = []string{"internal/character", "internal/conffile", "internal/format", "internal/privatedir", "internal/quote", "internal/screen", "internal/spell"}
+var leaf = []string{"internal/character", "internal/conffile", "internal/format", "internal/peer", "internal/privatedir", "internal/quote", "internal/screen", "internal/spell"}
 
 // layers is read from the top; the first row that matches counts.
 var layers = []layer{
@@ -100,6 +100,7 @@ var layers = []layer{
 	{pkgs: "internal/laws", may: []string{"hook"}, generated: []string{"composite/..."}, reason: "for tests"},
 	{pkgs: "internal/powercut", outside: []string{"modernc.org/sqlite", "modernc.org/libc"}, reason: "for tests: it stands between SQLite and the files"},
 	{pkgs: "internal/conffile", reason: "one bounded way to read what configures the program, for every layer"},
+	{pkgs: "internal/peer", reason: "one answer to who is at the other end of a socket, for the daemon and its clients"},
 	{pkgs: "internal/privatedir", reason: "one check of who can get at a directory, for the socket and for the state"},
 	{pkgs: "internal/yamldoc", outside: []string{"go.yaml.in/yaml"}, reason: "one bounded way to read YAML and frontmatter: agents, skills, scripts"},
 	{pkgs: "internal/agentfile", may: []string{"hook", "internal/yamldoc"}, outside: []string{"go.yaml.in/yaml", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"},

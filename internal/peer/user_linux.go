@@ -1,13 +1,13 @@
-package api
+package peer
 
 import (
 	"net"
-	"os"
 	"syscall"
 )
 
-// peerUser returns the user at the other end of a unix socket.
-func peerUser(conn net.Conn) (uid int, known bool) {
+// User returns the user at the other end of a unix socket, -1 if the system does not say:
+// the one that connected, or the one that listens.
+func User(conn net.Conn) (uid int, known bool) {
 	unix, ok := conn.(*net.UnixConn)
 	if !ok {
 		return 0, false
@@ -16,7 +16,7 @@ func peerUser(conn net.Conn) (uid int, known bool) {
 	if err != nil {
 		return -1, true
 	}
-	uid = -1 // who cannot be asked for is nobody
+	uid = -1
 	err = raw.Control(func(fd uintptr) {
 		if cred, err := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); err == nil {
 			uid = int(cred.Uid)
@@ -27,7 +27,3 @@ func peerUser(conn net.Conn) (uid int, known bool) {
 	}
 	return uid, true
 }
-
-// allowedUser: the one whom the daemon runs as, and root, who can do everything
-// as that user anyway.
-func allowedUser(uid int) bool { return uid == 0 || uid == os.Geteuid() }

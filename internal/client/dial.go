@@ -1,0 +1,46 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/grapnel-go/grapnel/internal/peer"
+	"github.com/grapnel-go/grapnel/internal/privatedir"
+)
+
+// dial connects to the socket unless others can have put it there: they would get what the
+// user says and ask for approvals. The socket of a daemon lies in a directory for the user
+// alone, and the user or root listens on it. A socket that a person named may lie
+// elsewhere where the system says who listens.
+func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	if _, err := os.Stat(c.socket); err != nil {
+		return nil, err
+	}
+	open := privatedir.Check(filepath.Dir(c.socket))
+	if open != nil && !c.o.Named {
+		return nil, untrusted(open)
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
+	if err != nil {
+		return nil, err
+	}
+	uid, known := peer.User(conn)
+	switch {
+	case known && !peer.Allowed(uid):
+		err = untrusted(fmt.Errorf("user %d listens on it", uid))
+	case !known && open != nil:
+		err = untrusted(open)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+func untrusted(why error) error {
+	return fmt.Errorf("%w: %w; nothing was sent; name another socket with --socket, or set XDG_RUNTIME_DIR to a directory that only you can write to", ErrUntrusted, why)
+}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -40,8 +39,10 @@ func TestNothingIsSaidToAnImpostor(t *testing.T) {
 	defer impostor.Close()
 
 	for _, args := range [][]string{{"run", "--dir", root}, {"ask"}} {
-		var out bytes.Buffer
-		c := &command{in: os.Stdin, out: &out, err: &out, getenv: func(name string) string {
+		file := filepath.Join(s.dir, args[0]+".out")
+		out, err := os.Create(file)
+		require.NoError(t, err)
+		c := &command{in: os.Stdin, out: out, err: out, getenv: func(name string) string {
 			if name == "XDG_RUNTIME_DIR" {
 				return s.dir
 			}
@@ -49,10 +50,13 @@ func TestNothingIsSaidToAnImpostor(t *testing.T) {
 		}}
 		cmd := c.root()
 		cmd.SetArgs(append(args, "my secret plan"))
-		err := cmd.ExecuteContext(t.Context())
+		err = cmd.ExecuteContext(t.Context())
+		require.NoError(t, out.Close())
 		require.Error(t, err) // run has no model of its own
+		said, readErr := os.ReadFile(file)
+		require.NoError(t, readErr)
 		if args[0] == "run" {
-			assert.Contains(t, out.String(), "in this process: ask the daemon on "+ln.Addr().String()+": the socket cannot be trusted: "+dir+" is open to others")
+			assert.Contains(t, string(said), "in this process: ask the daemon on "+ln.Addr().String()+": the socket cannot be trusted: "+dir+" is open to others")
 		} else {
 			require.ErrorIs(t, err, client.ErrUntrusted)
 		}

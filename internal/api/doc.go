@@ -6,7 +6,8 @@
 // # Who may ask
 //
 // Whoever can open the socket acts as the user: the directory is 0700, the
-// socket 0600, and on Linux a peer of another user (but root) is refused. No
+// socket 0600, and on Linux a peer of another user (but root) is refused. Package
+// client holds the daemon to the same before it sends anything. No
 // browser is served: a request with an Origin, a Referer or a Sec-Fetch-Site,
 // or for a host other than "grapnel" and "localhost", is refused. GET changes
 // nothing. What runs as the same user can open the socket, too, a command of an

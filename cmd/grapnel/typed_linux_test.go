@@ -77,6 +77,10 @@ type typist struct {
 func typistPlace(t *testing.T) string {
 	dir := shortDir(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "typed.yaml"), []byte(typedModel()), 0o600))
+	agents := filepath.Join(dir, ".grapnel", "agents")
+	require.NoError(t, os.MkdirAll(agents, 0o700))
+	unlimited := "---\nguard: {steps: -1, repeats: -1, tokens: -1, time: off}\n---\nDo it.\n" // each question is a step
+	require.NoError(t, os.WriteFile(filepath.Join(agents, "grapnel.md"), []byte(unlimited), 0o600))
 	return dir
 }
 

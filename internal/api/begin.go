@@ -206,6 +206,15 @@ func (t *turn) hasBegun() bool {
 	}
 }
 
+func (t *turn) hasEnded() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
 func (s *Server) leave(t *turn) {
 	s.mu.Lock()
 	last := s.turns[t.conversation] == t
@@ -214,11 +223,11 @@ func (s *Server) leave(t *turn) {
 	}
 	s.mu.Unlock()
 	if last {
-		s.o.Hook.ended.forget(t.conversation)
 		s.asks.forget(t.conversation)
 	}
 	t.cancel(nil)
 	close(t.done)
+	s.o.Hook.ended.forget(t.conversation, t.id) // behind done, which turnOf looks at then
 	s.running.Done()
 }
 

@@ -56,8 +56,11 @@ func (e *endings) of(conversation string) string {
 	return e.turns[conversation]
 }
 
-func (e *endings) forget(conversation string) {
+// forget forgets the end of the turn, but not that of one behind it.
+func (e *endings) forget(conversation, turn string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.turns, conversation)
+	if e.turns[conversation] == turn {
+		delete(e.turns, conversation)
+	}
 }

@@ -44,7 +44,7 @@ func (s *Server) turnOf(conversation string) *turn {
 	}
 	select {
 	case <-t.begun:
-		if s.o.Hook.ended.of(conversation) == t.id {
+		if s.o.Hook.ended.of(conversation) == t.id || t.hasEnded() {
 			return nil // everybody knows that it has ended
 		}
 		return t

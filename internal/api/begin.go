@@ -67,7 +67,7 @@ func (s *Server) begin(ctx context.Context, rec store.Record, when runtime.Busy,
 				t.once.Do(func() { s.begun(t, ev) })
 			}
 		}})
-		if t.err = err; err == nil {
+		if t.err = err; err == nil && !t.hasBegun() {
 			t.err = fmt.Errorf("the turn ended (%s) before its start could be told, which a hook or an observer held up", out.Stop)
 		}
 	}()

@@ -3,6 +3,7 @@ package sqlitedb
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -58,6 +59,48 @@ func checkLost(path string, wasHeld bool) (gone bool, err error) {
 		return false, fmt.Errorf("%w: the file is empty and was not; %s", ErrLost, unchanged(path))
 	}
 	return wasHeld, nil
+}
+
+// magic is how every SQLite file begins (https://www.sqlite.org/fileformat.html, 1.3.1).
+const magic = "SQLite format 3\x00"
+
+// checkHeader returns an error if the file holds something and does not begin as a
+// database does: SQLite takes one of a few bytes for empty, and writes to it. What a log
+// or a journal will be written over is SQLite's to judge.
+func checkHeader(path string, wasHeld bool) error {
+	for _, suffix := range []string{"-wal", "-journal"} {
+		if size, _, err := sizeOf(path + suffix); err != nil || size > 0 {
+			return err
+		}
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return err // create says what it is
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil //nolint:nilerr // SQLite fails for the same reason, and says what is needed
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	begins := make([]byte, len(magic))
+	n, err := io.ReadFull(f, begins)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if string(begins[:n]) != magic {
+		return noDatabase(path, wasHeld)
+	}
+	return nil
+}
+
+func noDatabase(path string, wasHeld bool) error {
+	if wasHeld {
+		return fmt.Errorf("%w: the file is no SQLite database, and was one; %s", ErrLost, unchanged(path))
+	}
+	return fmt.Errorf("%w: it is no SQLite database; move it away or name another one", ErrForeign)
 }
 
 // sizeOf returns the size of a file, 0 where there is none.

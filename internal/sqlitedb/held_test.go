@@ -68,9 +68,10 @@ func TestALostFileIsNeverReplaced(t *testing.T) {
 		"empty":                {used, write(nil), "its data is gone: the file is empty and was not; nothing was changed: to go on with a backup"},
 		"empty beside a log":   {killed, write(nil), "the file is empty, but its log "},
 		"only a log":           {killed, func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) }, "the file is not there any more, but its log "},
-		"a text":               {used, write([]byte("<html>404</html>")), "its data is gone: file is not a database (26), and was one"},
-		"garbage":              {used, write(bytes.Repeat([]byte{0xa5}, len(whole))), "file is not a database (26), and was one"},
-		"zeros":                {used, write(make([]byte, len(whole))), "file is not a database (26), and was one"},
+		"a text":               {used, write([]byte("<html>404</html>")), "its data is gone: the file is no SQLite database, and was one"},
+		"a byte":               {used, write([]byte("x")), "the file is no SQLite database, and was one"},
+		"garbage":              {used, write(bytes.Repeat([]byte{0xa5}, len(whole))), "the file is no SQLite database, and was one"},
+		"zeros":                {used, write(make([]byte, len(whole))), "the file is no SQLite database, and was one"},
 		"cut off":              {used, write(whole[:5000]), "the file is damaged"},
 		"cut off after a page": {used, write(whole[:4096]), "the file is damaged"},
 		"a database without tables": {used, func(t *testing.T, path string) {

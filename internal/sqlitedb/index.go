@@ -28,9 +28,9 @@ type repair struct {
 }
 
 // Indexed runs f, which uses the index of the schema. Before the first f the index is
-// checked. If it is damaged, or if f fails
-// as it does over a damaged one, the index is made anew and f runs once more. That
-// happens once in a process: what fails again is damaged elsewhere.
+// checked. If it is damaged, or if f fails as it does over a damaged one, the index is
+// made anew and f runs once more. That happens once in a process: what fails again is
+// damaged elsewhere.
 func (d *DB) Indexed(ctx context.Context, f func() error) error {
 	if err := d.checkIndex(ctx); err != nil {
 		return err

@@ -98,6 +98,9 @@ func open(ctx context.Context, path string, s Schema) (*DB, error) {
 	if gone {
 		s.note(fmt.Sprintf("%s %s is not there any more; a new one is made, and nothing of what it held is in it", s.Name, path))
 	}
+	if err := checkHeader(file, wasHeld); err != nil {
+		return nil, err
+	}
 	if err := create(file, syncDir); err != nil {
 		return nil, err
 	}
@@ -163,10 +166,7 @@ func (d *DB) prepare(ctx context.Context, wasHeld bool) error {
 		}
 		switch code(err) {
 		case sqlite3.SQLITE_NOTADB:
-			if wasHeld {
-				return fmt.Errorf("%w: %w, and was one; %s", ErrLost, err, unchanged(d.path))
-			}
-			return fmt.Errorf("%w: %w; move it away or name another one", ErrForeign, err)
+			return noDatabase(d.path, wasHeld)
 		case sqlite3.SQLITE_CORRUPT:
 			return fmt.Errorf("%w; the file is damaged; %s", err, unchanged(d.path))
 		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:

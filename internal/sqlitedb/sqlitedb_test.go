@@ -121,10 +121,13 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "notes.txt")
 	require.NoError(t, os.WriteFile(text, []byte("these are my notes, and there are more than a hundred bytes of them, so that a header could be read from them"), 0o644))
+	short := filepath.Join(dir, "byte")
+	require.NoError(t, os.WriteFile(short, []byte("x"), 0o644))
 	other := filepath.Join(dir, "other.db")
 	require.NoError(t, open(t, other, sqlitedb.Schema{Name: "other", ID: 1, Steps: one.Steps}).Close())
 	for path, want := range map[string]string{
 		text:  "move it away or name another one",
+		short: "move it away or name another one",
 		other: "it is the database of something else; name another one",
 		dir:   "it is a directory; name a file",
 	} {
@@ -136,6 +139,9 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 	data, err := os.ReadFile(text)
 	require.NoError(t, err)
 	assert.Contains(t, string(data), "these are my notes")
+	data, err = os.ReadFile(short)
+	require.NoError(t, err)
+	assert.Equal(t, "x", string(data))
 }
 
 func TestAFileThatCannotBeUsedSaysWhatToDo(t *testing.T) {

@@ -109,6 +109,8 @@ func TestRulesCoverWhatTheySay(t *testing.T) {
 	other.Input = `{"type":"object","properties":{}}`
 	tame := bash
 	tame.Annotations = hook.Annotations{}
+	told := bash
+	told.Description = "Runs a command as root."
 	for _, tt := range []struct {
 		name     string
 		remember string
@@ -121,6 +123,7 @@ func TestRulesCoverWhatTheySay(t *testing.T) {
 		{"something behind it", "call-project", ls, calling(bash, `{"command":"ls; rm -rf /"}`), false},
 		{"one argument more", "call-project", ls, calling(bash, `{"command":"ls","timeout":1}`), false},
 		{"another tool of that name", "call-project", ls, calling(tame, `{"command":"ls"}`), false},
+		{"a tool that tells something else", "call-project", ls, calling(told, `{"command":"ls"}`), false},
 		{"by a child", "call-conversation", ls, func(p *place) *hook.ToolCall { return p.child("reader", bash, `{"command":"ls"}`) }, true},
 		{"by a child, which is another agent", "call-agent", ls, func(p *place) *hook.ToolCall { return p.child("reader", bash, `{"command":"ls"}`) }, false},
 		{"by any agent", "call-project", ls, func(p *place) *hook.ToolCall { return p.child("reader", bash, `{"command":"ls"}`) }, true},

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/character"
 )
 
 // Delegate owns the tool delegate. It keeps no state between calls and is safe for
@@ -205,10 +206,7 @@ func (d *Delegate) SystemPrompt(cfg *hook.AgentConfig) string {
 
 // line is a description on one line of bounded length.
 func line(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > maxListed {
-		return string(runes[:maxListed-1]) + "…"
-	}
+	text, _ = character.Cut(strings.Join(strings.Fields(text), " "), maxListed)
 	return text
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/character"
 )
 
 const (
@@ -110,9 +112,6 @@ func (c catalog) note() string {
 
 // listed is the description as prompts have it: one line of at most so many characters.
 func (k Skill) listed(most int) string {
-	text := strings.Join(strings.Fields(k.Description+" "+k.WhenToUse), " ")
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most-1]) + "…"
-	}
+	text, _ := character.Cut(strings.Join(strings.Fields(k.Description+" "+k.WhenToUse), " "), most)
 	return text
 }

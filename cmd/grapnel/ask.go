@@ -93,11 +93,22 @@ func (c *command) daemonHere(ctx context.Context, socket string, hooks hook.Visi
 	if err != nil {
 		return nil, err
 	}
-	if health.Root != paths.Root {
-		return nil, fmt.Errorf("the running daemon works in %s and not in %s; go there, start one for this project with `grapnel serve --socket PATH`, "+
-			"or choose one with --socket", health.Root, paths.Root)
+	if other := foreign(health, paths); other != "" {
+		return nil, fmt.Errorf("the running daemon is not that of %s: %s; go there, start one for this project with `grapnel serve --socket PATH`, "+
+			"or choose one with --socket", paths.Root, other)
 	}
 	return d, nil
+}
+
+// foreign says why the daemon is not that of the paths; "" if it is.
+func foreign(health wire.Health, paths daemon.Paths) string {
+	switch {
+	case health.Root != paths.Root:
+		return "it works in " + health.Root
+	case health.State != paths.State:
+		return "its databases are in " + health.State
+	}
+	return ""
 }
 
 // lookTime is how long a daemon may take to say what it is before a command goes
@@ -126,10 +137,8 @@ func (c *command) onDaemon(ctx context.Context, f runFlags, paths daemon.Paths, 
 		here = "--max-text and --max-arguments are for this command alone"
 	case f.model != "":
 		here = "it has models of its own"
-	case health.Root != paths.Root:
-		here = "it works in " + health.Root
-	case health.State != paths.State:
-		here = "its databases are in " + health.State
+	case foreign(health, paths) != "":
+		here = foreign(health, paths)
 	case health.Status != wire.StatusOK:
 		here = "it is ending"
 	case err != nil:

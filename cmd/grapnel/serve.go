@@ -179,15 +179,15 @@ func (c *command) overDaemon(ctx context.Context, socket string, do func(d *clie
 	if err != nil {
 		return err
 	}
-	health, err := d.Health(ctx)
-	if socket != "" || err != nil && !errors.Is(err, client.ErrNotRunning) {
+	health, away := d.Health(ctx)
+	if socket != "" || away != nil && !errors.Is(away, client.ErrNotRunning) {
 		return do(d)
 	}
 	paths, err := c.paths(place{})
 	if err != nil {
 		return err
 	}
-	if health.Root == paths.Root && health.State == paths.State {
+	if away == nil && foreign(health, paths) == "" {
 		return do(d)
 	}
 	dir, err := os.MkdirTemp("", "grapnel-")

@@ -153,6 +153,7 @@ func TestAnAdoptedTurnIsGoneOnWithOnlyIfAsked(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 	w.end()
 	assert.NotContains(t, logged.String(), recs[""].ID)
+	assert.Contains(t, logged.String(), "conversation "+recs["/mine"].ID+" of helper: turn t/mine was interrupted and is gone on with\n")
 	w.o.api.GoOn = false
 	w.start()
 	turn, err := w.client.Resume(ctx, recs["/gone"].ID)

@@ -99,8 +99,13 @@ func (c *Conversation) durable(t *turn) context.Context {
 // endLeft ends a turn whose loop was left behind.
 func (t *turn) endLeft() *turn {
 	n := t.successor()
-	f := &hook.Failure{Subsystem: t.left.Load().Hook, Point: t.awayTo(), Err: errNoAnswer, Late: true}
 	wait := t.grace() / looks
+	if tool := t.left.Load().Tool; tool != "" {
+		n.errs = append(slices.Clip(n.errs), fmt.Errorf("the inline tool %s: %w", tool, errNoAnswer))
+		n.endWithout(t, nil, wait)
+		return n
+	}
+	f := &hook.Failure{Subsystem: t.left.Load().Hook, Point: t.awayTo(), Err: errNoAnswer, Late: true}
 	if f.Point == hook.PointOnEvent {
 		wait = 0
 	}
@@ -137,6 +142,8 @@ func (n *turn) endWithout(t *turn, f *hook.Failure, wait time.Duration) {
 	}
 	if f != nil {
 		n.emit(hook.FailureEvent(f))
+	}
+	if t.left.Load() != nil {
 		n.diagnoseLeft(t)
 	}
 	switch {

@@ -486,7 +486,7 @@ func (x *execution) recovered(ctx context.Context, env *hook.Env, r *hook.ToolRe
 // Report implements hook.Reporter: it tells the clients how far the call is.
 func (x *execution) Report(text string) {
 	x.mu.Lock()
-	abandoned := x.abandoned
+	abandoned := x.abandoned || x.loop != nil && x.loop.fence.closed()
 	x.mu.Unlock()
 	if abandoned { // its turn has ended, and the conversation may have another one
 		return

@@ -23,7 +23,7 @@ func (t *turn) invite(name string) error {
 	if err != nil {
 		return fmt.Errorf("guest %q: %w", name, err)
 	}
-	view, err := hooks.newView(t.rt, &cfg, false)
+	view, err := t.viewOf(hooks, &cfg)
 	if err == nil {
 		err = guest.admit(t.conv)
 	}

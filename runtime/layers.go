@@ -85,20 +85,22 @@ func (a *Agent) hooksUnder(parent *turn) (*hooks, error) {
 }
 
 // lay lays the layers of the turn over the hooks of its agent.
-func (t *turn) lay(layers []plan.Layer) (err error) {
+func (t *turn) lay(layers []plan.Layer) error {
 	if len(layers) == 0 {
 		return nil
 	}
 	a := t.conv.agent
-	if t.hooks, err = a.hooks.layered(layers); err != nil {
+	hooks, err := a.hooks.layered(layers)
+	if err != nil {
 		return err
 	}
 	cfg := *a.cfg
 	cfg.Tools = slices.Clone(a.asked)
-	if t.view, err = t.hooks.newView(t.rt, &cfg, false); err != nil {
+	view, err := t.viewOf(hooks, &cfg)
+	if err != nil {
 		return err
 	}
-	t.layers, t.cfg = layers, &cfg
+	t.hooks, t.view, t.layers, t.cfg = hooks, view, layers, &cfg
 	return nil
 }
 

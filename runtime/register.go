@@ -165,14 +165,26 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 		r.awaitTurns(ctx, a, drained)
 	}
 	lasting := context.WithoutCancel(ctx)
-	for _, c := range a.all() {
-		err := r.boundedHook(ctx, a.hooks, hook.PointOnSessionEnd, func() error { c.endSession(lasting, nil, ""); return nil })
-		r.tell(ctx, err)
-	}
+	r.endSessions(ctx, a)
 	r.tell(ctx, r.boundedHook(ctx, a.hooks, hook.PointOnUnregisterAgent, func() error { return a.closed(lasting) }))
 	r.forget(a)
 	r.emit(ctx, hook.Event{Kind: hook.EventAgentUnregistered, Agent: a.Name()})
 	return nil
+}
+
+// endSessions ends the sessions of all conversations of the agent. They are ended side by
+// side, so that one grace period is enough for all of them.
+func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
+	what, lasting := a.hooks.abandonedAt(hook.PointOnSessionEnd), context.WithoutCancel(ctx)
+	late, stop := r.late(ctx, 1)
+	defer stop()
+	var all []*boundedCall
+	for _, c := range a.all() {
+		all = append(all, r.begin(what, func() error { c.endSession(lasting, nil, ""); return nil }))
+	}
+	for _, b := range all {
+		r.tell(ctx, what.failure(hook.PointOnSessionEnd, b.wait(late)))
+	}
 }
 
 // turnGraces is how many grace periods cancelled turns are waited for: a turn takes two

@@ -128,13 +128,6 @@ func (t *turn) settled() error {
 	return nil
 }
 
-// invited is invite, which asks hooks.
-func (t *turn) invited(name string) error {
-	t.away(hook.PointSchema)
-	defer t.returned()
-	return t.invite(name)
-}
-
 // goOn ends the interrupted turn; on says that the model is asked again first.
 func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.TurnOutcome {
 	t.conv.journal = nil
@@ -143,7 +136,7 @@ func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.Tu
 	if !end.holds(t.history.stored.Len()) {
 		end = nil
 	}
-	on = on && end == nil && !t.cutOff() && (was.Guest == "" || t.invited(was.Guest) == nil)
+	on = on && end == nil && !t.cutOff() && (was.Guest == "" || t.invite(was.Guest) == nil)
 	in := inputAt(t.history.stored, t.from)
 	if len(was.input) > 0 {
 		in = hook.Input{Messages: hook.Freeze(was.input)}

@@ -319,7 +319,8 @@ func (r *Runtime) enter(from, to state) error {
 // called from within a turn. After it everything answers ErrClosed.
 //
 // A hook that does not return when it is told of an end is waited for until ctx has
-// ended, and then for the grace period.
+// ended, and then for the grace period. However many hang, Close returns six grace
+// periods after ctx has ended; the rest is then done without being waited for.
 //
 // Close waits for abandoned calls and hooks until ctx ends. Its error is then
 // ErrAbandoned and says how many of which are left.
@@ -338,6 +339,20 @@ func (r *Runtime) Close(ctx context.Context) error {
 	case stateNew:
 		return nil
 	}
+	late, stop := r.late(ctx, closeGraces)
+	defer stop()
+	err := r.begin(Abandoned{Point: "Close"}, func() error { return r.close(ctx) }).wait(late)
+	if err == errNoAnswer {
+		return r.abandoned.wait(ctx)
+	}
+	return err
+}
+
+// closeGraces is how many grace periods Close takes: turnGraces for the turns, and some
+// for what is told of the ends.
+const closeGraces = turnGraces + 3
+
+func (r *Runtime) close(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, r.cancelTurns)
 	defer stop()
 	_ = r.bounded(ctx, r.hooks.abandonedAt(hook.PointOnRegisterAgent), func() error { r.changes.Wait(); return nil })

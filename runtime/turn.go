@@ -147,9 +147,9 @@ func (c *Conversation) runTurn(ctx context.Context, in hook.Input, o *SendOption
 
 // answerUser is the loop of a turn that a user has started.
 func (t *turn) answerUser() hook.TurnOutcome {
-	err := t.laid(t.job.o.Layers)
+	err := t.lay(t.job.o.Layers)
 	if guest := t.job.o.Guest; err == nil && guest != "" {
-		err = t.invited(guest)
+		err = t.invite(guest)
 	}
 	if err != nil {
 		_ = t.conv.release(t.durable) // the next turn finds out if that did not work
@@ -158,11 +158,11 @@ func (t *turn) answerUser() hook.TurnOutcome {
 	return t.run(t.job.in, t.job.o.Observe)
 }
 
-// laid is lay, which asks hooks.
-func (t *turn) laid(layers []plan.Layer) error {
+// viewOf asks the hooks what an agent sees of them.
+func (t *turn) viewOf(h *hooks, cfg *hook.AgentConfig) (*view, error) {
 	t.away(hook.PointSchema)
 	defer t.returned()
-	return t.lay(layers)
+	return h.newView(t.rt, cfg, false)
 }
 
 // newTurn returns a turn that the conversation's own agent answers.

@@ -1,0 +1,152 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+)
+
+// However many hooks hang at the ends of sessions, all are told and one grace period is
+// waited for.
+func TestSpecSessionsEndSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, grace = 50, 5 * time.Second
+		release := make(chan struct{})
+		var ended atomic.Int32
+		h := hook.OnSessionEndFunc(func(context.Context, *hook.Session) { ended.Add(1); <-release })
+		w := startWith(t, plays(many(n)...), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: grace}, h)
+		sendMany(t, w, n)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		require.ErrorIs(t, w.rt.Close(ctx), runtime.ErrAbandoned)
+		assert.Equal(t, grace, time.Since(began))
+		assert.EqualValues(t, n, ended.Load())
+		close(release)
+	})
+}
+
+// If everything hangs that is told of an end, Close returns all the same, and the rest is
+// done when the hooks come back.
+func TestSpecCloseEndsHoweverMuchHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, grace = 50, 5 * time.Second
+		release, left := make(chan struct{}), atomic.Int32{}
+		h := unregistering{f: func() { <-release; left.Add(1) }}
+		w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: grace}, h)
+		for i := range n - 1 {
+			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: fmt.Sprint("a", i)})
+			require.NoError(t, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		err := w.rt.Close(ctx)
+		require.ErrorIs(t, err, runtime.ErrAbandoned)
+		assert.ErrorContains(t, err, "OnUnregisterAgent")
+		assert.LessOrEqual(t, time.Since(began), 6*grace)
+		close(release)
+		synctest.Wait()
+		assert.EqualValues(t, n, left.Load())
+		assert.Empty(t, w.rt.Abandoned())
+	})
+}
+
+// A guest whose prompt hangs is no guest any more when it comes back: nothing waits for
+// its visit.
+func TestSpecAGuestThatWasLeftBehindDoesNotEnter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var hangs atomic.Bool
+		h := prompting{f: func(agent string) {
+			if hangs.Load() && agent == "guest" {
+				<-release
+			}
+		}}
+		w := startWith(t, plays(says("x")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, h)
+		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "guest"})
+		require.NoError(t, err)
+		hangs.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = w.conv.Send(ctx, hook.TextInput("go"), &runtime.SendOptions{Guest: "guest"})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		hangs.Store(false)
+		close(release)
+		synctest.Wait()
+		began := time.Now()
+		require.NoError(t, w.rt.Unregister(t.Context(), "guest"))
+		assert.Zero(t, time.Since(began))
+	})
+}
+
+// An inline tool that was left behind says nothing to the next turn, and the error names
+// the tool.
+func TestSpecAnInlineToolThatWasLeftBehindReportsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		inline := tool{hook.Tool{Name: "x", Inline: true}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+			<-release
+			env.Progress("too late")
+			return hook.TextResult("done")
+		}}
+		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("again")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, box(inline))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		out, err := w.try(ctx, "go")
+		require.Error(t, err)
+		assert.ErrorContains(t, out.Err, "the inline tool x: it did not return")
+		w.model.replies[1] = func(yield func(hook.Chunk, error) bool) {
+			close(release)
+			synctest.Wait()
+			says("again")(yield)
+		}
+		_, err = w.conv.Send(t.Context(), hook.TextInput("next"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+			assert.NotEqual(t, "too late", ev.Text, "%s in the next turn", ev.Kind)
+		}})
+		require.NoError(t, err)
+	})
+}
+
+// many are replies that only say something.
+func many(n int) (out []hook.ModelStream) {
+	for range n {
+		out = append(out, says("x"))
+	}
+	return out
+}
+
+// sendMany has a turn in each of n conversations.
+func sendMany(t *testing.T, w *world, n int) {
+	for i := range n {
+		c, err := w.rt.Conversation(t.Context(), "a", fmt.Sprint(i))
+		require.NoError(t, err)
+		_, err = c.Send(t.Context(), hook.TextInput("x"), nil)
+		require.NoError(t, err)
+	}
+}
+
+// unregistering is told when agents go.
+type unregistering struct {
+	hook.Nop
+	f func()
+}
+
+func (u unregistering) OnUnregisterAgent(context.Context, *hook.AgentConfig) { u.f() }
+
+// prompting is told when somebody asks for the prompt of an agent.
+type prompting struct {
+	hook.Nop
+	f func(agent string)
+}
+
+func (p prompting) SystemPrompt(cfg *hook.AgentConfig) string { p.f(cfg.Name); return "" }

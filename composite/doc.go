@@ -37,3 +37,5 @@
 // A composite keeps no state of its own. Its methods are as safe for concurrent
 // use as its members.
 package composite
+
+//go:generate go run ../internal/pointgen

@@ -52,6 +52,8 @@ type walk struct {
 	length   int // of that group
 	index    int // of the one called last
 	failures []fault
+	// who is the member that was called last, if a Composite walks.
+	who *Member
 }
 
 // fault is the failure of a member.
@@ -93,6 +95,9 @@ func (w *walk) Start(from Position) { w.At, w.walked = from.at, from.walked }
 
 // current returns who was called last.
 func (w *walk) current() Member {
+	if w.who != nil {
+		return *w.who
+	}
 	if w.walked == 0 {
 		return w.members[w.At-1]
 	}

@@ -159,7 +159,7 @@ func (c *Composite) layered(p *plan.Plan, settings []plan.Setting) (*Composite, 
 	for _, m := range out.members {
 		out.points |= m.points
 	}
-	out.tabulate()
+	out.link()
 	return &out, nil
 }
 

@@ -156,6 +156,8 @@ func (m *Match) place(at any) bool {
 		return m.Conversation(at)
 	case *hook.AgentConfig:
 		return m.AgentConfig(at)
+	case maybeTurn:
+		return m.Turn(at.turn)
 	case hook.Event:
 		return m.Event(at)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"sync/atomic"
 	"time"
 
@@ -41,11 +42,11 @@ type run struct {
 // record begins the execution of the i-th member; about is the point's place. Nil
 // if the composite does not record, which is all that this then costs.
 func (c *Composite) record(i int, p hook.Point, about any) *run {
-	if c.rec == nil {
+	if c.rec == nil || p == hook.PointOnEvent { // which is told of the runs itself
 		return nil
 	}
 	m := &c.members[i]
-	r := &run{rec: c.rec, member: m, as: c.table(p)[i]}
+	r := &run{rec: c.rec, member: m, as: m.as(p)}
 	r.Run = hook.Run{Subsystem: m.run, Point: p, Started: c.rec.now(), Status: hook.RunSucceeded, Visibility: c.visibility(m, p)}
 	if call, ok := about.(*hook.ToolCall); ok {
 		r.CallID, r.Tool = call.ID(), c.public+call.Name()
@@ -219,13 +220,16 @@ func (c *Composite) culprit(err error) string {
 }
 
 // skip tells that the i-th member was not asked, because by had ended the point;
-// of a composite it tells so of its members.
-func skip[H any](ctx context.Context, c *Composite, i int, p hook.Point, about any, host hook.Host, by string) {
+// of a composite it tells so of its members. A composite that does not record tells nothing.
+func (c *Composite) skip(ctx context.Context, i int, p hook.Point, about any, host hook.Host, by string) {
+	if c.rec == nil {
+		return
+	}
 	m := &c.members[i]
 	if m.nested {
 		inner := m.hook.(*Composite)
-		for j := range having[H](inner, p, about) {
-			skip[H](ctx, inner, j, p, about, host, by)
+		for j := range inner.having(p, about) {
+			inner.skip(ctx, j, p, about, host, by)
 		}
 		return
 	}
@@ -233,6 +237,21 @@ func skip[H any](ctx context.Context, c *Composite, i int, p hook.Point, about a
 	r.Status, r.Input, r.By = hook.RunSkipped, "", by
 	if !r.idle() {
 		host.Emit(ctx, hook.RunEvent(r.Run))
+	}
+}
+
+// having yields the places of the members that would be called.
+func (c *Composite) having(p hook.Point, about any) iter.Seq[int] {
+	info := p.Info()
+	return func(yield func(int) bool) {
+		for i := range c.members {
+			if info.Reverse {
+				i = len(c.members) - 1 - i
+			}
+			if c.members[i].has(p) && c.meant(i, about) && !yield(i) {
+				return
+			}
+		}
 	}
 }
 

@@ -72,6 +72,7 @@ func (rec *recorder) twin(h hook.Hook, path, prefix string, around map[hook.Poin
 			m.hook, m.nested = inner, true
 		}
 	}
+	out.link()
 	return &out
 }
 
@@ -94,7 +95,7 @@ func (rec *recorder) single(h hook.Hook) *Composite {
 	c.add(Field{Hook: h, Options: plan.Options{Dynamic: true}})
 	c.members[0].run = name
 	c.route()
-	c.tabulate()
+	c.link()
 	return c
 }
 
@@ -139,7 +140,7 @@ func mirrored(h hook.Hook) *Composite {
 	for _, m := range c.members {
 		c.points |= m.points
 	}
-	c.tabulate()
+	c.link()
 	return c
 }
 

@@ -106,7 +106,11 @@ type outcome[T any] struct {
 	late  bool
 }
 
+// timed asks a hook and gives it up when the timeout is over; 0 is no bound.
 func timed[T any](ctx context.Context, timeout time.Duration, point hook.Point, call func(context.Context) (T, error)) (T, error) {
+	if timeout == 0 {
+		return call(ctx)
+	}
 	deadline := time.Now().Add(timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()

@@ -127,7 +127,7 @@ var unbounded = map[string][]string{
 // no part of it: the generator, what is for tests, and programs for contributors.
 var bounded = []string{
 	"internal/conffile", "internal/yamldoc", "gen/...", "cmd/hookgen", "cmd/hookvet", "bench/...", "hook/hooktest",
-	"internal/faults", "internal/killed", "internal/layers", "internal/mutants", "internal/node", "internal/origin", "internal/powercut", "internal/soak",
+	"internal/faults", "internal/killed", "internal/layers", "internal/mutants", "internal/node", "internal/origin", "internal/pointgen", "internal/powercut", "internal/soak",
 	"internal/testmodule", "internal/ttytest",
 }
 

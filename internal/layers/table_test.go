@@ -84,6 +84,7 @@ var layers = []layer{
 		outside: []string{"*"},
 		reason:  "a subsystem can be taken out or used alone: it knows the contract and its own field, never another one or the runtime"},
 	{pkgs: "internal/aliases", reason: "a dictionary: names, and nothing that they name"},
+	{pkgs: "internal/pointgen", may: []string{"hook"}, reason: "writes what the points of package hook imply for package composite"},
 	{pkgs: "internal/pointdoc", may: []string{"hook", "composite/plan", "composite/plan/picture", "internal/aliases"}, reason: "for tests: writes the manual of the points"},
 	{pkgs: "internal/format", reason: "what a format of JSON Schema means, for the generator and the decoder"},
 	{pkgs: "internal/character", reason: "one answer to where a text may be cut, for results and for contributions"},

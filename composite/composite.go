@@ -25,8 +25,7 @@ type Composite struct {
 	// routes knows the static tools by public name.
 	routes map[string]route
 	points hook.PointSet
-	// tables are the members as each point sees them.
-	tables map[hook.Point][]Member
+	entries
 
 	// rec records hook runs; nil does not. path is that of the composite within the
 	// one that was recorded, and public what it is to its tools' names.
@@ -206,7 +205,7 @@ func of(name string, idle map[string]string, fields []Field) (*Composite, error)
 		c.add(fields[slices.IndexFunc(fields, func(f Field) bool { return f.Name == m.Field })])
 	}
 	c.route()
-	c.tabulate()
+	c.link()
 	return c, nil
 }
 
@@ -286,16 +285,6 @@ func (c *Composite) route() {
 	}
 }
 
-// tabulate notes path, policy and timeout of every member at every point.
-func (c *Composite) tabulate() {
-	c.tables = map[hook.Point][]Member{}
-	for p := range hook.Points() {
-		for _, m := range c.members {
-			c.tables[p] = append(c.tables[p], Member{m.path, m.policy(p), time.Duration(m.tag.At(p.String()).Timeout)})
-		}
-	}
-}
-
 // With returns a new composite that has one more field behind the others; c
 // stays as it is, and so do the agents that were registered through it.
 func (c *Composite) With(name string, h hook.Hook, options plan.Options) (*Composite, error) {
@@ -342,6 +331,11 @@ func planPoints(meant func(hook.Point, hook.PointInfo) bool) []plan.Point {
 func everyPoint(hook.Point, hook.PointInfo) bool { return true }
 
 func ofFacade(_ hook.Point, info hook.PointInfo) bool { return info.Kind == "facade" }
+
+// as is the member as the point sees it.
+func (m *member) as(p hook.Point) Member {
+	return Member{m.path, m.policy(p), time.Duration(m.tag.At(p.String()).Timeout)}
+}
 
 // policy returns the member's fail policy at the point.
 func (m *member) policy(p hook.Point) Policy {

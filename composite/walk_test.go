@@ -157,7 +157,7 @@ func TestCompositeHasEveryPoint(t *testing.T) {
 	typ := reflect.TypeFor[*composite.Composite]()
 	for p := range hook.Points() {
 		_, ok := typ.MethodByName(p.String())
-		assert.True(t, ok, "composite.Composite has no %s: add the line in dynamic_points.go", p)
+		assert.True(t, ok, "composite.Composite has no %s: run go generate", p)
 	}
 }
 

@@ -1,0 +1,138 @@
+package composite
+
+import (
+	"context"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+var _ hook.Hook = (*Composite)(nil)
+
+// Schema implements [hook.Hook]: the union, in plan order.
+func (c *Composite) Schema() []hook.Tool {
+	var at string
+	defer Blame(hook.PointSchema, &at)
+	var out []hook.Tool
+	for i := range c.entries.schema {
+		m := &c.members[c.entries.schema[i].at]
+		at = m.path
+		out = append(out, Prefixed(m.prefix, m.hook.Schema())...)
+	}
+	return out
+}
+
+// SystemPrompt implements [hook.Hook]: what the members say, in plan order.
+func (c *Composite) SystemPrompt(cfg *hook.AgentConfig) string {
+	var at string
+	defer Blame(hook.PointSystemPrompt, &at)
+	var parts []string
+	for i := range c.entries.systemPrompt {
+		m := &c.members[c.entries.systemPrompt[i].at]
+		at = m.path
+		if m.left.Has(hook.PointSchema) {
+			parts = append(parts, m.hook.SystemPrompt(m.view(cfg)))
+			continue
+		}
+		parts = append(parts, PromptOf(m.view(cfg), m.hook))
+	}
+	return JoinPrompts(parts)
+}
+
+// ScopedTools implements [hook.Hook]: the union of the scopes.
+func (c *Composite) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	var at string
+	defer Blame(hook.PointScopedTools, &at)
+	var s Scoping
+	for _, m := range c.members {
+		at = m.path
+		var tools []hook.Tool
+		var scope hook.Scope
+		if !m.left.Has(hook.PointSchema) {
+			tools = m.hook.Schema()
+		}
+		if !m.left.Has(hook.PointScopedTools) {
+			scope = m.hook.ScopedTools(m.view(cfg))
+		}
+		s.Add(m.prefix, tools, scope)
+	}
+	return s.Scope()
+}
+
+// view returns the configuration as the member sees it.
+func (m *member) view(cfg *hook.AgentConfig) *hook.AgentConfig {
+	if m.prefix == "" {
+		return cfg
+	}
+	return cfg.Prefixed(m.prefix)
+}
+
+// OnBuildAgent implements [hook.Hook]: a fold.
+func (c *Composite) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	call := func(h hook.Hook, ctx context.Context, _ *hook.AgentConfig, v hook.AgentConfig) (hook.AgentConfig, error) {
+		return h.OnBuildAgent(ctx, v)
+	}
+	return rewrite(ctx, c, hook.PointOnBuildAgent, c.entries.onBuildAgent, &cfg, cfg, call)
+}
+
+// Preprocess implements [hook.Hook]: a fold.
+func (c *Composite) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	call := func(h hook.Hook, ctx context.Context, at maybeTurn, v hook.Input) (hook.Input, error) {
+		return h.Preprocess(ctx, at.turn, v)
+	}
+	return rewrite(ctx, c, hook.PointPreprocess, c.entries.preprocess, maybeTurn{t}, in, call)
+}
+
+// maybeTurn is the place of Preprocess, whose turn may be nil.
+type maybeTurn struct{ turn *hook.Turn }
+
+func (m maybeTurn) Host() hook.Host {
+	if m.turn == nil {
+		return hook.NoHost{}
+	}
+	return m.turn.Host()
+}
+
+// Dispatch implements [hook.Hook]: static tools go to their owner, anything else
+// to whoever takes it, in plan order.
+func (c *Composite) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	if r, ok := c.routes[call.Name()]; ok {
+		return c.dispatch(ctx, r.member, call, r.local)
+	}
+	for i := range c.entries.dispatch {
+		at := c.entries.dispatch[i].at
+		local, ok := c.members[at].local(call.Name())
+		if !ok {
+			continue
+		}
+		if inv, ok := c.dispatch(ctx, at, call, local); ok {
+			return inv, true
+		}
+	}
+	return hook.Invocation{}, false
+}
+
+// dispatch asks the i-th member, which knows the tool by its local name. Who
+// says that the tool is another's is not recorded.
+func (c *Composite) dispatch(ctx context.Context, i int, call *hook.ToolCall, local string) (hook.Invocation, bool) {
+	m, asked := &c.members[i], call
+	if m.prefix != "" {
+		asked = call.As(local)
+	}
+	r := c.record(i, hook.PointDispatch, call)
+	inv, ok := m.hook.Dispatch(ctx, asked)
+	if r != nil && ok {
+		r.bound(ctx, call.Host(), inv)
+	}
+	return inv, ok
+}
+
+// OnEvent implements [hook.Hook]: every member is told.
+func (c *Composite) OnEvent(ctx context.Context, ev hook.Event) {
+	call := func(h hook.Hook, ctx context.Context, ev hook.Event, _ none) { h.OnEvent(ctx, ev) }
+	observe(ctx, c, hook.PointOnEvent, c.entries.onEvent, ev, none{}, call, nil)
+}
+
+// DispatchAll runs bound calls; see [DispatchAll].
+func (c *Composite) DispatchAll(ctx context.Context, calls []Call, o *DispatchOptions, done func(int, Completion)) []Completion {
+	return DispatchAll(ctx, calls, o, done)
+}

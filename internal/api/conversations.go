@@ -45,6 +45,9 @@ func (s *Server) listConversations(w http.ResponseWriter, r *http.Request) error
 	out := wire.Conversations{Conversations: []wire.Conversation{}}
 	for _, rec := range recs {
 		if everywhere || s.owns(rec) {
+			if rec, err = s.o.Store.Find(r.Context(), rec.ID); err != nil { // which has its title
+				return err
+			}
 			out.Conversations = append(out.Conversations, s.conversationOf(rec))
 		}
 	}

@@ -77,6 +77,10 @@ func (c *Chat) list(ctx context.Context, all []store.Record) error {
 	slices.SortFunc(all, func(a, b store.Record) int { return b.Updated.Compare(a.Updated) })
 	var t table
 	for _, r := range all[:min(len(all), maxListed)] {
+		r, err := c.o.App.Store.Find(ctx, r.ID) // which has its title
+		if err != nil {
+			return err
+		}
 		t.row(r.ID, fmt.Sprintf("%s  %s  %s", r.Updated.Local().Format("2006-01-02 15:04"), r.Key.Agent, r.Title))
 	}
 	c.show(t)

@@ -116,19 +116,22 @@ type Record struct {
 	Journaled bool
 	// Events is the sequence of the last event that was kept; 0 if none was.
 	Events uint64
-	// Title is what the conversation began with, in short: see [Title]. Only Find and List
-	// set it; "" if nothing was said yet or the message is damaged.
+	// Title is what the conversation began with, in short: see [Title]. Only Find sets it;
+	// "" if nothing was said yet or the message is damaged.
 	Title string
 }
 
 // maxTitle is in characters.
 const maxTitle = 80
 
+// TitleText is how many bytes of a text [Title] looks at.
+const TitleText = 32 * maxTitle
+
 // Title returns the beginning of the text of a conversation's first message as one line
 // of at most 80 characters.
 func Title(first hook.Message) string {
 	text := first.Text()
-	text = strings.ToValidUTF8(text[:min(len(text), 32*maxTitle)], "")
+	text = strings.ToValidUTF8(text[:min(len(text), TitleText)], "")
 	text, _ = character.Cut(strings.Join(strings.Fields(text), " "), maxTitle)
 	return text
 }
@@ -260,8 +263,8 @@ type Note struct {
 type Reader interface {
 	// Conversation returns the conversation of the key, created if there is none.
 	Conversation(ctx context.Context, key Key) (Record, error)
-	// Find returns the conversation of the id, a child too, with its title. ErrUnknown if
-	// there is none.
+	// Find returns the conversation of the id, a child too, with its title. Damaged messages
+	// do not concern it. ErrUnknown if there is none.
 	Find(ctx context.Context, id string) (Record, error)
 	// Messages returns all messages of the conversation, oldest first; the caller
 	// owns the slice. ErrUnknown if there is no such conversation; beside a
@@ -273,7 +276,7 @@ type Reader interface {
 	// [*DamagedError] are the others.
 	Journal(ctx context.Context, id string) ([]Entry, error)
 	// List returns the conversations of all projects that are no child's, ordered by
-	// project, agent, then sender, with their titles. Damaged messages do not concern it.
+	// project, agent, then sender. It reads no message: Find has the titles.
 	List(ctx context.Context) ([]Record, error)
 }
 

@@ -364,7 +364,7 @@ func (s *Store) List(context.Context) ([]store.Record, error) {
 	out := make([]store.Record, 0, len(s.all))
 	for _, c := range s.all {
 		if c.record.Parent == "" {
-			out = append(out, c.titled())
+			out = append(out, c.record)
 		}
 	}
 	slices.SortFunc(out, func(a, b store.Record) int {

@@ -37,11 +37,12 @@ func indexed(t *testing.T) (path string, rec store.Record) {
 	return path, rec
 }
 
-// pagesOf returns the pages of the tables whose names begin with word, and their size.
-func pagesOf(t *testing.T, path string) (pages []int64, size int64) {
+// pagesOf returns the pages of the tables and indexes whose names are LIKE the pattern,
+// and their size.
+func pagesOf(t *testing.T, path, pattern string) (pages []int64, size int64) {
 	t.Helper()
 	db := raw(t, path, current()...)
-	rows, err := db.Read().QueryContext(t.Context(), `SELECT pageno FROM dbstat WHERE name LIKE 'word%' ORDER BY pageno`)
+	rows, err := db.Read().QueryContext(t.Context(), `SELECT pageno FROM dbstat WHERE name LIKE ? ORDER BY pageno`, pattern)
 	require.NoError(t, err)
 	for rows.Next() {
 		var n int64
@@ -79,7 +80,7 @@ func statement(sql string) func(t *testing.T, path string) {
 func pages(filling byte, which func(pages []int64) []int64) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
 		t.Helper()
-		all, size := pagesOf(t, path)
+		all, size := pagesOf(t, path, "word%")
 		overwrite(t, path, which(all), size, filling)
 	}
 }

@@ -27,6 +27,8 @@ type original struct {
 	parts map[string][]byte
 	// said are the texts of each sender.
 	said map[string][]string
+	// listed are the pages that the list of conversations is read from.
+	listed []int64
 }
 
 // newOriginal makes one that was closed, or one whose process was killed.
@@ -51,6 +53,10 @@ func newOriginal(t *testing.T, closed bool) original {
 			require.NoError(t, err)
 		}
 	}
+	for _, pattern := range []string{"sqlite_schema", "conversation", "sqlite_autoindex_conversation%"} {
+		pages, _ := pagesOf(t, path, pattern)
+		o.listed = append(o.listed, pages...)
+	}
 	if closed {
 		require.NoError(t, s.Close())
 	}
@@ -64,8 +70,9 @@ func newOriginal(t *testing.T, closed bool) original {
 
 const pageSize = 4096
 
-// spoil writes a copy of the file to dir, damaged in one way, which it names.
-func (o original) spoil(t *testing.T, dir string, random *rand.Rand) (path, how string) {
+// spoil writes a copy of the file to dir, damaged in one way, which it names. Listed tells
+// whether the list of conversations is whole.
+func (o original) spoil(t *testing.T, dir string, random *rand.Rand) (path, how string, listed bool) {
 	t.Helper()
 	path = filepath.Join(dir, "conversations.db")
 	parts := map[string][]byte{}
@@ -85,8 +92,10 @@ func (o original) spoil(t *testing.T, dir string, random *rand.Rand) (path, how 
 		parts["-wal"] = append(parts["-wal"], main...) // a log there is
 	default:
 		filling := []byte{0, 0xa5, 0xff}[random.IntN(3)]
+		listed = true
 		for range 1 + random.IntN(3) {
 			n := random.IntN(len(main) / pageSize)
+			listed = listed && !slices.Contains(o.listed, int64(n+1))
 			how += fmt.Sprintf("page %d full of %#x ", n+1, filling)
 			for i := range pageSize {
 				main[n*pageSize+i] = filling
@@ -96,7 +105,7 @@ func (o original) spoil(t *testing.T, dir string, random *rand.Rand) (path, how 
 	for suffix, data := range parts {
 		require.NoError(t, os.WriteFile(path+suffix, data, 0o600))
 	}
-	return path, how
+	return path, how, listed
 }
 
 // opener opens a store, and tells what it has put right.
@@ -119,8 +128,9 @@ func openAnew(t *testing.T, path string, note func(string)) (*sqlite.Store, erro
 }
 
 // silent opens a damaged file and returns what is missing that nothing has told of; ""
-// if there is nothing. refused and healed say what became of the file.
-func (o original) silent(t *testing.T, path string, open opener) (missing string, refused, healed bool) {
+// if there is nothing. A list that is whole is missing if it comes as an error.
+// refused and healed say what became of the file.
+func (o original) silent(t *testing.T, path string, listed bool, open opener) (missing string, refused, healed bool) {
 	t.Helper()
 	s, err := open(t, path, func(string) { healed = true })
 	if err != nil {
@@ -130,6 +140,9 @@ func (o original) silent(t *testing.T, path string, open opener) (missing string
 	}
 	defer func() { _ = s.Close() }() // a file that is damaged
 	recs, err := s.List(t.Context())
+	if err != nil && listed {
+		return fmt.Sprintf("the list: %v", err), false, healed
+	}
 	if err == nil && len(recs) < len(o.said) {
 		return fmt.Sprintf("%d of %d conversations", len(o.said)-len(recs), len(o.said)), false, healed
 	}
@@ -162,8 +175,8 @@ func afterDamage(t *testing.T, n int, seed uint64, open opener) (silent, refused
 	for i := range n {
 		dir := t.TempDir()
 		o := originals[i%len(originals)]
-		path, how := o.spoil(t, dir, random)
-		missing, no, better := o.silent(t, path, open)
+		path, how, listed := o.spoil(t, dir, random)
+		missing, no, better := o.silent(t, path, listed, open)
 		if missing != "" {
 			silent++
 			t.Logf("file %d, %s: %s", i, how, missing)

@@ -21,7 +21,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/codec"
 )
 
 //go:embed schema/1.sql
@@ -115,7 +114,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 // reads returns the statements that read.
 func reads() []string {
 	return []string{
-		byKey, byID, byNumber, titledByID, listed, children, liveMessages, archivedMessages, openJournal, eventsAfter, keptStates,
+		byKey, byID, byNumber, firstMessage, listed, children, liveMessages, archivedMessages, openJournal, eventsAfter, keptStates,
 		unindexed, newArchived, newLive, findWords, archivedAt, around, oldAround,
 	}
 }
@@ -209,50 +208,14 @@ func (s *Store) List(ctx context.Context) ([]store.Record, error) {
 	return out, s.failed("list the conversations", err)
 }
 
-const (
-	// titled has the first message of each conversation too, from the archive if a summary
-	// stands for it.
-	titled = `SELECT ` + columns + `, coalesce(
-		(SELECT a.body FROM archive a WHERE a.conversation = conversation.num AND a.branch = 0 AND a.pos = 0),
-		(SELECT m.body FROM message m WHERE m.num >= conversation.num << 32 AND m.num < (conversation.num + 1) << 32 ORDER BY m.num LIMIT 1))
-	FROM conversation `
-	titledByID = titled + `WHERE id = ?`
-	listed     = titled + `WHERE parent = '' ORDER BY project, agent, sender`
-)
+const listed = `SELECT ` + columns + ` FROM conversation WHERE parent = '' ORDER BY project, agent, sender`
 
-// scanTitled reads a row of titled.
-func scanTitled(row interface{ Scan(dest ...any) error }) (store.Record, error) {
-	var first []byte
-	rec, err := scan(row, &first)
-	if m, bad := codec.Decode(first); err == nil && bad == nil {
-		rec.Title = store.Title(m)
-	}
-	return rec, err
-}
-
-// Find implements store.Reader.
-func (s *Store) Find(ctx context.Context, id string) (store.Record, error) {
-	rec, err := scanTitled(s.reads[titledByID].QueryRowContext(ctx, id))
-	if errors.Is(err, sql.ErrNoRows) {
-		err = unknown(id)
-	}
-	return rec, s.failed("find "+id, err)
-}
-
-func (s *Store) list(ctx context.Context) (out []store.Record, err error) {
+func (s *Store) list(ctx context.Context) ([]store.Record, error) {
 	rows, err := s.reads[listed].QueryContext(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		rec, err := scanTitled(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, rec)
-	}
-	return out, rows.Err()
+	return records(rows)
 }
 
 func records(rows *sql.Rows) (out []store.Record, err error) {

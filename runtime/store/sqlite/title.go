@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/codec"
+)
+
+const (
+	// firstMessage returns the beginning of a conversation's first message, from the
+	// archive if a summary stands for it.
+	firstMessage = `SELECT substr(coalesce(
+		(SELECT a.body FROM archive a WHERE a.conversation = c.num AND a.branch = 0 AND a.pos = 0),
+		(SELECT m.body FROM message m WHERE m.num >= c.num << 32 AND m.num < (c.num + 1) << 32 ORDER BY m.num LIMIT 1)), 1, ?2)
+		FROM conversation c WHERE c.id = ?1`
+	// beginning is how many characters of a message are read for its title: even if JSON
+	// escapes each byte of the text with six.
+	beginning = 7 * store.TitleText
+)
+
+// Find implements store.Reader.
+func (s *Store) Find(ctx context.Context, id string) (store.Record, error) {
+	rec, err := s.titled(ctx, id)
+	return rec, s.failed("find "+id, err)
+}
+
+func (s *Store) titled(ctx context.Context, id string) (store.Record, error) {
+	rec, err := scan(s.reads[byID].QueryRowContext(ctx, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return rec, unknown(id)
+	}
+	if err != nil {
+		return rec, err
+	}
+	first, err := s.first(ctx, id)
+	if err != nil && (ctx.Err() != nil || s.closed.Load()) {
+		return store.Record{}, err
+	}
+	if err == nil {
+		rec.Title = store.Title(first)
+	}
+	return rec, nil
+}
+
+// first returns the first message of a conversation, or as much of it as a title needs.
+func (s *Store) first(ctx context.Context, id string) (hook.Message, error) {
+	read := func(most int) (body []byte, err error) {
+		err = s.reads[firstMessage].QueryRowContext(ctx, id, most).Scan(&body)
+		return body, err
+	}
+	body, err := read(beginning)
+	if body == nil || err != nil {
+		return hook.Message{}, err
+	}
+	if m, ok := begun(body); ok {
+		return m, nil
+	}
+	if body, err = read(math.MaxInt32); err != nil {
+		return hook.Message{}, err
+	}
+	return codec.Decode(body)
+}
+
+// begun decodes the beginning of a message. It is not ok if a title could need what
+// follows.
+func begun(body []byte) (m hook.Message, ok bool) {
+	if m, err := codec.Decode(body); err == nil {
+		return m, true
+	}
+	// The end of the longest escape sequence, of two surrogates, can be missing.
+	const escape = len(`\ud83d\ude00`)
+	for n := range min(escape, len(body)) {
+		m, err := codec.Decode(append(bytes.Clone(body[:len(body)-n]), `"}]}`...)) // the text, its block, the content and the message end
+		if err == nil {
+			return m, len(m.Text()) >= store.TitleText
+		}
+	}
+	return hook.Message{}, false
+}

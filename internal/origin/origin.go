@@ -52,7 +52,7 @@ func (p Package) Fingerprint(points []string) string {
 }
 
 func (p Package) read(points []string) *reader {
-	r := &reader{fset: token.NewFileSet(), points: points, types: map[string][]typeDecl{}, named: map[string]bool{}, methods: map[string][]method{}}
+	r := &reader{fset: token.NewFileSet(), points: points, types: map[string][]typeDecl{}, aliases: map[string][]string{}, named: map[string]bool{}, methods: map[string][]method{}}
 	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
 		// What cannot be parsed is of another system, or does not compile anyway.
 		file, err := parser.ParseFile(r.fset, name, p.Files[name], parser.ParseComments|parser.SkipObjectResolution)

@@ -14,6 +14,7 @@ type reader struct {
 	// roots are the declarations with directives, in the order of the source.
 	roots   []root
 	types   map[string][]typeDecl // several under build constraints
+	aliases map[string][]string   // by the name that each stands for
 	consts  []group
 	named   map[string]bool     // constants
 	methods map[string][]method // by the name of the receiver's type
@@ -86,6 +87,9 @@ func (r *reader) general(src source, d *ast.GenDecl) {
 		}
 		t.verb = directives(t.doc)
 		r.types[spec.Name.Name] = append(r.types[spec.Name.Name], t)
+		if of := baseName(spec.Type); spec.Assign.IsValid() && of != "" {
+			r.aliases[of] = append(r.aliases[of], spec.Name.Name)
+		}
 		if len(t.verb) > 0 || len(fieldDirectives(spec.Type)) > 0 {
 			r.roots = append(r.roots, root{typ: &t})
 		}

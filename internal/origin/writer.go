@@ -111,8 +111,8 @@ func (w *writer) hook(name string) {
 	}
 }
 
-// value writes a type that arguments or results are made of, with its constants, or the
-// declaration of a constant.
+// value writes a type that arguments or results are made of, or the declaration of a
+// constant, with the constants that are declared by it: they can be of that type.
 func (w *writer) value(name string) {
 	for _, t := range w.types[name] {
 		w.line("type "+name, t.verb...)
@@ -126,8 +126,11 @@ func (w *writer) value(name string) {
 			w.signature(m)
 		}
 	}
+	for _, alias := range w.aliases[name] {
+		w.data.add(alias)
+	}
 	for i, g := range w.consts {
-		if !w.written[i] && (w.types[name] != nil && g.mentions(name) || g.declares(name)) {
+		if !w.written[i] && mentions(g.decl, name) {
 			w.written[i] = true
 			w.tokens(g.source, g.decl.Pos(), g.decl.End())
 			w.mention(g.decl)
@@ -135,22 +138,11 @@ func (w *writer) value(name string) {
 	}
 }
 
-// mentions tells whether a const declaration names a type: some constant may be of it.
-func (g group) mentions(name string) bool {
-	found := false
-	ast.Inspect(g.decl, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok {
-			found = found || id.Name == name
-		}
-		return !found
-	})
+// mentions tells whether a declaration names a type or a constant of the package, or
+// declares it.
+func mentions(n ast.Node, name string) (found bool) {
+	names(n, func(id string) { found = found || id == name })
 	return found
-}
-
-func (g group) declares(name string) bool {
-	return slices.ContainsFunc(g.decl.Specs, func(spec ast.Spec) bool {
-		return slices.ContainsFunc(spec.(*ast.ValueSpec).Names, func(id *ast.Ident) bool { return id.Name == name })
-	})
 }
 
 // signature writes a function without its body.
@@ -175,18 +167,26 @@ func (w *writer) described(t ast.Node) {
 
 // mention adds the types and constants of the package that an expression names.
 func (w *writer) mention(n ast.Node) {
+	names(n, func(name string) {
+		if w.types[name] != nil || w.named[name] {
+			w.data.add(name)
+		}
+	})
+}
+
+// names calls f with each name in an expression or a declaration that is not of another
+// package, a field or a parameter.
+func names(n ast.Node, f func(name string)) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Field:
-			w.mention(n.Type)
+			names(n.Type, f)
 			return false
 		case *ast.SelectorExpr:
-			w.mention(n.X)
+			names(n.X, f)
 			return false
 		case *ast.Ident:
-			if w.types[n.Name] != nil || w.named[n.Name] {
-				w.data.add(n.Name)
-			}
+			f(n.Name)
 		}
 		return true
 	})

@@ -51,7 +51,9 @@ func Split(text string) (front, body string, err error) {
 type Keys struct {
 	// Free have text for people as values, which needs no quotes.
 	Free []string
-	// Guarded grant or restrict something. No text may have a line that looks like one.
+	// Guarded grant or restrict something. A line that looks like one of them is that key,
+	// or the text is refused. Only what is in quotes, in a block (| or >) or in a comment
+	// may look like one, because everybody reads it as a text.
 	Guarded []string
 	// Other are the rest of the keys that end a text without quotes.
 	Other []string
@@ -157,10 +159,7 @@ func (k *Keys) quoteBlocks(text string) (string, error) {
 		for i+1 < len(lines) && keyIn(lines[i+1], k.Free, k.Guarded, k.Other) == "" {
 			i++
 			if word, near := k.guarded(lines[i]); near != "" {
-				return "", &Error{
-					Line: i + 2, Column: 1, What: fmt.Sprintf("is ambiguous: %q stands within the value of %q and is almost the key %q", word, key, near),
-					Fix: "mend the key, or write the value in quotes",
-				}
+				return "", ambiguous(i+2, word, fmt.Sprintf("the value of %q", key), near)
 			}
 			value += "\n" + lines[i]
 			lines[i] = ""
@@ -177,57 +176,6 @@ func keyIn(line string, lists ...[]string) string {
 		return key
 	}
 	return ""
-}
-
-// maxWord is how much of a line is shown as its key, in characters.
-const maxWord = 40
-
-// tags are what YAML allows in front of a key.
-var tags = regexp.MustCompile(`^(?:[!&]\S*\s+)+`)
-
-// guarded returns the word of a line that looks like a guarded key, and that key. A
-// comment is none.
-func (k *Keys) guarded(line string) (word, key string) {
-	line = strings.TrimSpace(line)
-	word, _, ok := strings.Cut(line, ":")
-	if !ok && !strings.HasPrefix(word, "?") || strings.HasPrefix(line, "#") {
-		return "", ""
-	}
-	key = Almost(tags.ReplaceAllString(word, ""), k.Guarded)
-	word, _ = character.Cut(strings.TrimSpace(word), maxWord)
-	return word, key
-}
-
-// check refuses keys that are no plain text, among them those that merge a mapping, values
-// that a tag makes none, and lines with a free or guarded key within another value.
-func (k *Keys) check(root *yaml.Node, text string) error {
-	if root == nil || root.Kind != yaml.MappingNode {
-		return nil
-	}
-	at := map[int]string{} // the first key of each line
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		key, value := root.Content[i], root.Content[i+1]
-		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
-			return &Error{Line: key.Line, Column: key.Column, What: "a key is no plain text", Fix: "write `key: value`"}
-		}
-		if value.Tag == "!!null" && value.Style&yaml.TaggedStyle != 0 {
-			return &Error{Line: value.Line, Column: value.Column, What: "a value is tagged as none", Fix: "take the tag out"}
-		}
-		if _, ok := at[key.Line]; !ok {
-			at[key.Line] = key.Value
-		}
-	}
-	line := 1
-	for text := range strings.Lines(text) {
-		line++
-		if key := keyIn(text, k.Free, k.Guarded); key != "" && at[line] != key {
-			return &Error{
-				Line: line, Column: 1, What: fmt.Sprintf("is ambiguous: %q stands within another value", key),
-				Fix: "begin no line of a text with a key",
-			}
-		}
-	}
-	return nil
 }
 
 // quote writes a text as YAML in double quotes, which a string of JSON is too.

@@ -94,13 +94,45 @@ func TestFrontGuards(t *testing.T) {
 			assert.Nil(t, root)
 		})
 	}
+	const ambiguous = "is almost the key \"tools\""
+	for _, text := range []string{
+		"description: a: b\nuser: x\ntools\uff1a Read\n", // fullwidth
+		"description: a: b\nuser: x\ntools\u2236 Read\n", // a ratio
+		"description: a: b\nuser: x\ntools\ua789 Read\n",
+		"description: a: b\nuser: x\ntools \ufe55 Read\n",
+		"description: a: b\nuser: x\ntools\u02d0 Read\n",  // a letter to Unicode
+		"description: a: b\nuser: x\ntools\u0903 Read\n",  // a mark
+		"description: a: b\nuser: x\ntools.\u0307 Read\n", // a dot on a dot
+		"description: a: b\nuser: x\n\uff1atools\uff1a Read\n",
+		"description: a: b\nuser: x\ntools\uff1a Read: x\n",
+		"color: red\ntools\uff1a a: b\n",     // a key of its own
+		"\"tools\uff1a a\": b\ncolor: red\n", // one in quotes
+		"color: red\n  tools\uff1a Read\n",   // a text of several lines
+		"color: red\n  tools:Read\n",
+		"color:\n  tools\uff1a Read\n",
+		"color:\n- red\n- tools\uff1a Read\n",
+		"color:\n- red\n  tools\uff1a Read\n",
+		"color: {a: b\n  tools\uff1a Read}\n",
+	} {
+		root, _, err := yamldoc.Front(text, keys)
+		assert.ErrorContains(t, err, ambiguous, "%q", text)
+		assert.Nil(t, root)
+	}
 	for text, want := range map[string]string{
-		"description: a: b\ntools: Read # , Bash: x\n":               "Read",
-		"description: a:\n<x>\ntools: Read\n# , Bash\n":              "Read",
-		"description: a:\n# tools: Bash\nuser: x\ntools: Read\n":     "Read",
-		"description: |\n  tools: Bash\ncolor: red\ntools: Read\n":   "Read",
-		"description: a: b\ncolor: red\n\"tools\" : Read\n":          "Read",
-		"description: a\tb \u200d\u200b: c\ncolor: red\ntools: Read": "Read",
+		"color: 'red\n  tools: Bash\n  '\ntools: Read\n":                "Read", // what is in quotes is a text to everybody
+		"color: \"red\n  tools\uff1a Bash\n  \"\ntools: Read\n":         "Read",
+		"description: >\n  tools\uff1a Bash\ncolor: red\ntools: Read\n": "Read",
+		"color: red\n  # tools\uff1a Bash\ntools: Read\n":               "Read",
+		"color: {tools: Bash}\ntools: Read\n":                           "Read",
+		"description: the tools\uff1a Bash\ntools: Read\n":              "Read",
+		"description: a: b\nuse tools\uff1a Bash\ntools: Read\n":        "Read",
+		"color: red\ntools: a\uff1ab\n":                                 "a\uff1ab",
+		"description: a: b\ntools: Read # , Bash: x\n":                  "Read",
+		"description: a:\n<x>\ntools: Read\n# , Bash\n":                 "Read",
+		"description: a:\n# tools: Bash\nuser: x\ntools: Read\n":        "Read",
+		"description: |\n  tools: Bash\ncolor: red\ntools: Read\n":      "Read",
+		"description: a: b\ncolor: red\n\"tools\" : Read\n":             "Read",
+		"description: a\tb \u200d\u200b: c\ncolor: red\ntools: Read":    "Read",
 	} {
 		root, _, err := yamldoc.Front(text, keys)
 		require.NoError(t, err, text)

@@ -211,6 +211,9 @@ func (s *Server) restore(w http.ResponseWriter, r *http.Request) error {
 	if errors.Is(err, store.ErrExists) {
 		return errSenderTaken(d.Key.Agent, d.Key.Sender)
 	}
+	if errors.Is(err, store.ErrKey) {
+		return invalid("%v, or import it under another agent or sender", err)
+	}
 	if err != nil {
 		return err
 	}

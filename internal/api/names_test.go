@@ -79,8 +79,8 @@ func TestAnImportIsJudgedWhole(t *testing.T) {
 	for name, c := range map[string]struct{ file, says string }{
 		"reversed roles":                {swap(text), "line 2: message.role: "},
 		"reversed roles in turn 2 only": {strings.Join(lines[:3], "") + swap(strings.Join(lines[3:], "")), "line 4: message.role: "},
-		"an agent that is a path":       {strings.Replace(text, `"agent":"helper"`, `"agent":"../x"`, 1), `line 1: store: no conversation can have that name: the agent "../x"`},
-		"a sender that hides":           {strings.Replace(text, `"sender":"bob"`, `"sender":"bob\u202e"`, 1), "line 1: "},
+		"an agent that is a path":       {strings.Replace(text, `"agent":"helper"`, `"agent":"../x"`, 1), `store: no conversation can have that name: the agent "../x"`},
+		"a sender that hides":           {strings.Replace(text, `"sender":"bob"`, `"sender":"bob\u202e"`, 1), "which cannot be seen; give one without it, or import it under another agent or sender"},
 		"cut in the middle of a line":   {text[:len(text)-9], "line "},
 		"another tool's result":         {strings.Replace(text, `"tool":"echo","result"`, `"tool":"fail","result"`, 1), "message.tool"},
 	} {
@@ -94,4 +94,8 @@ func TestAnImportIsJudgedWhole(t *testing.T) {
 	assert.Len(t, all, 1, "nothing was written")
 	_, err = w.client.Import(t.Context(), strings.NewReader(text), "", "")
 	require.NoError(t, err)
+	odd := strings.NewReplacer(`"agent":"helper"`, `"agent":"../x"`, `"sender":"bob"`, `"sender":" "`).Replace(text)
+	made, err := w.client.Import(t.Context(), strings.NewReader(odd), "helper", "eve")
+	require.NoError(t, err, "the names in the file do not count")
+	assert.Equal(t, []string{"helper", "eve"}, []string{made.Agent, made.Sender})
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/character"
@@ -19,8 +20,8 @@ const MaxSender = 256
 // already stays whatever its key is.
 //
 // The agent's name is one that hook.ValidToolName takes. The sender has at most MaxSender
-// bytes of UTF-8 and no character that a person cannot see: it stands in lists, in
-// questions and in logs.
+// bytes of UTF-8, no character that a person cannot see and no blank at its ends: it stands
+// in lists, in questions and in logs.
 func (k Key) Check() error {
 	switch odd := character.Odd(k.Sender); {
 	case !hook.ValidToolName(k.Agent):
@@ -29,6 +30,8 @@ func (k Key) Check() error {
 		return fmt.Errorf("%w: the sender has %d bytes, and may have %d; give a shorter one", ErrKey, len(k.Sender), MaxSender)
 	case odd != "":
 		return fmt.Errorf("%w: the sender has the character %s, which cannot be seen; give one without it", ErrKey, odd)
+	case strings.TrimSpace(k.Sender) != k.Sender:
+		return fmt.Errorf("%w: the sender %q begins or ends with a blank, which a list does not show; give one without it", ErrKey, k.Sender)
 	}
 	return nil
 }

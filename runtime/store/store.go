@@ -431,7 +431,21 @@ type Kept struct {
 	Message hook.Message
 }
 
-// Check returns an error if no conversation can be like that.
+// DumpError says which message of a dump cannot stand where it does, and why.
+type DumpError struct {
+	// Message counts the messages of the archive and then the others, from 0.
+	Message int
+	Err     error
+}
+
+// Error says both.
+func (e *DumpError) Error() string { return fmt.Sprintf("store: message %d: %v", e.Message, e.Err) }
+
+// Unwrap returns why.
+func (e *DumpError) Unwrap() error { return e.Err }
+
+// Check returns an error if no conversation can be like that: a [*DumpError] if a message
+// is to blame. It does not look at the key, which [Key.Check] does, nor at who says what.
 func (d Dump) Check() error {
 	if d.Turns < 0 || d.Turns >= math.MaxInt32 {
 		return fmt.Errorf("store: %d turns: no conversation has so many", d.Turns)
@@ -441,11 +455,11 @@ func (d Dump) Check() error {
 		live := i - len(d.Archive)
 		switch {
 		case k.Turn < last || k.Turn > d.Turns+1:
-			return fmt.Errorf("store: message %d is of turn %d: turns go from %d, that of the message before, to %d", i, k.Turn, last, d.Turns+1)
+			return &DumpError{i, fmt.Errorf("it is of turn %d: turns go from %d, that of the message before, to %d", k.Turn, last, d.Turns+1)}
 		case k.Message.Ephemeral:
-			return fmt.Errorf("store: message %d is ephemeral and cannot be kept", i)
+			return &DumpError{i, errors.New("it is ephemeral and cannot be kept")}
 		case k.Summary && i == 0, live >= 0 && k.Summary != (live == 0 && len(d.Archive) > 0):
-			return fmt.Errorf("store: message %d: a summary stands behind what it sums up, and every archive has one behind it", i)
+			return &DumpError{i, errors.New("a summary stands behind what it sums up, and every archive has one behind it")}
 		}
 		last = k.Turn
 	}

@@ -98,8 +98,8 @@ func writeLine(w io.Writer, v any) error {
 
 // Import makes a conversation of what Export has written: under the key as, or
 // under its own if as is nil. Everything is read and checked before anything is
-// written, and written in one step. store.ErrExists if there is one of that key;
-// a [*LineError] if a line is wrong. Beside a [*CutError] is the conversation
+// written, and written in one step. store.ErrExists if there is one of that key,
+// store.ErrKey if there can be none; a [*LineError] if a line is wrong. Beside a [*CutError] is the conversation
 // that was made of the rest.
 func Import(ctx context.Context, s store.Porter, r io.Reader, as *store.Key) (store.Record, error) {
 	d, err := Read(r)
@@ -111,6 +111,9 @@ func Import(ctx context.Context, s store.Porter, r io.Reader, as *store.Key) (st
 		d.Key = *as
 	}
 	rec, failed := s.Restore(ctx, d)
+	if as == nil && errors.Is(failed, store.ErrKey) {
+		failed = &LineError{1, failed, "or import it under another key"}
+	}
 	if failed != nil {
 		return store.Record{}, failed
 	}

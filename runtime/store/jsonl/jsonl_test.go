@@ -135,6 +135,8 @@ func TestALineThatIsWrong(t *testing.T) {
 	t.Parallel()
 	head := `{"format":"grapnel conversation","version":1,"agent":"a","sender":"","created":"2026-05-06T07:08:09Z","turns":1,"archived":0,"messages":2}`
 	good := `{"turn":1,"message":{"role":"user","content":[{"kind":"text","text":"hi"}]}}`
+	summed := strings.Replace(head, `"archived":0`, `"archived":1`, 1)
+	summary := strings.Replace(good, `"message"`, `"summary":true,"message"`, 1)
 	change := func(in, old, with string) string {
 		out := strings.Replace(in, old, with, 1)
 		require.NotEqual(t, in, out)
@@ -164,17 +166,21 @@ func TestALineThatIsWrong(t *testing.T) {
 		"no message":                     {[]string{head, `{"turn":1}`, good}, 2, "no message"},
 		"a message that is null":         {[]string{head, `{"turn":1,"message":null}`, good}, 2, "role"},
 		"an unknown role":                {[]string{head, change(good, `"user"`, `"system"`), good}, 2, `the role of its message is "system"`},
-		"turn 0":                         {[]string{head, change(good, `"turn":1`, `"turn":0`), good}, 3, "is of turn 0"},
-		"a turn that has not begun":      {[]string{head, good, change(good, `"turn":1`, `"turn":3`)}, 3, "is of turn 3"},
-		"a summary of nothing":           {[]string{head, change(good, `"message"`, `"summary":true,"message"`), good}, 3, "summary"},
-		"an agent that is a path":        {[]string{change(head, `"agent":"a"`, `"agent":"../x"`), good, good}, 1, `the agent "../x" has to match`},
-		"no agent":                       {[]string{change(head, `"agent":"a"`, `"agent":""`), good, good}, 1, `the agent "" has to match`},
-		"a sender that hides":            {[]string{change(head, `"sender":""`, `"sender":"me\u202e"`), good, good}, 1, `the sender has the character \u{202e}`},
-		"a sender of two lines":          {[]string{change(head, `"sender":""`, `"sender":"me\nyou"`), good, good}, 1, `the sender has the character \x0a`},
-		"a sender without end":           {[]string{change(head, `"sender":""`, `"sender":"`+strings.Repeat("x", 257)+`"`), good, good}, 1, "the sender has 257 bytes, and may have 256"},
-		"a day that no clock has":        {[]string{change(head, `"created":"2026`, `"created":"9026`), good, good}, 1, "created: the year 9026"},
-		"reversed roles":                 {[]string{head, change(good, `"user"`, `"assistant"`), good}, 2, `message.role: it is "assistant" at the beginning of turn 1`},
-		"a result of nothing at first":   {[]string{head, change(good, `"user"`, `"tool"`), good}, 2, `message.role: it is "tool" at the beginning of turn 1`},
+		"turn 0":                         {[]string{head, change(good, `"turn":1`, `"turn":0`), good}, 2, "is of turn 0"},
+		"a turn that goes back": {[]string{change(change(head, `"turns":1`, `"turns":2`), `"messages":2`, `"messages":4`), good,
+			change(good, `"turn":1`, `"turn":2`), good, change(good, `"turn":1`, `"turn":2`)}, 4, "is of turn 1"},
+		"a summary by a model": {[]string{summed, good, change(summary, `"user"`, `"assistant"`), good}, 3, "message.role: it is \"assistant\" in a summary"},
+		"a summary by a tool":  {[]string{summed, good, change(summary, `"user"`, `"tool"`), good}, 3, "message.role: it is \"tool\" in a summary"},
+		"a summary with a call": {[]string{summed, good, change(summary, `{"kind":"text","text":"hi"}`,
+			`{"kind":"tool_call","call_id":"1","tool":"bash","json":{}}`), good}, 3, "message.role: a user calls no tools"},
+		"a summary in the archive": {[]string{change(summed, `"archived":1`, `"archived":2`), good, change(summary, `"user"`, `"assistant"`), summary, good},
+			3, "message.role: it is \"assistant\" in a summary"},
+		"a turn that has not begun":    {[]string{head, good, change(good, `"turn":1`, `"turn":3`)}, 3, "is of turn 3"},
+		"a summary of nothing":         {[]string{head, change(good, `"message"`, `"summary":true,"message"`), good}, 2, "summary"},
+		"an archive without a summary": {[]string{summed, good, good, good}, 3, "summary"},
+		"a day that no clock has":      {[]string{change(head, `"created":"2026`, `"created":"9026`), good, good}, 1, "created: the year 9026"},
+		"reversed roles":               {[]string{head, change(good, `"user"`, `"assistant"`), good}, 2, `message.role: it is "assistant" at the beginning of turn 1`},
+		"a result of nothing at first": {[]string{head, change(good, `"user"`, `"tool"`), good}, 2, `message.role: it is "tool" at the beginning of turn 1`},
 		"reversed roles later": {[]string{change(head, `"turns":1`, `"turns":2`), good,
 			change(change(good, `"user"`, `"assistant"`), `"turn":1`, `"turn":2`)}, 3, `message.role: it is "assistant" at the beginning of turn 2`},
 		"a user who calls a tool": {[]string{head, good,
@@ -197,6 +203,40 @@ func TestALineThatIsWrong(t *testing.T) {
 			all, err := s.List(t.Context())
 			require.NoError(t, err)
 			assert.Empty(t, all, "everything is checked before anything is written")
+		})
+	}
+}
+
+// TestTheKeyThatCounts is the one that the conversation gets.
+func TestTheKeyThatCounts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		key  store.Key
+		want string
+	}{
+		"an agent that is a path": {store.Key{Agent: "../x"}, `the agent "../x" has to match`},
+		"no agent":                {store.Key{}, `the agent "" has to match`},
+		"a sender that hides":     {store.Key{Agent: "a", Sender: "me\u202e"}, `the sender has the character \u{202e}`},
+		"a sender of two lines":   {store.Key{Agent: "a", Sender: "me\nyou"}, `the sender has the character \x0a`},
+		"a sender of blanks":      {store.Key{Agent: "a", Sender: "  "}, `the sender "  " begins or ends with a blank`},
+		"a sender without end":    {store.Key{Agent: "a", Sender: strings.Repeat("x", 257)}, "the sender has 257 bytes, and may have 256"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, s := written(t, store.Dump{Key: c.key, Created: full().Created}), mem.New(nil)
+			_, err := jsonl.Import(t.Context(), s, strings.NewReader(text), nil)
+			require.ErrorIs(t, err, store.ErrKey)
+			assert.ErrorContains(t, err, c.want)
+			var wrong *jsonl.LineError
+			require.ErrorAs(t, err, &wrong)
+			assert.Equal(t, 1, wrong.Line)
+			good := store.Key{Agent: "a", Sender: "me"}
+			rec, err := jsonl.Import(t.Context(), s, strings.NewReader(text), &good)
+			require.NoError(t, err)
+			assert.Equal(t, good, rec.Key)
+			_, err = jsonl.Import(t.Context(), s, strings.NewReader(written(t, full())), &c.key)
+			require.ErrorIs(t, err, store.ErrKey)
+			assert.False(t, errors.As(err, &wrong), "the file is not what is wrong")
 		})
 	}
 }
@@ -244,6 +284,10 @@ func FuzzRead(f *testing.F) {
 		require.Equal(t, d.Archive, again.Archive)
 		require.Equal(t, first, written(t, again))
 		s := mem.New(nil)
+		if d.Key.Check() != nil {
+			d.Key = full().Key
+			first = written(t, d)
+		}
 		rec, err := s.Restore(t.Context(), d)
 		require.NoError(t, err)
 		kept, err := s.Dump(t.Context(), rec.ID)

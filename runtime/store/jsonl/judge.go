@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,24 +13,43 @@ import (
 
 // judge returns a [*LineError] if no conversation can be like that.
 func (in *input) judge(d store.Dump) error {
+	const first = 2 // the first message stands behind line 1
 	if err := d.Check(); err != nil {
-		return in.wrong(err, "the file was changed: export the conversation again")
+		const fix = "the file was changed: export the conversation again"
+		if wrong, ok := errors.AsType[*store.DumpError](err); ok {
+			return &LineError{first + wrong.Message, wrong.Err, fix}
+		}
+		return in.wrong(err, fix)
 	}
 	var said []hook.Message
 	var lines []int
 	turn := 0
 	for i, k := range slices.Concat(d.Archive, d.Messages) {
-		line := i + 2 // the first message stands behind line 1
-		if k.Summary {
+		line, user := first+i, k.Message.Role == hook.RoleUser
+		switch {
+		case k.Summary && !user:
+			return wrongRole(line, k, "in a summary, which is a user's message")
+		case k.Summary: // on its own, because it stands for what is in front of it
+			if err := judgeSaid([]hook.Message{k.Message}, []int{line}); err != nil {
+				return err
+			}
 			continue
-		}
-		if k.Turn != turn && k.Message.Role != hook.RoleUser {
-			return &LineError{line, fmt.Errorf("message.role: it is %q at the beginning of turn %d, which begins with what a user says", k.Message.Role, k.Turn),
-				"set the role or the turn right, or export the conversation again"}
+		case k.Turn != turn && !user:
+			return wrongRole(line, k, fmt.Sprintf("at the beginning of turn %d, which begins with what a user says", k.Turn))
 		}
 		turn = k.Turn
 		said, lines = append(said, k.Message), append(lines, line)
 	}
+	return judgeSaid(said, lines)
+}
+
+func wrongRole(line int, k store.Kept, where string) error {
+	return &LineError{line, fmt.Errorf("message.role: it is %q %s", k.Message.Role, where), "set the role or the turn right, or export the conversation again"}
+}
+
+// judgeSaid returns a [*LineError] if nobody can have said the messages one after the
+// other; they stand in these lines.
+func judgeSaid(said []hook.Message, lines []int) error {
 	for _, p := range history.Check(said) {
 		if field := impossible(p.Code); field != "" {
 			_, why, _ := strings.Cut(p.String(), ": ")

@@ -51,11 +51,12 @@ func (e *CutError) Error() string {
 // Unwrap returns why.
 func (e *CutError) Unwrap() error { return e.Err }
 
-// Read reads a dump and checks all of it: members that are unknown or there twice, the
-// names of agent and sender, numbers of turns, whether there are as many messages as the
-// first line says, and whether they can be a conversation: who says what when. What may
-// be missing in an honest export, a result for instance, may be missing. The error is a [*LineError], or a [*CutError] beside what is in front of the cut, or
-// that of r.
+// Read reads a dump and checks all of it but the names of agent and sender, in whose place
+// the caller may put others: members that are unknown or there twice, numbers of turns,
+// whether there are as many messages as the first line says, and whether they can be a
+// conversation: who says what when. What may be missing in an honest export, a result for
+// instance, may be missing. The error is a [*LineError], or a [*CutError] beside what is in
+// front of the cut, or that of r.
 func Read(r io.Reader) (store.Dump, error) {
 	in := &input{r: bufio.NewReader(r)}
 	h, err := in.header()
@@ -170,9 +171,6 @@ func (in *input) header() (h header, err error) {
 		return h, in.wrong(fmt.Errorf("%d turns, %d archived and %d other messages cannot be", h.Turns, h.Archived, h.Messages), "export the conversation again")
 	case h.Created.Year() < 1678 || h.Created.Year() > 2261: // beyond that are no nanoseconds
 		return h, in.wrong(fmt.Errorf("created: the year %d", h.Created.Year()), "write the day on which the conversation began")
-	}
-	if err := (store.Key{Agent: h.Agent, Sender: h.Sender}).Check(); err != nil {
-		return h, in.wrong(err, "change the member agent or sender of line 1")
 	}
 	return h, nil
 }

@@ -86,6 +86,7 @@ func names(t *testing.T, s *bench) {
 			{Agent: ""}, {Agent: "../x"}, {Agent: "a/b"}, {Agent: `a\b`}, {Agent: ".."}, {Agent: "a b"}, {Agent: strings.Repeat("a", 65)}, {Agent: "a\x00"},
 			{Agent: "a", Sender: "\x00"}, {Agent: "a", Sender: "a\nb"}, {Agent: "a", Sender: "a\tb"}, {Agent: "a", Sender: "a\x1b[2J"}, {Agent: "a", Sender: "\xff"},
 			{Agent: "a", Sender: "a\u202eb"}, {Agent: "a", Sender: "a\u200bb"}, {Agent: "a", Sender: "a\u3164"}, {Agent: "a", Sender: "\u2028"},
+			{Agent: "a", Sender: " "}, {Agent: "a", Sender: "   "}, {Agent: "a", Sender: " me"}, {Agent: "a", Sender: "me "}, {Agent: "a", Sender: "\u00a0"},
 			{Agent: "a", Sender: "e" + strings.Repeat("\u0301", 9)}, {Agent: "a", Sender: strings.Repeat("a", store.MaxSender+1)},
 		} {
 			require.ErrorIs(t, begin(key), store.ErrKey, "%s %q", name, key)

@@ -52,7 +52,8 @@ func (o *Output) Bind(ctx context.Context) context.Context {
 		watch(ctx, o.file, func() { o.lose(LostError{syscall.EPIPE}) })
 	}
 	bound, cancel := context.WithCancelCause(ctx)
-	context.AfterFunc(o.lost, func() { cancel(context.Cause(o.lost)) })
+	stop := context.AfterFunc(o.lost, func() { cancel(context.Cause(o.lost)) })
+	context.AfterFunc(bound, func() { stop() })
 	return bound
 }
 

@@ -3,10 +3,12 @@ package stdout_test
 import (
 	"context"
 	"os"
+	"runtime"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -72,4 +74,28 @@ func TestAReaderThatGoesLosesIt(t *testing.T) {
 		_ = r.Close()
 		require.NoError(t, w.Close())
 	}
+}
+
+// TestABoundContextThatHasEndedIsLetGo.
+func TestABoundContextThatHasEndedIsLetGo(t *testing.T) {
+	t.Parallel()
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	o := stdout.New(file)
+	type key struct{}
+	bind := func() weak.Pointer[[64]byte] {
+		value := new([64]byte)
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, value))
+		bound := o.Bind(ctx)
+		cancel()
+		<-bound.Done()
+		return weak.Make(value)
+	}
+	value := bind()
+	assert.Eventually(t, func() bool {
+		runtime.GC()
+		return value.Value() == nil
+	}, 20*time.Second, time.Millisecond)
+	require.NoError(t, o.Lost().Err())
+	require.NoError(t, file.Close())
 }

@@ -71,6 +71,10 @@ func TestAFileOfVersion1HasEverything(t *testing.T) {
 	s := open(t, path)
 	all, err := s.List(t.Context())
 	require.NoError(t, err)
+	for i := range all {
+		all[i], err = s.Find(t.Context(), all[i].ID) // with its title
+		require.NoError(t, err)
+	}
 	at := func(second int) time.Time {
 		return time.Date(2026, 5, 6, 7, 8, 9, 123456789, time.UTC).Add(time.Duration(second) * time.Second).Local()
 	}

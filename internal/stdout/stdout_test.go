@@ -3,8 +3,8 @@ package stdout_test
 import (
 	"context"
 	"os"
-	"runtime"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"

@@ -229,3 +229,21 @@ func TestAfterCloseNothingWorks(t *testing.T) {
 		assert.ErrorIs(t, call(), store.ErrClosed, name)
 	}
 }
+
+// TestAConversationKeepsItsSender, also one under which none begins any more.
+func TestAConversationKeepsItsSender(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	s := open(t, path)
+	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: "me"})
+	require.NoError(t, err)
+	key := store.Key{Agent: "a", Sender: " "}
+	_, err = s.Conversation(t.Context(), key)
+	require.ErrorIs(t, err, store.ErrKey)
+	change(t, path, current(), `UPDATE conversation SET sender = ?`, key.Sender)
+	got, err := s.Conversation(t.Context(), key)
+	require.NoError(t, err)
+	assert.Equal(t, rec.ID, got.ID)
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("hi")), TurnEnds: true})
+	require.NoError(t, err)
+}

@@ -84,8 +84,11 @@ func (t *turn) successor() *turn {
 		final: t.final, calls: t.calls, from: t.from, resumed: t.resumed, forget: t.forget, holding: true,
 		entries: t.entries, stored: t.stored, ended: t.ended, lost: t.lost, concluded: t.concluded, number: t.number, step: t.step,
 		job: t.job, calling: t.calling, stepping: t.stepping, judged: t.judged, ending: t.ending, toldEnd: t.toldEnd, out: t.out,
+		owed: t.owed, recalled: t.recalled,
 	}
 	n.answer.open = t.answer.open
+	by := t.endsBy()
+	n.deadline.Store(&by)
 	n.now()
 	return n
 }
@@ -172,15 +175,15 @@ func (n *turn) diagnoseLeft(t *turn) {
 
 // endOpen ends what has begun, stores it and tells of the end.
 func (n *turn) endOpen(t *turn) {
-	if n.ctx.Err() != nil {
-		n.cancelled()
-	}
+	n.endsLeft()
 	n.closeSegment()
+	n.recallLeft()
 	n.endCalling(t)
 	if n.stepping {
 		n.emitNow(hook.Event{Kind: hook.EventStepEnd})
 	}
-	n.refuseLetters()
+	stays := n.staysInterrupted()
+	n.refuseLetters(!stays)
 	n.report()
 	n.out = n.outcome()
 	if !n.concluded {
@@ -190,17 +193,22 @@ func (n *turn) endOpen(t *turn) {
 	n.end = hook.Event{Kind: hook.EventTurnEnd, Text: n.out.Text()}.WithUsage(n.out.Usage, n.out.Cost, n.out.Stop)
 	n.post(&n.end, last)
 	n.rt.leases.remove(n.conv)
-	n.commitRest(true)
+	if !stays {
+		n.commitRest(true)
+	}
 	if err := n.conv.release(n.durable); err != nil {
 		n.emit(hook.Event{Kind: hook.EventDiagnostic, Text: err.Error()})
 	}
 }
 
-// refuseLetters answers what was said to the turn and no gate has seen.
-func (n *turn) refuseLetters() {
+// refuseLetters answers what was said to the turn and no gate has seen. Without refuse
+// that stays in the journal, for who takes the turn up.
+func (n *turn) refuseLetters(refuse bool) {
 	for letters := n.conv.steers.take(true); len(letters) > 0; letters = n.conv.steers.take(true) {
 		for _, l := range letters {
-			n.refuse(l, "the turn was cancelled before the hooks had seen it")
+			if refuse {
+				n.refuse(l, "the turn was cancelled before the hooks had seen it")
+			}
 		}
 	}
 }
@@ -232,11 +240,13 @@ func (n *turn) endCalling(t *turn) {
 // endLeft answers a call that the loop of the turn has left open.
 func (c *call) endLeft(t *turn) {
 	switch {
+	case c.ran && c.runner == nil: // nobody has begun to run it again
+		c.interrupted()
 	case c.settled():
 		if t.hooks.rewriteResult != nil || t.hooks.afterTool != nil {
 			c.end.Result = withheld("a hook that was to see it did not answer")
 		}
-	case c.abandon():
+	case c.abandon(), c.ran:
 		c.settle(hook.OutcomeInterrupted, hook.FailedResult(hook.FailCancelled,
 			"interrupted: the turn was cancelled, and ended before the result was seen; what the tool did is not known"))
 	default:
@@ -327,14 +337,14 @@ func (n *turn) leaveWithout(e *emitter, gen uint32, f *hook.Failure) {
 // it takes away from a hook or an observer that does not come back.
 func (n *turn) deliverLeft(e *emitter, gen uint32) uint32 {
 	what := n.conv.agent.hooks.abandonedAt(hook.PointOnEvent)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // only the grace period is waited for
-	err := n.rt.bounded(ctx, what, func() error {
+	ctx, cancel := context.WithTimeout(context.Background(), n.toTell())
+	defer cancel()
+	err := n.rt.begin(what, func() error {
 		for left := e.queued(); left > 0 && e.gen.Load() == gen; left = e.queued() {
 			e.drain(left, gen)
 		}
 		return nil
-	})
+	}).wait(ctx)
 	if err != nil {
 		return e.gen.Add(1)
 	}

@@ -32,6 +32,8 @@ type call struct {
 	// announced: clients know that the call is there. asked: they know that it waits for
 	// an approval.
 	announced, asked bool
+	// ran: a process before this one may have run it, and its result is not known.
+	ran bool
 	// end has no outcome as long as the call may still run. Once the clients have
 	// been told it never changes: events share it.
 	end hook.CallEnd

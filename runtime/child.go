@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"strconv"
 
@@ -84,7 +85,7 @@ func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun)
 	}
 	defer c.leave()
 	if len(c.journal) > 0 { // of a run before this one that could not be stored
-		if err := c.settleChild(ctx, parent, *aboutRun(run)); err != nil {
+		if err := errors.Join(c.settleChild(ctx, parent, *aboutRun(run)), c.givenUp(ctx)); err != nil {
 			return hook.TurnOutcome{}, err
 		}
 	}
@@ -210,7 +211,11 @@ func (t *turn) settleChildren(was *interrupted) {
 	children, failed := s.Children(t.durable, t.conv.ID())
 	err = errors.Join(err, failed)
 	for _, rec := range children {
-		if rec.Journaled {
+		switch {
+		case !rec.Journaled:
+		case t.outOfTime():
+			err = errors.Join(err, fmt.Errorf("%s: the turn was cancelled", rec.ID))
+		default:
 			err = errors.Join(err, t.settleChild(rec, t.callOf(rec, was.reply)))
 		}
 	}
@@ -219,8 +224,32 @@ func (t *turn) settleChildren(was *interrupted) {
 	}
 }
 
+// found is find. It may register the agent, and asks hooks for that.
+func (t *turn) found(name string) (*Agent, error) {
+	t.away(hook.PointOnRegisterAgent)
+	defer t.returned()
+	return t.rt.find(t.ctx, name)
+}
+
+// entered is enter for a child. It tells hooks of what the store has lost.
+func (t *turn) entered(c *Conversation) (ctx context.Context, err error) {
+	t.away(hook.PointOnEvent)
+	defer func() {
+		if t.back() {
+			return
+		}
+		if err == nil {
+			_ = c.release(t.durable)
+			c.leave()
+		}
+		goruntime.Goexit()
+	}()
+	return c.enter(t.durable, Refuse)
+}
+
+// settleChild has the loop wait for a child, which ends when the parent is cancelled.
 func (t *turn) settleChild(rec store.Record, about hook.EventDetail) error {
-	agent, err := t.rt.find(t.durable, rec.Key.Agent)
+	agent, err := t.found(rec.Key.Agent)
 	if err != nil {
 		return err
 	}
@@ -229,11 +258,15 @@ func (t *turn) settleChild(rec store.Record, about hook.EventDetail) error {
 	c.takes = rec.Lease.Epoch // its holder had the parent's lease too, and has lost it
 	agent.keepChild(c)
 	defer agent.dropChild(c)
-	ctx, err := c.enter(t.durable, Refuse)
+	ctx, err := t.entered(c)
 	if err != nil {
 		return err
 	}
 	defer c.leave()
+	for _, ends := range []context.Context{t.until, t.ctx} {
+		stop := context.AfterFunc(ends, func() { c.stop(context.Cause(ends)) })
+		defer stop()
+	}
 	if len(c.journal) > 0 {
 		err = c.settleChild(ctx, t, about)
 	}

@@ -199,8 +199,8 @@ func (c *Conversation) Sender() string { return c.place.Sender() }
 // ErrAgentClosing, ErrAgentUnknown, or the store's. When ctx ends, the turn is
 // cancelled: what has been done is kept, and the next turn goes on from there. A hook,
 // an observer or a model that ignores its context holds a cancelled turn for the grace
-// period, or for two if the first one went by with waiting for tools. Then it is left
-// behind: see [Runtime.Abandoned].
+// period, and then it is left behind: see [Runtime.Abandoned]. Whatever else the turn
+// waits for, Send returns two grace periods after its cancellation at the latest.
 func (c *Conversation) Send(ctx context.Context, in hook.Input, o *SendOptions) (hook.TurnOutcome, error) {
 	if in.Messages.Len() == 0 {
 		return refused(ErrNoInput)
@@ -215,7 +215,7 @@ func (c *Conversation) Send(ctx context.Context, in hook.Input, o *SendOptions) 
 	}
 	defer c.leave()
 	if len(c.journal) > 0 {
-		if err := c.settle(ctx); err != nil {
+		if err := errors.Join(c.settle(ctx), c.givenUp(ctx)); err != nil {
 			return refused(err)
 		}
 	}

@@ -222,22 +222,29 @@ func (t *turn) limited() {
 }
 
 // drive runs the loop of the turn and returns the turn when it has ended: another one
-// if the loop was left behind. ctx is what ends with the turn's cancellation.
+// if the loop was left behind. The owner waits until ctx has ended or the turn's limit of
+// time is reached, and then as long as a cancelled turn may take.
 func (t *turn) drive(ctx context.Context) *turn {
+	t.until = ctx
 	d := t.rt.drivers.get()
 	d.work <- t
-	for {
+	var limit <-chan struct{}
+	for cancelled := false; !cancelled; {
 		select {
 		case <-d.over:
 			return t.driven(d)
-		case ctx = <-d.contexts:
+		case limited := <-d.contexts:
+			limit = limited.Done()
 		case <-ctx.Done():
-			if t.endsInTime(d) {
-				return t.driven(d)
-			}
-			return t.endLeft()
+			cancelled = true
+		case <-limit:
+			cancelled = true
 		}
 	}
+	if t.endsInTime(d) {
+		return t.driven(d)
+	}
+	return t.endLeft()
 }
 
 // driven returns the turn whose loop has ended.
@@ -253,18 +260,53 @@ func (t *turn) driven(d *driver) *turn {
 	return t
 }
 
-// looks is how often a cancelled turn is looked at in a grace period.
-const looks = 8
+// looks is how often a cancelled turn is looked at in a grace period, and reserve is how
+// many of these looks are left for the end of a turn whose loop is left behind: one until
+// the owner looks, one to get the delivery of events, one to tell of the end.
+const (
+	looks   = 8
+	reserve = 3
+)
+
+// endsBy is when a cancelled turn has ended at the latest: two grace periods after its
+// cancellation. A child has ended by when its parent's loop has to be back.
+func (t *turn) endsBy() time.Time {
+	if by := t.deadline.Load(); by != nil {
+		return *by
+	}
+	by := time.Now().Add(2 * t.grace())
+	if p := t.parent; p != nil && p.deadline.Load() != nil {
+		if at := p.leavesAt(); at.Before(by) {
+			by = at
+		}
+	}
+	t.deadline.Store(&by)
+	return by
+}
+
+// leavesAt is when the loop of a cancelled turn is left behind whatever it does.
+func (t *turn) leavesAt() time.Time { return t.endsBy().Add(-reserve * t.grace() / looks) }
+
+// toTell is how long hooks and observers may take to be told of the end of a turn whose
+// loop was left behind.
+func (t *turn) toTell() time.Duration {
+	return max(min(t.grace(), time.Until(t.endsBy())), t.grace()/looks)
+}
+
+// outOfTime reports whether a cancelled turn has no time to begin with more.
+func (t *turn) outOfTime() bool {
+	return t.deadline.Load() != nil && time.Until(t.leavesAt()) < t.grace()/looks*reserve
+}
 
 // endsInTime waits for the loop of a cancelled turn. It is left behind, and the answer
 // is false, if the same call of foreign code holds it for the grace period, or any when
-// two are over.
+// the time of the turn is nearly over.
 func (t *turn) endsInTime(d *driver) bool {
-	grace := t.grace()
+	grace, last := t.grace(), t.leavesAt()
 	every := max(grace/looks, time.Millisecond)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	began, since := time.Now(), time.Now()
+	since := time.Now()
 	at := t.fence.state.Load()
 	for {
 		select {
@@ -276,7 +318,7 @@ func (t *turn) endsInTime(d *driver) bool {
 		if now != at {
 			at, since = now, time.Now()
 		}
-		if (time.Since(since) >= grace || time.Since(began) >= 2*grace) && t.leaveBehind(now) {
+		if (time.Since(since) >= grace || !time.Now().Before(last)) && t.leaveBehind(now) {
 			return false
 		}
 	}

@@ -102,21 +102,26 @@ func (t *turn) journaledBelow(s store.Child, conversation string, ids map[string
 
 // tellOrphan tells of the end of a child that is over, in its place.
 func (t *turn) tellOrphan(o orphan) error {
-	agent, err := t.rt.find(t.durable, o.start.Agent)
+	agent, err := t.found(o.start.Agent)
 	if err != nil {
 		return err
 	}
 	c := agent.newConversation(store.Record{Parent: t.conv.ID()})
 	c.events.up = t.conv.events.stream()
 	c.events.turn, c.events.depth = o.start.Turn, o.start.Depth
+	tell := func(ev hook.Event) {
+		t.away(hook.PointOnEvent)
+		c.events.emit(t.durable, ev)
+		t.returned()
+	}
 	about, d := o.start.Detail(), o.end.Detail()
 	if !o.ended {
 		d.Stop = hook.StopCancelled
 		if o.began {
-			c.events.emit(t.durable, hook.Event{Kind: hook.EventTurnEnd}.WithUsage(d.Usage, d.Cost, d.Stop))
+			tell(hook.Event{Kind: hook.EventTurnEnd}.WithUsage(d.Usage, d.Cost, d.Stop))
 		}
 	}
-	c.events.emit(t.durable, hook.Event{Kind: hook.EventSubagentEnd, Text: o.end.Text}.WithDetail(hook.EventDetail{
+	tell(hook.Event{Kind: hook.EventSubagentEnd, Text: o.end.Text}.WithDetail(hook.EventDetail{
 		CallID: about.CallID, Tool: about.Tool, Usage: d.Usage, Cost: d.Cost, Stop: d.Stop,
 	}))
 	return nil

@@ -17,6 +17,9 @@ import (
 func (t *turn) conclude(c *call) {
 	ctx, done := t.after()
 	defer done()
+	if c.ran && c.end.Outcome == hook.OutcomeCancelled { // not started again
+		c.interrupted()
+	}
 	c.end.Result = capped(c.end.Result, t.maxResult(c))
 	r, err := t.hooks.resultRewritten(ctx, t, c.at, c.end.Result)
 	if err != nil {

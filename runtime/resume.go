@@ -19,7 +19,7 @@ type interrupted struct {
 	seqs, turns []int64
 	// input is what the turn begins with, as long as no hook has let it through.
 	input []hook.Message
-	// end is how the turn was about to end; nil if it was not.
+	// end is how the turn was about to end; nil if it was not, or if that does not hold.
 	end *endData
 	// reply is the model's message whose calls had begun; without a role if none
 	// had.
@@ -98,17 +98,22 @@ func (t *turn) goOnWith() hook.TurnOutcome { return t.goOn(t.job.was, t.job.on, 
 // goOnAsChild is goOnWith for a child.
 func (t *turn) goOnAsChild() hook.TurnOutcome { return t.asChild(t.job.in, t.goOnWith) }
 
-// settle brings the interrupted turn to its end without going on with it. The
-// error is the store's: then the turn is still interrupted.
+// settle brings the interrupted turn to its end without going on with it. After an error
+// the turn is still interrupted: the store failed, or the caller gave up before a gate had
+// judged the input. The turn's hooks get the grace period of a caller who gives up.
 func (c *Conversation) settle(ctx context.Context) error {
-	t := c.newTurn(context.WithoutCancel(ctx))
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel() // for a hook that was left behind
+	t := c.newTurn(lasting)
 	t.job = turnJob{do: (*turn).goOnWith, was: c.interrupted()}
 	return t.drive(ctx).settled()
 }
 
 // settleChild is settle for a child of the turn, which the call has started.
 func (c *Conversation) settleChild(ctx context.Context, parent *turn, about hook.EventDetail) error {
-	t := c.newTurn(context.WithoutCancel(ctx))
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	t := c.newTurn(lasting)
 	t.parent, t.depth = parent, parent.depth+1
 	was := c.interrupted()
 	t.id = cmp.Or(was.ID, t.id) // the events in front of the turn name it
@@ -118,6 +123,14 @@ func (c *Conversation) settleChild(ctx context.Context, parent *turn, about hook
 	}
 	t.job = turnJob{do: (*turn).goOnAsChild, in: in, was: was, child: &about}
 	return t.drive(ctx).settled()
+}
+
+// givenUp is why no turn follows the settled one: the caller has given up meanwhile.
+func (c *Conversation) givenUp(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return errors.Join(context.Cause(ctx), c.release(context.WithoutCancel(ctx)))
 }
 
 func (t *turn) settled() error {
@@ -132,11 +145,7 @@ func (t *turn) settled() error {
 func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.TurnOutcome {
 	t.conv.journal = nil
 	t.adopt(was)
-	end := was.end
-	if !end.holds(t.history.stored.Len()) {
-		end = nil
-	}
-	on = on && end == nil && !t.cutOff() && (was.Guest == "" || t.invite(was.Guest) == nil)
+	on = on && was.end == nil && !t.cutOff() && (was.Guest == "" || t.invite(was.Guest) == nil)
 	in := inputAt(t.history.stored, t.from)
 	if len(was.input) > 0 {
 		in = hook.Input{Messages: hook.Freeze(was.input)}
@@ -145,10 +154,11 @@ func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.Tu
 	t.conv.steers.begin(was.letters)
 	t.emitNow(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
 	if len(was.input) > 0 {
-		t.beginAgain(was, in, end, on)
+		t.beginAgain(was, in, on)
 	} else {
-		t.continues(was, end, on)
+		t.continues(was, on)
 	}
+	t.owed = nil
 	out := t.finish()
 	t.leave()
 	return out
@@ -157,16 +167,18 @@ func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.Tu
 // beginAgain takes the input through the gates, which it had not passed: also where the
 // model is not asked, so that what was said is not lost. That counts as resuming, because
 // a gate may be what kills the process.
-func (t *turn) beginAgain(was *interrupted, in hook.Input, end *endData, on bool) {
+func (t *turn) beginAgain(was *interrupted, in hook.Input, on bool) {
 	t.forget = was.seqs
-	if end != nil {
-		t.endsLike(end)
+	if was.end != nil {
+		t.endsLike(was.end)
 		return
 	}
 	if !t.mayResume(max(1, t.rt.o.Resumes)) || !t.noteResumed() {
 		return
 	}
-	switch more := t.accept(in); {
+	more := t.accept(in)
+	t.owed = nil
+	switch {
 	case more && on && t.inform():
 		t.loop()
 	case more && !on:
@@ -175,7 +187,7 @@ func (t *turn) beginAgain(was *interrupted, in hook.Input, end *endData, on bool
 }
 
 // continues goes on behind the input, which is history.
-func (t *turn) continues(was *interrupted, end *endData, on bool) {
+func (t *turn) continues(was *interrupted, on bool) {
 	if on || len(was.letters) > 0 { // hooks see what was said to the turn
 		on = t.beginSession() && on
 	}
@@ -186,16 +198,43 @@ func (t *turn) continues(was *interrupted, end *endData, on bool) {
 	if was.reply.Role != "" {
 		more = t.endStep(was, on) && on
 	}
+	t.owed = nil
 	switch {
-	case end != nil:
-		t.answered()
-		t.endsLike(end)
-	case was.reply.Role == "" && len(was.letters) == 0 && t.answered():
+	case t.hasItsEnd(was):
 	case !on:
 		t.goneBy()
 	case more || on && t.goesOn():
 		t.loop()
 	}
+}
+
+// hasItsEnd gives the turn the end that the journal or its answer says it has, if any.
+func (t *turn) hasItsEnd(was *interrupted) bool {
+	if was.end != nil {
+		t.answered()
+		t.endsLike(was.end)
+		return true
+	}
+	return was.reply.Role == "" && len(was.letters) == 0 && t.answered()
+}
+
+// endsLeft notes why the turn ends, whose loop was left behind.
+func (t *turn) endsLeft() {
+	switch {
+	case t.owed != nil && t.hasItsEnd(t.owed):
+	case t.ctx.Err() != nil:
+		t.cancelled()
+	case t.owed != nil:
+		t.goneBy()
+	}
+}
+
+// staysInterrupted reports whether the turn, whose loop was left behind, is left to who
+// takes it up next: no gate has judged its input, and it was not the turn that was
+// cancelled. How often that happens is limited by Options.Resumes.
+func (t *turn) staysInterrupted() bool {
+	return t.owed != nil && t.owed.end == nil && t.ctx.Err() == nil && !t.stored &&
+		t.history.stored.Len() == t.conv.history.Len()
 }
 
 // mayResume reports whether the turn was resumed less often than that.
@@ -328,6 +367,10 @@ func (t *turn) adopt(was *interrupted) {
 		t.id, t.started, t.resumed, t.before = was.ID, was.Started, was.Resumed, was.Event
 		t.from = min(was.From, t.history.stored.Len())
 	}
+	if !was.end.holds(t.history.stored.Len()) {
+		was.end = nil
+	}
+	t.owed = was
 	t.entries, t.stored = was.turns, len(was.input) == 0
 	t.usage, t.cost, t.calls = was.step.Usage, was.step.Cost, was.step.Calls
 	for _, m := range t.history.stored.From(t.from).All() {
@@ -357,27 +400,57 @@ func (t *turn) endStep(was *interrupted, on bool) (more bool) {
 	return t.leaveStep() && more
 }
 
-// endCallsOf ends the calls that had begun.
-func (t *turn) endCallsOf(was *interrupted, on bool) (more bool) {
+// recall makes the calls that had begun those of the turn, with all that the journal
+// says of them: whoever ends the turn from now on knows which of them have run.
+func (t *turn) recall(was *interrupted) (hook.ModelReply, []call) {
 	reply := hook.ModelReply{Content: was.reply.Content, Model: t.cfg.Model, Finish: hook.FinishTools}
 	calls := t.newCalls(reply)
-	t.calling = calling{reply.Content, calls}
-	t.emit(hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls)))
 	for i := range calls {
 		c := &calls[i]
 		t.conv.ids.set(c.at.ID(), accepted)
+		c.announced = true
 		r, hasResult := was.results[c.at.ID()]
+		if c.ran = !hasResult; c.ran {
+			continue
+		}
+		c.settle(r.Outcome, r.message.Result)
+		c.end.Duration, c.end.Call, c.concluded, c.told, c.judged = r.Duration, c.at, true, true, true
+	}
+	t.calling, t.recalled = calling{reply.Content, calls}, true
+	return reply, calls
+}
+
+// recallLeft is recall for a turn whose loop was left behind before that.
+func (t *turn) recallLeft() {
+	if t.owed == nil || t.owed.reply.Role == "" || t.recalled {
+		return
+	}
+	if !t.stepping {
+		t.enterStep()
+	}
+	t.recall(t.owed)
+}
+
+// endCallsOf ends the calls that had begun.
+func (t *turn) endCallsOf(was *interrupted, on bool) (more bool) {
+	reply, calls := t.recall(was)
+	t.emit(hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls)))
+	for i := range calls {
+		c := &calls[i]
 		switch {
-		case hasResult:
-			c.settle(r.Outcome, r.message.Result)
-			c.end.Duration, c.end.Call, c.concluded, c.told = r.Duration, c.at, true, true
+		case c.settled():
 		case on && was.starts[c.at.ID()].Again && t.bind(c, c.at):
 			t.emitCall(hook.EventCallStart, c, "")
 			t.decide(c)
 		case !c.settled():
-			c.settle(hook.OutcomeInterrupted, hook.FailedResult(hook.FailCancelled,
-				"interrupted: the turn broke off while the tool ran; what it did is not known, so look before you call it again"))
+			c.interrupted()
 		}
 	}
 	return t.endCalls(reply, calls)
+}
+
+// interrupted answers a call of which nobody knows what it did.
+func (c *call) interrupted() {
+	c.settle(hook.OutcomeInterrupted, hook.FailedResult(hook.FailCancelled,
+		"interrupted: the turn broke off while the tool ran; what it did is not known, so look before you call it again"))
 }

@@ -89,6 +89,14 @@ type turn struct {
 	lasting lasting
 	job     turnJob
 	out     hook.TurnOutcome
+	// until ends with the owner's patience. deadline is when the turn has ended at the
+	// latest, from its cancellation on; nil before.
+	until    context.Context
+	deadline atomic.Pointer[time.Time]
+	// owed is the interrupted turn that this one goes on with, until the loop has done all
+	// that its journal asks for. recalled: its calls are those of this turn.
+	owed     *interrupted
+	recalled bool
 	// calling are the calls of the reply that are not in the history yet. stepping: a step
 	// has begun and not ended. judged: AfterStep is or was told of its end.
 	calling          calling

@@ -428,7 +428,8 @@ func (t *turn) recallLeft() {
 	if !t.stepping {
 		t.enterStep()
 	}
-	t.recall(t.owed)
+	_, calls := t.recall(t.owed)
+	t.emit(hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls)))
 }
 
 // endCallsOf ends the calls that had begun.

@@ -64,8 +64,9 @@ type Options struct {
 	// it is cut and fails with a [provider.TooLargeError]: its text is not stored and
 	// none of its calls run. The zero Limits are the defaults.
 	Reply provider.Limits
-	// Grace is how long a cancelled turn waits for its tools and hooks; 0 is
-	// DefaultGrace. A child's turn waits half as long as its parent's.
+	// Grace is how long a cancelled turn waits for its tools, or for a hook, and half of
+	// what it waits for in all; 0 is DefaultGrace. A child's turn waits half as long as
+	// its parent's.
 	Grace time.Duration
 	// Owner names this runtime to other processes that use the store; "" is random.
 	Owner string

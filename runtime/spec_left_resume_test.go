@@ -1,0 +1,487 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// A process dies in the middle of a turn, and in the process that takes the turn up a
+// hook hangs. Whoever cancels that gets it ended within the grace periods, and nothing
+// that the journal knows is lost.
+
+const (
+	// payInterrupted is the line of a call that had run, nobody knows how far.
+	payInterrupted = "tool c2 pay cancelled: interrupted: the turn broke off while the tool ran; what it did is not known, so look before you call it again"
+	twoGraces      = 2 * runtime.DefaultGrace
+)
+
+// brokenOff is what a process leaves that dies while "held" and "pay" run and "echo" has
+// its result. Only "held" may run twice.
+func brokenOff(t *testing.T) *mortal {
+	t.Helper()
+	held, pay := newGate("held"), newGate("pay")
+	held.Annotations.ReadOnly = true
+	w, s := bootOver(t, nil, plays(calls(want{"c1", "held", `{}`}, want{"c2", "pay", `{}`}, want{"c3", "echo", `{"s":"x"}`})), box(held.tool, pay.tool, named("echo")))
+	dies(t, w, s, "1")
+	return s
+}
+
+// dies sends the line and has the process die when everything waits.
+func dies(t *testing.T, w *world, s *mortal, line string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _, _ = w.try(ctx, line) }()
+	synctest.Wait()
+	s.dead.Store(true)
+	cancel()
+	<-ended
+}
+
+// takesUp are the ways to take up a turn: to go on with it, and to say something else.
+var takesUp = map[string]func(ctx context.Context, w *world) (hook.TurnOutcome, error){
+	"resumed": func(ctx context.Context, w *world) (hook.TurnOutcome, error) { return w.conv.Resume(ctx, nil) },
+	"settled": func(ctx context.Context, w *world) (hook.TurnOutcome, error) { return w.try(ctx, "2") },
+}
+
+// cancelledAt takes the turn up, cancels that when the hook hangs, and returns how long it
+// then took to end.
+func cancelledAt(t *testing.T, w *world, entered chan struct{}, how string, takeUp func(context.Context, *world) (hook.TurnOutcome, error)) (time.Duration, hook.TurnOutcome, error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out hook.TurnOutcome
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		out, err = takeUp(ctx, w)
+	}()
+	<-entered
+	synctest.Wait()
+	began := time.Now()
+	if how == "stop" {
+		require.True(t, w.conv.Stop())
+	} else {
+		cancel()
+	}
+	<-ended
+	return time.Since(began), out, err
+}
+
+// eventsIn are the events that the store has.
+func eventsIn(t *testing.T, s store.Log, id string) (out []hook.Event) {
+	t.Helper()
+	events, err := s.Events(t.Context(), id, 0, 10_000)
+	require.NoError(t, err)
+	for _, e := range events {
+		var ev hook.Event
+		require.NoError(t, json.Unmarshal([]byte(e.Data), &ev))
+		out = append(out, ev)
+	}
+	return out
+}
+
+// resumePoints are the points that a turn comes to when it is taken up: true for those
+// where it is only settled, too.
+func resumePoints() map[hook.Point]bool {
+	return map[hook.Point]bool{
+		hook.PointOnSessionStart: false, hook.PointTurnPolicy: false, hook.PointTurnContext: false, hook.PointRefineContext: false,
+		hook.PointTurnTools: false, hook.PointPromptSections: false, hook.PointDispatch: false, hook.PointBeforeTool: false,
+		hook.PointApprove: false, hook.PointWrapTool: false, hook.PointBeforeStep: false, hook.PointBeforeModel: false,
+		hook.PointRewriteResult: true, hook.PointAfterTool: true, hook.PointAfterStep: true, hook.PointAfterTurn: true,
+	}
+}
+
+func TestSpecAHookThatHangsInAResumedTurnLosesNothingOfTheJournal(t *testing.T) {
+	t.Parallel()
+	try := func(up, how string, at hook.Point, kind hook.EventKind) {
+		t.Run(fmt.Sprintf("%s/%s/%s %s", up, how, at, kind), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { hangsInResumed(t, up, how, at, kind) })
+		})
+	}
+	for up := range takesUp {
+		for _, how := range []string{"cancel", "stop"} {
+			for at, settles := range resumePoints() {
+				if settles || up == "resumed" {
+					try(up, how, at, "")
+				}
+			}
+			for _, kind := range []hook.EventKind{
+				hook.EventTurnStart, hook.EventStepStart, hook.EventCallsBegin, hook.EventCallResult, hook.EventCallsComplete,
+				hook.EventStepEnd, hook.EventTurnEnd,
+			} {
+				try(up, how, hook.PointOnEvent, kind)
+			}
+		}
+	}
+}
+
+func hangsInResumed(t *testing.T, up, how string, at hook.Point, kind hook.EventKind) {
+	s := brokenOff(t)
+	h := newHangs(at, kind)
+	w, s := bootOver(t, s, plays(says("done"), says("again")), append(h.hooks(), box(does("pay", never(t)), does("echo", never(t))))...)
+	took, out, err := cancelledAt(t, w, h.entered, how, takesUp[up])
+	assert.LessOrEqual(t, took, twoGraces)
+	if up == "settled" {
+		require.Error(t, err, "no turn follows one that was cancelled")
+	} else if at != hook.PointAfterTurn && kind != hook.EventTurnEnd { // by then it has its outcome
+		assert.Equal(t, map[string]hook.StopReason{"cancel": hook.StopCancelled, "stop": hook.StopUserRequested}[how], out.Stop)
+	}
+	synctest.Wait()
+	lines := w.history()
+	require.GreaterOrEqual(t, len(lines), 5)
+	assert.Equal(t, []string{"user 1", `assistant [c1 held {}] [c2 pay {}] [c3 echo {"s":"x"}]`}, lines[:2])
+	assert.NotContains(t, strings.Join(lines, "\n"), "before it started", "no call is said not to have run that may have")
+	assert.Equal(t, []string{payInterrupted, "tool c3 echo: echo:x"}, lines[3:5])
+	h.checkEnd(t, w)
+	if at != hook.PointOnEvent { // one that hangs is not told
+		assert.Equal(t, 2, h.told.of(hook.PointAfterTool), "AfterTool is told of those calls that it was not told of")
+	}
+	n := map[hook.EventKind]int{}
+	for _, ev := range eventsIn(t, s, w.conv.ID()) {
+		n[ev.Kind]++
+		if ev.Kind == hook.EventTurnEnd && up == "settled" {
+			assert.Equal(t, hook.StopCancelled, ev.Detail().Stop)
+		}
+	}
+	assert.Equal(t, 1, n[hook.EventTurnEnd])
+	assert.Equal(t, n[hook.EventStepStart]-1, n[hook.EventStepEnd], "the dead process has left one open")
+	assert.Equal(t, n[hook.EventCallsBegin]-1, n[hook.EventCallsComplete])
+
+	w.send("next")
+	assert.Equal(t, "user next", w.history()[len(lines)])
+	close(h.release)
+	synctest.Wait()
+	assert.Equal(t, lines, w.history()[:len(lines)])
+	assert.Empty(t, w.rt.Abandoned())
+}
+
+// A call that is to run again because it may is interrupted, and not one that has never
+// run, if it does not come to that.
+func TestSpecARerunThatIsCancelledBeforeItStartsIsOfACallThatRan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		entered := make(chan struct{})
+		gate := hook.BeforeToolFunc(func(ctx context.Context, _ *hook.ToolCall) (d hook.ToolDecision, err error) {
+			close(entered)
+			<-ctx.Done()
+			return d, nil
+		})
+		w, _ := bootOver(t, brokenOff(t), plays(), gate, box(does("held", never(t)), does("pay", never(t)), named("echo")))
+		_, _, err := cancelledAt(t, w, entered, "cancel", takesUp["resumed"])
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Contains(t, w.history()[2], "tool c1 held cancelled: interrupted")
+	})
+}
+
+// unheard is what a process leaves that dies while a gate has the input of its turn.
+func unheard(t *testing.T) *mortal {
+	t.Helper()
+	w, s := bootOver(t, nil, plays(), hook.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Input) (d hook.TurnDecision, err error) {
+		<-ctx.Done()
+		return d, ctx.Err()
+	}))
+	dies(t, w, s, "1")
+	return s
+}
+
+// An input that a dead process has acknowledged is not lost because somebody else gives
+// up who has only said something further.
+func TestSpecWhoGivesUpASettlementDropsNoInput(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		at   hook.Point
+		kind hook.EventKind
+	}{
+		"turn_start": {hook.PointOnEvent, hook.EventTurnStart}, "OnSessionStart": {at: hook.PointOnSessionStart},
+		"Preprocess": {at: hook.PointPreprocess}, "BeforeTurn": {at: hook.PointBeforeTurn},
+	}
+	for name, tc := range tests {
+		for _, how := range []string{"cancel", "stop"} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					h := newHangs(tc.at, tc.kind)
+					w, s := bootOver(t, unheard(t), plays(says("again")), h.hooks()...)
+					took, out, err := cancelledAt(t, w, h.entered, how, takesUp["settled"])
+					assert.LessOrEqual(t, took, twoGraces)
+					require.Error(t, err)
+					if how == "cancel" {
+						require.ErrorIs(t, err, context.Canceled)
+						assert.Equal(t, hook.StopCancelled, out.Stop)
+					}
+					was, err := w.conv.Interrupted(t.Context())
+					require.NoError(t, err)
+					assert.True(t, was, "the turn is still interrupted")
+					assert.Empty(t, w.history(), "and a gate that did not answer lets nothing through")
+					for _, ev := range eventsIn(t, s, w.conv.ID()) {
+						if ev.Kind == hook.EventTurnEnd {
+							assert.Equal(t, hook.StopCancelled, ev.Detail().Stop)
+						}
+					}
+					w.send("3")
+					assert.Equal(t, []string{"user 1", "user 3", "assistant again"}, w.history())
+					close(h.release)
+					synctest.Wait()
+					assert.Len(t, w.history(), 3)
+					assert.Empty(t, w.rt.Abandoned())
+				})
+			})
+		}
+	}
+}
+
+// A hook that hangs at every settlement does not keep a conversation for ever.
+func TestSpecAnInputWhoseGateAlwaysHangsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release, entered := make(chan struct{}), make(chan struct{}, 100)
+		gate := hook.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in hook.Input) (d hook.TurnDecision, err error) {
+			if in.Text() == "1" {
+				entered <- struct{}{}
+				<-release
+			}
+			return d, nil
+		})
+		w, _ := bootOver(t, unheard(t), plays(says("done")), gate)
+		for range runtime.DefaultResumes {
+			_, _, err := cancelledAt(t, w, entered, "cancel", takesUp["settled"])
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		w.send("2")
+		assert.Equal(t, []string{"user 2", "assistant done"}, w.history())
+		close(release)
+	})
+}
+
+// The caller of a settlement can give it up although the turn has a limit of time of its
+// own, and the limit ends it although the caller waits.
+func TestSpecASettlementEndsWithItsCallerAndWithItsLimit(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"cancel", "limit"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHangs(hook.PointBeforeTurn, "")
+				s := unheard(t)
+				next := &mortal{Store: s.Store}
+				w := startWith(t, plays(says("again")), hook.AgentConfig{Name: "a", Limits: hook.Limits{Time: time.Hour}},
+					&runtime.Options{Store: next, Gone: func(string) bool { return true }}, h.hooks()...)
+				began := time.Now()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				ended := make(chan error, 1)
+				go func() { _, err := w.try(ctx, "2"); ended <- err }()
+				<-h.entered
+				want := time.Hour + twoGraces
+				if how == "cancel" {
+					cancel()
+					want = twoGraces
+				}
+				err := <-ended
+				assert.LessOrEqual(t, time.Since(began), want)
+				if how == "cancel" {
+					require.ErrorIs(t, err, context.Canceled)
+				} else {
+					require.NoError(t, err, "the next turn follows")
+					assert.GreaterOrEqual(t, time.Since(began), time.Hour)
+				}
+				close(h.release)
+			})
+		})
+	}
+}
+
+// A gate that obeys its context learns that nobody waits for it any more.
+func TestSpecAGateOfASettlementThatWasGivenUpLearnsThat(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		entered, learnt := make(chan struct{}), make(chan struct{})
+		gate := hook.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Input) (d hook.TurnDecision, err error) {
+			close(entered)
+			<-ctx.Done()
+			close(learnt)
+			return d, ctx.Err()
+		})
+		w, _ := bootOver(t, unheard(t), plays(), gate)
+		_, _, err := cancelledAt(t, w, entered, "cancel", takesUp["settled"])
+		require.ErrorIs(t, err, context.Canceled)
+		<-learnt
+		synctest.Wait()
+		assert.Empty(t, w.rt.Abandoned())
+	})
+}
+
+// childrenLeft is what a process leaves that dies while so many children run.
+func childrenLeft(t *testing.T, n int) *mortal {
+	t.Helper()
+	g := newGate("wait")
+	var wants []want
+	var replies []hook.ModelStream
+	for i := range n {
+		wants = append(wants, want{fmt.Sprintf("c%d", i), "run", `{}`})
+		replies = append(replies, calls(want{"w", "wait", `{}`}))
+	}
+	w, s := bootOver(t, nil, plays(append([]hook.ModelStream{calls(wants...)}, replies...)...), box(runsAgent(), g.tool))
+	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+	require.NoError(t, err)
+	dies(t, w, s, "1")
+	return s
+}
+
+// Whoever ends the children of an interrupted turn can give that up, wherever a hook hangs.
+func TestSpecAHookThatHangsInAChildThatIsSettledHoldsNobody(t *testing.T) {
+	t.Parallel()
+	kinds := []hook.EventKind{
+		hook.EventSubagentStart, hook.EventTurnStart, hook.EventStepStart, hook.EventCallsBegin, hook.EventCallResult,
+		hook.EventCallsComplete, hook.EventStepEnd, hook.EventTurnEnd, hook.EventSubagentEnd,
+	}
+	for up := range takesUp {
+		for _, kind := range kinds {
+			t.Run(up+"/"+string(kind), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := childrenLeft(t, 1)
+					entered, release, once := make(chan struct{}), make(chan struct{}), false
+					w, _ := bootOver(t, s, plays(says("done"), says("again")), box(runsAgent(), newGate("wait").tool), observer{f: func(_ context.Context, ev hook.Event) {
+						if ev.Kind == kind && ev.Depth == 1 && !once {
+							once = true
+							close(entered)
+							<-release
+						}
+					}})
+					_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+					require.NoError(t, err)
+					took, _, err := cancelledAt(t, w, entered, "cancel", takesUp[up])
+					require.Error(t, err)
+					assert.LessOrEqual(t, took, twoGraces)
+					w.send("next")
+					close(release)
+					synctest.Wait()
+					assert.Empty(t, w.rt.Abandoned())
+				})
+			})
+		}
+	}
+}
+
+// However many children a hook hangs in, they share the time that is left.
+func TestSpecManyChildrenThatHangHoldNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := childrenLeft(t, 20)
+		entered, release := make(chan struct{}, 100), make(chan struct{})
+		after := hook.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
+			if turn.Depth() == 1 {
+				entered <- struct{}{}
+				<-release
+			}
+		})
+		w, _ := bootOver(t, s, plays(says("again")), box(runsAgent(), newGate("wait").tool), after)
+		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+		require.NoError(t, err)
+		took, _, err := cancelledAt(t, w, entered, "cancel", takesUp["resumed"])
+		require.ErrorIs(t, err, context.Canceled)
+		assert.LessOrEqual(t, took, twoGraces)
+		close(release)
+	})
+}
+
+// The agent of a child may have to be registered first, which asks hooks.
+func TestSpecAHookThatHangsWhileTheAgentOfAChildIsRegisteredHoldsNobody(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"FindAgent", "OnBuildAgent", "OnRegisterAgent"} {
+		for up := range takesUp {
+			t.Run(up+"/"+at, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := childrenLeft(t, 1)
+					entered, release := make(chan struct{}), make(chan struct{})
+					hang := func(where string) {
+						if where == at {
+							close(entered)
+							<-release
+						}
+					}
+					find := func(context.Context, string) (hook.AgentConfig, error) {
+						hang("FindAgent")
+						return hook.AgentConfig{}, nil
+					}
+					w := startWith(t, plays(says("done"), says("again")), hook.AgentConfig{Name: "a"}, &runtime.Options{
+						Store: &mortal{Store: s.Store}, Gone: func(string) bool { return true }, FindAgent: find,
+					}, box(runsAgent(), newGate("wait").tool), registering{hang: hang})
+					took, _, err := cancelledAt(t, w, entered, "cancel", takesUp[up])
+					require.Error(t, err)
+					assert.LessOrEqual(t, took, twoGraces)
+					w.send("next")
+					close(release)
+					synctest.Wait()
+					assert.Empty(t, w.rt.Abandoned())
+				})
+			})
+		}
+	}
+}
+
+// registering hangs where the agent "b" is registered.
+type registering struct {
+	hook.Nop
+	hang func(where string)
+}
+
+func (r registering) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	if cfg.Name == "b" {
+		r.hang("OnBuildAgent")
+	}
+	return cfg, nil
+}
+
+func (r registering) OnRegisterAgent(_ context.Context, cfg *hook.AgentConfig) error {
+	if cfg.Name == "b" {
+		r.hang("OnRegisterAgent")
+	}
+	return nil
+}
+
+// Whatever a turn waits for after its cancellation shares two grace periods.
+func TestSpecACancelledTurnWhereEverythingHangsEndsInTwoGracePeriods(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		rewrite := hook.RewriteResultFunc(func(_ context.Context, _ *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
+			<-release
+			return r, nil
+		})
+		x := does("x", func(context.Context) hook.ToolResult { <-release; return hook.TextResult("") })
+		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("again")), hook.AgentConfig{Name: "a"}, nil, rewrite, box(x),
+			observer{f: func(_ context.Context, ev hook.Event) {
+				if ev.Kind == hook.EventTurnEnd {
+					<-release
+				}
+			}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		_, err := w.try(ctx, "go")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.LessOrEqual(t, time.Since(began), time.Minute+twoGraces)
+		close(release)
+		synctest.Wait()
+		assert.Empty(t, w.rt.Abandoned())
+		w.send("next")
+	})
+}

@@ -151,6 +151,7 @@ var layers = []layer{
 var allowed = map[string]map[string]string{
 	"conffile": {
 		"internal/sqlitedb/create.go os.Open":            "a directory, to sync it",
+		"internal/sqlitedb/held.go os.Open":              "the first 108 bytes of a regular file",
 		"internal/supervisor/child_linux.go os.ReadFile": "what the kernel says of a process",
 		"subsystems/approval/sync_unix.go os.Open":       "a directory, to sync it",
 	},

@@ -44,10 +44,14 @@ var gates = []gate{
 	{
 		name: "damaged files",
 		shows: "A store on SQLite whose file was emptied, cut off, deleted from beside its log, or has pages full of zeros or garbage is never silently less: it is refused " +
-			"with what to do and left as it is, its search index is made anew, or what is missing comes as an error.",
+			"with what to do and left as it is, its search index is made anew, or what is missing comes as an error. Who says that nothing was changed, or that a check found no damage, is right.",
 		pkg: "./runtime/store/sqlite", tests: "TestDamageIsNeverSilent|TestDamageFindsWhoBeginsAnew",
 		long: []string{"-damaged.n", "1500"},
-		bad:  map[string]string{"anew": "a program that begins anew where it cannot go on"},
+		bad: map[string]string{
+			"anew":  "a program that begins anew where it cannot go on",
+			"sure":  "a program that says unlooked that nothing else is damaged",
+			"hasty": "a program whose look at a file changes it",
+		},
 	},
 	{
 		name: "kills within a turn",

@@ -10,6 +10,30 @@ import (
 	"syscall"
 )
 
+// resolve returns the path of the file itself, absolute. SQLite follows links, and names
+// the log after the file that they lead to. That file need not be there.
+func resolve(path string) (string, error) {
+	file, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	for range 40 { // as many as Linux follows
+		target, err := os.Readlink(file)
+		if err != nil {
+			return file, nil //nolint:nilerr // it is no link, or not there
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Dir(file) + string(filepath.Separator) + target
+		}
+		dir, name := filepath.Split(target)
+		if dir, err = filepath.EvalSymlinks(dir); err != nil { // ".." behind a link is not where it seems to be
+			return "", err
+		}
+		file = filepath.Join(dir, name)
+	}
+	return "", fmt.Errorf("%w: it is a link that leads to itself; name a file", ErrForeign)
+}
+
 // create makes the file, so that SQLite does not make it readable for others.
 func create(file string, sync func(dir string) error) error {
 	if err := makeDir(filepath.Dir(file), sync); err != nil {

@@ -2,9 +2,12 @@ package sqlitedb_test
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,6 +32,25 @@ func killed(t *testing.T) string {
 	live := filepath.Join(t.TempDir(), "x.db")
 	db := open(t, live, one)
 	require.NoError(t, exec(t, db, `INSERT INTO note (body) VALUES ('kept')`))
+	return left(t, live)
+}
+
+// logged makes a file of a few pages whose log has the last note alone.
+func logged(t *testing.T) string {
+	t.Helper()
+	live := filepath.Join(t.TempDir(), "x.db")
+	db := open(t, live, one)
+	for range 5 {
+		require.NoError(t, exec(t, db, `INSERT INTO note (body) VALUES (?)`, strings.Repeat("y", 3000)))
+	}
+	require.NoError(t, db.Close())
+	require.NoError(t, exec(t, open(t, live, one), `INSERT INTO note (body) VALUES ('kept')`))
+	return left(t, live)
+}
+
+// left copies a file that is in use, as it would be after a kill.
+func left(t *testing.T, live string) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.db")
 	for _, suffix := range []string{"", "-wal", "-held"} {
 		data, err := os.ReadFile(live + suffix)
@@ -60,20 +82,33 @@ func TestALostFileIsNeverReplaced(t *testing.T) {
 	write := func(data []byte) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, data, 0o600)) }
 	}
+	overwrite := func(from, to int) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) {
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			copy(data[from:to], bytes.Repeat([]byte{0xa5}, to-from))
+			require.NoError(t, os.WriteFile(path, data, 0o600))
+		}
+	}
 	for name, c := range map[string]struct {
 		make  func(t *testing.T) string
 		spoil func(t *testing.T, path string)
 		says  string
 	}{
-		"empty":                {used, write(nil), "its data is gone: the file is empty and was not; nothing was changed: to go on with a backup"},
-		"empty beside a log":   {killed, write(nil), "the file is empty, but its log "},
-		"only a log":           {killed, func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) }, "the file is not there any more, but its log "},
-		"a text":               {used, write([]byte("<html>404</html>")), "its data is gone: the file is no SQLite database, and was one"},
-		"a byte":               {used, write([]byte("x")), "the file is no SQLite database, and was one"},
-		"garbage":              {used, write(bytes.Repeat([]byte{0xa5}, len(whole))), "the file is no SQLite database, and was one"},
-		"zeros":                {used, write(make([]byte, len(whole))), "the file is no SQLite database, and was one"},
-		"cut off":              {used, write(whole[:5000]), "the file is damaged"},
-		"cut off after a page": {used, write(whole[:4096]), "the file is damaged"},
+		"a damaged first page":                   {used, overwrite(100, 4096), "the file is damaged"},
+		"a damaged first page beside a log":      {logged, overwrite(100, 4096), "the file is damaged"},
+		"garbage beside a log":                   {logged, overwrite(0, 4096), "the file is no SQLite database, and was one"},
+		"a text beside a log":                    {logged, write([]byte("<html>404</html>")), "the file is no SQLite database, and was one"},
+		"cut off in the first page beside a log": {logged, func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 2000)) }, "the file is damaged"},
+		"empty":                                  {used, write(nil), "its data is gone: the file is empty and was not; nothing was changed: to go on with a backup"},
+		"empty beside a log":                     {killed, write(nil), "the file is empty, but its log "},
+		"only a log":                             {killed, func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) }, "the file is not there any more, but its log "},
+		"a text":                                 {used, write([]byte("<html>404</html>")), "its data is gone: the file is no SQLite database, and was one"},
+		"a byte":                                 {used, write([]byte("x")), "the file is no SQLite database, and was one"},
+		"garbage":                                {used, write(bytes.Repeat([]byte{0xa5}, len(whole))), "the file is no SQLite database, and was one"},
+		"zeros":                                  {used, write(make([]byte, len(whole))), "the file is no SQLite database, and was one"},
+		"cut off":                                {used, write(whole[:5000]), "the file is damaged"},
+		"cut off after a page":                   {used, write(whole[:4096]), "the file is damaged"},
 		"a database without tables": {used, func(t *testing.T, path string) {
 			db := open(t, path, one)
 			require.NoError(t, exec(t, db, `PRAGMA application_id = 0`))
@@ -142,4 +177,40 @@ func TestAKilledFileKeepsItsLog(t *testing.T) {
 	assert.Equal(t, "kept", value(t, open(t, path, one), `SELECT body FROM note`))
 	_, err := os.Stat(path + "-held")
 	require.NotErrorIs(t, err, fs.ErrNotExist)
+}
+
+// TestAFileThatWasDeletedBeginsAnew, also if the program that begins it is interrupted, or
+// another one does the same at that moment.
+func TestAFileThatWasDeletedBeginsAnew(t *testing.T) {
+	t.Parallel()
+	t.Run("interrupted", func(t *testing.T) {
+		t.Parallel()
+		path := used(t)
+		require.NoError(t, os.Remove(path))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := sqlitedb.Open(ctx, path, one)
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, "0", value(t, open(t, path, one), `SELECT count(*) FROM note`))
+	})
+	t.Run("two at once", func(t *testing.T) {
+		t.Parallel()
+		for range 20 {
+			path := used(t)
+			require.NoError(t, os.Remove(path))
+			var wg sync.WaitGroup
+			for range 2 {
+				wg.Go(func() {
+					db, err := sqlitedb.Open(t.Context(), path, one)
+					if assert.NoError(t, err) {
+						assert.NoError(t, db.Close())
+					}
+				})
+			}
+			wg.Wait()
+			require.NoError(t, os.Truncate(path, 0))
+			_, err := sqlitedb.Open(t.Context(), path, one)
+			require.ErrorIs(t, err, sqlitedb.ErrLost, "it holds data again")
+		}
+	})
 }

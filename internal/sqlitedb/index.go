@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
@@ -16,69 +17,86 @@ type Index struct {
 	// Create are the statements that make the table, and fill it or mark everything as
 	// not yet in it. They run in one transaction.
 	Create string
+	// From are the tables that its words come from.
+	From []string
 }
 
 // shadows are the suffixes of the tables in which FTS5 keeps an index without content.
 func (i Index) shadows() []string { return []string{"_data", "_idx", "_docsize", "_config"} }
 
-// repair is the state of an index in this process.
+// repair is the state of an index in this process. Who holds mu may make the index anew.
 type repair struct {
-	mu               sync.Mutex
-	checked, rebuilt bool
+	mu      sync.Mutex
+	checked bool
+	// made is how often this process has made the index anew.
+	made int
 }
 
 // Indexed runs f, which uses the index of the schema. Before the first f the index is
-// checked. If it is damaged, or if f fails as it does over a damaged one, the index is
-// made anew and f runs once more. That happens once in a process: what fails again is
-// damaged elsewhere.
+// checked. If f fails as it does over a damaged index, the index is checked again, made
+// anew if it is damaged, and f runs once more. An index that is whole stays.
 func (d *DB) Indexed(ctx context.Context, f func() error) error {
-	if err := d.checkIndex(ctx); err != nil {
+	made, err := d.checkIndex(ctx)
+	if err != nil {
 		return err
 	}
-	err := f()
-	if !suspect(err) {
+	if err = f(); !suspect(err) {
 		return err
 	}
-	if again, rebuildErr := d.rebuildOnce(ctx, err); !again {
-		return errors.Join(err, rebuildErr)
+	if err := d.mend(ctx, made, err); err != nil {
+		return err
 	}
-	return f()
+	return f() // also where the index is whole: somebody else may have made it anew
 }
 
 // suspect reports whether a damaged index can be the cause of err. The statements are
 // constants, so a logic error says that a table is not what it was.
 func suspect(err error) bool {
-	c := code(err)
-	return c == sqlite3.SQLITE_CORRUPT || c == sqlite3.SQLITE_ERROR
-}
-
-func (d *DB) checkIndex(ctx context.Context) error {
-	d.repair.mu.Lock()
-	defer d.repair.mu.Unlock()
-	if d.repair.checked {
-		return nil
-	}
-	err := d.inspect(ctx)
-	if suspect(err) || errors.Is(err, errUnsound) {
-		err = d.rebuild(ctx, err)
-	}
-	d.repair.checked = err == nil
-	return err
-}
-
-// rebuildOnce makes the index anew unless this process has done so.
-func (d *DB) rebuildOnce(ctx context.Context, why error) (again bool, err error) {
-	d.repair.mu.Lock()
-	defer d.repair.mu.Unlock()
-	if d.repair.rebuilt {
-		return false, nil
-	}
-	err = d.rebuild(ctx, why)
-	return err == nil, err
+	return Damaged(err) || code(err) == sqlite3.SQLITE_ERROR
 }
 
 // errUnsound: a check has found something.
-var errUnsound = errors.New("the check of the index found")
+var errUnsound = errors.New("a check found")
+
+// unsound reports whether err, of a check of a table, says that the table is damaged.
+func unsound(err error) bool { return suspect(err) || errors.Is(err, errUnsound) }
+
+// checkIndex checks the index once in a process. made is the one that f will find.
+func (d *DB) checkIndex(ctx context.Context) (made int, err error) {
+	d.repair.mu.Lock()
+	defer d.repair.mu.Unlock()
+	if d.repair.checked {
+		return d.repair.made, nil
+	}
+	err = d.inspect(ctx)
+	if unsound(err) {
+		err = d.rebuild(ctx, err)
+	}
+	d.repair.checked = err == nil
+	return d.repair.made, err
+}
+
+// mend makes the index anew if it is damaged. Damage in another table, which gives the
+// same error, is no reason: only FTS5 gives SQLITE_CORRUPT_VTAB.
+func (d *DB) mend(ctx context.Context, made int, cause error) error {
+	d.repair.mu.Lock()
+	defer d.repair.mu.Unlock()
+	if d.repair.made != made {
+		return nil
+	}
+	var e *sqlite.Error
+	if !errors.As(cause, &e) || e.Code() != sqlite3.SQLITE_CORRUPT_VTAB {
+		found := d.inspect(ctx)
+		switch {
+		case found == nil:
+			return nil
+		case !unsound(found):
+			return fmt.Errorf("%v, and the search index could not be checked: %w", cause, found)
+		}
+		cause = found
+	}
+	return d.rebuild(ctx, cause)
+}
 
 // inspected is the number of pages up to which the words themselves are read when an
 // index is checked: 1 MB, which takes some 150 ms. A larger one is checked as every table
@@ -92,7 +110,7 @@ func (d *DB) inspect(ctx context.Context) error {
 	}
 	name := d.schema.Index.Name
 	for _, table := range d.schema.Index.shadows() {
-		if err := d.sound(ctx, name+table); err != nil {
+		if err := d.sound(ctx, "integrity_check('"+name+table+"')"); err != nil {
 			return err
 		}
 	}
@@ -110,13 +128,13 @@ func (d *DB) inspect(ctx context.Context) error {
 	case size > inspected:
 		return nil
 	}
-	return d.sound(ctx, name)
+	return d.sound(ctx, "integrity_check('"+name+"')")
 }
 
-// sound lets SQLite check a table.
-func (d *DB) sound(ctx context.Context, table string) error {
+// sound lets SQLite check a table, or the file.
+func (d *DB) sound(ctx context.Context, pragma string) error {
 	var found string
-	err := d.read.QueryRowContext(ctx, "PRAGMA integrity_check('"+table+"')").Scan(&found)
+	err := d.read.QueryRowContext(ctx, "PRAGMA "+pragma).Scan(&found)
 	if err == nil && found != "ok" {
 		err = fmt.Errorf("%w: %s", errUnsound, found)
 	}
@@ -134,21 +152,62 @@ func (d *DB) usable(ctx context.Context) error {
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// rebuild makes the index anew and tells of it.
+// rebuild makes the index anew and tells of it. Over damage in the tables that the words
+// come from, it leaves an index that can still be opened: a part of it may be of use. One
+// that cannot be opened would keep everybody from the rest of the file.
 func (d *DB) rebuild(ctx context.Context, why error) error {
-	d.repair.rebuilt = true
-	loose, err := d.recreate(ctx)
-	if err != nil {
-		return fmt.Errorf("the search index is damaged (%w) and cannot be made anew: %w; %s", why, err, Advice(d.path))
+	source := d.source(ctx)
+	switch {
+	case source == nil:
+	case !unsound(source):
+		return fmt.Errorf("the search index is damaged (%v) and could not be made anew: %w", why, source)
+	case d.usable(ctx) == nil:
+		return fmt.Errorf("the search index is damaged (%v) and stays as it is, because what it is made from is damaged too: %w; %s", why, source, Advice(d.path))
 	}
-	rest := "nothing is lost"
-	if loose {
-		if err := d.w.alone(ctx, func() error { return d.w.exec("VACUUM") }); err != nil {
-			rest = fmt.Sprintf("but something else in the file is damaged too (%v); %s", err, Advice(d.path))
+	loose, err := d.recreate(ctx)
+	switch {
+	case unsound(err):
+		return fmt.Errorf("the search index is damaged (%v) and cannot be made anew: %w; %s", why, err, Advice(d.path))
+	case err != nil:
+		return fmt.Errorf("the search index is damaged (%v) and could not be made anew: %w", why, err)
+	}
+	d.repair.made++
+	if loose && source == nil {
+		err = d.w.alone(ctx, func() error { return d.w.patiently(ctx, "VACUUM") })
+	}
+	rest := source
+	if source == nil && err == nil {
+		rest = d.sound(ctx, "quick_check")
+	}
+	d.schema.note(fmt.Sprintf("%s %s: the search index was damaged (%v) and has been made anew; %s", d.schema.Name, d.path, why, d.outcome(rest, err)))
+	return nil
+}
+
+// source reads the tables that the words come from, and returns what is wrong with them.
+func (d *DB) source(ctx context.Context) error {
+	for _, table := range d.schema.Index.From {
+		if err := d.sound(ctx, "quick_check('"+table+"')"); err != nil {
+			return fmt.Errorf("table %s: %w", table, err)
 		}
 	}
-	d.schema.note(fmt.Sprintf("%s %s: the search index was damaged (%v) and has been made anew; %s", d.schema.Name, d.path, why, rest))
 	return nil
+}
+
+// outcome says how the file is after the index was made anew: rest is what a check of the
+// other tables has found, vacuum why the pages of the old index are still in the file.
+func (d *DB) outcome(rest, vacuum error) string {
+	for _, err := range []error{rest, vacuum} {
+		if unsound(err) {
+			return fmt.Sprintf("but something else in the file is damaged too (%v); %s", err, Advice(d.path))
+		}
+	}
+	switch {
+	case vacuum != nil:
+		return fmt.Sprintf("the pages of the old one are still in the file (%v); run `sqlite3 %s VACUUM`", vacuum, quoted(d.path))
+	case rest != nil:
+		return fmt.Sprintf("the rest of the file could not be checked (%v); run `sqlite3 %s 'PRAGMA quick_check'`", rest, quoted(d.path))
+	}
+	return "a check of the rest of the file found no damage"
 }
 
 // recreate drops the index and creates it. loose reports whether its old pages are
@@ -186,7 +245,7 @@ func (w *writer) replace(ctx context.Context, index Index) (err error) {
 	for _, s := range index.shadows() {
 		names += ", '" + index.Name + s + "'"
 	}
-	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if err := w.patiently(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	defer func() {

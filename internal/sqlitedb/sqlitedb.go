@@ -25,6 +25,8 @@ var (
 	ErrNewer = errors.New("the file has a newer schema")
 	// ErrLost: what the file held is not in it any more.
 	ErrLost = errors.New("its data is gone")
+
+	errOther = fmt.Errorf("%w: it is the database of something else; name another one", ErrForeign)
 )
 
 // readers is the number of connections that read beside the one that writes.
@@ -72,8 +74,9 @@ type DB struct {
 // is made, with mode 0600, and so are its directories, with 0700. It waits while
 // another process does the same. Close closes it.
 //
-// A file that has held data and is damaged or empty now is an error, and is left as it
-// is. An index that cannot be opened is made anew.
+// A link is followed. A file that is somebody else's, of a newer program, or has held data
+// and is damaged or empty now is an error, and is left as it is, with its log. An index
+// that cannot be opened is made anew.
 func Open(ctx context.Context, path string, s Schema) (*DB, error) {
 	db, err := open(ctx, path, s)
 	if err != nil {
@@ -82,28 +85,42 @@ func Open(ctx context.Context, path string, s Schema) (*DB, error) {
 	return db, nil
 }
 
+// open looks at what is there before it opens the file for writing: a refused file stays
+// as it is.
 func open(ctx context.Context, path string, s Schema) (*DB, error) {
-	file, err := filepath.Abs(path)
+	file, err := resolve(path)
 	if err != nil {
 		return nil, err
 	}
-	wasHeld, err := held(file)
-	if err != nil {
-		return nil, err
-	}
-	gone, err := checkLost(file, wasHeld)
+	gone, err := checkLost(file)
 	if err != nil {
 		return nil, err
 	}
 	if gone {
 		s.note(fmt.Sprintf("%s %s is not there any more; a new one is made, and nothing of what it held is in it", s.Name, path))
+		if err := unhold(file); err != nil {
+			return nil, err
+		}
 	}
-	if err := checkHeader(file, wasHeld); err != nil {
+	if err := checkHeader(file, s.ID); err != nil {
 		return nil, err
 	}
 	if err := create(file, syncDir); err != nil {
 		return nil, err
 	}
+	db, err := pools(file, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.ready(ctx); err != nil {
+		return nil, errors.Join(err, db.abandon())
+	}
+	return db, nil
+}
+
+// pools prepares the connections; each is made at its first use. A connection that writes
+// can change a file by being opened or closed, one that reads cannot.
+func pools(file string, s Schema) (*DB, error) {
 	params := "_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 	if s.Secure {
 		params += "&_pragma=secure_delete(1)"
@@ -112,14 +129,12 @@ func open(ctx context.Context, path string, s Schema) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{w: &writer{pool: pool, baton: make(chan struct{}, 1), known: map[string]*sql.Stmt{}}, path: file, schema: s}
-	if db.read, err = connect(file, busyTimeout, "_query_only=1", readers); err != nil {
-		return nil, errors.Join(err, db.Close())
+	read, err := connect(file, busyTimeout, "mode=ro", readers)
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
 	}
-	if err := db.ready(ctx, wasHeld && !gone); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
+	w := &writer{pool: pool, baton: make(chan struct{}, 1), known: map[string]*sql.Stmt{}}
+	return &DB{w: w, read: read, path: file, schema: s}, nil
 }
 
 func connect(file string, busy time.Duration, params string, most int) (*sql.DB, error) {
@@ -136,44 +151,40 @@ func connect(file string, busy time.Duration, params string, most int) (*sql.DB,
 }
 
 // ready makes the database usable, and notes that it holds data.
-func (d *DB) ready(ctx context.Context, wasHeld bool) error {
-	if err := d.prepare(ctx, wasHeld); err != nil {
+func (d *DB) ready(ctx context.Context) error {
+	if err := d.prepare(ctx); err != nil {
 		return err
 	}
 	if err := hold(d.path); err != nil {
 		return err
 	}
-	if d.schema.Index == (Index{}) {
+	if d.schema.Index.Name == "" {
 		return nil
 	}
 	err := d.usable(ctx)
 	if suspect(err) {
-		_, err = d.rebuildOnce(ctx, err)
+		d.repair.mu.Lock()
+		defer d.repair.mu.Unlock()
+		err = d.rebuild(ctx, err)
 	}
 	return err
 }
 
 // prepare checks whose file it is and migrates it. Switching to write-ahead mode
 // does not wait for others by itself, so that is tried again.
-func (d *DB) prepare(ctx context.Context, wasHeld bool) error {
-	s := d.schema
+func (d *DB) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
 	for {
-		err := d.vacuum(ctx, s)
+		err := d.look(ctx)
 		if err == nil {
-			err = d.Write(ctx, func(tx *Tx) error { return d.migrate(ctx, tx.w.conn, wasHeld) })
+			err = d.vacuum(ctx)
 		}
-		switch code(err) {
-		case sqlite3.SQLITE_NOTADB:
-			return noDatabase(d.path, wasHeld)
-		case sqlite3.SQLITE_CORRUPT:
-			return fmt.Errorf("%w; the file is damaged; %s", err, unchanged(d.path))
-		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
-			return fmt.Errorf("%w; this user has to be able to read and write the file and its directory", err)
-		case sqlite3.SQLITE_BUSY:
-		default:
-			return err
+		if err == nil {
+			err = d.Write(ctx, func(tx *Tx) error { return d.migrate(ctx, tx.w.conn) })
+		}
+		if code(err) != sqlite3.SQLITE_BUSY {
+			return d.explained(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -183,19 +194,42 @@ func (d *DB) prepare(ctx context.Context, wasHeld bool) error {
 	}
 }
 
-// vacuum writes a file of an older version anew, without what was deleted from it. A
-// file that is new, or somebody else's, is left as it is.
-func (d *DB) vacuum(ctx context.Context, s Schema) error {
-	if s.Vacuum == 0 {
-		return nil
+// explained says of an error why the file cannot be opened, and what to do.
+func (d *DB) explained(err error) error {
+	switch c := code(err); {
+	case c == sqlite3.SQLITE_NOTADB:
+		return noDatabase(d.path)
+	case Damaged(err):
+		return fmt.Errorf("%w; the file is damaged; %s", err, unchanged(d.path))
+	case c == sqlite3.SQLITE_CANTOPEN || c == sqlite3.SQLITE_READONLY:
+		return fmt.Errorf("%w; this user has to be able to read and write the file and its directory", err)
 	}
-	var id int32
-	var version int
-	row := d.read.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version)`)
-	if err := row.Scan(&id, &version); err != nil || id != s.ID || version >= s.Vacuum {
+	return err
+}
+
+// look checks a file that has a log, without a connection that writes: that one would
+// copy the log into the file when it closes. checkHeader has looked at any other file.
+func (d *DB) look(ctx context.Context) error {
+	log, _, err := sizeOf(d.path + "-wal")
+	if err != nil || log == 0 {
 		return err
 	}
-	return d.w.alone(ctx, func() error { return d.w.exec("VACUUM") })
+	_, err = d.judge(ctx, d.read)
+	return err
+}
+
+// vacuum writes a file of an older version anew, without what was deleted from it.
+func (d *DB) vacuum(ctx context.Context) error {
+	if d.schema.Vacuum == 0 {
+		return nil
+	}
+	return d.w.alone(ctx, func() error {
+		version, err := d.judge(ctx, d.w.conn)
+		if err != nil || version == 0 || version >= d.schema.Vacuum {
+			return err
+		}
+		return d.w.exec("VACUUM")
+	})
 }
 
 // code returns the primary result code of an SQLite error, 0 for any other.
@@ -208,46 +242,74 @@ func code(err error) int {
 }
 
 // Damaged reports whether err says that what the file holds is not what was
-// written: a disk or another program has changed it. Nil is no.
-func Damaged(err error) bool { return code(err) == sqlite3.SQLITE_CORRUPT }
+// written: a disk or another program has changed it, or cut it off. Nil is no.
+func Damaged(err error) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	return e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code() == sqlite3.SQLITE_IOERR_SHORT_READ
+}
 
-func (d *DB) migrate(ctx context.Context, tx *sql.Conn, wasHeld bool) error {
+// queryer is a connection, or several.
+type queryer interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// judge returns the version of the file, 0 if it is new, or why it cannot be used.
+func (d *DB) judge(ctx context.Context, q queryer) (version int, err error) {
 	s := d.schema
+	wasHeld, err := held(d.path) // first: another process may be about to make the tables
+	if err != nil {
+		return 0, err
+	}
 	var id int32
-	var version, tables int
-	row := tx.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
+	var tables int
+	row := q.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
 		(SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)`)
 	if err := row.Scan(&id, &version, &tables); err != nil {
-		return err
+		return 0, err
 	}
 	switch {
-	case tables == 0 && id == 0 && wasHeld:
-		return fmt.Errorf("%w: the file has no tables, and had; %s", ErrLost, unchanged(d.path))
-	case tables == 0 && id == 0:
-	case id != s.ID:
-		return fmt.Errorf("%w: it is the database of something else; name another one", ErrForeign)
+	case foreign(id, tables, s.ID):
+		return 0, errOther
+	case id == 0 && wasHeld:
+		return 0, fmt.Errorf("%w: the file has no tables, and had; %s", ErrLost, unchanged(d.path))
+	case id == 0:
+		return 0, nil
 	case version > len(s.Steps):
-		return fmt.Errorf("%w: version %d, this program knows %d; use the newer program, or name another file", ErrNewer, version, len(s.Steps))
-	case version == len(s.Steps):
-		return nil
+		return 0, fmt.Errorf("%w: version %d, this program knows %d; use the newer program, or name another file", ErrNewer, version, len(s.Steps))
+	}
+	return version, nil
+}
+
+// migrate asks again whose file it is: now nobody else can change it.
+func (d *DB) migrate(ctx context.Context, tx *sql.Conn) error {
+	s := d.schema
+	version, err := d.judge(ctx, tx)
+	if err != nil || version == len(s.Steps) {
+		return err
 	}
 	for i := version; i < len(s.Steps); i++ {
 		if _, err := tx.ExecContext(ctx, s.Steps[i]); err != nil {
 			return fmt.Errorf("schema step %d: %w", i+1, err)
 		}
 	}
-	_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", s.ID, len(s.Steps)))
+	_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", s.ID, len(s.Steps)))
 	return err
 }
 
 // Read returns what reads. It sees what has been committed and cannot write.
 func (d *DB) Read() *sql.DB { return d.read }
 
-// Close closes the file; calls in flight end first. A second Close does nothing.
+// Close closes the file; calls in flight end first. A second Close does nothing. The
+// connection that writes closes last: it copies the log into the file and removes it.
 func (d *DB) Close() error {
-	err := d.w.close()
-	if d.read != nil {
-		err = errors.Join(err, d.read.Close())
-	}
-	return err
+	return errors.Join(d.read.Close(), d.w.close())
+}
+
+// abandon closes a file that cannot be used. The connections that read close last, so
+// that the log stays.
+func (d *DB) abandon() error {
+	return errors.Join(d.w.close(), d.read.Close())
 }

@@ -1,7 +1,9 @@
 package sqlitedb_test
 
 import (
+	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -116,32 +118,97 @@ func TestAFailedStepChangesNothing(t *testing.T) {
 	assert.Equal(t, "1", value(t, open(t, path, one), `PRAGMA user_version`))
 }
 
+// plain makes a database with SQLite alone. live leaves it open, so that its log stays.
+func plain(t *testing.T, path, script string, live bool) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), script)
+	require.NoError(t, err)
+	if live {
+		t.Cleanup(func() { assert.NoError(t, db.Close()) })
+		return
+	}
+	require.NoError(t, db.Close())
+}
+
 func TestForeignFilesAreLeftAlone(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	text := filepath.Join(dir, "notes.txt")
-	require.NoError(t, os.WriteFile(text, []byte("these are my notes, and there are more than a hundred bytes of them, so that a header could be read from them"), 0o644))
-	short := filepath.Join(dir, "byte")
-	require.NoError(t, os.WriteFile(short, []byte("x"), 0o644))
-	other := filepath.Join(dir, "other.db")
-	require.NoError(t, open(t, other, sqlitedb.Schema{Name: "other", ID: 1, Steps: one.Steps}).Close())
-	for path, want := range map[string]string{
-		text:  "move it away or name another one",
-		short: "move it away or name another one",
-		other: "it is the database of something else; name another one",
-		dir:   "it is a directory; name a file",
-	} {
-		_, err := sqlitedb.Open(t.Context(), path, one)
-		require.ErrorIs(t, err, sqlitedb.ErrForeign, path)
-		assert.ErrorContains(t, err, "note store "+path+": not a file of this kind: ")
-		assert.ErrorContains(t, err, want)
+	const move, other = "move it away or name another one", "it is the database of something else; name another one"
+	const tables = `CREATE TABLE x (a); INSERT INTO x VALUES (1);`
+	write := func(text string) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o644)) }
 	}
-	data, err := os.ReadFile(text)
-	require.NoError(t, err)
-	assert.Contains(t, string(data), "these are my notes")
-	data, err = os.ReadFile(short)
-	require.NoError(t, err)
-	assert.Equal(t, "x", string(data))
+	by := func(script string, live bool) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) { plain(t, path, script, live) }
+	}
+	for name, c := range map[string]struct {
+		make func(t *testing.T, path string)
+		want string
+	}{
+		"a text": {write("these are my notes, and there are more than a hundred bytes of them, so that a header could be read from them"), move},
+		"a byte": {write("x"), move},
+		"of another kind": {func(t *testing.T, path string) {
+			require.NoError(t, open(t, path, sqlitedb.Schema{Name: "other", ID: 1, Steps: one.Steps}).Close())
+		}, other},
+		"with a rollback journal":   {by(`PRAGMA application_id = 77;`+tables, false), other},
+		"without an id":             {by(tables, false), other},
+		"of many tables":            {by(tables+manyTables(), false), other},
+		"an id and no tables":       {by(`PRAGMA application_id = 77; CREATE TABLE x (a); DROP TABLE x`, false), other},
+		"with a log":                {by(`PRAGMA journal_mode = WAL; PRAGMA application_id = 77;`+tables, true), other},
+		"with a log and without id": {by(`PRAGMA journal_mode = WAL;`+tables, true), other},
+		"a directory":               {func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o700)) }, "it is a directory; name a file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "x.db")
+			c.make(t, path)
+			_ = os.Remove(path + "-held")
+			before := files(t, path)
+			_, err := sqlitedb.Open(t.Context(), path, one)
+			require.ErrorIs(t, err, sqlitedb.ErrForeign)
+			assert.ErrorContains(t, err, "note store "+path+": not a file of this kind: ")
+			assert.ErrorContains(t, err, c.want)
+			assert.Equal(t, before, files(t, path))
+		})
+	}
+}
+
+// TestANewerFileIsLeftAlone, with its log.
+func TestANewerFileIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	live := filepath.Join(t.TempDir(), "x.db")
+	require.NoError(t, exec(t, open(t, live, two), `INSERT INTO note (body) VALUES ('kept')`))
+	path := left(t, live)
+	before := files(t, path)
+	_, err := sqlitedb.Open(t.Context(), path, one)
+	require.ErrorIs(t, err, sqlitedb.ErrNewer)
+	after := files(t, path)
+	delete(after, "x.db-shm")
+	assert.Equal(t, before, after)
+}
+
+// manyTables are more than one page lists.
+func manyTables() string {
+	script := "BEGIN;"
+	for i := range 200 {
+		script += fmt.Sprintf("CREATE TABLE t%d (a);", i)
+	}
+	return script + "COMMIT"
+}
+
+// files returns what is in the file and in those beside it but the memory that its users
+// share, which says who reads.
+func files(t *testing.T, path string) map[string]string {
+	t.Helper()
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil
+	}
+	out := snapshot(t, filepath.Dir(path))
+	if _, ok := out["x.db-shm"]; ok {
+		out["x.db-shm"] = ""
+	}
+	return out
 }
 
 func TestAFileThatCannotBeUsedSaysWhatToDo(t *testing.T) {

@@ -173,8 +173,7 @@ func (w *writer) settle(g *group) error {
 	return g.err
 }
 
-// begin begins a transaction. While another process has one, it waits, as long
-// as ctx allows.
+// begin begins a transaction.
 func (w *writer) begin(ctx context.Context) error {
 	if w.closed {
 		return errClosed
@@ -182,11 +181,20 @@ func (w *writer) begin(ctx context.Context) error {
 	if err := w.connect(ctx); err != nil {
 		return err
 	}
+	if err := w.patiently(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	w.open = &group{done: make(chan struct{})}
+	return nil
+}
+
+// patiently runs a statement. While another process writes, it waits, as long as ctx
+// allows.
+func (w *writer) patiently(ctx context.Context, query string) error {
 	for began := time.Now(); ; {
-		err := w.exec("BEGIN IMMEDIATE")
+		err := w.exec(query)
 		switch {
 		case err == nil:
-			w.open = &group{done: make(chan struct{})}
 			return nil
 		case code(err) != sqlite3.SQLITE_BUSY || time.Since(began) > busyTimeout:
 			return err

@@ -87,7 +87,7 @@ func Open(ctx context.Context, path string, o *Options) (*Memory, error) {
 	}
 	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{
 		Name: "memory file", ID: fileID, Steps: []string{schema1, schema2, schema3}, Secure: true, Vacuum: 3,
-		Index: sqlitedb.Index{Name: "word", Create: makeIndex}, Note: o.Note,
+		Index: sqlitedb.Index{Name: "word", Create: makeIndex, From: []string{"memory"}}, Note: o.Note,
 	})
 	if err != nil {
 		return nil, err

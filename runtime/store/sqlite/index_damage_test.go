@@ -110,8 +110,7 @@ func damages() map[string]func(t *testing.T, path string) {
 	}
 }
 
-// TestADamagedIndexIsMadeAnew: the words are in the messages, so nothing is lost, and the
-// person is told.
+// TestADamagedIndexIsMadeAnew from the messages, and the person is told.
 func TestADamagedIndexIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	for name, damage := range damages() {
@@ -129,7 +128,7 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 			}
 			require.Len(t, notes, 1)
 			assert.Contains(t, notes[0], "conversation store "+path+": the search index was damaged (")
-			assert.Contains(t, notes[0], ") and has been made anew; nothing is lost")
+			assert.Contains(t, notes[0], ") and has been made anew; a check of the rest of the file found no damage")
 			_, err = s.Rewind(t.Context(), rec.ID, store.At{Version: rec.Version}, 5)
 			require.NoError(t, err)
 			assert.Zero(t, hits(t, path, s, "new"))

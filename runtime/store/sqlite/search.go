@@ -66,12 +66,14 @@ type batch struct {
 // compacted makes no difference: it says what others said, and is not indexed.
 func (s *Store) index(ctx context.Context) error {
 	var last []batch
-	for {
+	for again := 0; ; {
 		batches, err := s.unindexed(ctx)
 		if err != nil || len(batches) == 0 {
 			return err
 		}
-		if slices.EqualFunc(batches, last, batch.same) {
+		if !slices.EqualFunc(batches, last, batch.same) {
+			again = 0
+		} else if again++; again == 3 {
 			return errIndex
 		}
 		last = batches
@@ -81,8 +83,8 @@ func (s *Store) index(ctx context.Context) error {
 	}
 }
 
-// same reports whether nothing has happened to the conversation between two rounds,
-// which cannot be: somebody has indexed what was new in the first.
+// same reports whether nothing has happened to the conversation between two rounds. That
+// is so if another process has made the index anew in between, but not time after time.
 func (b batch) same(o batch) bool {
 	return b.num == o.num && b.from == o.from && b.branches == o.branches
 }

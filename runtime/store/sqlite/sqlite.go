@@ -90,7 +90,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	}
 	db, err := sqlitedb.Open(ctx, path, sqlitedb.Schema{
 		Name: "conversation store", ID: fileID, Steps: []string{schema1, schema2, schema3, schema4, schema5},
-		Index: sqlitedb.Index{Name: "word", Create: makeIndex}, Note: o.Note,
+		Index: sqlitedb.Index{Name: "word", Create: makeIndex, From: []string{"conversation", "message", "archive"}}, Note: o.Note,
 	})
 	if err != nil {
 		return nil, err

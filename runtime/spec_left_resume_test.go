@@ -245,6 +245,24 @@ func TestSpecWhoGivesUpASettlementDropsNoInput(t *testing.T) {
 	}
 }
 
+// What is said to a turn that stays interrupted is found by who takes it up next.
+func TestSpecWhoGivesUpASettlementDropsNothingThatWasSteered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHangs(hook.PointBeforeTurn, "")
+		w, _ := bootOver(t, unheard(t), plays(says("again")), h.hooks()...)
+		_, _, err := cancelledAt(t, w, h.entered, "cancel", func(ctx context.Context, w *world) (hook.TurnOutcome, error) {
+			go func() { <-h.entered; steers(t, w, "and this") }()
+			return w.try(ctx, "2")
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, w.conv.Steer(t.Context(), hook.TextInput("too late")), runtime.ErrIdle)
+		w.send("3")
+		assert.Equal(t, []string{"user 1", "user and this", "user 3", "assistant again"}, w.history())
+		close(h.release)
+	})
+}
+
 // A hook that hangs at every settlement does not keep a conversation for ever.
 func TestSpecAnInputWhoseGateAlwaysHangsIsGivenUp(t *testing.T) {
 	t.Parallel()

@@ -114,13 +114,16 @@ func (s *Store) unindexed(ctx context.Context) (out []batch, err error) {
 		if err != nil || left == 0 {
 			return out[:i], err
 		}
-		err = s.fill(ctx, tx, &out[i], &left)
+		if err = s.fill(ctx, tx, &out[i], &left); sqlitedb.Damaged(err) {
+			err = nil // who opens the conversation is told; searches of the others go on
+		}
 	}
 	return out, err
 }
 
 // fill reads the texts of a batch, up to left messages. What cannot be read has
-// none.
+// none. On a damaged page it ends: the batch is then the whole conversation, with what was
+// read before.
 func (s *Store) fill(ctx context.Context, tx *sql.Tx, b *batch, left *int) error {
 	b.texts = map[int64]search.Texts{}
 	for _, query := range []string{newArchived, newLive} {
@@ -211,7 +214,8 @@ func expression(words []search.Word) string {
 	return strings.Join(terms, " OR ")
 }
 
-// match reads in one transaction, so that what is found is still where it was.
+// match reads in one transaction, so that what is found is still where it was. What lies
+// on a damaged page is left out, unless nothing else is found.
 func (s *Store) match(ctx context.Context, q store.Query, words []search.Word) (out []store.Match, err error) {
 	tx, err := s.db.Read().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -231,12 +235,20 @@ func (s *Store) match(ctx context.Context, q store.Query, words []search.Word) (
 	}); err != nil {
 		return nil, err
 	}
+	var damage error
 	for _, num := range nums {
 		m, err := s.show(ctx, tx, num, q, words)
-		if err != nil {
+		switch {
+		case err == nil:
+			out = append(out, m)
+		case sqlitedb.Damaged(err):
+			damage = err
+		default:
 			return nil, err
 		}
-		out = append(out, m)
+	}
+	if len(out) == 0 {
+		return nil, damage
 	}
 	return out, nil
 }

@@ -23,10 +23,12 @@ var errNoAnswer = errors.New("it did not return although the turn was cancelled,
 // errEnded is why a turn ended whose goroutine a hook has ended.
 var errEnded = errors.New("runtime: a hook ended the goroutine of the turn")
 
-// calling are the calls of a reply that the history does not have yet.
+// calling are the calls of a reply with which the loop is not through.
 type calling struct {
 	content hook.List[hook.Block]
 	calls   []call
+	// kept: the history has them, but not everybody has been told of them.
+	kept bool
 }
 
 // leaveBehind closes the fence if the loop is still away as in state n.
@@ -84,7 +86,7 @@ func (t *turn) successor() *turn {
 		final: t.final, calls: t.calls, from: t.from, resumed: t.resumed, forget: t.forget, holding: true,
 		entries: t.entries, stored: t.stored, ended: t.ended, lost: t.lost, concluded: t.concluded, number: t.number, step: t.step,
 		job: t.job, calling: t.calling, stepping: t.stepping, judged: t.judged, ending: t.ending, toldEnd: t.toldEnd, out: t.out,
-		owed: t.owed, recalled: t.recalled,
+		opened: t.opened, owed: t.owed, recalled: t.recalled,
 	}
 	n.answer.open = t.answer.open
 	by := t.endsBy()
@@ -94,9 +96,9 @@ func (t *turn) successor() *turn {
 }
 
 // durable is the context of what the owner of a turn does when the loop was left
-// behind: it has the values of the turn's, and is of no turn.
+// behind: it has the values of the turn's, and is of no turn, not of a parent either.
 func (c *Conversation) durable(t *turn) context.Context {
-	return context.WithoutCancel(t.scope.Context)
+	return context.WithValue(context.WithoutCancel(t.scope.Context), scopeKey{}, (*turn)(nil))
 }
 
 // endLeft ends a turn whose loop was left behind.
@@ -130,43 +132,63 @@ func (t *turn) endUnplayed() *turn {
 // a hook is, and wait how long who delivers events is waited for.
 func (n *turn) endWithout(t *turn, f *hook.Failure, wait time.Duration) {
 	e := n.conv.events.stream()
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
-	defer cancel()
-	gen := e.seize(ctx)
-	n.end = t.end       // whoever had the delivery has stamped it
-	if n.place == nil { // nobody has been told of it
-		_ = n.conv.release(n.durable)
-		n.out = hook.TurnOutcome{Stop: hook.StopError, Err: joinErrors(n.errs)}
-		if t.ctx.Err() != nil {
-			n.out.Stop, n.out.Err = hook.StopCancelled, context.Cause(t.ctx)
-		}
-		e.drain(whole, gen)
-		return
+	var d *claim
+	if n.parent != nil {
+		d = e.want()
+	} else {
+		d = e.seize(t, wait)
 	}
-	if f != nil {
-		n.emit(hook.FailureEvent(f))
+	n.end = t.end // whoever had the delivery has stamped it
+	n.postLeft(t)
+	if n.place == nil || !n.opened { // nobody has been told of it
+		n.neverBegan(t, f)
+	} else {
+		n.endBegun(t, e, f)
 	}
-	if t.left.Load() != nil {
-		n.diagnoseLeft(t)
-	}
-	switch {
-	case !n.toldEnd:
-		n.endOpen(t)
-		n.tellAfters(t)
-	case !n.end.Time.IsZero(): // the hook that hangs was told of it before those who follow
-		e.putOnce(&n.end)
-	}
-	if n.job.child != nil {
+	if n.job.child != nil && !t.closed {
 		about := *n.job.child
 		about.Usage, about.Cost, about.Stop = n.out.Usage, n.out.Cost, n.out.Stop
 		n.conv.events.begin(t, nil)
 		n.emit(hook.Event{Kind: hook.EventSubagentEnd, Text: n.out.Text()}.WithDetail(about))
 	}
-	n.leaveWithout(e, gen, f)
+	n.leaveWithout(e, d, f)
 }
 
-// diagnoseLeft says what was left behind.
-func (n *turn) diagnoseLeft(t *turn) {
+// neverBegan is the end of a turn of which nobody has been told.
+func (n *turn) neverBegan(t *turn, f *hook.Failure) {
+	n.conv.events.leaveTurn()
+	n.tellLeft(t, f)
+	_ = n.conv.release(n.durable) // the next turn finds out if that did not work
+	n.out = hook.TurnOutcome{Stop: hook.StopError, Err: joinErrors(n.errs)}
+	if t.ctx.Err() != nil {
+		n.out.Stop, n.out.Err = hook.StopCancelled, context.Cause(t.ctx)
+	}
+}
+
+// endBegun is the end of any other turn.
+func (n *turn) endBegun(t *turn, e *emitter, f *hook.Failure) {
+	n.tellLeft(t, f)
+	if !n.toldEnd {
+		n.endOpen(t)
+		n.tellAfters(t)
+		return
+	}
+	if n.conv.events.logs && !n.ended {
+		n.storeEnd(n.staysInterrupted())
+	}
+	if n.parent == nil && !e.waits(n.end.Seq) { // the hook that hangs was told of it before those who follow
+		e.putOnce(&n.end)
+	}
+}
+
+// tellLeft says what was left behind, if something was.
+func (n *turn) tellLeft(t *turn, f *hook.Failure) {
+	if f != nil {
+		n.emit(hook.FailureEvent(f))
+	}
+	if t.left.Load() == nil {
+		return
+	}
 	n.emit(hook.DiagnosticEvent(hook.Diagnostic{
 		Code: "turn.left_behind", Visibility: hook.VisibleUser,
 		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", t.left.Load()),
@@ -192,12 +214,18 @@ func (n *turn) endOpen(t *turn) {
 	n.concluded = true
 	n.end = hook.Event{Kind: hook.EventTurnEnd, Text: n.out.Text()}.WithUsage(n.out.Usage, n.out.Cost, n.out.Stop)
 	n.post(&n.end, last)
-	n.rt.leases.remove(n.conv)
+	n.storeEnd(stays)
+}
+
+// storeEnd stores the end of the turn, unless it stays interrupted, and gives its lease
+// away.
+func (t *turn) storeEnd(stays bool) {
+	t.rt.leases.remove(t.conv) // so that nothing prolongs the lease behind the end
 	if !stays {
-		n.commitRest(true)
+		t.commitRest(true)
 	}
-	if err := n.conv.release(n.durable); err != nil {
-		n.emit(hook.Event{Kind: hook.EventDiagnostic, Text: err.Error()})
+	if err := t.conv.release(t.durable); err != nil {
+		t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: err.Error()})
 	}
 }
 
@@ -213,12 +241,22 @@ func (n *turn) refuseLetters(refuse bool) {
 	}
 }
 
-// endCalling answers the calls that the loop had not concluded.
+// endCalling answers the calls that the loop had not concluded, and tells of all.
 func (n *turn) endCalling(t *turn) {
 	calls := n.calling.calls
 	if len(calls) == 0 {
 		return
 	}
+	if !n.calling.kept {
+		n.answerCalling(t, calls)
+		n.keepStep(hook.ModelReply{Content: n.calling.content}, calls)
+		n.recordCalls(calls, t.hooks)
+	}
+	n.tell(calls)
+	n.emitNow(hook.Event{Kind: hook.EventCallsComplete}.WithTools(n.view.names(calls)))
+}
+
+func (n *turn) answerCalling(t *turn, calls []call) {
 	for i := range calls {
 		c := &calls[i]
 		if !c.concluded {
@@ -231,10 +269,6 @@ func (n *turn) endCalling(t *turn) {
 			n.emitApproval(c, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "the turn was cancelled"})
 		}
 	}
-	n.keepStep(hook.ModelReply{Content: n.calling.content}, calls)
-	n.recordCalls(calls, t.hooks)
-	n.tell(calls)
-	n.emitNow(hook.Event{Kind: hook.EventCallsComplete}.WithTools(n.view.names(calls)))
 }
 
 // endLeft answers a call that the loop of the turn has left open.
@@ -315,7 +349,7 @@ func (n *turn) aftersOfCalls(t *turn) (afters []after) {
 
 // leaveWithout delivers what is left and takes the turn away. Hooks and observers are
 // told, for a grace period at most, unless one of them is what hangs.
-func (n *turn) leaveWithout(e *emitter, gen uint32, f *hook.Failure) {
+func (n *turn) leaveWithout(e *emitter, d *claim, f *hook.Failure) {
 	n.conv.setTurn(nil)
 	if n.parent == nil {
 		n.rt.asked.forget(n.conv.ID())
@@ -326,6 +360,13 @@ func (n *turn) leaveWithout(e *emitter, gen uint32, f *hook.Failure) {
 	if n.expire != nil {
 		n.expire()
 	}
+	if n.parent != nil {
+		if e.withdraw(d) { // otherwise who delivers tells of the child, too
+			go e.drainAs(d)
+		}
+		return
+	}
+	gen := d.gen
 	if f == nil || f.Point != hook.PointOnEvent {
 		gen = n.deliverLeft(e, gen)
 	}

@@ -78,7 +78,7 @@ func (t *turn) newCalls(reply hook.ModelReply) []call {
 // goes on.
 func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
 	t.calls += len(calls)
-	t.calling = calling{reply.Content, calls}
+	t.calling = calling{content: reply.Content, calls: calls}
 	t.report()
 	if t.hooks.seesReply() || t.hooks.onInvalidTool != nil {
 		t.now()
@@ -108,12 +108,13 @@ func (t *turn) endCalls(reply hook.ModelReply, calls []call) (more bool) {
 	}
 	t.execute(reply, calls)
 	t.keepStep(reply, calls)
-	t.calling = calling{}
+	t.calling.kept = true
 	t.recordCalls(calls, t.hooks)
 	stored := false
 	t.now()
 	t.ahead(func() {
 		t.tell(calls)
+		t.calling = calling{}
 		t.emitNow(hook.Event{Kind: hook.EventCallsComplete}.WithTools(t.view.names(calls)))
 	}, func() { stored = t.commit(false) })
 	for i := range calls {

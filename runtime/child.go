@@ -121,6 +121,7 @@ func (t *turn) asChild(in hook.Input, run func() hook.TurnOutcome) hook.TurnOutc
 	out := run()
 	t.conv.endSession(t.durable, t, "")
 	about.Usage, about.Cost, about.Stop = out.Usage, out.Cost, out.Stop
+	t.closed = true
 	tell(hook.Event{Kind: hook.EventSubagentEnd, Text: out.Text()}, about)
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -17,7 +18,10 @@ import (
 //
 // The delivery is taken away from who does not come back from a hook or an observer
 // although the turn is over. Every delivery has a generation: who finds another one
-// when it comes back touches nothing any more.
+// when it comes back touches nothing any more. Only the turn that a user has started
+// takes it away: a child shares the delivery with the turn that runs it.
+//
+// Who has the delivery never waits for room in the queue, which nobody else empties.
 
 const (
 	// maxQueue is how many events are queued, and maxQueueBytes how many bytes of
@@ -40,11 +44,38 @@ type line struct {
 	queue []queuedEvent
 	// bytes is what the queued events take.
 	bytes int
-	// wanted is told when the delivery is given to hold, or that it will not be; nil if
-	// hold does not wait.
-	wanted chan bool
-	// waiters emit and wait because the queue is full: true gives them the delivery.
-	waiters []chan bool
+	// wanted are those who want to hold the delivery, the first one first.
+	wanted []*claim
+	// waiters emit and wait because the queue is full.
+	waiters []*claim
+}
+
+// claim is somebody who waits for the delivery, or for room in the queue.
+type claim struct {
+	// turn is the one whose loop waits; nil for anybody else.
+	turn *turn
+	// answer comes once, and is sent while the emitter is locked: true gives the delivery,
+	// of the generation gen.
+	answer chan bool
+	gen    uint32
+}
+
+func newClaim(t *turn) *claim { return &claim{turn: t, answer: make(chan bool, 1)} }
+
+// give gives the delivery to the claim.
+func (c *claim) give(gen uint32) {
+	c.gen = gen
+	c.answer <- true
+}
+
+// without takes the claim out of the list; false if it was not there, because it has its
+// answer.
+func without(list []*claim, c *claim) ([]*claim, bool) {
+	i := slices.Index(list, c)
+	if i < 0 {
+		return list, false
+	}
+	return slices.Delete(list, i, i+1), true
 }
 
 // lineLocked returns the line, which is made if there is none.
@@ -83,27 +114,23 @@ func (e *emitter) take(ctx context.Context, from *emitter, ev *hook.Event, as po
 		_ = e.flush(ctx) // what is not written is tried again with the next write
 		e.lock()
 	}
-	mine := false
-	if as != inside && e.fullLocked() {
-		if mine = e.awaitRoomLocked(ctx); leftBehind(ctx) { // meanwhile
-			gen := e.gen.Load()
-			e.mu.Unlock()
-			if mine {
-				e.drain(whole, gen)
-			}
-			return
-		}
+	var mine *claim // gives the delivery to this goroutine
+	waits := as&inside == 0 && e.fullLocked()
+	if waits {
+		mine = e.awaitRoomLocked(ctx)
+	}
+	if (waits || as&own != 0) && leftBehind(ctx) { // meanwhile
+		e.mu.Unlock()
+		e.drainAs(mine)
+		return
 	}
 	observer := e.stampLocked(ev, as, from == e)
 	if e.delivering {
 		l, size := e.lineLocked(), eventSize(ev)
 		l.queue = append(l.queue, queuedEvent{from, ctx, *ev, observer, size})
 		l.bytes += size
-		gen := e.gen.Load()
 		e.mu.Unlock()
-		if mine {
-			e.drain(whole, gen)
-		}
+		e.drainAs(mine)
 		return
 	}
 	e.delivering, e.aboutFailure = true, ev.Kind == hook.EventHookFailed
@@ -134,24 +161,38 @@ func (e *emitter) fullLocked() bool {
 	return e.line != nil && e.delivering && (len(e.line.queue) >= maxQueue || e.line.bytes >= maxQueueBytes)
 }
 
-// awaitRoomLocked waits until there is room in the queue or ctx ends; true gives the
+// awaitRoomLocked waits until there is room in the queue or ctx ends. A claim gives the
 // caller the delivery.
-func (e *emitter) awaitRoomLocked(ctx context.Context) (mine bool) {
-	for over := false; e.fullLocked() && !mine && !over; {
-		w := make(chan bool, 1)
+func (e *emitter) awaitRoomLocked(ctx context.Context) *claim {
+	for e.fullLocked() {
+		w := newClaim(nil)
 		e.line.waiters = append(e.line.waiters, w)
 		e.mu.Unlock()
+		mine, over := false, false
 		select {
-		case mine = <-w:
+		case mine = <-w.answer:
 		case <-ctx.Done():
 			over = true
 		}
 		e.lock()
 		if over && !e.line.leave(w) {
-			mine = <-w // it came in the same moment
+			mine = <-w.answer // it came in the same moment
+		}
+		if mine {
+			return w
+		}
+		if over {
+			break
 		}
 	}
-	return mine
+	return nil
+}
+
+// drainAs delivers what is queued if the claim gives the delivery; nil gives none.
+func (e *emitter) drainAs(c *claim) {
+	if c != nil {
+		e.drain(whole, c.gen)
+	}
 }
 
 // whole drains the queue to its end.
@@ -175,11 +216,11 @@ func (e *emitter) next(q *queuedEvent, i, n int, gen uint32) bool {
 	switch {
 	case e.gen.Load() != gen:
 		return false
-	case l == nil || len(l.queue) == 0 || n == whole && l.wanted != nil:
+	case l == nil || len(l.queue) == 0 || n == whole && len(l.wanted) > 0:
 		e.releaseLocked()
 		return false
 	case n == whole && i >= maxQueue && len(l.waiters) > 0:
-		l.waiters[0] <- true
+		l.waiters[0].give(gen)
 		l.waiters = slices.Delete(l.waiters, 0, 1)
 		return false
 	}
@@ -197,32 +238,28 @@ func (e *emitter) next(q *queuedEvent, i, n int, gen uint32) bool {
 }
 
 // leave takes out one of those who wait; false if it has been told already.
-func (l *line) leave(w chan bool) bool {
-	if l == nil {
-		return false
+func (l *line) leave(w *claim) (left bool) {
+	if l != nil {
+		l.waiters, left = without(l.waiters, w)
 	}
-	i := slices.Index(l.waiters, w)
-	if i >= 0 {
-		l.waiters = slices.Delete(l.waiters, i, i+1)
-	}
-	return i >= 0
+	return left
 }
 
 // wake tells those who wait that there is room.
 func (l *line) wake() {
 	for _, w := range l.waiters {
-		w <- false
+		w.answer <- false
 	}
 	l.waiters = nil
 }
 
-// releaseLocked gives the delivery to the loop if it wants it, otherwise to nobody:
-// then nothing is queued, and those who wait for room have it.
+// releaseLocked gives the delivery to who wants to hold it, otherwise to nobody: then
+// nothing is queued, and those who wait for room have it.
 func (e *emitter) releaseLocked() {
 	l := e.line
-	if l != nil && l.wanted != nil {
-		l.wanted <- true
-		l.wanted = nil
+	if l != nil && len(l.wanted) > 0 {
+		l.wanted[0].give(e.gen.Load())
+		l.wanted = slices.Delete(l.wanted, 0, 1)
 		return
 	}
 	e.delivering = false
@@ -246,9 +283,10 @@ func (e *emitter) drop(gen uint32) {
 }
 
 // hold stops deliveries until release, so that what is emitted in between is
-// written down before anybody is told. It waits for who delivers until ctx ends; false
+// written down before anybody is told. It waits for who delivers until ctx ends, or
+// until the loop of t, which calls it, is left behind; t is nil for anybody else. False
 // says that it has not got the delivery then.
-func (e *emitter) hold(ctx context.Context) (gen uint32, ok bool) {
+func (e *emitter) hold(ctx context.Context, t *turn) (gen uint32, ok bool) {
 	e.lock()
 	if !e.delivering {
 		e.delivering = true
@@ -256,39 +294,71 @@ func (e *emitter) hold(ctx context.Context) (gen uint32, ok bool) {
 		e.mu.Unlock()
 		return gen, true
 	}
-	wanted := make(chan bool, 1)
-	e.lineLocked().wanted = wanted
+	c := e.wantLocked(t)
 	e.mu.Unlock()
 	select {
-	case mine := <-wanted:
-		return e.gen.Load(), mine
+	case ok = <-c.answer:
 	case <-ctx.Done():
+		ok = e.withdraw(c)
 	}
-	e.lock()
-	defer e.mu.Unlock()
-	if l := e.line; l != nil && l.wanted == wanted {
-		l.wanted = nil
-		return 0, false
-	}
-	return e.gen.Load(), <-wanted // it came in the same moment
+	return c.gen, ok
 }
 
-// seize is hold for who cannot wait longer than ctx: then it takes the delivery away
-// from who has it.
-func (e *emitter) seize(ctx context.Context) (gen uint32) {
+// want is hold for who does not wait, and asks withdraw later whether it has the
+// delivery.
+func (e *emitter) want() *claim {
 	e.lock()
-	if l := e.line; l != nil && l.wanted != nil { // of the loop that was left behind
-		l.wanted <- false
-		l.wanted = nil
+	defer e.mu.Unlock()
+	if e.delivering {
+		return e.wantLocked(nil)
+	}
+	e.delivering = true
+	c := newClaim(nil)
+	c.give(e.gen.Load())
+	return c
+}
+
+func (e *emitter) wantLocked(t *turn) *claim {
+	c, l := newClaim(t), e.lineLocked()
+	l.wanted = append(l.wanted, c)
+	return c
+}
+
+// withdraw takes the claim back. True if it had the delivery before: then the caller has.
+func (e *emitter) withdraw(c *claim) (mine bool) {
+	e.lock()
+	defer e.mu.Unlock()
+	if l := e.line; l != nil {
+		waits := false
+		if l.wanted, waits = without(l.wanted, c); waits {
+			return false
+		}
+	}
+	return <-c.answer // it came before: nothing is waited for
+}
+
+// seize is hold for the owner of the turn t, whose loop was left behind and wants nothing
+// any more. When the wait is over, it takes the delivery away from who has it.
+func (e *emitter) seize(t *turn, wait time.Duration) *claim {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	e.lock()
+	if l := e.line; l != nil {
+		l.wanted = slices.DeleteFunc(l.wanted, func(c *claim) bool {
+			if c.turn == t {
+				c.answer <- false
+			}
+			return c.turn == t
+		})
 	}
 	e.mu.Unlock()
-	if gen, ok := e.hold(ctx); ok {
-		return gen
+	if gen, ok := e.hold(ctx, nil); ok {
+		return &claim{gen: gen}
 	}
 	e.lock()
 	defer e.mu.Unlock()
 	e.delivering = true
-	return e.gen.Add(1)
+	return &claim{gen: e.gen.Add(1)}
 }
 
 // queued is how many events wait.
@@ -296,6 +366,13 @@ func (e *emitter) queued() int {
 	e.lock()
 	defer e.mu.Unlock()
 	return len(e.queuedLocked())
+}
+
+// waits reports whether the event with that sequence is queued.
+func (e *emitter) waits(seq uint64) bool {
+	e.lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.queuedLocked(), func(q queuedEvent) bool { return q.ev.Seq == seq })
 }
 
 // drainToFollowers gives the delivery away and tells only those who follow of what is
@@ -322,7 +399,7 @@ func (e *emitter) release(gen uint32) { e.drain(whole, gen) }
 // announce has the event written before anybody is told of it, with whatever else
 // the store does not have yet. If that fails they are told instead what did not happen.
 func (e *emitter) announce(ctx context.Context, ev hook.Event, instead string, write func([]store.Event) error) error {
-	gen, ok := e.hold(ctx)
+	gen, ok := e.hold(ctx, nil)
 	if !ok {
 		return context.Cause(ctx)
 	}

@@ -95,8 +95,11 @@ type scopeKey struct{}
 
 // Value implements context.Context.
 func (s *scope) Value(key any) any {
-	if key == (scopeKey{}) {
+	switch key {
+	case scopeKey{}:
 		return s.turn
+	case sideKey{}: // a run beside a turn may have started this one
+		return nil
 	}
 	return s.Context.Value(key)
 }
@@ -116,17 +119,15 @@ func (lasting) Err() error { return nil }
 
 // Value implements context.Context.
 func (l *lasting) Value(key any) any {
-	if key == (scopeKey{}) {
-		return l.turn
-	}
-	return context.WithoutCancel(l.turn.scope.Context).Value(key)
+	return l.turn.scope.Value(key)
 }
 
 // leftBehind reports whether the context is of a turn whose loop was left behind: what
-// comes from there is of no turn any more, and not of the next one.
+// comes from there is of no turn any more, and not of the next one. A run beside a turn
+// is not left behind with it.
 func leftBehind(ctx context.Context) bool {
 	t, _ := ctx.Value(scopeKey{}).(*turn)
-	return t != nil && t.fence.closed()
+	return t != nil && t.fence.closed() && sideOf(ctx) == nil
 }
 
 // turnJob is what a loop has to do.

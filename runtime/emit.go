@@ -67,7 +67,7 @@ func (e *emitter) Emit(ctx context.Context, ev hook.Event) {
 	if leftBehind(ctx) {
 		return
 	}
-	as := usual
+	var as posting
 	if s := sideOf(ctx); s != nil {
 		as, ev.Turn = aside, s.turn
 	}
@@ -118,13 +118,15 @@ func (e *emitter) deliversFailure() bool {
 }
 
 // posting says what is special about an event that is posted.
-type posting int
+type posting uint8
 
 const (
-	usual posting = iota
 	// inside: the event comes from who is being told of another one, or holds the
 	// delivery, and does not wait for room in the queue.
-	inside
+	inside posting = 1 << iota
+	// own: it comes from the loop of a turn. If that was left behind meanwhile, its owner
+	// posts the event.
+	own
 	// delta: the event is one of many and may carry the time of one before it.
 	delta
 	// last: it is the last event of a turn. What is emitted after it, or because
@@ -139,7 +141,7 @@ const (
 const clockEvery = 16
 
 // emit numbers and delivers the event, and what is queued meanwhile.
-func (e *emitter) emit(ctx context.Context, ev hook.Event) { e.post(ctx, &ev, usual) }
+func (e *emitter) emit(ctx context.Context, ev hook.Event) { e.post(ctx, &ev, 0) }
 
 // stream is the emitter that delivers: this one, or that of the conversation of
 // which this is a child's.
@@ -152,11 +154,11 @@ func (e *emitter) stream() *emitter {
 
 // post is emit; it changes the event and keeps a copy at most. A text is cut to the
 // size of a tool result, because readers and stores keep events beside the messages;
-// the pieces of a reply are not. An event that has a time happened then: the clock is not read, and only if something else was told
-// later meanwhile the event has that time.
+// the pieces of a reply are not. An event that has a time happened then: the clock is
+// not read. If another event was told with a later time, the event has that one.
 func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
 	ev.SetHost(within{e})
-	if as != delta && len(ev.Text) > e.rt.o.MaxResult {
+	if as&delta == 0 && len(ev.Text) > e.rt.o.MaxResult {
 		text, omitted := withoutMiddle(ev.Text, e.rt.o.MaxResult)
 		ev.Text, ev.Omitted = text, ev.Omitted+omitted
 	}
@@ -167,21 +169,18 @@ func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
 	e.lock()
 	e.placeLocked(ev, as)
 	e.mu.Unlock()
-	if as == last {
-		as = delta
-	}
 	e.up.take(ctx, e, ev, as)
 }
 
 // placeLocked says where the event happens.
 func (e *emitter) placeLocked(ev *hook.Event, as posting) {
 	ev.Agent, ev.Depth = e.agent(), e.depth
-	if as == aside && ev.Turn != e.turn {
+	if as&aside != 0 && ev.Turn != e.turn {
 		ev.Turn, ev.Step = "", 0
 		return
 	}
 	ev.Turn, ev.Step = e.turn, e.step
-	if as == last {
+	if as&last != 0 {
 		e.turn, e.step = "", 0
 	}
 }
@@ -204,7 +203,7 @@ func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer fu
 	ev.Seq = e.seq
 	if own {
 		e.placeLocked(ev, as)
-		if as == last {
+		if as&last != 0 {
 			e.observer = nil
 		}
 	}
@@ -212,7 +211,7 @@ func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer fu
 		e.pending = append(e.pending, *ev)
 		e.pendingBytes += eventSize(ev)
 	}
-	if as == aside && ev.Turn == "" {
+	if as&aside != 0 && ev.Turn == "" {
 		return nil // it is not of the observer's turn
 	}
 	return observer
@@ -221,7 +220,7 @@ func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer fu
 // readLocked gives the event its time, which is never before that of another event.
 func (e *emitter) readLocked(ev *hook.Event, as posting) {
 	switch {
-	case as == delta && e.sinceRead < clockEvery-1 && !e.clock.IsZero():
+	case as&delta != 0 && e.sinceRead < clockEvery-1 && !e.clock.IsZero():
 		e.sinceRead++
 	case ev.Time.IsZero():
 		e.clock, e.sinceRead = e.rt.o.Now(), 0
@@ -253,8 +252,8 @@ func (e *emitter) atStep(n int) {
 }
 
 // end returns when everything that was emitted within the turn is delivered.
-func (e *emitter) end() {
-	gen, ok := e.hold(context.Background()) // who leaves the loop behind wakes it
+func (e *emitter) end(t *turn) {
+	gen, ok := e.hold(context.Background(), t) // who leaves the loop behind wakes it
 	if !ok {
 		return
 	}
@@ -292,16 +291,42 @@ func (t *turn) emitNow(ev hook.Event) {
 // emit tells observers, who may have something to finish although the turn was
 // cancelled.
 func (t *turn) emit(ev hook.Event) {
-	as := usual
-	if t.holding { // nobody makes room before this goroutine has come to an end
-		as = inside
-	}
-	t.post(&ev, as)
+	t.event = ev
+	t.post(&t.event, 0)
 }
 
-// post is emit for an event that the caller needs no longer.
-func (t *turn) post(ev *hook.Event, as posting) {
+// post is emit for an event that stays as it is until the next one is posted.
+func (t *turn) post(ev *hook.Event, as posting) { t.postWith(t.durable, ev, as) }
+
+func (t *turn) postWith(ctx context.Context, ev *hook.Event, as posting) {
+	as |= own
+	if t.holding { // nobody makes room before this goroutine has come to an end
+		as |= inside
+	}
+	t.posted, t.postedAs = ev, as
 	t.away(hook.PointOnEvent)
-	t.conv.events.post(t.durable, ev, as)
+	t.conv.events.post(ctx, ev, as)
 	t.returned()
+	t.posted = nil
+}
+
+// postLeft posts the event with which the loop of t was left behind, unless it has its
+// number: then it is told, or queued.
+func (n *turn) postLeft(t *turn) {
+	e := n.conv.events.stream()
+	e.lock()
+	ev := t.posted
+	lost := ev != nil && ev.Conversation == ""
+	e.mu.Unlock()
+	if !lost {
+		return
+	}
+	if n.parent != nil {
+		n.conv.events.begin(t, nil) // the loop may have said that its turn is over
+	}
+	n.event = *ev
+	n.post(&n.event, t.postedAs)
+	if ev == &t.end {
+		n.end = n.event
+	}
 }

@@ -21,6 +21,7 @@ func (t *turn) announce(in hook.Input) error {
 	c := t.conv
 	if !c.journals() {
 		c.steers.begin(nil)
+		t.opened = true
 		t.emit(begins)
 		return nil
 	}
@@ -37,13 +38,15 @@ func (t *turn) announce(in hook.Input) error {
 	var err error
 	if c.events.logs {
 		t.away(hook.PointOnEvent)
-		gen, _ := c.events.hold(context.Background()) // who leaves the loop behind wakes it
+		gen, _ := c.events.hold(context.Background(), t) // who leaves the loop behind wakes it
 		t.returned()
+		t.opened = true
 		err = c.events.record(t.durable, begins, "the turn did not begin", write)
 		t.away(hook.PointOnEvent)
 		c.events.release(gen)
 		t.returned()
 	} else if err = write(nil); err == nil {
+		t.opened = true
 		t.emit(begins)
 	}
 	if err != nil {

@@ -216,18 +216,18 @@ func (t *turn) showDelta(kind hook.BlockKind, text string) {
 	if a.stretch != nil && t.goesOnWith(e, text) {
 		return
 	}
-	ev := hook.Event{Kind: hook.EventTextDelta, Text: text}
+	t.event = hook.Event{Kind: hook.EventTextDelta, Text: text}
 	if kind == hook.BlockReasoning {
-		ev.Kind = hook.EventReasoningDelta
+		t.event.Kind = hook.EventReasoningDelta
 	}
-	t.post(&ev, delta)
+	t.post(&t.event, delta)
 	if first {
 		return
 	}
 	if a.stretch == nil {
 		a.stretch = &stretch{}
 	}
-	e.extend(a.stretch, &t.conv.events, &ev)
+	e.extend(a.stretch, &t.conv.events, &t.event)
 }
 
 // goesOnWith tells the next delta of the stretch; false if it is over.

@@ -152,6 +152,7 @@ func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.Tu
 	}
 	t.enter(in, observe)
 	t.conv.steers.begin(was.letters)
+	t.opened = true
 	t.emitNow(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
 	if len(was.input) > 0 {
 		t.beginAgain(was, in, on)
@@ -416,7 +417,7 @@ func (t *turn) recall(was *interrupted) (hook.ModelReply, []call) {
 		c.settle(r.Outcome, r.message.Result)
 		c.end.Duration, c.end.Call, c.concluded, c.told, c.judged = r.Duration, c.at, true, true, true
 	}
-	t.calling, t.recalled = calling{reply.Content, calls}, true
+	t.calling, t.recalled = calling{content: reply.Content, calls: calls}, true
 	return reply, calls
 }
 

@@ -282,7 +282,8 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 	if how == "deadline" {
 		cfg.Limits.Time = time.Hour
 	}
-	w := startWith(t, m, cfg, &runtime.Options{Grace: grace, Recent: 1000, Store: mem.New(&mem.Options{Journal: journal})}, h.hooks()...)
+	w := startWith(t, m, cfg, &runtime.Options{Grace: grace, Store: mem.New(&mem.Options{Journal: journal})}, h.hooks()...)
+	f := follow(t, w)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan time.Time, 1)
@@ -317,6 +318,7 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 		assert.Equal(t, wantStop, out.Stop)
 	}
 	h.checkEnd(t, w)
+	f.checkEnd(journal, at != hook.PointOnEvent)
 	if how == "close" {
 		close(h.release)
 		<-closed
@@ -376,7 +378,7 @@ func TestSpecACallOfALoopThatWasLeftBehindNeverStarts(t *testing.T) {
 	})
 }
 
-// checkEnd checks what the store and who follows have of the turn.
+// checkEnd checks what the store has of the turn.
 func (h *hangs) checkEnd(t *testing.T, w *world) {
 	t.Helper()
 	ms, err := w.store.Messages(context.Background(), w.conv.ID())

@@ -146,10 +146,10 @@ func (t *turn) hear(l letter, ask bool) bool {
 		return false
 	}
 	t.forgetLetter(l)
-	t.emit(hook.Event{Kind: hook.EventSteered, Text: l.in.Text()})
 	for _, m := range in.Messages.All() {
 		t.history.add(m)
 	}
+	t.emit(hook.Event{Kind: hook.EventSteered, Text: l.in.Text()})
 	return true
 }
 

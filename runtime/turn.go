@@ -97,7 +97,15 @@ type turn struct {
 	// that its journal asks for. recalled: its calls are those of this turn.
 	owed     *interrupted
 	recalled bool
-	// calling are the calls of the reply that are not in the history yet. stepping: a step
+	// event is the newest one of the loop. posted is the one that it is telling of, nil
+	// between two, and postedAs how.
+	event    hook.Event
+	posted   *hook.Event
+	postedAs posting
+	// opened: clients have been, or are just being, told of the turn. closed: they have
+	// been told of its end as a child.
+	opened, closed bool
+	// calling are the calls of the reply with which the loop is not through. stepping: a step
 	// has begun and not ended. judged: AfterStep is or was told of its end.
 	calling          calling
 	stepping, judged bool
@@ -225,7 +233,7 @@ func (t *turn) leave() {
 		t.answers.dismiss(t.conv)
 	}
 	t.away(hook.PointOnEvent)
-	t.conv.events.end()
+	t.conv.events.end(t)
 	t.returned()
 	if t.expire != nil {
 		t.expire()
@@ -358,7 +366,7 @@ func (t *turn) ahead(tell, write func()) {
 		return
 	}
 	t.away(hook.PointOnEvent)
-	gen, _ := t.conv.events.hold(context.Background()) // who leaves the loop behind wakes it
+	gen, _ := t.conv.events.hold(context.Background(), t) // who leaves the loop behind wakes it
 	t.returned()
 	t.holding = true
 	tell()
@@ -506,7 +514,6 @@ func (t *turn) hookFailed(ctx context.Context, f *hook.Failure) {
 	if f.Late {
 		return
 	}
-	t.away(hook.PointOnEvent)
-	t.conv.events.emit(ctx, hook.FailureEvent(f))
-	t.returned()
+	t.event = hook.FailureEvent(f)
+	t.postWith(ctx, &t.event, 0)
 }

@@ -1,0 +1,350 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/runtime/store"
+	"github.com/grapnel-go/grapnel/runtime/store/mem"
+	"github.com/grapnel-go/grapnel/runtime/stream"
+	"github.com/grapnel-go/grapnel/subsystems/delegate"
+)
+
+// The queue of events is bounded, and who has the delivery is the only one that empties
+// it. A turn ends although the queue is full, and who follows has its end once.
+
+// queueLimit is how many events are queued before who emits has to wait.
+const queueLimit = 1024
+
+// following reads the events of a conversation as they come.
+type following struct {
+	t  *testing.T
+	w  *world
+	mu sync.Mutex
+	// have are those that have come.
+	have []hook.Event
+}
+
+// follow begins to read. The test is one of synctest.
+func follow(t *testing.T, w *world) *following {
+	t.Helper()
+	f := &following{t: t, w: w}
+	r := w.rt.Subscribe(&stream.SubscribeOptions{Conversation: w.conv.ID(), Buffer: 4 * queueLimit})
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for item, err := range r.Events(ctx) {
+			if ev := item.Event(); err == nil && ev.Kind != "" {
+				f.mu.Lock()
+				f.have = append(f.have, ev)
+				f.mu.Unlock()
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-over
+		r.Close()
+	})
+	return f
+}
+
+// events are those that have come by now.
+func (f *following) events() []hook.Event {
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.have)
+}
+
+// checkEnd checks that the turn has one end for who follows and for the store, behind
+// everything else of it. all says that nobody hung on an event, which nobody has missed
+// then.
+func (f *following) checkEnd(journal, all bool) []hook.Event {
+	f.t.Helper()
+	events := f.events()
+	assert.Equal(f.t, 1, countKind(events, hook.EventTurnEnd), "who follows is told of the end once")
+	assert.True(f.t, slices.IsSortedFunc(events, func(a, b hook.Event) int { return int(a.Seq) - int(b.Seq) }), "and in order")
+	assert.Len(f.t, slices.CompactFunc(slices.Clone(events), func(a, b hook.Event) bool { return a.Seq == b.Seq }), len(events), "and once")
+	if all {
+		assert.Empty(f.t, unbalanced(events))
+	}
+	if journal {
+		kept := keptEvents(f.t, f.w.store, f.w.conv.ID())
+		assert.Equal(f.t, 1, countKind(kept, hook.EventTurnEnd), "the store has the end once")
+		assert.Empty(f.t, unbalanced(kept))
+	}
+	rec, err := f.w.store.Conversation(context.Background(), store.Key{Agent: "a", Sender: "ann"})
+	require.NoError(f.t, err)
+	assert.False(f.t, rec.Journaled, "the turn has its end in the store")
+	return events
+}
+
+func countKind(events []hook.Event, kind hook.EventKind) (n int) {
+	for _, ev := range events {
+		if ev.Kind == kind && ev.Depth == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// crowds fills the queue: somebody delivers an event that is slow, and the rest waits.
+func crowds(ctx context.Context, host hook.Host) {
+	go host.Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "slow"})
+	synctest.Wait()
+	for range queueLimit {
+		host.Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "more"})
+	}
+}
+
+// stuckOnSlow is a hook that does not come back from the event "slow" before it is released.
+func stuckOnSlow(release <-chan struct{}) hook.Hook {
+	return observer{f: func(_ context.Context, ev hook.Event) {
+		if ev.Text == "slow" {
+			<-release
+		}
+	}}
+}
+
+// The loop gets the delivery with a full queue when it is about to tell of the end:
+// nothing hangs, and the turn ends.
+func TestSpecAFullQueueDoesNotHoldTheEndOfATurn(t *testing.T) {
+	t.Parallel()
+	for _, journal := range []bool{false, true} {
+		t.Run(fmt.Sprintf("journal=%t", journal), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				after := hook.AfterTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
+					crowds(ctx, turn.Host())
+					time.AfterFunc(time.Second, func() { close(release) })
+				})
+				w := startWith(t, plays(says("done")), hook.AgentConfig{Name: "a"},
+					&runtime.Options{Store: mem.New(&mem.Options{Journal: journal})}, stuckOnSlow(release), after)
+				f := follow(t, w)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				began := time.Now()
+				out, err := w.try(ctx, "go")
+				require.NoError(t, err)
+				assert.Equal(t, hook.StopCompleted, out.Stop)
+				assert.Equal(t, time.Second, time.Since(began))
+				f.checkEnd(journal, true)
+				assert.Len(t, w.eventsOf(hook.EventTurnEnd), 1)
+				assert.Len(t, w.eventsOf(hook.EventDiagnostic), queueLimit+1)
+			})
+		})
+	}
+}
+
+// Somebody hangs on an event, and the queue is full: the turn is left behind wherever it
+// waits, and has its end.
+func TestSpecATurnThatIsLeftBehindWithAFullQueueHasItsEnd(t *testing.T) {
+	t.Parallel()
+	full := map[string]func() []hook.Hook{
+		"a tool reports": func() []hook.Hook {
+			return []hook.Hook{box(tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+				go env.Progress("slow")
+				synctest.Wait()
+				for range queueLimit {
+					env.Progress("more")
+				}
+				return hook.TextResult("done")
+			}})}
+		},
+		"AfterTurn emits": func() []hook.Hook {
+			return []hook.Hook{box(named("x")), hook.AfterTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
+				crowds(context.WithoutCancel(ctx), turn.Host())
+			})}
+		},
+		"BeforeStep emits": func() []hook.Hook {
+			return []hook.Hook{box(named("x")), hook.BeforeStepFunc(func(ctx context.Context, s *hook.Step) (d hook.StepDecision, err error) {
+				crowds(context.WithoutCancel(ctx), s.Host())
+				return d, nil
+			})}
+		},
+	}
+	for name, hooks := range full {
+		for _, journal := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/journal=%t", name, journal), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					release := make(chan struct{})
+					defer close(release)
+					w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done"), says("again")), hook.AgentConfig{Name: "a"},
+						&runtime.Options{Grace: time.Second, Store: mem.New(&mem.Options{Journal: journal})}, append(hooks(), stuckOnSlow(release))...)
+					f := follow(t, w)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					began := time.Now()
+					_, _ = w.try(ctx, "go")
+					assert.LessOrEqual(t, time.Since(began), time.Minute+2*time.Second)
+					events := f.checkEnd(journal, true)
+					assert.Len(t, slices.DeleteFunc(events, func(ev hook.Event) bool { return ev.Text != "more" }), queueLimit, "nothing in front of the end is lost")
+				})
+			})
+		}
+	}
+}
+
+// A hook that hangs in a child is left behind. The events of the child's end wait for
+// their turn: an observer of the parent's turn is not called while it has another event.
+func TestSpecAChildThatHangsLeavesTheDeliveryToItsParentsTurn(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		// begins and lasts are the time of the tool that runs beside the child, which is
+		// left behind after 14 seconds, and told of half a second later.
+		begins, lasts time.Duration
+	}{
+		"the parent waits for its calls":    {time.Second, 0},
+		"the parent waits for the delivery": {13 * time.Second, 1200 * time.Millisecond},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				slow := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+					time.Sleep(test.begins)
+					go env.Progress("slow")
+					time.Sleep(test.lasts)
+					synctest.Wait()
+					return hook.TextResult("done")
+				}}
+				hang := hook.BeforeStepFunc(func(_ context.Context, s *hook.Step) (d hook.StepDecision, err error) {
+					if s.Turn().Depth() == 1 {
+						<-release
+					}
+					return d, nil
+				})
+				cfgs := agents("chief", "helper")
+				cfgs[1].Limits.Time = 10 * time.Second
+				c := cast{
+					"chief":  plays(calls(want{"1", "x", "{}"}, want{"2", "delegate", `{"tasks":[{"agent":"helper","message":"m"}]}`}), says("done")),
+					"helper": plays(says("helped")),
+				}
+				w := stage(t, c, &runtime.Options{Grace: 8 * time.Second}, cfgs, delegate.New(nil), hang, box(slow))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				told := 0
+				var events []hook.Event
+				began := time.Now()
+				_, err := w.conv.Send(ctx, hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+					told++
+					assert.Equal(t, 1, told, "the observer is called once at a time: %s", ev.Kind)
+					events = append(events, ev)
+					if ev.Text == "slow" {
+						time.Sleep(time.Minute)
+					}
+					told--
+				}})
+				require.NoError(t, err)
+				assert.Equal(t, test.begins+time.Minute, time.Since(began))
+				assert.Empty(t, unbalanced(events))
+				assert.True(t, slices.IsSortedFunc(events, func(a, b hook.Event) int { return int(a.Seq) - int(b.Seq) }))
+				assert.Equal(t, []string{"subagent_start", "subagent_end"}, subagents(events))
+				close(release)
+			})
+		})
+	}
+}
+
+// subagents are the kinds of the events that bracket children.
+func subagents(events []hook.Event) (out []string) {
+	for _, ev := range events {
+		if ev.Kind == hook.EventSubagentStart || ev.Kind == hook.EventSubagentEnd {
+			out = append(out, string(ev.Kind))
+		}
+	}
+	return out
+}
+
+// Every child that clients were told of has its end among the events, once, also where a
+// hook hung on one of its events or at one of its points.
+func TestSpecAChildThatIsLeftBehindHasItsEndTold(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []hook.EventKind{
+		hook.EventSubagentStart, hook.EventTurnStart, hook.EventStepStart, hook.EventTextDelta, hook.EventTurnEnd, hook.EventSubagentEnd, "",
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				hung := false
+				hangs := func(hangs bool) {
+					if hangs && !hung {
+						hung = true
+						<-release
+					}
+				}
+				on := observer{f: func(_ context.Context, ev hook.Event) { hangs(ev.Kind == kind && ev.Depth == 1) }}
+				step := hook.BeforeStepFunc(func(_ context.Context, s *hook.Step) (d hook.StepDecision, err error) {
+					hangs(kind == "" && s.Turn().Depth() == 1)
+					return d, nil
+				})
+				w, s := bootOver(t, nil, plays(calls(want{"c1", "run", `{}`}), says("child")), box(runsAgent()), on, step)
+				_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+				require.NoError(t, err)
+				f := follow(t, w)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				began := time.Now()
+				_, err = w.conv.Send(ctx, hook.TextInput("1"), nil)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.LessOrEqual(t, time.Since(began), time.Minute+10*time.Second, "two grace periods")
+				f.checkEnd(true, kind == "")
+				assert.Equal(t, []string{"subagent_start", "subagent_end"}, subagents(keptEvents(t, s, w.conv.ID())))
+				close(release)
+			})
+		})
+	}
+}
+
+// What runs beside a turn is not left behind with it.
+func TestSpecARunBesideATurnThatWasLeftBehindTells(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release, audits := make(chan struct{}), make(chan struct{})
+		told := 0
+		var refused error
+		before := hook.BeforeTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.Input) (d hook.TurnDecision, err error) {
+			host := turn.Host()
+			return d, host.Beside(ctx, hook.SideRun{Path: "Audit", Point: hook.PointBeforeTurn, Run: func(ctx context.Context) {
+				<-audits
+				host.Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "audit"})
+				refused = host.Enqueue(ctx, hook.Job{Kind: "k", Key: "1", Payload: `{}`})
+			}})
+		})
+		step := hook.BeforeStepFunc(func(context.Context, *hook.Step) (d hook.StepDecision, err error) { <-release; return d, nil })
+		w := startWith(t, plays(says("x")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second, Store: mem.New(&mem.Options{Journal: true})},
+			before, step, observer{f: func(_ context.Context, ev hook.Event) {
+				if ev.Text == "audit" {
+					assert.Empty(t, ev.Turn)
+					told++
+				}
+			}})
+		f := follow(t, w)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := w.try(ctx, "go")
+		require.Error(t, err)
+		f.checkEnd(true, true)
+		close(audits)
+		synctest.Wait()
+		assert.Equal(t, 1, told, "the event of a run beside the turn")
+		require.NoError(t, refused)
+		close(release)
+	})
+}

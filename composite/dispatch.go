@@ -234,7 +234,7 @@ func (s *slot) finish() {
 		s.end.Result = hook.FailedResult(hook.FailPanic, "the tool panicked")
 	}
 	s.end.Duration = time.Since(s.begin)
-	s.end.Outcome = outcomeOf(&s.end.Result)
+	s.end.Outcome = OutcomeOf(&s.end.Result)
 }
 
 // completion is how the call ended, or that it never began.
@@ -302,8 +302,8 @@ func notStarted() Completion {
 	}
 }
 
-// outcomeOf tells the outcome of a call that ran from its result.
-func outcomeOf(r *hook.ToolResult) hook.Outcome {
+// OutcomeOf tells the outcome of a call that ran from its result.
+func OutcomeOf(r *hook.ToolResult) hook.Outcome {
 	switch r.Failure {
 	case "":
 		return hook.OutcomeExecuted

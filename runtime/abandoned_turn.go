@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/lane"
@@ -277,9 +278,12 @@ func (c *call) endLeft(t *turn) {
 	case c.ran && c.runner == nil: // nobody has begun to run it again
 		c.interrupted()
 	case c.settled():
-		if t.hooks.rewriteResult != nil || t.hooks.afterTool != nil {
-			c.end.Result = withheld("a hook that was to see it did not answer")
-		}
+		c.withhold(t)
+	case c.returnedInTime(): // and the loop has not seen it
+		c.settle(composite.OutcomeOf(&c.last), c.last)
+		c.end.Duration = c.queued // and how long it ran is not known
+		c.correct()
+		c.withhold(t)
 	case c.abandon(), c.ran:
 		c.settle(hook.OutcomeInterrupted, hook.FailedResult(hook.FailCancelled,
 			"interrupted: the turn was cancelled, and ended before the result was seen; what the tool did is not known"))
@@ -288,6 +292,13 @@ func (c *call) endLeft(t *turn) {
 	}
 	c.end.Result = readable(capped(c.end.Result, t.maxResult(c)))
 	c.end.Call, c.concluded = c.at, true
+}
+
+// withhold withholds a result that a hook was to see first.
+func (c *call) withhold(t *turn) {
+	if t.hooks.rewriteResult != nil || t.hooks.afterTool != nil {
+		c.end.Result = withheld("a hook that was to see it did not answer")
+	}
 }
 
 // tellAfters has AfterTool, AfterStep and AfterTurn told in the background of what the

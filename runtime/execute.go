@@ -123,8 +123,9 @@ type execution struct {
 	// slot: the attempt that runs has one of the slots.
 	slot bool
 	// begun: its goroutine runs it. over: the call has ended. abandoned: nobody waits for
-	// it any more; if it has not begun, it never does.
-	begun, over, abandoned bool
+	// it any more; if it has not begun, it never does. done: it has ended with the result
+	// last, in time.
+	begun, over, abandoned, done bool
 
 	// What follows belongs to the running goroutine until the call is completed, and
 	// for ever if it is abandoned.
@@ -156,9 +157,26 @@ func (x *execution) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
 	}
 	defer x.end()
 	if x.wrap == nil {
-		return x.WrapToolAt(ctx, 0)
+		x.last = x.WrapToolAt(ctx, 0)
+	} else {
+		x.last = x.wrapped(ctx)
 	}
-	return x.wrapped(ctx)
+	x.returned()
+	return x.last
+}
+
+// returned notes that the call has its result.
+func (x *execution) returned() {
+	x.mu.Lock()
+	x.done = !x.abandoned
+	x.mu.Unlock()
+}
+
+// returnedInTime reports whether the call had its result before it was abandoned.
+func (x *execution) returnedInTime() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.done
 }
 
 // begin notes that the call begins. False if it was abandoned.

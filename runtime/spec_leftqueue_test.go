@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -347,4 +348,54 @@ func TestSpecARunBesideATurnThatWasLeftBehindTells(t *testing.T) {
 		require.NoError(t, refused)
 		close(release)
 	})
+}
+
+// A tool that had returned before the turn was cancelled has its result, also if the loop
+// had not seen it because somebody hung on the result of another call.
+func TestSpecAResultThatTheLoopLeftBehindHasNotSeenIsKept(t *testing.T) {
+	t.Parallel()
+	for _, judged := range []bool{false, true} {
+		for _, journal := range []bool{false, true} {
+			t.Run(fmt.Sprintf("judged=%t/journal=%t", judged, journal), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					h := newHangs(hook.PointOnEvent, hook.EventCallResult)
+					pays := does("y", func(context.Context) hook.ToolResult { time.Sleep(time.Second); return hook.TextResult("paid") })
+					fails := does("z", func(context.Context) hook.ToolResult {
+						time.Sleep(time.Second)
+						return hook.FailedResult(hook.FailOperation, "broke")
+					})
+					hooks := []hook.Hook{&hangingHook{hangs: h}, box(named("x"), pays, fails)}
+					if judged {
+						hooks = append(hooks, hook.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (d hook.OutcomeDecision, err error) {
+							return d, nil
+						}))
+					}
+					w := startWith(t, plays(calls(want{"1", "x", "{}"}, want{"2", "y", "{}"}, want{"3", "z", "{}"})), hook.AgentConfig{Name: "a"},
+						&runtime.Options{Grace: time.Second, Store: mem.New(&mem.Options{Journal: journal})}, hooks...)
+					f := follow(t, w)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					_, err := w.try(ctx, "go")
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					outcomes := map[string]hook.Outcome{}
+					for _, ev := range f.checkEnd(journal, false) {
+						if ev.Kind == hook.EventCallResult {
+							outcomes[ev.Detail().CallID] = ev.Detail().Outcome
+						}
+					}
+					assert.Equal(t, hook.OutcomeExecuted, outcomes["2"])
+					assert.Equal(t, hook.OutcomeFailed, outcomes["3"])
+					if said := strings.Join(w.history(), "\n"); judged {
+						assert.NotContains(t, said, "paid", "no gate has let it through")
+						assert.Contains(t, said, "withheld")
+					} else {
+						assert.Contains(t, said, "paid")
+						assert.Contains(t, said, "broke")
+					}
+					close(h.release)
+				})
+			})
+		}
+	}
 }

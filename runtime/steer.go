@@ -31,7 +31,8 @@ type letter struct {
 // Steer says something to the turn that is running: it is added to the history
 // before the next step, in the order in which such messages came. It is stored when
 // Steer returns. If the turn was about to end, it goes on with another step; if it is
-// cancelled, the next turn finds it. ErrIdle if no turn runs.
+// cancelled, the next turn finds it. Only if a turn is ended without a hook that hangs, what
+// the hooks have not seen is refused. ErrIdle if no turn runs.
 //
 // Like the message that a turn begins with, it passes Preprocess and BeforeTurn: before
 // the next step, on the loop's goroutine. The event steered tells that it got through.

@@ -399,3 +399,48 @@ func TestSpecAResultThatTheLoopLeftBehindHasNotSeenIsKept(t *testing.T) {
 		}
 	}
 }
+
+// A turn that a run beside another one starts is a turn like any other: what its hooks
+// emit is of it, and refused once it was left behind.
+func TestSpecATurnThatWasStartedBesideAnotherIsLeftBehindLikeAny(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var w *world
+		var turns, late []string
+		before := hook.BeforeTurnFunc(func(ctx context.Context, turn *hook.Turn, in hook.Input) (d hook.TurnDecision, err error) {
+			if in.Text() == "first" {
+				return d, turn.Host().Beside(ctx, hook.SideRun{Path: "Reports", Point: hook.PointBeforeTurn, Run: func(ctx context.Context) {
+					other, err := w.rt.Conversation(ctx, "a", "reports")
+					if !assert.NoError(t, err) {
+						return
+					}
+					ctx, cancel := context.WithTimeout(ctx, time.Minute)
+					defer cancel()
+					_, err = other.Send(ctx, hook.TextInput("second"), nil)
+					assert.ErrorIs(t, err, context.DeadlineExceeded)
+				}})
+			}
+			turn.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "in time"})
+			<-release
+			turn.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "too late"})
+			return d, nil
+		})
+		w = startWith(t, plays(says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, before,
+			observer{f: func(_ context.Context, ev hook.Event) {
+				switch ev.Text {
+				case "in time":
+					turns = append(turns, ev.Turn)
+				case "too late":
+					late = append(late, ev.Text)
+				}
+			}})
+		w.send("first")
+		time.Sleep(2 * time.Minute)
+		close(release)
+		synctest.Wait()
+		require.Len(t, turns, 1)
+		assert.NotEmpty(t, turns[0], "the event is of the turn whose hook emits it")
+		assert.Empty(t, late)
+	})
+}

@@ -135,7 +135,7 @@ func (n *turn) endWithout(t *turn, f *hook.Failure, wait time.Duration) {
 	e := n.conv.events.stream()
 	var d *claim
 	if n.parent != nil {
-		d = e.want()
+		d = e.want(t)
 	} else {
 		d = e.seize(t, wait)
 	}

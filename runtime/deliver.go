@@ -18,8 +18,8 @@ import (
 //
 // The delivery is taken away from who does not come back from a hook or an observer
 // although the turn is over. Every delivery has a generation: who finds another one
-// when it comes back touches nothing any more. Only the turn that a user has started
-// takes it away: a child shares the delivery with the turn that runs it.
+// when it comes back touches nothing any more. A child shares the delivery with the
+// turn that runs it, and takes it away from nobody but its own loop.
 //
 // Who has the delivery never waits for room in the queue, which nobody else empties.
 
@@ -62,9 +62,9 @@ type claim struct {
 
 func newClaim(t *turn) *claim { return &claim{turn: t, answer: make(chan bool, 1)} }
 
-// give gives the delivery to the claim.
-func (c *claim) give(gen uint32) {
-	c.gen = gen
+// giveLocked gives the delivery to the claim.
+func (e *emitter) giveLocked(c *claim) {
+	e.by, c.gen = c.turn, e.gen.Load()
 	c.answer <- true
 }
 
@@ -117,7 +117,7 @@ func (e *emitter) take(ctx context.Context, from *emitter, ev *hook.Event, as po
 	var mine *claim // gives the delivery to this goroutine
 	waits := as&inside == 0 && e.fullLocked()
 	if waits {
-		mine = e.awaitRoomLocked(ctx)
+		mine = e.awaitRoomLocked(ctx, as.loop(ctx))
 	}
 	if (waits || as&own != 0) && leftBehind(ctx) { // meanwhile
 		e.mu.Unlock()
@@ -134,6 +134,7 @@ func (e *emitter) take(ctx context.Context, from *emitter, ev *hook.Event, as po
 		return
 	}
 	e.delivering, e.aboutFailure = true, ev.Kind == hook.EventHookFailed
+	e.by = as.loop(ctx)
 	gen := e.gen.Load()
 	e.mu.Unlock()
 	e.deliver(ctx, from.heard(), ev, observer, gen)
@@ -162,10 +163,10 @@ func (e *emitter) fullLocked() bool {
 }
 
 // awaitRoomLocked waits until there is room in the queue or ctx ends. A claim gives the
-// caller the delivery.
-func (e *emitter) awaitRoomLocked(ctx context.Context) *claim {
+// caller, which is the loop of t if there is one, the delivery.
+func (e *emitter) awaitRoomLocked(ctx context.Context, t *turn) *claim {
 	for e.fullLocked() {
-		w := newClaim(nil)
+		w := newClaim(t)
 		e.line.waiters = append(e.line.waiters, w)
 		e.mu.Unlock()
 		mine, over := false, false
@@ -220,7 +221,7 @@ func (e *emitter) next(q *queuedEvent, i, n int, gen uint32) bool {
 		e.releaseLocked()
 		return false
 	case n == whole && i >= maxQueue && len(l.waiters) > 0:
-		l.waiters[0].give(gen)
+		e.giveLocked(l.waiters[0])
 		l.waiters = slices.Delete(l.waiters, 0, 1)
 		return false
 	}
@@ -258,11 +259,11 @@ func (l *line) wake() {
 func (e *emitter) releaseLocked() {
 	l := e.line
 	if l != nil && len(l.wanted) > 0 {
-		l.wanted[0].give(e.gen.Load())
+		e.giveLocked(l.wanted[0])
 		l.wanted = slices.Delete(l.wanted, 0, 1)
 		return
 	}
-	e.delivering = false
+	e.delivering, e.by = false, nil
 	if l != nil {
 		l.wake()
 		e.line = nil
@@ -289,7 +290,7 @@ func (e *emitter) drop(gen uint32) {
 func (e *emitter) hold(ctx context.Context, t *turn) (gen uint32, ok bool) {
 	e.lock()
 	if !e.delivering {
-		e.delivering = true
+		e.delivering, e.by = true, t
 		gen = e.gen.Load()
 		e.mu.Unlock()
 		return gen, true
@@ -304,17 +305,21 @@ func (e *emitter) hold(ctx context.Context, t *turn) (gen uint32, ok bool) {
 	return c.gen, ok
 }
 
-// want is hold for who does not wait, and asks withdraw later whether it has the
-// delivery.
-func (e *emitter) want() *claim {
+// want is hold for the owner of the child t, whose loop was left behind. It does not wait,
+// and asks withdraw later whether it has the delivery. It takes the delivery away from that
+// loop, but from nobody else.
+func (e *emitter) want(t *turn) *claim {
 	e.lock()
 	defer e.mu.Unlock()
-	if e.delivering {
+	switch {
+	case e.delivering && e.by != t:
 		return e.wantLocked(nil)
+	case e.delivering:
+		e.gen.Add(1)
 	}
 	e.delivering = true
 	c := newClaim(nil)
-	c.give(e.gen.Load())
+	e.giveLocked(c)
 	return c
 }
 
@@ -357,7 +362,7 @@ func (e *emitter) seize(t *turn, wait time.Duration) *claim {
 	}
 	e.lock()
 	defer e.mu.Unlock()
-	e.delivering = true
+	e.delivering, e.by = true, nil
 	return &claim{gen: e.gen.Add(1)}
 }
 

@@ -45,6 +45,8 @@ type emitter struct {
 	// what is being delivered tells of a hook's failure. lost: events could not be
 	// written down and are not tried any more.
 	delivering, aboutFailure, lost bool
+	// by is the turn whose loop delivers; nil if it is anybody else.
+	by *turn
 	// gen counts how often the delivery was taken away from who had it.
 	gen atomic.Uint32
 	// logs: events are kept by the store. It never changes and stands here because it
@@ -136,6 +138,15 @@ const (
 	// outside of any, whichever runs meanwhile.
 	aside
 )
+
+// loop is the turn whose loop posts the event with that context; nil if it is anybody else.
+func (as posting) loop(ctx context.Context) *turn {
+	if as&own == 0 {
+		return nil
+	}
+	t, _ := ctx.Value(scopeKey{}).(*turn)
+	return t
+}
 
 // clockEvery is how many deltas share a reading of the clock.
 const clockEvery = 16

@@ -227,7 +227,7 @@ func (t *turn) showDelta(kind hook.BlockKind, text string) {
 	if a.stretch == nil {
 		a.stretch = &stretch{}
 	}
-	e.extend(a.stretch, &t.conv.events, &t.event)
+	e.extend(a.stretch, t, &t.event)
 }
 
 // goesOnWith tells the next delta of the stretch; false if it is over.

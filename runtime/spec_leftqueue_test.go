@@ -444,3 +444,42 @@ func TestSpecATurnThatWasStartedBesideAnotherIsLeftBehindLikeAny(t *testing.T) {
 		assert.Empty(t, late)
 	})
 }
+
+// A hook that hangs on an event of a child holds the child for its limit of time and the
+// grace period, and not the turn that runs it.
+func TestSpecAChildWhoseEventsHangDoesNotHoldItsParent(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []hook.EventKind{hook.EventSubagentStart, hook.EventStepStart, hook.EventTextDelta} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				defer close(release)
+				hung := false
+				hangs := observer{f: func(_ context.Context, ev hook.Event) {
+					if ev.Kind == kind && ev.Depth == 1 && !hung {
+						hung = true
+						<-release
+					}
+				}}
+				cfgs := agents("chief", "helper")
+				cfgs[1].Limits.Time = 10 * time.Second
+				c := cast{"chief": plays(delegates("helper"), says("done")), "helper": plays(says("he", "lp", "ed"))}
+				w := stage(t, c, &runtime.Options{Grace: 8 * time.Second}, cfgs, delegate.New(nil), hangs)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				if kind == hook.EventSubagentStart { // the limit counts from the turn's start
+					ctx, cancel = context.WithTimeout(t.Context(), 10*time.Second)
+					defer cancel()
+				}
+				began := time.Now()
+				out, err := w.conv.Send(ctx, hook.TextInput("go"), nil)
+				if kind != hook.EventSubagentStart {
+					require.NoError(t, err)
+					assert.Equal(t, "done", out.Text())
+				}
+				assert.LessOrEqual(t, time.Since(began), 15*time.Second, "the grace period of the child")
+			})
+		})
+	}
+}

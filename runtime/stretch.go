@@ -44,18 +44,18 @@ func (e *emitter) lock() {
 	e.seq, e.delivering = seq, last == busy(seq)
 }
 
-// extend begins a stretch behind ev, a delta that the loop has just posted to from,
+// extend begins a stretch behind ev, a delta that the loop of t has just posted,
 // unless somebody delivers or has numbered another event. What has no number may have
 // moved the clock.
-func (e *emitter) extend(s *stretch, from *emitter, ev *hook.Event) {
+func (e *emitter) extend(s *stretch, t *turn, ev *hook.Event) {
 	e.lock()
 	defer e.mu.Unlock()
 	s.left = 0
 	if e.delivering || e.seq != ev.Seq {
 		return
 	}
-	s.ev, s.hook, s.observer, s.left = *ev, from.heard(), e.observer, clockEvery-1-e.sinceRead
-	s.ev.Time, s.gen = e.clock, e.gen.Load()
+	s.ev, s.hook, s.observer, s.left = *ev, t.conv.events.heard(), e.observer, clockEvery-1-e.sinceRead
+	s.ev.Time, s.gen, e.by = e.clock, e.gen.Load(), t
 	e.stretch.Store(idle(ev.Seq))
 }
 

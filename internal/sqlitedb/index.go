@@ -76,6 +76,28 @@ func (d *DB) checkIndex(ctx context.Context) (made int, err error) {
 	return d.repair.made, err
 }
 
+// FromIndex is Indexed for an f that only reads what is in the index, which Create leaves
+// to be filled: it runs once more if the index was made anew meanwhile, because what it
+// has seen of it may have been empty.
+func (d *DB) FromIndex(ctx context.Context, f func() error) error {
+	made := 0
+	err := d.Indexed(ctx, func() error {
+		made = d.made()
+		return f()
+	})
+	if err == nil && d.made() != made {
+		err = f()
+	}
+	return err
+}
+
+// made is how often this process has made the index anew.
+func (d *DB) made() int {
+	d.repair.mu.Lock()
+	defer d.repair.mu.Unlock()
+	return d.repair.made
+}
+
 // mend makes the index anew if it is damaged. Damage in another table, which gives the
 // same error, is no reason: only FTS5 gives SQLITE_CORRUPT_VTAB.
 func (d *DB) mend(ctx context.Context, made int, cause error) error {

@@ -25,7 +25,7 @@ func (s *Store) Search(ctx context.Context, q store.Query) ([]store.Match, error
 		return nil, s.failed("search", s.alive())
 	}
 	var out []store.Match
-	err := s.db.Indexed(ctx, func() error {
+	err := s.db.FromIndex(ctx, func() error {
 		err := s.index(ctx)
 		if err == nil {
 			out, err = s.match(ctx, q.Bounded(), words)

@@ -50,9 +50,10 @@ func (d *DB) Indexed(ctx context.Context, f func() error) error {
 }
 
 // suspect reports whether a damaged index can be the cause of err. The statements are
-// constants, so a logic error says that a table is not what it was.
+// constants, so a logic error says that a table is not what it was; and a size that garbage
+// gives is more memory than there is.
 func suspect(err error) bool {
-	return Damaged(err) || code(err) == sqlite3.SQLITE_ERROR
+	return Damaged(err) || code(err) == sqlite3.SQLITE_ERROR || code(err) == sqlite3.SQLITE_NOMEM
 }
 
 // errUnsound: a check has found something.

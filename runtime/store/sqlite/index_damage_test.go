@@ -2,8 +2,11 @@ package sqlite_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -106,7 +109,26 @@ func damages() map[string]func(t *testing.T, path string) {
 		"an empty word_idx":    statement(`DELETE FROM word_idx`),
 		"an empty docsize":     statement(`DELETE FROM word_docsize`),
 		"an empty word_config": statement(`DELETE FROM word_config`),
-		"garbage in the rows":  statement(`UPDATE word_data SET block = randomblob(length(block))`),
+		"garbage in the rows":  garbled(1),
+		"other garbage":        garbled(2),
+		"still other garbage":  garbled(3), // which asks for more memory than there is
+	}
+}
+
+// garbled puts garbage of a seed into the rows of the index.
+func garbled(seed uint64) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		for _, id := range column(t, path, current(), `SELECT id || ' ' || length(block) FROM word_data`) {
+			id, length, _ := strings.Cut(id, " ")
+			n, err := strconv.Atoi(length)
+			require.NoError(t, err)
+			block := make([]byte, n)
+			for i := range block {
+				block[i] = byte(random.Uint32())
+			}
+			change(t, path, current(), fmt.Sprintf(`UPDATE word_data SET block = x'%x' WHERE id = %s`, block, id))
+		}
 	}
 }
 

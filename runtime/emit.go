@@ -168,19 +168,22 @@ func (e *emitter) stream() *emitter {
 // the pieces of a reply are not. An event that has a time happened then: the clock is
 // not read. If another event was told with a later time, the event has that one.
 func (e *emitter) post(ctx context.Context, ev *hook.Event, as posting) {
+	e.prepare(ev, as)
+	e.stream().take(ctx, e, ev, as)
+}
+
+// prepare is what post does before anybody else can see the event.
+func (e *emitter) prepare(ev *hook.Event, as posting) {
 	ev.SetHost(within{e})
 	if as&delta == 0 && len(ev.Text) > e.rt.o.MaxResult {
 		text, omitted := withoutMiddle(ev.Text, e.rt.o.MaxResult)
 		ev.Text, ev.Omitted = text, ev.Omitted+omitted
 	}
-	if e.up == nil {
-		e.take(ctx, e, ev, as)
-		return
+	if e.up != nil {
+		e.lock()
+		e.placeLocked(ev, as)
+		e.mu.Unlock()
 	}
-	e.lock()
-	e.placeLocked(ev, as)
-	e.mu.Unlock()
-	e.up.take(ctx, e, ev, as)
 }
 
 // placeLocked says where the event happens.
@@ -314,9 +317,11 @@ func (t *turn) postWith(ctx context.Context, ev *hook.Event, as posting) {
 	if t.holding { // nobody makes room before this goroutine has come to an end
 		as |= inside
 	}
+	e := &t.conv.events
+	e.prepare(ev, as) // who leaves the loop behind reads it
 	t.posted, t.postedAs = ev, as
 	t.away(hook.PointOnEvent)
-	t.conv.events.post(ctx, ev, as)
+	e.stream().take(ctx, e, ev, as)
 	t.returned()
 	t.posted = nil
 }

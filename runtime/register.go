@@ -172,18 +172,35 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 	return nil
 }
 
-// endSessions ends the sessions of all conversations of the agent. They are ended side by
-// side, so that one grace period is enough for all of them.
+// endSessions ends the sessions of all conversations of the agent, one after the other.
+// Once a hook hangs there, the others are ended side by side, so that one more grace
+// period is enough for all of them.
 func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
 	what, lasting := a.hooks.abandonedAt(hook.PointOnSessionEnd), context.WithoutCancel(ctx)
-	late, stop := r.late(ctx, 1)
-	defer stop()
-	var all []*boundedCall
-	for _, c := range a.all() {
-		all = append(all, r.begin(what, func() error { c.endSession(lasting, nil, ""); return nil }))
+	end := func(c *Conversation) *boundedCall {
+		return r.begin(what, func() error { c.endSession(lasting, nil, ""); return nil })
 	}
-	for _, b := range all {
-		r.tell(ctx, what.failure(hook.PointOnSessionEnd, b.wait(late)))
+	wait := func(calls ...*boundedCall) (hangs bool) {
+		late, stop := r.late(ctx, 1)
+		defer stop()
+		for _, b := range calls {
+			err := b.wait(late)
+			hangs = hangs || err == errNoAnswer
+			r.tell(ctx, what.failure(hook.PointOnSessionEnd, err))
+		}
+		return hangs
+	}
+	all := a.all()
+	for i, c := range all {
+		if !wait(end(c)) {
+			continue
+		}
+		var rest []*boundedCall
+		for _, c := range all[i+1:] {
+			rest = append(rest, end(c))
+		}
+		wait(rest...)
+		return
 	}
 }
 

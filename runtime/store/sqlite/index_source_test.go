@@ -64,27 +64,6 @@ func TestDamagedMessagesLeaveTheIndex(t *testing.T) {
 	assert.Equal(t, []string{"90"}, column(t, path, current(), `SELECT count(*) FROM word_docsize`))
 }
 
-// TestDamagedMessagesThatAreNotIndexedYetEndNoSearch: of the others all is found, and the
-// damaged ones are not read time after time.
-func TestDamagedMessagesThatAreNotIndexedYetEndNoSearch(t *testing.T) {
-	t.Parallel()
-	path, recs := threeSenders(t)
-	change(t, path, current(), `DELETE FROM word`)
-	change(t, path, current(), `UPDATE conversation SET indexed = 0`)
-	s := openWith(t, path, &sqlite.Options{Note: func(text string) { t.Error(text) }})
-	for range 2 {
-		found, err := s.Search(t.Context(), store.Query{Text: "v20", Sender: "s2"})
-		require.NoError(t, err)
-		assert.Len(t, found, 1)
-		found, err = s.Search(t.Context(), store.Query{Text: "v20 v1"})
-		require.NoError(t, err)
-		assert.NotEmpty(t, found)
-		_, err = s.Messages(t.Context(), recs[0].ID)
-		require.True(t, sqlitedb.Damaged(err), "%v", err)
-	}
-	assert.Equal(t, []string{"0"}, column(t, path, current(), `SELECT count(*) FROM conversation WHERE indexed < messages`))
-}
-
 // TestAnIndexIsNotMadeOfDamagedMessages: one that can be opened stays.
 func TestAnIndexIsNotMadeOfDamagedMessages(t *testing.T) {
 	t.Parallel()

@@ -114,16 +114,13 @@ func (s *Store) unindexed(ctx context.Context) (out []batch, err error) {
 		if err != nil || left == 0 {
 			return out[:i], err
 		}
-		if err = s.fill(ctx, tx, &out[i], &left); sqlitedb.Damaged(err) {
-			err = nil // who opens the conversation is told; searches of the others go on
-		}
+		err = s.fill(ctx, tx, &out[i], &left)
 	}
 	return out, err
 }
 
 // fill reads the texts of a batch, up to left messages. What cannot be read has
-// none. On a damaged page it ends: the batch is then the whole conversation, with what was
-// read before.
+// none.
 func (s *Store) fill(ctx context.Context, tx *sql.Tx, b *batch, left *int) error {
 	b.texts = map[int64]search.Texts{}
 	for _, query := range []string{newArchived, newLive} {
@@ -214,8 +211,7 @@ func expression(words []search.Word) string {
 	return strings.Join(terms, " OR ")
 }
 
-// match reads in one transaction, so that what is found is still where it was. What lies
-// on a damaged page is left out, unless nothing else is found.
+// match reads in one transaction, so that what is found is still where it was.
 func (s *Store) match(ctx context.Context, q store.Query, words []search.Word) (out []store.Match, err error) {
 	tx, err := s.db.Read().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -235,20 +231,12 @@ func (s *Store) match(ctx context.Context, q store.Query, words []search.Word) (
 	}); err != nil {
 		return nil, err
 	}
-	var damage error
 	for _, num := range nums {
 		m, err := s.show(ctx, tx, num, q, words)
-		switch {
-		case err == nil:
-			out = append(out, m)
-		case sqlitedb.Damaged(err):
-			damage = err
-		default:
+		if err != nil {
 			return nil, err
 		}
-	}
-	if len(out) == 0 {
-		return nil, damage
+		out = append(out, m)
 	}
 	return out, nil
 }

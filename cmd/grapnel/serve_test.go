@@ -198,7 +198,7 @@ func TestServe(t *testing.T) {
 
 // subscribe follows the conversation for so many turns or to the daemon's end,
 // with a new connection after every so many events, and returns the sequences it
-// has seen.
+// has seen, or was told that it has missed: deltas are not kept for who is slow.
 func (s *site) subscribe(conv wire.Conversation, each, turns int) (wait func() []uint64) {
 	var seen []uint64
 	var wg sync.WaitGroup
@@ -211,7 +211,15 @@ func (s *site) subscribe(conv wire.Conversation, each, turns int) (wait func() [
 					assert.ErrorIs(s.t, err, client.ErrClosed)
 					return
 				}
-				seen, at = append(seen, item.Event.Seq), item.ID
+				at = item.ID
+				if item.Missed > 0 {
+					assert.True(s.t, item.Kept)
+					for range item.Missed {
+						seen = append(seen, uint64(len(seen)+1))
+					}
+					continue
+				}
+				seen = append(seen, item.Event.Seq)
 				if item.Event.Kind == hook.EventTurnEnd {
 					ended++
 				}

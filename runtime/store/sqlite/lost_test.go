@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
@@ -276,6 +277,7 @@ func TestDamageIsNeverSilent(t *testing.T) {
 }
 
 func TestDamageFindsWhoBeginsAnew(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	catches := func(n int, open opener) (silent int) {
 		for seed := uint64(1); silent == 0 && seed <= 20; seed++ { // the pages differ a little each time

@@ -5,6 +5,7 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -45,6 +46,12 @@ func (s *Supervisor) Start(c Command) (*Process, error) {
 		return nil, err
 	}
 	p, err := h.start(c)
+	if errors.Is(err, net.ErrClosed) { // it has ended just now, and was asked for nothing
+		<-h.ended
+		if h, err = s.running(); err == nil {
+			p, err = h.start(c)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.Path, err)
 	}

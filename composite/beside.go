@@ -64,14 +64,10 @@ func (s *side) run(ctx context.Context, m Member, p hook.Point) {
 		s.ended(ctx, failure)
 	}()
 	s.began()
-	if m.Timeout > 0 {
-		_, err = timed(ctx, m.Timeout, p, func(ctx context.Context) (none struct{}, err error) {
-			s.call(ctx)
-			return none, nil
-		})
-	} else {
+	_, err = timed(ctx, m.Timeout, p, func(ctx context.Context) (none, error) {
 		s.call(ctx)
-	}
+		return none{}, nil
+	})
 	returned = true
 }
 

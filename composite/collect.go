@@ -84,11 +84,7 @@ func (c *Collect[T]) Go(ctx context.Context, call func(context.Context) ([]T, er
 				p.err = errors.New("it ended its goroutine")
 			}
 		}()
-		if p.by.Timeout > 0 {
-			p.items, p.err = timed(ctx, p.by.Timeout, point, call)
-		} else {
-			p.items, p.err = call(ctx)
-		}
+		p.items, p.err = timed(ctx, p.by.Timeout, point, call)
 		returned = true
 	})
 }

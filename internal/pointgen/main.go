@@ -1,12 +1,11 @@
-// Command pointgen writes what the declarations of points in package hook imply for
-// package composite: composite/point_gen.go. It is run by go generate there; where it
-// lies on the disk is all that it is told.
+// Command pointgen writes composite/point_gen.go from the declarations of points in
+// package hook: the lists of members and the methods of the points. go generate runs it
+// in package composite.
 package main
 
 import (
 	"bytes"
 	_ "embed"
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -27,24 +26,17 @@ var compositeTemplate string
 
 func main() {
 	log.SetFlags(0)
-	dir := flag.String("hook", "../hook", "directory of package hook")
-	out := flag.String("out", "point_gen.go", "the file to write")
-	flag.Parse()
-	if err := run(*dir, *out); err != nil {
+	src, err := generate("../hook")
+	if err == nil {
+		err = os.WriteFile("point_gen.go", src, 0o644)
+	}
+	if err != nil {
 		log.Fatal("pointgen: ", err)
 	}
 }
 
-func run(dir, out string) error {
-	src, err := Composite(dir)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(out, src, 0o644)
-}
-
-// Composite returns the source of composite/point_gen.go for package hook in dir.
-func Composite(dir string) ([]byte, error) {
+// generate returns the source of point_gen.go; dir is that of package hook.
+func generate(dir string) ([]byte, error) {
 	methods, err := read(dir)
 	if err != nil {
 		return nil, err

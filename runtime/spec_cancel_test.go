@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"bufio"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,6 +27,12 @@ func TestSpecACancelEndsWhatToolsHaveStarted(t *testing.T) {
 	require.NoError(t, err)
 	fifo := filepath.Join(dir, "pids")
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	// It is open for writing here too, so that there is a reader whenever a shell writes,
+	// and no end between two of them.
+	pipe, err := os.OpenFile(fifo, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer pipe.Close()
+	require.NoError(t, pipe.SetReadDeadline(time.Now().Add(time.Minute)))
 
 	// The shell starts a shell, which starts a process that ignores what can be
 	// ignored; each writes down its id.
@@ -34,17 +41,10 @@ func TestSpecACancelEndsWhatToolsHaveStarted(t *testing.T) {
 	ended := make(chan hook.TurnOutcome, 1)
 	go func() { out, _ := w.try(t.Context(), "1"); ended <- out }()
 	var pids []int
-	for range 3 {
-		text, err := os.ReadFile(fifo) // blocks until somebody writes
+	for lines := bufio.NewScanner(pipe); len(pids) < 3 && lines.Scan(); {
+		pid, err := strconv.Atoi(lines.Text())
 		require.NoError(t, err)
-		for _, field := range strings.Fields(string(text)) {
-			pid, err := strconv.Atoi(field)
-			require.NoError(t, err)
-			pids = append(pids, pid)
-		}
-		if len(pids) == 3 {
-			break
-		}
+		pids = append(pids, pid)
 	}
 	require.Len(t, pids, 3)
 	require.True(t, w.conv.Stop())

@@ -146,6 +146,7 @@ func (n *turn) endWithout(t *turn, f *hook.Failure, wait time.Duration) {
 	} else {
 		n.endBegun(t, e, f)
 	}
+	n.endChildSession()
 	if n.job.child != nil && !t.closed {
 		about := *n.job.child
 		about.Usage, about.Cost, about.Stop = n.out.Usage, n.out.Cost, n.out.Stop
@@ -321,14 +322,32 @@ func (n *turn) tellAfters(t *turn) {
 	if len(afters) == 0 {
 		return
 	}
-	e, ctx := &n.conv.events, context.WithValue(n.durable, sideKey{}, &side{turn: n.id})
-	err := n.rt.beside.Go(ctx, lane.Name{Place: n.conv.ID(), Path: hook.PointAfterTurn.String()}, func(ctx context.Context) {
+	e := &n.conv.events
+	n.inBackground(func(ctx context.Context) {
 		for _, a := range afters {
 			if err := a.tell(ctx); err != nil {
 				e.Emit(ctx, hook.FailureEvent(failureOf(a.point, err)))
 			}
 		}
 	})
+}
+
+// endChildSession ends the session of a child in the background, unless the loop has ended
+// it: it lasts as long as the child's turn.
+func (n *turn) endChildSession() {
+	if n.parent == nil {
+		return
+	}
+	if s := n.conv.takeSession(""); s != nil {
+		n.inBackground(func(ctx context.Context) { n.conv.sessionEnded(ctx, nil, s) })
+	}
+}
+
+// inBackground has hooks told in the background, one after the other, of what a loop that
+// was left behind has not told them of.
+func (n *turn) inBackground(tell func(context.Context)) {
+	ctx := context.WithValue(n.durable, sideKey{}, &side{turn: n.id})
+	err := n.rt.beside.Go(ctx, lane.Name{Place: n.conv.ID(), Path: hook.PointAfterTurn.String()}, tell)
 	if err != nil {
 		n.emit(hook.Event{Kind: hook.EventDiagnostic, Text: "hooks were not told of the end of the turn: " + err.Error()})
 	}

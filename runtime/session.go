@@ -93,13 +93,27 @@ func (t *turn) noteSession() {
 // endSession ends the session if one has begun. The next one begins with the
 // source; "" is what the history says then. No turn is running.
 func (c *Conversation) endSession(ctx context.Context, t *turn, next hook.SessionSource) {
+	if s := c.takeSession(next); s != nil {
+		c.sessionEnded(ctx, t, s)
+	}
+}
+
+// takeSession takes the session away from the conversation and returns it if hooks have to
+// be told of its end.
+func (c *Conversation) takeSession(next hook.SessionSource) *session {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	s := c.session
 	c.session, c.next = nil, next
-	c.mu.Unlock()
 	if s == nil || !s.begun || c.agent.hooks.onSessionEnd == nil {
-		return
+		return nil
 	}
+	return s
+}
+
+// sessionEnded tells the hooks that the session has ended. t is the turn whose loop does
+// so, nil outside of a loop.
+func (c *Conversation) sessionEnded(ctx context.Context, t *turn, s *session) {
 	ctx = context.WithoutCancel(ctx)
 	if err := c.agent.hooks.sessionEnded(ctx, t, s.place); err != nil {
 		t.away(hook.PointOnEvent)

@@ -483,3 +483,74 @@ func TestSpecAChildWhoseEventsHangDoesNotHoldItsParent(t *testing.T) {
 		})
 	}
 }
+
+// The session of a child ends with its turn, also if its loop is left behind.
+func TestSpecTheSessionOfAChildThatIsLeftBehindEnds(t *testing.T) {
+	for _, at := range []hook.Point{hook.PointBeforeStep, hook.PointAfterTurn} {
+		t.Run(at.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := &sessionTally{at: at, release: make(chan struct{})}
+				cfgs := agents("chief", "helper")
+				cfgs[1].Limits.Time = 10 * time.Second
+				c := cast{
+					"chief":  plays(calls(want{"1", "delegate", `{"tasks":[{"agent":"helper","message":"m"}]}`}), says("done")),
+					"helper": plays(says("helped")),
+				}
+				w := stage(t, c, &runtime.Options{Grace: time.Second}, cfgs, delegate.New(nil), h)
+				_, err := w.conv.Send(t.Context(), hook.TextInput("go"), nil)
+				require.NoError(t, err)
+				synctest.Wait()
+				assert.Equal(t, []string{"chief begins", "helper begins", "helper ends"}, h.told())
+				close(h.release)
+				synctest.Wait()
+				require.NoError(t, w.rt.Close(t.Context()))
+				assert.Equal(t, []string{"chief begins", "helper begins", "helper ends", "chief ends"}, h.told())
+			})
+		})
+	}
+}
+
+// sessionTally notes which sessions begin and end, and hangs in a child's turn.
+type sessionTally struct {
+	hook.Nop
+	at      hook.Point
+	release chan struct{}
+
+	mu  sync.Mutex
+	all []string
+}
+
+func (s *sessionTally) note(session *hook.Session, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, session.Conversation().Agent().Name+what)
+}
+
+func (s *sessionTally) told() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.all)
+}
+
+func (s *sessionTally) OnSessionStart(_ context.Context, session *hook.Session) (d hook.SessionDecision, err error) {
+	s.note(session, " begins")
+	return d, nil
+}
+
+func (s *sessionTally) OnSessionEnd(_ context.Context, session *hook.Session) {
+	s.note(session, " ends")
+}
+
+func (s *sessionTally) BeforeStep(_ context.Context, step *hook.Step) (d hook.StepDecision, err error) {
+	if s.at == hook.PointBeforeStep && step.Turn().Depth() == 1 {
+		<-s.release
+	}
+	return d, nil
+}
+
+func (s *sessionTally) AfterTurn(_ context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
+	if s.at == hook.PointAfterTurn && turn.Depth() == 1 {
+		<-s.release
+	}
+}

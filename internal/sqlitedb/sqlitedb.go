@@ -215,6 +215,10 @@ func (d *DB) look(ctx context.Context) error {
 		return err
 	}
 	_, err = d.judge(ctx, d.read)
+	var e *sqlite.Error
+	if errors.As(err, &e) && e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK {
+		return nil // a power cut has left a journal, which only a connection that writes plays back
+	}
 	return err
 }
 

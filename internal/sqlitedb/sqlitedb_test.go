@@ -264,3 +264,38 @@ func TestAFailedWriteIsUndone(t *testing.T) {
 	require.NoError(t, db.Close())
 	require.NoError(t, db.Close(), "a second Close")
 }
+
+// A power cut while a file is switched to write-ahead mode can leave a log beside the
+// journal of that switch. Only a connection that writes can play the journal back.
+func TestAJournalBesideALogIsPlayedBack(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.db")
+	db, err := sqlitedb.Open(t.Context(), path, one)
+	require.NoError(t, err)
+	require.NoError(t, exec(t, db, `INSERT INTO note (body) VALUES ('kept')`))
+	require.NoError(t, db.Close())
+	cut := cutWithin(t, path)
+	require.NoError(t, os.WriteFile(cut+"-wal", []byte("what a disk had of a log"), 0o600))
+	assert.Equal(t, "kept 1", value(t, open(t, cut, one), `SELECT min(body) || ' ' || count(*) FROM note`))
+}
+
+// cutWithin returns a copy of the file as it is within a transaction that has a journal.
+func cutWithin(t *testing.T, path string) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", path+"?_pragma=journal_mode(DELETE)&_pragma=cache_size(1)")
+	require.NoError(t, err)
+	defer db.Close()
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	for range 500 {
+		_, err := tx.Exec(`INSERT INTO note (body) VALUES (hex(randomblob(500)))`)
+		require.NoError(t, err)
+	}
+	for _, end := range []string{"", "-journal"} {
+		data, err := os.ReadFile(path + end)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path+".cut"+end, data, 0o600))
+	}
+	require.NoError(t, tx.Rollback())
+	return path + ".cut"
+}

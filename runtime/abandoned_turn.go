@@ -86,7 +86,7 @@ func (t *turn) successor() *turn {
 		usage: usage, cost: cost, signals: t.signals, errs: t.errs, overruled: t.overruled, continued: t.continued,
 		final: t.final, calls: t.calls, from: t.from, resumed: t.resumed, forget: t.forget, holding: true,
 		entries: t.entries, stored: t.stored, ended: t.ended, lost: t.lost, concluded: t.concluded, number: t.number, step: t.step,
-		job: t.job, calling: t.calling, stepping: t.stepping, judged: t.judged, ending: t.ending, toldEnd: t.toldEnd, out: t.out,
+		job: t.job, calling: t.calling, hearing: t.hearing, stepping: t.stepping, judged: t.judged, ending: t.ending, toldEnd: t.toldEnd, out: t.out,
 		opened: t.opened, owed: t.owed, recalled: t.recalled,
 	}
 	n.answer.open = t.answer.open
@@ -231,10 +231,11 @@ func (t *turn) storeEnd(stays bool) {
 	}
 }
 
-// refuseLetters answers what was said to the turn and no gate has seen. Without refuse
-// that stays in the journal, for who takes the turn up.
+// refuseLetters answers what was said to the turn and no gate has let through. Without
+// refuse that stays in the journal, for who takes the turn up.
 func (n *turn) refuseLetters(refuse bool) {
-	for letters := n.conv.steers.take(true); len(letters) > 0; letters = n.conv.steers.take(true) {
+	all := slices.Concat(n.hearing, n.conv.steers.take(true))
+	for letters := all; len(letters) > 0; letters = n.conv.steers.take(true) {
 		for _, l := range letters {
 			if refuse {
 				n.refuse(l, "the turn was cancelled before the hooks had seen it")

@@ -537,3 +537,51 @@ func TestSpecCloseEndsWhateverHangs(t *testing.T) {
 		})
 	}
 }
+
+// What was said to a turn whose gate hangs over it is refused, with what was said behind
+// it: a gate that does not answer lets nothing through, and nothing is lost in silence.
+func TestSpecWhatIsSteeredIntoAGateThatHangsIsRefused(t *testing.T) {
+	for _, journal := range []bool{false, true} {
+		t.Run(fmt.Sprint("journal ", journal), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				gate := hook.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in hook.Input) (d hook.TurnDecision, err error) {
+					if in.Text() == "two" {
+						<-release
+					}
+					return d, nil
+				})
+				said := make(chan struct{})
+				slow := does("x", func(context.Context) hook.ToolResult { <-said; return hook.TextResult("done") })
+				w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("never")), hook.AgentConfig{Name: "a"},
+					&runtime.Options{Grace: time.Second, Store: mem.New(&mem.Options{Journal: journal})}, gate, box(slow))
+				go func() {
+					synctest.Wait()
+					for _, text := range []string{"one", "two", "three"} {
+						assert.NoError(t, w.conv.Steer(t.Context(), hook.TextInput(text)))
+					}
+					close(said)
+					synctest.Wait()
+					w.conv.Stop()
+				}()
+				out, err := w.try(t.Context(), "go")
+				require.Error(t, err)
+				assert.Equal(t, hook.StopUserRequested, out.Stop)
+				var heard []string
+				for _, ev := range w.eventsOf(hook.EventSteered) {
+					heard = append(heard, ev.Text)
+				}
+				assert.Equal(t, []string{"one"}, heard)
+				assert.Len(t, w.eventsOf(hook.EventSteerRefused), 2)
+				history := strings.Join(w.history(), "\n")
+				assert.Contains(t, history, "user one")
+				assert.NotContains(t, history, "two")
+				assert.NotContains(t, history, "three")
+				close(release)
+				synctest.Wait()
+				assert.Equal(t, history, strings.Join(w.history(), "\n"))
+			})
+		})
+	}
+}

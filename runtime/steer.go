@@ -123,6 +123,7 @@ func (b *mailbox) take(over bool) []letter {
 func (t *turn) steered(over bool) (added bool) {
 	for round := 0; ; round++ {
 		letters := t.conv.steers.take(over)
+		t.hearing = letters
 		for _, l := range letters {
 			added = t.hear(l, round < maxRefused) || added
 		}
@@ -142,6 +143,7 @@ func (t *turn) hear(l letter, ask bool) bool {
 	if ask {
 		in, why = t.admitLetter(in)
 	}
+	t.hearing = t.hearing[1:]
 	if why != "" {
 		t.refuse(l, why)
 		return false

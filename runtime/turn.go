@@ -109,6 +109,8 @@ type turn struct {
 	// has begun and not ended. judged: AfterStep is or was told of its end.
 	calling          calling
 	stepping, judged bool
+	// hearing are the letters that are out of the mailbox and not answered.
+	hearing []letter
 	// driver runs the loop. played: the loop has come to its end. left is what it was
 	// left behind at.
 	driver *driver

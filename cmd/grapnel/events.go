@@ -46,7 +46,7 @@ func (c *command) events() *cobra.Command {
 
 func atMostOne(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return fmt.Errorf("%s takes one id at most, but got %d; `%s --help` lists the flags", cmd.CommandPath(), len(args), cmd.CommandPath())
+		return fmt.Errorf("%[1]s takes one id at most, but got %[2]q; write `%[1]s ID`, or `%[1]s --help` for what else there is", cmd.CommandPath(), args)
 	}
 	return nil
 }

@@ -113,6 +113,11 @@ func checkHeader(path string, want int32) error {
 	if err != nil || log > 0 {
 		return err
 	}
+	return checkFile(path, want)
+}
+
+// checkFile is checkHeader whether there is a log or not.
+func checkFile(path string, want int32) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -75,8 +75,9 @@ type DB struct {
 // another process does the same. Close closes it.
 //
 // A link is followed. A file that is somebody else's, of a newer program, or has held data
-// and is damaged or empty now is an error, and is left as it is, with its log. An index
-// that cannot be opened is made anew.
+// and is damaged or empty now is an error, and is left as it is, with its log; but a journal
+// that a power cut has left beside the log is played back first. An index that cannot be
+// opened is made anew.
 func Open(ctx context.Context, path string, s Schema) (*DB, error) {
 	db, err := open(ctx, path, s)
 	if err != nil {
@@ -217,7 +218,8 @@ func (d *DB) look(ctx context.Context) error {
 	_, err = d.judge(ctx, d.read)
 	var e *sqlite.Error
 	if errors.As(err, &e) && e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK {
-		return nil // a power cut has left a journal, which only a connection that writes plays back
+		// A power cut has left a journal, which only a connection that writes plays back.
+		return checkFile(d.path, d.schema.ID)
 	}
 	return err
 }

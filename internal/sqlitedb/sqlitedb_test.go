@@ -276,6 +276,22 @@ func TestAJournalBesideALogIsPlayedBack(t *testing.T) {
 	require.NoError(t, db.Close())
 	cut := cutWithin(t, path)
 	require.NoError(t, os.WriteFile(cut+"-wal", []byte("what a disk had of a log"), 0o600))
+	files := []string{cut, cut + "-journal", cut + "-wal"}
+	var before []string
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		before = append(before, string(data))
+	}
+	other := one
+	other.ID++
+	_, err = sqlitedb.Open(t.Context(), cut, other)
+	require.ErrorIs(t, err, sqlitedb.ErrForeign)
+	for i, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.True(t, before[i] == string(data), "%s of another program has changed", file)
+	}
 	assert.Equal(t, "kept 1", value(t, open(t, cut, one), `SELECT min(body) || ' ' || count(*) FROM note`))
 }
 

@@ -238,7 +238,7 @@ func (n *turn) refuseLetters(refuse bool) {
 	for letters := all; len(letters) > 0; letters = n.conv.steers.take(true) {
 		for _, l := range letters {
 			if refuse {
-				n.refuse(l, "the turn was cancelled before the hooks had seen it")
+				n.refuse(l, "the turn was cancelled before the hooks had let it through")
 			}
 		}
 	}

@@ -32,7 +32,7 @@ type letter struct {
 // before the next step, in the order in which such messages came. It is stored when
 // Steer returns. If the turn was about to end, it goes on with another step; if it is
 // cancelled, the next turn finds it. Only if a turn is ended without a hook that hangs, what
-// the hooks have not seen is refused. ErrIdle if no turn runs.
+// the hooks have not let through is refused. ErrIdle if no turn runs.
 //
 // Like the message that a turn begins with, it passes Preprocess and BeforeTurn: before
 // the next step, on the loop's goroutine. The event steered tells that it got through.

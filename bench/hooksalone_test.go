@@ -98,7 +98,7 @@ func TestHooksThatAreNotAskedAreFound(t *testing.T) {
 			}
 		}),
 		asking("only around the model", func(h *eight.Hooks) eight.Way {
-			x := h.Composite()
+			x := h.Composite().Compose()
 			return func(ctx context.Context, w *eight.Work) bool {
 				_, err := x.BeforeModel(ctx, w.Step, w.Request)
 				return err == nil

@@ -10,7 +10,7 @@ import (
 )
 
 // Subjects are the systems that do turns, in the order in which they are measured.
-var Subjects = []work.Subject{grapnel.Subject, grapnel.ApartSubject, limit.Subject, eino.React, eino.ADK, genkit.Subject, langchaingo.Subject}
+var Subjects = []work.Subject{grapnel.Subject, limit.Subject, eino.React, eino.ADK, genkit.Subject, langchaingo.Subject}
 
 // Lack says that a subject is left out of a scenario, and why.
 type Lack struct{ Scenario, Subject, Reason string }
@@ -18,11 +18,6 @@ type Lack struct{ Scenario, Subject, Reason string }
 // Missing are the subjects that are left out of scenarios. A scenario is the name of
 // its benchmark, with the case if only that is left out: "Concurrent/store=sqlite".
 var Missing = []Lack{
-	{"TurnHistory", grapnel.ApartSubject.Name, grapnel.Like},
-	{"TurnHooks", grapnel.ApartSubject.Name, grapnel.Like},
-	{"Wait", grapnel.ApartSubject.Name, "it is `grapnel`: a tool that waits does not say that it only computes"},
-	{"Deltas", grapnel.ApartSubject.Name, "it is `grapnel`: there are no calls"},
-	{"Agents", grapnel.ApartSubject.Name, "it is `grapnel`: there are no calls"},
 	{"Concurrent/store=sqlite", eino.React.Name, eino.NoStore},
 	{"Concurrent/store=sqlite", eino.ADK.Name, eino.NoStore},
 	{"Schema", "langchaingo", "it makes no schema of a type: one is written by hand"},

@@ -7,14 +7,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// Beside has the observer that was called last run beside what the host is doing:
-// nobody waits for it. Its context is not the caller's and ends with the member's
-// timeout, from which on nobody waits for it there either. A failure is emitted when
-// it is known; that it could not be handed over is one at once.
-func (f *Fan) Beside(ctx context.Context, h hook.Host, call func(context.Context)) {
-	f.beside(ctx, h, &side{path: f.current().Path, call: call, began: func() {}, ended: failedBeside(h)})
-}
-
 // failedBeside tells of a failure that no caller learns of.
 func failedBeside(h hook.Host) func(context.Context, *fault) {
 	return func(ctx context.Context, failure *fault) {
@@ -37,8 +29,8 @@ type side struct {
 }
 
 // beside reports whether the call was handed over.
-func (f *Fan) beside(ctx context.Context, h hook.Host, s *side) bool {
-	m, p := f.current(), f.point
+func (f *fan) beside(ctx context.Context, h hook.Host, s *side) bool {
+	m, p := f.who, f.point
 	err := h.Beside(ctx, hook.SideRun{Composite: s.composite, Path: s.path, Point: p, Job: s.job, Run: func(ctx context.Context) { s.run(ctx, m, p) }})
 	if err != nil {
 		f.fault(err, false)
@@ -47,7 +39,7 @@ func (f *Fan) beside(ctx context.Context, h hook.Host, s *side) bool {
 }
 
 // run calls an observer that has its goroutine to itself.
-func (s *side) run(ctx context.Context, m Member, p hook.Point) {
+func (s *side) run(ctx context.Context, m *Member, p hook.Point) {
 	var err error
 	returned := false
 	defer func() {

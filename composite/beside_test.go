@@ -75,18 +75,17 @@ func TestFailuresBesideTheTurnAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := observes(func(context.Context) { time.Sleep(time.Minute) })
 		for _, recorded := range []bool{false, true} {
-			var h hook.Hook
 			h, err := composite.Of("test.Fields",
 				field("Well", "AfterTurn: record", observes(func(context.Context) { time.Sleep(time.Second) })),
 				field("Bad", "AfterTurn: record", observes(func(context.Context) { panic("secret cause") })),
 				field("Slow", "AfterTurn: record,timeout=2s,visibility=audit", hangs))
 			require.NoError(t, err)
 			if recorded {
-				h = composite.Recorded(h, nil)
+				h = h.Recorded(nil)
 			}
 			host := new(sideHost)
 			queued := time.Now()
-			h.(hook.AfterTurn).AfterTurn(t.Context(), newCall(host, "").Step().Turn(), hook.TurnOutcome{})
+			h.AfterTurn(t.Context(), newCall(host, "").Step().Turn(), hook.TurnOutcome{})
 			assert.Empty(t, host.text)
 			time.Sleep(time.Second)
 			host.run(t.Context())
@@ -117,7 +116,7 @@ func TestARunThatClosingBreaksOffIsInterrupted(t *testing.T) {
 	c, err := composite.Of("test.Fields", field("A", "AfterTurn: record", observes(func(ctx context.Context) { <-ctx.Done() })))
 	require.NoError(t, err)
 	host := new(sideHost)
-	composite.Recorded(c, nil).(hook.AfterTurn).AfterTurn(t.Context(), newCall(host, "").Step().Turn(), hook.TurnOutcome{})
+	c.Recorded(nil).AfterTurn(t.Context(), newCall(host, "").Step().Turn(), hook.TurnOutcome{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	host.run(ctx)
@@ -128,15 +127,14 @@ func TestARunThatClosingBreaksOffIsInterrupted(t *testing.T) {
 func TestWhatCannotBeHandedOverIsTold(t *testing.T) {
 	var b bool
 	for _, recorded := range []bool{false, true} {
-		var h hook.Hook
 		h, err := composite.Of("test.Fields", field("B", "", observes(func(context.Context) { b = true })), field("A", "AfterTurn: record", observes(func(context.Context) {})))
 		require.NoError(t, err)
 		if recorded {
-			h = composite.Recorded(h, nil)
+			h = h.Recorded(nil)
 		}
 		host := &sideHost{crowded: true}
 		b = false
-		h.(hook.AfterTurn).AfterTurn(t.Context(), newCall(host, "").Step().Turn(), hook.TurnOutcome{})
+		h.AfterTurn(t.Context(), newCall(host, "").Step().Turn(), hook.TurnOutcome{})
 		assert.True(t, b)
 		assert.Contains(t, host.text, `{"kind":"hook_failed","text":"A failed at AfterTurn","subsystem":"A","point":"AfterTurn"}`)
 		if recorded {

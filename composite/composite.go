@@ -13,8 +13,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// Composite is a composite that is put together at run time. It is immutable and
-// behaves as the generated facade of the same struct does.
+// Composite calls several hooks as one. It is immutable: a field of a struct that is set
+// later is not in it.
 type Composite struct {
 	name    string
 	fields  []Field
@@ -22,10 +22,28 @@ type Composite struct {
 	missing []string
 	// members are in plan order, groups flattened in place.
 	members []member
-	// routes knows the static tools by public name.
-	routes map[string]route
+	// owner returns the place of the member that owns the static tool with this public
+	// name, -1 for none.
+	owner  func(tool string) int
 	points hook.PointSet
 	entries
+
+	// behind is the composite of the members alone, if own is not empty.
+	behind *Composite
+
+	// self is the generated composite that this one is, which has methods of its own at
+	// the points own; table is what it says of itself. Nil if there is none.
+	self  hook.Hook
+	own   hook.PointSet
+	table *Table
+	// single: it has one nameless member, a hook that is no composite.
+	single bool
+	// origin identifies the composite: also what Layered and Recorded have made of it has it.
+	origin hook.Hook
+	// problem is what is wrong with the members.
+	problem error
+	// layers: Layered has made it, with what its members were then.
+	layers bool
 
 	// rec records hook runs; nil does not. path is that of the composite within the
 	// one that was recorded, and public what it is to its tools' names.
@@ -51,8 +69,11 @@ type Field struct {
 
 // member is one hook to ask.
 type member struct {
-	path   string
-	hook   hook.Hook
+	path string
+	// hook is what is called, and given what the field holds: the same, or the generated
+	// composite that hook was composed of.
+	hook, given hook.Hook
+
 	prefix string
 	tag    plan.Options
 	points hook.PointSet
@@ -67,11 +88,6 @@ type member struct {
 	run    string
 	nested bool
 	known  hook.PointSet
-}
-
-type route struct {
-	member int
-	local  string
 }
 
 // New returns the composite of the struct that s points to: of its exported
@@ -185,16 +201,23 @@ func Of(name string, fields ...Field) (*Composite, error) {
 
 // of is Of; idle has the fields beside them that take no part, with the reasons.
 func of(name string, idle map[string]string, fields []Field) (*Composite, error) {
-	c := &Composite{name: name, fields: slices.Clone(fields)}
 	fields = slices.Clone(fields)
+	c := &Composite{name: name}
+	c.origin = c
 	specs := make([]plan.Spec, len(fields))
 	for i, f := range fields {
 		d := defaultsOf(f.Hook)
 		f.Options = f.Options.Over(d)
-		fields[i], specs[i] = f, specOf(f)
+		f.Group = slices.Clone(f.Group)
+		spec, err := specOf(f)
+		if err != nil {
+			return nil, fmt.Errorf("composite %s: %s: %w", name, f.Name, err)
+		}
+		fields[i], specs[i] = f, spec
 		specs[i].Defaults = d
 		c.required(f)
 	}
+	c.fields = fields
 	p, problems := plan.Build(name, specs)
 	problems = plan.Errors(append(plan.Idle(problems, idle), plan.Reserved(p, strings.Fields(hook.ReservedTools))...))
 	if len(problems) > 0 {
@@ -202,7 +225,7 @@ func of(name string, idle map[string]string, fields []Field) (*Composite, error)
 	}
 	c.plan = p
 	for _, m := range p.Members {
-		c.add(fields[slices.IndexFunc(fields, func(f Field) bool { return f.Name == m.Field })])
+		c.add(fields[slices.IndexFunc(fields, func(f Field) bool { return f.Name == m.Field })], 0)
 	}
 	c.route()
 	c.link()
@@ -226,38 +249,53 @@ func joinProblems(problems []plan.Problem) error {
 
 // specOf describes a field for the planner. Which of hook.Hook's own methods a
 // hook overrides cannot be seen at run time, so only its points are listed.
-func specOf(f Field) plan.Spec {
+func specOf(f Field) (plan.Spec, error) {
 	s := plan.Spec{Field: f.Name, Options: f.Options, Group: f.Group != nil, Dynamic: f.Options.Dynamic, Open: f.open || f.Hook == nil}
 	if f.Hook == nil {
-		return s
+		return s, nil
+	}
+	h, err := composed(f.Hook)
+	if err != nil {
+		return s, err
 	}
 	s.Type = fmt.Sprintf("%T", f.Hook)
-	if p, ok := f.Hook.(planned); ok {
-		s.Composite = p.Plan()
+	if c, ok := h.(*Composite); ok {
+		s.Composite = c.Plan()
 	}
-	has := hook.PointsOf(f.Hook)
+	has := hook.PointsOf(h)
 	s.Points = planPoints(func(p hook.Point, _ hook.PointInfo) bool { return has.Has(p) })
 	s.Maybe = planPoints(ofFacade)
 	if !s.Dynamic {
-		for _, t := range f.Hook.Schema() {
+		for _, t := range h.Schema() {
 			s.Tools = append(s.Tools, t.Name)
 		}
 	}
-	return s
+	return s, nil
 }
 
-func (c *Composite) add(f Field) {
-	var left hook.PointSet
-	for p, info := range hook.Points() {
-		if f.Options.Excludes(info.Name) {
-			left = left.With(hook.SetOf(p))
-		}
+// note notes what is wrong with a member.
+func (c *Composite) note(path string, err error) {
+	if err != nil {
+		c.problem = errors.Join(c.problem, fmt.Errorf("%s.%s: %w", c.name, path, err))
 	}
-	match := matchOf(f.Options.Match)
-	add := func(path string, h hook.Hook, tag plan.Options) {
-		c.members = append(c.members, member{
-			path: path, hook: h, prefix: tag.Prefix, tag: tag, points: hook.PointsOf(h) &^ left, left: left, match: match,
-		})
+}
+
+// add adds the members of a field. points are those that they have; 0 if only their
+// values tell. One that is a generated composite is composed.
+func (c *Composite) add(f Field, points hook.PointSet) {
+	left, match := leftOut(f.Options), matchOf(f.Options.Match)
+	add := func(path string, given hook.Hook, tag plan.Options) {
+		h, err := composed(given)
+		if err != nil {
+			c.note(path, err)
+			return
+		}
+		m := member{path: path, given: given, hook: h, prefix: tag.Prefix, tag: tag, known: points, left: left, match: match}
+		if _, ok := h.(*Composite); ok { // whose points are those of its members
+			m.known = 0
+		}
+		m.points = m.has()
+		c.members = append(c.members, m)
 	}
 	if f.Hook != nil {
 		add(f.Name, f.Hook, f.Options)
@@ -271,34 +309,90 @@ func (c *Composite) add(f Field) {
 	}
 }
 
+// has returns the points at which the member is called. Of a hook that is known only at
+// run time nobody can say which methods of hook.Hook it has from [hook.Nop].
+func (m *member) has() hook.PointSet {
+	points := m.known
+	if points == 0 {
+		points = hook.PointsOf(m.hook) | facadePoints
+	}
+	return points &^ m.left &^ NoPoints
+}
+
+// leftOut returns the points that the options leave out.
+func leftOut(o plan.Options) (left hook.PointSet) {
+	if len(o.Only)+len(o.Without) == 0 {
+		return 0
+	}
+	for p, info := range hook.Points() {
+		if o.Excludes(info.Name) {
+			left = left.With(hook.SetOf(p))
+		}
+	}
+	return left
+}
+
 // route notes the owners of the static tools; all others are asked in order.
 func (c *Composite) route() {
-	c.routes = map[string]route{}
+	owners := map[string]int{}
 	for i, m := range c.members {
-		c.points |= m.points
-		if m.tag.Dynamic || m.left.Has(hook.PointDispatch) {
+		if m.tag.Dynamic || !m.routed() {
 			continue
 		}
 		for _, t := range m.hook.Schema() {
-			c.routes[m.prefix+t.Name] = route{i, t.Name}
+			owners[m.prefix+t.Name] = i
 		}
+	}
+	c.owner = ownerIn(owners)
+}
+
+func ownerIn(owners map[string]int) func(tool string) int {
+	return func(tool string) int {
+		if i, ok := owners[tool]; ok {
+			return i
+		}
+		return -1
 	}
 }
 
+// routed reports whether static tools of the member are called.
+func (m *member) routed() bool {
+	return m.points.Has(hook.PointDispatch) && !m.left.Has(hook.PointSchema)
+}
+
 // With returns a new composite that has one more field behind the others; c
-// stays as it is, and so do the agents that were registered through it.
+// stays as it is, and so do the agents that were registered through it. It is for
+// composites that were put together at run time, without layers.
 func (c *Composite) With(name string, h hook.Hook, options plan.Options) (*Composite, error) {
-	if h == nil {
+	switch {
+	case h == nil:
 		return c, nil
+	case c.table != nil || c.single || c.layers || c.rec != nil:
+		return nil, fmt.Errorf("%s cannot be given another member; make a composite of both, or give its type a field %s", c.name, name)
 	}
 	return Of(c.name, append(slices.Clone(c.fields), Field{Name: name, Hook: h, Options: options})...)
 }
 
-// Plan returns the plan: members in order, owners, policies.
-func (c *Composite) Plan() *plan.Plan { return c.plan }
+// Name is the type of the composite, "daemon.Daemon".
+func (c *Composite) Name() string { return c.name }
 
-// Points returns the points that some member has.
+// Self is the generated composite of which this one was composed; nil if there is none.
+func (c *Composite) Self() hook.Hook { return c.self }
+
+// Plan returns the plan: members in order, owners, policies. The caller does not change
+// it.
+func (c *Composite) Plan() *plan.Plan {
+	if c.plan == nil {
+		return c.table.plan()
+	}
+	return c.plan
+}
+
+// Points returns the points beside the methods of hook.Hook that some member has.
 func (c *Composite) Points() hook.PointSet { return c.points }
+
+// Has reports whether a member has the point.
+func (c *Composite) Has(p hook.Point) bool { return c.points.Has(p) }
 
 // Members yields the members that are not nil, in execution order, each with its
 // name in paths: Cost, or Extra[0] in a group.
@@ -312,9 +406,21 @@ func (c *Composite) Members() iter.Seq2[string, hook.Hook] {
 	}
 }
 
-// Ready returns an error that names the required fields that are nil.
+// Ready returns an error that names the required fields that are nil, and what is wrong
+// with others, also of the composites that are members.
 func (c *Composite) Ready() error {
-	return Missing(c.name, c.missing...)
+	err := joinErrors(c.problem, missing(c.name, c.missing...))
+	for i := range c.members {
+		m := &c.members[i]
+		inner, ok := m.hook.(*Composite)
+		if !ok {
+			continue
+		}
+		if bad := inner.Ready(); bad != nil {
+			err = joinErrors(err, fmt.Errorf("%s: %w", m.path, bad))
+		}
+	}
+	return err
 }
 
 // planPoints returns the points that are meant, as the planner knows them.

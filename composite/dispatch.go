@@ -2,10 +2,12 @@ package composite
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sourcegraph/conc/panics"
+	"github.com/sourcegraph/conc/pool"
 
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -16,9 +18,6 @@ type Call struct {
 	Runner hook.Runner
 	// Waits: the call waits for a person or an agent and counts towards no bound.
 	Waits bool
-	// Inline: the call only computes. It runs on the caller's goroutine once the others
-	// have been started, counts towards no bound, and nobody can leave it behind.
-	Inline bool
 }
 
 // Completion is how a call ended.
@@ -37,6 +36,9 @@ type DispatchOptions struct {
 	// Grace is how long to wait for running calls after ctx has ended; 0 is two
 	// seconds, negative is not at all.
 	Grace time.Duration
+	// Pool runs the calls. It must have no limit of its own. Nil is a pool that ends
+	// with the calls.
+	Pool *pool.Pool
 }
 
 const (
@@ -45,208 +47,163 @@ const (
 )
 
 // DispatchAll runs the calls of one step concurrently and returns how each ended,
-// by index. done, if not nil, is called once per call, on the caller's goroutine
-// and in completion order.
+// by index. They start in their order, those that wait for somebody before the others.
+// done, if not nil, is called once per call, on the caller's goroutine and in completion
+// order.
 //
-// A panic in a call is that call's completion. When ctx ends, calls that have not
-// started complete as cancelled; those that run get the grace period and then
-// complete as interrupted, while their goroutine goes on until Run returns.
-// Without such abandoned calls every goroutine has ended when DispatchAll returns.
-//
-// Calls that are inline run one after the other on the caller's goroutine, and while
-// one does, nobody is told that others have ended. One that ends its goroutine ends
-// the caller's.
+// A call that panics or ends its goroutine has failed, and the others go on. When ctx
+// ends, calls that have not started complete as cancelled; those that run get the grace
+// period and then complete as interrupted, while their goroutine goes on until Run
+// returns. Without such abandoned calls all have returned when DispatchAll returns, and a
+// pool of its own has ended.
 func DispatchAll(ctx context.Context, calls []Call, o *DispatchOptions, done func(i int, c Completion)) []Completion {
 	if len(calls) == 0 {
 		return nil
 	}
+	if o == nil {
+		o = &DispatchOptions{}
+	}
+	d := newDispatch(ctx, calls, o)
+	d.start(o.limit())
 	out := make([]Completion, len(calls))
-	DispatchEach(ctx, calls, o, func(i int, c Completion) {
+	abandoned := d.collect(o.grace(), func(i int, c Completion) {
 		out[i] = c
 		if done != nil {
 			done(i, c)
 		}
 	})
+	switch {
+	case o.Pool != nil:
+	case abandoned:
+		go d.pool.Wait()
+	default:
+		d.pool.Wait()
+	}
 	return out
 }
 
-// DispatchEach is [DispatchAll] for who needs no list of the completions.
-func DispatchEach(ctx context.Context, calls []Call, o *DispatchOptions, done func(i int, c Completion)) {
-	if len(calls) == 0 {
-		return
+func (o *DispatchOptions) limit() int {
+	if o.Limit > 0 {
+		return o.Limit
 	}
-	if !slices.ContainsFunc(calls, func(c Call) bool { return !c.Inline }) {
-		computeEach(ctx, calls, done)
-		return
-	}
-	limit, grace := o.bounds()
-	d := &dispatch{ctx: ctx, calls: calls, ended: make(chan int, len(calls))}
-	d.slots = d.one[:]
-	if len(calls) > 1 {
-		d.slots = make([]slot, len(calls))
-	}
-	d.start(limit)
-	for i := range calls {
-		if calls[i].Inline {
-			d.run(i)
-		}
-	}
-	d.collect(grace, done)
+	return defaultLimit
 }
 
-// computeEach runs calls that all are inline.
-func computeEach(ctx context.Context, calls []Call, done func(i int, c Completion)) {
-	for i := range calls {
-		var s slot
-		if ctx.Err() == nil {
-			s.run(ctx, &calls[i])
-		}
-		done(i, s.completion())
+func (o *DispatchOptions) grace() time.Duration {
+	if o.Grace != 0 {
+		return max(o.Grace, 0)
 	}
+	return defaultGrace
 }
 
-func (o *DispatchOptions) bounds() (limit int, grace time.Duration) {
-	limit, grace = defaultLimit, defaultGrace
-	if o != nil && o.Limit > 0 {
-		limit = o.Limit
-	}
-	if o != nil && o.Grace != 0 {
-		grace = max(o.Grace, 0)
-	}
-	return limit, grace
-}
-
-// dispatch is one DispatchAll. A worker writes a slot and then sends its index;
-// the caller reads a slot only after it has received the index, so abandoned calls never
-// race with it.
+// dispatch is one DispatchAll. A worker of the pool writes a going call and then sends
+// its index. The caller reads it only after that, so it never races with an abandoned
+// call.
 type dispatch struct {
 	ctx   context.Context
 	calls []Call
-	slots []slot
-	// one is the slot of a call that is alone.
-	one   [1]slot
-	ended chan int
-	taken atomic.Int64
-	wg    sync.WaitGroup
+	going []going
+	pool  *pool.Pool
+	// waiting are the calls that wait for somebody, and bounded the others.
+	waiting, bounded queue
+	ended            chan int
+	// workers are those of the pool that are not back yet.
+	workers sync.WaitGroup
 }
 
-type slot struct {
-	begin   time.Time
-	started atomic.Int64 // unix nanoseconds, 0 before the start
+// queue has calls in the order in which they start. A worker takes the next call, not one
+// that it is given, because the pool may start its newest worker first.
+type queue struct {
+	calls []int
+	taken atomic.Int64
+}
+
+// next returns the next call; false if there is none.
+func (q *queue) next() (int, bool) {
+	at := int(q.taken.Add(1)) - 1
+	if at >= len(q.calls) {
+		return 0, false
+	}
+	return q.calls[at], true
+}
+
+// going is one call while it runs.
+type going struct {
+	started atomic.Int64 // Unix nanoseconds, 0 before the start
 	end     Completion
-	// over: the call has returned or panicked, and not ended its goroutine.
-	over bool
 	// told belongs to the caller: the call is completed.
 	told bool
 }
 
-// start starts the workers, and one goroutine for each call that waits.
-func (d *dispatch) start(limit int) {
-	bounded := 0
-	for i := range d.calls {
-		switch c := &d.calls[i]; {
-		case c.Inline:
-		case c.Waits:
-			d.wg.Add(1)
-			go d.alone(i)
-		default:
-			bounded++
-		}
+func newDispatch(ctx context.Context, calls []Call, o *DispatchOptions) *dispatch {
+	d := &dispatch{ctx: ctx, calls: calls, going: make([]going, len(calls)), pool: o.Pool, ended: make(chan int, len(calls))}
+	if d.pool == nil {
+		d.pool = pool.New()
 	}
-	if bounded == 0 {
+	d.bounded.calls = make([]int, 0, len(calls))
+	for i := range calls {
+		q := &d.bounded
+		if calls[i].Waits {
+			q = &d.waiting
+		}
+		q.calls = append(q.calls, i)
+	}
+	return d
+}
+
+// start starts a worker for each call that waits, and as many for the others as may run
+// at once.
+func (d *dispatch) start(limit int) {
+	alone, work := d.alone, d.work // one function for all calls
+	for range d.waiting.calls {
+		d.workers.Add(1)
+		d.pool.Go(alone)
+	}
+	for range min(limit, len(d.bounded.calls)) {
+		d.workers.Add(1)
+		d.pool.Go(work)
+	}
+}
+
+// alone runs one call that waits.
+func (d *dispatch) alone() {
+	defer d.workers.Done()
+	if i, ok := d.waiting.next(); ok {
+		d.run(i)
+	}
+}
+
+// work runs bounded calls, one after the other, until none is left.
+func (d *dispatch) work() {
+	defer d.workers.Done()
+	i, ok := d.bounded.next()
+	if !ok {
 		return
 	}
-	work := d.work // one function for all of them
-	for range min(limit, bounded) {
-		d.wg.Add(1)
-		go work()
-	}
-}
-
-// work runs calls that are bounded until none is left.
-func (d *dispatch) work() {
-	defer d.wg.Done()
-	grow(d.calls)
-	for {
-		i := int(d.taken.Add(1)) - 1
-		if i >= len(d.calls) {
-			return
+	returned := false
+	defer func() {
+		if !returned { // the call has ended the worker
+			d.workers.Add(1)
+			d.pool.Go(d.work)
 		}
-		if c := &d.calls[i]; !c.Waits && !c.Inline {
-			d.run(i)
-		}
+	}()
+	for ; ok; i, ok = d.bounded.next() {
+		d.run(i)
 	}
+	returned = true
 }
 
-// alone runs one call.
-func (d *dispatch) alone(i int) {
-	defer d.wg.Done()
-	grow(d.calls)
-	d.run(i)
-}
-
-// grow makes the stack of a new goroutine as large as most tools need, which is more
-// than it begins with. It costs little as long as there is nothing on the stack:
-// growing it within the tool takes longer than all else about a call that does little.
-//
-//go:noinline
-func grow(calls []Call) (last byte) {
-	if len(calls) == 0 { // never: the frame alone is what it takes
-		var room [4 << 10]byte
-		for i := range room {
-			room[i] = byte(i)
-		}
-		last = room[len(calls)]
-	}
-	return last
-}
-
+// run runs the call, unless ctx has ended, and tells the caller.
 func (d *dispatch) run(i int) {
-	defer d.ran(i)
+	defer func() { d.ended <- i }()
 	if d.ctx.Err() == nil {
-		d.slots[i].run(d.ctx, &d.calls[i])
+		d.going[i].run(d.ctx, &d.calls[i])
 	}
 }
 
-// ran is deferred by run: a call that ends its goroutine ends a worker, which is
-// replaced.
-func (d *dispatch) ran(i int) {
-	d.ended <- i
-	if s := &d.slots[i]; s.started.Load() != 0 && !s.over && !d.calls[i].Inline {
-		d.wg.Add(1)
-		go d.work()
-	}
-}
-
-// run runs the call. A panic, and a runtime.Goexit, are a result.
-func (s *slot) run(ctx context.Context, c *Call) {
-	s.begin = time.Now()
-	s.started.Store(s.begin.UnixNano())
-	defer s.finish()
-	s.end.Result = c.Runner.Run(ctx, c.Env)
-	s.over = true
-}
-
-// finish is deferred by run.
-func (s *slot) finish() {
-	if !s.over {
-		s.over = recover() != nil
-		s.end.Result = hook.FailedResult(hook.FailPanic, "the tool panicked")
-	}
-	s.end.Duration = time.Since(s.begin)
-	s.end.Outcome = OutcomeOf(&s.end.Result)
-}
-
-// completion is how the call ended, or that it never began.
-func (s *slot) completion() Completion {
-	if s.started.Load() == 0 {
-		return notStarted()
-	}
-	return s.end
-}
-
-// collect hands completions on until all have come or the grace period is over.
-func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) {
+// collect hands on completions until all have come or the grace period is over.
+// Abandoned: some calls still run.
+func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) (abandoned bool) {
 	cancelled := d.ctx.Done()
 	var late <-chan time.Time
 	for left := len(d.calls); left > 0; {
@@ -258,32 +215,51 @@ func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) {
 			cancelled = nil
 			late = time.After(grace)
 		case <-late:
-			d.abandon(done)
-			return
+			return d.abandon(done)
 		}
 	}
-	d.wg.Wait()
+	d.workers.Wait() // or the next calls would have the pool start others
+	return false
 }
 
-// tell completes a call that has ended, or was not started.
+// run runs the call. The deferred function also runs if the call ends its goroutine,
+// which no recover sees.
+func (g *going) run(ctx context.Context, c *Call) {
+	begin := time.Now()
+	g.started.Store(begin.UnixNano())
+	g.end.Result = hook.FailedResult(hook.FailPanic, "the tool panicked") // unless it returns
+	defer func() {
+		g.end.Duration = time.Since(begin)
+		g.end.Outcome = OutcomeOf(&g.end.Result)
+	}()
+	var caught panics.Catcher
+	caught.Try(func() { g.end.Result = c.Runner.Run(ctx, c.Env) })
+}
+
+// tell completes a call that has ended or never began.
 func (d *dispatch) tell(i int, done func(int, Completion)) {
-	s := &d.slots[i]
-	s.told = true
-	done(i, s.completion())
+	g := &d.going[i]
+	g.told = true
+	if g.started.Load() == 0 {
+		g.end = notStarted()
+	}
+	done(i, g.end)
 }
 
-// abandon completes what has not ended: first those that ended just now.
-func (d *dispatch) abandon(done func(int, Completion)) {
+// abandon completes what has not ended: first those that ended just now. It reports
+// whether there was something.
+func (d *dispatch) abandon(done func(int, Completion)) (abandoned bool) {
 	for len(d.ended) > 0 {
 		d.tell(<-d.ended, done)
 	}
-	for i := range d.slots {
-		s := &d.slots[i]
-		if s.told {
+	for i := range d.going {
+		g := &d.going[i]
+		if g.told {
 			continue
 		}
+		abandoned = true
 		c := notStarted()
-		if at := s.started.Load(); at != 0 {
+		if at := g.started.Load(); at != 0 {
 			c = Completion{
 				Result:   hook.FailedResult(hook.FailCancelled, "interrupted: the turn was cancelled while the tool ran; what it did is not known"),
 				Outcome:  hook.OutcomeInterrupted,
@@ -293,6 +269,7 @@ func (d *dispatch) abandon(done func(int, Completion)) {
 		}
 		done(i, c)
 	}
+	return abandoned
 }
 
 func notStarted() Completion {

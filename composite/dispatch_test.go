@@ -4,8 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -150,58 +149,36 @@ func TestDispatchAllSurvivesGoexit(t *testing.T) {
 	assert.Equal(t, "2", got[2].Result.Text(), "the worker is replaced")
 }
 
-// TestDispatchAllInline: what only computes runs on the caller's goroutine once all others have begun, in order, and counts towards
-// no bound; it is told of as it ended among them.
-func TestDispatchAllInline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		caller, began := stackOf(), make(chan struct{})
-		var ran []string
-		inline := func(text string) composite.Call {
-			return composite.Call{Inline: true, Runner: runFunc(func(context.Context) hook.ToolResult {
-				assert.Equal(t, caller, stackOf())
-				<-began
-				ran = append(ran, text)
-				return hook.TextResult(text)
+// Calls that share a pool leave it as it was: its workers wait for the next ones.
+func TestDispatchAllOnASharedPool(t *testing.T) {
+	shared := pool.New()
+	o := &composite.DispatchOptions{Pool: shared}
+	for range 3 {
+		got := composite.DispatchAll(t.Context(), []composite.Call{sleep(0, "0"), sleep(0, "1")}, o, nil)
+		assert.Equal(t, "0", got[0].Result.Text())
+		assert.Equal(t, "1", got[1].Result.Text())
+	}
+	shared.Wait()
+}
+
+// Calls start in their order although the pool may start its newest goroutine first.
+func TestDispatchAllStartsInOrder(t *testing.T) {
+	for range 100 {
+		var mu sync.Mutex
+		var began []int
+		calls := make([]composite.Call, 8)
+		for i := range calls {
+			calls[i] = composite.Call{Waits: i == 5, Runner: runFunc(func(context.Context) hook.ToolResult {
+				mu.Lock()
+				defer mu.Unlock()
+				began = append(began, i)
+				return hook.ToolResult{}
 			})}
 		}
-		calls := []composite.Call{inline("0"), sleep(time.Second, "1"), inline("2"), sleep(0, "3"), inline("4")}
-		calls[1].Runner = runFunc(func(context.Context) hook.ToolResult {
-			assert.NotEqual(t, caller, stackOf())
-			close(began)
-			time.Sleep(time.Second)
-			return hook.TextResult("1")
-		})
-		calls[2].Runner = runFunc(func(context.Context) hook.ToolResult { panic("secret") })
-		var told []int
-		got := composite.DispatchAll(t.Context(), calls, &composite.DispatchOptions{Limit: 1}, func(i int, _ composite.Completion) {
-			told = append(told, i)
-		})
-		assert.Equal(t, []int{0, 2, 4, 1, 3}, told)
-		assert.Equal(t, []string{"0", "4"}, ran)
-		assert.Equal(t, []hook.Outcome{hook.OutcomeExecuted, hook.OutcomeExecuted, hook.OutcomePanicked, hook.OutcomeExecuted, hook.OutcomeExecuted}, outcomes(got))
-		assert.NotContains(t, got[2].Result.Text(), "secret")
-	})
-}
-
-func TestDispatchAllInlineIsCancelledInBetween(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	stops := composite.Call{Inline: true, Runner: runFunc(func(context.Context) hook.ToolResult { cancel(); return hook.TextResult("ok") })}
-	got := composite.DispatchAll(ctx, []composite.Call{stops, stops}, nil, nil)
-	assert.Equal(t, []hook.Outcome{hook.OutcomeExecuted, hook.OutcomeCancelled}, outcomes(got), "what has run is kept, and nothing begins any more")
-}
-
-func outcomes(cs []composite.Completion) []hook.Outcome {
-	out := make([]hook.Outcome, len(cs))
-	for i, c := range cs {
-		out[i] = c.Outcome
+		composite.DispatchAll(t.Context(), calls, &composite.DispatchOptions{Limit: 1}, nil)
+		require.Subset(t, began, []int{5})
+		assert.IsIncreasing(t, slices.DeleteFunc(began, func(i int) bool { return i == 5 }))
 	}
-	return out
-}
-
-// stackOf is the first line of the stack, which names the goroutine.
-func stackOf() string {
-	line, _, _ := strings.Cut(string(debug.Stack()), ":")
-	return line
 }
 
 func TestDispatchAllNothing(t *testing.T) {
@@ -210,23 +187,22 @@ func TestDispatchAllNothing(t *testing.T) {
 
 var noop = runFunc(func(context.Context) hook.ToolResult { return hook.ToolResult{} })
 
-// The bounds are what holds today; each call starts one goroutine, unless it is inline.
-func TestDispatchEachAllocatesLittle(t *testing.T) {
+// The bounds are what holds today, with a pool that has workers.
+func TestDispatchAllAllocatesLittle(t *testing.T) {
 	for _, c := range []struct {
-		n      int
-		inline bool
-		most   float64
-	}{{1, false, 4}, {8, false, 12}, {1, true, 0}, {8, true, 0}} {
-		n := c.n
-		calls := make([]composite.Call, n)
+		n    int
+		most float64
+	}{{1, 9}, {8, 24}} {
+		calls := make([]composite.Call, c.n)
 		for i := range calls {
-			calls[i] = composite.Call{Runner: noop, Inline: c.inline}
+			calls[i] = composite.Call{Runner: noop}
 		}
-		ctx, ended := t.Context(), 0
+		ctx, ended, o := t.Context(), 0, &composite.DispatchOptions{Pool: pool.New()}
 		assert.LessOrEqual(t, allocs.PerRun(200, func() {
-			composite.DispatchEach(ctx, calls, nil, func(int, composite.Completion) { ended++ })
+			composite.DispatchAll(ctx, calls, o, func(int, composite.Completion) { ended++ })
 		}), c.most, "%+v", c)
-		assert.Equal(t, 201*n, ended)
+		assert.Equal(t, 201*c.n, ended)
+		o.Pool.Wait()
 	}
 }
 

@@ -1,13 +1,12 @@
 // Package composite welds several hooks into one.
 //
-// There are two ways to the same behaviour. The generator (command hookgen)
-// writes the facade of a struct of hooks as static Go, which calls the small
-// helpers of this package: [Gate] for points that decide, [Fold] for those that
-// rewrite, [Fan] for those that observe, [Bracket] for those that open and close,
-// [ToolWraps] and [ModelWraps] for those that wrap. [New] reads the same struct
-// and the same tags at run time, with the same planner (package plan): for
-// plug-ins, for programs before the first generation, and as the oracle that
-// generated code is tested against.
+// A [Composite] lists, for each point, the members that have it, and one function for
+// each kind of point walks over such a list: deciders, rewriters, contributors, observers,
+// wraps, and what opens and closes. There is no other way to call members, however the
+// composite was made. [Compose] makes it of the table that command hookgen has written for
+// a struct of hooks. [New] reads the same struct and the same tags at run time, with the
+// same planner (package plan): for plug-ins, for programs before the first generation, and
+// as the oracle for tables. [From] makes one of any hook.
 //
 //	c, err := composite.New(&Daemon{Guard: guard.New(nil), OS: os})
 //
@@ -25,12 +24,11 @@
 // A field's tag bounds its hook at a point, narrows where it is called, and leaves
 // points out. A decider or rewriter that is late is dropped and its fail policy
 // applies; [Abandoned] counts those that have not come back. Its visibility goes with the
-// runs that [Recorded] tells of. With record the host runs an observer beside what it
-// is doing ([Fan.Beside]), with background it queues a job in its place
-// ([Fan.Background]).
+// runs that [Composite.Recorded] tells of. With record the host runs an observer beside
+// what it is doing, with background it queues a job in its place.
 //
 // Configuration can turn members off and change their policies by name, in layers:
-// [Layered] returns the composite that a layer makes of another one.
+// [Composite.Layered] returns the composite that a layer makes of another one.
 //
 // # Concurrency
 //
@@ -38,4 +36,4 @@
 // use as its members.
 package composite
 
-//go:generate go run ../internal/pointgen
+//go:generate go run ../internal/pointgen composite ../hook

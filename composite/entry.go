@@ -17,15 +17,37 @@ type entry[H any] struct {
 	plain bool
 }
 
-// link lists the members that the point calls, in the order of the calls.
-func link[H any](c *Composite, p hook.Point) []entry[H] {
+// link finds out which members each point calls. It is called once the members are
+// known, and again for a copy that has others.
+func (c *Composite) link() {
+	c.entries, c.points = c.linked(), c.own&^facadePoints
+	for i := range c.members {
+		c.points |= c.members[i].points &^ facadePoints
+	}
+	if c.own != 0 {
+		behind := *c
+		behind.own = 0
+		behind.link()
+		c.behind = &behind
+	}
+}
+
+// linkAt lists the members that the point calls, in the order of the calls.
+func linkAt[H any](c *Composite, p hook.Point) []entry[H] {
+	if c.own.Has(p) {
+		return []entry[H]{{hook: c.self.(H), at: atSelf, plain: c.rec == nil}}
+	}
 	var out []entry[H]
 	for i := range c.members {
 		m := &c.members[i]
-		if !m.has(p) {
+		h, ok := m.hook.(H)
+		if !ok || !m.points.Has(p) {
 			continue
 		}
-		e := entry[H]{hook: m.hook.(H), as: m.as(p), at: i}
+		e := entry[H]{hook: h, as: m.as(p), at: i}
+		if m.writes(p) {
+			e.hook = m.hook.(*Composite).self.(H)
+		}
 		e.plain = c.rec == nil && m.match == nil && e.as.Timeout == 0 && m.mode(p) == ""
 		out = append(out, e)
 	}
@@ -35,9 +57,16 @@ func link[H any](c *Composite, p hook.Point) []entry[H] {
 	return out
 }
 
-// has reports whether the point calls the member.
-func (m *member) has(p hook.Point) bool {
-	return !m.left.Has(p) && (m.points.Has(p) || ofFacade(p, p.Info()))
+// atSelf is in the place of a member where the author of a generated composite has
+// written the method.
+const atSelf = -1
+
+// writes reports whether the member is a generated composite whose author has written the
+// method of the point. It is called in the place of the composite, so that what the
+// member's tag says holds for it.
+func (m *member) writes(p hook.Point) bool {
+	c, ok := m.hook.(*Composite)
+	return ok && c.own.Has(p)
 }
 
 // none is the value of a point that has only a place.

@@ -31,7 +31,7 @@ type Agency struct {
 
 // A file of settings is laid over a composite: what it turns off is nowhere in the
 // composite that comes out, and the plan says who has turned it off.
-func ExampleLayered() {
+func ExampleComposite_Layered() {
 	c, err := composite.New(&Agency{&Loud{Words: "Be brief."}, &Careful{}})
 	if err != nil {
 		panic(err)
@@ -40,15 +40,15 @@ func ExampleLayered() {
 	if err != nil {
 		panic(err)
 	}
-	h, err := composite.Layered(c, layer)
+	h, err := c.Layered(layer)
 	if err != nil {
 		panic(err)
 	}
 	fmt.Printf("%q\n", h.SystemPrompt(&hook.AgentConfig{}))
-	fmt.Print(h.(*composite.Composite).Plan().Text())
+	fmt.Print(h.Plan().Text())
 
 	layer, _ = composite.NewLayer("--set", map[string]string{"Lound": "off"})
-	_, err = composite.Layered(c, layer)
+	_, err = c.Layered(layer)
 	fmt.Println(err)
 	// Output:
 	// ""

@@ -5,26 +5,26 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/composite/plan"
+	_ "github.com/grapnel-go/grapnel/composite/guard" // generated files import it, so go mod vendor has to find it beside this package
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-// GenVersion1 is named by every generated file: generator and run time that do
+// GenVersion2 is named by every generated file: generator and run time that do
 // not fit do not compile.
-const GenVersion1 = 1
+const GenVersion2 = 2
 
-// Missing returns the error for required fields that are nil, or nil if there
+// missing returns the error for required fields that are nil, or nil if there
 // are none.
-func Missing(typeName string, fields ...string) error {
+func missing(typeName string, fields ...string) error {
 	if len(fields) == 0 {
 		return nil
 	}
 	return fmt.Errorf("%s: required and nil: %s; set them, or tag them optional", typeName, strings.Join(fields, ", "))
 }
 
-// Prefixed returns the tools with the prefix in front of their names; the slice
+// prefixed returns the tools with the prefix in front of their names; the slice
 // is new.
-func Prefixed(prefix string, tools []hook.Tool) []hook.Tool {
+func prefixed(prefix string, tools []hook.Tool) []hook.Tool {
 	out := slices.Clone(tools)
 	for i := range out {
 		out[i].Name = prefix + out[i].Name
@@ -32,9 +32,9 @@ func Prefixed(prefix string, tools []hook.Tool) []hook.Tool {
 	return out
 }
 
-// JoinPrompts joins the parts that are not empty by one blank line, whatever line
+// joinPrompts joins the parts that are not empty by one blank line, whatever line
 // breaks they begin and end with. It uses the slice.
-func JoinPrompts(parts []string) string {
+func joinPrompts(parts []string) string {
 	kept := parts[:0]
 	for _, p := range parts {
 		if p = strings.Trim(p, "\n"); p != "" {
@@ -44,11 +44,11 @@ func JoinPrompts(parts []string) string {
 	return strings.Join(kept, "\n\n")
 }
 
-// Offers reports whether an agent has at least one of the tools, or there are
+// offers reports whether an agent has at least one of the tools, or there are
 // none to have: the condition for asking their owner for its SystemPrompt. The
 // names are local ones, cfg is as the owner sees it, and cfg.Tools are the
 // effective tools.
-func Offers(cfg *hook.AgentConfig, tools []hook.Tool) bool {
+func offers(cfg *hook.AgentConfig, tools []hook.Tool) bool {
 	if len(tools) == 0 || cfg.Tools == nil {
 		return true
 	}
@@ -57,29 +57,25 @@ func Offers(cfg *hook.AgentConfig, tools []hook.Tool) bool {
 	})
 }
 
-// PromptOf returns the SystemPrompt of a hook whose type is not known before run
-// time, or "" if the agent has none of its tools. A composite asks its members
-// itself.
-func PromptOf(cfg *hook.AgentConfig, h hook.Hook) string {
-	if _, ok := h.(planned); !ok && !Offers(cfg, h.Schema()) {
+// promptOf returns the SystemPrompt of a member, or "" if the agent has none of its
+// tools. A composite asks its members itself.
+func promptOf(cfg *hook.AgentConfig, h hook.Hook) string {
+	if _, ok := h.(*Composite); !ok && !offers(cfg, h.Schema()) {
 		return ""
 	}
 	return h.SystemPrompt(cfg)
 }
 
-// planned is what a composite has and other hooks have not.
-type planned interface{ Plan() *plan.Plan }
-
-// Scoping unites the scopes of a composite's members.
-type Scoping struct {
+// scoping unites the scopes of a composite's members.
+type scoping struct {
 	tools    []string
 	narrowed bool
 	lines    []string
 }
 
-// Add adds one member: its tools, and its scope over them, in local names.
+// add adds one member: its tools, and its scope over them, in local names.
 // Names that the member does not own are ignored, so no member can widen.
-func (s *Scoping) Add(prefix string, tools []hook.Tool, scope hook.Scope) {
+func (s *scoping) add(prefix string, tools []hook.Tool, scope hook.Scope) {
 	for _, t := range tools {
 		if scope.Tools == nil || slices.Contains(scope.Tools, t.Name) {
 			s.tools = append(s.tools, prefix+t.Name)
@@ -91,8 +87,8 @@ func (s *Scoping) Add(prefix string, tools []hook.Tool, scope hook.Scope) {
 	}
 }
 
-// Scope returns the union: unrestricted if no member narrows anything.
-func (s *Scoping) Scope() hook.Scope {
+// scope returns the union: unrestricted if no member narrows anything.
+func (s *scoping) scope() hook.Scope {
 	out := hook.Scope{Line: strings.Join(s.lines, "\n")}
 	if s.narrowed {
 		out.Tools = s.tools
@@ -103,10 +99,10 @@ func (s *Scoping) Scope() hook.Scope {
 	return out
 }
 
-// Blame is deferred in the facade methods that can return no error: a panic goes
+// blame is deferred in the facade methods that can return no error: a panic goes
 // on as a *hook.Failure that names *owner, for the runtime, which then refuses
 // the registration.
-func Blame(point hook.Point, owner *string) {
+func blame(point hook.Point, owner *string) {
 	if v := recover(); v != nil {
 		panic(newFailure(point, *owner, panicError(v), true))
 	}

@@ -16,7 +16,7 @@ import (
 // name of the member that it is about: off, on, or options such as
 // "without=OnEvent; BeforeTool: timeout=2s". source says where they come from. The
 // error lists all that is wrong with them; which members there are is found out by
-// [Layered].
+// [Composite.Layered].
 func NewLayer(source string, settings map[string]string) (plan.Layer, error) {
 	l := plan.Layer{Source: source}
 	var errs []error
@@ -72,55 +72,38 @@ func LayerOf(source string, settings map[string]Switchable) (plan.Layer, error) 
 	return NewLayer(source, texts)
 }
 
-// Layered returns h with the layers of configuration over it, the most general one
-// first: members that are turned off are in it nowhere, others have other policies.
-// h itself stays as it is, and is what is returned if the layers say nothing. Else
-// it is a dynamic composite over the members that h has at this moment, with the
-// order, the owners of tools and the policies of its plan, so that only who uses
-// layers pays for them. Layers may be laid over what Layered or [Recorded] has
+// Layered returns the composite with the layers of configuration over it, the most
+// general one first: members that are turned off are in it nowhere, others have other
+// policies. Order and owners of tools stay. c itself stays as it is, and is what is
+// returned if the layers say nothing. Layers may be laid over what Layered or Recorded has
 // returned; what was turned off before stays off.
 //
-// An error lists all that cannot be done: members and points that there are not, a
-// member that requires one which is off (HG055), a hook that is no composite, or
-// one with hand-written methods.
-func Layered(h hook.Hook, layers ...plan.Layer) (hook.Hook, error) {
+// An error lists all that cannot be done: members and points that there are not, and a
+// member that requires one which is off (HG055).
+func (c *Composite) Layered(layers ...plan.Layer) (*Composite, error) {
 	settings := plan.Merge(layers)
 	if len(settings) == 0 {
-		return h, nil
+		return c, nil
 	}
 	for _, l := range layers {
 		if problems := l.Check(planPoints(everyPoint)); len(problems) > 0 {
 			return nil, joinProblems(problems)
 		}
 	}
-	c := taken(h)
-	if c == nil {
-		if own, ok := h.(planned); ok && own.Plan() != nil && len(own.Plan().Own) > 0 {
-			_, problems := own.Plan().Layered(settings)
-			return nil, joinProblems(problems)
-		}
-		return nil, fmt.Errorf("%s speaks of members, and the hook, a %T, is no composite", settings[0].Source, h)
+	if c.single {
+		return nil, fmt.Errorf("%s changes members, but the hook is a %s, not a composite; pass a composite or remove the setting", settings[0].Source, c.name)
 	}
-	p, problems := c.plan.Layered(settings)
+	p, problems := c.Plan().Layered(settings)
 	if len(problems) > 0 {
 		return nil, joinProblems(problems)
 	}
 	return c.layered(p, settings)
 }
 
-// taken returns the composite as a dynamic one; nil if it is none.
-func taken(h hook.Hook) *Composite {
-	if c, ok := h.(*Composite); ok {
-		return c
-	}
-	return mirror(h)
-}
-
 // layered returns the composite with the settings, which have led to the plan p.
 func (c *Composite) layered(p *plan.Plan, settings []plan.Setting) (*Composite, error) {
 	out := *c
-	out.plan, out.fields, out.members, out.missing, out.points = p, nil, nil, nil, 0
-	out.routes = map[string]route{}
+	out.plan, out.fields, out.members, out.missing, out.layers = p, nil, nil, nil, true
 	for _, f := range c.fields {
 		own, _ := plan.Of(settings, f.Name)
 		if own.Switch == plan.Off {
@@ -138,8 +121,8 @@ func (c *Composite) layered(p *plan.Plan, settings []plan.Setting) (*Composite, 
 			continue
 		}
 		if len(inner) > 0 {
-			nested := taken(m.hook)
-			if nested == nil {
+			nested, ok := m.hook.(*Composite)
+			if !ok {
 				return nil, fmt.Errorf("%s speaks of %s.%s, and the composite %s cannot be taken apart", inner[0].Source, field, inner[0].Member, field)
 			}
 			var err error
@@ -150,28 +133,27 @@ func (c *Composite) layered(p *plan.Plan, settings []plan.Setting) (*Composite, 
 		at[i] = len(out.members)
 		out.members = append(out.members, m.with(own))
 	}
-	for tool, r := range c.routes {
-		i, there := at[r.member]
-		if there && slices.Contains(p.Member(out.members[i].path).Tools, tool) {
-			out.routes[tool] = route{i, r.local}
+	out.owner = func(tool string) int {
+		if i, there := at[c.owner(tool)]; there && out.members[i].owns(tool) {
+			return i
 		}
-	}
-	for _, m := range out.members {
-		out.points |= m.points
+		return -1
 	}
 	out.link()
 	return &out, nil
 }
 
+// owns reports whether a static tool of the member is still there.
+func (m *member) owns(tool string) bool {
+	local, _ := m.local(tool)
+	nested, ok := m.hook.(*Composite)
+	return m.routed() && (!ok || nested.owner(local) >= 0)
+}
+
 // with returns the member as the setting has it.
 func (m member) with(s plan.Setting) member {
 	m.tag = s.Over(m.tag)
-	m.left = 0
-	for p, info := range hook.Points() {
-		if m.tag.Excludes(info.Name) {
-			m.left = m.left.With(hook.SetOf(p))
-		}
-	}
-	m.points = hook.PointsOf(m.hook) &^ m.left
+	m.left = leftOut(m.tag)
+	m.points = m.has()
 	return m
 }

@@ -75,12 +75,12 @@ func TestLayersThatCannotBeLaid(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := composite.Layered(stack(t), layer(t, "user.json", c.settings))
+			_, err := stack(t).Layered(layer(t, "user.json", c.settings))
 			require.EqualError(t, err, c.want)
 		})
 	}
-	_, err := composite.Layered(hook.Nop{}, layer(t, "user.json", map[string]string{"Guard": "off"}))
-	require.EqualError(t, err, "user.json speaks of members, and the hook, a hook.Nop, is no composite")
+	_, err := from(t, hook.Nop{}).Layered(layer(t, "user.json", map[string]string{"Guard": "off"}))
+	require.EqualError(t, err, "user.json changes members, but the hook is a hook.Nop, not a composite; pass a composite or remove the setting")
 }
 
 func TestWrongSettings(t *testing.T) {
@@ -109,29 +109,29 @@ func TestWrongSettings(t *testing.T) {
 func TestLayersOverLayers(t *testing.T) {
 	user := layer(t, "user", map[string]string{"Guard": "BeforeTool: failopen,timeout=1s", "Skills": "off"})
 	project := layer(t, "project", map[string]string{"Guard": "BeforeTool: timeout=2s", "Skills": "on", "Core.Net": "off"})
-	h, err := composite.Layered(stack(t), user, project)
+	h, err := stack(t).Layered(user, project)
 	require.NoError(t, err)
-	c := h.(*composite.Composite)
+	c := h
 	assert.Equal(t, "BeforeTool:failopen,timeout=2s", c.Plan().Members[0].Points[0].String())
 	assert.Equal(t, "Skills", c.Plan().Owner("skill"))
 	assert.Equal(t, "Core.Disk", c.Plan().Owner("core_disk"))
 	assert.Empty(t, c.Plan().Owner("core_net"))
 	assert.Equal(t, []plan.Disabled{{Field: "Net", By: "project"}}, c.Plan().Members[1].Composite.Off)
-	empty, err := composite.Layered(c, layer(t, "agent", map[string]string{"Core.Disk": "off"}))
+	empty, err := c.Layered(layer(t, "agent", map[string]string{"Core.Disk": "off"}))
 	require.NoError(t, err)
-	assert.NotContains(t, empty.(*composite.Composite).Plan().Member("Core").Acts(), "BeforeTool", "nobody in it acts there any more")
+	assert.NotContains(t, empty.Plan().Member("Core").Acts(), "BeforeTool", "nobody in it acts there any more")
 
 	assert.Contains(t, c.Plan().Text(), "\noff: Core.Net, by project\n")
 
 	agent := layer(t, "agent a", map[string]string{"Guard": "off", "Skills": "off"})
-	h, err = composite.Layered(h, agent)
+	h, err = h.Layered(agent)
 	require.NoError(t, err)
-	_, err = composite.Layered(h, layer(t, "turn", map[string]string{"Skills": "on"}))
+	_, err = h.Layered(layer(t, "turn", map[string]string{"Skills": "on"}))
 	require.EqualError(t, err, "HG056: turn turns Skills on, which agent a has turned off for all that is below it; leave it on in agent a, and turn it off for those that are to do without it")
-	same, err := composite.Layered(h, layer(t, "turn", map[string]string{"Skills": "BeforeTool: timeout=1s"}))
+	same, err := h.Layered(layer(t, "turn", map[string]string{"Skills": "BeforeTool: timeout=1s"}))
 	require.NoError(t, err)
-	assert.Equal(t, h.(*composite.Composite).Plan().Off, same.(*composite.Composite).Plan().Off, "what is off can be told anything else")
-	again, err := composite.Layered(h)
+	assert.Equal(t, h.Plan().Off, same.Plan().Off, "what is off can be told anything else")
+	again, err := h.Layered()
 	require.NoError(t, err)
 	assert.Same(t, h, again, "without layers nothing is made")
 }
@@ -145,9 +145,9 @@ func TestLayersTune(t *testing.T) {
 	require.True(t, d.Verdict().Kind.Denies(), "it fails closed")
 	require.Equal(t, "Guard", d.Verdict().By)
 
-	h, err := composite.Layered(c, layer(t, "user", map[string]string{"Guard": "BeforeTool: failopen", "Core": "without=BeforeTool"}))
+	h, err := c.Layered(layer(t, "user", map[string]string{"Guard": "BeforeTool: failopen", "Core": "without=BeforeTool"}))
 	require.NoError(t, err)
-	d, err = h.(hook.BeforeTool).BeforeTool(t.Context(), call)
+	d, err = h.BeforeTool(t.Context(), call)
 	require.NoError(t, err)
 	require.Equal(t, "Skills", d.Verdict().By, "Guard's failure is no opinion now, and Core is not asked")
 
@@ -158,9 +158,9 @@ func TestLayersTune(t *testing.T) {
 		})
 		c, err := composite.Of("test.Slow", field("Slow", "", slow))
 		require.NoError(t, err)
-		h, err := composite.Layered(c, layer(t, "user", map[string]string{"Slow": "BeforeTool: timeout=3s"}))
+		h, err := c.Layered(layer(t, "user", map[string]string{"Slow": "BeforeTool: timeout=3s"}))
 		require.NoError(t, err)
-		d, err := h.(hook.BeforeTool).BeforeTool(t.Context(), call)
+		d, err := h.BeforeTool(t.Context(), call)
 		require.NoError(t, err)
 		require.True(t, d.Verdict().Failure.Late)
 		synctest.Wait()
@@ -173,7 +173,7 @@ func TestToolsOfWhatIsOffAreFree(t *testing.T) {
 	require.NoError(t, err)
 	c, err := composite.Of("test.Stack", field("Core", "prefix=core_", core), field("Late", "dynamic", &toolbox{name: "core_disk"}))
 	require.NoError(t, err)
-	h, err := composite.Layered(c, layer(t, "user", map[string]string{"Core.Disk": "off"}))
+	h, err := c.Layered(layer(t, "user", map[string]string{"Core.Disk": "off"}))
 	require.NoError(t, err)
 	require.Len(t, h.Schema(), 1)
 	_, owned := h.Dispatch(t.Context(), newCall(hook.NoHost{}, "core_disk"))

@@ -65,7 +65,7 @@ func TestOptionsInCodeAreHeldToTheWordsOfTags(t *testing.T) {
 	}}
 	c, err := composite.Of("test.Fields", composite.Field{Name: "Gate", Hook: gateOfAll{}, Options: good})
 	require.NoError(t, err)
-	_, err = composite.Layered(c, plan.Layer{Source: "code", Settings: []plan.Setting{{Member: "Gate", Points: at(plan.PointUse{Name: "BeforeTool", Policy: "failopne"}).Points}}})
+	_, err = c.Layered(plan.Layer{Source: "code", Settings: []plan.Setting{{Member: "Gate", Points: at(plan.PointUse{Name: "BeforeTool", Policy: "failopne"}).Points}}})
 	require.Error(t, err)
 	assert.True(t, strings.Contains(err.Error(), `code: Gate: unknown word "failopne"; did you mean "failopen"?`), err)
 }

@@ -49,7 +49,7 @@ func TestBinds(t *testing.T) {
 		{"Plain.Store", "plain", "there is no subsystem Plain.Store"},
 		{"Plai", "plain", "there is no subsystem Plai"},
 	} {
-		err := composite.Binds(t.Context(), outer, tt.path, hooktest.Call(nil, tt.tool, "{}"))
+		err := outer.Binds(t.Context(), tt.path, hooktest.Call(nil, tt.tool, "{}"))
 		if tt.want == "" {
 			assert.NoError(t, err, strings.TrimSpace(tt.path+" "+tt.tool))
 			continue

@@ -32,6 +32,8 @@ type run struct {
 	member *member
 	// as is the member as its point sees it.
 	as Member
+	// nested: the member is a composite, which tells of its members' runs instead.
+	nested bool
 	// failures is how many its walk knew of before.
 	failures int
 	// took is how long a contributor has taken that nobody waited for.
@@ -45,8 +47,11 @@ func (c *Composite) record(i int, p hook.Point, about any) *run {
 	if c.rec == nil || p == hook.PointOnEvent { // which is told of the runs itself
 		return nil
 	}
-	m := &c.members[i]
-	r := &run{rec: c.rec, member: m, as: m.as(p)}
+	m := &member{run: cmp.Or(c.path, c.name), known: c.own} // the author's method, as one run of the whole
+	if i != atSelf {
+		m = &c.members[i]
+	}
+	r := &run{rec: c.rec, member: m, as: m.as(p), nested: m.nested && !m.writes(p)}
 	r.Run = hook.Run{Subsystem: m.run, Point: p, Started: c.rec.now(), Status: hook.RunSucceeded, Visibility: c.visibility(m, p)}
 	if call, ok := about.(*hook.ToolCall); ok {
 		r.CallID, r.Tool = call.ID(), c.public+call.Name()
@@ -94,7 +99,7 @@ func (r *run) tell(ctx context.Context, host hook.Host, late bool) {
 // emit tells of the run. That of a composite is not told, because its members' are,
 // unless it was the composite itself that was late.
 func (r *run) emit(ctx context.Context, host hook.Host, late bool) {
-	if late || !r.member.nested && !r.idle() {
+	if late || !r.nested && !r.idle() {
 		host.Emit(ctx, hook.RunEvent(r.Run))
 	}
 }
@@ -102,7 +107,7 @@ func (r *run) emit(ctx context.Context, host hook.Host, late bool) {
 // idle reports whether the run may be that of hook.Nop.
 func (r *run) idle() bool {
 	quiet := r.Status == hook.RunSucceeded && !r.Changed || r.Status == hook.RunSkipped
-	return quiet && r.Point != hook.PointDispatch && ofFacade(r.Point, r.Point.Info()) && !r.member.known.Has(r.Point)
+	return quiet && r.Point != hook.PointDispatch && ofFacade(r.Point, r.Point.Info()) && !r.member.known.Has(r.Point) && !r.member.writes(r.Point)
 }
 
 // besideEnd tells of a run that nobody has waited for. One that the runtime broke off
@@ -136,7 +141,7 @@ func (r *run) failed(ctx context.Context, f *hook.Failure) {
 }
 
 // decided ends the run of a decider that has answered d, unless it has failed.
-func decided[D Decision[D]](ctx context.Context, r *run, g *Gate[D], d D, host hook.Host) {
+func decided[D Decision[D]](ctx context.Context, r *run, g *gate[D], d D, host hook.Host) {
 	if len(g.failures) > r.failures { // then what it has said beside does not count
 		var silent D
 		if d = silent; r.as.Policy.closed(g.point) {
@@ -152,17 +157,17 @@ func decided[D Decision[D]](ctx context.Context, r *run, g *Gate[D], d D, host h
 }
 
 // rewriting begins the run of a rewriter that is about to get v.
-func rewriting[T any](r *run, f *Fold[T]) *run {
-	if r != nil && !r.member.nested {
-		r.Input = hook.Digest(f.Value)
+func rewriting[T any](r *run, f *fold[T]) *run {
+	if r != nil && !r.nested {
+		r.Input = hook.Digest(f.value)
 	}
 	return r.in(&f.walk)
 }
 
 // rewritten ends it.
-func rewritten[T any](ctx context.Context, r *run, f *Fold[T], host hook.Host) {
-	if len(f.failures) == r.failures && !r.member.nested {
-		r.Output = hook.Digest(f.Value)
+func rewritten[T any](ctx context.Context, r *run, f *fold[T], host hook.Host) {
+	if len(f.failures) == r.failures && !r.nested {
+		r.Output = hook.Digest(f.value)
 		r.Changed = r.Input != r.Output
 	}
 	r.end(ctx, &f.walk, host)
@@ -170,7 +175,7 @@ func rewritten[T any](ctx context.Context, r *run, f *Fold[T], host hook.Host) {
 
 // contributed ends the run of a contributor; what it added is all.parts behind
 // before.
-func contributed[T Contribution[T]](ctx context.Context, r *run, all *Collect[T], before int, host hook.Host) {
+func contributed[T Contribution[T]](ctx context.Context, r *run, all *collect[T], before int, host hook.Host) {
 	if len(all.parts) > before {
 		r.added(hook.Digest(all.parts[before].items))
 	}
@@ -222,11 +227,11 @@ func (c *Composite) culprit(err error) string {
 // skip tells that the i-th member was not asked, because by had ended the point;
 // of a composite it tells so of its members. A composite that does not record tells nothing.
 func (c *Composite) skip(ctx context.Context, i int, p hook.Point, about any, host hook.Host, by string) {
-	if c.rec == nil {
+	if c.rec == nil || i == atSelf {
 		return
 	}
 	m := &c.members[i]
-	if m.nested {
+	if m.nested && !m.writes(p) {
 		inner := m.hook.(*Composite)
 		for j := range inner.having(p, about) {
 			inner.skip(ctx, j, p, about, host, by)
@@ -248,7 +253,7 @@ func (c *Composite) having(p hook.Point, about any) iter.Seq[int] {
 			if info.Reverse {
 				i = len(c.members) - 1 - i
 			}
-			if c.members[i].has(p) && c.meant(i, about) && !yield(i) {
+			if c.members[i].points.Has(p) && c.meant(i, about) && !yield(i) {
 				return
 			}
 		}

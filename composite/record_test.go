@@ -75,11 +75,11 @@ func (h *hears) lines() []string {
 }
 
 // recordedOf returns the recording composite of fields, and what hears of it.
-func recordedOf(t *testing.T, fields ...composite.Field) (hook.Hook, *hears) {
+func recordedOf(t *testing.T, fields ...composite.Field) (*composite.Composite, *hears) {
 	t.Helper()
 	c, err := composite.Of("test.Fields", fields...)
 	require.NoError(t, err)
-	return composite.Recorded(c, nil), new(hears)
+	return c.Recorded(nil), new(hears)
 }
 
 func field(name, tag string, h hook.Hook) composite.Field {
@@ -141,7 +141,7 @@ func TestRunsOfDeciders(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			h, host := recordedOf(t, c.fields...)
-			_, err := h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+			_, err := h.BeforeTool(t.Context(), newCall(host, "bash"))
 			require.NoError(t, err)
 			assert.Equal(t, c.want, host.lines())
 			assert.NotContains(t, strings.Join(host.text, "\n"), "secret")
@@ -165,7 +165,7 @@ func TestRunsHaveFullPathsWhereverTheyHappen(t *testing.T) {
 	h, host := recordedOf(t,
 		composite.Field{Name: "Group", Group: []hook.Hook{nil, decides(hook.ToolDecision{}, nil), hook.Nop{}}},
 		field("Core", "", inner), field("Behind", "", behind))
-	d, err := h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+	d, err := h.BeforeTool(t.Context(), newCall(host, "bash"))
 	require.NoError(t, err)
 	assert.Equal(t, "Core.Notes", d.Verdict().By)
 	assert.Equal(t, []string{
@@ -184,7 +184,7 @@ func TestRunsAreAsVisibleAsTheirTagsSay(t *testing.T) {
 		field("A", "", silent), field("B", "BeforeTool: visibility=debug", silent), field("C", "AfterTool: visibility=user", both{}),
 		field("Core", "BeforeTool: visibility=audit", inner), field("D", "BeforeTool: visibility=user", decides(hook.DenyTool("no"), nil)),
 		field("E", "BeforeTool: visibility=audit", silent))
-	_, err = h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+	_, err = h.BeforeTool(t.Context(), newCall(host, "bash"))
 	require.NoError(t, err)
 	got := map[string]hook.Visibility{}
 	for _, r := range host.runs {
@@ -218,7 +218,7 @@ func TestRunsThatAreLate(t *testing.T) {
 		h, host := recordedOf(t,
 			field("A", "BeforeTool: timeout=2s,failopen", slow), field("Core", "BeforeTool: timeout=3s", inner),
 			field("C", "", decides(hook.ToolDecision{}, nil)))
-		_, err = h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+		_, err = h.BeforeTool(t.Context(), newCall(host, "bash"))
 		require.NoError(t, err)
 		want := []string{
 			`A BeforeTool timed_out "A did not answer in time at BeforeTool"`,
@@ -240,7 +240,7 @@ func TestRunsOfRewriters(t *testing.T) {
 	fails := rewrites(func(hook.JSON) (hook.JSON, error) { return "", errors.New("secret cause") })
 	h, host := recordedOf(t,
 		field("A", "", same), field("B", "", other), field("C", "RewriteArgs: failopen", fails), field("D", "", fails), field("E", "", same))
-	_, err := h.(hook.RewriteArgs).RewriteArgs(t.Context(), newCall(host, "bash"), "{}")
+	_, err := h.RewriteArgs(t.Context(), newCall(host, "bash"), "{}")
 	require.Error(t, err)
 	assert.Equal(t, []string{
 		"A RewriteArgs succeeded", "B RewriteArgs succeeded changed", `C RewriteArgs failed "C failed at RewriteArgs"`,
@@ -260,7 +260,7 @@ func TestRunsOfACancelledTurnAreInterrupted(t *testing.T) {
 		cancel()
 		return hook.ToolDecision{}, fmt.Errorf("waiting: %w", context.Cause(ctx))
 	})))
-	_, err := h.(hook.BeforeTool).BeforeTool(ctx, newCall(host, "bash"))
+	_, err := h.BeforeTool(ctx, newCall(host, "bash"))
 	require.NoError(t, err)
 	assert.Equal(t, []string{`A BeforeTool interrupted deny "A failed at BeforeTool"`}, host.lines())
 }
@@ -287,14 +287,14 @@ func TestRunsOfWrapsCoverWhatTheySurround(t *testing.T) {
 		}
 		h, host := recordedOf(t, field("A", "", wraps("a", nil)), field("B", "WrapTool: timeout=500ms", wraps("b", "after")),
 			field("C", "WrapTool: timeout=500ms", wraps("c", nil)))
-		h.(hook.WrapTool).WrapTool(t.Context(), newCall(host, "bash"), hook.NewToolNext(next{}, 0))
+		h.WrapTool(t.Context(), newCall(host, "bash"), hook.NewToolNext(next{}, 0))
 		assert.Equal(t, []string{
 			"C WrapTool timed_out", `B WrapTool panicked "B failed at WrapTool"`, "A WrapTool succeeded",
 		}, host.lines())
 		assert.Equal(t, time.Second, host.runs[2].Duration)
 
 		h, host = recordedOf(t, field("A", "", wraps("a", nil)), field("B", "WrapModel: failopen", wraps("b", "call")), field("C", "", wraps("c", "stream")))
-		stream := h.(hook.WrapModel).WrapModel(t.Context(), newCall(host, "").Step(), hook.ModelRequest{}, hook.NewModelNext(next{}, 0))
+		stream := h.WrapModel(t.Context(), newCall(host, "").Step(), hook.ModelRequest{}, hook.NewModelNext(next{}, 0))
 		assert.Empty(t, host.runs, "what is not over is not told")
 		for range stream {
 			time.Sleep(time.Second)
@@ -320,7 +320,7 @@ func TestRunsOfContributors(t *testing.T) {
 			field("B", "TurnContext: parallel,timeout=1s", adds(9*time.Second, nil, block)),
 			field("C", "TurnContext: parallel", adds(2*time.Second, errors.New("secret cause"))),
 			field("D", "", adds(time.Second, nil)), field("E", "", adds(0, nil, block)))
-		_, err := h.(hook.TurnContext).TurnContext(t.Context(), newCall(host, "").Step().Turn())
+		_, err := h.TurnContext(t.Context(), newCall(host, "").Step().Turn())
 		require.NoError(t, err)
 		assert.Equal(t, []string{
 			"D TurnContext succeeded", "E TurnContext succeeded changed", "A TurnContext succeeded changed",
@@ -339,14 +339,14 @@ type own struct {
 	A hook.Hook
 }
 
-func (o *own) Plan() *plan.Plan {
-	return &plan.Plan{Type: "composite_test.own", Members: []plan.Member{{Field: "A"}}, Own: []string{"BeforeTool"}}
+func (o *own) Compose() *composite.Composite {
+	return composite.Compose(o, composite.Table{
+		Type: "composite_test.own", Own: hook.SetOf(hook.PointBeforeTool), Rows: []composite.Row{{Field: "A", Type: "hook.Hook", Hook: o.A}},
+	})
 }
 
-func (o *own) Points() hook.PointSet { return hook.SetOf(hook.PointBeforeTool) }
-
 func (o *own) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	return o.A.(hook.BeforeTool).BeforeTool(ctx, call)
+	return composite.Members(o).BeforeTool(ctx, call)
 }
 
 // hidden is a composite whose member nobody outside its package sees.
@@ -355,58 +355,80 @@ type hidden struct {
 	guard hook.Hook
 }
 
-func (h *hidden) Plan() *plan.Plan {
-	return &plan.Plan{Type: "composite_test.hidden", Members: []plan.Member{{Field: "guard"}}}
+func (h *hidden) Compose() *composite.Composite {
+	return composite.Compose(h, composite.Table{Type: "composite_test.hidden", Rows: []composite.Row{{Field: "guard", Type: "hook.Hook", Hook: h.guard}}})
 }
 
-// embeds has the plan of the composite that it embeds, and says something else.
+// embeds has all that the composite has which it embeds, and says something else.
 type embeds struct{ *hidden }
 
 func (embeds) BeforeTool(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
-	return hook.DenyTool("no"), nil
+	return hook.StopTool("never asked"), nil
 }
 
-func TestWhatCannotBeTakenApartIsOneMember(t *testing.T) {
+// from is the composite of a hook.
+func from(t *testing.T, h hook.Hook) *composite.Composite {
+	t.Helper()
+	c, err := composite.From(h)
+	require.NoError(t, err)
+	return c
+}
+
+// TestFrom: whatever a runtime is given becomes a composite that can be recorded.
+func TestFrom(t *testing.T) {
 	deny := decides(hook.DenyTool("no"), nil)
 	cases := []struct {
-		name, path string
-		hook       hook.Hook
+		name, by, path string
+		hook           hook.Hook
 	}{
-		{"a function", "hook.beforeToolFunc", deny},
-		{"a composite with a method of its own", "composite_test.own", &own{A: deny}},
-		{"what embeds a composite", "composite_test.embeds", embeds{&hidden{guard: decides(hook.StopTool("never asked"), nil)}}},
-		{"a subsystem", "composite_test.probe", &probe{log: new(log), say: hook.DenyTool("no")}},
+		{"a function", "", "hook.beforeToolFunc", deny},
+		{"a composite with a method of its own", "A", "composite_test.own", &own{A: deny}},
+		{"a composite with a hidden member", "guard", "guard", &hidden{guard: deny}},
+		{"a subsystem", "", "composite_test.probe", &probe{log: new(log), say: hook.DenyTool("no")}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			host := new(hears)
-			h := composite.Recorded(c.hook, nil)
-			d, err := h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+			h := from(t, c.hook).Recorded(nil)
+			d, err := h.BeforeTool(t.Context(), newCall(host, "bash"))
 			require.NoError(t, err)
-			assert.Empty(t, d.Verdict().By, "the path is as without the recorder")
+			assert.Equal(t, c.by, d.Verdict().By, "the path is as without the recorder")
 			assert.Equal(t, []string{c.path + ` BeforeTool denied deny "no"`}, host.lines())
-			assert.Equal(t, hook.PointsOf(c.hook), hook.PointsOf(h))
+			assert.Equal(t, from(t, c.hook).Points(), h.Points())
 
 			outer, host := recordedOf(t, field("Core", "", c.hook))
-			_, err = outer.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+			_, err = outer.BeforeTool(t.Context(), newCall(host, "bash"))
 			require.NoError(t, err)
-			assert.Equal(t, []string{`Core BeforeTool denied deny "no"`}, host.lines())
+			path := "Core"
+			if c.by == c.path && c.by != "" {
+				path = "Core." + c.by
+			}
+			assert.Equal(t, []string{path + ` BeforeTool denied deny "no"`}, host.lines())
 		})
 	}
-	assert.Equal(t, hook.PointSet(0), hook.PointsOf(composite.Recorded(nil, nil)))
+	assert.Zero(t, from(t, nil).Recorded(nil).Points())
 }
 
-func TestMembersAreReadWhereverTheyAre(t *testing.T) {
-	host := new(hears)
-	h := composite.Recorded(&hidden{guard: decides(hook.DenyTool("no"), nil)}, nil)
-	_, err := h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
-	require.NoError(t, err)
-	assert.Equal(t, []string{`guard BeforeTool denied deny "no"`}, host.lines())
+// TestFromRefusesWhatOnlyEmbedsAComposite: its own methods would be called by nobody.
+func TestFromRefusesWhatOnlyEmbedsAComposite(t *testing.T) {
+	e := embeds{&hidden{guard: hook.Nop{}}}
+	const why = "composite_test.embeds embeds composite_test.hidden, and what else it has would be left out; give it a named field in a composite, or pass composite_test.hidden"
+	_, err := composite.From(e)
+	require.EqualError(t, err, why)
+	_, err = composite.Of("test.Fields", field("A", "", e))
+	require.EqualError(t, err, "composite test.Fields: A: "+why)
+	require.ErrorContains(t, from(t, &own{A: e}).Ready(), "composite_test.own.A: "+why)
+}
+
+// TestLayersLeaveAuthorsMethodsAlone: they may count on all members.
+func TestLayersLeaveAuthorsMethodsAlone(t *testing.T) {
+	_, err := from(t, &own{A: decides(hook.DenyTool("no"), nil)}).Layered(layer(t, "user", map[string]string{"A": "off"}))
+	require.ErrorContains(t, err, "HG056: user speaks of members of composite_test.own, whose hand-written BeforeTool may count on all of them")
 }
 
 func TestRecordedTwiceIsRecordedOnce(t *testing.T) {
-	h := composite.Recorded(decides(hook.DenyTool("no"), nil), nil)
-	assert.Same(t, h, composite.Recorded(h, nil))
+	h := from(t, decides(hook.DenyTool("no"), nil)).Recorded(nil)
+	assert.Same(t, h, h.Recorded(nil))
 }
 
 func TestRunsOfOpeningAndClosing(t *testing.T) {
@@ -414,21 +436,21 @@ func TestRunsOfOpeningAndClosing(t *testing.T) {
 	a := &probe{log: l, name: "a"}
 	b := &probe{log: l, name: "b", err: map[hook.Point]error{hook.PointOnOpen: errors.New("secret cause")}}
 	h, host := recordedOf(t, field("A", "", a), field("B", "", b), field("C", "", a))
-	require.Error(t, h.(hook.OnOpen).OnOpen(t.Context(), host))
+	require.Error(t, h.OnOpen(t.Context(), host))
 	assert.Equal(t, []string{"A OnOpen succeeded", `B OnOpen failed "B failed at OnOpen"`, "A OnClose succeeded"}, host.lines())
 
 	h, _ = recordedOf(t, field("A", "", a))
-	require.NoError(t, h.(hook.OnClose).OnClose(t.Context()), "nobody was opened, nobody hears of it")
+	require.NoError(t, h.OnClose(t.Context()), "nobody was opened, nobody hears of it")
 }
 
 func TestTheClockIsTheOptions(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	host := new(hears)
-	h := composite.Recorded(decides(hook.ToolDecision{}, nil), &composite.RecordOptions{Now: func() time.Time {
+	h := from(t, decides(hook.ToolDecision{}, nil)).Recorded(&composite.RecordOptions{Now: func() time.Time {
 		now = now.Add(time.Second)
 		return now
 	}})
-	_, err := h.(hook.BeforeTool).BeforeTool(t.Context(), newCall(host, "bash"))
+	_, err := h.BeforeTool(t.Context(), newCall(host, "bash"))
 	require.NoError(t, err)
 	assert.Equal(t, time.Second, host.runs[0].Duration)
 	assert.Equal(t, now.Add(-time.Second), host.runs[0].Started)

@@ -28,38 +28,21 @@ func (l late) Error() string { return fmt.Sprintf("no answer within %s", l.after
 // Is makes it a context.DeadlineExceeded for who asks.
 func (late) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// Timed asks the member that was called last in a goroutine of its own, with a
-// context that ends with the member's timeout. What it answers from then on is
-// dropped, and its failure takes the answer's place: the fail policy applies.
-func (g *Gate[D]) Timed(ctx context.Context, call func(context.Context) (D, error)) (D, error) {
-	return timed(ctx, g.current().Timeout, g.point, call)
+// within returns the context of a member that surrounds something.
+func (m *Member) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if m.Timeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, m.Timeout)
 }
 
-// Timed is the same for a rewriter, which gets the value as it is now.
-func (f *Fold[T]) Timed(ctx context.Context, call func(context.Context, T) (T, error)) (T, error) {
-	v := f.Value
-	return timed(ctx, f.current().Timeout, f.point, func(ctx context.Context) (T, error) { return call(ctx, v) })
-}
-
-// Timed tells the observer that was called last, with a context that ends with
-// its timeout. It is waited for all the same.
-func (f *Fan) Timed(ctx context.Context, call func(context.Context)) {
-	ctx, cancel := context.WithTimeout(ctx, f.current().Timeout)
-	defer cancel()
-	call(ctx)
-}
-
-// Timed is the same for who is opened or closed.
-func (b *Bracket) Timed(ctx context.Context, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, b.current().Timeout)
-	defer cancel()
-	return call(ctx)
-}
-
-// TimedStream returns the stream of a wrap whose context ends after the timeout,
-// counted from now; the stream that the wrap surrounds ends with it.
-func TimedStream(ctx context.Context, timeout time.Duration, call func(context.Context) hook.ModelStream) hook.ModelStream {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// stream calls a wrap whose context ends after its timeout, counted from now; the stream
+// that the wrap surrounds ends with it.
+func (m *Member) stream(ctx context.Context, call func(context.Context) hook.ModelStream) hook.ModelStream {
+	if m.Timeout == 0 {
+		return call(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.Timeout)
 	started := false
 	defer func() {
 		if !started {
@@ -72,22 +55,6 @@ func TimedStream(ctx context.Context, timeout time.Duration, call func(context.C
 		defer cancel()
 		stream(yield)
 	}
-}
-
-// within returns the context of a member that surrounds something.
-func (m Member) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	if m.Timeout == 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, m.Timeout)
-}
-
-// stream is TimedStream if the member has a timeout.
-func (m Member) stream(ctx context.Context, call func(context.Context) hook.ModelStream) hook.ModelStream {
-	if m.Timeout == 0 {
-		return call(ctx)
-	}
-	return TimedStream(ctx, m.Timeout, call)
 }
 
 // attempt is one timed call. Whoever comes second, the one who waits or the hook,

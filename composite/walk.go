@@ -18,33 +18,46 @@ type place interface{ Host() hook.Host }
 // decide asks the deciders of a point until one of them ends it.
 func decide[H any, P place, V any, D Decision[D]](ctx context.Context, c *Composite, p hook.Point, entries []entry[H], at P, v V,
 	call func(H, context.Context, P, V) (D, error)) (D, error) {
-	g := Gate[D]{walk: walk{point: p}}
-	for i := range entries {
-		e := &entries[i]
-		if !e.plain {
-			decideWith(ctx, c, &g, e, at, v, call)
-			continue
-		}
-		if g.final {
-			break
-		}
-		g.who = &e.as
-		ask(ctx, &g, e.hook, at, v, call)
+	g := gate[D]{walk: walk{point: p}}
+	for next := 0; next < len(entries); {
+		next = askFrom(ctx, c, &g, entries, next, at, v, call)
 	}
-	if g.Failed() {
-		g.Report(ctx, at.Host())
+	if g.failures != nil {
+		g.report(ctx, at.Host(), g.decision.Verdict().Failure)
 	}
 	return g.decision, nil
 }
 
+// askFrom asks the deciders from one on and returns where to go on: at the end, or behind a decider that has panicked. One
+// deferred function for all of them is a third of the price of one for each.
+func askFrom[H any, P place, V any, D Decision[D]](ctx context.Context, c *Composite, g *gate[D], entries []entry[H], from int, at P, v V,
+	call func(H, context.Context, P, V) (D, error)) (next int) {
+	next = from
+	defer g.recover()
+	for next < len(entries) {
+		e := &entries[next]
+		next++
+		if e.plain {
+			if g.final {
+				continue
+			}
+			g.who = &e.as
+			g.answer(call(e.hook, ctx, at, v))
+			continue
+		}
+		decideWith(ctx, c, g, e, at, v, call)
+	}
+	return next
+}
+
 // ask asks one decider.
-func ask[H, P, V any, D Decision[D]](ctx context.Context, g *Gate[D], h H, at P, v V, call func(H, context.Context, P, V) (D, error)) {
-	defer g.Recover()
-	g.Answer(call(h, ctx, at, v))
+func ask[H, P, V any, D Decision[D]](ctx context.Context, g *gate[D], h H, at P, v V, call func(H, context.Context, P, V) (D, error)) {
+	defer g.recover()
+	g.answer(call(h, ctx, at, v))
 }
 
 // decideWith is decide for one member that is not plain.
-func decideWith[H any, P place, V any, D Decision[D]](ctx context.Context, c *Composite, g *Gate[D], e *entry[H], at P, v V,
+func decideWith[H any, P place, V any, D Decision[D]](ctx context.Context, c *Composite, g *gate[D], e *entry[H], at P, v V,
 	call func(H, context.Context, P, V) (D, error)) {
 	if !c.meant(e.at, at) {
 		return
@@ -69,7 +82,7 @@ func decideWith[H any, P place, V any, D Decision[D]](ctx context.Context, c *Co
 // rewrite passes a value through the rewriters of a point until one of them fails closed.
 func rewrite[H any, P place, V any](ctx context.Context, c *Composite, p hook.Point, entries []entry[H], at P, v V,
 	call func(H, context.Context, P, V) (V, error)) (V, error) {
-	f := Fold[V]{walk: walk{point: p}, Value: v}
+	f := fold[V]{walk: walk{point: p}, value: v}
 	for i := range entries {
 		e := &entries[i]
 		if !e.plain {
@@ -82,20 +95,20 @@ func rewrite[H any, P place, V any](ctx context.Context, c *Composite, p hook.Po
 		f.who = &e.as
 		pass(ctx, &f, e.hook, at, call)
 	}
-	if f.Failed() {
-		f.Report(ctx, at.Host())
+	if f.failures != nil {
+		f.report(ctx, at.Host(), f.err)
 	}
-	return f.Value, f.Err()
+	return f.value, f.err
 }
 
 // pass passes the value through one rewriter.
-func pass[H, P, V any](ctx context.Context, f *Fold[V], h H, at P, call func(H, context.Context, P, V) (V, error)) {
-	defer f.Recover()
-	f.Set(call(h, ctx, at, f.Value))
+func pass[H, P, V any](ctx context.Context, f *fold[V], h H, at P, call func(H, context.Context, P, V) (V, error)) {
+	defer f.recover()
+	f.set(call(h, ctx, at, f.value))
 }
 
 // rewriteWith is rewrite for one member that is not plain.
-func rewriteWith[H any, P place, V any](ctx context.Context, c *Composite, f *Fold[V], e *entry[H], at P,
+func rewriteWith[H any, P place, V any](ctx context.Context, c *Composite, f *fold[V], e *entry[H], at P,
 	call func(H, context.Context, P, V) (V, error)) {
 	if !c.meant(e.at, at) {
 		return
@@ -118,7 +131,7 @@ func rewriteWith[H any, P place, V any](ctx context.Context, c *Composite, f *Fo
 // contribute gathers what the contributors of a point add.
 func contribute[H any, P place, T Contribution[T]](ctx context.Context, c *Composite, p hook.Point, entries []entry[H], at P,
 	call func(H, context.Context, P) ([]T, error)) ([]T, error) {
-	all := Collect[T]{walk: walk{point: p}}
+	all := collect[T]{walk: walk{point: p}}
 	var going []parallelRun[T]
 	for i := range entries {
 		e := &entries[i]
@@ -134,25 +147,25 @@ func contribute[H any, P place, T Contribution[T]](ctx context.Context, c *Compo
 		all.who = &e.as
 		add(ctx, &all, e.hook, at, call)
 	}
-	all.Wait()
+	all.wait()
 	for _, g := range going {
 		g.end(ctx, at.Host())
 	}
-	if all.Failed() {
-		all.Report(ctx, at.Host())
+	if all.failures != nil {
+		all.report(ctx, at.Host(), all.err)
 	}
-	return all.Contributed()
+	return all.contributed()
 }
 
 // add adds what one contributor says.
-func add[H, P any, T Contribution[T]](ctx context.Context, all *Collect[T], h H, at P, call func(H, context.Context, P) ([]T, error)) {
-	defer all.Recover()
-	all.Add(call(h, ctx, at))
+func add[H, P any, T Contribution[T]](ctx context.Context, all *collect[T], h H, at P, call func(H, context.Context, P) ([]T, error)) {
+	defer all.recover()
+	all.add(call(h, ctx, at))
 }
 
 // contributeWith is contribute for one member that is not plain. It returns the run of
 // one that was started beside those behind it, if runs are recorded.
-func contributeWith[H any, P place, T Contribution[T]](ctx context.Context, c *Composite, all *Collect[T], e *entry[H], at P,
+func contributeWith[H any, P place, T Contribution[T]](ctx context.Context, c *Composite, all *collect[T], e *entry[H], at P,
 	call func(H, context.Context, P) ([]T, error)) *parallelRun[T] {
 	if !c.meant(e.at, at) {
 		return nil
@@ -164,8 +177,8 @@ func contributeWith[H any, P place, T Contribution[T]](ctx context.Context, c *C
 	all.who = &e.as
 	r, before := c.record(e.at, all.point, at).in(&all.walk), len(all.parts)
 	asked := clocked(r, func(ctx context.Context) ([]T, error) { return call(e.hook, ctx, at) })
-	if c.members[e.at].parallel(all.point) {
-		all.Go(ctx, asked)
+	if c.modeOf(e.at, all.point) == "parallel" {
+		all.start(ctx, asked)
 		if r == nil {
 			return nil
 		}
@@ -183,7 +196,7 @@ func contributeWith[H any, P place, T Contribution[T]](ctx context.Context, c *C
 // in the background.
 func observe[H any, P place, V any](ctx context.Context, c *Composite, p hook.Point, entries []entry[H], at P, v V,
 	call func(H, context.Context, P, V), view func(P, V) hook.Job) {
-	f := Fan{walk{point: p}}
+	f := fan{walk{point: p}}
 	for i := range entries {
 		e := &entries[i]
 		f.who = &e.as
@@ -193,28 +206,28 @@ func observe[H any, P place, V any](ctx context.Context, c *Composite, p hook.Po
 			observeWith(ctx, c, &f, e, at, v, call, view)
 		}
 	}
-	if f.Failed() {
-		f.Report(ctx, at.Host())
+	if f.failures != nil {
+		f.report(ctx, at.Host(), nil)
 	}
 }
 
 // tell tells one observer.
-func tell[H, P, V any](ctx context.Context, f *Fan, h H, at P, v V, call func(H, context.Context, P, V)) {
-	defer f.Recover()
+func tell[H, P, V any](ctx context.Context, f *fan, h H, at P, v V, call func(H, context.Context, P, V)) {
+	defer f.recover()
 	call(h, ctx, at, v)
 }
 
 // observeWith is observe for one member that is not plain.
-func observeWith[H any, P place, V any](ctx context.Context, c *Composite, f *Fan, e *entry[H], at P, v V,
+func observeWith[H any, P place, V any](ctx context.Context, c *Composite, f *fan, e *entry[H], at P, v V,
 	call func(H, context.Context, P, V), view func(P, V) hook.Job) {
 	if !c.meant(e.at, at) {
 		return
 	}
 	r := c.record(e.at, f.point, at).in(&f.walk)
-	if mode := c.members[e.at].mode(f.point); mode != "" {
+	if mode := c.modeOf(e.at, f.point); mode != "" {
 		s := &side{path: e.as.Path, call: func(ctx context.Context) { call(e.hook, ctx, at, v) }}
 		if mode == "background" {
-			s.composite, s.job = c, view(at, v)
+			s.composite, s.job = c.origin, view(at, v)
 		}
 		besideOne(ctx, f, r, at.Host(), s)
 		return
@@ -228,19 +241,26 @@ func observeWith[H any, P place, V any](ctx context.Context, c *Composite, f *Fa
 }
 
 // meant reports whether the member is called for what happens at this place.
-func (c *Composite) meant(member int, at any) bool { return c.members[member].match.place(at) }
+func (c *Composite) meant(member int, at any) bool {
+	return member == atSelf || c.members[member].match.place(at)
+}
+
+// modeOf is how the member is called at the point; "" is that it is waited for.
+func (c *Composite) modeOf(member int, p hook.Point) string {
+	if member == atSelf {
+		return ""
+	}
+	return c.members[member].mode(p)
+}
 
 // besideOne has an observer run beside the turn, or by a job; a run beside the turn that
 // is recorded is told when it is over.
-func besideOne(ctx context.Context, f *Fan, r *run, host hook.Host, s *side) {
+func besideOne(ctx context.Context, f *fan, r *run, host hook.Host, s *side) {
 	s.began, s.ended = func() {}, failedBeside(host)
 	if r != nil {
 		r.Queued = r.Started
 		s.began = func() { r.Started = r.rec.now() }
 		s.ended = func(ctx context.Context, failure *fault) { r.besideEnd(ctx, host, failure) }
-		if s.composite != nil {
-			s.composite, s.path = nil, r.member.run // the twin is known to nobody
-		}
 	}
 	if !f.beside(ctx, host, s) && r != nil {
 		r.end(ctx, &f.walk, host)

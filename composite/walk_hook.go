@@ -10,21 +10,27 @@ var _ hook.Hook = (*Composite)(nil)
 
 // Schema implements [hook.Hook]: the union, in plan order.
 func (c *Composite) Schema() []hook.Tool {
+	if c.own.Has(hook.PointSchema) {
+		return c.self.Schema()
+	}
 	var at string
-	defer Blame(hook.PointSchema, &at)
+	defer blame(hook.PointSchema, &at)
 	var out []hook.Tool
 	for i := range c.entries.schema {
 		m := &c.members[c.entries.schema[i].at]
 		at = m.path
-		out = append(out, Prefixed(m.prefix, m.hook.Schema())...)
+		out = append(out, prefixed(m.prefix, m.hook.Schema())...)
 	}
 	return out
 }
 
 // SystemPrompt implements [hook.Hook]: what the members say, in plan order.
 func (c *Composite) SystemPrompt(cfg *hook.AgentConfig) string {
+	if c.own.Has(hook.PointSystemPrompt) {
+		return c.self.SystemPrompt(cfg)
+	}
 	var at string
-	defer Blame(hook.PointSystemPrompt, &at)
+	defer blame(hook.PointSystemPrompt, &at)
 	var parts []string
 	for i := range c.entries.systemPrompt {
 		m := &c.members[c.entries.systemPrompt[i].at]
@@ -33,16 +39,19 @@ func (c *Composite) SystemPrompt(cfg *hook.AgentConfig) string {
 			parts = append(parts, m.hook.SystemPrompt(m.view(cfg)))
 			continue
 		}
-		parts = append(parts, PromptOf(m.view(cfg), m.hook))
+		parts = append(parts, promptOf(m.view(cfg), m.hook))
 	}
-	return JoinPrompts(parts)
+	return joinPrompts(parts)
 }
 
 // ScopedTools implements [hook.Hook]: the union of the scopes.
 func (c *Composite) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	if c.own.Has(hook.PointScopedTools) {
+		return c.self.ScopedTools(cfg)
+	}
 	var at string
-	defer Blame(hook.PointScopedTools, &at)
-	var s Scoping
+	defer blame(hook.PointScopedTools, &at)
+	var s scoping
 	for _, m := range c.members {
 		at = m.path
 		var tools []hook.Tool
@@ -53,9 +62,9 @@ func (c *Composite) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 		if !m.left.Has(hook.PointScopedTools) {
 			scope = m.hook.ScopedTools(m.view(cfg))
 		}
-		s.Add(m.prefix, tools, scope)
+		s.add(m.prefix, tools, scope)
 	}
-	return s.Scope()
+	return s.scope()
 }
 
 // view returns the configuration as the member sees it.
@@ -95,8 +104,12 @@ func (m maybeTurn) Host() hook.Host {
 // Dispatch implements [hook.Hook]: static tools go to their owner, anything else
 // to whoever takes it, in plan order.
 func (c *Composite) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	if r, ok := c.routes[call.Name()]; ok {
-		return c.dispatch(ctx, r.member, call, r.local)
+	if c.own.Has(hook.PointDispatch) {
+		return c.self.Dispatch(ctx, call)
+	}
+	if i := c.owner(call.Name()); i >= 0 {
+		local, _ := c.members[i].local(call.Name())
+		return c.dispatch(ctx, i, call, local)
 	}
 	for i := range c.entries.dispatch {
 		at := c.entries.dispatch[i].at

@@ -12,12 +12,12 @@ func (c *Composite) OnOpen(ctx context.Context, host hook.Host) error {
 	if c.rec != nil {
 		c.rec.host.Store(&host)
 	}
-	b := Bracket{walk: walk{point: hook.PointOnOpen}}
+	b := bracket{walk: walk{point: hook.PointOnOpen}}
 	for i := range c.entries.onOpen {
 		e := &c.entries.onOpen[i]
-		c.bracket(ctx, &b, e.at, &e.as, nil, host, func(ctx context.Context) error { return e.hook.OnOpen(ctx, host) })
-		if b.Err() != nil {
-			return joinErrors(b.Err(), c.close(ctx, e.at))
+		c.oneSide(ctx, &b, e.at, &e.as, nil, host, func(ctx context.Context) error { return e.hook.OnOpen(ctx, host) })
+		if b.err != nil {
+			return joinErrors(b.err, c.opened().close(ctx, e.at))
 		}
 	}
 	return nil
@@ -28,25 +28,25 @@ func (c *Composite) OnClose(ctx context.Context) error { return c.close(ctx, len
 
 // close closes the first n members.
 func (c *Composite) close(ctx context.Context, n int) error {
-	b := Bracket{walk: walk{point: hook.PointOnClose}}
+	b := bracket{walk: walk{point: hook.PointOnClose}}
 	closing := before(c.entries.onClose, n)
 	for i := range closing {
 		e := &closing[i]
-		c.bracket(ctx, &b, e.at, &e.as, nil, c.opener(), e.hook.OnClose)
+		c.oneSide(ctx, &b, e.at, &e.as, nil, c.opener(), e.hook.OnClose)
 	}
-	return b.Err()
+	return b.err
 }
 
 // OnRegisterAgent implements [hook.Hook]: in order; on failure those before are
 // unregistered in reverse order.
 func (c *Composite) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
-	b := Bracket{walk: walk{point: hook.PointOnRegisterAgent}}
+	b := bracket{walk: walk{point: hook.PointOnRegisterAgent}}
 	for i := range c.entries.onRegisterAgent {
 		e := &c.entries.onRegisterAgent[i]
-		c.bracket(ctx, &b, e.at, &e.as, cfg, cfg.Host(), func(ctx context.Context) error { return e.hook.OnRegisterAgent(ctx, cfg) })
-		if b.Err() != nil {
-			c.unregister(ctx, e.at, cfg)
-			return b.Err()
+		c.oneSide(ctx, &b, e.at, &e.as, cfg, cfg.Host(), func(ctx context.Context) error { return e.hook.OnRegisterAgent(ctx, cfg) })
+		if b.err != nil {
+			c.opened().unregister(ctx, e.at, cfg)
+			return b.err
 		}
 	}
 	return nil
@@ -63,6 +63,15 @@ func (c *Composite) unregister(ctx context.Context, n int, cfg *hook.AgentConfig
 	observe(ctx, c, hook.PointOnUnregisterAgent, before(c.entries.onUnregisterAgent, n), cfg, none{}, call, nil)
 }
 
+// opened returns the composite of the members that were opened, or registered for: an
+// author's method that closes is not for those alone.
+func (c *Composite) opened() *Composite {
+	if c.behind != nil {
+		return c.behind
+	}
+	return c
+}
+
 // before returns those of the first n members; the entries are in reverse order.
 func before[H any](entries []entry[H], n int) []entry[H] {
 	for i := range entries {
@@ -73,8 +82,8 @@ func before[H any](entries []entry[H], n int) []entry[H] {
 	return nil
 }
 
-// bracket calls one side of a bracket at one member: it opens or closes it.
-func (c *Composite) bracket(ctx context.Context, b *Bracket, at int, as *Member, about any, host hook.Host, call func(context.Context) error) {
+// oneSide calls one side of a bracket at one member: it opens or closes it.
+func (c *Composite) oneSide(ctx context.Context, b *bracket, at int, as *Member, about any, host hook.Host, call func(context.Context) error) {
 	if !c.meant(at, about) {
 		return
 	}
@@ -86,11 +95,11 @@ func (c *Composite) bracket(ctx context.Context, b *Bracket, at int, as *Member,
 	}
 }
 
-func bracketOne(ctx context.Context, b *Bracket, call func(context.Context) error) {
-	defer b.Recover()
+func bracketOne(ctx context.Context, b *bracket, call func(context.Context) error) {
+	defer b.recover()
 	ctx, cancel := b.who.within(ctx)
 	defer cancel()
-	b.Set(call(ctx))
+	b.set(call(ctx))
 }
 
 // opener is the host that OnOpen was given, which OnClose tells of runs.

@@ -609,11 +609,3 @@ func ExampleNew() {
 	fmt.Println(d.Verdict().By, d.Verdict().Kind, d.Verdict().Reason)
 	// Output: Guard deny not today
 }
-
-func TestPromptsAreJoinedByOneBlankLine(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, "one\n\n two\n\nthree", composite.JoinPrompts([]string{"one\n", "", "\n", "\n two\n\n", "three"}))
-	inner := composite.JoinPrompts([]string{"one\n", "two\n"})
-	assert.Equal(t, composite.JoinPrompts([]string{"one\n", "two\n", "three\n"}), composite.JoinPrompts([]string{inner, "three\n"}))
-	assert.Empty(t, composite.JoinPrompts(nil))
-}

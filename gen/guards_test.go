@@ -52,22 +52,22 @@ const (
 var changes = []later{
 	// Points.
 	{name: "a subsystem gains a point", file: kit, from: behindMemory, to: "// OnClose closes.\nfunc (*Memory) OnClose(context.Context) error { return nil }\n\n" + behindMemory,
-		message: "cannot use staleDaemonMemory.OnClose"},
+		message: "wrong type for method OnClose"},
 	{name: "a value gains a point", file: kit, from: "// Mixin has", to: "// WrapTool wraps.\nfunc (Watch) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult { return next.Run(ctx) }\n\n// Mixin has",
-		message: "cannot use staleDaemonWatch.WrapTool"},
+		message: "wrong type for method WrapTool"},
 	{name: "a mixin gains a point", file: kit, from: "// Deep has", to: "// BeforeModel looks.\nfunc (*Mixin) BeforeModel(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelDecision, error) { return hook.ModelDecision{}, nil }\n\n// Deep has",
-		message: "cannot use staleDaemonDeep.BeforeModel"},
-	{name: "a type begins to embed a point", file: kit, from: "type Bare struct{}", to: "type Bare struct{ Wraps }", message: "cannot use staleDaemonBare.WrapTool"},
-	{name: "a type embeds a pointer with a point", file: kit, from: "type Bare struct{}", to: "type Bare struct{ *Wraps }", message: "cannot use staleDaemonBare.WrapTool"},
+		message: "wrong type for method BeforeModel"},
+	{name: "a type begins to embed a point", file: kit, from: "type Bare struct{}", to: "type Bare struct{ Wraps }", message: "wrong type for method WrapTool"},
+	{name: "a type embeds a pointer with a point", file: kit, from: "type Bare struct{}", to: "type Bare struct{ *Wraps }", message: "wrong type for method WrapTool"},
 	{name: "a subsystem gains a facade method", file: kit, from: "// Watch looks on.", to: "// OnEvent is new.\nfunc (*Guard) OnEvent(context.Context, hook.Event) {}\n\n// Watch looks on.",
-		message: "ambiguous selector staleDaemonGuard.OnEvent"},
+		message: "(ambiguous selector struct{staleDaemonGuard"},
 	{name: "a mixin gains a facade method", file: kit, from: "// Deep has", to: "// OnEvent is new.\nfunc (Mixin) OnEvent(context.Context, hook.Event) {}\n\n// Deep has",
-		message: "ambiguous selector staleDaemonDeep.OnEvent"},
+		message: "(ambiguous selector struct{staleDaemonDeep"},
 	{name: "a subsystem loses a point", file: kit, from: "// OnOpen implements hook.OnOpen.\nfunc (*Memory) OnOpen(context.Context, hook.Host) error { return nil }\n\n",
-		message: "(*kit.Memory)(nil) (value of type *kit.Memory) as hook.OnOpen value in variable declaration"},
+		message: "*kit.Memory does not satisfy hook.OnOpen (missing method OnOpen)"},
 	{name: "a mixin loses nothing that is called", file: kit, from: "func (Watch) OnEvent(", to: "func (*Watch) OnEvent(", found: ""},
 	{name: "a point gets another signature", file: kit, from: "func (Watch) AfterTurn(context.Context, *hook.Turn, hook.TurnOutcome) {}", to: "//hook:ignore HG012\nfunc (Watch) AfterTurn() {}",
-		message: "as hook.AfterTurn value in variable declaration"},
+		message: "does not satisfy hook.AfterTurn (wrong type for method AfterTurn)"},
 	{name: "a subsystem loses a facade method", file: kit, from: "// OnEvent implements hook.Hook.\nfunc (Watch) OnEvent(context.Context, hook.Event) {}\n\n",
 		found: appFile}, // what it has from Nop is called instead and does nothing
 	{name: "a type without Nop loses a facade method", file: kit, from: "func (Bare) ScopedTools(*hook.AgentConfig) hook.Scope                       { return hook.Scope{} }\n",
@@ -103,9 +103,11 @@ var changes = []later{
 	{name: "a method by hand is gone", file: app, from: "func (d *Daemon) OnEvent(", to: "func (d *Daemon) Tell(", message: "missing method OnEvent"},
 	{name: "a method by hand is new", file: app, from: "// OnEvent has", to: "// Schema is new.\nfunc (d *Daemon) Schema() []hook.Tool { return nil }\n\n// OnEvent has",
 		message: "method Daemon.Schema already declared at", plain: true},
+	{name: "a method of a point by hand is new", file: app, from: "// OnEvent has", to: "// BeforeTool is new.\nfunc (d *Daemon) BeforeTool(context.Context, *hook.ToolCall) (no hook.ToolDecision, err error) { return }\n\n// OnEvent has",
+		message: "wrong type for method BeforeTool"},
 	{name: "a helper is not called any more", file: app, from: "{ d.composeOnEvent(ctx, ev) }", to: "{}"},
 	{name: "a nested composite gains a tool", file: core, from: "\tClock *kit.Clock\n", to: "\tClock *kit.Clock\n\tMemory *kit.Memory\n", again: "core", message: index},
-	{name: "a nested composite gains a point", file: core, from: "\tClock *kit.Clock\n", to: "\tClock *kit.Clock\n\tWatch *kit.Watch\n", again: "core", message: "cannot use staleOuterCore.AfterTurn"},
+	{name: "a nested composite gains a point", file: core, from: "\tClock *kit.Clock\n", to: "\tClock *kit.Clock\n\tWatch *kit.Watch\n", again: "core", message: index},
 
 	// Inputs and results.
 	{name: "an input gains a field", file: tools, from: "\t// Level is how much.\n", to: "\t// More is new.\n\tMore int `json:\"more\"`\n\t// Level is how much.\n", message: "cannot use Find{}"},
@@ -123,14 +125,14 @@ var changes = []later{
 	{name: "a struct in a result changes", file: tools, from: "Next int `json:\"next\"`", to: "Next int `json:\"then\"`", message: "cannot use Place{}"},
 	{name: "a result of another package changes", file: shared, from: "Last int `json:\"last\"`", to: "Last int `json:\"end\"`", found: toolsFile},
 	{name: "a type in a result begins to encode itself", file: tools, from: "// Level is how much.\ntype", to: "// MarshalText says it in words.\nfunc (Grade) MarshalText() ([]byte, error) { return nil, nil }\n\n// Level is how much.\ntype", found: toolsFile},
-	{name: "a type in a result encodes itself no more", file: tools, from: "func (Own) MarshalJSON(", to: "func (Own) MarshalYAML(", message: "missing method MarshalJSON", plain: true},
+	{name: "a type in a result encodes itself no more", file: tools, from: "func (Own) MarshalJSON(", to: "func (Own) MarshalYAML(", found: toolsFile},
 	{name: "a constant of an enum is removed", file: tools, from: "\tHigh Level = \"high\"\n", message: "undefined: High", plain: true},
 	{name: "a constant of an enum is added", file: tools, from: "\tHigh Level = \"high\"\n", to: "\tHigh Level = \"high\"\n\tMost Level = \"most\"\n", found: toolsFile},
 	{name: "a constant of an enum has another value", file: tools, from: "Level = \"high\"", to: "Level = \"great\"", found: toolsFile},
 	{name: "a comment of an input changes", file: tools, from: "// Query has the words.", to: "// Query has some words.", found: toolsFile},
 
 	// The version handshake: the file is of a generator that the runtime does not know.
-	{name: "the generator is newer", file: appFile, from: "composite.GenVersion1", to: "composite.GenVersion2", message: "undefined: composite.GenVersion2"},
+	{name: "the generator is newer", file: appFile, from: "composite.GenVersion2", to: "composite.GenVersion3", message: "undefined: composite.GenVersion3"},
 	{name: "nothing changes", file: app},
 }
 

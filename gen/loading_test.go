@@ -129,17 +129,7 @@ func TestOtherModule(t *testing.T) {
 	_, stderr = run(t, dir, false)
 	require.Empty(t, stderr)
 	assert.Contains(t, read(t, dir, "app/hook_gen.go"), "kit.ToolKitPing")
-	assert.Contains(t, read(t, dir, "app/hook_gen.go"), ".Kit.DispatchTool(tool, call)")
 	build(t, dir)
-
-	// One that was generated before there were numbers is asked by name.
-	numbered := read(t, other, "hook_gen.go")
-	write(t, other, "hook_gen.go", strings.ReplaceAll(numbered, ") DispatchTool(", ") dispatchTool("))
-	_, stderr = run(t, dir, false)
-	require.Empty(t, stderr)
-	assert.Contains(t, read(t, dir, "app/hook_gen.go"), ".Kit.Dispatch(ctx, call)")
-	build(t, dir)
-	write(t, other, "hook_gen.go", numbered)
 
 	// What does not compile elsewhere in that package is no matter; the type that is used is good.
 	write(t, dir, "app/app.go", composed(`"example.com/go-kit/v2/broken"`, "Broken broken.Broken"))

@@ -154,7 +154,7 @@ func (p *randomPackage) source(name string) string {
 		p.composite(fmt.Sprintf("C%d", i))
 	}
 	last := p.composites[len(p.composites)-1]
-	p.printf("\n// Compare runs one random program on both kinds of composite.\nfunc Compare(seed uint64) string {\n\treturn compare(seed, %#v, func(mk maker) difftest.Facade { return New%s(mk) }, func(mk maker) (difftest.Facade, error) { return composite.New(New%s(mk)) })\n}\n", append(p.tools, "nobody", "all"), last, last)
+	p.printf("\n// Compare runs one random program on both kinds of composite.\nfunc Compare(seed uint64) string {\n\treturn compare(seed, %#v, func(mk maker) difftest.Facade { return New%s(mk).Compose() }, func(mk maker) (difftest.Facade, error) { return composite.New(New%s(mk)) })\n}\n", append(p.tools, "nobody", "all"), last, last)
 	p.printf("%s", randomTail)
 	return p.out.String()
 }

@@ -164,7 +164,7 @@ func TestNew(t *testing.T) {
 	})
 	assert.Equal(t, want, tree(t, dir))
 	daemon := read(t, dir, "daemon/daemon.go")
-	for _, field := range []string{"Notes *notes.Notes", "Store *store.Store", "Plug  *plug.Plug", "PlanHook *plan.Plan", "Daemon   *daemon.Daemon"} {
+	for _, field := range []string{"Notes *notes.Notes", "Store *store.Store", "Plug  *plug.Plug", "Plan *plan.Plan", "Daemon   *daemon.Daemon"} {
 		assert.Contains(t, strings.Join(strings.Fields(daemon), " "), strings.Join(strings.Fields(field), " "))
 	}
 }

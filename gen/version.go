@@ -10,7 +10,7 @@ import (
 // compositePath is the import path of what generated code calls, handshake the constant that every generated file names.
 const (
 	compositePath = "github.com/grapnel-go/grapnel/composite"
-	handshake     = "GenVersion1"
+	handshake     = "GenVersion2"
 )
 
 // oldContract returns the problem of a module that uses a Grapnel which this generator does not write code for; nil if there is

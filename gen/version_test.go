@@ -23,10 +23,10 @@ func TestOldContract(t *testing.T) {
 	require.Len(t, result.Problems, 1)
 	p := result.Problems[0]
 	assert.Equal(t, "HG002", p.Code)
-	assert.Contains(t, p.Message, "the module uses github.com/grapnel-go/grapnel v0.0.1 => "+old+", which does not have composite.GenVersion1")
+	assert.Contains(t, p.Message, "the module uses github.com/grapnel-go/grapnel v0.0.1 => "+old+", which does not have composite.GenVersion2")
 	assert.Equal(t, "go get github.com/grapnel-go/grapnel@latest", p.Fix)
 
-	write(t, old, "composite/composite.go", "package composite\n\nconst GenVersion1 = 1\n")
+	write(t, old, "composite/composite.go", "package composite\n\nconst GenVersion2 = 2\n")
 	result, err = gen.Run(t.Context(), gen.Options{Dir: dir})
 	for _, p := range result.Problems {
 		assert.NotEqual(t, "HG002", p.Code)

@@ -47,8 +47,8 @@ type Host interface {
 
 // SideRun is something that runs beside a turn, and perhaps longer than it.
 type SideRun struct {
-	// Path is the field of who runs, and Point where it
-	// was handed over; 0 is none. A nil Composite is the outermost one.
+	// Path is the field of who runs, in Composite, and Point where it was handed over;
+	// 0 is none.
 	Composite Hook
 	Path      string
 	Point     Point

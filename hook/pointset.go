@@ -81,9 +81,9 @@ func (s PointSet) All() iter.Seq[Point] {
 }
 
 // PointsOf returns the points beside Hook's own methods that h implements. A
-// composite is asked through its method Points() PointSet, because it may have
-// the method of a point that none of its members has; any other hook by its
-// interfaces. A nil hook has none.
+// *composite.Composite is asked through its method Points() PointSet, because it has
+// the method of every point; any other hook by its interfaces. A generated composite has
+// none: composite.From composes it. A nil hook has none.
 func PointsOf(h Hook) PointSet {
 	if c, ok := h.(interface{ Points() PointSet }); ok {
 		return c.Points()

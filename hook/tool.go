@@ -33,14 +33,6 @@ type Tool struct {
 	// Waits marks a tool that waits for a person or another agent: it takes no
 	// execution slot.
 	Waits bool
-	// Inline marks a tool that only computes: it answers within microseconds from what
-	// is in memory, and waits for nothing: no file, no network, no person. It runs on
-	// the goroutine of its turn, because to start another one costs more than such a
-	// tool does, and takes no execution slot. Nobody can leave it behind: a turn that
-	// is cancelled ends when it has returned. It has a goroutine of its own
-	// nevertheless where something may have to be waited for: with a Timeout, of the
-	// tool or of the grant, an Exclusive key or Waits, and in a hook with a WrapTool.
-	Inline bool
 }
 
 // Annotations are the owner's claims about a tool, all false by default. Where
@@ -80,9 +72,8 @@ type Scope struct {
 func (s Scope) Restricted() bool { return s.Tools != nil }
 
 // Runner runs a bound call. Run is called at most once per approval, concurrently
-// with the other calls of the step, on a goroutine of its own or, for a tool that
-// is [Tool.Inline], on that of the turn. It ends soon after ctx does. A failure is a
-// result, not a panic.
+// with the other calls of the step, on a goroutine of its own. It ends soon after ctx
+// does. A failure is a result, not a panic.
 type Runner interface {
 	Run(ctx context.Context, env *Env) ToolResult
 }

@@ -39,9 +39,6 @@ func (t *turn) leaveBehind(n uint64) bool {
 		return false
 	}
 	what := t.conv.agent.hooks.abandonedAt(p)
-	if p == toInline {
-		what = t.fence.inline.Load().what()
-	}
 	t.rt.abandoned.add(what)
 	t.left.Store(&what)
 	if t.fence.state.CompareAndSwap(n, n|fenceClosed) {
@@ -56,7 +53,7 @@ func (t *turn) awayTo() hook.Point { return hook.Point(t.fence.state.Load() & fe
 
 // membersAt returns the paths of the members that act at the point.
 func (h *hooks) membersAt(p hook.Point) []string {
-	return membersAt(h.plan(), "", p.String())
+	return membersAt(h.Plan(), "", p.String())
 }
 
 func membersAt(p *plan.Plan, path, point string) (out []string) {
@@ -80,7 +77,7 @@ func (t *turn) successor() *turn {
 	usage, cost := t.usage, t.cost
 	t.mu.Unlock()
 	n := &turn{
-		conv: t.conv, rt: t.rt, view: t.view, hooks: newHooks(hook.Nop{}), layers: t.layers, cfg: t.cfg,
+		conv: t.conv, rt: t.rt, view: t.view, hooks: noHooks(), layers: t.layers, cfg: t.cfg,
 		ctx: t.ctx, durable: t.conv.durable(t), expire: t.expire, place: t.place, teller: t.teller, id: t.id, started: t.started,
 		parent: t.parent, depth: t.depth, answers: t.answers, given: t.given, session: t.session, history: t.history,
 		usage: usage, cost: cost, signals: t.signals, errs: t.errs, overruled: t.overruled, continued: t.continued,
@@ -106,11 +103,6 @@ func (c *Conversation) durable(t *turn) context.Context {
 func (t *turn) endLeft() *turn {
 	n := t.successor()
 	wait := t.grace() / looks
-	if tool := t.left.Load().Tool; tool != "" {
-		n.errs = append(slices.Clip(n.errs), fmt.Errorf("the inline tool %s: %w", tool, errNoAnswer))
-		n.endWithout(t, nil, wait)
-		return n
-	}
 	f := &hook.Failure{Subsystem: t.left.Load().Hook, Point: t.awayTo(), Err: errNoAnswer, Late: true}
 	if f.Point == hook.PointOnEvent {
 		wait = 0
@@ -298,7 +290,7 @@ func (c *call) endLeft(t *turn) {
 
 // withhold withholds a result that a hook was to see first.
 func (c *call) withhold(t *turn) {
-	if t.hooks.rewriteResult != nil || t.hooks.afterTool != nil {
+	if t.hooks.hasAny(hook.PointRewriteResult, hook.PointAfterTool) {
 		c.end.Result = withheld("a hook that was to see it did not answer")
 	}
 }
@@ -306,29 +298,25 @@ func (c *call) withhold(t *turn) {
 // tellAfters has AfterTool, AfterStep and AfterTurn told in the background of what the
 // loop has not told them of. How they decide has no effect any more.
 func (n *turn) tellAfters(t *turn) {
-	afters := n.aftersOfCalls(t)
-	if n.stepping && !n.judged && t.hooks.afterStep != nil {
+	e := &n.conv.events
+	afters := n.aftersOfCalls(t, e)
+	if n.stepping && !n.judged && t.hooks.Has(hook.PointAfterStep) {
 		step, o := n.step, n.stepOutcome()
-		afters = append(afters, after{hook.PointAfterStep, func(ctx context.Context) error {
-			_, err := t.hooks.judgeStep(ctx, nil, step, o)
-			return err
-		}})
+		afters = append(afters, func(ctx context.Context) {
+			d, _ := t.hooks.AfterStep(ctx, step, o)
+			told(ctx, e, d)
+		})
 	}
-	if !t.toldAfter && t.hooks.afterTurn != nil {
+	if !t.toldAfter && t.hooks.Has(hook.PointAfterTurn) {
 		place, out := n.place, n.out
-		afters = append(afters, after{hook.PointAfterTurn, func(ctx context.Context) error {
-			return t.hooks.turnEnded(ctx, nil, place, out)
-		}})
+		afters = append(afters, func(ctx context.Context) { t.hooks.AfterTurn(ctx, place, out) })
 	}
 	if len(afters) == 0 {
 		return
 	}
-	e := &n.conv.events
 	n.inBackground(func(ctx context.Context) {
-		for _, a := range afters {
-			if err := a.tell(ctx); err != nil {
-				e.Emit(ctx, hook.FailureEvent(failureOf(a.point, err)))
-			}
+		for _, tell := range afters {
+			tell(ctx)
 		}
 	})
 }
@@ -354,14 +342,15 @@ func (n *turn) inBackground(tell func(context.Context)) {
 	}
 }
 
-// after is a point that a loop has not come to.
-type after struct {
-	point hook.Point
-	tell  func(context.Context) error
+// told emits the failure that a decision carries. A composite has told of who was late.
+func told[D decision](ctx context.Context, e *emitter, d D) {
+	if f := d.Verdict().Failure; f != nil && !f.Late {
+		e.Emit(ctx, hook.FailureEvent(f))
+	}
 }
 
-func (n *turn) aftersOfCalls(t *turn) (afters []after) {
-	if t.hooks.afterTool == nil {
+func (n *turn) aftersOfCalls(t *turn, e *emitter) (afters []func(context.Context)) {
+	if !t.hooks.Has(hook.PointAfterTool) {
 		return nil
 	}
 	for i := range n.calling.calls {
@@ -370,10 +359,10 @@ func (n *turn) aftersOfCalls(t *turn) (afters []after) {
 			continue
 		}
 		at, o := c.at, c.outcome()
-		afters = append(afters, after{hook.PointAfterTool, func(ctx context.Context) error {
-			_, err := t.hooks.judgeTool(ctx, nil, at, o)
-			return err
-		}})
+		afters = append(afters, func(ctx context.Context) {
+			d, _ := t.hooks.AfterTool(ctx, at, o)
+			told(ctx, e, d)
+		})
 	}
 	return afters
 }

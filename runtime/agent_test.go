@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime"
 )
@@ -430,16 +431,14 @@ func (b builder) OnBuildAgent(_ context.Context, c hook.AgentConfig) (hook.Agent
 
 func TestACompositeThatIsNotReadyDoesNotOpen(t *testing.T) {
 	t.Parallel()
-	rt := runtime.New(unready{}, plays(), nil)
-	require.ErrorContains(t, rt.Open(t.Context()), "Guard is nil")
+	unready, err := composite.Of("guarded", composite.Field{Name: "Guard"})
+	require.NoError(t, err)
+	rt := runtime.New(unready, plays(), nil)
+	require.ErrorContains(t, rt.Open(t.Context()), "required and nil: Guard")
 	assert.Panics(t, func() { runtime.New(nil, nil, nil) }, "misuse at setup")
 	require.NoError(t, rt.Close(t.Context()))
 	require.ErrorIs(t, rt.Open(t.Context()), runtime.ErrClosed)
 }
-
-type unready struct{ hook.Nop }
-
-func (unready) Ready() error { return errors.New("Guard is nil") }
 
 func TestCloseCancelsTurnsThatAreJustBeginning(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ func (t *turn) again(v hook.Verdict) bool {
 // fails of that.
 func (t *turn) onFailure(model string, err error) (hook.FailureDecision, hook.ModelFailure) {
 	var own *hook.Failure
-	if t.hooks.onModelError == nil || t.ctx.Err() != nil || errors.As(err, &own) {
+	if !t.hooks.Has(hook.PointOnModelError) || t.ctx.Err() != nil || errors.As(err, &own) {
 		return hook.FailureDecision{}, hook.ModelFailure{}
 	}
 	class, after := provider.Classify(err)
@@ -65,15 +65,16 @@ func (t *turn) onFailure(model string, err error) (hook.FailureDecision, hook.Mo
 		Class: class, Err: err, Model: model, Attempt: t.attempts.made,
 		Elapsed: t.rt.o.Now().Sub(t.attempts.began), RetryAfter: after, Released: t.answer.shown,
 	}
-	d, err := t.hooks.answerFailure(t.ctx, t, t.step, failure)
-	return answered(t.ctx, t, d, err), failure
+	t.away(hook.PointOnModelError)
+	d, _ := t.hooks.OnModelError(t.ctx, t.step, failure)
+	return answered(t.ctx, t, d), failure
 }
 
 // recovers does what OnModelError says of a failed call. again: the model is to be
 // asked once more. Without that the reply is the hook's, if it has a finish;
 // otherwise the turn is over.
 func (t *turn) recovers(req hook.ModelRequest, partial hook.ModelReply, err error) (reply hook.ModelReply, again bool) {
-	if t.hooks.onModelError != nil {
+	if t.hooks.Has(hook.PointOnModelError) {
 		t.report()
 	}
 	d, failure := t.onFailure(req.Model, err)

@@ -74,23 +74,14 @@ func (r *Runtime) record(ctx context.Context, e *emitter, m composite.InBackgrou
 	}
 }
 
-// memberOf finds out who is to be told. A composite that is not known itself, because
-// layers were laid over it, is known by its type if there is one of it.
+// memberOf finds out who is to be told.
 func (r *Runtime) memberOf(run hook.SideRun) (composite.InBackground, error) {
-	var alike []composite.InBackground
 	for _, m := range r.background {
-		switch {
-		case m.Point != run.Point:
-		case run.Composite == nil && m.Path == run.Path, run.Composite != nil && m.Composite == run.Composite && m.Local == run.Path:
+		if m.Composite == run.Composite && m.Local == run.Path && m.Point == run.Point {
 			return m, nil
-		case run.Composite != nil && m.Local == run.Path && composite.TypeOf(m.Composite) == composite.TypeOf(run.Composite):
-			alike = append(alike, m)
 		}
 	}
-	if len(alike) == 1 {
-		return alike[0], nil
-	}
-	return composite.InBackground{}, fmt.Errorf("%d members of the composite are %s and told in the background at %s", len(alike), run.Path, run.Point)
+	return composite.InBackground{}, fmt.Errorf("no member of the composite is %s and told in the background at %s", run.Path, run.Point)
 }
 
 // handlers are those of the program and, if members are told in the background, that

@@ -80,7 +80,7 @@ func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
 	t.calls += len(calls)
 	t.calling = calling{content: reply.Content, calls: calls}
 	t.report()
-	if t.hooks.seesReply() || t.hooks.onInvalidTool != nil {
+	if t.hooks.seesReply() || t.hooks.Has(hook.PointOnInvalidTool) {
 		t.now()
 	}
 	t.emitNow(hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls)))
@@ -249,7 +249,7 @@ func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 func (t *turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err error) {
 	t.away(hook.PointDispatch)
 	defer t.caught(hook.PointDispatch, &err)
-	inv, owned = t.hooks.hook.Dispatch(t.ctx, at)
+	inv, owned = t.hooks.Dispatch(t.ctx, at)
 	return inv, owned, nil
 }
 
@@ -277,7 +277,9 @@ func (t *turn) badArguments(c *call, err *hook.ArgError) hook.ToolResult {
 // rewrite lets the hooks change the arguments of a bound call and binds it again
 // if they did. False if the call is settled.
 func (t *turn) rewrite(c *call) bool {
-	args, err := t.hooks.argsRewritten(t.ctx, t, c.at)
+	t.away(hook.PointRewriteArgs)
+	args, err := t.hooks.RewriteArgs(t.ctx, c.at, c.at.Args())
+	t.returned()
 	if err != nil {
 		f := failureOf(hook.PointRewriteArgs, err)
 		t.hookFailed(t.ctx, f)
@@ -296,8 +298,9 @@ func (t *turn) decide(c *call) {
 	var approved hook.JSON
 	asked := false
 	for range maxRounds {
-		d, err := t.hooks.decideTool(t.ctx, t, c.at)
-		d = answered(t.ctx, t, d, err)
+		t.away(hook.PointBeforeTool)
+		d, _ := t.hooks.BeforeTool(t.ctx, c.at)
+		d = answered(t.ctx, t, d)
 		c.grant = c.grant.Intersect(d.Grant())
 		if !t.applies(c, d) {
 			return
@@ -346,8 +349,9 @@ func denial(reason string) hook.ToolResult {
 // again. Otherwise the call may run or is settled.
 func (t *turn) approve(c *call, asked hook.ToolDecision) (approved hook.JSON, again bool) {
 	t.emitCall(hook.EventApprovalAsked, c, asked.Verdict().Reason)
-	a, err := t.hooks.approval(t.ctx, t, c.at, asked)
-	a = answered(t.ctx, t, a, err)
+	t.away(hook.PointApprove)
+	a, _ := t.hooks.Approve(t.ctx, c.at, asked)
+	a = answered(t.ctx, t, a)
 	v := a.Verdict()
 	switch v.Kind {
 	case hook.AnswerApprove:

@@ -192,21 +192,17 @@ func (c *Conversation) compact(ctx context.Context, o *CompactOptions) (Compacte
 
 // beforeCompaction asks the hooks about the compaction. The error is ErrSkipped.
 func (c *Conversation) beforeCompaction(ctx context.Context, p past) (hook.CompactionDecision, error) {
-	points := c.agent.hooks
-	if points.beforeCompaction == nil {
+	hooks := c.agent.hooks
+	if !hooks.Has(hook.PointBeforeCompaction) {
 		return hook.CompactionDecision{}, nil
 	}
 	all := messagesOf(p.messages)
-	d, err := points.decideCompaction(ctx, nil, c.place, hook.Compaction{
+	d, _ := hooks.BeforeCompaction(ctx, c.place, hook.Compaction{
 		Messages: hook.MessagesOf(all[:p.cut]...),
 		Budget:   hook.TokenBudget{Used: tokensOf(all), Reserved: int64(c.agent.cfg.Limits.MaxTokens)},
 		Trigger:  hook.CompactionManual,
 	})
-	if err != nil {
-		f := failureOf(hook.PointBeforeCompaction, err)
-		c.events.emit(ctx, hook.FailureEvent(f))
-		d = d.Closed(f)
-	}
+	told(ctx, &c.events, d)
 	if v := d.Verdict(); v.Kind == hook.AnswerSkip {
 		return d, skipped(v)
 	}
@@ -226,18 +222,15 @@ func skipped(v hook.Verdict) error {
 
 // afterCompaction tells the hooks what a compaction did.
 func (c *Conversation) afterCompaction(ctx context.Context, p past, made Compacted) {
-	points := c.agent.hooks
-	if points.afterCompaction == nil {
+	hooks := c.agent.hooks
+	if !hooks.Has(hook.PointAfterCompaction) {
 		return
 	}
 	all := messagesOf(p.messages)
-	err := points.compacted(ctx, nil, c.place, hook.Compacted{
+	hooks.AfterCompaction(ctx, c.place, hook.Compacted{
 		Removed: made.Archived, Summary: made.Summary,
 		Before: tokensOf(all), After: tokensOf(append(all[p.cut:len(all):len(all)], summaryMessage(made.Summary))),
 	})
-	if err != nil {
-		c.events.emit(ctx, hook.FailureEvent(failureOf(hook.PointAfterCompaction, err)))
-	}
 }
 
 func messagesOf(kept []store.Kept) []hook.Message {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 )
@@ -14,28 +13,6 @@ import (
 // of context behind the turn's input, and what AfterTool adds behind the results of
 // a step.
 const LabelContext = "context"
-
-// contributors are the contributing points, nil for what is absent.
-type contributors struct {
-	policies hook.TurnPolicy
-	context  hook.TurnContext
-	refined  hook.RefineContext
-	tools    hook.TurnTools
-	sections hook.PromptSections
-	any      bool
-}
-
-func contributorsOf(h hook.Hook, set hook.PointSet) contributors {
-	c := contributors{
-		policies: has[hook.TurnPolicy](h, set, hook.PointTurnPolicy),
-		context:  has[hook.TurnContext](h, set, hook.PointTurnContext),
-		refined:  has[hook.RefineContext](h, set, hook.PointRefineContext),
-		tools:    has[hook.TurnTools](h, set, hook.PointTurnTools),
-		sections: has[hook.PromptSections](h, set, hook.PointPromptSections),
-	}
-	c.any = c.policies != nil || c.context != nil || c.refined != nil || c.tools != nil || c.sections != nil
-	return c
-}
 
 // contributing is the part of a turn in which hooks contribute to it.
 type contributing struct {
@@ -49,7 +26,7 @@ type contributing struct {
 // contribute asks the hooks what they add to the turn and does it. False if the
 // turn is over.
 func (t *turn) contribute() bool {
-	if !t.hooks.contribute.any {
+	if !t.hooks.hasAny(hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections) {
 		return true
 	}
 	c := &contributing{turn: t, budget: t.rt.o.Contributions.Filled()}
@@ -61,12 +38,9 @@ func (t *turn) contribute() bool {
 }
 
 func (c *contributing) askPolicies() bool {
-	var in []hook.Policy
-	if p := c.hooks.contribute.policies; p != nil {
-		ok := true
-		if in, ok = collected(c, hook.PointTurnPolicy, p.TurnPolicy, func(p hook.Policy) hook.Attached { return p.Attached }); !ok {
-			return false
-		}
+	in, ok := collected(c, hook.PointTurnPolicy, c.hooks.TurnPolicy, func(p hook.Policy) hook.Attached { return p.Attached })
+	if !ok {
+		return false
 	}
 	merged := contribution.MergePolicies(in)
 	c.diagnose(merged.Diagnostics)
@@ -80,16 +54,14 @@ func (c *contributing) askPolicies() bool {
 
 func (c *contributing) askContext() bool {
 	of := func(b hook.ContextBlock) hook.Attached { return b.Attached }
-	var blocks, refined []hook.ContextBlock
-	ok := true
-	if p := c.hooks.contribute.context; p != nil {
-		if blocks, ok = collected(c, hook.PointTurnContext, p.TurnContext, of); !ok {
-			return false
-		}
+	blocks, ok := collected(c, hook.PointTurnContext, c.hooks.TurnContext, of)
+	if !ok {
+		return false
 	}
 	merged := c.mergeContext(blocks, nil)
-	if p := c.hooks.contribute.refined; p != nil {
-		if refined, ok = collected(c, hook.PointRefineContext, p.RefineContext, of); !ok {
+	if c.hooks.Has(hook.PointRefineContext) {
+		refined, ok := collected(c, hook.PointRefineContext, c.hooks.RefineContext, of)
+		if !ok {
 			return false
 		}
 		merged = c.mergeContext(blocks, refined)
@@ -125,11 +97,7 @@ func (c *contributing) mergeContext(blocks, refined []hook.ContextBlock) contrib
 }
 
 func (c *contributing) askTools() bool {
-	p := c.hooks.contribute.tools
-	if p == nil {
-		return true
-	}
-	changes, ok := collected(c, hook.PointTurnTools, p.TurnTools, func(x hook.ToolChange) hook.Attached { return x.Attached })
+	changes, ok := collected(c, hook.PointTurnTools, c.hooks.TurnTools, func(x hook.ToolChange) hook.Attached { return x.Attached })
 	if !ok {
 		return false
 	}
@@ -174,15 +142,11 @@ func (c *contributing) binds(a hook.AddedTool) (err error) {
 		}
 	}()
 	step := hook.NewStep(c.place, 1, c.answers.cfg.Model)
-	return composite.Binds(c.ctx, c.hooks.hook, a.Owner, hook.NewToolCall(hook.ToolCallData{Step: step, Tool: a.Tool, Args: "{}", Original: "{}"}))
+	return c.hooks.Binds(c.ctx, a.Owner, hook.NewToolCall(hook.ToolCallData{Step: step, Tool: a.Tool, Args: "{}", Original: "{}"}))
 }
 
 func (c *contributing) askSections() bool {
-	p := c.hooks.contribute.sections
-	if p == nil {
-		return true
-	}
-	sections, ok := collected(c, hook.PointPromptSections, p.PromptSections, func(s hook.PromptSection) hook.Attached { return s.Attached })
+	sections, ok := collected(c, hook.PointPromptSections, c.hooks.PromptSections, func(s hook.PromptSection) hook.Attached { return s.Attached })
 	if !ok {
 		return false
 	}
@@ -196,33 +160,26 @@ func (c *contributing) askSections() bool {
 	return true
 }
 
-// collected asks the hook for one kind of contribution, and takes what goes along.
-// A composite has applied the policies of its members: what it returns as an error
-// is the failure of one that fails closed, and the turn is rejected. Another hook's
-// failure leaves its contributions out. False if the turn is over.
+// collected asks the hooks for one kind of contribution, and takes what goes along. The
+// composite's error is the failure of a member that fails closed: the turn is rejected.
+// False if the turn is over.
 func collected[T any](c *contributing, at hook.Point, ask func(context.Context, *hook.Turn) ([]T, error), attached func(T) hook.Attached) ([]T, bool) {
-	in, closed, err := asked(c.turn, at, ask)
+	if !c.hooks.Has(at) {
+		return nil, true
+	}
+	c.away(at)
+	in, err := ask(c.ctx, c.place)
+	c.returned()
 	switch {
 	case c.ctx.Err() != nil:
 		return nil, c.cancelled()
-	case closed:
-		return nil, c.failHook(err)
 	case err != nil:
-		c.hookFailed(c.ctx, failureOf(at, err))
-		return nil, true
+		return nil, c.failHook(err)
 	}
 	along := contribution.Collect(in, attached)
 	c.diagnose(along.Diagnostics)
 	c.jobs = append(c.jobs, along.Jobs...)
 	return in, true
-}
-
-func asked[T any](t *turn, p hook.Point, ask func(context.Context, *hook.Turn) ([]T, error)) (in []T, closed bool, err error) {
-	t.away(p)
-	defer t.caught(p, &err)
-	in, err = ask(t.ctx, t.place)
-	_, closed = err.(*hook.Failure)
-	return in, closed, err
 }
 
 // diagnose tells of remarks, as many as are worth it.

@@ -11,7 +11,7 @@ import (
 )
 
 // The loop of a turn runs on a goroutine that its owner, who has called Send, can leave
-// behind: a hook, an observer, a model or an inline tool that ignores its context holds
+// behind: a hook, an observer or a model that ignores its context holds
 // a cancelled turn for the grace period and no longer. Around every call of foreign
 // code the loop says that it is away. Who leaves it behind closes its fence while it is
 // away, so that it comes back to a closed fence and ends its goroutine: it touches
@@ -25,8 +25,6 @@ type fence struct {
 	// state is a count of the times that the loop has gone away or come back, above the
 	// point where it is away to; 0 while it runs.
 	state atomic.Uint64
-	// inline is the call of the inline tool that the loop is away to.
-	inline atomic.Pointer[execution]
 }
 
 // The parts of fence.state.
@@ -34,8 +32,6 @@ const (
 	fenceClosed = 1 << 63
 	fenceCount  = 1 << 8
 	fencePoint  = fenceCount - 1
-	// toInline is in the place of a point.
-	toInline hook.Point = fencePoint
 )
 
 // away says that the loop is about to call foreign code. A nil turn has no loop.
@@ -45,14 +41,6 @@ func (t *turn) away(p hook.Point) {
 	}
 	if n := t.fence.state.Load(); n&fenceClosed == 0 {
 		t.fence.state.Store((n+fenceCount)&^fencePoint | uint64(p))
-	}
-}
-
-// awayInline is away for the call of an inline tool.
-func (t *turn) awayInline(x *execution) {
-	if t != nil {
-		t.fence.inline.Store(x)
-		t.away(toInline)
 	}
 }
 

@@ -16,15 +16,16 @@ const maxContinued = 8
 // can be overruled. They stay among the signals, and count no more: what the turn
 // ends with is decided by what is signalled from now on.
 func (t *turn) goesOn() bool {
-	if t.hooks.onStop == nil || t.ctx.Err() != nil || !t.soft() {
+	if !t.hooks.Has(hook.PointOnStop) || t.ctx.Err() != nil || !t.soft() {
 		return false
 	}
 	t.report()
 	stop, _ := t.reasons()
-	d, err := t.hooks.turnStopping(t.ctx, t, t.place, hook.Stopping{
+	t.away(hook.PointOnStop)
+	d, _ := t.hooks.OnStop(t.ctx, t.place, hook.Stopping{
 		Stop: stop, Signals: hook.Freeze(t.counting()), Message: t.message(), Continued: t.continued,
 	})
-	v := answered(t.ctx, t, d, err).Verdict()
+	v := answered(t.ctx, t, d).Verdict()
 	switch {
 	case t.ctx.Err() != nil:
 		return false
@@ -80,13 +81,14 @@ func (t *turn) reasons() (hook.StopReason, hook.List[hook.StopSignal]) {
 // to nothing is no history. A turn whose conversation somebody else has got is
 // beyond recovery.
 func (t *turn) rescue() {
-	if t.hooks.onTurnError == nil || t.lost || t.ctx.Err() != nil || !t.failed() {
+	if !t.hooks.Has(hook.PointOnTurnError) || t.lost || t.ctx.Err() != nil || !t.failed() {
 		return
 	}
 	t.report()
 	out := t.outcome()
-	d, err := t.hooks.turnFailed(t.ctx, t, t.place, out)
-	d = answered(t.ctx, t, d, err)
+	t.away(hook.PointOnTurnError)
+	d, _ := t.hooks.OnTurnError(t.ctx, t.place, out)
+	d = answered(t.ctx, t, d)
 	v := d.Verdict()
 	if v.Kind != hook.AnswerRecover {
 		return

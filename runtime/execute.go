@@ -23,7 +23,7 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 	for i := range calls {
 		if c := &calls[i]; !c.settled() {
 			c.arm(t)
-			batch = append(batch, composite.Call{Runner: &c.execution, Env: &c.env, Waits: c.waits, Inline: c.inline})
+			batch = append(batch, composite.Call{Runner: &c.execution, Env: &c.env, Waits: c.waits})
 			index = append(index, i)
 		}
 	}
@@ -45,8 +45,8 @@ func (t *turn) execute(reply hook.ModelReply, calls []call) {
 		return
 	}
 	left := len(batch)
-	o := composite.DispatchOptions{Limit: t.rt.o.Slots, Grace: t.grace()}
-	composite.DispatchEach(t.ctx, batch, &o, func(i int, done composite.Completion) {
+	o := composite.DispatchOptions{Limit: t.rt.o.Slots, Grace: t.grace(), Pool: t.rt.workers}
+	composite.DispatchAll(t.ctx, batch, &o, func(i int, done composite.Completion) {
 		c := &calls[index[i]]
 		c.end.Outcome, c.end.Result, c.end.Duration = done.Outcome, done.Result, done.Duration
 		if done.Left {
@@ -74,13 +74,10 @@ func (t *turn) keep(c *call) {
 // arm makes the call ready to run.
 func (c *call) arm(t *turn) {
 	x := &c.execution
-	x.rt, x.wrap, x.events, x.ctx, x.place = t.rt, t.hooks.wrapTool, &t.conv.events, t.durable, c.at
+	x.rt, x.hooks, x.events, x.ctx, x.place = t.rt, t.hooks, &t.conv.events, t.durable, c.at
 	x.grace = t.grace()
 	tool := c.at.Tool()
 	x.waits, x.exclusive, x.limit = tool.Waits, tool.Exclusive, shorter(tool.Timeout, c.grant.Timeout)
-	if x.inline = tool.Inline && !x.waits && x.exclusive == "" && x.limit == 0 && x.wrap == nil; x.inline {
-		x.loop = t
-	}
 	env := hook.Env{Call: c.at, Grant: c.grant, Attempt: 1, Key: t.key(c)}
 	x.env = *env.WithReporter(x)
 }
@@ -96,12 +93,12 @@ func shorter(a, b time.Duration) time.Duration {
 	return a
 }
 
-// execution is one call while it runs. It is what composite.DispatchEach runs and
+// execution is one call while it runs. It is what composite.DispatchAll runs and
 // what the wraps surround; from outside: wraps, exclusive key, slot, time limit,
 // recovery, tool. The goroutine of an abandoned call holds it after the turn has ended.
 type execution struct {
 	rt     *Runtime
-	wrap   hook.WrapTool
+	hooks  *hooks
 	events *emitter
 	ctx    context.Context
 	place  *hook.ToolCall
@@ -112,10 +109,6 @@ type execution struct {
 	// waits and exclusive are those of the tool.
 	waits     bool
 	exclusive string
-	// inline: the call runs on the goroutine of the turn, which nothing holds up.
-	inline bool
-	// loop is the turn that runs the call if it is inline, else nil.
-	loop *turn
 
 	// mu guards slot, begun, over and abandoned, which the loop changes when it gives the
 	// call up.
@@ -156,7 +149,7 @@ func (x *execution) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
 		return hook.FailedResult(hook.FailCancelled, "cancelled before it started")
 	}
 	defer x.end()
-	if x.wrap == nil {
+	if !x.wraps() {
 		x.last = x.WrapToolAt(ctx, 0)
 	} else {
 		x.last = x.wrapped(ctx)
@@ -198,12 +191,11 @@ func (x *execution) end() {
 }
 
 // abandon gives up a call. Its slot goes to others. Its exclusive key stays taken until
-// the tool returns. It reports whether the call had begun. An inline call is abandoned
-// with the loop that runs it.
+// the tool returns. It reports whether the call had begun.
 func (x *execution) abandon() (begun bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.over || x.abandoned || x.inline {
+	if x.over || x.abandoned {
 		return x.begun
 	}
 	if x.abandoned = true; x.begun {
@@ -215,6 +207,8 @@ func (x *execution) abandon() (begun bool) {
 
 // what is the call as it is counted when it is abandoned.
 func (x *execution) what() Abandoned { return Abandoned{Tool: x.place.Name()} }
+
+func (x *execution) wraps() bool { return x.hooks.Has(hook.PointWrapTool) }
 
 // wrapped runs the hook's wrap. If it panics, the result of the tool stands if
 // there is one.
@@ -231,7 +225,7 @@ func (x *execution) wrapped(ctx context.Context) (r hook.ToolResult) {
 			r = hook.FailedResult(hook.FailPanic, f.Public())
 		}
 	}()
-	return x.wrap.WrapTool(ctx, x.place, hook.NewToolNext(x, 0))
+	return x.hooks.WrapTool(ctx, x.place, hook.NewToolNext(x, 0))
 }
 
 // WrapToolAt implements hook.ToolChain: it is one attempt.
@@ -273,20 +267,27 @@ func (x *execution) notAdmitted(had bool) hook.ToolResult {
 // admit gets the exclusive key and a slot, which free gives back. False if ctx ended
 // before, or too many calls of the tool are abandoned.
 func (x *execution) admit(ctx context.Context) bool {
-	if x.crowded() {
+	if x.crowded() || x.givenUp() {
 		return false
 	}
-	if x.exclusive == "" && (x.slotless() || x.takeSlot()) {
+	if x.exclusive == "" && (x.waits || x.takeSlot()) {
 		return true
 	}
 	if x.queue(ctx) != nil {
 		return false
 	}
-	if x.crowded() { // meanwhile
+	if x.crowded() || x.givenUp() { // meanwhile
 		x.free()
 		return false
 	}
 	return true
+}
+
+// givenUp reports whether the call is abandoned: then no further attempt at it starts.
+func (x *execution) givenUp() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.abandoned
 }
 
 // crowded reports whether no further call of the tool may start.
@@ -331,9 +332,6 @@ func (x *execution) waitsFor(holder string) {
 	x.Report("waits for " + holder)
 }
 
-// slotless: it takes none of the slots.
-func (x *execution) slotless() bool { return x.waits || x.inline }
-
 func (x *execution) takeSlot() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -350,7 +348,7 @@ func (x *execution) takeSlot() bool {
 
 // free gives back the slot and the key.
 func (x *execution) free() {
-	if !x.slotless() {
+	if !x.waits {
 		x.freeSlot()
 	}
 	if x.unlock != nil {
@@ -490,11 +488,8 @@ func (x *execution) inTime(limited context.Context, r hook.ToolResult) hook.Tool
 
 // recovered runs the tool; a panic is its result.
 func (x *execution) recovered(ctx context.Context, env *hook.Env, r *hook.ToolResult) {
-	x.loop.awayInline(x)
 	defer func() {
-		broken := recover() != nil
-		x.loop.returned()
-		if broken {
+		if recover() != nil {
 			*r = panicked()
 		}
 	}()
@@ -504,7 +499,7 @@ func (x *execution) recovered(ctx context.Context, env *hook.Env, r *hook.ToolRe
 // Report implements hook.Reporter: it tells the clients how far the call is.
 func (x *execution) Report(text string) {
 	x.mu.Lock()
-	abandoned := x.abandoned || x.loop != nil && x.loop.fence.closed()
+	abandoned := x.abandoned
 	x.mu.Unlock()
 	if abandoned { // its turn has ended, and the conversation may have another one
 		return
@@ -513,7 +508,7 @@ func (x *execution) Report(text string) {
 		WithDetail(hook.EventDetail{CallID: x.place.ID(), Tool: x.place.Name()}))
 }
 
-// correct says what composite.DispatchEach cannot know: that a call never came
+// correct says what composite.DispatchAll cannot know: that a call never came
 // past its queue, and how long it queued.
 func (c *call) correct() {
 	if c.end.Outcome == hook.OutcomeCancelled {

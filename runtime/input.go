@@ -131,8 +131,9 @@ func (t *turn) admit(ctx context.Context, a admission) (admission, error) {
 		a.place, a.teller = a.teller.WithInput(out)
 		a.in = out
 	}
-	d, err := t.hooks.decideTurn(ctx, t, a.place, a.in)
-	a.decision = answered(ctx, t, d, err)
+	t.away(hook.PointBeforeTurn)
+	d, _ := t.hooks.BeforeTurn(ctx, a.place, a.in)
+	a.decision = answered(ctx, t, d)
 	return a, nil
 }
 
@@ -201,7 +202,7 @@ func (t *turn) reject(v hook.Verdict) bool {
 func (t *turn) preprocess(ctx context.Context, place *hook.Turn, in hook.Input) (out hook.Input, err error) {
 	t.away(hook.PointPreprocess)
 	defer t.caught(hook.PointPreprocess, &err)
-	return t.hooks.hook.Preprocess(ctx, place, in)
+	return t.hooks.Preprocess(ctx, place, in)
 }
 
 // checkInput refuses what would not be a user's part of a history.

@@ -19,22 +19,45 @@ const LayerSection = "hooks"
 // layer turns off stays off for those above: it was not opened, or not told of the
 // agent.
 
-// hooks is the hook as somebody has it, with its points and tools.
+// hooks is the composite as somebody has it, with its tools.
 type hooks struct {
-	// hook is no embedded field: that would make it one of whoever has a runtime.
-	hook hook.Hook
-	points
+	*composite.Composite
 	known catalogCache
 }
 
-func newHooks(h hook.Hook) *hooks { return &hooks{hook: h, points: pointsOf(h)} }
+func newHooks(c *composite.Composite) *hooks { return &hooks{Composite: c} }
 
-// plan is that of the hook; nil if it is no composite.
-func (h *hooks) plan() *plan.Plan {
-	if p, ok := h.hook.(interface{ Plan() *plan.Plan }); ok {
-		return p.Plan()
+// hasAny reports whether a member has one of the points.
+func (h *hooks) hasAny(points ...hook.Point) bool {
+	for _, p := range points {
+		if h.Has(p) {
+			return true
+		}
 	}
-	return nil
+	return false
+}
+
+// seesRequest reports whether a hook looks at the turn before the model answers.
+func (h *hooks) seesRequest() bool {
+	return h.hasAny(hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel)
+}
+
+// seesReply reports whether a hook looks at the turn before tools run.
+func (h *hooks) seesReply() bool { return h.hasAny(hook.PointRewriteReply, hook.PointAfterModel) }
+
+// gatesCalls reports whether a hook has a say about calls before they run, which may
+// take as long as a person takes to answer.
+func (h *hooks) gatesCalls() bool {
+	return h.hasAny(hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove)
+}
+
+// mayGoOn reports whether a hook may have a turn say more that has said its last.
+func (h *hooks) mayGoOn() bool { return h.hasAny(hook.PointOnStop, hook.PointOnTurnError) }
+
+// noHooks are the hooks of somebody who has none.
+func noHooks() *hooks {
+	c, _ := composite.From(hook.Nop{}) // which is never an error
+	return newHooks(c)
 }
 
 // layered returns the hooks with the layers over them.
@@ -42,7 +65,7 @@ func (h *hooks) layered(layers []plan.Layer) (*hooks, error) {
 	if len(layers) == 0 {
 		return h, nil
 	}
-	over, err := composite.Layered(h.hook, layers...)
+	over, err := h.Layered(layers...)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +100,7 @@ func (a *Agent) hooksUnder(parent *turn) (*hooks, error) {
 	if err != nil || hooks == parent.hooks {
 		return hooks, err
 	}
-	if gate := parent.hooks.plan().Beyond(hooks.plan()); gate != "" {
+	if gate := parent.hooks.Plan().Beyond(hooks.Plan()); gate != "" {
 		return nil, fmt.Errorf("%w: %s holds agent %q and not, or less strictly, %q; leave it on there, or turn it off for both",
 			hook.ErrUngated, gate, parent.conv.agent.Name(), a.Name())
 	}
@@ -106,23 +129,36 @@ func (t *turn) lay(layers []plan.Layer) error {
 
 // heard are the hooks that are told of an event: those of the turn that it happens
 // in.
-func (e *emitter) heard() hook.Hook {
+func (e *emitter) heard() *composite.Composite {
 	if h := e.turns.Load(); h != nil {
-		return h.hook
+		return h.Composite
 	}
 	if e.conv != nil {
-		return e.conv.agent.hooks.hook
+		return e.conv.agent.hooks.Composite
 	}
-	return e.rt.hooks.hook
+	return e.rt.hooks.Composite
 }
 
-// Plan returns the plan of the hooks as the agent has them; nil if they are no
-// composite.
-func (a *Agent) Plan() *plan.Plan { return a.hooks.plan() }
+// Plan returns the plan of the hooks as the agent has them. That of a hook which is no
+// composite has one nameless member.
+func (a *Agent) Plan() *plan.Plan { return a.hooks.Plan() }
 
 // Plan returns the plan of the hooks as the process has them: what agents have
-// turned off is there. Nil if they are no composite.
-func (r *Runtime) Plan() *plan.Plan { return r.hooks.plan() }
+// turned off is there. Before Open it is that of the hook which New was given, without
+// layers; nil if that cannot be opened.
+func (r *Runtime) Plan() *plan.Plan {
+	r.mu.Lock()
+	opened := r.state == stateOpen || r.state == stateClosed
+	r.mu.Unlock()
+	if opened {
+		return r.hooks.Plan()
+	}
+	c, err := composite.From(r.given)
+	if err != nil {
+		return nil
+	}
+	return c.Plan()
+}
 
 // inherited are the layers as a child has them: what is on for the turn need not be
 // so for the child's agent.

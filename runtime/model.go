@@ -21,7 +21,7 @@ func (t *turn) ask() (hook.ModelReply, bool) {
 			return reply, false
 		}
 		t.count(reply.Model, reply.Usage)
-		reply, err := t.hooks.replyRewritten(t.ctx, t, t.step, reply)
+		reply, err := t.rewriteReply(t.ctx, reply)
 		if err != nil {
 			return reply, t.failHook(err)
 		}
@@ -32,7 +32,7 @@ func (t *turn) ask() (hook.ModelReply, bool) {
 // attempt makes one request and returns the reply, or that it has to be made
 // again. A reply without a finish is none: the turn is over.
 func (t *turn) attempt() (reply hook.ModelReply, again bool) {
-	req, err := t.hooks.requestRewritten(t.ctx, t, t.step, t.request())
+	req, err := t.rewriteRequest(t.request())
 	if err != nil {
 		t.failHook(err)
 		return reply, false
@@ -64,6 +64,20 @@ func (t *turn) attempt() (reply hook.ModelReply, again bool) {
 	return reply, false
 }
 
+func (t *turn) rewriteRequest(req hook.ModelRequest) (hook.ModelRequest, error) {
+	t.away(hook.PointRewriteRequest)
+	req, err := t.hooks.RewriteRequest(t.ctx, t.step, req)
+	t.returned()
+	return req, err
+}
+
+func (t *turn) rewriteReply(ctx context.Context, reply hook.ModelReply) (hook.ModelReply, error) {
+	t.away(hook.PointRewriteReply)
+	reply, err := t.hooks.RewriteReply(ctx, t.step, reply)
+	t.returned()
+	return reply, err
+}
+
 // failHook ends the turn with a hook's own failure.
 func (t *turn) failHook(err error) bool {
 	f := failureOf(0, err)
@@ -80,12 +94,10 @@ func (t *turn) request() hook.ModelRequest {
 
 // responded asks BeforeModel. A reply without a finish means: ask the model.
 func (t *turn) responded(req hook.ModelRequest) (hook.ModelReply, bool) {
-	t.answer.held = t.hooks.rewriteReply != nil
-	if t.hooks.beforeModel == nil {
-		return hook.ModelReply{}, true
-	}
-	d, err := t.hooks.decideModel(t.ctx, t, t.step, req)
-	d = answered(t.ctx, t, d, err)
+	t.answer.held = t.hooks.Has(hook.PointRewriteReply)
+	t.away(hook.PointBeforeModel)
+	d, _ := t.hooks.BeforeModel(t.ctx, t.step, req)
+	d = answered(t.ctx, t, d)
 	v := d.Verdict()
 	switch v.Kind {
 	case hook.AnswerStop:
@@ -128,11 +140,11 @@ func (t *turn) consume(req hook.ModelRequest) {
 }
 
 func (t *turn) open(req hook.ModelRequest) hook.ModelStream {
-	if t.hooks.wrapModel == nil {
+	if !t.hooks.Has(hook.PointWrapModel) {
 		return t.rt.provider.Stream(t.ctx, req)
 	}
 	next := &modelCall{provider: t.rt.provider, req: req}
-	return t.hooks.wrapModel.WrapModel(t.ctx, t.step, req, hook.NewModelNext(next, 0))
+	return t.hooks.WrapModel(t.ctx, t.step, req, hook.NewModelNext(next, 0))
 }
 
 // modelCall is what the wraps of a model call surround.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -124,12 +123,12 @@ func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 
 func (h *hooks) build(ctx context.Context, cfg hook.AgentConfig) (out hook.AgentConfig, err error) {
 	defer caught(hook.PointOnBuildAgent, &err)
-	return h.hook.OnBuildAgent(ctx, cfg)
+	return h.OnBuildAgent(ctx, cfg)
 }
 
 func (a *Agent) opened(ctx context.Context) (err error) {
 	defer caught(hook.PointOnRegisterAgent, &err)
-	return a.hooks.hook.OnRegisterAgent(ctx, a.cfg)
+	return a.hooks.OnRegisterAgent(ctx, a.cfg)
 }
 
 // Unregister takes the agent away: new turns are refused with ErrAgentClosing,
@@ -238,7 +237,7 @@ func (r *Runtime) emit(ctx context.Context, ev hook.Event) {
 
 func (a *Agent) closed(ctx context.Context) (err error) {
 	defer caught(hook.PointOnUnregisterAgent, &err)
-	a.hooks.hook.OnUnregisterAgent(ctx, a.cfg)
+	a.hooks.OnUnregisterAgent(ctx, a.cfg)
 	return nil
 }
 
@@ -264,5 +263,5 @@ func (r *Runtime) Refresh(ctx context.Context, name string) error {
 // promptOf asks the hook for its part of the prompt.
 func (h *hooks) promptOf(cfg *hook.AgentConfig) (text string, err error) {
 	defer caught(hook.PointSystemPrompt, &err)
-	return composite.PromptOf(cfg, h.hook), nil
+	return h.SystemPrompt(cfg), nil
 }

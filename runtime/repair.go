@@ -18,7 +18,7 @@ const maxRepairs = 2
 // A call that was cut off at the token limit is left out: nobody knows the rest of
 // its arguments, and what a hook made up would run.
 func (t *turn) repaired(calls []call) hook.Verdict {
-	if t.hooks.onInvalidTool == nil || t.stopping() {
+	if !t.hooks.Has(hook.PointOnInvalidTool) || t.stopping() {
 		return hook.Verdict{}
 	}
 	for i := range calls {
@@ -98,10 +98,11 @@ func (c *call) invalid() bool {
 
 func (t *turn) onInvalid(c *call, attempt int) hook.RepairDecision {
 	t.report()
-	d, err := t.hooks.answerInvalid(t.ctx, t, t.step, hook.InvalidCall{
+	t.away(hook.PointOnInvalidTool)
+	d, _ := t.hooks.OnInvalidTool(t.ctx, t.step, hook.InvalidCall{
 		Call: &c.first, Failure: c.end.Result.Failure, Reason: c.end.Result.Text(), Tools: t.view.callable(), Attempt: attempt,
 	})
-	return answered(t.ctx, t, d, err)
+	return answered(t.ctx, t, d)
 }
 
 // callable are the names that the agent may call.

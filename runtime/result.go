@@ -21,7 +21,9 @@ func (t *turn) conclude(c *call) {
 		c.interrupted()
 	}
 	c.end.Result = capped(c.end.Result, t.maxResult(c))
-	r, err := t.hooks.resultRewritten(ctx, t, c.at, c.end.Result)
+	t.away(hook.PointRewriteResult)
+	r, err := t.hooks.RewriteResult(ctx, c.at, c.end.Result)
+	t.returned()
 	if err != nil {
 		f := failureOf(hook.PointRewriteResult, err)
 		t.hookFailed(ctx, f)
@@ -51,12 +53,13 @@ func (t *turn) tellOf(c *call) {
 
 // judgeOutcome asks AfterTool.
 func (t *turn) judgeOutcome(ctx context.Context, c *call) {
-	if t.hooks.afterTool == nil {
+	if !t.hooks.Has(hook.PointAfterTool) {
 		return
 	}
 	c.judged = true
-	d, err := t.hooks.judgeTool(ctx, t, c.at, c.outcome())
-	d = answered(ctx, t, d, err)
+	t.away(hook.PointAfterTool)
+	d, _ := t.hooks.AfterTool(ctx, c.at, c.outcome())
+	d = answered(ctx, t, d)
 	c.context = d.Context()
 	switch v := d.Verdict(); v.Kind {
 	case hook.AnswerStop:

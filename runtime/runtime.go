@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sourcegraph/conc/pool"
+
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
@@ -106,12 +108,12 @@ type Options struct {
 	Recent int
 	// RecordHooks tells every hook run as an event, [hook.EventHookRun], which
 	// observers, subscribers and the hooks themselves get and the store keeps. The
-	// hook is then what [composite.Recorded] makes of it when the runtime is opened.
-	// Without it nothing is paid.
+	// composite is then linked with a recorder when the runtime is opened. Without it
+	// nothing is paid.
 	RecordHooks bool
 	// Layers are the configuration of the whole process, the most general one first:
 	// members of the hook that they turn off are not even opened. They need a composite;
-	// see [composite.Layered]. Agents may have one more, their section [LayerSection],
+	// see [composite.Composite.Layered]. Agents may have one more, their section [LayerSection],
 	// and turns others, SendOptions.Layers.
 	Layers []plan.Layer
 	// Price returns what a call of the model costs that has used so much; nil is 0.
@@ -149,8 +151,9 @@ type Runtime struct {
 	keys, finding keyed
 	// abandoned counts what nobody waits for any more.
 	abandoned abandonments
-	// drivers run the loops of turns.
+	// drivers run the loops of turns, workers the calls of tools.
 	drivers drivers
+	workers *pool.Pool
 
 	events  emitter
 	streams *stream.Hub
@@ -194,8 +197,8 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	if h == nil {
 		h = hook.Nop{}
 	}
-	// What points the hook has is asked when it is known to be ready.
-	r := &Runtime{given: h, hooks: &hooks{hook: h}, provider: p, agents: map[string]*Agent{}}
+	// The hook is composed when the runtime is opened: until then members may be set.
+	r := &Runtime{given: h, hooks: noHooks(), provider: p, workers: pool.New(), agents: map[string]*Agent{}}
 	if o != nil {
 		r.o = *o
 	}
@@ -276,25 +279,27 @@ func (r *Runtime) openHook(ctx context.Context) error {
 	if err := r.checkJobs(); err != nil {
 		return err
 	}
-	h, err := composite.Layered(r.given, r.o.Layers...)
+	c, err := composite.From(r.given)
 	if err != nil {
 		return err
 	}
-	if h, ok := h.(interface{ Ready() error }); ok {
-		if err := h.Ready(); err != nil {
-			return err
-		}
-	}
-	if err := r.findStates(); err != nil {
+	h, err := c.Layered(r.o.Layers...)
+	if err != nil {
 		return err
 	}
-	r.background = composite.FindBackground(h)
+	if err := h.Ready(); err != nil {
+		return err
+	}
+	if err := r.findStates(c); err != nil {
+		return err
+	}
+	r.background = h.InBackground()
 	r.jobs = r.newJobs()
 	if r.o.RecordHooks {
-		h = composite.Recorded(h, &composite.RecordOptions{Now: r.o.Now})
+		h = h.Recorded(&composite.RecordOptions{Now: r.o.Now})
 	}
 	r.hooks = newHooks(h)
-	return r.hooks.open(ctx, &r.events)
+	return r.hooks.OnOpen(ctx, &r.events)
 }
 
 // enter goes from one state to another, or says why it cannot.
@@ -366,7 +371,12 @@ func (r *Runtime) close(ctx context.Context) error {
 	_ = r.bounded(ctx, Abandoned{Point: "job"}, func() error { r.jobs.Close(ctx); return nil })
 	defer r.streams.Close()
 	left := r.abandoned.wait(ctx)
-	return errors.Join(left, r.boundedHook(ctx, r.hooks, hook.PointOnClose, func() error { return r.hooks.close(context.WithoutCancel(ctx)) }))
+	if left == nil {
+		_ = r.bounded(ctx, Abandoned{Point: "worker"}, func() error { r.workers.Wait(); return nil })
+	} else {
+		go r.workers.Wait() // they end with the calls that are left
+	}
+	return errors.Join(left, r.boundedHook(ctx, r.hooks, hook.PointOnClose, func() error { return r.hooks.OnClose(context.WithoutCancel(ctx)) }))
 }
 
 // cancelTurns cancels every turn in flight.

@@ -64,8 +64,9 @@ func (t *turn) beginSession() bool {
 	if s.begun {
 		return true
 	}
-	d, err := t.conv.agent.hooks.sessionStarted(t.ctx, t, s.place)
-	d = answered(t.ctx, t, d, err)
+	t.away(hook.PointOnSessionStart)
+	d, _ := t.conv.agent.hooks.OnSessionStart(t.ctx, s.place)
+	d = answered(t.ctx, t, d)
 	c := t.conv
 	c.mu.Lock()
 	if d.Final() {
@@ -105,7 +106,7 @@ func (c *Conversation) takeSession(next hook.SessionSource) *session {
 	defer c.mu.Unlock()
 	s := c.session
 	c.session, c.next = nil, next
-	if s == nil || !s.begun || c.agent.hooks.onSessionEnd == nil {
+	if s == nil || !s.begun || !c.agent.hooks.Has(hook.PointOnSessionEnd) {
 		return nil
 	}
 	return s
@@ -115,11 +116,9 @@ func (c *Conversation) takeSession(next hook.SessionSource) *session {
 // so, nil outside of a loop.
 func (c *Conversation) sessionEnded(ctx context.Context, t *turn, s *session) {
 	ctx = context.WithoutCancel(ctx)
-	if err := c.agent.hooks.sessionEnded(ctx, t, s.place); err != nil {
-		t.away(hook.PointOnEvent)
-		c.events.emit(ctx, hook.FailureEvent(failureOf(hook.PointOnSessionEnd, err)))
-		t.returned()
-	}
+	t.away(hook.PointOnSessionEnd)
+	c.agent.hooks.OnSessionEnd(ctx, s.place)
+	t.returned()
 	_ = c.flush(ctx) // what is not written now is with the next turn, if there is one
 }
 

@@ -89,34 +89,6 @@ func TestSpecAGuestThatWasLeftBehindDoesNotEnter(t *testing.T) {
 	})
 }
 
-// An inline tool that was left behind says nothing to the next turn, and the error names
-// the tool.
-func TestSpecAnInlineToolThatWasLeftBehindReportsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		inline := tool{hook.Tool{Name: "x", Inline: true}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
-			<-release
-			env.Progress("too late")
-			return hook.TextResult("done")
-		}}
-		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("again")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, box(inline))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		out, err := w.try(ctx, "go")
-		require.Error(t, err)
-		assert.ErrorContains(t, out.Err, "the inline tool x: it did not return")
-		w.model.replies[1] = func(yield func(hook.Chunk, error) bool) {
-			close(release)
-			synctest.Wait()
-			says("again")(yield)
-		}
-		_, err = w.conv.Send(t.Context(), hook.TextInput("next"), &runtime.SendOptions{Observe: func(ev hook.Event) {
-			assert.NotEqual(t, "too late", ev.Text, "%s in the next turn", ev.Kind)
-		}})
-		require.NoError(t, err)
-	})
-}
-
 // many are replies that only say something.
 func many(n int) (out []hook.ModelStream) {
 	for range n {
@@ -150,3 +122,32 @@ type prompting struct {
 }
 
 func (p prompting) SystemPrompt(cfg *hook.AgentConfig) string { p.f(cfg.Name); return "" }
+
+// A wrap that comes back to a call which was given up starts no tool, also after Close.
+func TestSpecAWrapStartsNothingForACallThatWasGivenUp(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		t.Run(fmt.Sprint("waits ", waits), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				release, ran := make(chan struct{}), false
+				wrap := hook.WrapToolFunc(func(_ context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+					<-release
+					return next.Run(context.Background())
+				})
+				x := tool{hook.Tool{Name: "x", Waits: waits, Timeout: time.Hour}, func(context.Context, *hook.Env, string) hook.ToolResult {
+					ran = true
+					return hook.TextResult("done")
+				}}
+				w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, wrap, box(x))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				_, err := w.try(ctx, "go")
+				require.Error(t, err)
+				require.ErrorIs(t, w.rt.Close(ctx), runtime.ErrAbandoned)
+				close(release)
+				synctest.Wait()
+				assert.False(t, ran)
+			})
+		})
+	}
+}

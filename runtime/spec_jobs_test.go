@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/job"
@@ -64,11 +65,15 @@ func TestSpecARejectedTurnQueuesNoJobs(t *testing.T) {
 	a := &adds{
 		policies: gives(hook.Policy{Attached: hook.Attached{Jobs: hook.ListOf(hook.Job{Kind: "k", Key: "1"})}}),
 		sections: func(*hook.Turn) ([]hook.PromptSection, error) {
-			return nil, &hook.Failure{Subsystem: "Strict", Point: hook.PointPromptSections, Err: errors.New("oops")}
+			return nil, errors.New("oops")
 		},
 	}
-	w := start(t, plays(), a)
-	_, err := w.try(t.Context(), "go")
+	strict, err := composite.New(&struct {
+		Strict *adds `hook:"PromptSections: failclosed"`
+	}{a})
+	require.NoError(t, err)
+	w := start(t, plays(), strict)
+	_, err = w.try(t.Context(), "go")
 	require.Error(t, err)
 	all, err := w.rt.Jobs(t.Context())
 	require.NoError(t, err)

@@ -193,7 +193,7 @@ func (h *hangingHook) Preprocess(ctx context.Context, t *hook.Turn, in hook.Inpu
 }
 
 func (h *hangingHook) Schema() []hook.Tool {
-	return []hook.Tool{{Name: "held", Input: boxSchema, Inline: true}}
+	return []hook.Tool{{Name: "held", Input: boxSchema}}
 }
 
 func (h *hangingHook) Dispatch(ctx context.Context, c *hook.ToolCall) (hook.Invocation, bool) {

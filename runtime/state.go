@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/states"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -16,8 +17,8 @@ import (
 // again when its lease is claimed: somebody else may have written them.
 
 // findStates looks for the states of the hook.
-func (r *Runtime) findStates() error {
-	fields, err := states.Of(r.given)
+func (r *Runtime) findStates(c *composite.Composite) error {
+	fields, err := states.Of(c)
 	if err != nil {
 		return fmt.Errorf("states: %w", err)
 	}

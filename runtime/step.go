@@ -61,16 +61,14 @@ func (t *turn) leaveStep() (more bool) {
 
 // mayStep asks BeforeStep.
 func (t *turn) mayStep() bool {
-	if t.hooks.beforeStep == nil {
-		return true
-	}
-	d, err := t.hooks.decideStep(t.ctx, t, t.step)
-	return t.goesBy(answered(t.ctx, t, d, err))
+	t.away(hook.PointBeforeStep)
+	d, _ := t.hooks.BeforeStep(t.ctx, t.step)
+	return t.goesBy(answered(t.ctx, t, d))
 }
 
 // judgeStep asks AfterStep about the step, whatever has become of it.
 func (t *turn) judgeStep() bool {
-	if t.hooks.afterStep == nil {
+	if !t.hooks.Has(hook.PointAfterStep) {
 		return true
 	}
 	ctx, done := t.after()
@@ -78,8 +76,9 @@ func (t *turn) judgeStep() bool {
 	t.report()
 	o := t.stepOutcome()
 	t.judged = true
-	d, err := t.hooks.judgeStep(ctx, t, t.step, o)
-	return t.goesBy(answered(ctx, t, d, err))
+	t.away(hook.PointAfterStep)
+	d, _ := t.hooks.AfterStep(ctx, t.step, o)
+	return t.goesBy(answered(ctx, t, d))
 }
 
 // stepOutcome is how the step ended, as it ends now.
@@ -114,7 +113,7 @@ func (t *turn) goesBy(d hook.StepDecision) bool {
 
 // recordCalls keeps how the calls of the step ended, for the AfterStep of h.
 func (t *turn) recordCalls(calls []call, h *hooks) {
-	if h.afterStep == nil {
+	if !h.Has(hook.PointAfterStep) {
 		return
 	}
 	ends := make([]hook.CallEnd, len(calls))
@@ -160,13 +159,14 @@ func (t *turn) acceptedReply() (hook.ModelReply, []call, bool) {
 
 // judge asks AfterModel about the reply.
 func (t *turn) judge(reply hook.ModelReply) hook.Verdict {
-	if t.hooks.afterModel == nil {
+	if !t.hooks.Has(hook.PointAfterModel) {
 		return hook.Verdict{}
 	}
 	ctx, done := t.after()
 	defer done()
-	d, err := t.hooks.judgeReply(ctx, t, t.step, reply)
-	return answered(ctx, t, d, err).Verdict()
+	t.away(hook.PointAfterModel)
+	d, _ := t.hooks.AfterModel(ctx, t.step, reply)
+	return answered(ctx, t, d).Verdict()
 }
 
 // rejection is the error of a step that a hook has rejected.
@@ -229,7 +229,7 @@ func (t *turn) signalFinish(finish hook.FinishReason) {
 
 // unread adds what was said meanwhile to the history, and reports whether anything
 // was. If not, nothing can be said any more unless a hook may have the turn go on.
-func (t *turn) unread() bool { return t.steered(t.hooks.onStop == nil) }
+func (t *turn) unread() bool { return t.steered(!t.hooks.Has(hook.PointOnStop)) }
 
 // said is a message of the agent that answers.
 func (t *turn) said(content hook.List[hook.Block]) hook.Message {
@@ -245,7 +245,7 @@ func (t *turn) keepPartial(reply hook.ModelReply) {
 	}
 	ctx, done := t.after()
 	defer done()
-	reply, err := t.hooks.replyRewritten(ctx, t, t.step, reply)
+	reply, err := t.rewriteReply(ctx, reply)
 	if err != nil {
 		t.hookFailed(ctx, failureOf(hook.PointRewriteReply, err))
 		return

@@ -124,7 +124,7 @@ func (t *turn) askAside(req hook.ModelRequest) (hook.ModelReply, error) {
 			return reply, err
 		}
 		t.spend(reply.Model, reply.Usage)
-		if reply, err = t.hooks.replyRewritten(t.ctx, t, t.step, reply); err != nil {
+		if reply, err = t.rewriteReply(t.ctx, reply); err != nil {
 			return reply, err
 		}
 		switch v := t.judge(reply); v.Kind {
@@ -142,7 +142,7 @@ func (t *turn) askAside(req hook.ModelRequest) (hook.ModelReply, error) {
 // it has to be made again.
 func (t *turn) attemptAside(req hook.ModelRequest) (reply hook.ModelReply, again bool, err error) {
 	req.Model = t.step.Model()
-	if req, err = t.hooks.requestRewritten(t.ctx, t, t.step, req); err != nil {
+	if req, err = t.rewriteRequest(req); err != nil {
 		return reply, false, err
 	}
 	began := t.rt.o.Now()

@@ -108,12 +108,12 @@ func (h *hooks) newView(r *Runtime, cfg *hook.AgentConfig, strict bool) (*view, 
 
 func (h *hooks) schema() (tools []hook.Tool, err error) {
 	defer caught(hook.PointSchema, &err)
-	return h.hook.Schema(), nil
+	return h.Schema(), nil
 }
 
 func (h *hooks) scopeOf(cfg *hook.AgentConfig) (s hook.Scope, err error) {
 	defer caught(hook.PointScopedTools, &err)
-	return h.hook.ScopedTools(cfg), nil
+	return h.ScopedTools(cfg), nil
 }
 
 func (c *catalog) checkNames(names []string) error {

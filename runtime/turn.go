@@ -323,11 +323,11 @@ func (t *turn) finish() hook.TurnOutcome {
 		t.emit(hook.Event{Kind: hook.EventError, Text: publicText(out.Err)})
 	}
 	t.toldAfter = true
-	if err := t.hooks.turnEnded(t.durable, t, t.place, out); err != nil {
-		t.hookFailed(t.durable, failureOf(hook.PointAfterTurn, err))
-	}
+	t.away(hook.PointAfterTurn)
+	t.hooks.AfterTurn(t.durable, t.place, out)
+	t.returned()
 	t.end = hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Cost, out.Stop)
-	if t.hooks.afterTurn == nil {
+	if !t.hooks.Has(hook.PointAfterTurn) {
 		t.end.Time = t.moment
 	}
 	t.ahead(func() {

@@ -5,10 +5,9 @@ package eight
 
 import (
 	"context"
-	"iter"
 
 	"github.com/grapnel-go/grapnel/composite"
-	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -29,9 +28,9 @@ import (
 // EightRev identifies the points and tools of Eight; composites that it is a member of compile against it.
 const EightRev = 0x984910dd
 
-// What Eight was generated from: its fields with their tags, what its members have, and below what they do not
-// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
-const _ = composite.GenVersion1
+// What Eight was generated from: its fields with their tags, and below the points that its members have. If one of
+// these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion2
 
 var (
 	_ hook.Hook = (*Eight)(nil)
@@ -45,484 +44,83 @@ var (
 		G *Silent
 		H *Silent
 	} = Eight{}
-	_ hook.Hook        = (*Silent)(nil)
-	_ hook.BeforeModel = (*Silent)(nil)
-	_ hook.AfterModel  = (*Silent)(nil)
-	_ hook.BeforeTool  = (*Silent)(nil)
-	_ hook.AfterTool   = (*Silent)(nil)
 )
 
-// staleEightA is A beside markers of all points; see [composite.NotCalled].
+// staleEightA is A beside the markers of what it does not have; see [guard.Unchanged].
 type staleEightA struct {
 	*Silent
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What A does not have, so that the code below does not call it. If one of these lines does not compile,
-// A has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleEightA) composite.Stale = staleEightA.Schema
-	_ func(staleEightA) composite.Stale = staleEightA.SystemPrompt
-	_ func(staleEightA) composite.Stale = staleEightA.OnBuildAgent
-	_ func(staleEightA) composite.Stale = staleEightA.OnRegisterAgent
-	_ func(staleEightA) composite.Stale = staleEightA.OnUnregisterAgent
-	_ func(staleEightA) composite.Stale = staleEightA.Preprocess
-	_ func(staleEightA) composite.Stale = staleEightA.ScopedTools
-	_ func(staleEightA) composite.Stale = staleEightA.Dispatch
-	_ func(staleEightA) composite.Stale = staleEightA.OnEvent
-	_ func(staleEightA) composite.Stale = staleEightA.OnOpen
-	_ func(staleEightA) composite.Stale = staleEightA.OnSessionStart
-	_ func(staleEightA) composite.Stale = staleEightA.BeforeTurn
-	_ func(staleEightA) composite.Stale = staleEightA.TurnPolicy
-	_ func(staleEightA) composite.Stale = staleEightA.TurnContext
-	_ func(staleEightA) composite.Stale = staleEightA.RefineContext
-	_ func(staleEightA) composite.Stale = staleEightA.TurnTools
-	_ func(staleEightA) composite.Stale = staleEightA.PromptSections
-	_ func(staleEightA) composite.Stale = staleEightA.BeforeStep
-	_ func(staleEightA) composite.Stale = staleEightA.RewriteRequest
-	_ func(staleEightA) composite.Stale = staleEightA.WrapModel
-	_ func(staleEightA) composite.Stale = staleEightA.OnModelError
-	_ func(staleEightA) composite.Stale = staleEightA.RewriteReply
-	_ func(staleEightA) composite.Stale = staleEightA.OnInvalidTool
-	_ func(staleEightA) composite.Stale = staleEightA.RewriteArgs
-	_ func(staleEightA) composite.Stale = staleEightA.Approve
-	_ func(staleEightA) composite.Stale = staleEightA.WrapTool
-	_ func(staleEightA) composite.Stale = staleEightA.RewriteResult
-	_ func(staleEightA) composite.Stale = staleEightA.AfterStep
-	_ func(staleEightA) composite.Stale = staleEightA.OnStop
-	_ func(staleEightA) composite.Stale = staleEightA.OnTurnError
-	_ func(staleEightA) composite.Stale = staleEightA.AfterTurn
-	_ func(staleEightA) composite.Stale = staleEightA.BeforeCompaction
-	_ func(staleEightA) composite.Stale = staleEightA.AfterCompaction
-	_ func(staleEightA) composite.Stale = staleEightA.OnSessionEnd
-	_ func(staleEightA) composite.Stale = staleEightA.OnClose
-)
+// If this does not compile, A has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleEightA
+	guard.HasBeforeModel[*Silent]
+	guard.HasAfterModel[*Silent]
+	guard.HasBeforeTool[*Silent]
+	guard.HasAfterTool[*Silent]
+}{}
 
-// Ready returns an error that names the required fields that are nil.
-func (e *Eight) Ready() error {
-	var missing []string
-	if e.A == nil {
-		missing = append(missing, "A")
-	}
-	if e.B == nil {
-		missing = append(missing, "B")
-	}
-	if e.C == nil {
-		missing = append(missing, "C")
-	}
-	if e.D == nil {
-		missing = append(missing, "D")
-	}
-	if e.E == nil {
-		missing = append(missing, "E")
-	}
-	if e.F == nil {
-		missing = append(missing, "F")
-	}
-	if e.G == nil {
-		missing = append(missing, "G")
-	}
-	if e.H == nil {
-		missing = append(missing, "H")
-	}
-	return composite.Missing("eight.Eight", missing...)
+// Compose returns the composite that e is now: what a runtime runs.
+func (e *Eight) Compose() *composite.Composite {
+	return composite.Compose(e, composite.Table{Type: "eight.Eight", Rows: []composite.Row{
+		{Field: "A", Type: "*eight.Silent", Hook: e.A, Points: hook.SetOf(hook.PointBeforeModel, hook.PointAfterModel, hook.PointBeforeTool, hook.PointAfterTool)},
+		{Field: "B", Type: "*eight.Silent", Hook: e.B, Points: hook.SetOf(hook.PointBeforeModel, hook.PointAfterModel, hook.PointBeforeTool, hook.PointAfterTool)},
+		{Field: "C", Type: "*eight.Silent", Hook: e.C, Points: hook.SetOf(hook.PointBeforeModel, hook.PointAfterModel, hook.PointBeforeTool, hook.PointAfterTool)},
+		{Field: "D", Type: "*eight.Silent", Hook: e.D, Points: hook.SetOf(hook.PointBeforeModel, hook.PointAfterModel, hook.PointBeforeTool, hook.PointAfterTool)},
+		{Field: "E", Type: "*eight.Silent", Hook: e.E, Points: hook.SetOf(hook.PointBeforeModel, hook.PointAfterModel, hook.PointBeforeTool, hook.PointAfterTool)},
+		{Field: "F", Type: "*eight.Silent", Hook: e.F, Points: hook.SetOf(hook.PointBeforeModel, hook.PointAfterModel, hook.PointBeforeTool, hook.PointAfterTool)},
+		{Field: "G", Type: "*eight.Silent", Hook: e.G, Points: hook.SetOf(hook.PointBeforeModel, hook.PointAfterModel, hook.PointBeforeTool, hook.PointAfterTool)},
+		{Field: "H", Type: "*eight.Silent", Hook: e.H, Points: hook.SetOf(hook.PointBeforeModel, hook.PointAfterModel, hook.PointBeforeTool, hook.PointAfterTool)},
+	}})
 }
 
-// Points returns the points that some member has.
-func (e *Eight) Points() hook.PointSet {
-	return hook.SetOf(hook.PointBeforeModel, hook.PointAfterModel, hook.PointBeforeTool, hook.PointAfterTool)
+// Schema implements [hook.Hook]: no member has it.
+func (e *Eight) Schema() []hook.Tool {
+	return e.Compose().Schema()
 }
 
-// Plan returns the plan that the code below follows.
-func (e *Eight) Plan() *plan.Plan {
-	return &plan.Plan{Type: "eight.Eight", Members: []plan.Member{
-		{Field: "A", Type: "*eight.Silent", Points: []plan.PointUse{{Name: "BeforeModel", Kind: "decide"}, {Name: "AfterModel", Kind: "decide"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "AfterTool", Kind: "decide"}}},
-		{Field: "B", Type: "*eight.Silent", Points: []plan.PointUse{{Name: "BeforeModel", Kind: "decide"}, {Name: "AfterModel", Kind: "decide"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "AfterTool", Kind: "decide"}}},
-		{Field: "C", Type: "*eight.Silent", Points: []plan.PointUse{{Name: "BeforeModel", Kind: "decide"}, {Name: "AfterModel", Kind: "decide"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "AfterTool", Kind: "decide"}}},
-		{Field: "D", Type: "*eight.Silent", Points: []plan.PointUse{{Name: "BeforeModel", Kind: "decide"}, {Name: "AfterModel", Kind: "decide"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "AfterTool", Kind: "decide"}}},
-		{Field: "E", Type: "*eight.Silent", Points: []plan.PointUse{{Name: "BeforeModel", Kind: "decide"}, {Name: "AfterModel", Kind: "decide"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "AfterTool", Kind: "decide"}}},
-		{Field: "F", Type: "*eight.Silent", Points: []plan.PointUse{{Name: "BeforeModel", Kind: "decide"}, {Name: "AfterModel", Kind: "decide"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "AfterTool", Kind: "decide"}}},
-		{Field: "G", Type: "*eight.Silent", Points: []plan.PointUse{{Name: "BeforeModel", Kind: "decide"}, {Name: "AfterModel", Kind: "decide"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "AfterTool", Kind: "decide"}}},
-		{Field: "H", Type: "*eight.Silent", Points: []plan.PointUse{{Name: "BeforeModel", Kind: "decide"}, {Name: "AfterModel", Kind: "decide"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "AfterTool", Kind: "decide"}}},
-	}}
+// SystemPrompt implements [hook.Hook]: no member has it.
+func (e *Eight) SystemPrompt(cfg *hook.AgentConfig) string {
+	return e.Compose().SystemPrompt(cfg)
+}
+
+// OnBuildAgent implements [hook.Hook]: no member has it.
+func (e *Eight) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	return e.Compose().OnBuildAgent(ctx, cfg)
+}
+
+// OnRegisterAgent implements [hook.Hook]: no member has it.
+func (e *Eight) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return e.Compose().OnRegisterAgent(ctx, cfg)
+}
+
+// OnUnregisterAgent implements [hook.Hook]: no member has it.
+func (e *Eight) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	e.Compose().OnUnregisterAgent(ctx, cfg)
+}
+
+// Preprocess implements [hook.Hook]: no member has it.
+func (e *Eight) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return e.Compose().Preprocess(ctx, t, in)
+}
+
+// ScopedTools implements [hook.Hook]: no member has it.
+func (e *Eight) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	return e.Compose().ScopedTools(cfg)
+}
+
+// Dispatch implements [hook.Hook]: no member has it.
+func (e *Eight) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return e.Compose().Dispatch(ctx, call)
+}
+
+// OnEvent implements [hook.Hook]: no member has it.
+func (e *Eight) OnEvent(ctx context.Context, ev hook.Event) {
+	e.Compose().OnEvent(ctx, ev)
 }
 
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (e *Eight) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
-}
-
-// Members yields the members that are not nil, in execution order, each with its name in paths.
-func (e *Eight) Members() iter.Seq2[string, hook.Hook] {
-	return func(yield func(string, hook.Hook) bool) {
-		if e.A != nil && !yield("A", e.A) {
-			return
-		}
-		if e.B != nil && !yield("B", e.B) {
-			return
-		}
-		if e.C != nil && !yield("C", e.C) {
-			return
-		}
-		if e.D != nil && !yield("D", e.D) {
-			return
-		}
-		if e.E != nil && !yield("E", e.E) {
-			return
-		}
-		if e.F != nil && !yield("F", e.F) {
-			return
-		}
-		if e.G != nil && !yield("G", e.G) {
-			return
-		}
-		if e.H != nil && !yield("H", e.H) {
-			return
-		}
-	}
-}
-
-// Schema implements [hook.Hook]: no member has it.
-func (e *Eight) Schema() []hook.Tool {
-	return hook.Nop{}.Schema()
-}
-
-// SystemPrompt implements [hook.Hook]: no member has it.
-func (e *Eight) SystemPrompt(cfg *hook.AgentConfig) string {
-	return hook.Nop{}.SystemPrompt(cfg)
-}
-
-// OnBuildAgent implements [hook.Hook]: no member has it.
-func (e *Eight) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
-	return hook.Nop{}.OnBuildAgent(ctx, cfg)
-}
-
-// OnRegisterAgent implements [hook.Hook]: no member has it.
-func (e *Eight) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
-	return hook.Nop{}.OnRegisterAgent(ctx, cfg)
-}
-
-// OnUnregisterAgent implements [hook.Hook]: no member has it.
-func (e *Eight) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {}
-
-// Preprocess implements [hook.Hook]: no member has it.
-func (e *Eight) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	return hook.Nop{}.Preprocess(ctx, t, in)
-}
-
-// ScopedTools implements [hook.Hook]: no member has it.
-func (e *Eight) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
-	return hook.Nop{}.ScopedTools(cfg)
-}
-
-// Dispatch implements [hook.Hook]: no member has it.
-func (e *Eight) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	return hook.Nop{}.Dispatch(ctx, call)
-}
-
-// OnEvent implements [hook.Hook]: no member has it.
-func (e *Eight) OnEvent(ctx context.Context, ev hook.Event) {}
-
-var eightBeforeModel = [...]composite.Member{
-	{Path: "A"},
-	{Path: "B"},
-	{Path: "C"},
-	{Path: "D"},
-	{Path: "E"},
-	{Path: "F"},
-	{Path: "G"},
-	{Path: "H"},
-}
-
-// BeforeModel implements [hook.BeforeModel]: A, B, C, D, E, F, G, H.
-func (e *Eight) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
-	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, eightBeforeModel[:])
-	for !g.Done() {
-		e.beforeModel(ctx, step, req, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (e *Eight) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(e.A.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 1:
-		g.At = 2
-		if g.Answer(e.B.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 2:
-		g.At = 3
-		if g.Answer(e.C.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 3:
-		g.At = 4
-		if g.Answer(e.D.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 4:
-		g.At = 5
-		if g.Answer(e.E.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 5:
-		g.At = 6
-		if g.Answer(e.F.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 6:
-		g.At = 7
-		if g.Answer(e.G.BeforeModel(ctx, step, req)) {
-			return
-		}
-		fallthrough
-	case 7:
-		g.At = 8
-		if g.Answer(e.H.BeforeModel(ctx, step, req)) {
-			return
-		}
-	}
-}
-
-var eightAfterModel = [...]composite.Member{
-	{Path: "H"},
-	{Path: "G"},
-	{Path: "F"},
-	{Path: "E"},
-	{Path: "D"},
-	{Path: "C"},
-	{Path: "B"},
-	{Path: "A"},
-}
-
-// AfterModel implements [hook.AfterModel]: H, G, F, E, D, C, B, A.
-func (e *Eight) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
-	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, eightAfterModel[:])
-	for !g.Done() {
-		e.afterModel(ctx, step, reply, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (e *Eight) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(e.H.AfterModel(ctx, step, reply)) {
-			return
-		}
-		fallthrough
-	case 1:
-		g.At = 2
-		if g.Answer(e.G.AfterModel(ctx, step, reply)) {
-			return
-		}
-		fallthrough
-	case 2:
-		g.At = 3
-		if g.Answer(e.F.AfterModel(ctx, step, reply)) {
-			return
-		}
-		fallthrough
-	case 3:
-		g.At = 4
-		if g.Answer(e.E.AfterModel(ctx, step, reply)) {
-			return
-		}
-		fallthrough
-	case 4:
-		g.At = 5
-		if g.Answer(e.D.AfterModel(ctx, step, reply)) {
-			return
-		}
-		fallthrough
-	case 5:
-		g.At = 6
-		if g.Answer(e.C.AfterModel(ctx, step, reply)) {
-			return
-		}
-		fallthrough
-	case 6:
-		g.At = 7
-		if g.Answer(e.B.AfterModel(ctx, step, reply)) {
-			return
-		}
-		fallthrough
-	case 7:
-		g.At = 8
-		if g.Answer(e.A.AfterModel(ctx, step, reply)) {
-			return
-		}
-	}
-}
-
-var eightBeforeTool = [...]composite.Member{
-	{Path: "A"},
-	{Path: "B"},
-	{Path: "C"},
-	{Path: "D"},
-	{Path: "E"},
-	{Path: "F"},
-	{Path: "G"},
-	{Path: "H"},
-}
-
-// BeforeTool implements [hook.BeforeTool]: A, B, C, D, E, F, G, H.
-func (e *Eight) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, eightBeforeTool[:])
-	for !g.Done() {
-		e.beforeTool(ctx, call, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, call.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (e *Eight) beforeTool(ctx context.Context, call *hook.ToolCall, g *composite.Gate[hook.ToolDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(e.A.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 1:
-		g.At = 2
-		if g.Answer(e.B.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 2:
-		g.At = 3
-		if g.Answer(e.C.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 3:
-		g.At = 4
-		if g.Answer(e.D.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 4:
-		g.At = 5
-		if g.Answer(e.E.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 5:
-		g.At = 6
-		if g.Answer(e.F.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 6:
-		g.At = 7
-		if g.Answer(e.G.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 7:
-		g.At = 8
-		if g.Answer(e.H.BeforeTool(ctx, call)) {
-			return
-		}
-	}
-}
-
-var eightAfterTool = [...]composite.Member{
-	{Path: "H"},
-	{Path: "G"},
-	{Path: "F"},
-	{Path: "E"},
-	{Path: "D"},
-	{Path: "C"},
-	{Path: "B"},
-	{Path: "A"},
-}
-
-// AfterTool implements [hook.AfterTool]: H, G, F, E, D, C, B, A.
-func (e *Eight) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
-	g := composite.NewGate[hook.OutcomeDecision](hook.PointAfterTool, eightAfterTool[:])
-	for !g.Done() {
-		e.afterTool(ctx, call, outcome, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, call.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (e *Eight) afterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome, g *composite.Gate[hook.OutcomeDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(e.H.AfterTool(ctx, call, outcome)) {
-			return
-		}
-		fallthrough
-	case 1:
-		g.At = 2
-		if g.Answer(e.G.AfterTool(ctx, call, outcome)) {
-			return
-		}
-		fallthrough
-	case 2:
-		g.At = 3
-		if g.Answer(e.F.AfterTool(ctx, call, outcome)) {
-			return
-		}
-		fallthrough
-	case 3:
-		g.At = 4
-		if g.Answer(e.E.AfterTool(ctx, call, outcome)) {
-			return
-		}
-		fallthrough
-	case 4:
-		g.At = 5
-		if g.Answer(e.D.AfterTool(ctx, call, outcome)) {
-			return
-		}
-		fallthrough
-	case 5:
-		g.At = 6
-		if g.Answer(e.C.AfterTool(ctx, call, outcome)) {
-			return
-		}
-		fallthrough
-	case 6:
-		g.At = 7
-		if g.Answer(e.B.AfterTool(ctx, call, outcome)) {
-			return
-		}
-		fallthrough
-	case 7:
-		g.At = 8
-		if g.Answer(e.A.AfterTool(ctx, call, outcome)) {
-			return
-		}
-	}
 }

@@ -9,7 +9,7 @@ import (
 
 // Composite asks through the generated composite.
 func Composite(h *Hooks) Way {
-	x := h.Composite()
+	x := h.Composite().Compose()
 	return func(ctx context.Context, w *Work) bool {
 		bm, err1 := x.BeforeModel(ctx, w.Step, w.Request)
 		am, err2 := x.AfterModel(ctx, w.Step, w.Reply)

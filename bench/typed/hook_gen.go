@@ -5,13 +5,11 @@ package typed
 
 import (
 	"context"
-	"iter"
 
 	"github.com/grapnel-go/grapnel/bench/work"
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
-	"github.com/grapnel-go/grapnel/composite/plan"
-	"github.com/grapnel-go/grapnel/composite/reply"
+	"github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -26,9 +24,9 @@ import (
 // DeskRev identifies the points and tools of Desk; composites that it is a member of compile against it.
 const DeskRev = 0xeffc1dfb
 
-// What Desk was generated from: its fields with their tags, what its members have, and below what they do not
-// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
-const _ = composite.GenVersion1
+// What Desk was generated from: its fields with their tags, and below the points that its members have. If one of
+// these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion2
 
 var (
 	_ hook.Hook = (*Desk)(nil)
@@ -36,214 +34,104 @@ var (
 		Notes *Notes
 		Lists *Lists
 	} = Desk{}
-	_           = [1]struct{}{}[NotesRev-0xe8ab8e78]
-	_ hook.Hook = (*Notes)(nil)
-	_           = [1]struct{}{}[ListsRev-0x4d270e7f]
-	_ hook.Hook = (*Lists)(nil)
+	_ = [1]struct{}{}[NotesRev-0xe8ab8e78]
+	_ = [1]struct{}{}[ListsRev-0x4d270e7f]
 )
 
-// staleDeskNotes is Notes beside markers of all points; see [composite.NotCalled].
+// staleDeskNotes is Notes beside the markers of what it does not have; see [guard.Unchanged].
 type staleDeskNotes struct {
 	*Notes
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What Notes does not have, so that the code below does not call it. If one of these lines does not compile,
-// Notes has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.SystemPrompt
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.OnBuildAgent
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.OnRegisterAgent
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.OnUnregisterAgent
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.Preprocess
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.ScopedTools
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.OnEvent
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.OnOpen
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.OnSessionStart
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.BeforeTurn
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.TurnPolicy
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.TurnContext
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.RefineContext
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.TurnTools
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.PromptSections
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.BeforeStep
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.RewriteRequest
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.BeforeModel
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.WrapModel
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.OnModelError
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.RewriteReply
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.AfterModel
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.OnInvalidTool
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.RewriteArgs
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.BeforeTool
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.Approve
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.WrapTool
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.RewriteResult
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.AfterTool
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.AfterStep
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.OnStop
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.OnTurnError
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.AfterTurn
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.BeforeCompaction
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.AfterCompaction
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.OnSessionEnd
-	_ func(staleDeskNotes) composite.Stale = staleDeskNotes.OnClose
-)
+// If this does not compile, Notes has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleDeskNotes
+	guard.HasSchema[*Notes]
+	guard.HasDispatch[*Notes]
+}{}
 
-// staleDeskLists is Lists beside markers of all points; see [composite.NotCalled].
+// staleDeskLists is Lists beside the markers of what it does not have; see [guard.Unchanged].
 type staleDeskLists struct {
 	*Lists
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What Lists does not have, so that the code below does not call it. If one of these lines does not compile,
-// Lists has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.SystemPrompt
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.OnBuildAgent
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.OnRegisterAgent
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.OnUnregisterAgent
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.Preprocess
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.ScopedTools
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.OnEvent
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.OnOpen
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.OnSessionStart
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.BeforeTurn
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.TurnPolicy
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.TurnContext
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.RefineContext
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.TurnTools
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.PromptSections
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.BeforeStep
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.RewriteRequest
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.BeforeModel
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.WrapModel
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.OnModelError
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.RewriteReply
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.AfterModel
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.OnInvalidTool
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.RewriteArgs
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.BeforeTool
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.Approve
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.WrapTool
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.RewriteResult
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.AfterTool
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.AfterStep
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.OnStop
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.OnTurnError
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.AfterTurn
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.BeforeCompaction
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.AfterCompaction
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.OnSessionEnd
-	_ func(staleDeskLists) composite.Stale = staleDeskLists.OnClose
-)
+// If this does not compile, Lists has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleDeskLists
+	guard.HasSchema[*Lists]
+	guard.HasDispatch[*Lists]
+}{}
 
-// Ready returns an error that names the required fields that are nil.
-func (d *Desk) Ready() error {
-	var missing []string
-	if d.Notes == nil {
-		missing = append(missing, "Notes")
+// Compose returns the composite that d is now: what a runtime runs.
+func (d *Desk) Compose() *composite.Composite {
+	return composite.Compose(d, composite.Table{Type: "typed.Desk", Owner: deskOwner, Rows: []composite.Row{
+		{Field: "Notes", Type: "*typed.Notes", Hook: d.Notes, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolAddNote}},
+		{Field: "Lists", Type: "*typed.Lists", Hook: d.Lists, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolFind}},
+	}})
+}
+
+// deskOwner returns the row of the member that owns a static tool; -1 for none.
+func deskOwner(tool string) int {
+	switch tool {
+	case ToolAddNote:
+		return 0 // Notes
+	case ToolFind:
+		return 1 // Lists
 	}
-	if d.Lists == nil {
-		missing = append(missing, "Lists")
-	}
-	return composite.Missing("typed.Desk", missing...)
+	return -1
 }
 
-// Points returns the points that some member has.
-func (d *Desk) Points() hook.PointSet {
-	return hook.PointSet(0)
+// Schema implements [hook.Hook]: Notes, Lists.
+func (d *Desk) Schema() []hook.Tool {
+	return d.Compose().Schema()
 }
 
-// Plan returns the plan that the code below follows.
-func (d *Desk) Plan() *plan.Plan {
-	return &plan.Plan{Type: "typed.Desk", Members: []plan.Member{
-		{Field: "Notes", Type: "*typed.Notes", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"add_note"}},
-		{Field: "Lists", Type: "*typed.Lists", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"find"}},
-	}}
+// SystemPrompt implements [hook.Hook]: no member has it.
+func (d *Desk) SystemPrompt(cfg *hook.AgentConfig) string {
+	return d.Compose().SystemPrompt(cfg)
+}
+
+// OnBuildAgent implements [hook.Hook]: no member has it.
+func (d *Desk) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	return d.Compose().OnBuildAgent(ctx, cfg)
+}
+
+// OnRegisterAgent implements [hook.Hook]: no member has it.
+func (d *Desk) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return d.Compose().OnRegisterAgent(ctx, cfg)
+}
+
+// OnUnregisterAgent implements [hook.Hook]: no member has it.
+func (d *Desk) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	d.Compose().OnUnregisterAgent(ctx, cfg)
+}
+
+// Preprocess implements [hook.Hook]: no member has it.
+func (d *Desk) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return d.Compose().Preprocess(ctx, t, in)
+}
+
+// ScopedTools implements [hook.Hook]: no member has it.
+func (d *Desk) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	return d.Compose().ScopedTools(cfg)
+}
+
+// Dispatch implements [hook.Hook]: Notes, Lists.
+func (d *Desk) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return d.Compose().Dispatch(ctx, call)
+}
+
+// OnEvent implements [hook.Hook]: no member has it.
+func (d *Desk) OnEvent(ctx context.Context, ev hook.Event) {
+	d.Compose().OnEvent(ctx, ev)
 }
 
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (d *Desk) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
 }
-
-// Members yields the members that are not nil, in execution order, each with its name in paths.
-func (d *Desk) Members() iter.Seq2[string, hook.Hook] {
-	return func(yield func(string, hook.Hook) bool) {
-		if d.Notes != nil && !yield("Notes", d.Notes) {
-			return
-		}
-		if d.Lists != nil && !yield("Lists", d.Lists) {
-			return
-		}
-	}
-}
-
-// Schema implements [hook.Hook]: Notes, Lists.
-func (d *Desk) Schema() []hook.Tool {
-	var at string
-	defer composite.Blame(hook.PointSchema, &at)
-	tools := make([]hook.Tool, 0, 2)
-	at = "Notes"
-	tools = append(tools, d.Notes.Schema()...)
-	at = "Lists"
-	tools = append(tools, d.Lists.Schema()...)
-	return tools
-}
-
-// SystemPrompt implements [hook.Hook]: no member has it.
-func (d *Desk) SystemPrompt(cfg *hook.AgentConfig) string {
-	return hook.Nop{}.SystemPrompt(cfg)
-}
-
-// OnBuildAgent implements [hook.Hook]: no member has it.
-func (d *Desk) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
-	return hook.Nop{}.OnBuildAgent(ctx, cfg)
-}
-
-// OnRegisterAgent implements [hook.Hook]: no member has it.
-func (d *Desk) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
-	return hook.Nop{}.OnRegisterAgent(ctx, cfg)
-}
-
-// OnUnregisterAgent implements [hook.Hook]: no member has it.
-func (d *Desk) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {}
-
-// Preprocess implements [hook.Hook]: no member has it.
-func (d *Desk) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	return hook.Nop{}.Preprocess(ctx, t, in)
-}
-
-// ScopedTools implements [hook.Hook]: no member has it.
-func (d *Desk) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
-	return hook.Nop{}.ScopedTools(cfg)
-}
-
-// Dispatch implements [hook.Hook]: Notes, Lists.
-func (d *Desk) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch owner, tool := deskOwner(call.Name()); owner {
-	case 0:
-		return d.Notes.DispatchTool(tool, call)
-	case 1:
-		return d.Lists.DispatchTool(tool, call)
-	}
-	return hook.Invocation{}, false
-}
-
-// deskOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
-func deskOwner(name string) (owner, tool int) {
-	switch name {
-	case ToolAddNote:
-		return 0, 0
-	case ToolFind:
-		return 1, 0
-	}
-	return -1, 0
-}
-
-// OnEvent implements [hook.Hook]: no member has it.
-func (d *Desk) OnEvent(ctx context.Context, ev hook.Event) {}
 
 // Names of the tools of [Lists].
 const (
@@ -286,15 +174,6 @@ func (l *Lists) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocatio
 	return hook.Invocation{}, false
 }
 
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in listsTools.
-func (l *Lists) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindFind(l, call), true
-	}
-	return hook.Invocation{}, false
-}
-
 // bindFind decodes the arguments of find.
 func bindFind(l *Lists, call *hook.ToolCall) hook.Invocation {
 	c := &findCall{l: l}
@@ -311,13 +190,7 @@ type findCall struct {
 
 // Run implements [hook.Runner].
 func (c *findCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.l.Find(ctx, c.in)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	encodeWorkAnswer(e, &out)
-	return e.Result()
+	return composite.Reply(c.l.Find(ctx, c.in))
 }
 
 // Names of the tools of [Notes].
@@ -360,15 +233,6 @@ func (n *Notes) Schema() []hook.Tool {
 func (n *Notes) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolAddNote:
-		return bindAddNote(n, call), true
-	}
-	return hook.Invocation{}, false
-}
-
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in notesTools.
-func (n *Notes) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
 		return bindAddNote(n, call), true
 	}
 	return hook.Invocation{}, false
@@ -467,13 +331,6 @@ func decodeTen(d *args.Decoder, in *Ten) {
 	o.Require(1, "body")
 	o.Require(2, "owner")
 	o.Require(3, "tags")
-}
-
-func encodeWorkAnswer(e *reply.Encoder, out *work.Answer) {
-	e.Object()
-	e.Name("title").String(out.Title)
-	e.Name("found").Int(int64(out.Found))
-	e.EndObject()
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:

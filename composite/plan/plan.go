@@ -132,6 +132,16 @@ func Build(typeName string, specs []Spec) (*Plan, []Problem) {
 	return p, problems
 }
 
+// Ordered returns the plan of specs that are in plan order and were judged when the
+// composite was generated.
+func Ordered(typeName string, specs []Spec) *Plan {
+	p := &Plan{Type: typeName}
+	for _, s := range specs {
+		p.Members = append(p.Members, member(s))
+	}
+	return p
+}
+
 // Errors returns the problems that are no warnings.
 func Errors(problems []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Warning })

@@ -22,8 +22,7 @@ import (
 )
 
 // Of returns the states of the hook and, if it is a composite, of its members and
-// theirs. A composite is what has the method Members, which hookgen generates. Those
-// of a subsystem are fields of its struct, exported or not, of structs in it, and of
+// theirs. Those of a subsystem are fields of its struct, exported or not, of structs in it, and of
 // structs that it points to; embedded ones count for the struct that they are in. A
 // pointer to a hook that is not embedded is not followed: that one is asked where it
 // is a member. A hook that is a member twice has its states once, under the path of
@@ -32,7 +31,7 @@ import (
 // The error tells of everything that is wrong at once: one shared name for values of
 // several types, two states of one name, values that JSON cannot hold and give back,
 // states where they cannot be found again: in slices, arrays, maps, or in a hook that
-// is held by value. h is not called, except for Members.
+// is held by value. h is not called. A composite is a *composite.Composite.
 func Of(h hook.Hook) ([]hook.StateField, error) {
 	f := &finder{seen: map[place]bool{}, keys: map[string]found{}}
 	f.hook("", h)
@@ -70,12 +69,20 @@ func (f *finder) fail(path, format string, args ...any) {
 
 var hookType = reflect.TypeFor[hook.Hook]()
 
+// joined is what a composite has: the generated struct that it is of, if there is one,
+// and its members.
+type joined interface {
+	Self() hook.Hook
+	Members() iter.Seq2[string, hook.Hook]
+}
+
 // hook walks one hook and what it is made of.
 func (f *finder) hook(path string, h hook.Hook) {
-	v := reflect.ValueOf(h)
-	if !v.IsValid() {
-		return
+	c, nested := h.(joined)
+	if nested {
+		h = c.Self()
 	}
+	v := reflect.ValueOf(h)
 	if v.Kind() == reflect.Pointer {
 		at := place{v.Pointer(), v.Type()}
 		if v.IsNil() || f.seen[at] {
@@ -83,17 +90,14 @@ func (f *finder) hook(path string, h hook.Hook) {
 		}
 		f.seen[at] = true
 	}
-	f.value(path, v)
-	if c, ok := h.(composite); ok {
+	if v.IsValid() {
+		f.value(path, v)
+	}
+	if nested {
 		for name, member := range c.Members() {
 			f.hook(join(path, name), member)
 		}
 	}
-}
-
-// composite is a hook that is made of hooks.
-type composite interface {
-	Members() iter.Seq2[string, hook.Hook]
 }
 
 // value walks a value that may have states in it.

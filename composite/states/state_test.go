@@ -2,7 +2,6 @@ package states_test
 
 import (
 	"encoding/json"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/states"
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -26,14 +26,12 @@ type group struct {
 	own     hook.ConversationState[int]
 }
 
-func (g *group) Members() iter.Seq2[string, hook.Hook] {
-	return func(yield func(string, hook.Hook) bool) {
-		for i, name := range g.names {
-			if !yield(name, g.members[i]) {
-				return
-			}
-		}
+func (g *group) Compose() *composite.Composite {
+	t := composite.Table{Type: "states_test.group"}
+	for i, name := range g.names {
+		t.Rows = append(t.Rows, composite.Row{Field: name, Type: "hook.Hook", Hook: g.members[i]})
 	}
+	return composite.Compose(g, t)
 }
 
 // of is a composite of names and hooks in turn.
@@ -64,7 +62,7 @@ type total struct {
 // keys returns the names of states, those of a turn as "".
 func keys(t *testing.T, h hook.Hook) []string {
 	t.Helper()
-	fields, err := states.Of(h)
+	fields, err := statesOf(t, h)
 	require.NoError(t, err)
 	out := []string{}
 	for _, f := range fields {
@@ -195,7 +193,7 @@ func TestWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := states.Of(c.hook)
+			_, err := statesOf(t, c.hook)
 			require.Error(t, err)
 			if end, ok := strings.CutPrefix(c.want, "…"); ok {
 				assert.True(t, strings.HasPrefix(err.Error(), "State: a hook.ConversationState[") && strings.HasSuffix(err.Error(), end), "%v", err)
@@ -221,10 +219,18 @@ func TestWhatCanBeKept(t *testing.T) {
 			_ int
 		}]{},
 	} {
-		_, err := states.Of(h)
+		_, err := statesOf(t, h)
 		assert.NoError(t, err, "%T", h)
 	}
-	_, err := states.Of(&kept[tree]{})
+	_, err := statesOf(t, &kept[tree]{})
 	require.ErrorContains(t, err, "the field hidden of states_test.tree")
 	_, _ = tree{}.skipped, tree{}.hidden
+}
+
+// statesOf returns the states of the hook, composed.
+func statesOf(t *testing.T, h hook.Hook) ([]hook.StateField, error) {
+	t.Helper()
+	c, err := composite.From(h)
+	require.NoError(t, err)
+	return states.Of(c)
 }

@@ -48,15 +48,6 @@ func (s *Shop) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation
 	return hook.Invocation{}, false
 }
 
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in shopTools.
-func (s *Shop) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindOrder(s, call), true
-	}
-	return hook.Invocation{}, false
-}
-
 // bindOrder decodes the arguments of order.
 func bindOrder(s *Shop, call *hook.ToolCall) hook.Invocation {
 	c := &orderCall{s: s}

@@ -5,10 +5,9 @@ package main
 
 import (
 	"context"
-	"iter"
 
 	"github.com/grapnel-go/grapnel/composite"
-	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/examples/subsystem/pantry"
 	"github.com/grapnel-go/grapnel/hook"
 )
@@ -25,9 +24,9 @@ import (
 // KitchenRev identifies the points and tools of Kitchen; composites that it is a member of compile against it.
 const KitchenRev = 0xf7d0cd1f
 
-// What Kitchen was generated from: its fields with their tags, what its members have, and below what they do not
-// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
-const _ = composite.GenVersion1
+// What Kitchen was generated from: its fields with their tags, and below the points that its members have. If one of
+// these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion2
 
 var (
 	_ hook.Hook = (*Kitchen)(nil)
@@ -35,243 +34,110 @@ var (
 		Rules  *HouseRules
 		Pantry *pantry.Pantry
 	} = Kitchen{}
-	_ hook.Hook       = (*HouseRules)(nil)
-	_ hook.BeforeTool = (*HouseRules)(nil)
-	_                 = [1]struct{}{}[pantry.PantryRev-0x131d5d62]
-	_ hook.Hook       = (*pantry.Pantry)(nil)
+	_ = [1]struct{}{}[pantry.PantryRev-0x131d5d62]
 )
 
-// staleKitchenRules is Rules beside markers of all points; see [composite.NotCalled].
+// staleKitchenRules is Rules beside the markers of what it does not have; see [guard.Unchanged].
 type staleKitchenRules struct {
 	*HouseRules
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What Rules does not have, so that the code below does not call it. If one of these lines does not compile,
-// Rules has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.Schema
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.SystemPrompt
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnBuildAgent
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnRegisterAgent
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnUnregisterAgent
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.Preprocess
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.ScopedTools
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.Dispatch
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnEvent
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnOpen
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnSessionStart
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.BeforeTurn
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.TurnPolicy
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.TurnContext
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.RefineContext
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.TurnTools
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.PromptSections
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.BeforeStep
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.RewriteRequest
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.BeforeModel
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.WrapModel
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnModelError
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.RewriteReply
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.AfterModel
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnInvalidTool
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.RewriteArgs
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.Approve
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.WrapTool
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.RewriteResult
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.AfterTool
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.AfterStep
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnStop
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnTurnError
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.AfterTurn
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.BeforeCompaction
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.AfterCompaction
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnSessionEnd
-	_ func(staleKitchenRules) composite.Stale = staleKitchenRules.OnClose
-)
+// If this does not compile, Rules has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleKitchenRules
+	guard.HasBeforeTool[*HouseRules]
+}{}
 
-// staleKitchenPantry is Pantry beside markers of all points; see [composite.NotCalled].
+// staleKitchenPantry is Pantry beside the markers of what it does not have; see [guard.Unchanged].
 type staleKitchenPantry struct {
 	*pantry.Pantry
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What Pantry does not have, so that the code below does not call it. If one of these lines does not compile,
-// Pantry has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnBuildAgent
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnRegisterAgent
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnUnregisterAgent
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.Preprocess
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.ScopedTools
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnEvent
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnOpen
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnSessionStart
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.BeforeTurn
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.TurnPolicy
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.TurnContext
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.RefineContext
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.TurnTools
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.PromptSections
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.BeforeStep
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.RewriteRequest
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.BeforeModel
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.WrapModel
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnModelError
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.RewriteReply
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.AfterModel
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnInvalidTool
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.RewriteArgs
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.BeforeTool
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.Approve
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.WrapTool
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.RewriteResult
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.AfterTool
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.AfterStep
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnStop
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnTurnError
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.AfterTurn
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.BeforeCompaction
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.AfterCompaction
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnSessionEnd
-	_ func(staleKitchenPantry) composite.Stale = staleKitchenPantry.OnClose
-)
+// If this does not compile, Pantry has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleKitchenPantry
+	guard.HasSchema[*pantry.Pantry]
+	guard.HasSystemPrompt[*pantry.Pantry]
+	guard.HasDispatch[*pantry.Pantry]
+}{}
 
-// Ready returns an error that names the required fields that are nil.
-func (k *Kitchen) Ready() error {
-	var missing []string
-	if k.Rules == nil {
-		missing = append(missing, "Rules")
+// staleKitchen is Kitchen beside the markers of the points that its author has not written; see [guard.Unchanged].
+type staleKitchen struct {
+	*Kitchen
+	guard.NotCalled
+}
+
+// If this does not compile, other points of Kitchen are written by hand now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleKitchen
+	guard.HasHook[*Kitchen]
+}{}
+
+// Compose returns the composite that k is now: what a runtime runs.
+func (k *Kitchen) Compose() *composite.Composite {
+	return composite.Compose(k, composite.Table{Type: "main.Kitchen", Owner: kitchenOwner, Rows: []composite.Row{
+		{Field: "Rules", Type: "*main.HouseRules", Hook: k.Rules, Points: hook.SetOf(hook.PointBeforeTool)},
+		{Field: "Pantry", Type: "*pantry.Pantry", Hook: k.Pantry, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointDispatch), Tools: []string{pantry.ToolPantryPut, pantry.ToolPantryTake, pantry.ToolPantryList}},
+	}})
+}
+
+// kitchenOwner returns the row of the member that owns a static tool; -1 for none.
+func kitchenOwner(tool string) int {
+	switch tool {
+	case pantry.ToolPantryPut, pantry.ToolPantryTake, pantry.ToolPantryList:
+		return 1 // Pantry
 	}
-	if k.Pantry == nil {
-		missing = append(missing, "Pantry")
-	}
-	return composite.Missing("main.Kitchen", missing...)
+	return -1
 }
 
-// Points returns the points that some member has.
-func (k *Kitchen) Points() hook.PointSet {
-	return hook.SetOf(hook.PointBeforeTool)
+// Schema implements [hook.Hook]: Pantry.
+func (k *Kitchen) Schema() []hook.Tool {
+	return k.Compose().Schema()
 }
 
-// Plan returns the plan that the code below follows.
-func (k *Kitchen) Plan() *plan.Plan {
-	return &plan.Plan{Type: "main.Kitchen", Members: []plan.Member{
-		{Field: "Rules", Type: "*main.HouseRules", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
-		{Field: "Pantry", Type: "*pantry.Pantry", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"pantry_put", "pantry_take", "pantry_list"}},
-	}}
+// SystemPrompt implements [hook.Hook]: Pantry.
+func (k *Kitchen) SystemPrompt(cfg *hook.AgentConfig) string {
+	return k.Compose().SystemPrompt(cfg)
+}
+
+// OnBuildAgent implements [hook.Hook]: no member has it.
+func (k *Kitchen) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	return k.Compose().OnBuildAgent(ctx, cfg)
+}
+
+// OnRegisterAgent implements [hook.Hook]: no member has it.
+func (k *Kitchen) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return k.Compose().OnRegisterAgent(ctx, cfg)
+}
+
+// OnUnregisterAgent implements [hook.Hook]: no member has it.
+func (k *Kitchen) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	k.Compose().OnUnregisterAgent(ctx, cfg)
+}
+
+// Preprocess implements [hook.Hook]: no member has it.
+func (k *Kitchen) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return k.Compose().Preprocess(ctx, t, in)
+}
+
+// ScopedTools implements [hook.Hook]: no member has it.
+func (k *Kitchen) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	return k.Compose().ScopedTools(cfg)
+}
+
+// Dispatch implements [hook.Hook]: Pantry.
+func (k *Kitchen) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return k.Compose().Dispatch(ctx, call)
+}
+
+// OnEvent implements [hook.Hook]: no member has it.
+func (k *Kitchen) OnEvent(ctx context.Context, ev hook.Event) {
+	k.Compose().OnEvent(ctx, ev)
 }
 
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (k *Kitchen) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
-}
-
-// Members yields the members that are not nil, in execution order, each with its name in paths.
-func (k *Kitchen) Members() iter.Seq2[string, hook.Hook] {
-	return func(yield func(string, hook.Hook) bool) {
-		if k.Rules != nil && !yield("Rules", k.Rules) {
-			return
-		}
-		if k.Pantry != nil && !yield("Pantry", k.Pantry) {
-			return
-		}
-	}
-}
-
-// Schema implements [hook.Hook]: Pantry.
-func (k *Kitchen) Schema() []hook.Tool {
-	var at string
-	defer composite.Blame(hook.PointSchema, &at)
-	tools := make([]hook.Tool, 0, 3)
-	at = "Pantry"
-	tools = append(tools, k.Pantry.Schema()...)
-	return tools
-}
-
-// SystemPrompt implements [hook.Hook]: Pantry.
-func (k *Kitchen) SystemPrompt(cfg *hook.AgentConfig) string {
-	var at string
-	defer composite.Blame(hook.PointSystemPrompt, &at)
-	parts := make([]string, 0, 1)
-	at = "Pantry"
-	if composite.Offers(cfg, k.Pantry.Schema()) {
-		parts = append(parts, k.Pantry.SystemPrompt(cfg))
-	}
-	return composite.JoinPrompts(parts)
-}
-
-// OnBuildAgent implements [hook.Hook]: no member has it.
-func (k *Kitchen) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
-	return hook.Nop{}.OnBuildAgent(ctx, cfg)
-}
-
-// OnRegisterAgent implements [hook.Hook]: no member has it.
-func (k *Kitchen) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
-	return hook.Nop{}.OnRegisterAgent(ctx, cfg)
-}
-
-// OnUnregisterAgent implements [hook.Hook]: no member has it.
-func (k *Kitchen) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {}
-
-// Preprocess implements [hook.Hook]: no member has it.
-func (k *Kitchen) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	return hook.Nop{}.Preprocess(ctx, t, in)
-}
-
-// ScopedTools implements [hook.Hook]: no member has it.
-func (k *Kitchen) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
-	return hook.Nop{}.ScopedTools(cfg)
-}
-
-// Dispatch implements [hook.Hook]: Pantry.
-func (k *Kitchen) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch owner, tool := kitchenOwner(call.Name()); owner {
-	case 0:
-		return k.Pantry.DispatchTool(tool, call)
-	}
-	return hook.Invocation{}, false
-}
-
-// kitchenOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
-func kitchenOwner(name string) (owner, tool int) {
-	switch name {
-	case pantry.ToolPantryPut:
-		return 0, 0
-	case pantry.ToolPantryTake:
-		return 0, 1
-	case pantry.ToolPantryList:
-		return 0, 2
-	}
-	return -1, 0
-}
-
-// OnEvent implements [hook.Hook]: no member has it.
-func (k *Kitchen) OnEvent(ctx context.Context, ev hook.Event) {}
-
-var kitchenBeforeTool = [...]composite.Member{
-	{Path: "Rules"},
-}
-
-// BeforeTool implements [hook.BeforeTool]: Rules.
-func (k *Kitchen) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, kitchenBeforeTool[:])
-	for !g.Done() {
-		k.beforeTool(ctx, call, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, call.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (k *Kitchen) beforeTool(ctx context.Context, call *hook.ToolCall, g *composite.Gate[hook.ToolDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(k.Rules.BeforeTool(ctx, call)) {
-			return
-		}
-	}
 }

@@ -33,10 +33,5 @@ func misusePages() []page {
 			"Schema is written by hand, and no directive says what is in it. A composite then asks this member for every name that no other has, and cannot see at generation that two members have the same tool. " +
 				"It is merely worth knowing, and reported with -info (hookvet) or -v (hookgen vet) only.",
 			"//hook:tools fetch search      // if the names never change\n//hook:subsystem dynamic       // if they do"},
-		{"HG089", "an inline tool that waits",
-			"A tool that is inline runs on the goroutine of its turn. If it waits, for a channel, a file, the network or a person, the turn waits with it, and whoever cancels the turn does too: " +
-				"nobody can leave it behind. Only the method is looked into, not what it calls.",
-			"//hook:tool inline\nfunc (n *Notes) Read(ctx context.Context, in ReadInput) (string, error) { b, err := os.ReadFile(…) }   // wrong\n" +
-				"func (n *Notes) Count(ctx context.Context) (int, error) { return len(n.titles), nil }                  // right"},
 	}
 }

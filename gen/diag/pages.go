@@ -217,9 +217,8 @@ func policyPages() []page {
 			"Policy *policy.Policy `hook:\"match=tol:bash\"`                               // wrong\n" +
 				"Policy *policy.Policy `hook:\"match=tool:mcp__*|bash,match=agent:coder\"` // right"},
 		{"HG046", "options that contradict each other",
-			"Two options of one field or tool exclude each other, or leave out one half of what belongs together: Schema and Dispatch, OnRegisterAgent and OnUnregisterAgent, OnOpen and OnClose. A tool that is inline waits for nothing, so it has no timeout, no exclusive and no waits.",
-			"Guard *guard.Guard `hook:\"BeforeTool: failopen,failclosed\"` // wrong\nGuard *guard.Guard `hook:\"BeforeTool: failclosed\"`          // right\n\n" +
-				"//hook:tool inline timeout=5s // wrong\n//hook:tool inline            // right"},
+			"Two options of one field or tool exclude each other, or leave out one half of what belongs together: Schema and Dispatch, OnRegisterAgent and OnUnregisterAgent, OnOpen and OnClose.",
+			"Guard *guard.Guard `hook:\"BeforeTool: failopen,failclosed\"` // wrong\nGuard *guard.Guard `hook:\"BeforeTool: failclosed\"`          // right"},
 		{"HG047", "rewriters without a declared order",
 			"Two members rewrite the same value, each on what the one before it left. Only their place in the struct says which that is, so moving a field would change what they do together. Say it with before=, after= or order=, or silence the warning above the field or the type.",
 			"Redact *redact.Redact\nTrim   *trim.Trim                        // wrong\nTrim   *trim.Trim `hook:\"after=Redact\"` // right"},

@@ -5,11 +5,11 @@ import "time"
 // The grammar: one struct per directive. Parser, hookgen explain and documentation are made from these structs; the doc comments
 // are the manual. A field's tag is the option's name; "…args" takes all words that are no option, "…word" one of them.
 
-// Composite marks a struct of hooks, for which the facade is generated: nine methods, the points that its members have, Ready,
-// Points, Plan, DispatchAll and Members. Fields are configured by their tag `hook:"…"`.
+// Composite marks a struct of hooks, for which the facade is generated: the nine methods of hook.Hook, DispatchAll, and Compose, which
+// returns the composite that has all points of the members. Fields are configured by their tag `hook:"…"`.
 type Composite struct{}
 
-// Subsystem marks the type whose methods may be tools. Its Schema and Dispatch are generated, and DispatchTool for composites. What
+// Subsystem marks the type whose methods may be tools. Its Schema and Dispatch are generated. What
 // it says about order, needs and policies holds for every field of the type in any composite, unless the field's tag says something else. T is a type with the
 // name of its package, or one of this package; several are joined by commas.
 type Subsystem struct {
@@ -50,8 +50,6 @@ type Tool struct {
 	OpenWorld bool `option:"openworld"`
 	// Waits: the tool waits for a person or another agent and takes no execution slot.
 	Waits bool `option:"waits"`
-	// Inline: the tool only computes, waits for nothing and runs on the goroutine of the turn.
-	Inline bool `option:"inline"`
 	// Timeout bounds one execution: 30s, 2m.
 	Timeout time.Duration `option:"timeout"`
 	// Exclusive is a key: calls with the same key never overlap.

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/dave/jennifer/jen"
 
@@ -14,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen/model"
 )
 
-// Composite writes the facade of one composite. file is the name of the file that declares it.
+// Composite writes the table of one composite and the methods that hand it to package composite. file declares it.
 func Composite(f *File, c *model.Composite, points []*model.Point, file string) {
 	w := &weld{f: f, c: c, points: points, recv: c.Receiver, helpers: map[string]string{}}
 	if w.taken(w.recv) {
@@ -24,15 +23,11 @@ func Composite(f *File, c *model.Composite, points []*model.Point, file string) 
 		w.recv = "d"
 	}
 	w.head(filepath.Base(file))
-	w.ready()
-	w.pointSet()
-	w.planData()
-	w.dispatchAll()
-	w.members()
-	w.matchers()
+	w.compose()
 	for _, p := range points {
 		w.point(p)
 	}
+	w.dispatchAll()
 }
 
 // weld writes one composite.
@@ -47,7 +42,7 @@ type weld struct {
 
 // taken tells whether a receiver cannot have this name.
 func (w *weld) taken(name string) bool {
-	if slices.Contains([]string{"g", "f", "b", "m", "i", "ok", "w", "at", "s", "tools", "parts", "points", "missing", "o", "calls", "done", "yield", "owner", "tool"}, name) {
+	if slices.Contains([]string{"o", "calls", "done", "tool"}, name) {
 		return true
 	}
 	return slices.ContainsFunc(w.points, func(p *model.Point) bool { return slices.Contains(paramNames(p.Signature), name) })
@@ -62,9 +57,6 @@ func (w *weld) self() *jen.Statement {
 func (w *weld) fn(name string) *jen.Statement {
 	return jen.Func().Params(identifier(w.recv).Add(w.self())).Add(identifier(name))
 }
-
-// field writes d.Field.
-func (w *weld) field(m *model.Member) *jen.Statement { return selector(w.recv, m.Field) }
 
 // has tells whether the author wrote the method.
 func (w *weld) has(name string) bool {
@@ -91,15 +83,6 @@ func (w *weld) helper(name string) string {
 	}
 	w.helpers[name] = s
 	return s
-}
-
-// global returns the name of a package-level thing of this composite.
-func (w *weld) global(suffix string) string {
-	key := "." + suffix
-	if w.helpers[key] == "" {
-		w.helpers[key] = w.f.Unique(unexported(w.c.Name) + suffix)
-	}
-	return w.helpers[key]
 }
 
 // lines writes a comment of several lines.
@@ -154,86 +137,93 @@ func unique(defs []jen.Code) []jen.Code {
 	return out
 }
 
-func (w *weld) typeName() string { return w.c.Pkg.Name + "." + w.c.Name }
-
-func (w *weld) ready() {
-	if w.has("Ready") {
-		return
-	}
-	var checks []jen.Code
-	for _, m := range w.c.Members {
-		if m.Nilable && !m.Tag.Optional && m.Kind != model.Group {
-			checks = append(checks, jen.If(w.field(m).Op("==").Nil()).Block(
-				jen.Id("missing").Op("=").Append(jen.Id("missing"), jen.Lit(m.Field))))
-		}
-	}
-	body := []jen.Code{jen.Return(jen.Nil())}
-	if len(checks) > 0 {
-		body = slices.Concat([]jen.Code{jen.Var().Id("missing").Index().String()}, checks, []jen.Code{
-			jen.Return(jen.Qual(compositePath, "Missing").Call(jen.Lit(w.typeName()), jen.Id("missing").Op("..."))),
-		})
-	}
-	w.f.Add(comment("Ready returns an error that names the required fields that are nil.",
-		w.fn("Ready").Params().Error().Block(body...)))
-}
-
-// pointSet writes Points: what is known now, and what only the members know.
-func (w *weld) pointSet() {
-	if w.has("Points") {
-		return
-	}
-	fixed := map[string]bool{}
-	for p := range w.c.Own {
-		fixed[p] = true
-	}
-	var more []jen.Code
-	for _, m := range w.c.Members {
-		if code := w.pointsOf(m); code != nil {
-			more = append(more, code)
+// compose writes the method Compose and the function that knows the owners.
+func (w *weld) compose() {
+	var rows, owned []jen.Code
+	for i, m := range w.c.Members {
+		rows = append(rows, jen.Values(w.row(m, w.c.Plan.Members[i])...))
+		if len(m.Tools) == 0 || m.Tag.Excludes("Schema") || m.Tag.Excludes("Dispatch") {
 			continue
 		}
-		for p := range m.Points {
-			fixed[p] = fixed[p] || !m.Optional()
+		var names []jen.Code
+		for _, t := range m.Tools {
+			names = append(names, w.toolName(m, t))
 		}
+		owned = append(owned, jen.Case(names...).Block(jen.Return(jen.Lit(i)).Comment("// "+m.Field)))
 	}
-	set := w.setOf(fixed)
-	if set == nil {
-		set = jen.Qual(hookPath, "PointSet").Parens(jen.Lit(0))
+	table := []jen.Code{jen.Id("Type").Op(":").Lit(w.c.Pkg.Name + "." + w.c.Name)}
+	if own := w.setOf(w.c.Own); own != nil {
+		table = append(table, jen.Id("Own").Op(":").Add(own))
 	}
-	body := []jen.Code{jen.Return(set)}
-	if len(more) > 0 {
-		body = slices.Concat([]jen.Code{jen.Id("points").Op(":=").Add(set)}, more, []jen.Code{jen.Return(jen.Id("points"))})
+	if len(owned) > 0 {
+		name := w.f.Unique(unexported(w.c.Name) + "Owner")
+		table = append(table, jen.Id("Owner").Op(":").Id(name))
+		defer func() {
+			w.f.Add(comment(name+" returns the row of the member that owns a static tool; -1 for none.",
+				jen.Func().Id(name).Params(jen.Id("tool").String()).Int().Block(
+					jen.Switch(jen.Id("tool")).Block(owned...), jen.Return(jen.Lit(-1)))))
+		}()
 	}
-	w.f.Add(comment("Points returns the points that some member has.",
-		w.fn("Points").Params().Qual(hookPath, "PointSet").Block(body...)))
+	table = append(table, jen.Id("Rows").Op(":").Index().Qual(compositePath, "Row").Add(multi(rows)))
+	w.f.Add(comment("Compose returns the composite that "+w.recv+" is now: what a runtime runs.",
+		w.fn("Compose").Params().Op("*").Qual(compositePath, "Composite").Block(
+			jen.Return(jen.Qual(compositePath, "Compose").Call(jen.Id(w.recv), jen.Qual(compositePath, "Table").Values(table...))))))
 }
 
-// pointsOf writes the question to a member whose points are not the same at all times; nil for one whose are.
-func (w *weld) pointsOf(m *model.Member) jen.Code {
-	add := func(set *jen.Statement) jen.Code {
-		return jen.Id("points").Op("=").Id("points").Dot("With").Call(set)
+// row writes what the table says of a member.
+func (w *weld) row(m *model.Member, p plan.Member) []jen.Code {
+	var fields []jen.Code
+	set := func(name string, value jen.Code) { fields = append(fields, jen.Id(name).Op(":").Add(value)) }
+	set("Field", jen.Lit(m.Field))
+	set("Type", jen.Lit(p.Type))
+	tag := m.Tag
+	tag.Requires = p.Requires
+	if text := strings.TrimPrefix(tag.Tag(), "; "); text != "" {
+		set("Tag", jen.Lit(text))
 	}
+	field := selector(w.recv, m.Field)
 	switch {
 	case m.Kind == model.Group:
-		return jen.For(jen.List(jen.Id("_"), jen.Id("m")).Op(":=").Range().Add(w.field(m))).Block(
-			add(jen.Qual(hookPath, "PointsOf").Call(jen.Id("m"))))
-	case m.Kind == model.Interface:
-		return add(jen.Qual(hookPath, "PointsOf").Call(w.field(m)))
-	case m.Nested != nil:
-		return w.guarded(m, add(w.field(m).Dot("Points").Call()))
-	case m.Optional():
-		if set := w.setOf(m.Points); set != nil {
-			return w.guarded(m, add(set))
-		}
+		set("IsGroup", jen.True())
+		set("Group", field)
+		set("Dynamic", jen.True())
+		return fields
+	case !m.Nilable:
+		field = jen.Op("&").Add(field)
 	}
-	return nil
+	set("Hook", field)
+	if types.IsInterface(m.Type) {
+		set("Any", jen.True())
+	}
+	if m.Kind == model.Direct && m.Nested == nil {
+		set("Points", cmpSet(w.setOf(m.Points)))
+	}
+	if m.Dynamic {
+		set("Dynamic", jen.True())
+	}
+	var tools []jen.Code
+	for _, t := range m.Tools {
+		tools = append(tools, w.localName(t))
+	}
+	if len(tools) > 0 {
+		set("Tools", jen.Index().String().Values(tools...))
+	}
+	return fields
 }
 
-// setOf writes the set of the points beside hook.Hook's own, or returns nil for none.
+// cmpSet is the set, or that of a member that has nothing.
+func cmpSet(set *jen.Statement) *jen.Statement {
+	if set == nil {
+		return jen.Qual(compositePath, "NoPoints")
+	}
+	return set
+}
+
+// setOf writes the set of the points, or returns nil for none.
 func (w *weld) setOf(points map[string]bool) *jen.Statement {
 	var list []jen.Code
 	for _, p := range w.points {
-		if points[p.Name] && !p.Facade {
+		if points[p.Name] {
 			list = append(list, pointID(p))
 		}
 	}
@@ -245,106 +235,68 @@ func (w *weld) setOf(points map[string]bool) *jen.Statement {
 
 func pointID(p *model.Point) *jen.Statement { return jen.Qual(hookPath, "Point"+p.Name) }
 
-// guarded writes the code behind a check for nil where the member may be nil.
-func (w *weld) guarded(m *model.Member, code ...jen.Code) jen.Code {
-	if !m.Optional() {
-		out := jen.Null()
-		for i, c := range code {
-			if i > 0 {
-				out.Line()
-			}
-			out.Add(c)
-		}
-		return out
-	}
-	return jen.If(w.field(m).Op("!=").Nil()).Block(code...)
-}
-
-func (w *weld) planData() {
-	if w.has("Plan") {
+// point writes a method of hook.Hook, or, where the author wrote it, the helper that does what the members do there.
+func (w *weld) point(p *model.Point) {
+	if w.has(p.Name) {
+		w.own(p)
 		return
 	}
-	w.f.Add(comment("Plan returns the plan that the code below follows.",
-		w.fn("Plan").Params().Op("*").Qual(planPath, "Plan").Block(jen.Return(planLiteral(w.c.Plan)))))
+	if p.Facade {
+		text := p.Name + " implements [hook.Hook]: " + w.callers(p) + "."
+		w.method(p, text, p.Name, jen.Id(w.recv).Dot("Compose").Call())
+	}
 }
 
-func planLiteral(p *plan.Plan) *jen.Statement {
-	members := []jen.Code{}
-	for _, m := range p.Members {
-		members = append(members, jen.Line().Add(memberLiteral(m)))
+// own writes what the author's method calls.
+func (w *weld) own(p *model.Point) {
+	if !slices.ContainsFunc(w.c.Members, func(m *model.Member) bool { return m.Has(p.Name) }) {
+		return
 	}
-	members = append(members, jen.Line())
-	fields := []jen.Code{
-		jen.Id("Type").Op(":").Lit(p.Type),
-		jen.Id("Members").Op(":").Index().Qual(planPath, "Member").Values(members...),
-	}
-	if len(p.Own) > 0 {
-		fields = append(fields, jen.Id("Own").Op(":").Add(stringList(p.Own)))
-	}
-	return jen.Op("&").Qual(planPath, "Plan").Values(fields...)
+	name := w.helper("compose" + p.Name)
+	w.method(p, name+" is what the members do at "+p.Name+": "+w.callers(p)+".", name, jen.Qual(compositePath, "Members").Call(jen.Id(w.recv)))
 }
 
-func memberLiteral(m plan.Member) *jen.Statement {
-	var fields []jen.Code
-	set := func(name string, value jen.Code) { fields = append(fields, jen.Id(name).Op(":").Add(value)) }
-	set("Field", jen.Lit(m.Field))
-	set("Type", jen.Lit(m.Type))
-	for _, flag := range []struct {
-		name string
-		on   bool
-	}{{"Optional", m.Optional}, {"Dynamic", m.Dynamic}, {"Group", m.Group}} {
-		if flag.on {
-			set(flag.name, jen.True())
-		}
+// method writes a method that asks a composite.
+func (w *weld) method(p *model.Point, text, name string, asked *jen.Statement) {
+	call := asked.Dot(p.Name).Call(arguments(p.Signature)...)
+	if p.Signature.Results().Len() > 0 {
+		call = jen.Return(call)
 	}
-	if m.Prefix != "" {
-		set("Prefix", jen.Lit(m.Prefix))
-	}
-	for _, l := range []struct {
-		name string
-		list []string
-	}{{"Requires", m.Requires}, {"Only", m.Only}, {"Without", m.Without}, {"Match", m.Match}} {
-		if len(l.list) > 0 {
-			set(l.name, stringList(l.list))
-		}
-	}
-	if len(m.Points) > 0 {
-		var uses []jen.Code
-		for _, p := range m.Points {
-			uses = append(uses, useLiteral(p))
-		}
-		set("Points", jen.Index().Qual(planPath, "PointUse").Values(uses...))
-	}
-	if len(m.Tools) > 0 {
-		set("Tools", stringList(m.Tools))
-	}
-	if m.Composite != nil {
-		set("Composite", planLiteral(m.Composite))
-	}
-	return jen.Values(fields...)
+	w.f.Add(comment(text, w.fn(name).Add(w.f.Signature(p.Signature, paramNames(p.Signature))).Block(call)))
 }
 
-func useLiteral(u plan.PointUse) *jen.Statement {
-	var fields []jen.Code
-	for _, f := range []struct{ name, value string }{
-		{"Name", u.Name}, {"Kind", u.Kind}, {"Policy", u.Policy}, {"Mode", u.Mode}, {"Visibility", u.Visibility},
-	} {
-		if f.value != "" {
-			fields = append(fields, jen.Id(f.name).Op(":").Lit(f.value))
-		}
-	}
-	if u.Timeout != 0 {
-		fields = append(fields, jen.Id("Timeout").Op(":").Qual(planPath, "Duration").Call(duration(time.Duration(u.Timeout))))
-	}
-	return jen.Values(fields...)
-}
-
-func stringList(list []string) *jen.Statement {
+// arguments passes the parameters on.
+func arguments(sig *types.Signature) []jen.Code {
 	var out []jen.Code
-	for _, s := range list {
-		out = append(out, jen.Lit(s))
+	for _, n := range paramNames(sig) {
+		out = append(out, identifier(n))
 	}
-	return jen.Index().String().Values(out...)
+	return out
+}
+
+// callers lists the members that take part, as comments show them.
+func (w *weld) callers(p *model.Point) string {
+	var names []string
+	for _, m := range w.c.Members {
+		if !m.Has(p.Name) {
+			continue
+		}
+		name := m.Field
+		if m.Optional() {
+			name += "?"
+		}
+		if m.Kind == model.Group {
+			name += "[]"
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return "no member has it"
+	}
+	if p.Reverse {
+		slices.Reverse(names)
+	}
+	return strings.Join(names, ", ")
 }
 
 func (w *weld) dispatchAll() {
@@ -358,4 +310,41 @@ func (w *weld) dispatchAll() {
 			jen.Id("done").Func().Params(jen.Id("i").Int(), jen.Id("c").Qual(compositePath, "Completion")),
 		).Index().Qual(compositePath, "Completion").Block(
 			jen.Return(jen.Qual(compositePath, "DispatchAll").Call(jen.Id("ctx"), jen.Id("calls"), jen.Id("o"), jen.Id("done"))))))
+}
+
+// toolName writes the public name of a tool: prefix and the owner's constant, where that can be named from here.
+func (w *weld) toolName(m *model.Member, t model.ToolRef) *jen.Statement {
+	return w.prefixed(m.Tag.Prefix, t)
+}
+
+// localName writes the name of a tool as the member knows it.
+func (w *weld) localName(t model.ToolRef) *jen.Statement { return w.prefixed("", t) }
+
+func (w *weld) prefixed(prefix string, t model.ToolRef) *jen.Statement {
+	prefix += strings.Join(t.Prefixes, "")
+	if t.Const == "" || !visible(t.Pkg, w.c.Pkg.Types) {
+		return jen.Lit(prefix + t.Name)
+	}
+	name := w.f.Qual(t.Pkg, t.Const)
+	if prefix == "" {
+		return name
+	}
+	return jen.Lit(prefix).Op("+").Add(name)
+}
+
+// visible tells whether a package may be imported from another: the rule for internal.
+func visible(pkg, from *types.Package) bool {
+	if pkg.Path() == from.Path() {
+		return true
+	}
+	if pkg.Name() == "main" {
+		return false
+	}
+	path := "/" + pkg.Path() + "/"
+	i := strings.LastIndex(path, "/internal/")
+	if i < 0 {
+		return true
+	}
+	root := path[1:max(i, 1)]
+	return from.Path() == root || strings.HasPrefix(from.Path(), root+"/")
 }

@@ -53,7 +53,7 @@ func NewFile(pkg *types.Package) *File {
 	for _, p := range [][2]string{
 		{"context", "context"}, {"errors", "errors"}, {"maps", "maps"}, {"regexp", "regexp"}, {"slices", "slices"}, {"strconv", "strconv"},
 		{"strings", "strings"}, {"time", "time"},
-		{hookPath, "hook"}, {compositePath, "composite"}, {argsPath, "args"}, {planPath, "plan"}, {replyPath, "reply"},
+		{hookPath, "hook"}, {compositePath, "composite"}, {argsPath, "args"},
 	} {
 		f.Import(p[0], p[1])
 	}
@@ -62,11 +62,6 @@ func NewFile(pkg *types.Package) *File {
 
 // Origin has the file say what it was generated from.
 func (f *File) Origin(fingerprint string) { f.jen.HeaderComment(origin.Line(fingerprint)) }
-
-const (
-	planPath = "github.com/grapnel-go/grapnel/composite/plan"
-	viewPath = "github.com/grapnel-go/grapnel/composite/view"
-)
 
 // Path is the import path of the package.
 func (f *File) Path() string { return f.pkg.Path() }

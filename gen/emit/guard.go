@@ -16,7 +16,6 @@ func guarded(e *decoders, sets []Toolset) []*types.Named {
 	for _, s := range sets {
 		for _, m := range s.Methods {
 			g.result(m.Output)
-			g.result(m.Encoding)
 		}
 	}
 	return g.found

@@ -52,12 +52,12 @@ func (s Toolset) self() *jen.Statement {
 // params are the type parameters of the subsystem; what belongs to one of its tools has the same.
 func (w *toolWriter) params() *types.TypeParamList { return w.s.Named.TypeParams() }
 
-// Toolsets writes the generated part of all subsystems with static tools of one package: names, tools, Schema, Dispatch by name and
-// by number, one bind function and one call type for each tool; then the decoders and encoders, which they share, and the guards.
+// Toolsets writes the generated part of all subsystems with static tools of one package: names, tools, Schema, Dispatch, one bind
+// function and one call type for each tool; then the decoders, which they share, and the guards.
 func Toolsets(f *File, sets []Toolset) {
-	e, out := newDecoders(f), newEncoders(f)
+	e := newDecoders(f)
 	for _, s := range sets {
-		w := &toolWriter{f: f, e: e, out: out, s: s, recv: s.Receiver, tools: f.Unique(unexported(s.Name) + "Tools")}
+		w := &toolWriter{f: f, e: e, s: s, recv: s.Receiver, tools: f.Unique(unexported(s.Name) + "Tools")}
 		if taken(w.recv) {
 			w.recv = unexported(s.Name)
 		}
@@ -70,7 +70,7 @@ func Toolsets(f *File, sets []Toolset) {
 		}
 		w.write()
 	}
-	for _, c := range append(e.code(), out.code()...) {
+	for _, c := range e.code() {
 		f.Add(c)
 	}
 	if len(sets) > 0 {
@@ -87,7 +87,6 @@ func taken(name string) bool {
 type toolWriter struct {
 	f    *File
 	e    *decoders
-	out  *encoders
 	s    Toolset
 	recv string
 	// tools is the name of the array of tools.
@@ -100,7 +99,7 @@ func (w *toolWriter) write() {
 	if defs := w.constants(); len(defs) > 0 {
 		w.f.Add(comment("Names of the tools of ["+w.s.Name+"].", jen.Const().Defs(defs...)))
 	}
-	for _, c := range []jen.Code{w.rev(), w.manifest(), w.array(), w.schema(), w.dispatch(), w.dispatchTool()} {
+	for _, c := range []jen.Code{w.rev(), w.manifest(), w.array(), w.schema(), w.dispatch()} {
 		w.f.Add(c)
 	}
 	for i, t := range w.s.Tools {
@@ -179,9 +178,6 @@ func descriptor(t *model.Tool, m *schema.Method) []jen.Code {
 	}
 	if t.Options.Waits {
 		add("Waits", jen.True())
-	}
-	if t.Options.Inline {
-		add("Inline", jen.True())
 	}
 	return fields
 }
@@ -268,21 +264,6 @@ func (w *toolWriter) dispatch() jen.Code {
 			jen.Return(jen.Qual(hookPath, "Invocation").Values(), jen.False())))
 }
 
-// dispatchTool writes the other half of what composites do: they have compared the name and know the number.
-func (w *toolWriter) dispatchTool() jen.Code {
-	var cases []jen.Code
-	for i := range w.s.Tools {
-		cases = append(cases, jen.Case(jen.Lit(i)).Block(
-			jen.Return(jen.Id(w.binds[i]).Call(jen.Id(w.recv), jen.Id("call")), jen.True())))
-	}
-	return comment(model.DispatchTool+" is Dispatch for a composite, which knows the place of the tool in "+w.tools+".",
-		jen.Func().Add(w.receiver()).Id(model.DispatchTool).
-			Params(jen.Id("tool").Int(), jen.Id("call").Op("*").Qual(hookPath, "ToolCall")).
-			Params(jen.Qual(hookPath, "Invocation"), jen.Bool()).Block(
-			jen.Switch(jen.Id("tool")).Block(cases...),
-			jen.Return(jen.Qual(hookPath, "Invocation").Values(), jen.False())))
-}
-
 func (w *toolWriter) bind(i int, t *model.Tool) jen.Code {
 	decode := jen.Id("d").Dot("Nothing").Call()
 	if in := w.s.Methods[i].Input; in != nil {
@@ -330,10 +311,8 @@ func (w *toolWriter) run(i int, t *model.Tool) jen.Code {
 	switch {
 	case method.Out == nil:
 		body = append(body, jen.Return(jen.Qual(compositePath, "Done").Call(called)))
-	case method.Encoding == nil:
-		body = append(body, jen.Return(jen.Qual(compositePath, "Reply").Call(called)))
 	default:
-		body = append(body, w.out.result(called, method.Encoding, camel(t.Name)+"Result")...)
+		body = append(body, jen.Return(jen.Qual(compositePath, "Reply").Call(called)))
 	}
 	return comment("Run implements [hook.Runner].",
 		jen.Func().Params(jen.Id("c").Op("*").Add(identifier(w.calls[i])).Add(typeArguments(w.params()))).Id("Run").Params(

@@ -31,6 +31,8 @@ type Composite struct {
 	Own map[string]bool
 	// Rev is the value of the constant RevName.
 	Rev uint32
+	// Self is the composite as if it were a member: with the methods of hook.Hook, which are generated, and those of Own.
+	Self *Member
 
 	state state
 }
@@ -64,8 +66,6 @@ type Member struct {
 	Late []ToolRef
 	// Rev guards the set of tools; nil if nothing is generated for it.
 	Rev *Rev
-	// Numbered: the type has the generated method DispatchTool; its numbers are the places in Tools.
-	Numbered bool
 	// Nested is the member's own composite.
 	Nested *Composite
 
@@ -161,6 +161,11 @@ func (m *Model) Resolve(c *Composite) {
 	m.plan(c)
 	m.uncalled(c)
 	c.Rev = m.revOf(c)
+	c.Self = &Member{Type: c.Named, Points: map[string]bool{}}
+	for _, p := range m.Points {
+		c.Self.Points[p.Name] = p.Facade || c.Own[p.Name]
+	}
+	m.findLacking(c.Self)
 }
 
 // revOf identifies the points and tools of a composite as those around it see them.

@@ -128,7 +128,7 @@ func (m *Model) generates(named *types.Named, name string) bool {
 	if c := m.compositeOf(named); c != nil {
 		m.Resolve(c)
 		p := m.Point(name)
-		return p != nil && (p.Facade || c.Has(name) || p.Combine == "close" && c.Has("OnOpen"))
+		return name == "Compose" || p != nil && p.Facade
 	}
 	return (name == "Schema" || name == "Dispatch") && m.toolsOf(named) != nil
 }

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"path"
 	"reflect"
 	"regexp"
 	"slices"
@@ -39,7 +40,6 @@ func (m *Model) member(c *Composite, v *types.Var, tag reflect.StructTag) *Membe
 	if options.Excludes("Schema") {
 		out.Dynamic, out.Tools, out.Late = false, nil, nil
 	}
-	out.Numbered = m.numbered(out)
 	if options.Optional && !out.Nilable {
 		m.add("HG009", m.tagPos(c, v.Pos(), "optional"), "drop optional, or use a pointer", "optional on %s: a value of type %s is never nil", v.Name(), m.relative(v.Type(), c.Pkg.Types))
 	}
@@ -78,7 +78,13 @@ func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 		m.field(out, plan.Blank())
 		return false
 	}
-	if types.IsInterface(t) {
+	whole, embeds := m.composes(t)
+	if embeds != nil {
+		m.add("HG018", out.Pos, "write a field name in front of "+embeds.Obj().Name()+" there, or make "+m.short(embeds)+" the field",
+			"%s embeds the composite %s, and what else it has would be left out", m.relative(out.Type, c.Pkg.Types), m.short(embeds))
+		return false
+	}
+	if whole || types.IsInterface(t) {
 		out.Kind, out.Dynamic = Interface, true
 		return true
 	}
@@ -86,6 +92,28 @@ func (m *Model) classify(c *Composite, out *Member, tagged bool) bool {
 	m.tools(out, t)
 	m.findLacking(out)
 	return true
+}
+
+// composes tells whether the type is a generated composite of another module, whose members only its value tells, or which composite
+// it embeds.
+func (m *Model) composes(t types.Type) (whole bool, embeds *types.Named) {
+	s := m.lookup(t, "Compose")
+	if s.owner == nil || s.ambiguous || !s.generated && (s.fn == nil || !m.returnsComposite(s.fn)) {
+		return false, nil
+	}
+	if named := namedOf(t); named != nil && types.Identical(named, s.owner) {
+		return true, nil
+	}
+	return false, s.owner
+}
+
+func (m *Model) returnsComposite(f *types.Func) bool {
+	sig := f.Signature()
+	if sig.Params().Len() != 0 || sig.Results().Len() != 1 {
+		return false
+	}
+	p, ok := types.Unalias(sig.Results().At(0).Type()).(*types.Pointer)
+	return ok && isType(p.Elem(), path.Dir(m.hookPkg.Path())+"/composite", "Composite")
 }
 
 // nest makes the member a composite of its own.

@@ -226,7 +226,7 @@ func (m *Model) ignore(f directive.Found) {
 func ignorable() []string {
 	return []string{
 		"HG012", "HG013", "HG031", "HG032", "HG037", "HG047", "HG049", "HG051", "HG054",
-		"HG080", "HG081", "HG082", "HG083", "HG084", "HG085", "HG086", "HG087", "HG088", "HG089",
+		"HG080", "HG081", "HG082", "HG083", "HG084", "HG085", "HG086", "HG087", "HG088",
 	}
 }
 

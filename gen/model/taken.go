@@ -47,7 +47,7 @@ func (m *Model) checkNamesOf(p *Package) {
 		}
 		if len(s.Tools) > 0 {
 			m.freeConstants(p, s, first)
-			m.freeMembers(s.Named, func(name string) bool { return name == "Schema" || name == "Dispatch" || name == DispatchTool })
+			m.freeMembers(s.Named, func(name string) bool { return name == "Schema" || name == "Dispatch" })
 		}
 	}
 }
@@ -73,13 +73,12 @@ func (m *Model) checkNamesOfComposite(p *Package, c *Composite) {
 		}
 	}
 	m.freeMembers(c.Named, func(name string) bool {
-		switch name {
-		case "Ready", "Points", "Plan", "DispatchAll", "Members":
-			return true
-		}
 		pt := m.Point(name)
-		return pt != nil && (pt.Facade || c.Has(name) || pt.Combine == "close" && c.Has("OnOpen"))
+		return name == "Compose" || name == "DispatchAll" || pt != nil && pt.Facade
 	})
+	if own := declaredMethod(c.Named, "Compose"); own != nil {
+		m.add("HG053", own.Pos(), "give it another name", "method Compose of %s is written by hand, but it is generated for every composite", c.Name)
+	}
 	for _, pt := range m.Points {
 		own := declaredMethod(c.Named, pt.Name)
 		if own == nil {

@@ -96,7 +96,7 @@ func (m *Model) checkSubsystem(s *Subsystem) {
 		m.add("HG008", s.Pos, "drop it, or write Schema and Dispatch by hand and drop //hook:tool",
 			"%s has //hook:tool methods, so its tools are static and its Dispatch is generated; dynamic and //hook:tools say otherwise", s.Name)
 	}
-	for _, name := range []string{"Schema", "Dispatch", DispatchTool} {
+	for _, name := range []string{"Schema", "Dispatch"} {
 		if own := declaredMethod(s.Named, name); own != nil {
 			m.add("HG053", own.Pos(), "delete it, or drop //hook:tool and list the tools in //hook:tools",
 				"%s of %s is written by hand, but its //hook:tool methods generate it", name, s.Name)
@@ -119,34 +119,12 @@ func (m *Model) checkTool(s *Subsystem, t *Tool, before []*Tool) {
 			Fix:     "give one of them another name:  //hook:tool name=…",
 		})
 	}
-	m.checkInline(t)
 	if t.Doc == "" {
 		m.Add(diag.Problem{
 			Code: "HG031", Severity: diag.Warning, Pos: m.Position(t.Pos),
 			Message: "tool " + t.Name + " has no doc comment: the model sees no description",
 			Fix:     "say in a comment above " + t.Method.Name() + " what the tool does",
 		})
-	}
-}
-
-// checkInline reports what a tool that only computes cannot have, because something would have to be waited for.
-func (m *Model) checkInline(t *Tool) {
-	o := t.Options
-	if !o.Inline {
-		return
-	}
-	for _, other := range []struct {
-		name, why string
-		set       bool
-	}{
-		{"waits", "it waits for nobody", o.Waits},
-		{"timeout", "nobody can leave it behind when its time is over", o.Timeout != 0},
-		{"exclusive", "it waits for no other call", o.Exclusive != ""},
-	} {
-		if other.set {
-			m.add("HG046", t.Pos, "drop one of them", "inline and %s of tool %s exclude each other: what is inline runs on the goroutine of the turn, so %s",
-				other.name, t.Name, other.why)
-		}
 	}
 }
 

@@ -19,8 +19,6 @@ type Method struct {
 	Out types.Type
 	// Output describes the JSON of a structured result; nil where there is none or nothing can be said about it.
 	Output *Value
-	// Encoding is what generated code writes of the result; nil where encoding/json does.
-	Encoding *Value
 }
 
 const (
@@ -52,7 +50,6 @@ func NewMethod(pkg *types.Package, fn *types.Func, src Source) (*Method, []diag.
 	}
 	if m.Out != nil && !Parametric(m.Out) { // of what a type parameter stands for nothing can be said
 		m.Output = b.output(m.Out, fn)
-		m.Encoding = b.encoding(m.Out)
 	}
 	return m, diag.Sort(b.problems)
 }

@@ -60,9 +60,6 @@ type Field struct {
 	Default, Example *Literal
 	Value            *Value
 	Pos              token.Position
-
-	// OmitEmpty and OmitZero are options of the tag, IsZero that OmitZero asks the type's own method. Only in Method.Encoding.
-	OmitEmpty, OmitZero, IsZero bool
 }
 
 // NullIsAbsent tells whether null in the place of the value counts as not given: it

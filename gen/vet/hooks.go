@@ -47,9 +47,6 @@ func (u *misuser) hooks() {
 			if h.point != nil && h.point.Name == "OnEvent" {
 				u.waits(h)
 			}
-			if tool != nil && tool.Options.Inline {
-				u.inline(decl, decl.Body)
-			}
 		}
 	}
 }

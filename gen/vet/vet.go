@@ -30,8 +30,7 @@ work: a composite that was never generated or is out of date (HG080, HG081),
 copied (HG082) or made without a field that it needs (HG083), a hook that keeps
 what it was called with (HG084), a call of a tool that nobody has (HG085), an
 OnEvent that waits (HG086), a hook that calls the composite around it (HG087),
-a tool that is inline and waits (HG089), and with -info tools that are known
-only at run time (HG088).
+and with -info tools that are known only at run time (HG088).
 
 "hookgen explain CODE" tells more of each. //hook:ignore CODE on the line above
 silences one place.`

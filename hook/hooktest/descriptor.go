@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -16,13 +17,13 @@ import (
 // options that its author gave it, its points with their rules, and its tools.
 func descriptor(s *subject) string {
 	var sb strings.Builder
-	fmt.Fprintf(&sb, "type %s\n", strings.TrimPrefix(fmt.Sprintf("%T", s.hook), "*"))
+	fmt.Fprintf(&sb, "type %s\n", typeName(s.hook))
 	if d, ok := s.hook.(interface{ HookDefaults() string }); ok {
 		fmt.Fprintf(&sb, "defaults %s\n", d.HookDefaults())
 	}
-	if m, ok := s.hook.(composite); ok {
+	if m, ok := s.hook.(*composite.Composite); ok {
 		for path, member := range m.Members() {
-			fmt.Fprintf(&sb, "member %s %s\n", path, strings.TrimPrefix(fmt.Sprintf("%T", member), "*"))
+			fmt.Fprintf(&sb, "member %s %s\n", path, typeName(member))
 		}
 	}
 	for point := range hook.PointsOf(s.hook).All() {
@@ -38,6 +39,14 @@ func descriptor(s *subject) string {
 	return sb.String()
 }
 
+// typeName is the type of a hook, of a composite that which its author gave it.
+func typeName(h hook.Hook) string {
+	if c, ok := h.(*composite.Composite); ok {
+		return c.Name()
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", h), "*")
+}
+
 // claims are the words for what else the tool says of itself.
 func claims(t hook.Tool) string {
 	var sb strings.Builder
@@ -49,9 +58,6 @@ func claims(t hook.Tool) string {
 	}
 	if t.Waits {
 		sb.WriteString(" waits")
-	}
-	if t.Inline {
-		sb.WriteString(" inline")
 	}
 	if t.Exclusive != "" {
 		sb.WriteString(" exclusive=" + t.Exclusive)

@@ -128,7 +128,6 @@ func Rules() []Rule {
 		{"schema-valid", "providers refuse a request whose tool schema is not JSON Schema of an object", checkValid},
 		{"schema-subset", "providers differ in what else they accept; an open schema lets a model invent arguments", checkSubset},
 		{"schema-described", "a model reads descriptions, and nothing else, to choose a tool and its arguments", checkDescribed},
-		{"tool-inline", "a tool that only computes runs where the turn runs: with a timeout, a key or a person to wait for it would be no such tool", checkInline},
 		{"dispatch-own", "a tool that is advertised but cannot be called fails in front of the user", checkOwn},
 		{"dispatch-foreign", "a hook that takes calls it does not own steals them from their owner", checkForeign},
 		{"dispatch-canonical", "guards, approval, audit and tool must see the same bytes", checkCanonical},

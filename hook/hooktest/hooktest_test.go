@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -256,13 +255,6 @@ var knownBad = map[string][]func() *bad{
 				t.Input = hook.JSON(strings.Replace(padSchema, `"description":"How urgent.",`, ``, 1))
 			})}
 		},
-	},
-	"tool-inline": {
-		func() *bad { return &bad{schema: tools(func(t *hook.Tool) { t.Inline, t.Waits = true, true })} },
-		func() *bad {
-			return &bad{schema: tools(func(t *hook.Tool) { t.Inline, t.Timeout = true, time.Second })}
-		},
-		func() *bad { return &bad{schema: tools(func(t *hook.Tool) { t.Inline, t.Exclusive = true, "key" })} },
 	},
 	"dispatch-own": {
 		func() *bad {

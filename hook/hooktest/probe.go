@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -20,7 +21,8 @@ type probe struct {
 
 // apply checks the rule; a panic of the hook is a violation of it.
 func (r Rule) apply(ctx context.Context, newHook func() hook.Hook, o *Options) []Violation {
-	p := &probe{ctx: ctx, newHook: newHook, quiet: r.ID != "lifecycle"}
+	p := &probe{ctx: ctx, quiet: r.ID != "lifecycle"}
+	p.newHook = func() hook.Hook { return p.run(newHook()) }
 	if o != nil {
 		p.o = *o
 	}
@@ -30,6 +32,18 @@ func (r Rule) apply(ctx context.Context, newHook func() hook.Hook, o *Options) [
 		found[i] = Violation{Rule: r.ID, Reason: r.Reason, Found: f}
 	}
 	return found
+}
+
+// run returns the hook as a runtime runs it: a generated composite as what it composes.
+func (p *probe) run(h hook.Hook) hook.Hook {
+	c, err := composite.From(h)
+	switch {
+	case err != nil:
+		p.failf("no runtime runs it: %v", err)
+	case c == h || c.Self() != nil:
+		return c
+	}
+	return h
 }
 
 func (p *probe) failf(format string, args ...any) {

@@ -3,19 +3,13 @@ package hooktest
 import (
 	"context"
 	"errors"
-	"iter"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 )
-
-// composite is a hook that is made of others.
-type composite interface {
-	// Members yields them in plan order.
-	Members() iter.Seq2[string, hook.Hook]
-}
 
 // names are those of the kit's members, outermost first.
 func names() []string { return []string{"first", "second", "third"} }
@@ -41,8 +35,8 @@ func (p *probe) compose(does behaviour, only hook.Point) *composed {
 		members[i] = &member{name: name, diary: c.diary}
 	}
 	members[1].(*member).does, members[1].(*member).only = does, only
-	c.hook = p.o.Compose(slices.Clone(members)...)
-	if list, ok := c.hook.(composite); ok {
+	c.hook = p.run(p.o.Compose(slices.Clone(members)...))
+	if list, ok := c.hook.(*composite.Composite); ok {
 		for _, h := range list.Members() {
 			if i := slices.Index(members, h); i >= 0 {
 				c.order = append(c.order, names()[i])

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -67,7 +68,7 @@ func (p *probe) toolChange(s *subject, v hook.ToolChange) contributed {
 	for _, name := range v.Hide.All() {
 		c.want(hook.ValidToolName(name), fmt.Sprintf("the hiding of %q, which is no name of a tool", name))
 	}
-	_, members := s.hook.(composite)
+	_, members := s.hook.(*composite.Composite)
 	for _, add := range v.Add.All() {
 		name := add.Tool.Name
 		c.want(hook.ValidToolName(name), fmt.Sprintf("a tool named %q, which does not match ^[a-zA-Z0-9_-]{1,64}$", name))
@@ -110,7 +111,7 @@ func attached(a hook.Attached) (bad []string) {
 
 func checkContributions(p *probe) {
 	p.with(func(s *subject) {
-		_, members := s.hook.(composite)
+		_, members := s.hook.(*composite.Composite)
 		for _, a := range askersOf(s.hook) {
 			got := a.ask(p.ctx, s.hook, s.scene("1", "hello"))
 			for _, c := range p.contributions(s, got.value) {

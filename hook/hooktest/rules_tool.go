@@ -72,16 +72,6 @@ func checkDescribed(p *probe) {
 	})
 }
 
-func checkInline(p *probe) {
-	p.with(func(s *subject) {
-		for _, t := range s.tools {
-			if t.Inline && (t.Waits || t.Timeout != 0 || t.Exclusive != "") {
-				p.failf("%s says Inline and%s, so it is run on a goroutine of its own: drop one of them", t.Name, claims(hook.Tool{Waits: t.Waits, Timeout: t.Timeout, Exclusive: t.Exclusive}))
-			}
-		}
-	})
-}
-
 func checkOwn(p *probe) {
 	p.eachTool(func(s *subject, t hook.Tool, in *schema) {
 		args := p.example(t, in)

@@ -5,12 +5,10 @@ package benchcomp
 
 import (
 	"context"
-	"errors"
-	"iter"
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
-	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
@@ -53,9 +51,9 @@ import (
 // WholeRev identifies the points and tools of Whole; composites that it is a member of compile against it.
 const WholeRev = 0xf0b8c28c
 
-// What Whole was generated from: its fields with their tags, what its members have, and below what they do not
-// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
-const _ = composite.GenVersion1
+// What Whole was generated from: its fields with their tags, and below the points that its members have. If one of
+// these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion2
 
 var (
 	_ hook.Hook = (*Whole)(nil)
@@ -64,1169 +62,115 @@ var (
 		Around *Around
 		Free   *Free
 	} = Whole{}
-	_               = [1]struct{}{}[daemon.DaemonRev-0x10e64de8]
-	_ hook.Hook     = (*daemon.Daemon)(nil)
-	_ hook.Hook     = (*Around)(nil)
-	_ hook.WrapTool = (*Around)(nil)
-	_               = [1]struct{}{}[FreeRev-0xb28f73d2]
-	_ hook.Hook     = (*Free)(nil)
+	_ = [1]struct{}{}[daemon.DaemonRev-0x10e64de8]
+	_ = [1]struct{}{}[FreeRev-0xb28f73d2]
 )
 
-// staleWholeAround is Around beside markers of all points; see [composite.NotCalled].
+// staleWholeAround is Around beside the markers of what it does not have; see [guard.Unchanged].
 type staleWholeAround struct {
 	*Around
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What Around does not have, so that the code below does not call it. If one of these lines does not compile,
-// Around has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.Schema
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.SystemPrompt
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnBuildAgent
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnRegisterAgent
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnUnregisterAgent
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.Preprocess
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.ScopedTools
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.Dispatch
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnEvent
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnOpen
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnSessionStart
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.BeforeTurn
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.TurnPolicy
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.TurnContext
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.RefineContext
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.TurnTools
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.PromptSections
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.BeforeStep
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.RewriteRequest
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.BeforeModel
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.WrapModel
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnModelError
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.RewriteReply
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.AfterModel
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnInvalidTool
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.RewriteArgs
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.BeforeTool
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.Approve
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.RewriteResult
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.AfterTool
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.AfterStep
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnStop
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnTurnError
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.AfterTurn
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.BeforeCompaction
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.AfterCompaction
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnSessionEnd
-	_ func(staleWholeAround) composite.Stale = staleWholeAround.OnClose
-)
+// If this does not compile, Around has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleWholeAround
+	guard.HasWrapTool[*Around]
+}{}
 
-// staleWholeFree is Free beside markers of all points; see [composite.NotCalled].
+// staleWholeFree is Free beside the markers of what it does not have; see [guard.Unchanged].
 type staleWholeFree struct {
 	*Free
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What Free does not have, so that the code below does not call it. If one of these lines does not compile,
-// Free has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.SystemPrompt
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnBuildAgent
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnRegisterAgent
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnUnregisterAgent
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.Preprocess
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.ScopedTools
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnEvent
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnOpen
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnSessionStart
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.BeforeTurn
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.TurnPolicy
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.TurnContext
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.RefineContext
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.TurnTools
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.PromptSections
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.BeforeStep
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.RewriteRequest
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.BeforeModel
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.WrapModel
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnModelError
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.RewriteReply
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.AfterModel
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnInvalidTool
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.RewriteArgs
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.BeforeTool
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.Approve
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.WrapTool
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.RewriteResult
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.AfterTool
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.AfterStep
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnStop
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnTurnError
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.AfterTurn
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.BeforeCompaction
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.AfterCompaction
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnSessionEnd
-	_ func(staleWholeFree) composite.Stale = staleWholeFree.OnClose
-)
+// If this does not compile, Free has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleWholeFree
+	guard.HasSchema[*Free]
+	guard.HasDispatch[*Free]
+}{}
 
-// Ready returns an error that names the required fields that are nil.
-func (d *Whole) Ready() error {
-	var missing []string
-	if d.Daemon == nil {
-		missing = append(missing, "Daemon")
+// staleWhole is Whole beside the markers of the points that its author has not written; see [guard.Unchanged].
+type staleWhole struct {
+	*Whole
+	guard.NotCalled
+}
+
+// If this does not compile, other points of Whole are written by hand now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleWhole
+	guard.HasHook[*Whole]
+}{}
+
+// Compose returns the composite that w is now: what a runtime runs.
+func (w *Whole) Compose() *composite.Composite {
+	return composite.Compose(w, composite.Table{Type: "benchcomp.Whole", Owner: wholeOwner, Rows: []composite.Row{
+		{Field: "Daemon", Type: "*daemon.Daemon", Hook: w.Daemon, Dynamic: true, Tools: []string{skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite}},
+		{Field: "Around", Type: "*benchcomp.Around", Hook: w.Around, Points: hook.SetOf(hook.PointWrapTool)},
+		{Field: "Free", Type: "*benchcomp.Free", Hook: w.Free, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolFree}},
+	}})
+}
+
+// wholeOwner returns the row of the member that owns a static tool; -1 for none.
+func wholeOwner(tool string) int {
+	switch tool {
+	case skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite:
+		return 0 // Daemon
+	case ToolFree:
+		return 2 // Free
 	}
-	if d.Around == nil {
-		missing = append(missing, "Around")
-	}
-	if d.Free == nil {
-		missing = append(missing, "Free")
-	}
-	return composite.Missing("benchcomp.Whole", missing...)
+	return -1
 }
 
-// Points returns the points that some member has.
-func (d *Whole) Points() hook.PointSet {
-	points := hook.SetOf(hook.PointWrapTool)
-	points = points.With(d.Daemon.Points())
-	return points
-}
-
-// Plan returns the plan that the code below follows.
-func (d *Whole) Plan() *plan.Plan {
-	return &plan.Plan{Type: "benchcomp.Whole", Members: []plan.Member{
-		{Field: "Daemon", Type: "*daemon.Daemon", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnEvent", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnSessionStart", Kind: "decide"}, {Name: "BeforeTurn", Kind: "decide"}, {Name: "TurnPolicy", Kind: "contribute"}, {Name: "TurnContext", Kind: "contribute"}, {Name: "RefineContext", Kind: "contribute"}, {Name: "TurnTools", Kind: "contribute"}, {Name: "PromptSections", Kind: "contribute"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "RewriteRequest", Kind: "rewrite"}, {Name: "BeforeModel", Kind: "decide"}, {Name: "WrapModel", Kind: "wrap"}, {Name: "OnModelError", Kind: "decide"}, {Name: "RewriteReply", Kind: "rewrite"}, {Name: "AfterModel", Kind: "decide"}, {Name: "OnInvalidTool", Kind: "decide"}, {Name: "RewriteArgs", Kind: "rewrite"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "Approve", Kind: "decide"}, {Name: "WrapTool", Kind: "wrap"}, {Name: "RewriteResult", Kind: "rewrite"}, {Name: "AfterTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "OnStop", Kind: "decide"}, {Name: "OnTurnError", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}, {Name: "BeforeCompaction", Kind: "decide"}, {Name: "AfterCompaction", Kind: "observe"}, {Name: "OnSessionEnd", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"skill", "ask_user", "delegate", "remember", "recall", "forget", "bash", "edit", "glob", "grep", "read", "write"}, Composite: &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
-			{Field: "Policy", Type: "*policy.Policy", Points: []plan.PointUse{{Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "BeforeTool", Kind: "decide"}}},
-			{Field: "Guard", Type: "*guard.Guard", Points: []plan.PointUse{{Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}}},
-			{Field: "Approval", Type: "*approval.Approval", Points: []plan.PointUse{{Name: "Approve", Kind: "decide"}, {Name: "OnClose", Kind: "observe"}}},
-			{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"skill"}},
-			{Field: "AskUser", Type: "*askuser.AskUser", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"ask_user"}},
-			{Field: "Delegate", Type: "*delegate.Delegate", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"delegate"}},
-			{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"remember", "recall", "forget"}},
-			{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
-			{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
-			{Field: "Cost", Type: "*cost.Cost", Points: []plan.PointUse{{Name: "AfterStep", Kind: "decide", Policy: "failopen"}}},
-			{Field: "Extra", Type: "[]hook.Hook", Dynamic: true, Group: true},
-		}}},
-		{Field: "Around", Type: "*benchcomp.Around", Points: []plan.PointUse{{Name: "WrapTool", Kind: "wrap"}}},
-		{Field: "Free", Type: "*benchcomp.Free", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"free"}},
-	}}
-}
-
-// DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
-func (d *Whole) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
-	return composite.DispatchAll(ctx, calls, o, done)
-}
-
-// Members yields the members that are not nil, in execution order, each with its name in paths.
-func (d *Whole) Members() iter.Seq2[string, hook.Hook] {
-	return func(yield func(string, hook.Hook) bool) {
-		if d.Daemon != nil && !yield("Daemon", d.Daemon) {
-			return
-		}
-		if d.Around != nil && !yield("Around", d.Around) {
-			return
-		}
-		if d.Free != nil && !yield("Free", d.Free) {
-			return
-		}
-	}
-}
-
-// Schema implements [hook.Hook]: Daemon*, Free.
-func (d *Whole) Schema() []hook.Tool {
-	var at string
-	defer composite.Blame(hook.PointSchema, &at)
-	tools := make([]hook.Tool, 0, 13)
-	at = "Daemon"
-	tools = append(tools, d.Daemon.Schema()...)
-	at = "Free"
-	tools = append(tools, d.Free.Schema()...)
-	return tools
+// Schema implements [hook.Hook]: Daemon, Free.
+func (w *Whole) Schema() []hook.Tool {
+	return w.Compose().Schema()
 }
 
 // SystemPrompt implements [hook.Hook]: Daemon.
-func (d *Whole) SystemPrompt(cfg *hook.AgentConfig) string {
-	var at string
-	defer composite.Blame(hook.PointSystemPrompt, &at)
-	parts := make([]string, 0, 1)
-	at = "Daemon"
-	parts = append(parts, d.Daemon.SystemPrompt(cfg))
-	return composite.JoinPrompts(parts)
-}
-
-var wholeOnBuildAgent = [...]composite.Member{
-	{Path: "Daemon"},
+func (w *Whole) SystemPrompt(cfg *hook.AgentConfig) string {
+	return w.Compose().SystemPrompt(cfg)
 }
 
 // OnBuildAgent implements [hook.Hook]: Daemon.
-func (d *Whole) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
-	f := composite.NewFold(hook.PointOnBuildAgent, wholeOnBuildAgent[:], cfg)
-	for !f.Done() {
-		d.onBuildAgent(ctx, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, cfg.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Whole) onBuildAgent(ctx context.Context, f *composite.Fold[hook.AgentConfig]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(d.Daemon.OnBuildAgent(ctx, f.Value)) {
-			return
-		}
-	}
-}
-
-var wholeOnRegisterAgent = [...]composite.Member{
-	{Path: "Daemon"},
+func (w *Whole) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	return w.Compose().OnBuildAgent(ctx, cfg)
 }
 
 // OnRegisterAgent implements [hook.Hook]: Daemon.
-func (d *Whole) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
-	b := composite.NewBracket(hook.PointOnRegisterAgent, wholeOnRegisterAgent[:])
-	for b.Opening() {
-		d.onRegisterAgent(ctx, cfg, &b)
-	}
-	if b.Err() != nil {
-		d.onUnregisterAgentFrom(ctx, cfg, b.Undo())
-	}
-	return b.Err()
-}
-
-func (d *Whole) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *composite.Bracket) {
-	defer b.Recover()
-	switch b.At {
-	case 0:
-		b.At = 1
-		if b.Set(d.Daemon.OnRegisterAgent(ctx, cfg)) {
-			return
-		}
-	}
-}
-
-var wholeOnUnregisterAgent = [...]composite.Member{
-	{Path: "Daemon"},
+func (w *Whole) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return w.Compose().OnRegisterAgent(ctx, cfg)
 }
 
 // OnUnregisterAgent implements [hook.Hook]: Daemon.
-func (d *Whole) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
-	d.onUnregisterAgentFrom(ctx, cfg, composite.Position{})
-}
-
-// onUnregisterAgentFrom closes the members from this position on.
-func (d *Whole) onUnregisterAgentFrom(ctx context.Context, cfg *hook.AgentConfig, from composite.Position) {
-	f := composite.NewFan(hook.PointOnUnregisterAgent, wholeOnUnregisterAgent[:])
-	f.Start(from)
-	for !f.Done() {
-		d.onUnregisterAgent(ctx, cfg, &f)
-	}
-	if f.Failed() && cfg != nil {
-		f.Report(ctx, cfg.Host())
-	}
-}
-
-func (d *Whole) onUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig, f *composite.Fan) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		d.Daemon.OnUnregisterAgent(ctx, cfg)
-	}
-}
-
-var wholePreprocess = [...]composite.Member{
-	{Path: "Daemon"},
+func (w *Whole) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	w.Compose().OnUnregisterAgent(ctx, cfg)
 }
 
 // Preprocess implements [hook.Hook]: Daemon.
-func (d *Whole) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	f := composite.NewFold(hook.PointPreprocess, wholePreprocess[:], in)
-	for !f.Done() {
-		d.preprocess(ctx, t, &f)
-	}
-	if f.Failed() && t != nil {
-		f.Report(ctx, t.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Whole) preprocess(ctx context.Context, t *hook.Turn, f *composite.Fold[hook.Input]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(d.Daemon.Preprocess(ctx, t, f.Value)) {
-			return
-		}
-	}
+func (w *Whole) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return w.Compose().Preprocess(ctx, t, in)
 }
 
 // ScopedTools implements [hook.Hook]: Daemon.
-func (d *Whole) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
-	var at string
-	defer composite.Blame(hook.PointScopedTools, &at)
-	var s composite.Scoping
-	at = "Daemon"
-	s.Add("", d.Daemon.Schema(), d.Daemon.ScopedTools(cfg))
-	at = "Free"
-	s.Add("", d.Free.Schema(), hook.Scope{})
-	return s.Scope()
+func (w *Whole) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	return w.Compose().ScopedTools(cfg)
 }
 
-// Dispatch implements [hook.Hook]: Daemon*, Free.
-func (d *Whole) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch owner, tool := wholeOwner(call.Name()); owner {
-	case 0:
-		return d.Daemon.Dispatch(ctx, call)
-	case 1:
-		return d.Free.DispatchTool(tool, call)
-	}
-	if inv, ok := d.Daemon.Dispatch(ctx, call); ok {
-		return inv, true
-	}
-	return hook.Invocation{}, false
-}
-
-// wholeOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
-func wholeOwner(name string) (owner, tool int) {
-	switch name {
-	case skills.ToolSkill, askuser.ToolAskUser, delegate.ToolDelegate, memory.ToolRemember, memory.ToolRecall, memory.ToolForget, ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite:
-		return 0, 0
-	case ToolFree:
-		return 1, 0
-	}
-	return -1, 0
-}
-
-var wholeOnEvent = [...]composite.Member{
-	{Path: "Daemon"},
+// Dispatch implements [hook.Hook]: Daemon, Free.
+func (w *Whole) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return w.Compose().Dispatch(ctx, call)
 }
 
 // OnEvent implements [hook.Hook]: Daemon.
-func (d *Whole) OnEvent(ctx context.Context, ev hook.Event) {
-	f := composite.NewFan(hook.PointOnEvent, wholeOnEvent[:])
-	for !f.Done() {
-		d.onEvent(ctx, ev, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, ev.Host())
-	}
+func (w *Whole) OnEvent(ctx context.Context, ev hook.Event) {
+	w.Compose().OnEvent(ctx, ev)
 }
 
-func (d *Whole) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		d.Daemon.OnEvent(ctx, ev)
-	}
-}
-
-var wholeOnOpen = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// OnOpen implements [hook.OnOpen]: Daemon.
-func (d *Whole) OnOpen(ctx context.Context, h hook.Host) error {
-	b := composite.NewBracket(hook.PointOnOpen, wholeOnOpen[:])
-	for b.Opening() {
-		d.onOpen(ctx, h, &b)
-	}
-	if b.Err() == nil {
-		return nil
-	}
-	if err := d.onCloseFrom(ctx, b.Undo()); err != nil {
-		return errors.Join(b.Err(), err)
-	}
-	return b.Err()
-}
-
-func (d *Whole) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
-	defer b.Recover()
-	switch b.At {
-	case 0:
-		b.At = 1
-		if b.Set(d.Daemon.OnOpen(ctx, h)) {
-			return
-		}
-	}
-}
-
-var wholeOnSessionStart = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// OnSessionStart implements [hook.OnSessionStart]: Daemon.
-func (d *Whole) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
-	g := composite.NewGate[hook.SessionDecision](hook.PointOnSessionStart, wholeOnSessionStart[:])
-	for !g.Done() {
-		d.onSessionStart(ctx, session, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, session.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) onSessionStart(ctx context.Context, session *hook.Session, g *composite.Gate[hook.SessionDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.OnSessionStart(ctx, session)) {
-			return
-		}
-	}
-}
-
-var wholeBeforeTurn = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// BeforeTurn implements [hook.BeforeTurn]: Daemon.
-func (d *Whole) BeforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
-	g := composite.NewGate[hook.TurnDecision](hook.PointBeforeTurn, wholeBeforeTurn[:])
-	for !g.Done() {
-		d.beforeTurn(ctx, turn, in, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, turn.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) beforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input, g *composite.Gate[hook.TurnDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.BeforeTurn(ctx, turn, in)) {
-			return
-		}
-	}
-}
-
-var wholeTurnPolicy = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// TurnPolicy implements [hook.TurnPolicy]: Daemon.
-func (d *Whole) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
-	all := composite.NewCollect[hook.Policy](hook.PointTurnPolicy, wholeTurnPolicy[:])
-	for !all.Done() {
-		d.turnPolicy(ctx, turn, &all)
-	}
-	if all.Failed() {
-		all.Report(ctx, turn.Host())
-	}
-	return all.Contributed()
-}
-
-func (d *Whole) turnPolicy(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.Policy]) {
-	defer all.Recover()
-	switch all.At {
-	case 0:
-		all.At = 1
-		if all.Add(d.Daemon.TurnPolicy(ctx, turn)) {
-			return
-		}
-	}
-}
-
-var wholeTurnContext = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// TurnContext implements [hook.TurnContext]: Daemon.
-func (d *Whole) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
-	all := composite.NewCollect[hook.ContextBlock](hook.PointTurnContext, wholeTurnContext[:])
-	for !all.Done() {
-		d.turnContext(ctx, turn, &all)
-	}
-	if all.Failed() {
-		all.Report(ctx, turn.Host())
-	}
-	return all.Contributed()
-}
-
-func (d *Whole) turnContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
-	defer all.Recover()
-	switch all.At {
-	case 0:
-		all.At = 1
-		if all.Add(d.Daemon.TurnContext(ctx, turn)) {
-			return
-		}
-	}
-}
-
-var wholeRefineContext = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// RefineContext implements [hook.RefineContext]: Daemon.
-func (d *Whole) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
-	all := composite.NewCollect[hook.ContextBlock](hook.PointRefineContext, wholeRefineContext[:])
-	for !all.Done() {
-		d.refineContext(ctx, turn, &all)
-	}
-	if all.Failed() {
-		all.Report(ctx, turn.Host())
-	}
-	return all.Contributed()
-}
-
-func (d *Whole) refineContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
-	defer all.Recover()
-	switch all.At {
-	case 0:
-		all.At = 1
-		if all.Add(d.Daemon.RefineContext(ctx, turn)) {
-			return
-		}
-	}
-}
-
-var wholeTurnTools = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// TurnTools implements [hook.TurnTools]: Daemon.
-func (d *Whole) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
-	all := composite.NewCollect[hook.ToolChange](hook.PointTurnTools, wholeTurnTools[:])
-	for !all.Done() {
-		d.turnTools(ctx, turn, &all)
-	}
-	if all.Failed() {
-		all.Report(ctx, turn.Host())
-	}
-	return all.Contributed()
-}
-
-func (d *Whole) turnTools(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ToolChange]) {
-	defer all.Recover()
-	switch all.At {
-	case 0:
-		all.At = 1
-		if all.Add(d.Daemon.TurnTools(ctx, turn)) {
-			return
-		}
-	}
-}
-
-var wholePromptSections = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// PromptSections implements [hook.PromptSections]: Daemon.
-func (d *Whole) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
-	all := composite.NewCollect[hook.PromptSection](hook.PointPromptSections, wholePromptSections[:])
-	for !all.Done() {
-		d.promptSections(ctx, turn, &all)
-	}
-	if all.Failed() {
-		all.Report(ctx, turn.Host())
-	}
-	return all.Contributed()
-}
-
-func (d *Whole) promptSections(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.PromptSection]) {
-	defer all.Recover()
-	switch all.At {
-	case 0:
-		all.At = 1
-		if all.Add(d.Daemon.PromptSections(ctx, turn)) {
-			return
-		}
-	}
-}
-
-var wholeBeforeStep = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// BeforeStep implements [hook.BeforeStep]: Daemon.
-func (d *Whole) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
-	g := composite.NewGate[hook.StepDecision](hook.PointBeforeStep, wholeBeforeStep[:])
-	for !g.Done() {
-		d.beforeStep(ctx, step, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) beforeStep(ctx context.Context, step *hook.Step, g *composite.Gate[hook.StepDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.BeforeStep(ctx, step)) {
-			return
-		}
-	}
-}
-
-var wholeRewriteRequest = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// RewriteRequest implements [hook.RewriteRequest]: Daemon.
-func (d *Whole) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
-	f := composite.NewFold(hook.PointRewriteRequest, wholeRewriteRequest[:], req)
-	for !f.Done() {
-		d.rewriteRequest(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Whole) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(d.Daemon.RewriteRequest(ctx, step, f.Value)) {
-			return
-		}
-	}
-}
-
-var wholeBeforeModel = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// BeforeModel implements [hook.BeforeModel]: Daemon.
-func (d *Whole) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
-	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, wholeBeforeModel[:])
-	for !g.Done() {
-		d.beforeModel(ctx, step, req, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.BeforeModel(ctx, step, req)) {
-			return
-		}
-	}
-}
-
-// WrapModel implements [hook.WrapModel]: Daemon.
-func (d *Whole) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
-	w := &wholeWrapModel{d: d}
-	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
-	w.Init(w)
-	return w.WrapModelAt(ctx, 0)
-}
-
-// wholeWrapModel is one pass through the wraps of Whole.
-type wholeWrapModel struct {
-	composite.ModelWraps
-	d *Whole
-}
-
-// WrapModelAt runs the chain from this position on.
-func (w *wholeWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
-	switch at {
-	case 0:
-		defer w.Recover(ctx, 0, "Daemon", true, &out)
-		return w.Isolate("Daemon", w.d.Daemon.WrapModel(ctx, w.Step, w.Req, w.Rest(0)))
-	}
-	return w.End(ctx)
-}
-
-var wholeOnModelError = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// OnModelError implements [hook.OnModelError]: Daemon.
-func (d *Whole) OnModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure) (hook.FailureDecision, error) {
-	g := composite.NewGate[hook.FailureDecision](hook.PointOnModelError, wholeOnModelError[:])
-	for !g.Done() {
-		d.onModelError(ctx, step, failure, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) onModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure, g *composite.Gate[hook.FailureDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.OnModelError(ctx, step, failure)) {
-			return
-		}
-	}
-}
-
-var wholeRewriteReply = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// RewriteReply implements [hook.RewriteReply]: Daemon.
-func (d *Whole) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
-	f := composite.NewFold(hook.PointRewriteReply, wholeRewriteReply[:], reply)
-	for !f.Done() {
-		d.rewriteReply(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Whole) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(d.Daemon.RewriteReply(ctx, step, f.Value)) {
-			return
-		}
-	}
-}
-
-var wholeAfterModel = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// AfterModel implements [hook.AfterModel]: Daemon.
-func (d *Whole) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
-	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, wholeAfterModel[:])
-	for !g.Done() {
-		d.afterModel(ctx, step, reply, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.AfterModel(ctx, step, reply)) {
-			return
-		}
-	}
-}
-
-var wholeOnInvalidTool = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// OnInvalidTool implements [hook.OnInvalidTool]: Daemon.
-func (d *Whole) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
-	g := composite.NewGate[hook.RepairDecision](hook.PointOnInvalidTool, wholeOnInvalidTool[:])
-	for !g.Done() {
-		d.onInvalidTool(ctx, step, invalid, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) onInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall, g *composite.Gate[hook.RepairDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.OnInvalidTool(ctx, step, invalid)) {
-			return
-		}
-	}
-}
-
-var wholeRewriteArgs = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// RewriteArgs implements [hook.RewriteArgs]: Daemon.
-func (d *Whole) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
-	f := composite.NewFold(hook.PointRewriteArgs, wholeRewriteArgs[:], args)
-	for !f.Done() {
-		d.rewriteArgs(ctx, call, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, call.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Whole) rewriteArgs(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.JSON]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(d.Daemon.RewriteArgs(ctx, call, f.Value)) {
-			return
-		}
-	}
-}
-
-var wholeBeforeTool = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// BeforeTool implements [hook.BeforeTool]: Daemon.
-func (d *Whole) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, wholeBeforeTool[:])
-	for !g.Done() {
-		d.beforeTool(ctx, call, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, call.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) beforeTool(ctx context.Context, call *hook.ToolCall, g *composite.Gate[hook.ToolDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.BeforeTool(ctx, call)) {
-			return
-		}
-	}
-}
-
-var wholeApprove = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// Approve implements [hook.Approve]: Daemon.
-func (d *Whole) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
-	g := composite.NewGate[hook.ApprovalDecision](hook.PointApprove, wholeApprove[:])
-	for !g.Done() {
-		d.approve(ctx, call, asked, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, call.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision, g *composite.Gate[hook.ApprovalDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.Approve(ctx, call, asked)) {
-			return
-		}
-	}
-}
-
-// WrapTool implements [hook.WrapTool]: Daemon, Around.
-func (d *Whole) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
-	w := &wholeWrapTool{d: d}
-	w.ToolWraps = composite.ToolWraps{Call: call, Next: next}
-	w.Init(w, w.levels[:])
-	return w.WrapToolAt(ctx, 0)
-}
-
-// wholeWrapTool is one pass through the wraps of Whole.
-type wholeWrapTool struct {
-	composite.ToolWraps
-	d      *Whole
-	levels [2]composite.ToolLevel
-}
-
-// WrapToolAt runs the chain from this position on.
-func (w *wholeWrapTool) WrapToolAt(ctx context.Context, at int) (out hook.ToolResult) {
-	switch at {
-	case 0:
-		defer w.Recover(ctx, 0, "Daemon", true, &out)
-		return w.d.Daemon.WrapTool(ctx, w.Call, w.Rest(0))
-	case 1:
-		defer w.Recover(ctx, 1, "Around", true, &out)
-		return w.d.Around.WrapTool(ctx, w.Call, w.Rest(1))
-	}
-	return w.End(ctx)
-}
-
-var wholeRewriteResult = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// RewriteResult implements [hook.RewriteResult]: Daemon.
-func (d *Whole) RewriteResult(ctx context.Context, call *hook.ToolCall, result hook.ToolResult) (hook.ToolResult, error) {
-	f := composite.NewFold(hook.PointRewriteResult, wholeRewriteResult[:], result)
-	for !f.Done() {
-		d.rewriteResult(ctx, call, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, call.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Whole) rewriteResult(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.ToolResult]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(d.Daemon.RewriteResult(ctx, call, f.Value)) {
-			return
-		}
-	}
-}
-
-var wholeAfterTool = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// AfterTool implements [hook.AfterTool]: Daemon.
-func (d *Whole) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
-	g := composite.NewGate[hook.OutcomeDecision](hook.PointAfterTool, wholeAfterTool[:])
-	for !g.Done() {
-		d.afterTool(ctx, call, outcome, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, call.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) afterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome, g *composite.Gate[hook.OutcomeDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.AfterTool(ctx, call, outcome)) {
-			return
-		}
-	}
-}
-
-var wholeAfterStep = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// AfterStep implements [hook.AfterStep]: Daemon.
-func (d *Whole) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
-	g := composite.NewGate[hook.StepDecision](hook.PointAfterStep, wholeAfterStep[:])
-	for !g.Done() {
-		d.afterStep(ctx, step, outcome, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) afterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome, g *composite.Gate[hook.StepDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.AfterStep(ctx, step, outcome)) {
-			return
-		}
-	}
-}
-
-var wholeOnStop = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// OnStop implements [hook.OnStop]: Daemon.
-func (d *Whole) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
-	g := composite.NewGate[hook.StopDecision](hook.PointOnStop, wholeOnStop[:])
-	for !g.Done() {
-		d.onStop(ctx, turn, stopping, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, turn.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) onStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping, g *composite.Gate[hook.StopDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.OnStop(ctx, turn, stopping)) {
-			return
-		}
-	}
-}
-
-var wholeOnTurnError = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// OnTurnError implements [hook.OnTurnError]: Daemon.
-func (d *Whole) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
-	g := composite.NewGate[hook.RecoverDecision](hook.PointOnTurnError, wholeOnTurnError[:])
-	for !g.Done() {
-		d.onTurnError(ctx, turn, outcome, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, turn.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) onTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, g *composite.Gate[hook.RecoverDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.OnTurnError(ctx, turn, outcome)) {
-			return
-		}
-	}
-}
-
-var wholeAfterTurn = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// AfterTurn implements [hook.AfterTurn]: Daemon.
-func (d *Whole) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
-	f := composite.NewFan(hook.PointAfterTurn, wholeAfterTurn[:])
-	for !f.Done() {
-		d.afterTurn(ctx, turn, outcome, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, turn.Host())
-	}
-}
-
-func (d *Whole) afterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, f *composite.Fan) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		d.Daemon.AfterTurn(ctx, turn, outcome)
-	}
-}
-
-var wholeBeforeCompaction = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// BeforeCompaction implements [hook.BeforeCompaction]: Daemon.
-func (d *Whole) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
-	g := composite.NewGate[hook.CompactionDecision](hook.PointBeforeCompaction, wholeBeforeCompaction[:])
-	for !g.Done() {
-		d.beforeCompaction(ctx, conversation, compaction, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, conversation.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Whole) beforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction, g *composite.Gate[hook.CompactionDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Daemon.BeforeCompaction(ctx, conversation, compaction)) {
-			return
-		}
-	}
-}
-
-var wholeAfterCompaction = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// AfterCompaction implements [hook.AfterCompaction]: Daemon.
-func (d *Whole) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
-	f := composite.NewFan(hook.PointAfterCompaction, wholeAfterCompaction[:])
-	for !f.Done() {
-		d.afterCompaction(ctx, conversation, compacted, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, conversation.Host())
-	}
-}
-
-func (d *Whole) afterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted, f *composite.Fan) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		d.Daemon.AfterCompaction(ctx, conversation, compacted)
-	}
-}
-
-var wholeOnSessionEnd = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// OnSessionEnd implements [hook.OnSessionEnd]: Daemon.
-func (d *Whole) OnSessionEnd(ctx context.Context, session *hook.Session) {
-	f := composite.NewFan(hook.PointOnSessionEnd, wholeOnSessionEnd[:])
-	for !f.Done() {
-		d.onSessionEnd(ctx, session, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, session.Host())
-	}
-}
-
-func (d *Whole) onSessionEnd(ctx context.Context, session *hook.Session, f *composite.Fan) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		d.Daemon.OnSessionEnd(ctx, session)
-	}
-}
-
-var wholeOnClose = [...]composite.Member{
-	{Path: "Daemon"},
-}
-
-// OnClose implements [hook.OnClose]: Daemon.
-func (d *Whole) OnClose(ctx context.Context) error {
-	return d.onCloseFrom(ctx, composite.Position{})
-}
-
-// onCloseFrom closes the members from this position on.
-func (d *Whole) onCloseFrom(ctx context.Context, from composite.Position) error {
-	b := composite.NewBracket(hook.PointOnClose, wholeOnClose[:])
-	b.Start(from)
-	for b.Closing() {
-		d.onClose(ctx, &b)
-	}
-	return b.Err()
-}
-
-func (d *Whole) onClose(ctx context.Context, b *composite.Bracket) {
-	defer b.Recover()
-	switch b.At {
-	case 0:
-		b.At = 1
-		b.Set(d.Daemon.OnClose(ctx))
-	}
+// DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
+func (w *Whole) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
+	return composite.DispatchAll(ctx, calls, o, done)
 }
 
 // Plan of Four (benchcomp.go), in execution order:
@@ -1240,9 +184,9 @@ func (d *Whole) onClose(ctx context.Context, b *composite.Bracket) {
 // FourRev identifies the points and tools of Four; composites that it is a member of compile against it.
 const FourRev = 0x6d78254e
 
-// What Four was generated from: its fields with their tags, what its members have, and below what they do not
-// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
-const _ = composite.GenVersion1
+// What Four was generated from: its fields with their tags, and below the points that its members have. If one of
+// these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion2
 
 var (
 	_ hook.Hook = (*Four)(nil)
@@ -1252,189 +196,90 @@ var (
 		C *Consumer
 		D *Consumer
 	} = Four{}
-	_ hook.Hook = (*Consumer)(nil)
 )
 
-// staleFourA is A beside markers of all points; see [composite.NotCalled].
+// staleFourA is A beside the markers of what it does not have; see [guard.Unchanged].
 type staleFourA struct {
 	*Consumer
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What A does not have, so that the code below does not call it. If one of these lines does not compile,
-// A has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleFourA) composite.Stale = staleFourA.Schema
-	_ func(staleFourA) composite.Stale = staleFourA.SystemPrompt
-	_ func(staleFourA) composite.Stale = staleFourA.OnBuildAgent
-	_ func(staleFourA) composite.Stale = staleFourA.OnRegisterAgent
-	_ func(staleFourA) composite.Stale = staleFourA.OnUnregisterAgent
-	_ func(staleFourA) composite.Stale = staleFourA.Preprocess
-	_ func(staleFourA) composite.Stale = staleFourA.ScopedTools
-	_ func(staleFourA) composite.Stale = staleFourA.Dispatch
-	_ func(staleFourA) composite.Stale = staleFourA.OnOpen
-	_ func(staleFourA) composite.Stale = staleFourA.OnSessionStart
-	_ func(staleFourA) composite.Stale = staleFourA.BeforeTurn
-	_ func(staleFourA) composite.Stale = staleFourA.TurnPolicy
-	_ func(staleFourA) composite.Stale = staleFourA.TurnContext
-	_ func(staleFourA) composite.Stale = staleFourA.RefineContext
-	_ func(staleFourA) composite.Stale = staleFourA.TurnTools
-	_ func(staleFourA) composite.Stale = staleFourA.PromptSections
-	_ func(staleFourA) composite.Stale = staleFourA.BeforeStep
-	_ func(staleFourA) composite.Stale = staleFourA.RewriteRequest
-	_ func(staleFourA) composite.Stale = staleFourA.BeforeModel
-	_ func(staleFourA) composite.Stale = staleFourA.WrapModel
-	_ func(staleFourA) composite.Stale = staleFourA.OnModelError
-	_ func(staleFourA) composite.Stale = staleFourA.RewriteReply
-	_ func(staleFourA) composite.Stale = staleFourA.AfterModel
-	_ func(staleFourA) composite.Stale = staleFourA.OnInvalidTool
-	_ func(staleFourA) composite.Stale = staleFourA.RewriteArgs
-	_ func(staleFourA) composite.Stale = staleFourA.BeforeTool
-	_ func(staleFourA) composite.Stale = staleFourA.Approve
-	_ func(staleFourA) composite.Stale = staleFourA.WrapTool
-	_ func(staleFourA) composite.Stale = staleFourA.RewriteResult
-	_ func(staleFourA) composite.Stale = staleFourA.AfterTool
-	_ func(staleFourA) composite.Stale = staleFourA.AfterStep
-	_ func(staleFourA) composite.Stale = staleFourA.OnStop
-	_ func(staleFourA) composite.Stale = staleFourA.OnTurnError
-	_ func(staleFourA) composite.Stale = staleFourA.AfterTurn
-	_ func(staleFourA) composite.Stale = staleFourA.BeforeCompaction
-	_ func(staleFourA) composite.Stale = staleFourA.AfterCompaction
-	_ func(staleFourA) composite.Stale = staleFourA.OnSessionEnd
-	_ func(staleFourA) composite.Stale = staleFourA.OnClose
-)
+// If this does not compile, A has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleFourA
+	guard.HasOnEvent[*Consumer]
+}{}
 
-// Ready returns an error that names the required fields that are nil.
-func (d *Four) Ready() error {
-	var missing []string
-	if d.A == nil {
-		missing = append(missing, "A")
-	}
-	if d.B == nil {
-		missing = append(missing, "B")
-	}
-	if d.C == nil {
-		missing = append(missing, "C")
-	}
-	if d.D == nil {
-		missing = append(missing, "D")
-	}
-	return composite.Missing("benchcomp.Four", missing...)
+// staleFour is Four beside the markers of the points that its author has not written; see [guard.Unchanged].
+type staleFour struct {
+	*Four
+	guard.NotCalled
 }
 
-// Points returns the points that some member has.
-func (d *Four) Points() hook.PointSet {
-	return hook.PointSet(0)
-}
+// If this does not compile, other points of Four are written by hand now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleFour
+	guard.HasHook[*Four]
+}{}
 
-// Plan returns the plan that the code below follows.
-func (d *Four) Plan() *plan.Plan {
-	return &plan.Plan{Type: "benchcomp.Four", Members: []plan.Member{
-		{Field: "A", Type: "*benchcomp.Consumer", Points: []plan.PointUse{{Name: "OnEvent", Kind: "facade"}}},
-		{Field: "B", Type: "*benchcomp.Consumer", Points: []plan.PointUse{{Name: "OnEvent", Kind: "facade"}}},
-		{Field: "C", Type: "*benchcomp.Consumer", Points: []plan.PointUse{{Name: "OnEvent", Kind: "facade"}}},
-		{Field: "D", Type: "*benchcomp.Consumer", Points: []plan.PointUse{{Name: "OnEvent", Kind: "facade"}}},
-	}}
-}
-
-// DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
-func (d *Four) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
-	return composite.DispatchAll(ctx, calls, o, done)
-}
-
-// Members yields the members that are not nil, in execution order, each with its name in paths.
-func (d *Four) Members() iter.Seq2[string, hook.Hook] {
-	return func(yield func(string, hook.Hook) bool) {
-		if d.A != nil && !yield("A", d.A) {
-			return
-		}
-		if d.B != nil && !yield("B", d.B) {
-			return
-		}
-		if d.C != nil && !yield("C", d.C) {
-			return
-		}
-		if d.D != nil && !yield("D", d.D) {
-			return
-		}
-	}
+// Compose returns the composite that f is now: what a runtime runs.
+func (f *Four) Compose() *composite.Composite {
+	return composite.Compose(f, composite.Table{Type: "benchcomp.Four", Rows: []composite.Row{
+		{Field: "A", Type: "*benchcomp.Consumer", Hook: f.A, Points: hook.SetOf(hook.PointOnEvent)},
+		{Field: "B", Type: "*benchcomp.Consumer", Hook: f.B, Points: hook.SetOf(hook.PointOnEvent)},
+		{Field: "C", Type: "*benchcomp.Consumer", Hook: f.C, Points: hook.SetOf(hook.PointOnEvent)},
+		{Field: "D", Type: "*benchcomp.Consumer", Hook: f.D, Points: hook.SetOf(hook.PointOnEvent)},
+	}})
 }
 
 // Schema implements [hook.Hook]: no member has it.
-func (d *Four) Schema() []hook.Tool {
-	return hook.Nop{}.Schema()
+func (f *Four) Schema() []hook.Tool {
+	return f.Compose().Schema()
 }
 
 // SystemPrompt implements [hook.Hook]: no member has it.
-func (d *Four) SystemPrompt(cfg *hook.AgentConfig) string {
-	return hook.Nop{}.SystemPrompt(cfg)
+func (f *Four) SystemPrompt(cfg *hook.AgentConfig) string {
+	return f.Compose().SystemPrompt(cfg)
 }
 
 // OnBuildAgent implements [hook.Hook]: no member has it.
-func (d *Four) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
-	return hook.Nop{}.OnBuildAgent(ctx, cfg)
+func (f *Four) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	return f.Compose().OnBuildAgent(ctx, cfg)
 }
 
 // OnRegisterAgent implements [hook.Hook]: no member has it.
-func (d *Four) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
-	return hook.Nop{}.OnRegisterAgent(ctx, cfg)
+func (f *Four) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return f.Compose().OnRegisterAgent(ctx, cfg)
 }
 
 // OnUnregisterAgent implements [hook.Hook]: no member has it.
-func (d *Four) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {}
+func (f *Four) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	f.Compose().OnUnregisterAgent(ctx, cfg)
+}
 
 // Preprocess implements [hook.Hook]: no member has it.
-func (d *Four) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	return hook.Nop{}.Preprocess(ctx, t, in)
+func (f *Four) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return f.Compose().Preprocess(ctx, t, in)
 }
 
 // ScopedTools implements [hook.Hook]: no member has it.
-func (d *Four) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
-	return hook.Nop{}.ScopedTools(cfg)
+func (f *Four) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	return f.Compose().ScopedTools(cfg)
 }
 
 // Dispatch implements [hook.Hook]: no member has it.
-func (d *Four) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	return hook.Nop{}.Dispatch(ctx, call)
-}
-
-var fourOnEvent = [...]composite.Member{
-	{Path: "A"},
-	{Path: "B"},
-	{Path: "C"},
-	{Path: "D"},
+func (f *Four) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return f.Compose().Dispatch(ctx, call)
 }
 
 // OnEvent implements [hook.Hook]: A, B, C, D.
-func (d *Four) OnEvent(ctx context.Context, ev hook.Event) {
-	f := composite.NewFan(hook.PointOnEvent, fourOnEvent[:])
-	for !f.Done() {
-		d.onEvent(ctx, ev, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, ev.Host())
-	}
+func (f *Four) OnEvent(ctx context.Context, ev hook.Event) {
+	f.Compose().OnEvent(ctx, ev)
 }
 
-func (d *Four) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		d.A.OnEvent(ctx, ev)
-		fallthrough
-	case 1:
-		f.At = 2
-		d.B.OnEvent(ctx, ev)
-		fallthrough
-	case 2:
-		f.At = 3
-		d.C.OnEvent(ctx, ev)
-		fallthrough
-	case 3:
-		f.At = 4
-		d.D.OnEvent(ctx, ev)
-	}
+// DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
+func (f *Four) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
+	return composite.DispatchAll(ctx, calls, o, done)
 }
 
 // Plan of Eight (benchcomp.go), in execution order:
@@ -1454,9 +299,9 @@ func (d *Four) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
 // EightRev identifies the points and tools of Eight; composites that it is a member of compile against it.
 const EightRev = 0x5d3aec0e
 
-// What Eight was generated from: its fields with their tags, what its members have, and below what they do not
-// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
-const _ = composite.GenVersion1
+// What Eight was generated from: its fields with their tags, and below the points that its members have. If one of
+// these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion2
 
 var (
 	_ hook.Hook = (*Eight)(nil)
@@ -1470,258 +315,94 @@ var (
 		G *Silent
 		H *Silent
 	} = Eight{}
-	_ hook.Hook       = (*Silent)(nil)
-	_ hook.BeforeTool = (*Silent)(nil)
 )
 
-// staleEightA is A beside markers of all points; see [composite.NotCalled].
+// staleEightA is A beside the markers of what it does not have; see [guard.Unchanged].
 type staleEightA struct {
 	*Silent
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What A does not have, so that the code below does not call it. If one of these lines does not compile,
-// A has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleEightA) composite.Stale = staleEightA.Schema
-	_ func(staleEightA) composite.Stale = staleEightA.SystemPrompt
-	_ func(staleEightA) composite.Stale = staleEightA.OnBuildAgent
-	_ func(staleEightA) composite.Stale = staleEightA.OnRegisterAgent
-	_ func(staleEightA) composite.Stale = staleEightA.OnUnregisterAgent
-	_ func(staleEightA) composite.Stale = staleEightA.Preprocess
-	_ func(staleEightA) composite.Stale = staleEightA.ScopedTools
-	_ func(staleEightA) composite.Stale = staleEightA.Dispatch
-	_ func(staleEightA) composite.Stale = staleEightA.OnEvent
-	_ func(staleEightA) composite.Stale = staleEightA.OnOpen
-	_ func(staleEightA) composite.Stale = staleEightA.OnSessionStart
-	_ func(staleEightA) composite.Stale = staleEightA.BeforeTurn
-	_ func(staleEightA) composite.Stale = staleEightA.TurnPolicy
-	_ func(staleEightA) composite.Stale = staleEightA.TurnContext
-	_ func(staleEightA) composite.Stale = staleEightA.RefineContext
-	_ func(staleEightA) composite.Stale = staleEightA.TurnTools
-	_ func(staleEightA) composite.Stale = staleEightA.PromptSections
-	_ func(staleEightA) composite.Stale = staleEightA.BeforeStep
-	_ func(staleEightA) composite.Stale = staleEightA.RewriteRequest
-	_ func(staleEightA) composite.Stale = staleEightA.BeforeModel
-	_ func(staleEightA) composite.Stale = staleEightA.WrapModel
-	_ func(staleEightA) composite.Stale = staleEightA.OnModelError
-	_ func(staleEightA) composite.Stale = staleEightA.RewriteReply
-	_ func(staleEightA) composite.Stale = staleEightA.AfterModel
-	_ func(staleEightA) composite.Stale = staleEightA.OnInvalidTool
-	_ func(staleEightA) composite.Stale = staleEightA.RewriteArgs
-	_ func(staleEightA) composite.Stale = staleEightA.Approve
-	_ func(staleEightA) composite.Stale = staleEightA.WrapTool
-	_ func(staleEightA) composite.Stale = staleEightA.RewriteResult
-	_ func(staleEightA) composite.Stale = staleEightA.AfterTool
-	_ func(staleEightA) composite.Stale = staleEightA.AfterStep
-	_ func(staleEightA) composite.Stale = staleEightA.OnStop
-	_ func(staleEightA) composite.Stale = staleEightA.OnTurnError
-	_ func(staleEightA) composite.Stale = staleEightA.AfterTurn
-	_ func(staleEightA) composite.Stale = staleEightA.BeforeCompaction
-	_ func(staleEightA) composite.Stale = staleEightA.AfterCompaction
-	_ func(staleEightA) composite.Stale = staleEightA.OnSessionEnd
-	_ func(staleEightA) composite.Stale = staleEightA.OnClose
-)
+// If this does not compile, A has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleEightA
+	guard.HasBeforeTool[*Silent]
+}{}
 
-// Ready returns an error that names the required fields that are nil.
-func (e *Eight) Ready() error {
-	var missing []string
-	if e.A == nil {
-		missing = append(missing, "A")
-	}
-	if e.B == nil {
-		missing = append(missing, "B")
-	}
-	if e.C == nil {
-		missing = append(missing, "C")
-	}
-	if e.D == nil {
-		missing = append(missing, "D")
-	}
-	if e.E == nil {
-		missing = append(missing, "E")
-	}
-	if e.F == nil {
-		missing = append(missing, "F")
-	}
-	if e.G == nil {
-		missing = append(missing, "G")
-	}
-	if e.H == nil {
-		missing = append(missing, "H")
-	}
-	return composite.Missing("benchcomp.Eight", missing...)
+// staleEight is Eight beside the markers of the points that its author has not written; see [guard.Unchanged].
+type staleEight struct {
+	*Eight
+	guard.NotCalled
 }
 
-// Points returns the points that some member has.
-func (e *Eight) Points() hook.PointSet {
-	return hook.SetOf(hook.PointBeforeTool)
+// If this does not compile, other points of Eight are written by hand now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleEight
+	guard.HasHook[*Eight]
+}{}
+
+// Compose returns the composite that e is now: what a runtime runs.
+func (e *Eight) Compose() *composite.Composite {
+	return composite.Compose(e, composite.Table{Type: "benchcomp.Eight", Rows: []composite.Row{
+		{Field: "A", Type: "*benchcomp.Silent", Hook: e.A, Points: hook.SetOf(hook.PointBeforeTool)},
+		{Field: "B", Type: "*benchcomp.Silent", Hook: e.B, Points: hook.SetOf(hook.PointBeforeTool)},
+		{Field: "C", Type: "*benchcomp.Silent", Hook: e.C, Points: hook.SetOf(hook.PointBeforeTool)},
+		{Field: "D", Type: "*benchcomp.Silent", Hook: e.D, Points: hook.SetOf(hook.PointBeforeTool)},
+		{Field: "E", Type: "*benchcomp.Silent", Hook: e.E, Points: hook.SetOf(hook.PointBeforeTool)},
+		{Field: "F", Type: "*benchcomp.Silent", Hook: e.F, Points: hook.SetOf(hook.PointBeforeTool)},
+		{Field: "G", Type: "*benchcomp.Silent", Hook: e.G, Points: hook.SetOf(hook.PointBeforeTool)},
+		{Field: "H", Type: "*benchcomp.Silent", Hook: e.H, Points: hook.SetOf(hook.PointBeforeTool)},
+	}})
 }
 
-// Plan returns the plan that the code below follows.
-func (e *Eight) Plan() *plan.Plan {
-	return &plan.Plan{Type: "benchcomp.Eight", Members: []plan.Member{
-		{Field: "A", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
-		{Field: "B", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
-		{Field: "C", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
-		{Field: "D", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
-		{Field: "E", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
-		{Field: "F", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
-		{Field: "G", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
-		{Field: "H", Type: "*benchcomp.Silent", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
-	}}
+// Schema implements [hook.Hook]: no member has it.
+func (e *Eight) Schema() []hook.Tool {
+	return e.Compose().Schema()
+}
+
+// SystemPrompt implements [hook.Hook]: no member has it.
+func (e *Eight) SystemPrompt(cfg *hook.AgentConfig) string {
+	return e.Compose().SystemPrompt(cfg)
+}
+
+// OnBuildAgent implements [hook.Hook]: no member has it.
+func (e *Eight) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	return e.Compose().OnBuildAgent(ctx, cfg)
+}
+
+// OnRegisterAgent implements [hook.Hook]: no member has it.
+func (e *Eight) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return e.Compose().OnRegisterAgent(ctx, cfg)
+}
+
+// OnUnregisterAgent implements [hook.Hook]: no member has it.
+func (e *Eight) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	e.Compose().OnUnregisterAgent(ctx, cfg)
+}
+
+// Preprocess implements [hook.Hook]: no member has it.
+func (e *Eight) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return e.Compose().Preprocess(ctx, t, in)
+}
+
+// ScopedTools implements [hook.Hook]: no member has it.
+func (e *Eight) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	return e.Compose().ScopedTools(cfg)
+}
+
+// Dispatch implements [hook.Hook]: no member has it.
+func (e *Eight) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return e.Compose().Dispatch(ctx, call)
+}
+
+// OnEvent implements [hook.Hook]: no member has it.
+func (e *Eight) OnEvent(ctx context.Context, ev hook.Event) {
+	e.Compose().OnEvent(ctx, ev)
 }
 
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (e *Eight) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
-}
-
-// Members yields the members that are not nil, in execution order, each with its name in paths.
-func (e *Eight) Members() iter.Seq2[string, hook.Hook] {
-	return func(yield func(string, hook.Hook) bool) {
-		if e.A != nil && !yield("A", e.A) {
-			return
-		}
-		if e.B != nil && !yield("B", e.B) {
-			return
-		}
-		if e.C != nil && !yield("C", e.C) {
-			return
-		}
-		if e.D != nil && !yield("D", e.D) {
-			return
-		}
-		if e.E != nil && !yield("E", e.E) {
-			return
-		}
-		if e.F != nil && !yield("F", e.F) {
-			return
-		}
-		if e.G != nil && !yield("G", e.G) {
-			return
-		}
-		if e.H != nil && !yield("H", e.H) {
-			return
-		}
-	}
-}
-
-// Schema implements [hook.Hook]: no member has it.
-func (e *Eight) Schema() []hook.Tool {
-	return hook.Nop{}.Schema()
-}
-
-// SystemPrompt implements [hook.Hook]: no member has it.
-func (e *Eight) SystemPrompt(cfg *hook.AgentConfig) string {
-	return hook.Nop{}.SystemPrompt(cfg)
-}
-
-// OnBuildAgent implements [hook.Hook]: no member has it.
-func (e *Eight) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
-	return hook.Nop{}.OnBuildAgent(ctx, cfg)
-}
-
-// OnRegisterAgent implements [hook.Hook]: no member has it.
-func (e *Eight) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
-	return hook.Nop{}.OnRegisterAgent(ctx, cfg)
-}
-
-// OnUnregisterAgent implements [hook.Hook]: no member has it.
-func (e *Eight) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {}
-
-// Preprocess implements [hook.Hook]: no member has it.
-func (e *Eight) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	return hook.Nop{}.Preprocess(ctx, t, in)
-}
-
-// ScopedTools implements [hook.Hook]: no member has it.
-func (e *Eight) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
-	return hook.Nop{}.ScopedTools(cfg)
-}
-
-// Dispatch implements [hook.Hook]: no member has it.
-func (e *Eight) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	return hook.Nop{}.Dispatch(ctx, call)
-}
-
-// OnEvent implements [hook.Hook]: no member has it.
-func (e *Eight) OnEvent(ctx context.Context, ev hook.Event) {}
-
-var eightBeforeTool = [...]composite.Member{
-	{Path: "A"},
-	{Path: "B"},
-	{Path: "C"},
-	{Path: "D"},
-	{Path: "E"},
-	{Path: "F"},
-	{Path: "G"},
-	{Path: "H"},
-}
-
-// BeforeTool implements [hook.BeforeTool]: A, B, C, D, E, F, G, H.
-func (e *Eight) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, eightBeforeTool[:])
-	for !g.Done() {
-		e.beforeTool(ctx, call, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, call.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (e *Eight) beforeTool(ctx context.Context, call *hook.ToolCall, g *composite.Gate[hook.ToolDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(e.A.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 1:
-		g.At = 2
-		if g.Answer(e.B.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 2:
-		g.At = 3
-		if g.Answer(e.C.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 3:
-		g.At = 4
-		if g.Answer(e.D.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 4:
-		g.At = 5
-		if g.Answer(e.E.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 5:
-		g.At = 6
-		if g.Answer(e.F.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 6:
-		g.At = 7
-		if g.Answer(e.G.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 7:
-		g.At = 8
-		if g.Answer(e.H.BeforeTool(ctx, call)) {
-			return
-		}
-	}
 }
 
 // Plan of Three (benchcomp.go), in execution order:
@@ -1734,9 +415,9 @@ func (e *Eight) beforeTool(ctx context.Context, call *hook.ToolCall, g *composit
 // ThreeRev identifies the points and tools of Three; composites that it is a member of compile against it.
 const ThreeRev = 0x51f929df
 
-// What Three was generated from: its fields with their tags, what its members have, and below what they do not
-// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
-const _ = composite.GenVersion1
+// What Three was generated from: its fields with their tags, and below the points that its members have. If one of
+// these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion2
 
 var (
 	_ hook.Hook = (*Three)(nil)
@@ -1745,178 +426,89 @@ var (
 		B *Around
 		C *Around
 	} = Three{}
-	_ hook.Hook     = (*Around)(nil)
-	_ hook.WrapTool = (*Around)(nil)
 )
 
-// staleThreeA is A beside markers of all points; see [composite.NotCalled].
+// staleThreeA is A beside the markers of what it does not have; see [guard.Unchanged].
 type staleThreeA struct {
 	*Around
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What A does not have, so that the code below does not call it. If one of these lines does not compile,
-// A has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleThreeA) composite.Stale = staleThreeA.Schema
-	_ func(staleThreeA) composite.Stale = staleThreeA.SystemPrompt
-	_ func(staleThreeA) composite.Stale = staleThreeA.OnBuildAgent
-	_ func(staleThreeA) composite.Stale = staleThreeA.OnRegisterAgent
-	_ func(staleThreeA) composite.Stale = staleThreeA.OnUnregisterAgent
-	_ func(staleThreeA) composite.Stale = staleThreeA.Preprocess
-	_ func(staleThreeA) composite.Stale = staleThreeA.ScopedTools
-	_ func(staleThreeA) composite.Stale = staleThreeA.Dispatch
-	_ func(staleThreeA) composite.Stale = staleThreeA.OnEvent
-	_ func(staleThreeA) composite.Stale = staleThreeA.OnOpen
-	_ func(staleThreeA) composite.Stale = staleThreeA.OnSessionStart
-	_ func(staleThreeA) composite.Stale = staleThreeA.BeforeTurn
-	_ func(staleThreeA) composite.Stale = staleThreeA.TurnPolicy
-	_ func(staleThreeA) composite.Stale = staleThreeA.TurnContext
-	_ func(staleThreeA) composite.Stale = staleThreeA.RefineContext
-	_ func(staleThreeA) composite.Stale = staleThreeA.TurnTools
-	_ func(staleThreeA) composite.Stale = staleThreeA.PromptSections
-	_ func(staleThreeA) composite.Stale = staleThreeA.BeforeStep
-	_ func(staleThreeA) composite.Stale = staleThreeA.RewriteRequest
-	_ func(staleThreeA) composite.Stale = staleThreeA.BeforeModel
-	_ func(staleThreeA) composite.Stale = staleThreeA.WrapModel
-	_ func(staleThreeA) composite.Stale = staleThreeA.OnModelError
-	_ func(staleThreeA) composite.Stale = staleThreeA.RewriteReply
-	_ func(staleThreeA) composite.Stale = staleThreeA.AfterModel
-	_ func(staleThreeA) composite.Stale = staleThreeA.OnInvalidTool
-	_ func(staleThreeA) composite.Stale = staleThreeA.RewriteArgs
-	_ func(staleThreeA) composite.Stale = staleThreeA.BeforeTool
-	_ func(staleThreeA) composite.Stale = staleThreeA.Approve
-	_ func(staleThreeA) composite.Stale = staleThreeA.RewriteResult
-	_ func(staleThreeA) composite.Stale = staleThreeA.AfterTool
-	_ func(staleThreeA) composite.Stale = staleThreeA.AfterStep
-	_ func(staleThreeA) composite.Stale = staleThreeA.OnStop
-	_ func(staleThreeA) composite.Stale = staleThreeA.OnTurnError
-	_ func(staleThreeA) composite.Stale = staleThreeA.AfterTurn
-	_ func(staleThreeA) composite.Stale = staleThreeA.BeforeCompaction
-	_ func(staleThreeA) composite.Stale = staleThreeA.AfterCompaction
-	_ func(staleThreeA) composite.Stale = staleThreeA.OnSessionEnd
-	_ func(staleThreeA) composite.Stale = staleThreeA.OnClose
-)
+// If this does not compile, A has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleThreeA
+	guard.HasWrapTool[*Around]
+}{}
 
-// Ready returns an error that names the required fields that are nil.
-func (d *Three) Ready() error {
-	var missing []string
-	if d.A == nil {
-		missing = append(missing, "A")
-	}
-	if d.B == nil {
-		missing = append(missing, "B")
-	}
-	if d.C == nil {
-		missing = append(missing, "C")
-	}
-	return composite.Missing("benchcomp.Three", missing...)
+// staleThree is Three beside the markers of the points that its author has not written; see [guard.Unchanged].
+type staleThree struct {
+	*Three
+	guard.NotCalled
 }
 
-// Points returns the points that some member has.
-func (d *Three) Points() hook.PointSet {
-	return hook.SetOf(hook.PointWrapTool)
+// If this does not compile, other points of Three are written by hand now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleThree
+	guard.HasHook[*Three]
+}{}
+
+// Compose returns the composite that d is now: what a runtime runs.
+func (d *Three) Compose() *composite.Composite {
+	return composite.Compose(d, composite.Table{Type: "benchcomp.Three", Rows: []composite.Row{
+		{Field: "A", Type: "*benchcomp.Around", Hook: d.A, Points: hook.SetOf(hook.PointWrapTool)},
+		{Field: "B", Type: "*benchcomp.Around", Hook: d.B, Points: hook.SetOf(hook.PointWrapTool)},
+		{Field: "C", Type: "*benchcomp.Around", Hook: d.C, Points: hook.SetOf(hook.PointWrapTool)},
+	}})
 }
 
-// Plan returns the plan that the code below follows.
-func (d *Three) Plan() *plan.Plan {
-	return &plan.Plan{Type: "benchcomp.Three", Members: []plan.Member{
-		{Field: "A", Type: "*benchcomp.Around", Points: []plan.PointUse{{Name: "WrapTool", Kind: "wrap"}}},
-		{Field: "B", Type: "*benchcomp.Around", Points: []plan.PointUse{{Name: "WrapTool", Kind: "wrap"}}},
-		{Field: "C", Type: "*benchcomp.Around", Points: []plan.PointUse{{Name: "WrapTool", Kind: "wrap"}}},
-	}}
+// Schema implements [hook.Hook]: no member has it.
+func (d *Three) Schema() []hook.Tool {
+	return d.Compose().Schema()
+}
+
+// SystemPrompt implements [hook.Hook]: no member has it.
+func (d *Three) SystemPrompt(cfg *hook.AgentConfig) string {
+	return d.Compose().SystemPrompt(cfg)
+}
+
+// OnBuildAgent implements [hook.Hook]: no member has it.
+func (d *Three) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	return d.Compose().OnBuildAgent(ctx, cfg)
+}
+
+// OnRegisterAgent implements [hook.Hook]: no member has it.
+func (d *Three) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return d.Compose().OnRegisterAgent(ctx, cfg)
+}
+
+// OnUnregisterAgent implements [hook.Hook]: no member has it.
+func (d *Three) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	d.Compose().OnUnregisterAgent(ctx, cfg)
+}
+
+// Preprocess implements [hook.Hook]: no member has it.
+func (d *Three) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return d.Compose().Preprocess(ctx, t, in)
+}
+
+// ScopedTools implements [hook.Hook]: no member has it.
+func (d *Three) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	return d.Compose().ScopedTools(cfg)
+}
+
+// Dispatch implements [hook.Hook]: no member has it.
+func (d *Three) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return d.Compose().Dispatch(ctx, call)
+}
+
+// OnEvent implements [hook.Hook]: no member has it.
+func (d *Three) OnEvent(ctx context.Context, ev hook.Event) {
+	d.Compose().OnEvent(ctx, ev)
 }
 
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (d *Three) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
-}
-
-// Members yields the members that are not nil, in execution order, each with its name in paths.
-func (d *Three) Members() iter.Seq2[string, hook.Hook] {
-	return func(yield func(string, hook.Hook) bool) {
-		if d.A != nil && !yield("A", d.A) {
-			return
-		}
-		if d.B != nil && !yield("B", d.B) {
-			return
-		}
-		if d.C != nil && !yield("C", d.C) {
-			return
-		}
-	}
-}
-
-// Schema implements [hook.Hook]: no member has it.
-func (d *Three) Schema() []hook.Tool {
-	return hook.Nop{}.Schema()
-}
-
-// SystemPrompt implements [hook.Hook]: no member has it.
-func (d *Three) SystemPrompt(cfg *hook.AgentConfig) string {
-	return hook.Nop{}.SystemPrompt(cfg)
-}
-
-// OnBuildAgent implements [hook.Hook]: no member has it.
-func (d *Three) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
-	return hook.Nop{}.OnBuildAgent(ctx, cfg)
-}
-
-// OnRegisterAgent implements [hook.Hook]: no member has it.
-func (d *Three) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
-	return hook.Nop{}.OnRegisterAgent(ctx, cfg)
-}
-
-// OnUnregisterAgent implements [hook.Hook]: no member has it.
-func (d *Three) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {}
-
-// Preprocess implements [hook.Hook]: no member has it.
-func (d *Three) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	return hook.Nop{}.Preprocess(ctx, t, in)
-}
-
-// ScopedTools implements [hook.Hook]: no member has it.
-func (d *Three) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
-	return hook.Nop{}.ScopedTools(cfg)
-}
-
-// Dispatch implements [hook.Hook]: no member has it.
-func (d *Three) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	return hook.Nop{}.Dispatch(ctx, call)
-}
-
-// OnEvent implements [hook.Hook]: no member has it.
-func (d *Three) OnEvent(ctx context.Context, ev hook.Event) {}
-
-// WrapTool implements [hook.WrapTool]: A, B, C.
-func (d *Three) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
-	w := &threeWrapTool{d: d}
-	w.ToolWraps = composite.ToolWraps{Call: call, Next: next}
-	w.Init(w, w.levels[:])
-	return w.WrapToolAt(ctx, 0)
-}
-
-// threeWrapTool is one pass through the wraps of Three.
-type threeWrapTool struct {
-	composite.ToolWraps
-	d      *Three
-	levels [3]composite.ToolLevel
-}
-
-// WrapToolAt runs the chain from this position on.
-func (w *threeWrapTool) WrapToolAt(ctx context.Context, at int) (out hook.ToolResult) {
-	switch at {
-	case 0:
-		defer w.Recover(ctx, 0, "A", true, &out)
-		return w.d.A.WrapTool(ctx, w.Call, w.Rest(0))
-	case 1:
-		defer w.Recover(ctx, 1, "B", true, &out)
-		return w.d.B.WrapTool(ctx, w.Call, w.Rest(1))
-	case 2:
-		defer w.Recover(ctx, 2, "C", true, &out)
-		return w.d.C.WrapTool(ctx, w.Call, w.Rest(2))
-	}
-	return w.End(ctx)
 }
 
 // Names of the tools of [Free].
@@ -1951,15 +543,6 @@ func (f *Free) Schema() []hook.Tool {
 func (f *Free) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolFree:
-		return bindFree(f, call), true
-	}
-	return hook.Invocation{}, false
-}
-
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in freeTools.
-func (f *Free) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
 		return bindFree(f, call), true
 	}
 	return hook.Invocation{}, false

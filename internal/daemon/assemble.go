@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
@@ -65,7 +64,7 @@ func assemble(ctx context.Context, o Options, agents []Agent, known func() []del
 			return a, errors.Join(err, a.discard(ctx))
 		}
 	}
-	a.hook, err = composite.Layered(d, a.conf.layers...)
+	a.hook, err = d.Compose().Layered(a.conf.layers...)
 	if err == nil && a.Policy != nil {
 		// A rule for a tool that does not exist is no mistake of the agent that is
 		// registered first.
@@ -102,7 +101,7 @@ func (a *assembly) discard(ctx context.Context) error {
 func (a *assembly) named() []hook.Tool {
 	out := a.hook.Schema()
 	for _, d := range a.conf.plan.Off {
-		for _, name := range a.Plan().Member(d.Field).Tools {
+		for _, name := range a.Compose().Plan().Member(d.Field).Tools {
 			out = append(out, hook.Tool{Name: name})
 		}
 	}

@@ -36,7 +36,7 @@ func whole(t *testing.T) *daemon.Daemon {
 		AskUser: askuser.New(nil), Delegate: delegate.New(nil),
 		Memory: memories, MCP: servers, OS: tools, Extra: []hook.Hook{hook.Nop{}},
 	}
-	t.Cleanup(func() { assert.NoError(t, d.OnClose(t.Context())) })
+	t.Cleanup(func() { assert.NoError(t, d.Compose().OnClose(t.Context())) })
 	return d
 }
 
@@ -84,8 +84,8 @@ func TestGeneratedIsDynamic(t *testing.T) {
 	dynamic, err := composite.New(d)
 	require.NoError(t, err)
 	assert.Equal(t, toolNames(dynamic.Schema()), toolNames(d.Schema()))
-	assert.Equal(t, dynamic.Points(), d.Points())
-	for i, m := range d.Plan().Members {
+	assert.Equal(t, dynamic.Points(), d.Compose().Points())
+	for i, m := range d.Compose().Plan().Members {
 		other := dynamic.Plan().Members[i]
 		assert.Equal(t, other.Field, m.Field)
 		assert.Equal(t, other.Tools, m.Tools)
@@ -103,12 +103,12 @@ func toolNames(tools []hook.Tool) []string {
 func TestReady(t *testing.T) {
 	t.Parallel()
 	d := whole(t)
-	require.NoError(t, d.Ready())
+	require.NoError(t, d.Compose().Ready())
 	assert.NoError(t, (&daemon.Daemon{
 		Policy: d.Policy, Guard: d.Guard, Cost: d.Cost, Approval: d.Approval, Skills: d.Skills, AskUser: d.AskUser, Delegate: d.Delegate, MCP: d.MCP, OS: d.OS,
-	}).Ready(), "what is optional may be missing")
-	assert.EqualError(t, new(daemon.Daemon).Ready(),
-		composite.Missing("daemon.Daemon", "Policy", "Guard", "Approval", "Skills", "AskUser", "Delegate", "MCP", "OS", "Cost").Error())
+	}).Compose().Ready(), "what is optional may be missing")
+	assert.EqualError(t, new(daemon.Daemon).Compose().Ready(),
+		"daemon.Daemon: required and nil: Policy, Guard, Approval, Skills, AskUser, Delegate, MCP, OS, Cost; set them, or tag them optional")
 }
 
 // TestWhatIsAsked pins which of the static tools need a person's approval.
@@ -118,7 +118,7 @@ func TestWhatIsAsked(t *testing.T) {
 	var asked []string
 	for _, tool := range d.Schema() {
 		call := hook.NewToolCall(hook.ToolCallData{Step: hooktest.Step(nil), Tool: tool, Args: "{}"})
-		decision, err := d.BeforeTool(t.Context(), call)
+		decision, err := d.Compose().BeforeTool(t.Context(), call)
 		require.NoError(t, err)
 		if decision.Verdict().Kind == hook.AnswerAsk {
 			asked = append(asked, tool.Name)

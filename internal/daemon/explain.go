@@ -33,7 +33,7 @@ func (a *App) explained(agent Agent, cfg hook.AgentConfig, err error) error {
 		if !strings.Contains(text, fmt.Sprintf("tool %q: nobody owns it", tool)) {
 			continue
 		}
-		if owner := a.Daemon.Plan().Owner(tool); owner != "" {
+		if owner := a.Daemon.Compose().Plan().Owner(tool); owner != "" {
 			by := a.Runtime.Plan().OffBy(owner)
 			if layer, ok, _ := runtime.AgentLayer(&cfg); ok && by == "" {
 				by = layer.Source

@@ -5,12 +5,9 @@ package daemon
 
 import (
 	"context"
-	"errors"
-	"iter"
-	"strconv"
 
 	"github.com/grapnel-go/grapnel/composite"
-	"github.com/grapnel-go/grapnel/composite/plan"
+	compositeguard "github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
@@ -53,9 +50,9 @@ import (
 // DaemonRev identifies the points and tools of Daemon; composites that it is a member of compile against it.
 const DaemonRev = 0x10e64de8
 
-// What Daemon was generated from: its fields with their tags, what its members have, and below what they do not
-// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
-const _ = composite.GenVersion1
+// What Daemon was generated from: its fields with their tags, and below the points that its members have. If one of
+// these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion2
 
 var (
 	_ hook.Hook = (*Daemon)(nil)
@@ -72,1918 +69,266 @@ var (
 		Cost     *cost.Cost
 		Extra    []hook.Hook
 	} = Daemon{}
-	_ hook.Hook       = (*policy.Policy)(nil)
-	_ hook.BeforeTool = (*policy.Policy)(nil)
-	_ hook.Hook       = (*guard.Guard)(nil)
-	_ hook.BeforeStep = (*guard.Guard)(nil)
-	_ hook.BeforeTool = (*guard.Guard)(nil)
-	_ hook.AfterStep  = (*guard.Guard)(nil)
-	_ hook.AfterTurn  = (*guard.Guard)(nil)
-	_ hook.Hook       = (*approval.Approval)(nil)
-	_ hook.Approve    = (*approval.Approval)(nil)
-	_ hook.OnClose    = (*approval.Approval)(nil)
-	_                 = [1]struct{}{}[skills.SkillsRev-0x57253533]
-	_ hook.Hook       = (*skills.Skills)(nil)
-	_                 = [1]struct{}{}[askuser.AskUserRev-0x9c1d4e3e]
-	_ hook.Hook       = (*askuser.AskUser)(nil)
-	_                 = [1]struct{}{}[delegate.DelegateRev-0x5c7d5afb]
-	_ hook.Hook       = (*delegate.Delegate)(nil)
-	_                 = [1]struct{}{}[memory.MemoryRev-0xe3bb1dc5]
-	_ hook.Hook       = (*memory.Memory)(nil)
-	_ hook.BeforeTool = (*memory.Memory)(nil)
-	_ hook.OnClose    = (*memory.Memory)(nil)
-	_ hook.Hook       = (*mcp.MCP)(nil)
-	_ hook.OnOpen     = (*mcp.MCP)(nil)
-	_ hook.OnClose    = (*mcp.MCP)(nil)
-	_                 = [1]struct{}{}[ostools.OSRev-0x5324cc86]
-	_ hook.Hook       = (*ostools.OS)(nil)
-	_ hook.OnClose    = (*ostools.OS)(nil)
-	_                 = [1]struct{}{}[cost.CostRev-0xd6158616]
-	_ hook.Hook       = (*cost.Cost)(nil)
-	_ hook.AfterStep  = (*cost.Cost)(nil)
+	_ = [1]struct{}{}[skills.SkillsRev-0x57253533]
+	_ = [1]struct{}{}[askuser.AskUserRev-0x9c1d4e3e]
+	_ = [1]struct{}{}[delegate.DelegateRev-0x5c7d5afb]
+	_ = [1]struct{}{}[memory.MemoryRev-0xe3bb1dc5]
+	_ = [1]struct{}{}[ostools.OSRev-0x5324cc86]
+	_ = [1]struct{}{}[cost.CostRev-0xd6158616]
 )
 
-// staleDaemonPolicy is Policy beside markers of all points; see [composite.NotCalled].
+// staleDaemonPolicy is Policy beside the markers of what it does not have; see [guard.Unchanged].
 type staleDaemonPolicy struct {
 	*policy.Policy
-	composite.NotCalled
+	compositeguard.NotCalled
 }
 
-// What Policy does not have, so that the code below does not call it. If one of these lines does not compile,
-// Policy has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.Schema
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.SystemPrompt
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.Preprocess
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.ScopedTools
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.Dispatch
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnEvent
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnOpen
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnSessionStart
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.BeforeTurn
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.TurnPolicy
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.TurnContext
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.RefineContext
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.TurnTools
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.PromptSections
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.BeforeStep
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.RewriteRequest
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.BeforeModel
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.WrapModel
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnModelError
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.RewriteReply
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.AfterModel
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnInvalidTool
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.RewriteArgs
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.Approve
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.WrapTool
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.RewriteResult
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.AfterTool
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.AfterStep
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnStop
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnTurnError
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.AfterTurn
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.BeforeCompaction
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.AfterCompaction
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnSessionEnd
-	_ func(staleDaemonPolicy) composite.Stale = staleDaemonPolicy.OnClose
-)
+// If this does not compile, Policy has other points now: run "go tool hookgen ./..." again.
+var _ compositeguard.Unchanged = struct {
+	staleDaemonPolicy
+	compositeguard.HasOnBuildAgent[*policy.Policy]
+	compositeguard.HasOnRegisterAgent[*policy.Policy]
+	compositeguard.HasOnUnregisterAgent[*policy.Policy]
+	compositeguard.HasBeforeTool[*policy.Policy]
+}{}
 
-// staleDaemonGuard is Guard beside markers of all points; see [composite.NotCalled].
+// staleDaemonGuard is Guard beside the markers of what it does not have; see [guard.Unchanged].
 type staleDaemonGuard struct {
 	*guard.Guard
-	composite.NotCalled
+	compositeguard.NotCalled
 }
 
-// What Guard does not have, so that the code below does not call it. If one of these lines does not compile,
-// Guard has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.Schema
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.SystemPrompt
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.Preprocess
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.ScopedTools
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.Dispatch
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnEvent
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnOpen
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnSessionStart
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.BeforeTurn
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.TurnPolicy
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.TurnContext
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.RefineContext
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.TurnTools
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.PromptSections
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.RewriteRequest
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.BeforeModel
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.WrapModel
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnModelError
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.RewriteReply
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.AfterModel
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnInvalidTool
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.RewriteArgs
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.Approve
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.WrapTool
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.RewriteResult
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.AfterTool
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnStop
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnTurnError
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.BeforeCompaction
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.AfterCompaction
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnSessionEnd
-	_ func(staleDaemonGuard) composite.Stale = staleDaemonGuard.OnClose
-)
+// If this does not compile, Guard has other points now: run "go tool hookgen ./..." again.
+var _ compositeguard.Unchanged = struct {
+	staleDaemonGuard
+	compositeguard.HasOnBuildAgent[*guard.Guard]
+	compositeguard.HasOnRegisterAgent[*guard.Guard]
+	compositeguard.HasOnUnregisterAgent[*guard.Guard]
+	compositeguard.HasBeforeStep[*guard.Guard]
+	compositeguard.HasBeforeTool[*guard.Guard]
+	compositeguard.HasAfterStep[*guard.Guard]
+	compositeguard.HasAfterTurn[*guard.Guard]
+}{}
 
-// staleDaemonApproval is Approval beside markers of all points; see [composite.NotCalled].
+// staleDaemonApproval is Approval beside the markers of what it does not have; see [guard.Unchanged].
 type staleDaemonApproval struct {
 	*approval.Approval
-	composite.NotCalled
+	compositeguard.NotCalled
 }
 
-// What Approval does not have, so that the code below does not call it. If one of these lines does not compile,
-// Approval has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.Schema
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.SystemPrompt
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnBuildAgent
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnRegisterAgent
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnUnregisterAgent
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.Preprocess
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.ScopedTools
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.Dispatch
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnEvent
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnOpen
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnSessionStart
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.BeforeTurn
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.TurnPolicy
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.TurnContext
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.RefineContext
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.TurnTools
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.PromptSections
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.BeforeStep
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.RewriteRequest
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.BeforeModel
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.WrapModel
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnModelError
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.RewriteReply
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.AfterModel
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnInvalidTool
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.RewriteArgs
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.BeforeTool
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.WrapTool
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.RewriteResult
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.AfterTool
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.AfterStep
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnStop
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnTurnError
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.AfterTurn
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.BeforeCompaction
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.AfterCompaction
-	_ func(staleDaemonApproval) composite.Stale = staleDaemonApproval.OnSessionEnd
-)
+// If this does not compile, Approval has other points now: run "go tool hookgen ./..." again.
+var _ compositeguard.Unchanged = struct {
+	staleDaemonApproval
+	compositeguard.HasApprove[*approval.Approval]
+	compositeguard.HasOnClose[*approval.Approval]
+}{}
 
-// staleDaemonSkills is Skills beside markers of all points; see [composite.NotCalled].
+// staleDaemonSkills is Skills beside the markers of what it does not have; see [guard.Unchanged].
 type staleDaemonSkills struct {
 	*skills.Skills
-	composite.NotCalled
+	compositeguard.NotCalled
 }
 
-// What Skills does not have, so that the code below does not call it. If one of these lines does not compile,
-// Skills has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnRegisterAgent
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnUnregisterAgent
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnEvent
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnOpen
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnSessionStart
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.BeforeTurn
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.TurnPolicy
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.TurnContext
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RefineContext
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.TurnTools
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.PromptSections
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.BeforeStep
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteRequest
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.BeforeModel
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.WrapModel
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnModelError
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteReply
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterModel
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnInvalidTool
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteArgs
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.BeforeTool
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.Approve
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.WrapTool
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.RewriteResult
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterTool
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterStep
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnStop
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnTurnError
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterTurn
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.BeforeCompaction
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.AfterCompaction
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnSessionEnd
-	_ func(staleDaemonSkills) composite.Stale = staleDaemonSkills.OnClose
-)
+// If this does not compile, Skills has other points now: run "go tool hookgen ./..." again.
+var _ compositeguard.Unchanged = struct {
+	staleDaemonSkills
+	compositeguard.HasSchema[*skills.Skills]
+	compositeguard.HasSystemPrompt[*skills.Skills]
+	compositeguard.HasOnBuildAgent[*skills.Skills]
+	compositeguard.HasPreprocess[*skills.Skills]
+	compositeguard.HasScopedTools[*skills.Skills]
+	compositeguard.HasDispatch[*skills.Skills]
+}{}
 
-// staleDaemonAskUser is AskUser beside markers of all points; see [composite.NotCalled].
+// staleDaemonAskUser is AskUser beside the markers of what it does not have; see [guard.Unchanged].
 type staleDaemonAskUser struct {
 	*askuser.AskUser
-	composite.NotCalled
+	compositeguard.NotCalled
 }
 
-// What AskUser does not have, so that the code below does not call it. If one of these lines does not compile,
-// AskUser has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnBuildAgent
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnRegisterAgent
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnUnregisterAgent
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.Preprocess
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.ScopedTools
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnEvent
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnOpen
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnSessionStart
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.BeforeTurn
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.TurnPolicy
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.TurnContext
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RefineContext
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.TurnTools
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.PromptSections
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.BeforeStep
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteRequest
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.BeforeModel
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.WrapModel
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnModelError
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteReply
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterModel
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnInvalidTool
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteArgs
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.BeforeTool
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.Approve
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.WrapTool
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.RewriteResult
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterTool
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterStep
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnStop
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnTurnError
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterTurn
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.BeforeCompaction
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.AfterCompaction
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnSessionEnd
-	_ func(staleDaemonAskUser) composite.Stale = staleDaemonAskUser.OnClose
-)
+// If this does not compile, AskUser has other points now: run "go tool hookgen ./..." again.
+var _ compositeguard.Unchanged = struct {
+	staleDaemonAskUser
+	compositeguard.HasSchema[*askuser.AskUser]
+	compositeguard.HasSystemPrompt[*askuser.AskUser]
+	compositeguard.HasDispatch[*askuser.AskUser]
+}{}
 
-// staleDaemonDelegate is Delegate beside markers of all points; see [composite.NotCalled].
+// staleDaemonDelegate is Delegate beside the markers of what it does not have; see [guard.Unchanged].
 type staleDaemonDelegate struct {
 	*delegate.Delegate
-	composite.NotCalled
+	compositeguard.NotCalled
 }
 
-// What Delegate does not have, so that the code below does not call it. If one of these lines does not compile,
-// Delegate has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnRegisterAgent
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnUnregisterAgent
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.Preprocess
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnEvent
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnOpen
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnSessionStart
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.BeforeTurn
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.TurnPolicy
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.TurnContext
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RefineContext
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.TurnTools
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.PromptSections
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.BeforeStep
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteRequest
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.BeforeModel
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.WrapModel
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnModelError
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteReply
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterModel
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnInvalidTool
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteArgs
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.BeforeTool
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.Approve
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.WrapTool
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.RewriteResult
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterTool
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterStep
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnStop
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnTurnError
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterTurn
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.BeforeCompaction
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.AfterCompaction
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnSessionEnd
-	_ func(staleDaemonDelegate) composite.Stale = staleDaemonDelegate.OnClose
-)
+// If this does not compile, Delegate has other points now: run "go tool hookgen ./..." again.
+var _ compositeguard.Unchanged = struct {
+	staleDaemonDelegate
+	compositeguard.HasSchema[*delegate.Delegate]
+	compositeguard.HasSystemPrompt[*delegate.Delegate]
+	compositeguard.HasOnBuildAgent[*delegate.Delegate]
+	compositeguard.HasScopedTools[*delegate.Delegate]
+	compositeguard.HasDispatch[*delegate.Delegate]
+}{}
 
-// staleDaemonMemory is Memory beside markers of all points; see [composite.NotCalled].
+// staleDaemonMemory is Memory beside the markers of what it does not have; see [guard.Unchanged].
 type staleDaemonMemory struct {
 	*memory.Memory
-	composite.NotCalled
+	compositeguard.NotCalled
 }
 
-// What Memory does not have, so that the code below does not call it. If one of these lines does not compile,
-// Memory has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnRegisterAgent
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnUnregisterAgent
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.Preprocess
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnEvent
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnOpen
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnSessionStart
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.BeforeTurn
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.TurnPolicy
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.TurnContext
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RefineContext
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.TurnTools
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.PromptSections
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.BeforeStep
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteRequest
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.BeforeModel
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.WrapModel
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnModelError
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteReply
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterModel
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnInvalidTool
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteArgs
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.Approve
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.WrapTool
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.RewriteResult
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterTool
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterStep
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnStop
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnTurnError
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterTurn
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.BeforeCompaction
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.AfterCompaction
-	_ func(staleDaemonMemory) composite.Stale = staleDaemonMemory.OnSessionEnd
-)
+// If this does not compile, Memory has other points now: run "go tool hookgen ./..." again.
+var _ compositeguard.Unchanged = struct {
+	staleDaemonMemory
+	compositeguard.HasSchema[*memory.Memory]
+	compositeguard.HasSystemPrompt[*memory.Memory]
+	compositeguard.HasOnBuildAgent[*memory.Memory]
+	compositeguard.HasScopedTools[*memory.Memory]
+	compositeguard.HasDispatch[*memory.Memory]
+	compositeguard.HasBeforeTool[*memory.Memory]
+	compositeguard.HasOnClose[*memory.Memory]
+}{}
 
-// staleDaemonMCP is MCP beside markers of all points; see [composite.NotCalled].
+// staleDaemonMCP is MCP beside the markers of what it does not have; see [guard.Unchanged].
 type staleDaemonMCP struct {
 	*mcp.MCP
-	composite.NotCalled
+	compositeguard.NotCalled
 }
 
-// What MCP does not have, so that the code below does not call it. If one of these lines does not compile,
-// MCP has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.Preprocess
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnEvent
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnSessionStart
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.BeforeTurn
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.TurnPolicy
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.TurnContext
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RefineContext
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.TurnTools
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.PromptSections
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.BeforeStep
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteRequest
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.BeforeModel
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.WrapModel
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnModelError
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteReply
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterModel
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnInvalidTool
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteArgs
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.BeforeTool
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.Approve
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.WrapTool
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.RewriteResult
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterTool
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterStep
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnStop
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnTurnError
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterTurn
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.BeforeCompaction
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.AfterCompaction
-	_ func(staleDaemonMCP) composite.Stale = staleDaemonMCP.OnSessionEnd
-)
+// If this does not compile, MCP has other points now: run "go tool hookgen ./..." again.
+var _ compositeguard.Unchanged = struct {
+	staleDaemonMCP
+	compositeguard.HasSchema[*mcp.MCP]
+	compositeguard.HasSystemPrompt[*mcp.MCP]
+	compositeguard.HasOnBuildAgent[*mcp.MCP]
+	compositeguard.HasOnRegisterAgent[*mcp.MCP]
+	compositeguard.HasOnUnregisterAgent[*mcp.MCP]
+	compositeguard.HasScopedTools[*mcp.MCP]
+	compositeguard.HasDispatch[*mcp.MCP]
+	compositeguard.HasOnOpen[*mcp.MCP]
+	compositeguard.HasOnClose[*mcp.MCP]
+}{}
 
-// staleDaemonOS is OS beside markers of all points; see [composite.NotCalled].
+// staleDaemonOS is OS beside the markers of what it does not have; see [guard.Unchanged].
 type staleDaemonOS struct {
 	*ostools.OS
-	composite.NotCalled
+	compositeguard.NotCalled
 }
 
-// What OS does not have, so that the code below does not call it. If one of these lines does not compile,
-// OS has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnRegisterAgent
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnUnregisterAgent
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.Preprocess
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnEvent
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnOpen
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnSessionStart
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.BeforeTurn
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.TurnPolicy
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.TurnContext
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RefineContext
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.TurnTools
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.PromptSections
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.BeforeStep
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteRequest
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.BeforeModel
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.WrapModel
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnModelError
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteReply
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterModel
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnInvalidTool
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteArgs
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.BeforeTool
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.Approve
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.WrapTool
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.RewriteResult
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterTool
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterStep
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnStop
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnTurnError
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterTurn
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.BeforeCompaction
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.AfterCompaction
-	_ func(staleDaemonOS) composite.Stale = staleDaemonOS.OnSessionEnd
-)
+// If this does not compile, OS has other points now: run "go tool hookgen ./..." again.
+var _ compositeguard.Unchanged = struct {
+	staleDaemonOS
+	compositeguard.HasSchema[*ostools.OS]
+	compositeguard.HasSystemPrompt[*ostools.OS]
+	compositeguard.HasOnBuildAgent[*ostools.OS]
+	compositeguard.HasScopedTools[*ostools.OS]
+	compositeguard.HasDispatch[*ostools.OS]
+	compositeguard.HasOnClose[*ostools.OS]
+}{}
 
-// staleDaemonCost is Cost beside markers of all points; see [composite.NotCalled].
+// staleDaemonCost is Cost beside the markers of what it does not have; see [guard.Unchanged].
 type staleDaemonCost struct {
 	*cost.Cost
-	composite.NotCalled
+	compositeguard.NotCalled
 }
 
-// What Cost does not have, so that the code below does not call it. If one of these lines does not compile,
-// Cost has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.Schema
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.SystemPrompt
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnBuildAgent
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnRegisterAgent
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnUnregisterAgent
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.Preprocess
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.ScopedTools
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.Dispatch
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnEvent
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnOpen
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnSessionStart
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.BeforeTurn
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.TurnPolicy
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.TurnContext
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.RefineContext
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.TurnTools
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.PromptSections
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.BeforeStep
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.RewriteRequest
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.BeforeModel
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.WrapModel
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnModelError
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.RewriteReply
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.AfterModel
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnInvalidTool
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.RewriteArgs
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.BeforeTool
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.Approve
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.WrapTool
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.RewriteResult
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.AfterTool
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnStop
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnTurnError
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.AfterTurn
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.BeforeCompaction
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.AfterCompaction
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnSessionEnd
-	_ func(staleDaemonCost) composite.Stale = staleDaemonCost.OnClose
-)
+// If this does not compile, Cost has other points now: run "go tool hookgen ./..." again.
+var _ compositeguard.Unchanged = struct {
+	staleDaemonCost
+	compositeguard.HasAfterStep[*cost.Cost]
+}{}
 
-// Ready returns an error that names the required fields that are nil.
-func (d *Daemon) Ready() error {
-	var missing []string
-	if d.Policy == nil {
-		missing = append(missing, "Policy")
-	}
-	if d.Guard == nil {
-		missing = append(missing, "Guard")
-	}
-	if d.Approval == nil {
-		missing = append(missing, "Approval")
-	}
-	if d.Skills == nil {
-		missing = append(missing, "Skills")
-	}
-	if d.AskUser == nil {
-		missing = append(missing, "AskUser")
-	}
-	if d.Delegate == nil {
-		missing = append(missing, "Delegate")
-	}
-	if d.MCP == nil {
-		missing = append(missing, "MCP")
-	}
-	if d.OS == nil {
-		missing = append(missing, "OS")
-	}
-	if d.Cost == nil {
-		missing = append(missing, "Cost")
-	}
-	return composite.Missing("daemon.Daemon", missing...)
+// staleDaemon is Daemon beside the markers of the points that its author has not written; see [guard.Unchanged].
+type staleDaemon struct {
+	*Daemon
+	compositeguard.NotCalled
 }
 
-// Points returns the points that some member has.
-func (d *Daemon) Points() hook.PointSet {
-	points := hook.SetOf(hook.PointOnOpen, hook.PointBeforeStep, hook.PointBeforeTool, hook.PointApprove, hook.PointAfterStep, hook.PointAfterTurn, hook.PointOnClose)
-	if d.Memory != nil {
-		points = points.With(hook.SetOf(hook.PointBeforeTool, hook.PointOnClose))
-	}
-	for _, m := range d.Extra {
-		points = points.With(hook.PointsOf(m))
-	}
-	return points
+// If this does not compile, other points of Daemon are written by hand now: run "go tool hookgen ./..." again.
+var _ compositeguard.Unchanged = struct {
+	staleDaemon
+	compositeguard.HasHook[*Daemon]
+}{}
+
+// Compose returns the composite that d is now: what a runtime runs.
+func (d *Daemon) Compose() *composite.Composite {
+	return composite.Compose(d, composite.Table{Type: "daemon.Daemon", Owner: daemonOwner, Rows: []composite.Row{
+		{Field: "Policy", Type: "*policy.Policy", Hook: d.Policy, Points: hook.SetOf(hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointBeforeTool)},
+		{Field: "Guard", Type: "*guard.Guard", Hook: d.Guard, Points: hook.SetOf(hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointBeforeStep, hook.PointBeforeTool, hook.PointAfterStep, hook.PointAfterTurn)},
+		{Field: "Approval", Type: "*approval.Approval", Hook: d.Approval, Points: hook.SetOf(hook.PointApprove, hook.PointOnClose)},
+		{Field: "Skills", Type: "*skills.Skills", Hook: d.Skills, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch), Tools: []string{skills.ToolSkill}},
+		{Field: "AskUser", Type: "*askuser.AskUser", Hook: d.AskUser, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointDispatch), Tools: []string{askuser.ToolAskUser}},
+		{Field: "Delegate", Type: "*delegate.Delegate", Hook: d.Delegate, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointScopedTools, hook.PointDispatch), Tools: []string{delegate.ToolDelegate}},
+		{Field: "Memory", Type: "*memory.Memory", Tag: "optional", Hook: d.Memory, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointScopedTools, hook.PointDispatch, hook.PointBeforeTool, hook.PointOnClose), Tools: []string{memory.ToolRemember, memory.ToolRecall, memory.ToolForget}},
+		{Field: "MCP", Type: "*mcp.MCP", Hook: d.MCP, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointScopedTools, hook.PointDispatch, hook.PointOnOpen, hook.PointOnClose), Dynamic: true},
+		{Field: "OS", Type: "*ostools.OS", Hook: d.OS, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointScopedTools, hook.PointDispatch, hook.PointOnClose), Tools: []string{ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite}},
+		{Field: "Cost", Type: "*cost.Cost", Tag: "AfterStep: failopen", Hook: d.Cost, Points: hook.SetOf(hook.PointAfterStep)},
+		{Field: "Extra", Type: "[]hook.Hook", IsGroup: true, Group: d.Extra, Dynamic: true},
+	}})
 }
 
-// Plan returns the plan that the code below follows.
-func (d *Daemon) Plan() *plan.Plan {
-	return &plan.Plan{Type: "daemon.Daemon", Members: []plan.Member{
-		{Field: "Policy", Type: "*policy.Policy", Points: []plan.PointUse{{Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "BeforeTool", Kind: "decide"}}},
-		{Field: "Guard", Type: "*guard.Guard", Points: []plan.PointUse{{Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "BeforeStep", Kind: "decide"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "AfterStep", Kind: "decide"}, {Name: "AfterTurn", Kind: "observe"}}},
-		{Field: "Approval", Type: "*approval.Approval", Points: []plan.PointUse{{Name: "Approve", Kind: "decide"}, {Name: "OnClose", Kind: "observe"}}},
-		{Field: "Skills", Type: "*skills.Skills", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "Preprocess", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"skill"}},
-		{Field: "AskUser", Type: "*askuser.AskUser", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"ask_user"}},
-		{Field: "Delegate", Type: "*delegate.Delegate", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"delegate"}},
-		{Field: "Memory", Type: "*memory.Memory", Optional: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "BeforeTool", Kind: "decide"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"remember", "recall", "forget"}},
-		{Field: "MCP", Type: "*mcp.MCP", Dynamic: true, Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "OnRegisterAgent", Kind: "facade"}, {Name: "OnUnregisterAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnOpen", Kind: "observe"}, {Name: "OnClose", Kind: "observe"}}},
-		{Field: "OS", Type: "*ostools.OS", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "SystemPrompt", Kind: "facade"}, {Name: "OnBuildAgent", Kind: "facade"}, {Name: "ScopedTools", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}, {Name: "OnClose", Kind: "observe"}}, Tools: []string{"bash", "edit", "glob", "grep", "read", "write"}},
-		{Field: "Cost", Type: "*cost.Cost", Points: []plan.PointUse{{Name: "AfterStep", Kind: "decide", Policy: "failopen"}}},
-		{Field: "Extra", Type: "[]hook.Hook", Dynamic: true, Group: true},
-	}}
+// daemonOwner returns the row of the member that owns a static tool; -1 for none.
+func daemonOwner(tool string) int {
+	switch tool {
+	case skills.ToolSkill:
+		return 3 // Skills
+	case askuser.ToolAskUser:
+		return 4 // AskUser
+	case delegate.ToolDelegate:
+		return 5 // Delegate
+	case memory.ToolRemember, memory.ToolRecall, memory.ToolForget:
+		return 6 // Memory
+	case ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite:
+		return 8 // OS
+	}
+	return -1
+}
+
+// Schema implements [hook.Hook]: Skills, AskUser, Delegate, Memory?, MCP, OS, Extra[].
+func (d *Daemon) Schema() []hook.Tool {
+	return d.Compose().Schema()
+}
+
+// SystemPrompt implements [hook.Hook]: Skills, AskUser, Delegate, Memory?, MCP, OS, Extra[].
+func (d *Daemon) SystemPrompt(cfg *hook.AgentConfig) string {
+	return d.Compose().SystemPrompt(cfg)
+}
+
+// OnBuildAgent implements [hook.Hook]: Policy, Guard, Skills, Delegate, Memory?, MCP, OS, Extra[].
+func (d *Daemon) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	return d.Compose().OnBuildAgent(ctx, cfg)
+}
+
+// OnRegisterAgent implements [hook.Hook]: Policy, Guard, MCP, Extra[].
+func (d *Daemon) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return d.Compose().OnRegisterAgent(ctx, cfg)
+}
+
+// OnUnregisterAgent implements [hook.Hook]: Extra[], MCP, Guard, Policy.
+func (d *Daemon) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	d.Compose().OnUnregisterAgent(ctx, cfg)
+}
+
+// Preprocess implements [hook.Hook]: Skills, Extra[].
+func (d *Daemon) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return d.Compose().Preprocess(ctx, t, in)
+}
+
+// ScopedTools implements [hook.Hook]: Skills, Delegate, Memory?, MCP, OS, Extra[].
+func (d *Daemon) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	return d.Compose().ScopedTools(cfg)
+}
+
+// Dispatch implements [hook.Hook]: Skills, AskUser, Delegate, Memory?, MCP, OS, Extra[].
+func (d *Daemon) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return d.Compose().Dispatch(ctx, call)
+}
+
+// OnEvent implements [hook.Hook]: Extra[].
+func (d *Daemon) OnEvent(ctx context.Context, ev hook.Event) {
+	d.Compose().OnEvent(ctx, ev)
 }
 
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (d *Daemon) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
-}
-
-// Members yields the members that are not nil, in execution order, each with its name in paths.
-func (d *Daemon) Members() iter.Seq2[string, hook.Hook] {
-	return func(yield func(string, hook.Hook) bool) {
-		if d.Policy != nil && !yield("Policy", d.Policy) {
-			return
-		}
-		if d.Guard != nil && !yield("Guard", d.Guard) {
-			return
-		}
-		if d.Approval != nil && !yield("Approval", d.Approval) {
-			return
-		}
-		if d.Skills != nil && !yield("Skills", d.Skills) {
-			return
-		}
-		if d.AskUser != nil && !yield("AskUser", d.AskUser) {
-			return
-		}
-		if d.Delegate != nil && !yield("Delegate", d.Delegate) {
-			return
-		}
-		if d.Memory != nil && !yield("Memory", d.Memory) {
-			return
-		}
-		if d.MCP != nil && !yield("MCP", d.MCP) {
-			return
-		}
-		if d.OS != nil && !yield("OS", d.OS) {
-			return
-		}
-		if d.Cost != nil && !yield("Cost", d.Cost) {
-			return
-		}
-		for i, m := range d.Extra {
-			if m != nil && !yield("Extra["+strconv.Itoa(i)+"]", m) {
-				return
-			}
-		}
-	}
-}
-
-// Schema implements [hook.Hook]: Skills, AskUser, Delegate, Memory?, MCP*, OS, Extra*.
-func (d *Daemon) Schema() []hook.Tool {
-	var at string
-	defer composite.Blame(hook.PointSchema, &at)
-	tools := make([]hook.Tool, 0, 12)
-	at = "Skills"
-	tools = append(tools, d.Skills.Schema()...)
-	at = "AskUser"
-	tools = append(tools, d.AskUser.Schema()...)
-	at = "Delegate"
-	tools = append(tools, d.Delegate.Schema()...)
-	if d.Memory != nil {
-		at = "Memory"
-		tools = append(tools, d.Memory.Schema()...)
-	}
-	at = "MCP"
-	tools = append(tools, d.MCP.Schema()...)
-	at = "OS"
-	tools = append(tools, d.OS.Schema()...)
-	for i, m := range d.Extra {
-		if m == nil {
-			continue
-		}
-		at = "Extra[" + strconv.Itoa(i) + "]"
-		tools = append(tools, m.Schema()...)
-	}
-	return tools
-}
-
-// SystemPrompt implements [hook.Hook]: Skills, AskUser, Delegate, Memory?, MCP, OS, Extra[].
-func (d *Daemon) SystemPrompt(cfg *hook.AgentConfig) string {
-	var at string
-	defer composite.Blame(hook.PointSystemPrompt, &at)
-	parts := make([]string, 0, 7)
-	at = "Skills"
-	if composite.Offers(cfg, d.Skills.Schema()) {
-		parts = append(parts, d.Skills.SystemPrompt(cfg))
-	}
-	at = "AskUser"
-	if composite.Offers(cfg, d.AskUser.Schema()) {
-		parts = append(parts, d.AskUser.SystemPrompt(cfg))
-	}
-	at = "Delegate"
-	if composite.Offers(cfg, d.Delegate.Schema()) {
-		parts = append(parts, d.Delegate.SystemPrompt(cfg))
-	}
-	if d.Memory != nil {
-		at = "Memory"
-		if composite.Offers(cfg, d.Memory.Schema()) {
-			parts = append(parts, d.Memory.SystemPrompt(cfg))
-		}
-	}
-	at = "MCP"
-	if composite.Offers(cfg, d.MCP.Schema()) {
-		parts = append(parts, d.MCP.SystemPrompt(cfg))
-	}
-	at = "OS"
-	if composite.Offers(cfg, d.OS.Schema()) {
-		parts = append(parts, d.OS.SystemPrompt(cfg))
-	}
-	for i, m := range d.Extra {
-		if m == nil {
-			continue
-		}
-		at = "Extra[" + strconv.Itoa(i) + "]"
-		parts = append(parts, composite.PromptOf(cfg, m))
-	}
-	return composite.JoinPrompts(parts)
-}
-
-var daemonOnBuildAgent = [...]composite.Member{
-	{Path: "Policy"},
-	{Path: "Guard"},
-	{Path: "Skills"},
-	{Path: "Delegate"},
-	{Path: "Memory"},
-	{Path: "MCP"},
-	{Path: "OS"},
-	{Path: "Extra"},
-}
-
-// OnBuildAgent implements [hook.Hook]: Policy, Guard, Skills, Delegate, Memory?, MCP, OS, Extra[].
-func (d *Daemon) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
-	f := composite.NewFold(hook.PointOnBuildAgent, daemonOnBuildAgent[:], cfg)
-	for !f.Done() {
-		d.onBuildAgent(ctx, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, cfg.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Daemon) onBuildAgent(ctx context.Context, f *composite.Fold[hook.AgentConfig]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(d.Policy.OnBuildAgent(ctx, f.Value)) {
-			return
-		}
-		fallthrough
-	case 1:
-		f.At = 2
-		if f.Set(d.Guard.OnBuildAgent(ctx, f.Value)) {
-			return
-		}
-		fallthrough
-	case 2:
-		f.At = 3
-		if f.Set(d.Skills.OnBuildAgent(ctx, f.Value)) {
-			return
-		}
-		fallthrough
-	case 3:
-		f.At = 4
-		if f.Set(d.Delegate.OnBuildAgent(ctx, f.Value)) {
-			return
-		}
-		fallthrough
-	case 4:
-		f.At = 5
-		if d.Memory != nil && f.Set(d.Memory.OnBuildAgent(ctx, f.Value)) {
-			return
-		}
-		fallthrough
-	case 5:
-		f.At = 6
-		if f.Set(d.MCP.OnBuildAgent(ctx, f.Value)) {
-			return
-		}
-		fallthrough
-	case 6:
-		f.At = 7
-		if f.Set(d.OS.OnBuildAgent(ctx, f.Value)) {
-			return
-		}
-		fallthrough
-	case 7:
-		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
-			if m := d.Extra[i]; m != nil && f.Set(m.OnBuildAgent(ctx, f.Value)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonOnRegisterAgent = [...]composite.Member{
-	{Path: "Policy"},
-	{Path: "Guard"},
-	{Path: "MCP"},
-	{Path: "Extra"},
-}
-
-// OnRegisterAgent implements [hook.Hook]: Policy, Guard, MCP, Extra.
-func (d *Daemon) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
-	b := composite.NewBracket(hook.PointOnRegisterAgent, daemonOnRegisterAgent[:])
-	for b.Opening() {
-		d.onRegisterAgent(ctx, cfg, &b)
-	}
-	if b.Err() != nil {
-		d.onUnregisterAgentFrom(ctx, cfg, b.Undo())
-	}
-	return b.Err()
-}
-
-func (d *Daemon) onRegisterAgent(ctx context.Context, cfg *hook.AgentConfig, b *composite.Bracket) {
-	defer b.Recover()
-	switch b.At {
-	case 0:
-		b.At = 1
-		if b.Set(d.Policy.OnRegisterAgent(ctx, cfg)) {
-			return
-		}
-		fallthrough
-	case 1:
-		b.At = 2
-		if b.Set(d.Guard.OnRegisterAgent(ctx, cfg)) {
-			return
-		}
-		fallthrough
-	case 2:
-		b.At = 3
-		if b.Set(d.MCP.OnRegisterAgent(ctx, cfg)) {
-			return
-		}
-		fallthrough
-	case 3:
-		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
-			if m := d.Extra[i]; m != nil && b.Set(m.OnRegisterAgent(ctx, cfg)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonOnUnregisterAgent = [...]composite.Member{
-	{Path: "Extra"},
-	{Path: "MCP"},
-	{Path: "Guard"},
-	{Path: "Policy"},
-}
-
-// OnUnregisterAgent implements [hook.Hook]: Extra, MCP, Guard, Policy.
-func (d *Daemon) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
-	d.onUnregisterAgentFrom(ctx, cfg, composite.Position{})
-}
-
-// onUnregisterAgentFrom closes the members from this position on.
-func (d *Daemon) onUnregisterAgentFrom(ctx context.Context, cfg *hook.AgentConfig, from composite.Position) {
-	f := composite.NewFan(hook.PointOnUnregisterAgent, daemonOnUnregisterAgent[:])
-	f.Start(from)
-	for !f.Done() {
-		d.onUnregisterAgent(ctx, cfg, &f)
-	}
-	if f.Failed() && cfg != nil {
-		f.Report(ctx, cfg.Host())
-	}
-}
-
-func (d *Daemon) onUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig, f *composite.Fan) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
-			if m := d.Extra[i]; m != nil {
-				m.OnUnregisterAgent(ctx, cfg)
-			}
-		}
-		fallthrough
-	case 1:
-		f.At = 2
-		d.MCP.OnUnregisterAgent(ctx, cfg)
-		fallthrough
-	case 2:
-		f.At = 3
-		d.Guard.OnUnregisterAgent(ctx, cfg)
-		fallthrough
-	case 3:
-		f.At = 4
-		d.Policy.OnUnregisterAgent(ctx, cfg)
-	}
-}
-
-var daemonPreprocess = [...]composite.Member{
-	{Path: "Skills"},
-	{Path: "Extra"},
-}
-
-// Preprocess implements [hook.Hook]: Skills, Extra[].
-func (d *Daemon) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	f := composite.NewFold(hook.PointPreprocess, daemonPreprocess[:], in)
-	for !f.Done() {
-		d.preprocess(ctx, t, &f)
-	}
-	if f.Failed() && t != nil {
-		f.Report(ctx, t.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Daemon) preprocess(ctx context.Context, t *hook.Turn, f *composite.Fold[hook.Input]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		f.At = 1
-		if f.Set(d.Skills.Preprocess(ctx, t, f.Value)) {
-			return
-		}
-		fallthrough
-	case 1:
-		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
-			if m := d.Extra[i]; m != nil && f.Set(m.Preprocess(ctx, t, f.Value)) {
-				return
-			}
-		}
-	}
-}
-
-// ScopedTools implements [hook.Hook]: Skills, Delegate, Memory?, MCP, OS, Extra[].
-func (d *Daemon) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
-	var at string
-	defer composite.Blame(hook.PointScopedTools, &at)
-	var s composite.Scoping
-	at = "Skills"
-	s.Add("", d.Skills.Schema(), d.Skills.ScopedTools(cfg))
-	at = "AskUser"
-	s.Add("", d.AskUser.Schema(), hook.Scope{})
-	at = "Delegate"
-	s.Add("", d.Delegate.Schema(), d.Delegate.ScopedTools(cfg))
-	if d.Memory != nil {
-		at = "Memory"
-		s.Add("", d.Memory.Schema(), d.Memory.ScopedTools(cfg))
-	}
-	at = "MCP"
-	s.Add("", d.MCP.Schema(), d.MCP.ScopedTools(cfg))
-	at = "OS"
-	s.Add("", d.OS.Schema(), d.OS.ScopedTools(cfg))
-	for i, m := range d.Extra {
-		if m == nil {
-			continue
-		}
-		at = "Extra[" + strconv.Itoa(i) + "]"
-		s.Add("", m.Schema(), m.ScopedTools(cfg))
-	}
-	return s.Scope()
-}
-
-// Dispatch implements [hook.Hook]: Skills, AskUser, Delegate, Memory?, MCP*, OS, Extra*.
-func (d *Daemon) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch owner, tool := daemonOwner(call.Name()); owner {
-	case 0:
-		return d.Skills.DispatchTool(tool, call)
-	case 1:
-		return d.AskUser.DispatchTool(tool, call)
-	case 2:
-		return d.Delegate.DispatchTool(tool, call)
-	case 3:
-		if d.Memory != nil {
-			return d.Memory.DispatchTool(tool, call)
-		}
-	case 4:
-		return d.OS.DispatchTool(tool, call)
-	}
-	if inv, ok := d.MCP.Dispatch(ctx, call); ok {
-		return inv, true
-	}
-	for _, m := range d.Extra {
-		if m == nil {
-			continue
-		}
-		if inv, ok := m.Dispatch(ctx, call); ok {
-			return inv, true
-		}
-	}
-	return hook.Invocation{}, false
-}
-
-// daemonOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
-func daemonOwner(name string) (owner, tool int) {
-	switch name {
-	case skills.ToolSkill:
-		return 0, 0
-	case askuser.ToolAskUser:
-		return 1, 0
-	case delegate.ToolDelegate:
-		return 2, 0
-	case memory.ToolRemember:
-		return 3, 0
-	case memory.ToolRecall:
-		return 3, 1
-	case memory.ToolForget:
-		return 3, 2
-	case ostools.ToolBash:
-		return 4, 0
-	case ostools.ToolEdit:
-		return 4, 1
-	case ostools.ToolGlob:
-		return 4, 2
-	case ostools.ToolGrep:
-		return 4, 3
-	case ostools.ToolRead:
-		return 4, 4
-	case ostools.ToolWrite:
-		return 4, 5
-	}
-	return -1, 0
-}
-
-var daemonOnEvent = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// OnEvent implements [hook.Hook]: Extra[].
-func (d *Daemon) OnEvent(ctx context.Context, ev hook.Event) {
-	f := composite.NewFan(hook.PointOnEvent, daemonOnEvent[:])
-	for !f.Done() {
-		d.onEvent(ctx, ev, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, ev.Host())
-	}
-}
-
-func (d *Daemon) onEvent(ctx context.Context, ev hook.Event, f *composite.Fan) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
-			if m := d.Extra[i]; m != nil {
-				m.OnEvent(ctx, ev)
-			}
-		}
-	}
-}
-
-var daemonOnOpen = [...]composite.Member{
-	{Path: "Approval"},
-	{Path: "Memory"},
-	{Path: "MCP"},
-	{Path: "OS"},
-	{Path: "Extra"},
-}
-
-// OnOpen implements [hook.OnOpen]: Approval, Memory, MCP, OS, Extra.
-func (d *Daemon) OnOpen(ctx context.Context, h hook.Host) error {
-	b := composite.NewBracket(hook.PointOnOpen, daemonOnOpen[:])
-	for b.Opening() {
-		d.onOpen(ctx, h, &b)
-	}
-	if b.Err() == nil {
-		return nil
-	}
-	if err := d.onCloseFrom(ctx, b.Undo()); err != nil {
-		return errors.Join(b.Err(), err)
-	}
-	return b.Err()
-}
-
-func (d *Daemon) onOpen(ctx context.Context, h hook.Host, b *composite.Bracket) {
-	defer b.Recover()
-	switch b.At {
-	case 0:
-		b.At = 1
-		fallthrough
-	case 1:
-		b.At = 2
-		fallthrough
-	case 2:
-		b.At = 3
-		if b.Set(d.MCP.OnOpen(ctx, h)) {
-			return
-		}
-		fallthrough
-	case 3:
-		b.At = 4
-		fallthrough
-	case 4:
-		for i, ok := b.Next(len(d.Extra)); ok; i, ok = b.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.OnOpen); ok && b.Set(m.OnOpen(ctx, h)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonOnSessionStart = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// OnSessionStart implements [hook.OnSessionStart]: Extra[].
-func (d *Daemon) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
-	g := composite.NewGate[hook.SessionDecision](hook.PointOnSessionStart, daemonOnSessionStart[:])
-	for !g.Done() {
-		d.onSessionStart(ctx, session, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, session.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) onSessionStart(ctx context.Context, session *hook.Session, g *composite.Gate[hook.SessionDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.OnSessionStart); ok && g.Answer(m.OnSessionStart(ctx, session)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonBeforeTurn = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// BeforeTurn implements [hook.BeforeTurn]: Extra[].
-func (d *Daemon) BeforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
-	g := composite.NewGate[hook.TurnDecision](hook.PointBeforeTurn, daemonBeforeTurn[:])
-	for !g.Done() {
-		d.beforeTurn(ctx, turn, in, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, turn.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) beforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input, g *composite.Gate[hook.TurnDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.BeforeTurn); ok && g.Answer(m.BeforeTurn(ctx, turn, in)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonTurnPolicy = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// TurnPolicy implements [hook.TurnPolicy]: Extra[].
-func (d *Daemon) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
-	all := composite.NewCollect[hook.Policy](hook.PointTurnPolicy, daemonTurnPolicy[:])
-	for !all.Done() {
-		d.turnPolicy(ctx, turn, &all)
-	}
-	if all.Failed() {
-		all.Report(ctx, turn.Host())
-	}
-	return all.Contributed()
-}
-
-func (d *Daemon) turnPolicy(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.Policy]) {
-	defer all.Recover()
-	switch all.At {
-	case 0:
-		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.TurnPolicy); ok && all.Add(m.TurnPolicy(ctx, turn)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonTurnContext = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// TurnContext implements [hook.TurnContext]: Extra[].
-func (d *Daemon) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
-	all := composite.NewCollect[hook.ContextBlock](hook.PointTurnContext, daemonTurnContext[:])
-	for !all.Done() {
-		d.turnContext(ctx, turn, &all)
-	}
-	if all.Failed() {
-		all.Report(ctx, turn.Host())
-	}
-	return all.Contributed()
-}
-
-func (d *Daemon) turnContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
-	defer all.Recover()
-	switch all.At {
-	case 0:
-		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.TurnContext); ok && all.Add(m.TurnContext(ctx, turn)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonRefineContext = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// RefineContext implements [hook.RefineContext]: Extra[].
-func (d *Daemon) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
-	all := composite.NewCollect[hook.ContextBlock](hook.PointRefineContext, daemonRefineContext[:])
-	for !all.Done() {
-		d.refineContext(ctx, turn, &all)
-	}
-	if all.Failed() {
-		all.Report(ctx, turn.Host())
-	}
-	return all.Contributed()
-}
-
-func (d *Daemon) refineContext(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ContextBlock]) {
-	defer all.Recover()
-	switch all.At {
-	case 0:
-		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.RefineContext); ok && all.Add(m.RefineContext(ctx, turn)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonTurnTools = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// TurnTools implements [hook.TurnTools]: Extra[].
-func (d *Daemon) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
-	all := composite.NewCollect[hook.ToolChange](hook.PointTurnTools, daemonTurnTools[:])
-	for !all.Done() {
-		d.turnTools(ctx, turn, &all)
-	}
-	if all.Failed() {
-		all.Report(ctx, turn.Host())
-	}
-	return all.Contributed()
-}
-
-func (d *Daemon) turnTools(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.ToolChange]) {
-	defer all.Recover()
-	switch all.At {
-	case 0:
-		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.TurnTools); ok && all.Add(m.TurnTools(ctx, turn)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonPromptSections = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// PromptSections implements [hook.PromptSections]: Extra[].
-func (d *Daemon) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
-	all := composite.NewCollect[hook.PromptSection](hook.PointPromptSections, daemonPromptSections[:])
-	for !all.Done() {
-		d.promptSections(ctx, turn, &all)
-	}
-	if all.Failed() {
-		all.Report(ctx, turn.Host())
-	}
-	return all.Contributed()
-}
-
-func (d *Daemon) promptSections(ctx context.Context, turn *hook.Turn, all *composite.Collect[hook.PromptSection]) {
-	defer all.Recover()
-	switch all.At {
-	case 0:
-		for i, ok := all.Next(len(d.Extra)); ok; i, ok = all.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.PromptSections); ok && all.Add(m.PromptSections(ctx, turn)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonBeforeStep = [...]composite.Member{
-	{Path: "Guard"},
-	{Path: "Extra"},
-}
-
-// BeforeStep implements [hook.BeforeStep]: Guard, Extra[].
-func (d *Daemon) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
-	g := composite.NewGate[hook.StepDecision](hook.PointBeforeStep, daemonBeforeStep[:])
-	for !g.Done() {
-		d.beforeStep(ctx, step, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) beforeStep(ctx context.Context, step *hook.Step, g *composite.Gate[hook.StepDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Guard.BeforeStep(ctx, step)) {
-			return
-		}
-		fallthrough
-	case 1:
-		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.BeforeStep); ok && g.Answer(m.BeforeStep(ctx, step)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonRewriteRequest = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// RewriteRequest implements [hook.RewriteRequest]: Extra[].
-func (d *Daemon) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
-	f := composite.NewFold(hook.PointRewriteRequest, daemonRewriteRequest[:], req)
-	for !f.Done() {
-		d.rewriteRequest(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Daemon) rewriteRequest(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelRequest]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.RewriteRequest); ok && f.Set(m.RewriteRequest(ctx, step, f.Value)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonBeforeModel = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// BeforeModel implements [hook.BeforeModel]: Extra[].
-func (d *Daemon) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
-	g := composite.NewGate[hook.ModelDecision](hook.PointBeforeModel, daemonBeforeModel[:])
-	for !g.Done() {
-		d.beforeModel(ctx, step, req, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) beforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, g *composite.Gate[hook.ModelDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.BeforeModel); ok && g.Answer(m.BeforeModel(ctx, step, req)) {
-				return
-			}
-		}
-	}
-}
-
-// WrapModel implements [hook.WrapModel]: Extra[].
-func (d *Daemon) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
-	w := &daemonWrapModel{d: d}
-	w.ModelWraps = composite.ModelWraps{Step: step, Req: req, Next: next}
-	w.Init(w)
-	return w.WrapModelAt(ctx, 0)
-}
-
-// daemonWrapModel is one pass through the wraps of Daemon.
-type daemonWrapModel struct {
-	composite.ModelWraps
-	d *Daemon
-}
-
-// WrapModelAt runs the chain from this position on.
-func (w *daemonWrapModel) WrapModelAt(ctx context.Context, at int) (out hook.ModelStream) {
-	switch at {
-	case 0:
-		defer w.Recover(ctx, 0, "Extra", true, &out)
-		return composite.WrapModelGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Step, w.Req, w.Rest(0))
-	}
-	return w.End(ctx)
-}
-
-var daemonOnModelError = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// OnModelError implements [hook.OnModelError]: Extra[].
-func (d *Daemon) OnModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure) (hook.FailureDecision, error) {
-	g := composite.NewGate[hook.FailureDecision](hook.PointOnModelError, daemonOnModelError[:])
-	for !g.Done() {
-		d.onModelError(ctx, step, failure, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) onModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure, g *composite.Gate[hook.FailureDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.OnModelError); ok && g.Answer(m.OnModelError(ctx, step, failure)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonRewriteReply = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// RewriteReply implements [hook.RewriteReply]: Extra[].
-func (d *Daemon) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
-	f := composite.NewFold(hook.PointRewriteReply, daemonRewriteReply[:], reply)
-	for !f.Done() {
-		d.rewriteReply(ctx, step, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, step.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Daemon) rewriteReply(ctx context.Context, step *hook.Step, f *composite.Fold[hook.ModelReply]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.RewriteReply); ok && f.Set(m.RewriteReply(ctx, step, f.Value)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonAfterModel = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// AfterModel implements [hook.AfterModel]: Extra[].
-func (d *Daemon) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
-	g := composite.NewGate[hook.ReplyDecision](hook.PointAfterModel, daemonAfterModel[:])
-	for !g.Done() {
-		d.afterModel(ctx, step, reply, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) afterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply, g *composite.Gate[hook.ReplyDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		for i, ok := g.NextReverse(len(d.Extra)); ok; i, ok = g.NextReverse(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.AfterModel); ok && g.Answer(m.AfterModel(ctx, step, reply)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonOnInvalidTool = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// OnInvalidTool implements [hook.OnInvalidTool]: Extra[].
-func (d *Daemon) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
-	g := composite.NewGate[hook.RepairDecision](hook.PointOnInvalidTool, daemonOnInvalidTool[:])
-	for !g.Done() {
-		d.onInvalidTool(ctx, step, invalid, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) onInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall, g *composite.Gate[hook.RepairDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.OnInvalidTool); ok && g.Answer(m.OnInvalidTool(ctx, step, invalid)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonRewriteArgs = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// RewriteArgs implements [hook.RewriteArgs]: Extra[].
-func (d *Daemon) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
-	f := composite.NewFold(hook.PointRewriteArgs, daemonRewriteArgs[:], args)
-	for !f.Done() {
-		d.rewriteArgs(ctx, call, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, call.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Daemon) rewriteArgs(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.JSON]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		for i, ok := f.Next(len(d.Extra)); ok; i, ok = f.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.RewriteArgs); ok && f.Set(m.RewriteArgs(ctx, call, f.Value)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonBeforeTool = [...]composite.Member{
-	{Path: "Policy"},
-	{Path: "Guard"},
-	{Path: "Memory"},
-	{Path: "Extra"},
-}
-
-// BeforeTool implements [hook.BeforeTool]: Policy, Guard, Memory?, Extra[].
-func (d *Daemon) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, daemonBeforeTool[:])
-	for !g.Done() {
-		d.beforeTool(ctx, call, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, call.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) beforeTool(ctx context.Context, call *hook.ToolCall, g *composite.Gate[hook.ToolDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Policy.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 1:
-		g.At = 2
-		if g.Answer(d.Guard.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 2:
-		g.At = 3
-		if d.Memory != nil && g.Answer(d.Memory.BeforeTool(ctx, call)) {
-			return
-		}
-		fallthrough
-	case 3:
-		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.BeforeTool); ok && g.Answer(m.BeforeTool(ctx, call)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonApprove = [...]composite.Member{
-	{Path: "Approval"},
-	{Path: "Extra"},
-}
-
-// Approve implements [hook.Approve]: Approval, Extra[].
-func (d *Daemon) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
-	g := composite.NewGate[hook.ApprovalDecision](hook.PointApprove, daemonApprove[:])
-	for !g.Done() {
-		d.approve(ctx, call, asked, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, call.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision, g *composite.Gate[hook.ApprovalDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(d.Approval.Approve(ctx, call, asked)) {
-			return
-		}
-		fallthrough
-	case 1:
-		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.Approve); ok && g.Answer(m.Approve(ctx, call, asked)) {
-				return
-			}
-		}
-	}
-}
-
-// WrapTool implements [hook.WrapTool]: Extra[].
-func (d *Daemon) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
-	w := &daemonWrapTool{d: d}
-	w.ToolWraps = composite.ToolWraps{Call: call, Next: next}
-	w.Init(w, w.levels[:])
-	return w.WrapToolAt(ctx, 0)
-}
-
-// daemonWrapTool is one pass through the wraps of Daemon.
-type daemonWrapTool struct {
-	composite.ToolWraps
-	d      *Daemon
-	levels [1]composite.ToolLevel
-}
-
-// WrapToolAt runs the chain from this position on.
-func (w *daemonWrapTool) WrapToolAt(ctx context.Context, at int) (out hook.ToolResult) {
-	switch at {
-	case 0:
-		defer w.Recover(ctx, 0, "Extra", true, &out)
-		return composite.WrapToolGroup(ctx, composite.Member{Path: "Extra"}, w.d.Extra, w.Call, w.Rest(0))
-	}
-	return w.End(ctx)
-}
-
-var daemonRewriteResult = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// RewriteResult implements [hook.RewriteResult]: Extra[].
-func (d *Daemon) RewriteResult(ctx context.Context, call *hook.ToolCall, result hook.ToolResult) (hook.ToolResult, error) {
-	f := composite.NewFold(hook.PointRewriteResult, daemonRewriteResult[:], result)
-	for !f.Done() {
-		d.rewriteResult(ctx, call, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, call.Host())
-	}
-	return f.Value, f.Err()
-}
-
-func (d *Daemon) rewriteResult(ctx context.Context, call *hook.ToolCall, f *composite.Fold[hook.ToolResult]) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.RewriteResult); ok && f.Set(m.RewriteResult(ctx, call, f.Value)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonAfterTool = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// AfterTool implements [hook.AfterTool]: Extra[].
-func (d *Daemon) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
-	g := composite.NewGate[hook.OutcomeDecision](hook.PointAfterTool, daemonAfterTool[:])
-	for !g.Done() {
-		d.afterTool(ctx, call, outcome, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, call.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) afterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome, g *composite.Gate[hook.OutcomeDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		for i, ok := g.NextReverse(len(d.Extra)); ok; i, ok = g.NextReverse(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.AfterTool); ok && g.Answer(m.AfterTool(ctx, call, outcome)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonAfterStep = [...]composite.Member{
-	{Path: "Extra"},
-	{Path: "Cost", Policy: composite.PolicyOpen},
-	{Path: "Guard"},
-}
-
-// AfterStep implements [hook.AfterStep]: Extra[], Cost, Guard.
-func (d *Daemon) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
-	g := composite.NewGate[hook.StepDecision](hook.PointAfterStep, daemonAfterStep[:])
-	for !g.Done() {
-		d.afterStep(ctx, step, outcome, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, step.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) afterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome, g *composite.Gate[hook.StepDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		for i, ok := g.NextReverse(len(d.Extra)); ok; i, ok = g.NextReverse(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.AfterStep); ok && g.Answer(m.AfterStep(ctx, step, outcome)) {
-				return
-			}
-		}
-		fallthrough
-	case 1:
-		g.At = 2
-		if g.Answer(d.Cost.AfterStep(ctx, step, outcome)) {
-			return
-		}
-		fallthrough
-	case 2:
-		g.At = 3
-		if g.Answer(d.Guard.AfterStep(ctx, step, outcome)) {
-			return
-		}
-	}
-}
-
-var daemonOnStop = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// OnStop implements [hook.OnStop]: Extra[].
-func (d *Daemon) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
-	g := composite.NewGate[hook.StopDecision](hook.PointOnStop, daemonOnStop[:])
-	for !g.Done() {
-		d.onStop(ctx, turn, stopping, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, turn.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) onStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping, g *composite.Gate[hook.StopDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.OnStop); ok && g.Answer(m.OnStop(ctx, turn, stopping)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonOnTurnError = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// OnTurnError implements [hook.OnTurnError]: Extra[].
-func (d *Daemon) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
-	g := composite.NewGate[hook.RecoverDecision](hook.PointOnTurnError, daemonOnTurnError[:])
-	for !g.Done() {
-		d.onTurnError(ctx, turn, outcome, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, turn.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) onTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, g *composite.Gate[hook.RecoverDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.OnTurnError); ok && g.Answer(m.OnTurnError(ctx, turn, outcome)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonAfterTurn = [...]composite.Member{
-	{Path: "Extra"},
-	{Path: "Guard"},
-}
-
-// AfterTurn implements [hook.AfterTurn]: Extra[], Guard.
-func (d *Daemon) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
-	f := composite.NewFan(hook.PointAfterTurn, daemonAfterTurn[:])
-	for !f.Done() {
-		d.afterTurn(ctx, turn, outcome, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, turn.Host())
-	}
-}
-
-func (d *Daemon) afterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome, f *composite.Fan) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.AfterTurn); ok {
-				m.AfterTurn(ctx, turn, outcome)
-			}
-		}
-		fallthrough
-	case 1:
-		f.At = 2
-		d.Guard.AfterTurn(ctx, turn, outcome)
-	}
-}
-
-var daemonBeforeCompaction = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// BeforeCompaction implements [hook.BeforeCompaction]: Extra[].
-func (d *Daemon) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
-	g := composite.NewGate[hook.CompactionDecision](hook.PointBeforeCompaction, daemonBeforeCompaction[:])
-	for !g.Done() {
-		d.beforeCompaction(ctx, conversation, compaction, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, conversation.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (d *Daemon) beforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction, g *composite.Gate[hook.CompactionDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		for i, ok := g.Next(len(d.Extra)); ok; i, ok = g.Next(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.BeforeCompaction); ok && g.Answer(m.BeforeCompaction(ctx, conversation, compaction)) {
-				return
-			}
-		}
-	}
-}
-
-var daemonAfterCompaction = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// AfterCompaction implements [hook.AfterCompaction]: Extra[].
-func (d *Daemon) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
-	f := composite.NewFan(hook.PointAfterCompaction, daemonAfterCompaction[:])
-	for !f.Done() {
-		d.afterCompaction(ctx, conversation, compacted, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, conversation.Host())
-	}
-}
-
-func (d *Daemon) afterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted, f *composite.Fan) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.AfterCompaction); ok {
-				m.AfterCompaction(ctx, conversation, compacted)
-			}
-		}
-	}
-}
-
-var daemonOnSessionEnd = [...]composite.Member{
-	{Path: "Extra"},
-}
-
-// OnSessionEnd implements [hook.OnSessionEnd]: Extra[].
-func (d *Daemon) OnSessionEnd(ctx context.Context, session *hook.Session) {
-	f := composite.NewFan(hook.PointOnSessionEnd, daemonOnSessionEnd[:])
-	for !f.Done() {
-		d.onSessionEnd(ctx, session, &f)
-	}
-	if f.Failed() {
-		f.Report(ctx, session.Host())
-	}
-}
-
-func (d *Daemon) onSessionEnd(ctx context.Context, session *hook.Session, f *composite.Fan) {
-	defer f.Recover()
-	switch f.At {
-	case 0:
-		for i, ok := f.NextReverse(len(d.Extra)); ok; i, ok = f.NextReverse(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.OnSessionEnd); ok {
-				m.OnSessionEnd(ctx, session)
-			}
-		}
-	}
-}
-
-var daemonOnClose = [...]composite.Member{
-	{Path: "Extra"},
-	{Path: "OS"},
-	{Path: "MCP"},
-	{Path: "Memory"},
-	{Path: "Approval"},
-}
-
-// OnClose implements [hook.OnClose]: Extra, OS, MCP, Memory, Approval.
-func (d *Daemon) OnClose(ctx context.Context) error {
-	return d.onCloseFrom(ctx, composite.Position{})
-}
-
-// onCloseFrom closes the members from this position on.
-func (d *Daemon) onCloseFrom(ctx context.Context, from composite.Position) error {
-	b := composite.NewBracket(hook.PointOnClose, daemonOnClose[:])
-	b.Start(from)
-	for b.Closing() {
-		d.onClose(ctx, &b)
-	}
-	return b.Err()
-}
-
-func (d *Daemon) onClose(ctx context.Context, b *composite.Bracket) {
-	defer b.Recover()
-	switch b.At {
-	case 0:
-		for i, ok := b.NextReverse(len(d.Extra)); ok; i, ok = b.NextReverse(len(d.Extra)) {
-			if m, ok := d.Extra[i].(hook.OnClose); ok {
-				b.Set(m.OnClose(ctx))
-			}
-		}
-		fallthrough
-	case 1:
-		b.At = 2
-		b.Set(d.OS.OnClose(ctx))
-		fallthrough
-	case 2:
-		b.At = 3
-		b.Set(d.MCP.OnClose(ctx))
-		fallthrough
-	case 3:
-		b.At = 4
-		if d.Memory != nil {
-			b.Set(d.Memory.OnClose(ctx))
-		}
-		fallthrough
-	case 4:
-		b.At = 5
-		b.Set(d.Approval.OnClose(ctx))
-	}
 }

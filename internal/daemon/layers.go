@@ -64,7 +64,7 @@ func (c configuration) off(field string) bool { return c.plan.OffBy(field) != ""
 // over returns the configuration with one more layer.
 func (c configuration) over(l plan.Layer) (configuration, error) {
 	layers := append(slices.Clone(c.layers), l)
-	p, problems := new(Daemon).Plan().Layered(plan.Merge(layers))
+	p, problems := new(Daemon).Compose().Plan().Layered(plan.Merge(layers))
 	errs := make([]error, len(problems))
 	for i, problem := range problems {
 		errs[i] = problem
@@ -75,7 +75,7 @@ func (c configuration) over(l plan.Layer) (configuration, error) {
 // loadLayers reads what is said of the subsystems. The sections of agents that nobody
 // has approved are taken out.
 func loadLayers(ctx context.Context, o Options, agents []Agent) (configuration, error) {
-	c := configuration{plan: new(Daemon).Plan()}
+	c := configuration{plan: new(Daemon).Compose().Plan()}
 	user, err := o.Paths.parseLayer(o.Paths.userHooks(), readUser)
 	if err != nil {
 		return c, err

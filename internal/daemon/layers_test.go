@@ -83,7 +83,7 @@ func TestTheUserAndTheProjectTurnSubsystemsOff(t *testing.T) {
 func TestAnySubsystemMayBeOff(t *testing.T) {
 	t.Parallel()
 	all := map[string]string{}
-	for _, m := range new(daemon.Daemon).Plan().Members {
+	for _, m := range new(daemon.Daemon).Compose().Plan().Members {
 		if m.Field == "Extra" {
 			continue
 		}

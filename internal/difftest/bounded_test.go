@@ -85,8 +85,8 @@ func TestPoliciesAlike(t *testing.T) {
 			c, err := composite.New(b)
 			require.NoError(t, err)
 			d, ld := newBounded(deeds, say)
-			static, dynamic := World{F: a, Log: la, Host: new(Recorder)}, World{F: c, Log: lb, Host: new(Recorder)}
-			recorded := World{F: composite.Recorded(d, nil).(Facade), Log: ld, Host: new(Recorder)}
+			static, dynamic := World{F: a.Compose(), Log: la, Host: new(Recorder)}, World{F: c, Log: lb, Host: new(Recorder)}
+			recorded := World{F: d.Compose().Recorded(nil), Log: ld, Host: new(Recorder)}
 			for _, s := range program {
 				if different = Differ(settled(s.op), s.arg, dynamic, static, recorded); different != "" {
 					return
@@ -104,7 +104,7 @@ func TestPoliciesPlannedAlike(t *testing.T) {
 	b, _ := newBounded(nil, nil)
 	c, err := composite.New(b)
 	require.NoError(t, err)
-	static, dynamic := b.Plan(), c.Plan()
+	static, dynamic := b.Compose().Plan(), c.Plan()
 	require.Len(t, dynamic.Members, len(static.Members))
 	for i, m := range static.Members {
 		d := dynamic.Members[i]

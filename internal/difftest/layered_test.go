@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/composite"
-	"github.com/grapnel-go/grapnel/hook"
 	. "github.com/grapnel-go/grapnel/internal/difftest"
 )
 
@@ -25,12 +24,12 @@ func TestOffIsAsNil(t *testing.T) {
 		}
 		layer, err := composite.NewLayer("test", settings)
 		require.NoError(rt, err)
-		lay := func(h hook.Hook) Facade {
-			c, err := composite.Layered(h, layer)
+		lay := func(f Facade) Facade {
+			c, err := f.(*composite.Composite).Layered(layer)
 			require.NoError(rt, err)
-			return c.(Facade)
+			return c
 		}
-		static, mixed, dynamic, recorded := build(rt, s, func(w *Welded) Facade { return lay(w) })
+		static, mixed, dynamic, recorded := build(rt, s, func(w *Welded) Facade { return lay(w.Compose()) })
 		for _, w := range []*World{&mixed, &dynamic, &recorded} {
 			w.F = lay(w.F)
 		}

@@ -45,7 +45,7 @@ func executed(log []string) []string {
 // run time are told at the methods of hook.Hook only if they changed something.
 func TestEveryExecutionIsTold(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		_, _, _, w := build(rt, drawScript(rt, ""), func(w *Welded) Facade { return w })
+		_, _, _, w := build(rt, drawScript(rt, ""), func(w *Welded) Facade { return w.Compose() })
 		ops := Ops()
 		ops[slices.IndexFunc(ops, func(o Op) bool { return o.Name == "OnOpen" })].Run(w, "") // who closes has nobody else to tell
 		for range rapid.IntRange(1, 12).Draw(rt, "length") {

@@ -17,7 +17,7 @@ type cast struct {
 	t      *testing.T
 	names  []string
 	actors map[string]*laws.Actor
-	made   map[string]hook.Hook
+	made   map[string]*composite.Composite
 }
 
 // casts are those of one test, by the names of the actors.
@@ -33,7 +33,7 @@ func (cs *casts) of(names []string) *cast {
 	key := strings.Join(names, "")
 	c := cs.made[key]
 	if c == nil {
-		c = &cast{t: cs.t, names: names, actors: map[string]*laws.Actor{}, made: map[string]hook.Hook{}}
+		c = &cast{t: cs.t, names: names, actors: map[string]*laws.Actor{}, made: map[string]*composite.Composite{}}
 		for _, name := range names {
 			c.actors[name] = &laws.Actor{Part: silent{}}
 		}
@@ -43,18 +43,22 @@ func (cs *casts) of(names []string) *cast {
 }
 
 // once composes what has not been composed yet.
-func (c *cast) once(name string, compose func() (*composite.Composite, error)) hook.Hook {
-	h := c.made[name]
-	if h == nil {
+func (c *cast) once(name string, compose func() (*composite.Composite, error)) *composite.Composite {
+	if c.made[name] == nil {
 		made, err := compose()
 		require.NoError(c.t, err)
-		h, c.made[name] = made, made
+		c.made[name] = made
 	}
-	return h
+	return c.made[name]
 }
 
-// six has the actors in the fields of their names.
-func (c *cast) six() *laws.Six {
+// six is the generated composite of the fields.
+func (c *cast) six() *composite.Composite {
+	return c.once("generated", func() (*composite.Composite, error) { return c.fields().Compose(), nil })
+}
+
+// fields has the actors in the fields of their names.
+func (c *cast) fields() *laws.Six {
 	a := c.actors
 	return &laws.Six{A: a["A"], B: a["B"], C: a["C"], D: a["D"], E: a["E"], F: a["F"]}
 }
@@ -76,15 +80,14 @@ func (c *cast) nest() *laws.Nest {
 
 // both are Six, generated and dynamic.
 func (c *cast) both() map[string]hook.Hook {
-	six := c.six()
-	dynamic := c.once("dynamic", func() (*composite.Composite, error) { return composite.New(six) })
-	return map[string]hook.Hook{"generated": six, "dynamic": dynamic}
+	dynamic := c.once("dynamic", func() (*composite.Composite, error) { return composite.New(c.fields()) })
+	return map[string]hook.Hook{"generated": c.six(), "dynamic": dynamic}
 }
 
 // recording is the recording twin of Six, as the runtime makes it.
 func (c *cast) recording() hook.Hook {
 	return c.once("recording", func() (*composite.Composite, error) {
-		return composite.Recorded(c.six(), nil).(*composite.Composite), nil
+		return c.six().Recorded(nil), nil
 	})
 }
 
@@ -105,7 +108,7 @@ func (c *cast) subjects(round int) map[string]hook.Hook {
 func (c *cast) bothNests() map[string]hook.Hook {
 	nest := c.nest()
 	dynamic := c.once("nest", func() (*composite.Composite, error) { return composite.New(nest) })
-	return map[string]hook.Hook{"generated": nest, "dynamic": dynamic}
+	return map[string]hook.Hook{"generated": nest.Compose(), "dynamic": dynamic}
 }
 
 // ordered is the dynamic composite of the actors in the order of their names here,

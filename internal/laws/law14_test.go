@@ -115,10 +115,10 @@ func TestLaw14IsTested(t *testing.T) {
 	field := func(name string, h hook.Hook) composite.Field { return composite.Field{Name: name, Hook: h} }
 	for name, h := range map[string]hook.Hook{
 		"the block is torn apart": of(field("A", a["A"]), field("B", a["B"]), field("D", a["D"]), field("C", a["C"]), field("E", a["E"]), field("F", a["F"])),
-		"the block is turned":     &laws.Nest{A: a["A"], Core: &laws.Core{B: a["C"], C: a["B"]}, Extra: []hook.Hook{a["D"], a["E"]}, F: a["F"]},
-		"the group is turned":     &laws.Nest{A: a["A"], Core: &laws.Core{B: a["B"], C: a["C"]}, Extra: []hook.Hook{a["E"], a["D"]}, F: a["F"]},
+		"the block is turned":     (&laws.Nest{A: a["A"], Core: &laws.Core{B: a["C"], C: a["B"]}, Extra: []hook.Hook{a["D"], a["E"]}, F: a["F"]}).Compose(),
+		"the group is turned":     (&laws.Nest{A: a["A"], Core: &laws.Core{B: a["B"], C: a["C"]}, Extra: []hook.Hook{a["E"], a["D"]}, F: a["F"]}).Compose(),
 		"a policy is lost":        of(field("A", a["A"]), field("Core", of(field("B", a["B"]), field("C", a["C"]))), composite.Field{Name: "Extra", Group: []hook.Hook{a["D"], a["E"]}}, field("F", a["F"])),
-		"a member is left out":    &laws.Nest{A: a["A"], Core: &laws.Core{B: a["B"], C: a["C"]}, Extra: []hook.Hook{a["E"]}, F: a["F"]},
+		"a member is left out":    (&laws.Nest{A: a["A"], Core: &laws.Core{B: a["B"], C: a["C"]}, Extra: []hook.Hook{a["E"]}, F: a["F"]}).Compose(),
 	} {
 		caught := 0
 		for range 300 {
@@ -137,7 +137,7 @@ func TestLaw14IsTested(t *testing.T) {
 	for range 300 {
 		s := drawSet(r)
 		s.names = all.names
-		require.NoError(t, checkNest(t, s, all.nest(), s.plays(all)), "and none that keep it")
+		require.NoError(t, checkNest(t, s, all.nest().Compose(), s.plays(all)), "and none that keep it")
 	}
 }
 

@@ -410,16 +410,16 @@ func (h hasty) AfterStep(ctx context.Context, s *hook.Step, o hook.StepOutcome) 
 func TestLaw5IsTested(t *testing.T) {
 	t.Parallel()
 	casts := newCasts(t)
-	for name, wrap := range map[string]func(*laws.Six) hook.Hook{
-		"not for denied calls":        func(six *laws.Six) hook.Hook { return forgetful{six, "not for denied calls"} },
-		"not for steps that failed":   func(six *laws.Six) hook.Hook { return forgetful{six, "not for steps that failed"} },
-		"twice for turns that failed": func(six *laws.Six) hook.Hook { return forgetful{six, "twice for turns that failed"} },
-		"not behind an answer":        func(six *laws.Six) hook.Hook { return hasty{six, six} },
+	for name, wrap := range map[string]func(*cast) hook.Hook{
+		"not for denied calls":        func(c *cast) hook.Hook { return forgetful{c.six(), "not for denied calls"} },
+		"not for steps that failed":   func(c *cast) hook.Hook { return forgetful{c.six(), "not for steps that failed"} },
+		"twice for turns that failed": func(c *cast) hook.Hook { return forgetful{c.six(), "twice for turns that failed"} },
+		"not behind an answer":        func(c *cast) hook.Hook { return hasty{c.six(), c.fields()} },
 	} {
 		requireCaught(t, name, 5, func(r *rand.Rand) error {
 			x := drawRun(r)
 			c := casts.of(x.set.names)
-			return checkAfter(t, x, wrap(c.six()), c, map[string]int{})
+			return checkAfter(t, x, wrap(c), c, map[string]int{})
 		})
 	}
 }

@@ -1,11 +1,11 @@
-// Command pointgen writes composite/point_gen.go from the declarations of points in
-// package hook: the lists of members and the methods of the points. go generate runs it
-// in package composite.
+// Command pointgen writes what the declarations of points in package hook imply for
+// other packages: point_gen.go in composite and composite/guard. It is run by go generate
+// there, in the directory of the package that its argument names.
 package main
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -21,12 +21,15 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 )
 
-//go:embed composite.tmpl
-var compositeTemplate string
+//go:embed *.tmpl
+var templates embed.FS
 
 func main() {
 	log.SetFlags(0)
-	src, err := generate("../hook")
+	if len(os.Args) != 3 {
+		log.Fatal("pointgen: run it as pointgen PACKAGE HOOK: the name of a template, and the directory of package hook")
+	}
+	src, err := generate(os.Args[1], os.Args[2])
 	if err == nil {
 		err = os.WriteFile("point_gen.go", src, 0o644)
 	}
@@ -35,8 +38,9 @@ func main() {
 	}
 }
 
-// generate returns the source of point_gen.go; dir is that of package hook.
-func generate(dir string) ([]byte, error) {
+// generate returns the source of point_gen.go for the package of this name; dir is that
+// of package hook.
+func generate(name, dir string) ([]byte, error) {
 	methods, err := read(dir)
 	if err != nil {
 		return nil, err
@@ -50,7 +54,7 @@ func generate(dir string) ([]byte, error) {
 		m.PointInfo, m.Facade = p.Info(), info.Kind == "facade"
 		points = append(points, m)
 	}
-	t, err := template.New("composite").Parse(compositeTemplate)
+	t, err := template.ParseFS(templates, name+".tmpl")
 	if err != nil {
 		return nil, err
 	}

@@ -6,15 +6,12 @@ package schematest
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"net/netip"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
-	"github.com/grapnel-go/grapnel/composite/reply"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -63,17 +60,6 @@ func (measured *Measured) Dispatch(_ context.Context, call *hook.ToolCall) (hook
 	case ToolSmall:
 		return bindSmall(measured, call), true
 	case ToolLarge:
-		return bindLarge(measured, call), true
-	}
-	return hook.Invocation{}, false
-}
-
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in measuredTools.
-func (measured *Measured) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindSmall(measured, call), true
-	case 1:
 		return bindLarge(measured, call), true
 	}
 	return hook.Invocation{}, false
@@ -334,33 +320,6 @@ func (r *Rich) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation
 	return hook.Invocation{}, false
 }
 
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in richTools.
-func (r *Rich) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindReport(r, call), true
-	case 1:
-		return bindLeaves(r, call), true
-	case 2:
-		return bindPointer(r, call), true
-	case 3:
-		return bindTree(r, call), true
-	case 4:
-		return bindTexts(r, call), true
-	case 5:
-		return bindFormats(r, call), true
-	case 6:
-		return bindNumbers(r, call), true
-	case 7:
-		return bindNested(r, call), true
-	case 8:
-		return bindSpecial(r, call), true
-	case 9:
-		return bindNothing(r, call), true
-	}
-	return hook.Invocation{}, false
-}
-
 // bindReport decodes the arguments of report.
 func bindReport(r *Rich, call *hook.ToolCall) hook.Invocation {
 	c := &reportCall{r: r}
@@ -394,26 +353,7 @@ type leavesCall struct {
 
 // Run implements [hook.Runner].
 func (c *leavesCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.r.Leaves(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	if out == nil {
-		e.Null()
-	} else {
-		e.Array()
-		for _, item := range out {
-			e.Next()
-			if item == nil {
-				e.Null()
-			} else {
-				encodeLeaf(e, item)
-			}
-		}
-		e.EndArray()
-	}
-	return e.Result()
+	return composite.Reply(c.r.Leaves(ctx))
 }
 
 // bindPointer decodes the arguments of pointer.
@@ -431,17 +371,7 @@ type pointerCall struct {
 
 // Run implements [hook.Runner].
 func (c *pointerCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.r.Pointer(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	if out == nil {
-		e.Null()
-	} else {
-		encodeLeaf(e, out)
-	}
-	return e.Result()
+	return composite.Reply(c.r.Pointer(ctx))
 }
 
 // bindTree decodes the arguments of tree.
@@ -816,37 +746,6 @@ func (w *Writer) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocati
 	return hook.Invocation{}, false
 }
 
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in writerTools.
-func (w *Writer) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindWrittenPlain(w, call), true
-	case 1:
-		return bindWrittenOptions(w, call), true
-	case 2:
-		return bindWrittenParts(w, call), true
-	case 3:
-		return bindWrittenSelves(w, call), true
-	case 4:
-		return bindWrittenLeaves(w, call), true
-	case 5:
-		return bindWrittenMap(w, call), true
-	case 6:
-		return bindWrittenPointer(w, call), true
-	case 7:
-		return bindWrittenText(w, call), true
-	case 8:
-		return bindWrittenFloat(w, call), true
-	case 9:
-		return bindWrittenBytes(w, call), true
-	case 10:
-		return bindWrittenTime(w, call), true
-	case 11:
-		return bindWrittenElsewhere(w, call), true
-	}
-	return hook.Invocation{}, false
-}
-
 // bindWrittenPlain decodes the arguments of written_plain.
 func bindWrittenPlain(w *Writer, call *hook.ToolCall) hook.Invocation {
 	c := &writtenPlainCall{w: w}
@@ -862,13 +761,7 @@ type writtenPlainCall struct {
 
 // Run implements [hook.Runner].
 func (c *writtenPlainCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.w.WritePlain(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	encodePlain(e, &out)
-	return e.Result()
+	return composite.Reply(c.w.WritePlain(ctx))
 }
 
 // bindWrittenOptions decodes the arguments of written_options.
@@ -886,17 +779,7 @@ type writtenOptionsCall struct {
 
 // Run implements [hook.Runner].
 func (c *writtenOptionsCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.w.WriteOptions(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	if out == nil {
-		e.Null()
-	} else {
-		encodeOptions(e, out)
-	}
-	return e.Result()
+	return composite.Reply(c.w.WriteOptions(ctx))
 }
 
 // bindWrittenParts decodes the arguments of written_parts.
@@ -914,13 +797,7 @@ type writtenPartsCall struct {
 
 // Run implements [hook.Runner].
 func (c *writtenPartsCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.w.WriteParts(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	encodeParts(e, &out)
-	return e.Result()
+	return composite.Reply(c.w.WriteParts(ctx))
 }
 
 // bindWrittenSelves decodes the arguments of written_selves.
@@ -938,13 +815,7 @@ type writtenSelvesCall struct {
 
 // Run implements [hook.Runner].
 func (c *writtenSelvesCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.w.WriteSelves(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	encodeSelves(e, &out)
-	return e.Result()
+	return composite.Reply(c.w.WriteSelves(ctx))
 }
 
 // bindWrittenLeaves decodes the arguments of written_leaves.
@@ -962,21 +833,7 @@ type writtenLeavesCall struct {
 
 // Run implements [hook.Runner].
 func (c *writtenLeavesCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.w.WriteLeaves(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	if out == nil {
-		e.Null()
-	} else {
-		e.Array()
-		for i := range out {
-			encodeLeaf(e.Next(), &out[i])
-		}
-		e.EndArray()
-	}
-	return e.Result()
+	return composite.Reply(c.w.WriteLeaves(ctx))
 }
 
 // bindWrittenMap decodes the arguments of written_map.
@@ -994,37 +851,7 @@ type writtenMapCall struct {
 
 // Run implements [hook.Runner].
 func (c *writtenMapCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.w.WriteMap(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	if out == nil {
-		e.Null()
-	} else {
-		e.Object()
-		for _, key := range slices.Sorted(maps.Keys(out)) {
-			item := out[key]
-			e.Key(key)
-			if item == nil {
-				e.Null()
-			} else {
-				e.Object()
-				for _, key2 := range slices.Sorted(maps.Keys(item)) {
-					item2 := item[key2]
-					e.Key(string(key2))
-					if item2 == nil {
-						e.Null()
-					} else {
-						encodeLeaf(e, item2)
-					}
-				}
-				e.EndObject()
-			}
-		}
-		e.EndObject()
-	}
-	return e.Result()
+	return composite.Reply(c.w.WriteMap(ctx))
 }
 
 // bindWrittenPointer decodes the arguments of written_pointer.
@@ -1042,17 +869,7 @@ type writtenPointerCall struct {
 
 // Run implements [hook.Runner].
 func (c *writtenPointerCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.w.WritePointer(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	if out == nil {
-		e.Null()
-	} else {
-		encodeLeaf(e, out)
-	}
-	return e.Result()
+	return composite.Reply(c.w.WritePointer(ctx))
 }
 
 // bindWrittenText decodes the arguments of written_text.
@@ -1070,13 +887,7 @@ type writtenTextCall struct {
 
 // Run implements [hook.Runner].
 func (c *writtenTextCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.w.WriteText(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	e.String(string(out))
-	return e.Result()
+	return composite.Reply(c.w.WriteText(ctx))
 }
 
 // bindWrittenFloat decodes the arguments of written_float.
@@ -1094,13 +905,7 @@ type writtenFloatCall struct {
 
 // Run implements [hook.Runner].
 func (c *writtenFloatCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.w.WriteFloat(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	e.Float(out, 64)
-	return e.Result()
+	return composite.Reply(c.w.WriteFloat(ctx))
 }
 
 // bindWrittenBytes decodes the arguments of written_bytes.
@@ -1118,13 +923,7 @@ type writtenBytesCall struct {
 
 // Run implements [hook.Runner].
 func (c *writtenBytesCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.w.WriteBytes(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	e.Bytes(out)
-	return e.Result()
+	return composite.Reply(c.w.WriteBytes(ctx))
 }
 
 // bindWrittenTime decodes the arguments of written_time.
@@ -1142,17 +941,7 @@ type writtenTimeCall struct {
 
 // Run implements [hook.Runner].
 func (c *writtenTimeCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.w.WriteTime(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	if out == nil {
-		e.Null()
-	} else {
-		e.Marshal(out)
-	}
-	return e.Result()
+	return composite.Reply(c.w.WriteTime(ctx))
 }
 
 // bindWrittenElsewhere decodes the arguments of written_elsewhere.
@@ -1991,494 +1780,6 @@ func decodeNestedABCD(d *args.Decoder, in *struct {
 		}
 	}
 	o.Require(0, "e")
-}
-
-func encodeLeaf(e *reply.Encoder, out *Leaf) {
-	e.Object()
-	e.Name("n").Int(int64(out.N))
-	if out.Unit != "" {
-		e.Name("unit").String(string(out.Unit))
-	}
-	e.EndObject()
-}
-
-func encodePlain(e *reply.Encoder, out *Plain) {
-	e.Object()
-	e.Name("Text").String(out.Text)
-	e.Name("Named").String(string(out.Named))
-	e.Name("Yes").Bool(out.Yes)
-	e.Name("Switch").Bool(bool(out.Switch))
-	e.Name("I").Int(int64(out.I))
-	e.Name("I8").Int(int64(out.I8))
-	e.Name("I16").Int(int64(out.I16))
-	e.Name("I32").Int(int64(out.I32))
-	e.Name("I64").Int(out.I64)
-	e.Name("Level").Int(int64(out.Level))
-	e.Name("U").Uint(uint64(out.U))
-	e.Name("U8").Uint(uint64(out.U8))
-	e.Name("U16").Uint(uint64(out.U16))
-	e.Name("U32").Uint(uint64(out.U32))
-	e.Name("U64").Uint(out.U64)
-	e.Name("Address").Uint(uint64(out.Address))
-	e.Name("F32").Float(float64(out.F32), 32)
-	e.Name("F64").Float(out.F64, 64)
-	e.Name("Degrees").Float(float64(out.Degrees), 32)
-	e.Name("Wait").Int(int64(out.Wait))
-	e.Name("Bytes").Bytes(out.Bytes)
-	e.Name("Digest").Bytes(out.Digest)
-	if out.NoTag != "" {
-		e.Name("NoTag").String(out.NoTag)
-	}
-	e.Name("a <b>&é $%-/ 1").String(out.Odd)
-	e.EndObject()
-}
-
-func encodeOptions(e *reply.Encoder, out *Options) {
-	e.Object()
-	if out.Text != "" {
-		e.Name("text").String(out.Text)
-	}
-	if out.Named != "" {
-		e.Name("named").String(string(out.Named))
-	}
-	if out.Yes {
-		e.Name("yes").Bool(out.Yes)
-	}
-	if out.Switch {
-		e.Name("switch").Bool(bool(out.Switch))
-	}
-	if out.Int != 0 {
-		e.Name("int").Int(int64(out.Int))
-	}
-	if out.Uint != 0 {
-		e.Name("uint").Uint(uint64(out.Uint))
-	}
-	if out.Float != 0 {
-		e.Name("float").Float(out.Float, 64)
-	}
-	if out.Zero != 0 {
-		e.Name("zero").Float(float64(out.Zero), 32)
-	}
-	if len(out.List) != 0 {
-		e.Name("list").Array()
-		for _, item := range out.List {
-			e.Next().String(item)
-		}
-		e.EndArray()
-	}
-	if out.Set != nil {
-		e.Name("set").Array()
-		for _, item := range out.Set {
-			e.Next().String(item)
-		}
-		e.EndArray()
-	}
-	if len(out.Both) != 0 {
-		e.Name("both").Array()
-		for _, item := range out.Both {
-			e.Next().String(item)
-		}
-		e.EndArray()
-	}
-	if len(out.Map) != 0 {
-		e.Name("map").Object()
-		for _, key := range slices.Sorted(maps.Keys(out.Map)) {
-			e.Key(key).Int(int64(out.Map[key]))
-		}
-		e.EndObject()
-	}
-	if out.Filled != nil {
-		e.Name("filled").Object()
-		for _, key := range slices.Sorted(maps.Keys(out.Filled)) {
-			e.Key(key).Int(int64(out.Filled[key]))
-		}
-		e.EndObject()
-	}
-	if len(out.Bytes) != 0 {
-		e.Name("bytes").Bytes(out.Bytes)
-	}
-	if out.Raw != nil {
-		e.Name("raw").Bytes(out.Raw)
-	}
-	if out.Pointer != nil {
-		e.Name("pointer").Int(int64(*out.Pointer))
-	}
-	if out.Other != nil {
-		e.Name("other").String(*out.Other)
-	}
-	if out.Behind != nil {
-		e.Name("behind")
-		if *out.Behind == nil {
-			e.Null()
-		} else {
-			e.Array()
-			for _, item := range *out.Behind {
-				e.Next().Int(int64(item))
-			}
-			e.EndArray()
-		}
-	}
-	encodeLeaf(e.Name("struct"), &out.Struct)
-	if out.Leaf != nil {
-		encodeLeaf(e.Name("leaf"), out.Leaf)
-	}
-	if !out.At.IsZero() {
-		e.Name("at").Marshal(out.At)
-	}
-	e.Name("empty").Marshal(out.Empty)
-	if out.Until != nil && !out.Until.IsZero() {
-		e.Name("until").Marshal(out.Until)
-	}
-	if out.Since != nil {
-		e.Name("since").Marshal(out.Since)
-	}
-	if !out.Odd.IsZero() {
-		e.Name("odd").Int(int64(out.Odd))
-	}
-	if out.OddAt != nil && !out.OddAt.IsZero() {
-		e.Name("odd_at").Int(int64(*out.OddAt))
-	}
-	if !out.Own.IsZero() {
-		encodeNever(e.Name("own"), &out.Own)
-	}
-	e.Name("qint").QuotedInt(int64(out.QInt))
-	if out.QUint != 0 {
-		e.Name("quint").QuotedUint(uint64(out.QUint))
-	}
-	e.Name("qfloat").QuotedFloat(out.QFloat, 64)
-	e.Name("qsingle")
-	if out.QSingle == nil {
-		e.Null()
-	} else {
-		e.QuotedFloat(float64(*out.QSingle), 32)
-	}
-	e.Name("qbool").QuotedBool(bool(out.QBool))
-	if out.QPointer != nil {
-		e.Name("qpointer").QuotedInt(*out.QPointer)
-	}
-	e.EndObject()
-}
-
-func encodeParts(e *reply.Encoder, out *Parts) {
-	e.Object()
-	e.Name("id").String(out.Base.ID)
-	e.Name("One").Int(int64(out.One))
-	encodeBase(e.Name("base"), &out.Named)
-	encodeLeaf(e.Name("Leaf"), &out.Leaf)
-	e.Name("Pointer")
-	if out.Pointer == nil {
-		e.Null()
-	} else {
-		encodeLeaf(e, out.Pointer)
-	}
-	e.Name("Leaves")
-	if out.Leaves == nil {
-		e.Null()
-	} else {
-		e.Array()
-		for i := range out.Leaves {
-			encodeLeaf(e.Next(), &out.Leaves[i])
-		}
-		e.EndArray()
-	}
-	e.Name("Pointers")
-	if out.Pointers == nil {
-		e.Null()
-	} else {
-		e.Array()
-		for _, item := range out.Pointers {
-			e.Next()
-			if item == nil {
-				e.Null()
-			} else {
-				encodeLeaf(e, item)
-			}
-		}
-		e.EndArray()
-	}
-	e.Name("Ints")
-	if out.Ints == nil {
-		e.Null()
-	} else {
-		e.Int(int64(*out.Ints))
-	}
-	e.Name("List")
-	if out.List == nil {
-		e.Null()
-	} else {
-		e.Array()
-		for _, item := range out.List {
-			e.Next().String(item)
-		}
-		e.EndArray()
-	}
-	e.Name("Matrix")
-	if out.Matrix == nil {
-		e.Null()
-	} else {
-		e.Array()
-		for _, item := range out.Matrix {
-			e.Next()
-			if item == nil {
-				e.Null()
-			} else {
-				e.Array()
-				for _, item2 := range item {
-					e.Next().Int(int64(item2))
-				}
-				e.EndArray()
-			}
-		}
-		e.EndArray()
-	}
-	e.Name("Pair").Array()
-	for _, item := range out.Pair {
-		e.Next()
-		if item == nil {
-			e.Null()
-		} else {
-			e.Bool(*item)
-		}
-	}
-	e.EndArray()
-	e.Name("Leafs").Array()
-	for i := range out.Leafs {
-		encodeLeaf(e.Next(), &out.Leafs[i])
-	}
-	e.EndArray()
-	e.Name("Three")
-	if out.Three == nil {
-		e.Null()
-	} else {
-		e.Array()
-		for _, item := range out.Three {
-			e.Next().Array()
-			for _, item2 := range item {
-				e.Next().Bytes(item2)
-			}
-			e.EndArray()
-		}
-		e.EndArray()
-	}
-	e.Name("Nothing").Array()
-	for _, item := range out.Nothing {
-		e.Next().Int(int64(item))
-	}
-	e.EndArray()
-	e.Name("Map")
-	if out.Map == nil {
-		e.Null()
-	} else {
-		e.Object()
-		for _, key := range slices.Sorted(maps.Keys(out.Map)) {
-			e.Key(key).String(out.Map[key])
-		}
-		e.EndObject()
-	}
-	e.Name("ByKey")
-	if out.ByKey == nil {
-		e.Null()
-	} else {
-		e.Object()
-		for _, key := range slices.Sorted(maps.Keys(out.ByKey)) {
-			item := out.ByKey[key]
-			encodeLeaf(e.Key(string(key)), &item)
-		}
-		e.EndObject()
-	}
-	e.Name("Lists")
-	if out.Lists == nil {
-		e.Null()
-	} else {
-		e.Object()
-		for _, key := range slices.Sorted(maps.Keys(out.Lists)) {
-			item := out.Lists[key]
-			e.Key(key)
-			if item == nil {
-				e.Null()
-			} else {
-				e.Array()
-				for i2 := range item {
-					encodeLeaf(e.Next(), &item[i2])
-				}
-				e.EndArray()
-			}
-		}
-		e.EndObject()
-	}
-	e.Name("Maps")
-	if out.Maps == nil {
-		e.Null()
-	} else {
-		e.Object()
-		for _, key := range slices.Sorted(maps.Keys(out.Maps)) {
-			item := out.Maps[key]
-			e.Key(key)
-			if item == nil {
-				e.Null()
-			} else {
-				e.Object()
-				for _, key2 := range slices.Sorted(maps.Keys(item)) {
-					item2 := item[key2]
-					e.Key(string(key2))
-					if item2 == nil {
-						e.Null()
-					} else {
-						encodeLeaf(e, item2)
-					}
-				}
-				e.EndObject()
-			}
-		}
-		e.EndObject()
-	}
-	e.Name("Behind")
-	if out.Behind == nil || *out.Behind == nil {
-		e.Null()
-	} else {
-		e.Array()
-		for i := range *out.Behind {
-			encodeLeaf(e.Next(), &(*out.Behind)[i])
-		}
-		e.EndArray()
-	}
-	e.Name("Table")
-	if out.Table == nil || *out.Table == nil {
-		e.Null()
-	} else {
-		e.Object()
-		for _, key := range slices.Sorted(maps.Keys(*out.Table)) {
-			item := (*out.Table)[key]
-			e.Key(key)
-			if item == nil {
-				e.Null()
-			} else {
-				e.Array()
-				for _, item2 := range item {
-					e.Next()
-					if item2 == nil {
-						e.Null()
-					} else {
-						e.Int(int64(*item2))
-					}
-				}
-				e.EndArray()
-			}
-		}
-		e.EndObject()
-	}
-	encodePartsAnon(e.Name("Anon"), &out.Anon)
-	e.Name("Shadow").String(out.Shadow)
-	encodeTwin(e.Name("twin"), &out.Twin)
-	e.EndObject()
-}
-
-func encodeSelves(e *reply.Encoder, out *Selves) {
-	e.Object()
-	e.Name("At").Marshal(out.At)
-	e.Name("Until")
-	if out.Until == nil {
-		e.Null()
-	} else {
-		e.Marshal(out.Until)
-	}
-	e.Name("Raw").Marshal(out.Raw)
-	if out.Maybe != nil {
-		e.Name("maybe").Marshal(out.Maybe)
-	}
-	e.Name("JSON").Marshal(out.JSON)
-	e.Name("Texts").Marshal(out.Texts)
-	e.Name("Grade").Marshal(out.Grade)
-	e.Name("Grades")
-	if out.Grades == nil {
-		e.Null()
-	} else {
-		e.Array()
-		for _, item := range out.Grades {
-			e.Next().Marshal(item)
-		}
-		e.EndArray()
-	}
-	e.Name("Pointer")
-	if out.Pointer == nil {
-		e.Null()
-	} else {
-		e.Array()
-		for _, item := range out.Pointer {
-			e.Next()
-			if item == nil {
-				e.Null()
-			} else {
-				e.Marshal(item)
-			}
-		}
-		e.EndArray()
-	}
-	e.Name("ByName")
-	if out.ByName == nil {
-		e.Null()
-	} else {
-		e.Object()
-		for _, key := range slices.Sorted(maps.Keys(out.ByName)) {
-			e.Key(key).Marshal(out.ByName[key])
-		}
-		e.EndObject()
-	}
-	e.Name("Sealed").Marshal(out.Sealed)
-	e.Name("Pair").Array()
-	for _, item := range out.Pair {
-		e.Next().Marshal(item)
-	}
-	e.EndArray()
-	e.EndObject()
-}
-
-func encodeNever(e *reply.Encoder, out *Never) {
-	e.Object()
-	e.Name("N").Int(int64(out.N))
-	e.EndObject()
-}
-
-func encodeBase(e *reply.Encoder, out *Base) {
-	e.Object()
-	e.Name("id").String(out.ID)
-	e.Name("Shadow").Int(int64(out.Shadow))
-	e.EndObject()
-}
-
-func encodePartsAnon(e *reply.Encoder, out *struct {
-	X    int `json:"x"`
-	Deep struct {
-		Y []string
-	}
-}) {
-	e.Object()
-	e.Name("x").Int(int64(out.X))
-	encodePartsAnonDeep(e.Name("Deep"), &out.Deep)
-	e.EndObject()
-}
-
-func encodeTwin(e *reply.Encoder, out *Twin) {
-	e.Object()
-	e.Name("ID").String(out.ID)
-	e.EndObject()
-}
-
-func encodePartsAnonDeep(e *reply.Encoder, out *struct {
-	Y []string
-}) {
-	e.Object()
-	e.Name("Y")
-	if out.Y == nil {
-		e.Null()
-	} else {
-		e.Array()
-		for _, item := range out.Y {
-			e.Next().String(item)
-		}
-		e.EndArray()
-	}
-	e.EndObject()
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:

@@ -160,11 +160,11 @@ func TestWrittenIsNotMixed(t *testing.T) {
 	compareWritten(t, &schematest.Writer{})
 }
 
-// An answer that generated code writes costs its text and its block.
+// An answer costs its text, its block and what encodes it.
 func TestWrittenAllocations(t *testing.T) {
 	w := &schematest.Writer{Parts: schematest.Parts{Leaves: []schematest.Leaf{{N: 1, Unit: "a"}, {N: 2}}}}
 	call := hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: schematest.ToolWrittenLeaves}, Args: "{}"})
 	inv, _ := w.Dispatch(t.Context(), call)
 	env := &hook.Env{Call: call}
-	assert.LessOrEqual(t, allocs.PerRun(1000, func() { inv.Runner().Run(t.Context(), env) }), 2.0)
+	assert.LessOrEqual(t, allocs.PerRun(1000, func() { inv.Runner().Run(t.Context(), env) }), 6.0)
 }

@@ -49,15 +49,6 @@ func (askUser *AskUser) Dispatch(_ context.Context, call *hook.ToolCall) (hook.I
 	return hook.Invocation{}, false
 }
 
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in askUserTools.
-func (askUser *AskUser) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindAskUser(askUser, call), true
-	}
-	return hook.Invocation{}, false
-}
-
 // bindAskUser decodes the arguments of ask_user.
 func bindAskUser(askUser *AskUser, call *hook.ToolCall) hook.Invocation {
 	c := &askUserCall{askUser: askUser}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
-	"github.com/grapnel-go/grapnel/composite/reply"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -50,15 +49,6 @@ func (delegate *Delegate) Dispatch(_ context.Context, call *hook.ToolCall) (hook
 	return hook.Invocation{}, false
 }
 
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in delegateTools.
-func (delegate *Delegate) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindDelegate(delegate, call), true
-	}
-	return hook.Invocation{}, false
-}
-
 // bindDelegate decodes the arguments of delegate.
 func bindDelegate(delegate *Delegate, call *hook.ToolCall) hook.Invocation {
 	c := &delegateCall{delegate: delegate}
@@ -75,21 +65,7 @@ type delegateCall struct {
 
 // Run implements [hook.Runner].
 func (c *delegateCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
-	out, err := c.delegate.Delegate(ctx, env, c.in)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	if out == nil {
-		e.Null()
-	} else {
-		e.Array()
-		for i := range out {
-			encodeTaskResult(e.Next(), &out[i])
-		}
-		e.EndArray()
-	}
-	return e.Result()
+	return composite.Reply(c.delegate.Delegate(ctx, env, c.in))
 }
 
 func decodeDelegateInput(d *args.Decoder, in *DelegateInput) {
@@ -150,17 +126,6 @@ func decodeTask(d *args.Decoder, in *Task) {
 	}
 	o.Require(0, "agent")
 	o.Require(1, "message")
-}
-
-func encodeTaskResult(e *reply.Encoder, out *TaskResult) {
-	e.Object()
-	e.Name("agent").String(out.Agent)
-	e.Name("result").String(out.Result)
-	e.Name("stop").String(string(out.Stop))
-	if out.Error != "" {
-		e.Name("error").String(out.Error)
-	}
-	e.EndObject()
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:

@@ -73,19 +73,6 @@ func (memory *Memory) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Inv
 	return hook.Invocation{}, false
 }
 
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in memoryTools.
-func (memory *Memory) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindRemember(memory, call), true
-	case 1:
-		return bindRecall(memory, call), true
-	case 2:
-		return bindForget(memory, call), true
-	}
-	return hook.Invocation{}, false
-}
-
 // bindRemember decodes the arguments of remember.
 func bindRemember(memory *Memory, call *hook.ToolCall) hook.Invocation {
 	c := &rememberCall{memory: memory}

@@ -118,25 +118,6 @@ func (os *OS) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation,
 	return hook.Invocation{}, false
 }
 
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in osTools.
-func (os *OS) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindBash(os, call), true
-	case 1:
-		return bindEdit(os, call), true
-	case 2:
-		return bindGlob(os, call), true
-	case 3:
-		return bindGrep(os, call), true
-	case 4:
-		return bindRead(os, call), true
-	case 5:
-		return bindWrite(os, call), true
-	}
-	return hook.Invocation{}, false
-}
-
 // bindBash decodes the arguments of bash.
 func bindBash(os *OS, call *hook.ToolCall) hook.Invocation {
 	c := &bashCall{os: os}

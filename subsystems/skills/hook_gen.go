@@ -49,15 +49,6 @@ func (s *Skills) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocati
 	return hook.Invocation{}, false
 }
 
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in skillsTools.
-func (s *Skills) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindSkill(s, call), true
-	}
-	return hook.Invocation{}, false
-}
-
 // bindSkill decodes the arguments of skill.
 func bindSkill(s *Skills, call *hook.ToolCall) hook.Invocation {
 	c := &skillCall{s: s}

@@ -4,7 +4,6 @@ package grapnel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/bench/work"
@@ -23,14 +22,6 @@ type Agent struct {
 	SixtyFour *SixtyFour `hook:"optional"`
 }
 
-// Apart is the same with a tool that does not say that it only computes.
-//
-//hook:composite
-type Apart struct {
-	Find *FindApart `hook:"optional"`
-	More *More      `hook:"optional"`
-}
-
 // Eight are eight hooks.
 //
 //hook:composite
@@ -41,15 +32,8 @@ type Eight struct{ A, B, C, D, E, F, G, H *Counter }
 //hook:composite
 type SixtyFour struct{ A, B, C, D, E, F, G, H *Eight }
 
-// newAgent makes the composite for a turn. A tool that waits does not say that it only
-// computes.
-func newAgent(t work.Turn, all work.Ledgers, apart bool) (hook.Hook, error) {
-	if apart || t.Wait > 0 {
-		if t.Hooks > 0 {
-			return nil, errors.New("hooks around a tool that has a goroutine of its own: there is no composite of them")
-		}
-		return newApart(t, all), nil
-	}
+// newAgent makes the composite for a turn.
+func newAgent(t work.Turn, all work.Ledgers) (hook.Hook, error) {
 	a := &Agent{}
 	if t.Tools > 0 {
 		a.Find = &Find{all: all}
@@ -73,33 +57,7 @@ func newAgent(t work.Turn, all work.Ledgers, apart bool) (hook.Hook, error) {
 	return a, nil
 }
 
-func newApart(t work.Turn, all work.Ledgers) *Apart {
-	a := &Apart{}
-	if t.Tools > 0 {
-		a.Find = &FindApart{all: all}
-	}
-	if t.Tools > 1 {
-		a.More = newMore(t.Tools - 1)
-	}
-	return a
-}
-
-// FindApart has the tool; a call of it runs on a goroutine of its own.
-//
-//hook:subsystem
-type FindApart struct {
-	hook.Nop
-	all work.Ledgers
-}
-
-// Find finds the list with a title and says how much is on it.
-//
-//hook:tool name=find
-func (f *FindApart) Find(ctx context.Context, in work.Input) (work.Answer, error) {
-	return f.all.In(ctx).Find(in)
-}
-
-// Find has the tool. It looks into a map, and says that it does no more.
+// Find has the tool.
 //
 //hook:subsystem
 type Find struct {
@@ -109,7 +67,7 @@ type Find struct {
 
 // Find finds the list with a title and says how much is on it.
 //
-//hook:tool name=find inline
+//hook:tool name=find
 func (f *Find) Find(ctx context.Context, in work.Input) (work.Answer, error) {
 	return f.all.In(ctx).Find(in)
 }

@@ -18,27 +18,14 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
 
-var (
-	// Subject is Grapnel, with a tool that says that it only computes: it runs on the
-	// goroutine of the turn, as the single calls of most peers do.
-	Subject = work.Subject{Name: "grapnel", Agents: agents, Start: func(ctx context.Context, t work.Turn) (*work.Running, error) {
-		return start(ctx, t, false)
-	}}
-	// ApartSubject is Grapnel with a tool that says nothing: a call of it has a
-	// goroutine of its own, and can be left behind.
-	ApartSubject = work.Subject{Name: "grapnel-apart", Start: func(ctx context.Context, t work.Turn) (*work.Running, error) {
-		return start(ctx, t, true)
-	}}
-)
-
-// Like is why ApartSubject is not everywhere.
-const Like = "it is `grapnel` but for the calls, of which other scenarios tell"
+// Subject is Grapnel.
+var Subject = work.Subject{Name: "grapnel", Agents: agents, Start: start}
 
 const agent = "a"
 
-func start(ctx context.Context, t work.Turn, apart bool) (*work.Running, error) {
+func start(ctx context.Context, t work.Turn) (*work.Running, error) {
 	all := work.NewLedgers(t)
-	rt, st, closeAll, err := openRuntime(ctx, t, all, apart)
+	rt, st, closeAll, err := openRuntime(ctx, t, all)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +62,8 @@ func start(ctx context.Context, t work.Turn, apart bool) (*work.Running, error) 
 	}, nil
 }
 
-func openRuntime(ctx context.Context, t work.Turn, all work.Ledgers, apart bool) (*runtime.Runtime, store.Store, func() error, error) {
-	h, err := newAgent(t, all, apart)
+func openRuntime(ctx context.Context, t work.Turn, all work.Ledgers) (*runtime.Runtime, store.Store, func() error, error) {
+	h, err := newAgent(t, all)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -95,7 +82,7 @@ func openRuntime(ctx context.Context, t work.Turn, all work.Ledgers, apart bool)
 // conversations.
 func agents(ctx context.Context, t work.Turn) (*work.Agents, error) {
 	all := work.NewLedgers(t)
-	rt, _, closeAll, err := openRuntime(ctx, t, all, false)
+	rt, _, closeAll, err := openRuntime(ctx, t, all)
 	if err != nil {
 		return nil, err
 	}

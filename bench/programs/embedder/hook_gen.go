@@ -5,11 +5,10 @@ package main
 
 import (
 	"context"
-	"iter"
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
-	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -25,9 +24,9 @@ import (
 // AppRev identifies the points and tools of App; composites that it is a member of compile against it.
 const AppRev = 0xbfce5c85
 
-// What App was generated from: its fields with their tags, what its members have, and below what they do not
-// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
-const _ = composite.GenVersion1
+// What App was generated from: its fields with their tags, and below the points that its members have. If one of
+// these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion2
 
 var (
 	_ hook.Hook = (*App)(nil)
@@ -35,235 +34,99 @@ var (
 		Limit *Limit
 		Notes *Notes
 	} = App{}
-	_ hook.Hook       = (*Limit)(nil)
-	_ hook.BeforeTool = (*Limit)(nil)
-	_                 = [1]struct{}{}[NotesRev-0xe8ab8e78]
-	_ hook.Hook       = (*Notes)(nil)
+	_ = [1]struct{}{}[NotesRev-0xe8ab8e78]
 )
 
-// staleAppLimit is Limit beside markers of all points; see [composite.NotCalled].
+// staleAppLimit is Limit beside the markers of what it does not have; see [guard.Unchanged].
 type staleAppLimit struct {
 	*Limit
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What Limit does not have, so that the code below does not call it. If one of these lines does not compile,
-// Limit has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.Schema
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.SystemPrompt
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.OnBuildAgent
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.OnRegisterAgent
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.OnUnregisterAgent
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.Preprocess
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.ScopedTools
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.Dispatch
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.OnEvent
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.OnOpen
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.OnSessionStart
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.BeforeTurn
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.TurnPolicy
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.TurnContext
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.RefineContext
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.TurnTools
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.PromptSections
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.BeforeStep
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.RewriteRequest
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.BeforeModel
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.WrapModel
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.OnModelError
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.RewriteReply
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.AfterModel
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.OnInvalidTool
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.RewriteArgs
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.Approve
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.WrapTool
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.RewriteResult
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.AfterTool
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.AfterStep
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.OnStop
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.OnTurnError
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.AfterTurn
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.BeforeCompaction
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.AfterCompaction
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.OnSessionEnd
-	_ func(staleAppLimit) composite.Stale = staleAppLimit.OnClose
-)
+// If this does not compile, Limit has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleAppLimit
+	guard.HasBeforeTool[*Limit]
+}{}
 
-// staleAppNotes is Notes beside markers of all points; see [composite.NotCalled].
+// staleAppNotes is Notes beside the markers of what it does not have; see [guard.Unchanged].
 type staleAppNotes struct {
 	*Notes
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What Notes does not have, so that the code below does not call it. If one of these lines does not compile,
-// Notes has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.SystemPrompt
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.OnBuildAgent
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.OnRegisterAgent
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.OnUnregisterAgent
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.Preprocess
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.ScopedTools
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.OnEvent
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.OnOpen
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.OnSessionStart
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.BeforeTurn
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.TurnPolicy
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.TurnContext
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.RefineContext
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.TurnTools
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.PromptSections
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.BeforeStep
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.RewriteRequest
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.BeforeModel
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.WrapModel
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.OnModelError
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.RewriteReply
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.AfterModel
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.OnInvalidTool
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.RewriteArgs
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.BeforeTool
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.Approve
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.WrapTool
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.RewriteResult
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.AfterTool
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.AfterStep
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.OnStop
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.OnTurnError
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.AfterTurn
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.BeforeCompaction
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.AfterCompaction
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.OnSessionEnd
-	_ func(staleAppNotes) composite.Stale = staleAppNotes.OnClose
-)
+// If this does not compile, Notes has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleAppNotes
+	guard.HasSchema[*Notes]
+	guard.HasDispatch[*Notes]
+}{}
 
-// Ready returns an error that names the required fields that are nil.
-func (a *App) Ready() error {
-	var missing []string
-	if a.Limit == nil {
-		missing = append(missing, "Limit")
+// Compose returns the composite that a is now: what a runtime runs.
+func (a *App) Compose() *composite.Composite {
+	return composite.Compose(a, composite.Table{Type: "main.App", Owner: appOwner, Rows: []composite.Row{
+		{Field: "Limit", Type: "*main.Limit", Hook: a.Limit, Points: hook.SetOf(hook.PointBeforeTool)},
+		{Field: "Notes", Type: "*main.Notes", Hook: a.Notes, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolAddNote}},
+	}})
+}
+
+// appOwner returns the row of the member that owns a static tool; -1 for none.
+func appOwner(tool string) int {
+	switch tool {
+	case ToolAddNote:
+		return 1 // Notes
 	}
-	if a.Notes == nil {
-		missing = append(missing, "Notes")
-	}
-	return composite.Missing("main.App", missing...)
+	return -1
 }
 
-// Points returns the points that some member has.
-func (a *App) Points() hook.PointSet {
-	return hook.SetOf(hook.PointBeforeTool)
+// Schema implements [hook.Hook]: Notes.
+func (a *App) Schema() []hook.Tool {
+	return a.Compose().Schema()
 }
 
-// Plan returns the plan that the code below follows.
-func (a *App) Plan() *plan.Plan {
-	return &plan.Plan{Type: "main.App", Members: []plan.Member{
-		{Field: "Limit", Type: "*main.Limit", Points: []plan.PointUse{{Name: "BeforeTool", Kind: "decide"}}},
-		{Field: "Notes", Type: "*main.Notes", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"add_note"}},
-	}}
+// SystemPrompt implements [hook.Hook]: no member has it.
+func (a *App) SystemPrompt(cfg *hook.AgentConfig) string {
+	return a.Compose().SystemPrompt(cfg)
+}
+
+// OnBuildAgent implements [hook.Hook]: no member has it.
+func (a *App) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	return a.Compose().OnBuildAgent(ctx, cfg)
+}
+
+// OnRegisterAgent implements [hook.Hook]: no member has it.
+func (a *App) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return a.Compose().OnRegisterAgent(ctx, cfg)
+}
+
+// OnUnregisterAgent implements [hook.Hook]: no member has it.
+func (a *App) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	a.Compose().OnUnregisterAgent(ctx, cfg)
+}
+
+// Preprocess implements [hook.Hook]: no member has it.
+func (a *App) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return a.Compose().Preprocess(ctx, t, in)
+}
+
+// ScopedTools implements [hook.Hook]: no member has it.
+func (a *App) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	return a.Compose().ScopedTools(cfg)
+}
+
+// Dispatch implements [hook.Hook]: Notes.
+func (a *App) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return a.Compose().Dispatch(ctx, call)
+}
+
+// OnEvent implements [hook.Hook]: no member has it.
+func (a *App) OnEvent(ctx context.Context, ev hook.Event) {
+	a.Compose().OnEvent(ctx, ev)
 }
 
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (a *App) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
-}
-
-// Members yields the members that are not nil, in execution order, each with its name in paths.
-func (a *App) Members() iter.Seq2[string, hook.Hook] {
-	return func(yield func(string, hook.Hook) bool) {
-		if a.Limit != nil && !yield("Limit", a.Limit) {
-			return
-		}
-		if a.Notes != nil && !yield("Notes", a.Notes) {
-			return
-		}
-	}
-}
-
-// Schema implements [hook.Hook]: Notes.
-func (a *App) Schema() []hook.Tool {
-	var at string
-	defer composite.Blame(hook.PointSchema, &at)
-	tools := make([]hook.Tool, 0, 1)
-	at = "Notes"
-	tools = append(tools, a.Notes.Schema()...)
-	return tools
-}
-
-// SystemPrompt implements [hook.Hook]: no member has it.
-func (a *App) SystemPrompt(cfg *hook.AgentConfig) string {
-	return hook.Nop{}.SystemPrompt(cfg)
-}
-
-// OnBuildAgent implements [hook.Hook]: no member has it.
-func (a *App) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
-	return hook.Nop{}.OnBuildAgent(ctx, cfg)
-}
-
-// OnRegisterAgent implements [hook.Hook]: no member has it.
-func (a *App) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
-	return hook.Nop{}.OnRegisterAgent(ctx, cfg)
-}
-
-// OnUnregisterAgent implements [hook.Hook]: no member has it.
-func (a *App) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {}
-
-// Preprocess implements [hook.Hook]: no member has it.
-func (a *App) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	return hook.Nop{}.Preprocess(ctx, t, in)
-}
-
-// ScopedTools implements [hook.Hook]: no member has it.
-func (a *App) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
-	return hook.Nop{}.ScopedTools(cfg)
-}
-
-// Dispatch implements [hook.Hook]: Notes.
-func (a *App) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch owner, tool := appOwner(call.Name()); owner {
-	case 0:
-		return a.Notes.DispatchTool(tool, call)
-	}
-	return hook.Invocation{}, false
-}
-
-// appOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
-func appOwner(name string) (owner, tool int) {
-	switch name {
-	case ToolAddNote:
-		return 0, 0
-	}
-	return -1, 0
-}
-
-// OnEvent implements [hook.Hook]: no member has it.
-func (a *App) OnEvent(ctx context.Context, ev hook.Event) {}
-
-var appBeforeTool = [...]composite.Member{
-	{Path: "Limit"},
-}
-
-// BeforeTool implements [hook.BeforeTool]: Limit.
-func (a *App) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	g := composite.NewGate[hook.ToolDecision](hook.PointBeforeTool, appBeforeTool[:])
-	for !g.Done() {
-		a.beforeTool(ctx, call, &g)
-	}
-	if g.Failed() {
-		g.Report(ctx, call.Host())
-	}
-	return g.Decision(), nil
-}
-
-func (a *App) beforeTool(ctx context.Context, call *hook.ToolCall, g *composite.Gate[hook.ToolDecision]) {
-	defer g.Recover()
-	switch g.At {
-	case 0:
-		g.At = 1
-		if g.Answer(a.Limit.BeforeTool(ctx, call)) {
-			return
-		}
-	}
 }
 
 // Names of the tools of [Notes].
@@ -297,15 +160,6 @@ func (n *Notes) Schema() []hook.Tool {
 func (n *Notes) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolAddNote:
-		return bindAddNote(n, call), true
-	}
-	return hook.Invocation{}, false
-}
-
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in notesTools.
-func (n *Notes) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
 		return bindAddNote(n, call), true
 	}
 	return hook.Invocation{}, false

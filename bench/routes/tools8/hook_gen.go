@@ -5,12 +5,11 @@ package tools8
 
 import (
 	"context"
-	"iter"
 
 	"github.com/grapnel-go/grapnel/bench/work"
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
-	"github.com/grapnel-go/grapnel/composite/plan"
+	"github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -33,9 +32,9 @@ import (
 // AllRev identifies the points and tools of All; composites that it is a member of compile against it.
 const AllRev = 0x2704a258
 
-// What All was generated from: its fields with their tags, what its members have, and below what they do not
-// have. If one of these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
-const _ = composite.GenVersion1
+// What All was generated from: its fields with their tags, and below the points that its members have. If one of
+// these lines does not compile, the code has changed since: run "go tool hookgen ./..." again.
+const _ = composite.GenVersion2
 
 var (
 	_ hook.Hook = (*All)(nil)
@@ -47,470 +46,184 @@ var (
 		S4 *S4
 		S5 *S5
 	} = All{}
-	_           = [1]struct{}{}[S0Rev-0x42197c5f]
-	_ hook.Hook = (*S0)(nil)
-	_           = [1]struct{}{}[S1Rev-0x306ce01f]
-	_ hook.Hook = (*S1)(nil)
-	_           = [1]struct{}{}[S2Rev-0x2c768693]
-	_ hook.Hook = (*S2)(nil)
-	_           = [1]struct{}{}[S3Rev-0x0cd96ba6]
-	_ hook.Hook = (*S3)(nil)
-	_           = [1]struct{}{}[S4Rev-0x6447af85]
-	_ hook.Hook = (*S4)(nil)
-	_           = [1]struct{}{}[S5Rev-0x3516d208]
-	_ hook.Hook = (*S5)(nil)
+	_ = [1]struct{}{}[S0Rev-0x42197c5f]
+	_ = [1]struct{}{}[S1Rev-0x306ce01f]
+	_ = [1]struct{}{}[S2Rev-0x2c768693]
+	_ = [1]struct{}{}[S3Rev-0x0cd96ba6]
+	_ = [1]struct{}{}[S4Rev-0x6447af85]
+	_ = [1]struct{}{}[S5Rev-0x3516d208]
 )
 
-// staleAllS0 is S0 beside markers of all points; see [composite.NotCalled].
+// staleAllS0 is S0 beside the markers of what it does not have; see [guard.Unchanged].
 type staleAllS0 struct {
 	*S0
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What S0 does not have, so that the code below does not call it. If one of these lines does not compile,
-// S0 has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleAllS0) composite.Stale = staleAllS0.SystemPrompt
-	_ func(staleAllS0) composite.Stale = staleAllS0.OnBuildAgent
-	_ func(staleAllS0) composite.Stale = staleAllS0.OnRegisterAgent
-	_ func(staleAllS0) composite.Stale = staleAllS0.OnUnregisterAgent
-	_ func(staleAllS0) composite.Stale = staleAllS0.Preprocess
-	_ func(staleAllS0) composite.Stale = staleAllS0.ScopedTools
-	_ func(staleAllS0) composite.Stale = staleAllS0.OnEvent
-	_ func(staleAllS0) composite.Stale = staleAllS0.OnOpen
-	_ func(staleAllS0) composite.Stale = staleAllS0.OnSessionStart
-	_ func(staleAllS0) composite.Stale = staleAllS0.BeforeTurn
-	_ func(staleAllS0) composite.Stale = staleAllS0.TurnPolicy
-	_ func(staleAllS0) composite.Stale = staleAllS0.TurnContext
-	_ func(staleAllS0) composite.Stale = staleAllS0.RefineContext
-	_ func(staleAllS0) composite.Stale = staleAllS0.TurnTools
-	_ func(staleAllS0) composite.Stale = staleAllS0.PromptSections
-	_ func(staleAllS0) composite.Stale = staleAllS0.BeforeStep
-	_ func(staleAllS0) composite.Stale = staleAllS0.RewriteRequest
-	_ func(staleAllS0) composite.Stale = staleAllS0.BeforeModel
-	_ func(staleAllS0) composite.Stale = staleAllS0.WrapModel
-	_ func(staleAllS0) composite.Stale = staleAllS0.OnModelError
-	_ func(staleAllS0) composite.Stale = staleAllS0.RewriteReply
-	_ func(staleAllS0) composite.Stale = staleAllS0.AfterModel
-	_ func(staleAllS0) composite.Stale = staleAllS0.OnInvalidTool
-	_ func(staleAllS0) composite.Stale = staleAllS0.RewriteArgs
-	_ func(staleAllS0) composite.Stale = staleAllS0.BeforeTool
-	_ func(staleAllS0) composite.Stale = staleAllS0.Approve
-	_ func(staleAllS0) composite.Stale = staleAllS0.WrapTool
-	_ func(staleAllS0) composite.Stale = staleAllS0.RewriteResult
-	_ func(staleAllS0) composite.Stale = staleAllS0.AfterTool
-	_ func(staleAllS0) composite.Stale = staleAllS0.AfterStep
-	_ func(staleAllS0) composite.Stale = staleAllS0.OnStop
-	_ func(staleAllS0) composite.Stale = staleAllS0.OnTurnError
-	_ func(staleAllS0) composite.Stale = staleAllS0.AfterTurn
-	_ func(staleAllS0) composite.Stale = staleAllS0.BeforeCompaction
-	_ func(staleAllS0) composite.Stale = staleAllS0.AfterCompaction
-	_ func(staleAllS0) composite.Stale = staleAllS0.OnSessionEnd
-	_ func(staleAllS0) composite.Stale = staleAllS0.OnClose
-)
+// If this does not compile, S0 has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleAllS0
+	guard.HasSchema[*S0]
+	guard.HasDispatch[*S0]
+}{}
 
-// staleAllS1 is S1 beside markers of all points; see [composite.NotCalled].
+// staleAllS1 is S1 beside the markers of what it does not have; see [guard.Unchanged].
 type staleAllS1 struct {
 	*S1
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What S1 does not have, so that the code below does not call it. If one of these lines does not compile,
-// S1 has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleAllS1) composite.Stale = staleAllS1.SystemPrompt
-	_ func(staleAllS1) composite.Stale = staleAllS1.OnBuildAgent
-	_ func(staleAllS1) composite.Stale = staleAllS1.OnRegisterAgent
-	_ func(staleAllS1) composite.Stale = staleAllS1.OnUnregisterAgent
-	_ func(staleAllS1) composite.Stale = staleAllS1.Preprocess
-	_ func(staleAllS1) composite.Stale = staleAllS1.ScopedTools
-	_ func(staleAllS1) composite.Stale = staleAllS1.OnEvent
-	_ func(staleAllS1) composite.Stale = staleAllS1.OnOpen
-	_ func(staleAllS1) composite.Stale = staleAllS1.OnSessionStart
-	_ func(staleAllS1) composite.Stale = staleAllS1.BeforeTurn
-	_ func(staleAllS1) composite.Stale = staleAllS1.TurnPolicy
-	_ func(staleAllS1) composite.Stale = staleAllS1.TurnContext
-	_ func(staleAllS1) composite.Stale = staleAllS1.RefineContext
-	_ func(staleAllS1) composite.Stale = staleAllS1.TurnTools
-	_ func(staleAllS1) composite.Stale = staleAllS1.PromptSections
-	_ func(staleAllS1) composite.Stale = staleAllS1.BeforeStep
-	_ func(staleAllS1) composite.Stale = staleAllS1.RewriteRequest
-	_ func(staleAllS1) composite.Stale = staleAllS1.BeforeModel
-	_ func(staleAllS1) composite.Stale = staleAllS1.WrapModel
-	_ func(staleAllS1) composite.Stale = staleAllS1.OnModelError
-	_ func(staleAllS1) composite.Stale = staleAllS1.RewriteReply
-	_ func(staleAllS1) composite.Stale = staleAllS1.AfterModel
-	_ func(staleAllS1) composite.Stale = staleAllS1.OnInvalidTool
-	_ func(staleAllS1) composite.Stale = staleAllS1.RewriteArgs
-	_ func(staleAllS1) composite.Stale = staleAllS1.BeforeTool
-	_ func(staleAllS1) composite.Stale = staleAllS1.Approve
-	_ func(staleAllS1) composite.Stale = staleAllS1.WrapTool
-	_ func(staleAllS1) composite.Stale = staleAllS1.RewriteResult
-	_ func(staleAllS1) composite.Stale = staleAllS1.AfterTool
-	_ func(staleAllS1) composite.Stale = staleAllS1.AfterStep
-	_ func(staleAllS1) composite.Stale = staleAllS1.OnStop
-	_ func(staleAllS1) composite.Stale = staleAllS1.OnTurnError
-	_ func(staleAllS1) composite.Stale = staleAllS1.AfterTurn
-	_ func(staleAllS1) composite.Stale = staleAllS1.BeforeCompaction
-	_ func(staleAllS1) composite.Stale = staleAllS1.AfterCompaction
-	_ func(staleAllS1) composite.Stale = staleAllS1.OnSessionEnd
-	_ func(staleAllS1) composite.Stale = staleAllS1.OnClose
-)
+// If this does not compile, S1 has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleAllS1
+	guard.HasSchema[*S1]
+	guard.HasDispatch[*S1]
+}{}
 
-// staleAllS2 is S2 beside markers of all points; see [composite.NotCalled].
+// staleAllS2 is S2 beside the markers of what it does not have; see [guard.Unchanged].
 type staleAllS2 struct {
 	*S2
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What S2 does not have, so that the code below does not call it. If one of these lines does not compile,
-// S2 has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleAllS2) composite.Stale = staleAllS2.SystemPrompt
-	_ func(staleAllS2) composite.Stale = staleAllS2.OnBuildAgent
-	_ func(staleAllS2) composite.Stale = staleAllS2.OnRegisterAgent
-	_ func(staleAllS2) composite.Stale = staleAllS2.OnUnregisterAgent
-	_ func(staleAllS2) composite.Stale = staleAllS2.Preprocess
-	_ func(staleAllS2) composite.Stale = staleAllS2.ScopedTools
-	_ func(staleAllS2) composite.Stale = staleAllS2.OnEvent
-	_ func(staleAllS2) composite.Stale = staleAllS2.OnOpen
-	_ func(staleAllS2) composite.Stale = staleAllS2.OnSessionStart
-	_ func(staleAllS2) composite.Stale = staleAllS2.BeforeTurn
-	_ func(staleAllS2) composite.Stale = staleAllS2.TurnPolicy
-	_ func(staleAllS2) composite.Stale = staleAllS2.TurnContext
-	_ func(staleAllS2) composite.Stale = staleAllS2.RefineContext
-	_ func(staleAllS2) composite.Stale = staleAllS2.TurnTools
-	_ func(staleAllS2) composite.Stale = staleAllS2.PromptSections
-	_ func(staleAllS2) composite.Stale = staleAllS2.BeforeStep
-	_ func(staleAllS2) composite.Stale = staleAllS2.RewriteRequest
-	_ func(staleAllS2) composite.Stale = staleAllS2.BeforeModel
-	_ func(staleAllS2) composite.Stale = staleAllS2.WrapModel
-	_ func(staleAllS2) composite.Stale = staleAllS2.OnModelError
-	_ func(staleAllS2) composite.Stale = staleAllS2.RewriteReply
-	_ func(staleAllS2) composite.Stale = staleAllS2.AfterModel
-	_ func(staleAllS2) composite.Stale = staleAllS2.OnInvalidTool
-	_ func(staleAllS2) composite.Stale = staleAllS2.RewriteArgs
-	_ func(staleAllS2) composite.Stale = staleAllS2.BeforeTool
-	_ func(staleAllS2) composite.Stale = staleAllS2.Approve
-	_ func(staleAllS2) composite.Stale = staleAllS2.WrapTool
-	_ func(staleAllS2) composite.Stale = staleAllS2.RewriteResult
-	_ func(staleAllS2) composite.Stale = staleAllS2.AfterTool
-	_ func(staleAllS2) composite.Stale = staleAllS2.AfterStep
-	_ func(staleAllS2) composite.Stale = staleAllS2.OnStop
-	_ func(staleAllS2) composite.Stale = staleAllS2.OnTurnError
-	_ func(staleAllS2) composite.Stale = staleAllS2.AfterTurn
-	_ func(staleAllS2) composite.Stale = staleAllS2.BeforeCompaction
-	_ func(staleAllS2) composite.Stale = staleAllS2.AfterCompaction
-	_ func(staleAllS2) composite.Stale = staleAllS2.OnSessionEnd
-	_ func(staleAllS2) composite.Stale = staleAllS2.OnClose
-)
+// If this does not compile, S2 has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleAllS2
+	guard.HasSchema[*S2]
+	guard.HasDispatch[*S2]
+}{}
 
-// staleAllS3 is S3 beside markers of all points; see [composite.NotCalled].
+// staleAllS3 is S3 beside the markers of what it does not have; see [guard.Unchanged].
 type staleAllS3 struct {
 	*S3
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What S3 does not have, so that the code below does not call it. If one of these lines does not compile,
-// S3 has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleAllS3) composite.Stale = staleAllS3.SystemPrompt
-	_ func(staleAllS3) composite.Stale = staleAllS3.OnBuildAgent
-	_ func(staleAllS3) composite.Stale = staleAllS3.OnRegisterAgent
-	_ func(staleAllS3) composite.Stale = staleAllS3.OnUnregisterAgent
-	_ func(staleAllS3) composite.Stale = staleAllS3.Preprocess
-	_ func(staleAllS3) composite.Stale = staleAllS3.ScopedTools
-	_ func(staleAllS3) composite.Stale = staleAllS3.OnEvent
-	_ func(staleAllS3) composite.Stale = staleAllS3.OnOpen
-	_ func(staleAllS3) composite.Stale = staleAllS3.OnSessionStart
-	_ func(staleAllS3) composite.Stale = staleAllS3.BeforeTurn
-	_ func(staleAllS3) composite.Stale = staleAllS3.TurnPolicy
-	_ func(staleAllS3) composite.Stale = staleAllS3.TurnContext
-	_ func(staleAllS3) composite.Stale = staleAllS3.RefineContext
-	_ func(staleAllS3) composite.Stale = staleAllS3.TurnTools
-	_ func(staleAllS3) composite.Stale = staleAllS3.PromptSections
-	_ func(staleAllS3) composite.Stale = staleAllS3.BeforeStep
-	_ func(staleAllS3) composite.Stale = staleAllS3.RewriteRequest
-	_ func(staleAllS3) composite.Stale = staleAllS3.BeforeModel
-	_ func(staleAllS3) composite.Stale = staleAllS3.WrapModel
-	_ func(staleAllS3) composite.Stale = staleAllS3.OnModelError
-	_ func(staleAllS3) composite.Stale = staleAllS3.RewriteReply
-	_ func(staleAllS3) composite.Stale = staleAllS3.AfterModel
-	_ func(staleAllS3) composite.Stale = staleAllS3.OnInvalidTool
-	_ func(staleAllS3) composite.Stale = staleAllS3.RewriteArgs
-	_ func(staleAllS3) composite.Stale = staleAllS3.BeforeTool
-	_ func(staleAllS3) composite.Stale = staleAllS3.Approve
-	_ func(staleAllS3) composite.Stale = staleAllS3.WrapTool
-	_ func(staleAllS3) composite.Stale = staleAllS3.RewriteResult
-	_ func(staleAllS3) composite.Stale = staleAllS3.AfterTool
-	_ func(staleAllS3) composite.Stale = staleAllS3.AfterStep
-	_ func(staleAllS3) composite.Stale = staleAllS3.OnStop
-	_ func(staleAllS3) composite.Stale = staleAllS3.OnTurnError
-	_ func(staleAllS3) composite.Stale = staleAllS3.AfterTurn
-	_ func(staleAllS3) composite.Stale = staleAllS3.BeforeCompaction
-	_ func(staleAllS3) composite.Stale = staleAllS3.AfterCompaction
-	_ func(staleAllS3) composite.Stale = staleAllS3.OnSessionEnd
-	_ func(staleAllS3) composite.Stale = staleAllS3.OnClose
-)
+// If this does not compile, S3 has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleAllS3
+	guard.HasSchema[*S3]
+	guard.HasDispatch[*S3]
+}{}
 
-// staleAllS4 is S4 beside markers of all points; see [composite.NotCalled].
+// staleAllS4 is S4 beside the markers of what it does not have; see [guard.Unchanged].
 type staleAllS4 struct {
 	*S4
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What S4 does not have, so that the code below does not call it. If one of these lines does not compile,
-// S4 has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleAllS4) composite.Stale = staleAllS4.SystemPrompt
-	_ func(staleAllS4) composite.Stale = staleAllS4.OnBuildAgent
-	_ func(staleAllS4) composite.Stale = staleAllS4.OnRegisterAgent
-	_ func(staleAllS4) composite.Stale = staleAllS4.OnUnregisterAgent
-	_ func(staleAllS4) composite.Stale = staleAllS4.Preprocess
-	_ func(staleAllS4) composite.Stale = staleAllS4.ScopedTools
-	_ func(staleAllS4) composite.Stale = staleAllS4.OnEvent
-	_ func(staleAllS4) composite.Stale = staleAllS4.OnOpen
-	_ func(staleAllS4) composite.Stale = staleAllS4.OnSessionStart
-	_ func(staleAllS4) composite.Stale = staleAllS4.BeforeTurn
-	_ func(staleAllS4) composite.Stale = staleAllS4.TurnPolicy
-	_ func(staleAllS4) composite.Stale = staleAllS4.TurnContext
-	_ func(staleAllS4) composite.Stale = staleAllS4.RefineContext
-	_ func(staleAllS4) composite.Stale = staleAllS4.TurnTools
-	_ func(staleAllS4) composite.Stale = staleAllS4.PromptSections
-	_ func(staleAllS4) composite.Stale = staleAllS4.BeforeStep
-	_ func(staleAllS4) composite.Stale = staleAllS4.RewriteRequest
-	_ func(staleAllS4) composite.Stale = staleAllS4.BeforeModel
-	_ func(staleAllS4) composite.Stale = staleAllS4.WrapModel
-	_ func(staleAllS4) composite.Stale = staleAllS4.OnModelError
-	_ func(staleAllS4) composite.Stale = staleAllS4.RewriteReply
-	_ func(staleAllS4) composite.Stale = staleAllS4.AfterModel
-	_ func(staleAllS4) composite.Stale = staleAllS4.OnInvalidTool
-	_ func(staleAllS4) composite.Stale = staleAllS4.RewriteArgs
-	_ func(staleAllS4) composite.Stale = staleAllS4.BeforeTool
-	_ func(staleAllS4) composite.Stale = staleAllS4.Approve
-	_ func(staleAllS4) composite.Stale = staleAllS4.WrapTool
-	_ func(staleAllS4) composite.Stale = staleAllS4.RewriteResult
-	_ func(staleAllS4) composite.Stale = staleAllS4.AfterTool
-	_ func(staleAllS4) composite.Stale = staleAllS4.AfterStep
-	_ func(staleAllS4) composite.Stale = staleAllS4.OnStop
-	_ func(staleAllS4) composite.Stale = staleAllS4.OnTurnError
-	_ func(staleAllS4) composite.Stale = staleAllS4.AfterTurn
-	_ func(staleAllS4) composite.Stale = staleAllS4.BeforeCompaction
-	_ func(staleAllS4) composite.Stale = staleAllS4.AfterCompaction
-	_ func(staleAllS4) composite.Stale = staleAllS4.OnSessionEnd
-	_ func(staleAllS4) composite.Stale = staleAllS4.OnClose
-)
+// If this does not compile, S4 has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleAllS4
+	guard.HasSchema[*S4]
+	guard.HasDispatch[*S4]
+}{}
 
-// staleAllS5 is S5 beside markers of all points; see [composite.NotCalled].
+// staleAllS5 is S5 beside the markers of what it does not have; see [guard.Unchanged].
 type staleAllS5 struct {
 	*S5
-	composite.NotCalled
+	guard.NotCalled
 }
 
-// What S5 does not have, so that the code below does not call it. If one of these lines does not compile,
-// S5 has it now: run "go tool hookgen ./..." again.
-var (
-	_ func(staleAllS5) composite.Stale = staleAllS5.SystemPrompt
-	_ func(staleAllS5) composite.Stale = staleAllS5.OnBuildAgent
-	_ func(staleAllS5) composite.Stale = staleAllS5.OnRegisterAgent
-	_ func(staleAllS5) composite.Stale = staleAllS5.OnUnregisterAgent
-	_ func(staleAllS5) composite.Stale = staleAllS5.Preprocess
-	_ func(staleAllS5) composite.Stale = staleAllS5.ScopedTools
-	_ func(staleAllS5) composite.Stale = staleAllS5.OnEvent
-	_ func(staleAllS5) composite.Stale = staleAllS5.OnOpen
-	_ func(staleAllS5) composite.Stale = staleAllS5.OnSessionStart
-	_ func(staleAllS5) composite.Stale = staleAllS5.BeforeTurn
-	_ func(staleAllS5) composite.Stale = staleAllS5.TurnPolicy
-	_ func(staleAllS5) composite.Stale = staleAllS5.TurnContext
-	_ func(staleAllS5) composite.Stale = staleAllS5.RefineContext
-	_ func(staleAllS5) composite.Stale = staleAllS5.TurnTools
-	_ func(staleAllS5) composite.Stale = staleAllS5.PromptSections
-	_ func(staleAllS5) composite.Stale = staleAllS5.BeforeStep
-	_ func(staleAllS5) composite.Stale = staleAllS5.RewriteRequest
-	_ func(staleAllS5) composite.Stale = staleAllS5.BeforeModel
-	_ func(staleAllS5) composite.Stale = staleAllS5.WrapModel
-	_ func(staleAllS5) composite.Stale = staleAllS5.OnModelError
-	_ func(staleAllS5) composite.Stale = staleAllS5.RewriteReply
-	_ func(staleAllS5) composite.Stale = staleAllS5.AfterModel
-	_ func(staleAllS5) composite.Stale = staleAllS5.OnInvalidTool
-	_ func(staleAllS5) composite.Stale = staleAllS5.RewriteArgs
-	_ func(staleAllS5) composite.Stale = staleAllS5.BeforeTool
-	_ func(staleAllS5) composite.Stale = staleAllS5.Approve
-	_ func(staleAllS5) composite.Stale = staleAllS5.WrapTool
-	_ func(staleAllS5) composite.Stale = staleAllS5.RewriteResult
-	_ func(staleAllS5) composite.Stale = staleAllS5.AfterTool
-	_ func(staleAllS5) composite.Stale = staleAllS5.AfterStep
-	_ func(staleAllS5) composite.Stale = staleAllS5.OnStop
-	_ func(staleAllS5) composite.Stale = staleAllS5.OnTurnError
-	_ func(staleAllS5) composite.Stale = staleAllS5.AfterTurn
-	_ func(staleAllS5) composite.Stale = staleAllS5.BeforeCompaction
-	_ func(staleAllS5) composite.Stale = staleAllS5.AfterCompaction
-	_ func(staleAllS5) composite.Stale = staleAllS5.OnSessionEnd
-	_ func(staleAllS5) composite.Stale = staleAllS5.OnClose
-)
+// If this does not compile, S5 has other points now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleAllS5
+	guard.HasSchema[*S5]
+	guard.HasDispatch[*S5]
+}{}
 
-// Ready returns an error that names the required fields that are nil.
-func (a *All) Ready() error {
-	var missing []string
-	if a.S0 == nil {
-		missing = append(missing, "S0")
-	}
-	if a.S1 == nil {
-		missing = append(missing, "S1")
-	}
-	if a.S2 == nil {
-		missing = append(missing, "S2")
-	}
-	if a.S3 == nil {
-		missing = append(missing, "S3")
-	}
-	if a.S4 == nil {
-		missing = append(missing, "S4")
-	}
-	if a.S5 == nil {
-		missing = append(missing, "S5")
-	}
-	return composite.Missing("tools8.All", missing...)
+// staleAll is All beside the markers of the points that its author has not written; see [guard.Unchanged].
+type staleAll struct {
+	*All
+	guard.NotCalled
 }
 
-// Points returns the points that some member has.
-func (a *All) Points() hook.PointSet {
-	return hook.PointSet(0)
+// If this does not compile, other points of All are written by hand now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleAll
+	guard.HasHook[*All]
+}{}
+
+// Compose returns the composite that a is now: what a runtime runs.
+func (a *All) Compose() *composite.Composite {
+	return composite.Compose(a, composite.Table{Type: "tools8.All", Owner: allOwner, Rows: []composite.Row{
+		{Field: "S0", Type: "*tools8.S0", Hook: a.S0, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner0Tool0, ToolOwner0Tool1}},
+		{Field: "S1", Type: "*tools8.S1", Hook: a.S1, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner1Tool0, ToolOwner1Tool1}},
+		{Field: "S2", Type: "*tools8.S2", Hook: a.S2, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner2Tool0}},
+		{Field: "S3", Type: "*tools8.S3", Hook: a.S3, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner3Tool0}},
+		{Field: "S4", Type: "*tools8.S4", Hook: a.S4, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner4Tool0}},
+		{Field: "S5", Type: "*tools8.S5", Hook: a.S5, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner5Tool0}},
+	}})
 }
 
-// Plan returns the plan that the code below follows.
-func (a *All) Plan() *plan.Plan {
-	return &plan.Plan{Type: "tools8.All", Members: []plan.Member{
-		{Field: "S0", Type: "*tools8.S0", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"owner0_tool_0", "owner0_tool_1"}},
-		{Field: "S1", Type: "*tools8.S1", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"owner1_tool_0", "owner1_tool_1"}},
-		{Field: "S2", Type: "*tools8.S2", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"owner2_tool_0"}},
-		{Field: "S3", Type: "*tools8.S3", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"owner3_tool_0"}},
-		{Field: "S4", Type: "*tools8.S4", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"owner4_tool_0"}},
-		{Field: "S5", Type: "*tools8.S5", Points: []plan.PointUse{{Name: "Schema", Kind: "facade"}, {Name: "Dispatch", Kind: "facade"}}, Tools: []string{"owner5_tool_0"}},
-	}}
+// allOwner returns the row of the member that owns a static tool; -1 for none.
+func allOwner(tool string) int {
+	switch tool {
+	case ToolOwner0Tool0, ToolOwner0Tool1:
+		return 0 // S0
+	case ToolOwner1Tool0, ToolOwner1Tool1:
+		return 1 // S1
+	case ToolOwner2Tool0:
+		return 2 // S2
+	case ToolOwner3Tool0:
+		return 3 // S3
+	case ToolOwner4Tool0:
+		return 4 // S4
+	case ToolOwner5Tool0:
+		return 5 // S5
+	}
+	return -1
+}
+
+// Schema implements [hook.Hook]: S0, S1, S2, S3, S4, S5.
+func (a *All) Schema() []hook.Tool {
+	return a.Compose().Schema()
+}
+
+// SystemPrompt implements [hook.Hook]: no member has it.
+func (a *All) SystemPrompt(cfg *hook.AgentConfig) string {
+	return a.Compose().SystemPrompt(cfg)
+}
+
+// OnBuildAgent implements [hook.Hook]: no member has it.
+func (a *All) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
+	return a.Compose().OnBuildAgent(ctx, cfg)
+}
+
+// OnRegisterAgent implements [hook.Hook]: no member has it.
+func (a *All) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
+	return a.Compose().OnRegisterAgent(ctx, cfg)
+}
+
+// OnUnregisterAgent implements [hook.Hook]: no member has it.
+func (a *All) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
+	a.Compose().OnUnregisterAgent(ctx, cfg)
+}
+
+// Preprocess implements [hook.Hook]: no member has it.
+func (a *All) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+	return a.Compose().Preprocess(ctx, t, in)
+}
+
+// ScopedTools implements [hook.Hook]: no member has it.
+func (a *All) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
+	return a.Compose().ScopedTools(cfg)
+}
+
+// Dispatch implements [hook.Hook]: S0, S1, S2, S3, S4, S5.
+func (a *All) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
+	return a.Compose().Dispatch(ctx, call)
+}
+
+// OnEvent implements [hook.Hook]: no member has it.
+func (a *All) OnEvent(ctx context.Context, ev hook.Event) {
+	a.Compose().OnEvent(ctx, ev)
 }
 
 // DispatchAll runs the bound calls of one step; see [composite.DispatchAll].
 func (a *All) DispatchAll(ctx context.Context, calls []composite.Call, o *composite.DispatchOptions, done func(i int, c composite.Completion)) []composite.Completion {
 	return composite.DispatchAll(ctx, calls, o, done)
 }
-
-// Members yields the members that are not nil, in execution order, each with its name in paths.
-func (a *All) Members() iter.Seq2[string, hook.Hook] {
-	return func(yield func(string, hook.Hook) bool) {
-		if a.S0 != nil && !yield("S0", a.S0) {
-			return
-		}
-		if a.S1 != nil && !yield("S1", a.S1) {
-			return
-		}
-		if a.S2 != nil && !yield("S2", a.S2) {
-			return
-		}
-		if a.S3 != nil && !yield("S3", a.S3) {
-			return
-		}
-		if a.S4 != nil && !yield("S4", a.S4) {
-			return
-		}
-		if a.S5 != nil && !yield("S5", a.S5) {
-			return
-		}
-	}
-}
-
-// Schema implements [hook.Hook]: S0, S1, S2, S3, S4, S5.
-func (a *All) Schema() []hook.Tool {
-	var at string
-	defer composite.Blame(hook.PointSchema, &at)
-	tools := make([]hook.Tool, 0, 8)
-	at = "S0"
-	tools = append(tools, a.S0.Schema()...)
-	at = "S1"
-	tools = append(tools, a.S1.Schema()...)
-	at = "S2"
-	tools = append(tools, a.S2.Schema()...)
-	at = "S3"
-	tools = append(tools, a.S3.Schema()...)
-	at = "S4"
-	tools = append(tools, a.S4.Schema()...)
-	at = "S5"
-	tools = append(tools, a.S5.Schema()...)
-	return tools
-}
-
-// SystemPrompt implements [hook.Hook]: no member has it.
-func (a *All) SystemPrompt(cfg *hook.AgentConfig) string {
-	return hook.Nop{}.SystemPrompt(cfg)
-}
-
-// OnBuildAgent implements [hook.Hook]: no member has it.
-func (a *All) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
-	return hook.Nop{}.OnBuildAgent(ctx, cfg)
-}
-
-// OnRegisterAgent implements [hook.Hook]: no member has it.
-func (a *All) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
-	return hook.Nop{}.OnRegisterAgent(ctx, cfg)
-}
-
-// OnUnregisterAgent implements [hook.Hook]: no member has it.
-func (a *All) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {}
-
-// Preprocess implements [hook.Hook]: no member has it.
-func (a *All) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	return hook.Nop{}.Preprocess(ctx, t, in)
-}
-
-// ScopedTools implements [hook.Hook]: no member has it.
-func (a *All) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
-	return hook.Nop{}.ScopedTools(cfg)
-}
-
-// Dispatch implements [hook.Hook]: S0, S1, S2, S3, S4, S5.
-func (a *All) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch owner, tool := allOwner(call.Name()); owner {
-	case 0:
-		return a.S0.DispatchTool(tool, call)
-	case 1:
-		return a.S1.DispatchTool(tool, call)
-	case 2:
-		return a.S2.DispatchTool(tool, call)
-	case 3:
-		return a.S3.DispatchTool(tool, call)
-	case 4:
-		return a.S4.DispatchTool(tool, call)
-	case 5:
-		return a.S5.DispatchTool(tool, call)
-	}
-	return hook.Invocation{}, false
-}
-
-// allOwner returns which member owns the tool, -1 for none of the static ones, and the owner's number for it, if the owner has any.
-func allOwner(name string) (owner, tool int) {
-	switch name {
-	case ToolOwner0Tool0:
-		return 0, 0
-	case ToolOwner0Tool1:
-		return 0, 1
-	case ToolOwner1Tool0:
-		return 1, 0
-	case ToolOwner1Tool1:
-		return 1, 1
-	case ToolOwner2Tool0:
-		return 2, 0
-	case ToolOwner3Tool0:
-		return 3, 0
-	case ToolOwner4Tool0:
-		return 4, 0
-	case ToolOwner5Tool0:
-		return 5, 0
-	}
-	return -1, 0
-}
-
-// OnEvent implements [hook.Hook]: no member has it.
-func (a *All) OnEvent(ctx context.Context, ev hook.Event) {}
 
 // Names of the tools of [S0].
 const (
@@ -555,17 +268,6 @@ func (s *S0) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	case ToolOwner0Tool0:
 		return bindOwner0Tool0(s, call), true
 	case ToolOwner0Tool1:
-		return bindOwner0Tool1(s, call), true
-	}
-	return hook.Invocation{}, false
-}
-
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in s0Tools.
-func (s *S0) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindOwner0Tool0(s, call), true
-	case 1:
 		return bindOwner0Tool1(s, call), true
 	}
 	return hook.Invocation{}, false
@@ -657,17 +359,6 @@ func (s *S1) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	return hook.Invocation{}, false
 }
 
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in s1Tools.
-func (s *S1) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindOwner1Tool0(s, call), true
-	case 1:
-		return bindOwner1Tool1(s, call), true
-	}
-	return hook.Invocation{}, false
-}
-
 // bindOwner1Tool0 decodes the arguments of owner1_tool_0.
 func bindOwner1Tool0(s *S1, call *hook.ToolCall) hook.Invocation {
 	c := &owner1Tool0Call{s: s}
@@ -743,15 +434,6 @@ func (s *S2) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	return hook.Invocation{}, false
 }
 
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in s2Tools.
-func (s *S2) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindOwner2Tool0(s, call), true
-	}
-	return hook.Invocation{}, false
-}
-
 // bindOwner2Tool0 decodes the arguments of owner2_tool_0.
 func bindOwner2Tool0(s *S2, call *hook.ToolCall) hook.Invocation {
 	c := &owner2Tool0Call{s: s}
@@ -803,15 +485,6 @@ func (s *S3) Schema() []hook.Tool {
 func (s *S3) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolOwner3Tool0:
-		return bindOwner3Tool0(s, call), true
-	}
-	return hook.Invocation{}, false
-}
-
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in s3Tools.
-func (s *S3) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
 		return bindOwner3Tool0(s, call), true
 	}
 	return hook.Invocation{}, false
@@ -873,15 +546,6 @@ func (s *S4) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, 
 	return hook.Invocation{}, false
 }
 
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in s4Tools.
-func (s *S4) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindOwner4Tool0(s, call), true
-	}
-	return hook.Invocation{}, false
-}
-
 // bindOwner4Tool0 decodes the arguments of owner4_tool_0.
 func bindOwner4Tool0(s *S4, call *hook.ToolCall) hook.Invocation {
 	c := &owner4Tool0Call{s: s}
@@ -933,15 +597,6 @@ func (s *S5) Schema() []hook.Tool {
 func (s *S5) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	switch call.Name() {
 	case ToolOwner5Tool0:
-		return bindOwner5Tool0(s, call), true
-	}
-	return hook.Invocation{}, false
-}
-
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in s5Tools.
-func (s *S5) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
 		return bindOwner5Tool0(s, call), true
 	}
 	return hook.Invocation{}, false

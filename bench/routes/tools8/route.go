@@ -117,9 +117,9 @@ func BenchLimit(b *testing.B, call *hook.ToolCall) {
 	}
 }
 
-// BenchGrapnel measures the composite's Dispatch, which routes and binds.
+// BenchGrapnel measures the Dispatch of a composite, which routes and binds; a runtime composes once.
 func BenchGrapnel(b *testing.B, call *hook.ToolCall) {
-	all, ctx := New(), b.Context()
+	all, ctx := New().Compose(), b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
 		if inv, ok := all.Dispatch(ctx, call); !ok || inv.Err() != nil {

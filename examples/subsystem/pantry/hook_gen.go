@@ -8,7 +8,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
-	"github.com/grapnel-go/grapnel/composite/reply"
 	"github.com/grapnel-go/grapnel/hook"
 )
 
@@ -71,19 +70,6 @@ func (p *Pantry) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocati
 	return hook.Invocation{}, false
 }
 
-// DispatchTool is Dispatch for a composite, which knows the place of the tool in pantryTools.
-func (p *Pantry) DispatchTool(tool int, call *hook.ToolCall) (hook.Invocation, bool) {
-	switch tool {
-	case 0:
-		return bindPantryPut(p, call), true
-	case 1:
-		return bindPantryTake(p, call), true
-	case 2:
-		return bindPantryList(p, call), true
-	}
-	return hook.Invocation{}, false
-}
-
 // bindPantryPut decodes the arguments of pantry_put.
 func bindPantryPut(p *Pantry, call *hook.ToolCall) hook.Invocation {
 	c := &pantryPutCall{p: p}
@@ -137,21 +123,7 @@ type pantryListCall struct {
 
 // Run implements [hook.Runner].
 func (c *pantryListCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
-	out, err := c.p.List(ctx)
-	if err != nil {
-		return composite.Failed(err)
-	}
-	e := reply.New()
-	if out == nil {
-		e.Null()
-	} else {
-		e.Array()
-		for i := range out {
-			encodeAmount(e.Next(), &out[i])
-		}
-		e.EndArray()
-	}
-	return e.Result()
+	return composite.Reply(c.p.List(ctx))
 }
 
 func decodeAmount(d *args.Decoder, in *Amount) {
@@ -175,13 +147,6 @@ func decodeAmount(d *args.Decoder, in *Amount) {
 	}
 	o.Require(0, "item")
 	o.Require(1, "pieces")
-}
-
-func encodeAmount(e *reply.Encoder, out *Amount) {
-	e.Object()
-	e.Name("item").String(out.Item)
-	e.Name("pieces").Int(int64(out.Pieces))
-	e.EndObject()
 }
 
 // What this file was generated from. If one of these lines does not compile, the code has changed since:

@@ -38,34 +38,6 @@ func newEight(t testing.TB) (*eight, *composite.Composite) {
 	return x, c
 }
 
-// limit calls them as interfaces, without isolation, paths or merging.
-func limit(ctx context.Context, all []hook.BeforeTool, call *hook.ToolCall) (hook.ToolDecision, error) {
-	for _, h := range all {
-		if d, err := h.BeforeTool(ctx, call); err != nil || d != (hook.ToolDecision{}) {
-			return d, err
-		}
-	}
-	return hook.ToolDecision{}, nil
-}
-
-func BenchmarkEightDeciders(b *testing.B) {
-	x, c := newEight(b)
-	call, ctx := hook.NewToolCall(hook.ToolCallData{ID: "1"}), b.Context()
-	all := []hook.BeforeTool{x.A, x.B, x.C, x.D, x.E, x.F, x.G, x.H}
-	b.Run("limit", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = limit(ctx, all, call)
-		}
-	})
-	b.Run("walk", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = c.BeforeTool(ctx, call)
-		}
-	})
-}
-
 func TestSilentMembersAllocateNothing(t *testing.T) {
 	x, c := newEight(t)
 	call, ctx := hook.NewToolCall(hook.ToolCallData{ID: "1"}), t.Context()

@@ -56,10 +56,12 @@ bench-peers:
 bench-check:
 	cd bench && go run ./yardstick check $(FLAGS)
 
-# bench-test tests the module of the benchmarks: every subject does its work once, and known-bad ones are caught.
+# bench-test tests the module of the benchmarks: every subject does its work once, and known-bad ones are caught. Then every
+# benchmark of the root module runs once.
 bench-test:
 	cd bench && go mod tidy -diff && go vet ./...
 	@$(TESTRUN) -C bench $(FLAGS) ./...
+	@$(TESTRUN) -short -run '^$$' -bench . -benchtime 1x $$(git grep -l '^func Benchmark' -- '*_test.go' ':!bench' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 # soak-short runs every gate of soak, and all that is known to be wrong, in the short form; it writes nothing.
 soak-short:

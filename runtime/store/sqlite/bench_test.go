@@ -78,7 +78,11 @@ func BenchmarkDurableTurns(b *testing.B) {
 // BenchmarkStored is the turns of 64 conversations in a file that has others, of
 // two messages each. What they cost must not depend on how many those are.
 func BenchmarkStored(b *testing.B) {
-	for _, others := range []int{10, 1_000_000} {
+	sizes := []int{10, 1_000_000}
+	if testing.Short() {
+		sizes = []int{10, 1_000}
+	}
+	for _, others := range sizes {
 		path := filepath.Join(b.TempDir(), "x.db") // filled once for all sizes of b.N
 		fillWith(b, path, others)
 		b.Run(fmt.Sprintf("others=%d", others), func(b *testing.B) { durableTurns(b, path, 64, nil, answers{}) })
@@ -94,9 +98,9 @@ func fillWith(b *testing.B, path string, others int) {
 	defer func() { require.NoError(b, db.Close()) }()
 	const body = `'{"role":"user","content":[{"kind":"text","text":"an old message"}]}'`
 	for _, query := range []string{
-		`INSERT INTO conversation (id, agent, sender, version, turns, messages, indexed, created, updated)
+		`INSERT INTO conversation (id, project, agent, sender, version, turns, messages, indexed, created, updated)
 			WITH RECURSIVE i (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < ?)
-			SELECT printf('old%09d', n), 'old', n, 2, 1, 2, 2, 0, 0 FROM i`,
+			SELECT printf('old%09d', n), '', 'old', n, 2, 1, 2, 2, 0, 0 FROM i`,
 		`INSERT INTO message SELECT num << 32, 1, ` + body + ` FROM conversation LIMIT ?`,
 		`INSERT INTO message SELECT num << 32 | 1, 1, ` + body + ` FROM conversation LIMIT ?`,
 	} {

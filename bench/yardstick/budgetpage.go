@@ -71,9 +71,7 @@ const includes = `## What the figures include
 - A turn of Grapnel has a conversation in memory, all its events, isolation of panics in hooks and tools, the agent's scope, timings, and
   the hooks that the scenario names. Nothing is off. Beside the peers somebody listens to the events only where deltas are the work; in
   the turns of the budgets an observer always does.
-- The tool beside the peers looks into a map and says that it does no more (` + "`//hook:tool inline`" + `), so Grapnel calls it where the turn
-  runs. ` + "`grapnel-apart`" + ` has one that does not say so: its call has a goroutine of its own, which is what makes it possible to leave a tool
-  behind that ignores its cancellation. Tools that wait never are inline.
+- A call of Grapnel runs on a worker of its own, which is what makes it possible to leave a tool behind that ignores its cancellation.
 - A ` + "`limit`" + ` keeps a history and runs the calls concurrently where the turn does, but has no points, scope or isolation of hooks.
 - Peers are used as their documentation says, with the fastest configuration that it names. What they do besides takes time, and
   whoever needs it gets something for that.

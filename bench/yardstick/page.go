@@ -153,7 +153,7 @@ func (r *Results) writeMachine(b *strings.Builder) {
 		version := "Grapnel's own, in bench/"
 		if s.module != "" {
 			version = "`" + s.module + "` " + r.version(s.module)
-		} else if isOurs(s.name) || s.name == apart {
+		} else if isOurs(s.name) {
 			version = "this commit"
 		}
 		if r.measured(s.name) {

@@ -55,7 +55,7 @@ var prefixes = map[string]string{
 	"runtime/emit.go": classEvents, "runtime/deliver.go": classEvents, "runtime/keep.go": classEvents, "runtime/stream": classEvents,
 	"runtime/subscribe.go": classEvents, "hook/event.go": classEvents, "runtime_test.turns.func2": classEvents,
 
-	"runtime/points.go": classHooks, "runtime/points_model.go": classHooks, "runtime/contribute.go": classHooks, "runtime/contribution": classHooks,
+	"runtime/failure.go": classHooks, "runtime/contribute.go": classHooks, "runtime/contribution": classHooks,
 	"runtime_test.(*fast).OnEvent": classHooks, "composite": classHooks, "subsystems": classHooks, "internal/daemon": classHooks,
 	"internal/benchcomp/": classHooks, "internal/benchcomp.": classHooks, "hook/decision": classHooks,
 

@@ -15,9 +15,7 @@ type subject struct {
 }
 
 var subjects = []subject{
-	{name: "grapnel", what: "this framework, with generated code, events, panic isolation, scope and timings on; its tool says that it only computes " +
-		"(`inline`), so a call runs on the goroutine of the turn, as the single calls of eino-react do"},
-	{name: "grapnel-apart", what: "the same with a tool that says nothing: a call has a goroutine of its own, and one that ignores its cancellation can be left behind"},
+	{name: "grapnel", what: "this framework, with generated code, events, panic isolation, scope and timings on"},
 	{name: "limit", what: "the same work written by hand for the one case, without a framework"},
 	{name: "limit-codec", what: "the same with a codec written by hand for the one type instead of encoding/json"},
 	{name: "switch", what: "a switch over the names that says who owns a tool"},

@@ -3,16 +3,11 @@ package main
 // Why budgets are missed, and what could be tried next. A reason stands ready for
 // rows that keep their budget on one machine and miss it on another.
 const (
-	whyRoute = "The limit calls the owner's binding by hand and so compares no name. The composite compares it once and hands the owner's " +
-		"number for the tool on. That takes five nanoseconds with eight tools and ten with 512: half of those are the search for the name, by length " +
-		"and then byte by byte, the rest two calls and a jump. Nothing is allocated. Where binding takes no more than ninety nanoseconds, ten are " +
-		"more than a tenth. Next: the agent, which has the names already, could know the numbers."
+	whyRoute = "The limit calls the owner's binding by hand and so compares no name. The composite compares it twice: it asks who owns the tool, " +
+		"and the owner which of its tools it is. Nothing is allocated, and more tools cost nothing."
 
-	whyDeciders = "A chain by hand takes two nanoseconds for each decider. What is generated takes some thirteen more for all eight: three " +
-		"to four are the deferred function that asks for a panic even where there was none, one or two the making of the gate, and the rest " +
-		"a position that is written before each decider, so that a panic has a name, and four registers that are loaded again " +
-		"behind each call, which nobody can keep over the deferred function. Nothing is allocated. Next: a chain of eight is entered " +
-		"without a gate, which is made when the first one answers, fails or panics."
+	whyDeciders = "A loop over interfaces takes three nanoseconds for each decider. The walk over a composite's members calls each through the method " +
+		"expression of the point, keeps its place, so that a panic has a name, and has one deferred function for all of them. The chain of the wraps is one value, with a list of what each has got back."
 
 	whyBytes = "The turn itself is one piece of 2 kB, half of which lets its owner end it while a hook hangs: its outcome, its last event, its order, its contexts. Its call is one of 0.8, the dispatch 0.35, the places of turn and steps 0.35, blocks 0.3, " +
 		"the details of events 0.25, the contexts 0.25, and what its four messages add to the history 0.35, half of it the result of " +
@@ -24,18 +19,13 @@ const (
 		"for the tool alone and not eleven times more, stores once and not three times, and has no scope, cancellation or recovery of hooks. The first 200 " +
 		"turns of a conversation allocate 23 times each; in one that goes on for a thousand it is up to 25, because its lists are copied when they are full. " + handing
 
-	whyInline = "As for the turn whose call has a goroutine, but for the handing over: the limit runs its call where it runs itself, too. What is left is what " +
-		"the limit does not do; and where its turn takes 5 µs and not 8, the same 15 µs more are a larger multiple."
-
 	// handing is what an experiment has shown.
-	handing = "A call whose tool says nothing runs on a goroutine of its own, so that a tool that ignores its cancellation can be left behind. On two processors " +
-		"that is nearly half of a turn with one call, because handing over wakes the other processor, which finds nothing to do and goes to sleep again; " +
-		"the limit, whose turn is shorter, finds it still awake. With one processor, or with many conversations at once, it costs 3 µs. A tool that only " +
-		"computes may say so (`inline`), and its call runs where the turn runs."
+	handing = "A call runs on a worker of its own, so that a tool that ignores its cancellation can be left behind. On two processors " +
+		"that is nearly half of a turn with one call, because handing over wakes the other processor, which finds nothing to do and goes to sleep again. " +
+		"With one processor, or with many conversations at once, it costs 3 µs."
 
-	whyDeltas = "The plain loop, which collects the text and builds the events, takes as long here as the budget allows for everything; " +
-		"the budget was set where such a loop took 7 µs. The ratio is the measure, and a delta allocates nothing (the " +
-		"allocations in the table are those of the turn). Fifteen of sixteen deltas take number and delivery with one atomic operation and " +
+	whyDeltas = "A delta allocates nothing (the allocations in the table are those of the turn). " +
+		"Fifteen of sixteen deltas take number and delivery with one atomic operation and " +
 		"give the delivery back with another; the sixteenth reads the clock, which costs as much as one delta, and takes the way of other events. What is left is those two " +
 		"operations, a deferred function, copies of an event of 168 bytes, two for each who is told, and of a chunk of 136, and the text that is collected. Next: hand " +
 		"events on by pointer, which would make every consumer promise not to keep them."
@@ -62,10 +52,7 @@ const (
 		"a turn without any does not make. Next: places that are part of the turn from the beginning."
 
 	whyPeers = "The best peer keeps no conversation, stores nothing and gives no numbers to what it tells. Of what is left of a turn of Grapnel, nearly a third " +
-		"is allocating its pieces and collecting them, more than a tenth its twelve events, and a twentieth reading the clock. Next: the pieces, as " +
-		"under the bytes of a turn; fewer events where nobody listens."
-
-	whyApart = "The best peer runs a single call on the goroutine of its turn, and cannot leave a tool behind. " + handing
+		"is allocating its pieces and collecting them, more than a tenth its twelve events, and a twentieth reading the clock. The best peer runs a single call on the goroutine of its turn, and cannot leave a tool behind. " + handing
 
 	whyCheck = "Nearly all of it is one go list with the export data of all that the packages import, which hookgen cannot do without; the benchmark " +
 		"runs it alone beside hookgen. Next: ask for it only if a file has changed since the last time."

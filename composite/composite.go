@@ -459,6 +459,3 @@ func (m *member) local(name string) (string, bool) { return strings.CutPrefix(na
 
 // mode is how the member is called at the point; "" is that it is waited for.
 func (m *member) mode(p hook.Point) string { return m.tag.At(p.String()).Mode }
-
-// parallel tells whether the member is started beside those behind it.
-func (m *member) parallel(p hook.Point) bool { return m.mode(p) == "parallel" }

@@ -29,32 +29,6 @@ func (b *builder) unnameable(t types.Type) string {
 	return ""
 }
 
-// unnameableWithin reports whether the type has a part that the generated package cannot write.
-func (b *builder) unnameableWithin(t types.Type) bool {
-	switch t := types.Unalias(t).(type) {
-	case *types.Named:
-		return b.unnameable(t) != ""
-	case *types.Pointer:
-		return b.unnameableWithin(t.Elem())
-	case *types.Slice:
-		return b.unnameableWithin(t.Elem())
-	case *types.Array:
-		return b.unnameableWithin(t.Elem())
-	case *types.Map:
-		return b.unnameableWithin(t.Key()) || b.unnameableWithin(t.Elem())
-	case *types.Struct:
-		for f := range t.Fields() {
-			if !f.Exported() && f.Pkg() != b.pkg || b.unnameableWithin(f.Type()) {
-				return true
-			}
-		}
-		return false
-	case *types.Basic:
-		return false
-	}
-	return true // nothing that is written as JSON by generated code
-}
-
 // importable reports whether the package from may import the path, by the rule about internal.
 func importable(path, from string) bool {
 	parent, ok := cutInternal(path)

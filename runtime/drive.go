@@ -35,6 +35,7 @@ const (
 )
 
 // away says that the loop is about to call foreign code. A nil turn has no loop.
+// What the call is handed is read before: the turn may be its successor's from here on.
 func (t *turn) away(p hook.Point) {
 	if t == nil {
 		return

@@ -21,10 +21,9 @@ func (t *turn) goesOn() bool {
 	}
 	t.report()
 	stop, _ := t.reasons()
+	in := hook.Stopping{Stop: stop, Signals: hook.Freeze(t.counting()), Message: t.message(), Continued: t.continued}
 	t.away(hook.PointOnStop)
-	d, _ := t.hooks.OnStop(t.ctx, t.place, hook.Stopping{
-		Stop: stop, Signals: hook.Freeze(t.counting()), Message: t.message(), Continued: t.continued,
-	})
+	d, _ := t.hooks.OnStop(t.ctx, t.place, in)
 	v := answered(t.ctx, t, d).Verdict()
 	switch {
 	case t.ctx.Err() != nil:

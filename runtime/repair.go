@@ -98,10 +98,11 @@ func (c *call) invalid() bool {
 
 func (t *turn) onInvalid(c *call, attempt int) hook.RepairDecision {
 	t.report()
-	t.away(hook.PointOnInvalidTool)
-	d, _ := t.hooks.OnInvalidTool(t.ctx, t.step, hook.InvalidCall{
+	in := hook.InvalidCall{
 		Call: &c.first, Failure: c.end.Result.Failure, Reason: c.end.Result.Text(), Tools: t.view.callable(), Attempt: attempt,
-	})
+	}
+	t.away(hook.PointOnInvalidTool)
+	d, _ := t.hooks.OnInvalidTool(t.ctx, t.step, in)
 	return answered(t.ctx, t, d)
 }
 

@@ -20,9 +20,10 @@ func (t *turn) conclude(c *call) {
 	if c.ran && c.end.Outcome == hook.OutcomeCancelled { // not started again
 		c.interrupted()
 	}
-	c.end.Result = capped(c.end.Result, t.maxResult(c))
+	r := capped(c.end.Result, t.maxResult(c))
+	c.end.Result = r
 	t.away(hook.PointRewriteResult)
-	r, err := t.hooks.RewriteResult(ctx, c.at, c.end.Result)
+	r, err := t.hooks.RewriteResult(ctx, c.at, r)
 	t.returned()
 	if err != nil {
 		f := failureOf(hook.PointRewriteResult, err)
@@ -57,8 +58,9 @@ func (t *turn) judgeOutcome(ctx context.Context, c *call) {
 		return
 	}
 	c.judged = true
+	o := c.outcome()
 	t.away(hook.PointAfterTool)
-	d, _ := t.hooks.AfterTool(ctx, c.at, c.outcome())
+	d, _ := t.hooks.AfterTool(ctx, c.at, o)
 	d = answered(ctx, t, d)
 	c.context = d.Context()
 	switch v := d.Verdict(); v.Kind {

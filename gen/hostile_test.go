@@ -264,12 +264,17 @@ func counted(declared map[int][]string, n, factor int) map[string]int {
 	return out
 }
 
-// mixtures are random texts made of the hostile ones.
+// mixtures are random texts made of the hostile ones, and none that is there already: what is named after a tool has a number
+// where two have one name.
 func mixtures(r *rand.Rand, n int) []string {
-	out := make([]string, n)
-	for i := range out {
+	var out []string
+	for len(out) < n {
+		text := ""
 		for range 2 + r.IntN(4) {
-			out[i] += hostile[r.IntN(len(hostile))]
+			text += hostile[r.IntN(len(hostile))]
+		}
+		if !slices.Contains(hostile, text) && !slices.Contains(out, text) {
+			out = append(out, text)
 		}
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/bench/eight"
 	"github.com/grapnel-go/grapnel/bench/subject"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // told is one step with one tool call, as the hooks are told it.
@@ -20,10 +21,10 @@ func told() *eight.Work {
 	step := hook.NewStep(turn, 1, "m")
 	return &eight.Work{
 		Step:    step,
-		Request: hook.ModelRequest{Model: "m", System: "Be brief.", Messages: hook.MessagesOf(hook.UserText("hello"))},
-		Reply:   hook.ModelReply{Content: hook.ListOf(hook.TextBlock("hello")), Finish: hook.FinishStop},
-		Call:    hook.NewToolCall(hook.ToolCallData{ID: "1", Step: step, Tool: hook.Tool{Name: "find"}}),
-		Outcome: hook.ToolOutcome{Outcome: hook.OutcomeExecuted, Result: hook.TextResult("ok")},
+		Request: message.ModelRequest{Model: "m", System: "Be brief.", Messages: message.MessagesOf(message.UserText("hello"))},
+		Reply:   message.ModelReply{Content: message.ListOf(message.TextBlock("hello")), Finish: message.FinishStop},
+		Call:    hook.NewToolCall(hook.ToolCallData{ID: "1", Step: step, Tool: message.Tool{Name: "find"}}),
+		Outcome: hook.ToolOutcome{Outcome: hook.OutcomeExecuted, Result: message.TextResult("ok")},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/bench/routes/tools64"
 	"github.com/grapnel-go/grapnel/bench/routes/tools8"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // routing is one of the generated packages of bench/routes: so many tools of six
@@ -62,7 +63,7 @@ func in(owners map[string]int) func(name string) int {
 const routeArgs = `{"title":"Shopping list","limit":25}`
 
 func routed(name string) *hook.ToolCall {
-	return hook.NewToolCall(hook.ToolCallData{ID: "1", Tool: hook.Tool{Name: name}, Args: routeArgs})
+	return hook.NewToolCall(hook.ToolCallData{ID: "1", Tool: message.Tool{Name: name}, Args: routeArgs})
 }
 
 // BenchmarkRoute measures a call by name. switch, map and walk say who owns it and

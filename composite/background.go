@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // InBackground is a member that is told in the background at a point.
@@ -49,7 +50,7 @@ func (c *Composite) findBackground(path string, out *[]InBackground) {
 }
 
 func pointNamed(name string) hook.Point {
-	for p, info := range hook.Points() {
+	for p, info := range point.All() {
 		if info.Name == name {
 			return p
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // sideHost keeps what is handed over until the test runs it.
@@ -41,7 +42,7 @@ func (h *sideHost) run(ctx context.Context) {
 }
 
 func observes(f func(ctx context.Context)) hook.Hook {
-	return hook.AfterTurnFunc(func(ctx context.Context, _ *hook.Turn, _ hook.TurnOutcome) { f(ctx) })
+	return point.AfterTurnFunc(func(ctx context.Context, _ *hook.Turn, _ hook.TurnOutcome) { f(ctx) })
 }
 
 func TestRecordedObserversAreNotWaitedFor(t *testing.T) {
@@ -59,7 +60,7 @@ func TestRecordedObserversAreNotWaitedFor(t *testing.T) {
 	assert.Equal(t, []string{"B"}, told)
 	var paths []string
 	for _, s := range host.side {
-		assert.Equal(t, hook.PointAfterTurn, s.Point)
+		assert.Equal(t, point.AfterTurn, s.Point)
 		paths = append(paths, s.Path)
 		s.Run(t.Context())
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Composite calls several hooks as one. It is immutable: a field of a struct that is set
@@ -262,8 +263,8 @@ func specOf(f Field) (plan.Spec, error) {
 	if c, ok := h.(*Composite); ok {
 		s.Composite = c.Plan()
 	}
-	has := hook.PointsOf(h)
-	s.Points = planPoints(func(p hook.Point, _ hook.PointInfo) bool { return has.Has(p) })
+	has := point.Of(h)
+	s.Points = planPoints(func(p hook.Point, _ point.Info) bool { return has.Has(p) })
 	s.Maybe = planPoints(ofFacade)
 	if !s.Dynamic {
 		for _, t := range h.Schema() {
@@ -314,7 +315,7 @@ func (c *Composite) add(f Field, points hook.PointSet) {
 func (m *member) has() hook.PointSet {
 	points := m.known
 	if points == 0 {
-		points = hook.PointsOf(m.hook) | facadePoints
+		points = point.Of(m.hook) | facadePoints
 	}
 	return points &^ m.left &^ NoPoints
 }
@@ -324,9 +325,9 @@ func leftOut(o plan.Options) (left hook.PointSet) {
 	if len(o.Only)+len(o.Without) == 0 {
 		return 0
 	}
-	for p, info := range hook.Points() {
+	for p, info := range point.All() {
 		if o.Excludes(info.Name) {
-			left = left.With(hook.SetOf(p))
+			left = left.With(point.Set(p))
 		}
 	}
 	return left
@@ -357,7 +358,7 @@ func ownerIn(owners map[string]int) func(tool string) int {
 
 // routed reports whether static tools of the member are called.
 func (m *member) routed() bool {
-	return m.points.Has(hook.PointDispatch) && !m.left.Has(hook.PointSchema)
+	return m.points.Has(point.Dispatch) && !m.left.Has(point.Schema)
 }
 
 // With returns a new composite that has one more field behind the others; c
@@ -424,9 +425,9 @@ func (c *Composite) Ready() error {
 }
 
 // planPoints returns the points that are meant, as the planner knows them.
-func planPoints(meant func(hook.Point, hook.PointInfo) bool) []plan.Point {
+func planPoints(meant func(hook.Point, point.Info) bool) []plan.Point {
 	var out []plan.Point
-	for p, info := range hook.Points() {
+	for p, info := range point.All() {
 		if meant(p, info) {
 			out = append(out, plan.Point(info))
 		}
@@ -434,9 +435,9 @@ func planPoints(meant func(hook.Point, hook.PointInfo) bool) []plan.Point {
 	return out
 }
 
-func everyPoint(hook.Point, hook.PointInfo) bool { return true }
+func everyPoint(hook.Point, point.Info) bool { return true }
 
-func ofFacade(_ hook.Point, info hook.PointInfo) bool { return info.Kind == "facade" }
+func ofFacade(_ hook.Point, info point.Info) bool { return info.Kind == "facade" }
 
 // as is the member as the point sees it.
 func (m *member) as(p hook.Point) Member {

@@ -10,6 +10,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Call is one bound call that the gates have let through.
@@ -22,7 +23,7 @@ type Call struct {
 
 // Completion is how a call ended.
 type Completion struct {
-	Result   hook.ToolResult
+	Result   message.ToolResult
 	Outcome  hook.Outcome
 	Duration time.Duration
 	// Left: the grace period was over and the call still runs, or has just ended.
@@ -227,7 +228,7 @@ func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) (aba
 func (g *going) run(ctx context.Context, c *Call) {
 	begin := time.Now()
 	g.started.Store(begin.UnixNano())
-	g.end.Result = hook.FailedResult(hook.FailPanic, "the tool panicked") // unless it returns
+	g.end.Result = message.FailedResult(message.FailPanic, "the tool panicked") // unless it returns
 	defer func() {
 		g.end.Duration = time.Since(begin)
 		g.end.Outcome = OutcomeOf(&g.end.Result)
@@ -261,7 +262,7 @@ func (d *dispatch) abandon(done func(int, Completion)) (abandoned bool) {
 		c := notStarted()
 		if at := g.started.Load(); at != 0 {
 			c = Completion{
-				Result:   hook.FailedResult(hook.FailCancelled, "interrupted: the turn was cancelled while the tool ran; what it did is not known"),
+				Result:   message.FailedResult(message.FailCancelled, "interrupted: the turn was cancelled while the tool ran; what it did is not known"),
 				Outcome:  hook.OutcomeInterrupted,
 				Duration: time.Since(time.Unix(0, at)),
 				Left:     true,
@@ -274,21 +275,21 @@ func (d *dispatch) abandon(done func(int, Completion)) (abandoned bool) {
 
 func notStarted() Completion {
 	return Completion{
-		Result:  hook.FailedResult(hook.FailCancelled, "cancelled before it started"),
+		Result:  message.FailedResult(message.FailCancelled, "cancelled before it started"),
 		Outcome: hook.OutcomeCancelled,
 	}
 }
 
 // OutcomeOf tells the outcome of a call that ran from its result.
-func OutcomeOf(r *hook.ToolResult) hook.Outcome {
+func OutcomeOf(r *message.ToolResult) hook.Outcome {
 	switch r.Failure {
 	case "":
 		return hook.OutcomeExecuted
-	case hook.FailTimeout:
+	case message.FailTimeout:
 		return hook.OutcomeTimedOut
-	case hook.FailPanic:
+	case message.FailPanic:
 		return hook.OutcomePanicked
-	case hook.FailCancelled:
+	case message.FailCancelled:
 		return hook.OutcomeInterrupted
 	}
 	return hook.OutcomeFailed

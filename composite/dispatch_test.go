@@ -17,30 +17,31 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 )
 
 // runFunc runs a call by a function.
-type runFunc func(ctx context.Context) hook.ToolResult
+type runFunc func(ctx context.Context) message.ToolResult
 
-func (f runFunc) Run(ctx context.Context, _ *hook.Env) hook.ToolResult { return f(ctx) }
+func (f runFunc) Run(ctx context.Context, _ *hook.Env) message.ToolResult { return f(ctx) }
 
 func sleep(d time.Duration, text string) composite.Call {
-	return composite.Call{Runner: runFunc(func(ctx context.Context) hook.ToolResult {
+	return composite.Call{Runner: runFunc(func(ctx context.Context) message.ToolResult {
 		select {
 		case <-time.After(d):
-			return hook.TextResult(text)
+			return message.TextResult(text)
 		case <-ctx.Done():
-			return hook.FailedResult(hook.FailCancelled, "stopped")
+			return message.FailedResult(message.FailCancelled, "stopped")
 		}
 	})}
 }
 
 // deaf ignores its context.
 func deaf(d time.Duration, text string) composite.Call {
-	return composite.Call{Runner: runFunc(func(context.Context) hook.ToolResult {
+	return composite.Call{Runner: runFunc(func(context.Context) message.ToolResult {
 		time.Sleep(d)
-		return hook.TextResult(text)
+		return message.TextResult(text)
 	})}
 }
 
@@ -66,11 +67,11 @@ func TestDispatchAllOrders(t *testing.T) {
 func TestDispatchAllPanicStaysInItsCall(t *testing.T) {
 	for k := range 4 {
 		calls := []composite.Call{sleep(0, "0"), sleep(0, "1"), sleep(0, "2"), sleep(0, "3")}
-		calls[k].Runner = runFunc(func(context.Context) hook.ToolResult { panic("secret") })
+		calls[k].Runner = runFunc(func(context.Context) message.ToolResult { panic("secret") })
 		for i, c := range composite.DispatchAll(t.Context(), calls, nil, nil) {
 			if i == k {
 				assert.Equal(t, hook.OutcomePanicked, c.Outcome)
-				assert.Equal(t, hook.FailPanic, c.Result.Failure)
+				assert.Equal(t, message.FailPanic, c.Result.Failure)
 				assert.NotContains(t, c.Result.Text(), "secret")
 				continue
 			}
@@ -85,13 +86,13 @@ func TestDispatchAllIsBounded(t *testing.T) {
 		calls := make([]composite.Call, 20)
 		for i := range calls {
 			calls[i].Waits = i >= 15
-			calls[i].Runner = runFunc(func(context.Context) hook.ToolResult {
+			calls[i].Runner = runFunc(func(context.Context) message.ToolResult {
 				if n := running.Add(1); n > most.Load() {
 					most.Store(n)
 				}
 				time.Sleep(time.Second)
 				running.Add(-1)
-				return hook.ToolResult{}
+				return message.ToolResult{}
 			})
 		}
 		begin := time.Now()
@@ -142,10 +143,10 @@ func TestDispatchAllCancelledBeforeStart(t *testing.T) {
 
 func TestDispatchAllSurvivesGoexit(t *testing.T) {
 	calls := []composite.Call{sleep(0, "0"), sleep(0, "1"), sleep(0, "2")}
-	calls[1].Runner = runFunc(func(context.Context) hook.ToolResult { runtime.Goexit(); return hook.ToolResult{} })
+	calls[1].Runner = runFunc(func(context.Context) message.ToolResult { runtime.Goexit(); return message.ToolResult{} })
 	got := composite.DispatchAll(t.Context(), calls, &composite.DispatchOptions{Limit: 1}, nil)
 	assert.Equal(t, "0", got[0].Result.Text())
-	assert.Equal(t, hook.FailPanic, got[1].Result.Failure)
+	assert.Equal(t, message.FailPanic, got[1].Result.Failure)
 	assert.Equal(t, "2", got[2].Result.Text(), "the worker is replaced")
 }
 
@@ -168,11 +169,11 @@ func TestDispatchAllStartsInOrder(t *testing.T) {
 		var began []int
 		calls := make([]composite.Call, 8)
 		for i := range calls {
-			calls[i] = composite.Call{Waits: i == 5, Runner: runFunc(func(context.Context) hook.ToolResult {
+			calls[i] = composite.Call{Waits: i == 5, Runner: runFunc(func(context.Context) message.ToolResult {
 				mu.Lock()
 				defer mu.Unlock()
 				began = append(began, i)
-				return hook.ToolResult{}
+				return message.ToolResult{}
 			})}
 		}
 		composite.DispatchAll(t.Context(), calls, &composite.DispatchOptions{Limit: 1}, nil)
@@ -185,7 +186,7 @@ func TestDispatchAllNothing(t *testing.T) {
 	require.Empty(t, composite.DispatchAll(t.Context(), nil, nil, nil))
 }
 
-var noop = runFunc(func(context.Context) hook.ToolResult { return hook.ToolResult{} })
+var noop = runFunc(func(context.Context) message.ToolResult { return message.ToolResult{} })
 
 // The bounds are what holds today, with a pool that has workers.
 func TestDispatchAllAllocatesLittle(t *testing.T) {
@@ -216,7 +217,7 @@ func BenchmarkDispatchAll(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				p := pool.New().WithMaxGoroutines(32)
-				out := make([]hook.ToolResult, n)
+				out := make([]message.ToolResult, n)
 				for i := range calls {
 					p.Go(func() { out[i] = calls[i].Runner.Run(b.Context(), nil) })
 				}

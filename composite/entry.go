@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // entry is one member as one point calls it.
@@ -51,7 +52,7 @@ func linkAt[H any](c *Composite, p hook.Point) []entry[H] {
 		e.plain = c.rec == nil && m.match == nil && e.as.Timeout == 0 && m.mode(p) == ""
 		out = append(out, e)
 	}
-	if p.Info().Reverse {
+	if point.InfoOf(p).Reverse {
 		slices.Reverse(out)
 	}
 	return out

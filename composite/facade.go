@@ -7,6 +7,7 @@ import (
 
 	_ "github.com/grapnel-go/grapnel/composite/guard" // generated files import it, so go mod vendor has to find it beside this package
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // GenVersion2 is named by every generated file: generator and run time that do
@@ -24,7 +25,7 @@ func missing(typeName string, fields ...string) error {
 
 // prefixed returns the tools with the prefix in front of their names; the slice
 // is new.
-func prefixed(prefix string, tools []hook.Tool) []hook.Tool {
+func prefixed(prefix string, tools []message.Tool) []message.Tool {
 	out := slices.Clone(tools)
 	for i := range out {
 		out[i].Name = prefix + out[i].Name
@@ -48,11 +49,11 @@ func joinPrompts(parts []string) string {
 // none to have: the condition for asking their owner for its SystemPrompt. The
 // names are local ones, cfg is as the owner sees it, and cfg.Tools are the
 // effective tools.
-func offers(cfg *hook.AgentConfig, tools []hook.Tool) bool {
+func offers(cfg *hook.AgentConfig, tools []message.Tool) bool {
 	if len(tools) == 0 || cfg.Tools == nil {
 		return true
 	}
-	return slices.ContainsFunc(tools, func(t hook.Tool) bool {
+	return slices.ContainsFunc(tools, func(t message.Tool) bool {
 		return slices.Contains(cfg.Tools, cfg.ToolName(t.Name))
 	})
 }
@@ -75,7 +76,7 @@ type scoping struct {
 
 // add adds one member: its tools, and its scope over them, in local names.
 // Names that the member does not own are ignored, so no member can widen.
-func (s *scoping) add(prefix string, tools []hook.Tool, scope hook.Scope) {
+func (s *scoping) add(prefix string, tools []message.Tool, scope hook.Scope) {
 	for _, t := range tools {
 		if scope.Tools == nil || slices.Contains(scope.Tools, t.Name) {
 			s.tools = append(s.tools, prefix+t.Name)

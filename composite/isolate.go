@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Member is one member as a point sees it: its path for answers and failures,
@@ -30,11 +31,11 @@ const (
 
 // closed resolves the policy at a point. The rewriting methods of hook.Hook are
 // closed.
-func (p Policy) closed(point hook.Point) bool {
+func (p Policy) closed(at hook.Point) bool {
 	if p != PolicyDefault {
 		return p == PolicyClosed
 	}
-	info := point.Info()
+	info := point.InfoOf(at)
 	return info.Closed || info.Kind == "facade"
 }
 
@@ -144,7 +145,7 @@ func (g *gate[D]) answer(d D, err error) {
 
 func (g *gate[D]) merge(d D) {
 	g.decision = g.decision.Merge(d)
-	g.final = g.decision.Final() && g.point.Info().Combine != "judge"
+	g.final = g.decision.Final() && point.InfoOf(g.point).Combine != "judge"
 }
 
 func (g *gate[D]) fail(err error, panicked bool) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // NewLayer returns the layer of these settings, each in the words of a tag by the
@@ -56,7 +57,7 @@ func (s *Switchable) UnmarshalJSON(data []byte) error {
 // ParseLayer reads a layer from a JSON object: {"Memory": "off", "Guard":
 // "BeforeTool: timeout=2s"}. Keys that are given twice are an error.
 func ParseLayer(source string, data []byte) (plan.Layer, error) {
-	settings, err := hook.DecodeStrict[map[string]Switchable](hook.JSON(data))
+	settings, err := hook.DecodeStrict[map[string]Switchable](message.JSON(data))
 	if err != nil {
 		return plan.Layer{}, fmt.Errorf("%s: %w", source, err)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // toolbox is a hook with one tool and a decider.
@@ -20,7 +22,7 @@ type toolbox struct {
 	name string
 }
 
-func (b *toolbox) Schema() []hook.Tool { return []hook.Tool{{Name: b.name}} }
+func (b *toolbox) Schema() []message.Tool { return []message.Tool{{Name: b.name}} }
 
 func (b *toolbox) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	return hook.Invocation{}, call.Name() == b.name
@@ -152,7 +154,7 @@ func TestLayersTune(t *testing.T) {
 	require.Equal(t, "Skills", d.Verdict().By, "Guard's failure is no opinion now, and Core is not asked")
 
 	synctest.Test(t, func(t *testing.T) {
-		slow := hook.BeforeToolFunc(func(ctx context.Context, _ *hook.ToolCall) (hook.ToolDecision, error) {
+		slow := point.BeforeToolFunc(func(ctx context.Context, _ *hook.ToolCall) (hook.ToolDecision, error) {
 			<-ctx.Done()
 			return hook.ToolDecision{}, ctx.Err()
 		})

@@ -7,6 +7,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/view"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // entries are the members that each point calls, in the order of the calls.
@@ -53,187 +55,187 @@ type entries struct {
 }
 
 // facadePoints are the methods of [hook.Hook].
-const facadePoints hook.PointSet = 0 | 1<<hook.PointSchema | 1<<hook.PointSystemPrompt | 1<<hook.PointOnBuildAgent | 1<<hook.PointOnRegisterAgent | 1<<hook.PointOnUnregisterAgent | 1<<hook.PointPreprocess | 1<<hook.PointScopedTools | 1<<hook.PointDispatch | 1<<hook.PointOnEvent
+const facadePoints hook.PointSet = 0 | 1<<point.Schema | 1<<point.SystemPrompt | 1<<point.OnBuildAgent | 1<<point.OnRegisterAgent | 1<<point.OnUnregisterAgent | 1<<point.Preprocess | 1<<point.ScopedTools | 1<<point.Dispatch | 1<<point.OnEvent
 
 // linked are the entries of the members.
 func (c *Composite) linked() entries {
 	return entries{
-		schema:            linkAt[hook.Hook](c, hook.PointSchema),
-		systemPrompt:      linkAt[hook.Hook](c, hook.PointSystemPrompt),
-		onBuildAgent:      linkAt[hook.Hook](c, hook.PointOnBuildAgent),
-		onRegisterAgent:   linkAt[hook.Hook](c, hook.PointOnRegisterAgent),
-		onUnregisterAgent: linkAt[hook.Hook](c, hook.PointOnUnregisterAgent),
-		preprocess:        linkAt[hook.Hook](c, hook.PointPreprocess),
-		scopedTools:       linkAt[hook.Hook](c, hook.PointScopedTools),
-		dispatch:          linkAt[hook.Hook](c, hook.PointDispatch),
-		onEvent:           linkAt[hook.Hook](c, hook.PointOnEvent),
-		onOpen:            linkAt[hook.OnOpen](c, hook.PointOnOpen),
-		onSessionStart:    linkAt[hook.OnSessionStart](c, hook.PointOnSessionStart),
-		beforeTurn:        linkAt[hook.BeforeTurn](c, hook.PointBeforeTurn),
-		turnPolicy:        linkAt[hook.TurnPolicy](c, hook.PointTurnPolicy),
-		turnContext:       linkAt[hook.TurnContext](c, hook.PointTurnContext),
-		refineContext:     linkAt[hook.RefineContext](c, hook.PointRefineContext),
-		turnTools:         linkAt[hook.TurnTools](c, hook.PointTurnTools),
-		promptSections:    linkAt[hook.PromptSections](c, hook.PointPromptSections),
-		beforeStep:        linkAt[hook.BeforeStep](c, hook.PointBeforeStep),
-		rewriteRequest:    linkAt[hook.RewriteRequest](c, hook.PointRewriteRequest),
-		beforeModel:       linkAt[hook.BeforeModel](c, hook.PointBeforeModel),
-		wrapModel:         linkAt[hook.WrapModel](c, hook.PointWrapModel),
-		onModelError:      linkAt[hook.OnModelError](c, hook.PointOnModelError),
-		rewriteReply:      linkAt[hook.RewriteReply](c, hook.PointRewriteReply),
-		afterModel:        linkAt[hook.AfterModel](c, hook.PointAfterModel),
-		onInvalidTool:     linkAt[hook.OnInvalidTool](c, hook.PointOnInvalidTool),
-		rewriteArgs:       linkAt[hook.RewriteArgs](c, hook.PointRewriteArgs),
-		beforeTool:        linkAt[hook.BeforeTool](c, hook.PointBeforeTool),
-		approve:           linkAt[hook.Approve](c, hook.PointApprove),
-		wrapTool:          linkAt[hook.WrapTool](c, hook.PointWrapTool),
-		rewriteResult:     linkAt[hook.RewriteResult](c, hook.PointRewriteResult),
-		afterTool:         linkAt[hook.AfterTool](c, hook.PointAfterTool),
-		afterStep:         linkAt[hook.AfterStep](c, hook.PointAfterStep),
-		onStop:            linkAt[hook.OnStop](c, hook.PointOnStop),
-		onTurnError:       linkAt[hook.OnTurnError](c, hook.PointOnTurnError),
-		afterTurn:         linkAt[hook.AfterTurn](c, hook.PointAfterTurn),
-		beforeCompaction:  linkAt[hook.BeforeCompaction](c, hook.PointBeforeCompaction),
-		afterCompaction:   linkAt[hook.AfterCompaction](c, hook.PointAfterCompaction),
-		onSessionEnd:      linkAt[hook.OnSessionEnd](c, hook.PointOnSessionEnd),
-		onClose:           linkAt[hook.OnClose](c, hook.PointOnClose),
+		schema:            linkAt[hook.Hook](c, point.Schema),
+		systemPrompt:      linkAt[hook.Hook](c, point.SystemPrompt),
+		onBuildAgent:      linkAt[hook.Hook](c, point.OnBuildAgent),
+		onRegisterAgent:   linkAt[hook.Hook](c, point.OnRegisterAgent),
+		onUnregisterAgent: linkAt[hook.Hook](c, point.OnUnregisterAgent),
+		preprocess:        linkAt[hook.Hook](c, point.Preprocess),
+		scopedTools:       linkAt[hook.Hook](c, point.ScopedTools),
+		dispatch:          linkAt[hook.Hook](c, point.Dispatch),
+		onEvent:           linkAt[hook.Hook](c, point.OnEvent),
+		onOpen:            linkAt[hook.OnOpen](c, point.OnOpen),
+		onSessionStart:    linkAt[hook.OnSessionStart](c, point.OnSessionStart),
+		beforeTurn:        linkAt[hook.BeforeTurn](c, point.BeforeTurn),
+		turnPolicy:        linkAt[hook.TurnPolicy](c, point.TurnPolicy),
+		turnContext:       linkAt[hook.TurnContext](c, point.TurnContext),
+		refineContext:     linkAt[hook.RefineContext](c, point.RefineContext),
+		turnTools:         linkAt[hook.TurnTools](c, point.TurnTools),
+		promptSections:    linkAt[hook.PromptSections](c, point.PromptSections),
+		beforeStep:        linkAt[hook.BeforeStep](c, point.BeforeStep),
+		rewriteRequest:    linkAt[hook.RewriteRequest](c, point.RewriteRequest),
+		beforeModel:       linkAt[hook.BeforeModel](c, point.BeforeModel),
+		wrapModel:         linkAt[hook.WrapModel](c, point.WrapModel),
+		onModelError:      linkAt[hook.OnModelError](c, point.OnModelError),
+		rewriteReply:      linkAt[hook.RewriteReply](c, point.RewriteReply),
+		afterModel:        linkAt[hook.AfterModel](c, point.AfterModel),
+		onInvalidTool:     linkAt[hook.OnInvalidTool](c, point.OnInvalidTool),
+		rewriteArgs:       linkAt[hook.RewriteArgs](c, point.RewriteArgs),
+		beforeTool:        linkAt[hook.BeforeTool](c, point.BeforeTool),
+		approve:           linkAt[hook.Approve](c, point.Approve),
+		wrapTool:          linkAt[hook.WrapTool](c, point.WrapTool),
+		rewriteResult:     linkAt[hook.RewriteResult](c, point.RewriteResult),
+		afterTool:         linkAt[hook.AfterTool](c, point.AfterTool),
+		afterStep:         linkAt[hook.AfterStep](c, point.AfterStep),
+		onStop:            linkAt[hook.OnStop](c, point.OnStop),
+		onTurnError:       linkAt[hook.OnTurnError](c, point.OnTurnError),
+		afterTurn:         linkAt[hook.AfterTurn](c, point.AfterTurn),
+		beforeCompaction:  linkAt[hook.BeforeCompaction](c, point.BeforeCompaction),
+		afterCompaction:   linkAt[hook.AfterCompaction](c, point.AfterCompaction),
+		onSessionEnd:      linkAt[hook.OnSessionEnd](c, point.OnSessionEnd),
+		onClose:           linkAt[hook.OnClose](c, point.OnClose),
 	}
 }
 
 // OnSessionStart implements [hook.OnSessionStart]. The error is always nil.
 func (c *Composite) OnSessionStart(ctx context.Context, session *hook.Session) (hook.SessionDecision, error) {
-	return decide(ctx, c, hook.PointOnSessionStart, c.entries.onSessionStart, session, none{}, func(h hook.OnSessionStart, ctx context.Context, session *hook.Session, _ none) (hook.SessionDecision, error) {
+	return decide(ctx, c, point.OnSessionStart, c.entries.onSessionStart, session, none{}, func(h hook.OnSessionStart, ctx context.Context, session *hook.Session, _ none) (hook.SessionDecision, error) {
 		return h.OnSessionStart(ctx, session)
 	})
 }
 
 // BeforeTurn implements [hook.BeforeTurn]. The error is always nil.
-func (c *Composite) BeforeTurn(ctx context.Context, turn *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
-	return decide(ctx, c, hook.PointBeforeTurn, c.entries.beforeTurn, turn, in, hook.BeforeTurn.BeforeTurn)
+func (c *Composite) BeforeTurn(ctx context.Context, turn *hook.Turn, in message.Input) (hook.TurnDecision, error) {
+	return decide(ctx, c, point.BeforeTurn, c.entries.beforeTurn, turn, in, hook.BeforeTurn.BeforeTurn)
 }
 
 // TurnPolicy implements [hook.TurnPolicy].
 func (c *Composite) TurnPolicy(ctx context.Context, turn *hook.Turn) ([]hook.Policy, error) {
-	return contribute(ctx, c, hook.PointTurnPolicy, c.entries.turnPolicy, turn, hook.TurnPolicy.TurnPolicy)
+	return contribute(ctx, c, point.TurnPolicy, c.entries.turnPolicy, turn, hook.TurnPolicy.TurnPolicy)
 }
 
 // TurnContext implements [hook.TurnContext].
 func (c *Composite) TurnContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
-	return contribute(ctx, c, hook.PointTurnContext, c.entries.turnContext, turn, hook.TurnContext.TurnContext)
+	return contribute(ctx, c, point.TurnContext, c.entries.turnContext, turn, hook.TurnContext.TurnContext)
 }
 
 // RefineContext implements [hook.RefineContext].
 func (c *Composite) RefineContext(ctx context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
-	return contribute(ctx, c, hook.PointRefineContext, c.entries.refineContext, turn, hook.RefineContext.RefineContext)
+	return contribute(ctx, c, point.RefineContext, c.entries.refineContext, turn, hook.RefineContext.RefineContext)
 }
 
 // TurnTools implements [hook.TurnTools].
 func (c *Composite) TurnTools(ctx context.Context, turn *hook.Turn) ([]hook.ToolChange, error) {
-	return contribute(ctx, c, hook.PointTurnTools, c.entries.turnTools, turn, hook.TurnTools.TurnTools)
+	return contribute(ctx, c, point.TurnTools, c.entries.turnTools, turn, hook.TurnTools.TurnTools)
 }
 
 // PromptSections implements [hook.PromptSections].
 func (c *Composite) PromptSections(ctx context.Context, turn *hook.Turn) ([]hook.PromptSection, error) {
-	return contribute(ctx, c, hook.PointPromptSections, c.entries.promptSections, turn, hook.PromptSections.PromptSections)
+	return contribute(ctx, c, point.PromptSections, c.entries.promptSections, turn, hook.PromptSections.PromptSections)
 }
 
 // BeforeStep implements [hook.BeforeStep]. The error is always nil.
 func (c *Composite) BeforeStep(ctx context.Context, step *hook.Step) (hook.StepDecision, error) {
-	return decide(ctx, c, hook.PointBeforeStep, c.entries.beforeStep, step, none{}, func(h hook.BeforeStep, ctx context.Context, step *hook.Step, _ none) (hook.StepDecision, error) {
+	return decide(ctx, c, point.BeforeStep, c.entries.beforeStep, step, none{}, func(h hook.BeforeStep, ctx context.Context, step *hook.Step, _ none) (hook.StepDecision, error) {
 		return h.BeforeStep(ctx, step)
 	})
 }
 
 // RewriteRequest implements [hook.RewriteRequest].
-func (c *Composite) RewriteRequest(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
-	return rewrite(ctx, c, hook.PointRewriteRequest, c.entries.rewriteRequest, step, req, hook.RewriteRequest.RewriteRequest)
+func (c *Composite) RewriteRequest(ctx context.Context, step *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
+	return rewrite(ctx, c, point.RewriteRequest, c.entries.rewriteRequest, step, req, hook.RewriteRequest.RewriteRequest)
 }
 
 // BeforeModel implements [hook.BeforeModel]. The error is always nil.
-func (c *Composite) BeforeModel(ctx context.Context, step *hook.Step, req hook.ModelRequest) (hook.ModelDecision, error) {
-	return decide(ctx, c, hook.PointBeforeModel, c.entries.beforeModel, step, req, hook.BeforeModel.BeforeModel)
+func (c *Composite) BeforeModel(ctx context.Context, step *hook.Step, req message.ModelRequest) (hook.ModelDecision, error) {
+	return decide(ctx, c, point.BeforeModel, c.entries.beforeModel, step, req, hook.BeforeModel.BeforeModel)
 }
 
 // OnModelError implements [hook.OnModelError]. The error is always nil.
-func (c *Composite) OnModelError(ctx context.Context, step *hook.Step, failure hook.ModelFailure) (hook.FailureDecision, error) {
-	return decide(ctx, c, hook.PointOnModelError, c.entries.onModelError, step, failure, hook.OnModelError.OnModelError)
+func (c *Composite) OnModelError(ctx context.Context, step *hook.Step, failure message.ModelFailure) (hook.FailureDecision, error) {
+	return decide(ctx, c, point.OnModelError, c.entries.onModelError, step, failure, hook.OnModelError.OnModelError)
 }
 
 // RewriteReply implements [hook.RewriteReply].
-func (c *Composite) RewriteReply(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
-	return rewrite(ctx, c, hook.PointRewriteReply, c.entries.rewriteReply, step, reply, hook.RewriteReply.RewriteReply)
+func (c *Composite) RewriteReply(ctx context.Context, step *hook.Step, reply message.ModelReply) (message.ModelReply, error) {
+	return rewrite(ctx, c, point.RewriteReply, c.entries.rewriteReply, step, reply, hook.RewriteReply.RewriteReply)
 }
 
 // AfterModel implements [hook.AfterModel]. The error is always nil.
-func (c *Composite) AfterModel(ctx context.Context, step *hook.Step, reply hook.ModelReply) (hook.ReplyDecision, error) {
-	return decide(ctx, c, hook.PointAfterModel, c.entries.afterModel, step, reply, hook.AfterModel.AfterModel)
+func (c *Composite) AfterModel(ctx context.Context, step *hook.Step, reply message.ModelReply) (hook.ReplyDecision, error) {
+	return decide(ctx, c, point.AfterModel, c.entries.afterModel, step, reply, hook.AfterModel.AfterModel)
 }
 
 // OnInvalidTool implements [hook.OnInvalidTool]. The error is always nil.
 func (c *Composite) OnInvalidTool(ctx context.Context, step *hook.Step, invalid hook.InvalidCall) (hook.RepairDecision, error) {
-	return decide(ctx, c, hook.PointOnInvalidTool, c.entries.onInvalidTool, step, invalid, hook.OnInvalidTool.OnInvalidTool)
+	return decide(ctx, c, point.OnInvalidTool, c.entries.onInvalidTool, step, invalid, hook.OnInvalidTool.OnInvalidTool)
 }
 
 // RewriteArgs implements [hook.RewriteArgs].
-func (c *Composite) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
-	return rewrite(ctx, c, hook.PointRewriteArgs, c.entries.rewriteArgs, call, args, hook.RewriteArgs.RewriteArgs)
+func (c *Composite) RewriteArgs(ctx context.Context, call *hook.ToolCall, args message.JSON) (message.JSON, error) {
+	return rewrite(ctx, c, point.RewriteArgs, c.entries.rewriteArgs, call, args, hook.RewriteArgs.RewriteArgs)
 }
 
 // BeforeTool implements [hook.BeforeTool]. The error is always nil.
 func (c *Composite) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	return decide(ctx, c, hook.PointBeforeTool, c.entries.beforeTool, call, none{}, func(h hook.BeforeTool, ctx context.Context, call *hook.ToolCall, _ none) (hook.ToolDecision, error) {
+	return decide(ctx, c, point.BeforeTool, c.entries.beforeTool, call, none{}, func(h hook.BeforeTool, ctx context.Context, call *hook.ToolCall, _ none) (hook.ToolDecision, error) {
 		return h.BeforeTool(ctx, call)
 	})
 }
 
 // Approve implements [hook.Approve]. The error is always nil.
 func (c *Composite) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
-	return decide(ctx, c, hook.PointApprove, c.entries.approve, call, asked, hook.Approve.Approve)
+	return decide(ctx, c, point.Approve, c.entries.approve, call, asked, hook.Approve.Approve)
 }
 
 // RewriteResult implements [hook.RewriteResult].
-func (c *Composite) RewriteResult(ctx context.Context, call *hook.ToolCall, result hook.ToolResult) (hook.ToolResult, error) {
-	return rewrite(ctx, c, hook.PointRewriteResult, c.entries.rewriteResult, call, result, hook.RewriteResult.RewriteResult)
+func (c *Composite) RewriteResult(ctx context.Context, call *hook.ToolCall, result message.ToolResult) (message.ToolResult, error) {
+	return rewrite(ctx, c, point.RewriteResult, c.entries.rewriteResult, call, result, hook.RewriteResult.RewriteResult)
 }
 
 // AfterTool implements [hook.AfterTool]. The error is always nil.
 func (c *Composite) AfterTool(ctx context.Context, call *hook.ToolCall, outcome hook.ToolOutcome) (hook.OutcomeDecision, error) {
-	return decide(ctx, c, hook.PointAfterTool, c.entries.afterTool, call, outcome, hook.AfterTool.AfterTool)
+	return decide(ctx, c, point.AfterTool, c.entries.afterTool, call, outcome, hook.AfterTool.AfterTool)
 }
 
 // AfterStep implements [hook.AfterStep]. The error is always nil.
 func (c *Composite) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
-	return decide(ctx, c, hook.PointAfterStep, c.entries.afterStep, step, outcome, hook.AfterStep.AfterStep)
+	return decide(ctx, c, point.AfterStep, c.entries.afterStep, step, outcome, hook.AfterStep.AfterStep)
 }
 
 // OnStop implements [hook.OnStop]. The error is always nil.
 func (c *Composite) OnStop(ctx context.Context, turn *hook.Turn, stopping hook.Stopping) (hook.StopDecision, error) {
-	return decide(ctx, c, hook.PointOnStop, c.entries.onStop, turn, stopping, hook.OnStop.OnStop)
+	return decide(ctx, c, point.OnStop, c.entries.onStop, turn, stopping, hook.OnStop.OnStop)
 }
 
 // OnTurnError implements [hook.OnTurnError]. The error is always nil.
 func (c *Composite) OnTurnError(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) (hook.RecoverDecision, error) {
-	return decide(ctx, c, hook.PointOnTurnError, c.entries.onTurnError, turn, outcome, hook.OnTurnError.OnTurnError)
+	return decide(ctx, c, point.OnTurnError, c.entries.onTurnError, turn, outcome, hook.OnTurnError.OnTurnError)
 }
 
 // AfterTurn implements [hook.AfterTurn].
 func (c *Composite) AfterTurn(ctx context.Context, turn *hook.Turn, outcome hook.TurnOutcome) {
-	observe(ctx, c, hook.PointAfterTurn, c.entries.afterTurn, turn, outcome, hook.AfterTurn.AfterTurn, view.AfterTurn)
+	observe(ctx, c, point.AfterTurn, c.entries.afterTurn, turn, outcome, hook.AfterTurn.AfterTurn, view.AfterTurn)
 }
 
 // BeforeCompaction implements [hook.BeforeCompaction]. The error is always nil.
 func (c *Composite) BeforeCompaction(ctx context.Context, conversation *hook.Conversation, compaction hook.Compaction) (hook.CompactionDecision, error) {
-	return decide(ctx, c, hook.PointBeforeCompaction, c.entries.beforeCompaction, conversation, compaction, hook.BeforeCompaction.BeforeCompaction)
+	return decide(ctx, c, point.BeforeCompaction, c.entries.beforeCompaction, conversation, compaction, hook.BeforeCompaction.BeforeCompaction)
 }
 
 // AfterCompaction implements [hook.AfterCompaction].
 func (c *Composite) AfterCompaction(ctx context.Context, conversation *hook.Conversation, compacted hook.Compacted) {
-	observe(ctx, c, hook.PointAfterCompaction, c.entries.afterCompaction, conversation, compacted, hook.AfterCompaction.AfterCompaction, view.AfterCompaction)
+	observe(ctx, c, point.AfterCompaction, c.entries.afterCompaction, conversation, compacted, hook.AfterCompaction.AfterCompaction, view.AfterCompaction)
 }
 
 // OnSessionEnd implements [hook.OnSessionEnd].
 func (c *Composite) OnSessionEnd(ctx context.Context, session *hook.Session) {
-	observe(ctx, c, hook.PointOnSessionEnd, c.entries.onSessionEnd, session, none{}, func(h hook.OnSessionEnd, ctx context.Context, session *hook.Session, _ none) {
+	observe(ctx, c, point.OnSessionEnd, c.entries.onSessionEnd, session, none{}, func(h hook.OnSessionEnd, ctx context.Context, session *hook.Session, _ none) {
 		h.OnSessionEnd(ctx, session)
 	}, func(session *hook.Session, _ none) hook.Job { return view.OnSessionEnd(session) })
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // recorder is what the composites of one [Recorded] have in common.
@@ -44,7 +47,7 @@ type run struct {
 // record begins the execution of the i-th member; about is the point's place. Nil
 // if the composite does not record, which is all that this then costs.
 func (c *Composite) record(i int, p hook.Point, about any) *run {
-	if c.rec == nil || p == hook.PointOnEvent { // which is told of the runs itself
+	if c.rec == nil || p == point.OnEvent { // which is told of the runs itself
 		return nil
 	}
 	m := &member{run: cmp.Or(c.path, c.name), known: c.own} // the author's method, as one run of the whole
@@ -52,10 +55,10 @@ func (c *Composite) record(i int, p hook.Point, about any) *run {
 		m = &c.members[i]
 	}
 	r := &run{rec: c.rec, member: m, as: m.as(p), nested: m.nested && !m.writes(p)}
-	r.Run = hook.Run{Subsystem: m.run, Point: p, Started: c.rec.now(), Status: hook.RunSucceeded, Visibility: c.visibility(m, p)}
+	r.Run = hook.Run{Subsystem: m.run, Point: p, Started: c.rec.now(), Status: event.RunSucceeded, Visibility: c.visibility(m, p)}
 	if call, ok := about.(*hook.ToolCall); ok {
 		r.CallID, r.Tool = call.ID(), c.public+call.Name()
-		if p.Info().Kind != "rewrite" {
+		if point.InfoOf(p).Kind != "rewrite" {
 			r.Input = hook.Digest(call.Args())
 		}
 	}
@@ -90,8 +93,8 @@ func (r *run) end(ctx context.Context, w *walk, host hook.Host) {
 // tell ends the run now.
 func (r *run) tell(ctx context.Context, host hook.Host, late bool) {
 	r.Duration = r.rec.now().Sub(r.Started)
-	if r.Status == hook.RunSucceeded && r.as.Timeout > 0 && r.Duration >= r.as.Timeout {
-		r.Status = hook.RunTimedOut // a wrap or an observer, which are waited for all the same
+	if r.Status == event.RunSucceeded && r.as.Timeout > 0 && r.Duration >= r.as.Timeout {
+		r.Status = event.RunTimedOut // a wrap or an observer, which are waited for all the same
 	}
 	r.emit(ctx, host, late)
 }
@@ -106,8 +109,8 @@ func (r *run) emit(ctx context.Context, host hook.Host, late bool) {
 
 // idle reports whether the run may be that of hook.Nop.
 func (r *run) idle() bool {
-	quiet := r.Status == hook.RunSucceeded && !r.Changed || r.Status == hook.RunSkipped
-	return quiet && r.Point != hook.PointDispatch && ofFacade(r.Point, r.Point.Info()) && !r.member.known.Has(r.Point) && !r.member.writes(r.Point)
+	quiet := r.Status == event.RunSucceeded && !r.Changed || r.Status == event.RunSkipped
+	return quiet && r.Point != point.Dispatch && ofFacade(r.Point, point.InfoOf(r.Point)) && !r.member.known.Has(r.Point) && !r.member.writes(r.Point)
 }
 
 // besideEnd tells of a run that nobody has waited for. One that the runtime broke off
@@ -118,7 +121,7 @@ func (r *run) besideEnd(ctx context.Context, host hook.Host, failure *fault) {
 		r.failed(ctx, failure.Failure)
 		late = failure.Late && !failure.inner
 	} else if ctx.Err() != nil {
-		r.Status = hook.RunInterrupted
+		r.Status = event.RunInterrupted
 	}
 	r.tell(ctx, host, late)
 	if failure != nil {
@@ -130,13 +133,13 @@ func (r *run) failed(ctx context.Context, f *hook.Failure) {
 	r.Reason = (&hook.Failure{Subsystem: r.Subsystem, Point: r.Point, Late: f.Late}).Public()
 	switch {
 	case f.Late:
-		r.Status = hook.RunTimedOut
+		r.Status = event.RunTimedOut
 	case f.Panic:
-		r.Status = hook.RunPanicked
+		r.Status = event.RunPanicked
 	case ctx.Err() != nil && errors.Is(f.Err, ctx.Err()):
-		r.Status = hook.RunInterrupted
+		r.Status = event.RunInterrupted
 	default:
-		r.Status = hook.RunFailed
+		r.Status = event.RunFailed
 	}
 }
 
@@ -151,7 +154,7 @@ func decided[D Decision[D]](ctx context.Context, r *run, g *gate[D], d D, host h
 	v := d.Verdict()
 	r.Answer, r.Reason = v.Kind, v.Reason
 	if v.Kind.Denies() {
-		r.Status = hook.RunDenied
+		r.Status = event.RunDenied
 	}
 	r.end(ctx, &g.walk, host)
 }
@@ -239,7 +242,7 @@ func (c *Composite) skip(ctx context.Context, i int, p hook.Point, about any, ho
 		return
 	}
 	r := c.record(i, p, about)
-	r.Status, r.Input, r.By = hook.RunSkipped, "", by
+	r.Status, r.Input, r.By = event.RunSkipped, "", by
 	if !r.idle() {
 		host.Emit(ctx, hook.RunEvent(r.Run))
 	}
@@ -247,7 +250,7 @@ func (c *Composite) skip(ctx context.Context, i int, p hook.Point, about any, ho
 
 // having yields the places of the members that would be called.
 func (c *Composite) having(p hook.Point, about any) iter.Seq[int] {
-	info := p.Info()
+	info := point.InfoOf(p)
 	return func(yield func(int) bool) {
 		for i := range c.members {
 			if info.Reverse {
@@ -286,14 +289,14 @@ func (r *run) wrapped(ctx context.Context, host hook.Host, returned bool) {
 }
 
 // stream returns the stream of a wrap, which tells of the run at its end.
-func (r *run) stream(ctx context.Context, host hook.Host, stream hook.ModelStream) hook.ModelStream {
+func (r *run) stream(ctx context.Context, host hook.Host, stream message.ModelStream) message.ModelStream {
 	if r == nil {
 		return stream
 	}
-	return func(yield func(hook.Chunk, error) bool) {
+	return func(yield func(message.Chunk, error) bool) {
 		returned, consumer := false, false
 		defer func() { r.wrapped(ctx, host, returned || consumer) }()
-		stream(func(c hook.Chunk, err error) bool {
+		stream(func(c message.Chunk, err error) bool {
 			consumer = true
 			more := yield(c, err)
 			consumer = false

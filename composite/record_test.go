@@ -18,6 +18,9 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 )
 
@@ -92,18 +95,18 @@ func field(name, tag string, h hook.Hook) composite.Field {
 
 func points() []plan.Point {
 	var out []plan.Point
-	for _, info := range hook.Points() {
+	for _, info := range point.All() {
 		out = append(out, plan.Point(info))
 	}
 	return out
 }
 
 func decides(d hook.ToolDecision, err error) hook.Hook {
-	return hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { return d, err })
+	return point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { return d, err })
 }
 
 func panics() hook.Hook {
-	return hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { panic("secret cause") })
+	return point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { panic("secret cause") })
 }
 
 func TestRunsOfDeciders(t *testing.T) {
@@ -147,8 +150,8 @@ func TestRunsOfDeciders(t *testing.T) {
 			assert.NotContains(t, strings.Join(host.text, "\n"), "secret")
 			for _, r := range host.runs {
 				assert.Equal(t, "1 bash", r.CallID+" "+r.Tool)
-				if r.Status != hook.RunSkipped {
-					assert.Equal(t, hook.Digest(hook.JSON("{}")), r.Input)
+				if r.Status != event.RunSkipped {
+					assert.Equal(t, hook.Digest(message.JSON("{}")), r.Input)
 					assert.False(t, r.Started.IsZero())
 				}
 			}
@@ -209,7 +212,7 @@ func (both) AfterTool(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.O
 
 func TestRunsThatAreLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+		slow := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
 			time.Sleep(time.Minute)
 			return hook.StopTool("too late"), nil
 		})
@@ -232,12 +235,12 @@ func TestRunsThatAreLate(t *testing.T) {
 }
 
 func TestRunsOfRewriters(t *testing.T) {
-	rewrites := func(f func(hook.JSON) (hook.JSON, error)) hook.Hook {
-		return hook.RewriteArgsFunc(func(_ context.Context, _ *hook.ToolCall, args hook.JSON) (hook.JSON, error) { return f(args) })
+	rewrites := func(f func(message.JSON) (message.JSON, error)) hook.Hook {
+		return point.RewriteArgsFunc(func(_ context.Context, _ *hook.ToolCall, args message.JSON) (message.JSON, error) { return f(args) })
 	}
-	same := rewrites(func(j hook.JSON) (hook.JSON, error) { return j, nil })
-	other := rewrites(func(hook.JSON) (hook.JSON, error) { return `{"a":1}`, nil })
-	fails := rewrites(func(hook.JSON) (hook.JSON, error) { return "", errors.New("secret cause") })
+	same := rewrites(func(j message.JSON) (message.JSON, error) { return j, nil })
+	other := rewrites(func(message.JSON) (message.JSON, error) { return `{"a":1}`, nil })
+	fails := rewrites(func(message.JSON) (message.JSON, error) { return "", errors.New("secret cause") })
 	h, host := recordedOf(t,
 		field("A", "", same), field("B", "", other), field("C", "RewriteArgs: failopen", fails), field("D", "", fails), field("E", "", same))
 	_, err := h.RewriteArgs(t.Context(), newCall(host, "bash"), "{}")
@@ -246,7 +249,7 @@ func TestRunsOfRewriters(t *testing.T) {
 		"A RewriteArgs succeeded", "B RewriteArgs succeeded changed", `C RewriteArgs failed "C failed at RewriteArgs"`,
 		`D RewriteArgs failed "D failed at RewriteArgs"`, "E RewriteArgs skipped by D",
 	}, host.lines())
-	before, after := hook.Digest(hook.JSON("{}")), hook.Digest(hook.JSON(`{"a":1}`))
+	before, after := hook.Digest(message.JSON("{}")), hook.Digest(message.JSON(`{"a":1}`))
 	var hashes []string
 	for _, r := range host.runs {
 		hashes = append(hashes, r.Input, r.Output)
@@ -256,7 +259,7 @@ func TestRunsOfRewriters(t *testing.T) {
 
 func TestRunsOfACancelledTurnAreInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	h, host := recordedOf(t, field("A", "", hook.BeforeToolFunc(func(ctx context.Context, _ *hook.ToolCall) (hook.ToolDecision, error) {
+	h, host := recordedOf(t, field("A", "", point.BeforeToolFunc(func(ctx context.Context, _ *hook.ToolCall) (hook.ToolDecision, error) {
 		cancel()
 		return hook.ToolDecision{}, fmt.Errorf("waiting: %w", context.Cause(ctx))
 	})))
@@ -268,22 +271,22 @@ func TestRunsOfACancelledTurnAreInterrupted(t *testing.T) {
 // next is what a wrap surrounds.
 type next struct{}
 
-func (next) WrapToolAt(context.Context, int) hook.ToolResult {
+func (next) WrapToolAt(context.Context, int) message.ToolResult {
 	time.Sleep(time.Second)
-	return hook.TextResult("done")
+	return message.TextResult("done")
 }
 
-func (next) WrapModelAt(context.Context, int) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
+func (next) WrapModelAt(context.Context, int) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
 		time.Sleep(time.Second)
-		_ = yield(hook.Chunk{Text: "1"}, nil) && yield(hook.Chunk{Text: "2"}, nil)
+		_ = yield(message.Chunk{Text: "1"}, nil) && yield(message.Chunk{Text: "2"}, nil)
 	}
 }
 
 func TestRunsOfWrapsCoverWhatTheySurround(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wraps := func(name string, panics any) *probe {
-			return &probe{log: new(log), name: name, panics: map[hook.Point]any{hook.PointWrapTool: panics, hook.PointWrapModel: panics}}
+			return &probe{log: new(log), name: name, panics: map[hook.Point]any{point.WrapTool: panics, point.WrapModel: panics}}
 		}
 		h, host := recordedOf(t, field("A", "", wraps("a", nil)), field("B", "WrapTool: timeout=500ms", wraps("b", "after")),
 			field("C", "WrapTool: timeout=500ms", wraps("c", nil)))
@@ -294,7 +297,7 @@ func TestRunsOfWrapsCoverWhatTheySurround(t *testing.T) {
 		assert.Equal(t, time.Second, host.runs[2].Duration)
 
 		h, host = recordedOf(t, field("A", "", wraps("a", nil)), field("B", "WrapModel: failopen", wraps("b", "call")), field("C", "", wraps("c", "stream")))
-		stream := h.WrapModel(t.Context(), newCall(host, "").Step(), hook.ModelRequest{}, hook.NewModelNext(next{}, 0))
+		stream := h.WrapModel(t.Context(), newCall(host, "").Step(), message.ModelRequest{}, hook.NewModelNext(next{}, 0))
 		assert.Empty(t, host.runs, "what is not over is not told")
 		for range stream {
 			time.Sleep(time.Second)
@@ -309,7 +312,7 @@ func TestRunsOfWrapsCoverWhatTheySurround(t *testing.T) {
 func TestRunsOfContributors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		adds := func(after time.Duration, err error, blocks ...hook.ContextBlock) hook.Hook {
-			return hook.TurnContextFunc(func(context.Context, *hook.Turn) ([]hook.ContextBlock, error) {
+			return point.TurnContextFunc(func(context.Context, *hook.Turn) ([]hook.ContextBlock, error) {
 				time.Sleep(after)
 				return blocks, err
 			})
@@ -341,7 +344,7 @@ type own struct {
 
 func (o *own) Compose() *composite.Composite {
 	return composite.Compose(o, composite.Table{
-		Type: "composite_test.own", Own: hook.SetOf(hook.PointBeforeTool), Rows: []composite.Row{{Field: "A", Type: "hook.Hook", Hook: o.A}},
+		Type: "composite_test.own", Own: point.Set(point.BeforeTool), Rows: []composite.Row{{Field: "A", Type: "hook.Hook", Hook: o.A}},
 	})
 }
 
@@ -381,7 +384,7 @@ func TestFrom(t *testing.T) {
 		name, by, path string
 		hook           hook.Hook
 	}{
-		{"a function", "", "hook.beforeToolFunc", deny},
+		{"a function", "", "point.beforeToolFunc", deny},
 		{"a composite with a method of its own", "A", "composite_test.own", &own{A: deny}},
 		{"a composite with a hidden member", "guard", "guard", &hidden{guard: deny}},
 		{"a subsystem", "", "composite_test.probe", &probe{log: new(log), say: hook.DenyTool("no")}},
@@ -434,7 +437,7 @@ func TestRecordedTwiceIsRecordedOnce(t *testing.T) {
 func TestRunsOfOpeningAndClosing(t *testing.T) {
 	l := new(log)
 	a := &probe{log: l, name: "a"}
-	b := &probe{log: l, name: "b", err: map[hook.Point]error{hook.PointOnOpen: errors.New("secret cause")}}
+	b := &probe{log: l, name: "b", err: map[hook.Point]error{point.OnOpen: errors.New("secret cause")}}
 	h, host := recordedOf(t, field("A", "", a), field("B", "", b), field("C", "", a))
 	require.Error(t, h.OnOpen(t.Context(), host))
 	assert.Equal(t, []string{"A OnOpen succeeded", `B OnOpen failed "B failed at OnOpen"`, "A OnClose succeeded"}, host.lines())

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // RecordOptions are options of [Composite.Recorded]; nil is all zero values.
@@ -14,7 +15,7 @@ type RecordOptions struct {
 }
 
 // Recorded returns a composite that does what c does and tells of every hook run, as a
-// [hook.EventHookRun] to the host of the place. It has the same members, each with what
+// [event.HookRun] to the host of the place. It has the same members, each with what
 // tells of it. Runs of members of composites in it have full paths, "Core.Guard". One that
 // is recorded already is returned as it is.
 //
@@ -59,7 +60,7 @@ func (rec *recorder) twin(c *Composite, path, prefix string, around map[hook.Poi
 // visibilities are who may see the runs of the member at each point that says so.
 func (c *Composite) visibilities(m *member) map[hook.Point]hook.Visibility {
 	out := map[hook.Point]hook.Visibility{}
-	for p := range hook.Points() {
+	for p := range point.All() {
 		if v := c.visibility(m, p); v != "" {
 			out[p] = v
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 var (
@@ -33,7 +34,7 @@ func signatures() map[string]reflect.Type {
 	signed.once.Do(func() {
 		signed.by = map[string]reflect.Type{}
 		t := reflect.TypeFor[*Composite]()
-		for p := range hook.Points() {
+		for p := range point.All() {
 			if m, ok := t.MethodByName(p.String()); ok {
 				signed.by[p.String()] = unbound(m, t)
 			}
@@ -75,14 +76,14 @@ func inspect(t reflect.Type) looks {
 	}
 	var l looks
 	want := signatures()
-	for p, info := range hook.Points() {
+	for p, info := range point.All() {
 		m, ok := t.MethodByName(info.Name)
 		switch {
 		case !ok && info.Kind == "facade":
 			l.missing = append(l.missing, info.Name)
 		case !ok:
 		case unbound(m, t) == want[info.Name]:
-			l.like = l.like || p != hook.PointOnClose
+			l.like = l.like || p != point.OnClose
 		default:
 			l.like = l.like || speaksOfHooks(unbound(m, t))
 			problem := plan.Misfit(t.String(), info.Name, info.Kind == "facade")
@@ -147,7 +148,7 @@ func nearMisses(t reflect.Type, want map[string]reflect.Type) []plan.Problem {
 			continue
 		}
 		var points []string
-		for p := range hook.Points() {
+		for p := range point.All() {
 			if name := p.String(); !withContext(want[name]) || withContext(unbound(m, t)) {
 				points = append(points, name)
 			}
@@ -285,8 +286,8 @@ func pointOfFunc(t reflect.Type) string {
 		return ""
 	}
 	want := signatures()
-	for p, info := range hook.Points() {
-		if info.Kind != "facade" && p != hook.PointOnClose && want[info.Name].ConvertibleTo(t) {
+	for p, info := range point.All() {
+		if info.Kind != "facade" && p != point.OnClose && want[info.Name].ConvertibleTo(t) {
 			return info.Name
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // bare has a point and is no hook.Hook.
@@ -57,7 +58,7 @@ type guardFunc func(context.Context, *hook.ToolCall) (hook.ToolDecision, error)
 
 // A guard that a composite would drop without a word is refused, with a way out.
 func TestNewRefusesWhatItWouldNotCall(t *testing.T) {
-	guard := hook.BeforeToolFunc(bare{}.BeforeTool)
+	guard := point.BeforeToolFunc(bare{}.BeforeTool)
 	const out = "tag the field `hook:\"-\"`"
 	tests := []struct {
 		name string
@@ -78,12 +79,12 @@ func TestNewRefusesWhatItWouldNotCall(t *testing.T) {
 		{"a map", &struct{ G map[string]hook.Hook }{}, []string{"HG016: map[string]hook.Hook holds hook.Hook, and no hook inside is called", out}},
 		{"an array", &struct{ G [2]*probe }{}, []string{"HG016: [2]*composite_test.probe holds composite_test.probe"}},
 		{"a pointer to a slice", &struct{ G *[]hook.Hook }{}, []string{"HG016"}},
-		{"any", &struct{ G any }{guard}, []string{"HG016: interface {} holds hook.beforeToolFunc"}},
+		{"any", &struct{ G any }{guard}, []string{"HG016: interface {} holds point.beforeToolFunc"}},
 		{"a map of any", &struct{ G map[string]any }{map[string]any{"g": guard}}, []string{"HG016"}},
 		{"a struct", &struct{ G struct{ H hook.Hook } }{}, []string{"HG016", "hook.Hook in H"}},
 		{"a pointer to a named struct", &struct{ G *struct{ Inner three } }{}, []string{"HG016", "composite_test.probe in A in Inner"}},
 		{"an embedded struct", &struct{ three }{}, []string{"HG016"}},
-		{"a function", &struct{ G guardFunc }{}, []string{"HG016: a function of the signature of hook.BeforeTool is no hook", "hook.BeforeToolFunc(…)", out}},
+		{"a function", &struct{ G guardFunc }{}, []string{"HG016: a function of the signature of hook.BeforeTool is no hook", "point.BeforeToolFunc(…)", out}},
 		{"a list of functions", &struct{ G []guardFunc }{}, []string{"HG016"}},
 		{"an unexported guard", &struct{ g bare }{}, []string{"HG012"}},
 		{"a tag without quotes", reflect.New(reflect.StructOf([]reflect.StructField{

@@ -7,52 +7,53 @@ import (
 	"errors"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Reply returns the result of a typed tool: text for a string, a
-// [hook.ToolResult] as it is, JSON for anything else. An error is a failed result
+// [message.ToolResult] as it is, JSON for anything else. An error is a failed result
 // of the kind that its *hook.ToolError says.
-func Reply[T any](out T, err error) hook.ToolResult {
+func Reply[T any](out T, err error) message.ToolResult {
 	if err != nil {
 		return Failed(err)
 	}
 	switch v := any(out).(type) {
 	case string:
-		return hook.TextResult(v)
-	case hook.ToolResult:
+		return message.TextResult(v)
+	case message.ToolResult:
 		return v
-	case hook.JSON:
-		return hook.JSONResult(v)
+	case message.JSON:
+		return message.JSONResult(v)
 	}
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(out); err != nil {
-		return hook.FailedResult(hook.FailOperation, "the result cannot be written as JSON: "+err.Error())
+		return message.FailedResult(message.FailOperation, "the result cannot be written as JSON: "+err.Error())
 	}
-	return hook.JSONResult(hook.JSON(bytes.TrimSuffix(text.Bytes(), []byte("\n"))))
+	return message.JSONResult(message.JSON(bytes.TrimSuffix(text.Bytes(), []byte("\n"))))
 }
 
 // Done returns the result of a typed tool that returns only an error: "ok", or
 // the failure.
-func Done(err error) hook.ToolResult {
+func Done(err error) message.ToolResult {
 	if err != nil {
 		return Failed(err)
 	}
-	return hook.TextResult("ok")
+	return message.TextResult("ok")
 }
 
 // Failed returns the failed result of a typed tool that returned an error, of the
 // kind that its *hook.ToolError says. The error must not be nil.
-func Failed(err error) hook.ToolResult {
+func Failed(err error) message.ToolResult {
 	var tool *hook.ToolError
 	switch {
 	case errors.As(err, &tool):
-		return hook.FailedResult(tool.Kind, err.Error())
+		return message.FailedResult(tool.Kind, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
-		return hook.FailedResult(hook.FailTimeout, err.Error())
+		return message.FailedResult(message.FailTimeout, err.Error())
 	case errors.Is(err, context.Canceled):
-		return hook.FailedResult(hook.FailCancelled, err.Error())
+		return message.FailedResult(message.FailCancelled, err.Error())
 	}
-	return hook.FailedResult(hook.FailOperation, err.Error())
+	return message.FailedResult(message.FailOperation, err.Error())
 }

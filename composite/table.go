@@ -8,6 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Table is what the generator knows of a composite. Generated code hands it to
@@ -202,7 +203,7 @@ func (t *Table) plan() *plan.Plan {
 	for i, r := range t.Rows {
 		o, _ := r.options()
 		specs[i] = plan.Spec{Field: r.Field, Type: r.Type, Options: o, Group: r.IsGroup, Dynamic: r.Dynamic, Tools: r.Tools, Open: r.Points == 0}
-		specs[i].Points = planPoints(func(p hook.Point, _ hook.PointInfo) bool { return r.Points.Has(p) })
+		specs[i].Points = planPoints(func(p hook.Point, _ point.Info) bool { return r.Points.Has(p) })
 		if g, ok := r.zero().(composer); ok {
 			specs[i].Composite = g.Compose().Plan()
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // made is a generated composite: its fields are the rows.
@@ -40,7 +41,7 @@ func verdict(t *testing.T, h hook.Hook) string {
 // type.
 func TestAMemberThatIsAGeneratedCompositeHasTheirPoints(t *testing.T) {
 	inner := &made{name: "a.Inner", rows: []composite.Row{row("Guard", "", decides(hook.DenyTool("no"), nil))}}
-	outer := &made{name: "b.Outer", rows: []composite.Row{{Field: "Inner", Type: "*a.Inner", Hook: inner, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch)}}}
+	outer := &made{name: "b.Outer", rows: []composite.Row{{Field: "Inner", Type: "*a.Inner", Hook: inner, Points: point.Set(point.Schema, point.Dispatch)}}}
 	assert.Equal(t, "Inner.Guard deny", verdict(t, outer))
 }
 
@@ -91,9 +92,9 @@ type written struct {
 }
 
 func (w *written) Compose() *composite.Composite {
-	own := hook.SetOf(hook.PointBeforeTool, hook.PointAfterTurn)
+	own := point.Set(point.BeforeTool, point.AfterTurn)
 	if w.policies {
-		own = hook.SetOf(hook.PointTurnPolicy)
+		own = point.Set(point.TurnPolicy)
 	}
 	return composite.Compose(w, composite.Table{Type: w.name, Own: own, Rows: w.rows})
 }
@@ -141,7 +142,7 @@ func TestAnAuthorsMethodIsCalledAsTheMember(t *testing.T) {
 // The failure of a member that closes its composite closes those around it, unless their
 // tags say otherwise, also if an author's method hands it on.
 func TestAContributorThatFailsClosedClosesWhatIsAroundIt(t *testing.T) {
-	down := hook.TurnPolicyFunc(func(context.Context, *hook.Turn) ([]hook.Policy, error) { return nil, errors.New("down") })
+	down := point.TurnPolicyFunc(func(context.Context, *hook.Turn) ([]hook.Policy, error) { return nil, errors.New("down") })
 	rows := []composite.Row{row("P", "TurnPolicy: failclosed", down)}
 	for name, core := range map[string]hook.Hook{
 		"generated": &made{name: "a.Core", rows: rows}, "by its author": &written{made: made{name: "a.Core", rows: rows}, policies: true},
@@ -165,7 +166,7 @@ type closes struct {
 }
 
 func (c *closes) Compose() *composite.Composite {
-	return composite.Compose(c, composite.Table{Type: c.name, Own: hook.SetOf(hook.PointOnClose), Rows: c.rows})
+	return composite.Compose(c, composite.Table{Type: c.name, Own: point.Set(point.OnClose), Rows: c.rows})
 }
 
 func (c *closes) OnClose(ctx context.Context) error {
@@ -175,7 +176,7 @@ func (c *closes) OnClose(ctx context.Context) error {
 
 func TestWhatWasNotOpenedIsNotClosed(t *testing.T) {
 	l := new(log)
-	b := &probe{log: l, name: "B", err: map[hook.Point]error{hook.PointOnOpen: errors.New("oops")}}
+	b := &probe{log: l, name: "B", err: map[hook.Point]error{point.OnOpen: errors.New("oops")}}
 	c := from(t, &closes{log: l, made: made{name: "a.Top", rows: []composite.Row{
 		row("A", "", &probe{log: l, name: "A"}), row("B", "", b), row("C", "", &probe{log: l, name: "C"}),
 	}}})
@@ -204,7 +205,7 @@ func TestWhoGivesUpWithTheTurnHasNotFailed(t *testing.T) {
 	cancel()
 	for err, told := range map[string]int{"returned": 0, "panic": 1} {
 		host := new(hears)
-		gives := hook.BeforeToolFunc(func(ctx context.Context, _ *hook.ToolCall) (d hook.ToolDecision, _ error) {
+		gives := point.BeforeToolFunc(func(ctx context.Context, _ *hook.ToolCall) (d hook.ToolDecision, _ error) {
 			if err == "panic" {
 				panic(fmt.Errorf("panic: %w", ctx.Err()))
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // abandoned counts the goroutines that nobody waits for any more.
@@ -38,7 +39,7 @@ func (m *Member) within(ctx context.Context) (context.Context, context.CancelFun
 
 // stream calls a wrap whose context ends after its timeout, counted from now; the stream
 // that the wrap surrounds ends with it.
-func (m *Member) stream(ctx context.Context, call func(context.Context) hook.ModelStream) hook.ModelStream {
+func (m *Member) stream(ctx context.Context, call func(context.Context) message.ModelStream) message.ModelStream {
 	if m.Timeout == 0 {
 		return call(ctx)
 	}
@@ -51,7 +52,7 @@ func (m *Member) stream(ctx context.Context, call func(context.Context) hook.Mod
 	}()
 	stream := call(ctx)
 	started = true
-	return func(yield func(hook.Chunk, error) bool) {
+	return func(yield func(message.Chunk, error) bool) {
 		defer cancel()
 		stream(yield)
 	}

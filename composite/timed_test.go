@@ -13,20 +13,22 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // slow does what its func says, at two points.
 type slow struct {
 	hook.Nop
 	decide  func(context.Context) (hook.ToolDecision, error)
-	rewrite func(context.Context, hook.JSON) (hook.JSON, error)
+	rewrite func(context.Context, message.JSON) (message.JSON, error)
 }
 
 func (s *slow) BeforeTool(ctx context.Context, _ *hook.ToolCall) (hook.ToolDecision, error) {
 	return s.decide(ctx)
 }
 
-func (s *slow) RewriteArgs(ctx context.Context, _ *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+func (s *slow) RewriteArgs(ctx context.Context, _ *hook.ToolCall, args message.JSON) (message.JSON, error) {
 	return s.rewrite(ctx, args)
 }
 
@@ -60,7 +62,7 @@ func TestTimedInTime(t *testing.T) {
 	assert.True(t, f.Panic)
 	assert.Contains(t, string(f.Stack), "TestTimedInTime", "the stack is the hook's")
 	d = func(context.Context) (hook.ToolDecision, error) {
-		panic(&hook.Failure{Subsystem: "Deep", Point: hook.PointSchema, Err: errors.New("inner")})
+		panic(&hook.Failure{Subsystem: "Deep", Point: point.Schema, Err: errors.New("inner")})
 	}
 	assert.Equal(t, "A.Deep: Schema: inner", ask().Failure.Error())
 	assert.Zero(t, composite.Abandoned())
@@ -118,17 +120,17 @@ func TestTimedReturnsAtTheDeadline(t *testing.T) {
 				A *slow `hook:"RewriteArgs: timeout=1s,failopen"`
 				B *slow `hook:"order=200"`
 			}{
-				&slow{rewrite: func(ctx context.Context, args hook.JSON) (hook.JSON, error) {
+				&slow{rewrite: func(ctx context.Context, args message.JSON) (message.JSON, error) {
 					<-ctx.Done()
 					return args + "A", nil
 				}},
-				&slow{rewrite: func(_ context.Context, args hook.JSON) (hook.JSON, error) { return args + "B", nil }},
+				&slow{rewrite: func(_ context.Context, args message.JSON) (message.JSON, error) { return args + "B", nil }},
 			})
 			require.NoError(t, err)
 			host := new(recorder)
 			args, err := c.RewriteArgs(t.Context(), newCall(host, "x"), "0")
 			require.NoError(t, err)
-			assert.Equal(t, hook.JSON("0B"), args)
+			assert.Equal(t, message.JSON("0B"), args)
 			assert.Equal(t, []string{"A did not answer in time at RewriteArgs"}, host.failures())
 			synctest.Wait()
 			assert.Zero(t, composite.Abandoned())
@@ -161,7 +163,7 @@ func TestLateWithinANestedComposite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, err := composite.New(&struct {
 			A *slow `hook:"RewriteArgs: timeout=1s"`
-		}{&slow{rewrite: func(ctx context.Context, args hook.JSON) (hook.JSON, error) {
+		}{&slow{rewrite: func(ctx context.Context, args message.JSON) (message.JSON, error) {
 			<-ctx.Done()
 			return args, nil
 		}}})
@@ -204,12 +206,12 @@ func (o *observing) OnClose(ctx context.Context) error {
 func (o *observing) OnUnregisterAgent(ctx context.Context, _ *hook.AgentConfig) {
 	o.late(ctx, "OnUnregisterAgent")
 }
-func (o *observing) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+func (o *observing) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	o.late(ctx, "WrapTool")
 	return next.Run(ctx)
 }
-func (o *observing) WrapModel(ctx context.Context, _ *hook.Step, _ hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
+func (o *observing) WrapModel(ctx context.Context, _ *hook.Step, _ message.ModelRequest, next hook.ModelNext) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
 		o.late(ctx, "WrapModel")
 		next.Stream(ctx)(yield)
 	}
@@ -244,7 +246,7 @@ func TestDeadlinesOfObserversAndWraps(t *testing.T) {
 			c.AfterTurn(ctx, call.Step().Turn(), hook.TurnOutcome{})
 			result := c.WrapTool(ctx, call, hook.NewToolNext(ends{}, 0))
 			assert.Equal(t, "context deadline exceeded", result.Text(), "what a wrap surrounds ends with it")
-			for _, err := range c.WrapModel(ctx, call.Step(), hook.ModelRequest{}, hook.NewModelNext(ends{}, 0)) {
+			for _, err := range c.WrapModel(ctx, call.Step(), message.ModelRequest{}, hook.NewModelNext(ends{}, 0)) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 			}
 			require.NoError(t, c.OnClose(ctx))
@@ -257,12 +259,12 @@ func TestDeadlinesOfObserversAndWraps(t *testing.T) {
 // ends is the end of a chain that only tells what has become of the context.
 type ends struct{}
 
-func (ends) WrapToolAt(ctx context.Context, _ int) hook.ToolResult {
-	return hook.TextResult(fmt.Sprint(ctx.Err()))
+func (ends) WrapToolAt(ctx context.Context, _ int) message.ToolResult {
+	return message.TextResult(fmt.Sprint(ctx.Err()))
 }
 
-func (ends) WrapModelAt(ctx context.Context, _ int) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) { yield(hook.Chunk{}, ctx.Err()) }
+func (ends) WrapModelAt(ctx context.Context, _ int) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, ctx.Err()) }
 }
 
 func TestMatch(t *testing.T) {
@@ -270,7 +272,7 @@ func TestMatch(t *testing.T) {
 	turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv})
 	step := hook.NewStep(turn, 1, "m")
 	call := func(tool, args string) *hook.ToolCall {
-		return hook.NewToolCall(hook.ToolCallData{Step: step, Tool: hook.Tool{Name: tool}, Args: hook.JSON(args)})
+		return hook.NewToolCall(hook.ToolCallData{Step: step, Tool: message.Tool{Name: tool}, Args: message.JSON(args)})
 	}
 	tests := []struct {
 		name string

@@ -4,18 +4,20 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 var _ hook.Hook = (*Composite)(nil)
 
 // Schema implements [hook.Hook]: the union, in plan order.
-func (c *Composite) Schema() []hook.Tool {
-	if c.own.Has(hook.PointSchema) {
+func (c *Composite) Schema() []message.Tool {
+	if c.own.Has(point.Schema) {
 		return c.self.Schema()
 	}
 	var at string
-	defer blame(hook.PointSchema, &at)
-	var out []hook.Tool
+	defer blame(point.Schema, &at)
+	var out []message.Tool
 	for i := range c.entries.schema {
 		m := &c.members[c.entries.schema[i].at]
 		at = m.path
@@ -26,16 +28,16 @@ func (c *Composite) Schema() []hook.Tool {
 
 // SystemPrompt implements [hook.Hook]: what the members say, in plan order.
 func (c *Composite) SystemPrompt(cfg *hook.AgentConfig) string {
-	if c.own.Has(hook.PointSystemPrompt) {
+	if c.own.Has(point.SystemPrompt) {
 		return c.self.SystemPrompt(cfg)
 	}
 	var at string
-	defer blame(hook.PointSystemPrompt, &at)
+	defer blame(point.SystemPrompt, &at)
 	var parts []string
 	for i := range c.entries.systemPrompt {
 		m := &c.members[c.entries.systemPrompt[i].at]
 		at = m.path
-		if m.left.Has(hook.PointSchema) {
+		if m.left.Has(point.Schema) {
 			parts = append(parts, m.hook.SystemPrompt(m.view(cfg)))
 			continue
 		}
@@ -46,20 +48,20 @@ func (c *Composite) SystemPrompt(cfg *hook.AgentConfig) string {
 
 // ScopedTools implements [hook.Hook]: the union of the scopes.
 func (c *Composite) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
-	if c.own.Has(hook.PointScopedTools) {
+	if c.own.Has(point.ScopedTools) {
 		return c.self.ScopedTools(cfg)
 	}
 	var at string
-	defer blame(hook.PointScopedTools, &at)
+	defer blame(point.ScopedTools, &at)
 	var s scoping
 	for _, m := range c.members {
 		at = m.path
-		var tools []hook.Tool
+		var tools []message.Tool
 		var scope hook.Scope
-		if !m.left.Has(hook.PointSchema) {
+		if !m.left.Has(point.Schema) {
 			tools = m.hook.Schema()
 		}
-		if !m.left.Has(hook.PointScopedTools) {
+		if !m.left.Has(point.ScopedTools) {
 			scope = m.hook.ScopedTools(m.view(cfg))
 		}
 		s.add(m.prefix, tools, scope)
@@ -80,15 +82,15 @@ func (c *Composite) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hoo
 	call := func(h hook.Hook, ctx context.Context, _ *hook.AgentConfig, v hook.AgentConfig) (hook.AgentConfig, error) {
 		return h.OnBuildAgent(ctx, v)
 	}
-	return rewrite(ctx, c, hook.PointOnBuildAgent, c.entries.onBuildAgent, &cfg, cfg, call)
+	return rewrite(ctx, c, point.OnBuildAgent, c.entries.onBuildAgent, &cfg, cfg, call)
 }
 
 // Preprocess implements [hook.Hook]: a fold.
-func (c *Composite) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	call := func(h hook.Hook, ctx context.Context, at maybeTurn, v hook.Input) (hook.Input, error) {
+func (c *Composite) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
+	call := func(h hook.Hook, ctx context.Context, at maybeTurn, v message.Input) (message.Input, error) {
 		return h.Preprocess(ctx, at.turn, v)
 	}
-	return rewrite(ctx, c, hook.PointPreprocess, c.entries.preprocess, maybeTurn{t}, in, call)
+	return rewrite(ctx, c, point.Preprocess, c.entries.preprocess, maybeTurn{t}, in, call)
 }
 
 // maybeTurn is the place of Preprocess, whose turn may be nil.
@@ -104,7 +106,7 @@ func (m maybeTurn) Host() hook.Host {
 // Dispatch implements [hook.Hook]: static tools go to their owner, anything else
 // to whoever takes it, in plan order.
 func (c *Composite) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	if c.own.Has(hook.PointDispatch) {
+	if c.own.Has(point.Dispatch) {
 		return c.self.Dispatch(ctx, call)
 	}
 	if i := c.owner(call.Name()); i >= 0 {
@@ -131,7 +133,7 @@ func (c *Composite) dispatch(ctx context.Context, i int, call *hook.ToolCall, lo
 	if m.prefix != "" {
 		asked = call.As(local)
 	}
-	r := c.record(i, hook.PointDispatch, call)
+	r := c.record(i, point.Dispatch, call)
 	inv, ok := m.hook.Dispatch(ctx, asked)
 	if r != nil && ok {
 		r.bound(ctx, call.Host(), inv)
@@ -142,7 +144,7 @@ func (c *Composite) dispatch(ctx context.Context, i int, call *hook.ToolCall, lo
 // OnEvent implements [hook.Hook]: every member is told.
 func (c *Composite) OnEvent(ctx context.Context, ev hook.Event) {
 	call := func(h hook.Hook, ctx context.Context, ev hook.Event, _ none) { h.OnEvent(ctx, ev) }
-	observe(ctx, c, hook.PointOnEvent, c.entries.onEvent, ev, none{}, call, nil)
+	observe(ctx, c, point.OnEvent, c.entries.onEvent, ev, none{}, call, nil)
 }
 
 // DispatchAll runs bound calls; see [DispatchAll].

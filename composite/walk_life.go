@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // OnOpen implements [hook.OnOpen]: in order; on failure those before are closed
@@ -12,7 +13,7 @@ func (c *Composite) OnOpen(ctx context.Context, host hook.Host) error {
 	if c.rec != nil {
 		c.rec.host.Store(&host)
 	}
-	b := bracket{walk: walk{point: hook.PointOnOpen}}
+	b := bracket{walk: walk{point: point.OnOpen}}
 	for i := range c.entries.onOpen {
 		e := &c.entries.onOpen[i]
 		c.oneSide(ctx, &b, e.at, &e.as, nil, host, func(ctx context.Context) error { return e.hook.OnOpen(ctx, host) })
@@ -28,7 +29,7 @@ func (c *Composite) OnClose(ctx context.Context) error { return c.close(ctx, len
 
 // close closes the first n members.
 func (c *Composite) close(ctx context.Context, n int) error {
-	b := bracket{walk: walk{point: hook.PointOnClose}}
+	b := bracket{walk: walk{point: point.OnClose}}
 	closing := before(c.entries.onClose, n)
 	for i := range closing {
 		e := &closing[i]
@@ -40,7 +41,7 @@ func (c *Composite) close(ctx context.Context, n int) error {
 // OnRegisterAgent implements [hook.Hook]: in order; on failure those before are
 // unregistered in reverse order.
 func (c *Composite) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error {
-	b := bracket{walk: walk{point: hook.PointOnRegisterAgent}}
+	b := bracket{walk: walk{point: point.OnRegisterAgent}}
 	for i := range c.entries.onRegisterAgent {
 		e := &c.entries.onRegisterAgent[i]
 		c.oneSide(ctx, &b, e.at, &e.as, cfg, cfg.Host(), func(ctx context.Context) error { return e.hook.OnRegisterAgent(ctx, cfg) })
@@ -60,7 +61,7 @@ func (c *Composite) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig
 // unregister unregisters the first n members.
 func (c *Composite) unregister(ctx context.Context, n int, cfg *hook.AgentConfig) {
 	call := func(h hook.Hook, ctx context.Context, cfg *hook.AgentConfig, _ none) { h.OnUnregisterAgent(ctx, cfg) }
-	observe(ctx, c, hook.PointOnUnregisterAgent, before(c.entries.onUnregisterAgent, n), cfg, none{}, call, nil)
+	observe(ctx, c, point.OnUnregisterAgent, before(c.entries.onUnregisterAgent, n), cfg, none{}, call, nil)
 }
 
 // opened returns the composite of the members that were opened, or registered for: an

@@ -14,6 +14,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // log is what hooks of one test did, in order.
@@ -42,10 +44,10 @@ func (p *probe) at(point hook.Point) error {
 	return p.err[point]
 }
 
-func (p *probe) Schema() []hook.Tool {
-	var out []hook.Tool
+func (p *probe) Schema() []message.Tool {
+	var out []message.Tool
 	for _, t := range p.tools {
-		out = append(out, hook.Tool{Name: t})
+		out = append(out, message.Tool{Name: t})
 	}
 	return out
 }
@@ -59,57 +61,57 @@ func (p *probe) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocatio
 }
 
 func (p *probe) OnRegisterAgent(context.Context, *hook.AgentConfig) error {
-	return p.at(hook.PointOnRegisterAgent)
+	return p.at(point.OnRegisterAgent)
 }
 func (p *probe) OnUnregisterAgent(context.Context, *hook.AgentConfig) {
-	_ = p.at(hook.PointOnUnregisterAgent)
+	_ = p.at(point.OnUnregisterAgent)
 }
-func (p *probe) OnEvent(context.Context, hook.Event) { _ = p.at(hook.PointOnEvent) }
+func (p *probe) OnEvent(context.Context, hook.Event) { _ = p.at(point.OnEvent) }
 func (p *probe) OnOpen(context.Context, hook.Host) error {
-	return p.at(hook.PointOnOpen)
+	return p.at(point.OnOpen)
 }
-func (p *probe) OnClose(context.Context) error { return p.at(hook.PointOnClose) }
-func (p *probe) Preprocess(_ context.Context, _ *hook.Turn, in hook.Input) (hook.Input, error) {
-	err := p.at(hook.PointPreprocess)
-	return hook.TextInput(in.Text() + p.name), err
+func (p *probe) OnClose(context.Context) error { return p.at(point.OnClose) }
+func (p *probe) Preprocess(_ context.Context, _ *hook.Turn, in message.Input) (message.Input, error) {
+	err := p.at(point.Preprocess)
+	return message.TextInput(in.Text() + p.name), err
 }
-func (p *probe) RewriteArgs(_ context.Context, _ *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
-	err := p.at(hook.PointRewriteArgs)
-	return args + hook.JSON(p.name), err
+func (p *probe) RewriteArgs(_ context.Context, _ *hook.ToolCall, args message.JSON) (message.JSON, error) {
+	err := p.at(point.RewriteArgs)
+	return args + message.JSON(p.name), err
 }
-func (p *probe) RewriteResult(_ context.Context, _ *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
-	err := p.at(hook.PointRewriteResult)
-	return hook.TextResult(r.Text() + p.name), err
+func (p *probe) RewriteResult(_ context.Context, _ *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
+	err := p.at(point.RewriteResult)
+	return message.TextResult(r.Text() + p.name), err
 }
 func (p *probe) BeforeTool(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
-	return p.say, p.at(hook.PointBeforeTool)
+	return p.say, p.at(point.BeforeTool)
 }
 func (p *probe) AfterTool(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
-	return hook.OutcomeDecision{}, p.at(hook.PointAfterTool)
+	return hook.OutcomeDecision{}, p.at(point.AfterTool)
 }
-func (p *probe) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+func (p *probe) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	p.log.add("%s.in", p.name)
-	if p.panics[hook.PointWrapTool] == "before" {
+	if p.panics[point.WrapTool] == "before" {
 		panic("before")
 	}
 	r := next.Run(ctx)
 	p.log.add("%s.out", p.name)
-	if p.panics[hook.PointWrapTool] == "after" {
+	if p.panics[point.WrapTool] == "after" {
 		panic("after")
 	}
-	return hook.TextResult(r.Text() + p.name)
+	return message.TextResult(r.Text() + p.name)
 }
-func (p *probe) WrapModel(ctx context.Context, _ *hook.Step, _ hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
-	if p.panics[hook.PointWrapModel] == "call" {
+func (p *probe) WrapModel(ctx context.Context, _ *hook.Step, _ message.ModelRequest, next hook.ModelNext) message.ModelStream {
+	if p.panics[point.WrapModel] == "call" {
 		panic("call")
 	}
-	return func(yield func(hook.Chunk, error) bool) {
+	return func(yield func(message.Chunk, error) bool) {
 		for c, err := range next.Stream(ctx) {
 			c.Text += p.name
 			if !yield(c, err) {
 				return
 			}
-			if p.panics[hook.PointWrapModel] == "stream" {
+			if p.panics[point.WrapModel] == "stream" {
 				panic("stream")
 			}
 		}
@@ -135,7 +137,7 @@ func (r *recorder) failures() []string {
 func newCall(host hook.Host, tool string) *hook.ToolCall {
 	conv := hook.NewConversation(hook.ConversationData{ID: "c", Agent: &hook.AgentConfig{Name: "a"}, Host: host})
 	turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv})
-	return hook.NewToolCall(hook.ToolCallData{Step: hook.NewStep(turn, 1, "m"), ID: "1", Tool: hook.Tool{Name: tool}, Args: "{}"})
+	return hook.NewToolCall(hook.ToolCallData{Step: hook.NewStep(turn, 1, "m"), ID: "1", Tool: message.Tool{Name: tool}, Args: "{}"})
 }
 
 type three struct {
@@ -155,7 +157,7 @@ func newThree(t *testing.T) (*three, *log, *composite.Composite) {
 
 func TestCompositeHasEveryPoint(t *testing.T) {
 	typ := reflect.TypeFor[*composite.Composite]()
-	for p := range hook.Points() {
+	for p := range point.All() {
 		_, ok := typ.MethodByName(p.String())
 		assert.True(t, ok, "composite.Composite has no %s: run go generate", p)
 	}
@@ -172,8 +174,8 @@ func TestOrderOutwardAndInward(t *testing.T) {
 
 	args, err := c.RewriteArgs(ctx, call, "")
 	require.NoError(t, err)
-	assert.Equal(t, hook.JSON("ABC"), args)
-	result, err := c.RewriteResult(ctx, call, hook.ToolResult{})
+	assert.Equal(t, message.JSON("ABC"), args)
+	result, err := c.RewriteResult(ctx, call, message.ToolResult{})
 	require.NoError(t, err)
 	assert.Equal(t, "CBA", result.Text())
 }
@@ -202,11 +204,11 @@ func TestFailPolicies(t *testing.T) {
 				if !open {
 					bad, path = s.B, "B"
 				}
-				for _, p := range []hook.Point{hook.PointBeforeTool, hook.PointRewriteArgs, hook.PointAfterTool} {
+				for _, p := range []hook.Point{point.BeforeTool, point.RewriteArgs, point.AfterTool} {
 					if how == "error" {
-						bad.err = map[hook.Point]error{hook.PointBeforeTool: errors.New("secret"), hook.PointRewriteArgs: errors.New("secret"), hook.PointAfterTool: errors.New("secret")}
+						bad.err = map[hook.Point]error{point.BeforeTool: errors.New("secret"), point.RewriteArgs: errors.New("secret"), point.AfterTool: errors.New("secret")}
 					} else {
-						bad.panics = map[hook.Point]any{p: "secret", hook.PointBeforeTool: "secret", hook.PointRewriteArgs: "secret", hook.PointAfterTool: "secret"}
+						bad.panics = map[hook.Point]any{p: "secret", point.BeforeTool: "secret", point.RewriteArgs: "secret", point.AfterTool: "secret"}
 					}
 				}
 				c, err := composite.New(s)
@@ -222,7 +224,7 @@ func TestFailPolicies(t *testing.T) {
 					assert.Zero(t, before)
 					assert.Zero(t, after)
 					require.NoError(t, rewriteErr)
-					assert.Equal(t, hook.JSON("B"), args)
+					assert.Equal(t, message.JSON("B"), args)
 					assert.Equal(t, []string{"A failed at BeforeTool", "A failed at AfterTool", "A failed at RewriteArgs"}, host.failures())
 					return
 				}
@@ -242,7 +244,7 @@ func TestFailPolicies(t *testing.T) {
 
 func TestObserversAreToldWhateverBecomesOfTheOthers(t *testing.T) {
 	s, l, c := newThree(t)
-	s.A.panics = map[hook.Point]any{hook.PointOnEvent: "x"}
+	s.A.panics = map[hook.Point]any{point.OnEvent: "x"}
 	host := new(recorder)
 	c.OnEvent(t.Context(), hook.Event{}.WithHost(host))
 	assert.Equal(t, []string{"A.OnEvent", "B.OnEvent", "C.OnEvent"}, l.lines)
@@ -253,9 +255,9 @@ func TestRegisterUndoesInReverse(t *testing.T) {
 	for _, how := range []string{"error", "panic"} {
 		s, l, c := newThree(t)
 		if how == "error" {
-			s.C.err = map[hook.Point]error{hook.PointOnRegisterAgent: errors.New("no")}
+			s.C.err = map[hook.Point]error{point.OnRegisterAgent: errors.New("no")}
 		} else {
-			s.C.panics = map[hook.Point]any{hook.PointOnRegisterAgent: "no"}
+			s.C.panics = map[hook.Point]any{point.OnRegisterAgent: "no"}
 		}
 		err := c.OnRegisterAgent(t.Context(), &hook.AgentConfig{})
 		var f *hook.Failure
@@ -267,8 +269,8 @@ func TestRegisterUndoesInReverse(t *testing.T) {
 
 func TestOpenUndoesAndCloseClosesAll(t *testing.T) {
 	s, l, c := newThree(t)
-	s.B.err = map[hook.Point]error{hook.PointOnOpen: errors.New("no"), hook.PointOnClose: errors.New("b")}
-	s.A.err = map[hook.Point]error{hook.PointOnClose: errors.New("a")}
+	s.B.err = map[hook.Point]error{point.OnOpen: errors.New("no"), point.OnClose: errors.New("b")}
+	s.A.err = map[hook.Point]error{point.OnClose: errors.New("a")}
 	require.ErrorContains(t, c.OnOpen(t.Context(), nil), "B: OnOpen: no")
 	assert.Equal(t, []string{"A.OnOpen", "B.OnOpen", "A.OnClose"}, l.lines)
 	l.lines = nil
@@ -287,7 +289,7 @@ func TestFailuresWhileUndoingKeepTheirPaths(t *testing.T) {
 		}
 		return p
 	}
-	core, err := composite.New(&struct{ Extra []hook.Hook }{[]hook.Hook{bad("x", hook.PointOnClose), bad("y", hook.PointOnOpen)}})
+	core, err := composite.New(&struct{ Extra []hook.Hook }{[]hook.Hook{bad("x", point.OnClose), bad("y", point.OnOpen)}})
 	require.NoError(t, err)
 	c, err := composite.New(&struct{ Core hook.Hook }{core})
 	require.NoError(t, err)
@@ -297,9 +299,9 @@ func TestFailuresWhileUndoingKeepTheirPaths(t *testing.T) {
 // innermost is what a chain of wraps surrounds.
 type innermost struct{ log *log }
 
-func (i innermost) WrapToolAt(context.Context, int) hook.ToolResult {
+func (i innermost) WrapToolAt(context.Context, int) message.ToolResult {
 	i.log.add("run")
-	return hook.TextResult("r")
+	return message.TextResult("r")
 }
 
 func TestWrapsNestTheFirstOutermost(t *testing.T) {
@@ -312,7 +314,7 @@ func TestWrapsNestTheFirstOutermost(t *testing.T) {
 func TestWrapThatPanics(t *testing.T) {
 	t.Run("after next: its result stands", func(t *testing.T) {
 		s, l, c := newThree(t)
-		s.B.panics = map[hook.Point]any{hook.PointWrapTool: "after"}
+		s.B.panics = map[hook.Point]any{point.WrapTool: "after"}
 		host := new(recorder)
 		r := c.WrapTool(t.Context(), newCall(host, "x"), hook.NewToolNext(innermost{l}, 0))
 		assert.Equal(t, "rCA", r.Text())
@@ -320,7 +322,7 @@ func TestWrapThatPanics(t *testing.T) {
 	})
 	t.Run("before next: an error result", func(t *testing.T) {
 		s, l, c := newThree(t)
-		s.C.panics = map[hook.Point]any{hook.PointWrapTool: "before"}
+		s.C.panics = map[hook.Point]any{point.WrapTool: "before"}
 		r := c.WrapTool(t.Context(), newCall(nil, "x"), hook.NewToolNext(innermost{l}, 0))
 		assert.NotContains(t, l.lines, "run")
 		assert.Equal(t, "C failed at WrapToolBA", r.Text(), "the outer wraps go on")
@@ -329,7 +331,7 @@ func TestWrapThatPanics(t *testing.T) {
 		l := new(log)
 		c, err := composite.New(&struct {
 			A *probe `hook:"WrapTool: failopen"`
-		}{&probe{log: l, name: "A", panics: map[hook.Point]any{hook.PointWrapTool: "before"}}})
+		}{&probe{log: l, name: "A", panics: map[hook.Point]any{point.WrapTool: "before"}}})
 		require.NoError(t, err)
 		r := c.WrapTool(t.Context(), newCall(nil, "x"), hook.NewToolNext(innermost{l}, 0))
 		assert.Equal(t, "r", r.Text())
@@ -339,13 +341,13 @@ func TestWrapThatPanics(t *testing.T) {
 // twoChunks is the stream of a model.
 type twoChunks struct{}
 
-func (twoChunks) WrapModelAt(context.Context, int) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
-		_ = yield(hook.Chunk{Text: "1"}, nil) && yield(hook.Chunk{Text: "2"}, nil)
+func (twoChunks) WrapModelAt(context.Context, int) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
+		_ = yield(message.Chunk{Text: "1"}, nil) && yield(message.Chunk{Text: "2"}, nil)
 	}
 }
 
-func read(s hook.ModelStream) (texts []string, failed error) {
+func read(s message.ModelStream) (texts []string, failed error) {
 	for c, err := range s {
 		if err != nil {
 			return texts, err
@@ -358,13 +360,13 @@ func read(s hook.ModelStream) (texts []string, failed error) {
 func TestWrapModel(t *testing.T) {
 	s, _, c := newThree(t)
 	ctx, step, next := t.Context(), newCall(nil, "x").Step(), hook.NewModelNext(twoChunks{}, 0)
-	texts, err := read(c.WrapModel(ctx, step, hook.ModelRequest{}, next))
+	texts, err := read(c.WrapModel(ctx, step, message.ModelRequest{}, next))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"1CBA", "2CBA"}, texts)
 
 	for _, where := range []string{"call", "stream"} {
-		s.B.panics = map[hook.Point]any{hook.PointWrapModel: where}
-		texts, err = read(c.WrapModel(ctx, step, hook.ModelRequest{}, next))
+		s.B.panics = map[hook.Point]any{point.WrapModel: where}
+		texts, err = read(c.WrapModel(ctx, step, message.ModelRequest{}, next))
 		var f *hook.Failure
 		require.ErrorAs(t, err, &f, where)
 		assert.Equal(t, "B", f.Subsystem)
@@ -372,7 +374,7 @@ func TestWrapModel(t *testing.T) {
 	}
 	assert.Panics(t, func() {
 		s.B.panics = nil
-		for range c.WrapModel(ctx, step, hook.ModelRequest{}, next) {
+		for range c.WrapModel(ctx, step, message.ModelRequest{}, next) {
 			panic("the consumer's own")
 		}
 	})
@@ -384,7 +386,7 @@ func TestGroupsAndNestingAreContiguousBlocks(t *testing.T) {
 	inner, err := composite.New(&struct{ X, Y *probe }{p("X"), p("Y")})
 	require.NoError(t, err)
 	bad := p("E1")
-	bad.panics = map[hook.Point]any{hook.PointAfterTool: "x"}
+	bad.panics = map[hook.Point]any{point.AfterTool: "x"}
 	c, err := composite.New(&struct {
 		A     *probe
 		Core  hook.Hook
@@ -494,7 +496,7 @@ func TestNopIsTheIdentity(t *testing.T) {
 		ctx, call := t.Context(), newCall(nil, "x")
 		cfg := &hook.AgentConfig{Name: "a"}
 		built, err1 := c.OnBuildAgent(ctx, *cfg)
-		in, err2 := c.Preprocess(ctx, nil, hook.TextInput("in"))
+		in, err2 := c.Preprocess(ctx, nil, message.TextInput("in"))
 		before, _ := c.BeforeTool(ctx, call)
 		args, err3 := c.RewriteArgs(ctx, call, "{}")
 		_, owned := c.Dispatch(ctx, call)
@@ -533,10 +535,10 @@ type scoped struct {
 	line         string
 }
 
-func (s *scoped) Schema() []hook.Tool {
-	var out []hook.Tool
+func (s *scoped) Schema() []message.Tool {
+	var out []message.Tool
 	for _, t := range s.tools {
-		out = append(out, hook.Tool{Name: t})
+		out = append(out, message.Tool{Name: t})
 	}
 	return out
 }
@@ -560,7 +562,7 @@ func TestBlameNamesTheOwner(t *testing.T) {
 		f, ok := recover().(*hook.Failure)
 		require.True(t, ok)
 		assert.Equal(t, "A", f.Subsystem)
-		assert.Equal(t, hook.PointSystemPrompt, f.Point)
+		assert.Equal(t, point.SystemPrompt, f.Point)
 	}()
 	c.SystemPrompt(&hook.AgentConfig{})
 }
@@ -570,25 +572,25 @@ type angry struct{ hook.Nop }
 func (*angry) SystemPrompt(*hook.AgentConfig) string { panic("no") }
 
 func TestReply(t *testing.T) {
-	assert.Equal(t, hook.TextResult("x"), composite.Reply("x", nil))
-	assert.Equal(t, hook.JSONResult(`{"A":"<b>"}`), composite.Reply(struct{ A string }{"<b>"}, nil))
-	assert.Equal(t, hook.TextResult("as is"), composite.Reply(hook.TextResult("as is"), nil))
-	assert.Equal(t, hook.TextResult("ok"), composite.Done(nil))
+	assert.Equal(t, message.TextResult("x"), composite.Reply("x", nil))
+	assert.Equal(t, message.JSONResult(`{"A":"<b>"}`), composite.Reply(struct{ A string }{"<b>"}, nil))
+	assert.Equal(t, message.TextResult("as is"), composite.Reply(message.TextResult("as is"), nil))
+	assert.Equal(t, message.TextResult("ok"), composite.Done(nil))
 	tests := []struct {
 		err  error
-		kind hook.FailureKind
+		kind message.FailureKind
 	}{
-		{errors.New("x"), hook.FailOperation},
-		{fmt.Errorf("read: %w", &hook.ToolError{Kind: hook.FailNotFound, Text: "no file"}), hook.FailNotFound},
-		{fmt.Errorf("wait: %w", context.DeadlineExceeded), hook.FailTimeout},
-		{context.Canceled, hook.FailCancelled},
+		{errors.New("x"), message.FailOperation},
+		{fmt.Errorf("read: %w", &hook.ToolError{Kind: message.FailNotFound, Text: "no file"}), message.FailNotFound},
+		{fmt.Errorf("wait: %w", context.DeadlineExceeded), message.FailTimeout},
+		{context.Canceled, message.FailCancelled},
 	}
 	for _, tt := range tests {
 		got := composite.Reply("", tt.err)
 		assert.Equal(t, tt.kind, got.Failure)
 		assert.Equal(t, tt.err.Error(), got.Text())
 	}
-	assert.Equal(t, hook.FailOperation, composite.Reply(func() {}, nil).Failure)
+	assert.Equal(t, message.FailOperation, composite.Reply(func() {}, nil).Failure)
 }
 
 func ExampleNew() {
@@ -597,7 +599,7 @@ func ExampleNew() {
 		Extra []hook.Hook
 	}
 	c, err := composite.New(&Daemon{
-		Guard: hook.BeforeToolFunc(func(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+		Guard: point.BeforeToolFunc(func(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
 			return hook.DenyTool("not today"), nil
 		}),
 	})

@@ -4,10 +4,12 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // WrapTool implements [hook.WrapTool]: the first member is the outermost.
-func (c *Composite) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+func (c *Composite) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	if len(c.entries.wrapTool) == 0 {
 		return next.Run(ctx)
 	}
@@ -28,11 +30,11 @@ type toolChain struct {
 // level remembers what the rest of a chain returned to one wrap.
 type level struct {
 	returned bool
-	result   hook.ToolResult
+	result   message.ToolResult
 }
 
 // WrapToolAt implements [hook.ToolChain].
-func (w *toolChain) WrapToolAt(ctx context.Context, at int) (result hook.ToolResult) {
+func (w *toolChain) WrapToolAt(ctx context.Context, at int) (result message.ToolResult) {
 	if at == len(w.levels) {
 		return w.returned(at, w.next.Run(ctx))
 	}
@@ -41,7 +43,7 @@ func (w *toolChain) WrapToolAt(ctx context.Context, at int) (result hook.ToolRes
 		return w.returned(at, w.WrapToolAt(ctx, at+1))
 	}
 	returned := false
-	if r := w.c.record(e.at, hook.PointWrapTool, w.call); r != nil {
+	if r := w.c.record(e.at, point.WrapTool, w.call); r != nil {
 		defer func() { r.wrapped(ctx, w.call.Host(), returned) }()
 	}
 	defer w.recover(ctx, at, &e.as, &result)
@@ -53,7 +55,7 @@ func (w *toolChain) WrapToolAt(ctx context.Context, at int) (result hook.ToolRes
 }
 
 // returned notes the result of position at for the wrap in front of it.
-func (w *toolChain) returned(at int, result hook.ToolResult) hook.ToolResult {
+func (w *toolChain) returned(at int, result message.ToolResult) message.ToolResult {
 	if at > 0 {
 		w.levels[at-1] = level{true, result}
 	}
@@ -63,15 +65,15 @@ func (w *toolChain) returned(at int, result hook.ToolResult) hook.ToolResult {
 // recover is deferred around a wrap. If it panicked, the result of the rest stands if
 // the rest had returned; otherwise the call gets an error result, or under an open policy
 // runs without the wrap.
-func (w *toolChain) recover(ctx context.Context, at int, as *Member, result *hook.ToolResult) {
+func (w *toolChain) recover(ctx context.Context, at int, as *Member, result *message.ToolResult) {
 	if v := recover(); v != nil {
-		f := newFailure(hook.PointWrapTool, as.Path, panicError(v), true)
+		f := newFailure(point.WrapTool, as.Path, panicError(v), true)
 		w.call.Host().Emit(ctx, hook.FailureEvent(f))
 		switch {
 		case w.levels[at].returned:
 			*result = w.levels[at].result
-		case as.Policy.closed(hook.PointWrapTool):
-			*result = hook.FailedResult(hook.FailPanic, f.Public())
+		case as.Policy.closed(point.WrapTool):
+			*result = message.FailedResult(message.FailPanic, f.Public())
 		default:
 			*result = w.WrapToolAt(ctx, at+1)
 		}
@@ -80,7 +82,7 @@ func (w *toolChain) recover(ctx context.Context, at int, as *Member, result *hoo
 }
 
 // WrapModel implements [hook.WrapModel]: the first member is the outermost.
-func (c *Composite) WrapModel(ctx context.Context, step *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+func (c *Composite) WrapModel(ctx context.Context, step *hook.Step, req message.ModelRequest, next hook.ModelNext) message.ModelStream {
 	if len(c.entries.wrapModel) == 0 {
 		return next.Stream(ctx)
 	}
@@ -92,13 +94,13 @@ func (c *Composite) WrapModel(ctx context.Context, step *hook.Step, req hook.Mod
 type modelChain struct {
 	c    *Composite
 	step *hook.Step
-	req  hook.ModelRequest
+	req  message.ModelRequest
 	// next is what the whole chain surrounds.
 	next hook.ModelNext
 }
 
 // WrapModelAt implements [hook.ModelChain].
-func (w *modelChain) WrapModelAt(ctx context.Context, at int) (stream hook.ModelStream) {
+func (w *modelChain) WrapModelAt(ctx context.Context, at int) (stream message.ModelStream) {
 	if at == len(w.c.entries.wrapModel) {
 		return w.next.Stream(ctx)
 	}
@@ -107,7 +109,7 @@ func (w *modelChain) WrapModelAt(ctx context.Context, at int) (stream hook.Model
 		return w.WrapModelAt(ctx, at+1)
 	}
 	returned := false
-	r := w.c.record(e.at, hook.PointWrapModel, w.step)
+	r := w.c.record(e.at, point.WrapModel, w.step)
 	if r != nil {
 		defer func() {
 			if !returned {
@@ -116,7 +118,7 @@ func (w *modelChain) WrapModelAt(ctx context.Context, at int) (stream hook.Model
 		}()
 	}
 	defer w.recover(ctx, at, &e.as, &stream)
-	stream = e.as.stream(ctx, func(ctx context.Context) hook.ModelStream {
+	stream = e.as.stream(ctx, func(ctx context.Context) message.ModelStream {
 		return e.hook.WrapModel(ctx, w.step, w.req, hook.NewModelNext(w, at+1))
 	})
 	returned = true
@@ -125,14 +127,14 @@ func (w *modelChain) WrapModelAt(ctx context.Context, at int) (stream hook.Model
 
 // recover is deferred around the call of a wrap; a panic there makes a stream of one
 // error, or under an open policy the stream without the wrap.
-func (w *modelChain) recover(ctx context.Context, at int, as *Member, stream *hook.ModelStream) {
+func (w *modelChain) recover(ctx context.Context, at int, as *Member, stream *message.ModelStream) {
 	v := recover()
 	if v == nil {
 		return
 	}
-	f := newFailure(hook.PointWrapModel, as.Path, panicError(v), true)
-	if as.Policy.closed(hook.PointWrapModel) {
-		*stream = func(yield func(hook.Chunk, error) bool) { yield(hook.Chunk{}, f) }
+	f := newFailure(point.WrapModel, as.Path, panicError(v), true)
+	if as.Policy.closed(point.WrapModel) {
+		*stream = func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, f) }
 		return
 	}
 	w.step.Host().Emit(ctx, hook.FailureEvent(f))
@@ -141,8 +143,8 @@ func (w *modelChain) recover(ctx context.Context, at int, as *Member, stream *ho
 
 // isolated returns the stream of the wrap called owner with a panic in it turned
 // into an error; a panic of the consumer goes through.
-func isolated(owner string, stream hook.ModelStream) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
+func isolated(owner string, stream message.ModelStream) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
 		it := iteration{owner: owner, yield: yield}
 		it.run(stream)
 	}
@@ -151,17 +153,17 @@ func isolated(owner string, stream hook.ModelStream) hook.ModelStream {
 // iteration is one pass over a wrap's stream.
 type iteration struct {
 	owner    string
-	yield    func(hook.Chunk, error) bool
+	yield    func(message.Chunk, error) bool
 	consumer bool // the consumer is running
 	stopped  bool // the consumer wants no more
 }
 
-func (it *iteration) run(stream hook.ModelStream) {
+func (it *iteration) run(stream message.ModelStream) {
 	defer it.recover()
 	stream(it.pass)
 }
 
-func (it *iteration) pass(c hook.Chunk, err error) bool {
+func (it *iteration) pass(c message.Chunk, err error) bool {
 	it.consumer = true
 	more := it.yield(c, err)
 	it.consumer = false
@@ -174,6 +176,6 @@ func (it *iteration) recover() {
 		return
 	}
 	if v := recover(); v != nil && !it.stopped {
-		it.yield(hook.Chunk{}, newFailure(hook.PointWrapModel, it.owner, panicError(v), true))
+		it.yield(message.Chunk{}, newFailure(point.WrapModel, it.owner, panicError(v), true))
 	}
 }

@@ -89,9 +89,6 @@ func (r *run) file(p *model.Package, sets []emit.Toolset) (f *emit.File, err err
 	err = caught(func() error {
 		f = emit.NewFile(p.Types)
 		f.Origin(from.Fingerprint(r.model.PointNames()))
-		if p.Declares {
-			emit.Points(f, r.model.Points)
-		}
 		for _, c := range p.Composites {
 			emit.Composite(f, c, r.model.Points, r.model.Position(c.Pos).Filename)
 		}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/grapnel-go/grapnel/gen/load"
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/internal/origin"
 )
@@ -53,9 +53,9 @@ var changes = []later{
 	// Points.
 	{name: "a subsystem gains a point", file: kit, from: behindMemory, to: "// OnClose closes.\nfunc (*Memory) OnClose(context.Context) error { return nil }\n\n" + behindMemory,
 		message: "wrong type for method OnClose"},
-	{name: "a value gains a point", file: kit, from: "// Mixin has", to: "// WrapTool wraps.\nfunc (Watch) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult { return next.Run(ctx) }\n\n// Mixin has",
+	{name: "a value gains a point", file: kit, from: "// Mixin has", to: "// WrapTool wraps.\nfunc (Watch) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) message.ToolResult { return next.Run(ctx) }\n\n// Mixin has",
 		message: "wrong type for method WrapTool"},
-	{name: "a mixin gains a point", file: kit, from: "// Deep has", to: "// BeforeModel looks.\nfunc (*Mixin) BeforeModel(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelDecision, error) { return hook.ModelDecision{}, nil }\n\n// Deep has",
+	{name: "a mixin gains a point", file: kit, from: "// Deep has", to: "// BeforeModel looks.\nfunc (*Mixin) BeforeModel(context.Context, *hook.Step, message.ModelRequest) (hook.ModelDecision, error) { return hook.ModelDecision{}, nil }\n\n// Deep has",
 		message: "wrong type for method BeforeModel"},
 	{name: "a type begins to embed a point", file: kit, from: "type Bare struct{}", to: "type Bare struct{ Wraps }", message: "wrong type for method WrapTool"},
 	{name: "a type embeds a pointer with a point", file: kit, from: "type Bare struct{}", to: "type Bare struct{ *Wraps }", message: "wrong type for method WrapTool"},
@@ -101,7 +101,7 @@ var changes = []later{
 	{name: "a pointer becomes a value", file: app, from: "Guard  *kit.Guard", to: "Guard  kit.Guard", message: "cannot use Daemon{}"},
 	{name: "a field that takes no part changes", file: app, from: "Debug  bool", to: "Debug  int", message: "cannot use Daemon{}"},
 	{name: "a method by hand is gone", file: app, from: "func (d *Daemon) OnEvent(", to: "func (d *Daemon) Tell(", message: "missing method OnEvent"},
-	{name: "a method by hand is new", file: app, from: "// OnEvent has", to: "// Schema is new.\nfunc (d *Daemon) Schema() []hook.Tool { return nil }\n\n// OnEvent has",
+	{name: "a method by hand is new", file: app, from: "// OnEvent has", to: "// Schema is new.\nfunc (d *Daemon) Schema() []message.Tool { return nil }\n\n// OnEvent has",
 		message: "method Daemon.Schema already declared at", plain: true},
 	{name: "a method of a point by hand is new", file: app, from: "// OnEvent has", to: "// BeforeTool is new.\nfunc (d *Daemon) BeforeTool(context.Context, *hook.ToolCall) (no hook.ToolDecision, err error) { return }\n\n// OnEvent has",
 		message: "wrong type for method BeforeTool"},
@@ -218,7 +218,7 @@ func TestLaterChanges(t *testing.T) {
 
 func pointNames() []string {
 	var out []string
-	for _, info := range hook.Points() {
+	for _, info := range point.All() {
 		out = append(out, info.Name)
 	}
 	return out

@@ -300,6 +300,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/difftest"
 )
 
@@ -336,7 +337,7 @@ func makerOf(seed uint64, log *difftest.Log) maker {
 		}
 		r := rand.New(rand.NewPCG(sum, 1))
 		m := &made{difftest.Member{Name: name, Log: log, Say: r.IntN(30), Do: map[hook.Point]difftest.Mode{}}, r.IntN(3) == 0}
-		for p := range hook.Points() {
+		for p := range point.All() {
 			if r.IntN(4) == 0 {
 				m.Do[p] = []difftest.Mode{difftest.Answers, difftest.Answers, difftest.Fails, difftest.Panics}[r.IntN(4)]
 			}

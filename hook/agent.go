@@ -3,6 +3,8 @@ package hook
 import (
 	"slices"
 	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // AgentConfig names an agent and says how it works. It is a value while it is
@@ -16,8 +18,8 @@ type AgentConfig struct {
 	Model string
 	// Instructions are the first part of the system prompt.
 	Instructions string
-	Format       ResponseFormat
-	Choice       ToolChoice
+	Format       message.ResponseFormat
+	Choice       message.ToolChoice
 	// Tools are the public names of the tools that the agent may use. Nil means
 	// all that its hooks offer; empty and non-nil means none. A name that nobody
 	// owns is an error at registration.

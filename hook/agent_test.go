@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 func TestAgentConfigMerge(t *testing.T) {
 	full := hook.AgentConfig{
 		Name: "writer", Description: "Writes.", Model: "m1", Instructions: "Be brief.",
-		Format: hook.ResponseFormat{JSON: true, Name: "note"}, Choice: hook.ToolChoice{Mode: hook.ToolChoiceRequired},
+		Format: message.ResponseFormat{JSON: true, Name: "note"}, Choice: message.ToolChoice{Mode: message.ToolChoiceRequired},
 		Tools:  []string{"read"},
 		Limits: hook.Limits{Steps: 5, Tokens: 100, Time: time.Minute, MaxTokens: 10},
 	}.WithSection("memory", `{"a":1}`).WithSection("ostools", `{"b":2}`)
@@ -37,9 +38,9 @@ func TestAgentConfigMerge(t *testing.T) {
 			c.Limits = hook.Limits{Steps: 5, Tokens: 1, Time: 2, MaxTokens: 3}
 		}},
 		{"format and choice, each as a whole", hook.AgentConfig{
-			Format: hook.ResponseFormat{JSON: true}, Choice: hook.ToolChoice{Mode: hook.ToolChoiceNone},
+			Format: message.ResponseFormat{JSON: true}, Choice: message.ToolChoice{Mode: message.ToolChoiceNone},
 		}, func(c *hook.AgentConfig) {
-			c.Format, c.Choice = hook.ResponseFormat{JSON: true}, hook.ToolChoice{Mode: hook.ToolChoiceNone}
+			c.Format, c.Choice = message.ResponseFormat{JSON: true}, message.ToolChoice{Mode: message.ToolChoiceNone}
 		}},
 		{"sections by name", hook.AgentConfig{}.WithSection("skills", `{}`).WithSection("memory", `{"c":3}`), func(c *hook.AgentConfig) {
 			*c = c.WithSection("memory", `{"c":3}`).WithSection("skills", `{}`)
@@ -145,7 +146,7 @@ func TestSectionOf(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			cfg := hook.AgentConfig{Name: "writer"}.WithSection("ostools", hook.JSON(c.body))
+			cfg := hook.AgentConfig{Name: "writer"}.WithSection("ostools", message.JSON(c.body))
 			got, set, err := hook.SectionOf[settings](&cfg, "ostools")
 			assert.True(t, set)
 			if c.err == "" {
@@ -171,7 +172,7 @@ func TestSectionOfAbsent(t *testing.T) {
 
 func TestSectionOfNilAndEmptyLists(t *testing.T) {
 	for body, want := range map[string][]string{`{}`: nil, `{"tools":null}`: nil, `{"tools":[]}`: {}, `{"tools":["a"]}`: {"a"}} {
-		cfg := hook.AgentConfig{}.WithSection("ostools", hook.JSON(body))
+		cfg := hook.AgentConfig{}.WithSection("ostools", message.JSON(body))
 		got, _, err := hook.SectionOf[settings](&cfg, "ostools")
 		require.NoError(t, err)
 		assert.Equal(t, want, got.Tools, body)
@@ -181,7 +182,7 @@ func TestSectionOfNilAndEmptyLists(t *testing.T) {
 
 func TestSectionOfDeepNesting(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000)
-	cfg := hook.AgentConfig{}.WithSection("ostools", hook.JSON(`{"free":`+deep+`}`))
+	cfg := hook.AgentConfig{}.WithSection("ostools", message.JSON(`{"free":`+deep+`}`))
 	_, _, err := hook.SectionOf[settings](&cfg, "ostools")
 	assert.Error(t, err, "refused, not a stack overflow")
 }

@@ -1,6 +1,10 @@
 package hook
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+)
 
 // A contribution is what a hook adds at a contributing point: each point has a type
 // of its own, so that a wrong kind does not compile. Composites put what their
@@ -12,9 +16,9 @@ import "fmt"
 // otherwise contributes nothing else.
 type Attached struct {
 	// Diagnostics are told as events.
-	Diagnostics List[Diagnostic]
+	Diagnostics message.List[Diagnostic]
 	// Jobs are queued once the turn has begun.
-	Jobs List[Job]
+	Jobs message.List[Job]
 }
 
 // Diagnostic is a remark for people about something that did not go as it might
@@ -31,33 +35,6 @@ type Diagnostic struct {
 // DiagnosticCode names a kind of remark, in words of small letters with dots
 // between them.
 type DiagnosticCode string
-
-// The codes of what the runtime says about contributions. Its texts name who
-// contributed, and domains and ids, but no values.
-const (
-	CodePolicyConflict   DiagnosticCode = "policy.merge.conflict"            // two of equal weight differ: the first holds
-	CodeContextDuplicate DiagnosticCode = "prompt_context.duplicate_id"      // two blocks with one domain and id: the heavier stays
-	CodeContextTruncated DiagnosticCode = "prompt_context.truncated"         // a block was cut
-	CodeContextOmitted   DiagnosticCode = "prompt_context.entry_omitted"     // a block was left out, because the budget was used up
-	CodeSectionDuplicate DiagnosticCode = "prompt_section.duplicate_id"      // two sections with one id: the heavier stays
-	CodeSectionTruncated DiagnosticCode = "prompt_section.truncated"         // a section was cut
-	CodeSectionOmitted   DiagnosticCode = "prompt_section.omitted"           // a section was left out
-	CodeToolsDuplicate   DiagnosticCode = "tool_bundle.duplicate_bundle_id"  // two bundles with one id: the heavier counts
-	CodeToolConflict     DiagnosticCode = "tool_bundle.conflict"             // a tool was not added: the agent has one of that name
-	CodeToolScope        DiagnosticCode = "tool_bundle.out_of_scope"         // a tool was not added: the agent may not use it
-	CodeToolOwner        DiagnosticCode = "tool_bundle.owner"                // a tool was not added: its owner does not take its calls
-	CodeToolInvalid      DiagnosticCode = "tool_bundle.invalid"              // a tool was not added: its name or schema is none
-	CodeToolReserved     DiagnosticCode = "tool_bundle.reserved_name"        // a tool was not added: nobody may have that name
-	CodeToolHidden       DiagnosticCode = "tool_bundle.hidden"               // a tool was not added: another bundle hides it
-	CodeToolUnknown      DiagnosticCode = "tool_bundle.unknown"              // a tool that the agent has not was to be hidden
-	CodeDiagnosticsLost  DiagnosticCode = "contribution.diagnostics_omitted" // there were more remarks than are told
-)
-
-// The codes of what the runtime says about repairs. Everybody is told.
-const (
-	CodeCallRepaired    DiagnosticCode = "call.repaired"    // a call that could not be bound runs as OnInvalidTool has changed it
-	CodeHistoryRepaired DiagnosticCode = "history.repaired" // a stored history broke a rule of providers and was mended when it was read
-)
 
 // Visibility is who may see something; "" is internal.
 type Visibility string
@@ -103,8 +80,8 @@ type Job struct {
 	Kind string `json:"kind"`
 	// Key is the idempotency key: of several jobs with one kind and key, one is
 	// done. It is not empty.
-	Key     string `json:"key"`
-	Payload JSON   `json:"payload,omitzero"`
+	Key     string       `json:"key"`
+	Payload message.JSON `json:"payload,omitzero"`
 }
 
 // Policy is a named setting of one turn, "memory" "recall" "off". Of several with
@@ -127,7 +104,7 @@ func (p Policy) From(owner string) Policy { p.By = under(owner, p.By); return p 
 
 // RecallPlan is what to look for in what was stored before.
 type RecallPlan struct {
-	Queries List[string]
+	Queries message.List[string]
 	// Limit bounds the number of findings; 0 is the default of who looks.
 	Limit int
 	// Chars bounds their text in characters; 0 is the default of who looks.
@@ -148,7 +125,7 @@ type ContextBlock struct {
 	// bound.
 	Chars int
 	// Sources say where the text is from, for people.
-	Sources List[string]
+	Sources message.List[string]
 	Weight  int
 	// By is the path of who contributed it; composites set it.
 	By string
@@ -164,10 +141,10 @@ type ToolChange struct {
 	// counts. "" is a bundle of its own.
 	ID string
 	// Hide are the public names of tools that the agent does not get.
-	Hide List[string]
+	Hide message.List[string]
 	// Add are tools that it gets beside its own, if its scope allows them. A tool
 	// never takes the place of another with the same name.
-	Add    List[AddedTool]
+	Add    message.List[AddedTool]
 	Weight int
 	// By is the path of who contributed it; composites set it.
 	By string
@@ -177,7 +154,7 @@ type ToolChange struct {
 // AddedTool is a tool for one turn.
 type AddedTool struct {
 	// Tool is described under its public name.
-	Tool Tool
+	Tool message.Tool
 	// Owner is the path of the subsystem whose Dispatch binds its calls; "" is who
 	// contributed it. A tool that its owner does not take is not added: Dispatch is
 	// asked once a turn, with {} as the arguments. A call then goes to the first
@@ -208,19 +185,19 @@ func (s PromptSection) From(owner string) PromptSection { s.By = under(owner, s.
 // Contributed is what the hooks have contributed to a turn so far, merged.
 type Contributed struct {
 	// Policies are those that hold.
-	Policies List[Policy]
+	Policies message.List[Policy]
 	// Recall is the plan that holds, and Fallback says that it is a policy's fallback.
 	Recall   RecallPlan
 	Fallback bool
 	// Context are the blocks that the model gets, heaviest first.
-	Context List[ContextBlock]
+	Context message.List[ContextBlock]
 	// BlocksLeft and CharsLeft are what is left of the budget for context.
 	BlocksLeft, CharsLeft int
 }
 
 // Policy returns the value of the policy that holds for domain and key.
 func (c Contributed) Policy(domain, key string) (value string, ok bool) {
-	for _, p := range c.Policies.s {
+	for _, p := range c.Policies.All() {
 		if p.Domain == domain && p.Key == key {
 			return p.Value, true
 		}

@@ -1,6 +1,10 @@
 package hook
 
-import "time"
+import (
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+)
 
 // Answer is the kind of answer that a decision holds.
 type Answer string
@@ -72,10 +76,10 @@ type Verdict struct {
 // keeps the rules below in one place.
 type answer struct {
 	Verdict
-	result  ToolResult
+	result  message.ToolResult
 	grant   Grant
-	reply   ModelReply
-	args    JSON
+	reply   message.ModelReply
+	args    message.JSON
 	context []string
 	// text is a name, a model or an output.
 	text  string

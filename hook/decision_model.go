@@ -1,6 +1,10 @@
 package hook
 
-import "time"
+import (
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+)
 
 // ModelDecision is the answer of BeforeModel. The zero value is no opinion.
 // Severity: stop, reject, respond.
@@ -13,14 +17,14 @@ func StopModel(reason string) ModelDecision { return ModelDecision{say(AnswerSto
 func RejectModel(reason string) ModelDecision { return ModelDecision{say(AnswerReject, reason)} }
 
 // RespondModel gives the reply in the model's place.
-func RespondModel(reply ModelReply) ModelDecision {
+func RespondModel(reply message.ModelReply) ModelDecision {
 	d := say(AnswerRespond, "")
 	d.a.reply = reply
 	return ModelDecision{d}
 }
 
 // Reply returns the reply of RespondModel.
-func (d ModelDecision) Reply() ModelReply { return d.payload().reply }
+func (d ModelDecision) Reply() message.ModelReply { return d.payload().reply }
 
 // Final reports whether no later hook is asked.
 func (d ModelDecision) Final() bool { return d.blocks() }
@@ -82,7 +86,7 @@ func FallbackFailure(model string) FailureDecision {
 }
 
 // RespondFailure gives the reply in the model's place.
-func RespondFailure(reply ModelReply) FailureDecision {
+func RespondFailure(reply message.ModelReply) FailureDecision {
 	d := say(AnswerRespond, "")
 	d.a.reply = reply
 	return FailureDecision{d}
@@ -95,7 +99,7 @@ func (d FailureDecision) After() time.Duration { return d.payload().after }
 func (d FailureDecision) Model() string { return d.payload().text }
 
 // Reply returns the reply of RespondFailure.
-func (d FailureDecision) Reply() ModelReply { return d.payload().reply }
+func (d FailureDecision) Reply() message.ModelReply { return d.payload().reply }
 
 // Final reports whether no later hook is asked: any answer ends it.
 func (d FailureDecision) Final() bool { return d.a != nil }
@@ -133,7 +137,7 @@ func SupplyCompaction(summary string) CompactionDecision {
 }
 
 // Hints returns the texts of every HintCompaction.
-func (d CompactionDecision) Hints() List[string] { return Freeze(d.payload().context) }
+func (d CompactionDecision) Hints() message.List[string] { return message.Freeze(d.payload().context) }
 
 // Summary returns the summary of SupplyCompaction.
 func (d CompactionDecision) Summary() string { return d.payload().text }

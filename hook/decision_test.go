@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // decision is what every decision type has.
@@ -47,7 +49,7 @@ func drawTool(t *rapid.T) hook.ToolDecision {
 	case 3:
 		return hook.AskTool(drawReason(t))
 	case 4:
-		return hook.AnswerTool(hook.TextResult(drawReason(t)))
+		return hook.AnswerTool(message.TextResult(drawReason(t)))
 	case 5:
 		return hook.NarrowTool(drawGrant(t))
 	}
@@ -61,7 +63,7 @@ func drawApproval(t *rapid.T) hook.ApprovalDecision {
 	case 2:
 		return hook.RefuseCall(drawReason(t))
 	case 3:
-		return hook.ModifyCall(hook.JSON(fmt.Sprintf(`{"n":%d}`, rapid.Uint32().Draw(t, "n"))))
+		return hook.ModifyCall(message.JSON(fmt.Sprintf(`{"n":%d}`, rapid.Uint32().Draw(t, "n"))))
 	}
 	return hook.ApprovalDecision{}
 }
@@ -73,7 +75,7 @@ func drawModel(t *rapid.T) hook.ModelDecision {
 	case 2:
 		return hook.RejectModel(drawReason(t))
 	case 3:
-		return hook.RespondModel(hook.ModelReply{Model: drawReason(t)})
+		return hook.RespondModel(message.ModelReply{Model: drawReason(t)})
 	}
 	return hook.ModelDecision{}
 }
@@ -157,7 +159,7 @@ func laws[D decision[D]](t *testing.T, closed hook.Answer, draw func(*rapid.T) D
 	})
 	t.Run("closed", func(t *testing.T) {
 		var zero D
-		f := &hook.Failure{Subsystem: "Guard", Point: hook.PointBeforeTool, Err: errors.New("password is hunter2")}
+		f := &hook.Failure{Subsystem: "Guard", Point: point.BeforeTool, Err: errors.New("password is hunter2")}
 		d := zero.Closed(f)
 		assert.Equal(t, hook.Verdict{Kind: closed, Reason: "Guard failed at BeforeTool", By: "Guard", Failure: f}, d.Verdict())
 		outer := d.From("Core").Verdict()
@@ -280,12 +282,12 @@ func TestContextsAddUp(t *testing.T) {
 }
 
 func TestPayloads(t *testing.T) {
-	result := hook.TextResult("cached")
+	result := message.TextResult("cached")
 	assert.Equal(t, result, hook.AnswerTool(result).Result())
 	grant := hook.Grant{ReadOnly: true}
 	assert.Equal(t, grant, hook.NarrowTool(grant).Grant())
-	assert.Equal(t, hook.JSON(`{"a":1}`), hook.ModifyCall(`{"a":1}`).Args())
-	reply := hook.ModelReply{Model: "m", Finish: hook.FinishStop}
+	assert.Equal(t, message.JSON(`{"a":1}`), hook.ModifyCall(`{"a":1}`).Args())
+	reply := message.ModelReply{Model: "m", Finish: message.FinishStop}
 	assert.Equal(t, reply, hook.RespondModel(reply).Reply())
 	assert.True(t, reflect.ValueOf(hook.ToolDecision{}.Result()).IsZero(), "no opinion, no payload")
 	assert.Zero(t, hook.ToolDecision{}.Grant())
@@ -304,11 +306,11 @@ func TestPayloads(t *testing.T) {
 
 func TestFailure(t *testing.T) {
 	cause := errors.New("password is hunter2")
-	f := &hook.Failure{Subsystem: "Guard", Point: hook.PointAfterTool, Err: cause}
+	f := &hook.Failure{Subsystem: "Guard", Point: point.AfterTool, Err: cause}
 	assert.ErrorIs(t, f, cause)
 	assert.Equal(t, "Guard: AfterTool: password is hunter2", f.Error())
 	assert.Equal(t, "Guard failed at AfterTool", f.Public())
-	assert.Equal(t, "a hook failed at AfterTool", (&hook.Failure{Point: hook.PointAfterTool}).Public())
+	assert.Equal(t, "a hook failed at AfterTool", (&hook.Failure{Point: point.AfterTool}).Public())
 	assert.Equal(t, "Core.Guard", f.Under("Core").Subsystem)
 	assert.Equal(t, "Extra[1]", (&hook.Failure{Subsystem: "[1]"}).Under("Extra").Subsystem)
 	assert.Equal(t, "Guard", f.Under("").Subsystem)

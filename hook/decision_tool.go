@@ -1,5 +1,7 @@
 package hook
 
+import "github.com/grapnel-go/grapnel/hook/message"
+
 // ToolDecision is the answer of BeforeTool. The zero value is no opinion and
 // costs nothing. Severity: stop, deny, ask, answer; grants intersect beside them.
 type ToolDecision struct{ decided }
@@ -15,7 +17,7 @@ func DenyTool(reason string) ToolDecision { return ToolDecision{say(AnswerDeny, 
 func AskTool(reason string) ToolDecision { return ToolDecision{say(AnswerAsk, reason)} }
 
 // AnswerTool gives the result in the tool's place; the tool does not run.
-func AnswerTool(result ToolResult) ToolDecision {
+func AnswerTool(result message.ToolResult) ToolDecision {
 	d := say(AnswerAnswer, "")
 	d.a.result = result
 	return ToolDecision{d}
@@ -30,7 +32,7 @@ func NarrowTool(g Grant) ToolDecision {
 }
 
 // Result returns the result of AnswerTool.
-func (d ToolDecision) Result() ToolResult { return d.payload().result }
+func (d ToolDecision) Result() message.ToolResult { return d.payload().result }
 
 // Grant returns the intersection of all grants that were narrowed.
 func (d ToolDecision) Grant() Grant { return d.payload().grant }
@@ -61,14 +63,14 @@ func RefuseCall(reason string) ApprovalDecision { return ApprovalDecision{say(An
 
 // ModifyCall approves the call with other arguments. They are bound, validated
 // and decided about again before they run.
-func ModifyCall(args JSON) ApprovalDecision {
+func ModifyCall(args message.JSON) ApprovalDecision {
 	d := say(AnswerModify, "")
 	d.a.args = args
 	return ApprovalDecision{d}
 }
 
 // Args returns the arguments of ModifyCall.
-func (d ApprovalDecision) Args() JSON { return d.payload().args }
+func (d ApprovalDecision) Args() message.JSON { return d.payload().args }
 
 // Final reports whether no later hook is asked: any answer ends it.
 func (d ApprovalDecision) Final() bool { return d.a != nil }
@@ -109,7 +111,7 @@ func ContextOutcome(text string) OutcomeDecision {
 }
 
 // Context returns the texts of every ContextOutcome.
-func (d OutcomeDecision) Context() List[string] { return Freeze(d.payload().context) }
+func (d OutcomeDecision) Context() message.List[string] { return message.Freeze(d.payload().context) }
 
 // Final reports whether no later hook is asked: judges are all asked.
 func (OutcomeDecision) Final() bool { return false }
@@ -133,7 +135,7 @@ func (OutcomeDecision) Closed(f *Failure) OutcomeDecision {
 type RepairDecision struct{ decided }
 
 // RepairArgs tries the call again with these arguments.
-func RepairArgs(args JSON) RepairDecision {
+func RepairArgs(args message.JSON) RepairDecision {
 	d := say(AnswerRepair, "")
 	d.a.args = args
 	return RepairDecision{d}
@@ -147,7 +149,7 @@ func RenameTool(name string) RepairDecision { return RepairDecision{saying(Answe
 func RetryInvalid(feedback string) RepairDecision { return RepairDecision{say(AnswerRetry, feedback)} }
 
 // Args returns the arguments of RepairArgs.
-func (d RepairDecision) Args() JSON { return d.payload().args }
+func (d RepairDecision) Args() message.JSON { return d.payload().args }
 
 // Name returns the name of RenameTool.
 func (d RepairDecision) Name() string { return d.payload().text }

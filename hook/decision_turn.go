@@ -1,5 +1,7 @@
 package hook
 
+import "github.com/grapnel-go/grapnel/hook/message"
+
 // SessionDecision is the answer of OnSessionStart. The zero value is no opinion.
 // A reject ends it; contexts add up beside it.
 type SessionDecision struct{ decided }
@@ -16,7 +18,7 @@ func ContextSession(text string) SessionDecision {
 }
 
 // Context returns the texts of every ContextSession.
-func (d SessionDecision) Context() List[string] { return Freeze(d.payload().context) }
+func (d SessionDecision) Context() message.List[string] { return message.Freeze(d.payload().context) }
 
 // Final reports whether no later hook is asked.
 func (d SessionDecision) Final() bool { return d.blocks() }
@@ -82,7 +84,7 @@ func StopStep(reason StopReason, text string) StepDecision {
 
 // WithContext returns the decision with figures for programs, a JSON object such as
 // {"currentSteps":10,"maxSteps":10}; they go with the stop signal.
-func (d StepDecision) WithContext(figures JSON) StepDecision {
+func (d StepDecision) WithContext(figures message.JSON) StepDecision {
 	if d.a == nil {
 		return d
 	}
@@ -92,7 +94,7 @@ func (d StepDecision) WithContext(figures JSON) StepDecision {
 }
 
 // Context returns the figures of WithContext.
-func (d StepDecision) Context() JSON { return d.payload().args }
+func (d StepDecision) Context() message.JSON { return d.payload().args }
 
 // Final reports whether no later hook is asked; at AfterStep, which judges, all are
 // asked all the same.

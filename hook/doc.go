@@ -36,8 +36,12 @@
 // # Values and places
 //
 // What a hook receives it cannot change: places ([Turn], [Step], [ToolCall],
-// [Conversation]) have accessors only, sequences are [List], JSON is the string
-// type [JSON], and everything else is a value. A hook answers by returning.
+// [Conversation]) have accessors only, sequences are [message.List], JSON is the string
+// type [message.JSON], and everything else is a value. A hook answers by returning.
 //
-// The package imports the standard library only.
+// # Packages
+//
+// Package message has what goes to and from a model, and imports nothing of ours. Package
+// event has the kinds of event, package point a constant and a function adapter for each
+// point. The contract imports the standard library and package message only.
 package hook

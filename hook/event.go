@@ -4,56 +4,18 @@ import (
 	"cmp"
 	"encoding/json"
 	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // EventKind names a happening. The names are the names on the wire.
 type EventKind string
 
-// The kinds of event, in the order of a turn. Brackets always close: every
-// …Start is followed by its …End, also when the turn fails. What a process has left
-// open that died within a turn is over with the next start of a turn: of that turn,
-// which is gone on with or brought to its end, or of another.
+// The kinds that this package makes; package event has all.
 const (
-	EventTurnStart        EventKind = "turn_start"         // Text: the input
-	EventStepStart        EventKind = "step_start"         // Step
-	EventTextStart        EventKind = "text_start"         //
-	EventTextDelta        EventKind = "text_delta"         // Text
-	EventTextEnd          EventKind = "text_end"           //
-	EventReasoningStart   EventKind = "reasoning_start"    //
-	EventReasoningDelta   EventKind = "reasoning_delta"    // Text
-	EventReasoningEnd     EventKind = "reasoning_end"      //
-	EventUsage            EventKind = "usage"              // Detail.Usage and Detail.Cost of one model call
-	EventCallsBegin       EventKind = "calls_begin"        // Detail.Tools: the names, as early as known
-	EventCallStart        EventKind = "call_start"         // Detail: the call and its arguments, once bound
-	EventCallProgress     EventKind = "call_progress"      // Text, Detail: the call
-	EventApprovalAsked    EventKind = "approval_asked"     // Detail: the call; Text: the reason
-	EventApprovalTimedOut EventKind = "approval_timed_out" // nobody answered; Detail: the call, Answer: what becomes of it; Text: after how long
-	EventApprovalGiven    EventKind = "approval_given"     // Detail: the call, Answer; Text: the reason
-	EventCallResult       EventKind = "call_result"        // Detail: call, result, outcome, duration; in completion order
-	EventCallsComplete    EventKind = "calls_complete"     // Detail.Tools
-	EventQuestionAsked    EventKind = "question_asked"     // Detail.Inquiry
-	EventQuestionGiven    EventKind = "question_given"     // Detail: the Inquiry, its Response, By; Text: why there is none
-	EventSubagentStart    EventKind = "subagent_start"     // of a child turn, whose events follow; Text: its input; Detail: the call
-	EventSubagentEnd      EventKind = "subagent_end"       // Detail.Stop, Detail.Usage, Detail.Cost; Text: its final answer
-	EventSteered          EventKind = "steered"            // Text: what was said while the turn ran
-	EventSteerRefused     EventKind = "steer_refused"      // Text: why what was said while the turn ran does not get to the model, or what a hook answers to it
-	EventTurnRetried      EventKind = "turn_retried"       // clients drop what the step showed; Text: why
-	EventError            EventKind = "error"              // Text: what went wrong
-	EventStepEnd          EventKind = "step_end"           // Step
-	EventTurnEnd          EventKind = "turn_end"           // Detail.Stop, Detail.Usage, Detail.Cost; Text: the final answer
-)
-
-// Kinds of event outside the course of a turn.
-const (
-	EventAgentRegistered   EventKind = "agent_registered"   //
-	EventAgentUnregistered EventKind = "agent_unregistered" //
-	EventSkillLoaded       EventKind = "skill_loaded"       // Text: the name
-	EventServerConnected   EventKind = "server_connected"   // Text: the name of the MCP server
-	EventServerLost        EventKind = "server_lost"        // Text: the name and the cause
-	EventCompacted         EventKind = "compacted"          // Text: the summary that took the place of older messages
-	EventHookFailed        EventKind = "hook_failed"        // Detail.Subsystem, Detail.Point; the cause is not in it
-	EventHookRun           EventKind = "hook_run"           // Event.Run; only where hook runs are recorded
-	EventDiagnostic        EventKind = "diagnostic"         // Text, safe to show; Detail.Code and Visibility where it has them
+	kindHookFailed EventKind = "hook_failed"
+	kindHookRun    EventKind = "hook_run"
+	kindDiagnostic EventKind = "diagnostic"
 )
 
 // Event is one happening. It is a value; passing one allocates nothing.
@@ -100,14 +62,14 @@ type detailed interface{ eventDetail() EventDetail }
 type EventDetail struct {
 	CallID    string
 	Tool      string
-	Args      JSON
-	Tools     List[string]
-	Result    ToolResult
+	Args      message.JSON
+	Tools     message.List[string]
+	Result    message.ToolResult
 	Outcome   Outcome
 	Duration  time.Duration
 	Answer    Answer
 	By        string
-	Usage     Usage
+	Usage     message.Usage
 	Cost      Cost
 	Stop      StopReason
 	Subsystem string
@@ -132,11 +94,11 @@ func (e Event) WithCall(c *ToolCall) Event { e.detail = (*callDetail)(c); return
 func (e Event) WithEnd(end *CallEnd) Event { e.detail = end; return e }
 
 // WithTools returns the event about the tools of these names (1 allocation).
-func (e Event) WithTools(names List[string]) Event { e.detail = toolsDetail(names); return e }
+func (e Event) WithTools(names message.List[string]) Event { e.detail = toolsDetail(names); return e }
 
 // WithUsage returns the event about what a model call or a turn has used, and what
 // that costs; stop is why the turn ended, "" for a model call (1 allocation).
-func (e Event) WithUsage(u Usage, c Cost, stop StopReason) Event {
+func (e Event) WithUsage(u message.Usage, c Cost, stop StopReason) Event {
 	e.detail = usageDetail{usage: u, cost: c, stop: stop}
 	return e
 }
@@ -149,19 +111,19 @@ func (e Event) Detail() EventDetail {
 	return e.detail.eventDetail()
 }
 
-// CallEnd is how a call ended, as [EventCallResult] tells it.
+// CallEnd is how a call ended, as [event.CallResult] tells it.
 type CallEnd struct {
 	Call     *ToolCall
-	Result   ToolResult
+	Result   message.ToolResult
 	Outcome  Outcome
 	Duration time.Duration
 }
 
 type (
 	callDetail  ToolCall
-	toolsDetail List[string]
+	toolsDetail message.List[string]
 	usageDetail struct {
-		usage Usage
+		usage message.Usage
 		cost  Cost
 		stop  StopReason
 	}
@@ -180,7 +142,9 @@ func (end *CallEnd) eventDetail() EventDetail {
 	}
 }
 
-func (names toolsDetail) eventDetail() EventDetail { return EventDetail{Tools: List[string](names)} }
+func (names toolsDetail) eventDetail() EventDetail {
+	return EventDetail{Tools: message.List[string](names)}
+}
 
 func (u usageDetail) eventDetail() EventDetail {
 	return EventDetail{Usage: u.usage, Cost: u.cost, Stop: u.stop}
@@ -212,7 +176,7 @@ func (e Event) Host() Host { return hostOr(e.host) }
 // of it, text and JSON, leaves the cause out, which may quote secrets; [Event.Failure]
 // has it.
 func FailureEvent(f *Failure) Event {
-	return Event{Kind: EventHookFailed, Text: f.Public(), detail: (*failureDetail)(f)}
+	return Event{Kind: kindHookFailed, Text: f.Public(), detail: (*failureDetail)(f)}
 }
 
 // DiagnosticEvent returns the event that tells of a remark. One that is internal,
@@ -220,7 +184,7 @@ func FailureEvent(f *Failure) Event {
 // is a hook. Debug, audit and user reach clients, who choose what they show.
 func DiagnosticEvent(d Diagnostic) Event {
 	d.Visibility = cmp.Or(d.Visibility, VisibleInternal)
-	return Event{Kind: EventDiagnostic, Text: d.Text, detail: &diagnosticDetail{d.Code, d.Visibility}}
+	return Event{Kind: kindDiagnostic, Text: d.Text, detail: &diagnosticDetail{d.Code, d.Visibility}}
 }
 
 type diagnosticDetail struct {
@@ -234,7 +198,7 @@ func (d *diagnosticDetail) eventDetail() EventDetail {
 
 // Internal reports whether the event is for hooks only.
 func (e *Event) Internal() bool {
-	return e.detail != nil && e.Kind == EventDiagnostic && e.detail.eventDetail().Visibility == VisibleInternal
+	return e.detail != nil && e.Kind == kindDiagnostic && e.detail.eventDetail().Visibility == VisibleInternal
 }
 
 type failureDetail Failure
@@ -255,37 +219,37 @@ func (e Event) Failure() *Failure {
 func (e Event) MarshalJSON() ([]byte, error) {
 	d := e.Detail()
 	w := struct {
-		Seq          uint64         `json:"seq,omitzero"`
-		Kind         EventKind      `json:"kind"`
-		Time         time.Time      `json:"time,omitzero"`
-		Agent        string         `json:"agent,omitzero"`
-		Conversation string         `json:"conversation,omitzero"`
-		Epoch        int64          `json:"epoch,omitzero"`
-		Turn         string         `json:"turn,omitzero"`
-		Step         int            `json:"step,omitzero"`
-		Depth        int            `json:"depth,omitzero"`
-		Text         string         `json:"text,omitzero"`
-		Omitted      int            `json:"omitted,omitzero"`
-		CallID       string         `json:"call_id,omitzero"`
-		Tool         string         `json:"tool,omitzero"`
-		Args         JSON           `json:"args,omitzero"`
-		Tools        List[string]   `json:"tools,omitzero"`
-		Result       *string        `json:"result,omitzero"`
-		IsError      bool           `json:"is_error,omitzero"`
-		Failure      FailureKind    `json:"failure,omitzero"`
-		Outcome      Outcome        `json:"outcome,omitzero"`
-		DurationMS   float64        `json:"duration_ms,omitzero"`
-		Answer       Answer         `json:"answer,omitzero"`
-		By           string         `json:"by,omitzero"`
-		Usage        Usage          `json:"usage,omitzero"`
-		Cost         Cost           `json:"cost,omitzero"`
-		Stop         StopReason     `json:"stop,omitzero"`
-		Subsystem    string         `json:"subsystem,omitzero"`
-		Point        string         `json:"point,omitzero"`
-		Inquiry      Inquiry        `json:"inquiry,omitzero"`
-		Response     Response       `json:"response,omitzero"`
-		Code         DiagnosticCode `json:"code,omitzero"`
-		Visibility   Visibility     `json:"visibility,omitzero"`
+		Seq          uint64               `json:"seq,omitzero"`
+		Kind         EventKind            `json:"kind"`
+		Time         time.Time            `json:"time,omitzero"`
+		Agent        string               `json:"agent,omitzero"`
+		Conversation string               `json:"conversation,omitzero"`
+		Epoch        int64                `json:"epoch,omitzero"`
+		Turn         string               `json:"turn,omitzero"`
+		Step         int                  `json:"step,omitzero"`
+		Depth        int                  `json:"depth,omitzero"`
+		Text         string               `json:"text,omitzero"`
+		Omitted      int                  `json:"omitted,omitzero"`
+		CallID       string               `json:"call_id,omitzero"`
+		Tool         string               `json:"tool,omitzero"`
+		Args         message.JSON         `json:"args,omitzero"`
+		Tools        message.List[string] `json:"tools,omitzero"`
+		Result       *string              `json:"result,omitzero"`
+		IsError      bool                 `json:"is_error,omitzero"`
+		Failure      message.FailureKind  `json:"failure,omitzero"`
+		Outcome      Outcome              `json:"outcome,omitzero"`
+		DurationMS   float64              `json:"duration_ms,omitzero"`
+		Answer       Answer               `json:"answer,omitzero"`
+		By           string               `json:"by,omitzero"`
+		Usage        message.Usage        `json:"usage,omitzero"`
+		Cost         Cost                 `json:"cost,omitzero"`
+		Stop         StopReason           `json:"stop,omitzero"`
+		Subsystem    string               `json:"subsystem,omitzero"`
+		Point        string               `json:"point,omitzero"`
+		Inquiry      Inquiry              `json:"inquiry,omitzero"`
+		Response     Response             `json:"response,omitzero"`
+		Code         DiagnosticCode       `json:"code,omitzero"`
+		Visibility   Visibility           `json:"visibility,omitzero"`
 		writtenRun
 	}{
 		Seq: e.Seq, Kind: e.Kind, Time: e.Time, Agent: e.Agent, Conversation: e.Conversation,
@@ -300,7 +264,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		text := d.Result.Text()
 		w.Result = &text
 	}
-	if e.Kind == EventHookFailed || e.Kind == EventHookRun {
+	if e.Kind == kindHookFailed || e.Kind == kindHookRun {
 		w.Point = d.Point.String()
 	}
 	return json.Marshal(w)

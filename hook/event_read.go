@@ -2,41 +2,44 @@ package hook
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // writtenEvent has the members of an event as MarshalJSON writes them.
 type writtenEvent struct {
-	Seq          uint64         `json:"seq"`
-	Kind         EventKind      `json:"kind"`
-	Time         time.Time      `json:"time"`
-	Agent        string         `json:"agent"`
-	Conversation string         `json:"conversation"`
-	Epoch        int64          `json:"epoch"`
-	Turn         string         `json:"turn"`
-	Step         int            `json:"step"`
-	Depth        int            `json:"depth"`
-	Text         string         `json:"text"`
-	Omitted      int            `json:"omitted"`
-	CallID       string         `json:"call_id"`
-	Tool         string         `json:"tool"`
-	Args         JSON           `json:"args"`
-	Tools        List[string]   `json:"tools"`
-	Result       string         `json:"result"`
-	Failure      FailureKind    `json:"failure"`
-	Outcome      Outcome        `json:"outcome"`
-	DurationMS   float64        `json:"duration_ms"`
-	Answer       Answer         `json:"answer"`
-	By           string         `json:"by"`
-	Usage        Usage          `json:"usage"`
-	Cost         Cost           `json:"cost"`
-	Stop         StopReason     `json:"stop"`
-	Subsystem    string         `json:"subsystem"`
-	Point        string         `json:"point"`
-	Inquiry      Inquiry        `json:"inquiry"`
-	Response     Response       `json:"response"`
-	Code         DiagnosticCode `json:"code"`
-	Visibility   Visibility     `json:"visibility"`
+	Seq          uint64               `json:"seq"`
+	Kind         EventKind            `json:"kind"`
+	Time         time.Time            `json:"time"`
+	Agent        string               `json:"agent"`
+	Conversation string               `json:"conversation"`
+	Epoch        int64                `json:"epoch"`
+	Turn         string               `json:"turn"`
+	Step         int                  `json:"step"`
+	Depth        int                  `json:"depth"`
+	Text         string               `json:"text"`
+	Omitted      int                  `json:"omitted"`
+	CallID       string               `json:"call_id"`
+	Tool         string               `json:"tool"`
+	Args         message.JSON         `json:"args"`
+	Tools        message.List[string] `json:"tools"`
+	Result       string               `json:"result"`
+	Failure      message.FailureKind  `json:"failure"`
+	Outcome      Outcome              `json:"outcome"`
+	DurationMS   float64              `json:"duration_ms"`
+	Answer       Answer               `json:"answer"`
+	By           string               `json:"by"`
+	Usage        message.Usage        `json:"usage"`
+	Cost         Cost                 `json:"cost"`
+	Stop         StopReason           `json:"stop"`
+	Subsystem    string               `json:"subsystem"`
+	Point        string               `json:"point"`
+	Inquiry      Inquiry              `json:"inquiry"`
+	Response     Response             `json:"response"`
+	Code         DiagnosticCode       `json:"code"`
+	Visibility   Visibility           `json:"visibility"`
 	writtenRun
 }
 
@@ -54,13 +57,13 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		Inquiry: w.Inquiry, Response: w.Response, Code: w.Code, Visibility: w.Visibility,
 	}
 	if w.Result != "" || w.Failure != "" {
-		d.Result = FailedResult(w.Failure, w.Result)
+		d.Result = message.FailedResult(w.Failure, w.Result)
 	}
 	out := Event{
 		Kind: w.Kind, Seq: w.Seq, Epoch: w.Epoch, Time: w.Time, Agent: w.Agent, Conversation: w.Conversation,
 		Turn: w.Turn, Step: w.Step, Depth: w.Depth, Text: w.Text, Omitted: w.Omitted,
 	}
-	if w.Kind == EventHookRun {
+	if w.Kind == kindHookRun {
 		*e = w.run(out, d)
 		return nil
 	}
@@ -69,10 +72,5 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 }
 
 func pointOf(name string) Point {
-	for p, info := range Points() {
-		if info.Name == name {
-			return p
-		}
-	}
-	return 0
+	return Point(max(0, slices.Index(pointNames[:], name)))
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 )
 
@@ -24,36 +27,36 @@ func at(kind hook.EventKind, seq uint64) hook.Event {
 func TestEventShape(t *testing.T) {
 	call := hook.EventDetail{CallID: "k1", Tool: "bash", Args: `{"command":"a < b"}`}
 	done := call
-	done.Result, done.Outcome, done.Duration = hook.TextResult("ok\n<done>"), hook.OutcomeExecuted, 1500*time.Microsecond
+	done.Result, done.Outcome, done.Duration = message.TextResult("ok\n<done>"), hook.OutcomeExecuted, 1500*time.Microsecond
 	failed := call
-	failed.Result, failed.Outcome = hook.FailedResult(hook.FailDenied, "not here"), hook.OutcomeDenied
+	failed.Result, failed.Outcome = message.FailedResult(message.FailDenied, "not here"), hook.OutcomeDenied
 	empty := call
 	empty.Outcome = hook.OutcomeExecuted
 	asked := call
 	asked.Answer, asked.By = hook.AnswerApprove, "Approval"
 
-	text := at(hook.EventTextDelta, 1)
+	text := at(event.TextDelta, 1)
 	text.Text = `say "hi"`
-	over := at(hook.EventTurnEnd, 9)
+	over := at(event.TurnEnd, 9)
 	over.Text, over.Omitted, over.Step = "bye", 7, 0
 	events := []hook.Event{
 		{},
-		{Kind: hook.EventAgentRegistered, Agent: "writer"},
+		{Kind: event.AgentRegistered, Agent: "writer"},
 		text,
-		at(hook.EventUsage, 2).WithDetail(hook.EventDetail{Usage: hook.Usage{Input: 10, Output: 2, CacheRead: 3, CacheWrite: 4, Reasoning: 5}}),
-		at(hook.EventCallsBegin, 3).WithDetail(hook.EventDetail{Tools: hook.ListOf("bash", "read")}),
-		at(hook.EventCallStart, 4).WithDetail(call),
-		at(hook.EventApprovalGiven, 5).WithDetail(asked),
-		at(hook.EventCallResult, 6).WithDetail(done),
-		at(hook.EventCallResult, 7).WithDetail(failed),
-		at(hook.EventCallResult, 8).WithDetail(empty),
-		over.WithDetail(hook.EventDetail{Stop: hook.StopCompleted, Usage: hook.Usage{Output: 1}, Cost: hook.Dollar / 1000}),
-		hook.FailureEvent(&hook.Failure{Subsystem: "Core.Guard", Point: hook.PointBeforeTool}),
-		hook.DiagnosticEvent(hook.Diagnostic{Code: hook.CodeContextTruncated, Text: "cut"}),
+		at(event.Usage, 2).WithDetail(hook.EventDetail{Usage: message.Usage{Input: 10, Output: 2, CacheRead: 3, CacheWrite: 4, Reasoning: 5}}),
+		at(event.CallsBegin, 3).WithDetail(hook.EventDetail{Tools: message.ListOf("bash", "read")}),
+		at(event.CallStart, 4).WithDetail(call),
+		at(event.ApprovalGiven, 5).WithDetail(asked),
+		at(event.CallResult, 6).WithDetail(done),
+		at(event.CallResult, 7).WithDetail(failed),
+		at(event.CallResult, 8).WithDetail(empty),
+		over.WithDetail(hook.EventDetail{Stop: hook.StopCompleted, Usage: message.Usage{Output: 1}, Cost: hook.Dollar / 1000}),
+		hook.FailureEvent(&hook.Failure{Subsystem: "Core.Guard", Point: point.BeforeTool}),
+		hook.DiagnosticEvent(hook.Diagnostic{Code: event.CodeContextTruncated, Text: "cut"}),
 		hook.DiagnosticEvent(hook.Diagnostic{Code: "memory.stale", Text: "old", Visibility: hook.VisibleUser}),
 		hook.RunEvent(denied()),
-		hook.RunEvent(hook.Run{Subsystem: "Skills", Point: hook.PointPreprocess, Status: hook.RunSucceeded, Changed: true, Visibility: hook.VisibleAudit, Input: "aa", Output: "bb"}),
-		hook.RunEvent(hook.Run{Subsystem: "OS", Point: hook.PointBeforeTool, Status: hook.RunSkipped, By: "Core.Guard"}),
+		hook.RunEvent(hook.Run{Subsystem: "Skills", Point: point.Preprocess, Status: event.RunSucceeded, Changed: true, Visibility: hook.VisibleAudit, Input: "aa", Output: "bb"}),
+		hook.RunEvent(hook.Run{Subsystem: "OS", Point: point.BeforeTool, Status: event.RunSkipped, By: "Core.Guard"}),
 	}
 	var sb strings.Builder
 	for _, ev := range events {
@@ -65,7 +68,7 @@ func TestEventShape(t *testing.T) {
 }
 
 func TestEventWithAnythingCanBeWritten(t *testing.T) {
-	ev := hook.Event{Kind: hook.EventCallStart}.WithDetail(hook.EventDetail{Args: `{"command":`})
+	ev := hook.Event{Kind: event.CallStart}.WithDetail(hook.EventDetail{Args: `{"command":`})
 	data, err := json.Marshal(ev)
 	require.NoError(t, err)
 	assert.True(t, json.Valid(data))
@@ -84,17 +87,17 @@ func TestEventDetailIsACopy(t *testing.T) {
 
 func TestPassingAnEventIsFree(t *testing.T) {
 	var h hook.Hook = hook.Nop{}
-	ev := at(hook.EventTextDelta, 1).WithHost(host{name: "h"}).WithDetail(hook.EventDetail{Tool: "bash"})
+	ev := at(event.TextDelta, 1).WithHost(host{name: "h"}).WithDetail(hook.EventDetail{Tool: "bash"})
 	ctx := t.Context()
 	noAllocs(t, "passing an event", func() { h.OnEvent(ctx, ev) })
-	noAllocs(t, "making a text delta", func() { h.OnEvent(ctx, hook.Event{Kind: hook.EventTextDelta, Text: "x"}) })
+	noAllocs(t, "making a text delta", func() { h.OnEvent(ctx, hook.Event{Kind: event.TextDelta, Text: "x"}) })
 	noAllocs(t, "reading the detail", func() { _ = ev.Detail() })
 }
 
 func TestSmallDetailsSayWhatALargeOneSays(t *testing.T) {
-	call := hook.NewToolCall(hook.ToolCallData{ID: "k1", Tool: hook.Tool{Name: "bash"}, Args: `{"a":1}`})
-	names := hook.ListOf("bash")
-	end := &hook.CallEnd{Call: call, Result: hook.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}
+	call := hook.NewToolCall(hook.ToolCallData{ID: "k1", Tool: message.Tool{Name: "bash"}, Args: `{"a":1}`})
+	names := message.ListOf("bash")
+	end := &hook.CallEnd{Call: call, Result: message.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}
 	cases := []struct {
 		name   string
 		allocs float64
@@ -103,10 +106,10 @@ func TestSmallDetailsSayWhatALargeOneSays(t *testing.T) {
 	}{
 		{"call", 0, func() hook.Event { return hook.Event{}.WithCall(call) }, hook.EventDetail{CallID: "k1", Tool: "bash", Args: `{"a":1}`}},
 		{"end", 0, func() hook.Event { return hook.Event{}.WithEnd(end) },
-			hook.EventDetail{CallID: "k1", Tool: "bash", Result: hook.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}},
-		{"tools", 1, func() hook.Event { return hook.Event{}.WithTools(names) }, hook.EventDetail{Tools: hook.ListOf("bash")}},
-		{"usage", 1, func() hook.Event { return hook.Event{}.WithUsage(hook.Usage{Input: 3}, 7, hook.StopCompleted) },
-			hook.EventDetail{Usage: hook.Usage{Input: 3}, Cost: 7, Stop: hook.StopCompleted}},
+			hook.EventDetail{CallID: "k1", Tool: "bash", Result: message.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}},
+		{"tools", 1, func() hook.Event { return hook.Event{}.WithTools(names) }, hook.EventDetail{Tools: message.ListOf("bash")}},
+		{"usage", 1, func() hook.Event { return hook.Event{}.WithUsage(message.Usage{Input: 3}, 7, hook.StopCompleted) },
+			hook.EventDetail{Usage: message.Usage{Input: 3}, Cost: 7, Stop: hook.StopCompleted}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,16 +119,16 @@ func TestSmallDetailsSayWhatALargeOneSays(t *testing.T) {
 			assert.Equal(t, c.want, ev.Detail())
 		})
 	}
-	ev := hook.Event{Kind: hook.EventTextDelta}
+	ev := hook.Event{Kind: event.TextDelta}
 	ev.SetHost(host{name: "h"})
 	assert.Equal(t, host{name: "h"}, ev.Host())
 }
 
 func TestAFailureEventKeepsTheCauseToTheProgram(t *testing.T) {
-	f := &hook.Failure{Subsystem: "Core.Guard", Point: hook.PointBeforeTool, Err: errors.New("password is hunter2")}
+	f := &hook.Failure{Subsystem: "Core.Guard", Point: point.BeforeTool, Err: errors.New("password is hunter2")}
 	ev := hook.FailureEvent(f)
 	assert.Same(t, f, ev.Failure())
-	assert.Equal(t, hook.EventDetail{Subsystem: "Core.Guard", Point: hook.PointBeforeTool}, ev.Detail())
+	assert.Equal(t, hook.EventDetail{Subsystem: "Core.Guard", Point: point.BeforeTool}, ev.Detail())
 	data, err := json.Marshal(ev)
 	require.NoError(t, err)
 	assert.NotContains(t, string(data)+ev.Text, "hunter2")
@@ -134,9 +137,9 @@ func TestAFailureEventKeepsTheCauseToTheProgram(t *testing.T) {
 
 func denied() hook.Run {
 	return hook.Run{
-		Subsystem: "Core.Guard", Point: hook.PointBeforeTool, CallID: "k1", Tool: "bash",
+		Subsystem: "Core.Guard", Point: point.BeforeTool, CallID: "k1", Tool: "bash",
 		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Duration: 1500 * time.Microsecond,
-		Status: hook.RunDenied, Answer: hook.AnswerDeny, Reason: "not on Sundays", Input: hook.Digest(hook.JSON("{}")),
+		Status: event.RunDenied, Answer: hook.AnswerDeny, Reason: "not on Sundays", Input: hook.Digest(message.JSON("{}")),
 	}
 }
 
@@ -153,15 +156,15 @@ func TestAHookRunIsReadAsItWasWritten(t *testing.T) {
 	assert.Equal(t, denied(), run)
 	assert.Equal(t, ev.Detail(), back.Detail())
 	assert.Equal(t, ev, ev.WithHost(host{name: "h"}).Detached())
-	_, ok = at(hook.EventCallStart, 1).WithDetail(hook.EventDetail{Tool: "bash"}).Run()
+	_, ok = at(event.CallStart, 1).WithDetail(hook.EventDetail{Tool: "bash"}).Run()
 	assert.False(t, ok)
 }
 
 func TestDigestIsTheHashOfTheText(t *testing.T) {
 	const empty = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a" // printf {} | sha256sum
-	assert.Equal(t, empty, hook.Digest(hook.JSON("{}")))
+	assert.Equal(t, empty, hook.Digest(message.JSON("{}")))
 	assert.Equal(t, empty, hook.Digest(struct{}{}))
-	assert.NotEqual(t, hook.Digest(hook.TextResult("a")), hook.Digest(hook.TextResult("b")))
+	assert.NotEqual(t, hook.Digest(message.TextResult("a")), hook.Digest(message.TextResult("b")))
 	assert.Empty(t, hook.Digest(func() {}))
 }
 

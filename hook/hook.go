@@ -1,6 +1,10 @@
 package hook
 
-import "context"
+import (
+	"context"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+)
 
 // Hook is the facade of one subsystem, or of a whole composite of them. Embed
 // [Nop] and implement what is needed. A nil Hook is [Nop] wherever one is
@@ -15,7 +19,7 @@ type Hook interface {
 	// static tools, at registration for tools known only at run time.
 	//
 	//hook:point facade union
-	Schema() []Tool
+	Schema() []message.Tool
 
 	// SystemPrompt returns standing instructions about this hook's tools for one
 	// agent, or "". Called once per registration, after scoping, and only if the
@@ -56,7 +60,7 @@ type Hook interface {
 	// rejects the turn, or the message, whose sender hears it while the turn goes on.
 	//
 	//hook:point facade fold
-	Preprocess(ctx context.Context, t *Turn, in Input) (Input, error)
+	Preprocess(ctx context.Context, t *Turn, in message.Input) (message.Input, error)
 
 	// ScopedTools narrows this hook's tools for one agent and may add a line to
 	// the prompt's <scope> block. The zero Scope means "all of my tools, no
@@ -90,7 +94,7 @@ type Nop struct{}
 var _ Hook = Nop{}
 
 // Schema returns no tools.
-func (Nop) Schema() []Tool { return nil }
+func (Nop) Schema() []message.Tool { return nil }
 
 // SystemPrompt returns "".
 func (Nop) SystemPrompt(*AgentConfig) string { return "" }
@@ -105,7 +109,9 @@ func (Nop) OnRegisterAgent(context.Context, *AgentConfig) error { return nil }
 func (Nop) OnUnregisterAgent(context.Context, *AgentConfig) {}
 
 // Preprocess returns in as it is.
-func (Nop) Preprocess(_ context.Context, _ *Turn, in Input) (Input, error) { return in, nil }
+func (Nop) Preprocess(_ context.Context, _ *Turn, in message.Input) (message.Input, error) {
+	return in, nil
+}
 
 // ScopedTools returns the zero Scope: nothing narrowed.
 func (Nop) ScopedTools(*AgentConfig) Scope { return Scope{} }

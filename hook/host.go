@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Host is what the runtime offers back to a hook, within the turn's budget,
@@ -34,7 +36,7 @@ type Host interface {
 	// answer is longer than a tool result may be is an error, as is a call in it.
 	// Outside a turn the error is ErrNoTurn; if the turn has used up its tokens,
 	// ErrBudget.
-	CallModel(ctx context.Context, req ModelRequest) (ModelReply, error)
+	CallModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error)
 	// Enqueue queues a job, to be done once for its kind and key. It returns when
 	// the job is stored as durably as conversations are.
 	Enqueue(ctx context.Context, job Job) error
@@ -89,7 +91,7 @@ type AgentRun struct {
 	// Agent is the name of the agent: a registered one, or one that the runtime
 	// can find and register.
 	Agent string
-	Input Input
+	Input message.Input
 	// Instructions are added behind the agent's own, for this run; "" adds none.
 	Instructions string
 	// Tools are the public names that the child may use of those that it and its
@@ -119,8 +121,8 @@ func (NoHost) RunAgent(context.Context, AgentRun) (TurnOutcome, error) {
 }
 
 // CallModel implements Host: ErrNoTurn.
-func (NoHost) CallModel(context.Context, ModelRequest) (ModelReply, error) {
-	return ModelReply{}, ErrNoTurn
+func (NoHost) CallModel(context.Context, message.ModelRequest) (message.ModelReply, error) {
+	return message.ModelReply{}, ErrNoTurn
 }
 
 // Enqueue implements Host: ErrNoTurn.

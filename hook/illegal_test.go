@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // TestIllegalAnswersDoNotCompile gives every answer that there is at every point
@@ -31,8 +31,8 @@ func TestIllegalAnswersDoNotCompile(t *testing.T) {
 	require.NoError(t, err)
 
 	answers := answersOf(pkg)
-	lines, legal := []string{"package p", `import ("time"; "github.com/grapnel-go/grapnel/hook"); var _ time.Duration`}, map[int]bool{}
-	for p, info := range hook.Points() {
+	lines, legal := []string{"package p", `import ("time"; "github.com/grapnel-go/grapnel/hook"; "github.com/grapnel-go/grapnel/hook/message"); var _ time.Duration; var _ message.JSON`}, map[int]bool{}
+	for p, info := range point.All() {
 		if info.Kind != "decide" {
 			continue
 		}

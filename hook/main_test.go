@@ -2,7 +2,6 @@ package hook_test
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -28,15 +27,6 @@ func golden(t *testing.T, name, got string) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err, "run the test with -update")
 	assert.Equal(t, string(want), got, "names and shapes on the wire are a promise; run with -update if the change is meant")
-}
-
-// recoded returns v after a round through encoding/json.
-func recoded[T any](t require.TestingT, v T) T {
-	data, err := json.Marshal(v)
-	require.NoError(t, err)
-	var back T
-	require.NoError(t, json.Unmarshal(data, &back))
-	return back
 }
 
 // noAllocs fails if f allocates.

@@ -15,13 +15,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// sources parses the package's own files without its tests.
+// sources parses the files of the package, and those of message and event, without their tests.
 func sources(t *testing.T) []*ast.File {
 	t.Helper()
-	names, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	var files []*ast.File
+	for _, pattern := range []string{"*.go", "message/*.go", "event/*.go"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, found, pattern)
+		files = append(files, parsed(t, found)...)
+	}
+	return files
+}
+
+func parsed(t *testing.T, names []string) []*ast.File {
+	t.Helper()
 	var files []*ast.File
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
@@ -31,7 +42,6 @@ func sources(t *testing.T) []*ast.File {
 		require.NoError(t, err)
 		files = append(files, f)
 	}
-	require.NotEmpty(t, files)
 	return files
 }
 
@@ -48,7 +58,10 @@ func stringsOf(files []*ast.File) map[string][]string {
 			for _, spec := range g.Specs {
 				s := spec.(*ast.ValueSpec)
 				typ, ok := s.Type.(*ast.Ident)
-				if !ok || len(s.Values) != 1 {
+				if sel, is := s.Type.(*ast.SelectorExpr); is {
+					typ, ok = sel.Sel, true
+				}
+				if !ok || len(s.Values) != 1 || !s.Names[0].IsExported() {
 					continue
 				}
 				if lit, ok := s.Values[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
@@ -63,7 +76,7 @@ func stringsOf(files []*ast.File) map[string][]string {
 
 func TestNames(t *testing.T) {
 	var sb strings.Builder
-	for p, info := range hook.Points() {
+	for p, info := range point.All() {
 		fmt.Fprintf(&sb, "Point %d %s %s %s reverse=%t closed=%t\n", p, info.Name, info.Kind, info.Combine, info.Reverse, info.Closed)
 	}
 	consts := stringsOf(sources(t))
@@ -167,11 +180,15 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 	return ok && name.IsExported()
 }
 
+// The contract imports the standard library, and what is a part of it.
 func TestHookImportsTheStandardLibraryOnly(t *testing.T) {
 	for _, f := range sources(t) {
 		for _, spec := range f.Imports {
 			path, err := strconv.Unquote(spec.Path.Value)
 			require.NoError(t, err)
+			if path == "github.com/grapnel-go/grapnel/hook/message" || f.Name.Name == "event" && path == "github.com/grapnel-go/grapnel/hook" {
+				continue
+			}
 			first, _, _ := strings.Cut(path, "/")
 			assert.NotContains(t, first, ".", "import %s", path)
 			assert.NotEqual(t, "C", path)

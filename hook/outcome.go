@@ -1,6 +1,10 @@
 package hook
 
-import "time"
+import (
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+)
 
 // StopReason is why a turn ended.
 type StopReason string
@@ -52,7 +56,7 @@ type StopSignal struct {
 	// Text is what to show.
 	Text string `json:"text,omitzero"`
 	// Context is figures for programs: {"currentSteps":10,"maxSteps":10}.
-	Context JSON `json:"context,omitzero"`
+	Context message.JSON `json:"context,omitzero"`
 }
 
 // TurnOutcome is how a turn ended.
@@ -60,10 +64,10 @@ type TurnOutcome struct {
 	// Stop is the most authoritative of Signals but for those that were overruled:
 	// what OnStop had the turn go on after, and what OnTurnError recovered it from.
 	Stop    StopReason
-	Signals List[StopSignal]
+	Signals message.List[StopSignal]
 	// Message is the final answer; without one it is the zero Message.
-	Message Message
-	Usage   Usage
+	Message message.Message
+	Usage   message.Usage
 	Steps   int
 	// Calls is the number of tool calls.
 	Calls    int
@@ -80,11 +84,11 @@ func (o TurnOutcome) Text() string { return o.Message.Text() }
 // StepOutcome is how a step ended.
 type StepOutcome struct {
 	// Finish is why the model stopped; "" if it gave no reply.
-	Finish FinishReason
+	Finish message.FinishReason
 	// Usage is that of the step's model calls.
-	Usage Usage
+	Usage message.Usage
 	// Calls are how the step's tool calls ended, in call order.
-	Calls    List[CallEnd]
+	Calls    message.List[CallEnd]
 	Duration time.Duration
 	// Err is why the step failed, or nil.
 	Err error
@@ -95,9 +99,9 @@ type Stopping struct {
 	// Stop is the most authoritative of Signals, which are those that no answer of
 	// OnStop has overruled yet; StopCompleted without any.
 	Stop    StopReason
-	Signals List[StopSignal]
+	Signals message.List[StopSignal]
 	// Message is the final answer as it stands.
-	Message Message
+	Message message.Message
 	// Continued is how often the turn has gone on for OnStop already.
 	Continued int
 }
@@ -108,11 +112,11 @@ type InvalidCall struct {
 	// nobody has it.
 	Call *ToolCall
 	// Failure is FailNotRegistered, FailNotAvailable or FailArguments.
-	Failure FailureKind
+	Failure message.FailureKind
 	// Reason is what the model is told without an answer.
 	Reason string
 	// Tools are the names that the agent may call.
-	Tools List[string]
+	Tools message.List[string]
 	// Attempt counts the repairs of the call, from 1.
 	Attempt int
 }
@@ -120,7 +124,7 @@ type InvalidCall struct {
 // Compaction is about to put a summary in the place of older messages.
 type Compaction struct {
 	// Messages are those that would go.
-	Messages Messages
+	Messages message.Messages
 	Budget   TokenBudget
 	Trigger  CompactionTrigger
 }
@@ -148,4 +152,33 @@ type Compacted struct {
 	Summary string
 	// Before and After are the tokens of the history, as an estimate.
 	Before, After int64
+}
+
+// Outcome says how a tool call ended.
+type Outcome string
+
+// The outcomes of a tool call.
+const (
+	OutcomeExecuted    Outcome = "executed"    // ran, and the result is a success
+	OutcomeFailed      Outcome = "failed"      // ran, and the result is a failure
+	OutcomeDenied      Outcome = "denied"      // a decider denied it, or approval was refused
+	OutcomeAnswered    Outcome = "answered"    // a decider answered in the tool's place
+	OutcomeCancelled   Outcome = "cancelled"   // the turn was cancelled before it started
+	OutcomeTimedOut    Outcome = "timed_out"   // its time ran out
+	OutcomePanicked    Outcome = "panicked"    // it panicked
+	OutcomeUnknown     Outcome = "unknown"     // no such tool, or out of scope
+	OutcomeInvalid     Outcome = "invalid"     // its arguments could not be bound
+	OutcomeInterrupted Outcome = "interrupted" // it had started when the turn was cancelled; what it did is not known
+)
+
+// ToolOutcome is what AfterTool judges.
+type ToolOutcome struct {
+	// Result is what goes into the history, after every RewriteResult.
+	Result  message.ToolResult
+	Outcome Outcome
+	// Duration is counted from the start of execution, not from queueing; zero
+	// for a call that never started.
+	Duration time.Duration
+	// Grant is what the call was allowed to do.
+	Grant Grant
 }

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Conversation is the place of one message history, keyed by agent and sender.
@@ -69,7 +71,7 @@ type TurnData struct {
 	Depth int
 	// Parent is the turn whose tool runs this one; nil for one that a user started.
 	Parent *Turn
-	Input  Input
+	Input  message.Input
 	Limits Limits
 	// Now is the runtime's clock; nil is time.Now.
 	Now func() time.Time
@@ -78,13 +80,13 @@ type TurnData struct {
 // Standing is how far a turn is.
 type Standing struct {
 	// History is what has been committed, this turn's finished steps included.
-	History Messages
-	Usage   Usage
+	History message.Messages
+	Usage   message.Usage
 	// Cost is what Usage costs; 0 if the runtime knows no prices.
 	Cost    Cost
 	Steps   int
-	Signals List[StopSignal]
-	Errors  List[error]
+	Signals message.List[StopSignal]
+	Errors  message.List[error]
 }
 
 // NewTurn returns the place and its teller, which the runtime keeps to itself.
@@ -98,7 +100,7 @@ type TurnTeller struct{ turn *Turn }
 
 // WithInput returns the place of the same turn with another input, and its teller.
 // Both places have the same states, and this one has been told what the other has.
-func (t TurnTeller) WithInput(in Input) (*Turn, TurnTeller) {
+func (t TurnTeller) WithInput(in message.Input) (*Turn, TurnTeller) {
 	d := t.turn.d
 	d.Input = in
 	again, teller := NewTurn(d)
@@ -177,7 +179,7 @@ func (t *Turn) Elapsed() time.Duration {
 
 // Input is what the user sent: in Preprocess as it came, afterwards as it was
 // left by it.
-func (t *Turn) Input() Input { return t.d.Input }
+func (t *Turn) Input() message.Input { return t.d.Input }
 
 // Limits are the agent's limits for this turn.
 func (t *Turn) Limits() Limits { return t.d.Limits }
@@ -224,13 +226,13 @@ type ToolCallData struct {
 	// ID is the model's id of the call, unique in the turn.
 	ID string
 	// Tool is the descriptor; only its Name is set while nobody is known to own it.
-	Tool Tool
+	Tool message.Tool
 	// Index counts the step's calls from 0, in the model's order.
 	Index int
 	// Args are the arguments as they stand; before binding, as the model sent them.
-	Args JSON
+	Args message.JSON
 	// Original are the arguments as the model sent them.
-	Original JSON
+	Original message.JSON
 	// OriginalName is the name of the tool as the model gave it; "" is that of Tool.
 	OriginalName string
 }
@@ -249,17 +251,17 @@ func (c *ToolCall) ID() string { return c.d.ID }
 func (c *ToolCall) Name() string { return c.d.Tool.Name }
 
 // Tool is the descriptor of the tool.
-func (c *ToolCall) Tool() Tool { return c.d.Tool }
+func (c *ToolCall) Tool() message.Tool { return c.d.Tool }
 
 // Index counts the step's calls from 0.
 func (c *ToolCall) Index() int { return c.d.Index }
 
 // Args are the arguments as they stand now: what approval shows, what runs and
 // what history stores. Canonical once the call is bound.
-func (c *ToolCall) Args() JSON { return c.d.Args }
+func (c *ToolCall) Args() message.JSON { return c.d.Args }
 
 // Original are the arguments as the model sent them, for the audit.
-func (c *ToolCall) Original() JSON { return c.d.Original }
+func (c *ToolCall) Original() message.JSON { return c.d.Original }
 
 // OriginalName is the name of the tool as the model gave it, for the audit: another
 // one than Name if a hook has renamed the call, or within Dispatch under a prefix.
@@ -271,7 +273,7 @@ func (c *ToolCall) OriginalName() string {
 }
 
 // WithArgs returns the same call with other arguments.
-func (c *ToolCall) WithArgs(args JSON) *ToolCall {
+func (c *ToolCall) WithArgs(args message.JSON) *ToolCall {
 	d := c.d
 	d.Args = args
 	return &ToolCall{d}
@@ -287,7 +289,7 @@ func (c *ToolCall) As(name string) *ToolCall {
 }
 
 // Renamed returns the same call as one of another tool. The runtime uses it.
-func (c *ToolCall) Renamed(tool Tool) *ToolCall {
+func (c *ToolCall) Renamed(tool message.Tool) *ToolCall {
 	d := c.d
 	d.OriginalName = c.OriginalName()
 	d.Tool = tool

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 func TestPlaces(t *testing.T) {
@@ -14,12 +15,12 @@ func TestPlaces(t *testing.T) {
 	conv := hook.NewConversation(hook.ConversationData{ID: "c1", Sender: "ann", Agent: agent, Host: host{name: "h"}})
 	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	turn, tell := hook.NewTurn(hook.TurnData{
-		Conversation: conv, ID: "t1", Number: 3, Started: started, Depth: 1, Input: hook.TextInput("hi"),
+		Conversation: conv, ID: "t1", Number: 3, Started: started, Depth: 1, Input: message.TextInput("hi"),
 		Limits: hook.Limits{Steps: 4}, Now: func() time.Time { return started.Add(time.Second) },
 	})
 	step := hook.NewStep(turn, 2, "m")
 	call := hook.NewToolCall(hook.ToolCallData{
-		Step: step, ID: "k1", Tool: hook.Tool{Name: "users_query", Waits: true}, Index: 1, Args: `{"a":1}`, Original: `{ "a": 1 }`,
+		Step: step, ID: "k1", Tool: message.Tool{Name: "users_query", Waits: true}, Index: 1, Args: `{"a":1}`, Original: `{ "a": 1 }`,
 	})
 
 	assert.Equal(t, []string{"c1", "ann"}, []string{conv.ID(), conv.Sender()})
@@ -37,12 +38,12 @@ func TestPlaces(t *testing.T) {
 	}
 
 	assert.Equal(t, hook.Standing{}, turn.Standing())
-	tell.Tell(hook.Standing{Steps: 2, Usage: hook.Usage{Input: 7}})
-	assert.Equal(t, hook.Standing{Steps: 2, Usage: hook.Usage{Input: 7}}, turn.Standing())
+	tell.Tell(hook.Standing{Steps: 2, Usage: message.Usage{Input: 7}})
+	assert.Equal(t, hook.Standing{Steps: 2, Usage: message.Usage{Input: 7}}, turn.Standing())
 
 	other := call.WithArgs(`{"a":2}`).As("query")
-	assert.Equal(t, []any{"query", hook.JSON(`{"a":2}`), hook.JSON(`{ "a": 1 }`), "k1"}, []any{other.Name(), other.Args(), other.Original(), other.ID()})
-	assert.Equal(t, []any{"users_query", hook.JSON(`{"a":1}`)}, []any{call.Name(), call.Args()}, "the call itself stays as it is")
+	assert.Equal(t, []any{"query", message.JSON(`{"a":2}`), message.JSON(`{ "a": 1 }`), "k1"}, []any{other.Name(), other.Args(), other.Original(), other.ID()})
+	assert.Equal(t, []any{"users_query", message.JSON(`{"a":1}`)}, []any{call.Name(), call.Args()}, "the call itself stays as it is")
 }
 
 func TestPlacesWithoutAHost(t *testing.T) {
@@ -65,9 +66,9 @@ func TestNopIsTheIdentity(t *testing.T) {
 	assert.Equal(t, cfg, built)
 	assert.NoError(t, h.OnRegisterAgent(t.Context(), &cfg))
 	h.OnUnregisterAgent(t.Context(), &cfg)
-	in, err := h.Preprocess(t.Context(), nil, hook.TextInput("hi"))
+	in, err := h.Preprocess(t.Context(), nil, message.TextInput("hi"))
 	assert.NoError(t, err)
-	assert.Equal(t, hook.TextInput("hi"), in)
+	assert.Equal(t, message.TextInput("hi"), in)
 	assert.False(t, h.ScopedTools(&cfg).Restricted())
 	assert.True(t, hook.Scope{Tools: []string{}}.Restricted(), "empty and non-nil means none")
 	_, owned := h.Dispatch(t.Context(), hook.NewToolCall(hook.ToolCallData{}))
@@ -88,19 +89,19 @@ func TestValidToolName(t *testing.T) {
 		"x123456789012345678901234567890123456789012345678901234567890123":  true,
 		"x1234567890123456789012345678901234567890123456789012345678901234": false,
 	} {
-		assert.Equal(t, want, hook.ValidToolName(name), "%q", name)
+		assert.Equal(t, want, message.ValidToolName(name), "%q", name)
 	}
 }
 
 func TestARenamedCallKeepsTheModelsName(t *testing.T) {
-	call := hook.NewToolCall(hook.ToolCallData{ID: "c1", Tool: hook.Tool{Name: "ecko"}, Args: `{"a":1}`, Original: `{"a": 1}`})
+	call := hook.NewToolCall(hook.ToolCallData{ID: "c1", Tool: message.Tool{Name: "ecko"}, Args: `{"a":1}`, Original: `{"a": 1}`})
 	assert.Equal(t, "ecko", call.OriginalName())
-	again := call.Renamed(hook.Tool{Name: "u_echo", Description: "Echoes."})
+	again := call.Renamed(message.Tool{Name: "u_echo", Description: "Echoes."})
 	assert.Equal(t, "u_echo", again.Name())
 	assert.Equal(t, "Echoes.", again.Tool().Description)
 	assert.Equal(t, "ecko", again.OriginalName())
 	assert.Equal(t, "ecko", again.As("echo").WithArgs(`{}`).OriginalName(), "within its owner too")
 	assert.Equal(t, "echo", again.As("echo").Name())
-	assert.Equal(t, hook.JSON(`{"a": 1}`), again.Original())
+	assert.Equal(t, message.JSON(`{"a": 1}`), again.Original())
 	assert.Equal(t, "ecko", call.Name(), "a place never changes")
 }

@@ -1,6 +1,10 @@
 package hook
 
-import "context"
+import (
+	"context"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+)
 
 // A point is a moment of the lifecycle at which hooks may act: one one-method
 // interface each, declared here and nowhere else. The directive above each
@@ -44,7 +48,7 @@ type OnSessionStart interface {
 //
 //hook:point decide gate failclosed
 type BeforeTurn interface {
-	BeforeTurn(ctx context.Context, turn *Turn, in Input) (TurnDecision, error)
+	BeforeTurn(ctx context.Context, turn *Turn, in message.Input) (TurnDecision, error)
 }
 
 // TurnPolicy contributes policies: named settings of this turn that others read
@@ -107,7 +111,7 @@ type BeforeStep interface {
 //
 //hook:point rewrite fold failclosed
 type RewriteRequest interface {
-	RewriteRequest(ctx context.Context, step *Step, req ModelRequest) (ModelRequest, error)
+	RewriteRequest(ctx context.Context, step *Step, req message.ModelRequest) (message.ModelRequest, error)
 }
 
 // BeforeModel decides about the final request: stop, reject, or respond in the
@@ -115,7 +119,7 @@ type RewriteRequest interface {
 //
 //hook:point decide gate failclosed
 type BeforeModel interface {
-	BeforeModel(ctx context.Context, step *Step, req ModelRequest) (ModelDecision, error)
+	BeforeModel(ctx context.Context, step *Step, req message.ModelRequest) (ModelDecision, error)
 }
 
 // WrapModel surrounds the stream of one model call. It may look at, delay, drop
@@ -124,7 +128,7 @@ type BeforeModel interface {
 //
 //hook:point wrap nest failclosed
 type WrapModel interface {
-	WrapModel(ctx context.Context, step *Step, req ModelRequest, next ModelNext) ModelStream
+	WrapModel(ctx context.Context, step *Step, req message.ModelRequest, next ModelNext) message.ModelStream
 }
 
 // OnModelError answers the failure of a model call: retry after a while, fall back
@@ -135,7 +139,7 @@ type WrapModel interface {
 //
 //hook:point decide first failclosed
 type OnModelError interface {
-	OnModelError(ctx context.Context, step *Step, failure ModelFailure) (FailureDecision, error)
+	OnModelError(ctx context.Context, step *Step, failure message.ModelFailure) (FailureDecision, error)
 }
 
 // RewriteReply may change a whole reply before it is judged. Where one is
@@ -144,7 +148,7 @@ type OnModelError interface {
 //
 //hook:point rewrite fold reverse failclosed
 type RewriteReply interface {
-	RewriteReply(ctx context.Context, step *Step, reply ModelReply) (ModelReply, error)
+	RewriteReply(ctx context.Context, step *Step, reply message.ModelReply) (message.ModelReply, error)
 }
 
 // AfterModel judges the final reply: stop, reject, or retry with feedback. All
@@ -153,7 +157,7 @@ type RewriteReply interface {
 //
 //hook:point decide judge reverse failclosed
 type AfterModel interface {
-	AfterModel(ctx context.Context, step *Step, reply ModelReply) (ReplyDecision, error)
+	AfterModel(ctx context.Context, step *Step, reply message.ModelReply) (ReplyDecision, error)
 }
 
 // OnInvalidTool answers a call that cannot be bound, because nobody has the tool,
@@ -175,7 +179,7 @@ type OnInvalidTool interface {
 //
 //hook:point rewrite fold failclosed
 type RewriteArgs interface {
-	RewriteArgs(ctx context.Context, call *ToolCall, args JSON) (JSON, error)
+	RewriteArgs(ctx context.Context, call *ToolCall, args message.JSON) (message.JSON, error)
 }
 
 // BeforeTool decides whether a bound call may run: no opinion, stop, deny, ask,
@@ -206,7 +210,7 @@ type Approve interface {
 //
 //hook:point wrap nest failclosed
 type WrapTool interface {
-	WrapTool(ctx context.Context, call *ToolCall, next ToolNext) ToolResult
+	WrapTool(ctx context.Context, call *ToolCall, next ToolNext) message.ToolResult
 }
 
 // RewriteResult may change a result before anyone else sees it. Called on the
@@ -214,7 +218,7 @@ type WrapTool interface {
 //
 //hook:point rewrite fold reverse failclosed
 type RewriteResult interface {
-	RewriteResult(ctx context.Context, call *ToolCall, result ToolResult) (ToolResult, error)
+	RewriteResult(ctx context.Context, call *ToolCall, result message.ToolResult) (message.ToolResult, error)
 }
 
 // AfterTool judges how a call ended: stop, withhold, or add context. Called

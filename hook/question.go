@@ -1,14 +1,18 @@
 package hook
 
-import "time"
+import (
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+)
 
 // Inquiry is the questions that are put to a person at once.
 type Inquiry struct {
 	// ID names the inquiry in its conversation, and is the same when it is put
 	// again after a restart: the key of the call that asks ([Env.Key]). It is not
 	// empty and not used twice in a turn: a call that asks more than once adds to it.
-	ID        string         `json:"id"`
-	Questions List[Question] `json:"questions"`
+	ID        string                 `json:"id"`
+	Questions message.List[Question] `json:"questions"`
 	// Timeout is how long to wait for the answer; 0 waits as long as the turn goes
 	// on.
 	Timeout time.Duration `json:"timeout,omitzero"`
@@ -23,7 +27,7 @@ type Question struct {
 	Header string `json:"header,omitzero"`
 	Text   string `json:"text"`
 	// Options are what can be chosen; without any the answer is text.
-	Options List[Choice] `json:"options,omitzero"`
+	Options message.List[Choice] `json:"options,omitzero"`
 	// Multi: more than one may be chosen.
 	Multi bool `json:"multi,omitzero"`
 }
@@ -37,7 +41,7 @@ type Choice struct {
 // Response answers an inquiry.
 type Response struct {
 	// Given has an element for each question, in their order.
-	Given List[Given] `json:"given"`
+	Given message.List[Given] `json:"given"`
 }
 
 // IsZero reports whether it answers nothing; it makes omitzero work.
@@ -46,6 +50,6 @@ func (r Response) IsZero() bool { return r.Given.Len() == 0 }
 // Given is the answer to one question: labels of what was chosen, or text of the
 // person's own, or both.
 type Given struct {
-	Chosen List[string] `json:"chosen,omitzero"`
-	Text   string       `json:"text,omitzero"`
+	Chosen message.List[string] `json:"chosen,omitzero"`
+	Text   string               `json:"text,omitzero"`
 }

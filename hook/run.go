@@ -5,22 +5,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // RunStatus is how a hook run ended.
 type RunStatus string
-
-// The ways in which a hook run ends.
-const (
-	RunSucceeded   RunStatus = "succeeded"   // it has answered, or had nothing to say
-	RunDenied      RunStatus = "denied"      // its answer holds something back: see Answer.Denies
-	RunFailed      RunStatus = "failed"      // it returned an error
-	RunPanicked    RunStatus = "panicked"    // it panicked
-	RunTimedOut    RunStatus = "timed_out"   // it took longer than its field allows
-	RunInterrupted RunStatus = "interrupted" // it returned an error because the turn was cancelled
-	RunSkipped     RunStatus = "skipped"     // it was not asked: By had ended the point
-	RunQueued      RunStatus = "queued"      // it is told later, by a job: Attempt tells of each time
-)
 
 // Run is one hook run: one execution of one hook at one point, or that there was
 // none. It never holds what the hook was working on, nor what it made of it; of
@@ -65,7 +55,7 @@ type Run struct {
 // RunEvent returns the event that tells of a hook run. The composite that
 // records tells it when the run is over.
 func RunEvent(r Run) Event {
-	return Event{Kind: EventHookRun, Text: r.Reason, detail: (*runDetail)(&r)}
+	return Event{Kind: kindHookRun, Text: r.Reason, detail: (*runDetail)(&r)}
 }
 
 type runDetail Run
@@ -92,7 +82,7 @@ func (e Event) Run() (Run, bool) {
 // text if it is JSON, else of what encoding/json writes; "" for a value that
 // cannot be written.
 func Digest[T any](v T) string {
-	text, ok := any(v).(JSON)
+	text, ok := any(v).(message.JSON)
 	data := []byte(text)
 	if !ok {
 		var err error

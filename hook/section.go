@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // sections are the per-subsystem parts of a configuration, sorted by name.
@@ -16,12 +18,12 @@ type sections []section
 
 type section struct {
 	name string
-	body JSON
+	body message.JSON
 }
 
 // WithSection returns c with the section of one subsystem set; body "" removes
 // it. The name is the subsystem's, "ostools".
-func (c AgentConfig) WithSection(name string, body JSON) AgentConfig {
+func (c AgentConfig) WithSection(name string, body message.JSON) AgentConfig {
 	i, found := slices.BinarySearchFunc(c.sections, name, func(s section, n string) int {
 		return strings.Compare(s.name, n)
 	})
@@ -70,7 +72,7 @@ func SectionOf[T any](c *AgentConfig, name string) (T, bool, error) {
 // DecodeStrict decodes a JSON object into a T, a struct with json tags or a map, as
 // [SectionOf] does it: for files that say the same as sections. With an error T is
 // zero.
-func DecodeStrict[T any](text JSON) (T, error) {
+func DecodeStrict[T any](text message.JSON) (T, error) {
 	var v T
 	if err := decodeStrict([]byte(text), &v); err != nil {
 		var zero T

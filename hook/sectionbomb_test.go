@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 func TestDecodeStrictCostsNoMoreThanItsText(t *testing.T) {
@@ -26,7 +27,7 @@ func TestDecodeStrictCostsNoMoreThanItsText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := hook.DecodeStrict[map[string]any](hook.JSON(c.text))
+			_, err := hook.DecodeStrict[map[string]any](message.JSON(c.text))
 			runtime.ReadMemStats(&after)
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), "bytes allocated for a text of %d", len(c.text))
 			if c.want == "" {

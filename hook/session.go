@@ -3,6 +3,8 @@ package hook
 import (
 	"sync"
 	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Session is the place of one attachment to a conversation: by a client that
@@ -38,7 +40,7 @@ const (
 type Totals struct {
 	// Turns and Calls are the turns that have ended and their tool calls.
 	Turns, Calls int
-	Usage        Usage
+	Usage        message.Usage
 	Cost         Cost
 	// Duration is the time of all turns.
 	Duration time.Duration

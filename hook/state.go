@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // TurnState is a value that a subsystem keeps for each turn: a field of its struct,
@@ -117,17 +119,17 @@ type stateField interface {
 	valueType() reflect.Type
 	id() stateID
 	// restore returns a cell with the value.
-	restore(id stateID, name string, data JSON) (stateCell, error)
+	restore(id stateID, name string, data message.JSON) (stateCell, error)
 }
 
 func (*TurnState[T]) valueType() reflect.Type         { return reflect.TypeFor[T]() }
 func (*ConversationState[T]) valueType() reflect.Type { return reflect.TypeFor[T]() }
 
-func (*TurnState[T]) restore(stateID, string, JSON) (stateCell, error) {
+func (*TurnState[T]) restore(stateID, string, message.JSON) (stateCell, error) {
 	return nil, errors.New("the state of a turn is not kept")
 }
 
-func (*ConversationState[T]) restore(id stateID, name string, data JSON) (stateCell, error) {
+func (*ConversationState[T]) restore(id stateID, name string, data message.JSON) (stateCell, error) {
 	c := &cell[T]{stateID: id, kept: &record[T]{name: name, data: data}}
 	return c, json.Unmarshal([]byte(data), &c.value)
 }
@@ -179,5 +181,5 @@ func (f StateField) id() stateID {
 type StateValue struct {
 	// Name is the Key of a StateField. Data is one JSON text.
 	Name string
-	Data JSON
+	Data message.JSON
 }

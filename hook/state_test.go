@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 )
 
@@ -123,7 +124,7 @@ func TestAnotherInputLeavesTheStates(t *testing.T) {
 	parent := newTurn(newConversation())
 	first, teller := hook.NewTurn(hook.TurnData{Conversation: newConversation(), ID: "t1", Parent: parent})
 	s.calls.Update(first, add(1))
-	in := hook.Input{Messages: hook.ListOf(hook.UserText("changed"))}
+	in := message.Input{Messages: message.ListOf(message.UserText("changed"))}
 	again, teller := teller.WithInput(in)
 	assert.Equal(t, in, again.Input())
 	assert.Equal(t, "t1", again.ID())
@@ -269,7 +270,7 @@ func TestWritesWaitForEachOther(t *testing.T) {
 	states := hook.NewStates(fields(t, &s))
 	conv := hook.NewConversation(hook.ConversationData{States: states})
 	var wg sync.WaitGroup
-	var last hook.JSON
+	var last message.JSON
 	for range 16 {
 		wg.Go(func() {
 			for range 50 {
@@ -285,7 +286,7 @@ func TestWritesWaitForEachOther(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	assert.Equal(t, hook.JSON("800"), last)
+	assert.Equal(t, message.JSON("800"), last)
 }
 
 func TestLoad(t *testing.T) {

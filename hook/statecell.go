@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // States are the states that one turn or one conversation has. Those of a
@@ -113,7 +115,7 @@ type stateCell interface {
 	pending() bool
 	called() string
 	// stored notes that the store has the value that the update made.
-	stored(data JSON, at uint64)
+	stored(data message.JSON, at uint64)
 }
 
 // cell is one state of one place.
@@ -136,7 +138,7 @@ type record[T any] struct {
 	// changes counts the updates. known is their number when the store had the value
 	// last, and data that value; refused is it when the value could not be kept.
 	changes, known, refused uint64
-	data                    JSON
+	data                    message.JSON
 	// encoding is the value that States.Write encodes, one at a time. encoding/json is
 	// given a pointer to it: so it calls the MarshalJSON of *T too, and copies nothing.
 	encoding T
@@ -198,7 +200,7 @@ func (c *cell[T]) change() (v StateValue, at uint64, changed bool, err error) {
 	return StateValue{Name: k.name, Data: data}, at, true, nil
 }
 
-func (k *record[T]) encode() (JSON, error) {
+func (k *record[T]) encode() (message.JSON, error) {
 	if k.name == "" {
 		return "", fmt.Errorf("a hook.ConversationState[%v] is set that has no name in the store: %s", reflect.TypeFor[T](),
 			"it has to be a field of the subsystem's struct, or of a struct in it")
@@ -209,10 +211,10 @@ func (k *record[T]) encode() (JSON, error) {
 	if err != nil {
 		return "", fmt.Errorf("state %s cannot be kept: its value is no JSON: %w", k.name, err)
 	}
-	return JSON(text), nil
+	return message.JSON(text), nil
 }
 
-func (c *cell[T]) stored(data JSON, at uint64) {
+func (c *cell[T]) stored(data message.JSON, at uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept.known, c.kept.data = at, data

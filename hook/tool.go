@@ -4,61 +4,17 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
 )
-
-// Tool describes what the model may call. It is a value: to change a tool is to
-// make another.
-type Tool struct {
-	// Name matches ^[a-zA-Z0-9_-]{1,64}$, the pattern that all providers accept.
-	Name        string
-	Description string
-	// Input is the JSON Schema of the arguments: an object at the top.
-	Input JSON
-	// Output is the JSON Schema of a structured result; "" if there is none, or if
-	// nothing is known about it. It need not be an object at the top: a list is an
-	// array, and a pointer may be null.
-	Output      JSON
-	Annotations Annotations
-	// Timeout bounds one execution, counted from its start; 0 is no bound of the
-	// tool's own.
-	Timeout time.Duration
-	// Exclusive is a key: calls with the same non-empty key never overlap. A call that
-	// nobody waits for any more has its key until it returns.
-	Exclusive string
-	// MaxResult bounds the text of a result in bytes; 0 is the runtime's default.
-	MaxResult int
-	// Waits marks a tool that waits for a person or another agent: it takes no
-	// execution slot.
-	Waits bool
-}
-
-// Annotations are the owner's claims about a tool, all false by default. Where
-// the owner is remote they are claims of a stranger.
-type Annotations struct {
-	// ReadOnly: the tool changes nothing.
-	ReadOnly bool
-	// Destructive: the tool may overwrite or delete.
-	Destructive bool
-	// Idempotent: a second call with the same arguments changes nothing more.
-	Idempotent bool
-	// OpenWorld: the tool reaches beyond this machine or runs what others wrote.
-	OpenWorld bool
-}
 
 // ReservedTools are the public names, separated by blanks, that no hook's tool may
 // have: final_answer is kept for the runtime, where a provider has no response
 // format of its own, and multi_tool_use is what some models call on their own to
 // bundle calls.
 const ReservedTools = "final_answer multi_tool_use"
-
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-
-// ValidToolName reports whether name is one that every provider accepts:
-// ^[a-zA-Z0-9_-]{1,64}$.
-func ValidToolName(name string) bool { return toolName.MatchString(name) }
 
 // Scope is a hook's answer to "which of your tools may this agent use?".
 type Scope struct {
@@ -75,7 +31,7 @@ func (s Scope) Restricted() bool { return s.Tools != nil }
 // with the other calls of the step, on a goroutine of its own. It ends soon after ctx
 // does. A failure is a result, not a panic.
 type Runner interface {
-	Run(ctx context.Context, env *Env) ToolResult
+	Run(ctx context.Context, env *Env) message.ToolResult
 }
 
 // Invocation is a call that Dispatch has bound: the arguments as everyone from
@@ -86,7 +42,7 @@ type Runner interface {
 // through the composites above. With a word more each of them would copy it in
 // memory, which takes longer than finding the owner does.
 type Invocation struct {
-	args JSON
+	args message.JSON
 	// runner also says what is rare, by its type: unread or refused.
 	runner Runner
 }
@@ -98,25 +54,25 @@ type unread struct{ Runner }
 type refused struct{ err *ArgError }
 
 // Run answers as the runtime does, which does not run such a call.
-func (r refused) Run(context.Context, *Env) ToolResult { return r.err.Result() }
+func (r refused) Run(context.Context, *Env) message.ToolResult { return r.err.Result() }
 
 // Bound returns an invocation that can be run. args are the canonical arguments
 // from which r was made. It allocates once; [Parsed] does not.
-func Bound(args JSON, r Runner) Invocation { return Invocation{args: args, runner: unread{r}} }
+func Bound(args message.JSON, r Runner) Invocation { return Invocation{args: args, runner: unread{r}} }
 
 // Parsed is Bound for an owner that has read the call's arguments to their end and
 // vouches that they are one JSON text. The runtime reads them itself where nobody
 // does: what is no JSON never runs.
-func Parsed(args JSON, r Runner) Invocation { return Invocation{args: args, runner: r} }
+func Parsed(args message.JSON, r Runner) Invocation { return Invocation{args: args, runner: r} }
 
 // BadArgs returns an invocation that cannot be run, with the error that the
 // model is told. args are the arguments as they came.
-func BadArgs(args JSON, err *ArgError) Invocation {
+func BadArgs(args message.JSON, err *ArgError) Invocation {
 	return Invocation{args: args, runner: refused{err}}
 }
 
 // Args returns the arguments: canonical if the invocation can be run.
-func (i Invocation) Args() JSON { return i.args }
+func (i Invocation) Args() message.JSON { return i.args }
 
 // Runner returns what runs the call, or nil if it cannot be run.
 func (i Invocation) Runner() Runner {
@@ -154,7 +110,7 @@ type ArgError struct {
 	// Reason is what is expected: "is required", "must be one of low, high".
 	Reason string
 	// Schema is the tool's input schema; it goes back to the model with the error.
-	Schema JSON
+	Schema message.JSON
 }
 
 // Error returns one line without the schema.
@@ -167,12 +123,12 @@ func (e *ArgError) Error() string {
 
 // Result returns the failed result that answers the call: the error and the
 // schema to follow.
-func (e *ArgError) Result() ToolResult {
+func (e *ArgError) Result() message.ToolResult {
 	text := e.Error()
 	if e.Schema != "" {
 		text += "\nThe arguments must fit this schema: " + string(e.Schema)
 	}
-	return FailedResult(FailArguments, text)
+	return message.FailedResult(message.FailArguments, text)
 }
 
 // Env is what is known of a call only when it runs.
@@ -285,3 +241,14 @@ func tighter[T ~int | ~int64](a, b T) T {
 func within(p, dir string) bool {
 	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
 }
+
+// ToolError is the error by which a typed tool says what kind of failure its
+// result is. Any other error is FailOperation, except the two of a context.
+type ToolError struct {
+	Kind message.FailureKind
+	// Text is what the model reads.
+	Text string
+}
+
+// Error returns the text.
+func (e *ToolError) Error() string { return e.Text }

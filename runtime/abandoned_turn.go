@@ -10,6 +10,9 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/lane"
 )
 
@@ -26,7 +29,7 @@ var errEnded = errors.New("runtime: a hook ended the goroutine of the turn")
 
 // calling are the calls of a reply with which the loop is not through.
 type calling struct {
-	content hook.List[hook.Block]
+	content message.List[message.Block]
 	calls   []call
 	// kept: the history has them, but not everybody has been told of them.
 	kept bool
@@ -104,7 +107,7 @@ func (t *turn) endLeft() *turn {
 	n := t.successor()
 	wait := t.grace() / looks
 	f := &hook.Failure{Subsystem: t.left.Load().Hook, Point: t.awayTo(), Err: errNoAnswer, Late: true}
-	if f.Point == hook.PointOnEvent {
+	if f.Point == point.OnEvent {
 		wait = 0
 	}
 	n.errs = append(slices.Clip(n.errs), f)
@@ -143,7 +146,7 @@ func (n *turn) endWithout(t *turn, f *hook.Failure, wait time.Duration) {
 		about := *n.job.child
 		about.Usage, about.Cost, about.Stop = n.out.Usage, n.out.Cost, n.out.Stop
 		n.conv.events.begin(t, nil)
-		n.emit(hook.Event{Kind: hook.EventSubagentEnd, Text: n.out.Text()}.WithDetail(about))
+		n.emit(hook.Event{Kind: event.SubagentEnd, Text: n.out.Text()}.WithDetail(about))
 	}
 	n.leaveWithout(e, d, f)
 }
@@ -196,7 +199,7 @@ func (n *turn) endOpen(t *turn) {
 	n.recallLeft()
 	n.endCalling(t)
 	if n.stepping {
-		n.emitNow(hook.Event{Kind: hook.EventStepEnd})
+		n.emitNow(hook.Event{Kind: event.StepEnd})
 	}
 	stays := n.staysInterrupted()
 	n.refuseLetters(!stays)
@@ -206,7 +209,7 @@ func (n *turn) endOpen(t *turn) {
 		n.account(n.out)
 	}
 	n.concluded = true
-	n.end = hook.Event{Kind: hook.EventTurnEnd, Text: n.out.Text()}.WithUsage(n.out.Usage, n.out.Cost, n.out.Stop)
+	n.end = hook.Event{Kind: event.TurnEnd, Text: n.out.Text()}.WithUsage(n.out.Usage, n.out.Cost, n.out.Stop)
 	n.post(&n.end, last)
 	n.storeEnd(stays)
 }
@@ -219,7 +222,7 @@ func (t *turn) storeEnd(stays bool) {
 		t.commitRest(true)
 	}
 	if err := t.conv.release(t.durable); err != nil {
-		t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: err.Error()})
+		t.emit(hook.Event{Kind: event.Diagnostic, Text: err.Error()})
 	}
 }
 
@@ -244,11 +247,11 @@ func (n *turn) endCalling(t *turn) {
 	}
 	if !n.calling.kept {
 		n.answerCalling(t, calls)
-		n.keepStep(hook.ModelReply{Content: n.calling.content}, calls)
+		n.keepStep(message.ModelReply{Content: n.calling.content}, calls)
 		n.recordCalls(calls, t.hooks)
 	}
 	n.tell(calls)
-	n.emitNow(hook.Event{Kind: hook.EventCallsComplete}.WithTools(n.view.names(calls)))
+	n.emitNow(hook.Event{Kind: event.CallsComplete}.WithTools(n.view.names(calls)))
 }
 
 func (n *turn) answerCalling(t *turn, calls []call) {
@@ -258,7 +261,7 @@ func (n *turn) answerCalling(t *turn, calls []call) {
 			c.endLeft(t)
 		}
 		if !c.announced {
-			n.emitCall(hook.EventCallStart, c, "")
+			n.emitCall(event.CallStart, c, "")
 		}
 		if c.asked {
 			n.emitApproval(c, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "the turn was cancelled"})
@@ -279,10 +282,10 @@ func (c *call) endLeft(t *turn) {
 		c.correct()
 		c.withhold(t)
 	case c.abandon(), c.ran:
-		c.settle(hook.OutcomeInterrupted, hook.FailedResult(hook.FailCancelled,
+		c.settle(hook.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
 			"interrupted: the turn was cancelled, and ended before the result was seen; what the tool did is not known"))
 	default:
-		c.settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, "cancelled before it started"))
+		c.settle(hook.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it started"))
 	}
 	c.end.Result = readable(capped(c.end.Result, t.maxResult(c)))
 	c.end.Call, c.concluded = c.at, true
@@ -290,7 +293,7 @@ func (c *call) endLeft(t *turn) {
 
 // withhold withholds a result that a hook was to see first.
 func (c *call) withhold(t *turn) {
-	if t.hooks.hasAny(hook.PointRewriteResult, hook.PointAfterTool) {
+	if t.hooks.hasAny(point.RewriteResult, point.AfterTool) {
 		c.end.Result = withheld("a hook that was to see it did not answer")
 	}
 }
@@ -300,14 +303,14 @@ func (c *call) withhold(t *turn) {
 func (n *turn) tellAfters(t *turn) {
 	e := &n.conv.events
 	afters := n.aftersOfCalls(t, e)
-	if n.stepping && !n.judged && t.hooks.Has(hook.PointAfterStep) {
+	if n.stepping && !n.judged && t.hooks.Has(point.AfterStep) {
 		step, o := n.step, n.stepOutcome()
 		afters = append(afters, func(ctx context.Context) {
 			d, _ := t.hooks.AfterStep(ctx, step, o)
 			told(ctx, e, d)
 		})
 	}
-	if !t.toldAfter && t.hooks.Has(hook.PointAfterTurn) {
+	if !t.toldAfter && t.hooks.Has(point.AfterTurn) {
 		place, out := n.place, n.out
 		afters = append(afters, func(ctx context.Context) { t.hooks.AfterTurn(ctx, place, out) })
 	}
@@ -336,9 +339,9 @@ func (n *turn) endChildSession() {
 // was left behind has not told them of.
 func (n *turn) inBackground(tell func(context.Context)) {
 	ctx := context.WithValue(n.durable, sideKey{}, &side{turn: n.id})
-	err := n.rt.beside.Go(ctx, lane.Name{Place: n.conv.ID(), Path: hook.PointAfterTurn.String()}, tell)
+	err := n.rt.beside.Go(ctx, lane.Name{Place: n.conv.ID(), Path: point.AfterTurn.String()}, tell)
 	if err != nil {
-		n.emit(hook.Event{Kind: hook.EventDiagnostic, Text: "hooks were not told of the end of the turn: " + err.Error()})
+		n.emit(hook.Event{Kind: event.Diagnostic, Text: "hooks were not told of the end of the turn: " + err.Error()})
 	}
 }
 
@@ -350,7 +353,7 @@ func told[D decision](ctx context.Context, e *emitter, d D) {
 }
 
 func (n *turn) aftersOfCalls(t *turn, e *emitter) (afters []func(context.Context)) {
-	if !t.hooks.Has(hook.PointAfterTool) {
+	if !t.hooks.Has(point.AfterTool) {
 		return nil
 	}
 	for i := range n.calling.calls {
@@ -387,7 +390,7 @@ func (n *turn) leaveWithout(e *emitter, d *claim, f *hook.Failure) {
 		return
 	}
 	gen := d.gen
-	if f == nil || f.Point != hook.PointOnEvent {
+	if f == nil || f.Point != point.OnEvent {
 		gen = n.deliverLeft(e, gen)
 	}
 	n.conv.events.leaveTurn()
@@ -397,7 +400,7 @@ func (n *turn) leaveWithout(e *emitter, d *claim, f *hook.Failure) {
 // deliverLeft delivers what is queued. It returns the generation of the delivery, which
 // it takes away from a hook or an observer that does not come back.
 func (n *turn) deliverLeft(e *emitter, gen uint32) uint32 {
-	what := n.conv.agent.hooks.abandonedAt(hook.PointOnEvent)
+	what := n.conv.agent.hooks.abandonedAt(point.OnEvent)
 	ctx, cancel := context.WithTimeout(context.Background(), n.toTell())
 	defer cancel()
 	err := n.rt.begin(what, func() error {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -66,7 +67,7 @@ func (a *Agent) Prompt() string { return a.view.Load().prompt }
 
 // Tools returns the tools that the agent may use: those that its model is told
 // of, and no others are run.
-func (a *Agent) Tools() *hook.ToolSet { return a.view.Load().tools }
+func (a *Agent) Tools() *message.ToolSet { return a.view.Load().tools }
 
 // Agent returns the agent of that name, from when its registration returned
 // until its unregistration began: then ErrAgentClosing, otherwise

@@ -14,6 +14,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -123,7 +124,7 @@ func (p panicky) trip(at string) {
 		panic("boom")
 	}
 }
-func (p panicky) Schema() []hook.Tool                   { p.trip("Schema"); return nil }
+func (p panicky) Schema() []message.Tool                { p.trip("Schema"); return nil }
 func (p panicky) SystemPrompt(*hook.AgentConfig) string { p.trip("SystemPrompt"); return "" }
 func (p panicky) ScopedTools(*hook.AgentConfig) hook.Scope {
 	p.trip("ScopedTools")
@@ -185,7 +186,7 @@ func TestLookupDuringUnregister(t *testing.T) {
 		require.ErrorIs(t, err, runtime.ErrAgentClosing)
 		_, err = w.rt.Conversation(t.Context(), "a", "bob")
 		require.ErrorIs(t, err, runtime.ErrAgentClosing)
-		_, err = w.conv.Send(t.Context(), hook.TextInput("more"), nil)
+		_, err = w.conv.Send(t.Context(), message.TextInput("more"), nil)
 		require.ErrorIs(t, err, runtime.ErrAgentClosing)
 		select {
 		case <-gone:
@@ -198,7 +199,7 @@ func TestLookupDuringUnregister(t *testing.T) {
 		assert.Equal(t, "unregister L", log[len(log)-1])
 		_, err = w.rt.Agent("a")
 		require.ErrorIs(t, err, runtime.ErrAgentUnknown)
-		_, err = w.conv.Send(t.Context(), hook.TextInput("more"), nil)
+		_, err = w.conv.Send(t.Context(), message.TextInput("more"), nil)
 		require.ErrorIs(t, err, runtime.ErrAgentUnknown)
 		_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
 		require.NoError(t, err, "the name is free again")
@@ -240,7 +241,7 @@ func TestCloseUnregistersInReverseAndCancelsWhenItsTimeIsOver(t *testing.T) {
 		require.ErrorIs(t, err, runtime.ErrClosed)
 		_, err = w.rt.Agent("a")
 		require.ErrorIs(t, err, runtime.ErrClosed)
-		_, err = w.conv.Send(t.Context(), hook.TextInput("x"), nil)
+		_, err = w.conv.Send(t.Context(), message.TextInput("x"), nil)
 		require.ErrorIs(t, err, runtime.ErrClosed)
 	})
 }
@@ -316,16 +317,16 @@ func TestToolsAreChecked(t *testing.T) {
 			require.ErrorContains(t, err, tc.want)
 		})
 	}
-	_, err := opened(t, fixedTools{tools: []hook.Tool{{Name: "x", Input: `{"type":`}}}).Register(t.Context(), hook.AgentConfig{Name: "a"})
+	_, err := opened(t, fixedTools{tools: []message.Tool{{Name: "x", Input: `{"type":`}}}).Register(t.Context(), hook.AgentConfig{Name: "a"})
 	require.ErrorContains(t, err, "input schema")
 }
 
 type fixedTools struct {
 	hook.Nop
-	tools []hook.Tool
+	tools []message.Tool
 }
 
-func (f fixedTools) Schema() []hook.Tool { return f.tools }
+func (f fixedTools) Schema() []message.Tool { return f.tools }
 
 func TestRefreshReadsRunTimeToolsAgain(t *testing.T) {
 	t.Parallel()
@@ -370,7 +371,7 @@ func TestAgentsComeAndGoDuringTurns(t *testing.T) {
 			for range 200 {
 				c, err := rt.Conversation(t.Context(), name, "s")
 				if err == nil {
-					_, err = c.Send(t.Context(), hook.TextInput("hi"), nil)
+					_, err = c.Send(t.Context(), message.TextInput("hi"), nil)
 				}
 				if err != nil && !errors.Is(err, runtime.ErrAgentUnknown) && !errors.Is(err, runtime.ErrAgentClosing) {
 					t.Error(err)
@@ -385,7 +386,7 @@ func TestAgentsComeAndGoDuringTurns(t *testing.T) {
 // echoes is a provider that answers "ok".
 type echoes struct{}
 
-func (echoes) Stream(context.Context, hook.ModelRequest) hook.ModelStream { return says("ok") }
+func (echoes) Stream(context.Context, message.ModelRequest) message.ModelStream { return says("ok") }
 
 func TestUnregisterCancelsTurnsWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
@@ -443,9 +444,9 @@ func TestACompositeThatIsNotReadyDoesNotOpen(t *testing.T) {
 func TestCloseCancelsTurnsThatAreJustBeginning(t *testing.T) {
 	t.Parallel()
 	for range 300 {
-		w := start(t, plays(calls(want{"1", "waits", "{}"})), box(does("waits", func(ctx context.Context) hook.ToolResult {
+		w := start(t, plays(calls(want{"1", "waits", "{}"})), box(does("waits", func(ctx context.Context) message.ToolResult {
 			<-ctx.Done()
-			return hook.FailedResult(hook.FailCancelled, "cancelled")
+			return message.FailedResult(message.FailCancelled, "cancelled")
 		})))
 		ended := make(chan struct{})
 		go func() {

@@ -8,11 +8,14 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // asker asks about every call and counts how often it decided.
-func asker(decided *[]hook.JSON) hook.Hook {
-	return hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+func asker(decided *[]message.JSON) hook.Hook {
+	return point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 		*decided = append(*decided, c.Args())
 		return hook.AskTool("sure?"), nil
 	})
@@ -22,7 +25,7 @@ func asker(decided *[]hook.JSON) hook.Hook {
 type person struct {
 	hook.Nop
 	answers []hook.ApprovalDecision
-	shown   []hook.JSON
+	shown   []message.JSON
 }
 
 func (p *person) Approve(_ context.Context, c *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
@@ -37,62 +40,62 @@ func (p *person) Approve(_ context.Context, c *hook.ToolCall, asked hook.ToolDec
 
 func TestLawApprovedIsWhatRuns(t *testing.T) {
 	t.Parallel()
-	var decided []hook.JSON
+	var decided []message.JSON
 	p := &person{answers: []hook.ApprovalDecision{hook.ApproveCall()}}
 	w := start(t, plays(calls(want{"1", "x", `{"s": "a"}`}), says("done")), asker(&decided), p, box(named("x")))
 	w.send("go")
 	assert.Equal(t, "tool 1 x: x:a", w.history()[2])
-	assert.Equal(t, []hook.JSON{`{"s":"a"}`}, p.shown)
-	assert.Equal(t, []hook.JSON{`{"s":"a"}`}, decided, "an asked call is asked once")
-	asked, given := w.eventsOf(hook.EventApprovalAsked)[0], w.eventsOf(hook.EventApprovalGiven)[0]
+	assert.Equal(t, []message.JSON{`{"s":"a"}`}, p.shown)
+	assert.Equal(t, []message.JSON{`{"s":"a"}`}, decided, "an asked call is asked once")
+	asked, given := w.eventsOf(event.ApprovalAsked)[0], w.eventsOf(event.ApprovalGiven)[0]
 	assert.Equal(t, "sure?", asked.Text)
-	assert.Equal(t, hook.JSON(`{"s":"a"}`), asked.Detail().Args)
+	assert.Equal(t, message.JSON(`{"s":"a"}`), asked.Detail().Args)
 	assert.Equal(t, hook.AnswerApprove, given.Detail().Answer)
 	assert.Equal(t, "H1", given.Detail().By)
 }
 
 func TestLawAskWithoutAnybodyIsRefused(t *testing.T) {
 	t.Parallel()
-	var decided []hook.JSON
+	var decided []message.JSON
 	for name, approver := range map[string]hook.Hook{
 		"no Approve at all": hook.Nop{},
 		"nobody answers":    &person{},
 		"it refuses":        &person{answers: []hook.ApprovalDecision{hook.RefuseCall("")}},
-		"it fails": hook.ApproveFunc(func(context.Context, *hook.ToolCall, hook.ToolDecision) (hook.ApprovalDecision, error) {
+		"it fails": point.ApproveFunc(func(context.Context, *hook.ToolCall, hook.ToolDecision) (hook.ApprovalDecision, error) {
 			return hook.ApproveCall(), errors.New("terminal gone")
 		}),
-		"it panics": hook.ApproveFunc(func(context.Context, *hook.ToolCall, hook.ToolDecision) (hook.ApprovalDecision, error) {
+		"it panics": point.ApproveFunc(func(context.Context, *hook.ToolCall, hook.ToolDecision) (hook.ApprovalDecision, error) {
 			panic("terminal gone")
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), asker(&decided), approver, box(does("x", never(t))))
 			w.send("go")
-			d := w.eventsOf(hook.EventCallResult)[0].Detail()
+			d := w.eventsOf(event.CallResult)[0].Detail()
 			assert.Equal(t, hook.OutcomeDenied, d.Outcome)
-			assert.Equal(t, hook.FailDenied, d.Result.Failure)
+			assert.Equal(t, message.FailDenied, d.Result.Failure)
 			assert.NotEmpty(t, d.Result.Text())
 			assert.NotContains(t, d.Result.Text(), "terminal gone", "the cause is not for the model")
-			assert.Equal(t, hook.AnswerRefuse, w.eventsOf(hook.EventApprovalGiven)[0].Detail().Answer)
+			assert.Equal(t, hook.AnswerRefuse, w.eventsOf(event.ApprovalGiven)[0].Detail().Answer)
 		})
 	}
 }
 
 func TestLawModifiedArgumentsAreDecidedAgain(t *testing.T) {
 	t.Parallel()
-	var decided []hook.JSON
+	var decided []message.JSON
 	p := &person{answers: []hook.ApprovalDecision{hook.ModifyCall(`{ "s": "mine" }`)}}
 	w := start(t, plays(calls(want{"1", "x", `{"s":"theirs"}`}), says("done")), asker(&decided), p, box(named("x")))
 	w.send("go")
-	assert.Equal(t, []hook.JSON{`{"s":"theirs"}`, `{"s":"mine"}`}, decided)
+	assert.Equal(t, []message.JSON{`{"s":"theirs"}`, `{"s":"mine"}`}, decided)
 	assert.Len(t, p.shown, 1, "an ask for the exact bytes just approved is satisfied")
 	assert.Equal(t, []string{`assistant [1 x {"s":"mine"}]`, "tool 1 x: x:mine"}, w.history()[1:3])
-	assert.Equal(t, hook.JSON(`{"s":"mine"}`), w.eventsOf(hook.EventApprovalGiven)[0].Detail().Args)
+	assert.Equal(t, message.JSON(`{"s":"mine"}`), w.eventsOf(event.ApprovalGiven)[0].Detail().Args)
 }
 
 func TestLawModifiedArgumentsMayStillBeDenied(t *testing.T) {
 	t.Parallel()
-	guard := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+	guard := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 		if c.Args() == `{"s":"worse"}` {
 			return hook.DenyTool("not that"), nil
 		}
@@ -106,8 +109,8 @@ func TestLawModifiedArgumentsMayStillBeDenied(t *testing.T) {
 
 func TestLawModifiedArgumentsAreRewrittenAndAskedAboutIfTheyChange(t *testing.T) {
 	t.Parallel()
-	var decided []hook.JSON
-	rewriter := hook.RewriteArgsFunc(func(_ context.Context, _ *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+	var decided []message.JSON
+	rewriter := point.RewriteArgsFunc(func(_ context.Context, _ *hook.ToolCall, args message.JSON) (message.JSON, error) {
 		if args == `{"s":"mine"}` {
 			return `{"s":"mine, safer"}`, nil
 		}
@@ -116,13 +119,13 @@ func TestLawModifiedArgumentsAreRewrittenAndAskedAboutIfTheyChange(t *testing.T)
 	p := &person{answers: []hook.ApprovalDecision{hook.ModifyCall(`{"s":"mine"}`), hook.ApproveCall()}}
 	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), rewriter, asker(&decided), p, box(named("x")))
 	w.send("go")
-	assert.Equal(t, []hook.JSON{"{}", `{"s":"mine, safer"}`}, p.shown, "what was not shown has to be")
+	assert.Equal(t, []message.JSON{"{}", `{"s":"mine, safer"}`}, p.shown, "what was not shown has to be")
 	assert.Equal(t, "tool 1 x: x:mine, safer", w.history()[2])
 }
 
 func TestLawModifiedArgumentsThatDoNotFitDoNotRun(t *testing.T) {
 	t.Parallel()
-	var decided []hook.JSON
+	var decided []message.JSON
 	p := &person{answers: []hook.ApprovalDecision{hook.ModifyCall(`{"what":"ever"}`)}}
 	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), asker(&decided), p, box(does("x", never(t))))
 	w.send("go")
@@ -131,11 +134,11 @@ func TestLawModifiedArgumentsThatDoNotFitDoNotRun(t *testing.T) {
 
 func TestLawAfterThreeRoundsACallIsDenied(t *testing.T) {
 	t.Parallel()
-	var decided []hook.JSON
+	var decided []message.JSON
 	n := 0
-	restless := hook.RewriteArgsFunc(func(context.Context, *hook.ToolCall, hook.JSON) (hook.JSON, error) {
+	restless := point.RewriteArgsFunc(func(context.Context, *hook.ToolCall, message.JSON) (message.JSON, error) {
 		n++
-		return hook.JSON(`{"s":"` + string(rune('a'+n)) + `"}`), nil
+		return message.JSON(`{"s":"` + string(rune('a'+n)) + `"}`), nil
 	})
 	modify := hook.ModifyCall(`{"s":"mine"}`)
 	p := &person{answers: []hook.ApprovalDecision{modify, modify, modify, modify}}
@@ -148,12 +151,12 @@ func TestLawAfterThreeRoundsACallIsDenied(t *testing.T) {
 func TestLawGrantsAreIntersectedAndReachTheTool(t *testing.T) {
 	t.Parallel()
 	narrow := func(g hook.Grant) hook.Hook {
-		return hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { return hook.NarrowTool(g), nil })
+		return point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { return hook.NarrowTool(g), nil })
 	}
 	var got hook.Grant
-	shows := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+	shows := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 		got = env.Grant
-		return hook.TextResult("ok")
+		return message.TextResult("ok")
 	}}
 	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")),
 		narrow(hook.Grant{Root: "/srv", ReadOnly: true}), narrow(hook.Grant{Root: "/srv/a", MaxOutput: 1}), box(shows))

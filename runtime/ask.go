@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 )
 
 // maxEarly is how many answers a conversation keeps for inquiries that nobody has
@@ -72,10 +73,10 @@ func (e *emitter) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error
 	if err != nil {
 		return hook.Response{}, err
 	}
-	e.emit(ctx, hook.Event{Kind: hook.EventQuestionAsked}.WithDetail(hook.EventDetail{Inquiry: q}))
+	e.emit(ctx, hook.Event{Kind: event.QuestionAsked}.WithDetail(hook.EventDetail{Inquiry: q}))
 	err = waiting.wait(ctx)
 	r := all.close(waiting)
-	given := hook.Event{Kind: hook.EventQuestionGiven}
+	given := hook.Event{Kind: event.QuestionGiven}
 	d := hook.EventDetail{Inquiry: q}
 	switch {
 	case r != nil:

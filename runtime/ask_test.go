@@ -8,18 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
 func TestAnInquiryThatCannotBePutSaysWhy(t *testing.T) {
 	t.Parallel()
-	one := hook.ListOf(hook.Question{Text: "Which?"})
+	one := message.ListOf(hook.Question{Text: "Which?"})
 	var texts []string
 	var early error
 	var w *world
-	ask := tool{hook.Tool{Name: "ask", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+	ask := tool{message.Tool{Name: "ask", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		early = w.rt.Answer(w.conv.ID(), "", "ann", hook.Response{})
-		answer := hook.Response{Given: hook.ListOf(hook.Given{Text: "this"})}
+		answer := hook.Response{Given: message.ListOf(hook.Given{Text: "this"})}
 		if err := w.rt.Answer(w.conv.ID(), env.Key, "ann", answer); err != nil {
 			texts = append(texts, err.Error())
 		}
@@ -30,7 +31,7 @@ func TestAnInquiryThatCannotBePutSaysWhy(t *testing.T) {
 			}
 			texts = append(texts, text)
 		}
-		return hook.TextResult("done")
+		return message.TextResult("done")
 	}}
 	w = start(t, plays(calls(want{"c1", "ask", `{}`}), says("so")), box(ask))
 	_, err := w.try(t.Context(), "hi")

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -43,7 +46,7 @@ func (a *attempts) retry() bool {
 // again drops a reply because a hook wants another one, and tells the model why.
 // False if there have been as many as there may be: then the turn has failed.
 func (t *turn) again(v hook.Verdict) bool {
-	t.emit(hook.Event{Kind: hook.EventTurnRetried, Text: v.Reason})
+	t.emit(hook.Event{Kind: event.TurnRetried, Text: v.Reason})
 	if !t.attempts.retry() {
 		t.signal(hook.StopRetryLimit, v.By, v.Reason)
 		return t.fail(fmt.Errorf("%w: %d: %s", ErrRetries, maxRetries, v.Reason))
@@ -55,17 +58,17 @@ func (t *turn) again(v hook.Verdict) bool {
 // onFailure asks OnModelError what to do about a model call that has failed. It is
 // not asked where the turn is cancelled, nor about a hook's own failure: the step
 // fails of that.
-func (t *turn) onFailure(model string, err error) (hook.FailureDecision, hook.ModelFailure) {
+func (t *turn) onFailure(model string, err error) (hook.FailureDecision, message.ModelFailure) {
 	var own *hook.Failure
-	if !t.hooks.Has(hook.PointOnModelError) || t.ctx.Err() != nil || errors.As(err, &own) {
-		return hook.FailureDecision{}, hook.ModelFailure{}
+	if !t.hooks.Has(point.OnModelError) || t.ctx.Err() != nil || errors.As(err, &own) {
+		return hook.FailureDecision{}, message.ModelFailure{}
 	}
 	class, after := provider.Classify(err)
-	failure := hook.ModelFailure{
+	failure := message.ModelFailure{
 		Class: class, Err: err, Model: model, Attempt: t.attempts.made,
 		Elapsed: t.rt.o.Now().Sub(t.attempts.began), RetryAfter: after, Released: t.answer.shown,
 	}
-	t.away(hook.PointOnModelError)
+	t.away(point.OnModelError)
 	d, _ := t.hooks.OnModelError(t.ctx, t.step, failure)
 	return answered(t.ctx, t, d), failure
 }
@@ -73,34 +76,34 @@ func (t *turn) onFailure(model string, err error) (hook.FailureDecision, hook.Mo
 // recovers does what OnModelError says of a failed call. again: the model is to be
 // asked once more. Without that the reply is the hook's, if it has a finish;
 // otherwise the turn is over.
-func (t *turn) recovers(req hook.ModelRequest, partial hook.ModelReply, err error) (reply hook.ModelReply, again bool) {
-	if t.hooks.Has(hook.PointOnModelError) {
+func (t *turn) recovers(req message.ModelRequest, partial message.ModelReply, err error) (reply message.ModelReply, again bool) {
+	if t.hooks.Has(point.OnModelError) {
 		t.report()
 	}
 	d, failure := t.onFailure(req.Model, err)
 	switch v := d.Verdict(); v.Kind {
 	case hook.AnswerRetry, hook.AnswerFallback:
-		return hook.ModelReply{}, t.askAgain(d, failure)
+		return message.ModelReply{}, t.askAgain(d, failure)
 	case hook.AnswerRespond:
 		if failure.Released {
-			t.emit(hook.Event{Kind: hook.EventTurnRetried, Text: publicText(err)})
+			t.emit(hook.Event{Kind: event.TurnRetried, Text: publicText(err)})
 		}
 		t.answer.held = true
 		return finished(d.Reply()), false
 	}
 	t.brokenOff(partial, err)
-	return hook.ModelReply{}, false
+	return message.ModelReply{}, false
 }
 
 // askAgain makes the step ready for another attempt, after the pause that the
 // answer and the provider want. False if the turn is over.
-func (t *turn) askAgain(d hook.FailureDecision, failure hook.ModelFailure) bool {
+func (t *turn) askAgain(d hook.FailureDecision, failure message.ModelFailure) bool {
 	v := d.Verdict()
 	if !t.attempts.retry() {
 		t.signal(hook.StopRetryLimit, v.By, publicText(failure.Err))
 		return t.fail(tooMany(failure.Err))
 	}
-	t.emit(hook.Event{Kind: hook.EventTurnRetried, Text: publicText(failure.Err)})
+	t.emit(hook.Event{Kind: event.TurnRetried, Text: publicText(failure.Err)})
 	if !t.prepare(d, failure) {
 		return t.cancelled()
 	}
@@ -108,7 +111,7 @@ func (t *turn) askAgain(d hook.FailureDecision, failure hook.ModelFailure) bool 
 }
 
 // prepare waits, or changes the model of the step. False if the context ended.
-func (t *turn) prepare(d hook.FailureDecision, failure hook.ModelFailure) bool {
+func (t *turn) prepare(d hook.FailureDecision, failure message.ModelFailure) bool {
 	if d.Verdict().Kind == hook.AnswerFallback {
 		t.step = hook.NewStep(t.place, t.number, d.Model())
 		return t.ctx.Err() == nil
@@ -119,9 +122,9 @@ func (t *turn) prepare(d hook.FailureDecision, failure hook.ModelFailure) bool {
 func tooMany(err error) error { return fmt.Errorf("%w: %d: %w", ErrRetries, maxRetries, err) }
 
 // finished is a reply of a hook, which may have left out what a model always says.
-func finished(reply hook.ModelReply) hook.ModelReply {
+func finished(reply message.ModelReply) message.ModelReply {
 	if reply.Finish == "" {
-		reply.Finish = hook.FinishStop
+		reply.Finish = message.FinishStop
 	}
 	return reply
 }

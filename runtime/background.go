@@ -11,6 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	views "github.com/grapnel-go/grapnel/composite/view"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/job"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -26,9 +28,9 @@ const keyLimit = 200
 
 // task is the payload of such a job.
 type task struct {
-	Path  string    `json:"path"`
-	Point string    `json:"point"`
-	View  hook.JSON `json:"view"`
+	Path  string       `json:"path"`
+	Point string       `json:"point"`
+	View  message.JSON `json:"view"`
 }
 
 // later queues what the run would do.
@@ -51,16 +53,16 @@ func (r *Runtime) later(ctx context.Context, e *emitter, run hook.SideRun) error
 	}
 	key := m.Path + " " + m.Point.String() + " " + e.conversation() + " " + about
 	if len(key) > keyLimit {
-		key = hook.Digest(hook.JSON(key))
+		key = hook.Digest(message.JSON(key))
 	}
 	queued, err := s.Enqueue(ctx, store.Job{
-		Project: r.o.Project, Job: hook.Job{Kind: KindBackground, Key: key, Payload: hook.JSON(payload)}, Conversation: e.conversation(), Turn: e.turnOf(ctx),
+		Project: r.o.Project, Job: hook.Job{Kind: KindBackground, Key: key, Payload: message.JSON(payload)}, Conversation: e.conversation(), Turn: e.turnOf(ctx),
 	})
 	if err != nil {
 		return fmt.Errorf("queue a job: %w", err)
 	}
 	if queued {
-		r.record(ctx, e, m, hook.Run{Queued: r.o.Now(), Status: hook.RunQueued}) // before it can have been done
+		r.record(ctx, e, m, hook.Run{Queued: r.o.Now(), Status: event.RunQueued}) // before it can have been done
 		r.jobs.Wake()
 	}
 	return nil
@@ -114,7 +116,7 @@ func (r *Runtime) tellLater(ctx context.Context, j job.Run) error {
 	if err != nil {
 		return &job.GiveUp{Reason: "what was written down cannot be read"}
 	}
-	run := hook.Run{Started: r.o.Now(), Status: hook.RunSucceeded, Attempt: j.Attempt}
+	run := hook.Run{Started: r.o.Now(), Status: event.RunSucceeded, Attempt: j.Attempt}
 	ctx = context.WithValue(ctx, sideKey{}, &side{turn: j.Turn})
 	f := composite.Alone(ctx, m.As, m.Point, func(ctx context.Context) { tell(ctx, m.Hook) })
 	run.Duration = r.o.Now().Sub(run.Started)
@@ -125,13 +127,13 @@ func (r *Runtime) tellLater(ctx context.Context, j job.Run) error {
 	switch {
 	case f == nil:
 	case f.Late:
-		run.Status = hook.RunTimedOut
+		run.Status = event.RunTimedOut
 	case f.Panic:
-		run.Status = hook.RunPanicked
+		run.Status = event.RunPanicked
 	case errors.Is(f.Err, context.Canceled):
-		run.Status = hook.RunInterrupted
+		run.Status = event.RunInterrupted
 	default:
-		run.Status = hook.RunFailed
+		run.Status = event.RunFailed
 	}
 	if f == nil {
 		r.record(told, &r.events, m, run)
@@ -159,12 +161,12 @@ func (r *Runtime) reader(ctx context.Context) views.Reader {
 			}
 			return &hook.AgentConfig{Name: name}
 		},
-		History: func(conversation string) hook.Messages {
+		History: func(conversation string) message.Messages {
 			messages, err := r.o.Store.Messages(ctx, conversation)
 			if err != nil && len(messages) == 0 {
-				return hook.Messages{}
+				return message.Messages{}
 			}
-			return hook.MessagesOf(messages...)
+			return message.MessagesOf(messages...)
 		},
 	}
 }

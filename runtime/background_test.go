@@ -14,6 +14,9 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/job"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -25,7 +28,7 @@ type archives struct {
 }
 
 // archived is a world whose only member is told in the background.
-func archived(t *testing.T, a *trail, o *runtime.Options, replies ...hook.ModelStream) *world {
+func archived(t *testing.T, a *trail, o *runtime.Options, replies ...message.ModelStream) *world {
 	t.Helper()
 	c, err := composite.New(&archives{a})
 	require.NoError(t, err)
@@ -56,7 +59,7 @@ func TestBackgroundObserversAreToldByAJob(t *testing.T) {
 		assert.Equal(t, []any{w.conv.ID(), "ann", "Help.", "hi", 2, out.Usage},
 			[]any{seen.Conversation().ID(), seen.Conversation().Sender(), seen.Agent().Instructions, seen.Input().Text(),
 				seen.Standing().History.Len(), seen.Standing().Usage})
-		_, err := seen.Host().CallModel(t.Context(), hook.ModelRequest{})
+		_, err := seen.Host().CallModel(t.Context(), message.ModelRequest{})
 		assert.ErrorIs(t, err, hook.ErrNoTurn)
 		err = seen.Host().Enqueue(t.Context(), hook.Job{Kind: runtime.KindBackground, Key: "1"})
 		assert.ErrorContains(t, err, "use another kind")
@@ -83,15 +86,15 @@ func TestBackgroundObserversAreToldAgainAfterAFailure(t *testing.T) {
 		assert.Equal(t, int64(3), tries.Load())
 		assert.Equal(t, []string{"succeeded 3"}, jobsOf(t, w.store))
 		var runs []string
-		for _, ev := range a.of(hook.EventHookRun) {
+		for _, ev := range a.of(event.HookRun) {
 			r, _ := ev.Run()
-			if r.Point == hook.PointAfterTurn {
+			if r.Point == point.AfterTurn {
 				assert.Equal(t, "Trail audit "+turn, r.Subsystem+" "+string(r.Visibility)+" "+ev.Turn)
 				runs = append(runs, fmt.Sprint(r.Status, " ", r.Attempt, " ", r.Duration))
 			}
 		}
 		assert.Equal(t, []string{"queued 0 0s", "panicked 1 0s", "timed_out 2 1m0s", "succeeded 3 0s"}, runs)
-		assert.Len(t, a.of(hook.EventHookFailed), 2)
+		assert.Len(t, a.of(event.HookFailed), 2)
 	})
 }
 
@@ -168,7 +171,7 @@ func TestAJobOfAMemberThatIsGoneIsGivenUp(t *testing.T) {
 		assert.Equal(t, []string{
 			"failed 1 the composite has no member Gone that is told in the background at AfterTurn", "failed 1 what was written down cannot be read",
 		}, jobsOf(t, st))
-		assert.Len(t, a.of(hook.EventDiagnostic), 2)
+		assert.Len(t, a.of(event.Diagnostic), 2)
 		require.NoError(t, w.rt.Close(t.Context()))
 	})
 }
@@ -182,7 +185,7 @@ func TestWhatIsTooLongForAJobIsToldBesideTheTurn(t *testing.T) {
 		require.NoError(t, w.rt.Close(t.Context()))
 		assert.Equal(t, []string{"1 one <nil>", "closed"}, a.noted())
 		assert.Empty(t, jobsOf(t, w.store))
-		told := a.of(hook.EventDiagnostic)
+		told := a.of(event.Diagnostic)
 		require.Len(t, told, 1)
 		assert.Contains(t, told[0].Text, "Trail is told beside AfterTurn, and if the process dies never: no job could be queued")
 	})

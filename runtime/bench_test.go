@@ -14,6 +14,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -24,19 +26,19 @@ import (
 // so that what is measured is the runtime. It has no Nop of its own at OnEvent.
 type fast struct {
 	hook.Nop
-	tools []hook.Tool
+	tools []message.Tool
 	seen  int
 }
 
 func newFast(n int) *fast {
 	f := &fast{}
 	for i := range n {
-		f.tools = append(f.tools, hook.Tool{Name: fmt.Sprintf("tool_%d", i), Input: boxSchema})
+		f.tools = append(f.tools, message.Tool{Name: fmt.Sprintf("tool_%d", i), Input: boxSchema})
 	}
 	return f
 }
 
-func (f *fast) Schema() []hook.Tool                 { return f.tools }
+func (f *fast) Schema() []message.Tool              { return f.tools }
 func (f *fast) OnEvent(context.Context, hook.Event) { f.seen++ }
 func (f *fast) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	return hook.Parsed(call.Args(), fastRun{}), true // all models of these benchmarks send {}
@@ -44,30 +46,30 @@ func (f *fast) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation
 
 type fastRun struct{}
 
-var fastResult = hook.TextResult("ok")
+var fastResult = message.TextResult("ok")
 
-func (fastRun) Run(context.Context, *hook.Env) hook.ToolResult { return fastResult }
+func (fastRun) Run(context.Context, *hook.Env) message.ToolResult { return fastResult }
 
 // loop is a provider that calls n tools and then answers, for ever, with fresh
 // ids and without allocations of its own that count.
 type loop struct {
-	call, answer hook.ModelStream
+	call, answer message.ModelStream
 	ids          string
 	batch        int
 }
 
 func newLoop(n int) *loop {
 	l := &loop{answer: says("done")}
-	l.call = func(yield func(hook.Chunk, error) bool) {
+	l.call = func(yield func(message.Chunk, error) bool) {
 		for i := range n {
-			ok := yield(hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: l.id(), Tool: "tool_0"}, nil) &&
-				yield(hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: `{"s":"x"}`}, nil) &&
-				yield(hook.Chunk{Kind: hook.ChunkCallEnd, Index: i}, nil)
+			ok := yield(message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: l.id(), Tool: "tool_0"}, nil) &&
+				yield(message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: `{"s":"x"}`}, nil) &&
+				yield(message.Chunk{Kind: message.ChunkCallEnd, Index: i}, nil)
 			if !ok {
 				return
 			}
 		}
-		yield(finish(hook.FinishTools), nil)
+		yield(finish(message.FinishTools), nil)
 	}
 	return l
 }
@@ -87,8 +89,8 @@ func (l *loop) id() string {
 	return id
 }
 
-func (l *loop) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStream {
-	if req.Messages.At(req.Messages.Len()-1).Role == hook.RoleTool {
+func (l *loop) Stream(_ context.Context, req message.ModelRequest) message.ModelStream {
+	if req.Messages.At(req.Messages.Len()-1).Role == message.RoleTool {
 		return l.answer
 	}
 	return l.call
@@ -99,11 +101,11 @@ func turns(tb testing.TB, f *fast, calls, history int) func() {
 	st := mem.New(nil)
 	rec, err := st.Conversation(tb.Context(), store.Key{Agent: "a", Sender: "s"})
 	require.NoError(tb, err)
-	ms := make([]hook.Message, history)
+	ms := make([]message.Message, history)
 	for i := range ms {
-		ms[i] = hook.UserText("an old message")
+		ms[i] = message.UserText("an old message")
 	}
-	_, err = st.Append(tb.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(ms...)})
+	_, err = st.Append(tb.Context(), rec.ID, store.Append{Messages: message.MessagesOf(ms...)})
 	require.NoError(tb, err)
 	rt := runtime.New(f, newLoop(calls), &runtime.Options{Store: st})
 	require.NoError(tb, rt.Open(tb.Context()))
@@ -112,7 +114,7 @@ func turns(tb testing.TB, f *fast, calls, history int) func() {
 	require.NoError(tb, err)
 	conv, err := rt.Conversation(tb.Context(), "a", "s")
 	require.NoError(tb, err)
-	in, n, ctx := hook.TextInput("go"), 0, tb.Context()
+	in, n, ctx := message.TextInput("go"), 0, tb.Context()
 	observe := func(hook.Event) { n++ }
 	return func() {
 		out, err := conv.Send(ctx, in, &runtime.SendOptions{Observe: observe})
@@ -128,27 +130,27 @@ func limit(f *fast, calls int) func() {
 	p, st := newLoop(calls), mem.New(nil)
 	ctx, n := context.Background(), 0
 	rec, _ := st.Conversation(ctx, store.Key{Agent: "a"})
-	var history hook.Messages
+	var history message.Messages
 	observe := func(hook.Event) { n++ }
 	var version int64
 	return func() {
 		from := history.Len()
-		history = history.Append(hook.UserText("go"))
+		history = history.Append(message.UserText("go"))
 		for {
-			var content []hook.Block
-			for c := range p.Stream(ctx, hook.ModelRequest{Messages: history}) {
+			var content []message.Block
+			for c := range p.Stream(ctx, message.ModelRequest{Messages: history}) {
 				switch c.Kind {
-				case hook.ChunkText:
-					content = append(content, hook.TextBlock(c.Text))
-					observe(hook.Event{Kind: hook.EventTextDelta, Text: c.Text})
-				case hook.ChunkCallStart:
-					content = append(content, hook.Block{Kind: hook.BlockToolCall, CallID: c.CallID, Tool: c.Tool})
-				case hook.ChunkCallArgs:
-					content[len(content)-1].JSON = hook.JSON(c.Text)
+				case message.ChunkText:
+					content = append(content, message.TextBlock(c.Text))
+					observe(hook.Event{Kind: event.TextDelta, Text: c.Text})
+				case message.ChunkCallStart:
+					content = append(content, message.Block{Kind: message.BlockToolCall, CallID: c.CallID, Tool: c.Tool})
+				case message.ChunkCallArgs:
+					content[len(content)-1].JSON = message.JSON(c.Text)
 				}
 			}
-			history = history.Append(hook.Message{Role: hook.RoleAssistant, Content: hook.Freeze(content)})
-			if content[0].Kind == hook.BlockText {
+			history = history.Append(message.Message{Role: message.RoleAssistant, Content: message.Freeze(content)})
+			if content[0].Kind == message.BlockText {
 				break
 			}
 			bound := make([]composite.Call, len(content))
@@ -158,10 +160,10 @@ func limit(f *fast, calls int) func() {
 				bound[i] = composite.Call{Env: &hook.Env{Call: call}, Runner: inv.Runner()}
 			}
 			results := composite.DispatchAll(ctx, bound, nil, func(i int, c composite.Completion) {
-				observe(hook.Event{Kind: hook.EventCallResult}.WithDetail(hook.EventDetail{Result: c.Result}))
+				observe(hook.Event{Kind: event.CallResult}.WithDetail(hook.EventDetail{Result: c.Result}))
 			})
 			for i, r := range results {
-				history = history.Append(hook.Message{Role: hook.RoleTool, CallID: content[i].CallID, Result: r.Result})
+				history = history.Append(message.Message{Role: message.RoleTool, CallID: content[i].CallID, Result: r.Result})
 			}
 		}
 		v, err := st.Append(ctx, rec.ID, store.Append{Version: version, Messages: history.From(from)})
@@ -196,7 +198,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-func thousandWords() hook.ModelStream {
+func thousandWords() message.ModelStream {
 	words := make([]string, 1000)
 	for i := range words {
 		words[i] = "word "
@@ -222,7 +224,7 @@ func BenchmarkDeltas(b *testing.B) {
 }
 
 // streaming is a turn whose events go to the hook and nobody else.
-func streaming(tb testing.TB, h hook.Hook, s hook.ModelStream) func() {
+func streaming(tb testing.TB, h hook.Hook, s message.ModelStream) func() {
 	tb.Helper()
 	rt := runtime.New(h, same{s}, nil)
 	require.NoError(tb, rt.Open(tb.Context()))
@@ -231,7 +233,7 @@ func streaming(tb testing.TB, h hook.Hook, s hook.ModelStream) func() {
 	require.NoError(tb, err)
 	conv, err := rt.Conversation(tb.Context(), "a", "s")
 	require.NoError(tb, err)
-	ctx, in := tb.Context(), hook.TextInput("go")
+	ctx, in := tb.Context(), message.TextInput("go")
 	return func() {
 		if _, err := conv.Send(ctx, in, nil); err != nil {
 			panic(err)
@@ -241,7 +243,7 @@ func streaming(tb testing.TB, h hook.Hook, s hook.ModelStream) func() {
 
 // streamingLimit is a plain loop over the same chunks that collects the text and
 // hands the same events to the same consumer.
-func streamingLimit(s hook.ModelStream) func() {
+func streamingLimit(s message.ModelStream) func() {
 	var h hook.Hook = newFast(1)
 	ctx, seq, now := context.Background(), uint64(0), time.Now()
 	return func() {
@@ -250,21 +252,21 @@ func streamingLimit(s hook.ModelStream) func() {
 			if err != nil {
 				panic(err)
 			}
-			if chunk.Kind != hook.ChunkText {
+			if chunk.Kind != message.ChunkText {
 				continue
 			}
 			text = append(text, chunk.Text...)
 			seq++
 			h.OnEvent(ctx, hook.Event{
-				Kind: hook.EventTextDelta, Seq: seq, Time: now, Agent: "a", Conversation: "c1", Turn: "t1", Step: 1, Text: chunk.Text,
+				Kind: event.TextDelta, Seq: seq, Time: now, Agent: "a", Conversation: "c1", Turn: "t1", Step: 1, Text: chunk.Text,
 			})
 		}
 	}
 }
 
-type same struct{ stream hook.ModelStream }
+type same struct{ stream message.ModelStream }
 
-func (s same) Stream(context.Context, hook.ModelRequest) hook.ModelStream { return s.stream }
+func (s same) Stream(context.Context, message.ModelRequest) message.ModelStream { return s.stream }
 
 // The bounds are what holds today; the ceiling for one call is 40.
 func TestATurnAllocatesLittleAndDoesNotGrow(t *testing.T) {
@@ -290,7 +292,7 @@ func TestAnAgentTakesLittleMemory(t *testing.T) {
 	rt := runtime.New(newFast(64), same{says("ok")}, nil)
 	require.NoError(t, rt.Open(t.Context()))
 	defer func() { require.NoError(t, rt.Close(context.Background())) }()
-	in := hook.TextInput("go")
+	in := message.TextInput("go")
 	before := reachable()
 	for i := range agents {
 		require.NoError(t, oneTurn(t.Context(), rt, "agent_"+strconv.Itoa(i), in))
@@ -313,7 +315,7 @@ func reachable() uint64 {
 }
 
 // oneTurn registers an agent and has it answer once.
-func oneTurn(ctx context.Context, rt *runtime.Runtime, name string, in hook.Input) error {
+func oneTurn(ctx context.Context, rt *runtime.Runtime, name string, in message.Input) error {
 	if _, err := rt.Register(ctx, hook.AgentConfig{Name: name}); err != nil {
 		return err
 	}
@@ -332,7 +334,7 @@ func BenchmarkAgents(b *testing.B) {
 	require.NoError(b, rt.Open(b.Context()))
 	b.Cleanup(func() { _ = rt.Close(context.Background()) })
 	before := reachable()
-	n, in := 0, hook.TextInput("go")
+	n, in := 0, message.TextInput("go")
 	for b.Loop() {
 		if err := oneTurn(b.Context(), rt, fmt.Sprintf("agent_%d", n), in); err != nil {
 			b.Fatal(err)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -75,7 +77,7 @@ type trails struct {
 	Trail *trail `hook:"AfterTurn: record"`
 }
 
-func startTrail(t *testing.T, a *trail, o *runtime.Options, replies ...hook.ModelStream) *world {
+func startTrail(t *testing.T, a *trail, o *runtime.Options, replies ...message.ModelStream) *world {
 	t.Helper()
 	c, err := composite.New(&trails{a})
 	require.NoError(t, err)
@@ -114,7 +116,7 @@ func TestClosingBoundsWhatRunsBesideTurns(t *testing.T) {
 		assert.Equal(t, 15*time.Second, time.Since(began))
 		assert.Equal(t, []string{"closed"}, a.noted())
 		assert.Equal(t, 1, composite.Abandoned())
-		left := a.of(hook.EventDiagnostic)
+		left := a.of(event.Diagnostic)
 		require.Len(t, left, 1)
 		assert.Equal(t, "1 hooks beside turns did not end in time, and 1 behind them were not begun", left[0].Text)
 		time.Sleep(time.Hour)
@@ -135,20 +137,20 @@ func TestWhatIsPossibleBesideATurn(t *testing.T) {
 			}
 			time.Sleep(time.Minute) // until the second turn runs
 			host := turn.Host()
-			_, err := host.Ask(ctx, hook.Inquiry{ID: "q", Questions: hook.ListOf(hook.Question{Text: "?"})})
+			_, err := host.Ask(ctx, hook.Inquiry{ID: "q", Questions: message.ListOf(hook.Question{Text: "?"})})
 			errs = append(errs, err)
-			_, err = host.CallModel(ctx, hook.ModelRequest{})
+			_, err = host.CallModel(ctx, message.ModelRequest{})
 			errs = append(errs, err)
-			_, err = host.RunAgent(ctx, hook.AgentRun{Agent: "a", Input: hook.TextInput("x")})
+			_, err = host.RunAgent(ctx, hook.AgentRun{Agent: "a", Input: message.TextInput("x")})
 			errs = append(errs, err, host.Enqueue(ctx, hook.Job{Kind: "k", Key: "1"}))
-			host.Emit(ctx, hook.Event{Kind: hook.EventSkillLoaded, Text: "beside"})
+			host.Emit(ctx, hook.Event{Kind: event.SkillLoaded, Text: "beside"})
 			a.turns.Update(turn, func(n int) int { return n + 1 })
 			a.all.Update(turn.Conversation(), func(n int) int { return n + 1 })
 			a.note(fmt.Sprint(turn.Standing().History.Len(), a.turns.Get(turn)))
 			panic("over")
 		}
 		slow := says("two")
-		w := startTrail(t, a, nil, says("one"), func(yield func(hook.Chunk, error) bool) {
+		w := startTrail(t, a, nil, says("one"), func(yield func(message.Chunk, error) bool) {
 			time.Sleep(2 * time.Minute)
 			slow(yield)
 		})
@@ -162,7 +164,7 @@ func TestWhatIsPossibleBesideATurn(t *testing.T) {
 		}
 		assert.NoError(t, errs[3])
 		assert.Equal(t, []string{"2 1", "2 two <nil>", "closed"}, a.noted())
-		for _, kind := range []hook.EventKind{hook.EventSkillLoaded, hook.EventHookFailed} {
+		for _, kind := range []hook.EventKind{event.SkillLoaded, event.HookFailed} {
 			evs := a.of(kind)
 			require.Len(t, evs, 1, kind)
 			assert.Empty(t, evs[0].Turn, "the turn is over, and the one that runs is another")

@@ -19,6 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -38,22 +40,22 @@ var bombEvents = flag.Int("bombs", 150_000, "events that each bomb of events emi
 
 // emitsMany is a tool that emits n events.
 func emitsMany(n int, emit func(ctx context.Context, env *hook.Env, i int)) tool {
-	return tool{hook.Tool{Name: "x"}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+	return tool{message.Tool{Name: "x"}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		for i := range n {
 			emit(ctx, env, i)
 		}
-		return hook.TextResult("done")
+		return message.TextResult("done")
 	}}
 }
 
 func diagnostic(ctx context.Context, env *hook.Env, i int) {
-	env.Call.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: fmt.Sprintf("%0128d", i)})
+	env.Call.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("%0128d", i)})
 }
 
 var bombs = map[string]bomb{
 	"output of 100 MB": {cap: 512, run: func(t *testing.T) {
 		out := strings.Repeat("€", 100_000_000/3)
-		w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), box(does("x", func(context.Context) hook.ToolResult { return hook.TextResult(out) })))
+		w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), box(does("x", func(context.Context) message.ToolResult { return message.TextResult(out) })))
 		assert.Equal(t, "done", w.send("go").Text())
 		r := w.results()[0]
 		assert.Less(t, len(r), 2*runtime.DefaultMaxResult)
@@ -75,8 +77,8 @@ var bombs = map[string]bomb{
 		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"},
 			&runtime.Options{Store: st, Recent: 4096}, box(emitsMany(*bombEvents, diagnostic)))
 		told := 0
-		out, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
-			if ev.Kind != hook.EventTextDelta {
+		out, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+			if ev.Kind != event.TextDelta {
 				told++
 			}
 		}})
@@ -93,7 +95,7 @@ var bombs = map[string]bomb{
 		progress := emitsMany(*bombEvents/8, func(_ context.Context, env *hook.Env, i int) { env.Progress(fmt.Sprintf("%0128d", i)) })
 		w := startWith(t, plays(calls(ws...), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Recent: 4096}, box(progress))
 		told := 0
-		out, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) { told++ }})
+		out, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) { told++ }})
 		require.NoError(t, err)
 		assert.Equal(t, "done", out.Text())
 		assert.GreaterOrEqual(t, told, *bombEvents/8*8)
@@ -102,19 +104,19 @@ var bombs = map[string]bomb{
 		huge := strings.Repeat("x", 10<<20)
 		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Recent: 4096},
 			box(emitsMany(1000, func(_ context.Context, env *hook.Env, _ int) { env.Progress(huge) })))
-		out, err := w.conv.Send(t.Context(), hook.TextInput("go"), nil)
+		out, err := w.conv.Send(t.Context(), message.TextInput("go"), nil)
 		require.NoError(t, err)
 		assert.Equal(t, "done", out.Text())
 	}},
 	"strays that report for ever": {cap: 256, run: func(t *testing.T) {
 		var ended sync.WaitGroup
 		stop := make(chan struct{})
-		stray := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+		stray := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 			defer ended.Done()
 			for {
 				select {
 				case <-stop:
-					return hook.ToolResult{}
+					return message.ToolResult{}
 				default:
 					env.Progress("still here")
 				}
@@ -125,7 +127,7 @@ var bombs = map[string]bomb{
 			hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: 10 * time.Millisecond}, box(stray))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		out, err := w.conv.Send(ctx, hook.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) {}})
+		out, err := w.conv.Send(ctx, message.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) {}})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Equal(t, hook.StopCancelled, out.Stop)
 		close(stop)

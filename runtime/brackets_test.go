@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -20,10 +22,10 @@ import (
 
 // closers says which kind closes which.
 var closers = map[hook.EventKind]hook.EventKind{
-	hook.EventTurnEnd: hook.EventTurnStart, hook.EventStepEnd: hook.EventStepStart,
-	hook.EventTextEnd: hook.EventTextStart, hook.EventReasoningEnd: hook.EventReasoningStart,
-	hook.EventCallsComplete: hook.EventCallsBegin, hook.EventApprovalGiven: hook.EventApprovalAsked,
-	hook.EventQuestionGiven: hook.EventQuestionAsked,
+	event.TurnEnd: event.TurnStart, event.StepEnd: event.StepStart,
+	event.TextEnd: event.TextStart, event.ReasoningEnd: event.ReasoningStart,
+	event.CallsComplete: event.CallsBegin, event.ApprovalGiven: event.ApprovalAsked,
+	event.QuestionGiven: event.QuestionAsked,
 }
 
 // unbalanced returns what is wrong with the brackets of a stream; "" if nothing is.
@@ -33,7 +35,7 @@ func unbalanced(events []hook.Event) string {
 	var open []hook.EventKind
 	epoch := int64(0)
 	for _, ev := range events {
-		if ev.Kind == hook.EventTurnStart && ev.Depth == 0 && ev.Epoch != epoch {
+		if ev.Kind == event.TurnStart && ev.Depth == 0 && ev.Epoch != epoch {
 			open, epoch = nil, ev.Epoch
 		}
 		begins := false
@@ -72,17 +74,17 @@ func keptEvents(t *testing.T, st store.Store, id string) (events []hook.Event) {
 // hook and whoever reads the log.
 func TestBracketsClose(t *testing.T) {
 	t.Parallel()
-	broken := func(chunks ...hook.Chunk) hook.ModelStream {
-		return func(yield func(hook.Chunk, error) bool) {
+	broken := func(chunks ...message.Chunk) message.ModelStream {
+		return func(yield func(message.Chunk, error) bool) {
 			for _, c := range chunks {
 				if !yield(c, nil) {
 					return
 				}
 			}
-			yield(hook.Chunk{}, errors.New("the line is cut"))
+			yield(message.Chunk{}, errors.New("the line is cut"))
 		}
 	}
-	panics := func(yield func(hook.Chunk, error) bool) {
+	panics := func(yield func(message.Chunk, error) bool) {
 		yield(text("half a "), nil)
 		panic("boom")
 	}
@@ -94,18 +96,18 @@ func TestBracketsClose(t *testing.T) {
 	}
 	cases := map[string]ending{
 		"an answer":               {model: plays(says("a", "b"))},
-		"reasoning and an answer": {model: plays(chunks(hook.Chunk{Kind: hook.ChunkReasoning, Text: "hm"}, text("a"), finish(hook.FinishStop)))},
+		"reasoning and an answer": {model: plays(chunks(message.Chunk{Kind: message.ChunkReasoning, Text: "hm"}, text("a"), finish(message.FinishStop)))},
 		"calls":                   {model: plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"}), says("done"))},
-		"calls without text":      {model: plays(chunks(text("I will"), hook.Chunk{Kind: hook.ChunkCallStart, CallID: "1", Tool: "x"}, hook.Chunk{Kind: hook.ChunkCallArgs, Text: "{}"}, hook.Chunk{Kind: hook.ChunkCallEnd}, finish(hook.FinishTools)), says("done"))},
+		"calls without text":      {model: plays(chunks(text("I will"), message.Chunk{Kind: message.ChunkCallStart, CallID: "1", Tool: "x"}, message.Chunk{Kind: message.ChunkCallArgs, Text: "{}"}, message.Chunk{Kind: message.ChunkCallEnd}, finish(message.FinishTools)), says("done"))},
 		"arguments that are none": {model: plays(calls(want{"1", "x", `{"s":`}))},
 		"a cut stream":            {model: plays(broken(text("half a ")))},
 		"a stream without an end": {model: plays(chunks(text("half a ")))},
 		"a provider that panics":  {model: plays(panics)},
 		"a tool that panics":      {model: plays(calls(want{"1", "panic", "{}"}), says("done"))},
-		"cancelled in text":       {model: plays(says("a", "b", "c")), cancel: hook.EventTextDelta},
-		"cancelled in a call":     {model: plays(calls(want{"1", "wait", "{}"}), says("done")), cancel: hook.EventCallStart},
-		"cancelled at the start":  {model: plays(says("a")), cancel: hook.EventTurnStart},
-		"cancelled when asked":    {model: plays(calls(want{"1", "x", "{}"}), says("done")), cancel: hook.EventApprovalAsked, hooks: []hook.Hook{asksAlways{}}},
+		"cancelled in text":       {model: plays(says("a", "b", "c")), cancel: event.TextDelta},
+		"cancelled in a call":     {model: plays(calls(want{"1", "wait", "{}"}), says("done")), cancel: event.CallStart},
+		"cancelled at the start":  {model: plays(says("a")), cancel: event.TurnStart},
+		"cancelled when asked":    {model: plays(calls(want{"1", "x", "{}"}), says("done")), cancel: event.ApprovalAsked, hooks: []hook.Hook{asksAlways{}}},
 		"refused":                 {model: plays(calls(want{"1", "x", "{}"}), says("done")), hooks: []hook.Hook{asksAlways{}}},
 		"a hook that panics":      {model: plays(says("a")), hooks: []hook.Hook{panicky{at: "AfterModel"}}},
 		"an observer that panics": {model: plays(says("a")), hooks: []hook.Hook{panicky{at: "OnEvent"}}},
@@ -118,13 +120,13 @@ func TestBracketsClose(t *testing.T) {
 				if ev.Conversation != "" {
 					seen = append(seen, ev)
 				}
-			}}, box(named("x"), does("panic", func(context.Context) hook.ToolResult { panic("boom") }),
-				does("wait", func(ctx context.Context) hook.ToolResult { <-ctx.Done(); return hook.TextResult("ended") }))}, c.hooks...)
+			}}, box(named("x"), does("panic", func(context.Context) message.ToolResult { panic("boom") }),
+				does("wait", func(ctx context.Context) message.ToolResult { <-ctx.Done(); return message.TextResult("ended") }))}, c.hooks...)
 			w := startWith(t, c.model, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: mem.New(&mem.Options{Journal: true})}, hooks...)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var told []hook.Event
-			_, _ = w.conv.Send(ctx, hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+			_, _ = w.conv.Send(ctx, message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
 				told = append(told, ev)
 				if ev.Kind == c.cancel {
 					cancel()
@@ -134,11 +136,11 @@ func TestBracketsClose(t *testing.T) {
 			assert.Empty(t, unbalanced(seen), "the hook")
 			kept := keptEvents(t, w.store, w.conv.ID())
 			assert.Empty(t, unbalanced(kept), "the log")
-			assert.Equal(t, hook.EventTurnEnd, kept[len(kept)-1].Kind)
+			assert.Equal(t, event.TurnEnd, kept[len(kept)-1].Kind)
 		})
 	}
-	assert.NotEmpty(t, unbalanced([]hook.Event{{Kind: hook.EventTurnStart}}))
-	assert.NotEmpty(t, unbalanced([]hook.Event{{Kind: hook.EventTurnEnd}}))
+	assert.NotEmpty(t, unbalanced([]hook.Event{{Kind: event.TurnStart}}))
+	assert.NotEmpty(t, unbalanced([]hook.Event{{Kind: event.TurnEnd}}))
 }
 
 // asksAlways wants every call approved.
@@ -240,7 +242,7 @@ func (f *follower) follow(r *stream.Reader) {
 				}
 			case item.Missed > 0:
 				assert.True(f.t, item.Kept)
-			case item.Event().Kind != hook.EventTextDelta:
+			case item.Event().Kind != event.TextDelta:
 				f.have = append(f.have, item.Event())
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -77,7 +78,7 @@ func (c *Conversation) Rewind(ctx context.Context, turns int) error {
 	defer c.leave()
 	ctx = context.WithoutCancel(ctx)
 	defer func() { _ = c.release(ctx) }() // the next turn finds out if that did not work
-	tell := hook.Event{Kind: hook.EventDiagnostic, Text: fmt.Sprintf("the conversation was rewound to the end of turn %d", turns)}
+	tell := hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("the conversation was rewound to the end of turn %d", turns)}
 	err = c.change(ctx, tell, func(at store.At) (int64, error) { return s.Rewind(ctx, c.ID(), at, turns) })
 	if err != nil {
 		return fmt.Errorf("rewind conversation %s: %w", c.ID(), err)

@@ -7,39 +7,41 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // CallModel implements hook.Host.
-func (e *emitter) CallModel(ctx context.Context, req hook.ModelRequest) (hook.ModelReply, error) {
+func (e *emitter) CallModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error) {
 	t := e.inTurn(ctx)
 	switch {
 	case t == nil:
-		return hook.ModelReply{}, hook.ErrNoTurn
+		return message.ModelReply{}, hook.ErrNoTurn
 	case t.outOfTokens() != nil:
-		return hook.ModelReply{}, hook.ErrBudget
+		return message.ModelReply{}, hook.ErrBudget
 	}
 	req.Model, req.MaxTokens = cmp.Or(req.Model, t.cfg.Model), cmp.Or(req.MaxTokens, t.cfg.Limits.MaxTokens)
-	req.Tools, req.Choice = nil, hook.ToolChoice{}
+	req.Tools, req.Choice = nil, message.ToolChoice{}
 	reply, err := t.callModel(ctx, req)
 	if err != nil {
-		return hook.ModelReply{}, fmt.Errorf("call model %q: %w", req.Model, err)
+		return message.ModelReply{}, fmt.Errorf("call model %q: %w", req.Model, err)
 	}
 	return reply, nil
 }
 
 // callModel asks the model within the turn, whose loop may be doing something
 // else. It touches nothing that belongs to that.
-func (t *turn) callModel(ctx context.Context, req hook.ModelRequest) (hook.ModelReply, error) {
+func (t *turn) callModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })
 	defer stop()
 	began := t.rt.o.Now()
 	reply, err := t.rt.collect(ctx, req)
-	if reply.Usage != (hook.Usage{}) {
+	if reply.Usage != (message.Usage{}) {
 		cost := t.spend(req.Model, reply.Usage)
-		t.conv.events.emit(t.durable, hook.Event{Kind: hook.EventUsage}.WithUsage(reply.Usage, cost, ""))
+		t.conv.events.emit(t.durable, hook.Event{Kind: event.Usage}.WithUsage(reply.Usage, cost, ""))
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
@@ -50,7 +52,7 @@ func (t *turn) callModel(ctx context.Context, req hook.ModelRequest) (hook.Model
 
 // collect makes one request and returns the reply, which is no longer than a tool
 // result may be and calls nothing. A panic of the provider is an error.
-func (r *Runtime) collect(ctx context.Context, req hook.ModelRequest) (reply hook.ModelReply, err error) {
+func (r *Runtime) collect(ctx context.Context, req message.ModelRequest) (reply message.ModelReply, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("the provider panicked: %v", v)

@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/history"
 )
 
@@ -38,17 +41,17 @@ type call struct {
 	// been told it never changes: events share it.
 	end hook.CallEnd
 	// context is what AfterTool adds for the model.
-	context hook.List[string]
+	context message.List[string]
 }
 
 // settle answers the call without running it.
-func (c *call) settle(o hook.Outcome, r hook.ToolResult) { c.end.Outcome, c.end.Result = o, r }
+func (c *call) settle(o hook.Outcome, r message.ToolResult) { c.end.Outcome, c.end.Result = o, r }
 
 // settled reports whether the call has ended or does not run.
 func (c *call) settled() bool { return c.end.Outcome != "" }
 
 // newCalls returns the tool calls of a reply, in the model's order.
-func (t *turn) newCalls(reply hook.ModelReply) []call {
+func (t *turn) newCalls(reply message.ModelReply) []call {
 	n := 0
 	for range reply.Calls() {
 		n++
@@ -60,7 +63,7 @@ func (t *turn) newCalls(reply hook.ModelReply) []call {
 	for i, b := range reply.Calls() {
 		c := &calls[i]
 		tool, _ := t.view.find(b.Tool)
-		c.cut = reply.Finish == hook.FinishLength && i == n-1
+		c.cut = reply.Finish == message.FinishLength && i == n-1
 		args := b.JSON
 		if !c.cut && strings.TrimSpace(string(args)) == "" {
 			args = "{}" // how some models call a tool without parameters
@@ -76,14 +79,14 @@ func (t *turn) newCalls(reply hook.ModelReply) []call {
 // runCalls takes the calls of a reply through their gates, runs what is let
 // through, and stores the reply with all results. It reports whether the turn
 // goes on.
-func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
+func (t *turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.calls += len(calls)
 	t.calling = calling{content: reply.Content, calls: calls}
 	t.report()
-	if t.hooks.seesReply() || t.hooks.Has(hook.PointOnInvalidTool) {
+	if t.hooks.seesReply() || t.hooks.Has(point.OnInvalidTool) {
 		t.now()
 	}
-	t.emitNow(hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls)))
+	t.emitNow(hook.Event{Kind: event.CallsBegin}.WithTools(t.view.names(calls)))
 	for i := range calls {
 		if c := &calls[i]; !t.over() {
 			t.bound(c)
@@ -99,7 +102,7 @@ func (t *turn) runCalls(reply hook.ModelReply, calls []call) (more bool) {
 
 // endCalls runs the calls that nobody has refused, and stores the reply with all
 // results.
-func (t *turn) endCalls(reply hook.ModelReply, calls []call) (more bool) {
+func (t *turn) endCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.refuseRest(calls)
 	for i := range calls {
 		if c := &calls[i]; c.settled() && !c.concluded {
@@ -115,7 +118,7 @@ func (t *turn) endCalls(reply hook.ModelReply, calls []call) (more bool) {
 	t.ahead(func() {
 		t.tell(calls)
 		t.calling = calling{}
-		t.emitNow(hook.Event{Kind: hook.EventCallsComplete}.WithTools(t.view.names(calls)))
+		t.emitNow(hook.Event{Kind: event.CallsComplete}.WithTools(t.view.names(calls)))
 	}, func() { stored = t.commit(false) })
 	for i := range calls {
 		for _, text := range calls[i].context.All() {
@@ -132,7 +135,7 @@ func (t *turn) endCalls(reply hook.ModelReply, calls []call) (more bool) {
 // read into them: like any invalid call, with what is wrong, and the others run. True if
 // there were too many such replies in a row: then the turn ends, and nothing runs. A reply
 // that was cut off at its limit does not count.
-func (t *turn) refuseUnreadable(reply hook.ModelReply, calls []call) bool {
+func (t *turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 	bad := ""
 	for i := range calls {
 		c := &calls[i]
@@ -145,7 +148,7 @@ func (t *turn) refuseUnreadable(reply hook.ModelReply, calls []call) bool {
 			c.settle(hook.OutcomeInvalid, noJSON())
 		}
 	}
-	if bad == "" || reply.Finish == hook.FinishLength {
+	if bad == "" || reply.Finish == message.FinishLength {
 		t.unreadable = 0
 		return false
 	}
@@ -157,9 +160,9 @@ func (t *turn) refuseUnreadable(reply hook.ModelReply, calls []call) bool {
 	for i := range calls {
 		c := &calls[i]
 		if c.isJSON() {
-			c.settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, "not run: the arguments of another call of this reply could not be read"))
+			c.settle(hook.OutcomeCancelled, message.FailedResult(message.FailCancelled, "not run: the arguments of another call of this reply could not be read"))
 		}
-		t.emitCall(hook.EventCallStart, c, "")
+		t.emitCall(event.CallStart, c, "")
 	}
 	return true
 }
@@ -181,7 +184,7 @@ func (t *turn) gate(c *call) {
 		t.now()
 	}
 	c.announced = true
-	t.emitNow(t.callEvent(hook.EventCallStart, c, ""))
+	t.emitNow(t.callEvent(event.CallStart, c, ""))
 	if bound {
 		t.decide(c)
 	}
@@ -202,7 +205,7 @@ func (t *turn) refuseRest(calls []call) {
 	}
 	for i := range calls {
 		if !calls[i].settled() {
-			calls[i].settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, text))
+			calls[i].settle(hook.OutcomeCancelled, message.FailedResult(message.FailCancelled, text))
 		}
 	}
 }
@@ -223,8 +226,8 @@ func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 	inv, owned, err := t.dispatch(at)
 	switch {
 	case err != nil:
-		t.hookFailed(t.ctx, failureOf(hook.PointDispatch, err))
-		c.settle(hook.OutcomePanicked, hook.FailedResult(hook.FailPanic, "the tool's owner panicked while it read the arguments"))
+		t.hookFailed(t.ctx, failureOf(point.Dispatch, err))
+		c.settle(hook.OutcomePanicked, message.FailedResult(message.FailPanic, "the tool's owner panicked while it read the arguments"))
 		return false
 	case !owned:
 		c.settle(hook.OutcomeUnknown, t.view.refusal(at.Name(), notRegistered))
@@ -233,7 +236,7 @@ func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 		c.settle(hook.OutcomeInvalid, t.badArguments(c, inv.Err()))
 		return false
 	case inv.Runner() == nil:
-		c.settle(hook.OutcomeFailed, hook.FailedResult(hook.FailOperation, "the tool's owner cannot run it"))
+		c.settle(hook.OutcomeFailed, message.FailedResult(message.FailOperation, "the tool's owner cannot run it"))
 		return false
 	}
 	if inv.Args() != at.Args() {
@@ -247,15 +250,15 @@ func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 }
 
 func (t *turn) dispatch(at *hook.ToolCall) (inv hook.Invocation, owned bool, err error) {
-	t.away(hook.PointDispatch)
-	defer t.caught(hook.PointDispatch, &err)
+	t.away(point.Dispatch)
+	defer t.caught(point.Dispatch, &err)
 	inv, owned = t.hooks.Dispatch(t.ctx, at)
 	return inv, owned, nil
 }
 
 // badArguments is the result of a call that could not be bound: what is wrong and, with
 // the first such call of the tool in the turn, the schema.
-func (t *turn) badArguments(c *call, err *hook.ArgError) hook.ToolResult {
+func (t *turn) badArguments(c *call, err *hook.ArgError) message.ToolResult {
 	name, id := c.at.Name(), c.at.ID()
 	if first, known := t.explained[name]; known && first != id {
 		short := *err
@@ -271,19 +274,19 @@ func (t *turn) badArguments(c *call, err *hook.ArgError) hook.ToolResult {
 	if !c.cut {
 		return r
 	}
-	return hook.FailedResult(r.Failure, "The answer was cut off at its token limit within this call: send less at once.\n"+r.Text())
+	return message.FailedResult(r.Failure, "The answer was cut off at its token limit within this call: send less at once.\n"+r.Text())
 }
 
 // rewrite lets the hooks change the arguments of a bound call and binds it again
 // if they did. False if the call is settled.
 func (t *turn) rewrite(c *call) bool {
-	t.away(hook.PointRewriteArgs)
+	t.away(point.RewriteArgs)
 	args, err := t.hooks.RewriteArgs(t.ctx, c.at, c.at.Args())
 	t.returned()
 	if err != nil {
-		f := failureOf(hook.PointRewriteArgs, err)
+		f := failureOf(point.RewriteArgs, err)
 		t.hookFailed(t.ctx, f)
-		c.settle(hook.OutcomeDenied, hook.FailedResult(hook.FailDenied, f.Public()))
+		c.settle(hook.OutcomeDenied, message.FailedResult(message.FailDenied, f.Public()))
 		return false
 	}
 	if args == c.at.Args() {
@@ -295,10 +298,10 @@ func (t *turn) rewrite(c *call) bool {
 // decide asks BeforeTool, and a person where it says so, until the call is
 // settled or may run.
 func (t *turn) decide(c *call) {
-	var approved hook.JSON
+	var approved message.JSON
 	asked := false
 	for range maxRounds {
-		t.away(hook.PointBeforeTool)
+		t.away(point.BeforeTool)
 		d, _ := t.hooks.BeforeTool(t.ctx, c.at)
 		d = answered(t.ctx, t, d)
 		c.grant = c.grant.Intersect(d.Grant())
@@ -314,7 +317,7 @@ func (t *turn) decide(c *call) {
 		}
 		asked = true
 	}
-	c.settle(hook.OutcomeDenied, hook.FailedResult(hook.FailDenied, "denied: no agreement on the arguments"))
+	c.settle(hook.OutcomeDenied, message.FailedResult(message.FailDenied, "denied: no agreement on the arguments"))
 }
 
 // applies does what the decision says and reports whether a person has to be
@@ -337,19 +340,19 @@ func (t *turn) applies(c *call, d hook.ToolDecision) (ask bool) {
 	return false
 }
 
-func denial(reason string) hook.ToolResult {
+func denial(reason string) message.ToolResult {
 	if reason == "" {
 		reason = "denied"
 	}
-	return hook.FailedResult(hook.FailDenied, reason)
+	return message.FailedResult(message.FailDenied, reason)
 }
 
 // approve asks for approval. If the person gave other arguments, they are bound
 // and rewritten; what was approved is returned, and that it has to be decided
 // again. Otherwise the call may run or is settled.
-func (t *turn) approve(c *call, asked hook.ToolDecision) (approved hook.JSON, again bool) {
-	t.emitCall(hook.EventApprovalAsked, c, asked.Verdict().Reason)
-	t.away(hook.PointApprove)
+func (t *turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON, again bool) {
+	t.emitCall(event.ApprovalAsked, c, asked.Verdict().Reason)
+	t.away(point.Approve)
 	a, _ := t.hooks.Approve(t.ctx, c.at, asked)
 	a = answered(t.ctx, t, a)
 	v := a.Verdict()
@@ -372,7 +375,7 @@ func (t *turn) approve(c *call, asked hook.ToolDecision) (approved hook.JSON, ag
 	}
 	c.settle(hook.OutcomeDenied, denial(v.Reason))
 	if t.ctx.Err() != nil {
-		c.settle(hook.OutcomeCancelled, hook.FailedResult(hook.FailCancelled, "cancelled before it was approved"))
+		c.settle(hook.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it was approved"))
 	}
 	t.emitApproval(c, v)
 	return "", false
@@ -380,8 +383,8 @@ func (t *turn) approve(c *call, asked hook.ToolDecision) (approved hook.JSON, ag
 
 // emitCall emits an event about a call.
 func (t *turn) emitCall(kind hook.EventKind, c *call, text string) {
-	c.announced = c.announced || kind == hook.EventCallStart
-	c.asked = kind == hook.EventApprovalAsked
+	c.announced = c.announced || kind == event.CallStart
+	c.asked = kind == event.ApprovalAsked
 	t.emit(t.callEvent(kind, c, text))
 }
 
@@ -396,14 +399,14 @@ func (t *turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
 
 // withArgs returns the event with the detail and the arguments, which are shortened to
 // the size of a tool result: the history has them whole.
-func (t *turn) withArgs(ev hook.Event, args hook.JSON, d hook.EventDetail) hook.Event {
+func (t *turn) withArgs(ev hook.Event, args message.JSON, d hook.EventDetail) hook.Event {
 	d.Args, ev.Omitted = shortened(args, t.rt.o.MaxResult)
 	return ev.WithDetail(d)
 }
 
 func (t *turn) emitApproval(c *call, v hook.Verdict) {
 	c.asked = false
-	t.emit(t.withArgs(hook.Event{Kind: hook.EventApprovalGiven, Text: v.Reason}, c.args(),
+	t.emit(t.withArgs(hook.Event{Kind: event.ApprovalGiven, Text: v.Reason}, c.args(),
 		hook.EventDetail{CallID: c.at.ID(), Tool: c.at.Name(), Answer: v.Kind, By: v.By}))
 }
 
@@ -411,7 +414,7 @@ func (t *turn) emitApproval(c *call, v hook.Verdict) {
 // call could be bound, else a JSON object all the same, because every provider
 // takes an object back and a call that nobody can read would end the
 // conversation for good.
-func (c *call) args() hook.JSON {
+func (c *call) args() message.JSON {
 	if c.runner != nil {
 		return c.at.Args()
 	}
@@ -420,7 +423,7 @@ func (c *call) args() hook.JSON {
 
 // keepStep appends the reply and the results of its calls to the history, in call
 // order.
-func (t *turn) keepStep(reply hook.ModelReply, calls []call) {
+func (t *turn) keepStep(reply message.ModelReply, calls []call) {
 	t.history.add(t.said(withArgs(reply.Content, calls)))
 	for i := range calls {
 		t.history.add(calls[i].message())
@@ -428,17 +431,17 @@ func (t *turn) keepStep(reply hook.ModelReply, calls []call) {
 }
 
 // message is the call's result as the history has it.
-func (c *call) message() hook.Message {
-	return hook.Message{Role: hook.RoleTool, CallID: c.at.ID(), Tool: history.ToolName(c.at.Name()), Result: c.end.Result}
+func (c *call) message() message.Message {
+	return message.Message{Role: message.RoleTool, CallID: c.at.ID(), Tool: history.ToolName(c.at.Name()), Result: c.end.Result}
 }
 
 // withArgs puts the arguments, and the names of tools that cannot be, as they are
 // stored in the place of those that the model sent.
-func withArgs(content hook.List[hook.Block], calls []call) hook.List[hook.Block] {
-	var changed []hook.Block
+func withArgs(content message.List[message.Block], calls []call) message.List[message.Block] {
+	var changed []message.Block
 	n := 0
 	for i, b := range content.All() {
-		if b.Kind != hook.BlockToolCall {
+		if b.Kind != message.BlockToolCall {
 			continue
 		}
 		args, name := calls[n].args(), history.ToolName(calls[n].at.Name())
@@ -454,5 +457,5 @@ func withArgs(content hook.List[hook.Block], calls []call) hook.List[hook.Block]
 	if changed == nil {
 		return content
 	}
-	return hook.Freeze(changed)
+	return message.Freeze(changed)
 }

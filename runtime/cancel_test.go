@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -18,12 +21,12 @@ func TestLawACancelKeepsFinishedResultsAndMarksTheRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		stubborn := does("stubborn", func(context.Context) hook.ToolResult {
+		stubborn := does("stubborn", func(context.Context) message.ToolResult {
 			<-release
-			return hook.TextResult("too late")
+			return message.TextResult("too late")
 		})
 		outcomes := map[string]hook.Outcome{}
-		after := hook.AfterToolFunc(func(ctx context.Context, c *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
+		after := point.AfterToolFunc(func(ctx context.Context, c *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
 			assert.NoError(t, ctx.Err(), "AfterTool can still work")
 			outcomes[c.ID()] = o.Outcome
 			return hook.OutcomeDecision{}, nil
@@ -53,7 +56,7 @@ func TestLawACancelKeepsFinishedResultsAndMarksTheRest(t *testing.T) {
 		assert.Equal(t, "tool 1 quick: quick", h[2])
 		assert.Contains(t, h[3], "tool 2 polite cancelled:")
 		assert.Contains(t, h[4], "tool 3 stubborn cancelled: interrupted")
-		assert.Equal(t, hook.EventTurnEnd, w.kinds()[len(w.kinds())-1])
+		assert.Equal(t, event.TurnEnd, w.kinds()[len(w.kinds())-1])
 		assertBrackets(t, w)
 
 		close(release)
@@ -68,9 +71,9 @@ func TestLawACancelKeepsFinishedResultsAndMarksTheRest(t *testing.T) {
 func assertBrackets(t *testing.T, w *world) {
 	t.Helper()
 	for open, end := range map[hook.EventKind]hook.EventKind{
-		hook.EventTurnStart: hook.EventTurnEnd, hook.EventStepStart: hook.EventStepEnd, hook.EventTextStart: hook.EventTextEnd,
-		hook.EventReasoningStart: hook.EventReasoningEnd, hook.EventCallsBegin: hook.EventCallsComplete,
-		hook.EventCallStart: hook.EventCallResult, hook.EventApprovalAsked: hook.EventApprovalGiven,
+		event.TurnStart: event.TurnEnd, event.StepStart: event.StepEnd, event.TextStart: event.TextEnd,
+		event.ReasoningStart: event.ReasoningEnd, event.CallsBegin: event.CallsComplete,
+		event.CallStart: event.CallResult, event.ApprovalAsked: event.ApprovalGiven,
 	} {
 		assert.Len(t, w.eventsOf(end), len(w.eventsOf(open)), "%s and %s", open, end)
 	}
@@ -79,12 +82,12 @@ func assertBrackets(t *testing.T, w *world) {
 func TestLawACancelKeepsTheTextSoFar(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	half := func(yield func(hook.Chunk, error) bool) {
+	half := func(yield func(message.Chunk, error) bool) {
 		_ = yield(text("half an "), nil) && yield(text("answer"), nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkCallStart, CallID: "1", Tool: "x"}, nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkCallArgs, Text: `{"s":`}, nil)
+			yield(message.Chunk{Kind: message.ChunkCallStart, CallID: "1", Tool: "x"}, nil) &&
+			yield(message.Chunk{Kind: message.ChunkCallArgs, Text: `{"s":`}, nil)
 		cancel()
-		yield(hook.Chunk{}, ctx.Err())
+		yield(message.Chunk{}, ctx.Err())
 	}
 	w := start(t, plays(half, says("and the rest")), box(does("x", never(t))))
 	out, err := w.try(ctx, "go")
@@ -98,18 +101,18 @@ func TestLawACancelKeepsTheTextSoFar(t *testing.T) {
 
 func TestLawPartialTextPassesTheHooksThatAReplyPasses(t *testing.T) {
 	t.Parallel()
-	broken := func(cancel func()) hook.ModelStream {
-		return func(yield func(hook.Chunk, error) bool) {
+	broken := func(cancel func()) message.ModelStream {
+		return func(yield func(message.Chunk, error) bool) {
 			yield(text("the secret is"), nil)
 			cancel()
-			yield(hook.Chunk{}, context.Canceled)
+			yield(message.Chunk{}, context.Canceled)
 		}
 	}
-	rewrite := hook.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, r hook.ModelReply) (hook.ModelReply, error) {
-		r.Content = hook.ListOf(hook.TextBlock("[redacted]"))
+	rewrite := point.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, r message.ModelReply) (message.ModelReply, error) {
+		r.Content = message.ListOf(message.TextBlock("[redacted]"))
 		return r, nil
 	})
-	reject := hook.AfterModelFunc(func(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+	reject := point.AfterModelFunc(func(context.Context, *hook.Step, message.ModelReply) (hook.ReplyDecision, error) {
 		return hook.RejectReply("no"), nil
 	})
 	for name, tc := range map[string]struct {
@@ -133,10 +136,10 @@ func TestLawPartialTextPassesTheHooksThatAReplyPasses(t *testing.T) {
 func TestACancelDuringApprovalCancelsTheBatch(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	ask := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+	ask := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 		return hook.AskTool("sure?"), nil
 	})
-	wait := hook.ApproveFunc(func(ctx context.Context, _ *hook.ToolCall, _ hook.ToolDecision) (hook.ApprovalDecision, error) {
+	wait := point.ApproveFunc(func(ctx context.Context, _ *hook.ToolCall, _ hook.ToolDecision) (hook.ApprovalDecision, error) {
 		cancel()
 		<-ctx.Done()
 		return hook.ApprovalDecision{}, ctx.Err()
@@ -144,7 +147,7 @@ func TestACancelDuringApprovalCancelsTheBatch(t *testing.T) {
 	w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"})), ask, wait, box(does("x", never(t))))
 	_, err := w.try(ctx, "go")
 	require.ErrorIs(t, err, context.Canceled)
-	for _, ev := range w.eventsOf(hook.EventCallResult) {
+	for _, ev := range w.eventsOf(event.CallResult) {
 		assert.Equal(t, hook.OutcomeCancelled, ev.Detail().Outcome)
 	}
 	assert.Len(t, w.history(), 4)
@@ -170,15 +173,15 @@ func TestAToolEndsWhenItsTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		polite := sleeps("polite", time.Hour)
 		polite.Timeout = time.Minute
-		talks := does("talks", func(ctx context.Context) hook.ToolResult {
+		talks := does("talks", func(ctx context.Context) message.ToolResult {
 			<-ctx.Done()
-			return hook.FailedResult(hook.FailOperation, "half of it")
+			return message.FailedResult(message.FailOperation, "half of it")
 		})
 		talks.Timeout = time.Minute
 		release := make(chan struct{})
-		deaf := does("deaf", func(context.Context) hook.ToolResult { <-release; return hook.TextResult("late") })
+		deaf := does("deaf", func(context.Context) message.ToolResult { <-release; return message.TextResult("late") })
 		deaf.Timeout = time.Minute
-		narrow := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+		narrow := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 			if c.Name() == "granted" {
 				return hook.NarrowTool(hook.Grant{Timeout: time.Second}), nil
 			}
@@ -194,7 +197,7 @@ func TestAToolEndsWhenItsTimeIsOver(t *testing.T) {
 		assert.Equal(t, "tool 2 talks timeout: half of it", h[3], "what the tool has to say stays")
 		assert.Contains(t, h[4], "tool 3 deaf timeout: timed out after 1m0s; it did not end")
 		assert.Equal(t, "tool 4 granted timeout: timed out after 1s", h[5])
-		for _, ev := range w.eventsOf(hook.EventCallResult) {
+		for _, ev := range w.eventsOf(event.CallResult) {
 			assert.Equal(t, hook.OutcomeTimedOut, ev.Detail().Outcome)
 		}
 		close(release)
@@ -205,7 +208,7 @@ func TestAToolEndsWhenItsTimeIsOver(t *testing.T) {
 func TestAProviderThatIgnoresItsContextIsLeft(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	endless := func(yield func(hook.Chunk, error) bool) {
+	endless := func(yield func(message.Chunk, error) bool) {
 		for i := 0; ; i++ {
 			if i == 10 {
 				cancel()

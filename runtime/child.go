@@ -9,6 +9,9 @@ import (
 	"strconv"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -111,18 +114,18 @@ func aboutRun(run hook.AgentRun) *hook.EventDetail {
 }
 
 // asChild runs the turn between the events that tell the parent's clients of it.
-func (t *turn) asChild(in hook.Input, run func() hook.TurnOutcome) hook.TurnOutcome {
+func (t *turn) asChild(in message.Input, run func() hook.TurnOutcome) hook.TurnOutcome {
 	about := *t.job.child
 	tell := func(ev hook.Event, d hook.EventDetail) {
 		t.conv.events.begin(t, nil)
 		t.emit(ev.WithDetail(d))
 	}
-	tell(hook.Event{Kind: hook.EventSubagentStart, Text: in.Text()}, about)
+	tell(hook.Event{Kind: event.SubagentStart, Text: in.Text()}, about)
 	out := run()
 	t.conv.endSession(t.durable, t, "")
 	about.Usage, about.Cost, about.Stop = out.Usage, out.Cost, out.Stop
 	t.closed = true
-	tell(hook.Event{Kind: hook.EventSubagentEnd, Text: out.Text()}, about)
+	tell(hook.Event{Kind: event.SubagentEnd, Text: out.Text()}, about)
 	return out
 }
 
@@ -221,20 +224,20 @@ func (t *turn) settleChildren(was *interrupted) {
 		}
 	}
 	if err != nil {
-		t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: "children of the interrupted turn: " + publicText(err)})
+		t.emit(hook.Event{Kind: event.Diagnostic, Text: "children of the interrupted turn: " + publicText(err)})
 	}
 }
 
 // found is find. It may register the agent, and asks hooks for that.
 func (t *turn) found(name string) (*Agent, error) {
-	t.away(hook.PointOnRegisterAgent)
+	t.away(point.OnRegisterAgent)
 	defer t.returned()
 	return t.rt.find(t.ctx, name)
 }
 
 // entered is enter for a child. It tells hooks of what the store has lost.
 func (t *turn) entered(c *Conversation) (ctx context.Context, err error) {
-	t.away(hook.PointOnEvent)
+	t.away(point.OnEvent)
 	defer func() {
 		if t.back() {
 			return

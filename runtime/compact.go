@@ -7,6 +7,9 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -54,7 +57,7 @@ type Compacted struct {
 	Archived, Kept int
 	// Usage is what the summary has used, also where it could not be taken, and Cost
 	// what that costs.
-	Usage hook.Usage
+	Usage message.Usage
 	Cost  hook.Cost
 }
 
@@ -106,7 +109,7 @@ func (c *Conversation) Compact(ctx context.Context, o *CompactOptions) (Compacte
 
 // Archive returns the messages that compaction has ever moved away, oldest first.
 // ErrUnsupported if the store has no archive.
-func (c *Conversation) Archive(ctx context.Context) ([]hook.Message, error) {
+func (c *Conversation) Archive(ctx context.Context) ([]message.Message, error) {
 	s, ok := c.agent.rt.o.Store.(store.Compacter)
 	if !ok {
 		return nil, fmt.Errorf("%w: an archive", ErrUnsupported)
@@ -193,12 +196,12 @@ func (c *Conversation) compact(ctx context.Context, o *CompactOptions) (Compacte
 // beforeCompaction asks the hooks about the compaction. The error is ErrSkipped.
 func (c *Conversation) beforeCompaction(ctx context.Context, p past) (hook.CompactionDecision, error) {
 	hooks := c.agent.hooks
-	if !hooks.Has(hook.PointBeforeCompaction) {
+	if !hooks.Has(point.BeforeCompaction) {
 		return hook.CompactionDecision{}, nil
 	}
 	all := messagesOf(p.messages)
 	d, _ := hooks.BeforeCompaction(ctx, c.place, hook.Compaction{
-		Messages: hook.MessagesOf(all[:p.cut]...),
+		Messages: message.MessagesOf(all[:p.cut]...),
 		Budget:   hook.TokenBudget{Used: tokensOf(all), Reserved: int64(c.agent.cfg.Limits.MaxTokens)},
 		Trigger:  hook.CompactionManual,
 	})
@@ -223,7 +226,7 @@ func skipped(v hook.Verdict) error {
 // afterCompaction tells the hooks what a compaction did.
 func (c *Conversation) afterCompaction(ctx context.Context, p past, made Compacted) {
 	hooks := c.agent.hooks
-	if !hooks.Has(hook.PointAfterCompaction) {
+	if !hooks.Has(point.AfterCompaction) {
 		return
 	}
 	all := messagesOf(p.messages)
@@ -233,8 +236,8 @@ func (c *Conversation) afterCompaction(ctx context.Context, p past, made Compact
 	})
 }
 
-func messagesOf(kept []store.Kept) []hook.Message {
-	out := make([]hook.Message, len(kept))
+func messagesOf(kept []store.Kept) []message.Message {
+	out := make([]message.Message, len(kept))
 	for i, k := range kept {
 		out[i] = k.Message
 	}
@@ -245,7 +248,7 @@ func messagesOf(kept []store.Kept) []hook.Message {
 const bytesPerToken = 4
 
 // tokensOf estimates what the messages take.
-func tokensOf(messages []hook.Message) (n int64) {
+func tokensOf(messages []message.Message) (n int64) {
 	for _, m := range messages {
 		n += int64(sizeOf(m)+bytesPerToken-1) / bytesPerToken
 	}
@@ -253,8 +256,8 @@ func tokensOf(messages []hook.Message) (n int64) {
 }
 
 // summaryMessage is a summary as the history has it.
-func summaryMessage(summary string) hook.Message {
-	m := hook.UserText(summaryHead + summary)
+func summaryMessage(summary string) message.Message {
+	m := message.UserText(summaryHead + summary)
 	m.Label = LabelSummary
 	return m
 }
@@ -339,7 +342,7 @@ func (o *CompactOptions) cut(messages []store.Kept) int {
 }
 
 // sizeOf is the bytes of what was said, called and returned.
-func sizeOf(m hook.Message) (n int) {
+func sizeOf(m message.Message) (n int) {
 	for _, b := range m.Content.All() {
 		n += len(b.Text) + len(b.JSON)
 	}
@@ -357,8 +360,8 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 	waits := ctx
 	ctx = context.WithoutCancel(ctx)
 	defer func() { _ = c.release(ctx) }() // the next turn finds out if that did not work
-	if made.Usage != (hook.Usage{}) {
-		c.events.emit(ctx, hook.Event{Kind: hook.EventUsage}.WithUsage(made.Usage, made.Cost, ""))
+	if made.Usage != (message.Usage{}) {
+		c.events.emit(ctx, hook.Event{Kind: event.Usage}.WithUsage(made.Usage, made.Cost, ""))
 	}
 	switch {
 	case len(c.journal) > 0:
@@ -366,7 +369,7 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 	case c.version != p.record.Version:
 		return fmt.Errorf("%w: it was at version %d and is at %d", store.ErrConflict, p.record.Version, c.version)
 	}
-	err = c.change(waits, hook.Event{Kind: hook.EventCompacted, Text: made.Summary}, func(at store.At) (int64, error) {
+	err = c.change(waits, hook.Event{Kind: event.Compacted, Text: made.Summary}, func(at store.At) (int64, error) {
 		return s.Compact(ctx, c.ID(), at, p.archived, summaryMessage(made.Summary))
 	})
 	if err == nil {
@@ -391,13 +394,13 @@ func (c *Conversation) change(ctx context.Context, tell hook.Event, write func(s
 	if err != nil {
 		return err
 	}
-	c.version, c.history = 0, hook.Messages{} // what is there now has to be read, now or later
+	c.version, c.history = 0, message.Messages{} // what is there now has to be read, now or later
 	rec, err := c.record(ctx)
 	if err == nil {
 		err = c.load(ctx, rec)
 	}
 	if err != nil {
-		c.agent.rt.events.emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: fmt.Sprintf("conversation %s will be read again: %v", c.ID(), err)})
+		c.agent.rt.events.emit(ctx, hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("conversation %s will be read again: %v", c.ID(), err)})
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 )
 
@@ -26,7 +28,7 @@ type contributing struct {
 // contribute asks the hooks what they add to the turn and does it. False if the
 // turn is over.
 func (t *turn) contribute() bool {
-	if !t.hooks.hasAny(hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections) {
+	if !t.hooks.hasAny(point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections) {
 		return true
 	}
 	c := &contributing{turn: t, budget: t.rt.o.Contributions.Filled()}
@@ -38,14 +40,14 @@ func (t *turn) contribute() bool {
 }
 
 func (c *contributing) askPolicies() bool {
-	in, ok := collected(c, hook.PointTurnPolicy, c.hooks.TurnPolicy, func(p hook.Policy) hook.Attached { return p.Attached })
+	in, ok := collected(c, point.TurnPolicy, c.hooks.TurnPolicy, func(p hook.Policy) hook.Attached { return p.Attached })
 	if !ok {
 		return false
 	}
 	merged := contribution.MergePolicies(in)
 	c.diagnose(merged.Diagnostics)
 	c.far = hook.Contributed{
-		Policies: hook.Freeze(merged.Holding), Recall: merged.Recall, Fallback: merged.Fallback,
+		Policies: message.Freeze(merged.Holding), Recall: merged.Recall, Fallback: merged.Fallback,
 		BlocksLeft: c.budget.Blocks, CharsLeft: c.budget.BlocksChars,
 	}
 	c.teller.Contribute(c.far)
@@ -54,20 +56,20 @@ func (c *contributing) askPolicies() bool {
 
 func (c *contributing) askContext() bool {
 	of := func(b hook.ContextBlock) hook.Attached { return b.Attached }
-	blocks, ok := collected(c, hook.PointTurnContext, c.hooks.TurnContext, of)
+	blocks, ok := collected(c, point.TurnContext, c.hooks.TurnContext, of)
 	if !ok {
 		return false
 	}
 	merged := c.mergeContext(blocks, nil)
-	if c.hooks.Has(hook.PointRefineContext) {
-		refined, ok := collected(c, hook.PointRefineContext, c.hooks.RefineContext, of)
+	if c.hooks.Has(point.RefineContext) {
+		refined, ok := collected(c, point.RefineContext, c.hooks.RefineContext, of)
 		if !ok {
 			return false
 		}
 		merged = c.mergeContext(blocks, refined)
 	}
 	c.diagnose(merged.Diagnostics)
-	entries := make([]hook.Message, len(merged.Blocks))
+	entries := make([]message.Message, len(merged.Blocks))
 	for i, b := range merged.Blocks {
 		entries[i] = ephemeral(LabelContext, contribution.Entry(b))
 	}
@@ -91,13 +93,13 @@ func (t *turn) behindInput() int {
 // mergeContext merges the blocks and tells the place.
 func (c *contributing) mergeContext(blocks, refined []hook.ContextBlock) contribution.Context {
 	merged := contribution.MergeContext(blocks, refined, c.budget)
-	c.far.Context, c.far.BlocksLeft, c.far.CharsLeft = hook.Freeze(merged.Blocks), merged.BlocksLeft, merged.CharsLeft
+	c.far.Context, c.far.BlocksLeft, c.far.CharsLeft = message.Freeze(merged.Blocks), merged.BlocksLeft, merged.CharsLeft
 	c.teller.Contribute(c.far)
 	return merged
 }
 
 func (c *contributing) askTools() bool {
-	changes, ok := collected(c, hook.PointTurnTools, c.hooks.TurnTools, func(x hook.ToolChange) hook.Attached { return x.Attached })
+	changes, ok := collected(c, point.TurnTools, c.hooks.TurnTools, func(x hook.ToolChange) hook.Attached { return x.Attached })
 	if !ok {
 		return false
 	}
@@ -133,7 +135,7 @@ func (t *turn) standing(name string) contribution.Standing {
 
 // binds says why the owner of an added tool would not bind its calls; nil if it does.
 func (c *contributing) binds(a hook.AddedTool) (err error) {
-	c.away(hook.PointDispatch)
+	c.away(point.Dispatch)
 	defer func() {
 		broken := recover() != nil
 		c.returned()
@@ -146,7 +148,7 @@ func (c *contributing) binds(a hook.AddedTool) (err error) {
 }
 
 func (c *contributing) askSections() bool {
-	sections, ok := collected(c, hook.PointPromptSections, c.hooks.PromptSections, func(s hook.PromptSection) hook.Attached { return s.Attached })
+	sections, ok := collected(c, point.PromptSections, c.hooks.PromptSections, func(s hook.PromptSection) hook.Attached { return s.Attached })
 	if !ok {
 		return false
 	}
@@ -190,15 +192,15 @@ func (t *turn) diagnose(ds []hook.Diagnostic) {
 }
 
 // ephemeral is an entry of the framework: labelled, and never stored.
-func ephemeral(label, text string) hook.Message {
-	m := hook.UserText(text)
+func ephemeral(label, text string) message.Message {
+	m := message.UserText(text)
 	m.Label, m.Ephemeral = label, true
 	return m
 }
 
 // insert puts ephemeral entries in front of what is stored from position at on,
 // behind other entries that stand there.
-func (h *transcript) insert(at int, entries []hook.Message) {
+func (h *transcript) insert(at int, entries []message.Message) {
 	if len(entries) == 0 {
 		return
 	}
@@ -245,11 +247,11 @@ func (v *view) with(ch contribution.Tools) view {
 			}
 		}
 	}
-	tools := slices.DeleteFunc(v.tools.Tools().Slice(), func(t hook.Tool) bool { return slices.Contains(ch.Hidden, t.Name) })
+	tools := slices.DeleteFunc(v.tools.Tools().Slice(), func(t message.Tool) bool { return slices.Contains(ch.Hidden, t.Name) })
 	for _, a := range ch.Added {
 		out.added = append(out.added, a.Tool)
 		tools = append(tools, a.Tool)
 	}
-	out.tools = hook.NewToolSet(tools)
+	out.tools = message.NewToolSet(tools)
 	return out
 }

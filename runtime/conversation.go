@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -61,7 +62,7 @@ type Conversation struct {
 	version int64
 	turns   int
 	// history is what the store has.
-	history hook.Messages
+	history message.Messages
 	// journal is what a turn has left that did not come to its end.
 	journal []store.Entry
 	// ids are the call ids of the history, because providers want them unique, and
@@ -201,7 +202,7 @@ func (c *Conversation) Sender() string { return c.place.Sender() }
 // an observer or a model that ignores its context holds a cancelled turn for the grace
 // period, and then it is left behind: see [Runtime.Abandoned]. Whatever else the turn
 // waits for, Send returns two grace periods after its cancellation at the latest.
-func (c *Conversation) Send(ctx context.Context, in hook.Input, o *SendOptions) (hook.TurnOutcome, error) {
+func (c *Conversation) Send(ctx context.Context, in message.Input, o *SendOptions) (hook.TurnOutcome, error) {
 	if in.Messages.Len() == 0 {
 		return refused(ErrNoInput)
 	}
@@ -354,7 +355,7 @@ func (c *Conversation) stop(cause error) bool {
 
 // commit stores what stands behind the history in messages, which is the history
 // appended to, with the conditions filled in. It makes it part of the history.
-func (c *Conversation) commit(ctx context.Context, messages hook.Messages, a store.Append) error {
+func (c *Conversation) commit(ctx context.Context, messages message.Messages, a store.Append) error {
 	a.Version, a.Epoch, a.Messages = c.version, c.epoch, messages.From(c.history.Len())
 	if !a.TurnEnds {
 		a.Hold = c.agent.rt.o.Lease

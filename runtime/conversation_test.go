@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -25,7 +27,7 @@ func TestAConversationContinuesAfterARestart(t *testing.T) {
 	require.NoError(t, first.rt.Close(t.Context()))
 
 	numbers := []int{}
-	number := hook.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
+	number := point.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
 		numbers = append(numbers, turn.Number())
 		assert.Equal(t, 8, turn.Standing().History.Len())
 	})
@@ -56,14 +58,14 @@ func TestTheSameConversationIsTheSameValue(t *testing.T) {
 func TestPreprocessMayRewriteAndExpandTheInput(t *testing.T) {
 	t.Parallel()
 	seen := ""
-	expand := preprocess(func(in hook.Input) (hook.Input, error) {
-		skill := hook.UserText("(the text of a skill)")
+	expand := preprocess(func(in message.Input) (message.Input, error) {
+		skill := message.UserText("(the text of a skill)")
 		skill.Label = "skill"
-		hint := hook.UserText("(not to be stored)")
+		hint := message.UserText("(not to be stored)")
 		hint.Ephemeral = true
-		return hook.Input{Messages: hook.ListOf(skill, hint, hook.UserText("do it"))}, nil
+		return message.Input{Messages: message.ListOf(skill, hint, message.UserText("do it"))}, nil
 	})
-	after := hook.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, _ hook.TurnOutcome) { seen = turn.Input().Text() })
+	after := point.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, _ hook.TurnOutcome) { seen = turn.Input().Text() })
 	m := plays(calls(want{"1", "x", "{}"}), says("done"), says("next"))
 	w := start(t, m, expand, after, box(named("x")))
 	w.send("/skill")
@@ -77,7 +79,7 @@ func TestPreprocessMayRewriteAndExpandTheInput(t *testing.T) {
 	assert.NotContains(t, texts(m.requests[2])[:5], "(not to be stored)", "and is gone in the next one")
 }
 
-func texts(r hook.ModelRequest) []string {
+func texts(r message.ModelRequest) []string {
 	var out []string
 	for _, m := range r.Messages.All() {
 		out = append(out, m.Text())
@@ -87,7 +89,7 @@ func texts(r hook.ModelRequest) []string {
 
 func TestContextFromAfterToolIsEphemeral(t *testing.T) {
 	t.Parallel()
-	after := hook.AfterToolFunc(func(_ context.Context, c *hook.ToolCall, _ hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	after := point.AfterToolFunc(func(_ context.Context, c *hook.ToolCall, _ hook.ToolOutcome) (hook.OutcomeDecision, error) {
 		return hook.ContextOutcome("note about " + c.ID()), nil
 	})
 	m := plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"}), says("done"))
@@ -102,7 +104,7 @@ func TestContextFromAfterToolIsEphemeral(t *testing.T) {
 
 func TestPreprocessMayLeaveNothing(t *testing.T) {
 	t.Parallel()
-	w := start(t, plays(), preprocess(func(hook.Input) (hook.Input, error) { return hook.Input{}, nil }))
+	w := start(t, plays(), preprocess(func(message.Input) (message.Input, error) { return message.Input{}, nil }))
 	_, err := w.try(t.Context(), "hi")
 	require.ErrorIs(t, err, runtime.ErrNoInput)
 }
@@ -123,7 +125,7 @@ func (f *faulty) Append(ctx context.Context, id string, a store.Append) (int64, 
 func TestAStoreThatFailsEndsTheTurnAndNotTheConversation(t *testing.T) {
 	t.Parallel()
 	full := errors.New("disk full")
-	for name, role := range map[string]hook.Role{"at the input": hook.RoleUser, "at the results": hook.RoleTool, "at the answer": hook.RoleAssistant} {
+	for name, role := range map[string]message.Role{"at the input": message.RoleUser, "at the results": message.RoleTool, "at the answer": message.RoleAssistant} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			broken := true
@@ -141,7 +143,7 @@ func TestAStoreThatFailsEndsTheTurnAndNotTheConversation(t *testing.T) {
 			broken = false
 			w.model.mu.Lock()
 			w.model.requests = w.model.requests[:0]
-			w.model.replies = []hook.ModelStream{says("better")}
+			w.model.replies = []message.ModelStream{says("better")}
 			w.model.mu.Unlock()
 			assert.Equal(t, "better", w.send("two").Text())
 			assert.Len(t, w.model.requests[0].Messages.Slice(), len(w.history())-1, "what was not stored is not shown")
@@ -152,7 +154,7 @@ func TestAStoreThatFailsEndsTheTurnAndNotTheConversation(t *testing.T) {
 func TestATurnSeesWhatAnotherProcessHasWritten(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "conversations.db")
-	process := func(replies ...hook.ModelStream) *world {
+	process := func(replies ...message.ModelStream) *world {
 		st, err := sqlite.Open(t.Context(), path, nil)
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, st.Close()) })
@@ -174,9 +176,9 @@ func TestATurnSeesWhatAnotherProcessHasWritten(t *testing.T) {
 func TestAWriteInTheMiddleOfATurnIsAConflict(t *testing.T) {
 	t.Parallel()
 	w := start(t, plays(says("one"), says("three")))
-	elsewhere := hook.UserText("from elsewhere")
-	w.model.replies[0] = func(yield func(hook.Chunk, error) bool) {
-		_, err := w.store.Append(t.Context(), w.conv.ID(), store.Append{Version: 1, Epoch: 1, Messages: hook.MessagesOf(elsewhere)})
+	elsewhere := message.UserText("from elsewhere")
+	w.model.replies[0] = func(yield func(message.Chunk, error) bool) {
+		_, err := w.store.Append(t.Context(), w.conv.ID(), store.Append{Version: 1, Epoch: 1, Messages: message.MessagesOf(elsewhere)})
 		assert.NoError(t, err)
 		says("one")(yield)
 	}
@@ -202,17 +204,17 @@ func TestATurnThatIsCancelledBeforeItBeginsIsCancelled(t *testing.T) {
 
 func TestOnlyUserMessagesAreInput(t *testing.T) {
 	t.Parallel()
-	for name, m := range map[string]hook.Message{
-		"a result":     {Role: hook.RoleTool, CallID: "1", Result: hook.TextResult("x")},
-		"an answer":    {Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("x"))},
-		"nothing":      {Role: hook.RoleUser},
-		"a tool call":  {Role: hook.RoleUser, Content: hook.ListOf(hook.Block{Kind: hook.BlockToolCall, CallID: "1", Tool: "x"})},
-		"without role": {Content: hook.ListOf(hook.TextBlock("x"))},
+	for name, m := range map[string]message.Message{
+		"a result":     {Role: message.RoleTool, CallID: "1", Result: message.TextResult("x")},
+		"an answer":    {Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("x"))},
+		"nothing":      {Role: message.RoleUser},
+		"a tool call":  {Role: message.RoleUser, Content: message.ListOf(message.Block{Kind: message.BlockToolCall, CallID: "1", Tool: "x"})},
+		"without role": {Content: message.ListOf(message.TextBlock("x"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, plays())
-			_, err := w.conv.Send(t.Context(), hook.Input{Messages: hook.ListOf(m)}, nil)
+			_, err := w.conv.Send(t.Context(), message.Input{Messages: message.ListOf(m)}, nil)
 			require.ErrorContains(t, err, "input message 0")
 			assert.Empty(t, w.history())
 		})
@@ -225,7 +227,7 @@ func TestANilContextTakesNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t, plays(says("hello")))
 	var none context.Context
-	assert.Panics(t, func() { _, _ = w.conv.Send(none, hook.TextInput("hi"), nil) })
+	assert.Panics(t, func() { _, _ = w.conv.Send(none, message.TextInput("hi"), nil) })
 	_, err := w.try(t.Context(), "hi")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"user hi", "assistant hello"}, w.history())

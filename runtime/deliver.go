@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -96,7 +98,7 @@ func (e *emitter) queuedLocked() []queuedEvent {
 // eventSize is about what an event takes in bytes.
 func eventSize(ev *hook.Event) int {
 	n := 512 + len(ev.Text)
-	if ev.Kind == hook.EventCallResult || ev.Kind == hook.EventCallStart {
+	if ev.Kind == event.CallResult || ev.Kind == event.CallStart {
 		d := ev.Detail()
 		n += len(d.Args)
 		for _, b := range d.Result.Content.All() {
@@ -133,7 +135,7 @@ func (e *emitter) take(ctx context.Context, from *emitter, ev *hook.Event, as po
 		e.drainAs(mine)
 		return
 	}
-	e.delivering, e.aboutFailure = true, ev.Kind == hook.EventHookFailed
+	e.delivering, e.aboutFailure = true, ev.Kind == event.HookFailed
 	e.by = as.loop(ctx)
 	gen := e.gen.Load()
 	e.mu.Unlock()
@@ -234,7 +236,7 @@ func (e *emitter) next(q *queuedEvent, i, n int, gen uint32) bool {
 	if len(l.queue) <= maxQueue/2 && l.bytes <= maxQueueBytes/2 {
 		l.wake()
 	}
-	e.aboutFailure = q.ev.Kind == hook.EventHookFailed
+	e.aboutFailure = q.ev.Kind == event.HookFailed
 	return true
 }
 
@@ -435,7 +437,7 @@ func (e *emitter) record(ctx context.Context, ev hook.Event, instead string, wri
 // happened.
 func refuted(ev hook.Event, seq uint64, instead string) hook.Event {
 	if ev.Seq == seq {
-		ev.Kind, ev.Text = hook.EventDiagnostic, instead
+		ev.Kind, ev.Text = event.Diagnostic, instead
 	}
 	return ev
 }
@@ -490,11 +492,11 @@ func (e *emitter) told(ctx context.Context, to *recipient, gen uint32) {
 		*to = toldAll
 	case *to == toHook:
 		*to = toFollowers
-		within{e}.Emit(ctx, hook.FailureEvent(panicOf(hook.PointOnEvent, v)))
+		within{e}.Emit(ctx, hook.FailureEvent(panicOf(point.OnEvent, v)))
 	case *to == toObserver:
 		*to = toldAll
 		e.dropObserver()
-		within{e}.Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "the observer of the turn panicked and is not called again"})
+		within{e}.Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "the observer of the turn panicked and is not called again"})
 	default:
 		e.drop(gen)
 		panic(v)

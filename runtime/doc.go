@@ -6,7 +6,7 @@
 //	err := rt.Open(ctx)
 //	_, err = rt.Register(ctx, hook.AgentConfig{Name: "helper", Instructions: "Be brief."})
 //	conv, err := rt.Conversation(ctx, "helper", "ann")
-//	out, err := conv.Send(ctx, hook.TextInput("hi"), nil)
+//	out, err := conv.Send(ctx, message.TextInput("hi"), nil)
 //	err = rt.Close(ctx)
 //
 // # Where things are

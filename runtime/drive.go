@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // The loop of a turn runs on a goroutine that its owner, who has called Send, can leave
@@ -122,7 +123,7 @@ func leftBehind(ctx context.Context) bool {
 // turnJob is what a loop has to do.
 type turnJob struct {
 	do func(*turn) hook.TurnOutcome
-	in hook.Input
+	in message.Input
 	o  SendOptions
 	// child says which call has started the turn if it is a child, else nil.
 	child *hook.EventDetail

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/stream"
 )
 
@@ -101,7 +103,7 @@ func (w within) Emit(ctx context.Context, ev hook.Event) { w.admit(ctx, ev, insi
 
 // admit emits what comes from hooks and tools.
 func (e *emitter) admit(ctx context.Context, ev hook.Event, as posting) {
-	if ev.Kind == hook.EventHookFailed && ev.Detail().Point == hook.PointOnEvent && e.deliversFailure() {
+	if ev.Kind == event.HookFailed && ev.Detail().Point == point.OnEvent && e.deliversFailure() {
 		return // a hook that fails on the news of a failure would go on for ever
 	}
 	ev.Time, ev.Omitted = time.Time{}, 0
@@ -320,7 +322,7 @@ func (t *turn) postWith(ctx context.Context, ev *hook.Event, as posting) {
 	e := &t.conv.events
 	e.prepare(ev, as) // who leaves the loop behind reads it
 	t.posted, t.postedAs = ev, as
-	t.away(hook.PointOnEvent)
+	t.away(point.OnEvent)
 	e.stream().take(ctx, e, ev, as)
 	t.returned()
 	t.posted = nil

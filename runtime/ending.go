@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/history"
 )
 
@@ -16,13 +19,13 @@ const maxContinued = 8
 // can be overruled. They stay among the signals, and count no more: what the turn
 // ends with is decided by what is signalled from now on.
 func (t *turn) goesOn() bool {
-	if !t.hooks.Has(hook.PointOnStop) || t.ctx.Err() != nil || !t.soft() {
+	if !t.hooks.Has(point.OnStop) || t.ctx.Err() != nil || !t.soft() {
 		return false
 	}
 	t.report()
 	stop, _ := t.reasons()
-	in := hook.Stopping{Stop: stop, Signals: hook.Freeze(t.counting()), Message: t.message(), Continued: t.continued}
-	t.away(hook.PointOnStop)
+	in := hook.Stopping{Stop: stop, Signals: message.Freeze(t.counting()), Message: t.message(), Continued: t.continued}
+	t.away(point.OnStop)
 	d, _ := t.hooks.OnStop(t.ctx, t.place, in)
 	v := answered(t.ctx, t, d).Verdict()
 	switch {
@@ -32,7 +35,7 @@ func (t *turn) goesOn() bool {
 		t.continued++
 		t.history.note("feedback", cmp.Or(v.Reason, "Go on."))
 	case v.Kind == hook.AnswerContinue:
-		t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: fmt.Sprintf(
+		t.emit(hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf(
 			"%s wants the turn to go on, and it has gone on %d times, which is the limit", cmp.Or(v.By, "a hook"), maxContinued)})
 		fallthrough
 	default:
@@ -58,11 +61,11 @@ func (t *turn) soft() bool {
 }
 
 // reasons returns why the turn ends and all signals, the overruled ones too.
-func (t *turn) reasons() (hook.StopReason, hook.List[hook.StopSignal]) {
+func (t *turn) reasons() (hook.StopReason, message.List[hook.StopSignal]) {
 	if len(t.signals) == 0 {
 		return hook.StopCompleted, t.rt.completed
 	}
-	all, counting := hook.Freeze(t.signals), t.counting()
+	all, counting := message.Freeze(t.signals), t.counting()
 	if len(counting) == 0 {
 		return hook.StopCompleted, all.Append(hook.StopSignal{Reason: hook.StopCompleted})
 	}
@@ -80,19 +83,19 @@ func (t *turn) reasons() (hook.StopReason, hook.List[hook.StopSignal]) {
 // to nothing is no history. A turn whose conversation somebody else has got is
 // beyond recovery.
 func (t *turn) rescue() {
-	if !t.hooks.Has(hook.PointOnTurnError) || t.lost || t.ctx.Err() != nil || !t.failed() {
+	if !t.hooks.Has(point.OnTurnError) || t.lost || t.ctx.Err() != nil || !t.failed() {
 		return
 	}
 	t.report()
 	out := t.outcome()
-	t.away(hook.PointOnTurnError)
+	t.away(point.OnTurnError)
 	d, _ := t.hooks.OnTurnError(t.ctx, t.place, out)
 	d = answered(t.ctx, t, d)
 	v := d.Verdict()
 	if v.Kind != hook.AnswerRecover {
 		return
 	}
-	t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: fmt.Sprintf("the turn failed, and %s answers: %s", cmp.Or(v.By, "a hook"), publicText(out.Err))})
+	t.emit(hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("the turn failed, and %s answers: %s", cmp.Or(v.By, "a hook"), publicText(out.Err))})
 	t.overruled = len(t.signals)
 	if t.final = t.shown(d.Output()); t.final.Len() > 0 && t.stored {
 		t.history.add(t.said(t.final))
@@ -101,13 +104,13 @@ func (t *turn) rescue() {
 
 // shown shows what a hook says in the model's place, and returns it as content;
 // empty if it says nothing, which is signalled.
-func (t *turn) shown(text string) hook.List[hook.Block] {
-	content := hook.ListOf(hook.TextBlock(text))
+func (t *turn) shown(text string) message.List[message.Block] {
+	content := message.ListOf(message.TextBlock(text))
 	if history.Blank(content) {
 		t.signal(hook.StopNoAction, "", "")
-		return hook.List[hook.Block]{}
+		return message.List[message.Block]{}
 	}
 	t.answer.held = true
-	t.showHeld(hook.ModelReply{Content: content})
+	t.showHeld(message.ModelReply{Content: content})
 	return content
 }

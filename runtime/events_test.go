@@ -17,6 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -37,7 +40,7 @@ func TestEventsAreNumberedWithoutGapsAndKnowTheirPlace(t *testing.T) {
 		observer{f: func(_ context.Context, ev hook.Event) { seen = append(seen, ev) }}, box(named("x")))
 	w.send("one")
 	w.send("two")
-	require.Equal(t, hook.EventAgentRegistered, seen[0].Kind)
+	require.Equal(t, event.AgentRegistered, seen[0].Kind)
 	assert.Equal(t, "a", seen[0].Agent)
 	assert.Zero(t, seen[0].Seq, "outside a conversation nothing is numbered")
 	require.Len(t, seen[1:], len(w.events), "the hook and the caller get the same")
@@ -47,28 +50,28 @@ func TestEventsAreNumberedWithoutGapsAndKnowTheirPlace(t *testing.T) {
 		assert.Equal(t, w.conv.ID(), ev.Conversation)
 		assert.Equal(t, "a", ev.Agent)
 		assert.False(t, ev.Time.IsZero())
-		if ev.Kind == hook.EventTurnStart {
+		if ev.Kind == event.TurnStart {
 			assert.NotEqual(t, turn, ev.Turn)
 			turn = ev.Turn
 		}
 		assert.Equal(t, turn, ev.Turn)
-		outside := ev.Kind == hook.EventTurnStart || ev.Kind == hook.EventTurnEnd
+		outside := ev.Kind == event.TurnStart || ev.Kind == event.TurnEnd
 		assert.Equal(t, outside, ev.Step == 0, "%s in step %d", ev.Kind, ev.Step)
 	}
 }
 
 func TestASegmentEndsWhereAnotherBegins(t *testing.T) {
 	t.Parallel()
-	think := func(s string) hook.Chunk { return hook.Chunk{Kind: hook.ChunkReasoning, Text: s} }
-	w := start(t, plays(chunks(think("a"), think("b"), text("c"), think("d"), text(""), text("e"), finish(hook.FinishStop))))
+	think := func(s string) message.Chunk { return message.Chunk{Kind: message.ChunkReasoning, Text: s} }
+	w := start(t, plays(chunks(think("a"), think("b"), text("c"), think("d"), text(""), text("e"), finish(message.FinishStop))))
 	w.send("go")
 	assert.Equal(t, []hook.EventKind{
-		hook.EventTurnStart, hook.EventStepStart,
-		hook.EventReasoningStart, hook.EventReasoningDelta, hook.EventReasoningDelta, hook.EventReasoningEnd,
-		hook.EventTextStart, hook.EventTextDelta, hook.EventTextEnd,
-		hook.EventReasoningStart, hook.EventReasoningDelta, hook.EventReasoningEnd,
-		hook.EventTextStart, hook.EventTextDelta, hook.EventTextEnd,
-		hook.EventUsage, hook.EventStepEnd, hook.EventTurnEnd,
+		event.TurnStart, event.StepStart,
+		event.ReasoningStart, event.ReasoningDelta, event.ReasoningDelta, event.ReasoningEnd,
+		event.TextStart, event.TextDelta, event.TextEnd,
+		event.ReasoningStart, event.ReasoningDelta, event.ReasoningEnd,
+		event.TextStart, event.TextDelta, event.TextEnd,
+		event.Usage, event.StepEnd, event.TurnEnd,
 	}, w.kinds())
 }
 
@@ -79,15 +82,15 @@ func TestAnEventEmittedFromAnEventComesAfterIt(t *testing.T) {
 	h := observer{f: func(ctx context.Context, ev hook.Event) {
 		depth++
 		assert.Equal(t, 1, depth, "never within a delivery")
-		if ev.Kind == hook.EventStepStart {
-			ev.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "from within"})
+		if ev.Kind == event.StepStart {
+			ev.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "from within"})
 		}
 		order = append(order, ev.Kind)
 		depth--
 	}}
 	w := start(t, plays(says("ok")), h)
 	w.send("go")
-	assert.Equal(t, []hook.EventKind{hook.EventTurnStart, hook.EventStepStart, hook.EventDiagnostic, hook.EventTextStart}, order[1:5])
+	assert.Equal(t, []hook.EventKind{event.TurnStart, event.StepStart, event.Diagnostic, event.TextStart}, order[1:5])
 	assert.Equal(t, order[1:], w.kinds())
 	assert.Equal(t, "from within", w.events[2].Text)
 	assert.Equal(t, 1, w.events[2].Step, "the runtime fills in the place")
@@ -104,12 +107,12 @@ func TestLawAPanicInAnObserverKillsNothing(t *testing.T) {
 			t.Parallel()
 			w := start(t, plays(says("fine")), hooks...)
 			assert.Equal(t, "fine", w.send("go").Text())
-			assert.NotEmpty(t, w.eventsOf(hook.EventHookFailed), "it is said that it failed")
+			assert.NotEmpty(t, w.eventsOf(event.HookFailed), "it is said that it failed")
 		})
 	}
 	w := start(t, plays(says("fine")))
 	told := 0
-	out, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) { told++; panic("boom") }})
+	out, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) { told++; panic("boom") }})
 	require.NoError(t, err)
 	assert.Equal(t, "fine", out.Text())
 	assert.Equal(t, 1, told, "it is not called again")
@@ -118,15 +121,15 @@ func TestLawAPanicInAnObserverKillsNothing(t *testing.T) {
 func TestProgressIsToldWhileTheToolRuns(t *testing.T) {
 	t.Parallel()
 	told := make(chan struct{})
-	slow := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+	slow := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 		env.Progress("half way")
 		<-told // the tool goes on only when the client knows
-		return hook.TextResult("ok")
+		return message.TextResult("ok")
 	}}
 	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), box(slow))
 	var progress hook.Event
-	_, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
-		if ev.Kind == hook.EventCallProgress {
+	_, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		if ev.Kind == event.CallProgress {
 			progress = ev
 			close(told)
 		}
@@ -138,11 +141,11 @@ func TestProgressIsToldWhileTheToolRuns(t *testing.T) {
 
 func TestManyToolsMayReportAtOnce(t *testing.T) {
 	t.Parallel()
-	busy := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+	busy := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 		for range 50 {
 			env.Progress("working")
 		}
-		return hook.TextResult("ok")
+		return message.TextResult("ok")
 	}}
 	ws := make([]want, 8)
 	for i := range ws {
@@ -150,7 +153,7 @@ func TestManyToolsMayReportAtOnce(t *testing.T) {
 	}
 	w := start(t, plays(calls(ws...), says("done")), box(busy))
 	w.send("go")
-	assert.Len(t, w.eventsOf(hook.EventCallProgress), 8*50, "nothing is dropped")
+	assert.Len(t, w.eventsOf(event.CallProgress), 8*50, "nothing is dropped")
 	for i, ev := range w.events {
 		require.Equal(t, uint64(i+1), ev.Seq, "in order, one at a time")
 	}
@@ -160,12 +163,12 @@ func TestAStrayToolTellsNobodyAfterTheTurn(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	release, ended := make(chan struct{}), make(chan struct{})
-	stray := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+	stray := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 		cancel()
 		<-release
 		env.Progress("still here")
 		close(ended)
-		return hook.ToolResult{}
+		return message.ToolResult{}
 	}}
 	w := startWith(t, plays(calls(want{"1", "x", "{}"})), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Millisecond}, box(stray))
 	_, err := w.try(ctx, "go")
@@ -216,7 +219,7 @@ func TestDeltasShareReadingsOfTheClock(t *testing.T) {
 	for _, ev := range w.events {
 		assert.False(t, ev.Time.Before(last), "%s: time does not go back", ev.Kind)
 		last = ev.Time
-		if ev.Kind == hook.EventTextDelta {
+		if ev.Kind == event.TextDelta {
 			times[ev.Time]++
 		}
 	}
@@ -235,11 +238,11 @@ func TestTheTimesOfATurn(t *testing.T) {
 	var readings, passed atomic.Int64
 	clock := func() time.Time { readings.Add(1); return began.Add(time.Duration(passed.Load()) * time.Minute) }
 	minute := func() { passed.Add(1) }
-	takes := func(s hook.ModelStream) hook.ModelStream {
-		return func(yield func(hook.Chunk, error) bool) {
+	takes := func(s message.ModelStream) message.ModelStream {
+		return func(yield func(message.Chunk, error) bool) {
 			minute() // before the first chunk, and before the last
 			for c, err := range s {
-				if c.Kind == hook.ChunkFinish {
+				if c.Kind == message.ChunkFinish {
 					minute()
 				}
 				if !yield(c, err) {
@@ -248,7 +251,7 @@ func TestTheTimesOfATurn(t *testing.T) {
 			}
 		}
 	}
-	slow := does("x", func(context.Context) hook.ToolResult { minute(); return hook.TextResult("ok") })
+	slow := does("x", func(context.Context) message.ToolResult { minute(); return message.TextResult("ok") })
 	w := startWith(t, plays(takes(calls(want{"1", "x", "{}"})), takes(says("a", "b"))), hook.AgentConfig{Name: "a"},
 		&runtime.Options{Now: clock}, box(slow))
 	readings.Store(0)
@@ -270,7 +273,7 @@ func TestTheTimeOfAGateIsNotThatOfTheReply(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var passed atomic.Int64
 	clock := func() time.Time { return began.Add(time.Duration(passed.Load()) * time.Minute) }
-	gate := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	gate := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
 		passed.Add(1)
 		return hook.ToolDecision{}, nil
 	})
@@ -278,7 +281,7 @@ func TestTheTimeOfAGateIsNotThatOfTheReply(t *testing.T) {
 		&runtime.Options{Now: clock}, box(named("x")), gate)
 	w.send("go")
 	var got []time.Duration
-	for _, ev := range w.eventsOf(hook.EventCallStart) {
+	for _, ev := range w.eventsOf(event.CallStart) {
 		got = append(got, ev.Time.Sub(began))
 	}
 	assert.Equal(t, []time.Duration{0, time.Minute}, got)
@@ -290,7 +293,7 @@ func TestHistoryDoesNotDependOnTheObserver(t *testing.T) {
 	with := start(t, play(), box(named("x")))
 	with.send("go")
 	without := start(t, play(), box(named("x")))
-	_, err := without.conv.Send(t.Context(), hook.TextInput("go"), nil)
+	_, err := without.conv.Send(t.Context(), message.TextInput("go"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, with.history(), without.history())
 }
@@ -308,7 +311,7 @@ func TestConversationsRunAtTheSameTimeAndDoNotMix(t *testing.T) {
 				return
 			}
 			for range 20 {
-				_, err := c.Send(context.Background(), hook.TextInput(sender), &runtime.SendOptions{Observe: func(ev hook.Event) {
+				_, err := c.Send(context.Background(), message.TextInput(sender), &runtime.SendOptions{Observe: func(ev hook.Event) {
 					if ev.Conversation != c.ID() {
 						t.Errorf("an event of %s in %s", ev.Conversation, c.ID())
 					}
@@ -330,7 +333,7 @@ func TestConversationsRunAtTheSameTimeAndDoNotMix(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, ms, 40)
 		for _, m := range ms {
-			assert.True(t, m.Role == hook.RoleAssistant || m.Text() == r.Key.Sender)
+			assert.True(t, m.Role == message.RoleAssistant || m.Text() == r.Key.Sender)
 		}
 		assert.Equal(t, 20, r.Turns)
 	}
@@ -339,21 +342,21 @@ func TestConversationsRunAtTheSameTimeAndDoNotMix(t *testing.T) {
 func TestOneTurnAtATimeInAConversation(t *testing.T) {
 	t.Parallel()
 	running, release := make(chan struct{}), make(chan struct{})
-	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), box(does("x", func(context.Context) hook.ToolResult {
+	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), box(does("x", func(context.Context) message.ToolResult {
 		close(running)
 		<-release
-		return hook.ToolResult{}
+		return message.ToolResult{}
 	})))
 	ended := make(chan error, 1)
 	go func() { _, err := w.try(context.Background(), "one"); ended <- err }()
 	<-running
-	out, err := w.conv.Send(t.Context(), hook.TextInput("two"), nil)
+	out, err := w.conv.Send(t.Context(), message.TextInput("two"), nil)
 	require.ErrorIs(t, err, runtime.ErrBusy)
 	assert.Equal(t, hook.StopError, out.Stop)
 	close(release)
 	require.NoError(t, <-ended)
 	assert.NotContains(t, strings.Join(w.history(), "\n"), "two")
-	_, err = w.conv.Send(t.Context(), hook.Input{}, nil)
+	_, err = w.conv.Send(t.Context(), message.Input{}, nil)
 	require.True(t, errors.Is(err, runtime.ErrNoInput))
 }
 
@@ -363,7 +366,7 @@ func TestAnObserverThatEndsItsGoroutineLeavesTheConversationUsable(t *testing.T)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = w.conv.Send(context.Background(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) { goruntime.Goexit() }})
+		_, _ = w.conv.Send(context.Background(), message.TextInput("go"), &runtime.SendOptions{Observe: func(hook.Event) { goruntime.Goexit() }})
 	}()
 	<-ended
 	assert.Equal(t, "one", w.send("again").Text())
@@ -375,7 +378,7 @@ func TestAnObserverThatEndsItsGoroutineLeavesTheConversationUsable(t *testing.T)
 type cache struct{ hook.Nop }
 
 func (cache) BeforeTool(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
-	return hook.AnswerTool(hook.TextResult(strings.Repeat("x", 90_000))), nil
+	return hook.AnswerTool(message.TextResult(strings.Repeat("x", 90_000))), nil
 }
 
 // TestTheLoopDoesNotWaitForItself: events that are held until they are written

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -31,20 +33,20 @@ func talk(model provider.Func) (*runtime.Runtime, *runtime.Conversation) {
 }
 
 // librarian counts what it is shown, and writes short summaries.
-func librarian(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+func librarian(_ context.Context, req message.ModelRequest) message.ModelStream {
 	text := fmt.Sprintf("I see %d messages.", req.Messages.Len())
 	if req.Messages.At(0).Label == runtime.LabelCompaction {
 		text = "Ann counts messages."
 	}
-	return func(yield func(hook.Chunk, error) bool) {
-		_ = yield(hook.Chunk{Kind: hook.ChunkText, Text: text}, nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop}, nil)
+	return func(yield func(message.Chunk, error) bool) {
+		_ = yield(message.Chunk{Kind: message.ChunkText, Text: text}, nil) &&
+			yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop}, nil)
 	}
 }
 
 // say runs a turn and prints the answer.
 func say(conv *runtime.Conversation, line string) {
-	out, err := conv.Send(context.Background(), hook.TextInput(line), nil)
+	out, err := conv.Send(context.Background(), message.TextInput(line), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -111,10 +113,10 @@ func ExampleConversation_Steer() {
 	ctx := context.Background()
 	var conv *runtime.Conversation
 	steered := false
-	rt, got := talk(func(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+	rt, got := talk(func(ctx context.Context, req message.ModelRequest) message.ModelStream {
 		if !steered { // somebody says something while the model thinks
 			steered = true
-			if err := conv.Steer(ctx, hook.TextInput("and shortly")); err != nil {
+			if err := conv.Steer(ctx, message.TextInput("and shortly")); err != nil {
 				log.Fatal(err)
 			}
 		}
@@ -164,13 +166,13 @@ func ExampleRuntime_Answer() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	out, err := conv.Send(ctx, hook.TextInput("paint it"), &runtime.SendOptions{Observe: func(ev hook.Event) {
-		if ev.Kind != hook.EventQuestionAsked {
+	out, err := conv.Send(ctx, message.TextInput("paint it"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		if ev.Kind != event.QuestionAsked {
 			return
 		}
 		inquiry := rt.Inquiries()[0]
 		fmt.Println(inquiry.Questions.At(0).Text)
-		answer := hook.Response{Given: hook.ListOf(hook.Given{Chosen: hook.ListOf("blue")})}
+		answer := hook.Response{Given: message.ListOf(hook.Given{Chosen: message.ListOf("blue")})}
 		if err := rt.Answer(inquiry.Conversation, inquiry.ID, "ann", answer); err != nil {
 			log.Fatal(err)
 		}
@@ -188,18 +190,18 @@ func ExampleRuntime_Answer() {
 }
 
 // asks is a model that asks one question and notes the answer.
-func asks(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+func asks(_ context.Context, req message.ModelRequest) message.ModelStream {
 	last := req.Messages.At(req.Messages.Len() - 1)
-	return func(yield func(hook.Chunk, error) bool) {
-		if last.Role == hook.RoleTool {
-			_ = yield(hook.Chunk{Kind: hook.ChunkText, Text: "Noted: " + last.Result.Text()}, nil) &&
-				yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop}, nil)
+	return func(yield func(message.Chunk, error) bool) {
+		if last.Role == message.RoleTool {
+			_ = yield(message.Chunk{Kind: message.ChunkText, Text: "Noted: " + last.Result.Text()}, nil) &&
+				yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop}, nil)
 			return
 		}
-		_ = yield(hook.Chunk{Kind: hook.ChunkCallStart, CallID: "c1", Tool: "ask_user"}, nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkCallArgs, Text: `{"questions":[{"question":"Which colour?","header":"colour",` +
+		_ = yield(message.Chunk{Kind: message.ChunkCallStart, CallID: "c1", Tool: "ask_user"}, nil) &&
+			yield(message.Chunk{Kind: message.ChunkCallArgs, Text: `{"questions":[{"question":"Which colour?","header":"colour",` +
 				`"options":[{"label":"red"},{"label":"blue"}]}]}`}, nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkCallEnd}, nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishTools}, nil)
+			yield(message.Chunk{Kind: message.ChunkCallEnd}, nil) &&
+			yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishTools}, nil)
 	}
 }

@@ -6,17 +6,19 @@ import (
 	"log"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // parrot is a model that answers with what it was told last.
-func parrot(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+func parrot(_ context.Context, req message.ModelRequest) message.ModelStream {
 	last := req.Messages.At(req.Messages.Len() - 1)
-	return func(yield func(hook.Chunk, error) bool) {
-		_ = yield(hook.Chunk{Kind: hook.ChunkText, Text: "You said: "}, nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkText, Text: last.Text()}, nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop}, nil)
+	return func(yield func(message.Chunk, error) bool) {
+		_ = yield(message.Chunk{Kind: message.ChunkText, Text: "You said: "}, nil) &&
+			yield(message.Chunk{Kind: message.ChunkText, Text: last.Text()}, nil) &&
+			yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop}, nil)
 	}
 }
 
@@ -34,8 +36,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	out, err := conv.Send(ctx, hook.TextInput("hello"), &runtime.SendOptions{Observe: func(ev hook.Event) {
-		if ev.Kind == hook.EventTextDelta {
+	out, err := conv.Send(ctx, message.TextInput("hello"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		if ev.Kind == event.TextDelta {
 			fmt.Printf("%q\n", ev.Text)
 		}
 	}})

@@ -9,6 +9,9 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // errToolTimeout is the cause with which a tool's context ends when its own time
@@ -17,7 +20,7 @@ var errToolTimeout = errors.New("runtime: the tool's time is over")
 
 // execute runs the calls that are not settled, and concludes each as it ends. Of
 // the last one nobody is told: its result is written down with the whole step.
-func (t *turn) execute(reply hook.ModelReply, calls []call) {
+func (t *turn) execute(reply message.ModelReply, calls []call) {
 	batch := make([]composite.Call, 0, len(calls))
 	index := make([]int, 0, 8) // of the calls that run; stays on the stack for a few
 	for i := range calls {
@@ -129,7 +132,7 @@ type execution struct {
 	queued  time.Duration
 	started bool
 	// last is what the tool returned, if it is back.
-	last hook.ToolResult
+	last message.ToolResult
 	back bool
 	// refused: the call was not started because too many others are abandoned.
 	refused bool
@@ -144,9 +147,9 @@ var (
 )
 
 // Run implements hook.Runner.
-func (x *execution) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (x *execution) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	if !x.begin() {
-		return hook.FailedResult(hook.FailCancelled, "cancelled before it started")
+		return message.FailedResult(message.FailCancelled, "cancelled before it started")
 	}
 	defer x.end()
 	if !x.wraps() {
@@ -208,28 +211,28 @@ func (x *execution) abandon() (begun bool) {
 // what is the call as it is counted when it is abandoned.
 func (x *execution) what() Abandoned { return Abandoned{Tool: x.place.Name()} }
 
-func (x *execution) wraps() bool { return x.hooks.Has(hook.PointWrapTool) }
+func (x *execution) wraps() bool { return x.hooks.Has(point.WrapTool) }
 
 // wrapped runs the hook's wrap. If it panics, the result of the tool stands if
 // there is one.
-func (x *execution) wrapped(ctx context.Context) (r hook.ToolResult) {
+func (x *execution) wrapped(ctx context.Context) (r message.ToolResult) {
 	defer func() {
 		v := recover()
 		if v == nil {
 			return
 		}
-		f := panicOf(hook.PointWrapTool, v)
+		f := panicOf(point.WrapTool, v)
 		x.events.Emit(ctx, hook.FailureEvent(f))
 		r = x.last
 		if !x.back {
-			r = hook.FailedResult(hook.FailPanic, f.Public())
+			r = message.FailedResult(message.FailPanic, f.Public())
 		}
 	}()
 	return x.hooks.WrapTool(ctx, x.place, hook.NewToolNext(x, 0))
 }
 
 // WrapToolAt implements hook.ToolChain: it is one attempt.
-func (x *execution) WrapToolAt(ctx context.Context, _ int) hook.ToolResult {
+func (x *execution) WrapToolAt(ctx context.Context, _ int) message.ToolResult {
 	had := x.back
 	x.back = false
 	x.attempts++
@@ -250,18 +253,18 @@ func (x *execution) admitted(ctx context.Context) {
 
 // notAdmitted is the result of an attempt that did not start: that of the attempt
 // before, if it had one.
-func (x *execution) notAdmitted(had bool) hook.ToolResult {
+func (x *execution) notAdmitted(had bool) message.ToolResult {
 	x.back = had
 	switch {
 	case had:
 		return x.last
 	case x.refused:
-		return hook.FailedResult(hook.FailOperation, fmt.Sprintf("%d calls of %s have not ended; it runs again when one of them has",
+		return message.FailedResult(message.FailOperation, fmt.Sprintf("%d calls of %s have not ended; it runs again when one of them has",
 			x.rt.abandoned.count(x.what()), x.place.Name()))
 	case x.waited != "":
-		return hook.FailedResult(hook.FailCancelled, "cancelled before it started: it waited for "+x.waited)
+		return message.FailedResult(message.FailCancelled, "cancelled before it started: it waited for "+x.waited)
 	}
-	return hook.FailedResult(hook.FailCancelled, "cancelled before it started")
+	return message.FailedResult(message.FailCancelled, "cancelled before it started")
 }
 
 // admit gets the exclusive key and a slot, which free gives back. False if ctx ended
@@ -396,11 +399,11 @@ func (x *execution) again() *hook.Env {
 
 // limited runs the tool on a goroutine of its own, so that one that ignores its
 // context holds the turn no longer than the grace period.
-func (x *execution) limited(ctx context.Context, env *hook.Env) hook.ToolResult {
+func (x *execution) limited(ctx context.Context, env *hook.Env) message.ToolResult {
 	limited, cancel := context.WithTimeoutCause(ctx, x.limit, errToolTimeout)
 	defer cancel()
 	env.Deadline, _ = limited.Deadline()
-	r := &limitedRun{x: x, unlock: x.unlock, ended: make(chan hook.ToolResult, 1)}
+	r := &limitedRun{x: x, unlock: x.unlock, ended: make(chan message.ToolResult, 1)}
 	x.unlock = nil
 	go r.run(limited, env)
 	select {
@@ -419,9 +422,9 @@ func (x *execution) limited(ctx context.Context, env *hook.Env) hook.ToolResult 
 		return x.inTime(limited, <-r.ended)
 	}
 	if ctx.Err() != nil {
-		return hook.FailedResult(hook.FailCancelled, "interrupted: the tool did not end when the turn was cancelled; what it did is not known")
+		return message.FailedResult(message.FailCancelled, "interrupted: the tool did not end when the turn was cancelled; what it did is not known")
 	}
-	return hook.FailedResult(hook.FailTimeout, x.timeoutText()+"; it did not end, and what it did is not known")
+	return message.FailedResult(message.FailTimeout, x.timeoutText()+"; it did not end, and what it did is not known")
 }
 
 // limitedRun is an attempt with a time limit. Its goroutine has the exclusive key and
@@ -429,7 +432,7 @@ func (x *execution) limited(ctx context.Context, env *hook.Env) hook.ToolResult 
 type limitedRun struct {
 	x      *execution
 	unlock func()
-	ended  chan hook.ToolResult
+	ended  chan message.ToolResult
 
 	mu              sync.Mutex
 	over, abandoned bool
@@ -464,30 +467,30 @@ func (r *limitedRun) run(ctx context.Context, env *hook.Env) {
 	r.x.recovered(ctx, env, &out)
 }
 
-func panicked() hook.ToolResult {
-	return hook.FailedResult(hook.FailPanic, "the tool panicked") // its value may quote secrets
+func panicked() message.ToolResult {
+	return message.FailedResult(message.FailPanic, "the tool panicked") // its value may quote secrets
 }
 
 func (x *execution) timeoutText() string { return fmt.Sprintf("timed out after %s", x.limit) }
 
 // inTime marks a failed result as a timeout if the tool's time was over. What
 // the tool has to say stays.
-func (x *execution) inTime(limited context.Context, r hook.ToolResult) hook.ToolResult {
+func (x *execution) inTime(limited context.Context, r message.ToolResult) message.ToolResult {
 	if !r.IsError() || !errors.Is(context.Cause(limited), errToolTimeout) {
 		return r
 	}
 	switch r.Failure {
-	case hook.FailTimeout:
-	case hook.FailCancelled:
-		r = hook.FailedResult(hook.FailTimeout, x.timeoutText())
+	case message.FailTimeout:
+	case message.FailCancelled:
+		r = message.FailedResult(message.FailTimeout, x.timeoutText())
 	default:
-		r.Failure = hook.FailTimeout
+		r.Failure = message.FailTimeout
 	}
 	return r
 }
 
 // recovered runs the tool; a panic is its result.
-func (x *execution) recovered(ctx context.Context, env *hook.Env, r *hook.ToolResult) {
+func (x *execution) recovered(ctx context.Context, env *hook.Env, r *message.ToolResult) {
 	defer func() {
 		if recover() != nil {
 			*r = panicked()
@@ -504,7 +507,7 @@ func (x *execution) Report(text string) {
 	if abandoned { // its turn has ended, and the conversation may have another one
 		return
 	}
-	x.events.emit(x.ctx, hook.Event{Kind: hook.EventCallProgress, Text: text}.
+	x.events.emit(x.ctx, hook.Event{Kind: event.CallProgress, Text: text}.
 		WithDetail(hook.EventDetail{CallID: x.place.ID(), Tool: x.place.Name()}))
 }
 

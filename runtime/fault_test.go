@@ -16,6 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -63,7 +66,7 @@ func (l *lockedSource) Uint64() uint64 {
 
 func faultyConversation(t *testing.T, seed uint64) {
 	c := &chaos{Rand: rand.New(&lockedSource{Source: rand.NewPCG(seed, 7)}), release: make(chan struct{}), after: map[string]int{}}
-	var scripts []hook.ModelStream
+	var scripts []message.ModelStream
 	for range 40 {
 		scripts = append(scripts, c.reply())
 	}
@@ -90,7 +93,7 @@ func faultyConversation(t *testing.T, seed uint64) {
 }
 
 // reply is what the model does in one step.
-func (c *chaos) reply() hook.ModelStream {
+func (c *chaos) reply() message.ModelStream {
 	if c.one(6) {
 		return says("an answer")
 	}
@@ -108,7 +111,7 @@ func (c *chaos) reply() hook.ModelStream {
 		}
 	}
 	if c.one(4) {
-		return finishes(hook.FinishLength, ws...)
+		return finishes(message.FinishLength, ws...)
 	}
 	return calls(ws...)
 }
@@ -118,38 +121,38 @@ func (c *chaos) hooks() []hook.Hook {
 	alone.Exclusive = "key"
 	hang := sleeps("hang", time.Hour)
 	hang.Timeout = 5 * time.Second
-	deaf := does("deaf", func(context.Context) hook.ToolResult { <-c.release; return hook.TextResult("late") })
+	deaf := does("deaf", func(context.Context) message.ToolResult { <-c.release; return message.TextResult("late") })
 	deaf.Timeout = 2 * time.Second
 	tools := box(named("ok"), alone, hang, deaf,
-		does("error", func(context.Context) hook.ToolResult { return hook.FailedResult(hook.FailOperation, "no") }),
-		does("panic", func(context.Context) hook.ToolResult { panic("boom") }),
-		does("big", func(context.Context) hook.ToolResult { return hook.TextResult(strings.Repeat("ä", 1<<17)) }),
-		does("broken", func(context.Context) hook.ToolResult { return hook.TextResult("\xff\xfe") }),
+		does("error", func(context.Context) message.ToolResult { return message.FailedResult(message.FailOperation, "no") }),
+		does("panic", func(context.Context) message.ToolResult { panic("boom") }),
+		does("big", func(context.Context) message.ToolResult { return message.TextResult(strings.Repeat("ä", 1<<17)) }),
+		does("broken", func(context.Context) message.ToolResult { return message.TextResult("\xff\xfe") }),
 	)
 	return []hook.Hook{
-		hook.RewriteArgsFunc(func(_ context.Context, _ *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
-			return pick(c, args, []hook.JSON{`{"s":"rewritten"}`, `{"no":"such"}`, "nonsense"})
+		point.RewriteArgsFunc(func(_ context.Context, _ *hook.ToolCall, args message.JSON) (message.JSON, error) {
+			return pick(c, args, []message.JSON{`{"s":"rewritten"}`, `{"no":"such"}`, "nonsense"})
 		}),
-		hook.BeforeToolFunc(func(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+		point.BeforeToolFunc(func(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
 			return pick(c, hook.ToolDecision{}, []hook.ToolDecision{
-				hook.DenyTool("no"), hook.AskTool("sure?"), hook.AnswerTool(hook.TextResult("instead")),
+				hook.DenyTool("no"), hook.AskTool("sure?"), hook.AnswerTool(message.TextResult("instead")),
 				hook.NarrowTool(hook.Grant{Timeout: time.Second}), hook.StopTool("enough"),
 			})
 		}),
-		hook.ApproveFunc(func(context.Context, *hook.ToolCall, hook.ToolDecision) (hook.ApprovalDecision, error) {
+		point.ApproveFunc(func(context.Context, *hook.ToolCall, hook.ToolDecision) (hook.ApprovalDecision, error) {
 			return pick(c, hook.ApproveCall(), []hook.ApprovalDecision{{}, hook.RefuseCall("no"), hook.ModifyCall(`{"s":"mine"}`), hook.ModifyCall("{")})
 		}),
-		hook.AfterToolFunc(func(_ context.Context, call *hook.ToolCall, _ hook.ToolOutcome) (hook.OutcomeDecision, error) {
+		point.AfterToolFunc(func(_ context.Context, call *hook.ToolCall, _ hook.ToolOutcome) (hook.OutcomeDecision, error) {
 			c.after[call.ID()]++
 			return pick(c, hook.OutcomeDecision{}, []hook.OutcomeDecision{hook.WithholdOutcome("no"), hook.ContextOutcome("note"), hook.StopOutcome("enough")})
 		}),
-		hook.RewriteResultFunc(func(_ context.Context, _ *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
-			return pick(c, r, []hook.ToolResult{hook.TextResult("rewritten")})
+		point.RewriteResultFunc(func(_ context.Context, _ *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
+			return pick(c, r, []message.ToolResult{message.TextResult("rewritten")})
 		}),
-		hook.AfterModelFunc(func(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+		point.AfterModelFunc(func(context.Context, *hook.Step, message.ModelReply) (hook.ReplyDecision, error) {
 			return pick(c, hook.ReplyDecision{}, []hook.ReplyDecision{hook.RetryReply("again"), hook.RetryReply("again"), hook.StopReply("enough"), hook.RejectReply("no")})
 		}),
-		hook.AfterTurnFunc(func(context.Context, *hook.Turn, hook.TurnOutcome) {
+		point.AfterTurnFunc(func(context.Context, *hook.Turn, hook.TurnOutcome) {
 			if c.turns++; c.one(10) {
 				panic("boom")
 			}
@@ -181,9 +184,9 @@ func (c *chaos) check(t *testing.T, w *world, out hook.TurnOutcome) {
 	t.Helper()
 	assertBrackets(t, w)
 	last := w.events[len(w.events)-1]
-	assert.Equal(t, hook.EventTurnEnd, last.Kind)
+	assert.Equal(t, event.TurnEnd, last.Kind)
 	assert.Equal(t, out.Stop, last.Detail().Stop)
-	results := w.eventsOf(hook.EventCallResult)
+	results := w.eventsOf(event.CallResult)
 	assert.Len(t, results, out.Calls)
 	assert.Len(t, c.after, out.Calls)
 	for id, n := range c.after {
@@ -198,15 +201,15 @@ func (c *chaos) check(t *testing.T, w *world, out hook.TurnOutcome) {
 }
 
 // assertSendable checks a history by the rules of the strictest providers.
-func assertSendable(t *testing.T, ms []hook.Message) {
+func assertSendable(t *testing.T, ms []message.Message) {
 	t.Helper()
 	ids := map[string]bool{}
 	for i := 0; i < len(ms); i++ {
 		m := ms[i]
-		require.NotEqual(t, hook.RoleTool, m.Role, "a result without its call: %s", line(m))
+		require.NotEqual(t, message.RoleTool, m.Role, "a result without its call: %s", line(m))
 		require.Positive(t, m.Content.Len())
 		for _, b := range m.Content.All() {
-			if b.Kind != hook.BlockToolCall {
+			if b.Kind != message.BlockToolCall {
 				continue
 			}
 			require.NotEmpty(t, b.CallID)
@@ -216,7 +219,7 @@ func assertSendable(t *testing.T, ms []hook.Message) {
 			require.NoError(t, json.Unmarshal([]byte(b.JSON), &args), "arguments %s", b.JSON)
 			i++
 			require.Less(t, i, len(ms), "a call without its result: %s", line(m))
-			require.Equal(t, []string{string(hook.RoleTool), b.CallID, b.Tool}, []string{string(ms[i].Role), ms[i].CallID, ms[i].Tool})
+			require.Equal(t, []string{string(message.RoleTool), b.CallID, b.Tool}, []string{string(ms[i].Role), ms[i].CallID, ms[i].Tool})
 			require.LessOrEqual(t, len(ms[i].Result.Text()), runtime.DefaultMaxResult+100)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // invite makes another agent answer the turn: with text only. It is waited
@@ -32,7 +32,7 @@ func (t *turn) invite(name string) error {
 	}
 	// Some providers want the tools of calls in the history to be named.
 	view.tools = t.view.tools
-	cfg.Choice = hook.ToolChoice{Mode: hook.ToolChoiceNone}
+	cfg.Choice = message.ToolChoice{Mode: message.ToolChoiceNone}
 	t.answers, t.view, t.cfg = guest, view, &cfg
 	return nil
 }
@@ -68,9 +68,9 @@ func (t *turn) attribute() {
 	if me == "" && !t.conv.visited {
 		return
 	}
-	var shown hook.Messages
+	var shown message.Messages
 	for _, m := range t.history.stored.All() {
-		if m.Role == hook.RoleAssistant && m.From != me {
+		if m.Role == message.RoleAssistant && m.From != me {
 			m = t.attributed(m)
 		}
 		shown = shown.Append(m)
@@ -83,17 +83,17 @@ func (t *turn) attribute() {
 }
 
 // attributed is a message of somebody else, with its text in a tag.
-func (t *turn) attributed(m hook.Message) hook.Message {
+func (t *turn) attributed(m message.Message) message.Message {
 	who := m.From
 	if who == "" {
 		who = t.conv.agent.Name()
 	}
 	blocks := m.Content.Slice()
 	for i, b := range blocks {
-		if b.Kind == hook.BlockText && strings.TrimSpace(b.Text) != "" {
+		if b.Kind == message.BlockText && strings.TrimSpace(b.Text) != "" {
 			blocks[i].Text = "<from agent=\"" + who + "\">\n" + b.Text + "\n</from>"
 		}
 	}
-	m.Content = hook.Freeze(blocks)
+	m.Content = message.Freeze(blocks)
 	return m
 }

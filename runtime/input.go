@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -16,8 +19,8 @@ import (
 
 // announce journals what the turn begins with and then tells everybody that it begins.
 // If the journal cannot be written the turn has not begun.
-func (t *turn) announce(in hook.Input) error {
-	begins := hook.Event{Kind: hook.EventTurnStart, Text: in.Text(), Time: t.moment}
+func (t *turn) announce(in message.Input) error {
+	begins := hook.Event{Kind: event.TurnStart, Text: in.Text(), Time: t.moment}
 	c := t.conv
 	if !c.journals() {
 		c.steers.begin(nil)
@@ -37,12 +40,12 @@ func (t *turn) announce(in hook.Input) error {
 	}
 	var err error
 	if c.events.logs {
-		t.away(hook.PointOnEvent)
+		t.away(point.OnEvent)
 		gen, _ := c.events.hold(context.Background(), t) // who leaves the loop behind wakes it
 		t.returned()
 		t.opened = true
 		err = c.events.record(t.durable, begins, "the turn did not begin", write)
-		t.away(hook.PointOnEvent)
+		t.away(point.OnEvent)
 		c.events.release(gen)
 		t.returned()
 	} else if err = write(nil); err == nil {
@@ -63,7 +66,7 @@ type inputData struct {
 	Ephemeral bool `json:"ephemeral,omitzero"`
 }
 
-func inputEntries(kind store.EntryKind, in hook.Input) []store.Entry {
+func inputEntries(kind store.EntryKind, in message.Input) []store.Entry {
 	entries := make([]store.Entry, in.Messages.Len())
 	for i, m := range in.Messages.All() {
 		entries[i] = store.Entry{Kind: kind, Message: m, Data: data(inputData{Part: i, Ephemeral: m.Ephemeral})}
@@ -73,10 +76,10 @@ func inputEntries(kind store.EntryKind, in hook.Input) []store.Entry {
 
 // begin has the hooks judge the input and stores it, with its answer if a hook has one.
 // It reports whether the model is to be asked.
-func (t *turn) begin(in hook.Input) bool { return t.accept(in) && t.inform() }
+func (t *turn) begin(in message.Input) bool { return t.accept(in) && t.inform() }
 
 // accept is begin up to where the input is stored.
-func (t *turn) accept(in hook.Input) (more bool) {
+func (t *turn) accept(in message.Input) (more bool) {
 	if !t.beginSession() {
 		return false
 	}
@@ -111,7 +114,7 @@ type admission struct {
 	// place has the input as Turn.Input.
 	place    *hook.Turn
 	teller   hook.TurnTeller
-	in       hook.Input
+	in       message.Input
 	decision hook.TurnDecision
 }
 
@@ -121,7 +124,7 @@ type admission struct {
 func (t *turn) admit(ctx context.Context, a admission) (admission, error) {
 	out, err := t.preprocess(ctx, a.place, a.in)
 	if err != nil {
-		t.hookFailed(ctx, failureOf(hook.PointPreprocess, err))
+		t.hookFailed(ctx, failureOf(point.Preprocess, err))
 		return a, err
 	}
 	if err := checkInput(out); err != nil {
@@ -131,7 +134,7 @@ func (t *turn) admit(ctx context.Context, a admission) (admission, error) {
 		a.place, a.teller = a.teller.WithInput(out)
 		a.in = out
 	}
-	t.away(hook.PointBeforeTurn)
+	t.away(point.BeforeTurn)
 	d, _ := t.hooks.BeforeTurn(ctx, a.place, a.in)
 	a.decision = answered(ctx, t, d)
 	return a, nil
@@ -139,7 +142,7 @@ func (t *turn) admit(ctx context.Context, a admission) (admission, error) {
 
 // admitLetter takes what was said to the running turn through the gates. why is the
 // answer to its sender where they do not let it through.
-func (t *turn) admitLetter(in hook.Input) (out hook.Input, why string) {
+func (t *turn) admitLetter(in message.Input) (out message.Input, why string) {
 	if !t.session.begun {
 		return in, "the turn ended before its session began"
 	}
@@ -199,23 +202,23 @@ func (t *turn) reject(v hook.Verdict) bool {
 	return false
 }
 
-func (t *turn) preprocess(ctx context.Context, place *hook.Turn, in hook.Input) (out hook.Input, err error) {
-	t.away(hook.PointPreprocess)
-	defer t.caught(hook.PointPreprocess, &err)
+func (t *turn) preprocess(ctx context.Context, place *hook.Turn, in message.Input) (out message.Input, err error) {
+	t.away(point.Preprocess)
+	defer t.caught(point.Preprocess, &err)
 	return t.hooks.Preprocess(ctx, place, in)
 }
 
 // checkInput refuses what would not be a user's part of a history.
-func checkInput(in hook.Input) error {
+func checkInput(in message.Input) error {
 	for i, m := range in.Messages.All() {
 		switch {
-		case m.Role != hook.RoleUser:
-			return fmt.Errorf("input message %d: its role is %q and has to be %q", i, m.Role, hook.RoleUser)
+		case m.Role != message.RoleUser:
+			return fmt.Errorf("input message %d: its role is %q and has to be %q", i, m.Role, message.RoleUser)
 		case history.Blank(m.Content):
 			return fmt.Errorf("input message %d is empty", i)
 		}
 		for _, b := range m.Content.All() {
-			if b.Kind == hook.BlockToolCall {
+			if b.Kind == message.BlockToolCall {
 				return fmt.Errorf("input message %d: a user calls no tools", i)
 			}
 		}
@@ -227,7 +230,7 @@ func checkInput(in hook.Input) error {
 }
 
 // sameInput reports whether Preprocess left the input as it was.
-func sameInput(a, b hook.Input) bool {
+func sameInput(a, b message.Input) bool {
 	if a.Messages.Len() != b.Messages.Len() {
 		return false
 	}

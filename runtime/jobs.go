@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/runtime/job"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -82,7 +83,7 @@ func (r *Runtime) checkJobs() error {
 func (t *turn) enqueueAll(jobs []hook.Job) {
 	for _, j := range jobs {
 		if err := t.conv.events.Enqueue(t.ctx, j); err != nil {
-			t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: publicText(err)})
+			t.emit(hook.Event{Kind: event.Diagnostic, Text: publicText(err)})
 		}
 	}
 }

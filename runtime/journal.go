@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -41,9 +42,9 @@ type replyData struct {
 	Step int `json:"step"`
 	// Usage is the turn's so far, Cost what that costs, and Calls the number of its
 	// calls.
-	Usage hook.Usage `json:"usage,omitzero"`
-	Cost  hook.Cost  `json:"cost,omitzero"`
-	Calls int        `json:"calls"`
+	Usage message.Usage `json:"usage,omitzero"`
+	Cost  hook.Cost     `json:"cost,omitzero"`
+	Calls int           `json:"calls"`
 }
 
 // startData is what the entry of a call that is about to run says.
@@ -87,12 +88,12 @@ func cancels(r hook.StopReason) bool {
 }
 
 // data encodes one of the types above, which always can be.
-func data(v any) hook.JSON {
+func data(v any) message.JSON {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("runtime: encode a journal entry: %v", err))
 	}
-	return hook.JSON(text)
+	return message.JSON(text)
 }
 
 // begun is the entry of the turn itself.
@@ -105,7 +106,7 @@ func (t *turn) begun() store.Entry {
 
 // noteStart keeps what is about to happen: the reply, the calls that will run, and
 // the results of those that will not. False if that failed: then nothing may run.
-func (t *turn) noteStart(reply hook.ModelReply, calls []call) bool {
+func (t *turn) noteStart(reply message.ModelReply, calls []call) bool {
 	if !t.conv.journals() {
 		return true
 	}
@@ -185,7 +186,7 @@ func (c *call) startEntry(t *turn) store.Entry {
 }
 
 // digest is the SHA-256 of the arguments, which are not copied: they may be huge.
-func digest(args hook.JSON) string {
+func digest(args message.JSON) string {
 	sum := sha256.New()
 	var buf [512]byte
 	for rest := string(args); rest != ""; {
@@ -198,7 +199,7 @@ func digest(args hook.JSON) string {
 
 // mayRunAgain reports whether a call of the tool that may have run can be run once
 // more.
-func mayRunAgain(t hook.Tool) bool { return t.Annotations.ReadOnly || t.Annotations.Idempotent }
+func mayRunAgain(t message.Tool) bool { return t.Annotations.ReadOnly || t.Annotations.Idempotent }
 
 func (c *call) resultEntry() store.Entry {
 	return store.Entry{

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/stream"
 )
@@ -19,7 +21,7 @@ var errNotKept = errors.New("runtime: not all events could be kept")
 // in the history, and progress is over when somebody reads of it.
 func kept(kind hook.EventKind) bool {
 	switch kind {
-	case hook.EventTextDelta, hook.EventReasoningDelta, hook.EventCallProgress:
+	case event.TextDelta, event.ReasoningDelta, event.CallProgress:
 		return false
 	}
 	return true
@@ -60,7 +62,7 @@ func (e *emitter) write(w func([]store.Event) error) error {
 		out = make([]store.Event, len(pending))
 	}
 	for i, ev := range pending {
-		out[i] = store.Event{Seq: ev.Seq, Data: hook.JSON(stream.Encode(ev))}
+		out[i] = store.Event{Seq: ev.Seq, Data: message.JSON(stream.Encode(ev))}
 	}
 	err := w(out)
 	if err != nil {

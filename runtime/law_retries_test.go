@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -40,12 +42,12 @@ func newUnlucky(seed uint64) *unlucky {
 }
 
 // Stream implements provider.Provider.
-func (u *unlucky) Stream(context.Context, hook.ModelRequest) hook.ModelStream {
+func (u *unlucky) Stream(context.Context, message.ModelRequest) message.ModelStream {
 	u.asked++
 	word := fmt.Sprintf("word%d ", u.asked)
 	switch u.IntN(6) {
 	case 0:
-		return fails(&provider.Error{Class: hook.FailureOverloaded, RetryAfter: time.Duration(u.IntN(3)) * time.Second, Err: errors.New("busy")}, word)
+		return fails(&provider.Error{Class: message.FailureOverloaded, RetryAfter: time.Duration(u.IntN(3)) * time.Second, Err: errors.New("busy")}, word)
 	case 1:
 		return fails(errors.New("gone"))
 	case 2:
@@ -55,22 +57,22 @@ func (u *unlucky) Stream(context.Context, hook.ModelRequest) hook.ModelStream {
 	}
 	tool := []string{"echo", "echo", "ecko", "hidden"}[u.IntN(4)]
 	args := []string{`{}`, `{}`, `{"x":"1"}`, `{"s":`}[u.IntN(4)]
-	cs := []hook.Chunk{text(word)}
+	cs := []message.Chunk{text(word)}
 	for i := range 1 + u.IntN(2) {
-		cs = append(cs, hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: fmt.Sprintf("c%d_%d", u.asked, i), Tool: tool},
-			hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: args}, hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+		cs = append(cs, message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: fmt.Sprintf("c%d_%d", u.asked, i), Tool: tool},
+			message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: args}, message.Chunk{Kind: message.ChunkCallEnd, Index: i})
 	}
-	return chunks(append(cs, finish(hook.FinishTools))...)
+	return chunks(append(cs, finish(message.FinishTools))...)
 }
 
 func step(s *hook.Step) string { return fmt.Sprintf("%s.%d", s.Turn().ID(), s.Number()) }
 
-func (u *unlucky) WrapModel(ctx context.Context, s *hook.Step, _ hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+func (u *unlucky) WrapModel(ctx context.Context, s *hook.Step, _ message.ModelRequest, next hook.ModelNext) message.ModelStream {
 	u.calls[step(s)]++
 	return next.Stream(ctx)
 }
 
-func (u *unlucky) OnModelError(_ context.Context, s *hook.Step, f hook.ModelFailure) (hook.FailureDecision, error) {
+func (u *unlucky) OnModelError(_ context.Context, s *hook.Step, f message.ModelFailure) (hook.FailureDecision, error) {
 	u.failures[step(s)]++
 	u.pairs["failure "+string(f.Class)]++
 	if f.Attempt != u.calls[step(s)] {
@@ -80,7 +82,7 @@ func (u *unlucky) OnModelError(_ context.Context, s *hook.Step, f hook.ModelFail
 	case 0:
 		return hook.FailureDecision{}, nil
 	case 1:
-		return hook.RespondFailure(hook.ModelReply{Content: hook.ListOf(hook.TextBlock(fmt.Sprintf("instead%d", u.asked)))}), nil
+		return hook.RespondFailure(message.ModelReply{Content: message.ListOf(message.TextBlock(fmt.Sprintf("instead%d", u.asked)))}), nil
 	case 2:
 		return hook.FallbackFailure("spare"), nil
 	case 3:
@@ -100,10 +102,10 @@ func (u *unlucky) OnInvalidTool(_ context.Context, _ *hook.Step, c hook.InvalidC
 	case 2:
 		return hook.RenameTool([]string{"echo", "nobody", "hidden"}[u.IntN(3)]), nil
 	}
-	return hook.RepairArgs([]hook.JSON{`{}`, `{"y":"2"}`, "{"}[u.IntN(3)]), nil
+	return hook.RepairArgs([]message.JSON{`{}`, `{"y":"2"}`, "{"}[u.IntN(3)]), nil
 }
 
-func (u *unlucky) AfterModel(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+func (u *unlucky) AfterModel(context.Context, *hook.Step, message.ModelReply) (hook.ReplyDecision, error) {
 	if u.IntN(3) == 0 {
 		return hook.RetryReply("better"), nil
 	}
@@ -137,7 +139,7 @@ func TestLawRetriesAreCappedWhateverHooksAnswer(t *testing.T) {
 			} else {
 				require.Equal(t, errors.Is(err, runtime.ErrArguments), slices.Contains(reasons(out), hook.StopRetryLimit))
 			}
-			require.Empty(t, w.eventsOf(hook.EventError)[min(1, len(w.eventsOf(hook.EventError))):], "one error at most")
+			require.Empty(t, w.eventsOf(event.Error)[min(1, len(w.eventsOf(event.Error))):], "one error at most")
 			requireShownIsSaid(t, w, out)
 			assertBrackets(t, w)
 			for pair, n := range u.pairs {
@@ -164,11 +166,11 @@ func requireShownIsSaid(t *testing.T, w *world, out hook.TurnOutcome) {
 	shown, now := []string{}, ""
 	for _, ev := range w.events {
 		switch ev.Kind {
-		case hook.EventStepStart, hook.EventTurnRetried:
+		case event.StepStart, event.TurnRetried:
 			now = ""
-		case hook.EventTextDelta:
+		case event.TextDelta:
 			now += ev.Text
-		case hook.EventStepEnd:
+		case event.StepEnd:
 			shown = append(shown, now)
 		}
 	}
@@ -176,7 +178,7 @@ func requireShownIsSaid(t *testing.T, w *world, out hook.TurnOutcome) {
 	require.NoError(t, err)
 	said := []string{}
 	for _, m := range ms {
-		if m.Role == hook.RoleAssistant {
+		if m.Role == message.RoleAssistant {
 			said = append(said, m.Text())
 		}
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -28,7 +31,7 @@ func TestLawEventsComeInCompletionOrderAndHistoryInCallOrder(t *testing.T) {
 
 		assert.Equal(t, 150*time.Millisecond, time.Since(began), "the calls run at the same time")
 		var order []string
-		for _, ev := range w.eventsOf(hook.EventCallResult) {
+		for _, ev := range w.eventsOf(event.CallResult) {
 			order = append(order, ev.Detail().CallID)
 		}
 		assert.ElementsMatch(t, []string{"2", "3"}, order[:2])
@@ -37,7 +40,7 @@ func TestLawEventsComeInCompletionOrderAndHistoryInCallOrder(t *testing.T) {
 			"user go", "assistant [1 slow {}] [2 quick {}] [3 quick {}]",
 			"tool 1 slow: slow", "tool 2 quick: quick", "tool 3 quick: quick", "assistant done",
 		}, w.history())
-		last := w.eventsOf(hook.EventCallResult)[2].Detail()
+		last := w.eventsOf(event.CallResult)[2].Detail()
 		assert.Equal(t, 150*time.Millisecond, last.Duration)
 	})
 }
@@ -46,19 +49,19 @@ func TestLawGatesAreSequentialInCallOrderBeforeAnythingRuns(t *testing.T) {
 	t.Parallel()
 	var log []string
 	note := func(what string, call *hook.ToolCall) { log = append(log, what+" "+call.ID()) }
-	rewriter := hook.RewriteArgsFunc(func(_ context.Context, c *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+	rewriter := point.RewriteArgsFunc(func(_ context.Context, c *hook.ToolCall, args message.JSON) (message.JSON, error) {
 		note("rewrite", c)
 		return args, nil
 	})
-	guard := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+	guard := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 		note("before", c)
 		return hook.ToolDecision{}, nil
 	})
 	ran := make(chan string, 2)
 	w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"})), rewriter, guard,
-		box(does("x", func(context.Context) hook.ToolResult {
+		box(does("x", func(context.Context) message.ToolResult {
 			ran <- strings.Join(log, ", ") // safe: no gate may run any more
-			return hook.ToolResult{}
+			return message.ToolResult{}
 		})))
 	w.send("go")
 	for range 2 {
@@ -80,16 +83,16 @@ func TestLawAPanicStaysInItsCall(t *testing.T) {
 				ws = append(ws, want{fmt.Sprint(i), name, `{"s":"x"}`})
 			}
 			w := start(t, plays(calls(ws...), says("done")), box(named("fine"),
-				does("broken", func(context.Context) hook.ToolResult { panic("boom") })))
+				does("broken", func(context.Context) message.ToolResult { panic("boom") })))
 			out := w.send("go")
 
 			assert.Equal(t, "done", out.Text())
-			require.Len(t, w.eventsOf(hook.EventCallResult), 4)
-			for _, ev := range w.eventsOf(hook.EventCallResult) {
+			require.Len(t, w.eventsOf(event.CallResult), 4)
+			for _, ev := range w.eventsOf(event.CallResult) {
 				d := ev.Detail()
 				if d.CallID == fmt.Sprint(k) {
 					assert.Equal(t, hook.OutcomePanicked, d.Outcome)
-					assert.Equal(t, hook.FailPanic, d.Result.Failure)
+					assert.Equal(t, message.FailPanic, d.Result.Failure)
 					assert.NotContains(t, d.Result.Text(), "boom", "the value may quote secrets")
 					continue
 				}
@@ -111,7 +114,7 @@ func TestLawAnUnknownToolIsAResult(t *testing.T) {
 		"tool 2 read: read:x", "assistant done",
 	}, w.history())
 	assert.Zero(t, b.dispatched["raed"], "no owner was asked")
-	assert.Equal(t, hook.OutcomeUnknown, w.eventsOf(hook.EventCallResult)[0].Detail().Outcome)
+	assert.Equal(t, hook.OutcomeUnknown, w.eventsOf(event.CallResult)[0].Detail().Outcome)
 }
 
 func TestLawMalformedArgumentsAreAResultWithTheSchema(t *testing.T) {
@@ -131,7 +134,7 @@ func TestLawMalformedArgumentsAreAResultWithTheSchema(t *testing.T) {
 			assert.Equal(t, "assistant [1 x "+tc.stored+"]", w.history()[1])
 			assert.Contains(t, w.history()[2], "tool 1 x invalid_arguments:")
 			assert.Contains(t, w.history()[2], boxSchema)
-			assert.Equal(t, hook.OutcomeInvalid, w.eventsOf(hook.EventCallResult)[0].Detail().Outcome)
+			assert.Equal(t, hook.OutcomeInvalid, w.eventsOf(event.CallResult)[0].Detail().Outcome)
 		})
 	}
 }
@@ -158,17 +161,17 @@ func TestLawArgumentsThatAreNoJSONGoBackToTheModel(t *testing.T) {
 
 func TestLawArgumentsThatAreNoJSONAgainAndAgainEndTheTurn(t *testing.T) {
 	t.Parallel()
-	bad := func(id string) hook.ModelStream { return calls(want{id, "x", `{"s":`}) }
+	bad := func(id string) message.ModelStream { return calls(want{id, "x", `{"s":`}) }
 	last := calls(want{"8", "y", "{}"}, want{"9", "x", `{"s":`})
 	for name, tc := range map[string]struct {
 		limit   int
-		replies []hook.ModelStream
+		replies []message.ModelStream
 	}{
-		"three by default":     {0, []hook.ModelStream{bad("1"), bad("2"), last}},
-		"in a row":             {2, []hook.ModelStream{bad("1"), calls(want{"2", "x", "{}"}), bad("3"), last}},
-		"one":                  {1, []hook.ModelStream{last}},
-		"not those cut off":    {2, []hook.ModelStream{bad("1"), finishes(hook.FinishLength, want{"2", "x", `{"s":`}), bad("3"), last}},
-		"fewer than no number": {-1, []hook.ModelStream{last}},
+		"three by default":     {0, []message.ModelStream{bad("1"), bad("2"), last}},
+		"in a row":             {2, []message.ModelStream{bad("1"), calls(want{"2", "x", "{}"}), bad("3"), last}},
+		"one":                  {1, []message.ModelStream{last}},
+		"not those cut off":    {2, []message.ModelStream{bad("1"), finishes(message.FinishLength, want{"2", "x", `{"s":`}), bad("3"), last}},
+		"fewer than no number": {-1, []message.ModelStream{last}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -192,17 +195,17 @@ type raw struct {
 	t *testing.T
 }
 
-func (raw) Schema() []hook.Tool { return []hook.Tool{{Name: "shell", Input: boxSchema}} }
+func (raw) Schema() []message.Tool { return []message.Tool{{Name: "shell", Input: boxSchema}} }
 
 func (r raw) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	return hook.Bound(call.Args(), r), call.Name() == "shell"
 }
 
-func (r raw) Run(ctx context.Context, _ *hook.Env) hook.ToolResult { return never(r.t)(ctx) }
+func (r raw) Run(ctx context.Context, _ *hook.Env) message.ToolResult { return never(r.t)(ctx) }
 
 func TestLawArgumentsThatTheirOwnerDoesNotReadAreReadAllTheSame(t *testing.T) {
 	t.Parallel()
-	for _, finish := range []hook.FinishReason{hook.FinishTools, hook.FinishLength} {
+	for _, finish := range []message.FinishReason{message.FinishTools, message.FinishLength} {
 		w := start(t, plays(finishes(finish, want{"1", "y", "{}"}, want{"2", "shell", "ls -l"}), says("done")), box(named("y")), raw{t: t})
 		w.send("go")
 		assert.Equal(t, "tool 1 y: y:", w.history()[2])
@@ -213,7 +216,7 @@ func TestLawArgumentsThatTheirOwnerDoesNotReadAreReadAllTheSame(t *testing.T) {
 
 func TestLawArgumentsCutAtTheTokenLimitSaySo(t *testing.T) {
 	t.Parallel()
-	w := start(t, plays(finishes(hook.FinishLength, want{"1", "x", "{}"}, want{"2", "x", `{"s":"lon`}), says("done")), box(named("x")))
+	w := start(t, plays(finishes(message.FinishLength, want{"1", "x", "{}"}, want{"2", "x", `{"s":"lon`}), says("done")), box(named("x")))
 	w.send("go")
 	assert.Equal(t, "tool 1 x: x:", w.history()[2], "a call that came whole runs")
 	assert.Contains(t, w.history()[3], "cut off at its token limit")
@@ -221,60 +224,60 @@ func TestLawArgumentsCutAtTheTokenLimitSaySo(t *testing.T) {
 
 func TestLawNoAnswerLiftsADeny(t *testing.T) {
 	t.Parallel()
-	deny := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	deny := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
 		return hook.DenyTool("not here"), nil
 	})
 	answers := map[string]hook.ToolDecision{
 		"no opinion": {}, "ask": hook.AskTool("sure?"), "narrow": hook.NarrowTool(hook.Grant{ReadOnly: true}),
-		"answer": hook.AnswerTool(hook.TextResult("instead")),
+		"answer": hook.AnswerTool(message.TextResult("instead")),
 	}
-	approve := hook.ApproveFunc(func(context.Context, *hook.ToolCall, hook.ToolDecision) (hook.ApprovalDecision, error) {
+	approve := point.ApproveFunc(func(context.Context, *hook.ToolCall, hook.ToolDecision) (hook.ApprovalDecision, error) {
 		return hook.ApproveCall(), nil
 	})
 	for name, answer := range answers {
-		other := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { return answer, nil })
+		other := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { return answer, nil })
 		for order, guards := range map[string][]hook.Hook{"before": {other, deny}, "after": {deny, other}} {
 			t.Run(name+" "+order, func(t *testing.T) {
 				t.Parallel()
 				w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), append(guards, approve, box(does("x", never(t))))...)
 				w.send("go")
 				assert.Equal(t, "tool 1 x denied: not here", w.history()[2])
-				assert.Empty(t, w.eventsOf(hook.EventApprovalAsked))
+				assert.Empty(t, w.eventsOf(event.ApprovalAsked))
 			})
 		}
 	}
 }
 
 // never is a tool that must not run.
-func never(t *testing.T) func(context.Context) hook.ToolResult {
-	return func(context.Context) hook.ToolResult {
+func never(t *testing.T) func(context.Context) message.ToolResult {
+	return func(context.Context) message.ToolResult {
 		t.Error("a call ran that must not")
-		return hook.ToolResult{}
+		return message.ToolResult{}
 	}
 }
 
 func TestLawRewrittenArgumentsAreBoundAgain(t *testing.T) {
 	t.Parallel()
-	var original, decided hook.JSON
-	rewriter := hook.RewriteArgsFunc(func(context.Context, *hook.ToolCall, hook.JSON) (hook.JSON, error) {
+	var original, decided message.JSON
+	rewriter := point.RewriteArgsFunc(func(context.Context, *hook.ToolCall, message.JSON) (message.JSON, error) {
 		return ` { "s" : "safe" } `, nil
 	})
-	guard := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+	guard := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 		original, decided = c.Original(), c.Args()
 		return hook.ToolDecision{}, nil
 	})
 	b := box(named("x"))
 	w := start(t, plays(calls(want{"1", "x", `{"s": "rm"}`}), says("done")), rewriter, guard, b)
 	w.send("go")
-	assert.Equal(t, hook.JSON(`{"s":"safe"}`), decided, "deciders see what will run, canonical")
-	assert.Equal(t, hook.JSON(`{"s": "rm"}`), original, "the original is kept for the audit")
+	assert.Equal(t, message.JSON(`{"s":"safe"}`), decided, "deciders see what will run, canonical")
+	assert.Equal(t, message.JSON(`{"s": "rm"}`), original, "the original is kept for the audit")
 	assert.Equal(t, []string{`assistant [1 x {"s":"safe"}]`, "tool 1 x: x:safe"}, w.history()[1:3])
 	assert.Equal(t, 2, b.dispatched["x"])
 }
 
 func TestLawArgumentsRewrittenBadlyDoNotRun(t *testing.T) {
 	t.Parallel()
-	rewriter := hook.RewriteArgsFunc(func(context.Context, *hook.ToolCall, hook.JSON) (hook.JSON, error) {
+	rewriter := point.RewriteArgsFunc(func(context.Context, *hook.ToolCall, message.JSON) (message.JSON, error) {
 		return `{"nonsense":1}`, nil
 	})
 	w := start(t, plays(calls(want{"1", "x", `{"s":"a"}`}), says("done")), rewriter, box(does("x", never(t))))
@@ -318,13 +321,13 @@ func TestLawScopeAdvertisedIsScopeEnforced(t *testing.T) {
 				reached := b.dispatched[name] > 0
 				assert.Equal(t, contains(tc.want, name), reached, "Dispatch reached for %s", name)
 			}
-			for _, ev := range w.eventsOf(hook.EventCallResult) {
+			for _, ev := range w.eventsOf(event.CallResult) {
 				d := ev.Detail()
 				if contains(tc.want, d.Tool) {
 					assert.Equal(t, hook.OutcomeExecuted, d.Outcome)
 					continue
 				}
-				assert.Equal(t, hook.FailNotAvailable, d.Result.Failure)
+				assert.Equal(t, message.FailNotAvailable, d.Result.Failure)
 				assert.Equal(t, hook.OutcomeUnknown, d.Outcome)
 			}
 		})
@@ -375,17 +378,17 @@ func TestLawEveryAfterRunsExactlyOnceForEveryCall(t *testing.T) {
 	t.Parallel()
 	seen := map[string][]hook.Outcome{}
 	turns := 0
-	after := hook.AfterToolFunc(func(_ context.Context, c *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	after := point.AfterToolFunc(func(_ context.Context, c *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
 		seen[c.Name()] = append(seen[c.Name()], o.Outcome)
 		return hook.OutcomeDecision{}, nil
 	})
-	afterTurn := hook.AfterTurnFunc(func(context.Context, *hook.Turn, hook.TurnOutcome) { turns++ })
-	guard := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+	afterTurn := point.AfterTurnFunc(func(context.Context, *hook.Turn, hook.TurnOutcome) { turns++ })
+	guard := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 		switch c.Name() {
 		case "denied":
 			return hook.DenyTool("no"), nil
 		case "answered":
-			return hook.AnswerTool(hook.TextResult("instead")), nil
+			return hook.AnswerTool(message.TextResult("instead")), nil
 		case "unapproved":
 			return hook.AskTool("sure?"), nil
 		case "guardfails":
@@ -395,13 +398,13 @@ func TestLawEveryAfterRunsExactlyOnceForEveryCall(t *testing.T) {
 		}
 		return hook.ToolDecision{}, nil
 	})
-	fails := does("failed", func(context.Context) hook.ToolResult { return hook.FailedResult(hook.FailOperation, "no") })
-	slow := does("timedout", func(ctx context.Context) hook.ToolResult {
+	fails := does("failed", func(context.Context) message.ToolResult { return message.FailedResult(message.FailOperation, "no") })
+	slow := does("timedout", func(ctx context.Context) message.ToolResult {
 		<-ctx.Done()
-		return hook.FailedResult(hook.FailTimeout, "late")
+		return message.FailedResult(message.FailTimeout, "late")
 	})
 	slow.Timeout = time.Millisecond
-	panics := does("panicked", func(context.Context) hook.ToolResult { panic("boom") })
+	panics := does("panicked", func(context.Context) message.ToolResult { panic("boom") })
 	want1 := func(name string) want { return want{name, name, "{}"} }
 	w := start(t, plays(calls(
 		want1("executed"), want1("failed"), want1("timedout"), want1("panicked"), want1("denied"), want1("answered"),
@@ -422,11 +425,11 @@ func TestLawEveryAfterRunsExactlyOnceForEveryCall(t *testing.T) {
 func TestLawAfterTurnRunsForTurnsThatFailEarly(t *testing.T) {
 	t.Parallel()
 	var outcomes []hook.StopReason
-	afterTurn := hook.AfterTurnFunc(func(ctx context.Context, _ *hook.Turn, o hook.TurnOutcome) {
+	afterTurn := point.AfterTurnFunc(func(ctx context.Context, _ *hook.Turn, o hook.TurnOutcome) {
 		assert.NoError(t, ctx.Err(), "the context of AfterTurn is alive")
 		outcomes = append(outcomes, o.Stop)
 	})
-	w := start(t, plays(), afterTurn, preprocess(func(hook.Input) (hook.Input, error) { return hook.Input{}, errors.New("no such command") }))
+	w := start(t, plays(), afterTurn, preprocess(func(message.Input) (message.Input, error) { return message.Input{}, errors.New("no such command") }))
 	_, err := w.try(t.Context(), "/nothing")
 	require.ErrorContains(t, err, "no such command")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -439,20 +442,20 @@ func TestLawAfterTurnRunsForTurnsThatFailEarly(t *testing.T) {
 
 type preprocessor struct {
 	hook.Nop
-	f func(hook.Input) (hook.Input, error)
+	f func(message.Input) (message.Input, error)
 }
 
-func preprocess(f func(hook.Input) (hook.Input, error)) hook.Hook { return preprocessor{f: f} }
+func preprocess(f func(message.Input) (message.Input, error)) hook.Hook { return preprocessor{f: f} }
 
-func (p preprocessor) Preprocess(_ context.Context, _ *hook.Turn, in hook.Input) (hook.Input, error) {
+func (p preprocessor) Preprocess(_ context.Context, _ *hook.Turn, in message.Input) (message.Input, error) {
 	return p.f(in)
 }
 
 // careless is a subsystem whose Dispatch breaks its promises.
 type careless struct{ hook.Nop }
 
-func (careless) Schema() []hook.Tool {
-	return []hook.Tool{{Name: "panics"}, {Name: "forgets"}, {Name: "unbound"}, {Name: "nilrunner"}}
+func (careless) Schema() []message.Tool {
+	return []message.Tool{{Name: "panics"}, {Name: "forgets"}, {Name: "unbound"}, {Name: "nilrunner"}}
 }
 
 func (careless) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
@@ -477,12 +480,12 @@ func TestLawADispatchThatBreaksItsPromisesIsAResult(t *testing.T) {
 			), says("done")), hooks...)
 			assert.Equal(t, "done", w.send("go").Text())
 			outcomes := []hook.Outcome{}
-			for _, ev := range w.eventsOf(hook.EventCallResult) {
+			for _, ev := range w.eventsOf(event.CallResult) {
 				outcomes = append(outcomes, ev.Detail().Outcome)
 			}
 			assert.Equal(t, []hook.Outcome{hook.OutcomePanicked, hook.OutcomeUnknown, hook.OutcomeFailed, hook.OutcomeFailed}, outcomes)
 			assert.NotContains(t, strings.Join(w.history(), "\n"), "hunter2")
-			assert.Len(t, w.eventsOf(hook.EventHookFailed), 1)
+			assert.Len(t, w.eventsOf(event.HookFailed), 1)
 		})
 	}
 }

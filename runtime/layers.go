@@ -7,6 +7,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // LayerSection is the section of an agent's configuration that is laid over the
@@ -39,20 +40,20 @@ func (h *hooks) hasAny(points ...hook.Point) bool {
 
 // seesRequest reports whether a hook looks at the turn before the model answers.
 func (h *hooks) seesRequest() bool {
-	return h.hasAny(hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel)
+	return h.hasAny(point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel)
 }
 
 // seesReply reports whether a hook looks at the turn before tools run.
-func (h *hooks) seesReply() bool { return h.hasAny(hook.PointRewriteReply, hook.PointAfterModel) }
+func (h *hooks) seesReply() bool { return h.hasAny(point.RewriteReply, point.AfterModel) }
 
 // gatesCalls reports whether a hook has a say about calls before they run, which may
 // take as long as a person takes to answer.
 func (h *hooks) gatesCalls() bool {
-	return h.hasAny(hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove)
+	return h.hasAny(point.RewriteArgs, point.BeforeTool, point.Approve)
 }
 
 // mayGoOn reports whether a hook may have a turn say more that has said its last.
-func (h *hooks) mayGoOn() bool { return h.hasAny(hook.PointOnStop, hook.PointOnTurnError) }
+func (h *hooks) mayGoOn() bool { return h.hasAny(point.OnStop, point.OnTurnError) }
 
 // noHooks are the hooks of somebody who has none.
 func noHooks() *hooks {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // life is one subsystem that acts at all points of sessions, turns and steps; what
@@ -14,8 +15,8 @@ type life struct {
 	*toolbox
 	sessionStart func(*hook.Session) (hook.SessionDecision, error)
 	sessionEnd   func(*hook.Session)
-	preprocess   func(*hook.Turn, hook.Input) (hook.Input, error)
-	beforeTurn   func(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error)
+	preprocess   func(*hook.Turn, message.Input) (message.Input, error)
+	beforeTurn   func(context.Context, *hook.Turn, message.Input) (hook.TurnDecision, error)
 	beforeStep   func(*hook.Step) (hook.StepDecision, error)
 	afterStep    func(context.Context, *hook.Step, hook.StepOutcome) (hook.StepDecision, error)
 	stop         func(context.Context, *hook.Turn, hook.Stopping) (hook.StopDecision, error)
@@ -36,14 +37,14 @@ func (l *life) OnSessionEnd(_ context.Context, s *hook.Session) {
 	}
 }
 
-func (l *life) Preprocess(_ context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (l *life) Preprocess(_ context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	if l.preprocess == nil {
 		return in, nil
 	}
 	return l.preprocess(t, in)
 }
 
-func (l *life) BeforeTurn(ctx context.Context, t *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+func (l *life) BeforeTurn(ctx context.Context, t *hook.Turn, in message.Input) (hook.TurnDecision, error) {
 	if l.beforeTurn == nil {
 		return hook.TurnDecision{}, nil
 	}

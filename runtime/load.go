@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -23,7 +25,7 @@ func (c *Conversation) load(ctx context.Context, rec store.Record) error {
 	c.ids, c.visited = callIDs{}, false
 	for _, m := range messages.All() {
 		c.visited = c.visited || m.From != ""
-		if m.Role == hook.RoleTool {
+		if m.Role == message.RoleTool {
 			c.ids.set(m.CallID, accepted)
 		}
 	}
@@ -33,17 +35,17 @@ func (c *Conversation) load(ctx context.Context, rec store.Record) error {
 
 // read returns the messages, which are the store's own if it has them in memory and
 // there is nothing to mend.
-func (c *Conversation) read(ctx context.Context, id string) (hook.Messages, error) {
+func (c *Conversation) read(ctx context.Context, id string) (message.Messages, error) {
 	s := c.agent.rt.o.Store
 	all, err := s.Messages(ctx, id)
 	if err := c.tellDamage(ctx, err); err != nil {
-		return hook.Messages{}, err
+		return message.Messages{}, err
 	}
 	messages, mended := c.mended(ctx, all)
 	if s, ok := s.(store.Histories); ok && !mended {
 		return s.History(ctx, id)
 	}
-	return hook.MessagesOf(messages...), nil
+	return message.MessagesOf(messages...), nil
 }
 
 // tellDamage tells of what could not be read and goes on with the rest; any other
@@ -52,13 +54,13 @@ func (c *Conversation) tellDamage(ctx context.Context, err error) error {
 	if !errors.Is(err, store.ErrDamaged) {
 		return err
 	}
-	c.events.emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: err.Error()})
+	c.events.emit(ctx, hook.Event{Kind: event.Diagnostic, Text: err.Error()})
 	return nil
 }
 
 // mended is the history as providers take it, and whether that is another one. Who
 // reads it on is told what was wrong, by code.
-func (c *Conversation) mended(ctx context.Context, messages []hook.Message) ([]hook.Message, bool) {
+func (c *Conversation) mended(ctx context.Context, messages []message.Message) ([]message.Message, bool) {
 	messages, problems := history.Repair(messages)
 	if len(problems) == 0 {
 		return messages, false
@@ -73,7 +75,7 @@ func (c *Conversation) mended(ctx context.Context, messages []hook.Message) ([]h
 	}
 	slices.Sort(parts)
 	c.events.emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{
-		Code: hook.CodeHistoryRepaired, Text: "the history was repaired when it was read: " + strings.Join(parts, ", "), Visibility: hook.VisibleUser,
+		Code: event.CodeHistoryRepaired, Text: "the history was repaired when it was read: " + strings.Join(parts, ", "), Visibility: hook.VisibleUser,
 	}))
 	return messages, true
 }

@@ -5,13 +5,16 @@ import (
 	"errors"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/character"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // ask makes one request and returns the reply as the hooks have left it; false
 // if the turn is over.
-func (t *turn) ask() (hook.ModelReply, bool) {
+func (t *turn) ask() (message.ModelReply, bool) {
 	for {
 		reply, again := t.attempt()
 		if again {
@@ -31,7 +34,7 @@ func (t *turn) ask() (hook.ModelReply, bool) {
 
 // attempt makes one request and returns the reply, or that it has to be made
 // again. A reply without a finish is none: the turn is over.
-func (t *turn) attempt() (reply hook.ModelReply, again bool) {
+func (t *turn) attempt() (reply message.ModelReply, again bool) {
 	req, err := t.rewriteRequest(t.request())
 	if err != nil {
 		t.failHook(err)
@@ -64,15 +67,15 @@ func (t *turn) attempt() (reply hook.ModelReply, again bool) {
 	return reply, false
 }
 
-func (t *turn) rewriteRequest(req hook.ModelRequest) (hook.ModelRequest, error) {
-	t.away(hook.PointRewriteRequest)
+func (t *turn) rewriteRequest(req message.ModelRequest) (message.ModelRequest, error) {
+	t.away(point.RewriteRequest)
 	req, err := t.hooks.RewriteRequest(t.ctx, t.step, req)
 	t.returned()
 	return req, err
 }
 
-func (t *turn) rewriteReply(ctx context.Context, reply hook.ModelReply) (hook.ModelReply, error) {
-	t.away(hook.PointRewriteReply)
+func (t *turn) rewriteReply(ctx context.Context, reply message.ModelReply) (message.ModelReply, error) {
+	t.away(point.RewriteReply)
 	reply, err := t.hooks.RewriteReply(ctx, t.step, reply)
 	t.returned()
 	return reply, err
@@ -85,35 +88,35 @@ func (t *turn) failHook(err error) bool {
 	return t.fail(f)
 }
 
-func (t *turn) request() hook.ModelRequest {
-	return hook.ModelRequest{
+func (t *turn) request() message.ModelRequest {
+	return message.ModelRequest{
 		Model: t.step.Model(), System: t.view.prompt, Messages: t.history.list(), Tools: t.view.tools,
 		Choice: t.cfg.Choice, Format: t.cfg.Format, MaxTokens: t.cfg.Limits.MaxTokens,
 	}
 }
 
 // responded asks BeforeModel. A reply without a finish means: ask the model.
-func (t *turn) responded(req hook.ModelRequest) (hook.ModelReply, bool) {
-	t.answer.held = t.hooks.Has(hook.PointRewriteReply)
-	t.away(hook.PointBeforeModel)
+func (t *turn) responded(req message.ModelRequest) (message.ModelReply, bool) {
+	t.answer.held = t.hooks.Has(point.RewriteReply)
+	t.away(point.BeforeModel)
 	d, _ := t.hooks.BeforeModel(t.ctx, t.step, req)
 	d = answered(t.ctx, t, d)
 	v := d.Verdict()
 	switch v.Kind {
 	case hook.AnswerStop:
 		t.stopped(v)
-		return hook.ModelReply{}, false
+		return message.ModelReply{}, false
 	case hook.AnswerReject:
-		return hook.ModelReply{}, t.fail(rejection(v))
+		return message.ModelReply{}, t.fail(rejection(v))
 	case hook.AnswerRespond:
 		t.answer.held = true
 		return finished(d.Reply()), true
 	}
-	return hook.ModelReply{}, true
+	return message.ModelReply{}, true
 }
 
 // stream asks the model and shows its text as it comes, unless it is held back.
-func (t *turn) stream(req hook.ModelRequest) (hook.ModelReply, error) {
+func (t *turn) stream(req message.ModelRequest) (message.ModelReply, error) {
 	a := &t.answer
 	a.collector, a.over, a.shown, a.err = provider.Collector{Limits: t.rt.o.Reply}, false, false, nil
 	t.consume(req)
@@ -127,11 +130,11 @@ func (t *turn) stream(req hook.ModelRequest) (hook.ModelReply, error) {
 }
 
 // consume reads the stream. A panic in provider or wrap ends it with an error.
-func (t *turn) consume(req hook.ModelRequest) {
+func (t *turn) consume(req message.ModelRequest) {
 	var err error
 	func() {
-		t.away(hook.PointWrapModel)
-		defer t.caught(hook.PointWrapModel, &err)
+		t.away(point.WrapModel)
+		defer t.caught(point.WrapModel, &err)
 		t.open(req)(t.answer.yield)
 	}()
 	if err != nil && t.answer.err == nil {
@@ -139,8 +142,8 @@ func (t *turn) consume(req hook.ModelRequest) {
 	}
 }
 
-func (t *turn) open(req hook.ModelRequest) hook.ModelStream {
-	if !t.hooks.Has(hook.PointWrapModel) {
+func (t *turn) open(req message.ModelRequest) message.ModelStream {
+	if !t.hooks.Has(point.WrapModel) {
 		return t.rt.provider.Stream(t.ctx, req)
 	}
 	next := &modelCall{provider: t.rt.provider, req: req}
@@ -150,22 +153,22 @@ func (t *turn) open(req hook.ModelRequest) hook.ModelStream {
 // modelCall is what the wraps of a model call surround.
 type modelCall struct {
 	provider provider.Provider
-	req      hook.ModelRequest
+	req      message.ModelRequest
 }
 
 // WrapModelAt implements hook.ModelChain.
-func (m *modelCall) WrapModelAt(ctx context.Context, _ int) hook.ModelStream {
+func (m *modelCall) WrapModelAt(ctx context.Context, _ int) message.ModelStream {
 	return m.provider.Stream(ctx, m.req)
 }
 
 // consumer is the consumer of a stream. It is no method, which as a value would copy
 // every chunk once more.
-func (t *turn) consumer() func(hook.Chunk, error) bool {
-	return func(chunk hook.Chunk, err error) bool {
+func (t *turn) consumer() func(message.Chunk, error) bool {
+	return func(chunk message.Chunk, err error) bool {
 		if !t.back() {
 			return false // the goroutine ends when the stream does
 		}
-		defer t.away(hook.PointWrapModel)
+		defer t.away(point.WrapModel)
 		a := &t.answer
 		if a.over {
 			return false
@@ -187,13 +190,13 @@ func (t *turn) consumer() func(hook.Chunk, error) bool {
 	}
 }
 
-func (t *turn) showChunk(kind hook.ChunkKind, text string) {
+func (t *turn) showChunk(kind message.ChunkKind, text string) {
 	switch kind {
-	case hook.ChunkText:
-		t.showText(hook.BlockText, text)
-	case hook.ChunkReasoning:
-		t.showText(hook.BlockReasoning, text)
-	case hook.ChunkCallStart:
+	case message.ChunkText:
+		t.showText(message.BlockText, text)
+	case message.ChunkReasoning:
+		t.showText(message.BlockReasoning, text)
+	case message.ChunkCallStart:
 		t.now()
 		t.closeSegment()
 	}
@@ -203,7 +206,7 @@ func (t *turn) showChunk(kind hook.ChunkKind, text string) {
 const maxDelta = 64 << 10
 
 // showText shows text within a segment of its kind.
-func (t *turn) showText(kind hook.BlockKind, text string) {
+func (t *turn) showText(kind message.BlockKind, text string) {
 	for len(text) > maxDelta {
 		end := character.Border(text, maxDelta, -1)
 		if end == 0 {
@@ -218,7 +221,7 @@ func (t *turn) showText(kind hook.BlockKind, text string) {
 }
 
 // showDelta shows one piece of text.
-func (t *turn) showDelta(kind hook.BlockKind, text string) {
+func (t *turn) showDelta(kind message.BlockKind, text string) {
 	if t.answer.open != kind {
 		t.openSegment(kind)
 	}
@@ -228,9 +231,9 @@ func (t *turn) showDelta(kind hook.BlockKind, text string) {
 	if a.stretch != nil && t.goesOnWith(e, text) {
 		return
 	}
-	t.event = hook.Event{Kind: hook.EventTextDelta, Text: text}
-	if kind == hook.BlockReasoning {
-		t.event.Kind = hook.EventReasoningDelta
+	t.event = hook.Event{Kind: event.TextDelta, Text: text}
+	if kind == message.BlockReasoning {
+		t.event.Kind = event.ReasoningDelta
 	}
 	t.post(&t.event, delta)
 	if first {
@@ -244,12 +247,12 @@ func (t *turn) showDelta(kind hook.BlockKind, text string) {
 
 // goesOnWith tells the next delta of the stretch; false if it is over.
 func (t *turn) goesOnWith(e *emitter, text string) bool {
-	t.away(hook.PointOnEvent)
+	t.away(point.OnEvent)
 	defer t.returned()
 	return e.goOn(t.durable, t.answer.stretch, text)
 }
 
-func (t *turn) openSegment(kind hook.BlockKind) {
+func (t *turn) openSegment(kind message.BlockKind) {
 	t.now()
 	t.closeSegment()
 	t.answer.open = kind
@@ -266,20 +269,20 @@ func (t *turn) closeSegment() {
 }
 
 // segmentOf returns the events before and after a stretch of text.
-func segmentOf(kind hook.BlockKind) (start, end hook.EventKind) {
-	if kind == hook.BlockReasoning {
-		return hook.EventReasoningStart, hook.EventReasoningEnd
+func segmentOf(kind message.BlockKind) (start, end hook.EventKind) {
+	if kind == message.BlockReasoning {
+		return event.ReasoningStart, event.ReasoningEnd
 	}
-	return hook.EventTextStart, hook.EventTextEnd
+	return event.TextStart, event.TextEnd
 }
 
 // showHeld shows a reply that was held back until it was accepted.
-func (t *turn) showHeld(reply hook.ModelReply) {
+func (t *turn) showHeld(reply message.ModelReply) {
 	if !t.answer.held {
 		return
 	}
 	for _, b := range reply.Content.All() {
-		if b.Kind == hook.BlockText || b.Kind == hook.BlockReasoning {
+		if b.Kind == message.BlockText || b.Kind == message.BlockReasoning {
 			t.showText(b.Kind, b.Text)
 		}
 	}
@@ -288,7 +291,7 @@ func (t *turn) showHeld(reply hook.ModelReply) {
 
 // brokenOff ends the turn because the stream did not come to its end. If that is
 // because the turn was cancelled, the text so far is kept.
-func (t *turn) brokenOff(partial hook.ModelReply, err error) bool {
+func (t *turn) brokenOff(partial message.ModelReply, err error) bool {
 	var f *hook.Failure
 	if errors.As(err, &f) {
 		t.hookFailed(t.durable, f)
@@ -302,22 +305,22 @@ func (t *turn) brokenOff(partial hook.ModelReply, err error) bool {
 }
 
 // count adds what a call of the model has used.
-func (t *turn) count(model string, u hook.Usage) {
+func (t *turn) count(model string, u message.Usage) {
 	cost := t.spend(model, u)
 	t.ending.Usage = t.ending.Usage.Add(u)
 	if t.hooks.seesReply() {
 		t.report()
 	}
-	if u == (hook.Usage{}) {
+	if u == (message.Usage{}) {
 		return
 	}
-	t.emitNow(hook.Event{Kind: hook.EventUsage}.WithUsage(u, cost, ""))
+	t.emitNow(hook.Event{Kind: event.Usage}.WithUsage(u, cost, ""))
 }
 
 // countFailed adds what a call has used that came to no reply, if the provider has
 // said so.
-func (t *turn) countFailed(model string, u hook.Usage) {
-	if u != (hook.Usage{}) {
+func (t *turn) countFailed(model string, u message.Usage) {
+	if u != (message.Usage{}) {
 		t.count(model, u)
 	}
 }

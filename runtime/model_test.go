@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -16,9 +19,9 @@ import (
 func TestRewriteRequestTouchesTheRequestOnly(t *testing.T) {
 	t.Parallel()
 	m := plays(says("ok"))
-	rewrite := hook.RewriteRequestFunc(func(_ context.Context, s *hook.Step, r hook.ModelRequest) (hook.ModelRequest, error) {
+	rewrite := point.RewriteRequestFunc(func(_ context.Context, s *hook.Step, r message.ModelRequest) (message.ModelRequest, error) {
 		r.System += " In French."
-		r.Messages = r.Messages.Append(hook.UserText("(hint)"))
+		r.Messages = r.Messages.Append(message.UserText("(hint)"))
 		return r, nil
 	})
 	w := start(t, m, rewrite)
@@ -31,7 +34,7 @@ func TestRewriteRequestTouchesTheRequestOnly(t *testing.T) {
 func TestBeforeModelMayStopRejectOrRespond(t *testing.T) {
 	t.Parallel()
 	decides := func(d hook.ModelDecision, err error) hook.Hook {
-		return hook.BeforeModelFunc(func(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelDecision, error) { return d, err })
+		return point.BeforeModelFunc(func(context.Context, *hook.Step, message.ModelRequest) (hook.ModelDecision, error) { return d, err })
 	}
 	t.Run("stop", func(t *testing.T) {
 		t.Parallel()
@@ -48,16 +51,16 @@ func TestBeforeModelMayStopRejectOrRespond(t *testing.T) {
 		out, err := w.try(t.Context(), "hi")
 		require.ErrorIs(t, err, runtime.ErrRejected)
 		assert.Equal(t, hook.StopError, out.Stop)
-		assert.Contains(t, w.eventsOf(hook.EventError)[0].Text, "not that")
+		assert.Contains(t, w.eventsOf(event.Error)[0].Text, "not that")
 	})
 	t.Run("respond", func(t *testing.T) {
 		t.Parallel()
-		w := start(t, plays(), decides(hook.RespondModel(hook.ModelReply{Content: hook.ListOf(hook.TextBlock("cached"))}), nil))
+		w := start(t, plays(), decides(hook.RespondModel(message.ModelReply{Content: message.ListOf(message.TextBlock("cached"))}), nil))
 		out := w.send("hi")
 		assert.Equal(t, "cached", out.Text())
 		assert.Empty(t, w.model.requests)
 		assert.Equal(t, []string{"user hi", "assistant cached"}, w.history())
-		assert.Equal(t, "cached", w.eventsOf(hook.EventTextDelta)[0].Text)
+		assert.Equal(t, "cached", w.eventsOf(event.TextDelta)[0].Text)
 	})
 	t.Run("fail", func(t *testing.T) {
 		t.Parallel()
@@ -65,9 +68,9 @@ func TestBeforeModelMayStopRejectOrRespond(t *testing.T) {
 		_, err := w.try(t.Context(), "hi")
 		var f *hook.Failure
 		require.ErrorAs(t, err, &f)
-		assert.Equal(t, hook.PointBeforeModel, f.Point)
-		assert.NotContains(t, w.eventsOf(hook.EventError)[0].Text, "hunter2", "the cause is not for clients")
-		assert.Len(t, w.eventsOf(hook.EventHookFailed), 1)
+		assert.Equal(t, point.BeforeModel, f.Point)
+		assert.NotContains(t, w.eventsOf(event.Error)[0].Text, "hunter2", "the cause is not for clients")
+		assert.Len(t, w.eventsOf(event.HookFailed), 1)
 		assert.Equal(t, []string{"user hi"}, w.history())
 	})
 }
@@ -79,27 +82,27 @@ func TestLawAHookThatFailsAtTheModelFailsTheStep(t *testing.T) {
 		h     hook.Hook
 		point hook.Point
 	}{
-		"RewriteRequest error": {hook.RewriteRequestFunc(func(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelRequest, error) {
-			return hook.ModelRequest{}, broken
-		}), hook.PointRewriteRequest},
-		"RewriteRequest panic": {hook.RewriteRequestFunc(func(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelRequest, error) {
+		"RewriteRequest error": {point.RewriteRequestFunc(func(context.Context, *hook.Step, message.ModelRequest) (message.ModelRequest, error) {
+			return message.ModelRequest{}, broken
+		}), point.RewriteRequest},
+		"RewriteRequest panic": {point.RewriteRequestFunc(func(context.Context, *hook.Step, message.ModelRequest) (message.ModelRequest, error) {
 			panic(broken)
-		}), hook.PointRewriteRequest},
-		"BeforeModel panic": {hook.BeforeModelFunc(func(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelDecision, error) {
+		}), point.RewriteRequest},
+		"BeforeModel panic": {point.BeforeModelFunc(func(context.Context, *hook.Step, message.ModelRequest) (hook.ModelDecision, error) {
 			panic(broken)
-		}), hook.PointBeforeModel},
-		"WrapModel panic": {hook.WrapModelFunc(func(context.Context, *hook.Step, hook.ModelRequest, hook.ModelNext) hook.ModelStream {
+		}), point.BeforeModel},
+		"WrapModel panic": {point.WrapModelFunc(func(context.Context, *hook.Step, message.ModelRequest, hook.ModelNext) message.ModelStream {
 			panic(broken)
-		}), hook.PointWrapModel},
-		"WrapModel panic in the stream": {hook.WrapModelFunc(func(context.Context, *hook.Step, hook.ModelRequest, hook.ModelNext) hook.ModelStream {
-			return func(yield func(hook.Chunk, error) bool) { yield(text("a"), nil); panic(broken) }
-		}), hook.PointWrapModel},
-		"RewriteReply error": {hook.RewriteReplyFunc(func(context.Context, *hook.Step, hook.ModelReply) (hook.ModelReply, error) {
-			return hook.ModelReply{}, broken
-		}), hook.PointRewriteReply},
-		"AfterModel panic": {hook.AfterModelFunc(func(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+		}), point.WrapModel},
+		"WrapModel panic in the stream": {point.WrapModelFunc(func(context.Context, *hook.Step, message.ModelRequest, hook.ModelNext) message.ModelStream {
+			return func(yield func(message.Chunk, error) bool) { yield(text("a"), nil); panic(broken) }
+		}), point.WrapModel},
+		"RewriteReply error": {point.RewriteReplyFunc(func(context.Context, *hook.Step, message.ModelReply) (message.ModelReply, error) {
+			return message.ModelReply{}, broken
+		}), point.RewriteReply},
+		"AfterModel panic": {point.AfterModelFunc(func(context.Context, *hook.Step, message.ModelReply) (hook.ReplyDecision, error) {
 			panic(broken)
-		}), hook.PointAfterModel},
+		}), point.AfterModel},
 	} {
 		for members, hooks := range map[string][]hook.Hook{"alone": {tc.h}, "in a composite": {hook.Nop{}, tc.h}} {
 			t.Run(name+" "+members, func(t *testing.T) {
@@ -113,7 +116,7 @@ func TestLawAHookThatFailsAtTheModelFailsTheStep(t *testing.T) {
 				assert.Equal(t, hook.StopError, out.Stop)
 				assert.Equal(t, []string{"user hi"}, w.history())
 				assertBrackets(t, w)
-				assert.Len(t, w.eventsOf(hook.EventError), 1)
+				assert.Len(t, w.eventsOf(event.Error), 1)
 			})
 		}
 	}
@@ -121,13 +124,13 @@ func TestLawAHookThatFailsAtTheModelFailsTheStep(t *testing.T) {
 
 func TestLawARewrittenReplyIsHeldBackWhole(t *testing.T) {
 	t.Parallel()
-	redact := hook.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, r hook.ModelReply) (hook.ModelReply, error) {
-		r.Content = hook.ListOf(hook.TextBlock("the key is [gone]"))
+	redact := point.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, r message.ModelReply) (message.ModelReply, error) {
+		r.Content = message.ListOf(message.TextBlock("the key is [gone]"))
 		return r, nil
 	})
 	w := start(t, plays(says("the key ", "is ", "sk-123")), redact)
 	w.send("tell")
-	deltas := w.eventsOf(hook.EventTextDelta)
+	deltas := w.eventsOf(event.TextDelta)
 	require.Len(t, deltas, 1)
 	assert.Equal(t, "the key is [gone]", deltas[0].Text)
 	assert.Equal(t, "assistant the key is [gone]", w.history()[1])
@@ -137,7 +140,7 @@ func TestLawARewrittenReplyIsHeldBackWhole(t *testing.T) {
 func TestLawRetriesAreCappedAndStreamsProvisional(t *testing.T) {
 	t.Parallel()
 	seen := []string{}
-	judge := hook.AfterModelFunc(func(_ context.Context, _ *hook.Step, r hook.ModelReply) (hook.ReplyDecision, error) {
+	judge := point.AfterModelFunc(func(_ context.Context, _ *hook.Step, r message.ModelReply) (hook.ReplyDecision, error) {
 		seen = append(seen, r.Text())
 		if r.Text() == "good" {
 			return hook.ReplyDecision{}, nil
@@ -150,12 +153,12 @@ func TestLawRetriesAreCappedAndStreamsProvisional(t *testing.T) {
 	assert.Equal(t, "good", out.Text())
 	assert.Equal(t, 1, out.Steps)
 	assert.Equal(t, []string{"user hi", "assistant good"}, w.history(), "feedback is never stored")
-	assert.Len(t, w.eventsOf(hook.EventTurnRetried), 2)
+	assert.Len(t, w.eventsOf(event.TurnRetried), 2)
 	last := m.requests[2].Messages
 	require.Equal(t, 3, last.Len())
 	assert.Equal(t, "feedback", last.At(2).Label)
 	assert.Equal(t, "be good", last.At(2).Text())
-	assert.Equal(t, hook.Usage{Input: 30, Output: 15}, out.Usage, "dropped replies have cost something")
+	assert.Equal(t, message.Usage{Input: 30, Output: 15}, out.Usage, "dropped replies have cost something")
 
 	w = start(t, plays(says("bad"), says("bad"), says("bad"), says("bad"), says("good")), judge)
 	out, err := w.try(t.Context(), "hi")
@@ -168,7 +171,7 @@ func TestLawRetriesAreCappedAndStreamsProvisional(t *testing.T) {
 
 func TestAfterModelMayStopWithTheReplySoFar(t *testing.T) {
 	t.Parallel()
-	stop := hook.AfterModelFunc(func(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+	stop := point.AfterModelFunc(func(context.Context, *hook.Step, message.ModelReply) (hook.ReplyDecision, error) {
 		return hook.StopReply("enough"), nil
 	})
 	w := start(t, plays(calls(want{"1", "x", "{}"})), stop, box(does("x", never(t))))
@@ -186,11 +189,11 @@ func TestAfterModelMayStopWithTheReplySoFar(t *testing.T) {
 func TestABrokenStreamIsAnErrorAndNotAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		stream hook.ModelStream
+		stream message.ModelStream
 		want   error
 	}{
 		"no finish": {chunks(text("looks whole.")), provider.ErrNoFinish},
-		"protocol":  {chunks(finish(hook.FinishStop), text("more")), provider.ErrProtocol},
+		"protocol":  {chunks(finish(message.FinishStop), text("more")), provider.ErrProtocol},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -207,16 +210,16 @@ func TestABrokenStreamIsAnErrorAndNotAnAnswer(t *testing.T) {
 func TestStopReasonsOfAReply(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		stream hook.ModelStream
+		stream message.ModelStream
 		want   hook.StopReason
 		stored int
 	}{
-		"nothing":        {chunks(finish(hook.FinishStop)), hook.StopNoAction, 1},
-		"only reasoning": {chunks(hook.Chunk{Kind: hook.ChunkReasoning, Text: "hm"}, finish(hook.FinishStop)), hook.StopNoAction, 1},
-		"stop":           {chunks(text("a"), finish(hook.FinishStop)), hook.StopCompleted, 2},
-		"length":         {chunks(text("a"), finish(hook.FinishLength)), hook.StopMaxTokens, 2},
-		"filter":         {chunks(text("a"), finish(hook.FinishFilter)), hook.StopFinishReason, 2},
-		"other":          {chunks(text("a"), finish(hook.FinishOther)), hook.StopCompleted, 2},
+		"nothing":        {chunks(finish(message.FinishStop)), hook.StopNoAction, 1},
+		"only reasoning": {chunks(message.Chunk{Kind: message.ChunkReasoning, Text: "hm"}, finish(message.FinishStop)), hook.StopNoAction, 1},
+		"stop":           {chunks(text("a"), finish(message.FinishStop)), hook.StopCompleted, 2},
+		"length":         {chunks(text("a"), finish(message.FinishLength)), hook.StopMaxTokens, 2},
+		"filter":         {chunks(text("a"), finish(message.FinishFilter)), hook.StopFinishReason, 2},
+		"other":          {chunks(text("a"), finish(message.FinishOther)), hook.StopCompleted, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -251,7 +254,7 @@ func TestACallWithoutArgumentsIsOneWithNone(t *testing.T) {
 
 func TestLimitsOfATurn(t *testing.T) {
 	t.Parallel()
-	forever := make([]hook.ModelStream, 30)
+	forever := make([]message.ModelStream, 30)
 	for i := range forever {
 		forever[i] = calls(want{"", "x", "{}"})
 	}
@@ -263,7 +266,7 @@ func TestLimitsOfATurn(t *testing.T) {
 	w = startWith(t, plays(forever...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: -1}}, nil, box(named("x")))
 	assert.Equal(t, 31, w.send("go").Steps, "no limit is none")
 
-	w = start(t, plays(forever...), box(named("x")), hook.BeforeStepFunc(func(_ context.Context, s *hook.Step) (hook.StepDecision, error) {
+	w = start(t, plays(forever...), box(named("x")), point.BeforeStepFunc(func(_ context.Context, s *hook.Step) (hook.StepDecision, error) {
 		if s.Number() > 2 {
 			return hook.StopStep(hook.StopStepsLimit, "enough"), nil
 		}
@@ -284,10 +287,10 @@ func TestLimitsOfATurn(t *testing.T) {
 
 func TestAWrapOfTheModelSeesTheStream(t *testing.T) {
 	t.Parallel()
-	upper := hook.WrapModelFunc(func(ctx context.Context, _ *hook.Step, _ hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
-		return func(yield func(hook.Chunk, error) bool) {
+	upper := point.WrapModelFunc(func(ctx context.Context, _ *hook.Step, _ message.ModelRequest, next hook.ModelNext) message.ModelStream {
+		return func(yield func(message.Chunk, error) bool) {
 			for c, err := range next.Stream(ctx) {
-				if c.Kind == hook.ChunkText {
+				if c.Kind == message.ChunkText {
 					c.Text += "!"
 				}
 				if !yield(c, err) {
@@ -300,15 +303,15 @@ func TestAWrapOfTheModelSeesTheStream(t *testing.T) {
 		w := start(t, plays(says("hi", "ho")), hooks...)
 		out := w.send("go")
 		assert.Equal(t, map[string]string{"alone": "hi!ho!", "twice": "hi!!ho!!"}[name], out.Text())
-		assert.Len(t, w.eventsOf(hook.EventTextDelta), 2, "the stream stays live")
+		assert.Len(t, w.eventsOf(event.TextDelta), 2, "the stream stays live")
 	}
 }
 
 func TestCallsThatAHookPutsInGetUniqueIDsToo(t *testing.T) {
 	t.Parallel()
-	add := hook.RewriteReplyFunc(func(_ context.Context, s *hook.Step, r hook.ModelReply) (hook.ModelReply, error) {
+	add := point.RewriteReplyFunc(func(_ context.Context, s *hook.Step, r message.ModelReply) (message.ModelReply, error) {
 		if s.Number() == 1 {
-			call := hook.Block{Kind: hook.BlockToolCall, Tool: "x", JSON: "{}"}
+			call := message.Block{Kind: message.BlockToolCall, Tool: "x", JSON: "{}"}
 			twice := call
 			twice.CallID = "1"
 			r.Content = r.Content.Append(call, twice)

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -69,14 +72,14 @@ func (t *turn) orphans(log store.Log, behind uint64) (open []orphan, err error) 
 func follow(open []orphan, ev hook.Event) []orphan {
 	i := slices.IndexFunc(open, func(o orphan) bool { return o.start.Turn == ev.Turn })
 	switch {
-	case ev.Kind == hook.EventSubagentStart && i < 0:
+	case ev.Kind == event.SubagentStart && i < 0:
 		return append(open, orphan{start: ev})
 	case i < 0:
-	case ev.Kind == hook.EventTurnStart:
+	case ev.Kind == event.TurnStart:
 		open[i].began, open[i].ended = true, false
-	case ev.Kind == hook.EventTurnEnd:
+	case ev.Kind == event.TurnEnd:
 		open[i].end, open[i].ended = ev, true
-	case ev.Kind == hook.EventSubagentEnd:
+	case ev.Kind == event.SubagentEnd:
 		return slices.Delete(open, i, i+1)
 	}
 	return open
@@ -110,7 +113,7 @@ func (t *turn) tellOrphan(o orphan) error {
 	c.events.up = t.conv.events.stream()
 	c.events.turn, c.events.depth = o.start.Turn, o.start.Depth
 	tell := func(ev hook.Event) {
-		t.away(hook.PointOnEvent)
+		t.away(point.OnEvent)
 		c.events.emit(t.durable, ev)
 		t.returned()
 	}
@@ -118,24 +121,24 @@ func (t *turn) tellOrphan(o orphan) error {
 	if !o.ended {
 		d.Stop = hook.StopCancelled
 		if o.began {
-			tell(hook.Event{Kind: hook.EventTurnEnd}.WithUsage(d.Usage, d.Cost, d.Stop))
+			tell(hook.Event{Kind: event.TurnEnd}.WithUsage(d.Usage, d.Cost, d.Stop))
 		}
 	}
-	tell(hook.Event{Kind: hook.EventSubagentEnd, Text: o.end.Text}.WithDetail(hook.EventDetail{
+	tell(hook.Event{Kind: event.SubagentEnd, Text: o.end.Text}.WithDetail(hook.EventDetail{
 		CallID: about.CallID, Tool: about.Tool, Usage: d.Usage, Cost: d.Cost, Stop: d.Stop,
 	}))
 	return nil
 }
 
 // callOf is the call of the turn's reply that has run the child.
-func (t *turn) callOf(rec store.Record, reply hook.Message) (about hook.EventDetail) {
+func (t *turn) callOf(rec store.Record, reply message.Message) (about hook.EventDetail) {
 	id, ok := strings.CutPrefix(rec.Key.Sender, t.id+"/")
 	end := strings.LastIndexByte(id, '/')
 	if !ok || end < 0 {
 		return about
 	}
 	for _, b := range reply.Content.All() {
-		if b.Kind == hook.BlockToolCall && b.CallID == id[:end] {
+		if b.Kind == message.BlockToolCall && b.CallID == id[:end] {
 			about.CallID, about.Tool = b.CallID, b.Tool
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -22,11 +23,11 @@ type speaker struct {
 	scope        hook.Scope
 }
 
-func (s speaker) Schema() []hook.Tool {
+func (s speaker) Schema() []message.Tool {
 	if s.tool == "" {
 		return nil
 	}
-	return []hook.Tool{{Name: s.tool, Input: boxSchema}}
+	return []message.Tool{{Name: s.tool, Input: boxSchema}}
 }
 func (s speaker) SystemPrompt(*hook.AgentConfig) string    { return s.prompt }
 func (s speaker) ScopedTools(*hook.AgentConfig) hook.Scope { return s.scope }

@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -34,36 +37,36 @@ func (n *nosy) OnEvent(_ context.Context, ev hook.Event) {
 	}
 }
 
-func (n *nosy) Preprocess(_ context.Context, _ *hook.Turn, in hook.Input) (hook.Input, error) {
-	return hook.TextInput(in.Text() + canary), nil
+func (n *nosy) Preprocess(_ context.Context, _ *hook.Turn, in message.Input) (message.Input, error) {
+	return message.TextInput(in.Text() + canary), nil
 }
 
-func (n *nosy) RewriteRequest(_ context.Context, _ *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+func (n *nosy) RewriteRequest(_ context.Context, _ *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
 	req.System += canary
 	return req, nil
 }
 
-func (n *nosy) RewriteReply(_ context.Context, _ *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+func (n *nosy) RewriteReply(_ context.Context, _ *hook.Step, reply message.ModelReply) (message.ModelReply, error) {
 	return reply, nil
 }
 
-func (n *nosy) RewriteArgs(context.Context, *hook.ToolCall, hook.JSON) (hook.JSON, error) {
+func (n *nosy) RewriteArgs(context.Context, *hook.ToolCall, message.JSON) (message.JSON, error) {
 	return `{"s":"` + canary + `"}`, nil
 }
 
 func (n *nosy) BeforeTool(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
-	return hook.AnswerTool(hook.TextResult(canary)), nil
+	return hook.AnswerTool(message.TextResult(canary)), nil
 }
 
-func (n *nosy) RewriteResult(_ context.Context, _ *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
-	return hook.TextResult(r.Text() + canary), nil
+func (n *nosy) RewriteResult(_ context.Context, _ *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
+	return message.TextResult(r.Text() + canary), nil
 }
 
 func (n *nosy) AfterTool(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
 	return hook.ContextOutcome(canary), nil
 }
 
-func (n *nosy) AfterModel(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+func (n *nosy) AfterModel(context.Context, *hook.Step, message.ModelReply) (hook.ReplyDecision, error) {
 	return hook.ReplyDecision{}, nil
 }
 
@@ -78,7 +81,7 @@ func TestRecordedTurn(t *testing.T) {
 	w.send(canary)
 
 	var told []string
-	for _, ev := range w.eventsOf(hook.EventHookRun) {
+	for _, ev := range w.eventsOf(event.HookRun) {
 		r, ok := ev.Run()
 		require.True(t, ok)
 		data, err := json.Marshal(ev)
@@ -86,7 +89,7 @@ func TestRecordedTurn(t *testing.T) {
 		assert.NotContains(t, string(data), canary)
 		assert.NotEmpty(t, ev.Turn)
 		told = append(told, strings.TrimSpace(r.Subsystem+" "+r.Point.String()+" "+string(r.Status)+" "+string(r.Answer)))
-		if r.Point == hook.PointBeforeTool {
+		if r.Point == point.BeforeTool {
 			assert.Equal(t, "k1 echo", r.CallID+" "+r.Tool)
 			assert.Equal(t, 1, ev.Step)
 		}
@@ -105,7 +108,7 @@ func TestRecordedTurn(t *testing.T) {
 // The runs about a call stand between its start and its result, and runs and
 // outcome are the same for a single hook and for a composite.
 func TestRecordedCall(t *testing.T) {
-	deny := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	deny := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
 		return hook.DenyTool("not today"), nil
 	})
 	m := plays(calls(want{"k1", "echo", `{"s":"x"}`}), says("bye"))
@@ -117,15 +120,15 @@ func TestRecordedCall(t *testing.T) {
 			kinds = append(kinds, ev.Kind)
 		}
 	}
-	assert.Equal(t, []hook.EventKind{hook.EventHookRun, hook.EventCallStart, hook.EventHookRun, hook.EventCallResult}, kinds, "its Dispatch, and the deny")
+	assert.Equal(t, []hook.EventKind{event.HookRun, event.CallStart, event.HookRun, event.CallResult}, kinds, "its Dispatch, and the deny")
 	assert.Equal(t, []string{"not today"}, w.results())
 }
 
 // A program that does not ask for the record has no event of it.
 func TestNotRecorded(t *testing.T) {
-	w := start(t, plays(says("hi")), hook.BeforeModelFunc(func(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelDecision, error) {
+	w := start(t, plays(says("hi")), point.BeforeModelFunc(func(context.Context, *hook.Step, message.ModelRequest) (hook.ModelDecision, error) {
 		return hook.ModelDecision{}, nil
 	}))
 	w.send("hi")
-	assert.Empty(t, w.eventsOf(hook.EventHookRun))
+	assert.Empty(t, w.eventsOf(event.HookRun))
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -108,7 +111,7 @@ func TestAStoreThatFailsOnceLosesNoResult(t *testing.T) {
 			t.Parallel()
 			s, turns := newMoody(), 0
 			s.refuses(refuse)
-			after := hook.AfterTurnFunc(func(context.Context, *hook.Turn, hook.TurnOutcome) { turns++ })
+			after := point.AfterTurnFunc(func(context.Context, *hook.Turn, hook.TurnOutcome) { turns++ })
 			w := startWith(t, plays(calls(want{"1", "x", `{"s":"a"}`}, want{"2", "x", `{"s":"b"}`}), says("done")),
 				hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, after, box(named("x")))
 			_, err := w.try(t.Context(), "go")
@@ -119,7 +122,7 @@ func TestAStoreThatFailsOnceLosesNoResult(t *testing.T) {
 			assert.False(t, interrupted, "the end of the turn is stored")
 			assert.Equal(t, 1, turns)
 			have := kept(t, s, w.conv.ID())
-			assert.Equal(t, []int{2, 1}, []int{have[hook.EventCallResult], have[hook.EventTurnEnd]}, "events of the write that failed come with the next")
+			assert.Equal(t, []int{2, 1}, []int{have[event.CallResult], have[event.TurnEnd]}, "events of the write that failed come with the next")
 		})
 	}
 }
@@ -128,7 +131,7 @@ func TestTheEndOfATurnIsStoredAtTheSecondTry(t *testing.T) {
 	t.Parallel()
 	s, turns := newMoody(), 0
 	s.refuses(nth(1, "append end"))
-	after := hook.AfterTurnFunc(func(context.Context, *hook.Turn, hook.TurnOutcome) { turns++ })
+	after := point.AfterTurnFunc(func(context.Context, *hook.Turn, hook.TurnOutcome) { turns++ })
 	w := startWith(t, plays(chunks(text("cut o"))), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, after)
 	_, err := w.try(t.Context(), "go")
 	require.ErrorIs(t, err, provider.ErrNoFinish)
@@ -146,7 +149,7 @@ func TestATurnWhoseEndIsMissingHasItsAnswer(t *testing.T) {
 			s, ended := newMoody(), map[string][]hook.StopReason{}
 			begins := nth(1, "note")
 			s.refuses(func(write string) bool { return write == "append end" || write == "note" && !begins(write) })
-			after := hook.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, out hook.TurnOutcome) {
+			after := point.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, out hook.TurnOutcome) {
 				ended[turn.ID()] = append(ended[turn.ID()], out.Stop)
 			})
 			w := startWith(t, plays(says("an answer")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s})
@@ -157,7 +160,7 @@ func TestATurnWhoseEndIsMissingHasItsAnswer(t *testing.T) {
 			if resume {
 				_, err = next.Resume(t.Context(), nil)
 			} else {
-				_, err = next.Send(t.Context(), hook.TextInput("and"), nil)
+				_, err = next.Send(t.Context(), message.TextInput("and"), nil)
 			}
 			require.NoError(t, err)
 			assert.Equal(t, "assistant an answer", w.history()[1])
@@ -165,7 +168,7 @@ func TestATurnWhoseEndIsMissingHasItsAnswer(t *testing.T) {
 				assert.Equal(t, []hook.StopReason{hook.StopCompleted}, stops)
 			}
 			have := kept(t, s, next.ID())
-			assert.Equal(t, len(ended), have[hook.EventTurnEnd], "every end is told")
+			assert.Equal(t, len(ended), have[event.TurnEnd], "every end is told")
 			assert.Len(t, w.history(), 2*len(ended))
 		})
 	}
@@ -186,8 +189,8 @@ func TestWhatIsSaidWhileAResumedTurnBeginsIsHeard(t *testing.T) {
 	require.Error(t, err)
 	s.refuses(nil)
 	_, err = w.conv.Resume(t.Context(), &runtime.SendOptions{Observe: func(ev hook.Event) {
-		if ev.Kind == hook.EventTurnStart {
-			assert.NoError(t, w.conv.Steer(t.Context(), hook.TextInput("wait")))
+		if ev.Kind == event.TurnStart {
+			assert.NoError(t, w.conv.Steer(t.Context(), message.TextInput("wait")))
 		}
 	}})
 	require.NoError(t, err)
@@ -197,13 +200,13 @@ func TestWhatIsSaidWhileAResumedTurnBeginsIsHeard(t *testing.T) {
 func TestAToolThatEndsItsGoroutineHasEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		quits := does("quits", func(context.Context) hook.ToolResult { goruntime.Goexit(); return hook.ToolResult{} })
+		quits := does("quits", func(context.Context) message.ToolResult { goruntime.Goexit(); return message.ToolResult{} })
 		quits.Timeout = time.Minute
 		w := start(t, plays(calls(want{"1", "quits", "{}"}), says("done")), box(quits))
 		began := time.Now()
 		w.send("go")
 		assert.Zero(t, time.Since(began), "nobody waits for it")
-		assert.Equal(t, hook.OutcomePanicked, w.eventsOf(hook.EventCallResult)[0].Detail().Outcome)
+		assert.Equal(t, hook.OutcomePanicked, w.eventsOf(event.CallResult)[0].Detail().Outcome)
 		require.NoError(t, w.rt.Close(t.Context()))
 	})
 }
@@ -219,10 +222,10 @@ func TestAResultIsToldWhereItIsKept(t *testing.T) {
 		return notes > 2 || notes == 2 && write != "note"
 	})
 	gate := make(chan struct{})
-	second := does("y", func(context.Context) hook.ToolResult { <-gate; return hook.TextResult("y") })
+	second := does("y", func(context.Context) message.ToolResult { <-gate; return message.TextResult("y") })
 	w := startWith(t, plays(calls(want{"1", "x", `{"s":"a"}`}, want{"2", "y", "{}"}), says("done")), hook.AgentConfig{Name: "a"},
 		&runtime.Options{Store: s}, observer{f: func(_ context.Context, ev hook.Event) {
-			if ev.Kind == hook.EventCallResult && ev.Detail().CallID == "1" {
+			if ev.Kind == event.CallResult && ev.Detail().CallID == "1" {
 				close(gate)
 			}
 		}}, box(named("x"), second))
@@ -230,9 +233,9 @@ func TestAResultIsToldWhereItIsKept(t *testing.T) {
 	require.ErrorIs(t, err, errDisk)
 	s.refuses(nil)
 	next, _ := takeOver(t, s, plays(says("again")), box(named("x"), second))
-	_, err = next.Send(t.Context(), hook.TextInput("and"), nil)
+	_, err = next.Send(t.Context(), message.TextInput("and"), nil)
 	require.NoError(t, err)
-	assert.Equal(t, 2, kept(t, s, next.ID())[hook.EventCallResult])
+	assert.Equal(t, 2, kept(t, s, next.ID())[event.CallResult])
 }
 
 // takeOver is the conversation in another runtime with the same store.
@@ -251,13 +254,13 @@ func takeOver(t *testing.T, s store.Store, p provider.Provider, hooks ...hook.Ho
 func TestWhatHooksPutIntoAResultCanBeStored(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]hook.Hook{
-		"rewritten": hook.RewriteResultFunc(func(context.Context, *hook.ToolCall, hook.ToolResult) (hook.ToolResult, error) {
-			return hook.TextResult("a\xffb"), nil
+		"rewritten": point.RewriteResultFunc(func(context.Context, *hook.ToolCall, message.ToolResult) (message.ToolResult, error) {
+			return message.TextResult("a\xffb"), nil
 		}),
-		"withheld": hook.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
+		"withheld": point.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
 			return hook.WithholdOutcome("a\xffb"), nil
 		}),
-		"denied": hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+		"denied": point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
 			return hook.DenyTool("a\xffb"), nil
 		}),
 	} {
@@ -277,7 +280,7 @@ func TestAGuestRunsNothing(t *testing.T) {
 	w := start(t, m, box(does("x", never(t))))
 	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
 	require.NoError(t, err)
-	_, err = w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Guest: "b"})
+	_, err = w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Guest: "b"})
 	require.NoError(t, err)
 	ms, err := w.store.Messages(t.Context(), w.conv.ID())
 	require.NoError(t, err)
@@ -295,18 +298,18 @@ func TestChildrenOfAnInterruptedTurnComeToTheirEnd(t *testing.T) {
 			die := func() { s.refuses(func(string) bool { return true }) }
 			gate := make(chan struct{})
 			hooks := func(last func()) []hook.Hook {
-				deleg := tool{hook.Tool{Name: "deleg", Waits: true, Annotations: hook.Annotations{ReadOnly: again}},
-					func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
-						out, err := env.Call.Step().Turn().Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: hook.TextInput("look"), Call: env.Call})
+				deleg := tool{message.Tool{Name: "deleg", Waits: true, Annotations: message.Annotations{ReadOnly: again}},
+					func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+						out, err := env.Call.Step().Turn().Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: message.TextInput("look"), Call: env.Call})
 						if err != nil {
-							return hook.FailedResult(hook.FailOperation, err.Error())
+							return message.FailedResult(message.FailOperation, err.Error())
 						}
-						return hook.TextResult(out.Text())
+						return message.TextResult(out.Text())
 					}}
-				x := does("x", func(context.Context) hook.ToolResult { ran++; return hook.TextResult("looked") })
-				y := does("y", func(context.Context) hook.ToolResult { <-gate; last(); return hook.TextResult("never kept") })
+				x := does("x", func(context.Context) message.ToolResult { ran++; return message.TextResult("looked") })
+				y := does("y", func(context.Context) message.ToolResult { <-gate; last(); return message.TextResult("never kept") })
 				return []hook.Hook{box(deleg, x, y), observer{f: func(_ context.Context, ev hook.Event) {
-					if ev.Kind == hook.EventCallResult && ev.Detail().Tool == "x" {
+					if ev.Kind == event.CallResult && ev.Detail().Tool == "x" {
 						close(gate)
 					}
 				}}}
@@ -346,11 +349,11 @@ func TestAParentWaitsUntilItsChildHasGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		deleg := tool{hook.Tool{Name: "deleg", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
-			out, _ := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: hook.TextInput("look"), Call: env.Call})
-			return hook.TextResult("the child: " + string(out.Stop))
+		deleg := tool{message.Tool{Name: "deleg", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+			out, _ := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: message.TextInput("look"), Call: env.Call})
+			return message.TextResult("the child: " + string(out.Stop))
 		}}
-		deaf := does("deaf", func(context.Context) hook.ToolResult { <-release; return hook.TextResult("late") })
+		deaf := does("deaf", func(context.Context) message.ToolResult { <-release; return message.TextResult("late") })
 		w := start(t, plays(calls(want{"1", "deleg", "{}"}), calls(want{"2", "deaf", "{}"})), box(deleg, deaf))
 		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
 		require.NoError(t, err)
@@ -359,7 +362,7 @@ func TestAParentWaitsUntilItsChildHasGivenUp(t *testing.T) {
 		_, err = w.try(ctx, "go")
 		require.Error(t, err)
 		assert.Equal(t, "tool 1 deleg: the child: cancelled", w.history()[2])
-		assert.Len(t, w.eventsOf(hook.EventSubagentEnd), 1)
+		assert.Len(t, w.eventsOf(event.SubagentEnd), 1)
 		close(release)
 		require.NoError(t, w.rt.Close(t.Context()))
 	})
@@ -367,15 +370,15 @@ func TestAParentWaitsUntilItsChildHasGivenUp(t *testing.T) {
 
 func TestNoCallIsKeptOfAnAnswerThatWasBrokenOff(t *testing.T) {
 	t.Parallel()
-	adds := hook.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, r hook.ModelReply) (hook.ModelReply, error) {
-		r.Content = r.Content.Append(hook.Block{Kind: hook.BlockToolCall, CallID: "1", Tool: "x", JSON: "{}"})
+	adds := point.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, r message.ModelReply) (message.ModelReply, error) {
+		r.Content = r.Content.Append(message.Block{Kind: message.BlockToolCall, CallID: "1", Tool: "x", JSON: "{}"})
 		return r, nil
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	half := func(yield func(hook.Chunk, error) bool) {
+	half := func(yield func(message.Chunk, error) bool) {
 		yield(text("half an answer"), nil)
 		cancel()
-		yield(hook.Chunk{}, ctx.Err())
+		yield(message.Chunk{}, ctx.Err())
 	}
 	w := start(t, plays(half), adds, box(does("x", never(t))))
 	_, err := w.try(ctx, "go")
@@ -386,7 +389,7 @@ func TestNoCallIsKeptOfAnAnswerThatWasBrokenOff(t *testing.T) {
 func TestARetryThatIsCancelledKeepsTheResultBeforeIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		again := hook.WrapToolFunc(func(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+		again := point.WrapToolFunc(func(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 			r := next.Run(ctx)
 			if call.ID() == "1" {
 				time.Sleep(time.Second)

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Register builds the agent and registers it with the hook. Its name is unknown
@@ -19,7 +22,7 @@ func (r *Runtime) Register(ctx context.Context, cfg hook.AgentConfig) (*Agent, e
 	if err != nil {
 		return nil, fmt.Errorf("register agent %q: %w", cfg.Name, err)
 	}
-	r.events.emit(ctx, hook.Event{Kind: hook.EventAgentRegistered, Agent: a.Name()})
+	r.events.emit(ctx, hook.Event{Kind: event.AgentRegistered, Agent: a.Name()})
 	return a, nil
 }
 
@@ -49,7 +52,7 @@ func (r *Runtime) register(ctx context.Context, cfg hook.AgentConfig) (*Agent, e
 
 func checkConfig(cfg hook.AgentConfig) error {
 	switch {
-	case !hook.ValidToolName(cfg.Name):
+	case !message.ValidToolName(cfg.Name):
 		return fmt.Errorf("the name has to match ^[a-zA-Z0-9_-]{1,64}$")
 	case cfg.Limits.Tokens < 0 || cfg.Limits.Time < 0 || cfg.Limits.MaxTokens < 0:
 		return fmt.Errorf("limits but that of steps are not negative: %+v", cfg.Limits)
@@ -122,12 +125,12 @@ func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 }
 
 func (h *hooks) build(ctx context.Context, cfg hook.AgentConfig) (out hook.AgentConfig, err error) {
-	defer caught(hook.PointOnBuildAgent, &err)
+	defer caught(point.OnBuildAgent, &err)
 	return h.OnBuildAgent(ctx, cfg)
 }
 
 func (a *Agent) opened(ctx context.Context) (err error) {
-	defer caught(hook.PointOnRegisterAgent, &err)
+	defer caught(point.OnRegisterAgent, &err)
 	return a.hooks.OnRegisterAgent(ctx, a.cfg)
 }
 
@@ -165,9 +168,9 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 	}
 	lasting := context.WithoutCancel(ctx)
 	r.endSessions(ctx, a)
-	r.tell(ctx, r.boundedHook(ctx, a.hooks, hook.PointOnUnregisterAgent, func() error { return a.closed(lasting) }))
+	r.tell(ctx, r.boundedHook(ctx, a.hooks, point.OnUnregisterAgent, func() error { return a.closed(lasting) }))
 	r.forget(a)
-	r.emit(ctx, hook.Event{Kind: hook.EventAgentUnregistered, Agent: a.Name()})
+	r.emit(ctx, hook.Event{Kind: event.AgentUnregistered, Agent: a.Name()})
 	return nil
 }
 
@@ -175,7 +178,7 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 // Once a hook hangs there, the others are ended side by side, so that one more grace
 // period is enough for all of them.
 func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
-	what, lasting := a.hooks.abandonedAt(hook.PointOnSessionEnd), context.WithoutCancel(ctx)
+	what, lasting := a.hooks.abandonedAt(point.OnSessionEnd), context.WithoutCancel(ctx)
 	end := func(c *Conversation) *boundedCall {
 		return r.begin(what, func() error { c.endSession(lasting, nil, ""); return nil })
 	}
@@ -185,7 +188,7 @@ func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
 		for _, b := range calls {
 			err := b.wait(late)
 			hangs = hangs || err == errNoAnswer
-			r.tell(ctx, what.failure(hook.PointOnSessionEnd, err))
+			r.tell(ctx, what.failure(point.OnSessionEnd, err))
 		}
 		return hangs
 	}
@@ -229,14 +232,14 @@ func (r *Runtime) tell(ctx context.Context, err error) {
 
 // emit emits an event outside of any conversation. It waits no longer than bounded.
 func (r *Runtime) emit(ctx context.Context, ev hook.Event) {
-	_ = r.bounded(ctx, r.hooks.abandonedAt(hook.PointOnEvent), func() error {
+	_ = r.bounded(ctx, r.hooks.abandonedAt(point.OnEvent), func() error {
 		r.events.emit(context.WithoutCancel(ctx), ev)
 		return nil
 	})
 }
 
 func (a *Agent) closed(ctx context.Context) (err error) {
-	defer caught(hook.PointOnUnregisterAgent, &err)
+	defer caught(point.OnUnregisterAgent, &err)
 	a.hooks.OnUnregisterAgent(ctx, a.cfg)
 	return nil
 }
@@ -262,6 +265,6 @@ func (r *Runtime) Refresh(ctx context.Context, name string) error {
 
 // promptOf asks the hook for its part of the prompt.
 func (h *hooks) promptOf(cfg *hook.AgentConfig) (text string, err error) {
-	defer caught(hook.PointSystemPrompt, &err)
+	defer caught(point.SystemPrompt, &err)
 	return h.SystemPrompt(cfg), nil
 }

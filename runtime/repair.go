@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // maxRepairs is how often one call may be repaired.
@@ -18,7 +21,7 @@ const maxRepairs = 2
 // A call that was cut off at the token limit is left out: nobody knows the rest of
 // its arguments, and what a hook made up would run.
 func (t *turn) repaired(calls []call) hook.Verdict {
-	if !t.hooks.Has(hook.PointOnInvalidTool) || t.stopping() {
+	if !t.hooks.Has(point.OnInvalidTool) || t.stopping() {
 		return hook.Verdict{}
 	}
 	for i := range calls {
@@ -56,7 +59,7 @@ func (t *turn) repair(c *call) hook.Verdict {
 		}
 		c.end = hook.CallEnd{}
 		if t.bindStrictly(c, at) {
-			t.emit(hook.DiagnosticEvent(hook.Diagnostic{Code: hook.CodeCallRepaired, Text: mended(c, v), Visibility: hook.VisibleUser}))
+			t.emit(hook.DiagnosticEvent(hook.Diagnostic{Code: event.CodeCallRepaired, Text: mended(c, v), Visibility: hook.VisibleUser}))
 			return hook.Verdict{}
 		}
 		if !c.invalid() {
@@ -82,15 +85,15 @@ func (t *turn) bindStrictly(c *call, at *hook.ToolCall) bool {
 }
 
 // noJSON is the result of a call whose owner would have taken what is no JSON.
-func noJSON() hook.ToolResult {
-	return hook.FailedResult(hook.FailArguments, "the arguments are no JSON")
+func noJSON() message.ToolResult {
+	return message.FailedResult(message.FailArguments, "the arguments are no JSON")
 }
 
 // invalid reports whether the call could not be bound because of what the model
 // wrote.
 func (c *call) invalid() bool {
 	switch c.end.Result.Failure {
-	case hook.FailNotRegistered, hook.FailNotAvailable, hook.FailArguments:
+	case message.FailNotRegistered, message.FailNotAvailable, message.FailArguments:
 		return true
 	}
 	return false
@@ -101,19 +104,19 @@ func (t *turn) onInvalid(c *call, attempt int) hook.RepairDecision {
 	in := hook.InvalidCall{
 		Call: &c.first, Failure: c.end.Result.Failure, Reason: c.end.Result.Text(), Tools: t.view.callable(), Attempt: attempt,
 	}
-	t.away(hook.PointOnInvalidTool)
+	t.away(point.OnInvalidTool)
 	d, _ := t.hooks.OnInvalidTool(t.ctx, t.step, in)
 	return answered(t.ctx, t, d)
 }
 
 // callable are the names that the agent may call.
-func (v *view) callable() hook.List[string] {
+func (v *view) callable() message.List[string] {
 	tools := v.tools.Tools()
 	names := make([]string, tools.Len())
 	for i, tool := range tools.All() {
 		names[i] = tool.Name
 	}
-	return hook.Freeze(names)
+	return message.Freeze(names)
 }
 
 // mended says what became of a call.
@@ -130,7 +133,7 @@ func mended(c *call, v hook.Verdict) string {
 }
 
 // drop frees the call ids of a reply that is not kept after all.
-func (t *turn) drop(reply hook.ModelReply) {
+func (t *turn) drop(reply message.ModelReply) {
 	for _, b := range reply.Calls() {
 		t.conv.ids.set(b.CallID, t.conv.replies)
 	}

@@ -8,6 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
@@ -22,11 +25,11 @@ func (t *turn) conclude(c *call) {
 	}
 	r := capped(c.end.Result, t.maxResult(c))
 	c.end.Result = r
-	t.away(hook.PointRewriteResult)
+	t.away(point.RewriteResult)
 	r, err := t.hooks.RewriteResult(ctx, c.at, r)
 	t.returned()
 	if err != nil {
-		f := failureOf(hook.PointRewriteResult, err)
+		f := failureOf(point.RewriteResult, err)
 		t.hookFailed(ctx, f)
 		r = withheld(f.Public())
 	}
@@ -49,17 +52,17 @@ func (t *turn) tell(calls []call) {
 
 func (t *turn) tellOf(c *call) {
 	c.told = true
-	t.emitNow(hook.Event{Kind: hook.EventCallResult}.WithEnd(&c.end))
+	t.emitNow(hook.Event{Kind: event.CallResult}.WithEnd(&c.end))
 }
 
 // judgeOutcome asks AfterTool.
 func (t *turn) judgeOutcome(ctx context.Context, c *call) {
-	if !t.hooks.Has(hook.PointAfterTool) {
+	if !t.hooks.Has(point.AfterTool) {
 		return
 	}
 	c.judged = true
 	o := c.outcome()
-	t.away(hook.PointAfterTool)
+	t.away(point.AfterTool)
 	d, _ := t.hooks.AfterTool(ctx, c.at, o)
 	d = answered(ctx, t, d)
 	c.context = d.Context()
@@ -76,8 +79,8 @@ func (c *call) outcome() hook.ToolOutcome {
 }
 
 // withheld is what the model is told in the place of a result.
-func withheld(reason string) hook.ToolResult {
-	return hook.FailedResult(hook.FailDenied, "the result was withheld: "+reason)
+func withheld(reason string) message.ToolResult {
+	return message.FailedResult(message.FailDenied, "the result was withheld: "+reason)
 }
 
 // maxResult is the bound of a call's result in bytes.
@@ -95,7 +98,7 @@ func (t *turn) maxResult(c *call) int {
 // capped bounds the text of a result: text and structured values, over all
 // blocks. What is cut is said, once in the block that goes over the bound and
 // once for all behind it. Bytes that are no UTF-8 are replaced.
-func capped(r hook.ToolResult, limit int) hook.ToolResult {
+func capped(r message.ToolResult, limit int) message.ToolResult {
 	size, valid := 0, true
 	for _, b := range r.Content.All() {
 		size += len(b.Text) + len(b.JSON)
@@ -104,11 +107,11 @@ func capped(r hook.ToolResult, limit int) hook.ToolResult {
 	if size <= limit && valid {
 		return r
 	}
-	var blocks []hook.Block
+	var blocks []message.Block
 	parts, left := 0, 0
 	for _, b := range r.Content.All() {
 		b.Text = strings.ToValidUTF8(b.Text, "\uFFFD")
-		b.JSON = hook.JSON(strings.ToValidUTF8(string(b.JSON), "\uFFFD"))
+		b.JSON = message.JSON(strings.ToValidUTF8(string(b.JSON), "\uFFFD"))
 		b.URI = strings.ToValidUTF8(b.URI, "\uFFFD")
 		size := len(b.Text) + len(b.JSON)
 		if size > 0 && limit == 0 {
@@ -118,21 +121,21 @@ func capped(r hook.ToolResult, limit int) hook.ToolResult {
 			}
 		}
 		if len(b.JSON) > limit {
-			b = hook.TextBlock(b.Text + string(b.JSON)) // half a JSON text is none
+			b = message.TextBlock(b.Text + string(b.JSON)) // half a JSON text is none
 		}
 		b.Text = headAndTail(b.Text, limit)
 		limit = max(0, limit-size)
 		blocks = append(blocks, b)
 	}
 	if parts > 0 {
-		blocks = append(blocks, hook.TextBlock(fmt.Sprintf("[… %d bytes in %d more parts left out …]", left, parts)))
+		blocks = append(blocks, message.TextBlock(fmt.Sprintf("[… %d bytes in %d more parts left out …]", left, parts)))
 	}
-	r.Content = hook.Freeze(blocks)
+	r.Content = message.Freeze(blocks)
 	return r
 }
 
 // readable replaces the bytes that are no UTF-8, which hooks can put in too.
-func readable(r hook.ToolResult) hook.ToolResult {
+func readable(r message.ToolResult) message.ToolResult {
 	for _, b := range r.Content.All() {
 		if !utf8.ValidString(b.Text) || !utf8.ValidString(string(b.JSON)) || !utf8.ValidString(b.URI) {
 			return capped(r, math.MaxInt)

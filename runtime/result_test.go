@@ -16,13 +16,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
 // resultOf runs one call of a tool that returns r and returns what was stored.
-func resultOf(t *testing.T, r hook.ToolResult, o *runtime.Options, max int, hooks ...hook.Hook) hook.ToolResult {
+func resultOf(t *testing.T, r message.ToolResult, o *runtime.Options, max int, hooks ...hook.Hook) message.ToolResult {
 	t.Helper()
-	x := does("x", func(context.Context) hook.ToolResult { return r })
+	x := does("x", func(context.Context) message.ToolResult { return r })
 	x.MaxResult = max
 	w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"}, o, append(hooks, box(x))...)
 	w.send("go")
@@ -37,55 +40,55 @@ func TestResultsAreCutAtRuneBordersHeadAndTailKept(t *testing.T) {
 	t.Parallel()
 	long := "begin " + strings.Repeat("ä😀", 1000) + " end"
 	for limit := 100; limit < 110; limit++ {
-		got := resultOf(t, hook.TextResult(long), nil, limit).Text()
+		got := resultOf(t, message.TextResult(long), nil, limit).Text()
 		assert.True(t, utf8.ValidString(got))
 		assert.True(t, strings.HasPrefix(got, "begin ä"))
 		assert.True(t, strings.HasSuffix(got, " end"))
 		assert.Contains(t, got, "bytes left out")
 		assert.Less(t, len(got), limit+50)
 	}
-	assert.Less(t, len(resultOf(t, hook.TextResult(strings.Repeat("x", 1e6)), nil, 0).Text()), runtime.DefaultMaxResult+50)
-	assert.Less(t, len(resultOf(t, hook.TextResult(long), &runtime.Options{MaxResult: 50}, 0).Text()), 100)
-	assert.Equal(t, long, resultOf(t, hook.TextResult(long), &runtime.Options{MaxResult: 50}, 1e6).Text(), "the tool's own bound counts")
-	assert.Equal(t, "short", resultOf(t, hook.TextResult("short"), nil, 5).Text())
+	assert.Less(t, len(resultOf(t, message.TextResult(strings.Repeat("x", 1e6)), nil, 0).Text()), runtime.DefaultMaxResult+50)
+	assert.Less(t, len(resultOf(t, message.TextResult(long), &runtime.Options{MaxResult: 50}, 0).Text()), 100)
+	assert.Equal(t, long, resultOf(t, message.TextResult(long), &runtime.Options{MaxResult: 50}, 1e6).Text(), "the tool's own bound counts")
+	assert.Equal(t, "short", resultOf(t, message.TextResult("short"), nil, 5).Text())
 }
 
 func TestTheBoundIsForAllBlocksTogether(t *testing.T) {
 	t.Parallel()
-	r := hook.ToolResult{Content: hook.ListOf(
-		hook.TextBlock(strings.Repeat("a", 80)), hook.TextBlock(strings.Repeat("b", 80)),
-		hook.Block{Kind: hook.BlockJSON, JSON: hook.JSON(`["` + strings.Repeat("c", 80) + `"]`)},
+	r := message.ToolResult{Content: message.ListOf(
+		message.TextBlock(strings.Repeat("a", 80)), message.TextBlock(strings.Repeat("b", 80)),
+		message.Block{Kind: message.BlockJSON, JSON: message.JSON(`["` + strings.Repeat("c", 80) + `"]`)},
 	)}
 	got := resultOf(t, r, nil, 100)
 	assert.Less(t, len(got.Text()), 250)
 	assert.Equal(t, strings.Repeat("a", 80), got.Content.At(0).Text)
-	assert.Equal(t, hook.BlockText, got.Content.At(2).Kind, "half a JSON text is none")
+	assert.Equal(t, message.BlockText, got.Content.At(2).Kind, "half a JSON text is none")
 }
 
 func TestBytesThatAreNoTextAreReplaced(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "a\uFFFDb", resultOf(t, hook.TextResult("a\xff\xfeb"), nil, 0).Text())
+	assert.Equal(t, "a\uFFFDb", resultOf(t, message.TextResult("a\xff\xfeb"), nil, 0).Text())
 }
 
 func TestAGrantBoundsTheOutput(t *testing.T) {
 	t.Parallel()
-	narrow := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	narrow := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
 		return hook.NarrowTool(hook.Grant{MaxOutput: 10}), nil
 	})
-	assert.Less(t, len(resultOf(t, hook.TextResult(strings.Repeat("x", 1000)), nil, 500, narrow).Text()), 60)
+	assert.Less(t, len(resultOf(t, message.TextResult(strings.Repeat("x", 1000)), nil, 500, narrow).Text()), 60)
 }
 
 func TestLawResultsAreRewrittenThenJudgedThenTold(t *testing.T) {
 	t.Parallel()
 	var judged string
-	rewrite := hook.RewriteResultFunc(func(_ context.Context, _ *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
-		return hook.TextResult(strings.ReplaceAll(r.Text(), "secret", "[gone]")), nil
+	rewrite := point.RewriteResultFunc(func(_ context.Context, _ *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
+		return message.TextResult(strings.ReplaceAll(r.Text(), "secret", "[gone]")), nil
 	})
-	judge := hook.AfterToolFunc(func(_ context.Context, _ *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	judge := point.AfterToolFunc(func(_ context.Context, _ *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
 		judged = o.Result.Text()
 		return hook.OutcomeDecision{}, nil
 	})
-	got := resultOf(t, hook.TextResult("the secret"), nil, 0, rewrite, judge)
+	got := resultOf(t, message.TextResult("the secret"), nil, 0, rewrite, judge)
 	assert.Equal(t, "the [gone]", got.Text())
 	assert.Equal(t, "the [gone]", judged)
 }
@@ -93,36 +96,36 @@ func TestLawResultsAreRewrittenThenJudgedThenTold(t *testing.T) {
 func TestLawAHookThatFailsAtAResultWithholdsIt(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]hook.Hook{
-		"RewriteResult error": hook.RewriteResultFunc(func(_ context.Context, _ *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
+		"RewriteResult error": point.RewriteResultFunc(func(_ context.Context, _ *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
 			return r, errors.New("broken")
 		}),
-		"RewriteResult panic": hook.RewriteResultFunc(func(context.Context, *hook.ToolCall, hook.ToolResult) (hook.ToolResult, error) {
+		"RewriteResult panic": point.RewriteResultFunc(func(context.Context, *hook.ToolCall, message.ToolResult) (message.ToolResult, error) {
 			panic("broken")
 		}),
-		"AfterTool error": hook.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
+		"AfterTool error": point.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
 			return hook.OutcomeDecision{}, errors.New("broken")
 		}),
-		"AfterTool panic": hook.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
+		"AfterTool panic": point.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
 			panic("broken")
 		}),
-		"AfterTool says so": hook.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
+		"AfterTool says so": point.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
 			return hook.WithholdOutcome("private"), nil
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := resultOf(t, hook.TextResult("the secret"), nil, 0, h, hook.Nop{})
+			got := resultOf(t, message.TextResult("the secret"), nil, 0, h, hook.Nop{})
 			assert.Contains(t, got.Text(), "the result was withheld")
 			assert.NotContains(t, got.Text(), "secret")
 			assert.NotContains(t, got.Text(), "broken")
-			assert.Equal(t, hook.FailDenied, got.Failure)
+			assert.Equal(t, message.FailDenied, got.Failure)
 		})
 	}
 }
 
 func TestAfterToolMayStopTheTurnAfterTheStep(t *testing.T) {
 	t.Parallel()
-	stop := hook.AfterToolFunc(func(_ context.Context, c *hook.ToolCall, _ hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	stop := point.AfterToolFunc(func(_ context.Context, c *hook.ToolCall, _ hook.ToolOutcome) (hook.OutcomeDecision, error) {
 		if c.ID() == "1" {
 			return hook.StopOutcome("found it"), nil
 		}
@@ -138,7 +141,7 @@ func TestAfterToolMayStopTheTurnAfterTheStep(t *testing.T) {
 
 func TestBeforeToolMayStopTheTurn(t *testing.T) {
 	t.Parallel()
-	stop := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+	stop := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 		if c.ID() == "2" {
 			return hook.StopTool("that is the limit"), nil
 		}
@@ -151,25 +154,25 @@ func TestBeforeToolMayStopTheTurn(t *testing.T) {
 		"tool 1 x cancelled: not run: the turn was stopped", "tool 2 x denied: that is the limit",
 		"tool 3 x cancelled: not run: the turn was stopped",
 	}, w.history()[2:])
-	assert.Len(t, w.eventsOf(hook.EventCallResult), 3)
+	assert.Len(t, w.eventsOf(event.CallResult), 3)
 }
 
 func TestAWrapSurroundsTheRun(t *testing.T) {
 	t.Parallel()
 	attempts := []int{}
 	keys := map[string]bool{}
-	flaky := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+	flaky := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 		attempts = append(attempts, env.Attempt)
 		keys[env.Key] = true
 		if env.Attempt == 1 {
 			panic("flaky")
 		}
-		return hook.TextResult("ok")
+		return message.TextResult("ok")
 	}}
-	retry := hook.WrapToolFunc(func(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	retry := point.WrapToolFunc(func(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 		r := next.Run(ctx)
 		if r.IsError() {
-			assert.Equal(t, hook.FailPanic, r.Failure, "a wrap sees a panic as a result")
+			assert.Equal(t, message.FailPanic, r.Failure, "a wrap sees a panic as a result")
 			r = next.Run(ctx)
 		}
 		return r
@@ -180,7 +183,7 @@ func TestAWrapSurroundsTheRun(t *testing.T) {
 		w.send("go")
 		assert.Equal(t, "tool 1 x: ok", w.history()[2], name)
 		assert.Equal(t, []int{1, 2}, attempts)
-		assert.Equal(t, hook.OutcomeExecuted, w.eventsOf(hook.EventCallResult)[0].Detail().Outcome)
+		assert.Equal(t, hook.OutcomeExecuted, w.eventsOf(event.CallResult)[0].Detail().Outcome)
 	}
 	assert.Len(t, keys, 2, "one key for every attempt at a call")
 }
@@ -191,14 +194,14 @@ type wrapBox struct {
 	wrap hook.WrapTool
 }
 
-func (w wrapBox) WrapTool(ctx context.Context, c *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+func (w wrapBox) WrapTool(ctx context.Context, c *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	return w.wrap.WrapTool(ctx, c, next)
 }
 
 func TestLawAWrapThatPanicsLeavesTheResultIfThereIsOne(t *testing.T) {
 	t.Parallel()
-	before := hook.WrapToolFunc(func(context.Context, *hook.ToolCall, hook.ToolNext) hook.ToolResult { panic("early") })
-	after := hook.WrapToolFunc(func(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+	before := point.WrapToolFunc(func(context.Context, *hook.ToolCall, hook.ToolNext) message.ToolResult { panic("early") })
+	after := point.WrapToolFunc(func(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 		next.Run(ctx)
 		panic("late")
 	})
@@ -209,12 +212,12 @@ func TestLawAWrapThatPanicsLeavesTheResultIfThereIsOne(t *testing.T) {
 		w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), compose(before)...)
 		w.send("go")
 		assert.Contains(t, w.history()[2], "tool 1 x panic:", name)
-		assert.NotEmpty(t, w.eventsOf(hook.EventHookFailed))
+		assert.NotEmpty(t, w.eventsOf(event.HookFailed))
 
 		w = start(t, plays(calls(want{"1", "x", "{}"}), says("done")), compose(after)...)
 		w.send("go")
 		assert.Equal(t, "tool 1 x: x:", w.history()[2], name)
-		assert.NotEmpty(t, w.eventsOf(hook.EventHookFailed))
+		assert.NotEmpty(t, w.eventsOf(event.HookFailed))
 	}
 }
 
@@ -222,12 +225,12 @@ func TestExclusiveCallsNeverOverlap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		running, most := 0, 0
-		exclusive := does("x", func(context.Context) hook.ToolResult {
+		exclusive := does("x", func(context.Context) message.ToolResult {
 			running++
 			most = max(most, running)
 			time.Sleep(time.Second)
 			running--
-			return hook.ToolResult{}
+			return message.ToolResult{}
 		})
 		exclusive.Exclusive = "the printer"
 		w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"}, want{"3", "x", "{}"}), says("done")), box(exclusive))
@@ -235,7 +238,7 @@ func TestExclusiveCallsNeverOverlap(t *testing.T) {
 		w.send("go")
 		assert.Equal(t, 1, most)
 		assert.Equal(t, 3*time.Second, time.Since(began))
-		for _, ev := range w.eventsOf(hook.EventCallResult) {
+		for _, ev := range w.eventsOf(event.CallResult) {
 			assert.Equal(t, time.Second, ev.Detail().Duration, "queueing does not count")
 		}
 	})
@@ -254,7 +257,7 @@ func TestSlotsBoundTheProcessAndWaitingToolsTakeNone(t *testing.T) {
 		w.send("go")
 		assert.Equal(t, time.Minute, time.Since(began))
 		var ends []time.Duration
-		for _, ev := range w.eventsOf(hook.EventCallResult) {
+		for _, ev := range w.eventsOf(event.CallResult) {
 			ends = append(ends, ev.Time.Sub(began))
 		}
 		assert.Equal(t, []time.Duration{time.Second, time.Second, 2 * time.Second, 2 * time.Second, time.Minute}, ends)
@@ -272,7 +275,7 @@ func TestACallThatOnlyQueuedIsCancelledAndNotInterrupted(t *testing.T) {
 		_, err := w.try(ctx, "go")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		outcomes := []hook.Outcome{}
-		for _, ev := range w.eventsOf(hook.EventCallResult) {
+		for _, ev := range w.eventsOf(event.CallResult) {
 			outcomes = append(outcomes, ev.Detail().Outcome)
 		}
 		assert.ElementsMatch(t, []hook.Outcome{hook.OutcomeInterrupted, hook.OutcomeCancelled}, outcomes)
@@ -298,7 +301,7 @@ func TestWhatIsSeenAsOneCharacterIsNotCutInTwo(t *testing.T) {
 		"a line end of Windows":            "\r\n",
 	} {
 		for limit := 1; limit < 2*len(one)+3; limit++ {
-			got := resultOf(t, hook.TextResult(strings.Repeat(one, 20)), nil, limit).Text()
+			got := resultOf(t, message.TextResult(strings.Repeat(one, 20)), nil, limit).Text()
 			parts := marker.FindStringSubmatch(got)
 			require.NotNil(t, parts, "%s: there is no marker: %q", name, got)
 			left, err := strconv.Atoi(parts[2])
@@ -315,7 +318,7 @@ func TestWhatIsSeenAsOneCharacterIsNotCutInTwo(t *testing.T) {
 func TestATextOfNothingButAccentsIsCutAtRunes(t *testing.T) {
 	t.Parallel()
 	const accent = "\u0301"
-	got := resultOf(t, hook.TextResult(strings.Repeat(accent, 1000)), nil, 501).Text()
+	got := resultOf(t, message.TextResult(strings.Repeat(accent, 1000)), nil, 501).Text()
 	parts := marker.FindStringSubmatch(got)
 	require.NotNil(t, parts)
 	assert.True(t, utf8.ValidString(got))
@@ -326,34 +329,34 @@ func TestAnyResultIsBoundedValidAndSaysWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"a", "é", "e\u0301", "😀", "👨‍👩‍👧‍👦", "🇨🇭", "\n", "\xff", "\xf0\x9f", "\u200d", "[…", "\x00"}
 	rapid.Check(t, func(rt *rapid.T) {
-		var blocks []hook.Block
+		var blocks []message.Block
 		total := 0
 		for range rapid.IntRange(1, 40).Draw(rt, "blocks") {
 			text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 60).Draw(rt, "text"), "")
 			total += len(strings.ToValidUTF8(text, "\uFFFD"))
 			switch rapid.IntRange(0, 3).Draw(rt, "kind") {
 			case 0:
-				blocks = append(blocks, hook.Block{Kind: hook.BlockJSON, JSON: hook.JSON(text)})
+				blocks = append(blocks, message.Block{Kind: message.BlockJSON, JSON: message.JSON(text)})
 			case 1:
-				blocks = append(blocks, hook.Block{Kind: hook.BlockResource, URI: "file:///x", Text: text}, hook.Block{Kind: hook.BlockImage, Data: "aGk="})
+				blocks = append(blocks, message.Block{Kind: message.BlockResource, URI: "file:///x", Text: text}, message.Block{Kind: message.BlockImage, Data: "aGk="})
 			default:
-				blocks = append(blocks, hook.TextBlock(text))
+				blocks = append(blocks, message.TextBlock(text))
 			}
 		}
 		limit := rapid.IntRange(1, 2000).Draw(rt, "limit")
-		got := resultOf(t, hook.ToolResult{Content: hook.Freeze(blocks)}, nil, limit)
+		got := resultOf(t, message.ToolResult{Content: message.Freeze(blocks)}, nil, limit)
 		size, images, said := 0, 0, false
 		for _, b := range got.Content.All() {
 			require.True(rt, utf8.ValidString(b.Text) && utf8.ValidString(string(b.JSON)))
 			size += len(b.Text) + len(b.JSON)
-			if b.Kind == hook.BlockImage {
+			if b.Kind == message.BlockImage {
 				images++
 			}
 			said = said || strings.Contains(b.Text, "left out …]")
 		}
 		want := 0
 		for _, b := range blocks {
-			if b.Kind == hook.BlockImage {
+			if b.Kind == message.BlockImage {
 				want++
 			}
 		}

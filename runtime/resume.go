@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -18,12 +20,12 @@ type interrupted struct {
 	// which the next append takes away. turns are those of the turn itself.
 	seqs, turns []int64
 	// input is what the turn begins with, as long as no hook has let it through.
-	input []hook.Message
+	input []message.Message
 	// end is how the turn was about to end; nil if it was not, or if that does not hold.
 	end *endData
 	// reply is the model's message whose calls had begun; without a role if none
 	// had.
-	reply   hook.Message
+	reply   message.Message
 	step    replyData
 	starts  map[string]startData
 	results map[string]ended
@@ -32,7 +34,7 @@ type interrupted struct {
 
 // ended is a call whose result was kept.
 type ended struct {
-	message hook.Message
+	message message.Message
 	resultData
 }
 
@@ -117,7 +119,7 @@ func (c *Conversation) settleChild(ctx context.Context, parent *turn, about hook
 	t.parent, t.depth = parent, parent.depth+1
 	was := c.interrupted()
 	t.id = cmp.Or(was.ID, t.id) // the events in front of the turn name it
-	in := hook.Input{Messages: hook.Freeze(was.input)}
+	in := message.Input{Messages: message.Freeze(was.input)}
 	if len(was.input) == 0 {
 		in = inputAt(c.history, was.From)
 	}
@@ -148,12 +150,12 @@ func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.Tu
 	on = on && was.end == nil && !t.cutOff() && (was.Guest == "" || t.invite(was.Guest) == nil)
 	in := inputAt(t.history.stored, t.from)
 	if len(was.input) > 0 {
-		in = hook.Input{Messages: hook.Freeze(was.input)}
+		in = message.Input{Messages: message.Freeze(was.input)}
 	}
 	t.enter(in, observe)
 	t.conv.steers.begin(was.letters)
 	t.opened = true
-	t.emitNow(hook.Event{Kind: hook.EventTurnStart, Text: in.Text()})
+	t.emitNow(hook.Event{Kind: event.TurnStart, Text: in.Text()})
 	if len(was.input) > 0 {
 		t.beginAgain(was, in, on)
 	} else {
@@ -168,7 +170,7 @@ func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.Tu
 // beginAgain takes the input through the gates, which it had not passed: also where the
 // model is not asked, so that what was said is not lost. That counts as resuming, because
 // a gate may be what kills the process.
-func (t *turn) beginAgain(was *interrupted, in hook.Input, on bool) {
+func (t *turn) beginAgain(was *interrupted, in message.Input, on bool) {
 	t.forget = was.seqs
 	if was.end != nil {
 		t.endsLike(was.end)
@@ -287,7 +289,7 @@ func (t *turn) answered() bool {
 		return false
 	}
 	said := t.history.stored.At(n - 1)
-	if said.Role != hook.RoleAssistant {
+	if said.Role != message.RoleAssistant {
 		return false
 	}
 	t.final = said.Content
@@ -343,17 +345,17 @@ func addLetter(letters []letter, e store.Entry) []letter {
 		letters[n-1].in.Messages = letters[n-1].in.Messages.Append(m)
 		return letters
 	}
-	return append(letters, letter{hook.Input{Messages: hook.ListOf(m)}, e.Seq})
+	return append(letters, letter{message.Input{Messages: message.ListOf(m)}, e.Seq})
 }
 
 // said is the message of a person that the entry has.
-func said(e store.Entry) hook.Message {
+func said(e store.Entry) message.Message {
 	m := e.Message
 	m.Ephemeral = parsed[inputData](e.Data).Ephemeral
 	return m
 }
 
-func parsed[T any](text hook.JSON) T {
+func parsed[T any](text message.JSON) T {
 	var v T
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		var zero T
@@ -375,22 +377,22 @@ func (t *turn) adopt(was *interrupted) {
 	t.entries, t.stored = was.turns, len(was.input) == 0
 	t.usage, t.cost, t.calls = was.step.Usage, was.step.Cost, was.step.Calls
 	for _, m := range t.history.stored.From(t.from).All() {
-		if m.Role == hook.RoleAssistant {
+		if m.Role == message.RoleAssistant {
 			t.number++
 		}
 	}
 }
 
 // inputAt is what a turn began with that begins at that message of the history.
-func inputAt(history hook.Messages, from int) hook.Input {
-	var in []hook.Message
+func inputAt(history message.Messages, from int) message.Input {
+	var in []message.Message
 	for _, m := range history.From(min(from, history.Len())).All() {
-		if m.Role != hook.RoleUser {
+		if m.Role != message.RoleUser {
 			break
 		}
 		in = append(in, m)
 	}
-	return hook.Input{Messages: hook.Freeze(in)}
+	return message.Input{Messages: message.Freeze(in)}
 }
 
 // endStep ends the step whose calls had begun.
@@ -403,8 +405,8 @@ func (t *turn) endStep(was *interrupted, on bool) (more bool) {
 
 // recall makes the calls that had begun those of the turn, with all that the journal
 // says of them: whoever ends the turn from now on knows which of them have run.
-func (t *turn) recall(was *interrupted) (hook.ModelReply, []call) {
-	reply := hook.ModelReply{Content: was.reply.Content, Model: t.cfg.Model, Finish: hook.FinishTools}
+func (t *turn) recall(was *interrupted) (message.ModelReply, []call) {
+	reply := message.ModelReply{Content: was.reply.Content, Model: t.cfg.Model, Finish: message.FinishTools}
 	calls := t.newCalls(reply)
 	for i := range calls {
 		c := &calls[i]
@@ -430,19 +432,19 @@ func (t *turn) recallLeft() {
 		t.enterStep()
 	}
 	_, calls := t.recall(t.owed)
-	t.emit(hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls)))
+	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.view.names(calls)))
 }
 
 // endCallsOf ends the calls that had begun.
 func (t *turn) endCallsOf(was *interrupted, on bool) (more bool) {
 	reply, calls := t.recall(was)
-	t.emit(hook.Event{Kind: hook.EventCallsBegin}.WithTools(t.view.names(calls)))
+	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.view.names(calls)))
 	for i := range calls {
 		c := &calls[i]
 		switch {
 		case c.settled():
 		case on && was.starts[c.at.ID()].Again && t.bind(c, c.at):
-			t.emitCall(hook.EventCallStart, c, "")
+			t.emitCall(event.CallStart, c, "")
 			t.decide(c)
 		case !c.settled():
 			c.interrupted()
@@ -453,6 +455,6 @@ func (t *turn) endCallsOf(was *interrupted, on bool) (more bool) {
 
 // interrupted answers a call of which nobody knows what it did.
 func (c *call) interrupted() {
-	c.settle(hook.OutcomeInterrupted, hook.FailedResult(hook.FailCancelled,
+	c.settle(hook.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
 		"interrupted: the turn broke off while the tool ran; what it did is not known, so look before you call it again"))
 }

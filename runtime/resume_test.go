@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -24,9 +25,9 @@ func TestAStoreThatFailsWhileATurnIsSettledLosesNothing(t *testing.T) {
 		}
 		return nil
 	}}
-	breaks := does("x", func(context.Context) hook.ToolResult {
+	breaks := does("x", func(context.Context) message.ToolResult {
 		broken = true
-		return hook.TextResult("done all the same")
+		return message.TextResult("done all the same")
 	})
 	w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("fine")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st}, box(breaks))
 	_, err := w.try(t.Context(), "one")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/history"
 )
 
@@ -38,7 +39,7 @@ func TestLawWhateverAModelSendsTheHistoryKeepsTheRules(t *testing.T) {
 				assert.Empty(t, history.Check(req.Messages.Slice()), "what the model was sent")
 			}
 			if tool := stored[2].Tool; sent[0].tool != tool {
-				assert.Equal(t, hook.FailNotRegistered, stored[2].Result.Failure)
+				assert.Equal(t, message.FailNotRegistered, stored[2].Result.Failure)
 				assert.Contains(t, stored[2].Result.Text(), sent[0].tool, "the model is told the name that it used")
 			}
 		})

@@ -17,6 +17,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 	"github.com/grapnel-go/grapnel/runtime/job"
 	"github.com/grapnel-go/grapnel/runtime/lane"
@@ -106,7 +108,7 @@ type Options struct {
 	// Recent is how many events of a conversation are held for who subscribes late,
 	// for the 64 conversations that were active last; 0 holds none.
 	Recent int
-	// RecordHooks tells every hook run as an event, [hook.EventHookRun], which
+	// RecordHooks tells every hook run as an event, [event.HookRun], which
 	// observers, subscribers and the hooks themselves get and the store keeps. The
 	// composite is then linked with a recorder when the runtime is opened. Without it
 	// nothing is paid.
@@ -119,7 +121,7 @@ type Options struct {
 	// Price returns what a call of the model costs that has used so much; nil is 0.
 	// model is the one that answered. It is called after every model call, from
 	// several goroutines.
-	Price func(model string, u hook.Usage) hook.Cost
+	Price func(model string, u message.Usage) hook.Cost
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// NewID makes the ids of turns, unique in the store; nil is random.
@@ -169,7 +171,7 @@ type Runtime struct {
 	// volatile: the store keeps nothing that outlives the process.
 	volatile bool
 	// completed is the signals of a turn that ended as it should.
-	completed hook.List[hook.StopSignal]
+	completed message.List[hook.StopSignal]
 
 	mu     sync.Mutex
 	state  state
@@ -208,7 +210,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	r.volatile = r.o.Store.Volatile()
 	r.beside = r.newLanes()
 	r.streams = stream.NewHub(r.streamOptions())
-	r.completed = hook.ListOf(hook.StopSignal{Reason: hook.StopCompleted})
+	r.completed = message.ListOf(hook.StopSignal{Reason: hook.StopCompleted})
 	return r
 }
 
@@ -361,7 +363,7 @@ const closeGraces = turnGraces + 3
 func (r *Runtime) close(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, r.cancelTurns)
 	defer stop()
-	_ = r.bounded(ctx, r.hooks.abandonedAt(hook.PointOnRegisterAgent), func() error { r.changes.Wait(); return nil })
+	_ = r.bounded(ctx, r.hooks.abandonedAt(point.OnRegisterAgent), func() error { r.changes.Wait(); return nil })
 	for _, a := range slices.Backward(r.visible()) {
 		r.retire(ctx, a, ErrClosed)
 	}
@@ -376,7 +378,7 @@ func (r *Runtime) close(ctx context.Context) error {
 	} else {
 		go r.workers.Wait() // they end with the calls that are left
 	}
-	return errors.Join(left, r.boundedHook(ctx, r.hooks, hook.PointOnClose, func() error { return r.hooks.OnClose(context.WithoutCancel(ctx)) }))
+	return errors.Join(left, r.boundedHook(ctx, r.hooks, point.OnClose, func() error { return r.hooks.OnClose(context.WithoutCancel(ctx)) }))
 }
 
 // cancelTurns cancels every turn in flight.

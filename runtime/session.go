@@ -5,6 +5,8 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // A session is the time in which this process works on one conversation. It begins
@@ -24,7 +26,7 @@ type session struct {
 	// begun: OnSessionStart has let it begin.
 	begun bool
 	// context is what OnSessionStart has for the model, until a turn takes it.
-	context hook.List[string]
+	context message.List[string]
 }
 
 // attached returns the session, which is made if there is none. A session begins
@@ -64,7 +66,7 @@ func (t *turn) beginSession() bool {
 	if s.begun {
 		return true
 	}
-	t.away(hook.PointOnSessionStart)
+	t.away(point.OnSessionStart)
 	d, _ := t.conv.agent.hooks.OnSessionStart(t.ctx, s.place)
 	d = answered(t.ctx, t, d)
 	c := t.conv
@@ -88,7 +90,7 @@ func (t *turn) noteSession() {
 	for _, text := range s.context.All() {
 		t.history.note("session", text)
 	}
-	s.context = hook.List[string]{}
+	s.context = message.List[string]{}
 }
 
 // endSession ends the session if one has begun. The next one begins with the
@@ -106,7 +108,7 @@ func (c *Conversation) takeSession(next hook.SessionSource) *session {
 	defer c.mu.Unlock()
 	s := c.session
 	c.session, c.next = nil, next
-	if s == nil || !s.begun || !c.agent.hooks.Has(hook.PointOnSessionEnd) {
+	if s == nil || !s.begun || !c.agent.hooks.Has(point.OnSessionEnd) {
 		return nil
 	}
 	return s
@@ -116,7 +118,7 @@ func (c *Conversation) takeSession(next hook.SessionSource) *session {
 // so, nil outside of a loop.
 func (c *Conversation) sessionEnded(ctx context.Context, t *turn, s *session) {
 	ctx = context.WithoutCancel(ctx)
-	t.away(hook.PointOnSessionEnd)
+	t.away(point.OnSessionEnd)
 	c.agent.hooks.OnSessionEnd(ctx, s.place)
 	t.returned()
 	_ = c.flush(ctx) // what is not written now is with the next turn, if there is one

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // maxMember is the size up to which a member of arguments that are shortened stays as
@@ -16,7 +16,7 @@ const maxMember = 1024
 // them are left out. A long member says only how long it is, so that a path beside the
 // content of a file can still be read. Arguments may be huge: nothing of them is copied
 // but what stays.
-func shortened(args hook.JSON, limit int) (hook.JSON, int) {
+func shortened(args message.JSON, limit int) (message.JSON, int) {
 	if len(args) <= limit {
 		return args, 0
 	}
@@ -35,7 +35,7 @@ func shortened(args hook.JSON, limit int) (hook.JSON, int) {
 	if len(short) > limit || !json.Valid([]byte(short)) {
 		short = fmt.Sprintf(`{"omitted":"%d bytes"}`, len(args))
 	}
-	return hook.JSON(short), len(args) - len(short)
+	return message.JSON(short), len(args) - len(short)
 }
 
 // shortMember returns a member, `"name":value`, or what is said in its place.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 func TestShortened(t *testing.T) {
@@ -27,7 +27,7 @@ func TestShortened(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			short, omitted := shortened(hook.JSON(tc.args), 2000)
+			short, omitted := shortened(message.JSON(tc.args), 2000)
 			assert.Equal(t, tc.want, string(short))
 			assert.Equal(t, len(tc.args)-len(tc.want), omitted)
 		})
@@ -39,7 +39,7 @@ func FuzzShortened(f *testing.F) {
 		f.Add(s, 50)
 	}
 	f.Fuzz(func(t *testing.T, args string, limit int) {
-		short, omitted := shortened(hook.JSON(args), max(limit, 40))
+		short, omitted := shortened(message.JSON(args), max(limit, 40))
 		if len(args) > max(limit, 40) && (!json.Valid([]byte(short)) || len(short) > max(limit, 40)) || omitted < 0 {
 			t.Fatalf("%d: %s", omitted, short)
 		}

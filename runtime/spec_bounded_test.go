@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -22,7 +24,7 @@ func TestSpecSessionsEndSideBySideOnceOneHangs(t *testing.T) {
 		const n, grace = 50, 5 * time.Second
 		release := make(chan struct{})
 		var ended atomic.Int32
-		h := hook.OnSessionEndFunc(func(context.Context, *hook.Session) { ended.Add(1); <-release })
+		h := point.OnSessionEndFunc(func(context.Context, *hook.Session) { ended.Add(1); <-release })
 		w := startWith(t, plays(many(n)...), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: grace}, h)
 		sendMany(t, w, n)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -78,7 +80,7 @@ func TestSpecAGuestThatWasLeftBehindDoesNotEnter(t *testing.T) {
 		hangs.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, err = w.conv.Send(ctx, hook.TextInput("go"), &runtime.SendOptions{Guest: "guest"})
+		_, err = w.conv.Send(ctx, message.TextInput("go"), &runtime.SendOptions{Guest: "guest"})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		hangs.Store(false)
 		close(release)
@@ -90,7 +92,7 @@ func TestSpecAGuestThatWasLeftBehindDoesNotEnter(t *testing.T) {
 }
 
 // many are replies that only say something.
-func many(n int) (out []hook.ModelStream) {
+func many(n int) (out []message.ModelStream) {
 	for range n {
 		out = append(out, says("x"))
 	}
@@ -102,7 +104,7 @@ func sendMany(t *testing.T, w *world, n int) {
 	for i := range n {
 		c, err := w.rt.Conversation(t.Context(), "a", fmt.Sprint(i))
 		require.NoError(t, err)
-		_, err = c.Send(t.Context(), hook.TextInput("x"), nil)
+		_, err = c.Send(t.Context(), message.TextInput("x"), nil)
 		require.NoError(t, err)
 	}
 }
@@ -130,13 +132,13 @@ func TestSpecAWrapStartsNothingForACallThatWasGivenUp(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				release, ran := make(chan struct{}), false
-				wrap := hook.WrapToolFunc(func(_ context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+				wrap := point.WrapToolFunc(func(_ context.Context, _ *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 					<-release
 					return next.Run(context.Background())
 				})
-				x := tool{hook.Tool{Name: "x", Waits: waits, Timeout: time.Hour}, func(context.Context, *hook.Env, string) hook.ToolResult {
+				x := tool{message.Tool{Name: "x", Waits: waits, Timeout: time.Hour}, func(context.Context, *hook.Env, string) message.ToolResult {
 					ran = true
-					return hook.TextResult("done")
+					return message.TextResult("done")
 				}}
 				w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, wrap, box(x))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -28,7 +30,7 @@ func TestSpecAForkGoesItsOwnWay(t *testing.T) {
 	fork, err := w.conv.Fork(t.Context(), 1, "ann, other way")
 	require.NoError(t, err)
 	assert.NotEqual(t, w.conv.ID(), fork.ID())
-	_, err = fork.Send(t.Context(), hook.TextInput("2 again"), nil)
+	_, err = fork.Send(t.Context(), message.TextInput("2 again"), nil)
 	require.NoError(t, err)
 	w.send("3")
 
@@ -48,10 +50,10 @@ func TestSpecAForkGoesItsOwnWay(t *testing.T) {
 func TestSpecAForkMayBeMadeWhileATurnRuns(t *testing.T) {
 	t.Parallel()
 	running, release := make(chan struct{}), make(chan struct{})
-	w := start(t, plays(says("one"), calls(want{"c1", "wait", `{}`}), says("two")), box(does("wait", func(context.Context) hook.ToolResult {
+	w := start(t, plays(says("one"), calls(want{"c1", "wait", `{}`}), says("two")), box(does("wait", func(context.Context) message.ToolResult {
 		close(running)
 		<-release
-		return hook.TextResult("waited")
+		return message.TextResult("waited")
 	})))
 	w.send("1")
 	ended := make(chan error, 1)
@@ -131,7 +133,7 @@ type forgetful struct {
 	lost error
 }
 
-func (s forgetful) Compact(ctx context.Context, id string, at store.At, n int, summary hook.Message) (int64, error) {
+func (s forgetful) Compact(ctx context.Context, id string, at store.At, n int, summary message.Message) (int64, error) {
 	v, err := s.Store.Compact(ctx, id, at, n, summary)
 	return v, cmp.Or(err, s.lost)
 }
@@ -151,7 +153,7 @@ func TestSpecAChangeThatWasMadeIsNotToldAsNotMade(t *testing.T) {
 	w.send("2")
 	_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
 	require.NoError(t, err)
-	assert.Equal(t, hook.EventCompacted, seen.events[len(seen.events)-1].Kind)
+	assert.Equal(t, event.Compacted, seen.events[len(seen.events)-1].Kind)
 	require.NoError(t, w.conv.Rewind(t.Context(), 1))
 	assert.Equal(t, []string{"user " + head + "The summary."}, w.history())
 

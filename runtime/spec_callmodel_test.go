@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -20,7 +23,7 @@ import (
 
 // perToken prices every token of a model at one billionth of a dollar, and of
 // "dear" at a thousand.
-func perToken(model string, u hook.Usage) hook.Cost {
+func perToken(model string, u message.Usage) hook.Cost {
 	if model == "dear" {
 		return hook.Cost(1000 * u.Total())
 	}
@@ -30,25 +33,25 @@ func perToken(model string, u hook.Usage) hook.Cost {
 // titles calls a model at AfterModel, and keeps what came.
 type titles struct {
 	hook.Nop
-	req   hook.ModelRequest
-	reply hook.ModelReply
+	req   message.ModelRequest
+	reply message.ModelReply
 	err   error
 }
 
-func (h *titles) AfterModel(ctx context.Context, s *hook.Step, _ hook.ModelReply) (hook.ReplyDecision, error) {
+func (h *titles) AfterModel(ctx context.Context, s *hook.Step, _ message.ModelReply) (hook.ReplyDecision, error) {
 	h.reply, h.err = s.Host().CallModel(ctx, h.req)
 	return hook.ReplyDecision{}, nil
 }
 
 func TestSpecAHookCallsAModelWithinTheTurn(t *testing.T) {
 	t.Parallel()
-	asked := hook.ModelRequest{
-		System: "Give a title.", Messages: hook.MessagesOf(hook.UserText("hello")), Model: "dear",
-		Tools: hook.NewToolSet([]hook.Tool{{Name: "x"}}), Choice: hook.ToolChoice{Mode: hook.ToolChoiceRequired},
+	asked := message.ModelRequest{
+		System: "Give a title.", Messages: message.MessagesOf(message.UserText("hello")), Model: "dear",
+		Tools: message.NewToolSet([]message.Tool{{Name: "x"}}), Choice: message.ToolChoice{Mode: message.ToolChoiceRequired},
 	}
 	h := &titles{req: asked}
 	points := 0
-	counts := hook.BeforeModelFunc(func(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelDecision, error) {
+	counts := point.BeforeModelFunc(func(context.Context, *hook.Step, message.ModelRequest) (hook.ModelDecision, error) {
 		points++
 		return hook.ModelDecision{}, nil
 	})
@@ -58,16 +61,16 @@ func TestSpecAHookCallsAModelWithinTheTurn(t *testing.T) {
 	require.NoError(t, h.err)
 	assert.Equal(t, "A title", h.reply.Text())
 	assert.Equal(t, "dear", h.reply.Model)
-	assert.Equal(t, hook.FinishStop, h.reply.Finish)
+	assert.Equal(t, message.FinishStop, h.reply.Finish)
 	want := asked
-	want.Tools, want.Choice, want.MaxTokens = nil, hook.ToolChoice{}, 70
+	want.Tools, want.Choice, want.MaxTokens = nil, message.ToolChoice{}, 70
 	assert.Equal(t, want, m.requests[1], "apart from the history and without tools")
 	assert.Equal(t, 1, points, "it passes no point")
-	assert.Equal(t, hook.Usage{Input: 20, Output: 10}, out.Usage, "its tokens are the turn's")
+	assert.Equal(t, message.Usage{Input: 20, Output: 10}, out.Usage, "its tokens are the turn's")
 	assert.Equal(t, hook.Cost(15015), out.Cost)
-	assert.Len(t, w.eventsOf(hook.EventUsage), 2)
+	assert.Len(t, w.eventsOf(event.Usage), 2)
 	assert.Equal(t, []string{"user 1", "assistant hi"}, w.history())
-	assert.Len(t, w.eventsOf(hook.EventTextDelta), 1, "nobody is shown what it says")
+	assert.Len(t, w.eventsOf(event.TextDelta), 1, "nobody is shown what it says")
 }
 
 func TestSpecCallModelOutsideATurn(t *testing.T) {
@@ -75,7 +78,7 @@ func TestSpecCallModelOutsideATurn(t *testing.T) {
 	w := start(t, plays(says("never")))
 	reg, err := w.rt.Agent("a")
 	require.NoError(t, err)
-	_, err = reg.Config().Host().CallModel(t.Context(), hook.ModelRequest{})
+	_, err = reg.Config().Host().CallModel(t.Context(), message.ModelRequest{})
 	require.ErrorIs(t, err, hook.ErrNoTurn)
 	assert.Empty(t, w.model.requests)
 }
@@ -87,12 +90,12 @@ func TestSpecCallModelFails(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		limits hook.Limits
-		stream hook.ModelStream
+		stream message.ModelStream
 		text   string
 		calls  int
 	}{
 		{"with the model's error", hook.Limits{}, fails(gone, "half"), `call model "main": gone`, 2},
-		{"where it panics", hook.Limits{}, func(func(hook.Chunk, error) bool) { panic("boom") }, `call model "main": the provider panicked: boom`, 2},
+		{"where it panics", hook.Limits{}, func(func(message.Chunk, error) bool) { panic("boom") }, `call model "main": the provider panicked: boom`, 2},
 		{"where it calls a tool", hook.Limits{}, calls(want{"c1", "echo", `{}`}), `call model "main": the model called a tool, and was offered none`, 2},
 		{"where it ends without a finish", hook.Limits{}, chunks(text("x")), `call model "main": provider: the stream ended without a finish`, 2},
 		{"where it does not end", hook.Limits{}, says(long, long), `call model "main": the answer is longer than 1000 bytes; set MaxTokens, or raise Options.MaxResult`, 2},
@@ -122,21 +125,21 @@ func TestSpecCallModelEndsWithTheTurnOrItsContext(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var failed error
 				var took time.Duration
-				tool := tool{hook.Tool{Name: "ask"}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+				tool := tool{message.Tool{Name: "ask"}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 					began := time.Now()
 					own, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 					defer cancel()
-					_, failed = env.Call.Host().CallModel(own, hook.ModelRequest{})
+					_, failed = env.Call.Host().CallModel(own, message.ModelRequest{})
 					took = time.Since(began)
-					return hook.TextResult("x")
+					return message.TextResult("x")
 				}}
 				n := 0
-				p := func(ctx context.Context, _ hook.ModelRequest) hook.ModelStream {
+				p := func(ctx context.Context, _ message.ModelRequest) message.ModelStream {
 					switch n++; n {
 					case 1:
 						return calls(want{"c1", "ask", `{}`})
 					case 2:
-						return func(yield func(hook.Chunk, error) bool) { <-ctx.Done(); yield(hook.Chunk{}, ctx.Err()) }
+						return func(yield func(message.Chunk, error) bool) { <-ctx.Done(); yield(message.Chunk{}, ctx.Err()) }
 					}
 					return says("done")
 				}
@@ -159,12 +162,12 @@ func TestSpecCallModelEndsWithTheTurnOrItsContext(t *testing.T) {
 
 func TestSpecToolsCallModelsAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	asks := tool{hook.Tool{Name: "ask"}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
-		reply, err := env.Call.Host().CallModel(ctx, hook.ModelRequest{Messages: hook.MessagesOf(hook.UserText("x"))})
+	asks := tool{message.Tool{Name: "ask"}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+		reply, err := env.Call.Host().CallModel(ctx, message.ModelRequest{Messages: message.MessagesOf(message.UserText("x"))})
 		if err != nil {
-			return hook.FailedResult(hook.FailOperation, err.Error())
+			return message.FailedResult(message.FailOperation, err.Error())
 		}
-		return hook.TextResult(reply.Text())
+		return message.TextResult(reply.Text())
 	}}
 	var ws []want
 	for _, id := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
@@ -174,25 +177,25 @@ func TestSpecToolsCallModelsAtTheSameTime(t *testing.T) {
 	out := w.send("1")
 	assert.Equal(t, int64(150), out.Usage.Total(), "two steps, and eight calls of the tools")
 	assert.Equal(t, hook.Cost(150), out.Cost)
-	assert.Len(t, w.eventsOf(hook.EventUsage), 10)
+	assert.Len(t, w.eventsOf(event.Usage), 10)
 }
 
 func TestSpecWhatATurnCostsIsWithItsChildrenAndSeenInItsPlace(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	seen := map[string]hook.Cost{}
-	looks := hook.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, out hook.TurnOutcome) {
+	looks := point.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, out hook.TurnOutcome) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[turn.Agent().Name] = out.Cost
 		assert.Equal(t, out.Cost, turn.Standing().Cost)
 	})
-	delegates := tool{hook.Tool{Name: "delegate", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
-		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: hook.TextInput("x"), Call: env.Call})
+	delegates := tool{message.Tool{Name: "delegate", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: message.TextInput("x"), Call: env.Call})
 		if err != nil {
-			return hook.FailedResult(hook.FailOperation, err.Error())
+			return message.FailedResult(message.FailOperation, err.Error())
 		}
-		return hook.TextResult(out.Text())
+		return message.TextResult(out.Text())
 	}}
 	w := startWith(t, plays(calls(want{"c1", "delegate", `{}`}), says("child"), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Price: perToken}, looks, box(delegates))
 	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: "dear"})
@@ -201,5 +204,5 @@ func TestSpecWhatATurnCostsIsWithItsChildrenAndSeenInItsPlace(t *testing.T) {
 	assert.Equal(t, hook.Cost(15000), seen["b"])
 	assert.Equal(t, hook.Cost(15030), out.Cost)
 	assert.Equal(t, out.Cost, seen["a"])
-	assert.Equal(t, hook.Cost(15000), w.eventsOf(hook.EventSubagentEnd)[0].Detail().Cost)
+	assert.Equal(t, hook.Cost(15000), w.eventsOf(event.SubagentEnd)[0].Detail().Cost)
 }

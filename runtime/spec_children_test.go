@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -26,7 +28,7 @@ import (
 // cast is a model for each agent, by the agent's name.
 type cast map[string]*model
 
-func (c cast) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+func (c cast) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	return c[req.Model].Stream(ctx, req)
 }
 
@@ -64,7 +66,7 @@ func agents(names ...string) []hook.AgentConfig {
 }
 
 // delegates is a reply that gives each agent a task.
-func delegates(names ...string) hook.ModelStream {
+func delegates(names ...string) message.ModelStream {
 	tasks := make([]delegate.Task, len(names))
 	for i, name := range names {
 		tasks[i] = delegate.Task{Agent: name, Message: "task " + fmt.Sprint(i)}
@@ -85,8 +87,8 @@ func (w *world) tasks() []delegate.TaskResult {
 	return out
 }
 
-func breaks(err error) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) { yield(hook.Chunk{}, err) }
+func breaks(err error) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, err) }
 }
 
 func TestSpecOfThreeTasksOneFailsAndOneIsCancelled(t *testing.T) {
@@ -144,12 +146,12 @@ func TestSpecAChildIsHeardInItsParentsStream(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []hook.EventKind{
-		hook.EventSubagentStart, hook.EventTurnStart,
-		hook.EventStepStart, hook.EventUsage, hook.EventCallsBegin, hook.EventCallStart, hook.EventCallResult, hook.EventCallsComplete, hook.EventStepEnd,
-		hook.EventStepStart, hook.EventTextStart, hook.EventTextDelta, hook.EventTextEnd, hook.EventUsage, hook.EventStepEnd,
-		hook.EventTurnEnd, hook.EventSubagentEnd,
+		event.SubagentStart, event.TurnStart,
+		event.StepStart, event.Usage, event.CallsBegin, event.CallStart, event.CallResult, event.CallsComplete, event.StepEnd,
+		event.StepStart, event.TextStart, event.TextDelta, event.TextEnd, event.Usage, event.StepEnd,
+		event.TurnEnd, event.SubagentEnd,
 	}, child)
-	end := w.eventsOf(hook.EventSubagentEnd)[0]
+	end := w.eventsOf(event.SubagentEnd)[0]
 	assert.Equal(t, "written", end.Text)
 	assert.Equal(t, "d1", end.Detail().CallID)
 	assert.Equal(t, int64(30), end.Detail().Usage.Total())
@@ -171,9 +173,9 @@ func TestSpecAChildEndsWithItsParent(t *testing.T) {
 	open := map[string]int{}
 	for _, ev := range w.events {
 		switch ev.Kind {
-		case hook.EventSubagentStart, hook.EventTurnStart, hook.EventStepStart:
+		case event.SubagentStart, event.TurnStart, event.StepStart:
 			open[ev.Turn]++
-		case hook.EventSubagentEnd, hook.EventTurnEnd, hook.EventStepEnd:
+		case event.SubagentEnd, event.TurnEnd, event.StepEnd:
 			open[ev.Turn]--
 		}
 	}
@@ -181,7 +183,7 @@ func TestSpecAChildEndsWithItsParent(t *testing.T) {
 	for turn, n := range open {
 		assert.Zero(t, n, "every bracket of %s is closed", turn)
 	}
-	for _, end := range w.eventsOf(hook.EventSubagentEnd) {
+	for _, end := range w.eventsOf(event.SubagentEnd) {
 		assert.Equal(t, hook.StopUserRequested, end.Detail().Stop, "the child knows why")
 	}
 }
@@ -293,7 +295,7 @@ func TestSpecAnAgentThatIsBeingUnregisteredEndsItsTurnFirst(t *testing.T) {
 	require.NoError(t, <-ended)
 	require.NoError(t, <-gone)
 	assert.Equal(t, []string{"user 1", "assistant [c1 wait {}]", "tool c1 wait: through", "user quickly", "assistant done"}, w.history())
-	_, err = w.conv.Send(t.Context(), hook.TextInput("2"), nil)
+	_, err = w.conv.Send(t.Context(), message.TextInput("2"), nil)
 	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
 }
 
@@ -333,7 +335,7 @@ func TestSpecNobodyTalksToAChild(t *testing.T) {
 	c := cast{"chief": plays(delegates("writer"), says("done")), "writer": plays(calls(want{"c1", "held", `{}`}), says("written"))}
 	dying := &dyingStore{Store: openSQLite(t, dir)}
 	w := stage(t, c, &runtime.Options{Store: dying}, agents("chief", "writer"), delegate.New(nil), box(held.tool))
-	go func() { _, _ = w.conv.Send(t.Context(), hook.TextInput("do it"), nil) }()
+	go func() { _, _ = w.conv.Send(t.Context(), message.TextInput("do it"), nil) }()
 	<-held.reached
 	children, err := dying.Children(t.Context(), w.conv.ID())
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -30,20 +31,20 @@ import (
 // slowly answers each line with itself, and a request for a summary with a
 // summary, both after the time that wait says.
 func slowly(wait func(compaction bool) time.Duration) provider.Func {
-	return func(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+	return func(ctx context.Context, req message.ModelRequest) message.ModelStream {
 		last := req.Messages.At(req.Messages.Len() - 1)
-		return func(yield func(hook.Chunk, error) bool) {
+		return func(yield func(message.Chunk, error) bool) {
 			select {
 			case <-time.After(wait(last.Label == runtime.LabelCompaction)):
 			case <-ctx.Done():
-				yield(hook.Chunk{}, context.Cause(ctx))
+				yield(message.Chunk{}, context.Cause(ctx))
 				return
 			}
 			reply := says("answer to " + last.Text())
 			switch {
 			case last.Label == runtime.LabelCompaction:
 				reply = says("The summary.")
-			case last.Role == hook.RoleTool:
+			case last.Role == message.RoleTool:
 				reply = says("answer to " + last.CallID)
 			case strings.HasPrefix(last.Text(), "call"):
 				reply = calls(want{"", "echo", `{"s":"x"}`})
@@ -226,7 +227,7 @@ func (r *race) run(t *testing.T, processes int) {
 	others := 0
 	for _, m := range append(archive, live...) {
 		switch {
-		case m.Role != hook.RoleUser:
+		case m.Role != message.RoleUser:
 			others++
 		case m.Label != runtime.LabelSummary:
 			p := slices.IndexFunc(said, func(lines []string) bool { return len(lines) > 0 && lines[0] == m.Text() })
@@ -252,7 +253,7 @@ func times(seed uint64) func() time.Duration {
 func (r *race) talk(t *testing.T, c *runtime.Conversation, lines []string, times func() time.Duration) {
 	for _, line := range lines {
 		time.Sleep(times())
-		_, err := c.Send(t.Context(), hook.TextInput(line), &runtime.SendOptions{WhenBusy: runtime.Queue})
+		_, err := c.Send(t.Context(), message.TextInput(line), &runtime.SendOptions{WhenBusy: runtime.Queue})
 		assert.NoError(t, err, "seed %d", r.seed)
 	}
 }
@@ -277,7 +278,7 @@ func (r *race) compact(t *testing.T, c *runtime.Conversation, times func() time.
 // slowStore takes its time to compact.
 type slowStore struct{ *mem.Store }
 
-func (s slowStore) Compact(ctx context.Context, id string, at store.At, n int, summary hook.Message) (int64, error) {
+func (s slowStore) Compact(ctx context.Context, id string, at store.At, n int, summary message.Message) (int64, error) {
 	time.Sleep(time.Second)
 	return s.Store.Compact(ctx, id, at, n, summary)
 }
@@ -311,7 +312,7 @@ func TestSpecOnlyOneTurnFollowsASummaryThatIsBeingStored(t *testing.T) {
 		go func() { _, err := w.try(t.Context(), "2"); first <- err }()
 		synctest.Wait()
 		began := time.Now()
-		_, err := w.conv.Send(t.Context(), hook.TextInput("3"), nil)
+		_, err := w.conv.Send(t.Context(), message.TextInput("3"), nil)
 		require.ErrorIs(t, err, runtime.ErrBusy, "it does not wait for the turn of another message")
 		assert.Zero(t, time.Since(began))
 		require.NoError(t, <-first)

@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -45,7 +48,7 @@ func (c *compacts) AfterCompaction(ctx context.Context, conversation *hook.Conve
 // talks has a conversation of two turns, of which the first is to be archived.
 func (c *compacts) talks(t *testing.T, m *model, hooks ...hook.Hook) *world {
 	t.Helper()
-	m.replies = append([]hook.ModelStream{says("one"), says("two")}, m.replies...)
+	m.replies = append([]message.ModelStream{says("one"), says("two")}, m.replies...)
 	w := startWith(t, m, hook.AgentConfig{Name: "a", Limits: hook.Limits{MaxTokens: 500}}, nil, append([]hook.Hook{c}, hooks...)...)
 	c.w = w
 	w.send("first")
@@ -78,7 +81,7 @@ func TestSpecTheViewOfACompaction(t *testing.T) {
 	assert.Equal(t, int64(6), c.after[0].Before)
 	assert.Equal(t, int64(len(summaryLine)-len("user ")+len("The summary.")+3)/4+3, c.after[0].After)
 	assert.Equal(t, []string{summaryLine + "The summary.", "user second", "assistant two"}, c.stored, "after it is stored")
-	assert.Equal(t, runtime.Compacted{Summary: "The summary.", Archived: 2, Kept: 2, Usage: hook.Usage{Input: 10, Output: 5}}, made)
+	assert.Equal(t, runtime.Compacted{Summary: "The summary.", Archived: 2, Kept: 2, Usage: message.Usage{Input: 10, Output: 5}}, made)
 }
 
 func TestSpecASkippedCompactionChangesNothing(t *testing.T) {
@@ -105,7 +108,7 @@ func TestSpecASkippedCompactionChangesNothing(t *testing.T) {
 	t.Run("by one of several: it is named", func(t *testing.T) {
 		t.Parallel()
 		c := &compacts{answer: hook.SupplyCompaction("mine")}
-		skips := hook.BeforeCompactionFunc(func(context.Context, *hook.Conversation, hook.Compaction) (hook.CompactionDecision, error) {
+		skips := point.BeforeCompactionFunc(func(context.Context, *hook.Conversation, hook.Compaction) (hook.CompactionDecision, error) {
 			return hook.SkipCompaction("no"), nil
 		})
 		w := c.talks(t, plays(), skips)
@@ -118,7 +121,7 @@ func TestSpecASkippedCompactionChangesNothing(t *testing.T) {
 func TestSpecHintsReachWhoWritesTheSummary(t *testing.T) {
 	t.Parallel()
 	c := &compacts{answer: hook.HintCompaction("the ticket's number")}
-	more := hook.BeforeCompactionFunc(func(context.Context, *hook.Conversation, hook.Compaction) (hook.CompactionDecision, error) {
+	more := point.BeforeCompactionFunc(func(context.Context, *hook.Conversation, hook.Compaction) (hook.CompactionDecision, error) {
 		return hook.HintCompaction("who has to be asked"), nil
 	})
 	w := c.talks(t, plays(says("The summary.")), more)
@@ -171,7 +174,7 @@ func (f *failing) BeforeCompaction(context.Context, *hook.Conversation, hook.Com
 func (f *failing) AfterCompaction(context.Context, *hook.Conversation, hook.Compacted) { panic("boom") }
 
 func (f *failing) OnEvent(_ context.Context, ev hook.Event) {
-	if ev.Kind == hook.EventHookFailed {
+	if ev.Kind == event.HookFailed {
 		f.failed = append(f.failed, ev.Detail().Point)
 	}
 }
@@ -189,7 +192,7 @@ func TestSpecAHookThatFailsAtACompactionHasNoOpinion(t *testing.T) {
 				_, err := w.conv.Compact(t.Context(), keepOne)
 				require.NoError(t, err)
 				assert.Len(t, w.history(), 3)
-				assert.Equal(t, []hook.Point{hook.PointBeforeCompaction, hook.PointAfterCompaction}, h.failed)
+				assert.Equal(t, []hook.Point{point.BeforeCompaction, point.AfterCompaction}, h.failed)
 			})
 		}
 	}
@@ -197,10 +200,10 @@ func TestSpecAHookThatFailsAtACompactionHasNoOpinion(t *testing.T) {
 
 func TestSpecACompactionThatDidNotTakeEffectIsNotTold(t *testing.T) {
 	t.Parallel()
-	for name, last := range map[string]hook.ModelStream{
+	for name, last := range map[string]message.ModelStream{
 		"no summary":       says(" "),
 		"a failed model":   fails(errors.New("gone")),
-		"a reply cut off":  chunks(text("The sum"), finish(hook.FinishLength)),
+		"a reply cut off":  chunks(text("The sum"), finish(message.FinishLength)),
 		"a stream cut off": chunks(text("The sum")),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -226,7 +229,7 @@ func TestSpecACompactionThatDidNotTakeEffectIsNotTold(t *testing.T) {
 		t.Parallel()
 		c := &compacts{}
 		w := c.talks(t, plays())
-		w.model.replies = append(w.model.replies, func(yield func(hook.Chunk, error) bool) {
+		w.model.replies = append(w.model.replies, func(yield func(message.Chunk, error) bool) {
 			w.send("third")
 			says("The summary.")(yield)
 		})
@@ -238,14 +241,14 @@ func TestSpecACompactionThatDidNotTakeEffectIsNotTold(t *testing.T) {
 
 func TestSpecOnModelErrorHelpsACompactionToo(t *testing.T) {
 	t.Parallel()
-	talk := func(t *testing.T, h hook.Hook, replies ...hook.ModelStream) *world {
-		w := startWith(t, plays(append([]hook.ModelStream{says("one"), says("two")}, replies...)...), hook.AgentConfig{Name: "a", Model: "main"},
-			&runtime.Options{Store: mem.New(nil), Price: func(_ string, u hook.Usage) hook.Cost { return hook.Cost(u.Total()) }}, h)
+	talk := func(t *testing.T, h hook.Hook, replies ...message.ModelStream) *world {
+		w := startWith(t, plays(append([]message.ModelStream{says("one"), says("two")}, replies...)...), hook.AgentConfig{Name: "a", Model: "main"},
+			&runtime.Options{Store: mem.New(nil), Price: func(_ string, u message.Usage) hook.Cost { return hook.Cost(u.Total()) }}, h)
 		w.send("first")
 		w.send("second")
 		return w
 	}
-	gone := &provider.Error{Class: hook.FailureNetwork, Err: errors.New("gone")}
+	gone := &provider.Error{Class: message.FailureNetwork, Err: errors.New("gone")}
 	t.Run("retry and fallback", func(t *testing.T) {
 		t.Parallel()
 		w := talk(t, onErrors(hook.RetryFailure(time.Nanosecond), hook.FallbackFailure("spare")), fails(gone), fails(gone), says("The summary."))
@@ -256,7 +259,7 @@ func TestSpecOnModelErrorHelpsACompactionToo(t *testing.T) {
 	})
 	t.Run("respond", func(t *testing.T) {
 		t.Parallel()
-		w := talk(t, onErrors(hook.RespondFailure(hook.ModelReply{Content: hook.ListOf(hook.TextBlock("Mine."))})), fails(gone))
+		w := talk(t, onErrors(hook.RespondFailure(message.ModelReply{Content: message.ListOf(message.TextBlock("Mine."))})), fails(gone))
 		made, err := w.conv.Compact(t.Context(), keepOne)
 		require.NoError(t, err)
 		assert.Equal(t, "Mine.", made.Summary)

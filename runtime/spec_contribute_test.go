@@ -14,6 +14,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
@@ -87,7 +89,7 @@ func (m *model) shown(n int) []string {
 	return out
 }
 
-func toolNames(s *hook.ToolSet) []string {
+func toolNames(s *message.ToolSet) []string {
 	var out []string
 	for _, t := range s.Tools().All() {
 		out = append(out, t.Name)
@@ -107,7 +109,7 @@ func TestSpecHooksContributeInOrderAndSeeWhatIsMergedSoFar(t *testing.T) {
 	a := &adds{
 		policies: func(turn *hook.Turn) ([]hook.Policy, error) {
 			saw("TurnPolicy", turn)
-			return []hook.Policy{{Domain: "memory", Key: "recall", Value: "on", Recall: hook.RecallPlan{Queries: hook.ListOf("boats")}}}, nil
+			return []hook.Policy{{Domain: "memory", Key: "recall", Value: "on", Recall: hook.RecallPlan{Queries: message.ListOf("boats")}}}, nil
 		},
 		context: func(turn *hook.Turn) ([]hook.ContextBlock, error) {
 			saw("TurnContext", turn)
@@ -167,14 +169,14 @@ func TestSpecContextIsEphemeralAndWhatIsInFrontOfItStaysTheSame(t *testing.T) {
 	assert.True(t, strings.HasPrefix(bytesOf(t, again), bytesOf(t, first)), "each step's request begins with the last one's")
 	stored, err := w.store.Messages(t.Context(), w.conv.ID())
 	require.NoError(t, err)
-	assert.True(t, strings.HasPrefix(bytesOf(t, second), bytesOf(t, hook.ModelRequest{System: first.System, Messages: hook.MessagesOf(stored[:4]...)})),
+	assert.True(t, strings.HasPrefix(bytesOf(t, second), bytesOf(t, message.ModelRequest{System: first.System, Messages: message.MessagesOf(stored[:4]...)})),
 		"the next turn's begins with the prompt and all that is stored of the turn before")
 	assert.True(t, strings.HasPrefix(first.System, w.agent().Prompt()))
 }
 
 // bytesOf is the part of a request that providers cache: prompt and messages, one
 // behind the other.
-func bytesOf(t *testing.T, req hook.ModelRequest) string {
+func bytesOf(t *testing.T, req message.ModelRequest) string {
 	t.Helper()
 	var sb strings.Builder
 	sb.WriteString(req.System)
@@ -208,7 +210,7 @@ func TestSpecTheSameTurnGivesTheSameBytes(t *testing.T) {
 			},
 			tools: func(*hook.Turn) (out []hook.ToolChange, _ error) {
 				for name, weight := range byName {
-					out = append(out, hook.ToolChange{Weight: weight, Add: hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: name}, Owner: "H2"})})
+					out = append(out, hook.ToolChange{Weight: weight, Add: message.ListOf(hook.AddedTool{Tool: message.Tool{Name: name}, Owner: "H2"})})
 				}
 				return out, nil
 			},
@@ -240,8 +242,8 @@ func TestSpecToolsAreHiddenAndAddedForOneTurn(t *testing.T) {
 		if !on {
 			return nil, nil
 		}
-		return []hook.ToolChange{{ID: "x", Hide: hook.ListOf("echo"), Add: hook.ListOf(
-			hook.AddedTool{Tool: hook.Tool{Name: "extra", Input: boxSchema}, Owner: "H1"}, hook.AddedTool{Tool: hook.Tool{Name: "look"}},
+		return []hook.ToolChange{{ID: "x", Hide: message.ListOf("echo"), Add: message.ListOf(
+			hook.AddedTool{Tool: message.Tool{Name: "extra", Input: boxSchema}, Owner: "H1"}, hook.AddedTool{Tool: message.Tool{Name: "look"}},
 		)}}, nil
 	}}
 	m := plays(calls(want{"c1", "echo", `{}`}, want{"c2", "extra", `{"s":"y"}`}, want{"c3", "look", `{}`}), says("done"), says("again"), says("none"))
@@ -264,7 +266,7 @@ func TestSpecToolsAreHiddenAndAddedForOneTurn(t *testing.T) {
 // late is a hook whose tools are not known when the agent is registered.
 type late struct{ *toolbox }
 
-func (*late) Schema() []hook.Tool { return nil }
+func (*late) Schema() []message.Tool { return nil }
 
 func (w *world) agent() *runtime.Agent { return w.conv.Agent() }
 
@@ -273,7 +275,7 @@ func historyResults(w *world) []string {
 	require.NoError(w.t, err)
 	var out []string
 	for _, m := range ms {
-		if m.Role == hook.RoleTool {
+		if m.Role == message.RoleTool {
 			out = append(out, m.Result.Text())
 		}
 	}
@@ -284,7 +286,7 @@ func TestSpecAnAgentIsAddedNoToolBeyondItsScope(t *testing.T) {
 	t.Parallel()
 	var told []string
 	a := &adds{
-		tools: gives(hook.ToolChange{Add: hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: "extra"}}, hook.AddedTool{Tool: hook.Tool{Name: "look"}})}),
+		tools: gives(hook.ToolChange{Add: message.ListOf(hook.AddedTool{Tool: message.Tool{Name: "extra"}}, hook.AddedTool{Tool: message.Tool{Name: "look"}})}),
 		event: func(ev hook.Event) {
 			if d := ev.Detail(); d.Code != "" {
 				told = append(told, string(d.Code))
@@ -302,10 +304,10 @@ func TestSpecAToolIsAddedOnlyIfItsOwnerTakesIt(t *testing.T) {
 	t.Parallel()
 	var told []string
 	add := func(name, owner string) hook.AddedTool {
-		return hook.AddedTool{Tool: hook.Tool{Name: name, Input: boxSchema}, Owner: owner}
+		return hook.AddedTool{Tool: message.Tool{Name: name, Input: boxSchema}, Owner: owner}
 	}
 	a := &adds{
-		tools: gives(hook.ToolChange{Add: hook.ListOf(add("extra", "H1"), add("other", "H1"), add("third", "Nobody"), add("mine", ""))}),
+		tools: gives(hook.ToolChange{Add: message.ListOf(add("extra", "H1"), add("other", "H1"), add("third", "Nobody"), add("mine", ""))}),
 		event: func(ev hook.Event) {
 			if d := ev.Detail(); d.Code != "" {
 				told = append(told, string(d.Code)+" "+ev.Text)
@@ -343,7 +345,7 @@ func TestSpecAContributorThatFailsIsLeftOut(t *testing.T) {
 			w := start(t, m, c.hook, good)
 			w.send("go")
 			assert.Equal(t, []string{"user go", "context! user <context id=\"good\">\ngood\n</context>"}, m.shown(0))
-			failed := w.eventsOf(hook.EventHookFailed)
+			failed := w.eventsOf(event.HookFailed)
 			require.Len(t, failed, 1)
 			assert.Equal(t, "H0 failed at TurnContext", failed[0].Text)
 		})
@@ -353,7 +355,7 @@ func TestSpecAContributorThatFailsIsLeftOut(t *testing.T) {
 			w := start(t, m, c.hook)
 			w.send("go")
 			assert.Equal(t, []string{"user go"}, m.shown(0))
-			failed := w.eventsOf(hook.EventHookFailed)
+			failed := w.eventsOf(event.HookFailed)
 			require.Len(t, failed, 1)
 			assert.Equal(t, "a hook failed at TurnContext", failed[0].Text)
 		})
@@ -387,7 +389,7 @@ func TestSpecAContributorThatFailsClosedRejectsTheTurn(t *testing.T) {
 			require.ErrorAs(t, err, &f)
 			assert.Equal(t, "Strict failed at "+p.name, f.Public())
 			assert.Empty(t, m.requests, "no model is asked")
-			assert.Len(t, w.eventsOf(hook.EventHookFailed), 1)
+			assert.Len(t, w.eventsOf(event.HookFailed), 1)
 			assert.Equal(t, []string{"user go"}, w.history(), "the input is kept, and the next turn goes on from there")
 		})
 	}
@@ -408,7 +410,7 @@ func TestSpecATurnMayBeCancelledWhileHooksContribute(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Empty(t, m.requests)
 	assert.Zero(t, asked, "nobody else is asked")
-	assert.Empty(t, w.eventsOf(hook.EventHookFailed), "that is no failure of the hook")
+	assert.Empty(t, w.eventsOf(event.HookFailed), "that is no failure of the hook")
 }
 
 func TestSpecDiagnosticsReachWhomTheyAreFor(t *testing.T) {
@@ -419,11 +421,11 @@ func TestSpecDiagnosticsReachWhomTheyAreFor(t *testing.T) {
 		return hook.Diagnostic{Code: "x." + hook.DiagnosticCode(v), Text: "about " + string(v), Visibility: v}
 	}
 	a := &adds{
-		policies: gives(hook.Policy{Attached: hook.Attached{Diagnostics: hook.ListOf(
+		policies: gives(hook.Policy{Attached: hook.Attached{Diagnostics: message.ListOf(
 			note(""), note(hook.VisibleInternal), note(hook.VisibleDebug), note(hook.VisibleAudit), note(hook.VisibleUser))}}),
-		context: gives(hook.ContextBlock{ID: "long", Text: strings.Repeat(canary, 3_000), Sources: hook.ListOf(canary)}),
+		context: gives(hook.ContextBlock{ID: "long", Text: strings.Repeat(canary, 3_000), Sources: message.ListOf(canary)}),
 		event: func(ev hook.Event) {
-			if ev.Kind == hook.EventDiagnostic {
+			if ev.Kind == event.Diagnostic {
 				d := ev.Detail()
 				hooks = append(hooks, fmt.Sprintf("%s %s %t", d.Code, d.Visibility, ev.Seq > 0))
 				assert.NotEmpty(t, ev.Conversation)
@@ -443,7 +445,7 @@ func TestSpecDiagnosticsReachWhomTheyAreFor(t *testing.T) {
 	var clients []string
 	for i, ev := range w.events {
 		assert.EqualValues(t, i+1, ev.Seq, "what is internal leaves no gap")
-		if ev.Kind == hook.EventDiagnostic {
+		if ev.Kind == event.Diagnostic {
 			clients = append(clients, string(ev.Detail().Code))
 		}
 	}
@@ -473,7 +475,7 @@ func TestSpecAResumedTurnAsksAgain(t *testing.T) {
 	hooks := func(n int) []hook.Hook {
 		return []hook.Hook{&late{toolbox: box(safe.tool)}, &adds{
 			context: gives(hook.ContextBlock{ID: "p", Text: fmt.Sprint("process ", n)}),
-			tools:   gives(hook.ToolChange{Add: hook.ListOf(hook.AddedTool{Tool: safe.Tool, Owner: "H0"})}),
+			tools:   gives(hook.ToolChange{Add: message.ListOf(hook.AddedTool{Tool: safe.Tool, Owner: "H0"})}),
 		}}
 	}
 	step := calls(want{"c1", "extra", `{}`})
@@ -499,9 +501,9 @@ func TestSpecChildrenAndGuestsAreContributedTo(t *testing.T) {
 		},
 		tools: func(turn *hook.Turn) ([]hook.ToolChange, error) {
 			if turn.Depth() == 0 {
-				return []hook.ToolChange{{Add: hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: "extra"}, Owner: "H2"}), Hide: hook.ListOf("echo")}}, nil
+				return []hook.ToolChange{{Add: message.ListOf(hook.AddedTool{Tool: message.Tool{Name: "extra"}, Owner: "H2"}), Hide: message.ListOf("echo")}}, nil
 			}
-			return []hook.ToolChange{{Add: hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: "extra"}, Owner: "H2"}, hook.AddedTool{Tool: hook.Tool{Name: "more"}, Owner: "H2"})}}, nil
+			return []hook.ToolChange{{Add: message.ListOf(hook.AddedTool{Tool: message.Tool{Name: "extra"}, Owner: "H2"}, hook.AddedTool{Tool: message.Tool{Name: "more"}, Owner: "H2"})}}, nil
 		},
 	}
 	c := cast{
@@ -514,7 +516,7 @@ func TestSpecChildrenAndGuestsAreContributedTo(t *testing.T) {
 	assert.Equal(t, "context! user <context id=\"who\">\nclerk at depth 1\n</context>", c["clerk"].shown(0)[1])
 	assert.Equal(t, []string{"delegate", "extra"}, toolNames(c["clerk"].requests[0].Tools),
 		"a child is added what its parent has, and has not what is hidden from its parent")
-	_, err := w.conv.Send(t.Context(), hook.TextInput("and you?"), &runtime.SendOptions{Guest: "critic"})
+	_, err := w.conv.Send(t.Context(), message.TextInput("and you?"), &runtime.SendOptions{Guest: "critic"})
 	require.NoError(t, err)
 	shown := c["critic"].shown(0)
 	assert.Equal(t, "context! user <context id=\"who\">\nchief at depth 0\n</context>", shown[len(shown)-1])
@@ -530,7 +532,7 @@ func TestATurnWithoutContributionsPaysForNone(t *testing.T) {
 		require.NoError(t, err)
 		conv, err := rt.Conversation(t.Context(), "a", "s")
 		require.NoError(t, err)
-		in := hook.TextInput("go")
+		in := message.TextInput("go")
 		return allocs.PerRun(100, func() {
 			if _, err := conv.Send(t.Context(), in, nil); err != nil {
 				panic(err)

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -28,10 +30,10 @@ func newAlone() *alone { return &alone{release: make(chan struct{})} }
 
 // deaf is a tool that ignores its context and returns when it is released.
 func (a *alone) deaf(name string) tool {
-	x := does(name, func(context.Context) hook.ToolResult {
+	x := does(name, func(context.Context) message.ToolResult {
 		defer a.enter()()
 		<-a.release
-		return hook.TextResult("late")
+		return message.TextResult("late")
 	})
 	x.Exclusive = "key"
 	return x
@@ -39,9 +41,9 @@ func (a *alone) deaf(name string) tool {
 
 // quick is a tool that returns at once.
 func (a *alone) quick(name string) tool {
-	x := does(name, func(context.Context) hook.ToolResult {
+	x := does(name, func(context.Context) message.ToolResult {
 		defer a.enter()()
-		return hook.TextResult("quick")
+		return message.TextResult("quick")
 	})
 	x.Exclusive = "key"
 	return x
@@ -88,13 +90,13 @@ func TestSpecAnExclusiveKeyIsHeldUntilTheCallHasEnded(t *testing.T) {
 					ctx = limited
 				}
 				first := make(chan error, 1)
-				go func() { _, err := w.conv.Send(ctx, hook.TextInput("go"), nil); first <- err }()
+				go func() { _, err := w.conv.Send(ctx, message.TextInput("go"), nil); first <- err }()
 				synctest.Wait()
 				var told []hook.Event
 				second := make(chan error, 1)
 				go func() {
-					_, err := w.other("bob").Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
-						if ev.Kind == hook.EventCallProgress {
+					_, err := w.other("bob").Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+						if ev.Kind == event.CallProgress {
 							told = append(told, ev)
 						}
 					}})
@@ -126,7 +128,7 @@ func TestSpecAnExclusiveKeyIsFreeWhenTheCallFails(t *testing.T) {
 			t.Run(name+limit.String(), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					bad := does("bad", func(context.Context) hook.ToolResult { fail(); return hook.ToolResult{} })
+					bad := does("bad", func(context.Context) message.ToolResult { fail(); return message.ToolResult{} })
 					bad.Exclusive, bad.Timeout = "key", limit
 					a := newAlone()
 					w := start(t, plays(calls(want{"1", "bad", "{}"}, want{"2", "quick", "{}"}), says("done")), box(bad, a.quick("quick")))
@@ -169,9 +171,9 @@ func TestSpecAChildsCallHoldsItsExclusiveKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAlone()
-		run := tool{hook.Tool{Name: "run", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
-			_, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "a", Input: hook.TextInput("work"), Call: env.Call})
-			return hook.TextResult(errText(err))
+		run := tool{message.Tool{Name: "run", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+			_, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "a", Input: message.TextInput("work"), Call: env.Call})
+			return message.TextResult(errText(err))
 		}}
 		w := start(t, plays(calls(want{"1", "run", "{}"}), calls(want{"1", "deaf", "{}"}), calls(want{"2", "quick", "{}"}), says("done"), says("done")),
 			box(run, a.deaf("deaf"), a.quick("quick")))
@@ -180,7 +182,7 @@ func TestSpecAChildsCallHoldsItsExclusiveKey(t *testing.T) {
 		_, err := w.try(ctx, "go")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		done := make(chan error, 1)
-		go func() { _, err := w.other("bob").Send(t.Context(), hook.TextInput("go"), nil); done <- err }()
+		go func() { _, err := w.other("bob").Send(t.Context(), message.TextInput("go"), nil); done <- err }()
 		time.Sleep(time.Hour)
 		assert.Equal(t, int32(1), a.starts.Load())
 		assert.Equal(t, []runtime.Abandoned{{Tool: "deaf", Count: 1}}, w.rt.Abandoned())

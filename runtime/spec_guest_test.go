@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -25,13 +26,13 @@ func TestSpecAGuestSpeaksAndIsKnownAfterwards(t *testing.T) {
 	b := box(named("echo"))
 	w := stage(t, c, nil, []hook.AgentConfig{{Name: "chief"}, {Name: "critic", Instructions: "Find faults."}}, b)
 	w.send("make a plan")
-	out, err := w.conv.Send(t.Context(), hook.TextInput("what do you think?"), &runtime.SendOptions{Guest: "critic"})
+	out, err := w.conv.Send(t.Context(), message.TextInput("what do you think?"), &runtime.SendOptions{Guest: "critic"})
 	require.NoError(t, err)
 	assert.Equal(t, "it is bad", out.Text())
 
 	asked := c["critic"].requests[0]
 	assert.Contains(t, asked.System, "Find faults.", "a guest has its own instructions")
-	assert.Equal(t, hook.ToolChoiceNone, asked.Choice.Mode)
+	assert.Equal(t, message.ToolChoiceNone, asked.Choice.Mode)
 	shown := asked.Messages.Slice()
 	assert.Equal(t, "assistant <from agent=\"chief\">\nthe plan\n</from>", line(shown[3]), "it is told who said what")
 	assert.Equal(t, "user what do you think?", line(shown[len(shown)-1]))
@@ -41,7 +42,7 @@ func TestSpecAGuestSpeaksAndIsKnownAfterwards(t *testing.T) {
 	shown = c["chief"].requests[2].Messages.Slice()
 	var guests []string
 	for _, m := range shown {
-		if m.Role == hook.RoleAssistant && m.From == "critic" && m.Text() != "" {
+		if m.Role == message.RoleAssistant && m.From == "critic" && m.Text() != "" {
 			guests = append(guests, m.Text())
 		}
 	}
@@ -57,7 +58,7 @@ func TestSpecAGuestSpeaksAndIsKnownAfterwards(t *testing.T) {
 			assert.Equal(t, "critic", m.From)
 		}
 	}
-	_, err = w.conv.Send(t.Context(), hook.TextInput("?"), &runtime.SendOptions{Guest: "nobody"})
+	_, err = w.conv.Send(t.Context(), message.TextInput("?"), &runtime.SendOptions{Guest: "nobody"})
 	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
 	assert.Len(t, kept, len(w.history()), "and nothing has happened")
 }
@@ -65,14 +66,14 @@ func TestSpecAGuestSpeaksAndIsKnownAfterwards(t *testing.T) {
 func TestSpecAGuestThatIsUnregisteredTakesItsTurnAlong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := cast{"chief": plays(), "critic": plays(func(yield func(hook.Chunk, error) bool) {
+		c := cast{"chief": plays(), "critic": plays(func(yield func(message.Chunk, error) bool) {
 			time.Sleep(time.Hour)
 			yield(text("too late"), nil)
 		})}
 		w := stage(t, c, nil, agents("chief", "critic"))
 		ended := make(chan error, 1)
 		go func() {
-			_, err := w.conv.Send(t.Context(), hook.TextInput("what do you think?"), &runtime.SendOptions{Guest: "critic"})
+			_, err := w.conv.Send(t.Context(), message.TextInput("what do you think?"), &runtime.SendOptions{Guest: "critic"})
 			ended <- err
 		}()
 		synctest.Wait()

@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -30,7 +33,7 @@ type doorkeeper struct {
 	judged []string
 }
 
-func (d *doorkeeper) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (d *doorkeeper) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	if d.reached != nil {
 		d.reached <- struct{}{}
 		select {
@@ -40,12 +43,12 @@ func (d *doorkeeper) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input
 		}
 	}
 	if strings.Contains(in.Text(), "draft") {
-		return hook.TextInput(strings.ReplaceAll(in.Text(), "draft", "final")), nil
+		return message.TextInput(strings.ReplaceAll(in.Text(), "draft", "final")), nil
 	}
 	return in, d.fails
 }
 
-func (d *doorkeeper) BeforeTurn(_ context.Context, t *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+func (d *doorkeeper) BeforeTurn(_ context.Context, t *hook.Turn, in message.Input) (hook.TurnDecision, error) {
 	d.judged = append(d.judged, in.Text()+"|"+t.Input().Text())
 	switch {
 	case strings.Contains(in.Text(), "secret"):
@@ -102,9 +105,9 @@ func acknowledged(t *testing.T, said string) *mortal {
 	begun, ended := make(chan hook.Event, 10), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = w.conv.Send(ctx, hook.TextInput(said), &runtime.SendOptions{Observe: func(ev hook.Event) { begun <- ev }})
+		_, _ = w.conv.Send(ctx, message.TextInput(said), &runtime.SendOptions{Observe: func(ev hook.Event) { begun <- ev }})
 	}()
-	assert.Equal(t, hook.EventTurnStart, (<-begun).Kind)
+	assert.Equal(t, event.TurnStart, (<-begun).Kind)
 	<-d.reached
 	s.dead.Store(true)
 	cancel()
@@ -161,9 +164,9 @@ func TestSpecATurnWhoseInputCannotBeStoredHasNotBegun(t *testing.T) {
 	s.dead.Store(true)
 	_, err := w.try(t.Context(), "hello")
 	require.ErrorIs(t, err, errDead)
-	assert.NotContains(t, w.kinds(), hook.EventTurnStart, "nobody hears of it")
+	assert.NotContains(t, w.kinds(), event.TurnStart, "nobody hears of it")
 	s.dead.Store(false)
-	require.ErrorIs(t, w.conv.Steer(t.Context(), hook.TextInput("?")), runtime.ErrIdle)
+	require.ErrorIs(t, w.conv.Steer(t.Context(), message.TextInput("?")), runtime.ErrIdle)
 	w.send("again")
 	assert.Equal(t, []string{"user again", "assistant done"}, w.history())
 }
@@ -211,11 +214,11 @@ func TestSpecEveryDoorHasTheGates(t *testing.T) {
 			d, m := &doorkeeper{}, plays(calls(want{"c1", "wait", `{}`}), says("one"), says("two"))
 			w, _ := bootOver(t, nil, m, box(tool.tool), d)
 			first, second := make(chan struct{}), make(chan struct{})
-			go func() { defer close(first); _, _ = w.conv.Send(t.Context(), hook.TextInput("1"), nil) }()
+			go func() { defer close(first); _, _ = w.conv.Send(t.Context(), message.TextInput("1"), nil) }()
 			<-tool.reached
 			go func() {
 				defer close(second)
-				_, _ = w.conv.Send(t.Context(), hook.TextInput(said), &runtime.SendOptions{WhenBusy: runtime.Queue})
+				_, _ = w.conv.Send(t.Context(), message.TextInput(said), &runtime.SendOptions{WhenBusy: runtime.Queue})
 			}()
 			close(tool.open)
 			<-first
@@ -236,7 +239,7 @@ func TestSpecEveryDoorHasTheGates(t *testing.T) {
 		},
 		"Steer of a turn that is about to end": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
 			var w *world
-			first := func(yield func(hook.Chunk, error) bool) {
+			first := func(yield func(message.Chunk, error) bool) {
 				steers(t, w, said)
 				says("that was all")(yield)
 			}
@@ -247,7 +250,7 @@ func TestSpecEveryDoorHasTheGates(t *testing.T) {
 		},
 		"Steer of a turn that is stopped": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
 			var w *world
-			first := func(func(hook.Chunk, error) bool) {
+			first := func(func(message.Chunk, error) bool) {
 				steers(t, w, said)
 				w.conv.Stop()
 			}
@@ -270,13 +273,13 @@ func TestSpecEveryDoorHasTheGates(t *testing.T) {
 			w, _ := bootOver(t, nil, m, d)
 			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "guest"})
 			require.NoError(t, err)
-			_, _ = w.conv.Send(t.Context(), hook.TextInput(said), &runtime.SendOptions{Guest: "guest"})
+			_, _ = w.conv.Send(t.Context(), message.TextInput(said), &runtime.SendOptions{Guest: "guest"})
 			return w, m, d
 		},
 		"Host.RunAgent": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
-			run := tool{hook.Tool{Name: "run", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
-				_, _ = env.Call.Step().Turn().Host().RunAgent(ctx, hook.AgentRun{Agent: "other", Input: hook.TextInput(said), Call: env.Call})
-				return hook.TextResult("ran")
+			run := tool{message.Tool{Name: "run", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+				_, _ = env.Call.Step().Turn().Host().RunAgent(ctx, hook.AgentRun{Agent: "other", Input: message.TextInput(said), Call: env.Call})
+				return message.TextResult("ran")
 			}}
 			d, m := &doorkeeper{}, plays(calls(want{"c1", "run", `{}`}), says("done"), says("done"))
 			w, _ := bootOver(t, nil, m, box(run), d)
@@ -348,7 +351,7 @@ func TestSpecWhoSteersHearsARefusalAndTheTurnGoesOn(t *testing.T) {
 	assert.Equal(t, []string{"user 1", "assistant [c1 wait {}]", "tool c1 wait: through", "user hello", "assistant done"}, w.history())
 	var told []string
 	for _, ev := range w.events {
-		if ev.Kind == hook.EventSteered || ev.Kind == hook.EventSteerRefused {
+		if ev.Kind == event.Steered || ev.Kind == event.SteerRefused {
 			told = append(told, string(ev.Kind)+": "+ev.Text)
 		}
 	}
@@ -362,7 +365,7 @@ func TestSpecAPreprocessThatFailsRefusesWhatIsSteered(t *testing.T) {
 	t.Parallel()
 	var w *world
 	d := &doorkeeper{}
-	first := func(yield func(hook.Chunk, error) bool) {
+	first := func(yield func(message.Chunk, error) bool) {
 		d.fails = errors.New("with a password in it")
 		steers(t, w, "hello")
 		says("all")(yield)
@@ -371,21 +374,21 @@ func TestSpecAPreprocessThatFailsRefusesWhatIsSteered(t *testing.T) {
 	out := w.send("1")
 	assert.Equal(t, hook.StopCompleted, out.Stop)
 	assert.Equal(t, []string{"user 1", "assistant all"}, w.history())
-	refused := w.eventsOf(hook.EventSteerRefused)
+	refused := w.eventsOf(event.SteerRefused)
 	require.Len(t, refused, 1)
 	assert.NotContains(t, refused[0].Text, "password", "what failed may quote secrets")
-	require.ErrorIs(t, w.conv.Steer(t.Context(), hook.TextInput("too late")), runtime.ErrIdle)
+	require.ErrorIs(t, w.conv.Steer(t.Context(), message.TextInput("too late")), runtime.ErrIdle)
 }
 
 func TestSpecAGateThatSteersIsNotAskedForEver(t *testing.T) {
 	t.Parallel()
 	var w *world
 	asked := 0
-	w, _ = bootOver(t, nil, plays(says("done")), hook.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+	w, _ = bootOver(t, nil, plays(says("done")), point.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in message.Input) (hook.TurnDecision, error) {
 		if asked++; in.Text() == "1" {
-			return hook.TurnDecision{}, w.conv.Steer(t.Context(), hook.TextInput("more"))
+			return hook.TurnDecision{}, w.conv.Steer(t.Context(), message.TextInput("more"))
 		}
-		return hook.RejectTurn("no"), w.conv.Steer(t.Context(), hook.TextInput("more"))
+		return hook.RejectTurn("no"), w.conv.Steer(t.Context(), message.TextInput("more"))
 	}))
 	assert.Equal(t, hook.StopCompleted, w.send("1").Stop)
 	assert.Less(t, asked, 100)

@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -53,7 +56,7 @@ func TestSpecARepairedCallRuns(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var original []string
-			before := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+			before := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 				original = append(original, c.OriginalName()+" "+string(c.Original()))
 				assert.Equal(t, "echo", c.Tool().Name)
 				assert.Equal(t, boxSchema, string(c.Tool().Input), "the descriptor is that of the tool that runs")
@@ -63,10 +66,10 @@ func TestSpecARepairedCallRuns(t *testing.T) {
 			assert.Equal(t, "done", w.send("1").Text())
 			assert.Equal(t, tc.history, w.history()[1:3])
 			assert.Equal(t, []string{tc.call.tool + " " + tc.call.args}, original, "the audit has what the model wrote")
-			assert.Equal(t, "echo", w.eventsOf(hook.EventCallsBegin)[0].Detail().Tools.At(0))
-			require.Len(t, w.eventsOf(hook.EventDiagnostic), 1)
-			assert.Contains(t, w.eventsOf(hook.EventDiagnostic)[0].Text, "call c1: H0 has repaired it")
-			assert.Equal(t, hook.CodeCallRepaired, w.eventsOf(hook.EventDiagnostic)[0].Detail().Code)
+			assert.Equal(t, "echo", w.eventsOf(event.CallsBegin)[0].Detail().Tools.At(0))
+			require.Len(t, w.eventsOf(event.Diagnostic), 1)
+			assert.Contains(t, w.eventsOf(event.Diagnostic)[0].Text, "call c1: H0 has repaired it")
+			assert.Equal(t, event.CodeCallRepaired, w.eventsOf(event.Diagnostic)[0].Detail().Code)
 			assertBrackets(t, w)
 		})
 	}
@@ -83,12 +86,12 @@ func TestSpecTheViewOfAnInvalidCall(t *testing.T) {
 	require.Len(t, h.seen, 6, "each call twice, and none that can be bound")
 	for i, tc := range []struct {
 		id, tool, schema string
-		kind             hook.FailureKind
+		kind             message.FailureKind
 		reason           string
 	}{
-		{"c1", "ecko", "", hook.FailNotRegistered, `did you mean "echo"?`},
-		{"c2", "hidden", boxSchema, hook.FailNotAvailable, `tool "hidden" is not available`},
-		{"c3", "echo", boxSchema, hook.FailArguments, "x: is unknown"},
+		{"c1", "ecko", "", message.FailNotRegistered, `did you mean "echo"?`},
+		{"c2", "hidden", boxSchema, message.FailNotAvailable, `tool "hidden" is not available`},
+		{"c3", "echo", boxSchema, message.FailArguments, "x: is unknown"},
 	} {
 		for n, seen := range h.seen[2*i : 2*i+2] {
 			assert.Equal(t, tc.id, seen.Call.ID())
@@ -122,11 +125,11 @@ func TestSpecARepairWidensNoScope(t *testing.T) {
 func TestSpecARepairedCallPassesItsGates(t *testing.T) {
 	t.Parallel()
 	var log []string
-	rewrite := hook.RewriteArgsFunc(func(_ context.Context, c *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+	rewrite := point.RewriteArgsFunc(func(_ context.Context, c *hook.ToolCall, args message.JSON) (message.JSON, error) {
 		log = append(log, "rewrite "+string(args))
 		return args, nil
 	})
-	deny := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+	deny := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 		log = append(log, "before "+c.Name())
 		return hook.DenyTool("no"), nil
 	})
@@ -139,11 +142,11 @@ func TestSpecARepairedCallPassesItsGates(t *testing.T) {
 func TestSpecCallsAreRepairedInOrderBeforeAnythingIsDecided(t *testing.T) {
 	t.Parallel()
 	var log []string
-	repair := hook.OnInvalidToolFunc(func(_ context.Context, _ *hook.Step, c hook.InvalidCall) (hook.RepairDecision, error) {
+	repair := point.OnInvalidToolFunc(func(_ context.Context, _ *hook.Step, c hook.InvalidCall) (hook.RepairDecision, error) {
 		log = append(log, "repair "+c.Call.ID())
 		return hook.RenameTool("echo"), nil
 	})
-	before := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+	before := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 		log = append(log, "before "+c.ID())
 		return hook.ToolDecision{}, nil
 	})
@@ -157,12 +160,12 @@ func TestSpecCallsAreRepairedInOrderBeforeAnythingIsDecided(t *testing.T) {
 func TestSpecARetryOfAnInvalidCallDropsTheWholeReply(t *testing.T) {
 	t.Parallel()
 	after := 0
-	judge := hook.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	judge := point.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
 		after++
 		return hook.OutcomeDecision{}, nil
 	})
-	bad := chunks(text("let me see"), hook.Chunk{Kind: hook.ChunkCallStart, CallID: "c1", Tool: "echo"}, hook.Chunk{Kind: hook.ChunkCallArgs, Text: "{}"}, hook.Chunk{Kind: hook.ChunkCallEnd},
-		hook.Chunk{Kind: hook.ChunkCallStart, Index: 1, CallID: "c2", Tool: "ecko"}, hook.Chunk{Kind: hook.ChunkCallEnd, Index: 1}, finish(hook.FinishTools))
+	bad := chunks(text("let me see"), message.Chunk{Kind: message.ChunkCallStart, CallID: "c1", Tool: "echo"}, message.Chunk{Kind: message.ChunkCallArgs, Text: "{}"}, message.Chunk{Kind: message.ChunkCallEnd},
+		message.Chunk{Kind: message.ChunkCallStart, Index: 1, CallID: "c2", Tool: "ecko"}, message.Chunk{Kind: message.ChunkCallEnd, Index: 1}, finish(message.FinishTools))
 	m := plays(bad, calls(want{"c1", "echo", `{}`}), says("done"))
 	w := start(t, m, onInvalids(hook.RetryInvalid("there is no ecko")), judge, box(named("echo")))
 	out := w.send("1")
@@ -170,9 +173,9 @@ func TestSpecARetryOfAnInvalidCallDropsTheWholeReply(t *testing.T) {
 	assert.Equal(t, 1, after)
 	assert.Equal(t, 1, out.Calls)
 	assert.Equal(t, 2, out.Steps)
-	assert.Equal(t, hook.Usage{Input: 30, Output: 15}, out.Usage, "what was dropped has its price")
-	require.Len(t, w.eventsOf(hook.EventTurnRetried), 1)
-	require.Len(t, w.eventsOf(hook.EventCallsBegin), 1)
+	assert.Equal(t, message.Usage{Input: 30, Output: 15}, out.Usage, "what was dropped has its price")
+	require.Len(t, w.eventsOf(event.TurnRetried), 1)
+	require.Len(t, w.eventsOf(event.CallsBegin), 1)
 	last := m.requests[1].Messages.At(m.requests[1].Messages.Len() - 1)
 	assert.Equal(t, "there is no ecko", last.Text())
 	assert.Equal(t, "feedback", last.Label)
@@ -181,7 +184,7 @@ func TestSpecARetryOfAnInvalidCallDropsTheWholeReply(t *testing.T) {
 
 func TestSpecRetriesOfInvalidCallsAreCapped(t *testing.T) {
 	t.Parallel()
-	bad := func() hook.ModelStream { return calls(want{"c1", "ecko", `{}`}) }
+	bad := func() message.ModelStream { return calls(want{"c1", "ecko", `{}`}) }
 	w := start(t, plays(bad(), bad(), bad(), bad(), says("never")), onInvalids(hook.RetryInvalid("no")), box(named("echo")))
 	out, err := w.try(t.Context(), "1")
 	require.ErrorIs(t, err, runtime.ErrRetries)
@@ -193,7 +196,7 @@ func TestSpecRetriesOfInvalidCallsAreCapped(t *testing.T) {
 func TestSpecACallThatWasCutIsNotRepaired(t *testing.T) {
 	t.Parallel()
 	h := onInvalids(hook.RepairArgs(`{"s":"made up"}`))
-	w := start(t, plays(finishes(hook.FinishLength, want{"c1", "x", `{}`}, want{"c2", "echo", `{"s":"lon`}), says("done")), h, box(does("echo", never(t))))
+	w := start(t, plays(finishes(message.FinishLength, want{"c1", "x", `{}`}, want{"c2", "echo", `{"s":"lon`}), says("done")), h, box(does("echo", never(t))))
 	w.send("1")
 	for _, c := range h.seen {
 		assert.Equal(t, "c1", c.Call.ID())
@@ -227,17 +230,17 @@ func TestSpecARepairThatIsNoJSONChangesNothing(t *testing.T) {
 func TestSpecAHookThatFailsAtAnInvalidCallHasNoOpinion(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]hook.Hook{
-		"error": hook.OnInvalidToolFunc(func(context.Context, *hook.Step, hook.InvalidCall) (hook.RepairDecision, error) {
+		"error": point.OnInvalidToolFunc(func(context.Context, *hook.Step, hook.InvalidCall) (hook.RepairDecision, error) {
 			return hook.RepairArgs(`{}`), errors.New("broken")
 		}),
-		"panic": hook.OnInvalidToolFunc(func(context.Context, *hook.Step, hook.InvalidCall) (hook.RepairDecision, error) { panic("boom") }),
+		"panic": point.OnInvalidToolFunc(func(context.Context, *hook.Step, hook.InvalidCall) (hook.RepairDecision, error) { panic("boom") }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, plays(calls(want{"c1", "ecko", `{}`}), says("done")), h, box(named("echo")))
 			w.send("1")
 			assert.Contains(t, w.history()[2], "tool c1 ecko not_registered")
-			assert.Len(t, w.eventsOf(hook.EventHookFailed), 1)
+			assert.Len(t, w.eventsOf(event.HookFailed), 1)
 		})
 	}
 }
@@ -245,7 +248,9 @@ func TestSpecAHookThatFailsAtAnInvalidCallHasNoOpinion(t *testing.T) {
 func TestSpecWhatAHookRewritesIsNotRepaired(t *testing.T) {
 	t.Parallel()
 	h := onInvalids(hook.RepairArgs(`{}`))
-	rewrite := hook.RewriteArgsFunc(func(context.Context, *hook.ToolCall, hook.JSON) (hook.JSON, error) { return `{"nonsense":1}`, nil })
+	rewrite := point.RewriteArgsFunc(func(context.Context, *hook.ToolCall, message.JSON) (message.JSON, error) {
+		return `{"nonsense":1}`, nil
+	})
 	w := start(t, plays(calls(want{"c1", "echo", `{}`}), says("done")), h, rewrite, box(does("echo", never(t))))
 	w.send("1")
 	assert.Empty(t, h.seen)

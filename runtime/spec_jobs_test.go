@@ -12,6 +12,9 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/job"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -30,13 +33,13 @@ func TestSpecJobsAreQueuedByContributionsAndHostsAndDoneOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var done []job.Run
 		jobOf := func(key string) hook.Job { return hook.Job{Kind: "memory.extract", Key: key, Payload: `{"n":1}`} }
-		a := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: hook.ListOf(jobOf("attached"))}})}
-		asks := does("later", func(ctx context.Context) hook.ToolResult { return hook.TextResult("queued") })
-		asks.run = func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
+		a := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: message.ListOf(jobOf("attached"))}})}
+		asks := does("later", func(ctx context.Context) message.ToolResult { return message.TextResult("queued") })
+		asks.run = func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 			if err := env.Call.Host().Enqueue(ctx, jobOf("host")); err != nil {
-				return hook.FailedResult(hook.FailOperation, err.Error())
+				return message.FailedResult(message.FailOperation, err.Error())
 			}
-			return hook.TextResult("queued")
+			return message.TextResult("queued")
 		}
 		m := plays(calls(want{"c1", "later", `{}`}), says("one"), calls(want{"c2", "later", `{}`}), says("two"))
 		o := &runtime.Options{Jobs: handles("memory.extract", func(_ context.Context, j job.Run) error {
@@ -50,7 +53,7 @@ func TestSpecJobsAreQueuedByContributionsAndHostsAndDoneOnce(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []string{"queued", "queued"}, w.results())
 		require.Len(t, done, 2, "each key once, though both were queued in both turns")
-		turn := w.eventsOf(hook.EventTurnStart)[0].Turn
+		turn := w.eventsOf(event.TurnStart)[0].Turn
 		assert.Equal(t, job.Run{Job: jobOf("attached"), Attempt: 1, Conversation: w.conv.ID(), Turn: turn}, done[0])
 		assert.Equal(t, jobOf("host"), done[1].Job)
 		all, err := w.rt.Jobs(t.Context(), store.JobSucceeded)
@@ -63,7 +66,7 @@ func TestSpecJobsAreQueuedByContributionsAndHostsAndDoneOnce(t *testing.T) {
 func TestSpecARejectedTurnQueuesNoJobs(t *testing.T) {
 	t.Parallel()
 	a := &adds{
-		policies: gives(hook.Policy{Attached: hook.Attached{Jobs: hook.ListOf(hook.Job{Kind: "k", Key: "1"})}}),
+		policies: gives(hook.Policy{Attached: hook.Attached{Jobs: message.ListOf(hook.Job{Kind: "k", Key: "1"})}}),
 		sections: func(*hook.Turn) ([]hook.PromptSection, error) {
 			return nil, errors.New("oops")
 		},
@@ -82,10 +85,10 @@ func TestSpecARejectedTurnQueuesNoJobs(t *testing.T) {
 
 func TestSpecAJobThatIsNoneEndsNoTurn(t *testing.T) {
 	t.Parallel()
-	a := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: hook.ListOf(hook.Job{Kind: "k"}, hook.Job{Kind: "k", Key: "1"})}})}
+	a := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: message.ListOf(hook.Job{Kind: "k"}, hook.Job{Kind: "k", Key: "1"})}})}
 	w := start(t, plays(says("ok")), a)
 	w.send("go")
-	told := w.eventsOf(hook.EventDiagnostic)
+	told := w.eventsOf(event.Diagnostic)
 	require.Len(t, told, 1)
 	assert.Equal(t, "queue a job: store: a job has to have a kind and a key", told[0].Text)
 	all, err := w.rt.Jobs(t.Context())
@@ -96,7 +99,7 @@ func TestSpecAJobThatIsNoneEndsNoTurn(t *testing.T) {
 func TestSpecJobsOutliveTheProcessThatQueuedOrDidThem(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	queues := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: hook.ListOf(hook.Job{Kind: "k", Key: "1"})}})}
+	queues := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: message.ListOf(hook.Job{Kind: "k", Key: "1"})}})}
 	began := make(chan int, 10)
 	stuck := handles("k", func(ctx context.Context, j job.Run) error {
 		began <- j.Attempt
@@ -138,13 +141,13 @@ func TestSpecClosingWaitsForJobs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		closed, ended := false, false
-		a := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: hook.ListOf(hook.Job{Kind: "k", Key: "1"})}})}
+		a := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: message.ListOf(hook.Job{Kind: "k", Key: "1"})}})}
 		o := &runtime.Options{Jobs: handles("k", func(context.Context, job.Run) error {
 			time.Sleep(time.Minute)
 			ended = !closed
 			return nil
 		})}
-		w := startWith(t, plays(says("ok")), hook.AgentConfig{Name: "a"}, o, a, hook.OnCloseFunc(func(context.Context) error { closed = true; return nil }))
+		w := startWith(t, plays(says("ok")), hook.AgentConfig{Name: "a"}, o, a, point.OnCloseFunc(func(context.Context) error { closed = true; return nil }))
 		w.send("go")
 		synctest.Wait()
 		require.NoError(t, w.rt.Close(t.Context()))

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
@@ -57,7 +58,7 @@ func (s *scribe) OnRegisterAgent(context.Context, *hook.AgentConfig) error {
 func (s *scribe) OnUnregisterAgent(context.Context, *hook.AgentConfig) { s.note("unregister") }
 func (s *scribe) SystemPrompt(*hook.AgentConfig) string                { return "The scribe is there." }
 func (s *scribe) OnEvent(context.Context, hook.Event)                  { s.note("event") }
-func (s *scribe) BeforeTurn(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
+func (s *scribe) BeforeTurn(context.Context, *hook.Turn, message.Input) (hook.TurnDecision, error) {
 	s.note("turn")
 	return hook.TurnDecision{}, nil
 }
@@ -91,7 +92,7 @@ func off(t *testing.T, source, member string) []plan.Layer {
 
 // callsEcho is a model that calls echo in each of n turns.
 func callsEcho(n int) *model {
-	var replies []hook.ModelStream
+	var replies []message.ModelStream
 	for range n {
 		replies = append(replies, calls(want{"c", "echo", `{"s":"x"}`}), says("done"))
 	}
@@ -123,7 +124,7 @@ func TestSpecAnAgentTurnsAMemberOff(t *testing.T) {
 	assert.Equal(t, "event", s.heard(), "what happens to agents is told to the process")
 	conv, err := w.rt.Conversation(t.Context(), "plain", "ann")
 	require.NoError(t, err)
-	out, err := conv.Send(t.Context(), hook.TextInput("go"), nil)
+	out, err := conv.Send(t.Context(), message.TextInput("go"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, hook.StopCompleted, out.Stop)
 	assert.Empty(t, s.heard())
@@ -149,7 +150,7 @@ func TestSpecATurnTurnsAMemberOff(t *testing.T) {
 	w := startWith(t, callsEcho(3), hook.AgentConfig{Name: "a"}, nil, desk(t, s))
 	s.heard()
 	turn := func(layers []plan.Layer) error {
-		_, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Layers: layers})
+		_, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Layers: layers})
 		return err
 	}
 	require.NoError(t, turn(off(t, "this turn", "Scribe")))
@@ -169,7 +170,7 @@ func TestSpecATurnsLayersReachItsChildren(t *testing.T) {
 	c := cast{"chief": plays(delegates("writer"), says("done")), "writer": callsEcho(1)}
 	w := stage(t, c, nil, agents("chief", "writer"), desk(t, s, composite.Field{Name: "Delegate", Hook: delegate.New(nil)}))
 	s.heard()
-	_, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Layers: off(t, "this turn", "Scribe")})
+	_, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Layers: off(t, "this turn", "Scribe")})
 	require.NoError(t, err)
 	assert.Equal(t, "session", s.heard())
 	assert.Equal(t, []string{"echo", "delegate"}, toolNames(c["writer"].requests[0].Tools))
@@ -189,7 +190,7 @@ func TestSpecNoAgentRunsOneWithFewerGates(t *testing.T) {
 	} {
 		cs := cast{"chief": plays(delegates("writer"), says("done")), "writer": plays(says("written"))}
 		w := stage(t, cs, &runtime.Options{Store: mem.New(nil)}, agents("chief"), desk(t, newScribe(), composite.Field{Name: "Delegate", Hook: delegate.New(nil)}))
-		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "writer", Model: "writer"}.WithSection(runtime.LayerSection, hook.JSON(c.section)))
+		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "writer", Model: "writer"}.WithSection(runtime.LayerSection, message.JSON(c.section)))
 		require.NoError(t, err)
 		w.send("do it")
 		got := w.tasks()

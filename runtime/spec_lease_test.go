@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -37,7 +38,7 @@ func TestSpecAConversationThatRunsElsewhereIsRefusedOrWaitedFor(t *testing.T) {
 	require.ErrorIs(t, err, runtime.ErrBusy)
 
 	second.runs(func(ctx context.Context, o *runtime.SendOptions) (hook.TurnOutcome, error) {
-		return second.conv.Send(ctx, hook.TextInput("2"), &runtime.SendOptions{WhenBusy: runtime.Queue, Observe: o.Observe})
+		return second.conv.Send(ctx, message.TextInput("2"), &runtime.SendOptions{WhenBusy: runtime.Queue, Observe: o.Observe})
 	})
 	close(tool.open)
 	require.NoError(t, first.ends().err)
@@ -85,7 +86,7 @@ func TestSpecALeaseThatNobodyProlongsRunsOut(t *testing.T) {
 		_, err = w.try(t.Context(), "1")
 		require.ErrorIs(t, err, runtime.ErrBusy)
 		began := time.Now()
-		_, err = w.conv.Send(t.Context(), hook.TextInput("1"), &runtime.SendOptions{WhenBusy: runtime.Queue})
+		_, err = w.conv.Send(t.Context(), message.TextInput("1"), &runtime.SendOptions{WhenBusy: runtime.Queue})
 		require.NoError(t, err)
 		assert.InDelta(t, time.Minute+time.Second, time.Since(began), float64(time.Second))
 		require.NoError(t, w.rt.Close(t.Context()))
@@ -148,7 +149,7 @@ func TestSpecATurnThatRunsElsewhereIsNotInterrupted(t *testing.T) {
 // unread is a store whose messages cannot be read.
 type unread struct{ *mem.Store }
 
-func (unread) Messages(context.Context, string) ([]hook.Message, error) { return nil, errDisk }
+func (unread) Messages(context.Context, string) ([]message.Message, error) { return nil, errDisk }
 
 func TestSpecAConversationThatCannotBeReadIsLeftToOthers(t *testing.T) {
 	t.Parallel()

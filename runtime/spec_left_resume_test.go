@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -98,10 +101,10 @@ func eventsIn(t *testing.T, s store.Log, id string) (out []hook.Event) {
 // where it is only settled, too.
 func resumePoints() map[hook.Point]bool {
 	return map[hook.Point]bool{
-		hook.PointOnSessionStart: false, hook.PointTurnPolicy: false, hook.PointTurnContext: false, hook.PointRefineContext: false,
-		hook.PointTurnTools: false, hook.PointPromptSections: false, hook.PointDispatch: false, hook.PointBeforeTool: false,
-		hook.PointApprove: false, hook.PointWrapTool: false, hook.PointBeforeStep: false, hook.PointBeforeModel: false,
-		hook.PointRewriteResult: true, hook.PointAfterTool: true, hook.PointAfterStep: true, hook.PointAfterTurn: true,
+		point.OnSessionStart: false, point.TurnPolicy: false, point.TurnContext: false, point.RefineContext: false,
+		point.TurnTools: false, point.PromptSections: false, point.Dispatch: false, point.BeforeTool: false,
+		point.Approve: false, point.WrapTool: false, point.BeforeStep: false, point.BeforeModel: false,
+		point.RewriteResult: true, point.AfterTool: true, point.AfterStep: true, point.AfterTurn: true,
 	}
 }
 
@@ -121,10 +124,10 @@ func TestSpecAHookThatHangsInAResumedTurnLosesNothingOfTheJournal(t *testing.T) 
 				}
 			}
 			for _, kind := range []hook.EventKind{
-				hook.EventTurnStart, hook.EventStepStart, hook.EventCallsBegin, hook.EventCallResult, hook.EventCallsComplete,
-				hook.EventStepEnd, hook.EventTurnEnd,
+				event.TurnStart, event.StepStart, event.CallsBegin, event.CallResult, event.CallsComplete,
+				event.StepEnd, event.TurnEnd,
 			} {
-				try(up, how, hook.PointOnEvent, kind)
+				try(up, how, point.OnEvent, kind)
 			}
 		}
 	}
@@ -138,7 +141,7 @@ func hangsInResumed(t *testing.T, up, how string, at hook.Point, kind hook.Event
 	assert.LessOrEqual(t, took, twoGraces)
 	if up == "settled" {
 		require.Error(t, err, "no turn follows one that was cancelled")
-	} else if at != hook.PointAfterTurn && kind != hook.EventTurnEnd { // by then it has its outcome
+	} else if at != point.AfterTurn && kind != event.TurnEnd { // by then it has its outcome
 		assert.Equal(t, map[string]hook.StopReason{"cancel": hook.StopCancelled, "stop": hook.StopUserRequested}[how], out.Stop)
 	}
 	synctest.Wait()
@@ -148,19 +151,19 @@ func hangsInResumed(t *testing.T, up, how string, at hook.Point, kind hook.Event
 	assert.NotContains(t, strings.Join(lines, "\n"), "before it started", "no call is said not to have run that may have")
 	assert.Equal(t, []string{payInterrupted, "tool c3 echo: echo:x"}, lines[3:5])
 	h.checkEnd(t, w)
-	if at != hook.PointOnEvent { // one that hangs is not told
-		assert.Equal(t, 2, h.told.of(hook.PointAfterTool), "AfterTool is told of those calls that it was not told of")
+	if at != point.OnEvent { // one that hangs is not told
+		assert.Equal(t, 2, h.told.of(point.AfterTool), "AfterTool is told of those calls that it was not told of")
 	}
 	n := map[hook.EventKind]int{}
 	for _, ev := range eventsIn(t, s, w.conv.ID()) {
 		n[ev.Kind]++
-		if ev.Kind == hook.EventTurnEnd && up == "settled" {
+		if ev.Kind == event.TurnEnd && up == "settled" {
 			assert.Equal(t, hook.StopCancelled, ev.Detail().Stop)
 		}
 	}
-	assert.Equal(t, 1, n[hook.EventTurnEnd])
-	assert.Equal(t, n[hook.EventStepStart]-1, n[hook.EventStepEnd], "the dead process has left one open")
-	assert.Equal(t, n[hook.EventCallsBegin]-1, n[hook.EventCallsComplete])
+	assert.Equal(t, 1, n[event.TurnEnd])
+	assert.Equal(t, n[event.StepStart]-1, n[event.StepEnd], "the dead process has left one open")
+	assert.Equal(t, n[event.CallsBegin]-1, n[event.CallsComplete])
 
 	w.send("next")
 	assert.Equal(t, "user next", w.history()[len(lines)])
@@ -176,7 +179,7 @@ func TestSpecARerunThatIsCancelledBeforeItStartsIsOfACallThatRan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		entered := make(chan struct{})
-		gate := hook.BeforeToolFunc(func(ctx context.Context, _ *hook.ToolCall) (d hook.ToolDecision, err error) {
+		gate := point.BeforeToolFunc(func(ctx context.Context, _ *hook.ToolCall) (d hook.ToolDecision, err error) {
 			close(entered)
 			<-ctx.Done()
 			return d, nil
@@ -191,7 +194,7 @@ func TestSpecARerunThatIsCancelledBeforeItStartsIsOfACallThatRan(t *testing.T) {
 // unheard is what a process leaves that dies while a gate has the input of its turn.
 func unheard(t *testing.T) *mortal {
 	t.Helper()
-	w, s := bootOver(t, nil, plays(), hook.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Input) (d hook.TurnDecision, err error) {
+	w, s := bootOver(t, nil, plays(), point.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ message.Input) (d hook.TurnDecision, err error) {
 		<-ctx.Done()
 		return d, ctx.Err()
 	}))
@@ -207,8 +210,8 @@ func TestSpecWhoGivesUpASettlementDropsNoInput(t *testing.T) {
 		at   hook.Point
 		kind hook.EventKind
 	}{
-		"turn_start": {hook.PointOnEvent, hook.EventTurnStart}, "OnSessionStart": {at: hook.PointOnSessionStart},
-		"Preprocess": {at: hook.PointPreprocess}, "BeforeTurn": {at: hook.PointBeforeTurn},
+		"turn_start": {point.OnEvent, event.TurnStart}, "OnSessionStart": {at: point.OnSessionStart},
+		"Preprocess": {at: point.Preprocess}, "BeforeTurn": {at: point.BeforeTurn},
 	}
 	for name, tc := range tests {
 		for _, how := range []string{"cancel", "stop"} {
@@ -229,7 +232,7 @@ func TestSpecWhoGivesUpASettlementDropsNoInput(t *testing.T) {
 					assert.True(t, was, "the turn is still interrupted")
 					assert.Empty(t, w.history(), "and a gate that did not answer lets nothing through")
 					for _, ev := range eventsIn(t, s, w.conv.ID()) {
-						if ev.Kind == hook.EventTurnEnd {
+						if ev.Kind == event.TurnEnd {
 							assert.Equal(t, hook.StopCancelled, ev.Detail().Stop)
 						}
 					}
@@ -249,14 +252,14 @@ func TestSpecWhoGivesUpASettlementDropsNoInput(t *testing.T) {
 func TestSpecWhoGivesUpASettlementDropsNothingThatWasSteered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHangs(hook.PointBeforeTurn, "")
+		h := newHangs(point.BeforeTurn, "")
 		w, _ := bootOver(t, unheard(t), plays(says("again")), h.hooks()...)
 		_, _, err := cancelledAt(t, w, h.entered, "cancel", func(ctx context.Context, w *world) (hook.TurnOutcome, error) {
 			go func() { <-h.entered; steers(t, w, "and this") }()
 			return w.try(ctx, "2")
 		})
 		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, w.conv.Steer(t.Context(), hook.TextInput("too late")), runtime.ErrIdle)
+		require.ErrorIs(t, w.conv.Steer(t.Context(), message.TextInput("too late")), runtime.ErrIdle)
 		w.send("3")
 		assert.Equal(t, []string{"user 1", "user and this", "user 3", "assistant again"}, w.history())
 		close(h.release)
@@ -268,7 +271,7 @@ func TestSpecAnInputWhoseGateAlwaysHangsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release, entered := make(chan struct{}), make(chan struct{}, 100)
-		gate := hook.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in hook.Input) (d hook.TurnDecision, err error) {
+		gate := point.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in message.Input) (d hook.TurnDecision, err error) {
 			if in.Text() == "1" {
 				entered <- struct{}{}
 				<-release
@@ -294,7 +297,7 @@ func TestSpecASettlementEndsWithItsCallerAndWithItsLimit(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h := newHangs(hook.PointBeforeTurn, "")
+				h := newHangs(point.BeforeTurn, "")
 				s := unheard(t)
 				next := &mortal{Store: s.Store}
 				w := startWith(t, plays(says("again")), hook.AgentConfig{Name: "a", Limits: hook.Limits{Time: time.Hour}},
@@ -329,7 +332,7 @@ func TestSpecAGateOfASettlementThatWasGivenUpLearnsThat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		entered, learnt := make(chan struct{}), make(chan struct{})
-		gate := hook.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Input) (d hook.TurnDecision, err error) {
+		gate := point.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ message.Input) (d hook.TurnDecision, err error) {
 			close(entered)
 			<-ctx.Done()
 			close(learnt)
@@ -349,12 +352,12 @@ func childrenLeft(t *testing.T, n int) *mortal {
 	t.Helper()
 	g := newGate("wait")
 	var wants []want
-	var replies []hook.ModelStream
+	var replies []message.ModelStream
 	for i := range n {
 		wants = append(wants, want{fmt.Sprintf("c%d", i), "run", `{}`})
 		replies = append(replies, calls(want{"w", "wait", `{}`}))
 	}
-	w, s := bootOver(t, nil, plays(append([]hook.ModelStream{calls(wants...)}, replies...)...), box(runsAgent(), g.tool))
+	w, s := bootOver(t, nil, plays(append([]message.ModelStream{calls(wants...)}, replies...)...), box(runsAgent(), g.tool))
 	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
 	require.NoError(t, err)
 	dies(t, w, s, "1")
@@ -365,8 +368,8 @@ func childrenLeft(t *testing.T, n int) *mortal {
 func TestSpecAHookThatHangsInAChildThatIsSettledHoldsNobody(t *testing.T) {
 	t.Parallel()
 	kinds := []hook.EventKind{
-		hook.EventSubagentStart, hook.EventTurnStart, hook.EventStepStart, hook.EventCallsBegin, hook.EventCallResult,
-		hook.EventCallsComplete, hook.EventStepEnd, hook.EventTurnEnd, hook.EventSubagentEnd,
+		event.SubagentStart, event.TurnStart, event.StepStart, event.CallsBegin, event.CallResult,
+		event.CallsComplete, event.StepEnd, event.TurnEnd, event.SubagentEnd,
 	}
 	for up := range takesUp {
 		for _, kind := range kinds {
@@ -403,7 +406,7 @@ func TestSpecManyChildrenThatHangHoldNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := childrenLeft(t, 20)
 		entered, release := make(chan struct{}, 100), make(chan struct{})
-		after := hook.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
+		after := point.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
 			if turn.Depth() == 1 {
 				entered <- struct{}{}
 				<-release
@@ -480,14 +483,14 @@ func TestSpecACancelledTurnWhereEverythingHangsEndsInTwoGracePeriods(t *testing.
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		rewrite := hook.RewriteResultFunc(func(_ context.Context, _ *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
+		rewrite := point.RewriteResultFunc(func(_ context.Context, _ *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
 			<-release
 			return r, nil
 		})
-		x := does("x", func(context.Context) hook.ToolResult { <-release; return hook.TextResult("") })
+		x := does("x", func(context.Context) message.ToolResult { <-release; return message.TextResult("") })
 		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("again")), hook.AgentConfig{Name: "a"}, nil, rewrite, box(x),
 			observer{f: func(_ context.Context, ev hook.Event) {
-				if ev.Kind == hook.EventTurnEnd {
+				if ev.Kind == event.TurnEnd {
 					<-release
 				}
 			}})

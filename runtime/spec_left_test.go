@@ -16,6 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -76,107 +79,107 @@ func (h *hangs) hang(ctx context.Context, host hook.Host, at hook.Point) {
 func (h *hangs) hooks() []hook.Hook {
 	return []hook.Hook{
 		&hangingHook{hangs: h},
-		hook.OnSessionStartFunc(func(ctx context.Context, s *hook.Session) (d hook.SessionDecision, err error) {
-			h.hang(ctx, s.Conversation().Host(), hook.PointOnSessionStart)
+		point.OnSessionStartFunc(func(ctx context.Context, s *hook.Session) (d hook.SessionDecision, err error) {
+			h.hang(ctx, s.Conversation().Host(), point.OnSessionStart)
 			return d, nil
 		}),
-		hook.BeforeTurnFunc(func(ctx context.Context, t *hook.Turn, _ hook.Input) (d hook.TurnDecision, err error) {
-			h.hang(ctx, t.Host(), hook.PointBeforeTurn)
+		point.BeforeTurnFunc(func(ctx context.Context, t *hook.Turn, _ message.Input) (d hook.TurnDecision, err error) {
+			h.hang(ctx, t.Host(), point.BeforeTurn)
 			return d, nil
 		}),
-		hook.TurnPolicyFunc(func(ctx context.Context, t *hook.Turn) (p []hook.Policy, err error) {
-			h.hang(ctx, t.Host(), hook.PointTurnPolicy)
+		point.TurnPolicyFunc(func(ctx context.Context, t *hook.Turn) (p []hook.Policy, err error) {
+			h.hang(ctx, t.Host(), point.TurnPolicy)
 			return nil, nil
 		}),
-		hook.TurnContextFunc(func(ctx context.Context, t *hook.Turn) (b []hook.ContextBlock, err error) {
-			h.hang(ctx, t.Host(), hook.PointTurnContext)
+		point.TurnContextFunc(func(ctx context.Context, t *hook.Turn) (b []hook.ContextBlock, err error) {
+			h.hang(ctx, t.Host(), point.TurnContext)
 			return nil, nil
 		}),
-		hook.RefineContextFunc(func(ctx context.Context, t *hook.Turn) (b []hook.ContextBlock, err error) {
-			h.hang(ctx, t.Host(), hook.PointRefineContext)
+		point.RefineContextFunc(func(ctx context.Context, t *hook.Turn) (b []hook.ContextBlock, err error) {
+			h.hang(ctx, t.Host(), point.RefineContext)
 			return nil, nil
 		}),
-		hook.TurnToolsFunc(func(ctx context.Context, t *hook.Turn) (c []hook.ToolChange, err error) {
-			h.hang(ctx, t.Host(), hook.PointTurnTools)
+		point.TurnToolsFunc(func(ctx context.Context, t *hook.Turn) (c []hook.ToolChange, err error) {
+			h.hang(ctx, t.Host(), point.TurnTools)
 			return nil, nil
 		}),
-		hook.PromptSectionsFunc(func(ctx context.Context, t *hook.Turn) (s []hook.PromptSection, err error) {
-			h.hang(ctx, t.Host(), hook.PointPromptSections)
+		point.PromptSectionsFunc(func(ctx context.Context, t *hook.Turn) (s []hook.PromptSection, err error) {
+			h.hang(ctx, t.Host(), point.PromptSections)
 			return nil, nil
 		}),
-		hook.BeforeStepFunc(func(ctx context.Context, s *hook.Step) (d hook.StepDecision, err error) {
-			h.hang(ctx, s.Host(), hook.PointBeforeStep)
+		point.BeforeStepFunc(func(ctx context.Context, s *hook.Step) (d hook.StepDecision, err error) {
+			h.hang(ctx, s.Host(), point.BeforeStep)
 			return d, nil
 		}),
-		hook.RewriteRequestFunc(func(ctx context.Context, s *hook.Step, r hook.ModelRequest) (hook.ModelRequest, error) {
-			h.hang(ctx, s.Host(), hook.PointRewriteRequest)
+		point.RewriteRequestFunc(func(ctx context.Context, s *hook.Step, r message.ModelRequest) (message.ModelRequest, error) {
+			h.hang(ctx, s.Host(), point.RewriteRequest)
 			return r, nil
 		}),
-		hook.BeforeModelFunc(func(ctx context.Context, s *hook.Step, _ hook.ModelRequest) (d hook.ModelDecision, err error) {
-			h.hang(ctx, s.Host(), hook.PointBeforeModel)
+		point.BeforeModelFunc(func(ctx context.Context, s *hook.Step, _ message.ModelRequest) (d hook.ModelDecision, err error) {
+			h.hang(ctx, s.Host(), point.BeforeModel)
 			return d, nil
 		}),
-		hook.WrapModelFunc(func(ctx context.Context, s *hook.Step, r hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
-			h.hang(ctx, s.Host(), hook.PointWrapModel)
+		point.WrapModelFunc(func(ctx context.Context, s *hook.Step, r message.ModelRequest, next hook.ModelNext) message.ModelStream {
+			h.hang(ctx, s.Host(), point.WrapModel)
 			return next.Stream(ctx)
 		}),
-		hook.OnModelErrorFunc(func(ctx context.Context, s *hook.Step, _ hook.ModelFailure) (d hook.FailureDecision, err error) {
-			h.hang(ctx, s.Host(), hook.PointOnModelError)
+		point.OnModelErrorFunc(func(ctx context.Context, s *hook.Step, _ message.ModelFailure) (d hook.FailureDecision, err error) {
+			h.hang(ctx, s.Host(), point.OnModelError)
 			return d, nil
 		}),
-		hook.RewriteReplyFunc(func(ctx context.Context, s *hook.Step, r hook.ModelReply) (hook.ModelReply, error) {
-			h.hang(ctx, s.Host(), hook.PointRewriteReply)
+		point.RewriteReplyFunc(func(ctx context.Context, s *hook.Step, r message.ModelReply) (message.ModelReply, error) {
+			h.hang(ctx, s.Host(), point.RewriteReply)
 			return r, nil
 		}),
-		hook.AfterModelFunc(func(ctx context.Context, s *hook.Step, _ hook.ModelReply) (d hook.ReplyDecision, err error) {
-			h.hang(ctx, s.Host(), hook.PointAfterModel)
+		point.AfterModelFunc(func(ctx context.Context, s *hook.Step, _ message.ModelReply) (d hook.ReplyDecision, err error) {
+			h.hang(ctx, s.Host(), point.AfterModel)
 			return d, nil
 		}),
-		hook.OnInvalidToolFunc(func(ctx context.Context, s *hook.Step, _ hook.InvalidCall) (d hook.RepairDecision, err error) {
-			h.hang(ctx, s.Host(), hook.PointOnInvalidTool)
+		point.OnInvalidToolFunc(func(ctx context.Context, s *hook.Step, _ hook.InvalidCall) (d hook.RepairDecision, err error) {
+			h.hang(ctx, s.Host(), point.OnInvalidTool)
 			return d, nil
 		}),
-		hook.RewriteArgsFunc(func(ctx context.Context, c *hook.ToolCall, a hook.JSON) (hook.JSON, error) {
-			h.hang(ctx, c.Host(), hook.PointRewriteArgs)
+		point.RewriteArgsFunc(func(ctx context.Context, c *hook.ToolCall, a message.JSON) (message.JSON, error) {
+			h.hang(ctx, c.Host(), point.RewriteArgs)
 			return a, nil
 		}),
-		hook.BeforeToolFunc(func(ctx context.Context, c *hook.ToolCall) (d hook.ToolDecision, err error) {
-			h.hang(ctx, c.Host(), hook.PointBeforeTool)
+		point.BeforeToolFunc(func(ctx context.Context, c *hook.ToolCall) (d hook.ToolDecision, err error) {
+			h.hang(ctx, c.Host(), point.BeforeTool)
 			return hook.AskTool("sure?"), nil
 		}),
-		hook.ApproveFunc(func(ctx context.Context, c *hook.ToolCall, _ hook.ToolDecision) (hook.ApprovalDecision, error) {
-			h.hang(ctx, c.Host(), hook.PointApprove)
+		point.ApproveFunc(func(ctx context.Context, c *hook.ToolCall, _ hook.ToolDecision) (hook.ApprovalDecision, error) {
+			h.hang(ctx, c.Host(), point.Approve)
 			return hook.ApproveCall(), nil
 		}),
-		hook.WrapToolFunc(func(ctx context.Context, c *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
-			h.hang(ctx, c.Host(), hook.PointWrapTool)
+		point.WrapToolFunc(func(ctx context.Context, c *hook.ToolCall, next hook.ToolNext) message.ToolResult {
+			h.hang(ctx, c.Host(), point.WrapTool)
 			return next.Run(ctx)
 		}),
-		hook.RewriteResultFunc(func(ctx context.Context, c *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
-			h.hang(ctx, c.Host(), hook.PointRewriteResult)
+		point.RewriteResultFunc(func(ctx context.Context, c *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
+			h.hang(ctx, c.Host(), point.RewriteResult)
 			return r, nil
 		}),
-		hook.AfterToolFunc(func(ctx context.Context, c *hook.ToolCall, _ hook.ToolOutcome) (d hook.OutcomeDecision, err error) {
-			h.told.note(hook.PointAfterTool)
-			h.hang(ctx, c.Host(), hook.PointAfterTool)
+		point.AfterToolFunc(func(ctx context.Context, c *hook.ToolCall, _ hook.ToolOutcome) (d hook.OutcomeDecision, err error) {
+			h.told.note(point.AfterTool)
+			h.hang(ctx, c.Host(), point.AfterTool)
 			return d, nil
 		}),
-		hook.AfterStepFunc(func(ctx context.Context, s *hook.Step, _ hook.StepOutcome) (d hook.StepDecision, err error) {
-			h.told.note(hook.PointAfterStep)
-			h.hang(ctx, s.Host(), hook.PointAfterStep)
+		point.AfterStepFunc(func(ctx context.Context, s *hook.Step, _ hook.StepOutcome) (d hook.StepDecision, err error) {
+			h.told.note(point.AfterStep)
+			h.hang(ctx, s.Host(), point.AfterStep)
 			return d, nil
 		}),
-		hook.OnStopFunc(func(ctx context.Context, t *hook.Turn, _ hook.Stopping) (d hook.StopDecision, err error) {
-			h.hang(ctx, t.Host(), hook.PointOnStop)
+		point.OnStopFunc(func(ctx context.Context, t *hook.Turn, _ hook.Stopping) (d hook.StopDecision, err error) {
+			h.hang(ctx, t.Host(), point.OnStop)
 			return d, nil
 		}),
-		hook.OnTurnErrorFunc(func(ctx context.Context, t *hook.Turn, _ hook.TurnOutcome) (d hook.RecoverDecision, err error) {
-			h.hang(ctx, t.Host(), hook.PointOnTurnError)
+		point.OnTurnErrorFunc(func(ctx context.Context, t *hook.Turn, _ hook.TurnOutcome) (d hook.RecoverDecision, err error) {
+			h.hang(ctx, t.Host(), point.OnTurnError)
 			return d, nil
 		}),
-		hook.AfterTurnFunc(func(ctx context.Context, t *hook.Turn, _ hook.TurnOutcome) {
-			h.told.note(hook.PointAfterTurn)
-			h.hang(ctx, t.Host(), hook.PointAfterTurn)
+		point.AfterTurnFunc(func(ctx context.Context, t *hook.Turn, _ hook.TurnOutcome) {
+			h.told.note(point.AfterTurn)
+			h.hang(ctx, t.Host(), point.AfterTurn)
 		}),
 	}
 }
@@ -187,26 +190,26 @@ type hangingHook struct {
 	*hangs
 }
 
-func (h *hangingHook) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	h.hang(ctx, t.Host(), hook.PointPreprocess)
+func (h *hangingHook) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
+	h.hang(ctx, t.Host(), point.Preprocess)
 	return in, nil
 }
 
-func (h *hangingHook) Schema() []hook.Tool {
-	return []hook.Tool{{Name: "held", Input: boxSchema}}
+func (h *hangingHook) Schema() []message.Tool {
+	return []message.Tool{{Name: "held", Input: boxSchema}}
 }
 
 func (h *hangingHook) Dispatch(ctx context.Context, c *hook.ToolCall) (hook.Invocation, bool) {
 	if c.Name() != "held" {
 		return hook.Invocation{}, false
 	}
-	h.hang(ctx, c.Host(), hook.PointDispatch)
+	h.hang(ctx, c.Host(), point.Dispatch)
 	return hook.Bound(`{}`, boxRun{tool: named("held")}), true
 }
 
 func (h *hangingHook) OnEvent(ctx context.Context, ev hook.Event) {
 	if ev.Kind == h.kind {
-		h.hang(ctx, ev.Host(), hook.PointOnEvent)
+		h.hang(ctx, ev.Host(), point.OnEvent)
 	}
 }
 
@@ -220,7 +223,7 @@ func turnPoints() map[string]struct {
 		return plays(calls(want{"1", "held", "{}"}), says("done"), says("again"))
 	}
 	fails := func() *model {
-		return plays(func(yield func(hook.Chunk, error) bool) { yield(hook.Chunk{}, errors.New("no model")) }, says("again"))
+		return plays(func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, errors.New("no model")) }, says("again"))
 	}
 	out := map[string]struct {
 		at    hook.Point
@@ -228,31 +231,31 @@ func turnPoints() map[string]struct {
 		plays func() *model
 	}{}
 	for _, p := range []hook.Point{
-		hook.PointOnSessionStart, hook.PointPreprocess, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext,
-		hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest,
-		hook.PointBeforeModel, hook.PointWrapModel, hook.PointRewriteReply, hook.PointAfterModel, hook.PointDispatch,
-		hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult,
-		hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointAfterTurn,
+		point.OnSessionStart, point.Preprocess, point.BeforeTurn, point.TurnPolicy, point.TurnContext,
+		point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeStep, point.RewriteRequest,
+		point.BeforeModel, point.WrapModel, point.RewriteReply, point.AfterModel, point.Dispatch,
+		point.RewriteArgs, point.BeforeTool, point.Approve, point.WrapTool, point.RewriteResult,
+		point.AfterTool, point.AfterStep, point.OnStop, point.AfterTurn,
 	} {
 		tc := out[p.String()]
 		tc.at, tc.plays = p, usual
 		out[p.String()] = tc
 	}
-	for _, p := range []hook.Point{hook.PointOnModelError, hook.PointOnTurnError} {
+	for _, p := range []hook.Point{point.OnModelError, point.OnTurnError} {
 		tc := out[p.String()]
 		tc.at, tc.plays = p, fails
 		out[p.String()] = tc
 	}
 	tc := out["OnInvalidTool"]
-	tc.at, tc.plays = hook.PointOnInvalidTool, func() *model { return plays(calls(want{"1", "nobody", "{}"}), says("done"), says("again")) }
+	tc.at, tc.plays = point.OnInvalidTool, func() *model { return plays(calls(want{"1", "nobody", "{}"}), says("done"), says("again")) }
 	out["OnInvalidTool"] = tc
 	for _, kind := range []hook.EventKind{
-		hook.EventTurnStart, hook.EventStepStart, hook.EventTextStart, hook.EventTextDelta, hook.EventTextEnd, hook.EventCallsBegin,
-		hook.EventCallStart, hook.EventApprovalAsked, hook.EventApprovalGiven, hook.EventCallResult, hook.EventCallsComplete,
-		hook.EventStepEnd, hook.EventUsage, hook.EventTurnEnd,
+		event.TurnStart, event.StepStart, event.TextStart, event.TextDelta, event.TextEnd, event.CallsBegin,
+		event.CallStart, event.ApprovalAsked, event.ApprovalGiven, event.CallResult, event.CallsComplete,
+		event.StepEnd, event.Usage, event.TurnEnd,
 	} {
 		tc := out["OnEvent "+string(kind)]
-		tc.at, tc.kind, tc.plays = hook.PointOnEvent, kind, usual
+		tc.at, tc.kind, tc.plays = point.OnEvent, kind, usual
 		out["OnEvent "+string(kind)] = tc
 	}
 	return out
@@ -314,45 +317,45 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 	wantStop := map[string]hook.StopReason{
 		"cancel": hook.StopCancelled, "stop": hook.StopUserRequested, "close": hook.StopCancelled, "deadline": hook.StopTimeLimit,
 	}[how]
-	if at != hook.PointAfterTurn && at != hook.PointOnTurnError && kind != hook.EventTurnEnd { // by then the turn has its outcome
+	if at != point.AfterTurn && at != point.OnTurnError && kind != event.TurnEnd { // by then the turn has its outcome
 		assert.Equal(t, wantStop, out.Stop)
 	}
 	h.checkEnd(t, w)
-	f.checkEnd(journal, at != hook.PointOnEvent)
+	f.checkEnd(journal, at != point.OnEvent)
 	if how == "close" {
 		close(h.release)
 		<-closed
 		return
 	}
 	n := len(w.events)
-	if at != hook.PointWrapTool {
+	if at != point.WrapTool {
 		left := w.rt.Abandoned()
 		require.Len(t, left, 1)
 		assert.Equal(t, at.String(), left[0].Point)
 		assert.Equal(t, 1, left[0].Count)
-		if !slices.Contains([]hook.Point{hook.PointOnEvent, hook.PointPreprocess, hook.PointDispatch}, at) { // the plan does not know who has those
+		if !slices.Contains([]hook.Point{point.OnEvent, point.Preprocess, point.Dispatch}, at) { // the plan does not know who has those
 			assert.NotEmpty(t, left[0].Hook)
 		}
 	}
 	synctest.Wait()
-	if at != hook.PointOnEvent { // one that hangs is not told
-		assert.NotEmpty(t, w.eventsOf(hook.EventTurnEnd))
+	if at != point.OnEvent { // one that hangs is not told
+		assert.NotEmpty(t, w.eventsOf(event.TurnEnd))
 		for after, began := range map[hook.Point]hook.EventKind{
-			hook.PointAfterTool: hook.EventCallStart, hook.PointAfterStep: hook.EventStepStart, hook.PointAfterTurn: hook.EventTurnStart,
+			point.AfterTool: event.CallStart, point.AfterStep: event.StepStart, point.AfterTurn: event.TurnStart,
 		} {
 			assert.Equal(t, len(w.eventsOf(began)), h.told.of(after), "%s runs once for each %s", after, began)
 		}
 	}
 	lines := w.history()
 
-	next, err := w.conv.Send(t.Context(), hook.TextInput("next"), nil)
+	next, err := w.conv.Send(t.Context(), message.TextInput("next"), nil)
 	require.NoError(t, err, "the next turn begins")
 	require.NotEmpty(t, next.Text())
 	now := w.history()
 	assert.Equal(t, lines, now[:len(lines)])
 	close(h.release)
 	synctest.Wait()
-	h.host.Emit(h.ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "too late"})
+	h.host.Emit(h.ctx, hook.Event{Kind: event.Diagnostic, Text: "too late"})
 	assert.Len(t, w.events, n, "what was left behind tells nothing any more")
 	assert.Equal(t, now, w.history(), "and stores nothing")
 	assert.Empty(t, w.rt.Abandoned())
@@ -363,7 +366,7 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 func TestSpecACallOfALoopThatWasLeftBehindNeverStarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHangs(hook.PointOnEvent, hook.EventCallResult)
+		h := newHangs(point.OnEvent, event.CallResult)
 		w := startWith(t, plays(calls(want{"1", "nobody", "{}"}, want{"2", "x", "{}"})), hook.AgentConfig{Name: "a"},
 			&runtime.Options{Grace: time.Second}, &hangingHook{hangs: h}, box(does("x", never(t))))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -385,7 +388,7 @@ func (h *hangs) checkEnd(t *testing.T, w *world) {
 	require.NoError(t, err)
 	assert.Empty(t, history.Check(ms))
 	for _, m := range ms {
-		if m.Role == hook.RoleTool && h.at == hook.PointBeforeTool {
+		if m.Role == message.RoleTool && h.at == point.BeforeTool {
 			assert.NotEqual(t, "held:", m.Result.Text(), "a gate that did not answer lets nothing through")
 		}
 	}
@@ -397,7 +400,7 @@ func (h *hangs) checkEnd(t *testing.T, w *world) {
 // An observer that hangs is dropped, and the others are told.
 func TestSpecAnObserverThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []hook.EventKind{hook.EventTurnStart, hook.EventTextDelta, hook.EventCallResult, hook.EventTurnEnd} {
+	for _, kind := range []hook.EventKind{event.TurnStart, event.TextDelta, event.CallResult, event.TurnEnd} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -407,16 +410,16 @@ func TestSpecAnObserverThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				began := time.Now()
-				_, err := w.conv.Send(ctx, hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+				_, err := w.conv.Send(ctx, message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
 					if ev.Kind == kind {
 						<-release
 					}
 				}})
 				assert.Equal(t, time.Minute+time.Second, time.Since(began))
-				if kind != hook.EventTurnEnd {
+				if kind != event.TurnEnd {
 					require.ErrorIs(t, err, context.DeadlineExceeded)
 				}
-				_, err = w.conv.Send(t.Context(), hook.TextInput("next"), nil)
+				_, err = w.conv.Send(t.Context(), message.TextInput("next"), nil)
 				require.NoError(t, err)
 				close(release)
 			})
@@ -429,7 +432,7 @@ func TestSpecAModelThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		w := startWith(t, plays(func(yield func(hook.Chunk, error) bool) {
+		w := startWith(t, plays(func(yield func(message.Chunk, error) bool) {
 			if yield(text("half"), nil) {
 				<-release
 				yield(text("late"), nil)
@@ -443,7 +446,7 @@ func TestSpecAModelThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.T) {
 		assert.Equal(t, time.Minute+time.Second, time.Since(began))
 		assertBrackets(t, w)
 		n := len(w.events)
-		out, err := w.conv.Send(t.Context(), hook.TextInput("next"), nil)
+		out, err := w.conv.Send(t.Context(), message.TextInput("next"), nil)
 		require.NoError(t, err)
 		assert.Equal(t, "again", out.Text())
 		close(release)
@@ -457,7 +460,7 @@ func TestSpecAModelThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.T) {
 // A hook that ends its goroutine ends the turn, which has an end all the same.
 func TestSpecAHookThatEndsItsGoroutineEndsTheTurn(t *testing.T) {
 	t.Parallel()
-	gate := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	gate := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
 		goruntime.Goexit()
 		return hook.ToolDecision{}, nil
 	})
@@ -484,21 +487,21 @@ func (h *endHangs) hang(at hook.Point) {
 }
 
 func (h *endHangs) OnUnregisterAgent(context.Context, *hook.AgentConfig) {
-	h.hang(hook.PointOnUnregisterAgent)
+	h.hang(point.OnUnregisterAgent)
 }
 
-func (h *endHangs) OnClose(context.Context) error { h.hang(hook.PointOnClose); return nil }
+func (h *endHangs) OnClose(context.Context) error { h.hang(point.OnClose); return nil }
 
-func (h *endHangs) OnSessionEnd(context.Context, *hook.Session) { h.hang(hook.PointOnSessionEnd) }
+func (h *endHangs) OnSessionEnd(context.Context, *hook.Session) { h.hang(point.OnSessionEnd) }
 
 func (h *endHangs) OnEvent(_ context.Context, ev hook.Event) {
-	if ev.Kind == hook.EventAgentUnregistered {
-		h.hang(hook.PointOnEvent)
+	if ev.Kind == event.AgentUnregistered {
+		h.hang(point.OnEvent)
 	}
 }
 
 func (h *endHangs) BeforeCompaction(context.Context, *hook.Conversation, hook.Compaction) (d hook.CompactionDecision, err error) {
-	h.hang(hook.PointBeforeCompaction)
+	h.hang(point.BeforeCompaction)
 	return d, nil
 }
 
@@ -507,7 +510,7 @@ func (h *endHangs) BeforeCompaction(context.Context, *hook.Conversation, hook.Co
 func TestSpecCloseEndsWhateverHangs(t *testing.T) {
 	t.Parallel()
 	for _, at := range []hook.Point{
-		hook.PointOnUnregisterAgent, hook.PointOnClose, hook.PointOnSessionEnd, hook.PointOnEvent, hook.PointBeforeCompaction,
+		point.OnUnregisterAgent, point.OnClose, point.OnSessionEnd, point.OnEvent, point.BeforeCompaction,
 	} {
 		t.Run(at.String(), func(t *testing.T) {
 			t.Parallel()
@@ -516,7 +519,7 @@ func TestSpecCloseEndsWhateverHangs(t *testing.T) {
 				w := startWith(t, plays(says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, h, hook.Nop{})
 				w.send("one")
 				w.send("two")
-				if at == hook.PointBeforeCompaction {
+				if at == point.BeforeCompaction {
 					go func() { _, _ = w.conv.Compact(context.Background(), &runtime.CompactOptions{Keep: 1}) }()
 					synctest.Wait()
 				}
@@ -526,7 +529,7 @@ func TestSpecCloseEndsWhateverHangs(t *testing.T) {
 				err := w.rt.Close(ctx)
 				assert.LessOrEqual(t, time.Since(began), time.Minute+5*time.Second)
 				assert.GreaterOrEqual(t, time.Since(began), time.Minute+time.Second)
-				if at != hook.PointBeforeCompaction {
+				if at != point.BeforeCompaction {
 					assert.ErrorContains(t, err, at.String())
 					assert.Len(t, w.rt.Abandoned(), 1)
 				}
@@ -546,20 +549,20 @@ func TestSpecWhatIsSteeredIntoAGateThatHangsIsRefused(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
-				gate := hook.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in hook.Input) (d hook.TurnDecision, err error) {
+				gate := point.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in message.Input) (d hook.TurnDecision, err error) {
 					if in.Text() == "two" {
 						<-release
 					}
 					return d, nil
 				})
 				said := make(chan struct{})
-				slow := does("x", func(context.Context) hook.ToolResult { <-said; return hook.TextResult("done") })
+				slow := does("x", func(context.Context) message.ToolResult { <-said; return message.TextResult("done") })
 				w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("never")), hook.AgentConfig{Name: "a"},
 					&runtime.Options{Grace: time.Second, Store: mem.New(&mem.Options{Journal: journal})}, gate, box(slow))
 				go func() {
 					synctest.Wait()
 					for _, text := range []string{"one", "two", "three"} {
-						assert.NoError(t, w.conv.Steer(t.Context(), hook.TextInput(text)))
+						assert.NoError(t, w.conv.Steer(t.Context(), message.TextInput(text)))
 					}
 					close(said)
 					synctest.Wait()
@@ -569,11 +572,11 @@ func TestSpecWhatIsSteeredIntoAGateThatHangsIsRefused(t *testing.T) {
 				require.Error(t, err)
 				assert.Equal(t, hook.StopUserRequested, out.Stop)
 				var heard []string
-				for _, ev := range w.eventsOf(hook.EventSteered) {
+				for _, ev := range w.eventsOf(event.Steered) {
 					heard = append(heard, ev.Text)
 				}
 				assert.Equal(t, []string{"one"}, heard)
-				assert.Len(t, w.eventsOf(hook.EventSteerRefused), 2)
+				assert.Len(t, w.eventsOf(event.SteerRefused), 2)
 				history := strings.Join(w.history(), "\n")
 				assert.Contains(t, history, "user one")
 				assert.NotContains(t, history, "two")

@@ -14,6 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -75,7 +78,7 @@ func (f *following) events() []hook.Event {
 func (f *following) checkEnd(journal, all bool) []hook.Event {
 	f.t.Helper()
 	events := f.events()
-	assert.Equal(f.t, 1, countKind(events, hook.EventTurnEnd), "who follows is told of the end once")
+	assert.Equal(f.t, 1, countKind(events, event.TurnEnd), "who follows is told of the end once")
 	assert.True(f.t, slices.IsSortedFunc(events, func(a, b hook.Event) int { return int(a.Seq) - int(b.Seq) }), "and in order")
 	assert.Len(f.t, slices.CompactFunc(slices.Clone(events), func(a, b hook.Event) bool { return a.Seq == b.Seq }), len(events), "and once")
 	if all {
@@ -83,7 +86,7 @@ func (f *following) checkEnd(journal, all bool) []hook.Event {
 	}
 	if journal {
 		kept := keptEvents(f.t, f.w.store, f.w.conv.ID())
-		assert.Equal(f.t, 1, countKind(kept, hook.EventTurnEnd), "the store has the end once")
+		assert.Equal(f.t, 1, countKind(kept, event.TurnEnd), "the store has the end once")
 		assert.Empty(f.t, unbalanced(kept))
 	}
 	rec, err := f.w.store.Conversation(context.Background(), store.Key{Agent: "a", Sender: "ann"})
@@ -103,10 +106,10 @@ func countKind(events []hook.Event, kind hook.EventKind) (n int) {
 
 // crowds fills the queue: somebody delivers an event that is slow, and the rest waits.
 func crowds(ctx context.Context, host hook.Host) {
-	go host.Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "slow"})
+	go host.Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "slow"})
 	synctest.Wait()
 	for range queueLimit {
-		host.Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "more"})
+		host.Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "more"})
 	}
 }
 
@@ -128,7 +131,7 @@ func TestSpecAFullQueueDoesNotHoldTheEndOfATurn(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
-				after := hook.AfterTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
+				after := point.AfterTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
 					crowds(ctx, turn.Host())
 					time.AfterFunc(time.Second, func() { close(release) })
 				})
@@ -143,8 +146,8 @@ func TestSpecAFullQueueDoesNotHoldTheEndOfATurn(t *testing.T) {
 				assert.Equal(t, hook.StopCompleted, out.Stop)
 				assert.Equal(t, time.Second, time.Since(began))
 				f.checkEnd(journal, true)
-				assert.Len(t, w.eventsOf(hook.EventTurnEnd), 1)
-				assert.Len(t, w.eventsOf(hook.EventDiagnostic), queueLimit+1)
+				assert.Len(t, w.eventsOf(event.TurnEnd), 1)
+				assert.Len(t, w.eventsOf(event.Diagnostic), queueLimit+1)
 			})
 		})
 	}
@@ -156,22 +159,22 @@ func TestSpecATurnThatIsLeftBehindWithAFullQueueHasItsEnd(t *testing.T) {
 	t.Parallel()
 	full := map[string]func() []hook.Hook{
 		"a tool reports": func() []hook.Hook {
-			return []hook.Hook{box(tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+			return []hook.Hook{box(tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 				go env.Progress("slow")
 				synctest.Wait()
 				for range queueLimit {
 					env.Progress("more")
 				}
-				return hook.TextResult("done")
+				return message.TextResult("done")
 			}})}
 		},
 		"AfterTurn emits": func() []hook.Hook {
-			return []hook.Hook{box(named("x")), hook.AfterTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
+			return []hook.Hook{box(named("x")), point.AfterTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
 				crowds(context.WithoutCancel(ctx), turn.Host())
 			})}
 		},
 		"BeforeStep emits": func() []hook.Hook {
-			return []hook.Hook{box(named("x")), hook.BeforeStepFunc(func(ctx context.Context, s *hook.Step) (d hook.StepDecision, err error) {
+			return []hook.Hook{box(named("x")), point.BeforeStepFunc(func(ctx context.Context, s *hook.Step) (d hook.StepDecision, err error) {
 				crowds(context.WithoutCancel(ctx), s.Host())
 				return d, nil
 			})}
@@ -217,14 +220,14 @@ func TestSpecAChildThatHangsLeavesTheDeliveryToItsParentsTurn(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
-				slow := tool{hook.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) hook.ToolResult {
+				slow := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 					time.Sleep(test.begins)
 					go env.Progress("slow")
 					time.Sleep(test.lasts)
 					synctest.Wait()
-					return hook.TextResult("done")
+					return message.TextResult("done")
 				}}
-				hang := hook.BeforeStepFunc(func(_ context.Context, s *hook.Step) (d hook.StepDecision, err error) {
+				hang := point.BeforeStepFunc(func(_ context.Context, s *hook.Step) (d hook.StepDecision, err error) {
 					if s.Turn().Depth() == 1 {
 						<-release
 					}
@@ -242,7 +245,7 @@ func TestSpecAChildThatHangsLeavesTheDeliveryToItsParentsTurn(t *testing.T) {
 				told := 0
 				var events []hook.Event
 				began := time.Now()
-				_, err := w.conv.Send(ctx, hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+				_, err := w.conv.Send(ctx, message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
 					told++
 					assert.Equal(t, 1, told, "the observer is called once at a time: %s", ev.Kind)
 					events = append(events, ev)
@@ -265,7 +268,7 @@ func TestSpecAChildThatHangsLeavesTheDeliveryToItsParentsTurn(t *testing.T) {
 // subagents are the kinds of the events that bracket children.
 func subagents(events []hook.Event) (out []string) {
 	for _, ev := range events {
-		if ev.Kind == hook.EventSubagentStart || ev.Kind == hook.EventSubagentEnd {
+		if ev.Kind == event.SubagentStart || ev.Kind == event.SubagentEnd {
 			out = append(out, string(ev.Kind))
 		}
 	}
@@ -277,7 +280,7 @@ func subagents(events []hook.Event) (out []string) {
 func TestSpecAChildThatIsLeftBehindHasItsEndTold(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []hook.EventKind{
-		hook.EventSubagentStart, hook.EventTurnStart, hook.EventStepStart, hook.EventTextDelta, hook.EventTurnEnd, hook.EventSubagentEnd, "",
+		event.SubagentStart, event.TurnStart, event.StepStart, event.TextDelta, event.TurnEnd, event.SubagentEnd, "",
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -291,7 +294,7 @@ func TestSpecAChildThatIsLeftBehindHasItsEndTold(t *testing.T) {
 					}
 				}
 				on := observer{f: func(_ context.Context, ev hook.Event) { hangs(ev.Kind == kind && ev.Depth == 1) }}
-				step := hook.BeforeStepFunc(func(_ context.Context, s *hook.Step) (d hook.StepDecision, err error) {
+				step := point.BeforeStepFunc(func(_ context.Context, s *hook.Step) (d hook.StepDecision, err error) {
 					hangs(kind == "" && s.Turn().Depth() == 1)
 					return d, nil
 				})
@@ -302,7 +305,7 @@ func TestSpecAChildThatIsLeftBehindHasItsEndTold(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				began := time.Now()
-				_, err = w.conv.Send(ctx, hook.TextInput("1"), nil)
+				_, err = w.conv.Send(ctx, message.TextInput("1"), nil)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				assert.LessOrEqual(t, time.Since(began), time.Minute+10*time.Second, "two grace periods")
 				f.checkEnd(true, kind == "")
@@ -320,15 +323,15 @@ func TestSpecARunBesideATurnThatWasLeftBehindTells(t *testing.T) {
 		release, audits := make(chan struct{}), make(chan struct{})
 		told := 0
 		var refused error
-		before := hook.BeforeTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.Input) (d hook.TurnDecision, err error) {
+		before := point.BeforeTurnFunc(func(ctx context.Context, turn *hook.Turn, _ message.Input) (d hook.TurnDecision, err error) {
 			host := turn.Host()
-			return d, host.Beside(ctx, hook.SideRun{Path: "Audit", Point: hook.PointBeforeTurn, Run: func(ctx context.Context) {
+			return d, host.Beside(ctx, hook.SideRun{Path: "Audit", Point: point.BeforeTurn, Run: func(ctx context.Context) {
 				<-audits
-				host.Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "audit"})
+				host.Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "audit"})
 				refused = host.Enqueue(ctx, hook.Job{Kind: "k", Key: "1", Payload: `{}`})
 			}})
 		})
-		step := hook.BeforeStepFunc(func(context.Context, *hook.Step) (d hook.StepDecision, err error) { <-release; return d, nil })
+		step := point.BeforeStepFunc(func(context.Context, *hook.Step) (d hook.StepDecision, err error) { <-release; return d, nil })
 		w := startWith(t, plays(says("x")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second, Store: mem.New(&mem.Options{Journal: true})},
 			before, step, observer{f: func(_ context.Context, ev hook.Event) {
 				if ev.Text == "audit" {
@@ -359,15 +362,15 @@ func TestSpecAResultThatTheLoopLeftBehindHasNotSeenIsKept(t *testing.T) {
 			t.Run(fmt.Sprintf("judged=%t/journal=%t", judged, journal), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					h := newHangs(hook.PointOnEvent, hook.EventCallResult)
-					pays := does("y", func(context.Context) hook.ToolResult { time.Sleep(time.Second); return hook.TextResult("paid") })
-					fails := does("z", func(context.Context) hook.ToolResult {
+					h := newHangs(point.OnEvent, event.CallResult)
+					pays := does("y", func(context.Context) message.ToolResult { time.Sleep(time.Second); return message.TextResult("paid") })
+					fails := does("z", func(context.Context) message.ToolResult {
 						time.Sleep(time.Second)
-						return hook.FailedResult(hook.FailOperation, "broke")
+						return message.FailedResult(message.FailOperation, "broke")
 					})
 					hooks := []hook.Hook{&hangingHook{hangs: h}, box(named("x"), pays, fails)}
 					if judged {
-						hooks = append(hooks, hook.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (d hook.OutcomeDecision, err error) {
+						hooks = append(hooks, point.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (d hook.OutcomeDecision, err error) {
 							return d, nil
 						}))
 					}
@@ -380,7 +383,7 @@ func TestSpecAResultThatTheLoopLeftBehindHasNotSeenIsKept(t *testing.T) {
 					require.ErrorIs(t, err, context.DeadlineExceeded)
 					outcomes := map[string]hook.Outcome{}
 					for _, ev := range f.checkEnd(journal, false) {
-						if ev.Kind == hook.EventCallResult {
+						if ev.Kind == event.CallResult {
 							outcomes[ev.Detail().CallID] = ev.Detail().Outcome
 						}
 					}
@@ -408,22 +411,22 @@ func TestSpecATurnThatWasStartedBesideAnotherIsLeftBehindLikeAny(t *testing.T) {
 		release := make(chan struct{})
 		var w *world
 		var turns, late []string
-		before := hook.BeforeTurnFunc(func(ctx context.Context, turn *hook.Turn, in hook.Input) (d hook.TurnDecision, err error) {
+		before := point.BeforeTurnFunc(func(ctx context.Context, turn *hook.Turn, in message.Input) (d hook.TurnDecision, err error) {
 			if in.Text() == "first" {
-				return d, turn.Host().Beside(ctx, hook.SideRun{Path: "Reports", Point: hook.PointBeforeTurn, Run: func(ctx context.Context) {
+				return d, turn.Host().Beside(ctx, hook.SideRun{Path: "Reports", Point: point.BeforeTurn, Run: func(ctx context.Context) {
 					other, err := w.rt.Conversation(ctx, "a", "reports")
 					if !assert.NoError(t, err) {
 						return
 					}
 					ctx, cancel := context.WithTimeout(ctx, time.Minute)
 					defer cancel()
-					_, err = other.Send(ctx, hook.TextInput("second"), nil)
+					_, err = other.Send(ctx, message.TextInput("second"), nil)
 					assert.ErrorIs(t, err, context.DeadlineExceeded)
 				}})
 			}
-			turn.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "in time"})
+			turn.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "in time"})
 			<-release
-			turn.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "too late"})
+			turn.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "too late"})
 			return d, nil
 		})
 		w = startWith(t, plays(says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second}, before,
@@ -449,7 +452,7 @@ func TestSpecATurnThatWasStartedBesideAnotherIsLeftBehindLikeAny(t *testing.T) {
 // grace period, and not the turn that runs it.
 func TestSpecAChildWhoseEventsHangDoesNotHoldItsParent(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []hook.EventKind{hook.EventSubagentStart, hook.EventStepStart, hook.EventTextDelta} {
+	for _, kind := range []hook.EventKind{event.SubagentStart, event.StepStart, event.TextDelta} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -468,13 +471,13 @@ func TestSpecAChildWhoseEventsHangDoesNotHoldItsParent(t *testing.T) {
 				w := stage(t, c, &runtime.Options{Grace: 8 * time.Second}, cfgs, delegate.New(nil), hangs)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
-				if kind == hook.EventSubagentStart { // the limit counts from the turn's start
+				if kind == event.SubagentStart { // the limit counts from the turn's start
 					ctx, cancel = context.WithTimeout(t.Context(), 10*time.Second)
 					defer cancel()
 				}
 				began := time.Now()
-				out, err := w.conv.Send(ctx, hook.TextInput("go"), nil)
-				if kind != hook.EventSubagentStart {
+				out, err := w.conv.Send(ctx, message.TextInput("go"), nil)
+				if kind != event.SubagentStart {
 					require.NoError(t, err)
 					assert.Equal(t, "done", out.Text())
 				}
@@ -486,7 +489,7 @@ func TestSpecAChildWhoseEventsHangDoesNotHoldItsParent(t *testing.T) {
 
 // The session of a child ends with its turn, also if its loop is left behind.
 func TestSpecTheSessionOfAChildThatIsLeftBehindEnds(t *testing.T) {
-	for _, at := range []hook.Point{hook.PointBeforeStep, hook.PointAfterTurn} {
+	for _, at := range []hook.Point{point.BeforeStep, point.AfterTurn} {
 		t.Run(at.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -498,7 +501,7 @@ func TestSpecTheSessionOfAChildThatIsLeftBehindEnds(t *testing.T) {
 					"helper": plays(says("helped")),
 				}
 				w := stage(t, c, &runtime.Options{Grace: time.Second}, cfgs, delegate.New(nil), h)
-				_, err := w.conv.Send(t.Context(), hook.TextInput("go"), nil)
+				_, err := w.conv.Send(t.Context(), message.TextInput("go"), nil)
 				require.NoError(t, err)
 				synctest.Wait()
 				assert.Equal(t, []string{"chief begins", "helper begins", "helper ends"}, h.told())
@@ -543,14 +546,14 @@ func (s *sessionTally) OnSessionEnd(_ context.Context, session *hook.Session) {
 }
 
 func (s *sessionTally) BeforeStep(_ context.Context, step *hook.Step) (d hook.StepDecision, err error) {
-	if s.at == hook.PointBeforeStep && step.Turn().Depth() == 1 {
+	if s.at == point.BeforeStep && step.Turn().Depth() == 1 {
 		<-s.release
 	}
 	return d, nil
 }
 
 func (s *sessionTally) AfterTurn(_ context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
-	if s.at == hook.PointAfterTurn && turn.Depth() == 1 {
+	if s.at == point.AfterTurn && turn.Depth() == 1 {
 		<-s.release
 	}
 }

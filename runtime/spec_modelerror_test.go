@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -19,17 +22,17 @@ import (
 
 // What OnModelError may do about a model call that has failed.
 
-var errBusyModel = &provider.Error{Class: hook.FailureOverloaded, RetryAfter: 5 * time.Second, Err: errors.New("the model is busy")}
+var errBusyModel = &provider.Error{Class: message.FailureOverloaded, RetryAfter: 5 * time.Second, Err: errors.New("the model is busy")}
 
 // fails is a stream that ends with an error behind the words.
-func fails(err error, words ...string) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
+func fails(err error, words ...string) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
 		for _, w := range words {
 			if !yield(text(w), nil) {
 				return
 			}
 		}
-		yield(hook.Chunk{}, err)
+		yield(message.Chunk{}, err)
 	}
 }
 
@@ -38,11 +41,11 @@ func fails(err error, words ...string) hook.ModelStream {
 type onError struct {
 	hook.Nop
 	answers []hook.FailureDecision
-	seen    []hook.ModelFailure
+	seen    []message.ModelFailure
 	steps   []*hook.Step
 }
 
-func (o *onError) OnModelError(_ context.Context, s *hook.Step, f hook.ModelFailure) (hook.FailureDecision, error) {
+func (o *onError) OnModelError(_ context.Context, s *hook.Step, f message.ModelFailure) (hook.FailureDecision, error) {
 	o.seen, o.steps = append(o.seen, f), append(o.steps, s)
 	return o.answers[min(len(o.seen), len(o.answers))-1], nil
 }
@@ -68,8 +71,8 @@ func TestSpecARetriedModelCallWaitsAsLongAsHookAndProviderWant(t *testing.T) {
 				assert.Equal(t, "here", w.send("1").Text())
 				assert.Equal(t, tc.want, time.Since(began))
 				assert.Equal(t, []string{"user 1", "assistant here"}, w.history())
-				require.Len(t, w.eventsOf(hook.EventTurnRetried), 1)
-				assert.Equal(t, "the model is busy", w.eventsOf(hook.EventTurnRetried)[0].Text)
+				require.Len(t, w.eventsOf(event.TurnRetried), 1)
+				assert.Equal(t, "the model is busy", w.eventsOf(event.TurnRetried)[0].Text)
 				require.NoError(t, w.rt.Close(t.Context()))
 			})
 		})
@@ -79,7 +82,7 @@ func TestSpecARetriedModelCallWaitsAsLongAsHookAndProviderWant(t *testing.T) {
 func TestSpecTheViewOfAModelFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		slow := func(yield func(hook.Chunk, error) bool) {
+		slow := func(yield func(message.Chunk, error) bool) {
 			time.Sleep(2 * time.Second)
 			fails(provider.ErrNoFinish, "half")(yield)
 		}
@@ -87,10 +90,10 @@ func TestSpecTheViewOfAModelFailure(t *testing.T) {
 		m := plays(slow, fails(errBusyModel), fails(errors.New("odd")), says("here"))
 		w := startWith(t, m, hook.AgentConfig{Name: "a", Model: "main"}, nil, h)
 		w.send("1")
-		want := []hook.ModelFailure{
-			{Class: hook.FailureNetwork, Err: provider.ErrNoFinish, Model: "main", Attempt: 1, Elapsed: 2 * time.Second, Released: true},
-			{Class: hook.FailureOverloaded, Err: errBusyModel, Model: "main", Attempt: 2, Elapsed: 2 * time.Second, RetryAfter: 5 * time.Second},
-			{Class: hook.FailureUnknown, Err: errors.New("odd"), Model: "spare", Attempt: 3, Elapsed: 2 * time.Second},
+		want := []message.ModelFailure{
+			{Class: message.FailureNetwork, Err: provider.ErrNoFinish, Model: "main", Attempt: 1, Elapsed: 2 * time.Second, Released: true},
+			{Class: message.FailureOverloaded, Err: errBusyModel, Model: "main", Attempt: 2, Elapsed: 2 * time.Second, RetryAfter: 5 * time.Second},
+			{Class: message.FailureUnknown, Err: errors.New("odd"), Model: "spare", Attempt: 3, Elapsed: 2 * time.Second},
 		}
 		assert.Equal(t, want, h.seen)
 		assert.Equal(t, "spare", h.steps[2].Model())
@@ -102,14 +105,14 @@ func TestSpecTheViewOfAModelFailure(t *testing.T) {
 func TestSpecAFallbackIsTheModelOfTheRestOfTheStep(t *testing.T) {
 	t.Parallel()
 	var judged, called []string
-	judge := hook.AfterModelFunc(func(_ context.Context, s *hook.Step, r hook.ModelReply) (hook.ReplyDecision, error) {
+	judge := point.AfterModelFunc(func(_ context.Context, s *hook.Step, r message.ModelReply) (hook.ReplyDecision, error) {
 		judged = append(judged, s.Model()+" "+r.Model)
 		if r.Text() == "bad" {
 			return hook.RetryReply("better"), nil
 		}
 		return hook.ReplyDecision{}, nil
 	})
-	before := hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+	before := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 		called = append(called, c.Step().Model())
 		return hook.ToolDecision{}, nil
 	})
@@ -125,12 +128,12 @@ func TestSpecAFallbackIsTheModelOfTheRestOfTheStep(t *testing.T) {
 func TestSpecEveryAttemptPassesRewriteRequestAndBeforeModel(t *testing.T) {
 	t.Parallel()
 	var log []string
-	rewrite := hook.RewriteRequestFunc(func(_ context.Context, s *hook.Step, r hook.ModelRequest) (hook.ModelRequest, error) {
+	rewrite := point.RewriteRequestFunc(func(_ context.Context, s *hook.Step, r message.ModelRequest) (message.ModelRequest, error) {
 		log = append(log, "rewrite "+s.Model()+" "+r.Model)
 		r.System += fmt.Sprint(len(log))
 		return r, nil
 	})
-	decide := hook.BeforeModelFunc(func(_ context.Context, s *hook.Step, r hook.ModelRequest) (hook.ModelDecision, error) {
+	decide := point.BeforeModelFunc(func(_ context.Context, s *hook.Step, r message.ModelRequest) (hook.ModelDecision, error) {
 		log = append(log, "before "+r.Model+" "+r.System)
 		return hook.ModelDecision{}, nil
 	})
@@ -145,7 +148,7 @@ func TestSpecEveryAttemptPassesRewriteRequestAndBeforeModel(t *testing.T) {
 func TestSpecBeforeModelMayStopAnotherAttempt(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	decide := hook.BeforeModelFunc(func(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelDecision, error) {
+	decide := point.BeforeModelFunc(func(context.Context, *hook.Step, message.ModelRequest) (hook.ModelDecision, error) {
 		if asked++; asked == 2 {
 			return hook.StopModel("enough"), nil
 		}
@@ -159,17 +162,17 @@ func TestSpecBeforeModelMayStopAnotherAttempt(t *testing.T) {
 
 func TestSpecAReplyInPlaceOfAFailureIsHeldAndJudged(t *testing.T) {
 	t.Parallel()
-	reply := hook.ModelReply{Content: hook.ListOf(hook.TextBlock("try later")), Usage: hook.Usage{Output: 3}}
-	var judged []hook.ModelReply
-	judge := hook.AfterModelFunc(func(_ context.Context, _ *hook.Step, r hook.ModelReply) (hook.ReplyDecision, error) {
+	reply := message.ModelReply{Content: message.ListOf(message.TextBlock("try later")), Usage: message.Usage{Output: 3}}
+	var judged []message.ModelReply
+	judge := point.AfterModelFunc(func(_ context.Context, _ *hook.Step, r message.ModelReply) (hook.ReplyDecision, error) {
 		judged = append(judged, r)
 		if len(judged) == 1 {
 			return hook.RetryReply("no"), nil
 		}
 		return hook.ReplyDecision{}, nil
 	})
-	rewrite := hook.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, r hook.ModelReply) (hook.ModelReply, error) {
-		r.Content = r.Content.Append(hook.TextBlock("!"))
+	rewrite := point.RewriteReplyFunc(func(_ context.Context, _ *hook.Step, r message.ModelReply) (message.ModelReply, error) {
+		r.Content = r.Content.Append(message.TextBlock("!"))
 		return r, nil
 	})
 	w := startWith(t, plays(fails(errBusyModel), fails(errBusyModel)), hook.AgentConfig{Name: "a", Model: "main"}, nil,
@@ -177,16 +180,16 @@ func TestSpecAReplyInPlaceOfAFailureIsHeldAndJudged(t *testing.T) {
 	out := w.send("1")
 	assert.Equal(t, "try later!", out.Text())
 	require.Len(t, judged, 2)
-	assert.Equal(t, hook.FinishStop, judged[0].Finish)
+	assert.Equal(t, message.FinishStop, judged[0].Finish)
 	assert.Equal(t, "main", judged[0].Model)
-	assert.Equal(t, hook.Usage{Output: 6}, out.Usage)
-	assert.Len(t, w.eventsOf(hook.EventTextDelta), 2, "only what was accepted is shown")
+	assert.Equal(t, message.Usage{Output: 6}, out.Usage)
+	assert.Len(t, w.eventsOf(event.TextDelta), 2, "only what was accepted is shown")
 	assert.Equal(t, []string{"user 1", "assistant try later !"}, w.history())
 }
 
 func TestSpecShownTextOfAFailedAttemptIsTakenBack(t *testing.T) {
 	t.Parallel()
-	reply := hook.ModelReply{Content: hook.ListOf(hook.TextBlock("sorry"))}
+	reply := message.ModelReply{Content: message.ListOf(message.TextBlock("sorry"))}
 	for name, tc := range map[string]struct {
 		answer hook.FailureDecision
 		text   string
@@ -201,9 +204,9 @@ func TestSpecShownTextOfAFailedAttemptIsTakenBack(t *testing.T) {
 			var shown []string
 			for _, ev := range w.events {
 				switch ev.Kind {
-				case hook.EventTextDelta:
+				case event.TextDelta:
 					shown = append(shown, ev.Text)
-				case hook.EventTurnRetried:
+				case event.TurnRetried:
 					shown = append(shown, "-")
 				}
 			}
@@ -216,10 +219,10 @@ func TestSpecShownTextOfAFailedAttemptIsTakenBack(t *testing.T) {
 
 func TestSpecAFailureThatNobodyAnswersEndsTheTurn(t *testing.T) {
 	t.Parallel()
-	broken := hook.OnModelErrorFunc(func(context.Context, *hook.Step, hook.ModelFailure) (hook.FailureDecision, error) {
+	broken := point.OnModelErrorFunc(func(context.Context, *hook.Step, message.ModelFailure) (hook.FailureDecision, error) {
 		return hook.FailureDecision{}, errors.New("the hook is broken")
 	})
-	panics := hook.OnModelErrorFunc(func(context.Context, *hook.Step, hook.ModelFailure) (hook.FailureDecision, error) { panic("boom") })
+	panics := point.OnModelErrorFunc(func(context.Context, *hook.Step, message.ModelFailure) (hook.FailureDecision, error) { panic("boom") })
 	for name, tc := range map[string]struct {
 		hooks  []hook.Hook
 		failed int
@@ -234,9 +237,9 @@ func TestSpecAFailureThatNobodyAnswersEndsTheTurn(t *testing.T) {
 			out, err := w.try(t.Context(), "1")
 			require.ErrorIs(t, err, errBusyModel)
 			assert.Equal(t, hook.StopError, out.Stop)
-			assert.Len(t, w.eventsOf(hook.EventHookFailed), tc.failed)
+			assert.Len(t, w.eventsOf(event.HookFailed), tc.failed)
 			assert.Equal(t, []string{"user 1"}, w.history())
-			assert.Empty(t, w.eventsOf(hook.EventTurnRetried))
+			assert.Empty(t, w.eventsOf(event.TurnRetried))
 		})
 	}
 	t.Run("a hook that fails does not keep the next from answering", func(t *testing.T) {
@@ -248,21 +251,21 @@ func TestSpecAFailureThatNobodyAnswersEndsTheTurn(t *testing.T) {
 
 func TestSpecOnModelErrorIsNotAskedAboutACancelledTurn(t *testing.T) {
 	t.Parallel()
-	never := hook.OnModelErrorFunc(func(context.Context, *hook.Step, hook.ModelFailure) (hook.FailureDecision, error) {
+	never := point.OnModelErrorFunc(func(context.Context, *hook.Step, message.ModelFailure) (hook.FailureDecision, error) {
 		t.Error("it was asked")
 		return hook.RetryFailure(0), nil
 	})
-	hangs := func(ctx context.Context) hook.ModelStream {
-		return func(yield func(hook.Chunk, error) bool) {
+	hangs := func(ctx context.Context) message.ModelStream {
+		return func(yield func(message.Chunk, error) bool) {
 			yield(text("half"), nil)
 			<-ctx.Done()
-			yield(hook.Chunk{}, ctx.Err())
+			yield(message.Chunk{}, ctx.Err())
 		}
 	}
 	t.Run("by its time", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			w := startProvider(t, func(ctx context.Context, _ hook.ModelRequest) hook.ModelStream { return hangs(ctx) }, hook.Limits{Time: time.Second}, never)
+			w := startProvider(t, func(ctx context.Context, _ message.ModelRequest) message.ModelStream { return hangs(ctx) }, hook.Limits{Time: time.Second}, never)
 			out, err := w.try(t.Context(), "1")
 			require.NoError(t, err)
 			assert.Equal(t, hook.StopTimeLimit, out.Stop)
@@ -272,7 +275,7 @@ func TestSpecOnModelErrorIsNotAskedAboutACancelledTurn(t *testing.T) {
 	t.Run("by its user", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			w := startProvider(t, func(ctx context.Context, _ hook.ModelRequest) hook.ModelStream { return hangs(ctx) }, hook.Limits{}, never)
+			w := startProvider(t, func(ctx context.Context, _ message.ModelRequest) message.ModelStream { return hangs(ctx) }, hook.Limits{}, never)
 			time.AfterFunc(time.Second, func() { w.conv.Stop() })
 			out, _ := w.try(t.Context(), "1")
 			assert.Equal(t, hook.StopUserRequested, out.Stop)
@@ -328,7 +331,9 @@ func TestSpecACancelEndsThePauseBeforeARetry(t *testing.T) {
 func TestSpecAHooksOwnFailureIsNoFailureOfTheModel(t *testing.T) {
 	t.Parallel()
 	h := onErrors(hook.RetryFailure(0))
-	wrap := hook.WrapModelFunc(func(context.Context, *hook.Step, hook.ModelRequest, hook.ModelNext) hook.ModelStream { panic("boom") })
+	wrap := point.WrapModelFunc(func(context.Context, *hook.Step, message.ModelRequest, hook.ModelNext) message.ModelStream {
+		panic("boom")
+	})
 	w := start(t, plays(says("never")), h, wrap)
 	_, err := w.try(t.Context(), "1")
 	var f *hook.Failure
@@ -338,18 +343,18 @@ func TestSpecAHooksOwnFailureIsNoFailureOfTheModel(t *testing.T) {
 
 func TestSpecTheUsageOfAFailedAttemptCounts(t *testing.T) {
 	t.Parallel()
-	reports := chunks(text("x"), finish(hook.FinishStop), text("behind the finish"))
-	price := func(model string, u hook.Usage) hook.Cost {
+	reports := chunks(text("x"), finish(message.FinishStop), text("behind the finish"))
+	price := func(model string, u message.Usage) hook.Cost {
 		return hook.Cost(u.Total()) * map[string]hook.Cost{"main": 1, "spare": 100}[model]
 	}
 	w := startWith(t, plays(reports, says("ok")), hook.AgentConfig{Name: "a", Model: "main"}, &runtime.Options{Price: price}, onErrors(hook.FallbackFailure("spare")))
 	out := w.send("1")
-	assert.Equal(t, hook.Usage{Input: 20, Output: 10}, out.Usage)
+	assert.Equal(t, message.Usage{Input: 20, Output: 10}, out.Usage)
 	assert.Equal(t, hook.Cost(1515), out.Cost, "each call at the price of the model that answered")
-	require.Len(t, w.eventsOf(hook.EventUsage), 2)
-	assert.Equal(t, hook.Cost(15), w.eventsOf(hook.EventUsage)[0].Detail().Cost)
-	assert.Equal(t, hook.Cost(1500), w.eventsOf(hook.EventUsage)[1].Detail().Cost)
-	assert.Equal(t, hook.Cost(1515), w.eventsOf(hook.EventTurnEnd)[0].Detail().Cost)
+	require.Len(t, w.eventsOf(event.Usage), 2)
+	assert.Equal(t, hook.Cost(15), w.eventsOf(event.Usage)[0].Detail().Cost)
+	assert.Equal(t, hook.Cost(1500), w.eventsOf(event.Usage)[1].Detail().Cost)
+	assert.Equal(t, hook.Cost(1515), w.eventsOf(event.TurnEnd)[0].Detail().Cost)
 }
 
 func TestSpecRetriesOfAStepAreCappedTogether(t *testing.T) {
@@ -367,18 +372,18 @@ func TestSpecRetriesOfAStepAreCappedTogether(t *testing.T) {
 		assert.Len(t, h.seen, 4, "it is asked about each of them")
 		assert.Equal(t, 4, h.seen[3].Attempt)
 		assert.Len(t, w.model.requests, 4)
-		assert.Len(t, w.eventsOf(hook.EventTurnRetried), 3)
+		assert.Len(t, w.eventsOf(event.TurnRetried), 3)
 	})
 	t.Run("past the cap a reply still counts", func(t *testing.T) {
 		t.Parallel()
 		again := hook.FallbackFailure("x")
-		h := onErrors(again, again, again, hook.RespondFailure(hook.ModelReply{Content: hook.ListOf(hook.TextBlock("sorry"))}))
+		h := onErrors(again, again, again, hook.RespondFailure(message.ModelReply{Content: message.ListOf(message.TextBlock("sorry"))}))
 		w := start(t, plays(fails(errBusyModel), fails(errBusyModel), fails(errBusyModel), fails(errBusyModel)), h)
 		assert.Equal(t, "sorry", w.send("1").Text())
 	})
 	t.Run("with those of AfterModel", func(t *testing.T) {
 		t.Parallel()
-		judge := hook.AfterModelFunc(func(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+		judge := point.AfterModelFunc(func(context.Context, *hook.Step, message.ModelReply) (hook.ReplyDecision, error) {
 			return hook.RetryReply("better"), nil
 		})
 		again := hook.FallbackFailure("x")

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -18,9 +20,9 @@ import (
 
 // runsAgent is a tool that runs the agent "b".
 func runsAgent() tool {
-	return tool{hook.Tool{Name: "run", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
-		_, _ = env.Call.Step().Turn().Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: hook.TextInput("task"), Call: env.Call})
-		return hook.TextResult("ran")
+	return tool{message.Tool{Name: "run", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+		_, _ = env.Call.Step().Turn().Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: message.TextInput("task"), Call: env.Call})
+		return message.TextResult("ran")
 	}}
 }
 
@@ -33,9 +35,9 @@ func brackets(t *testing.T, s store.Log, id string) (out []string) {
 		var ev hook.Event
 		require.NoError(t, json.Unmarshal([]byte(e.Data), &ev))
 		switch ev.Kind {
-		case hook.EventTurnStart, hook.EventTurnEnd:
+		case event.TurnStart, event.TurnEnd:
 			out = append(out, fmt.Sprintf("%s %d", ev.Kind, ev.Depth))
-		case hook.EventSubagentStart, hook.EventSubagentEnd:
+		case event.SubagentStart, event.SubagentEnd:
 			out = append(out, fmt.Sprintf("%s %d %s %s", ev.Kind, ev.Depth, ev.Detail().Tool, ev.Detail().Stop))
 		}
 	}
@@ -55,7 +57,7 @@ func TestSpecAChildThatWasRunningHasItsEndTold(t *testing.T) {
 			ended, marked := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(ended)
-				_, _ = w.conv.Send(ctx, hook.TextInput("1"), nil)
+				_, _ = w.conv.Send(ctx, message.TextInput("1"), nil)
 			}()
 			<-g.reached
 			<-mark.reached
@@ -89,32 +91,32 @@ func TestSpecAChildThatWasRunningHasItsEndTold(t *testing.T) {
 // A child that had ended, and of whose end not all was told.
 func TestSpecAChildThatHadEndedHasItsEndTold(t *testing.T) {
 	t.Parallel()
-	event := func(seq uint64, kind hook.EventKind, turn string, depth int) store.Event {
+	told := func(seq uint64, kind hook.EventKind, turn string, depth int) store.Event {
 		ev := hook.Event{Kind: kind, Seq: seq, Agent: "b", Turn: turn, Depth: depth}
-		if kind == hook.EventSubagentStart {
+		if kind == event.SubagentStart {
 			ev = ev.WithDetail(hook.EventDetail{CallID: "c1", Tool: "run"})
 		}
-		if kind == hook.EventTurnEnd {
+		if kind == event.TurnEnd {
 			ev.Text = "an answer"
-			ev = ev.WithUsage(hook.Usage{Input: 7}, 0, hook.StopCompleted)
+			ev = ev.WithUsage(message.Usage{Input: 7}, 0, hook.StopCompleted)
 		}
 		text, err := json.Marshal(ev)
 		require.NoError(t, err)
-		return store.Event{Seq: seq, Data: hook.JSON(text)}
+		return store.Event{Seq: seq, Data: message.JSON(text)}
 	}
-	first := []store.Event{event(1, hook.EventTurnStart, "t1", 0), event(2, hook.EventSubagentStart, "t2", 1)}
+	first := []store.Event{told(1, event.TurnStart, "t1", 0), told(2, event.SubagentStart, "t2", 1)}
 	tests := map[string]struct {
 		told []store.Event
 		want []string
 	}{
 		"nothing but its start": {nil, []string{"subagent_end 1 run cancelled"}},
-		"its turn": {[]store.Event{event(3, hook.EventTurnStart, "t2", 1)}, []string{
+		"its turn": {[]store.Event{told(3, event.TurnStart, "t2", 1)}, []string{
 			"turn_start 1", "turn_end 1", "subagent_end 1 run cancelled"}},
-		"the end of its turn": {[]store.Event{event(3, hook.EventTurnStart, "t2", 1), event(4, hook.EventTurnEnd, "t2", 1)}, []string{
+		"the end of its turn": {[]store.Event{told(3, event.TurnStart, "t2", 1), told(4, event.TurnEnd, "t2", 1)}, []string{
 			"turn_start 1", "turn_end 1", "subagent_end 1 run completed"}},
-		"two, one in the other": {[]store.Event{event(3, hook.EventSubagentStart, "t3", 2)}, []string{
+		"two, one in the other": {[]store.Event{told(3, event.SubagentStart, "t3", 2)}, []string{
 			"subagent_start 2 run ", "subagent_end 2 run cancelled", "subagent_end 1 run cancelled"}},
-		"all": {[]store.Event{event(3, hook.EventSubagentEnd, "t2", 1)}, []string{"subagent_end 1  "}},
+		"all": {[]store.Event{told(3, event.SubagentEnd, "t2", 1)}, []string{"subagent_end 1  "}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +126,7 @@ func TestSpecAChildThatHadEndedHasItsEndTold(t *testing.T) {
 			require.NoError(t, err)
 			rec, err := s.Claim(t.Context(), w.conv.ID(), store.Claim{Owner: "dead", Hold: 1})
 			require.NoError(t, err)
-			_, err = s.Store.Append(t.Context(), rec.ID, store.Append{Epoch: rec.Lease.Epoch, Messages: hook.MessagesOf(hook.UserText("1")),
+			_, err = s.Store.Append(t.Context(), rec.ID, store.Append{Epoch: rec.Lease.Epoch, Messages: message.MessagesOf(message.UserText("1")),
 				Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{"id":"t1","number":1,"from":0}`}}, Events: append(first, test.told...)})
 			require.NoError(t, err)
 			w.send("2")

@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -26,10 +29,10 @@ func saidHalf(a store.Append) bool {
 
 // cutShort is a store in which the turn's last message was the last thing that was
 // stored.
-func cutShort(t *testing.T, cfg hook.AgentConfig, stream func(w *world) hook.ModelStream, end func(w *world, cancel func())) *mortal {
+func cutShort(t *testing.T, cfg hook.AgentConfig, stream func(w *world) message.ModelStream, end func(w *world, cancel func())) *mortal {
 	t.Helper()
 	var w *world
-	m := plays(func(yield func(hook.Chunk, error) bool) { stream(w)(yield) })
+	m := plays(func(yield func(message.Chunk, error) bool) { stream(w)(yield) })
 	first, s := bootOver(t, nil, m)
 	w = first
 	s.last = saidHalf
@@ -42,16 +45,16 @@ func cutShort(t *testing.T, cfg hook.AgentConfig, stream func(w *world) hook.Mod
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go end(w, cancel)
-	_, _ = w.conv.Send(ctx, hook.TextInput("1"), nil)
+	_, _ = w.conv.Send(ctx, message.TextInput("1"), nil)
 	require.True(t, s.dead.Load())
 	return s
 }
 
 // half says half an answer and then waits until the turn is cancelled.
-func half(reached chan struct{}) func(w *world) hook.ModelStream {
-	return func(*world) hook.ModelStream {
-		return func(yield func(hook.Chunk, error) bool) {
-			for said := yield(text("half"), nil); said; said = yield(hook.Chunk{Kind: hook.ChunkText}, nil) {
+func half(reached chan struct{}) func(w *world) message.ModelStream {
+	return func(*world) message.ModelStream {
+		return func(yield func(message.Chunk, error) bool) {
+			for said := yield(text("half"), nil); said; said = yield(message.Chunk{Kind: message.ChunkText}, nil) {
 				select {
 				case reached <- struct{}{}:
 				default:
@@ -64,12 +67,12 @@ func half(reached chan struct{}) func(w *world) hook.ModelStream {
 
 func TestSpecHalfAnAnswerIsNeverAWholeOne(t *testing.T) {
 	t.Parallel()
-	finishing := func(r hook.FinishReason) func(*world) hook.ModelStream {
-		return func(*world) hook.ModelStream { return chunks(text("half"), finish(r)) }
+	finishing := func(r message.FinishReason) func(*world) message.ModelStream {
+		return func(*world) message.ModelStream { return chunks(text("half"), finish(r)) }
 	}
 	tests := map[string]struct {
 		cfg     hook.AgentConfig
-		stream  func(reached chan struct{}) func(*world) hook.ModelStream
+		stream  func(reached chan struct{}) func(*world) message.ModelStream
 		end     func(w *world, cancel func())
 		stop    hook.StopReason
 		partial bool
@@ -81,16 +84,16 @@ func TestSpecHalfAnAnswerIsNeverAWholeOne(t *testing.T) {
 			end: func(*world, func()) {}, stop: hook.StopTimeLimit, partial: true,
 		},
 		"out of tokens": {
-			stream: func(reached chan struct{}) func(*world) hook.ModelStream {
+			stream: func(reached chan struct{}) func(*world) message.ModelStream {
 				close(reached)
-				return finishing(hook.FinishLength)
+				return finishing(message.FinishLength)
 			},
 			end: func(*world, func()) {}, stop: hook.StopMaxTokens,
 		},
 		"filtered": {
-			stream: func(reached chan struct{}) func(*world) hook.ModelStream {
+			stream: func(reached chan struct{}) func(*world) message.ModelStream {
 				close(reached)
-				return finishing(hook.FinishFilter)
+				return finishing(message.FinishFilter)
 			},
 			end: func(*world, func()) {}, stop: hook.StopFinishReason,
 		},
@@ -124,7 +127,7 @@ func TestSpecHalfAnAnswerIsNeverAWholeOne(t *testing.T) {
 				for _, e := range events {
 					var ev hook.Event
 					require.NoError(t, json.Unmarshal([]byte(e.Data), &ev))
-					if ev.Kind == hook.EventTurnEnd {
+					if ev.Kind == event.TurnEnd {
 						ends = append(ends, ev.Detail().Stop)
 					}
 				}
@@ -171,18 +174,18 @@ func TestSpecACancelledTurnIsNotResumed(t *testing.T) {
 	t.Parallel()
 	judging := make(chan struct{})
 	var s *mortal
-	dies := func(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+	dies := func(context.Context, *hook.Step, message.ModelReply) (hook.ReplyDecision, error) {
 		s.dead.Store(true) // while hooks look at the half answer
 		close(judging)
 		return hook.ReplyDecision{}, nil
 	}
-	w, first := bootOver(t, nil, plays(half(make(chan struct{}, 1))(nil)), hook.AfterModelFunc(dies))
+	w, first := bootOver(t, nil, plays(half(make(chan struct{}, 1))(nil)), point.AfterModelFunc(dies))
 	s = first
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := w.conv.Send(ctx, hook.TextInput("1"), &runtime.SendOptions{Observe: func(ev hook.Event) {
-			if ev.Kind == hook.EventTextDelta {
+		_, err := w.conv.Send(ctx, message.TextInput("1"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+			if ev.Kind == event.TextDelta {
 				cancel()
 			}
 		}})

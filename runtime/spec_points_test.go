@@ -14,6 +14,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -52,7 +54,7 @@ func (d *director) Approve(context.Context, *hook.ToolCall, hook.ToolDecision) (
 	return hook.ApproveCall(), nil
 }
 
-func (d *director) OnModelError(_ context.Context, _ *hook.Step, f hook.ModelFailure) (hook.FailureDecision, error) {
+func (d *director) OnModelError(_ context.Context, _ *hook.Step, f message.ModelFailure) (hook.FailureDecision, error) {
 	if f.Attempt == 1 {
 		return hook.RetryFailure(time.Millisecond), nil
 	}
@@ -60,7 +62,7 @@ func (d *director) OnModelError(_ context.Context, _ *hook.Step, f hook.ModelFai
 }
 
 func (d *director) TurnPolicy(_ context.Context, t *hook.Turn) ([]hook.Policy, error) {
-	plan := hook.RecallPlan{Queries: hook.ListOf("boats"), Limit: 3}
+	plan := hook.RecallPlan{Queries: message.ListOf("boats"), Limit: 3}
 	if t.Number() == 1 {
 		return []hook.Policy{{Domain: "memory", Key: "recall", Value: "on", Recall: plan}}, nil
 	}
@@ -69,7 +71,7 @@ func (d *director) TurnPolicy(_ context.Context, t *hook.Turn) ([]hook.Policy, e
 
 func (d *director) TurnContext(context.Context, *hook.Turn) ([]hook.ContextBlock, error) {
 	remark := hook.Diagnostic{Code: "memory.stale", Text: "the notes are old", Visibility: hook.VisibleUser}
-	return []hook.ContextBlock{{Domain: "memory", ID: "notes", Text: "boats float", Attached: hook.Attached{Diagnostics: hook.ListOf(remark)}}}, nil
+	return []hook.ContextBlock{{Domain: "memory", ID: "notes", Text: "boats float", Attached: hook.Attached{Diagnostics: message.ListOf(remark)}}}, nil
 }
 
 // newDirector has a first turn that goes on twice, and a failure to tell of.
@@ -93,34 +95,34 @@ func newDirector(tools ...tool) *director {
 
 // inquires puts a question that is answered already.
 func inquires(w *world) tool {
-	return tool{hook.Tool{Name: "ask", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
-		answer := hook.Response{Given: hook.ListOf(hook.Given{Text: "this"})}
+	return tool{message.Tool{Name: "ask", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+		answer := hook.Response{Given: message.ListOf(hook.Given{Text: "this"})}
 		err := w.rt.Answer(w.conv.ID(), env.Key, "ann", answer)
 		if err == nil {
-			_, err = env.Call.Host().Ask(ctx, hook.Inquiry{ID: env.Key, Questions: hook.ListOf(hook.Question{Text: "Which?"})})
+			_, err = env.Call.Host().Ask(ctx, hook.Inquiry{ID: env.Key, Questions: message.ListOf(hook.Question{Text: "Which?"})})
 		}
 		if err != nil {
-			return hook.FailedResult(hook.FailOperation, err.Error())
+			return message.FailedResult(message.FailOperation, err.Error())
 		}
-		return hook.TextResult("this")
+		return message.TextResult("this")
 	}}
 }
 
 // hands gives the task to a helper.
 func hands() tool {
-	return tool{hook.Tool{Name: "hand", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
-		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "helper", Input: hook.TextInput("task"), Call: env.Call})
+	return tool{message.Tool{Name: "hand", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "helper", Input: message.TextInput("task"), Call: env.Call})
 		if err != nil {
-			return hook.FailedResult(hook.FailOperation, err.Error())
+			return message.FailedResult(message.FailOperation, err.Error())
 		}
-		return hook.TextResult(out.Text())
+		return message.TextResult(out.Text())
 	}}
 }
 
 // staged composes the hooks, the first without the points, with one that is never in
 // time.
 func staged(t *testing.T, without []string, hooks ...hook.Hook) hook.Hook {
-	late := hook.TurnContextFunc(func(ctx context.Context, _ *hook.Turn) ([]hook.ContextBlock, error) {
+	late := point.TurnContextFunc(func(ctx context.Context, _ *hook.Turn) ([]hook.ContextBlock, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
@@ -141,24 +143,24 @@ func staged(t *testing.T, without []string, hooks ...hook.Hook) hook.Hook {
 // its end: a first turn with calls of all kinds, a child, an approval, a question,
 // stops that are overruled and a model that fails, and a second that ends well.
 func playEverything(t *testing.T, w *witness, without ...string) {
-	echo := tool{hook.Tool{Name: "echo", Description: "says it again", Timeout: time.Minute}, func(_ context.Context, env *hook.Env, s string) hook.ToolResult {
+	echo := tool{message.Tool{Name: "echo", Description: "says it again", Timeout: time.Minute}, func(_ context.Context, env *hook.Env, s string) message.ToolResult {
 		w.shown("Runner", *env)
 		env.Progress("half")
-		return hook.ToolResult{Content: hook.ListOf(hook.TextBlock(s)), Trust: hook.TrustExternal, Meta: `{"n":1}`, Failure: hook.FailOperation}
+		return message.ToolResult{Content: message.ListOf(message.TextBlock(s)), Trust: message.TrustExternal, Meta: `{"n":1}`, Failure: message.FailOperation}
 	}}
 	w.toolbox = box(echo)
 	world := &world{t: t}
-	narrow := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	narrow := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
 		return hook.NarrowTool(hook.Grant{Timeout: time.Minute}), nil
 	})
-	down := func(yield func(hook.Chunk, error) bool) {
-		err := &provider.Error{Class: hook.FailureRateLimit, RetryAfter: time.Millisecond, Err: errors.New("slow down")}
-		_ = yield(text("half"), nil) && yield(hook.Chunk{}, err)
+	down := func(yield func(message.Chunk, error) bool) {
+		err := &provider.Error{Class: message.FailureRateLimit, RetryAfter: time.Millisecond, Err: errors.New("slow down")}
+		_ = yield(text("half"), nil) && yield(message.Chunk{}, err)
 	}
-	filtered := chunks(text("filtered"), finish(hook.FinishFilter))
+	filtered := chunks(text("filtered"), finish(message.FinishFilter))
 	models := cast{"helper": plays(says(strings.Repeat("helped ", 20_000))), "chief": plays(
-		chunks(hook.Chunk{Kind: hook.ChunkReasoning, Text: "hm"}, text("well"), hook.Chunk{Kind: hook.ChunkCallStart, CallID: "c1", Tool: "echo"},
-			hook.Chunk{Kind: hook.ChunkCallArgs, Text: `{"s":"x"}`}, hook.Chunk{Kind: hook.ChunkCallEnd}, finish(hook.FinishTools)),
+		chunks(message.Chunk{Kind: message.ChunkReasoning, Text: "hm"}, text("well"), message.Chunk{Kind: message.ChunkCallStart, CallID: "c1", Tool: "echo"},
+			message.Chunk{Kind: message.ChunkCallArgs, Text: `{"s":"x"}`}, message.Chunk{Kind: message.ChunkCallEnd}, finish(message.FinishTools)),
 		calls(want{"c2", "nobody", `{}`}, want{"c3", "echo", `{"t":1}`}, want{"c4", "ask", `{}`}, want{"c5", "hand", `{}`}),
 		filtered, filtered, down, down, says("fine"), says("The summary."),
 	)}
@@ -166,14 +168,14 @@ func playEverything(t *testing.T, w *witness, without ...string) {
 	world.rt = runtime.New(staged(t, without, w, newDirector(inquires(world), hands()), narrow), models, &runtime.Options{
 		Store: mem.New(&mem.Options{Journal: true}),
 		Now:   func() time.Time { return time.UnixMilli(ticks.Add(1)) },
-		Price: func(_ string, u hook.Usage) hook.Cost { return hook.Cost(u.Total()) },
+		Price: func(_ string, u message.Usage) hook.Cost { return hook.Cost(u.Total()) },
 	})
 	ctx := t.Context()
 	require.NoError(t, world.rt.Open(ctx))
 	for _, name := range []string{"chief", "helper"} {
 		_, err := world.rt.Register(ctx, hook.AgentConfig{
 			Name: name, Description: "an agent", Model: name, Instructions: "Help.", Tools: []string{"echo", "ask", "hand"},
-			Format: hook.ResponseFormat{JSON: true}, Choice: hook.ToolChoice{Mode: hook.ToolChoiceAuto},
+			Format: message.ResponseFormat{JSON: true}, Choice: message.ToolChoice{Mode: message.ToolChoiceAuto},
 			Limits: hook.Limits{Steps: 10, Tokens: 10_000, Time: time.Hour, MaxTokens: 1000},
 		})
 		require.NoError(t, err)

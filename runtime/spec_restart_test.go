@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 )
@@ -25,8 +27,8 @@ func TestSpecAnInterruptedTurnIsGoneOnWith(t *testing.T) {
 	first := boot(t, dir, plays(says("one"), step), runtime.Options{}, box(slow, safe.tool, risky.tool))
 	first.send("1")
 	first.sends("2")
-	turn := first.until(hook.EventTurnStart, 1).Turn
-	first.until(hook.EventCallResult, 1)
+	turn := first.until(event.TurnStart, 1).Turn
+	first.until(event.CallResult, 1)
 	<-safe.reached
 	<-risky.reached
 	first.dies()
@@ -42,7 +44,7 @@ func TestSpecAnInterruptedTurnIsGoneOnWith(t *testing.T) {
 	require.ErrorIs(t, err, runtime.ErrBusy, "what has not ended is not summed up")
 
 	second.resumes()
-	begun := second.until(hook.EventTurnStart, 1)
+	begun := second.until(event.TurnStart, 1)
 	assert.Equal(t, turn, begun.Turn, "it is the same turn")
 	out := second.ends()
 	require.NoError(t, out.err)
@@ -128,7 +130,7 @@ func TestSpecTwoQuestionsAreAnsweredAfterARestartInAnyOrder(t *testing.T) {
 	people := askuser.New(&askuser.Options{Timeout: -1})
 	first := boot(t, dir, plays(calls(want{"c1", "ask_user", question("colour")}, want{"c2", "ask_user", question("size")})), runtime.Options{}, people)
 	first.sends("ask me")
-	first.until(hook.EventQuestionAsked, 2)
+	first.until(event.QuestionAsked, 2)
 	asked := first.rt.Inquiries()
 	require.Len(t, asked, 2)
 	first.dies()
@@ -137,7 +139,7 @@ func TestSpecTwoQuestionsAreAnsweredAfterARestartInAnyOrder(t *testing.T) {
 	second := boot(t, dir, plays(says("thank you")), runtime.Options{}, people)
 	require.ErrorIs(t, second.rt.Answer(second.conv.ID(), asked[0].ID, "ann", choose("this")), runtime.ErrInquiryUnknown, "nobody asks yet")
 	second.resumes()
-	second.until(hook.EventQuestionAsked, 2)
+	second.until(event.QuestionAsked, 2)
 	again := second.rt.Inquiries()
 	require.Len(t, again, 2)
 	ids := func(all []runtime.Inquiry) []string { return []string{all[0].ID, all[1].ID} }
@@ -148,7 +150,7 @@ func TestSpecTwoQuestionsAreAnsweredAfterARestartInAnyOrder(t *testing.T) {
 		byHeader[q.Questions.At(0).Header] = q
 	}
 	require.NoError(t, second.rt.Answer(second.conv.ID(), byHeader["size"].ID, "bob", choose("that")))
-	given := second.until(hook.EventQuestionGiven, 1).Detail()
+	given := second.until(event.QuestionGiven, 1).Detail()
 	assert.Equal(t, "bob", given.By)
 	require.ErrorIs(t, second.rt.Answer(second.conv.ID(), byHeader["size"].ID, "ann", choose("this")), runtime.ErrAnswered)
 	require.NoError(t, second.rt.Answer(second.conv.ID(), byHeader["colour"].ID, "ann", choose("this")))
@@ -165,7 +167,7 @@ func question(about string) string {
 }
 
 func choose(label string) hook.Response {
-	return hook.Response{Given: hook.ListOf(hook.Given{Chosen: hook.ListOf(label)})}
+	return hook.Response{Given: message.ListOf(hook.Given{Chosen: message.ListOf(label)})}
 }
 
 func TestSpecWhatWasSaidToATurnThatDiedIsNotLost(t *testing.T) {
@@ -177,15 +179,15 @@ func TestSpecWhatWasSaidToATurnThatDiedIsNotLost(t *testing.T) {
 	first.sends("1")
 	<-safe.reached
 	for _, line := range []string{"and this", "and that"} {
-		require.NoError(t, first.conv.Steer(context.Background(), hook.TextInput(line)))
+		require.NoError(t, first.conv.Steer(context.Background(), message.TextInput(line)))
 	}
 	first.dies()
 
 	close(safe.open)
 	second := boot(t, dir, plays(says("done")), runtime.Options{}, box(safe.tool))
 	second.resumes()
-	assert.Equal(t, "and this", second.until(hook.EventSteered, 1).Text)
-	assert.Equal(t, "and that", second.until(hook.EventSteered, 1).Text)
+	assert.Equal(t, "and this", second.until(event.Steered, 1).Text)
+	assert.Equal(t, "and that", second.until(event.Steered, 1).Text)
 	require.NoError(t, second.ends().err)
 	assert.Equal(t, []string{"user 1", "assistant [c1 look {}]", "tool c1 look: through", "user and this", "user and that", "assistant done"}, second.history())
 }

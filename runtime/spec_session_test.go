@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -26,7 +29,7 @@ func TestSpecASessionBeginsOnceBeforeTheFirstTurnAndEndsOnceWithItsTotals(t *tes
 			log, begun = append(log, "start"), append(begun, s)
 			return hook.SessionDecision{}, nil
 		}
-		h.preprocess = func(turn *hook.Turn, in hook.Input) (hook.Input, error) {
+		h.preprocess = func(turn *hook.Turn, in message.Input) (message.Input, error) {
 			log = append(log, "preprocess")
 			assert.Same(t, begun[0], turn.Session())
 			return in, nil
@@ -51,7 +54,7 @@ func TestSpecASessionBeginsOnceBeforeTheFirstTurnAndEndsOnceWithItsTotals(t *tes
 		total := s.Totals()
 		assert.Equal(t, 2, total.Turns)
 		assert.Equal(t, 1, total.Calls)
-		assert.Equal(t, hook.Usage{Input: 30, Output: 15}, total.Usage)
+		assert.Equal(t, message.Usage{Input: 30, Output: 15}, total.Usage)
 		assert.Positive(t, total.Duration)
 	})
 }
@@ -65,7 +68,7 @@ func TestSpecUnregisteringAnAgentEndsItsSessions(t *testing.T) {
 	w.send("1")
 	other, err := w.rt.Conversation(t.Context(), "a", "bob")
 	require.NoError(t, err)
-	_, err = other.Send(t.Context(), hook.TextInput("1"), nil)
+	_, err = other.Send(t.Context(), message.TextInput("1"), nil)
 	require.NoError(t, err)
 	_, err = w.rt.Conversation(t.Context(), "a", "never said anything")
 	require.NoError(t, err)
@@ -104,7 +107,7 @@ func TestSpecSourcesOfSessions(t *testing.T) {
 	fork, err := w.conv.Fork(t.Context(), 1, "fork")
 	require.NoError(t, err)
 	for range 2 {
-		_, err = fork.Send(t.Context(), hook.TextInput("2, otherwise"), nil)
+		_, err = fork.Send(t.Context(), message.TextInput("2, otherwise"), nil)
 		require.NoError(t, err)
 	}
 	_, err = w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1})
@@ -113,11 +116,11 @@ func TestSpecSourcesOfSessions(t *testing.T) {
 	w.send("3")
 	require.NoError(t, fork.Rewind(t.Context(), 1))
 	assert.Equal(t, 2, ends, "a part of the past is still there")
-	_, err = fork.Send(t.Context(), hook.TextInput("2, once more"), nil)
+	_, err = fork.Send(t.Context(), message.TextInput("2, once more"), nil)
 	require.NoError(t, err)
 	require.NoError(t, fork.Rewind(t.Context(), 0))
 	assert.Equal(t, 3, ends)
-	_, err = fork.Send(t.Context(), hook.TextInput("1"), nil)
+	_, err = fork.Send(t.Context(), message.TextInput("1"), nil)
 	require.NoError(t, err)
 	require.NoError(t, w.rt.Close(t.Context()))
 	assert.Equal(t, 5, ends)
@@ -133,7 +136,7 @@ func TestSpecARejectedSessionEndsTheTurnAndTheNextTurnAsksAgain(t *testing.T) {
 	alike(t, func(t *testing.T, path string, with func(hook.Hook) []hook.Hook) {
 		var asked, ended int
 		var outcomes []hook.TurnOutcome
-		var before hook.List[hook.Message]
+		var before message.List[message.Message]
 		h := &life{toolbox: box()}
 		h.sessionStart = func(*hook.Session) (hook.SessionDecision, error) {
 			if asked++; asked == 1 {
@@ -141,7 +144,7 @@ func TestSpecARejectedSessionEndsTheTurnAndTheNextTurnAsksAgain(t *testing.T) {
 			}
 			return hook.SessionDecision{}, nil
 		}
-		h.preprocess = func(_ *hook.Turn, in hook.Input) (hook.Input, error) {
+		h.preprocess = func(_ *hook.Turn, in message.Input) (message.Input, error) {
 			before = before.Append(in.Messages.At(0))
 			return in, nil
 		}
@@ -160,7 +163,7 @@ func TestSpecARejectedSessionEndsTheTurnAndTheNextTurnAsksAgain(t *testing.T) {
 		assert.Equal(t, []hook.StopSignal{{Reason: hook.StopDenied, By: path, Text: "not today"}}, out.Signals.Slice())
 		assert.Zero(t, before.Len(), "Preprocess is not called")
 		assert.Empty(t, w.history())
-		assert.Equal(t, []hook.EventKind{hook.EventTurnStart, hook.EventError, hook.EventTurnEnd}, w.kinds())
+		assert.Equal(t, []hook.EventKind{event.TurnStart, event.Error, event.TurnEnd}, w.kinds())
 		require.Len(t, outcomes, 1, "AfterTurn is")
 		assert.Empty(t, w.model.requests)
 
@@ -178,13 +181,13 @@ func TestSpecContextOfASessionIsToldOnceAndNotStored(t *testing.T) {
 	rejects := false
 	h := &life{toolbox: box()}
 	h.sessionStart = func(*hook.Session) (hook.SessionDecision, error) { return hook.ContextSession("the sky is red"), nil }
-	h.beforeTurn = func(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
+	h.beforeTurn = func(context.Context, *hook.Turn, message.Input) (hook.TurnDecision, error) {
 		if rejects = !rejects; rejects {
 			return hook.RespondTurn("later"), nil
 		}
 		return hook.TurnDecision{}, nil
 	}
-	also := hook.OnSessionStartFunc(func(context.Context, *hook.Session) (hook.SessionDecision, error) {
+	also := point.OnSessionStartFunc(func(context.Context, *hook.Session) (hook.SessionDecision, error) {
 		return hook.ContextSession("and low"), nil
 	})
 	w := start(t, plays(says("one"), says("two")), h, also)
@@ -209,12 +212,12 @@ func TestSpecAChildHasASessionOfItsOwnThatEndsWithItsTurn(t *testing.T) {
 	t.Parallel()
 	var log []string
 	h := &life{toolbox: box()}
-	h.tools = []tool{{hook.Tool{Name: "hand", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
-		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "helper", Input: hook.TextInput("task"), Call: env.Call})
+	h.tools = []tool{{message.Tool{Name: "hand", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "helper", Input: message.TextInput("task"), Call: env.Call})
 		if err != nil {
-			return hook.FailedResult(hook.FailOperation, err.Error())
+			return message.FailedResult(message.FailOperation, err.Error())
 		}
-		return hook.TextResult(out.Text())
+		return message.TextResult(out.Text())
 	}}}
 	h.sessionStart = func(s *hook.Session) (hook.SessionDecision, error) {
 		log = append(log, "start "+s.Agent().Name)
@@ -249,7 +252,7 @@ func TestSpecAResumedTurnBeginsANewSessionAndIsNotDecidedAgain(t *testing.T) {
 		log = append(log, "session "+string(s.Source()))
 		return hook.ContextSession("context"), nil
 	}
-	h.beforeTurn = func(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
+	h.beforeTurn = func(context.Context, *hook.Turn, message.Input) (hook.TurnDecision, error) {
 		log = append(log, "turn")
 		return hook.TurnDecision{}, nil
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -34,19 +36,19 @@ type tally struct {
 func more(n int) int { return n + 1 }
 
 // Preprocess implements hook.Hook: a turn begins with a count, and another input.
-func (s *tally) Preprocess(_ context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (s *tally) Preprocess(_ context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	s.turn.Update(t, func(int) int { return 100 })
-	return hook.TextInput(in.Text() + "!"), nil
+	return message.TextInput(in.Text() + "!"), nil
 }
 
 // BeforeModel implements hook.BeforeModel.
-func (s *tally) BeforeModel(_ context.Context, step *hook.Step, _ hook.ModelRequest) (hook.ModelDecision, error) {
+func (s *tally) BeforeModel(_ context.Context, step *hook.Step, _ message.ModelRequest) (hook.ModelDecision, error) {
 	s.turn.Update(step.Turn(), more)
 	return hook.ModelDecision{}, nil
 }
 
 // AfterModel implements hook.AfterModel.
-func (s *tally) AfterModel(_ context.Context, step *hook.Step, _ hook.ModelReply) (hook.ReplyDecision, error) {
+func (s *tally) AfterModel(_ context.Context, step *hook.Step, _ message.ModelReply) (hook.ReplyDecision, error) {
 	s.all.Update(step.Turn().Root().Conversation(), more)
 	return hook.ReplyDecision{}, nil
 }
@@ -104,7 +106,7 @@ type crowd struct {
 }
 
 // BeforeModel implements hook.BeforeModel.
-func (s *crowd) BeforeModel(_ context.Context, step *hook.Step, _ hook.ModelRequest) (hook.ModelDecision, error) {
+func (s *crowd) BeforeModel(_ context.Context, step *hook.Step, _ message.ModelRequest) (hook.ModelDecision, error) {
 	id := step.Turn().ID()
 	got := s.calls.Update(step.Turn(), func(was map[string]int) map[string]int {
 		return map[string]int{id: was[id] + 1, "all": was["all"] + 1}
@@ -120,8 +122,8 @@ func TestSpecTurnsAtTheSameTimeShareNoState(t *testing.T) {
 	t.Parallel()
 	const conversations, turns = 16, 10
 	a, b := &crowd{}, &crowd{}
-	m := modelFunc(func(_ context.Context, req hook.ModelRequest) hook.ModelStream {
-		if n := req.Messages.Len(); req.Messages.At(n-1).Role == hook.RoleTool {
+	m := modelFunc(func(_ context.Context, req message.ModelRequest) message.ModelStream {
+		if n := req.Messages.Len(); req.Messages.At(n-1).Role == message.RoleTool {
 			return says("done")
 		}
 		return calls(want{"c1", "echo", `{}`})
@@ -139,7 +141,7 @@ func TestSpecTurnsAtTheSameTimeShareNoState(t *testing.T) {
 				return
 			}
 			for range turns {
-				_, err := conv.Send(t.Context(), hook.TextInput("go"), nil)
+				_, err := conv.Send(t.Context(), message.TextInput("go"), nil)
 				assert.NoError(t, err)
 			}
 		})
@@ -148,9 +150,9 @@ func TestSpecTurnsAtTheSameTimeShareNoState(t *testing.T) {
 	assert.Zero(t, a.mixed.Load()+b.mixed.Load(), "counts of another turn were seen")
 }
 
-type modelFunc func(context.Context, hook.ModelRequest) hook.ModelStream
+type modelFunc func(context.Context, message.ModelRequest) message.ModelStream
 
-func (f modelFunc) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+func (f modelFunc) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	return f(ctx, req)
 }
 
@@ -231,7 +233,7 @@ func replies(t *testing.T, s store.Store, id string) (n int) {
 	ms, err := s.Messages(t.Context(), id)
 	require.NoError(t, err)
 	for _, m := range ms {
-		if m.Role == hook.RoleAssistant {
+		if m.Role == message.RoleAssistant {
 			n++
 		}
 	}
@@ -269,7 +271,7 @@ func TestSpecAStateIsNeverAheadOfWhatItCountsNorBehind(t *testing.T) {
 		}
 		died++
 		m := script()
-		m.requests = make([]hook.ModelRequest, replies(t, disk, w.conv.ID())) // where the first one was
+		m.requests = make([]message.ModelRequest, replies(t, disk, w.conv.ID())) // where the first one was
 		next := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: disk, Gone: func(string) bool { return true }}, box(again), &tally{})
 		rec, err := disk.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
 		require.NoError(t, err)
@@ -301,7 +303,7 @@ func TestSpecStatesAreForkedAndStayOverARewind(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, w.conv.Rewind(t.Context(), 1))
 		w.send("3")
-		_, err = fork.Send(t.Context(), hook.TextInput("own"), nil)
+		_, err = fork.Send(t.Context(), message.TextInput("own"), nil)
 		require.NoError(t, err)
 		w.send("4")
 		assert.Equal(t, []string{"ann 1", "ann 2", "ann 3", "bob 3", "ann 4"}, seen)
@@ -316,7 +318,7 @@ type odd struct {
 }
 
 // AfterModel implements hook.AfterModel.
-func (s *odd) AfterModel(_ context.Context, step *hook.Step, _ hook.ModelReply) (hook.ReplyDecision, error) {
+func (s *odd) AfterModel(_ context.Context, step *hook.Step, _ message.ModelReply) (hook.ReplyDecision, error) {
 	s.share.Update(step.Turn().Conversation(), func(float64) float64 { return s.value })
 	return hook.ReplyDecision{}, nil
 }
@@ -351,7 +353,7 @@ type hidden struct {
 }
 
 // AfterModel implements hook.AfterModel.
-func (s *hidden) AfterModel(_ context.Context, step *hook.Step, _ hook.ModelReply) (hook.ReplyDecision, error) {
+func (s *hidden) AfterModel(_ context.Context, step *hook.Step, _ message.ModelReply) (hook.ReplyDecision, error) {
 	s.states().Update(step.Turn().Conversation(), more)
 	return hook.ReplyDecision{}, nil
 }
@@ -401,7 +403,7 @@ type listener struct {
 
 // OnEvent implements hook.Hook.
 func (l *listener) OnEvent(_ context.Context, ev hook.Event) {
-	if ev.Kind == hook.EventDiagnostic {
+	if ev.Kind == event.Diagnostic {
 		l.diagnostics = append(l.diagnostics, ev.Text)
 	}
 }

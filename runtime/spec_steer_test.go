@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -22,7 +24,7 @@ import (
 func steers(t *testing.T, w *world, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
-		require.NoError(t, w.conv.Steer(t.Context(), hook.TextInput(line)))
+		require.NoError(t, w.conv.Steer(t.Context(), message.TextInput(line)))
 	}
 }
 
@@ -31,7 +33,7 @@ func TestSpecWhatIsSaidDuringAStepIsReadBeforeTheNext(t *testing.T) {
 	tool := newGate("wait")
 	m := plays(calls(want{"c1", "wait", `{}`}), says("done"))
 	w := start(t, m, box(tool.tool))
-	require.ErrorIs(t, w.conv.Steer(t.Context(), hook.TextInput("too early")), runtime.ErrIdle)
+	require.ErrorIs(t, w.conv.Steer(t.Context(), message.TextInput("too early")), runtime.ErrIdle)
 
 	ended := make(chan error, 1)
 	go func() { _, err := w.try(t.Context(), "1"); ended <- err }()
@@ -42,19 +44,19 @@ func TestSpecWhatIsSaidDuringAStepIsReadBeforeTheNext(t *testing.T) {
 	assert.Equal(t, []string{
 		"user 1", "assistant [c1 wait {}]", "tool c1 wait: through", "user first", "user second", "user third", "assistant done",
 	}, w.history())
-	told := w.eventsOf(hook.EventSteered)
+	told := w.eventsOf(event.Steered)
 	require.Len(t, told, 3, "one event each")
 	for i, line := range []string{"first", "second", "third"} {
 		assert.Equal(t, line, told[i].Text)
 	}
 	assert.Equal(t, 6, m.requests[1].Messages.Len(), "the model reads them")
-	require.ErrorIs(t, w.conv.Steer(t.Context(), hook.TextInput("too late")), runtime.ErrIdle)
+	require.ErrorIs(t, w.conv.Steer(t.Context(), message.TextInput("too late")), runtime.ErrIdle)
 }
 
 func TestSpecATurnThatWasAboutToEndGoesOn(t *testing.T) {
 	t.Parallel()
 	var w *world
-	first := func(yield func(hook.Chunk, error) bool) {
+	first := func(yield func(message.Chunk, error) bool) {
 		steers(t, w, "one more thing")
 		says("that was all")(yield)
 	}
@@ -77,7 +79,7 @@ func TestSpecACancelledTurnLeavesWhatWasSaidToTheNext(t *testing.T) {
 	assert.Equal(t, hook.StopUserRequested, (<-ended).Stop)
 	w.send("2")
 	assert.Equal(t, []string{"user 1", "assistant [c1 wait {}]", "tool c1 wait cancelled: cancelled", "user first", "user second", "user 2", "assistant done"}, w.history())
-	assert.Len(t, w.eventsOf(hook.EventSteered), 2)
+	assert.Len(t, w.eventsOf(event.Steered), 2)
 }
 
 // Whenever a message comes, also while the turn ends or is stopped: it is either
@@ -104,7 +106,7 @@ func raceSteering(t *testing.T, seed uint64) (heard, refused int) {
 	go func() {
 		defer close(over)
 		for range 3 {
-			_, _ = w.conv.Send(t.Context(), hook.TextInput("call"), nil)
+			_, _ = w.conv.Send(t.Context(), message.TextInput("call"), nil)
 			time.Sleep(wait() / 2)
 		}
 	}()
@@ -112,7 +114,7 @@ func raceSteering(t *testing.T, seed uint64) (heard, refused int) {
 	for i := range 8 {
 		time.Sleep(wait())
 		line := fmt.Sprintf("hear %d", i)
-		switch err := w.conv.Steer(t.Context(), hook.TextInput(line)); {
+		switch err := w.conv.Steer(t.Context(), message.TextInput(line)); {
 		case err == nil:
 			said = append(said, "user "+line)
 		default:
@@ -142,7 +144,7 @@ func TestSpecQueuedMessagesComeInTheirOrderUnlessRefused(t *testing.T) {
 		send := func(ctx context.Context, line string, when runtime.Busy) <-chan error {
 			ended := make(chan error, 1)
 			go func() {
-				_, err := w.conv.Send(ctx, hook.TextInput(line), &runtime.SendOptions{WhenBusy: when})
+				_, err := w.conv.Send(ctx, message.TextInput(line), &runtime.SendOptions{WhenBusy: when})
 				ended <- err
 			}()
 			synctest.Wait()

@@ -14,6 +14,9 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 )
@@ -45,8 +48,8 @@ func TestSpecBeforeStepEndsTheTurnBeforeTheModelIsAsked(t *testing.T) {
 		assert.Equal(t, hook.StopTokenLimit, out.Stop)
 		assert.Equal(t, []hook.StopSignal{{Reason: hook.StopTokenLimit, By: path, Text: "Token limit reached: 15/10", Context: `{"maxTokens":10}`}}, out.Signals.Slice())
 		assert.Equal(t, []int{1, 2}, after, "the step had begun")
-		assert.Len(t, w.eventsOf(hook.EventStepStart), 2)
-		assert.Len(t, w.eventsOf(hook.EventStepEnd), 2)
+		assert.Len(t, w.eventsOf(event.StepStart), 2)
+		assert.Len(t, w.eventsOf(event.StepEnd), 2)
 		assert.Len(t, w.model.requests, 1)
 	})
 }
@@ -67,8 +70,8 @@ func TestSpecAfterStepIsToldHowTheStepEnded(t *testing.T) {
 		require.ErrorIs(t, err, down)
 		require.Len(t, outcomes, 2)
 		first := outcomes[0]
-		assert.Equal(t, hook.FinishTools, first.Finish)
-		assert.Equal(t, hook.Usage{Input: 10, Output: 5}, first.Usage)
+		assert.Equal(t, message.FinishTools, first.Finish)
+		assert.Equal(t, message.Usage{Input: 10, Output: 5}, first.Usage)
 		assert.Equal(t, time.Second, first.Duration)
 		require.NoError(t, first.Err)
 		var ends []string
@@ -103,14 +106,14 @@ func TestSpecAfterStepRunsOnceForEveryStepHoweverItEnds(t *testing.T) {
 	t.Parallel()
 	type ctxKey struct{}
 	cases := map[string]struct {
-		model func(cancel func()) hook.ModelStream
+		model func(cancel func()) message.ModelStream
 		life  func(h *life, cancel func())
 		stop  hook.StopReason
 	}{
-		"a model that panics":     {model: func(func()) hook.ModelStream { return func(func(hook.Chunk, error) bool) { panic("boom") } }, stop: hook.StopError},
-		"a model that is cut off": {model: func(func()) hook.ModelStream { return chunks(text("half")) }, stop: hook.StopError},
+		"a model that panics":     {model: func(func()) message.ModelStream { return func(func(message.Chunk, error) bool) { panic("boom") } }, stop: hook.StopError},
+		"a model that is cut off": {model: func(func()) message.ModelStream { return chunks(text("half")) }, stop: hook.StopError},
 		"a cancel before the step": {life: func(h *life, cancel func()) {
-			h.beforeTurn = func(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
+			h.beforeTurn = func(context.Context, *hook.Turn, message.Input) (hook.TurnDecision, error) {
 				cancel()
 				return hook.TurnDecision{}, nil
 			}
@@ -121,15 +124,15 @@ func TestSpecAfterStepRunsOnceForEveryStepHoweverItEnds(t *testing.T) {
 				return hook.StepDecision{}, nil
 			}
 		}, stop: hook.StopCancelled},
-		"a cancel in the stream": {model: func(cancel func()) hook.ModelStream {
-			return func(yield func(hook.Chunk, error) bool) {
+		"a cancel in the stream": {model: func(cancel func()) message.ModelStream {
+			return func(yield func(message.Chunk, error) bool) {
 				_ = yield(text("half"), nil)
 				cancel()
 				_ = yield(text("the other"), nil)
 			}
 		}, stop: hook.StopCancelled},
-		"a cancel in a tool": {model: func(func()) hook.ModelStream { return calls(want{"c1", "cancel", `{}`}) }, life: func(h *life, cancel func()) {
-			h.tools = []tool{does("cancel", func(context.Context) hook.ToolResult { cancel(); return hook.TextResult("done") })}
+		"a cancel in a tool": {model: func(func()) message.ModelStream { return calls(want{"c1", "cancel", `{}`}) }, life: func(h *life, cancel func()) {
+			h.tools = []tool{does("cancel", func(context.Context) message.ToolResult { cancel(); return message.TextResult("done") })}
 		}, stop: hook.StopCancelled},
 	}
 	for name, c := range cases {
@@ -158,7 +161,7 @@ func TestSpecAfterStepRunsOnceForEveryStepHoweverItEnds(t *testing.T) {
 				assert.Equal(t, c.stop, out.Stop)
 				require.Len(t, after, 1)
 				require.Error(t, after[0].Err)
-				assert.Len(t, w.eventsOf(hook.EventStepEnd), 1)
+				assert.Len(t, w.eventsOf(event.StepEnd), 1)
 			})
 		})
 	}
@@ -193,7 +196,7 @@ func TestSpecOnStopHasATurnGoOnWithFeedback(t *testing.T) {
 		ms, err := w.store.Messages(t.Context(), w.conv.ID())
 		require.NoError(t, err)
 		assert.Empty(t, history.Check(ms))
-		last := func(n int) hook.Message {
+		last := func(n int) message.Message {
 			m := w.model.requests[n].Messages
 			return m.At(m.Len() - 1)
 		}
@@ -222,7 +225,7 @@ func TestSpecOnStopIsCapped(t *testing.T) {
 		out := w.send("1")
 		assert.Equal(t, hook.StopCompleted, out.Stop)
 		assert.Equal(t, 9, out.Steps, "8 times")
-		told := w.eventsOf(hook.EventDiagnostic)
+		told := w.eventsOf(event.Diagnostic)
 		require.Len(t, told, 1)
 		assert.Contains(t, told[0].Text, "8 times")
 		assert.Contains(t, told[0].Text, path)
@@ -232,7 +235,7 @@ func TestSpecOnStopIsCapped(t *testing.T) {
 func TestSpecOnStopLiftsNoHardStop(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		reply  hook.ModelStream
+		reply  message.ModelStream
 		stop   hook.StopReason
 		limits hook.Limits
 		step   hook.StopReason
@@ -240,9 +243,9 @@ func TestSpecOnStopLiftsNoHardStop(t *testing.T) {
 	}{
 		"completed":           {reply: says("hi"), stop: hook.StopCompleted, asked: true},
 		"no action":           {reply: says(""), stop: hook.StopNoAction, asked: true},
-		"a filter":            {reply: chunks(text("I"), finish(hook.FinishFilter)), stop: hook.StopFinishReason, asked: true},
+		"a filter":            {reply: chunks(text("I"), finish(message.FinishFilter)), stop: hook.StopFinishReason, asked: true},
 		"a finish of a guard": {reply: says("hi"), step: hook.StopFinishReason, stop: hook.StopFinishReason, asked: true},
-		"cut off":             {reply: chunks(text("I"), finish(hook.FinishLength)), stop: hook.StopMaxTokens},
+		"cut off":             {reply: chunks(text("I"), finish(message.FinishLength)), stop: hook.StopMaxTokens},
 		"a failure":           {reply: breaks(errBroken), stop: hook.StopError},
 		"tokens":              {reply: calls(want{"c1", "echo", `{}`}), limits: hook.Limits{Tokens: 10}, stop: hook.StopTokenLimit},
 		"steps":               {reply: calls(want{"c1", "echo", `{}`}), limits: hook.Limits{Steps: 1}, stop: hook.StopStepsLimit},
@@ -326,7 +329,7 @@ func TestSpecATurnThatGoesOnCanBeSteered(t *testing.T) {
 		w = start(t, plays(says("one"), says("two")), h)
 		assert.Equal(t, "two", w.send("1").Text())
 		assert.Equal(t, []string{"user 1", "assistant one", "user one more thing", "assistant two"}, w.history())
-		require.ErrorIs(t, w.conv.Steer(t.Context(), hook.TextInput("too late")), runtime.ErrIdle)
+		require.ErrorIs(t, w.conv.Steer(t.Context(), message.TextInput("too late")), runtime.ErrIdle)
 	}
 }
 
@@ -357,35 +360,35 @@ func TestSpecFailuresOfHooksAtThePointsOfATurn(t *testing.T) {
 	cases := []struct {
 		point hook.Point
 		fail  func(h *life, fail func() error)
-		reply hook.ModelStream
+		reply message.ModelStream
 		stop  hook.StopReason
 		steps int
 	}{
-		{hook.PointOnSessionStart, func(h *life, fail func() error) {
+		{point.OnSessionStart, func(h *life, fail func() error) {
 			h.sessionStart = func(*hook.Session) (hook.SessionDecision, error) { return hook.ContextSession("x"), fail() }
 		}, says("hi"), hook.StopDenied, 0},
-		{hook.PointPreprocess, func(h *life, fail func() error) {
-			h.preprocess = func(_ *hook.Turn, in hook.Input) (hook.Input, error) { return in, fail() }
+		{point.Preprocess, func(h *life, fail func() error) {
+			h.preprocess = func(_ *hook.Turn, in message.Input) (message.Input, error) { return in, fail() }
 		}, says("hi"), hook.StopError, 0},
-		{hook.PointBeforeTurn, func(h *life, fail func() error) {
-			h.beforeTurn = func(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
+		{point.BeforeTurn, func(h *life, fail func() error) {
+			h.beforeTurn = func(context.Context, *hook.Turn, message.Input) (hook.TurnDecision, error) {
 				return hook.RespondTurn("x"), fail()
 			}
 		}, says("hi"), hook.StopDenied, 0},
-		{hook.PointBeforeStep, func(h *life, fail func() error) {
+		{point.BeforeStep, func(h *life, fail func() error) {
 			h.beforeStep = func(*hook.Step) (hook.StepDecision, error) { return hook.StepDecision{}, fail() }
 		}, says("hi"), hook.StopError, 0},
-		{hook.PointAfterStep, func(h *life, fail func() error) {
+		{point.AfterStep, func(h *life, fail func() error) {
 			h.afterStep = func(context.Context, *hook.Step, hook.StepOutcome) (hook.StepDecision, error) {
 				return hook.StepDecision{}, fail()
 			}
 		}, says("hi"), hook.StopError, 1},
-		{hook.PointOnStop, func(h *life, fail func() error) {
+		{point.OnStop, func(h *life, fail func() error) {
 			h.stop = func(context.Context, *hook.Turn, hook.Stopping) (hook.StopDecision, error) {
 				return hook.ContinueTurn("x"), fail()
 			}
 		}, says("hi"), hook.StopCompleted, 1},
-		{hook.PointOnTurnError, func(h *life, fail func() error) {
+		{point.OnTurnError, func(h *life, fail func() error) {
 			h.turnError = func(*hook.Turn, hook.TurnOutcome) (hook.RecoverDecision, error) {
 				return hook.RecoverTurn("x"), fail()
 			}
@@ -410,7 +413,7 @@ func TestSpecFailuresOfHooksAtThePointsOfATurn(t *testing.T) {
 					assert.Equal(t, c.stop, out.Stop)
 					assert.Equal(t, c.steps, out.Steps)
 					assert.Equal(t, 1, ended)
-					told := w.eventsOf(hook.EventHookFailed)
+					told := w.eventsOf(event.HookFailed)
 					require.Len(t, told, 1, "told once")
 					assert.Equal(t, c.point, told[0].Detail().Point)
 					assert.Equal(t, path, told[0].Detail().Subsystem)
@@ -424,7 +427,7 @@ func TestSpecFailuresOfHooksAtThePointsOfATurn(t *testing.T) {
 						assert.Empty(t, w.history())
 					}
 					var f *hook.Failure
-					if c.stop != hook.StopCompleted && c.point != hook.PointOnTurnError {
+					if c.stop != hook.StopCompleted && c.point != point.OnTurnError {
 						require.ErrorAs(t, err, &f)
 						assert.Equal(t, c.point, f.Point)
 					}
@@ -458,28 +461,28 @@ func TestSpecAHookThatIsLateHasFailedAndIsToldOnce(t *testing.T) {
 	cases := []struct {
 		point hook.Point
 		hook  hook.Hook
-		reply hook.ModelStream
+		reply message.ModelStream
 		stop  hook.StopReason
 	}{
-		{hook.PointOnSessionStart, hook.OnSessionStartFunc(func(ctx context.Context, _ *hook.Session) (hook.SessionDecision, error) {
+		{point.OnSessionStart, point.OnSessionStartFunc(func(ctx context.Context, _ *hook.Session) (hook.SessionDecision, error) {
 			return hook.SessionDecision{}, hang(ctx)
 		}), says("hi"), hook.StopDenied},
-		{hook.PointBeforeTurn, hook.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Input) (hook.TurnDecision, error) {
+		{point.BeforeTurn, point.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ message.Input) (hook.TurnDecision, error) {
 			return hook.TurnDecision{}, hang(ctx)
 		}), says("hi"), hook.StopDenied},
-		{hook.PointBeforeStep, hook.BeforeStepFunc(func(ctx context.Context, _ *hook.Step) (hook.StepDecision, error) {
+		{point.BeforeStep, point.BeforeStepFunc(func(ctx context.Context, _ *hook.Step) (hook.StepDecision, error) {
 			return hook.StepDecision{}, hang(ctx)
 		}), says("hi"), hook.StopError},
-		{hook.PointAfterStep, hook.AfterStepFunc(func(ctx context.Context, _ *hook.Step, _ hook.StepOutcome) (hook.StepDecision, error) {
+		{point.AfterStep, point.AfterStepFunc(func(ctx context.Context, _ *hook.Step, _ hook.StepOutcome) (hook.StepDecision, error) {
 			return hook.StepDecision{}, hang(ctx)
 		}), says("hi"), hook.StopError},
-		{hook.PointOnStop, hook.OnStopFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Stopping) (hook.StopDecision, error) {
+		{point.OnStop, point.OnStopFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Stopping) (hook.StopDecision, error) {
 			return hook.ContinueTurn("x"), hang(ctx)
 		}), says("hi"), hook.StopCompleted},
-		{hook.PointOnTurnError, hook.OnTurnErrorFunc(func(ctx context.Context, _ *hook.Turn, _ hook.TurnOutcome) (hook.RecoverDecision, error) {
+		{point.OnTurnError, point.OnTurnErrorFunc(func(ctx context.Context, _ *hook.Turn, _ hook.TurnOutcome) (hook.RecoverDecision, error) {
 			return hook.RecoverTurn("x"), hang(ctx)
 		}), breaks(errBroken), hook.StopError},
-		{hook.PointBeforeTool, hook.BeforeToolFunc(func(ctx context.Context, _ *hook.ToolCall) (hook.ToolDecision, error) {
+		{point.BeforeTool, point.BeforeToolFunc(func(ctx context.Context, _ *hook.ToolCall) (hook.ToolDecision, error) {
 			return hook.ToolDecision{}, hang(ctx)
 		}), calls(want{"c1", "echo", `{}`}), hook.StopCompleted},
 	}
@@ -499,7 +502,7 @@ func TestSpecAHookThatIsLateHasFailedAndIsToldOnce(t *testing.T) {
 				out, _ := w.try(t.Context(), "1")
 				assert.Equal(t, c.stop, out.Stop)
 				assert.Equal(t, patience, time.Since(began))
-				told := w.eventsOf(hook.EventHookFailed)
+				told := w.eventsOf(event.HookFailed)
 				require.Len(t, told, 1)
 				assert.True(t, told[0].Failure().Late)
 				assert.Equal(t, "Slow", told[0].Detail().Subsystem)

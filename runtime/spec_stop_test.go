@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Why a turn has ended: of several reasons the most authoritative is told, and all
@@ -23,10 +24,10 @@ func (stopper) AfterTool(context.Context, *hook.ToolCall, hook.ToolOutcome) (hoo
 func TestSpecOfSeveralReasonsTheMostAuthoritativeIsTold(t *testing.T) {
 	t.Parallel()
 	var w *world
-	stop := does("stop", func(ctx context.Context) hook.ToolResult {
+	stop := does("stop", func(ctx context.Context) message.ToolResult {
 		w.conv.Stop()
 		<-ctx.Done()
-		return hook.TextResult("stopped")
+		return message.TextResult("stopped")
 	})
 	w = start(t, plays(calls(want{"c1", "stop", `{}`})), box(stop), stopper{})
 	out, err := w.try(t.Context(), "1")
@@ -42,26 +43,26 @@ func TestSpecStopReasons(t *testing.T) {
 	cases := []struct {
 		name    string
 		limits  hook.Limits
-		replies []hook.ModelStream
+		replies []message.ModelStream
 		stop    hook.StopReason
 		signals []hook.StopReason
 		history []string
 	}{
-		{"an answer", hook.Limits{}, []hook.ModelStream{says("hi")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
+		{"an answer", hook.Limits{}, []message.ModelStream{says("hi")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
 			[]string{"user 1", "assistant hi"}},
-		{"nothing: an empty reply is not kept", hook.Limits{}, []hook.ModelStream{says(" \n")}, hook.StopNoAction, []hook.StopReason{hook.StopNoAction},
+		{"nothing: an empty reply is not kept", hook.Limits{}, []message.ModelStream{says(" \n")}, hook.StopNoAction, []hook.StopReason{hook.StopNoAction},
 			[]string{"user 1"}},
-		{"cut off", hook.Limits{}, []hook.ModelStream{chunks(text("half an ans"), finish(hook.FinishLength))}, hook.StopMaxTokens, []hook.StopReason{hook.StopMaxTokens},
+		{"cut off", hook.Limits{}, []message.ModelStream{chunks(text("half an ans"), finish(message.FinishLength))}, hook.StopMaxTokens, []hook.StopReason{hook.StopMaxTokens},
 			[]string{"user 1", "assistant half an ans"}},
-		{"filtered", hook.Limits{}, []hook.ModelStream{chunks(text("I"), finish(hook.FinishFilter))}, hook.StopFinishReason, []hook.StopReason{hook.StopFinishReason},
+		{"filtered", hook.Limits{}, []message.ModelStream{chunks(text("I"), finish(message.FinishFilter))}, hook.StopFinishReason, []hook.StopReason{hook.StopFinishReason},
 			[]string{"user 1", "assistant I"}},
-		{"too many steps", hook.Limits{Steps: 1}, []hook.ModelStream{calls(want{"c1", "echo", `{}`})}, hook.StopStepsLimit, []hook.StopReason{hook.StopStepsLimit},
+		{"too many steps", hook.Limits{Steps: 1}, []message.ModelStream{calls(want{"c1", "echo", `{}`})}, hook.StopStepsLimit, []hook.StopReason{hook.StopStepsLimit},
 			[]string{"user 1", "assistant [c1 echo {}]", "tool c1 echo: echo:"}},
-		{"too many tokens", hook.Limits{Steps: 1, Tokens: 10}, []hook.ModelStream{calls(want{"c1", "echo", `{}`})}, hook.StopTokenLimit, []hook.StopReason{hook.StopTokenLimit},
+		{"too many tokens", hook.Limits{Steps: 1, Tokens: 10}, []message.ModelStream{calls(want{"c1", "echo", `{}`})}, hook.StopTokenLimit, []hook.StopReason{hook.StopTokenLimit},
 			[]string{"user 1", "assistant [c1 echo {}]", "tool c1 echo: echo:"}},
-		{"arguments that are no JSON: the model is told", hook.Limits{}, []hook.ModelStream{calls(want{"c1", "echo", `{"s":`}), says("sorry")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
+		{"arguments that are no JSON: the model is told", hook.Limits{}, []message.ModelStream{calls(want{"c1", "echo", `{"s":`}), says("sorry")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
 			[]string{"user 1", `assistant [c1 echo {"unparsed_arguments":"{\"s\":"}]`, "tool c1 echo invalid_arguments: ", "assistant sorry"}},
-		{"arguments that were cut off: the model is told", hook.Limits{}, []hook.ModelStream{finishes(hook.FinishLength, want{"c1", "echo", `{"s":`}), says("shorter")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
+		{"arguments that were cut off: the model is told", hook.Limits{}, []message.ModelStream{finishes(message.FinishLength, want{"c1", "echo", `{"s":`}), says("shorter")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
 			[]string{"user 1", `assistant [c1 echo {"unparsed_arguments":"{\"s\":"}]`, "tool c1 echo invalid_arguments: The answer was cut off at its token limit", "assistant shorter"}},
 	}
 	for _, c := range cases {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -74,7 +75,7 @@ func boot(t *testing.T, dir string, m *model, o runtime.Options, hooks ...hook.H
 // sends begins a turn.
 func (p *process) sends(line string) {
 	p.runs(func(ctx context.Context, o *runtime.SendOptions) (hook.TurnOutcome, error) {
-		return p.conv.Send(ctx, hook.TextInput(line), o)
+		return p.conv.Send(ctx, message.TextInput(line), o)
 	})
 }
 
@@ -137,13 +138,13 @@ type gate struct {
 
 func newGate(name string) *gate {
 	g := &gate{reached: make(chan struct{}, 100), open: make(chan struct{})}
-	g.tool = does(name, func(ctx context.Context) hook.ToolResult {
+	g.tool = does(name, func(ctx context.Context) message.ToolResult {
 		g.reached <- struct{}{}
 		select {
 		case <-g.open:
-			return hook.TextResult("through")
+			return message.TextResult("through")
 		case <-ctx.Done():
-			return hook.FailedResult(hook.FailCancelled, "cancelled")
+			return message.FailedResult(message.FailCancelled, "cancelled")
 		}
 	})
 	return g

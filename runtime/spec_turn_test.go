@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -24,10 +27,10 @@ func TestSpecARejectedTurnStoresNothing(t *testing.T) {
 		var seen []string
 		var after []hook.TurnOutcome
 		h := &life{toolbox: box()}
-		h.preprocess = func(_ *hook.Turn, in hook.Input) (hook.Input, error) {
-			return hook.TextInput(in.Text() + ", preprocessed"), nil
+		h.preprocess = func(_ *hook.Turn, in message.Input) (message.Input, error) {
+			return message.TextInput(in.Text() + ", preprocessed"), nil
 		}
-		h.beforeTurn = func(_ context.Context, turn *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+		h.beforeTurn = func(_ context.Context, turn *hook.Turn, in message.Input) (hook.TurnDecision, error) {
 			assert.Equal(t, turn.Input(), in)
 			if seen = append(seen, in.Text()); len(seen) == 1 {
 				return hook.RejectTurn("off topic"), nil
@@ -42,7 +45,7 @@ func TestSpecARejectedTurnStoresNothing(t *testing.T) {
 		assert.ErrorContains(t, err, path)
 		assert.Equal(t, hook.StopDenied, out.Stop)
 		assert.Equal(t, []hook.StopSignal{{Reason: hook.StopDenied, By: path, Text: "off topic"}}, out.Signals.Slice())
-		assert.Equal(t, []hook.EventKind{hook.EventTurnStart, hook.EventError, hook.EventTurnEnd}, w.kinds())
+		assert.Equal(t, []hook.EventKind{event.TurnStart, event.Error, event.TurnEnd}, w.kinds())
 		assert.Contains(t, w.events[1].Text, "off topic")
 		assert.Empty(t, w.history())
 		assert.Empty(t, w.model.requests)
@@ -60,7 +63,7 @@ func TestSpecATurnThatAHookAnswersIsStoredAtOnceAndAsksNoModel(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		alike(t, func(t *testing.T, _ string, with func(hook.Hook) []hook.Hook) {
 			h := &life{toolbox: box()}
-			h.beforeTurn = func(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
+			h.beforeTurn = func(context.Context, *hook.Turn, message.Input) (hook.TurnDecision, error) {
 				return hook.RespondTurn("we are closed"), nil
 			}
 			asked := false
@@ -78,7 +81,7 @@ func TestSpecATurnThatAHookAnswersIsStoredAtOnceAndAsksNoModel(t *testing.T) {
 			assert.False(t, asked, "the turn was answered without a step that could be gone on with")
 			assert.Equal(t, []string{"user hello?", "assistant we are closed"}, w.history())
 			assert.Equal(t, []hook.EventKind{
-				hook.EventTurnStart, hook.EventTextStart, hook.EventTextDelta, hook.EventTextEnd, hook.EventTurnEnd,
+				event.TurnStart, event.TextStart, event.TextDelta, event.TextEnd, event.TurnEnd,
 			}, w.kinds())
 		})
 	}
@@ -98,7 +101,7 @@ func (c *counting) Append(ctx context.Context, id string, a store.Append) (int64
 func TestSpecInputAndAnswerOfAHookAreOneAppend(t *testing.T) {
 	t.Parallel()
 	c := &counting{Store: mem.New(nil)}
-	h := hook.BeforeTurnFunc(func(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
+	h := point.BeforeTurnFunc(func(context.Context, *hook.Turn, message.Input) (hook.TurnDecision, error) {
 		return hook.RespondTurn("we are closed"), nil
 	})
 	w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: c}, h)
@@ -115,7 +118,7 @@ func TestSpecInputAndAnswerOfAHookAreOneAppend(t *testing.T) {
 
 func TestSpecAHookThatAnswersWithNothingTookNoAction(t *testing.T) {
 	t.Parallel()
-	h := hook.BeforeTurnFunc(func(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
+	h := point.BeforeTurnFunc(func(context.Context, *hook.Turn, message.Input) (hook.TurnDecision, error) {
 		return hook.RespondTurn(" "), nil
 	})
 	w := start(t, plays(), h)
@@ -126,7 +129,7 @@ func TestSpecAHookThatAnswersWithNothingTookNoAction(t *testing.T) {
 func TestSpecWhatIsSaidWhileAHookAnswersIsForTheModel(t *testing.T) {
 	t.Parallel()
 	var w *world
-	h := hook.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+	h := point.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in message.Input) (hook.TurnDecision, error) {
 		if in.Text() != "hello" {
 			return hook.TurnDecision{}, nil
 		}
@@ -145,19 +148,19 @@ func TestSpecAFailedTurnIsRecoveredWithAnOutput(t *testing.T) {
 	down := errors.New("the model is down")
 	cases := []struct {
 		name    string
-		replies []hook.ModelStream
+		replies []message.ModelStream
 		history []string
 		stop    func(context.Context, *hook.Turn, hook.Stopping) (hook.StopDecision, error)
 	}{
-		{"behind the input", []hook.ModelStream{breaks(down)}, []string{"user 1", "assistant sorry"}, nil},
-		{"behind results", []hook.ModelStream{calls(want{"c1", "echo", `{}`}), breaks(down)},
+		{"behind the input", []message.ModelStream{breaks(down)}, []string{"user 1", "assistant sorry"}, nil},
+		{"behind results", []message.ModelStream{calls(want{"c1", "echo", `{}`}), breaks(down)},
 			[]string{"user 1", "assistant [c1 echo {}]", "tool c1 echo: echo:", "assistant sorry"}, nil},
-		{"behind an answer", []hook.ModelStream{says("one"), breaks(down)}, []string{"user 1", "assistant one", "assistant sorry"},
+		{"behind an answer", []message.ModelStream{says("one"), breaks(down)}, []string{"user 1", "assistant one", "assistant sorry"},
 			func(_ context.Context, _ *hook.Turn, s hook.Stopping) (hook.StopDecision, error) {
 				return hook.ContinueTurn("go on"), nil
 			}},
-		{"in the middle of its text", []hook.ModelStream{func(yield func(hook.Chunk, error) bool) {
-			_ = yield(text("half a"), nil) && yield(hook.Chunk{}, down)
+		{"in the middle of its text", []message.ModelStream{func(yield func(message.Chunk, error) bool) {
+			_ = yield(text("half a"), nil) && yield(message.Chunk{}, down)
 		}}, []string{"user 1", "assistant sorry"}, nil},
 	}
 	for _, c := range cases {
@@ -191,12 +194,12 @@ func TestSpecAFailedTurnIsRecoveredWithAnOutput(t *testing.T) {
 				ms, err := w.store.Messages(t.Context(), w.conv.ID())
 				require.NoError(t, err)
 				assert.Empty(t, history.Check(ms))
-				assert.Empty(t, w.eventsOf(hook.EventError))
-				told := w.eventsOf(hook.EventDiagnostic)
+				assert.Empty(t, w.eventsOf(event.Error))
+				told := w.eventsOf(event.Diagnostic)
 				require.Len(t, told, 1)
 				assert.Contains(t, told[0].Text, "the model is down")
 				assert.Contains(t, told[0].Text, path)
-				deltas := w.eventsOf(hook.EventTextDelta)
+				deltas := w.eventsOf(event.TextDelta)
 				assert.Equal(t, "sorry", deltas[len(deltas)-1].Text)
 			})
 		})
@@ -217,13 +220,13 @@ func TestSpecWithoutAnAnswerTheTurnEndsWithTheError(t *testing.T) {
 	require.ErrorIs(t, err, down)
 	assert.Equal(t, hook.StopError, out.Stop)
 	assert.Equal(t, 1, asked)
-	assert.Len(t, w.eventsOf(hook.EventError), 1)
+	assert.Len(t, w.eventsOf(event.Error), 1)
 }
 
 func TestSpecATurnWithoutStoredInputIsRecoveredWithoutAHistory(t *testing.T) {
 	t.Parallel()
 	h := &life{toolbox: box()}
-	h.preprocess = func(*hook.Turn, hook.Input) (hook.Input, error) { return hook.Input{}, errBroken }
+	h.preprocess = func(*hook.Turn, message.Input) (message.Input, error) { return message.Input{}, errBroken }
 	h.turnError = func(*hook.Turn, hook.TurnOutcome) (hook.RecoverDecision, error) {
 		return hook.RecoverTurn("sorry"), nil
 	}
@@ -250,7 +253,7 @@ func TestSpecNobodyRecoversWhatWasCancelledStoppedOrRejected(t *testing.T) {
 		}
 		return hook.StepDecision{}, nil
 	}
-	h.beforeTurn = func(_ context.Context, _ *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+	h.beforeTurn = func(_ context.Context, _ *hook.Turn, in message.Input) (hook.TurnDecision, error) {
 		if in.Text() == "reject" {
 			return hook.RejectTurn("no"), nil
 		}

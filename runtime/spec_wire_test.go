@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/strictwire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -34,7 +35,7 @@ func TestSpecVendorsTakeWhatBecomesOfAConversation(t *testing.T) {
 				require.NoError(t, err)
 				send := func(c *runtime.Conversation, line, guest string) {
 					t.Helper()
-					_, err := c.Send(t.Context(), hook.TextInput(line), &runtime.SendOptions{Guest: guest})
+					_, err := c.Send(t.Context(), message.TextInput(line), &runtime.SendOptions{Guest: guest})
 					require.NoError(t, err)
 				}
 				compact := func(keep, archived int) {
@@ -49,10 +50,10 @@ func TestSpecVendorsTakeWhatBecomesOfAConversation(t *testing.T) {
 				ended := make(chan struct{})
 				go func() {
 					defer close(ended)
-					_, _ = conv.Send(t.Context(), hook.TextInput("call"), nil)
+					_, _ = conv.Send(t.Context(), message.TextInput("call"), nil)
 				}()
 				time.Sleep(500 * time.Millisecond)
-				require.NoError(t, conv.Steer(t.Context(), hook.TextInput("call once more")))
+				require.NoError(t, conv.Steer(t.Context(), message.TextInput("call once more")))
 				time.Sleep(time.Second)
 				require.True(t, conv.Stop())
 				<-ended

@@ -1,6 +1,9 @@
 package runtime
 
-import "github.com/grapnel-go/grapnel/hook"
+import (
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+)
 
 // outOfTokens returns the turn that has used up its tokens, this one or one that
 // it is a child of; nil if none has.
@@ -14,7 +17,7 @@ func (t *turn) outOfTokens() *turn {
 }
 
 // spent is what the turn has used so far, with its children, and what that costs.
-func (t *turn) spent() (hook.Usage, hook.Cost) {
+func (t *turn) spent() (message.Usage, hook.Cost) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.usage, t.cost
@@ -22,8 +25,8 @@ func (t *turn) spent() (hook.Usage, hook.Cost) {
 
 // spend adds what a call of the model has used, here and in the turns above, and
 // returns what it costs.
-func (t *turn) spend(model string, u hook.Usage) (cost hook.Cost) {
-	if t.rt.o.Price != nil && u != (hook.Usage{}) {
+func (t *turn) spend(model string, u message.Usage) (cost hook.Cost) {
+	if t.rt.o.Price != nil && u != (message.Usage{}) {
 		cost = t.rt.o.Price(model, u)
 	}
 	for ; t != nil; t = t.parent {

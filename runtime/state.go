@@ -8,6 +8,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/states"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -58,7 +59,7 @@ func (c *Conversation) loadStates(ctx context.Context, rec store.Record) error {
 		return err
 	}
 	if bad != nil {
-		c.events.emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: bad.Error()})
+		c.events.emit(ctx, hook.Event{Kind: event.Diagnostic, Text: bad.Error()})
 	}
 	c.statesAt, c.foreign = c.epoch, false
 	return nil
@@ -106,6 +107,6 @@ func (t *turn) unkept(err error) {
 	t.errs = append(t.errs, err)
 	t.signal(hook.StopError, "", publicText(err))
 	if t.concluded { // nobody asks for the errors any more
-		t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: publicText(err)})
+		t.emit(hook.Event{Kind: event.Diagnostic, Text: publicText(err)})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -24,7 +26,7 @@ type mailbox struct {
 
 // letter is one input and the sequence of its first entry in the journal, 0 for none.
 type letter struct {
-	in  hook.Input
+	in  message.Input
 	seq int64
 }
 
@@ -38,7 +40,7 @@ type letter struct {
 // the next step, on the loop's goroutine. The event steered tells that it got through.
 // If a hook refuses it, or answers it itself, the model never sees it, the turn goes
 // on, and the event steer_refused has the reason or the answer.
-func (c *Conversation) Steer(ctx context.Context, in hook.Input) error {
+func (c *Conversation) Steer(ctx context.Context, in message.Input) error {
 	if err := checkInput(in); err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func (c *Conversation) Steer(ctx context.Context, in hook.Input) error {
 	return nil
 }
 
-func (c *Conversation) noteSteer(ctx context.Context, in hook.Input) (int64, error) {
+func (c *Conversation) noteSteer(ctx context.Context, in message.Input) (int64, error) {
 	if !c.journals() {
 		return 0, nil
 	}
@@ -152,14 +154,14 @@ func (t *turn) hear(l letter, ask bool) bool {
 	for _, m := range in.Messages.All() {
 		t.history.add(m)
 	}
-	t.emit(hook.Event{Kind: hook.EventSteered, Text: l.in.Text()})
+	t.emit(hook.Event{Kind: event.Steered, Text: l.in.Text()})
 	return true
 }
 
 // refuse tells that a letter does not become history, and why.
 func (t *turn) refuse(l letter, why string) {
 	t.forgetLetter(l)
-	t.emit(hook.Event{Kind: hook.EventSteerRefused, Text: why})
+	t.emit(hook.Event{Kind: event.SteerRefused, Text: why})
 }
 
 // forgetLetter has the next write take the letter out of the journal.

@@ -7,6 +7,9 @@ import (
 	"strconv"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -47,28 +50,28 @@ func (t *turn) enterStep() {
 	t.ending = ending{began: t.moment, errs: len(t.errs)}
 	t.conv.events.atStep(t.number)
 	t.stepping, t.judged = true, false
-	t.emitNow(hook.Event{Kind: hook.EventStepStart})
+	t.emitNow(hook.Event{Kind: event.StepStart})
 }
 
 func (t *turn) leaveStep() (more bool) {
 	more = t.judgeStep()
 	t.now()
 	t.stepping = false
-	t.emitNow(hook.Event{Kind: hook.EventStepEnd})
+	t.emitNow(hook.Event{Kind: event.StepEnd})
 	t.conv.events.atStep(0)
 	return more
 }
 
 // mayStep asks BeforeStep.
 func (t *turn) mayStep() bool {
-	t.away(hook.PointBeforeStep)
+	t.away(point.BeforeStep)
 	d, _ := t.hooks.BeforeStep(t.ctx, t.step)
 	return t.goesBy(answered(t.ctx, t, d))
 }
 
 // judgeStep asks AfterStep about the step, whatever has become of it.
 func (t *turn) judgeStep() bool {
-	if !t.hooks.Has(hook.PointAfterStep) {
+	if !t.hooks.Has(point.AfterStep) {
 		return true
 	}
 	ctx, done := t.after()
@@ -76,7 +79,7 @@ func (t *turn) judgeStep() bool {
 	t.report()
 	o := t.stepOutcome()
 	t.judged = true
-	t.away(hook.PointAfterStep)
+	t.away(point.AfterStep)
 	d, _ := t.hooks.AfterStep(ctx, t.step, o)
 	return t.goesBy(answered(ctx, t, d))
 }
@@ -113,18 +116,18 @@ func (t *turn) goesBy(d hook.StepDecision) bool {
 
 // recordCalls keeps how the calls of the step ended, for the AfterStep of h.
 func (t *turn) recordCalls(calls []call, h *hooks) {
-	if !h.Has(hook.PointAfterStep) {
+	if !h.Has(point.AfterStep) {
 		return
 	}
 	ends := make([]hook.CallEnd, len(calls))
 	for i := range calls {
 		ends[i] = calls[i].end
 	}
-	t.ending.Calls = hook.Freeze(ends)
+	t.ending.Calls = message.Freeze(ends)
 }
 
 // acceptedReply asks the model until the hooks accept its reply and its calls.
-func (t *turn) acceptedReply() (hook.ModelReply, []call, bool) {
+func (t *turn) acceptedReply() (message.ModelReply, []call, bool) {
 	t.attempts = attempts{}
 	for {
 		reply, ok := t.ask()
@@ -158,13 +161,13 @@ func (t *turn) acceptedReply() (hook.ModelReply, []call, bool) {
 }
 
 // judge asks AfterModel about the reply.
-func (t *turn) judge(reply hook.ModelReply) hook.Verdict {
-	if !t.hooks.Has(hook.PointAfterModel) {
+func (t *turn) judge(reply message.ModelReply) hook.Verdict {
+	if !t.hooks.Has(point.AfterModel) {
 		return hook.Verdict{}
 	}
 	ctx, done := t.after()
 	defer done()
-	t.away(hook.PointAfterModel)
+	t.away(point.AfterModel)
 	d, _ := t.hooks.AfterModel(ctx, t.step, reply)
 	return answered(ctx, t, d).Verdict()
 }
@@ -181,8 +184,8 @@ func rejection(v hook.Verdict) error {
 }
 
 // follow does what the reply asks for: it answers the user, or calls tools.
-func (t *turn) follow(reply hook.ModelReply, calls []call) (more bool) {
-	t.final = hook.List[hook.Block]{} // what was said before is the answer no more
+func (t *turn) follow(reply message.ModelReply, calls []call) (more bool) {
+	t.final = message.List[message.Block]{} // what was said before is the answer no more
 	if len(calls) > 0 {
 		return t.runCalls(reply, calls)
 	}
@@ -199,7 +202,7 @@ func (t *turn) follow(reply hook.ModelReply, calls []call) (more bool) {
 // say stores the message: as the turn's last one, unless something was said meanwhile
 // that the model has yet to read. How the turn ends with it is stored in the same write:
 // a process that dies then leaves no turn that looks completed.
-func (t *turn) say(m hook.Message, finish hook.FinishReason) (more bool) {
+func (t *turn) say(m message.Message, finish message.FinishReason) (more bool) {
 	t.history.add(m)
 	if more = t.unread(); !more {
 		t.signalFinish(finish)
@@ -218,28 +221,28 @@ func (t *turn) say(m hook.Message, finish hook.FinishReason) (more bool) {
 }
 
 // signalFinish notes why a model stopped that had not said everything.
-func (t *turn) signalFinish(finish hook.FinishReason) {
+func (t *turn) signalFinish(finish message.FinishReason) {
 	switch finish {
-	case hook.FinishLength:
+	case message.FinishLength:
 		t.signal(hook.StopMaxTokens, "", "")
-	case hook.FinishFilter:
+	case message.FinishFilter:
 		t.signal(hook.StopFinishReason, "", string(finish))
 	}
 }
 
 // unread adds what was said meanwhile to the history, and reports whether anything
 // was. If not, nothing can be said any more unless a hook may have the turn go on.
-func (t *turn) unread() bool { return t.steered(!t.hooks.Has(hook.PointOnStop)) }
+func (t *turn) unread() bool { return t.steered(!t.hooks.Has(point.OnStop)) }
 
 // said is a message of the agent that answers.
-func (t *turn) said(content hook.List[hook.Block]) hook.Message {
+func (t *turn) said(content message.List[message.Block]) message.Message {
 	t.conv.visited = t.conv.visited || t.guest() != ""
-	return hook.Message{Role: hook.RoleAssistant, Content: content, From: t.guest()}
+	return message.Message{Role: message.RoleAssistant, Content: content, From: t.guest()}
 }
 
 // keepPartial stores what a cancelled model had said so far, if the hooks that
 // every reply has to pass let it pass.
-func (t *turn) keepPartial(reply hook.ModelReply) {
+func (t *turn) keepPartial(reply message.ModelReply) {
 	if history.Blank(reply.Content) {
 		return
 	}
@@ -247,7 +250,7 @@ func (t *turn) keepPartial(reply hook.ModelReply) {
 	defer done()
 	reply, err := t.rewriteReply(ctx, reply)
 	if err != nil {
-		t.hookFailed(ctx, failureOf(hook.PointRewriteReply, err))
+		t.hookFailed(ctx, failureOf(point.RewriteReply, err))
 		return
 	}
 	reply.Content = withoutCalls(reply.Content) // a hook may have put one in, which nobody would answer
@@ -264,9 +267,9 @@ func (t *turn) keepPartial(reply hook.ModelReply) {
 	t.say(said, "")
 }
 
-func withoutCalls(content hook.List[hook.Block]) hook.List[hook.Block] {
-	isCall := func(b hook.Block) bool { return b.Kind == hook.BlockToolCall }
-	return hook.Freeze(slices.DeleteFunc(content.Slice(), isCall))
+func withoutCalls(content message.List[message.Block]) message.List[message.Block] {
+	isCall := func(b message.Block) bool { return b.Kind == message.BlockToolCall }
+	return message.Freeze(slices.DeleteFunc(content.Slice(), isCall))
 }
 
 // repairIDs gives an id to every call that has none, one that some provider
@@ -300,10 +303,10 @@ func (c *Conversation) newID() string {
 
 // takeIDs makes the ids of an accepted reply the history's, and repairs those
 // that a hook has put in.
-func (t *turn) takeIDs(content hook.List[hook.Block]) hook.List[hook.Block] {
-	var repaired []hook.Block
+func (t *turn) takeIDs(content message.List[message.Block]) message.List[message.Block] {
+	var repaired []message.Block
 	for i, b := range content.All() {
-		if b.Kind != hook.BlockToolCall {
+		if b.Kind != message.BlockToolCall {
 			continue
 		}
 		if reply, known := t.conv.ids.reply(b.CallID); !history.ValidID(b.CallID) || known && reply == accepted {
@@ -318,5 +321,5 @@ func (t *turn) takeIDs(content hook.List[hook.Block]) hook.List[hook.Block] {
 	if repaired == nil {
 		return content
 	}
-	return hook.Freeze(repaired)
+	return message.Freeze(repaired)
 }

@@ -15,12 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // counted is a stream of n deltas whose texts are "0 ", "1 " and so on.
-func counted(n int) (hook.ModelStream, string) {
+func counted(n int) (message.ModelStream, string) {
 	words := make([]string, n)
 	for i := range words {
 		words[i] = strconv.Itoa(i) + " "
@@ -58,7 +61,7 @@ func (o *ordered) OnEvent(ctx context.Context, ev hook.Event) {
 		o.kinds = map[hook.EventKind]int{}
 	}
 	o.kinds[ev.Kind]++
-	if ev.Kind == hook.EventTextDelta {
+	if ev.Kind == event.TextDelta {
 		o.text.WriteString(ev.Text)
 	}
 	if o.then != nil {
@@ -74,7 +77,7 @@ func TestOthersEmitBetweenDeltas(t *testing.T) {
 	var emitting sync.WaitGroup
 	h := &ordered{t: t}
 	h.then = func(ctx context.Context, ev hook.Event) {
-		if ev.Kind != hook.EventTextStart {
+		if ev.Kind != event.TextStart {
 			return
 		}
 		for i := range others {
@@ -98,10 +101,10 @@ func TestOthersEmitBetweenDeltas(t *testing.T) {
 	emitting.Wait()
 	require.NoError(t, w.rt.Close(t.Context()))
 	assert.Equal(t, text, h.text.String())
-	assert.Equal(t, deltas, h.kinds[hook.EventTextDelta])
-	assert.Equal(t, others*each, h.kinds[hook.EventDiagnostic])
+	assert.Equal(t, deltas, h.kinds[event.TextDelta])
+	assert.Equal(t, others*each, h.kinds[event.Diagnostic])
 	var shown strings.Builder
-	for _, ev := range w.eventsOf(hook.EventTextDelta) {
+	for _, ev := range w.eventsOf(event.TextDelta) {
 		shown.WriteString(ev.Text)
 	}
 	assert.Equal(t, text, shown.String())
@@ -111,8 +114,8 @@ func TestWhatADeltaMakesAConsumerEmitComesBeforeTheNextDelta(t *testing.T) {
 	t.Parallel()
 	h := &ordered{t: t}
 	h.then = func(ctx context.Context, ev hook.Event) {
-		if ev.Kind == hook.EventTextDelta {
-			ev.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: ev.Text})
+		if ev.Kind == event.TextDelta {
+			ev.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: ev.Text})
 		}
 	}
 	stream, _ := counted(50)
@@ -120,7 +123,7 @@ func TestWhatADeltaMakesAConsumerEmitComesBeforeTheNextDelta(t *testing.T) {
 	w.send("go")
 	var got []string
 	for _, ev := range w.events {
-		if ev.Kind == hook.EventTextDelta || ev.Kind == hook.EventDiagnostic {
+		if ev.Kind == event.TextDelta || ev.Kind == event.Diagnostic {
 			got = append(got, ev.Text)
 		}
 	}
@@ -135,18 +138,18 @@ func TestAConsumerMayPanicAtAnyDelta(t *testing.T) {
 	stream, text := counted(40)
 	h := &ordered{t: t}
 	h.then = func(_ context.Context, ev hook.Event) {
-		if ev.Kind == hook.EventTextDelta && ev.Text != "" && ev.Text[0] == '2' {
+		if ev.Kind == event.TextDelta && ev.Text != "" && ev.Text[0] == '2' {
 			panic("boom")
 		}
 	}
 	w := start(t, plays(stream), h)
 	assert.Equal(t, text, w.send("go").Text())
 	assert.Equal(t, text, h.text.String(), "it is told of those that follow")
-	assert.Equal(t, 11, h.kinds[hook.EventHookFailed], "2 and 20 to 29")
+	assert.Equal(t, 11, h.kinds[event.HookFailed], "2 and 20 to 29")
 	for i, ev := range w.events {
-		if ev.Kind == hook.EventHookFailed {
+		if ev.Kind == event.HookFailed {
 			assert.Equal(t, byte('2'), w.events[i-1].Text[0], "directly behind the delta")
-			assert.Equal(t, hook.PointOnEvent, ev.Detail().Point)
+			assert.Equal(t, point.OnEvent, ev.Detail().Point)
 		}
 	}
 }
@@ -157,8 +160,8 @@ func TestAnObserverMayPanicAtAnyDelta(t *testing.T) {
 	h := &ordered{t: t}
 	w := start(t, plays(stream), h)
 	told := ""
-	out, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
-		if ev.Kind != hook.EventTextDelta {
+	out, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		if ev.Kind != event.TextDelta {
 			return
 		}
 		if told += ev.Text; ev.Text == "9 " {
@@ -169,7 +172,7 @@ func TestAnObserverMayPanicAtAnyDelta(t *testing.T) {
 	assert.Equal(t, text, out.Text())
 	assert.Equal(t, "0 1 2 3 4 5 6 7 8 9 ", told, "it is not called again")
 	assert.Equal(t, text, h.text.String())
-	assert.Equal(t, 1, h.kinds[hook.EventDiagnostic])
+	assert.Equal(t, 1, h.kinds[event.Diagnostic])
 }
 
 func TestAnObserverMayEndItsGoroutineAtADelta(t *testing.T) {
@@ -180,7 +183,7 @@ func TestAnObserverMayEndItsGoroutineAtADelta(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = w.conv.Send(context.Background(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		_, _ = w.conv.Send(context.Background(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
 			if ev.Text == "9 " {
 				goruntime.Goexit()
 			}
@@ -196,9 +199,9 @@ func TestAnObserverMayEndItsGoroutineAtADelta(t *testing.T) {
 func TestChildrenSpeakAtOnce(t *testing.T) {
 	t.Parallel()
 	const deltas = 500
-	model := provider.Func(func(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+	model := provider.Func(func(_ context.Context, req message.ModelRequest) message.ModelStream {
 		switch last := req.Messages.At(req.Messages.Len() - 1); {
-		case last.Role == hook.RoleTool:
+		case last.Role == message.RoleTool:
 			return says("done")
 		case last.Text() == "go":
 			return calls(want{"1", "ask", "{}"}, want{"2", "ask", "{}"})
@@ -206,15 +209,15 @@ func TestChildrenSpeakAtOnce(t *testing.T) {
 		stream, _ := counted(deltas)
 		return stream
 	})
-	ask := tool{hook.Tool{Name: "ask", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) hook.ToolResult {
-		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: hook.TextInput("count"), Call: env.Call})
+	ask := tool{message.Tool{Name: "ask", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: message.TextInput("count"), Call: env.Call})
 		assert.NoError(t, err)
-		return hook.TextResult(out.Text())
+		return message.TextResult(out.Text())
 	}}
 	h := &ordered{t: t}
 	last := map[string]int{}
 	h.then = func(_ context.Context, ev hook.Event) {
-		if ev.Kind == hook.EventTextDelta && ev.Agent == "b" {
+		if ev.Kind == event.TextDelta && ev.Agent == "b" {
 			assert.Equal(t, fmt.Sprint(last[ev.Turn], " "), ev.Text)
 			assert.Equal(t, 1, ev.Depth)
 			last[ev.Turn]++
@@ -229,7 +232,7 @@ func TestChildrenSpeakAtOnce(t *testing.T) {
 	}
 	conv, err := rt.Conversation(t.Context(), "a", "ann")
 	require.NoError(t, err)
-	out, err := conv.Send(t.Context(), hook.TextInput("go"), nil)
+	out, err := conv.Send(t.Context(), message.TextInput("go"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, "done", out.Text())
 	assert.Len(t, last, 2)

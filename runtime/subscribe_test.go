@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -42,7 +44,7 @@ func streamed(t *testing.T, st store.Store, hooks ...hook.Hook) *world {
 	for i := range words {
 		words[i] = "word "
 	}
-	replies := make([]hook.ModelStream, 4**subscribedEvents/deltasPerTurn+100)
+	replies := make([]message.ModelStream, 4**subscribedEvents/deltasPerTurn+100)
 	reply := says(words...)
 	for i := range replies {
 		replies[i] = reply
@@ -65,7 +67,7 @@ func (a *account) take(t *testing.T, items []stream.Item) {
 			}
 		} else {
 			a.events++
-			if ev := item.Event(); ev.Kind != hook.EventTextDelta {
+			if ev := item.Event(); ev.Kind != event.TextDelta {
 				a.kept++
 			}
 		}
@@ -118,7 +120,7 @@ func TestASlowSubscriberSlowsNobody(t *testing.T) {
 			run := func(events int) (took []time.Duration) {
 				for end := told + uint64(events); told < end; {
 					begun := time.Now()
-					_, err := w.conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) { told = ev.Seq }})
+					_, err := w.conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) { told = ev.Seq }})
 					require.NoError(t, err)
 					took = append(took, time.Since(begun))
 				}
@@ -203,7 +205,7 @@ func TestASubscriberCostsATurnNoTime(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = w.conv.Send(ctx, hook.TextInput("go"), nil)
+			_, _ = w.conv.Send(ctx, message.TextInput("go"), nil)
 		}()
 		synctest.Wait()
 		select {
@@ -276,7 +278,7 @@ func TestSubscribersCostAnEventOneAllocation(t *testing.T) {
 			defer rt.Subscribe(&stream.SubscribeOptions{Conversation: conv.ID()}).Close()
 		}
 		turn := func() {
-			if _, err := conv.Send(context.Background(), hook.TextInput("go"), nil); err != nil {
+			if _, err := conv.Send(context.Background(), message.TextInput("go"), nil); err != nil {
 				panic(err)
 			}
 		}

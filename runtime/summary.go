@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -41,7 +42,7 @@ Do not copy secrets such as passwords, tokens and keys: say where they can be fo
 // sumUp has the model sum up what is to be archived: in one request if it is
 // short enough, else part by part, where each summary is the beginning of the next
 // part.
-func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *CompactOptions, hints hook.List[string]) error {
+func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *CompactOptions, hints message.List[string]) error {
 	t := c.newAside(ctx, p)
 	defer func() { made.Usage, made.Cost = t.spent() }()
 	focus := hints.Slice()
@@ -51,7 +52,7 @@ func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *Co
 	summary := ""
 	for parts := written(c.agent.Name(), p.messages[:p.cut]); summary == "" || len(parts) > 0; {
 		n := fits(parts, o.MaxRequest-len(summary))
-		in := hook.UserText(record(summary, parts[:n], focus))
+		in := message.UserText(record(summary, parts[:n], focus))
 		in.Label = LabelCompaction
 		text, err := t.summaryOf(in, o)
 		if err != nil {
@@ -64,18 +65,18 @@ func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *Co
 }
 
 // summaryOf makes one request and returns a summary that can be used.
-func (t *turn) summaryOf(in hook.Message, o *CompactOptions) (string, error) {
+func (t *turn) summaryOf(in message.Message, o *CompactOptions) (string, error) {
 	t.number++
 	t.attempts = attempts{}
 	t.step = hook.NewStep(t.place, t.number, cmp.Or(o.Model, t.cfg.Model))
-	reply, err := t.askAside(hook.ModelRequest{
-		System: compactPrompt, Messages: hook.MessagesOf(in),
-		Choice: hook.ToolChoice{Mode: hook.ToolChoiceNone}, MaxTokens: t.cfg.Limits.MaxTokens,
+	reply, err := t.askAside(message.ModelRequest{
+		System: compactPrompt, Messages: message.MessagesOf(in),
+		Choice: message.ToolChoice{Mode: message.ToolChoiceNone}, MaxTokens: t.cfg.Limits.MaxTokens,
 	})
 	if err != nil {
 		return "", err
 	}
-	if reply.Finish != hook.FinishStop {
+	if reply.Finish != message.FinishStop {
 		return "", fmt.Errorf("%w: the model stopped with %q", ErrSummary, reply.Finish)
 	}
 	return o.usable(reply.Text())
@@ -102,19 +103,19 @@ func (c *Conversation) newAside(ctx context.Context, p past) *turn {
 		id: rt.o.NewID(), started: rt.o.Now(), ctx: ctx, durable: context.WithoutCancel(ctx),
 	}
 	t.answer.yield = t.consumer()
-	in := hook.UserText("Sum up the earlier part of this conversation.")
+	in := message.UserText("Sum up the earlier part of this conversation.")
 	in.Label = LabelCompaction
 	t.place, t.teller = hook.NewTurn(hook.TurnData{
 		Conversation: c.place, Session: c.attached(hook.SessionResume).place, ID: t.id, Number: p.record.Turns + 1, Started: t.started,
-		Input: hook.Input{Messages: hook.ListOf(in)}, Limits: t.cfg.Limits, Now: rt.o.Now,
+		Input: message.Input{Messages: message.ListOf(in)}, Limits: t.cfg.Limits, Now: rt.o.Now,
 	})
-	t.teller.Tell(hook.Standing{History: hook.MessagesOf(messagesOf(p.messages)...)})
+	t.teller.Tell(hook.Standing{History: message.MessagesOf(messagesOf(p.messages)...)})
 	return t
 }
 
 // askAside asks the model of the step and returns the reply as the hooks have left
 // it. It shows nothing.
-func (t *turn) askAside(req hook.ModelRequest) (hook.ModelReply, error) {
+func (t *turn) askAside(req message.ModelRequest) (message.ModelReply, error) {
 	for {
 		reply, again, err := t.attemptAside(req)
 		if again {
@@ -140,7 +141,7 @@ func (t *turn) askAside(req hook.ModelRequest) (hook.ModelReply, error) {
 
 // attemptAside makes one request and returns the reply, why there is none, or that
 // it has to be made again.
-func (t *turn) attemptAside(req hook.ModelRequest) (reply hook.ModelReply, again bool, err error) {
+func (t *turn) attemptAside(req message.ModelRequest) (reply message.ModelReply, again bool, err error) {
 	req.Model = t.step.Model()
 	if req, err = t.rewriteRequest(req); err != nil {
 		return reply, false, err
@@ -164,7 +165,7 @@ func (t *turn) attemptAside(req hook.ModelRequest) (reply hook.ModelReply, again
 }
 
 // recoversAside is recovers for what nobody is shown.
-func (t *turn) recoversAside(req hook.ModelRequest, err error) (reply hook.ModelReply, again bool, _ error) {
+func (t *turn) recoversAside(req message.ModelRequest, err error) (reply message.ModelReply, again bool, _ error) {
 	d, failure := t.onFailure(req.Model, err)
 	switch d.Verdict().Kind {
 	case hook.AnswerRespond:
@@ -182,7 +183,7 @@ func (t *turn) recoversAside(req hook.ModelRequest, err error) (reply hook.Model
 }
 
 // streamAside is stream for what nobody is shown.
-func (t *turn) streamAside(req hook.ModelRequest) (hook.ModelReply, error) {
+func (t *turn) streamAside(req message.ModelRequest) (message.ModelReply, error) {
 	t.answer = answer{yield: t.answer.yield, held: true}
 	t.consume(req)
 	if t.answer.err != nil {
@@ -243,20 +244,20 @@ const (
 func written(agent string, messages []store.Kept) (parts []string) {
 	for _, k := range messages {
 		m := k.Message
-		if m.Role == hook.RoleTool {
+		if m.Role == message.RoleTool {
 			parts = append(parts, part("result of "+m.Tool, headAndTail(resultText(m.Result), maxCalled)))
 			continue
 		}
 		who := cmp.Or(m.Label, string(m.Role))
-		if m.Role == hook.RoleAssistant {
+		if m.Role == message.RoleAssistant {
 			who = "agent " + cmp.Or(m.From, agent)
 		}
 		for _, b := range m.Content.All() {
 			switch b.Kind {
-			case hook.BlockReasoning:
-			case hook.BlockText:
+			case message.BlockReasoning:
+			case message.BlockText:
 				parts = append(parts, part(who, headAndTail(b.Text, maxSaid)))
-			case hook.BlockToolCall:
+			case message.BlockToolCall:
 				parts = append(parts, part(who+" calls "+b.Tool, headAndTail(string(b.JSON), maxCalled)))
 			default:
 				parts = append(parts, part(who+" shows "+string(b.Kind), headAndTail(b.MIME+" "+b.URI, maxURI)+" "+headAndTail(b.Text+string(b.JSON), maxCalled)))
@@ -267,7 +268,7 @@ func written(agent string, messages []store.Kept) (parts []string) {
 }
 
 // resultText is what a tool said, with the kind of its failure.
-func resultText(r hook.ToolResult) string {
+func resultText(r message.ToolResult) string {
 	text := r.Text()
 	if r.IsError() {
 		text = "(" + string(r.Failure) + ") " + text

@@ -15,6 +15,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -27,13 +29,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // was asked.
 type model struct {
 	mu       sync.Mutex
-	replies  []hook.ModelStream
-	requests []hook.ModelRequest
+	replies  []message.ModelStream
+	requests []message.ModelRequest
 }
 
-func plays(replies ...hook.ModelStream) *model { return &model{replies: replies} }
+func plays(replies ...message.ModelStream) *model { return &model{replies: replies} }
 
-func (m *model) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+func (m *model) Stream(_ context.Context, req message.ModelRequest) message.ModelStream {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := len(m.requests)
@@ -47,8 +49,8 @@ func (m *model) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStrea
 var _ provider.Provider = (*model)(nil)
 
 // chunks streams the chunks and finishes unless they do.
-func chunks(cs ...hook.Chunk) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
+func chunks(cs ...message.Chunk) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
 		for _, c := range cs {
 			if !yield(c, nil) {
 				return
@@ -57,32 +59,32 @@ func chunks(cs ...hook.Chunk) hook.ModelStream {
 	}
 }
 
-func text(s string) hook.Chunk { return hook.Chunk{Kind: hook.ChunkText, Text: s} }
+func text(s string) message.Chunk { return message.Chunk{Kind: message.ChunkText, Text: s} }
 
-func finish(r hook.FinishReason) hook.Chunk {
-	return hook.Chunk{Kind: hook.ChunkFinish, Finish: r, Usage: hook.Usage{Input: 10, Output: 5}}
+func finish(r message.FinishReason) message.Chunk {
+	return message.Chunk{Kind: message.ChunkFinish, Finish: r, Usage: message.Usage{Input: 10, Output: 5}}
 }
 
-func says(words ...string) hook.ModelStream {
-	var cs []hook.Chunk
+func says(words ...string) message.ModelStream {
+	var cs []message.Chunk
 	for _, w := range words {
 		cs = append(cs, text(w))
 	}
-	return chunks(append(cs, finish(hook.FinishStop))...)
+	return chunks(append(cs, finish(message.FinishStop))...)
 }
 
 // want is a tool call that the model makes.
 type want struct{ id, tool, args string }
 
-func calls(ws ...want) hook.ModelStream { return finishes(hook.FinishTools, ws...) }
+func calls(ws ...want) message.ModelStream { return finishes(message.FinishTools, ws...) }
 
-func finishes(r hook.FinishReason, ws ...want) hook.ModelStream {
-	var cs []hook.Chunk
+func finishes(r message.FinishReason, ws ...want) message.ModelStream {
+	var cs []message.Chunk
 	for i, w := range ws {
 		cs = append(cs,
-			hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: w.id, Tool: w.tool},
-			hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: w.args},
-			hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+			message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: w.id, Tool: w.tool},
+			message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: w.args},
+			message.Chunk{Kind: message.ChunkCallEnd, Index: i})
 	}
 	return chunks(append(cs, finish(r))...)
 }
@@ -99,27 +101,27 @@ type toolbox struct {
 }
 
 type tool struct {
-	hook.Tool
-	run func(ctx context.Context, env *hook.Env, s string) hook.ToolResult
+	message.Tool
+	run func(ctx context.Context, env *hook.Env, s string) message.ToolResult
 }
 
 // named is a tool that returns its argument after its own name.
 func named(name string) tool {
-	return tool{hook.Tool{Name: name}, func(_ context.Context, _ *hook.Env, s string) hook.ToolResult {
-		return hook.TextResult(name + ":" + s)
+	return tool{message.Tool{Name: name}, func(_ context.Context, _ *hook.Env, s string) message.ToolResult {
+		return message.TextResult(name + ":" + s)
 	}}
 }
 
-func does(name string, run func(ctx context.Context) hook.ToolResult) tool {
-	return tool{hook.Tool{Name: name}, func(ctx context.Context, _ *hook.Env, _ string) hook.ToolResult { return run(ctx) }}
+func does(name string, run func(ctx context.Context) message.ToolResult) tool {
+	return tool{message.Tool{Name: name}, func(ctx context.Context, _ *hook.Env, _ string) message.ToolResult { return run(ctx) }}
 }
 
 func box(tools ...tool) *toolbox { return &toolbox{tools: tools, dispatched: map[string]int{}} }
 
 const boxSchema = `{"type":"object","properties":{"s":{"type":"string"}}}`
 
-func (b *toolbox) Schema() []hook.Tool {
-	out := make([]hook.Tool, len(b.tools))
+func (b *toolbox) Schema() []message.Tool {
+	out := make([]message.Tool, len(b.tools))
 	for i, t := range b.tools {
 		out[i] = t.Tool
 		out[i].Input = boxSchema
@@ -146,9 +148,9 @@ func (b *toolbox) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocat
 			return hook.BadArgs(call.Args(), &hook.ArgError{Tool: call.Name(), Path: k, Reason: "is unknown", Schema: boxSchema}), true
 		}
 	}
-	args := hook.JSON(`{}`)
+	args := message.JSON(`{}`)
 	if s, ok := in["s"]; ok {
-		args = hook.JSON(fmt.Sprintf(`{"s":%q}`, s))
+		args = message.JSON(fmt.Sprintf(`{"s":%q}`, s))
 	}
 	return hook.Bound(args, boxRun{b.tools[i], in["s"]}), true
 }
@@ -158,7 +160,7 @@ type boxRun struct {
 	s    string
 }
 
-func (r boxRun) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
+func (r boxRun) Run(ctx context.Context, env *hook.Env) message.ToolResult {
 	return r.tool.run(ctx, env, r.s)
 }
 
@@ -224,7 +226,7 @@ func (w *world) send(line string) hook.TurnOutcome {
 }
 
 func (w *world) try(ctx context.Context, line string) (hook.TurnOutcome, error) {
-	return w.conv.Send(ctx, hook.TextInput(line), &runtime.SendOptions{Observe: func(ev hook.Event) { w.events = append(w.events, ev) }})
+	return w.conv.Send(ctx, message.TextInput(line), &runtime.SendOptions{Observe: func(ev hook.Event) { w.events = append(w.events, ev) }})
 }
 
 func (w *world) kinds() []hook.EventKind {
@@ -248,7 +250,7 @@ func (w *world) eventsOf(kind hook.EventKind) []hook.Event {
 // results returns the text of each call result event, in the order of delivery.
 func (w *world) results() []string {
 	var out []string
-	for _, ev := range w.eventsOf(hook.EventCallResult) {
+	for _, ev := range w.eventsOf(event.CallResult) {
 		out = append(out, ev.Detail().Result.Text())
 	}
 	return out
@@ -266,9 +268,9 @@ func (w *world) history() []string {
 	return out
 }
 
-func line(m hook.Message) string {
+func line(m message.Message) string {
 	s := string(m.Role)
-	if m.Role == hook.RoleTool {
+	if m.Role == message.RoleTool {
 		s += " " + m.CallID + " " + m.Tool
 		if m.Result.IsError() {
 			s += " " + string(m.Result.Failure)
@@ -277,7 +279,7 @@ func line(m hook.Message) string {
 	}
 	for _, b := range m.Content.All() {
 		switch b.Kind {
-		case hook.BlockToolCall:
+		case message.BlockToolCall:
 			s += fmt.Sprintf(" [%s %s %s]", b.CallID, b.Tool, b.JSON)
 		default:
 			s += " " + b.Text
@@ -287,12 +289,12 @@ func line(m hook.Message) string {
 }
 
 func sleeps(name string, d time.Duration) tool {
-	return does(name, func(ctx context.Context) hook.ToolResult {
+	return does(name, func(ctx context.Context) message.ToolResult {
 		select {
 		case <-time.After(d):
-			return hook.TextResult(name)
+			return message.TextResult(name)
 		case <-ctx.Done():
-			return hook.FailedResult(hook.FailCancelled, ctx.Err().Error())
+			return message.FailedResult(message.FailCancelled, ctx.Err().Error())
 		}
 	})
 }

@@ -8,17 +8,19 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
 // catalog is the checked tools of the hook. It is immutable and shared by the
 // agents that were registered while the hook had these tools.
 type catalog struct {
-	tools []hook.Tool
+	tools []message.Tool
 	names []string
 	index map[string]int
 	// all is the set for an agent without a narrower scope.
-	all *hook.ToolSet
+	all *message.ToolSet
 }
 
 // view is what one agent sees of the hook: the same object says which tools the
@@ -28,8 +30,8 @@ type view struct {
 	// scope has a bit for every tool of the catalog; nil is all.
 	scope []uint64
 	// added are tools of one turn, which the catalog does not have.
-	added  []hook.Tool
-	tools  *hook.ToolSet
+	added  []message.Tool
+	tools  *message.ToolSet
 	prompt string
 }
 
@@ -40,7 +42,7 @@ type catalogCache struct {
 	last *catalog
 }
 
-func (c *catalogCache) of(tools []hook.Tool) (*catalog, error) {
+func (c *catalogCache) of(tools []message.Tool) (*catalog, error) {
 	c.mu.Lock()
 	last := c.last
 	c.mu.Unlock()
@@ -57,10 +59,10 @@ func (c *catalogCache) of(tools []hook.Tool) (*catalog, error) {
 	return made, nil
 }
 
-func newCatalog(tools []hook.Tool) (*catalog, error) {
+func newCatalog(tools []message.Tool) (*catalog, error) {
 	c := &catalog{tools: slices.Clone(tools), names: make([]string, 0, len(tools)), index: make(map[string]int, len(tools))}
 	for i, t := range c.tools {
-		if !hook.ValidToolName(t.Name) {
+		if !message.ValidToolName(t.Name) {
 			return nil, fmt.Errorf("tool %q: the name has to match ^[a-zA-Z0-9_-]{1,64}$", t.Name)
 		}
 		if _, twice := c.index[t.Name]; twice {
@@ -72,7 +74,7 @@ func newCatalog(tools []hook.Tool) (*catalog, error) {
 		c.index[t.Name] = i
 		c.names = append(c.names, t.Name)
 	}
-	c.all = hook.NewToolSet(c.tools)
+	c.all = message.NewToolSet(c.tools)
 	return c, nil
 }
 
@@ -106,13 +108,13 @@ func (h *hooks) newView(r *Runtime, cfg *hook.AgentConfig, strict bool) (*view, 
 	return v, nil
 }
 
-func (h *hooks) schema() (tools []hook.Tool, err error) {
-	defer caught(hook.PointSchema, &err)
+func (h *hooks) schema() (tools []message.Tool, err error) {
+	defer caught(point.Schema, &err)
 	return h.Schema(), nil
 }
 
 func (h *hooks) scopeOf(cfg *hook.AgentConfig) (s hook.Scope, err error) {
-	defer caught(hook.PointScopedTools, &err)
+	defer caught(point.ScopedTools, &err)
 	return h.ScopedTools(cfg), nil
 }
 
@@ -136,7 +138,7 @@ func (v *view) narrow(cfg *hook.AgentConfig, scope hook.Scope) {
 		v.tools, cfg.Tools = v.catalog.all, v.catalog.names[:n:n] // shared by all such agents
 		return
 	}
-	bits, effective := make([]uint64, (n+63)/64), make([]hook.Tool, 0, n)
+	bits, effective := make([]uint64, (n+63)/64), make([]message.Tool, 0, n)
 	asked, allowed := setOf(cfg.Tools), setOf(scope.Tools)
 	names := make([]string, 0, n)
 	for i, t := range v.catalog.tools {
@@ -150,7 +152,7 @@ func (v *view) narrow(cfg *hook.AgentConfig, scope hook.Scope) {
 		v.tools = v.catalog.all
 		return
 	}
-	v.scope, v.tools = bits, hook.NewToolSet(effective)
+	v.scope, v.tools = bits, message.NewToolSet(effective)
 }
 
 // nameSet is a set of names, where nil is all of them.
@@ -179,14 +181,14 @@ const (
 )
 
 // find returns the tool of that name and whether the agent may call it.
-func (v *view) find(name string) (hook.Tool, standing) {
+func (v *view) find(name string) (message.Tool, standing) {
 	i, ok := v.catalog.index[name]
 	switch {
 	case !ok:
-		if i := slices.IndexFunc(v.added, func(t hook.Tool) bool { return t.Name == name }); i >= 0 {
+		if i := slices.IndexFunc(v.added, func(t message.Tool) bool { return t.Name == name }); i >= 0 {
 			return v.added[i], available
 		}
-		return hook.Tool{Name: name}, notRegistered
+		return message.Tool{Name: name}, notRegistered
 	case v.scope != nil && v.scope[i/64]&(1<<(i%64)) == 0:
 		return v.catalog.tools[i], notAvailable
 	}
@@ -195,33 +197,33 @@ func (v *view) find(name string) (hook.Tool, standing) {
 
 // names returns the names of the called tools; for one known tool it allocates
 // nothing.
-func (v *view) names(calls []call) hook.List[string] {
+func (v *view) names(calls []call) message.List[string] {
 	if i, ok := v.catalog.index[calls[0].at.Name()]; ok && len(calls) == 1 {
-		return hook.Freeze(v.catalog.names[i : i+1])
+		return message.Freeze(v.catalog.names[i : i+1])
 	}
 	names := make([]string, len(calls))
 	for i := range calls {
 		names[i] = calls[i].at.Name()
 	}
-	return hook.Freeze(names)
+	return message.Freeze(names)
 }
 
 // refusal is the result of a call that no owner gets to see. It names no tool
 // that the agent may not use.
-func (v *view) refusal(name string, s standing) hook.ToolResult {
+func (v *view) refusal(name string, s standing) message.ToolResult {
 	if s == notAvailable {
-		return hook.FailedResult(hook.FailNotAvailable, fmt.Sprintf("tool %q is not available to this agent", name))
+		return message.FailedResult(message.FailNotAvailable, fmt.Sprintf("tool %q is not available to this agent", name))
 	}
 	text := fmt.Sprintf("tool %q is not registered", name)
 	if near := nearest(name, v.tools.Tools().Slice()); near != "" {
 		text += "; did you mean " + near + "?"
 	}
-	return hook.FailedResult(hook.FailNotRegistered, text)
+	return message.FailedResult(message.FailNotRegistered, text)
 }
 
 // nearest returns up to three names that a mistyped one may have meant, the
 // closest first, as a list for people; "" if none is close.
-func nearest(name string, tools []hook.Tool) string {
+func nearest(name string, tools []message.Tool) string {
 	type near struct {
 		name string
 		far  int

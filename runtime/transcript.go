@@ -3,21 +3,21 @@ package runtime
 import (
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // transcript is what the model is shown: what the store has, and in between the
 // turn's ephemeral entries. It is only appended to, so that a request shares it.
 type transcript struct {
 	// stored is the conversation's history with what the next commit adds.
-	stored hook.Messages
+	stored message.Messages
 	// shown is the same with the ephemeral entries, if it is apart from it: only a
 	// turn that has some keeps two lists.
-	shown hook.Messages
+	shown message.Messages
 	apart bool
 }
 
-func (h *transcript) add(m hook.Message) {
+func (h *transcript) add(m message.Message) {
 	if m.Ephemeral && !h.apart {
 		h.shown, h.apart = h.stored.Fork(), true
 	}
@@ -37,7 +37,7 @@ func (h *transcript) note(label, text string) {
 	h.add(ephemeral(label, text))
 }
 
-func (h *transcript) list() hook.Messages {
+func (h *transcript) list() message.Messages {
 	if h.apart {
 		return h.shown
 	}

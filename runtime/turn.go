@@ -12,6 +12,9 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -55,7 +58,7 @@ type turn struct {
 	history transcript
 	// mu guards usage and cost, to which children and tools add.
 	mu      sync.Mutex
-	usage   hook.Usage
+	usage   message.Usage
 	cost    hook.Cost
 	signals []hook.StopSignal
 	errs    []error
@@ -63,7 +66,7 @@ type turn struct {
 	// OnStop has had the turn go on.
 	overruled, continued int
 	// final is the content of the last message; empty if there is none.
-	final hook.List[hook.Block]
+	final message.List[message.Block]
 	calls int
 	// from is where the turn's messages begin in the history, and resumed how often
 	// it was gone on with.
@@ -144,9 +147,9 @@ type ending struct {
 type answer struct {
 	collector provider.Collector
 	// yield is the consumer of the streams, made once a turn.
-	yield func(hook.Chunk, error) bool
+	yield func(message.Chunk, error) bool
 	// open is the kind of the text segment whose end is still to come.
-	open hook.BlockKind
+	open message.BlockKind
 	// held: text is not shown before it is accepted; shown: some has been.
 	held, shown bool
 	// over: the stream has been told to stop.
@@ -157,7 +160,7 @@ type answer struct {
 }
 
 // runTurn runs a turn to its end, whatever happens.
-func (c *Conversation) runTurn(ctx context.Context, in hook.Input, o *SendOptions) hook.TurnOutcome {
+func (c *Conversation) runTurn(ctx context.Context, in message.Input, o *SendOptions) hook.TurnOutcome {
 	t := c.newTurn(ctx)
 	t.job = turnJob{do: (*turn).answerUser, in: in, o: *o}
 	return t.drive(ctx).out
@@ -178,7 +181,7 @@ func (t *turn) answerUser() hook.TurnOutcome {
 
 // viewOf asks the hooks what an agent sees of them.
 func (t *turn) viewOf(h *hooks, cfg *hook.AgentConfig) (*view, error) {
-	t.away(hook.PointSchema)
+	t.away(point.Schema)
 	defer t.returned()
 	return h.newView(t.rt, cfg, false)
 }
@@ -199,7 +202,7 @@ func (c *Conversation) newTurn(ctx context.Context) *turn {
 }
 
 // run runs the turn from its input to its outcome.
-func (t *turn) run(in hook.Input, observe func(hook.Event)) hook.TurnOutcome {
+func (t *turn) run(in message.Input, observe func(hook.Event)) hook.TurnOutcome {
 	t.enter(in, observe)
 	if err := t.announce(in); err != nil {
 		t.leave()
@@ -215,7 +218,7 @@ func (t *turn) run(in hook.Input, observe func(hook.Event)) hook.TurnOutcome {
 }
 
 // enter makes the turn the one that runs; leave undoes that.
-func (t *turn) enter(in hook.Input, observe func(hook.Event)) {
+func (t *turn) enter(in message.Input, observe func(hook.Event)) {
 	c := t.conv
 	if limit := t.cfg.Limits.Time; limit > 0 {
 		t.ctx, t.expire = context.WithTimeoutCause(t.ctx, limit, errTimeLimit)
@@ -234,7 +237,7 @@ func (t *turn) leave() {
 	if t.answers != t.conv.agent {
 		t.answers.dismiss(t.conv)
 	}
-	t.away(hook.PointOnEvent)
+	t.away(point.OnEvent)
 	t.conv.events.end(t)
 	t.returned()
 	if t.expire != nil {
@@ -249,7 +252,7 @@ func (c *Conversation) setTurn(t *turn) {
 }
 
 // makePlace makes the place that hooks see.
-func (t *turn) makePlace(in hook.Input) {
+func (t *turn) makePlace(in message.Input) {
 	limits := t.cfg.Limits
 	limits.Steps = cmp.Or(limits.Steps, DefaultSteps)
 	t.session = t.conv.attached(t.conv.source())
@@ -269,7 +272,7 @@ func (t *turn) report() {
 	usage, cost := t.spent()
 	t.teller.Tell(hook.Standing{
 		History: t.conv.history, Usage: usage, Cost: cost, Steps: t.number - t.idle,
-		Signals: hook.Freeze(t.signals), Errors: hook.Freeze(t.errs),
+		Signals: message.Freeze(t.signals), Errors: message.Freeze(t.errs),
 	})
 }
 
@@ -320,14 +323,14 @@ func (t *turn) finish() hook.TurnOutcome {
 	t.out = out
 	t.account(out)
 	if out.Stop == hook.StopError || out.Stop == hook.StopDenied && out.Err != nil {
-		t.emit(hook.Event{Kind: hook.EventError, Text: publicText(out.Err)})
+		t.emit(hook.Event{Kind: event.Error, Text: publicText(out.Err)})
 	}
 	t.toldAfter = true
-	t.away(hook.PointAfterTurn)
+	t.away(point.AfterTurn)
 	t.hooks.AfterTurn(t.durable, t.place, out)
 	t.returned()
-	t.end = hook.Event{Kind: hook.EventTurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Cost, out.Stop)
-	if !t.hooks.Has(hook.PointAfterTurn) {
+	t.end = hook.Event{Kind: event.TurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Cost, out.Stop)
+	if !t.hooks.Has(point.AfterTurn) {
 		t.end.Time = t.moment
 	}
 	t.ahead(func() {
@@ -339,7 +342,7 @@ func (t *turn) finish() hook.TurnOutcome {
 			t.commitRest(true)
 		}
 		if err := t.conv.release(t.durable); err != nil {
-			t.emit(hook.Event{Kind: hook.EventDiagnostic, Text: err.Error()})
+			t.emit(hook.Event{Kind: event.Diagnostic, Text: err.Error()})
 		}
 	})
 	return out
@@ -367,14 +370,14 @@ func (t *turn) ahead(tell, write func()) {
 		tell()
 		return
 	}
-	t.away(hook.PointOnEvent)
+	t.away(point.OnEvent)
 	gen, _ := t.conv.events.hold(context.Background(), t) // who leaves the loop behind wakes it
 	t.returned()
 	t.holding = true
 	tell()
 	write()
 	t.holding = false
-	t.away(hook.PointOnEvent)
+	t.away(point.OnEvent)
 	t.conv.events.release(gen)
 	t.returned()
 }
@@ -394,11 +397,11 @@ func (t *turn) outcome() hook.TurnOutcome {
 }
 
 // message is the final answer as it stands.
-func (t *turn) message() hook.Message {
+func (t *turn) message() message.Message {
 	if t.final.Len() == 0 {
-		return hook.Message{}
+		return message.Message{}
 	}
-	return hook.Message{Role: hook.RoleAssistant, Content: t.final}
+	return message.Message{Role: message.RoleAssistant, Content: t.final}
 }
 
 func joinErrors(errs []error) error {

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // witness is a hook at every point that there is. It answers nothing and keeps
@@ -121,7 +123,7 @@ func speechless(v reflect.Value) bool {
 func (w *witness) silent(excused map[string]string) (out []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for p, info := range hook.Points() {
+	for p, info := range point.All() {
 		if w.fired[p] == 0 {
 			out = append(out, "point "+info.Name+" was never called")
 		}
@@ -144,161 +146,161 @@ func (w *witness) silent(excused map[string]string) (out []string) {
 	return out
 }
 
-func (w *witness) Schema() []hook.Tool { w.saw(hook.PointSchema); return w.toolbox.Schema() }
+func (w *witness) Schema() []message.Tool { w.saw(point.Schema); return w.toolbox.Schema() }
 func (w *witness) SystemPrompt(cfg *hook.AgentConfig) string {
-	w.saw(hook.PointSystemPrompt, cfg)
+	w.saw(point.SystemPrompt, cfg)
 	return ""
 }
 func (w *witness) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.AgentConfig, error) {
-	w.saw(hook.PointOnBuildAgent, cfg)
+	w.saw(point.OnBuildAgent, cfg)
 	return cfg, nil
 }
 func (w *witness) OnRegisterAgent(_ context.Context, cfg *hook.AgentConfig) error {
-	w.saw(hook.PointOnRegisterAgent, cfg)
+	w.saw(point.OnRegisterAgent, cfg)
 	return nil
 }
 func (w *witness) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) {
-	w.saw(hook.PointOnUnregisterAgent, cfg)
+	w.saw(point.OnUnregisterAgent, cfg)
 }
-func (w *witness) Preprocess(_ context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
-	w.saw(hook.PointPreprocess, t, in)
+func (w *witness) Preprocess(_ context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
+	w.saw(point.Preprocess, t, in)
 	return in, nil
 }
 func (w *witness) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
-	w.saw(hook.PointScopedTools, cfg)
+	w.saw(point.ScopedTools, cfg)
 	return hook.Scope{}
 }
 func (w *witness) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	w.saw(hook.PointDispatch, call)
+	w.saw(point.Dispatch, call)
 	return w.toolbox.Dispatch(ctx, call)
 }
 func (w *witness) OnEvent(_ context.Context, ev hook.Event) {
-	w.saw(hook.PointOnEvent, ev, ev.Detail())
+	w.saw(point.OnEvent, ev, ev.Detail())
 	if f := ev.Failure(); f != nil {
 		w.shown("OnEvent", f)
 	}
 }
 func (w *witness) OnOpen(_ context.Context, h hook.Host) error {
-	w.saw(hook.PointOnOpen, struct{ Host hook.Host }{h})
+	w.saw(point.OnOpen, struct{ Host hook.Host }{h})
 	return nil
 }
 func (w *witness) OnSessionStart(_ context.Context, s *hook.Session) (d hook.SessionDecision, err error) {
-	w.saw(hook.PointOnSessionStart, s)
+	w.saw(point.OnSessionStart, s)
 	return
 }
-func (w *witness) BeforeTurn(_ context.Context, t *hook.Turn, in hook.Input) (d hook.TurnDecision, err error) {
-	w.saw(hook.PointBeforeTurn, t, in)
+func (w *witness) BeforeTurn(_ context.Context, t *hook.Turn, in message.Input) (d hook.TurnDecision, err error) {
+	w.saw(point.BeforeTurn, t, in)
 	return
 }
 func (w *witness) TurnPolicy(_ context.Context, t *hook.Turn) ([]hook.Policy, error) {
-	w.saw(hook.PointTurnPolicy, t)
+	w.saw(point.TurnPolicy, t)
 	return nil, nil
 }
 func (w *witness) TurnContext(_ context.Context, t *hook.Turn) ([]hook.ContextBlock, error) {
-	w.saw(hook.PointTurnContext, t)
+	w.saw(point.TurnContext, t)
 	return nil, nil
 }
 func (w *witness) RefineContext(_ context.Context, t *hook.Turn) ([]hook.ContextBlock, error) {
-	w.saw(hook.PointRefineContext, t)
+	w.saw(point.RefineContext, t)
 	return nil, nil
 }
 func (w *witness) TurnTools(_ context.Context, t *hook.Turn) ([]hook.ToolChange, error) {
-	w.saw(hook.PointTurnTools, t)
+	w.saw(point.TurnTools, t)
 	return nil, nil
 }
 func (w *witness) PromptSections(_ context.Context, t *hook.Turn) ([]hook.PromptSection, error) {
-	w.saw(hook.PointPromptSections, t)
+	w.saw(point.PromptSections, t)
 	return nil, nil
 }
 func (w *witness) BeforeStep(_ context.Context, s *hook.Step) (d hook.StepDecision, err error) {
-	w.saw(hook.PointBeforeStep, s)
+	w.saw(point.BeforeStep, s)
 	return
 }
-func (w *witness) RewriteRequest(_ context.Context, s *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
-	w.saw(hook.PointRewriteRequest, s, req)
+func (w *witness) RewriteRequest(_ context.Context, s *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
+	w.saw(point.RewriteRequest, s, req)
 	return req, nil
 }
-func (w *witness) BeforeModel(_ context.Context, s *hook.Step, req hook.ModelRequest) (d hook.ModelDecision, err error) {
-	w.saw(hook.PointBeforeModel, s, req)
+func (w *witness) BeforeModel(_ context.Context, s *hook.Step, req message.ModelRequest) (d hook.ModelDecision, err error) {
+	w.saw(point.BeforeModel, s, req)
 	return
 }
-func (w *witness) WrapModel(ctx context.Context, s *hook.Step, req hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
-	w.saw(hook.PointWrapModel, s, req)
+func (w *witness) WrapModel(ctx context.Context, s *hook.Step, req message.ModelRequest, next hook.ModelNext) message.ModelStream {
+	w.saw(point.WrapModel, s, req)
 	return next.Stream(ctx)
 }
-func (w *witness) OnModelError(_ context.Context, s *hook.Step, f hook.ModelFailure) (d hook.FailureDecision, err error) {
-	w.saw(hook.PointOnModelError, s, f)
+func (w *witness) OnModelError(_ context.Context, s *hook.Step, f message.ModelFailure) (d hook.FailureDecision, err error) {
+	w.saw(point.OnModelError, s, f)
 	return
 }
-func (w *witness) RewriteReply(_ context.Context, s *hook.Step, r hook.ModelReply) (hook.ModelReply, error) {
-	w.saw(hook.PointRewriteReply, s, r)
+func (w *witness) RewriteReply(_ context.Context, s *hook.Step, r message.ModelReply) (message.ModelReply, error) {
+	w.saw(point.RewriteReply, s, r)
 	w.shown("RewriteReply", struct{ Text, Reasoning string }{r.Text(), r.Reasoning()})
 	return r, nil
 }
-func (w *witness) AfterModel(_ context.Context, s *hook.Step, r hook.ModelReply) (d hook.ReplyDecision, err error) {
-	w.saw(hook.PointAfterModel, s, r)
+func (w *witness) AfterModel(_ context.Context, s *hook.Step, r message.ModelReply) (d hook.ReplyDecision, err error) {
+	w.saw(point.AfterModel, s, r)
 	return
 }
 func (w *witness) OnInvalidTool(_ context.Context, s *hook.Step, in hook.InvalidCall) (d hook.RepairDecision, err error) {
-	w.saw(hook.PointOnInvalidTool, s, in, in.Call)
+	w.saw(point.OnInvalidTool, s, in, in.Call)
 	return
 }
-func (w *witness) RewriteArgs(_ context.Context, c *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
-	w.saw(hook.PointRewriteArgs, c, args)
+func (w *witness) RewriteArgs(_ context.Context, c *hook.ToolCall, args message.JSON) (message.JSON, error) {
+	w.saw(point.RewriteArgs, c, args)
 	return args, nil
 }
 func (w *witness) BeforeTool(_ context.Context, c *hook.ToolCall) (d hook.ToolDecision, err error) {
-	w.saw(hook.PointBeforeTool, c)
+	w.saw(point.BeforeTool, c)
 	return
 }
 func (w *witness) Approve(_ context.Context, c *hook.ToolCall, asked hook.ToolDecision) (d hook.ApprovalDecision, err error) {
 	v := asked.Verdict()
-	w.saw(hook.PointApprove, c, struct {
+	w.saw(point.Approve, c, struct {
 		Kind       hook.Answer
 		Reason, By string
 		Grant      hook.Grant
 	}{v.Kind, v.Reason, v.By, asked.Grant()})
 	return
 }
-func (w *witness) WrapTool(ctx context.Context, c *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
-	w.saw(hook.PointWrapTool, c)
+func (w *witness) WrapTool(ctx context.Context, c *hook.ToolCall, next hook.ToolNext) message.ToolResult {
+	w.saw(point.WrapTool, c)
 	return next.Run(ctx)
 }
-func (w *witness) RewriteResult(_ context.Context, c *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
-	w.saw(hook.PointRewriteResult, c, r)
+func (w *witness) RewriteResult(_ context.Context, c *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
+	w.saw(point.RewriteResult, c, r)
 	return r, nil
 }
 func (w *witness) AfterTool(_ context.Context, c *hook.ToolCall, o hook.ToolOutcome) (d hook.OutcomeDecision, err error) {
-	w.saw(hook.PointAfterTool, c, o)
+	w.saw(point.AfterTool, c, o)
 	return
 }
 func (w *witness) AfterStep(_ context.Context, s *hook.Step, o hook.StepOutcome) (d hook.StepDecision, err error) {
-	w.saw(hook.PointAfterStep, s, o)
+	w.saw(point.AfterStep, s, o)
 	for _, end := range o.Calls.All() {
 		w.shown("AfterStep", end)
 	}
 	return
 }
 func (w *witness) OnStop(_ context.Context, t *hook.Turn, s hook.Stopping) (d hook.StopDecision, err error) {
-	w.saw(hook.PointOnStop, t, s)
+	w.saw(point.OnStop, t, s)
 	return
 }
 func (w *witness) OnTurnError(_ context.Context, t *hook.Turn, o hook.TurnOutcome) (d hook.RecoverDecision, err error) {
-	w.saw(hook.PointOnTurnError, t, o)
+	w.saw(point.OnTurnError, t, o)
 	return
 }
 func (w *witness) AfterTurn(_ context.Context, t *hook.Turn, o hook.TurnOutcome) {
-	w.saw(hook.PointAfterTurn, t, o)
+	w.saw(point.AfterTurn, t, o)
 	for _, s := range o.Signals.All() {
 		w.shown("AfterTurn", s)
 	}
 }
 func (w *witness) BeforeCompaction(_ context.Context, c *hook.Conversation, v hook.Compaction) (d hook.CompactionDecision, err error) {
-	w.saw(hook.PointBeforeCompaction, c, v)
+	w.saw(point.BeforeCompaction, c, v)
 	return
 }
 func (w *witness) AfterCompaction(_ context.Context, c *hook.Conversation, v hook.Compacted) {
-	w.saw(hook.PointAfterCompaction, c, v)
+	w.saw(point.AfterCompaction, c, v)
 }
-func (w *witness) OnSessionEnd(_ context.Context, s *hook.Session) { w.saw(hook.PointOnSessionEnd, s) }
-func (w *witness) OnClose(context.Context) error                   { w.saw(hook.PointOnClose); return nil }
+func (w *witness) OnSessionEnd(_ context.Context, s *hook.Session) { w.saw(point.OnSessionEnd, s) }
+func (w *witness) OnClose(context.Context) error                   { w.saw(point.OnClose); return nil }

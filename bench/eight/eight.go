@@ -10,6 +10,7 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 //go:generate go tool hookgen .
@@ -30,7 +31,7 @@ var (
 // BeforeModel implements hook.BeforeModel. A real hook is too large to be inlined.
 //
 //go:noinline
-func (s *Silent) BeforeModel(context.Context, *hook.Step, hook.ModelRequest) (hook.ModelDecision, error) {
+func (s *Silent) BeforeModel(context.Context, *hook.Step, message.ModelRequest) (hook.ModelDecision, error) {
 	s.Asked++
 	return hook.ModelDecision{}, nil
 }
@@ -38,7 +39,7 @@ func (s *Silent) BeforeModel(context.Context, *hook.Step, hook.ModelRequest) (ho
 // AfterModel implements hook.AfterModel.
 //
 //go:noinline
-func (s *Silent) AfterModel(context.Context, *hook.Step, hook.ModelReply) (hook.ReplyDecision, error) {
+func (s *Silent) AfterModel(context.Context, *hook.Step, message.ModelReply) (hook.ReplyDecision, error) {
 	s.Asked++
 	return hook.ReplyDecision{}, nil
 }
@@ -87,8 +88,8 @@ func (h *Hooks) Asked() (n int) {
 // Work is what the hooks are told.
 type Work struct {
 	Step    *hook.Step
-	Request hook.ModelRequest
-	Reply   hook.ModelReply
+	Request message.ModelRequest
+	Reply   message.ModelReply
 	Call    *hook.ToolCall
 	Outcome hook.ToolOutcome
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/client"
 )
 
@@ -88,7 +88,7 @@ func turn(ctx context.Context, c *client.Client) (text string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if item.Event.Kind == hook.EventTurnEnd {
+		if item.Event.Kind == event.TurnEnd {
 			text = item.Event.Text
 		}
 	}

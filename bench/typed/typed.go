@@ -9,6 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/bench/work"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 //go:generate go tool hookgen .
@@ -82,7 +83,7 @@ func Caller(find work.Finder) work.Caller {
 	desk := &Desk{new(Notes), &Lists{find: find}}
 	tool := desk.Lists.Schema()[0]
 	return work.Caller{Call: func(ctx context.Context, args string) (string, error) {
-		at := &place{call: *hook.NewToolCall(hook.ToolCallData{ID: "1", Tool: tool, Args: hook.JSON(args)})}
+		at := &place{call: *hook.NewToolCall(hook.ToolCallData{ID: "1", Tool: tool, Args: message.JSON(args)})}
 		at.env = hook.Env{Call: &at.call, Attempt: 1}
 		inv, ok := desk.Dispatch(ctx, &at.call)
 		if !ok {
@@ -97,9 +98,9 @@ func Caller(find work.Finder) work.Caller {
 }
 
 // text is what a model gets of a result.
-func text(r hook.ToolResult) (string, error) {
+func text(r message.ToolResult) (string, error) {
 	if r.Content.Len() == 1 {
-		if b := r.Content.At(0); b.Kind == hook.BlockJSON && !r.IsError() {
+		if b := r.Content.At(0); b.Kind == message.BlockJSON && !r.IsError() {
 			return string(b.JSON), nil
 		}
 	}

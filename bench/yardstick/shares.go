@@ -47,10 +47,10 @@ const ours = "github.com/grapnel-go/grapnel/"
 var prefixes = map[string]string{
 	"runtime_test.(*loop)": classModel, "runtime_test.newLoop": classModel, "runtime_test.says": classModel,
 	"internal/benchcomp_test.(*caller)": classModel, "internal/benchcomp_test.newCaller": classModel, "internal/benchcomp_test.stream": classModel,
-	"runtime/provider": classModel, "runtime/model.go": classModel, "runtime/attempt.go": classModel, "hook/model.go": classModel,
+	"runtime/provider": classModel, "runtime/model.go": classModel, "runtime/attempt.go": classModel, "hook/message/model.go": classModel,
 
 	"runtime/store": classStore, "runtime/history": classStore, "runtime/journal.go": classStore, "runtime/lease.go": classStore,
-	"runtime/load.go": classStore, "runtime/state.go": classStore, "runtime.(*transcript)": classStore, "hook/list.go": classStore, "hook/content.go": classStore,
+	"runtime/load.go": classStore, "runtime/state.go": classStore, "runtime.(*transcript)": classStore, "hook/message": classStore,
 
 	"runtime/emit.go": classEvents, "runtime/deliver.go": classEvents, "runtime/keep.go": classEvents, "runtime/stream": classEvents,
 	"runtime/subscribe.go": classEvents, "hook/event.go": classEvents, "runtime_test.turns.func2": classEvents,

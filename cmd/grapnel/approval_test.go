@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
@@ -31,7 +31,7 @@ func TestAskSurvivesAKill(t *testing.T) {
 	require.NoError(t, err)
 	for item, err := range s.client.Follow(ctx, turn) {
 		require.NoError(t, err)
-		if item.Event.Kind == hook.EventApprovalAsked {
+		if item.Event.Kind == event.ApprovalAsked {
 			break
 		}
 	}
@@ -59,7 +59,7 @@ func TestAskSurvivesAKill(t *testing.T) {
 	require.NoError(t, s.client.Answer(ctx, after[0].ID, wire.Answer{Answer: wire.AnswerApprove, Remember: "call-project"}))
 	for item, err := range s.client.Follow(ctx, turn) {
 		require.NoError(t, err)
-		if item.Event.Kind == hook.EventTurnEnd {
+		if item.Event.Kind == event.TurnEnd {
 			assert.Equal(t, "It worked.", item.Event.Text)
 		}
 	}
@@ -74,7 +74,7 @@ func TestAskSurvivesAKill(t *testing.T) {
 	require.NoError(t, err)
 	for item, err := range s.client.Follow(ctx, turn) {
 		require.NoError(t, err)
-		if item.Event.Kind == hook.EventApprovalGiven {
+		if item.Event.Kind == event.ApprovalGiven {
 			assert.Equal(t, "Approval.rule", item.Event.Detail().By)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
@@ -92,7 +92,7 @@ func (c *command) showRemembered(paths daemon.Paths, all []approval.Remembered) 
 		}
 		what := r.Text
 		if r.Args != "" {
-			what += ": " + terminal.Summary(hook.JSON(r.Args), terminal.Width).String()
+			what += ": " + terminal.Summary(message.JSON(r.Args), terminal.Width).String()
 		}
 		rows = append(rows, []string{
 			short(r.ID, all), string(r.Answer), r.Since.Local().Format(time.DateTime), cmp.Or(r.By, "-"), paths.Short(r.Project), what,

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
@@ -245,17 +247,17 @@ func (o *outcome) add(ev hook.Event) {
 	}
 	d := ev.Detail()
 	switch ev.Kind {
-	case hook.EventStepStart:
+	case event.StepStart:
 		o.out.Steps = ev.Step
-	case hook.EventCallsBegin:
+	case event.CallsBegin:
 		o.out.Calls += d.Tools.Len()
-	case hook.EventError:
+	case event.Error:
 		o.failed = ev.Text
-	case hook.EventTurnEnd:
+	case event.TurnEnd:
 		o.out.Stop, o.out.Usage, o.out.Duration = d.Stop, d.Usage, ev.Time.Sub(o.started)
 		o.omitted = ev.Omitted > 0
 		if ev.Text != "" {
-			o.out.Message = hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(ev.Text))}
+			o.out.Message = message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock(ev.Text))}
 		}
 		switch d.Stop {
 		case hook.StopError:
@@ -275,7 +277,7 @@ func (o *outcome) complete(ctx context.Context, d *client.Client, conversation s
 	}
 	begins, _, _ := strings.Cut(o.out.Text(), "\n[… ")
 	for _, m := range slices.Backward(messages) {
-		if m.Role == hook.RoleAssistant && strings.HasPrefix(m.Text(), begins) {
+		if m.Role == message.RoleAssistant && strings.HasPrefix(m.Text(), begins) {
 			o.out.Message = m
 			return nil
 		}
@@ -306,13 +308,13 @@ type question struct {
 // back when it has its answer from elsewhere.
 func (a *asker) observe(ctx context.Context, ev hook.Event) {
 	switch ev.Kind {
-	case hook.EventApprovalAsked:
+	case event.ApprovalAsked:
 		a.pending(ctx, asked{turn: ev.Turn, call: ev.Detail().CallID})
-	case hook.EventApprovalGiven:
+	case event.ApprovalGiven:
 		a.end(asked{turn: ev.Turn, call: ev.Detail().CallID})
-	case hook.EventQuestionAsked:
+	case event.QuestionAsked:
 		a.inquire(ctx, ev.Agent, ev.Detail().Inquiry)
-	case hook.EventQuestionGiven:
+	case event.QuestionGiven:
 		a.end(asked{inquiry: ev.Detail().Inquiry.ID})
 	}
 }
@@ -362,7 +364,7 @@ func (a *asker) inquire(ctx context.Context, agent string, q hook.Inquiry) {
 			return // answered elsewhere, or the turn is being cancelled
 		}
 		if err != nil {
-			r, by = hook.Response{Given: hook.Freeze(make([]hook.Given, q.Questions.Len()))}, terminal.ByNobody
+			r, by = hook.Response{Given: message.Freeze(make([]hook.Given, q.Questions.Len()))}, terminal.ByNobody
 		}
 		_ = a.d.Reply(ctx, q.ID, wire.Reply{Conversation: a.conversation, By: by, Given: wire.GivenOf(r)}) // too late is no error
 	})
@@ -393,7 +395,7 @@ func requestOf(ask wire.Ask) approval.Request {
 	for i, o := range ask.Offers {
 		offers[i] = approval.Offer(o)
 	}
-	r.Offers = hook.Freeze(offers)
+	r.Offers = message.Freeze(offers)
 	return r
 }
 

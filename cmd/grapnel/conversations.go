@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
@@ -104,12 +104,12 @@ func (c *command) showConversation(ctx context.Context, d *client.Client, id str
 }
 
 // shownMessage is one message: who, and what was said, called or answered.
-func shownMessage(m hook.Message) []screen.Text {
+func shownMessage(m message.Message) []screen.Text {
 	who := string(m.Role)
 	if m.Label != "" {
 		who += " (" + m.Label + ")"
 	}
-	if m.Role == hook.RoleTool {
+	if m.Role == message.RoleTool {
 		mark := "✓"
 		if m.Result.IsError() {
 			mark = "✗ " + string(m.Result.Failure) + ":"
@@ -121,7 +121,7 @@ func shownMessage(m hook.Message) []screen.Text {
 		out = append(out, said(who, text))
 	}
 	for _, b := range m.Content.All() {
-		if b.Kind == hook.BlockToolCall {
+		if b.Kind == message.BlockToolCall {
 			out = append(out, said(who, "→ "+b.Tool+"  "+terminal.Summary(b.JSON, terminal.Width).String()))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -46,10 +47,10 @@ func TestReadersSurviveAKill(t *testing.T) {
 				}
 			case item.Missed > 0:
 				assert.True(t, item.Kept, "nothing is lost but deltas")
-			case item.Event.Kind != hook.EventTextDelta:
+			case item.Event.Kind != event.TextDelta:
 				got = append(got, item.Event)
 			}
-			if item.Event.Kind == hook.EventTurnEnd && item.Event.Text == "This is turn two." {
+			if item.Event.Kind == event.TurnEnd && item.Event.Text == "This is turn two." {
 				return
 			}
 		}
@@ -58,12 +59,12 @@ func TestReadersSurviveAKill(t *testing.T) {
 	require.NoError(t, err)
 	for item, err := range s.client.Follow(ctx, turn) {
 		require.NoError(t, err)
-		if item.Event.Kind == hook.EventApprovalAsked {
+		if item.Event.Kind == event.ApprovalAsked {
 			asks, err := s.client.Asks(ctx, conv.ID)
 			require.NoError(t, err)
 			require.NoError(t, s.client.Answer(ctx, asks[0].ID, wire.Answer{Answer: wire.AnswerApprove}))
 		}
-		if item.Event.Kind == hook.EventApprovalGiven {
+		if item.Event.Kind == event.ApprovalGiven {
 			break
 		}
 	}
@@ -75,7 +76,7 @@ func TestReadersSurviveAKill(t *testing.T) {
 	s.start()
 	for item, err := range patient.Follow(ctx, turn) {
 		require.NoError(t, err, "the turn is gone on with, under its id")
-		if item.Event.Kind == hook.EventTurnEnd {
+		if item.Event.Kind == event.TurnEnd {
 			assert.Equal(t, "It failed.", item.Event.Text)
 		}
 	}
@@ -99,7 +100,7 @@ func TestReadersSurviveAKill(t *testing.T) {
 	assert.Len(t, epochs, 2)
 	ends := 0
 	for _, ev := range got {
-		if ev.Kind == hook.EventTurnEnd {
+		if ev.Kind == event.TurnEnd {
 			ends++
 		}
 	}

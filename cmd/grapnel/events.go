@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
@@ -81,32 +82,32 @@ func (c *command) showEvents(ctx context.Context, d *client.Client, conversation
 
 func (c *command) showEvent(ev hook.Event) error {
 	switch ev.Kind {
-	case hook.EventTextStart, hook.EventTextDelta, hook.EventTextEnd,
-		hook.EventReasoningStart, hook.EventReasoningDelta, hook.EventReasoningEnd:
+	case event.TextStart, event.TextDelta, event.TextEnd,
+		event.ReasoningStart, event.ReasoningDelta, event.ReasoningEnd:
 		return nil
 	}
 	d := ev.Detail()
 	parts := []string{ev.Time.Local().Format("15:04:05.000"), ev.Conversation, ev.Agent, strings.Repeat("▸", ev.Depth), string(ev.Kind), d.Tool}
 	switch ev.Kind {
-	case hook.EventCallStart:
+	case event.CallStart:
 		parts = append(parts, terminal.Summary(d.Args, terminal.Width).String())
-	case hook.EventCallResult:
+	case event.CallResult:
 		parts = append(parts, string(d.Outcome), terminal.Took(d.Duration))
-	case hook.EventApprovalGiven:
+	case event.ApprovalGiven:
 		parts = append(parts, string(d.Answer))
-	case hook.EventHookRun:
+	case event.HookRun:
 		run, _ := ev.Run()
 		parts = append(parts, run.Point.String(), run.Subsystem, terminal.Took(run.Duration), terminal.RunSaid(run))
 		ev.Text = "" // which it says
-	case hook.EventUsage:
+	case event.Usage:
 		parts = append(parts, fmt.Sprintf("%d in, %d out", d.Usage.Input, d.Usage.Output))
-	case hook.EventQuestionAsked:
+	case event.QuestionAsked:
 		for _, q := range d.Inquiry.Questions.All() {
 			parts = append(parts, q.Text)
 		}
-	case hook.EventQuestionGiven:
+	case event.QuestionGiven:
 		parts = append(parts, terminal.Answered(d.Inquiry, d.Response)...)
-	case hook.EventTurnEnd, hook.EventSubagentEnd:
+	case event.TurnEnd, event.SubagentEnd:
 		parts = append(parts, string(d.Stop))
 	}
 	parts = append(parts, cut(screen.Line(ev.Text), terminal.Width).String())

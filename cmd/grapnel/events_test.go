@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/stdout"
 )
 
@@ -22,16 +24,16 @@ func TestEventsOfOtherAgents(t *testing.T) {
 	defer func() { assert.NoError(t, out.Close()) }()
 	c := &command{out: out, written: stdout.New(out)}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
-	q := hook.Inquiry{ID: "i", Questions: hook.ListOf(hook.Question{Text: "Which way?", Options: hook.ListOf(hook.Choice{Label: "left"})})}
-	given := hook.Response{Given: hook.ListOf(hook.Given{Chosen: hook.ListOf("left")})}
+	q := hook.Inquiry{ID: "i", Questions: message.ListOf(hook.Question{Text: "Which way?", Options: message.ListOf(hook.Choice{Label: "left"})})}
+	given := hook.Response{Given: message.ListOf(hook.Given{Chosen: message.ListOf("left")})}
 	for _, ev := range []hook.Event{
-		{Kind: hook.EventTurnStart, Text: "Go."},
-		hook.Event{Kind: hook.EventSubagentStart, Text: "Find it.", Depth: 1, Agent: "helper"}.WithDetail(hook.EventDetail{Tool: "delegate"}),
-		hook.Event{Kind: hook.EventQuestionAsked, Depth: 1, Agent: "helper"}.WithDetail(hook.EventDetail{Inquiry: q}),
-		hook.Event{Kind: hook.EventQuestionGiven, Depth: 1, Agent: "helper"}.WithDetail(hook.EventDetail{Inquiry: q, Response: given, By: "api"}),
-		{Kind: hook.EventTextDelta, Text: "It ", Depth: 1, Agent: "helper"},
-		hook.Event{Kind: hook.EventSubagentEnd, Text: "It is left.", Depth: 1, Agent: "helper"}.WithUsage(hook.Usage{}, 0, hook.StopCompleted),
-		{Kind: hook.EventSteered, Text: "Hurry."},
+		{Kind: event.TurnStart, Text: "Go."},
+		hook.Event{Kind: event.SubagentStart, Text: "Find it.", Depth: 1, Agent: "helper"}.WithDetail(hook.EventDetail{Tool: "delegate"}),
+		hook.Event{Kind: event.QuestionAsked, Depth: 1, Agent: "helper"}.WithDetail(hook.EventDetail{Inquiry: q}),
+		hook.Event{Kind: event.QuestionGiven, Depth: 1, Agent: "helper"}.WithDetail(hook.EventDetail{Inquiry: q, Response: given, By: "api"}),
+		{Kind: event.TextDelta, Text: "It ", Depth: 1, Agent: "helper"},
+		hook.Event{Kind: event.SubagentEnd, Text: "It is left.", Depth: 1, Agent: "helper"}.WithUsage(message.Usage{}, 0, hook.StopCompleted),
+		{Kind: event.Steered, Text: "Hurry."},
 	} {
 		ev.Time, ev.Conversation = at, "c"
 		if ev.Agent == "" {

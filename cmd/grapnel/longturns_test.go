@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/internal/needs"
 )
@@ -81,7 +82,7 @@ func (c *longConversation) reach(turns int) {
 			require.NoError(t, err)
 			last = item.Event
 		}
-		require.Equal(t, hook.EventTurnEnd, last.Kind)
+		require.Equal(t, event.TurnEnd, last.Kind)
 	}
 }
 

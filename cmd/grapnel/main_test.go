@@ -18,7 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -217,7 +217,7 @@ func askedBy(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	for item, err := range d.Follow(ctx, turn) {
 		ts.Check(err)
-		if item.Event.Kind == hook.EventQuestionAsked {
+		if item.Event.Kind == event.QuestionAsked {
 			return
 		}
 	}

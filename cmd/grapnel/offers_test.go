@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 )
 
@@ -72,7 +72,7 @@ func TestAnOfferReachesAsFarAsItSays(t *testing.T) {
 			for _, file := range offeredFiles {
 				by := ""
 				for _, ev := range s.turn(conv.ID, "<"+file+">", &refuse) {
-					if ev.Kind == hook.EventApprovalGiven {
+					if ev.Kind == event.ApprovalGiven {
 						by = ev.Detail().By
 					}
 				}
@@ -97,7 +97,7 @@ func (s *site) remember(conv, file, offer string) (sentence string) {
 	require.NoError(t, err)
 	for item, err := range s.client.Follow(ctx, turn) {
 		require.NoError(t, err)
-		if item.Event.Kind != hook.EventApprovalAsked {
+		if item.Event.Kind != event.ApprovalAsked {
 			continue
 		}
 		asks, err := s.client.Asks(ctx, conv)

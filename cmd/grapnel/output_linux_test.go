@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 )
 
@@ -212,7 +212,7 @@ func TestADaemonOutlivesItsOutput(t *testing.T) {
 			conv, err := l.client.Conversation(t.Context(), "", "ann")
 			require.NoError(t, err)
 			events := l.turn(conv.ID, "hello", nil)
-			assert.Equal(t, hook.EventTurnEnd, events[len(events)-1].Kind)
+			assert.Equal(t, event.TurnEnd, events[len(events)-1].Kind)
 			health, err := l.client.Health(t.Context())
 			require.NoError(t, err)
 			require.NoError(t, syscall.Kill(health.PID, syscall.SIGTERM))

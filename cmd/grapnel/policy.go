@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
@@ -39,7 +40,7 @@ func (c *command) explainPolicy() *cobra.Command {
 			if len(args) != 2 {
 				return fmt.Errorf("name the tool and give its arguments as JSON: grapnel policy explain bash '{\"command\": \"git log\"}', but there are %d words", len(args))
 			}
-			return c.explainRules(cmd.Context(), p, agent, t, args[0], hook.JSON(args[1]))
+			return c.explainRules(cmd.Context(), p, agent, t, args[0], message.JSON(args[1]))
 		},
 	}
 	p.flags(cmd)
@@ -48,7 +49,7 @@ func (c *command) explainPolicy() *cobra.Command {
 	return cmd
 }
 
-func (c *command) explainRules(ctx context.Context, p place, agent string, t trustFlags, tool string, args hook.JSON) (err error) {
+func (c *command) explainRules(ctx context.Context, p place, agent string, t trustFlags, tool string, args message.JSON) (err error) {
 	paths, err := c.paths(p)
 	if err != nil {
 		return err

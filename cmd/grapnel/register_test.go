@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 )
 
 // writeFiles writes files of the project, by their paths.
@@ -37,7 +37,7 @@ func TestAServerThatDoesNotAnswerHoldsUpItsAgentAlone(t *testing.T) {
 	conv, err := s.client.Conversation(t.Context(), "free", "me")
 	require.NoError(t, err)
 	events := s.turn(conv.ID, "Say something.", nil)
-	assert.Equal(t, hook.EventTurnEnd, events[len(events)-1].Kind)
+	assert.Equal(t, event.TurnEnd, events[len(events)-1].Kind)
 	agents, err := s.client.Agents(t.Context())
 	require.NoError(t, err)
 	require.Len(t, agents, 1, "the other one still waits")

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
@@ -169,7 +170,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	if err != nil {
 		return err
 	}
-	out, err := app.Send(ctx, conv, hook.TextInput(prompt), &runtime.SendOptions{Observe: show.OnEvent})
+	out, err := app.Send(ctx, conv, message.TextInput(prompt), &runtime.SendOptions{Observe: show.OnEvent})
 	if busy, ok := errors.AsType[*daemon.BusyError](err); ok {
 		return busy
 	}

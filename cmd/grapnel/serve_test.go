@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 )
@@ -120,7 +121,7 @@ func (s *site) turn(conv, text string, asked *wire.Answer) (events []hook.Event)
 	for item, err := range s.client.Follow(ctx, turn) {
 		require.NoError(s.t, err)
 		events = append(events, item.Event)
-		if item.Event.Kind == hook.EventApprovalAsked {
+		if item.Event.Kind == event.ApprovalAsked {
 			asks, err := s.client.Asks(ctx, conv)
 			require.NoError(s.t, err)
 			for _, ask := range asks { // none if a remembered answer holds
@@ -155,7 +156,7 @@ func TestServe(t *testing.T) {
 	assert.Equal(t, "It failed.", final(failed))
 	var results []hook.Event
 	for _, ev := range failed {
-		if ev.Kind == hook.EventCallResult {
+		if ev.Kind == event.CallResult {
 			results = append(results, ev)
 		}
 	}
@@ -166,11 +167,11 @@ func TestServe(t *testing.T) {
 	require.NoError(t, err)
 	for item, err := range s.client.Follow(ctx, turn) {
 		require.NoError(t, err)
-		if item.Event.Kind == hook.EventApprovalAsked {
+		if item.Event.Kind == event.ApprovalAsked {
 			_, err := s.client.Cancel(ctx, conv.ID)
 			require.NoError(t, err)
 		}
-		if item.Event.Kind == hook.EventTurnEnd {
+		if item.Event.Kind == event.TurnEnd {
 			assert.Equal(t, hook.StopCancelled, item.Event.Detail().Stop)
 		}
 	}
@@ -220,7 +221,7 @@ func (s *site) subscribe(conv wire.Conversation, each, turns int) (wait func() [
 					continue
 				}
 				seen = append(seen, item.Event.Seq)
-				if item.Event.Kind == hook.EventTurnEnd {
+				if item.Event.Kind == event.TurnEnd {
 					ended++
 				}
 				if ended == turns {
@@ -286,7 +287,7 @@ func TestServeSignals(t *testing.T) {
 				break // with the daemon the stream is gone
 			}
 			require.NoError(t, err)
-			if item.Event.Kind != hook.EventApprovalAsked {
+			if item.Event.Kind != event.ApprovalAsked {
 				continue
 			}
 			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan/picture"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/aliases"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
@@ -192,7 +193,7 @@ func (c *command) showPlan(ctx context.Context, p place, format string, above da
 		return err
 	}
 	s := picture.Source{Plan: layered, Package: reflect.TypeFor[daemon.Daemon]().PkgPath()}
-	for _, p := range hook.Points() {
+	for _, p := range point.All() {
 		s.Points = append(s.Points, picture.Point(p))
 	}
 	v := picture.New(s)

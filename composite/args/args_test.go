@@ -14,6 +14,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 )
 
@@ -33,7 +34,7 @@ type everything struct {
 	Data    []byte            `json:"data,omitzero"`
 	At      time.Time         `json:"at,omitzero"`
 	Wait    time.Duration     `json:"wait,omitzero"`
-	Raw     hook.JSON         `json:"raw,omitzero"`
+	Raw     message.JSON      `json:"raw,omitzero"`
 	Any     any               `json:"any,omitzero"`
 	Big     int64             `json:"big,omitzero,string"`
 	Huge    uint64            `json:"huge,omitzero,string"`
@@ -48,7 +49,7 @@ type sub struct {
 
 type runner struct{ in everything }
 
-func (*runner) Run(context.Context, *hook.Env) hook.ToolResult { return hook.ToolResult{} }
+func (*runner) Run(context.Context, *hook.Env) message.ToolResult { return message.ToolResult{} }
 
 var names = []string{
 	"command", "limit", "small", "count", "ratio", "single", "force", "tags", "env", "sub", "subs",
@@ -196,7 +197,7 @@ func decodeSub(d *args.Decoder, in *sub) {
 }
 
 func call(text string) *hook.ToolCall {
-	return hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: "bash"}, Args: hook.JSON(text)})
+	return hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: "bash"}, Args: message.JSON(text)})
 }
 
 func bind(text string) (everything, hook.Invocation) {
@@ -246,10 +247,10 @@ func TestNullIsNotGiven(t *testing.T) {
 			t.Parallel()
 			got, inv := bind(tt.text)
 			require.Nil(t, inv.Err())
-			assert.Equal(t, hook.JSON(tt.canonical), inv.Args())
+			assert.Equal(t, message.JSON(tt.canonical), inv.Args())
 			without, inv := bind(tt.canonical)
 			require.Nil(t, inv.Err())
-			assert.Equal(t, hook.JSON(tt.canonical), inv.Args())
+			assert.Equal(t, message.JSON(tt.canonical), inv.Args())
 			assert.Equal(t, without, got)
 		})
 	}
@@ -397,11 +398,11 @@ func TestRefuses(t *testing.T) {
 			_, inv := bind(tt.text)
 			require.NotNil(t, inv.Err(), "it was accepted")
 			assert.Nil(t, inv.Runner(), "a refused call must not run")
-			assert.Equal(t, hook.JSON(tt.text), inv.Args(), "a refused call keeps what came")
+			assert.Equal(t, message.JSON(tt.text), inv.Args(), "a refused call keeps what came")
 			assert.Equal(t, tt.path, inv.Err().Path)
 			assert.Contains(t, inv.Err().Reason, tt.reason)
 			assert.Equal(t, "bash", inv.Err().Tool)
-			assert.Equal(t, hook.JSON(`{"type":"object"}`), inv.Err().Schema)
+			assert.Equal(t, message.JSON(`{"type":"object"}`), inv.Err().Schema)
 			_, again := bind(tt.text)
 			assert.Equal(t, inv.Err(), again.Err(), "the error must be the same each time")
 		})
@@ -593,7 +594,7 @@ func TestBoundArgsAreCanonical(t *testing.T) {
 		assert.Equal(t, want, inv.Args())
 		assert.Equal(t, "ls", in.Command)
 		if in.Raw != "" {
-			assert.Equal(t, hook.JSON(`{"a":"a"}`), in.Raw)
+			assert.Equal(t, message.JSON(`{"a":"a"}`), in.Raw)
 		}
 	}
 }
@@ -602,11 +603,11 @@ func TestBoundArgsAreCanonical(t *testing.T) {
 func TestRawAtTheTop(t *testing.T) {
 	t.Parallel()
 	d := args.New(call(` {"b": 1, "a":"\u0062"} `), "")
-	assert.Equal(t, hook.JSON(`{"b":1,"a":"b"}`), d.Raw())
+	assert.Equal(t, message.JSON(`{"b":1,"a":"b"}`), d.Raw())
 	inv := d.Bind(&runner{})
 	require.Nil(t, inv.Err())
 	assert.True(t, inv.Parsed())
-	assert.Equal(t, hook.JSON(`{"b":1,"a":"b"}`), inv.Args())
+	assert.Equal(t, message.JSON(`{"b":1,"a":"b"}`), inv.Args())
 }
 
 func TestAllocs(t *testing.T) {

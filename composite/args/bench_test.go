@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // three is a usual input: what the figures of this package are about.
@@ -49,7 +50,7 @@ func decodeThree(d *args.Decoder, in *three) {
 
 type threeCall struct{ in three }
 
-func (*threeCall) Run(context.Context, *hook.Env) hook.ToolResult { return hook.ToolResult{} }
+func (*threeCall) Run(context.Context, *hook.Env) message.ToolResult { return message.ToolResult{} }
 
 func bindThree(call *hook.ToolCall) hook.Invocation {
 	c := &threeCall{}

@@ -47,6 +47,7 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // maxDepth is the number of objects and arrays that may lie in each other.
@@ -64,13 +65,13 @@ type Decoder struct {
 	loose  bool   // something before pos is not in canonical form
 	cuts   []cut  // members before pos that the canonical form is without
 	call   *hook.ToolCall
-	schema hook.JSON
+	schema message.JSON
 	err    *hook.ArgError
 }
 
 // New returns a decoder of call.Args(). Errors carry the name of the call's tool
 // and the schema.
-func New(call *hook.ToolCall, schema hook.JSON) Decoder {
+func New(call *hook.ToolCall, schema message.JSON) Decoder {
 	d := Decoder{text: string(call.Args()), call: call, schema: schema}
 	if d.text == "" {
 		d.text = "{}"
@@ -156,9 +157,9 @@ func (d *Decoder) end() {
 	}
 }
 
-func (d *Decoder) canonical() hook.JSON {
+func (d *Decoder) canonical() message.JSON {
 	if !d.loose {
-		return hook.JSON(d.text)
+		return message.JSON(d.text)
 	}
-	return hook.JSON(compact(d.text, 0, d.cuts))
+	return message.JSON(compact(d.text, 0, d.cuts))
 }

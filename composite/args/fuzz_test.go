@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/composite/args"
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // FuzzCanonical compares with jsontext, which knows neither our code nor our
@@ -149,7 +149,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 // given returns the value of a text without the optional members that are null.
-func given(t *testing.T, text hook.JSON) map[string]any {
+func given(t *testing.T, text message.JSON) map[string]any {
 	t.Helper()
 	var out map[string]any
 	require.NoError(t, json.Unmarshal([]byte(text), &out))

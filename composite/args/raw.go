@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Canonical returns the canonical text of arguments whose type is known only at
@@ -13,7 +13,7 @@ import (
 // returned itself, without an allocation. It refuses what the package comment
 // says, and argument names that differ only in case. The error is a
 // *hook.ArgError without tool and schema.
-func Canonical(raw string) (hook.JSON, error) {
+func Canonical(raw string) (message.JSON, error) {
 	d := Decoder{text: raw}
 	if raw == "" {
 		d.text = "{}"

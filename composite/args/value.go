@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/format"
 )
 
@@ -106,7 +106,7 @@ func (d *Decoder) Bytes() []byte {
 // Raw reads any value and returns its canonical text; "" after an error. At the
 // top it must be an object, and names that differ only in case are refused too,
 // because readers that ignore the case are common.
-func (d *Decoder) Raw() hook.JSON {
+func (d *Decoder) Raw() message.JSON {
 	c := d.next()
 	start, loose, top := d.pos, d.loose, d.depth == 0
 	if top && c != '{' {
@@ -123,7 +123,7 @@ func (d *Decoder) Raw() hook.JSON {
 		raw = compact(raw, start, nil)
 	}
 	d.loose = d.loose || loose
-	return hook.JSON(raw)
+	return message.JSON(raw)
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

@@ -1,6 +1,6 @@
 package args
 
-import "github.com/grapnel-go/grapnel/hook"
+import "github.com/grapnel-go/grapnel/hook/message"
 
 // Guide knows a value of arguments whose type is known only at run time. See [Without].
 type Guide interface {
@@ -14,7 +14,7 @@ type Guide interface {
 // Without returns canonical arguments without the members that are null and, as the
 // guide says, count as not given. It is what [Object.Given] does where the type is
 // known. Arguments without such members are returned themselves.
-func Without(canonical hook.JSON, g Guide) hook.JSON {
+func Without(canonical message.JSON, g Guide) message.JSON {
 	d := Decoder{text: string(canonical)}
 	d.follow(g)
 	if d.err != nil {

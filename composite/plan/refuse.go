@@ -89,7 +89,7 @@ func Blank() Problem {
 func BareFunc(field, point string) Problem {
 	return Problem{
 		Code: "HG016", Message: "a function of the signature of hook." + point + " is no hook and is never called",
-		Fix: fmt.Sprintf("%s hook.Hook, set to hook.%sFunc(…), or %s", field, point, leaveOut),
+		Fix: fmt.Sprintf("%s hook.Hook, set to point.%sFunc(…), or %s", field, point, leaveOut),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/states"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -213,7 +214,7 @@ func TestWhatCanBeKept(t *testing.T) {
 	}
 	type embeds struct{ total }
 	for _, h := range []hook.Hook{
-		&kept[int]{}, &kept[*string]{}, &kept[map[int]bool]{}, &kept[hook.List[hook.JSON]]{}, &kept[time.Duration]{}, &kept[time.Time]{},
+		&kept[int]{}, &kept[*string]{}, &kept[map[int]bool]{}, &kept[message.List[message.JSON]]{}, &kept[time.Duration]{}, &kept[time.Time]{},
 		&kept[json.RawMessage]{}, &kept[embeds]{}, &kept[struct {
 			T *struct{ N int }
 			_ int

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // writtenError is what is kept of an error.
@@ -67,7 +68,7 @@ func (w *writtenError) read() error {
 }
 
 func pointOf(name string) hook.Point {
-	for p, info := range hook.Points() {
+	for p, info := range point.All() {
 		if info.Name == name {
 			return p
 		}

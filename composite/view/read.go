@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Reader has what a view does not.
@@ -13,16 +15,16 @@ type Reader struct {
 	// Agent returns the configuration of the agent; never nil.
 	Agent func(name string) *hook.AgentConfig
 	// History returns what is stored of the conversation.
-	History func(conversation string) hook.Messages
+	History func(conversation string) message.Messages
 	// Host is that of the places.
 	Host hook.Host
 }
 
 // Read reads a view back. Tell tells it to a hook, and reports whether the hook has
 // the point.
-func (r Reader) Read(p hook.Point, written hook.JSON) (tell func(context.Context, hook.Hook) bool, err error) {
+func (r Reader) Read(p hook.Point, written message.JSON) (tell func(context.Context, hook.Hook) bool, err error) {
 	switch p {
-	case hook.PointAfterTurn:
+	case point.AfterTurn:
 		v, err := read[turnView](p, written)
 		if err != nil {
 			return nil, err
@@ -35,7 +37,7 @@ func (r Reader) Read(p hook.Point, written hook.JSON) (tell func(context.Context
 			}
 			return ok
 		}, nil
-	case hook.PointAfterCompaction:
+	case point.AfterCompaction:
 		v, err := read[compactedView](p, written)
 		if err != nil {
 			return nil, err
@@ -48,7 +50,7 @@ func (r Reader) Read(p hook.Point, written hook.JSON) (tell func(context.Context
 			}
 			return ok
 		}, nil
-	case hook.PointOnSessionEnd:
+	case point.OnSessionEnd:
 		v, err := read[sessionView](p, written)
 		if err != nil {
 			return nil, err
@@ -65,7 +67,7 @@ func (r Reader) Read(p hook.Point, written hook.JSON) (tell func(context.Context
 	return nil, unreadable(p, errNoView)
 }
 
-func read[T any](p hook.Point, written hook.JSON) (v T, err error) {
+func read[T any](p hook.Point, written message.JSON) (v T, err error) {
 	if err := json.Unmarshal([]byte(written), &v); err != nil {
 		return v, unreadable(p, err)
 	}
@@ -89,7 +91,7 @@ func (r Reader) turn(v turnView) *hook.Turn {
 	c := r.conversation(v.Conversation)
 	turn, teller := hook.NewTurn(hook.TurnData{
 		Conversation: c, Session: v.Session.session(c), ID: v.ID, Number: v.Number, Depth: v.Depth, Started: v.Started,
-		Input: hook.Input{Messages: v.Input}, Limits: v.Limits, Now: func() time.Time { return v.Started.Add(v.Elapsed) },
+		Input: message.Input{Messages: v.Input}, Limits: v.Limits, Now: func() time.Time { return v.Started.Add(v.Elapsed) },
 	})
 	s := hook.Standing{
 		History: r.History(v.Conversation.ID), Usage: v.Standing.Usage, Cost: v.Standing.Cost, Steps: v.Standing.Steps, Signals: v.Standing.Signals,

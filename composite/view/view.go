@@ -17,11 +17,13 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Points are those of which there is a view.
 func Points() hook.PointSet {
-	return hook.SetOf(hook.PointAfterTurn, hook.PointAfterCompaction, hook.PointOnSessionEnd)
+	return point.Set(point.AfterTurn, point.AfterCompaction, point.OnSessionEnd)
 }
 
 // AfterTurn writes the view of [hook.AfterTurn] as a job that is done once a turn.
@@ -52,21 +54,21 @@ func job[T any](id string, v T) hook.Job {
 	if err != nil {
 		return hook.Job{Key: id}
 	}
-	return hook.Job{Key: id, Payload: hook.JSON(data)}
+	return hook.Job{Key: id, Payload: message.JSON(data)}
 }
 
 type turnView struct {
-	Conversation writtenConversation     `json:"conversation"`
-	Session      *writtenSession         `json:"session,omitzero"`
-	ID           string                  `json:"id"`
-	Number       int                     `json:"number"`
-	Depth        int                     `json:"depth,omitzero"`
-	Started      time.Time               `json:"started"`
-	Elapsed      time.Duration           `json:"elapsed,omitzero"`
-	Input        hook.List[hook.Message] `json:"input"`
-	Limits       hook.Limits             `json:"limits,omitzero"`
-	Standing     writtenStanding         `json:"standing"`
-	Outcome      writtenOutcome          `json:"outcome"`
+	Conversation writtenConversation           `json:"conversation"`
+	Session      *writtenSession               `json:"session,omitzero"`
+	ID           string                        `json:"id"`
+	Number       int                           `json:"number"`
+	Depth        int                           `json:"depth,omitzero"`
+	Started      time.Time                     `json:"started"`
+	Elapsed      time.Duration                 `json:"elapsed,omitzero"`
+	Input        message.List[message.Message] `json:"input"`
+	Limits       hook.Limits                   `json:"limits,omitzero"`
+	Standing     writtenStanding               `json:"standing"`
+	Outcome      writtenOutcome                `json:"outcome"`
 }
 
 type compactedView struct {
@@ -108,11 +110,11 @@ func sessionOf(s *hook.Session) *writtenSession {
 }
 
 type writtenStanding struct {
-	Usage   hook.Usage                 `json:"usage,omitzero"`
-	Cost    hook.Cost                  `json:"cost,omitzero"`
-	Steps   int                        `json:"steps,omitzero"`
-	Signals hook.List[hook.StopSignal] `json:"signals,omitzero"`
-	Errors  []*writtenError            `json:"errors,omitzero"`
+	Usage   message.Usage                 `json:"usage,omitzero"`
+	Cost    hook.Cost                     `json:"cost,omitzero"`
+	Steps   int                           `json:"steps,omitzero"`
+	Signals message.List[hook.StopSignal] `json:"signals,omitzero"`
+	Errors  []*writtenError               `json:"errors,omitzero"`
 }
 
 func standingOf(s hook.Standing) writtenStanding {
@@ -124,15 +126,15 @@ func standingOf(s hook.Standing) writtenStanding {
 }
 
 type writtenOutcome struct {
-	Stop     hook.StopReason            `json:"stop"`
-	Signals  hook.List[hook.StopSignal] `json:"signals,omitzero"`
-	Message  *hook.Message              `json:"message,omitzero"`
-	Usage    hook.Usage                 `json:"usage,omitzero"`
-	Steps    int                        `json:"steps,omitzero"`
-	Calls    int                        `json:"calls,omitzero"`
-	Cost     hook.Cost                  `json:"cost,omitzero"`
-	Duration time.Duration              `json:"duration,omitzero"`
-	Err      *writtenError              `json:"err,omitzero"`
+	Stop     hook.StopReason               `json:"stop"`
+	Signals  message.List[hook.StopSignal] `json:"signals,omitzero"`
+	Message  *message.Message              `json:"message,omitzero"`
+	Usage    message.Usage                 `json:"usage,omitzero"`
+	Steps    int                           `json:"steps,omitzero"`
+	Calls    int                           `json:"calls,omitzero"`
+	Cost     hook.Cost                     `json:"cost,omitzero"`
+	Duration time.Duration                 `json:"duration,omitzero"`
+	Err      *writtenError                 `json:"err,omitzero"`
 }
 
 func outcomeOf(o hook.TurnOutcome) writtenOutcome {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Approval
@@ -16,10 +17,10 @@ import (
 // subsystems/approval has all that a daemon needs: channels, time-outs, answers that
 // are remembered.
 func Example_approval() {
-	ask := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	ask := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
 		return hook.AskTool("it costs money"), nil
 	})
-	person := hook.ApproveFunc(func(_ context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
+	person := point.ApproveFunc(func(_ context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
 		fmt.Printf("%s because %s: %s\n", call.Name(), asked.Verdict().Reason, call.Args())
 		if call.Args() == `{"item":"yacht","pieces":1}` {
 			return hook.ModifyCall(`{"item":"pedalo","pieces":1}`), nil

@@ -9,6 +9,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Audit
@@ -34,13 +36,13 @@ func (a *Audit) AfterTool(_ context.Context, call *hook.ToolCall, o hook.ToolOut
 	defer a.mu.Unlock()
 	return hook.OutcomeDecision{}, json.NewEncoder(a.W).Encode(struct {
 		Sender, Tool string
-		Args         hook.JSON
+		Args         message.JSON
 		Outcome      hook.Outcome
 	}{call.Step().Turn().Conversation().Sender(), call.Name(), call.Args(), o.Outcome})
 }
 
 func Example_audit() {
-	closed := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	closed := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
 		return hook.DenyTool("the shop is closed"), nil
 	})
 	h, err := composite.Of("Desk", composite.Field{Name: "Audit", Hook: &Audit{W: os.Stdout}},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
@@ -26,7 +27,7 @@ func Example_cost() {
 	if err != nil {
 		panic(err)
 	}
-	used := &hook.Usage{Input: 3_000, Output: 500}
+	used := &message.Usage{Input: 3_000, Output: 500}
 	again := script.Rule{Calls: []script.Call{{Tool: "order", Args: `{"item":"apple","pieces":1}`}}, Usage: used}
 	out, err := Ask(h, "apples, for ever", again, again, again)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
 
@@ -15,7 +17,7 @@ import (
 // RewriteRequest and BeforeModel again, so no guard is got round by a fallback, and
 // the runtime caps the attempts.
 func Example_fallback() {
-	smaller := hook.OnModelErrorFunc(func(_ context.Context, _ *hook.Step, f hook.ModelFailure) (hook.FailureDecision, error) {
+	smaller := point.OnModelErrorFunc(func(_ context.Context, _ *hook.Step, f message.ModelFailure) (hook.FailureDecision, error) {
 		if f.Model == "big" {
 			return hook.FallbackFailure("small"), nil
 		}

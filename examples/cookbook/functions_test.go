@@ -6,20 +6,22 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // One-off hooks from functions
 //
-// A function is a hook at one point: every point has an adapter, BeforeToolFunc and
+// A function is a hook at one point: every point has an adapter, point.BeforeToolFunc and
 // so on.
 // composite.Of puts hooks together at run time, in the order of the fields, by the
 // rules that generated composites have.
 func Example_functions() {
-	watch := hook.AfterToolFunc(func(_ context.Context, call *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
+	watch := point.AfterToolFunc(func(_ context.Context, call *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
 		fmt.Println(call.Name(), call.Args(), o.Outcome)
 		return hook.OutcomeDecision{}, nil
 	})
-	office := hook.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+	office := point.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in message.Input) (hook.TurnDecision, error) {
 		if in.Text() == "ping" {
 			return hook.RespondTurn("pong"), nil
 		}

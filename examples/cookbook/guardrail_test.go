@@ -7,6 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
 
@@ -25,7 +26,7 @@ type Guardrail struct {
 var cards = regexp.MustCompile(`\b\d{4}( \d{4}){3}\b`)
 
 // BeforeTurn refuses the word.
-func (g *Guardrail) BeforeTurn(_ context.Context, _ *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+func (g *Guardrail) BeforeTurn(_ context.Context, _ *hook.Turn, in message.Input) (hook.TurnDecision, error) {
 	if strings.Contains(in.Text(), g.Word) {
 		return hook.RejectTurn("we do not talk about " + g.Word), nil
 	}
@@ -33,14 +34,14 @@ func (g *Guardrail) BeforeTurn(_ context.Context, _ *hook.Turn, in hook.Input) (
 }
 
 // RewriteReply hides card numbers.
-func (*Guardrail) RewriteReply(_ context.Context, _ *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+func (*Guardrail) RewriteReply(_ context.Context, _ *hook.Step, reply message.ModelReply) (message.ModelReply, error) {
 	blocks := reply.Content.Slice()
 	for i := range blocks {
-		if blocks[i].Kind == hook.BlockText {
+		if blocks[i].Kind == message.BlockText {
 			blocks[i].Text = cards.ReplaceAllString(blocks[i].Text, "[card]")
 		}
 	}
-	reply.Content = hook.ListOf(blocks...)
+	reply.Content = message.ListOf(blocks...)
 	return reply, nil
 }
 

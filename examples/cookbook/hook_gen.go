@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Names of the tools of [Shop].
@@ -23,7 +24,7 @@ const ShopRev = 0xa89f057e
 const ShopHook = "hook1 rev=a89f057e tools=order"
 
 // shopTools are the tools of [Shop], in the order of the source.
-var shopTools = [...]hook.Tool{
+var shopTools = [...]message.Tool{
 	{
 		Name:        ToolOrder,
 		Description: "Order orders pieces of an item.",
@@ -35,7 +36,7 @@ var shopTools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *Shop) Schema() []hook.Tool {
+func (s *Shop) Schema() []message.Tool {
 	return shopTools[:len(shopTools):len(shopTools)]
 }
 
@@ -63,7 +64,7 @@ type orderCall struct {
 }
 
 // Run implements [hook.Runner].
-func (c *orderCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *orderCall) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Reply(c.s.Order(ctx, c.in))
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -48,11 +49,11 @@ func Ask(h hook.Hook, line string, model ...script.Rule) (hook.TurnOutcome, erro
 	if err != nil {
 		return hook.TurnOutcome{}, err
 	}
-	return conv.Send(ctx, hook.TextInput(line), nil)
+	return conv.Send(ctx, message.TextInput(line), nil)
 }
 
 // order is a model that orders once and then says what came of it.
-func order(args hook.JSON) []script.Rule {
+func order(args message.JSON) []script.Rule {
 	return []script.Rule{{Calls: []script.Call{{Tool: "order", Args: args}}}, {Say: "${result}"}}
 }
 

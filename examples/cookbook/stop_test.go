@@ -6,6 +6,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
 
@@ -17,13 +18,13 @@ import (
 // runtime caps it. Package subsystems/guard has limits of steps, tokens, time, money
 // and calls.
 func Example_stop() {
-	budget := hook.AfterStepFunc(func(_ context.Context, step *hook.Step, _ hook.StepOutcome) (hook.StepDecision, error) {
+	budget := point.AfterStepFunc(func(_ context.Context, step *hook.Step, _ hook.StepOutcome) (hook.StepDecision, error) {
 		if step.Number() == 3 {
 			return hook.StopStep(hook.StopStepsLimit, "three steps are enough"), nil
 		}
 		return hook.StepDecision{}, nil
 	})
-	polite := hook.OnStopFunc(func(_ context.Context, _ *hook.Turn, s hook.Stopping) (hook.StopDecision, error) {
+	polite := point.OnStopFunc(func(_ context.Context, _ *hook.Turn, s hook.Stopping) (hook.StopDecision, error) {
 		if strings.Contains(s.Message.Text(), "please") {
 			return hook.StopDecision{}, nil
 		}

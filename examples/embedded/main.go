@@ -8,6 +8,7 @@ import (
 	"log"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -33,7 +34,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	for _, line := range []string{"Hi!", "And again."} {
-		out, err := conv.Send(ctx, hook.TextInput(line), nil)
+		out, err := conv.Send(ctx, message.TextInput(line), nil)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/examples/subsystem/pantry"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Plan of Kitchen (main.go), in execution order:
@@ -78,8 +80,8 @@ var _ guard.Unchanged = struct {
 // Compose returns the composite that k is now: what a runtime runs.
 func (k *Kitchen) Compose() *composite.Composite {
 	return composite.Compose(k, composite.Table{Type: "main.Kitchen", Owner: kitchenOwner, Rows: []composite.Row{
-		{Field: "Rules", Type: "*main.HouseRules", Hook: k.Rules, Points: hook.SetOf(hook.PointBeforeTool)},
-		{Field: "Pantry", Type: "*pantry.Pantry", Hook: k.Pantry, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointDispatch), Tools: []string{pantry.ToolPantryPut, pantry.ToolPantryTake, pantry.ToolPantryList}},
+		{Field: "Rules", Type: "*main.HouseRules", Hook: k.Rules, Points: point.Set(point.BeforeTool)},
+		{Field: "Pantry", Type: "*pantry.Pantry", Hook: k.Pantry, Points: point.Set(point.Schema, point.SystemPrompt, point.Dispatch), Tools: []string{pantry.ToolPantryPut, pantry.ToolPantryTake, pantry.ToolPantryList}},
 	}})
 }
 
@@ -93,7 +95,7 @@ func kitchenOwner(tool string) int {
 }
 
 // Schema implements [hook.Hook]: Pantry.
-func (k *Kitchen) Schema() []hook.Tool {
+func (k *Kitchen) Schema() []message.Tool {
 	return k.Compose().Schema()
 }
 
@@ -118,7 +120,7 @@ func (k *Kitchen) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) 
 }
 
 // Preprocess implements [hook.Hook]: no member has it.
-func (k *Kitchen) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (k *Kitchen) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	return k.Compose().Preprocess(ctx, t, in)
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/examples/subsystem/pantry"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -62,8 +64,8 @@ func cook(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	outcome, err := conv.Send(ctx, hook.TextInput("We are back from the market. What is for dinner?"), &runtime.SendOptions{Observe: func(ev hook.Event) {
-		if d := ev.Detail(); ev.Kind == hook.EventCallResult {
+	outcome, err := conv.Send(ctx, message.TextInput("We are back from the market. What is for dinner?"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		if d := ev.Detail(); ev.Kind == event.CallResult {
 			line, _, _ := strings.Cut(d.Result.Text(), "\n")
 			fmt.Fprintf(out, "%s: %s: %s\n", d.Tool, d.Outcome, line)
 		}

@@ -23,7 +23,7 @@ func misusePages() []page {
 			"s.last = call        // wrong\ns.last = call.ID()   // right"},
 		{"HG085", "a call of a tool that nobody has",
 			"Dispatch answers false for a name that is not its own. The names of all tools of this hook are known, and this is none of them. The generated constants cannot be misspelt.",
-			"hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: \"note_ad\"}})           // wrong\nhook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: notes.ToolNoteAdd}})  // right"},
+			"hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: \"note_ad\"}})           // wrong\nhook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: notes.ToolNoteAdd}})  // right"},
 		{"HG086", "an OnEvent that waits",
 			"Events are delivered in order on the goroutine of the conversation. A time.Sleep, or a send that nobody may receive, holds it up, and with it all other hooks.",
 			"s.events <- ev                                          // wrong\nselect { case s.events <- ev: default: s.dropped++ }    // right"},

@@ -230,10 +230,10 @@ func (w *weld) setOf(points map[string]bool) *jen.Statement {
 	if len(list) == 0 {
 		return nil
 	}
-	return jen.Qual(hookPath, "SetOf").Call(list...)
+	return jen.Qual(pointPath, "Set").Call(list...)
 }
 
-func pointID(p *model.Point) *jen.Statement { return jen.Qual(hookPath, "Point"+p.Name) }
+func pointID(p *model.Point) *jen.Statement { return jen.Qual(pointPath, p.Name) }
 
 // point writes a method of hook.Hook, or, where the author wrote it, the helper that does what the members do there.
 func (w *weld) point(p *model.Point) {

@@ -53,7 +53,7 @@ func NewFile(pkg *types.Package) *File {
 	for _, p := range [][2]string{
 		{"context", "context"}, {"errors", "errors"}, {"maps", "maps"}, {"regexp", "regexp"}, {"slices", "slices"}, {"strconv", "strconv"},
 		{"strings", "strings"}, {"time", "time"},
-		{hookPath, "hook"}, {compositePath, "composite"}, {argsPath, "args"},
+		{hookPath, "hook"}, {messagePath, "message"}, {pointPath, "point"}, {compositePath, "composite"}, {argsPath, "args"},
 	} {
 		f.Import(p[0], p[1])
 	}

@@ -157,3 +157,12 @@ func identifierOf(name string) string {
 		return -1
 	}, name))
 }
+
+// paramNames are the declared names of the parameters.
+func paramNames(sig *types.Signature) []string {
+	var names []string
+	for v := range sig.Params().Variables() {
+		names = append(names, v.Name())
+	}
+	return names
+}

@@ -18,6 +18,8 @@ import (
 
 const (
 	hookPath      = "github.com/grapnel-go/grapnel/hook"
+	messagePath   = hookPath + "/message"
+	pointPath     = hookPath + "/point"
 	compositePath = "github.com/grapnel-go/grapnel/composite"
 )
 
@@ -149,10 +151,10 @@ func (w *toolWriter) array() jen.Code {
 		elems = append(elems, multi(descriptor(t, w.s.Methods[i])))
 	}
 	return comment(w.tools+" are the tools of ["+w.s.Name+"], in the order of the source.",
-		jen.Var().Add(identifier(w.tools)).Op("=").Index(jen.Op("...")).Qual(hookPath, "Tool").Add(multi(elems)))
+		jen.Var().Add(identifier(w.tools)).Op("=").Index(jen.Op("...")).Qual(messagePath, "Tool").Add(multi(elems)))
 }
 
-// descriptor writes the fields of one hook.Tool, one on each line.
+// descriptor writes the fields of one message.Tool, one on each line.
 func descriptor(t *model.Tool, m *schema.Method) []jen.Code {
 	var fields []jen.Code
 	add := func(name string, value jen.Code) { fields = append(fields, jen.Id(name).Op(":").Add(value)) }
@@ -165,7 +167,7 @@ func descriptor(t *model.Tool, m *schema.Method) []jen.Code {
 		add("Output", schemaText(m.Output.Pieces()))
 	}
 	if a := annotations(t.Options); len(a) > 0 {
-		add("Annotations", jen.Qual(hookPath, "Annotations").Values(a...))
+		add("Annotations", jen.Qual(messagePath, "Annotations").Values(a...))
 	}
 	if t.Options.Timeout > 0 {
 		add("Timeout", duration(t.Options.Timeout))
@@ -246,7 +248,7 @@ func (w *toolWriter) receiver() *jen.Statement {
 func (w *toolWriter) schema() jen.Code {
 	tools := func() *jen.Statement { return identifier(w.tools) }
 	return comment("Schema implements [hook.Hook].",
-		jen.Func().Add(w.receiver()).Id("Schema").Params().Index().Qual(hookPath, "Tool").Block(
+		jen.Func().Add(w.receiver()).Id("Schema").Params().Index().Qual(messagePath, "Tool").Block(
 			jen.Return(tools().Index(jen.Empty(), jen.Len(tools()), jen.Len(tools())))))
 }
 
@@ -317,7 +319,7 @@ func (w *toolWriter) run(i int, t *model.Tool) jen.Code {
 	return comment("Run implements [hook.Runner].",
 		jen.Func().Params(jen.Id("c").Op("*").Add(identifier(w.calls[i])).Add(typeArguments(w.params()))).Id("Run").Params(
 			jen.Id("ctx").Qual("context", "Context"), jen.Id(env).Op("*").Qual(hookPath, "Env"),
-		).Qual(hookPath, "ToolResult").Block(body...))
+		).Qual(messagePath, "ToolResult").Block(body...))
 }
 
 // toolGuards writes what this file was generated from, in a form that does not compile once it is something else: the signatures

@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/gen"
 	"github.com/grapnel-go/grapnel/gen/schema"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/testmodule"
 )
 
@@ -61,7 +62,7 @@ type answer struct {
 	Args   string
 	Got    string
 	Result string
-	Fail   hook.FailureKind
+	Fail   message.FailureKind
 }
 
 // calls are made by the program. An empty Err means that the schema accepts the arguments too, another one that it refuses them,
@@ -115,8 +116,8 @@ var calls = []struct {
 	{"pointer to a struct without a name", "edit-it", `{"title":"x"}`, answer{Result: `{"key":"k","title":"x"}`}, false},
 	{"no arguments", "note_list", ``, answer{Args: `{}`, Result: `["<a>"]`}, false},
 	{"no arguments but some given", "note_list", `{"all":true}`, answer{Err: "note_list: invalid argument all: is not known here: nothing may be given"}, false},
-	{"error of a kind", "note_drop", `{}`, answer{Result: "no such note", Fail: hook.FailNotFound}, false},
-	{"any error", "note_drop", `{"author":"no"}`, answer{Result: "failed", Fail: hook.FailOperation}, false},
+	{"error of a kind", "note_drop", `{}`, answer{Result: "no such note", Fail: message.FailNotFound}, false},
+	{"any error", "note_drop", `{"author":"no"}`, answer{Result: "failed", Fail: message.FailOperation}, false},
 	{"no error", "note_drop", `{"author":"yes"}`, answer{Result: "ok"}, false},
 	{"a subsystem of values", "now", `{}`, answer{Result: "noon"}, false},
 }
@@ -148,7 +149,7 @@ func TestGeneratedToolsRun(t *testing.T) {
 		require.NoError(t, out.Decode(&answers[i]))
 	}
 	assert.False(t, answers[len(calls)].Owned, "a foreign tool must not be owned")
-	var tools []hook.Tool
+	var tools []message.Tool
 	require.NoError(t, out.Decode(&tools))
 	schemas := compile(t, tools)
 	for i, c := range calls {
@@ -174,7 +175,7 @@ func TestGeneratedToolsRun(t *testing.T) {
 }
 
 // compile reads the schemas with another implementation.
-func compile(t *testing.T, tools []hook.Tool) map[string]*jsonschema.Schema {
+func compile(t *testing.T, tools []message.Tool) map[string]*jsonschema.Schema {
 	t.Helper()
 	out := map[string]*jsonschema.Schema{}
 	for _, tool := range tools {

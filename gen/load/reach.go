@@ -80,7 +80,7 @@ func (l *Listing) contract() []string {
 	if err != nil || !bytes.Contains(m.Text, []byte(root)) {
 		return nil
 	}
-	return []string{HookPath, root + "/composite", root + "/composite/args", root + "/composite/guard", root + "/composite/plan"}
+	return []string{HookPath, HookPath + "/message", root + "/composite", root + "/composite/args", root + "/composite/guard", root + "/composite/plan"}
 }
 
 // Reach returns what is needed to check packages: those of the main module, themselves and what they import, directly or not, which

@@ -81,7 +81,7 @@ func (s *Subsystem) Files(path string) ([]File, error) {
 // importName is how the test imports the package: by its name, unless that is the name of something else that the test imports.
 func (s *Subsystem) importName() string {
 	switch s.Name {
-	case "flag", "hook", "hooktest", "testing":
+	case "flag", "hook", "hooktest", "message", "testing":
 		return "my" + s.Name
 	}
 	return s.Name

@@ -243,7 +243,7 @@ func special(t types.Type) *Value {
 		v.Kind = Duration
 	case "encoding/json.RawMessage", "encoding/json/jsontext.Value":
 		v.Kind = Raw
-	case "github.com/grapnel-go/grapnel/hook.JSON":
+	case "github.com/grapnel-go/grapnel/hook/message.JSON":
 		v.Kind = JSON
 	default:
 		if s, ok := t.Underlying().(*types.Slice); ok && decodesItself(t) == "" {

@@ -18,7 +18,7 @@ import (
 // itself, which a schema without references cannot describe.
 func (b *builder) output(t types.Type, fn *types.Func) *Value {
 	switch fullName(types.Unalias(t)) {
-	case "github.com/grapnel-go/grapnel/hook.ToolResult", "github.com/grapnel-go/grapnel/hook.JSON":
+	case "github.com/grapnel-go/grapnel/hook/message.ToolResult", "github.com/grapnel-go/grapnel/hook/message.JSON":
 		return nil
 	}
 	if types.Identical(t, types.Typ[types.String]) {
@@ -94,7 +94,7 @@ func (w *outputs) known(t types.Type, where string) *Value {
 		return &Value{Kind: Float, Type: t}
 	}
 	if n, ok := t.(*types.Named); ok && n.Obj().Pkg() != nil && n.TypeArgs().Len() == 1 &&
-		n.Obj().Pkg().Path()+"."+n.Obj().Name() == "github.com/grapnel-go/grapnel/hook.List" {
+		n.Obj().Pkg().Path()+"."+n.Obj().Name() == "github.com/grapnel-go/grapnel/hook/message.List" {
 		return w.elem(&Value{Type: t}, List, n.TypeArgs().At(0), false, where)
 	}
 	own := encodesItself(t)

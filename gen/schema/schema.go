@@ -25,7 +25,7 @@ const (
 	Bytes         // []byte as base64
 	Time          // time.Time as RFC 3339
 	Duration      // time.Duration as a string, 1m30s
-	JSON          // hook.JSON: any value, as canonical text
+	JSON          // message.JSON: any value, as canonical text
 	Raw           // json.RawMessage: the same as bytes
 	Any           // any
 	Struct        // Value.Struct

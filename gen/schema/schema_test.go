@@ -95,7 +95,7 @@ func TestSchema(t *testing.T) {
 				`"D":{"type":"number"},"E":{"type":"string","pattern":"^-?(0|[1-9][0-9]*)$"},"F":{"type":"string","enum":["true","false"]},` +
 				`"G":{"type":"string","pattern":"^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?$"},"H":{"type":"string","pattern":"^(0|[1-9][0-9]*)$"}`,
 			`"A","B","C","D","E","F","G","H"`},
-		{"special", "import (\"time\"; \"encoding/json\"; \"github.com/grapnel-go/grapnel/hook\")\ntype In struct { A time.Time; B time.Duration; C []byte; D json.RawMessage; E any; F hook.JSON; G bool }",
+		{"special", "import (\"time\"; \"encoding/json\"; \"github.com/grapnel-go/grapnel/hook/message\")\ntype In struct { A time.Time; B time.Duration; C []byte; D json.RawMessage; E any; F message.JSON; G bool }",
 			`"A":{"type":"string","format":"date-time"},"B":{"type":"string","pattern":"^-?([0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h))+$"},` +
 				`"C":{"type":"string","contentEncoding":"base64"},"D":{},"E":{},"F":{},"G":{"type":"boolean"}`, `"A","B","C","D","E","F","G"`},
 		{"lists and maps", "type Key string\ntype In struct { A []string; B map[string]int; C [][]bool; D map[Key]*int }",

@@ -14,7 +14,10 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // plain returns the case of a hook that is made afresh each time.
@@ -23,24 +26,24 @@ func plain(newHook func() hook.Hook) badCase { return badCase{hook: newHook} }
 // blocks is a hook that contributes these blocks.
 func blocks(list ...hook.ContextBlock) badCase {
 	return plain(func() hook.Hook {
-		return hook.TurnContextFunc(func(context.Context, *hook.Turn) ([]hook.ContextBlock, error) {
+		return point.TurnContextFunc(func(context.Context, *hook.Turn) ([]hook.ContextBlock, error) {
 			return append([]hook.ContextBlock(nil), list...), nil
 		})
 	})
 }
 
 func jobs(list ...hook.Job) badCase {
-	return blocks(hook.ContextBlock{Attached: hook.Attached{Jobs: hook.ListOf(list...)}})
+	return blocks(hook.ContextBlock{Attached: hook.Attached{Jobs: message.ListOf(list...)}})
 }
 
 func remarks(d hook.Diagnostic) badCase {
-	return blocks(hook.ContextBlock{Attached: hook.Attached{Diagnostics: hook.ListOf(d)}})
+	return blocks(hook.ContextBlock{Attached: hook.Attached{Diagnostics: message.ListOf(d)}})
 }
 
-func adds(tool hook.Tool) badCase {
+func adds(tool message.Tool) badCase {
 	return plain(func() hook.Hook {
-		return hook.TurnToolsFunc(func(context.Context, *hook.Turn) ([]hook.ToolChange, error) {
-			return []hook.ToolChange{{Add: hook.ListOf(hook.AddedTool{Tool: tool})}}, nil
+		return point.TurnToolsFunc(func(context.Context, *hook.Turn) ([]hook.ToolChange, error) {
+			return []hook.ToolChange{{Add: message.ListOf(hook.AddedTool{Tool: tool})}}, nil
 		})
 	})
 }
@@ -48,13 +51,13 @@ func adds(tool hook.Tool) badCase {
 // repairs is a hook that answers every invalid call.
 func repairs(d hook.RepairDecision) badCase {
 	return plain(func() hook.Hook {
-		return hook.OnInvalidToolFunc(func(context.Context, *hook.Step, hook.InvalidCall) (hook.RepairDecision, error) { return d, nil })
+		return point.OnInvalidToolFunc(func(context.Context, *hook.Step, hook.InvalidCall) (hook.RepairDecision, error) { return d, nil })
 	})
 }
 
 // watches is a hook at BeforeTool.
 func watches(f func(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error)) badCase {
-	return plain(func() hook.Hook { return hook.BeforeToolFunc(f) })
+	return plain(func() hook.Hook { return point.BeforeToolFunc(f) })
 }
 
 // counting contributes the number of turns that it has seen.
@@ -86,7 +89,7 @@ type crowded struct {
 	here atomic.Int64
 }
 
-func (c *crowded) BeforeTurn(_ context.Context, turn *hook.Turn, _ hook.Input) (d hook.TurnDecision, err error) {
+func (c *crowded) BeforeTurn(_ context.Context, turn *hook.Turn, _ message.Input) (d hook.TurnDecision, err error) {
 	if turn.ID() == "turn-alone" {
 		return d, nil
 	}
@@ -141,7 +144,7 @@ func made(members []hook.Hook) sloppy {
 // disordered calls the first member last.
 type disordered struct{ sloppy }
 
-func (d disordered) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+func (d disordered) RewriteArgs(ctx context.Context, call *hook.ToolCall, args message.JSON) (message.JSON, error) {
 	inner, err := composite.Of("Other", composite.Field{Name: "B", Hook: d.members[1]},
 		composite.Field{Name: "C", Hook: d.members[2]}, composite.Field{Name: "A", Hook: d.members[0]})
 	if err != nil {
@@ -194,7 +197,7 @@ func knownBadPoints(t *testing.T) map[string][]badCase {
 			plain(func() hook.Hook {
 				b := &bad{}
 				if made.Add(1)%2 == 0 {
-					b.schema = tools(func(t *hook.Tool) { t.Annotations.ReadOnly = true })
+					b.schema = tools(func(t *message.Tool) { t.Annotations.ReadOnly = true })
 				}
 				return b
 			}),
@@ -210,14 +213,14 @@ func knownBadPoints(t *testing.T) map[string][]badCase {
 				return hook.ToolDecision{}, nil
 			}),
 			plain(func() hook.Hook {
-				return hook.WrapToolFunc(func(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+				return point.WrapToolFunc(func(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 					next.Run(ctx)
 					return next.Run(ctx)
 				})
 			}),
 			plain(func() hook.Hook {
-				return hook.WrapModelFunc(func(context.Context, *hook.Step, hook.ModelRequest, hook.ModelNext) hook.ModelStream {
-					return func(func(hook.Chunk, error) bool) {}
+				return point.WrapModelFunc(func(context.Context, *hook.Step, message.ModelRequest, hook.ModelNext) message.ModelStream {
+					return func(func(message.Chunk, error) bool) {}
 				})
 			}),
 		},
@@ -229,7 +232,7 @@ func knownBadPoints(t *testing.T) map[string][]badCase {
 		},
 		"points-prompt": {
 			plain(func() hook.Hook {
-				return hook.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Input) (hook.TurnDecision, error) {
+				return point.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ message.Input) (hook.TurnDecision, error) {
 					if ctx.Err() != nil {
 						<-release
 					}
@@ -238,7 +241,7 @@ func knownBadPoints(t *testing.T) map[string][]badCase {
 			}),
 			{
 				hook: func() hook.Hook {
-					return hook.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ hook.Input) (hook.TurnDecision, error) {
+					return point.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ message.Input) (hook.TurnDecision, error) {
 						if ctx.Err() != nil {
 							select {
 							case <-release:
@@ -261,7 +264,7 @@ func knownBadPoints(t *testing.T) map[string][]badCase {
 			}),
 			{
 				hook: func() hook.Hook {
-					return hook.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
+					return point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 						if turn := c.Step().Turn(); turn.ID() == "turn-1" {
 							turn.Agent().Tools[0] = "another"
 						}
@@ -283,25 +286,25 @@ func knownBadPoints(t *testing.T) map[string][]badCase {
 			jobs(hook.Job{Kind: "k", Key: "k", Payload: "{"}),
 			remarks(hook.Diagnostic{Code: "No Code"}),
 			remarks(hook.Diagnostic{Code: "a.code", Visibility: "everybody"}),
-			adds(hook.Tool{Name: "a b", Input: padSchema}),
-			adds(hook.Tool{Name: "final_answer", Input: padSchema}),
-			adds(hook.Tool{Name: "nobody_binds", Input: padSchema}),
-			adds(hook.Tool{Name: "no_schema"}),
+			adds(message.Tool{Name: "a b", Input: padSchema}),
+			adds(message.Tool{Name: "final_answer", Input: padSchema}),
+			adds(message.Tool{Name: "nobody_binds", Input: padSchema}),
+			adds(message.Tool{Name: "no_schema"}),
 			plain(func() hook.Hook {
-				return hook.TurnPolicyFunc(func(context.Context, *hook.Turn) ([]hook.Policy, error) {
+				return point.TurnPolicyFunc(func(context.Context, *hook.Turn) ([]hook.Policy, error) {
 					return []hook.Policy{{Domain: "a", Value: "without a key"}}, nil
 				})
 			}),
 		},
 		"values-private": {
 			plain(func() hook.Hook {
-				return hook.TurnContextFunc(func(_ context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
+				return point.TurnContextFunc(func(_ context.Context, turn *hook.Turn) ([]hook.ContextBlock, error) {
 					found := diagnostic("nothing found about " + turn.Input().Text())
-					return []hook.ContextBlock{{Attached: hook.Attached{Diagnostics: hook.ListOf(found)}}}, nil
+					return []hook.ContextBlock{{Attached: hook.Attached{Diagnostics: message.ListOf(found)}}}, nil
 				})
 			}),
 			watches(func(ctx context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
-				c.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "called with " + string(c.Args())})
+				c.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "called with " + string(c.Args())})
 				return hook.ToolDecision{}, nil
 			}),
 		},

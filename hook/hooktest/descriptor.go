@@ -11,6 +11,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // descriptor returns what a hook is to those who read a review: its type, the
@@ -26,8 +28,8 @@ func descriptor(s *subject) string {
 			fmt.Fprintf(&sb, "member %s %s\n", path, typeName(member))
 		}
 	}
-	for point := range hook.PointsOf(s.hook).All() {
-		info := point.Info()
+	for at := range point.Of(s.hook).All() {
+		info := point.InfoOf(at)
 		fmt.Fprintf(&sb, "point %s %s %s\n", info.Name, info.Kind, info.Combine)
 	}
 	for _, t := range s.tools {
@@ -48,7 +50,7 @@ func typeName(h hook.Hook) string {
 }
 
 // claims are the words for what else the tool says of itself.
-func claims(t hook.Tool) string {
+func claims(t message.Tool) string {
 	var sb strings.Builder
 	v := reflect.ValueOf(t.Annotations)
 	for i := range v.NumField() {

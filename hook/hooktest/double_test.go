@@ -12,17 +12,19 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 func TestRecorderAnswersFromItsTables(t *testing.T) {
 	ctx := t.Context()
-	yes := hook.Response{Given: hook.ListOf(hook.Given{Text: "yes"})}
+	yes := hook.Response{Given: message.ListOf(hook.Given{Text: "yes"})}
 	host := hooktest.Recorder{
 		Answers:  map[string]hook.Response{"Really?": yes},
 		Outcomes: map[string]hook.TurnOutcome{"helper": hooktest.TurnOutcome(nil)},
-		Replies:  []hook.ModelReply{hooktest.Reply()},
+		Replies:  []message.ModelReply{hooktest.Reply()},
 	}
-	inquiry := hook.Inquiry{ID: "1", Questions: hook.ListOf(hook.Question{Text: "Really?"})}
+	inquiry := hook.Inquiry{ID: "1", Questions: message.ListOf(hook.Question{Text: "Really?"})}
 	got, err := host.Ask(ctx, inquiry)
 	require.NoError(t, err)
 	assert.Equal(t, yes, got)
@@ -54,7 +56,7 @@ func TestTheZeroRecorderHasNoAnswers(t *testing.T) {
 	var host hooktest.Recorder
 	_, err := host.Ask(t.Context(), hook.Inquiry{})
 	require.ErrorIs(t, err, hook.ErrNoTurn)
-	_, err = host.CallModel(t.Context(), hook.ModelRequest{})
+	_, err = host.CallModel(t.Context(), message.ModelRequest{})
 	require.ErrorIs(t, err, hook.ErrNoTurn)
 }
 
@@ -140,14 +142,14 @@ func ExampleClock() {
 
 func ExampleRecorder() {
 	host := hooktest.Recorder{Outcomes: map[string]hook.TurnOutcome{"helper": hooktest.TurnOutcome(nil)}}
-	out, err := host.RunAgent(context.Background(), hook.AgentRun{Agent: "helper", Input: hook.TextInput("help me")})
+	out, err := host.RunAgent(context.Background(), hook.AgentRun{Agent: "helper", Input: message.TextInput("help me")})
 	fmt.Println(out.Text(), err, len(host.Ran()))
 	// Output: Here it is. <nil> 1
 }
 
 // Check tells what is wrong with a hook; Run is the same for a test.
 func ExampleCheck() {
-	quiet := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
+	quiet := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
 		return hook.DenyTool(""), nil
 	})
 	for _, v := range hooktest.Check(context.Background(), func() hook.Hook { return quiet }, nil) {

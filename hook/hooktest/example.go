@@ -6,15 +6,15 @@ import (
 	"regexp/syntax"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // example returns the smallest value that fits the schema, as far as the kit can
 // tell: required properties only, and the first of several choices.
-func (s *schema) example() hook.JSON {
+func (s *schema) example() message.JSON {
 	var sb strings.Builder
 	s.write(&sb)
-	return hook.JSON(sb.String())
+	return message.JSON(sb.String())
 }
 
 func (s *schema) write(sb *strings.Builder) {

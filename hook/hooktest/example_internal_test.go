@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // TestExamplesFitTheirSchema checks the made-up arguments with a validator that
@@ -47,10 +47,10 @@ func TestExamplesFitTheirSchema(t *testing.T) {
 			if c.properties == "" {
 				required = `[]`
 			}
-			text := hook.JSON(`{"type":"object","properties":{` + c.properties + `},"required":` + required + `,"additionalProperties":false}`)
+			text := message.JSON(`{"type":"object","properties":{` + c.properties + `},"required":` + required + `,"additionalProperties":false}`)
 			in, err := parseSchema(text)
 			require.NoError(t, err)
-			assert.Equal(t, hook.JSON(c.want), in.example())
+			assert.Equal(t, message.JSON(c.want), in.example())
 
 			doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
 			require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestParseSchema(t *testing.T) {
 		"good":               {`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"$ref":"#/$defs/x"}}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := parseSchema(hook.JSON(c.text))
+			_, err := parseSchema(message.JSON(c.text))
 			if c.err == "" {
 				assert.NoError(t, err)
 				return

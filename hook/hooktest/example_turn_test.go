@@ -7,7 +7,10 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/examples/subsystem/pantry"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -16,7 +19,7 @@ import (
 // a person answers from a table, and the clock is the test's.
 func Example_turn() {
 	ctx := context.Background()
-	careful := hook.BeforeToolFunc(func(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
+	careful := point.BeforeToolFunc(func(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
 		if call.Name() == pantry.ToolPantryTake {
 			return hook.AskTool("it takes something away"), nil
 		}
@@ -47,8 +50,8 @@ func Example_turn() {
 	if err != nil {
 		panic(err)
 	}
-	out, err := conv.Send(ctx, hook.TextInput("two eggs, please"), &runtime.SendOptions{Observe: func(ev hook.Event) {
-		if ev.Kind == hook.EventCallResult {
+	out, err := conv.Send(ctx, message.TextInput("two eggs, please"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		if ev.Kind == event.CallResult {
 			d := ev.Detail()
 			fmt.Println(d.Tool, d.Outcome, d.Result.Text())
 		}

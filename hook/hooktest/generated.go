@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"testing"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/origin"
 )
 
@@ -30,7 +30,7 @@ func Generated(t testing.TB) {
 // outdated says what is wrong with the generated file in a directory.
 func outdated(dir string) string {
 	var points []string
-	for _, info := range hook.Points() {
+	for _, info := range point.All() {
 		points = append(points, info.Name)
 	}
 	why, err := origin.Stale(dir, points)

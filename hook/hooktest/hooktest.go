@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Options say what the kit cannot know of a hook. Nil is the zero Options.
@@ -44,11 +45,11 @@ type Options struct {
 	Agent hook.AgentConfig
 	// Args are valid arguments by public tool name, for tools whose schema does
 	// not tell enough to make some. Nil makes all of them from the schemas.
-	Args map[string]hook.JSON
+	Args map[string]message.JSON
 	// Foreign reports whether somebody else described the tool at run time (an
 	// MCP server, for instance). Such a schema has to be an object's, but may
 	// lack descriptions and use all of JSON Schema. Nil means none.
-	Foreign func(hook.Tool) bool
+	Foreign func(message.Tool) bool
 	// Golden names the file that holds the hook's descriptor: type, options of its
 	// author, points and tools. A change of them then shows in a review. "" compares
 	// with no file.

@@ -15,7 +15,10 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // pad is a hook that keeps every rule; the tests break one of its methods each.
@@ -29,9 +32,9 @@ const padSchema = `{"type":"object","properties":{` +
 	`"level":{"type":["integer","null"],"description":"How urgent.","minimum":3,"maximum":7}` +
 	`},"required":["title","level"],"additionalProperties":false}`
 
-var padTool = hook.Tool{Name: "pad_add", Description: "Adds a note.", Input: padSchema}
+var padTool = message.Tool{Name: "pad_add", Description: "Adds a note.", Input: padSchema}
 
-func (p *pad) Schema() []hook.Tool                   { return []hook.Tool{padTool} }
+func (p *pad) Schema() []message.Tool                { return []message.Tool{padTool} }
 func (p *pad) SystemPrompt(*hook.AgentConfig) string { return "Notes are short." }
 func (p *pad) ScopedTools(*hook.AgentConfig) hook.Scope {
 	return hook.Scope{Tools: []string{"pad_add"}}
@@ -70,8 +73,8 @@ func (p *pad) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation,
 
 type done struct{}
 
-func (done) Run(_ context.Context, env *hook.Env) hook.ToolResult {
-	return hook.TextResult("added " + string(env.Call.Args()))
+func (done) Run(_ context.Context, env *hook.Env) message.ToolResult {
+	return message.TextResult("added " + string(env.Call.Args()))
 }
 
 func TestNopAndGoodHooksPass(t *testing.T) {
@@ -83,7 +86,7 @@ func TestNopAndGoodHooksPass(t *testing.T) {
 	})
 	t.Run("func", func(t *testing.T) {
 		silent := func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { return hook.ToolDecision{}, nil }
-		hooktest.Run(t, func(*testing.T) hook.Hook { return hook.BeforeToolFunc(silent) }, nil)
+		hooktest.Run(t, func(*testing.T) hook.Hook { return point.BeforeToolFunc(silent) }, nil)
 	})
 	t.Run("pad", func(t *testing.T) {
 		var pads []*pad
@@ -104,11 +107,11 @@ func TestNopAndGoodHooksPass(t *testing.T) {
 // bad is pad with some methods replaced.
 type bad struct {
 	pad
-	schema     func() []hook.Tool
+	schema     func() []message.Tool
 	prompt     func() string
 	build      func(hook.AgentConfig) (hook.AgentConfig, error)
 	register   func() error
-	preprocess func(hook.Input) (hook.Input, error)
+	preprocess func(message.Input) (message.Input, error)
 	scope      func() hook.Scope
 	dispatch   func(*hook.ToolCall) (hook.Invocation, bool)
 	event      func(hook.Event)
@@ -116,7 +119,7 @@ type bad struct {
 	claims     hook.PointSet
 }
 
-func (b *bad) Schema() []hook.Tool {
+func (b *bad) Schema() []message.Tool {
 	if b.schema != nil {
 		return b.schema()
 	}
@@ -144,7 +147,7 @@ func (b *bad) OnRegisterAgent(ctx context.Context, cfg *hook.AgentConfig) error 
 	return b.pad.OnRegisterAgent(ctx, cfg)
 }
 
-func (b *bad) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (b *bad) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	if b.preprocess != nil {
 		return b.preprocess(in)
 	}
@@ -179,14 +182,14 @@ func (b *bad) OnOpen(ctx context.Context, h hook.Host) error {
 }
 
 func (b *bad) Points() hook.PointSet {
-	return b.claims.With(hook.SetOf(hook.PointOnOpen, hook.PointOnClose))
+	return b.claims.With(point.Set(point.OnOpen, point.OnClose))
 }
 
 // tools returns a Schema of pad's tool, changed.
-func tools(change func(*hook.Tool)) func() []hook.Tool {
+func tools(change func(*message.Tool)) func() []message.Tool {
 	t := padTool
 	change(&t)
-	return func() []hook.Tool { return []hook.Tool{t} }
+	return func() []message.Tool { return []message.Tool{t} }
 }
 
 // lax binds like pad but lets through what pad refuses.
@@ -208,7 +211,7 @@ var knownBad = map[string][]func() *bad{
 	"tool-names": {
 		func() *bad {
 			return &bad{
-				schema: tools(func(t *hook.Tool) { t.Name = "pad.add" }),
+				schema: tools(func(t *message.Tool) { t.Name = "pad.add" }),
 				dispatch: func(c *hook.ToolCall) (hook.Invocation, bool) {
 					if c.Name() != "pad.add" {
 						return hook.Invocation{}, false
@@ -217,42 +220,42 @@ var knownBad = map[string][]func() *bad{
 				},
 			}
 		},
-		func() *bad { return &bad{schema: func() []hook.Tool { return []hook.Tool{padTool, padTool} }} },
+		func() *bad { return &bad{schema: func() []message.Tool { return []message.Tool{padTool, padTool} }} },
 	},
 	"schema-valid": {
-		func() *bad { return &bad{schema: tools(func(t *hook.Tool) { t.Input = "{" })} },
-		func() *bad { return &bad{schema: tools(func(t *hook.Tool) { t.Input = "" })} },
-		func() *bad { return &bad{schema: tools(func(t *hook.Tool) { t.Input = `{"type":"array"}` })} },
-		func() *bad { return &bad{schema: tools(func(t *hook.Tool) { t.Output = "nothing" })} },
-		func() *bad { return &bad{schema: tools(func(t *hook.Tool) { t.Output = `{"type":"text"}` })} },
+		func() *bad { return &bad{schema: tools(func(t *message.Tool) { t.Input = "{" })} },
+		func() *bad { return &bad{schema: tools(func(t *message.Tool) { t.Input = "" })} },
+		func() *bad { return &bad{schema: tools(func(t *message.Tool) { t.Input = `{"type":"array"}` })} },
+		func() *bad { return &bad{schema: tools(func(t *message.Tool) { t.Output = "nothing" })} },
+		func() *bad { return &bad{schema: tools(func(t *message.Tool) { t.Output = `{"type":"text"}` })} },
 		func() *bad {
-			return &bad{schema: tools(func(t *hook.Tool) {
-				t.Input = hook.JSON(strings.Replace(padSchema, `"string"`, `"text"`, 1))
+			return &bad{schema: tools(func(t *message.Tool) {
+				t.Input = message.JSON(strings.Replace(padSchema, `"string"`, `"text"`, 1))
 			})}
 		},
 		func() *bad {
-			return &bad{schema: tools(func(t *hook.Tool) {
-				t.Input = hook.JSON(strings.Replace(padSchema, `["title","level"]`, `["titel","level"]`, 1))
+			return &bad{schema: tools(func(t *message.Tool) {
+				t.Input = message.JSON(strings.Replace(padSchema, `["title","level"]`, `["titel","level"]`, 1))
 			})}
 		},
 	},
 	"schema-subset": {
 		func() *bad {
-			return &bad{schema: tools(func(t *hook.Tool) {
-				t.Input = hook.JSON(strings.Replace(padSchema, `,"additionalProperties":false`, ``, 1))
+			return &bad{schema: tools(func(t *message.Tool) {
+				t.Input = message.JSON(strings.Replace(padSchema, `,"additionalProperties":false`, ``, 1))
 			})}
 		},
 		func() *bad {
-			return &bad{schema: tools(func(t *hook.Tool) {
-				t.Input = hook.JSON(strings.Replace(padSchema, `{"type":"object",`, `{"type":"object","oneOf":[{"type":"object","additionalProperties":false}],`, 1))
+			return &bad{schema: tools(func(t *message.Tool) {
+				t.Input = message.JSON(strings.Replace(padSchema, `{"type":"object",`, `{"type":"object","oneOf":[{"type":"object","additionalProperties":false}],`, 1))
 			})}
 		},
 	},
 	"schema-described": {
-		func() *bad { return &bad{schema: tools(func(t *hook.Tool) { t.Description = " " })} },
+		func() *bad { return &bad{schema: tools(func(t *message.Tool) { t.Description = " " })} },
 		func() *bad {
-			return &bad{schema: tools(func(t *hook.Tool) {
-				t.Input = hook.JSON(strings.Replace(padSchema, `"description":"How urgent.",`, ``, 1))
+			return &bad{schema: tools(func(t *message.Tool) {
+				t.Input = message.JSON(strings.Replace(padSchema, `"description":"How urgent.",`, ``, 1))
 			})}
 		},
 	},
@@ -321,18 +324,18 @@ var knownBad = map[string][]func() *bad{
 	"dispatch-pure": {
 		func() *bad {
 			return &bad{dispatch: func(c *hook.ToolCall) (hook.Invocation, bool) {
-				c.Host().Emit(context.Background(), hook.Event{Kind: hook.EventDiagnostic})
+				c.Host().Emit(context.Background(), hook.Event{Kind: event.Diagnostic})
 				return (&pad{}).Dispatch(context.Background(), c)
 			}}
 		},
 		func() *bad {
 			b, n := &bad{}, atomic.Int64{}
-			b.schema = func() []hook.Tool {
+			b.schema = func() []message.Tool {
 				t := padTool
 				if n.Load() > 0 {
 					t.Description = "Adds another note."
 				}
-				return []hook.Tool{t}
+				return []message.Tool{t}
 			}
 			b.dispatch = func(c *hook.ToolCall) (hook.Invocation, bool) {
 				n.Add(1)
@@ -390,12 +393,12 @@ var knownBad = map[string][]func() *bad{
 	},
 	"preprocess-plain": {
 		func() *bad {
-			return &bad{preprocess: func(in hook.Input) (hook.Input, error) {
-				return hook.TextInput(strings.TrimSpace(in.Text())), nil
+			return &bad{preprocess: func(in message.Input) (message.Input, error) {
+				return message.TextInput(strings.TrimSpace(in.Text())), nil
 			}}
 		},
 		func() *bad {
-			return &bad{preprocess: func(in hook.Input) (hook.Input, error) { return in, errors.New("no") }}
+			return &bad{preprocess: func(in message.Input) (message.Input, error) { return in, errors.New("no") }}
 		},
 	},
 	"event-any": {
@@ -408,7 +411,7 @@ var knownBad = map[string][]func() *bad{
 		},
 	},
 	"points-real": {
-		func() *bad { return &bad{claims: hook.SetOf(hook.PointBeforeTool)} },
+		func() *bad { return &bad{claims: point.Set(point.BeforeTool)} },
 	},
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Agent returns a configuration as hooks get it at and after registration. An
@@ -54,7 +55,7 @@ func Turn(c *hook.Conversation, text string) *hook.Turn {
 	}
 	t, _ := hook.NewTurn(hook.TurnData{
 		Conversation: c, Session: Session(c), ID: "turn-1", Number: 1, Started: epoch(),
-		Input: hook.TextInput(text), Limits: c.Agent().Limits, Now: epoch,
+		Input: message.TextInput(text), Limits: c.Agent().Limits, Now: epoch,
 	})
 	return t
 }
@@ -71,22 +72,22 @@ func Step(t *hook.Turn) *hook.Step {
 // Call returns the place of the first call of s: to the named tool, with the
 // arguments as a model sent them. A nil step is one of a bare turn. Only the
 // name of the descriptor is set.
-func Call(s *hook.Step, tool string, args hook.JSON) *hook.ToolCall {
+func Call(s *hook.Step, tool string, args message.JSON) *hook.ToolCall {
 	if s == nil {
 		s = Step(nil)
 	}
 	return hook.NewToolCall(hook.ToolCallData{
-		Step: s, ID: "call-1", Tool: hook.Tool{Name: tool}, Args: args, Original: args,
+		Step: s, ID: "call-1", Tool: message.Tool{Name: tool}, Args: args, Original: args,
 	})
 }
 
 // Invoke binds the call and runs it once, as a pipeline without any other hook
 // would, under ctx and the tool's own timeout. A call that nobody owns and one
 // whose arguments cannot be bound get the result that a runtime gives them.
-func Invoke(ctx context.Context, h hook.Hook, call *hook.ToolCall) hook.ToolResult {
+func Invoke(ctx context.Context, h hook.Hook, call *hook.ToolCall) message.ToolResult {
 	inv, owned := h.Dispatch(ctx, call)
 	if !owned {
-		return hook.FailedResult(hook.FailNotRegistered, "no tool named "+call.Name())
+		return message.FailedResult(message.FailNotRegistered, "no tool named "+call.Name())
 	}
 	if err := inv.Err(); err != nil {
 		return err.Result()
@@ -101,10 +102,10 @@ func Invoke(ctx context.Context, h hook.Hook, call *hook.ToolCall) hook.ToolResu
 	return inv.Runner().Run(ctx, &env)
 }
 
-func find(tools []hook.Tool, name string) (hook.Tool, bool) {
-	i := slices.IndexFunc(tools, func(t hook.Tool) bool { return t.Name == name })
+func find(tools []message.Tool, name string) (message.Tool, bool) {
+	i := slices.IndexFunc(tools, func(t message.Tool) bool { return t.Name == name })
 	if i < 0 {
-		return hook.Tool{}, false
+		return message.Tool{}, false
 	}
 	return tools[i], true
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 func TestPlacesFillInWhatIsMissing(t *testing.T) {
@@ -31,8 +33,8 @@ func TestPlacesKeepWhatIsGiven(t *testing.T) {
 	assert.Same(t, agent, turn.Agent())
 	assert.Equal(t, 3, turn.Limits().Steps)
 	assert.Equal(t, "do it", turn.Input().Text())
-	hooktest.Call(hooktest.Step(turn), "x", "").Host().Emit(t.Context(), hook.Event{Kind: hook.EventSkillLoaded})
-	assert.Equal(t, []hook.EventKind{hook.EventSkillLoaded}, host.Kinds())
+	hooktest.Call(hooktest.Step(turn), "x", "").Host().Emit(t.Context(), hook.Event{Kind: event.SkillLoaded})
+	assert.Equal(t, []hook.EventKind{event.SkillLoaded}, host.Kinds())
 }
 
 func TestRecorder(t *testing.T) {
@@ -40,7 +42,7 @@ func TestRecorder(t *testing.T) {
 	assert.Empty(t, host.Events())
 	var wg sync.WaitGroup
 	for range 8 {
-		wg.Go(func() { host.Emit(context.Background(), hook.Event{Kind: hook.EventDiagnostic}) })
+		wg.Go(func() { host.Emit(context.Background(), hook.Event{Kind: event.Diagnostic}) })
 	}
 	wg.Wait()
 	events := host.Events()
@@ -53,27 +55,27 @@ func TestRecorder(t *testing.T) {
 
 func TestInvoke(t *testing.T) {
 	ctx := t.Context()
-	good := hook.JSON(`{ "title": "ab-1", "level": 4 }`)
-	assert.Equal(t, hook.TextResult(`added {"title":"ab-1","level":4}`), hooktest.Invoke(ctx, &pad{}, hooktest.Call(nil, "pad_add", good)))
-	assert.Equal(t, hook.FailArguments, hooktest.Invoke(ctx, &pad{}, hooktest.Call(nil, "pad_add", `{}`)).Failure)
-	assert.Equal(t, hook.FailNotRegistered, hooktest.Invoke(ctx, &pad{}, hooktest.Call(nil, "bash", `{}`)).Failure)
+	good := message.JSON(`{ "title": "ab-1", "level": 4 }`)
+	assert.Equal(t, message.TextResult(`added {"title":"ab-1","level":4}`), hooktest.Invoke(ctx, &pad{}, hooktest.Call(nil, "pad_add", good)))
+	assert.Equal(t, message.FailArguments, hooktest.Invoke(ctx, &pad{}, hooktest.Call(nil, "pad_add", `{}`)).Failure)
+	assert.Equal(t, message.FailNotRegistered, hooktest.Invoke(ctx, &pad{}, hooktest.Call(nil, "bash", `{}`)).Failure)
 }
 
 // slow is a tool with a timeout that tells its deadline.
 type slow struct{ hook.Nop }
 
-func (slow) Schema() []hook.Tool { return []hook.Tool{{Name: "slow", Timeout: time.Hour}} }
+func (slow) Schema() []message.Tool { return []message.Tool{{Name: "slow", Timeout: time.Hour}} }
 
 func (s slow) Dispatch(context.Context, *hook.ToolCall) (hook.Invocation, bool) {
 	return hook.Bound(`{}`, s), true
 }
 
-func (slow) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
+func (slow) Run(ctx context.Context, env *hook.Env) message.ToolResult {
 	deadline, ok := ctx.Deadline()
 	if !ok || !deadline.Equal(env.Deadline) || env.Attempt != 1 || env.Key == "" {
-		return hook.FailedResult(hook.FailOperation, "no deadline")
+		return message.FailedResult(message.FailOperation, "no deadline")
 	}
-	return hook.ToolResult{}
+	return message.ToolResult{}
 }
 
 func TestInvokeBoundsTheRun(t *testing.T) {
@@ -83,15 +85,15 @@ func TestInvokeBoundsTheRun(t *testing.T) {
 func TestForeignToolsAreHeldToLess(t *testing.T) {
 	remote := func() hook.Hook {
 		b := &bad{}
-		b.schema = tools(func(t *hook.Tool) {
+		b.schema = tools(func(t *message.Tool) {
 			t.Description = ""
 			t.Input = `{"type":"object","properties":{"title":{"$ref":"#/$defs/t"},"level":{}},"required":["title","level"],"$defs":{"t":{"type":"string"}}}`
 		})
 		return b
 	}
-	args := map[string]hook.JSON{"pad_add": `{"title":"ab-1","level":4}`}
+	args := map[string]message.JSON{"pad_add": `{"title":"ab-1","level":4}`}
 	assert.Empty(t, hooktest.Check(t.Context(), remote, &hooktest.Options{
-		Args: args, Foreign: func(tool hook.Tool) bool { return tool.Name == "pad_add" },
+		Args: args, Foreign: func(tool message.Tool) bool { return tool.Name == "pad_add" },
 	}))
 	found := map[string]bool{}
 	for _, v := range hooktest.Check(t.Context(), remote, &hooktest.Options{Args: args}) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // probe is one application of one rule.
@@ -73,11 +74,11 @@ type subject struct {
 	cfg   *hook.AgentConfig
 	host  *Recorder
 	turn  *hook.Turn
-	tools []hook.Tool
+	tools []message.Tool
 }
 
 // call returns a call at the subject's place.
-func (s *subject) call(tool string, args hook.JSON) *hook.ToolCall {
+func (s *subject) call(tool string, args message.JSON) *hook.ToolCall {
 	return Call(Step(s.turn), tool, args)
 }
 
@@ -139,7 +140,7 @@ func (p *probe) with(f func(s *subject)) {
 
 // eachTool calls f for every tool whose schema can be read; the others are what
 // the rule "schema-valid" finds.
-func (p *probe) eachTool(f func(s *subject, t hook.Tool, in *schema)) {
+func (p *probe) eachTool(f func(s *subject, t message.Tool, in *schema)) {
 	p.with(func(s *subject) {
 		for _, t := range s.tools {
 			if in, err := parseSchema(t.Input); err == nil {
@@ -150,10 +151,10 @@ func (p *probe) eachTool(f func(s *subject, t hook.Tool, in *schema)) {
 }
 
 // own reports whether the hook's author wrote the tool's schema.
-func (p *probe) own(t hook.Tool) bool { return p.o.Foreign == nil || !p.o.Foreign(t) }
+func (p *probe) own(t message.Tool) bool { return p.o.Foreign == nil || !p.o.Foreign(t) }
 
 // example returns valid arguments for the tool.
-func (p *probe) example(t hook.Tool, in *schema) hook.JSON {
+func (p *probe) example(t message.Tool, in *schema) message.JSON {
 	if args, ok := p.o.Args[t.Name]; ok {
 		return args
 	}

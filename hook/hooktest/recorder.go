@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Recorder is a [hook.Host] that keeps what hooks ask of it, instead of doing it,
@@ -22,14 +23,14 @@ type Recorder struct {
 	Outcomes map[string]hook.TurnOutcome
 	// Replies are the answers of the model, one for each call in their order. After
 	// the last one the error is hook.ErrBudget; without any it is hook.ErrNoTurn.
-	Replies []hook.ModelReply
+	Replies []message.ModelReply
 
 	none   hook.NoHost
 	mu     sync.Mutex
 	events []hook.Event
 	asked  []hook.Inquiry
 	ran    []hook.AgentRun
-	called []hook.ModelRequest
+	called []message.ModelRequest
 	queued []hook.Job
 }
 
@@ -68,7 +69,7 @@ func (r *Recorder) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOu
 }
 
 // CallModel keeps the request and answers it from Replies.
-func (r *Recorder) CallModel(ctx context.Context, req hook.ModelRequest) (hook.ModelReply, error) {
+func (r *Recorder) CallModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.called = append(r.called, req)
@@ -76,7 +77,7 @@ func (r *Recorder) CallModel(ctx context.Context, req hook.ModelRequest) (hook.M
 	case n <= len(r.Replies):
 		return r.Replies[n-1], nil
 	case len(r.Replies) > 0:
-		return hook.ModelReply{}, hook.ErrBudget
+		return message.ModelReply{}, hook.ErrBudget
 	}
 	return r.none.CallModel(ctx, req)
 }
@@ -106,7 +107,7 @@ func (r *Recorder) Asked() []hook.Inquiry { return kept(r, &r.asked) }
 func (r *Recorder) Ran() []hook.AgentRun { return kept(r, &r.ran) }
 
 // Called returns a copy of the model calls so far, in order.
-func (r *Recorder) Called() []hook.ModelRequest { return kept(r, &r.called) }
+func (r *Recorder) Called() []message.ModelRequest { return kept(r, &r.called) }
 
 // Queued returns a copy of the jobs so far, in order.
 func (r *Recorder) Queued() []hook.Job { return kept(r, &r.queued) }

@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 func checkLifecycle(p *probe) {
@@ -97,7 +100,7 @@ func checkScope(p *probe) {
 func checkPreprocess(p *probe) {
 	p.with(func(s *subject) {
 		for _, text := range []string{"hello", "What is 1/2 of it?", "two\n\nparagraphs ", ""} {
-			in := hook.TextInput(text)
+			in := message.TextInput(text)
 			out, err := s.hook.Preprocess(p.ctx, s.turn, in)
 			if err != nil {
 				p.failf("Preprocess refuses the plain text %q: %v", text, err)
@@ -112,8 +115,8 @@ func checkPreprocess(p *probe) {
 
 func checkEvents(p *probe) {
 	p.with(func(s *subject) {
-		kinds := []hook.EventKind{"", "hooktest_unknown", hook.EventTurnStart, hook.EventCallStart,
-			hook.EventCallResult, hook.EventUsage, hook.EventTurnEnd, hook.EventAgentRegistered, hook.EventHookFailed}
+		kinds := []hook.EventKind{"", "hooktest_unknown", event.TurnStart, event.CallStart,
+			event.CallResult, event.Usage, event.TurnEnd, event.AgentRegistered, event.HookFailed}
 		for _, kind := range kinds {
 			p.guard("OnEvent with kind "+quote(string(kind)), func() {
 				s.hook.OnEvent(p.ctx, hook.Event{Kind: kind})
@@ -130,12 +133,12 @@ func checkPoints(p *probe) {
 	}
 	defer closing()
 	has := reflect.TypeOf(h)
-	for point := range hook.PointsOf(h).All() {
-		if _, ok := has.MethodByName(point.String()); !ok {
-			p.failf("the hook claims the point %s and has no such method", point)
+	for at := range point.Of(h).All() {
+		if _, ok := has.MethodByName(at.String()); !ok {
+			p.failf("the hook claims the point %s and has no such method", at)
 		}
 	}
-	if again := hook.PointsOf(h); again != hook.PointsOf(h) {
+	if again := point.Of(h); again != point.Of(h) {
 		p.failf("the hook claims other points when it is asked again")
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // names are those of the kit's members, outermost first.
@@ -52,7 +54,7 @@ func (p *probe) compose(does behaviour, only hook.Point) *composed {
 // expected returns the members in the order in which the point calls them.
 func (c *composed) expected(p hook.Point) []string {
 	order := slices.Clone(c.order)
-	if p.Info().Reverse {
+	if point.InfoOf(p).Reverse {
 		slices.Reverse(order)
 	}
 	return order
@@ -92,9 +94,9 @@ func (p *probe) life(h hook.Hook, host hook.Host, f func(*hook.AgentConfig)) {
 
 // composing are the points of which the diaries of members tell.
 func composing() []hook.Point {
-	facade := []hook.Point{hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointOnEvent}
+	facade := []hook.Point{point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.OnEvent}
 	all := slices.Clone(facade)
-	for p, info := range hook.Points() {
+	for p, info := range point.All() {
 		if info.Kind != "facade" {
 			all = append(all, p)
 		}
@@ -139,7 +141,7 @@ func list(of []string) string {
 // once are the points that every member is called at, whatever the others say.
 func once() []hook.Point {
 	var out []hook.Point
-	for p, info := range hook.Points() {
+	for p, info := range point.All() {
 		if info.Combine == "judge" || info.Combine == "fanout" && info.Reverse || info.Combine == "close" {
 			out = append(out, p)
 		}
@@ -191,7 +193,7 @@ func checkPolicy(p *probe) {
 	for _, does := range []behaviour{failing, panics} {
 		for _, a := range askers() {
 			c := p.compose(does, a.point)
-			if taken[a.point] || a.point == hook.PointPreprocess || !hook.PointsOf(c.hook).Has(a.point) {
+			if taken[a.point] || a.point == point.Preprocess || !point.Of(c.hook).Has(a.point) {
 				continue
 			}
 			for _, got := range c.play(p) {
@@ -200,7 +202,7 @@ func checkPolicy(p *probe) {
 				}
 			}
 			for _, ev := range c.host.Events() {
-				if ev.Kind == hook.EventHookFailed && strings.Contains(ev.Text, marker) {
+				if ev.Kind == event.HookFailed && strings.Contains(ev.Text, marker) {
 					p.failf("the event %s about %s repeats the cause, which may quote secrets", ev.Kind, a.point)
 				}
 			}
@@ -210,7 +212,7 @@ func checkPolicy(p *probe) {
 
 // held checks that the failure of the second member met the point's fail policy.
 func (p *probe) held(c *composed, got said, does behaviour) {
-	info, when := got.point.Info(), "the second member "+does.String()
+	info, when := point.InfoOf(got.point), "the second member "+does.String()
 	if got.panicked != "" {
 		p.failf("%s panicked when %s: %s", got.point, when, got.panicked)
 		return

@@ -9,6 +9,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // contributed is one contribution, whatever its kind.
@@ -66,12 +68,12 @@ func (p *probe) contributions(s *subject, value any) (all []contributed) {
 func (p *probe) toolChange(s *subject, v hook.ToolChange) contributed {
 	c := contributed{by: v.By, with: v.Attached, empty: v.Hide.Len() == 0 && v.Add.Len() == 0}
 	for _, name := range v.Hide.All() {
-		c.want(hook.ValidToolName(name), fmt.Sprintf("the hiding of %q, which is no name of a tool", name))
+		c.want(message.ValidToolName(name), fmt.Sprintf("the hiding of %q, which is no name of a tool", name))
 	}
 	_, members := s.hook.(*composite.Composite)
 	for _, add := range v.Add.All() {
 		name := add.Tool.Name
-		c.want(hook.ValidToolName(name), fmt.Sprintf("a tool named %q, which does not match ^[a-zA-Z0-9_-]{1,64}$", name))
+		c.want(message.ValidToolName(name), fmt.Sprintf("a tool named %q, which does not match ^[a-zA-Z0-9_-]{1,64}$", name))
 		c.want(!slices.Contains(strings.Fields(hook.ReservedTools), name), fmt.Sprintf("a tool named %q, which nobody may have", name))
 		in, err := parseSchema(add.Tool.Input)
 		c.want(err == nil, fmt.Sprintf("the tool %q, whose input schema is not valid", name))
@@ -139,7 +141,7 @@ func checkPrivate(p *probe) {
 			}
 		}
 		for _, ev := range s.host.Events() {
-			if ev.Kind == hook.EventDiagnostic || ev.Kind == hook.EventHookFailed {
+			if ev.Kind == event.Diagnostic || ev.Kind == event.HookFailed {
 				if strings.Contains(ev.Text+string(ev.Detail().Code), marker) {
 					p.failf("an event %s repeats what a hook was shown: %s", ev.Kind, ev.Text)
 				}
@@ -158,7 +160,7 @@ func (p *probe) secretSections() {
 	defer closing()
 	for _, name := range p.o.Agent.Sections() {
 		for _, body := range []string{quote(marker), "[" + quote(marker) + "]"} {
-			cfg := p.o.Agent.WithHost(host).WithSection(name, hook.JSON(body))
+			cfg := p.o.Agent.WithHost(host).WithSection(name, message.JSON(body))
 			cfg.Name = "tester"
 			p.guard("OnBuildAgent with a wrong section "+name, func() {
 				if _, err := h.OnBuildAgent(p.ctx, cfg); err != nil && strings.Contains(err.Error(), marker) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // marker stands in garbage where a secret might; no error may repeat it.
@@ -16,7 +16,7 @@ type garbage struct{ name, args string }
 
 // garbageFor returns texts that cannot be arguments of a tool with this schema,
 // of which valid are some.
-func garbageFor(in *schema, valid hook.JSON) []garbage {
+func garbageFor(in *schema, valid message.JSON) []garbage {
 	open := strings.TrimSuffix(strings.TrimSpace(string(valid)), "}")
 	list := []garbage{
 		{"null", `null`},
@@ -61,7 +61,7 @@ func comma(open string) string {
 }
 
 func checkGarbage(p *probe) {
-	p.eachTool(func(s *subject, t hook.Tool, in *schema) {
+	p.eachTool(func(s *subject, t message.Tool, in *schema) {
 		for _, g := range garbageFor(in, p.example(t, in)) {
 			p.guard(fmt.Sprintf("Dispatch of %s with %s", t.Name, g.name), func() { p.refused(s, t, g) })
 		}
@@ -71,8 +71,8 @@ func checkGarbage(p *probe) {
 }
 
 // refused checks that the garbage is answered by an error that a model can use.
-func (p *probe) refused(s *subject, t hook.Tool, g garbage) {
-	inv, owned := s.hook.Dispatch(p.ctx, s.call(t.Name, hook.JSON(g.args)))
+func (p *probe) refused(s *subject, t message.Tool, g garbage) {
+	inv, owned := s.hook.Dispatch(p.ctx, s.call(t.Name, message.JSON(g.args)))
 	err := inv.Err()
 	switch {
 	case !owned: // the rule "dispatch-own" says so
@@ -89,7 +89,7 @@ func (p *probe) refused(s *subject, t hook.Tool, g garbage) {
 
 func checkConcurrent(p *probe) {
 	const callers, rounds = 8, 16
-	p.eachTool(func(s *subject, t hook.Tool, in *schema) {
+	p.eachTool(func(s *subject, t message.Tool, in *schema) {
 		args := p.example(t, in)
 		want := p.bind(s, t.Name, args)
 		var wg sync.WaitGroup

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // scene returns the scene of the subject's agent.
@@ -33,7 +35,7 @@ func checkAnswers(p *probe) {
 			for _, a := range askersOf(s.hook) {
 				got := a.ask(p.ctx, s.hook, scene)
 				switch {
-				case a.point == hook.PointPreprocess: // the rule "preprocess-plain" says so
+				case a.point == point.Preprocess: // the rule "preprocess-plain" says so
 				case got.panicked != "":
 					p.failf("%s panicked: %s", a.point, got.panicked)
 				case got.err != nil:
@@ -72,27 +74,27 @@ func unusable(value any) []string {
 		check(d.Verdict().Kind != hook.AnswerModify || isJSON(d.Args()), "modified arguments that are no JSON")
 	case hook.RepairDecision:
 		check(d.Verdict().Kind != hook.AnswerRepair || isJSON(d.Args()), "repaired arguments that are no JSON")
-		check(d.Verdict().Kind != hook.AnswerRename || hook.ValidToolName(d.Name()), "a name that no tool can have")
+		check(d.Verdict().Kind != hook.AnswerRename || message.ValidToolName(d.Name()), "a name that no tool can have")
 	case hook.FailureDecision:
 		check(d.Verdict().Kind != hook.AnswerFallback || d.Model() != "", "a fallback to no model")
 	case hook.CompactionDecision:
 		check(d.Verdict().Kind != hook.AnswerSupply || d.Summary() != "", "an empty summary")
 	case hook.StepDecision:
 		check(d.Context() == "" || isJSON(d.Context()), "figures that are no JSON")
-	case hook.JSON:
+	case message.JSON:
 		check(isJSON(d), "arguments that are no JSON")
-	case hook.ModelRequest:
+	case message.ModelRequest:
 		check(d.Model != "", "a request to no model")
 	case ranTool:
 		check(d.times <= 1, fmt.Sprintf("a tool that ran %d times and may be neither read-only nor idempotent", d.times))
 	case streamed:
 		n := len(d.chunks)
-		check(d.err != nil || n > 0 && d.chunks[n-1].Kind == hook.ChunkFinish, "a stream that ends without its finish")
+		check(d.err != nil || n > 0 && d.chunks[n-1].Kind == message.ChunkFinish, "a stream that ends without its finish")
 	}
 	return bad
 }
 
-func isJSON(text hook.JSON) bool { return json.Valid([]byte(text)) }
+func isJSON(text message.JSON) bool { return json.Valid([]byte(text)) }
 
 func checkBare(p *probe) {
 	p.with(func(s *subject) {

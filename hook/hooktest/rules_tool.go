@@ -5,14 +5,14 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 func checkNames(p *probe) {
 	p.with(func(s *subject) {
 		seen := map[string]bool{}
 		for _, t := range s.tools {
-			if !hook.ValidToolName(t.Name) {
+			if !message.ValidToolName(t.Name) {
 				p.failf("the name %q does not match ^[a-zA-Z0-9_-]{1,64}$", t.Name)
 			}
 			if seen[t.Name] {
@@ -73,7 +73,7 @@ func checkDescribed(p *probe) {
 }
 
 func checkOwn(p *probe) {
-	p.eachTool(func(s *subject, t hook.Tool, in *schema) {
+	p.eachTool(func(s *subject, t message.Tool, in *schema) {
 		args := p.example(t, in)
 		inv, owned := s.hook.Dispatch(p.ctx, s.call(t.Name, args))
 		switch {
@@ -109,11 +109,11 @@ func checkForeign(p *probe) {
 // bound is what Dispatch made of a call, as far as it can be compared.
 type bound struct {
 	owned, runs bool
-	args        hook.JSON
+	args        message.JSON
 	err         string
 }
 
-func (p *probe) bind(s *subject, tool string, args hook.JSON) bound {
+func (p *probe) bind(s *subject, tool string, args message.JSON) bound {
 	inv, owned := s.hook.Dispatch(p.ctx, s.call(tool, args))
 	b := bound{owned: owned, runs: inv.Runner() != nil, args: inv.Args()}
 	if err := inv.Err(); err != nil {
@@ -123,7 +123,7 @@ func (p *probe) bind(s *subject, tool string, args hook.JSON) bound {
 }
 
 func checkCanonical(p *probe) {
-	p.eachTool(func(s *subject, t hook.Tool, in *schema) {
+	p.eachTool(func(s *subject, t message.Tool, in *schema) {
 		args := p.example(t, in)
 		plain := p.bind(s, t.Name, args)
 		if !plain.runs {
@@ -132,7 +132,7 @@ func checkCanonical(p *probe) {
 		if again := p.bind(s, t.Name, plain.args); again != plain {
 			p.failf("%s: canonical arguments %s bind to %s the second time", t.Name, plain.args, again.args)
 		}
-		blanks := hook.JSON(" \n" + strings.Replace(string(args), "{", "{ ", 1) + "\t")
+		blanks := message.JSON(" \n" + strings.Replace(string(args), "{", "{ ", 1) + "\t")
 		if spaced := p.bind(s, t.Name, blanks); spaced != plain {
 			p.failf("%s: %q binds to %q (%s), but without the blanks to %q", t.Name, blanks, spaced.args, spaced.err, plain.args)
 		}
@@ -140,13 +140,13 @@ func checkCanonical(p *probe) {
 }
 
 func checkMissing(p *probe) {
-	p.eachTool(func(s *subject, t hook.Tool, in *schema) {
-		var whole map[string]hook.JSON
+	p.eachTool(func(s *subject, t message.Tool, in *schema) {
+		var whole map[string]message.JSON
 		if json.Unmarshal([]byte(p.example(t, in)), &whole) != nil {
 			return
 		}
 		for _, name := range in.Required {
-			rest := map[string]hook.JSON{}
+			rest := map[string]message.JSON{}
 			for k, v := range whole {
 				if k != name {
 					rest[k] = v
@@ -156,7 +156,7 @@ func checkMissing(p *probe) {
 			if err != nil {
 				continue
 			}
-			inv, owned := s.hook.Dispatch(p.ctx, s.call(t.Name, hook.JSON(args)))
+			inv, owned := s.hook.Dispatch(p.ctx, s.call(t.Name, message.JSON(args)))
 			switch {
 			case !owned: // the rule "dispatch-own" says so
 			case inv.Err() == nil:
@@ -169,7 +169,7 @@ func checkMissing(p *probe) {
 }
 
 func checkPure(p *probe) {
-	p.eachTool(func(s *subject, t hook.Tool, in *schema) {
+	p.eachTool(func(s *subject, t message.Tool, in *schema) {
 		args := p.example(t, in)
 		events := len(s.host.Events())
 		first := p.bind(s, t.Name, args)

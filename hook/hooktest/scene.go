@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // scene is one turn with everything that a hook is shown in it.
@@ -15,10 +17,10 @@ type scene struct {
 	turn         *hook.Turn
 	step         *hook.Step
 	call         *hook.ToolCall
-	input        hook.Input
-	request      hook.ModelRequest
-	reply        hook.ModelReply
-	failure      hook.ModelFailure
+	input        message.Input
+	request      message.ModelRequest
+	reply        message.ModelReply
+	failure      message.ModelFailure
 	invalid      hook.InvalidCall
 	asked        hook.ToolDecision
 	outcome      hook.ToolOutcome
@@ -33,7 +35,7 @@ type scene struct {
 // newScene returns a scene in a conversation of its own, with every field of every
 // view set. What a person, a model or a tool says in it holds the text said.
 func newScene(id string, cfg *hook.AgentConfig, host hook.Host, said string) *scene {
-	s := &scene{input: hook.TextInput(said), request: Request(), reply: Reply(), compaction: Compaction(), compacted: Compacted()}
+	s := &scene{input: message.TextInput(said), request: Request(), reply: Reply(), compaction: Compaction(), compacted: Compacted()}
 	s.conversation = hook.NewConversation(hook.ConversationData{ID: "conversation-" + id, Sender: "someone-" + id, Agent: cfg, Host: host})
 	var told hook.SessionTeller
 	s.session, told = hook.NewSession(hook.SessionData{
@@ -46,26 +48,38 @@ func newScene(id string, cfg *hook.AgentConfig, host hook.Host, said string) *sc
 		Input: s.input, Limits: cfg.Limits, Now: epoch,
 	})
 	s.ended, s.failed = TurnOutcome(nil), TurnOutcome(errors.New(said))
-	s.ended.Message.Content = hook.ListOf(hook.TextBlock(said))
+	s.ended.Message.Content = message.ListOf(message.TextBlock(said))
 	teller.Tell(hook.Standing{
-		History: hook.MessagesOf(hook.UserText(said), s.ended.Message), Usage: usage(), Cost: hook.Dollar, Steps: 1,
-		Signals: s.ended.Signals, Errors: hook.ListOf(s.failed.Err),
+		History: message.MessagesOf(message.UserText(said), s.ended.Message), Usage: usage(), Cost: hook.Dollar, Steps: 1,
+		Signals: s.ended.Signals, Errors: message.ListOf(s.failed.Err),
 	})
 	teller.Contribute(Contributed())
 	s.step = hook.NewStep(s.turn, 1, "model")
 	s.call = hook.NewToolCall(hook.ToolCallData{
 		Step: s.step, ID: "call-" + id, Tool: s.request.Tools.Tools().At(0), Index: 1,
-		Args: `{"note":` + hook.JSON(quote(said)) + `}`, Original: `{"note": ` + hook.JSON(quote(said)) + `}`,
+		Args: `{"note":` + message.JSON(quote(said)) + `}`, Original: `{"note": ` + message.JSON(quote(said)) + `}`,
 	})
 	s.say(said)
 	return s
 }
 
+// values are the places and values that a hook is shown at the point, one of each type.
+func (s *scene) values(p hook.Point) []any {
+	ended := s.ended
+	if p == point.OnTurnError {
+		ended = s.failed
+	}
+	return []any{
+		s.session, s.conversation, s.turn, s.step, s.call, s.input, s.request, s.reply, s.failure, s.invalid, s.asked,
+		s.call.Args(), s.outcome, s.outcome.Result, s.stepEnd, s.stopping, ended, s.compaction, s.compacted,
+	}
+}
+
 // say puts the text into the values of the scene.
 func (s *scene) say(said string) {
 	s.request.Messages = s.turn.Standing().History
-	s.reply.Content = hook.ListOf(hook.Block{Kind: hook.BlockReasoning, Text: said}, hook.TextBlock(said),
-		hook.Block{Kind: hook.BlockToolCall, CallID: s.call.ID(), Tool: s.call.Name(), JSON: s.call.Original()})
+	s.reply.Content = message.ListOf(message.Block{Kind: message.BlockReasoning, Text: said}, message.TextBlock(said),
+		message.Block{Kind: message.BlockToolCall, CallID: s.call.ID(), Tool: s.call.Name(), JSON: s.call.Original()})
 	s.failure = ModelFailure()
 	s.failure.Err = errors.New(said)
 	s.asked = hook.AskTool("sure?").From("Guard")
@@ -74,7 +88,7 @@ func (s *scene) say(said string) {
 	s.compaction.Messages = s.turn.Standing().History
 	s.compacted.Summary = said
 	s.outcome = ToolOutcome()
-	s.outcome.Result.Content = hook.ListOf(hook.TextBlock(said))
+	s.outcome.Result.Content = message.ListOf(message.TextBlock(said))
 	s.of(s.call)
 }
 
@@ -83,12 +97,12 @@ func (s *scene) of(call *hook.ToolCall) *scene {
 	s.call = call
 	s.invalid = InvalidCall(call)
 	s.stepEnd = StepOutcome(call)
-	s.stepEnd.Calls = hook.ListOf(hook.CallEnd{Call: call, Result: s.outcome.Result, Outcome: s.outcome.Outcome, Duration: s.outcome.Duration})
+	s.stepEnd.Calls = message.ListOf(hook.CallEnd{Call: call, Result: s.outcome.Result, Outcome: s.outcome.Outcome, Duration: s.outcome.Duration})
 	return s
 }
 
 // with returns the same scene about a call of the tool.
-func (s *scene) with(tool hook.Tool, args hook.JSON) *scene {
+func (s *scene) with(tool message.Tool, args message.JSON) *scene {
 	out := *s
 	return out.of(hook.NewToolCall(hook.ToolCallData{Step: s.step, ID: "call-" + tool.Name, Tool: tool, Args: args, Original: args}))
 }
@@ -108,29 +122,29 @@ func bareScene() *scene {
 // toolEnd is the end of a chain of wraps around a tool: it counts how often the tool
 // would have run.
 type toolEnd struct {
-	result hook.ToolResult
+	result message.ToolResult
 	ran    atomic.Int64
 }
 
 // WrapToolAt implements hook.ToolChain.
-func (e *toolEnd) WrapToolAt(context.Context, int) hook.ToolResult {
+func (e *toolEnd) WrapToolAt(context.Context, int) message.ToolResult {
 	e.ran.Add(1)
 	return e.result
 }
 
 // modelEnd is the end of a chain of wraps around a model call.
-type modelEnd struct{ reply hook.ModelReply }
+type modelEnd struct{ reply message.ModelReply }
 
 // WrapModelAt implements hook.ModelChain.
-func (e *modelEnd) WrapModelAt(ctx context.Context, _ int) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
+func (e *modelEnd) WrapModelAt(ctx context.Context, _ int) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
 		if err := ctx.Err(); err != nil {
-			yield(hook.Chunk{}, err)
+			yield(message.Chunk{}, err)
 			return
 		}
-		if text := e.reply.Text(); text != "" && !yield(hook.Chunk{Kind: hook.ChunkText, Text: text}, nil) {
+		if text := e.reply.Text(); text != "" && !yield(message.Chunk{Kind: message.ChunkText, Text: text}, nil) {
 			return
 		}
-		yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop, Usage: e.reply.Usage}, nil)
+		yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop, Usage: e.reply.Usage}, nil)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // schema is the part of JSON Schema that the kit reads. A field keeps its raw
@@ -23,8 +23,8 @@ type schema struct {
 	AnyOf       []node          `json:"anyOf"`
 	OneOf       []node          `json:"oneOf"`
 	AllOf       []node          `json:"allOf"`
-	Enum        []hook.JSON     `json:"enum"`
-	Const       hook.JSON       `json:"const"`
+	Enum        []message.JSON  `json:"enum"`
+	Const       message.JSON    `json:"const"`
 	Ref         string          `json:"$ref"`
 	Format      string          `json:"format"`
 	Pattern     string          `json:"pattern"`
@@ -65,7 +65,7 @@ func (t *typeNames) UnmarshalJSON(data []byte) error {
 
 // parseSchema reads a tool's schema. The error says where it is no JSON Schema
 // of an object.
-func parseSchema(text hook.JSON) (*schema, error) {
+func parseSchema(text message.JSON) (*schema, error) {
 	s, err := readSchema(text)
 	if err == nil && !slices.Equal(s.Type, typeNames{"object"}) {
 		err = fmt.Errorf(`has type %q at the top instead of "object"`, s.Type)
@@ -74,7 +74,7 @@ func parseSchema(text hook.JSON) (*schema, error) {
 }
 
 // readSchema reads any schema; the error says what is wrong with it as one.
-func readSchema(text hook.JSON) (*schema, error) {
+func readSchema(text message.JSON) (*schema, error) {
 	var s schema
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return nil, fmt.Errorf("is no JSON Schema: %w", err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // The values below are what hooks are shown at the points beside the places. Every
@@ -12,14 +13,14 @@ import (
 // a test changes what it is about.
 
 // Request returns what a model is asked: with a history of one message, and a tool.
-func Request() hook.ModelRequest {
-	return hook.ModelRequest{
-		Model: "model", System: "Be brief.", Messages: hook.MessagesOf(hook.UserText("hello")),
-		Tools: hook.NewToolSet([]hook.Tool{{
+func Request() message.ModelRequest {
+	return message.ModelRequest{
+		Model: "model", System: "Be brief.", Messages: message.MessagesOf(message.UserText("hello")),
+		Tools: message.NewToolSet([]message.Tool{{
 			Name: foreignTool, Description: "Notes something.",
 			Input: `{"type":"object","properties":{"note":{"type":"string","description":"The note."}},"required":["note"],"additionalProperties":false}`,
 		}}),
-		Choice: hook.ToolChoice{Mode: hook.ToolChoiceAuto}, Format: hook.ResponseFormat{JSON: true, Name: "answer"}, MaxTokens: 100,
+		Choice: message.ToolChoice{Mode: message.ToolChoiceAuto}, Format: message.ResponseFormat{JSON: true, Name: "answer"}, MaxTokens: 100,
 	}
 }
 
@@ -27,23 +28,23 @@ func Request() hook.ModelRequest {
 const foreignTool = "hooktest_tool"
 
 // Reply returns an answer of the model: reasoning, text and a call.
-func Reply() hook.ModelReply {
-	return hook.ModelReply{
-		Content: hook.ListOf(hook.Block{Kind: hook.BlockReasoning, Text: "Let me see."}, hook.TextBlock("Here it is."),
-			hook.Block{Kind: hook.BlockToolCall, CallID: "call-1", Tool: foreignTool, JSON: `{"note":"x"}`}),
-		Usage: usage(), Finish: hook.FinishTools, Model: "model", Duration: time.Second,
+func Reply() message.ModelReply {
+	return message.ModelReply{
+		Content: message.ListOf(message.Block{Kind: message.BlockReasoning, Text: "Let me see."}, message.TextBlock("Here it is."),
+			message.Block{Kind: message.BlockToolCall, CallID: "call-1", Tool: foreignTool, JSON: `{"note":"x"}`}),
+		Usage: usage(), Finish: message.FinishTools, Model: "model", Duration: time.Second,
 	}
 }
 
-func usage() hook.Usage {
-	return hook.Usage{Input: 10, Output: 5, CacheRead: 4, CacheWrite: 3, Reasoning: 2}
+func usage() message.Usage {
+	return message.Usage{Input: 10, Output: 5, CacheRead: 4, CacheWrite: 3, Reasoning: 2}
 }
 
 // ModelFailure returns why a model call failed: the provider was busy, for the first
 // time.
-func ModelFailure() hook.ModelFailure {
-	return hook.ModelFailure{
-		Class: hook.FailureOverloaded, Err: errors.New("the provider is busy"), Model: "model", Attempt: 1,
+func ModelFailure() message.ModelFailure {
+	return message.ModelFailure{
+		Class: message.FailureOverloaded, Err: errors.New("the provider is busy"), Model: "model", Attempt: 1,
 		Elapsed: time.Second, RetryAfter: time.Millisecond, Released: true,
 	}
 }
@@ -55,15 +56,15 @@ func InvalidCall(call *hook.ToolCall) hook.InvalidCall {
 		call = Call(nil, foreignTool, `{"note":"x"}`)
 	}
 	return hook.InvalidCall{
-		Call: call, Failure: hook.FailNotRegistered, Reason: "no tool named " + call.Name(),
-		Tools: hook.ListOf("read", "write"), Attempt: 1,
+		Call: call, Failure: message.FailNotRegistered, Reason: "no tool named " + call.Name(),
+		Tools: message.ListOf("read", "write"), Attempt: 1,
 	}
 }
 
 // ToolOutcome returns how a call ended that ran and succeeded.
 func ToolOutcome() hook.ToolOutcome {
 	return hook.ToolOutcome{
-		Result:  hook.ToolResult{Content: hook.ListOf(hook.TextBlock("noted")), Trust: hook.TrustWorkspace, Meta: `{}`},
+		Result:  message.ToolResult{Content: message.ListOf(message.TextBlock("noted")), Trust: message.TrustWorkspace, Meta: `{}`},
 		Outcome: hook.OutcomeExecuted, Duration: time.Second, Grant: hook.Grant{NoNetwork: true, MaxOutput: 1000},
 	}
 }
@@ -76,7 +77,7 @@ func StepOutcome(call *hook.ToolCall) hook.StepOutcome {
 	}
 	o := ToolOutcome()
 	end := hook.CallEnd{Call: call, Result: o.Result, Outcome: o.Outcome, Duration: o.Duration}
-	return hook.StepOutcome{Finish: hook.FinishTools, Usage: usage(), Calls: hook.ListOf(end), Duration: 2 * time.Second}
+	return hook.StepOutcome{Finish: message.FinishTools, Usage: usage(), Calls: message.ListOf(end), Duration: 2 * time.Second}
 }
 
 // Stopping returns a turn that is about to end, because the model has finished.
@@ -90,19 +91,19 @@ func Stopping() hook.Stopping {
 func TurnOutcome(err error) hook.TurnOutcome {
 	out := hook.TurnOutcome{
 		Stop: hook.StopFinishReason, Usage: usage(), Steps: 1, Calls: 1, Cost: hook.Dollar, Duration: 3 * time.Second, Err: err,
-		Message: hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("Here it is."))},
+		Message: message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("Here it is."))},
 	}
 	if err != nil {
 		out.Stop = hook.StopError
 	}
-	out.Signals = hook.ListOf(hook.StopSignal{Reason: out.Stop, By: "Guard", Text: "the reason", Context: `{"steps":1}`})
+	out.Signals = message.ListOf(hook.StopSignal{Reason: out.Stop, By: "Guard", Text: "the reason", Context: `{"steps":1}`})
 	return out
 }
 
 // Compaction returns one that is about to begin because the history grew too long.
 func Compaction() hook.Compaction {
 	return hook.Compaction{
-		Messages: hook.MessagesOf(hook.UserText("hello"), TurnOutcome(nil).Message),
+		Messages: message.MessagesOf(message.UserText("hello"), TurnOutcome(nil).Message),
 		Budget:   hook.TokenBudget{Limit: 1000, Used: 900, Reserved: 100}, Trigger: hook.CompactionAuto,
 	}
 }
@@ -115,12 +116,12 @@ func Compacted() hook.Compacted {
 // Contributed returns what hooks have contributed to a turn, as [hook.TurnTeller]'s
 // Contribute takes it.
 func Contributed() hook.Contributed {
-	plan := hook.RecallPlan{Queries: hook.ListOf("boats"), Limit: 3, Chars: 300}
+	plan := hook.RecallPlan{Queries: message.ListOf("boats"), Limit: 3, Chars: 300}
 	return hook.Contributed{
-		Policies: hook.ListOf(hook.Policy{Domain: "memory", Key: "recall", Value: "on", Recall: plan, Weight: 1, By: "Memory"}),
+		Policies: message.ListOf(hook.Policy{Domain: "memory", Key: "recall", Value: "on", Recall: plan, Weight: 1, By: "Memory"}),
 		Recall:   plan, Fallback: true,
-		Context: hook.ListOf(hook.ContextBlock{
-			Domain: "memory", ID: "notes", Text: "Boats float.", Chars: 100, Sources: hook.ListOf("notes"), Weight: 1, By: "Memory",
+		Context: message.ListOf(hook.ContextBlock{
+			Domain: "memory", ID: "notes", Text: "Boats float.", Chars: 100, Sources: message.ListOf("notes"), Weight: 1, By: "Memory",
 		}),
 		BlocksLeft: 7, CharsLeft: 3000,
 	}

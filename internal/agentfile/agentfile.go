@@ -36,6 +36,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
@@ -279,7 +280,7 @@ func (r *reader) document(data []byte) {
 	r.at = map[string]*yaml.Node{}
 	r.mapping(top)
 	r.agree()
-	if !hook.ValidToolName(r.cfg.Name) {
+	if !message.ValidToolName(r.cfg.Name) {
 		r.errorAt(top, fmt.Sprintf("%q is no name for an agent", r.cfg.Name),
 			"set `name:` to 1 to 64 letters, digits, _ or -")
 	}

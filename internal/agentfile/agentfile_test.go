@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/agentfile"
 )
 
@@ -46,8 +47,8 @@ func TestParseWhole(t *testing.T) {
 		Description:  "Reads a change: says what is wrong.",
 		Model:        "script:review.yaml",
 		Instructions: "You review changes.\n\n---\nA rule in the text stays.",
-		Format:       hook.ResponseFormat{JSON: true, Name: "verdict", Schema: `{"type":"object","required":["ok"]}`},
-		Choice:       hook.ToolChoice{Mode: hook.ToolChoiceTool, Tool: "read"},
+		Format:       message.ResponseFormat{JSON: true, Name: "verdict", Schema: `{"type":"object","required":["ok"]}`},
+		Choice:       message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "read"},
 		Tools:        []string{"read", "grep"},
 		Limits:       hook.Limits{Steps: 8, Tokens: 9000, Time: 2 * time.Minute, MaxTokens: 500},
 	}.WithSection("ostools", `{"tools":["read"],"cap":16,"deep":{"b":"yes-no","a":1.50,"on":true,"none":null}}`).
@@ -66,7 +67,7 @@ func TestParseTolerates(t *testing.T) {
 		{"no tools", "---\ntools: []\n---\n", hook.AgentConfig{Name: "a", Tools: []string{}}},
 		{"no keys, no text", "---\n---", hook.AgentConfig{Name: "a"}},
 		{"only a comment", "---\n# nothing yet\n---\nHi", hook.AgentConfig{Name: "a", Instructions: "Hi"}},
-		{"JSON", "---\nformat: json\ntool_choice: none\n---\n", hook.AgentConfig{Name: "a", Format: hook.ResponseFormat{JSON: true}, Choice: hook.ToolChoice{Mode: hook.ToolChoiceNone}}},
+		{"JSON", "---\nformat: json\ntool_choice: none\n---\n", hook.AgentConfig{Name: "a", Format: message.ResponseFormat{JSON: true}, Choice: message.ToolChoice{Mode: message.ToolChoiceNone}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -247,7 +248,7 @@ func FuzzParse(f *testing.F) {
 			if err != nil || cfg.Name == "" {
 				continue
 			}
-			require.True(t, hook.ValidToolName(cfg.Name))
+			require.True(t, message.ValidToolName(cfg.Name))
 			for _, name := range cfg.Sections() {
 				_, found, err := hook.SectionOf[map[string]any](&cfg, name)
 				require.NoError(t, err)

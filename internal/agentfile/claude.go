@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
 
@@ -68,7 +68,7 @@ func claudeTool(name string) (own string, ok bool) {
 	case "AskUserQuestion":
 		return "ask_user", true
 	}
-	return name, strings.HasPrefix(name, "mcp__") && hook.ValidToolName(name)
+	return name, strings.HasPrefix(name, "mcp__") && message.ValidToolName(name)
 }
 
 // foreign reads a key the way Claude Code means it; false leaves it to the keys

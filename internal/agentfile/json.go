@@ -8,15 +8,15 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // json returns a node as canonical JSON: no blanks, members in the order in
 // which they were written. What has no JSON is a problem.
-func (r *reader) json(n *yaml.Node) hook.JSON {
+func (r *reader) json(n *yaml.Node) message.JSON {
 	var sb strings.Builder
 	r.write(&sb, n)
-	return hook.JSON(sb.String())
+	return message.JSON(sb.String())
 }
 
 func (r *reader) write(sb *strings.Builder, n *yaml.Node) {

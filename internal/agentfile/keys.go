@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/spell"
 	"github.com/grapnel-go/grapnel/internal/yamldoc"
 )
@@ -121,7 +121,7 @@ func (r *reader) tools(v *yaml.Node) {
 	tools := make([]string, 0, len(v.Content))
 	for _, n := range v.Content {
 		switch {
-		case n.Kind != yaml.ScalarNode || !hook.ValidToolName(n.Value):
+		case n.Kind != yaml.ScalarNode || !message.ValidToolName(n.Value):
 			r.errorAt(n, fmt.Sprintf("%q is no tool name", n.Value), "use 1 to 64 letters, digits, _ or -")
 		case slices.Contains(tools, n.Value):
 			r.errorAt(n, fmt.Sprintf("tool %q is listed twice", n.Value), "delete one of them")
@@ -175,7 +175,7 @@ func (r *reader) format(v *yaml.Node) {
 		switch v.Value {
 		case "text":
 		case "json":
-			r.cfg.Format = hook.ResponseFormat{JSON: true}
+			r.cfg.Format = message.ResponseFormat{JSON: true}
 		default:
 			r.errorAt(v, fmt.Sprintf("format is %q", v.Value), fix)
 		}
@@ -196,7 +196,7 @@ func (r *reader) format(v *yaml.Node) {
 
 // name reads a text that providers want as an identifier.
 func (r *reader) name(v *yaml.Node, key string, to *string) {
-	if r.text(v, key, to); *to != "" && !hook.ValidToolName(*to) {
+	if r.text(v, key, to); *to != "" && !message.ValidToolName(*to) {
 		r.errorAt(v, fmt.Sprintf("%s is %q", key, *to), "use 1 to 64 letters, digits, _ or -")
 	}
 }
@@ -205,9 +205,9 @@ func (r *reader) name(v *yaml.Node, key string, to *string) {
 func (r *reader) choice(v *yaml.Node) {
 	const fix = "write `tool_choice: auto`, `none` or `required`, or `tool_choice: {tool: NAME}`"
 	if v.Kind == yaml.ScalarNode {
-		switch mode := hook.ToolChoiceMode(v.Value); mode {
-		case hook.ToolChoiceAuto, hook.ToolChoiceNone, hook.ToolChoiceRequired:
-			r.cfg.Choice = hook.ToolChoice{Mode: mode}
+		switch mode := message.ToolChoiceMode(v.Value); mode {
+		case message.ToolChoiceAuto, message.ToolChoiceNone, message.ToolChoiceRequired:
+			r.cfg.Choice = message.ToolChoice{Mode: mode}
 		default:
 			r.errorAt(v, fmt.Sprintf("tool_choice is %q", v.Value), fix)
 		}
@@ -215,7 +215,7 @@ func (r *reader) choice(v *yaml.Node) {
 	}
 	r.nested(v, "tool_choice", fix, map[string]func(*yaml.Node){
 		"tool": func(n *yaml.Node) {
-			r.cfg.Choice.Mode = hook.ToolChoiceTool
+			r.cfg.Choice.Mode = message.ToolChoiceTool
 			r.name(n, "tool_choice.tool", &r.cfg.Choice.Tool)
 		},
 	})
@@ -226,9 +226,9 @@ func (r *reader) agree() {
 	choice, at := r.cfg.Choice, r.at["tool_choice"]
 	switch {
 	case at == nil || r.cfg.Tools == nil || len(r.wrong) > 0:
-	case choice.Mode == hook.ToolChoiceRequired && len(r.cfg.Tools) == 0:
+	case choice.Mode == message.ToolChoiceRequired && len(r.cfg.Tools) == 0:
 		r.errorAt(at, "tool_choice is required, but the agent has no tool", "list one under `tools`, or write `tool_choice: auto`")
-	case choice.Mode == hook.ToolChoiceTool && !slices.Contains(r.cfg.Tools, choice.Tool):
+	case choice.Mode == message.ToolChoiceTool && !slices.Contains(r.cfg.Tools, choice.Tool):
 		r.errorAt(at, fmt.Sprintf("tool_choice names %q, which is not in the agent's list of tools", choice.Tool), "add it to `tools`, or name one of them")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/aliases"
 )
 
@@ -62,12 +62,12 @@ func TestEveryTriggerIsNamed(t *testing.T) {
 func TestOursExist(t *testing.T) {
 	t.Parallel()
 	known := map[string][]string{}
-	for p := range hook.Points() {
+	for p := range point.All() {
 		known["point"] = append(known["point"], p.String())
 	}
-	source := read(t, "../../hook/decision.go") + read(t, "../../hook/event.go")
-	for _, m := range regexp.MustCompile(`(?m)^\t(?:Answer|Event)\w+ +(Answer|EventKind) = "(\w*)"`).FindAllStringSubmatch(source, -1) {
-		kind := map[string]string{"Answer": "answer", "EventKind": "event"}[m[1]]
+	source := read(t, "../../hook/decision.go") + read(t, "../../hook/event/event.go")
+	for _, m := range regexp.MustCompile(`(?m)^\t\w+ +(Answer|hook\.EventKind) += "(\w*)"`).FindAllStringSubmatch(source, -1) {
+		kind := map[string]string{"Answer": "answer", "hook.EventKind": "event"}[m[1]]
 		known[kind] = append(known[kind], m[2])
 	}
 	known["answer"] = append(known["answer"], "none")
@@ -90,7 +90,7 @@ func TestOursExist(t *testing.T) {
 func TestEveryPointHasAnAlias(t *testing.T) {
 	t.Parallel()
 	own := []string{"OnInvalidTool", "OnClose", "WrapTool", "WrapModel"}
-	for p := range hook.Points() {
+	for p := range point.All() {
 		found := slices.ContainsFunc(aliases.All(), func(a aliases.Alias) bool { return slices.Contains(a.Ours, p.String()) })
 		assert.NotEqual(t, slices.Contains(own, p.String()), found, "%s", p)
 	}

@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
@@ -41,18 +43,18 @@ func TestDaemon(t *testing.T) {
 	t.Log("two turns")
 	events := w.turn(conv.ID, "hello")
 	inOrder(t, events)
-	assert.Equal(t, hook.EventTurnStart, events[0].Kind)
+	assert.Equal(t, event.TurnStart, events[0].Kind)
 	assert.Equal(t, "you said: hello", last(t, events).Text)
 	assert.Equal(t, hook.StopCompleted, last(t, events).Detail().Stop)
 	events = w.turn(conv.ID, "call fail {}\ncall echo {\"s\":\"x\"}")
-	results := only(events, hook.EventCallResult)
+	results := only(events, event.CallResult)
 	require.Len(t, results, 2)
 	failed := results[0]
 	if failed.Detail().Tool != "fail" {
 		failed = results[1]
 	}
 	assert.True(t, failed.Detail().Result.IsError())
-	assert.Equal(t, hook.FailOperation, failed.Detail().Result.Failure)
+	assert.Equal(t, message.FailOperation, failed.Detail().Result.Failure)
 	assert.Equal(t, "it did not work", failed.Detail().Result.Text())
 
 	t.Log("history")
@@ -79,7 +81,7 @@ func TestDaemon(t *testing.T) {
 	t.Log("agents")
 	made, err := w.client.CreateAgent(ctx, wire.NewAgent{
 		Name: "other", Instructions: "Be other.", Tools: []string{"echo"}, Limits: wire.Limits{Steps: 3, Time: "1m"},
-		ToolChoice: hook.ToolChoice{Mode: hook.ToolChoiceAuto}, Sections: map[string]hook.JSON{"box": `{"a":1}`},
+		ToolChoice: message.ToolChoice{Mode: message.ToolChoiceAuto}, Sections: map[string]message.JSON{"box": `{"a":1}`},
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"echo"}, made.Tools)
@@ -112,14 +114,14 @@ func TestDaemon(t *testing.T) {
 	t.Log("an ask approved, refused and modified")
 	answer := func(a wire.Answer) func(hook.Event) {
 		return func(ev hook.Event) {
-			if ev.Kind != hook.EventApprovalAsked {
+			if ev.Kind != event.ApprovalAsked {
 				return
 			}
 			asks, err := w.client.Asks(ctx, conv.ID)
 			require.NoError(t, err)
 			require.Len(t, asks, 1, "who has read the event finds the ask")
 			assert.Equal(t, "danger", asks[0].Tool)
-			assert.Equal(t, hook.JSON(`{"s":"x"}`), asks[0].Args)
+			assert.Equal(t, message.JSON(`{"s":"x"}`), asks[0].Args)
 			assert.Equal(t, ev.Detail().CallID, asks[0].CallID)
 			require.NoError(t, w.client.Answer(ctx, asks[0].ID, a))
 			err = w.client.Answer(ctx, asks[0].ID, a)
@@ -139,7 +141,7 @@ func TestDaemon(t *testing.T) {
 		require.NoError(t, err)
 		events := w.follow(turn, answer(tt.answer))
 		assert.Equal(t, tt.end, last(t, events).Text)
-		given := only(events, hook.EventApprovalGiven)
+		given := only(events, event.ApprovalGiven)
 		require.Len(t, given, 1)
 		assert.Equal(t, "Approval.api", given[0].Detail().By)
 	}
@@ -168,7 +170,7 @@ func TestDaemon(t *testing.T) {
 	require.NoError(t, w.client.DeleteAgent(ctx, "none"))
 	for item, err := range w.client.Events(ctx, "", health.LastEventID) {
 		require.NoError(t, err)
-		assert.Equal(t, hook.EventAgentUnregistered, item.Event.Kind)
+		assert.Equal(t, event.AgentUnregistered, item.Event.Kind)
 		break
 	}
 	for item, err := range w.client.Events(ctx, conv.ID, conv.LastEventID) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
@@ -61,12 +62,12 @@ func (a *asks) observe(ev hook.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch ev.Kind {
-	case hook.EventApprovalAsked:
+	case event.ApprovalAsked:
 		key := askKey{ev.Turn, ev.Detail().CallID}
 		if a.open[key] == nil && a.coming[key] == nil {
 			a.coming[key] = &coming{ev.Conversation, make(chan struct{})}
 		}
-	case hook.EventApprovalGiven, hook.EventTurnEnd:
+	case event.ApprovalGiven, event.TurnEnd:
 		for key := range a.coming {
 			if key.turn == ev.Turn {
 				a.comeLocked(key)

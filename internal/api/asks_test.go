@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
@@ -24,12 +26,12 @@ import (
 )
 
 // asking asks as the subsystem does.
-func asking(ctx context.Context, h *api.Hook, args hook.JSON) <-chan asked {
+func asking(ctx context.Context, h *api.Hook, args message.JSON) <-chan asked {
 	out := make(chan asked, 1)
 	go func() {
 		reply, err := h.Ask(ctx, approval.Request{
 			Agent: "helper", Conversation: "conv", Turn: "turn", CallID: "c1", Tool: "danger", Args: args, Asked: time.Now(),
-			Offers: hook.ListOf(approval.Offer{ID: "call-conversation", Text: "exactly this"}),
+			Offers: message.ListOf(approval.Offer{ID: "call-conversation", Text: "exactly this"}),
 		})
 		out <- asked{reply, err}
 	}()
@@ -160,7 +162,7 @@ func TestAsk(t *testing.T) {
 		assert.NoError(t, (<-got).err)
 	})
 	in("who has seen the event finds the ask", func(t *testing.T, a asksOf) {
-		a.h.OnEvent(t.Context(), told(hook.EventApprovalAsked))
+		a.h.OnEvent(t.Context(), told(event.ApprovalAsked))
 		found := make(chan []wire.Ask, 1)
 		go func() { found <- a.list() }()
 		synctest.Wait()
@@ -168,14 +170,14 @@ func TestAsk(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		got := asking(ctx, a.h, `{}`)
 		assert.Len(t, <-found, 1)
-		a.h.OnEvent(t.Context(), told(hook.EventApprovalAsked)) // told late
+		a.h.OnEvent(t.Context(), told(event.ApprovalAsked)) // told late
 		assert.Len(t, a.list(), 1)
 		cancel()
 		<-got
 	})
 	in("nobody is asked", func(t *testing.T, a asksOf) {
-		for _, kind := range []hook.EventKind{hook.EventApprovalGiven, hook.EventTurnEnd} {
-			a.h.OnEvent(t.Context(), told(hook.EventApprovalAsked))
+		for _, kind := range []hook.EventKind{event.ApprovalGiven, event.TurnEnd} {
+			a.h.OnEvent(t.Context(), told(event.ApprovalAsked))
 			found, begun := make(chan []wire.Ask, 1), time.Now()
 			go func() { found <- a.list() }()
 			synctest.Wait()
@@ -183,7 +185,7 @@ func TestAsk(t *testing.T) {
 			assert.Empty(t, <-found)
 			assert.Zero(t, time.Since(begun), "who lists does not wait for what does not come")
 		}
-		a.h.OnEvent(t.Context(), told(hook.EventApprovalAsked))
+		a.h.OnEvent(t.Context(), told(event.ApprovalAsked))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		begun := time.Now()
@@ -203,7 +205,7 @@ func TestAsksRemember(t *testing.T) {
 		turn, err := w.client.Send(ctx, conv.ID, text)
 		require.NoError(t, err)
 		for _, ev := range w.follow(turn, func(ev hook.Event) {
-			if ev.Kind != hook.EventApprovalAsked {
+			if ev.Kind != event.ApprovalAsked {
 				return
 			}
 			asks, err := w.client.Asks(ctx, conv.ID)
@@ -212,7 +214,7 @@ func TestAsksRemember(t *testing.T) {
 				require.NoError(t, w.client.Answer(ctx, asks[0].ID, answer(asks)))
 			}
 		}) {
-			if ev.Kind == hook.EventApprovalGiven {
+			if ev.Kind == event.ApprovalGiven {
 				by = ev.Detail().By
 			}
 			end = ev.Text
@@ -262,10 +264,10 @@ func TestAsksTimeOut(t *testing.T) {
 		w := newWorld(t, &worldOptions{approval: approval.Options{Timeout: time.Millisecond, OnTimeout: action}})
 		events := w.turn(w.conversation("ann").ID, `call danger {"s":"x"}`)
 		assert.Equal(t, end, last(t, events).Text)
-		late := only(events, hook.EventApprovalTimedOut)
+		late := only(events, event.ApprovalTimedOut)
 		require.Len(t, late, 1)
 		assert.Contains(t, late[0].Text, "nobody answered within 1ms: the call is ")
-		given := only(events, hook.EventApprovalGiven)
+		given := only(events, event.ApprovalGiven)
 		require.Len(t, given, 1)
 		assert.Equal(t, "Approval.timeout", given[0].Detail().By)
 		assert.Equal(t, late[0].Detail().Answer, given[0].Detail().Answer)
@@ -292,7 +294,7 @@ func TestManyAsks(t *testing.T) {
 				if !assert.NoError(t, err) {
 					return
 				}
-				if i == 0 && item.Event.Kind == hook.EventApprovalAsked {
+				if i == 0 && item.Event.Kind == event.ApprovalAsked {
 					break // this client vanishes, and its ask stays
 				}
 				ends[i] = item.Event.Text

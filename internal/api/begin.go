@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -63,7 +65,7 @@ func (s *Server) begin(ctx context.Context, rec store.Record, when runtime.Busy,
 	go func() {
 		defer s.leave(t)
 		out, err := run(lasting, conv, &runtime.SendOptions{WhenBusy: when, Observe: func(ev hook.Event) {
-			if ev.Kind == hook.EventTurnStart && ev.Depth == 0 {
+			if ev.Kind == event.TurnStart && ev.Depth == 0 {
 				t.once.Do(func() { s.begun(t, ev) })
 			}
 		}})
@@ -101,7 +103,7 @@ func (s *Server) begun(t *turn, ev hook.Event) {
 const maxSteers = 8
 
 // steer tells the running turn, or begins one if there is none.
-func (s *Server) steer(ctx context.Context, rec store.Record, in hook.Input, begin func(runtime.Busy) (*turn, error)) (answered, error) {
+func (s *Server) steer(ctx context.Context, rec store.Record, in message.Input, begin func(runtime.Busy) (*turn, error)) (answered, error) {
 	conv, err := s.open(ctx, rec)
 	if err != nil {
 		return answered{}, err

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 )
 
 // flying is a turn of the conversation that has begun, on a server of its own.
@@ -17,7 +18,7 @@ func flying(id string) (*Server, *turn) {
 }
 
 func (h *Hook) ends(turn string) {
-	h.OnEvent(context.Background(), hook.Event{Kind: hook.EventTurnEnd, Conversation: "c", Turn: turn})
+	h.OnEvent(context.Background(), hook.Event{Kind: event.TurnEnd, Conversation: "c", Turn: turn})
 }
 
 // TestATurnWhoseEndWasToldIsNotRunning: nor is one that is over, whose end is forgotten.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -119,7 +119,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if messages == nil {
-		messages = []hook.Message{}
+		messages = []message.Message{}
 	}
 	writeJSON(w, http.StatusOK, wire.Messages{Messages: messages})
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/stream"
@@ -160,4 +161,4 @@ func keptData(item stream.Item, begin string) []byte {
 	return []byte(begin + `"kept":` + strconv.FormatBool(item.Kept) + "}")
 }
 
-func (t *turn) ends(ev hook.Event) bool { return ev.Kind == hook.EventTurnEnd && ev.Turn == t.id }
+func (t *turn) ends(ev hook.Event) bool { return ev.Kind == event.TurnEnd && ev.Turn == t.id }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -32,7 +33,7 @@ func NewHook() *Hook {
 // OnEvent takes the event up, before any reader is told of it.
 func (h *Hook) OnEvent(_ context.Context, ev hook.Event) {
 	h.asks.observe(ev)
-	if ev.Kind == hook.EventTurnEnd && ev.Depth == 0 {
+	if ev.Kind == event.TurnEnd && ev.Depth == 0 {
 		h.ended.note(ev.Conversation, ev.Turn)
 	}
 }

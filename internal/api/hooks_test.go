@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 )
@@ -28,7 +29,7 @@ func TestHookRunsAreShownToWhoAsksForThem(t *testing.T) {
 			} else {
 				others++
 			}
-			if item.Event.Kind == hook.EventTurnEnd {
+			if item.Event.Kind == event.TurnEnd {
 				return points, others
 			}
 		}

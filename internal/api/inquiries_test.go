@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 )
@@ -26,7 +27,7 @@ func (w *world) asks(conversation string) {
 	turn, err := w.client.Send(w.t.Context(), conversation, `call ask {"s":"Now?"}`)
 	require.NoError(w.t, err)
 	events := w.follow(turn, func(ev hook.Event) {
-		if ev.Kind == hook.EventQuestionAsked {
+		if ev.Kind == event.QuestionAsked {
 			open, err := w.client.Inquiries(w.t.Context(), conversation)
 			require.NoError(w.t, err)
 			require.Len(w.t, open, 1)
@@ -44,7 +45,7 @@ func TestInquiries(t *testing.T) {
 	turn, err := w.client.Send(ctx, conv.ID, "call ask {\"s\":\"Now?\"}\ncall hold {}")
 	require.NoError(t, err)
 	events := w.follow(turn, func(ev hook.Event) {
-		if ev.Kind != hook.EventQuestionAsked {
+		if ev.Kind != event.QuestionAsked {
 			return
 		}
 		open, err := w.client.Inquiries(ctx, "")
@@ -80,7 +81,7 @@ func TestInquiries(t *testing.T) {
 		assert.NoError(t, w.client.Reply(ctx, turn.ID+"/c9", wire.Reply{Conversation: conv.ID, Given: given("yes", "")}))
 		w.box.release <- struct{}{}
 	})
-	answered := only(events, hook.EventQuestionGiven)
+	answered := only(events, event.QuestionGiven)
 	require.Len(t, answered, 1)
 	assert.Equal(t, "ann", answered[0].Detail().By)
 	assert.Equal(t, given("no", "later"), wire.GivenOf(answered[0].Detail().Response))
@@ -130,7 +131,7 @@ func TestWhenBusy(t *testing.T) {
 	w.leaves(conv.ID, "never mind")
 	w.box.release <- struct{}{}
 	rest := w.follow(steered, nil)
-	assert.Len(t, only(rest, hook.EventSteered), 1)
+	assert.Len(t, only(rest, event.Steered), 1)
 	assert.Equal(t, "you said: hurry", last(t, rest).Text, "the turn goes on with what it was told")
 
 	turn := <-queued

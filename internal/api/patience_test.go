@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api"
 )
 
@@ -175,7 +175,7 @@ func TestAnAnswerThatNobodyTakesEnds(t *testing.T) {
 	text := strings.Repeat("a long story ", 300_000)
 	c, err := w.rt.Conversation(t.Context(), "helper", "ann")
 	require.NoError(t, err)
-	_, err = c.Send(t.Context(), hook.TextInput(text), nil)
+	_, err = c.Send(t.Context(), message.TextInput(text), nil)
 	require.NoError(t, err)
 	conn := w.raw("GET /v1/conversations/" + conv.ID + "/messages HTTP/1.1\r\nHost: grapnel\r\n\r\n")
 	_, err = conn.Read(make([]byte, 1)) // then the answer is being written

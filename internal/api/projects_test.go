@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
@@ -28,8 +29,8 @@ func projects(t *testing.T, goOn bool) (w *world, recs map[string]store.Record, 
 	for _, project := range []string{"/mine", theirs, "/gone", ""} {
 		rec, err := st.Conversation(t.Context(), store.Key{Project: project, Agent: "helper", Sender: "ann"})
 		require.NoError(t, err)
-		_, err = st.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("canary of " + project)), Entries: []store.Entry{
-			{Kind: store.EntryTurn, Data: hook.JSON(`{"id":"t` + project + `","number":1,"project":"` + project + `"}`)},
+		_, err = st.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("canary of " + project)), Entries: []store.Entry{
+			{Kind: store.EntryTurn, Data: message.JSON(`{"id":"t` + project + `","number":1,"project":"` + project + `"}`)},
 		}})
 		require.NoError(t, err)
 		recs[project] = rec
@@ -192,7 +193,7 @@ func TestAConversationThatWasAdoptedAwayIsNotWrittenTo(t *testing.T) {
 	assert.Equal(t, wire.CodeProject, client.CodeOf(err), "%v", err)
 	runs, err := w.rt.Conversation(t.Context(), "helper", "bob")
 	require.NoError(t, err)
-	_, err = runs.Send(t.Context(), hook.TextInput("still there?"), nil)
+	_, err = runs.Send(t.Context(), message.TextInput("still there?"), nil)
 	require.ErrorIs(t, err, store.ErrUnknown)
 	messages, err := w.store.Messages(t.Context(), conv.ID)
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -63,7 +64,7 @@ type Options struct {
 	Check func(cfg *hook.AgentConfig) error
 	// Send runs a turn; nil is the conversation's own Send. An error that is
 	// runtime.ErrBusy says that a turn of the conversation is running elsewhere.
-	Send func(ctx context.Context, conv *runtime.Conversation, in hook.Input, o *runtime.SendOptions) (hook.TurnOutcome, error)
+	Send func(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.SendOptions) (hook.TurnOutcome, error)
 	// Resume goes on with an interrupted turn; nil is the conversation's own Resume.
 	// Its errors are as those of Send.
 	Resume func(ctx context.Context, conv *runtime.Conversation, o *runtime.SendOptions) (hook.TurnOutcome, error)
@@ -108,7 +109,7 @@ func New(o Options) *Server {
 		panic("api: New: Runtime, Store and Hook are required")
 	}
 	if o.Send == nil {
-		o.Send = func(ctx context.Context, conv *runtime.Conversation, in hook.Input, o *runtime.SendOptions) (hook.TurnOutcome, error) {
+		o.Send = func(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.SendOptions) (hook.TurnOutcome, error) {
 			return conv.Send(ctx, in, o)
 		}
 	}

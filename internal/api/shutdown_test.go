@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
@@ -51,7 +53,7 @@ func TestEndWaits(t *testing.T) {
 	wait := watch(w, health.LastEventID)
 	turn, err := w.client.Send(ctx, conv.ID, `call danger {"s":"x"}`)
 	require.NoError(t, err)
-	w.followTo(turn, hook.EventApprovalAsked)
+	w.followTo(turn, event.ApprovalAsked)
 
 	w.stop()
 	for health.Status != wire.StatusClosing { // the daemon tells when it has begun to end
@@ -70,10 +72,10 @@ func TestEndWaits(t *testing.T) {
 	w.end()
 	events, err := wait()
 	require.ErrorIs(t, err, client.ErrClosed)
-	ended := only(events, hook.EventTurnEnd)
+	ended := only(events, event.TurnEnd)
 	require.Len(t, ended, 1)
 	assert.Equal(t, hook.StopCompleted, ended[0].Detail().Stop)
-	assert.Equal(t, hook.EventAgentUnregistered, last(t, events).Kind)
+	assert.Equal(t, event.AgentUnregistered, last(t, events).Kind)
 	assert.Equal(t, []string{"box", "end"}, order)
 	assert.NoFileExists(t, w.socket())
 }
@@ -104,12 +106,12 @@ func TestEndCancels(t *testing.T) {
 	w.end()
 	events, err := wait()
 	require.ErrorIs(t, err, client.ErrClosed)
-	assert.Equal(t, hook.StopCancelled, only(events, hook.EventTurnEnd)[0].Detail().Stop)
+	assert.Equal(t, hook.StopCancelled, only(events, event.TurnEnd)[0].Detail().Stop)
 	messages, err := w.store.Messages(t.Context(), conv.ID)
 	require.NoError(t, err)
 	require.Len(t, messages, 4)
 	assert.Equal(t, "done x", messages[2].Result.Text())
-	assert.Equal(t, hook.FailCancelled, messages[3].Result.Failure)
+	assert.Equal(t, message.FailCancelled, messages[3].Result.Failure)
 
 	w.start()
 	assert.Equal(t, "you said: and now?", last(t, w.turn(conv.ID, "and now?")).Text)

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/client"
@@ -28,7 +29,7 @@ func TestStalledReadersShareABigAnswer(t *testing.T) {
 	before := memory()
 	c, err := w.rt.Conversation(t.Context(), "helper", "ann")
 	require.NoError(t, err)
-	out, err := c.Send(t.Context(), hook.TextInput(strings.Repeat("a long story ", answer/13+1)), nil)
+	out, err := c.Send(t.Context(), message.TextInput(strings.Repeat("a long story ", answer/13+1)), nil)
 	require.NoError(t, err)
 	require.Greater(t, len(out.Text()), answer)
 	live := memory() - before
@@ -63,17 +64,17 @@ func TestEndsCutTheAnswer(t *testing.T) {
 	events := w.turn(conv.ID, text)
 	want := "you said: " + text
 	var said strings.Builder
-	for _, ev := range only(events, hook.EventTextDelta) {
+	for _, ev := range only(events, event.TextDelta) {
 		assert.LessOrEqual(t, len(ev.Text), 64<<10)
 		said.WriteString(ev.Text)
 	}
 	assert.True(t, want == said.String(), "the deltas are the whole answer")
 	end := last(t, events)
-	assert.Equal(t, hook.EventTurnEnd, end.Kind)
+	assert.Equal(t, event.TurnEnd, end.Kind)
 	assert.Less(t, len(end.Text), 101_000)
 	assert.Equal(t, len(want)-100_000, end.Omitted)
 	assert.True(t, strings.HasPrefix(end.Text, want[:50_000]+"\n[… 200010 bytes left out …]\n"))
-	assert.Equal(t, len(text)-100_000, only(events, hook.EventTurnStart)[0].Omitted)
+	assert.Equal(t, len(text)-100_000, only(events, event.TurnStart)[0].Omitted)
 	messages, err := client.New(w.socket(), nil).Messages(t.Context(), conv.ID)
 	require.NoError(t, err)
 	assert.True(t, want == messages[len(messages)-1].Text())

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/runtime/stream"
@@ -51,7 +52,7 @@ func TestSubscribers(t *testing.T) {
 					return
 				}
 				out = append(out, item.Event)
-				if item.Event.Kind == hook.EventTurnEnd && strings.Contains(item.Event.Text, "bye") {
+				if item.Event.Kind == event.TurnEnd && strings.Contains(item.Event.Text, "bye") {
 					return
 				}
 			}
@@ -271,8 +272,8 @@ func TestStreamedAnswer(t *testing.T) {
 		}
 		require.NoError(t, resp.Body.Close())
 		inOrder(t, events)
-		assert.Equal(t, hook.EventTurnStart, events[0].Kind)
-		assert.Equal(t, hook.EventTurnEnd, last(t, events).Kind)
+		assert.Equal(t, event.TurnStart, events[0].Kind)
+		assert.Equal(t, event.TurnEnd, last(t, events).Kind)
 	}
 
 	t.Log("a client that goes leaves the turn alone")

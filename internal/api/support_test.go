@@ -26,6 +26,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
@@ -53,23 +55,23 @@ type model struct{}
 
 var _ provider.Provider = model{}
 
-func (model) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+func (model) Stream(_ context.Context, req message.ModelRequest) message.ModelStream {
 	last := req.Messages.At(req.Messages.Len() - 1)
-	var out []hook.Chunk
+	var out []message.Chunk
 	switch {
 	case last.Label == runtime.LabelCompaction && strings.Contains(last.Text(), "fail, model"):
-		return func(yield func(hook.Chunk, error) bool) { yield(hook.Chunk{}, errors.New("the model is away")) }
+		return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, errors.New("the model is away")) }
 	case last.Label == runtime.LabelCompaction && strings.Contains(last.Text(), "be long, model"):
-		out = []hook.Chunk{{Kind: hook.ChunkText, Text: strings.Repeat("They talked. ", 10_000)}}
+		out = []message.Chunk{{Kind: message.ChunkText, Text: strings.Repeat("They talked. ", 10_000)}}
 	case last.Label == runtime.LabelCompaction:
-		out = []hook.Chunk{{Kind: hook.ChunkText, Text: "They talked."}}
-	case last.Role == hook.RoleTool:
-		out = []hook.Chunk{{Kind: hook.ChunkText, Text: "it answered: " + last.Result.Text()}}
+		out = []message.Chunk{{Kind: message.ChunkText, Text: "They talked."}}
+	case last.Role == message.RoleTool:
+		out = []message.Chunk{{Kind: message.ChunkText, Text: "it answered: " + last.Result.Text()}}
 	default:
 		out = reply(last.Text(), req.Messages.Len())
 	}
-	out = append(out, hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop, Usage: hook.Usage{Input: 10, Output: 5}})
-	return func(yield func(hook.Chunk, error) bool) {
+	out = append(out, message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop, Usage: message.Usage{Input: 10, Output: 5}})
+	return func(yield func(message.Chunk, error) bool) {
 		for _, c := range out {
 			if !yield(c, nil) {
 				return
@@ -78,18 +80,18 @@ func (model) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStream {
 	}
 }
 
-func reply(text string, turn int) []hook.Chunk {
-	var out []hook.Chunk
+func reply(text string, turn int) []message.Chunk {
+	var out []message.Chunk
 	for i, line := range strings.Split(text, "\n") {
 		rest, ok := strings.CutPrefix(line, "call ")
 		if !ok {
-			return []hook.Chunk{{Kind: hook.ChunkText, Text: "you said: "}, {Kind: hook.ChunkText, Text: text}}
+			return []message.Chunk{{Kind: message.ChunkText, Text: "you said: "}, {Kind: message.ChunkText, Text: text}}
 		}
 		tool, args, _ := strings.Cut(rest, " ")
 		out = append(out,
-			hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: "c" + strconv.Itoa(turn) + "_" + strconv.Itoa(i), Tool: tool},
-			hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: args},
-			hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+			message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: "c" + strconv.Itoa(turn) + "_" + strconv.Itoa(i), Tool: tool},
+			message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: args},
+			message.Chunk{Kind: message.ChunkCallEnd, Index: i})
 	}
 	return out
 }
@@ -108,7 +110,7 @@ type box struct {
 }
 
 func (b *box) OnEvent(_ context.Context, ev hook.Event) {
-	if stall := b.stall.Load(); stall != nil && ev.Kind == hook.EventTurnStart {
+	if stall := b.stall.Load(); stall != nil && ev.Kind == event.TurnStart {
 		<-*stall
 	}
 }
@@ -122,11 +124,11 @@ func (b *box) OnClose(context.Context) error {
 
 const schema = `{"type":"object","properties":{"s":{"type":"string"}},"additionalProperties":false}`
 
-func (b *box) Schema() []hook.Tool {
-	return []hook.Tool{
+func (b *box) Schema() []message.Tool {
+	return []message.Tool{
 		{Name: "echo", Description: "Says s.", Input: schema},
 		{Name: "fail", Description: "Fails.", Input: schema},
-		{Name: "danger", Description: "Has to be approved.", Input: schema, Annotations: hook.Annotations{Destructive: true}},
+		{Name: "danger", Description: "Has to be approved.", Input: schema, Annotations: message.Annotations{Destructive: true}},
 		{Name: "hold", Description: "Waits.", Input: schema, Waits: true},
 		{Name: "emit", Description: "Emits s events.", Input: schema},
 		{Name: "ask", Description: "Asks s.", Input: schema, Waits: true},
@@ -153,13 +155,13 @@ func (b *box) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation,
 		return hook.BadArgs(call.Args(), &hook.ArgError{Tool: call.Name(), Reason: "must be an object", Schema: schema}), true
 	}
 	args, _ := json.Marshal(map[string]string{"s": in.S})
-	return hook.Bound(hook.JSON(args), &boundCall{b, call.Name(), in.S}), true
+	return hook.Bound(message.JSON(args), &boundCall{b, call.Name(), in.S}), true
 }
 
-func (c *boundCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
+func (c *boundCall) Run(ctx context.Context, env *hook.Env) message.ToolResult {
 	switch c.tool {
 	case "fail":
-		return hook.FailedResult(hook.FailOperation, "it did not work")
+		return message.FailedResult(message.FailOperation, "it did not work")
 	case "danger":
 		c.b.mu.Lock()
 		defer c.b.mu.Unlock()
@@ -169,32 +171,32 @@ func (c *boundCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
 		select {
 		case <-c.b.release:
 		case <-ctx.Done():
-			return hook.FailedResult(hook.FailCancelled, "cancelled")
+			return message.FailedResult(message.FailCancelled, "cancelled")
 		}
 	case "deaf":
 		<-c.b.release
 	case "emit":
 		n, _ := strconv.Atoi(c.s)
 		for i := range n {
-			env.Call.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: strconv.Itoa(i) + strings.Repeat(".", 100)})
+			env.Call.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: strconv.Itoa(i) + strings.Repeat(".", 100)})
 		}
 	}
 	if c.tool == "ask" {
 		return c.ask(ctx, env)
 	}
-	return hook.TextResult("done " + c.s)
+	return message.TextResult("done " + c.s)
 }
 
-func (c *boundCall) ask(ctx context.Context, env *hook.Env) hook.ToolResult {
-	r, err := env.Call.Host().Ask(ctx, hook.Inquiry{ID: env.Key, Timeout: time.Hour, Questions: hook.ListOf(
-		hook.Question{Header: "One", Text: c.s, Options: hook.ListOf(hook.Choice{Label: "yes"}, hook.Choice{Label: "no", Description: "not now"})},
+func (c *boundCall) ask(ctx context.Context, env *hook.Env) message.ToolResult {
+	r, err := env.Call.Host().Ask(ctx, hook.Inquiry{ID: env.Key, Timeout: time.Hour, Questions: message.ListOf(
+		hook.Question{Header: "One", Text: c.s, Options: message.ListOf(hook.Choice{Label: "yes"}, hook.Choice{Label: "no", Description: "not now"})},
 		hook.Question{Text: "And?"},
 	)})
 	if err != nil {
-		return hook.FailedResult(hook.FailOperation, err.Error())
+		return message.FailedResult(message.FailOperation, err.Error())
 	}
 	text, _ := json.Marshal(r)
-	return hook.TextResult(string(text))
+	return message.TextResult(string(text))
 }
 
 // world is a daemon and a client that goes through a proxy, which compares
@@ -270,7 +272,7 @@ func (w *world) start() {
 	require.NoError(t, err)
 	h, err := composite.New(&hooks{asks, approval.New(&asked), w.box, w.hook})
 	require.NoError(t, err)
-	price := func(_ string, u hook.Usage) hook.Cost { return hook.Cost(u.Total()) }
+	price := func(_ string, u message.Usage) hook.Cost { return hook.Cost(u.Total()) }
 	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Project: w.o.api.Project, Grace: time.Second, Recent: cmp.Or(w.o.recent, 4096), Price: price, RecordHooks: w.o.record})
 	require.NoError(t, w.rt.Open(t.Context()))
 	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "helper", Description: "Helps.", Instructions: "Help."})

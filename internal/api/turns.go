@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/stream"
@@ -69,7 +70,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	input := hook.TextInput(in.Text)
+	input := message.TextInput(in.Text)
 	begin := func(when runtime.Busy) (*turn, error) {
 		return s.begin(r.Context(), rec, when, func(ctx context.Context, conv *runtime.Conversation, o *runtime.SendOptions) (hook.TurnOutcome, error) {
 			return s.o.Send(ctx, conv, input, o)

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 )
 
@@ -56,7 +57,7 @@ type Around struct{ hook.Nop }
 var _ hook.WrapTool = (*Around)(nil)
 
 // WrapTool implements hook.WrapTool.
-func (*Around) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+func (*Around) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	return next.Run(ctx)
 }
 
@@ -66,7 +67,7 @@ func (*Around) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNex
 type Free struct {
 	hook.Nop
 	// Answer is what the tool answers.
-	Answer hook.ToolResult
+	Answer message.ToolResult
 }
 
 // FreeInput is the input of free.
@@ -78,7 +79,7 @@ type FreeInput struct {
 // Free costs nothing.
 //
 //hook:tool name=free readonly
-func (f *Free) Free(_ context.Context, _ FreeInput) (hook.ToolResult, error) { return f.Answer, nil }
+func (f *Free) Free(_ context.Context, _ FreeInput) (message.ToolResult, error) { return f.Answer, nil }
 
 // Consumer counts events.
 type Consumer struct {

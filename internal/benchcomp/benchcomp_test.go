@@ -16,6 +16,9 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/internal/benchcomp"
 	"github.com/grapnel-go/grapnel/internal/daemon"
@@ -37,25 +40,25 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // caller is a provider that calls the free tool n times and then answers, for
 // ever, with fresh ids and without allocations of its own that count.
 type caller struct {
-	calls, answer hook.ModelStream
+	calls, answer message.ModelStream
 	ids           string
 	batch         int
 }
 
 func newCaller(n int) *caller {
 	c := &caller{}
-	c.calls = func(yield func(hook.Chunk, error) bool) {
+	c.calls = func(yield func(message.Chunk, error) bool) {
 		for i := range n {
-			ok := yield(hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: c.id(), Tool: benchcomp.ToolFree}, nil) &&
-				yield(hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: `{"s":"x"}`}, nil) &&
-				yield(hook.Chunk{Kind: hook.ChunkCallEnd, Index: i}, nil)
+			ok := yield(message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: c.id(), Tool: benchcomp.ToolFree}, nil) &&
+				yield(message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: `{"s":"x"}`}, nil) &&
+				yield(message.Chunk{Kind: message.ChunkCallEnd, Index: i}, nil)
 			if !ok {
 				return
 			}
 		}
-		yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishTools, Usage: hook.Usage{Input: 10, Output: 5}}, nil)
+		yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishTools, Usage: message.Usage{Input: 10, Output: 5}}, nil)
 	}
-	c.answer = stream(hook.Chunk{Kind: hook.ChunkText, Text: "done"})
+	c.answer = stream(message.Chunk{Kind: message.ChunkText, Text: "done"})
 	return c
 }
 
@@ -74,17 +77,17 @@ func (c *caller) id() string {
 	return id
 }
 
-func (c *caller) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStream {
-	if req.Messages.At(req.Messages.Len()-1).Role == hook.RoleTool {
+func (c *caller) Stream(_ context.Context, req message.ModelRequest) message.ModelStream {
+	if req.Messages.At(req.Messages.Len()-1).Role == message.RoleTool {
 		return c.answer
 	}
 	return c.calls
 }
 
 // stream yields the chunks and a finish.
-func stream(chunks ...hook.Chunk) hook.ModelStream {
-	finish := hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop, Usage: hook.Usage{Input: 10, Output: 5}}
-	return func(yield func(hook.Chunk, error) bool) {
+func stream(chunks ...message.Chunk) message.ModelStream {
+	finish := message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop, Usage: message.Usage{Input: 10, Output: 5}}
+	return func(yield func(message.Chunk, error) bool) {
 		for _, c := range chunks {
 			if !yield(c, nil) {
 				return
@@ -94,13 +97,13 @@ func stream(chunks ...hook.Chunk) hook.ModelStream {
 	}
 }
 
-type always struct{ stream hook.ModelStream }
+type always struct{ stream message.ModelStream }
 
-func (a always) Stream(context.Context, hook.ModelRequest) hook.ModelStream { return a.stream }
+func (a always) Stream(context.Context, message.ModelRequest) message.ModelStream { return a.stream }
 
 // conversation opens a runtime over the hook.
 func conversation(tb testing.TB, h hook.Hook, p interface {
-	Stream(context.Context, hook.ModelRequest) hook.ModelStream
+	Stream(context.Context, message.ModelRequest) message.ModelStream
 }) *runtime.Conversation {
 	tb.Helper()
 	rt := runtime.New(h, p, nil)
@@ -134,7 +137,7 @@ func newWhole(tb testing.TB, list cost.Table) *benchcomp.Whole {
 			AskUser: askuser.New(nil), Delegate: delegate.New(nil), Memory: memories, MCP: servers, OS: files,
 		},
 		Around: &benchcomp.Around{},
-		Free:   &benchcomp.Free{Answer: hook.TextResult("ok")},
+		Free:   &benchcomp.Free{Answer: message.TextResult("ok")},
 	}
 }
 
@@ -143,7 +146,7 @@ func wholeTurn(tb testing.TB, calls int) func() { tb.Helper(); return pricedTurn
 func pricedTurn(tb testing.TB, calls int, list cost.Table) func() {
 	tb.Helper()
 	conv := conversation(tb, newWhole(tb, list), newCaller(calls))
-	ctx, in, n := tb.Context(), hook.TextInput("go"), 0
+	ctx, in, n := tb.Context(), message.TextInput("go"), 0
 	return func() {
 		out, err := conv.Send(ctx, in, &runtime.SendOptions{Observe: func(hook.Event) { n++ }})
 		if err != nil || out.Calls != calls || out.Text() != "done" {
@@ -238,14 +241,14 @@ func BenchmarkEightDeciders(b *testing.B) {
 }
 
 // end is what the wraps of a call surround.
-type end struct{ result hook.ToolResult }
+type end struct{ result message.ToolResult }
 
-func (e *end) WrapToolAt(context.Context, int) hook.ToolResult { return e.result }
+func (e *end) WrapToolAt(context.Context, int) message.ToolResult { return e.result }
 
 func BenchmarkThreeWraps(b *testing.B) {
 	around := new(benchcomp.Around)
 	three := (&benchcomp.Three{A: around, B: around, C: around}).Compose()
-	call, next := hook.NewToolCall(hook.ToolCallData{ID: "1"}), hook.NewToolNext(&end{hook.TextResult("ok")}, 0)
+	call, next := hook.NewToolCall(hook.ToolCallData{ID: "1"}), hook.NewToolNext(&end{message.TextResult("ok")}, 0)
 	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -257,13 +260,13 @@ func BenchmarkThreeWraps(b *testing.B) {
 // looks once, when it is opened, and never calls.
 func TestAPointThatNobodyHasIsNotThere(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, hook.SetOf(hook.PointBeforeTool), newEight().Compose().Points())
-	assert.Equal(t, hook.SetOf(hook.PointWrapTool), (&benchcomp.Three{A: new(benchcomp.Around)}).Compose().Points())
+	assert.Equal(t, point.Set(point.BeforeTool), newEight().Compose().Points())
+	assert.Equal(t, point.Set(point.WrapTool), (&benchcomp.Three{A: new(benchcomp.Around)}).Compose().Points())
 	four, facade := reflect.TypeFor[*benchcomp.Four](), reflect.TypeFor[hook.Hook]()
-	for point := range hook.Points() {
-		_, has := four.MethodByName(point.String())
-		_, always := facade.MethodByName(point.String())
-		assert.Equal(t, always, has, point)
+	for p := range point.All() {
+		_, has := four.MethodByName(p.String())
+		_, always := facade.MethodByName(p.String())
+		assert.Equal(t, always, has, p)
 	}
 }
 
@@ -273,7 +276,7 @@ func TestDecidersAndWrapsAllocateLittle(t *testing.T) {
 	assert.Zero(t, allocs.PerRun(100, func() { _, _ = c.BeforeTool(ctx, call) }))
 	assert.Equal(t, 101, x.H.Asked)
 
-	around, next := new(benchcomp.Around), hook.NewToolNext(&end{hook.TextResult("ok")}, 0)
+	around, next := new(benchcomp.Around), hook.NewToolNext(&end{message.TextResult("ok")}, 0)
 	three := (&benchcomp.Three{A: around, B: around, C: around}).Compose()
 	assert.LessOrEqual(t, allocs.PerRun(100, func() { _ = three.WrapTool(ctx, call, next) }), 2.0, "three wraps of one composite: the chain and its levels")
 }
@@ -287,7 +290,7 @@ func TestReplyAllocatesLittle(t *testing.T) {
 	_ = composite.Reply(struct{ F func() }{}, nil)
 	long := answer{Title: strings.Repeat("x", 100<<10)}
 	assert.Len(t, composite.Reply(long, nil).Text(), len(long.Title)+len(`{"title":"","found":0}`))
-	want := hook.JSONResult(`{"title":"Shopping list","found":25}`)
+	want := message.JSONResult(`{"title":"Shopping list","found":25}`)
 	assert.LessOrEqual(t, allocs.PerRun(100, func() {
 		if got := composite.Reply(answer{"Shopping list", 25}, nil); got.Text() != want.Text() {
 			t.Fatal(got)
@@ -295,10 +298,10 @@ func TestReplyAllocatesLittle(t *testing.T) {
 	}), 6.0)
 }
 
-func words(n int) hook.ModelStream {
-	chunks := make([]hook.Chunk, n)
+func words(n int) message.ModelStream {
+	chunks := make([]message.Chunk, n)
 	for i := range chunks {
-		chunks[i] = hook.Chunk{Kind: hook.ChunkText, Text: "word "}
+		chunks[i] = message.Chunk{Kind: message.ChunkText, Text: "word "}
 	}
 	return stream(chunks...)
 }
@@ -315,7 +318,7 @@ func BenchmarkDeltasToFour(b *testing.B) {
 				seq++
 				for _, c := range consumers {
 					c.OnEvent(ctx, hook.Event{
-						Kind: hook.EventTextDelta, Seq: seq, Time: now, Agent: "a", Conversation: "c1", Turn: "t1", Step: 1, Text: chunk.Text,
+						Kind: event.TextDelta, Seq: seq, Time: now, Agent: "a", Conversation: "c1", Turn: "t1", Step: 1, Text: chunk.Text,
 					})
 				}
 			}
@@ -324,7 +327,7 @@ func BenchmarkDeltasToFour(b *testing.B) {
 	b.Run("generated", func(b *testing.B) {
 		four := &benchcomp.Four{A: new(benchcomp.Consumer), B: new(benchcomp.Consumer), C: new(benchcomp.Consumer), D: new(benchcomp.Consumer)}
 		conv := conversation(b, four, always{words(1000)})
-		ctx, in := b.Context(), hook.TextInput("go")
+		ctx, in := b.Context(), message.TextInput("go")
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := conv.Send(ctx, in, nil); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/editor"
 	"github.com/grapnel-go/grapnel/internal/terminal"
@@ -282,7 +283,7 @@ func (c *Chat) send(ctx context.Context, text string) error {
 		return err
 	}
 	return c.turn(ctx, func(ctx context.Context, o *runtime.SendOptions) (hook.TurnOutcome, error) {
-		return c.o.App.Send(ctx, c.conv, hook.TextInput(text), o)
+		return c.o.App.Send(ctx, c.conv, message.TextInput(text), o)
 	})
 }
 

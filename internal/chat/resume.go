@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -106,8 +108,8 @@ func (c *Chat) goOn(ctx context.Context) error {
 	c.hint(fmt.Sprintf("Going on with %s of %s, %d messages so far:", c.conv.ID(), c.agent.Name(), len(messages)))
 	c.say(prompt + said)
 	p := c.printer()
-	p.OnEvent(hook.Event{Kind: hook.EventTextDelta, Text: answered})
-	p.OnEvent(hook.Event{Kind: hook.EventTextEnd})
+	p.OnEvent(hook.Event{Kind: event.TextDelta, Text: answered})
+	p.OnEvent(hook.Event{Kind: event.TextEnd})
 	c.say("")
 	return nil
 }
@@ -140,12 +142,12 @@ func (c *Chat) hintInterrupted(ctx context.Context) error {
 
 // exchange returns the last thing that the user said, and the last one that the
 // agent did after that.
-func exchange(messages []hook.Message) (said, answered string) {
+func exchange(messages []message.Message) (said, answered string) {
 	for _, m := range messages {
 		switch {
-		case m.Role == hook.RoleUser && m.Label == "":
+		case m.Role == message.RoleUser && m.Label == "":
 			said, answered = m.Text(), ""
-		case m.Role == hook.RoleAssistant && m.Text() != "":
+		case m.Role == message.RoleAssistant && m.Text() != "":
 			answered = m.Text()
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/grapnel-go/grapnel/composite/plan"
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 )
 
@@ -84,7 +84,7 @@ func (c *Client) ConversationByID(ctx context.Context, id string) (wire.Conversa
 }
 
 // Messages returns the history of a conversation, oldest first.
-func (c *Client) Messages(ctx context.Context, id string) ([]hook.Message, error) {
+func (c *Client) Messages(ctx context.Context, id string) ([]message.Message, error) {
 	out, err := call[wire.Messages](ctx, c, http.MethodGet, conversation(id, "/messages"), nil)
 	return out.Messages, err
 }

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 )
@@ -98,7 +99,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-func event(turn string, seq uint64, kind hook.EventKind) []byte {
+func eventOf(turn string, seq uint64, kind hook.EventKind) []byte {
 	data, _ := json.Marshal(hook.Event{Kind: kind, Seq: seq, Turn: turn, Conversation: "c", Time: time.Unix(int64(seq), 0)})
 	var out bytes.Buffer
 	_ = wire.Part{ID: fmt.Sprintf("E-%d", seq), Data: data}.Write(&out)
@@ -112,9 +113,9 @@ func TestResumes(t *testing.T) {
 	var asked []string
 	answers := []func(w http.ResponseWriter){
 		func(w http.ResponseWriter) { fmt.Fprint(w, "id: E-3\n\n") },
-		func(w http.ResponseWriter) { _, _ = w.Write(event("t", 4, hook.EventTextDelta)) },
+		func(w http.ResponseWriter) { _, _ = w.Write(eventOf("t", 4, event.TextDelta)) },
 		func(w http.ResponseWriter) {
-			fmt.Fprintf(w, "%sid: E-6\ndata: {\"kind\":", event("t", 5, hook.EventTextDelta))
+			fmt.Fprintf(w, "%sid: E-6\ndata: {\"kind\":", eventOf("t", 5, event.TextDelta))
 		},
 		func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
 		func(w http.ResponseWriter) { fmt.Fprint(w, "id: E-6\ndata: no JSON\n\n") },
@@ -152,7 +153,7 @@ func TestResumes(t *testing.T) {
 func TestStops(t *testing.T) {
 	t.Parallel()
 	path := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = w.Write(event("t", 1, hook.EventTurnStart))
+		_, _ = w.Write(eventOf("t", 1, event.TurnStart))
 		if r.URL.Path == "/v1/events" {
 			fmt.Fprint(w, "event: closed\ndata: {}\n\n")
 			return
@@ -191,9 +192,9 @@ func TestFollow(t *testing.T) {
 		parts [][]byte
 		lost  bool
 	}{
-		{"to its end", [][]byte{event("t", 1, hook.EventTurnStart), event("", 2, hook.EventSkillLoaded), event("t", 3, hook.EventTurnEnd), event("u", 4, hook.EventTurnStart)}, false},
-		{"another turn", [][]byte{event("t", 1, hook.EventTurnStart), event("u", 9, hook.EventTurnStart)}, true},
-		{"another epoch", [][]byte{event("t", 1, hook.EventTurnStart), []byte("id: F-0\nevent: restarted\ndata: {}\n\n")}, true},
+		{"to its end", [][]byte{eventOf("t", 1, event.TurnStart), eventOf("", 2, event.SkillLoaded), eventOf("t", 3, event.TurnEnd), eventOf("u", 4, event.TurnStart)}, false},
+		{"another turn", [][]byte{eventOf("t", 1, event.TurnStart), eventOf("u", 9, event.TurnStart)}, true},
+		{"another epoch", [][]byte{eventOf("t", 1, event.TurnStart), []byte("id: F-0\nevent: restarted\ndata: {}\n\n")}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -244,9 +245,9 @@ func TestFollowOverARestart(t *testing.T) {
 		parts                 [][]byte
 		lost                  bool
 	}{
-		{"gone on with", "t", "2-9", [][]byte{event("t", 2, hook.EventTurnStart), event("t", 3, hook.EventTurnEnd)}, false},
-		{"ended, and its end was kept", "", "2-2", [][]byte{event("t", 2, hook.EventTurnEnd)}, false},
-		{"gone", "", "2-2", [][]byte{event("t", 2, hook.EventStepStart)}, true},
+		{"gone on with", "t", "2-9", [][]byte{eventOf("t", 2, event.TurnStart), eventOf("t", 3, event.TurnEnd)}, false},
+		{"ended, and its end was kept", "", "2-2", [][]byte{eventOf("t", 2, event.TurnEnd)}, false},
+		{"gone", "", "2-2", [][]byte{eventOf("t", 2, event.StepStart)}, true},
 		{"gone, and everything was read", "", "1-1", nil, true},
 		{"told in vain", "", "1-0", [][]byte{[]byte("id: 1-0\nevent: restarted\ndata: {\"kept\":true}\n\n")}, true},
 	}
@@ -261,7 +262,7 @@ func TestFollowOverARestart(t *testing.T) {
 				}
 				connections++
 				if connections == 1 {
-					_, _ = w.Write(event("t", 1, hook.EventTurnStart))
+					_, _ = w.Write(eventOf("t", 1, event.TurnStart))
 					return
 				}
 				for _, p := range tt.parts {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 )
 
@@ -75,7 +76,7 @@ func (c *Client) Follow(ctx context.Context, t wire.Turn) iter.Seq2[Item, error]
 			case item.Restarted && !item.Kept || ev.Turn != "" && ev.Depth == 0 && ev.Turn != t.ID:
 				yield(Item{}, fmt.Errorf("%w: turn %s", ErrTurnLost, t.ID))
 				return
-			case !yield(item, nil) || ev.Kind == hook.EventTurnEnd && ev.Turn == t.ID:
+			case !yield(item, nil) || ev.Kind == event.TurnEnd && ev.Turn == t.ID:
 				return
 			}
 		}

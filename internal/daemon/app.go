@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/agentfile"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -155,7 +156,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 }
 
 // price is what a model call costs; nil if nobody keeps account.
-func (a *App) price() func(string, hook.Usage) hook.Cost {
+func (a *App) price() func(string, message.Usage) hook.Cost {
 	if a.Daemon.Cost == nil {
 		return nil
 	}
@@ -174,7 +175,7 @@ func (a *App) servers() []mcp.Status {
 func (a *App) Project() string { return a.paths.Project() }
 
 // Schema is the tools of all subsystems that are on.
-func (a *App) Schema() []hook.Tool { return a.assembly.hook.Schema() }
+func (a *App) Schema() []message.Tool { return a.assembly.hook.Schema() }
 
 // Skills are those of the agent that can be read; none if it does without them.
 func (a *App) Skills(agent *runtime.Agent) []skills.Skill {
@@ -334,7 +335,7 @@ func (a *App) listed(name string) []string {
 }
 
 func (a *App) ownerAtRunTime(tool string) string {
-	if a.Daemon.MCP != nil && slices.ContainsFunc(a.Daemon.MCP.Schema(), func(t hook.Tool) bool { return t.Name == tool }) {
+	if a.Daemon.MCP != nil && slices.ContainsFunc(a.Daemon.MCP.Schema(), func(t message.Tool) bool { return t.Name == tool }) {
 		return "MCP"
 	}
 	return "Extra"

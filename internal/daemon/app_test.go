@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 )
 
@@ -89,7 +90,7 @@ func TestOpenAndRegister(t *testing.T) {
 	}
 	conv, err := app.Runtime.Conversation(t.Context(), "reader", "ann")
 	require.NoError(t, err)
-	out, err := conv.Send(t.Context(), hook.TextInput("hi"), nil)
+	out, err := conv.Send(t.Context(), message.TextInput("hi"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, "Hello.", out.Text())
 

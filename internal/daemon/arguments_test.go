@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
@@ -27,10 +29,10 @@ import (
 // watcher sees the arguments of calls at every point that does, and approves.
 type watcher struct {
 	hook.Nop
-	seen map[string]hook.JSON
+	seen map[string]message.JSON
 }
 
-func (w *watcher) RewriteArgs(_ context.Context, _ *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+func (w *watcher) RewriteArgs(_ context.Context, _ *hook.ToolCall, args message.JSON) (message.JSON, error) {
 	w.seen["RewriteArgs"] = args
 	return args, nil
 }
@@ -42,7 +44,7 @@ func (w *watcher) Ask(_ context.Context, r approval.Request) (approval.Reply, er
 	w.seen["Approve"] = r.Args
 	return approval.Reply{Answer: hook.AnswerApprove}, nil
 }
-func (w *watcher) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+func (w *watcher) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	w.seen["WrapTool"] = call.Args()
 	return next.Run(ctx)
 }
@@ -53,13 +55,13 @@ func (w *watcher) AfterTool(_ context.Context, call *hook.ToolCall, _ hook.ToolO
 
 // play lets the model send one call of bash with these arguments to the whole
 // daemon and returns what the watcher saw, the result, and the stored arguments.
-func play(t *testing.T, raw string) (seen map[string]hook.JSON, result hook.ToolResult, stored hook.JSON) {
+func play(t *testing.T, raw string) (seen map[string]message.JSON, result message.ToolResult, stored message.JSON) {
 	t.Helper()
 	osTools, err := ostools.New(t.TempDir(), nil)
 	require.NoError(t, err)
 	servers, err := mcp.New(mcp.Config{}, nil)
 	require.NoError(t, err)
-	w := &watcher{seen: map[string]hook.JSON{}}
+	w := &watcher{seen: map[string]message.JSON{}}
 	d := &daemon.Daemon{
 		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(&approval.Options{Channel: w}), Skills: skills.New(nil), AskUser: askuser.New(nil), Delegate: delegate.New(nil),
 		MCP: servers, OS: osTools, Extra: []hook.Hook{w},
@@ -74,9 +76,9 @@ func play(t *testing.T, raw string) (seen map[string]hook.JSON, result hook.Tool
 	require.NoError(t, err)
 	conv, err := rt.Conversation(ctx, "a", "s")
 	require.NoError(t, err)
-	out, err := conv.Send(ctx, hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	out, err := conv.Send(ctx, message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
 		switch ev.Kind {
-		case hook.EventCallStart, hook.EventApprovalAsked:
+		case event.CallStart, event.ApprovalAsked:
 			w.seen[string(ev.Kind)] = ev.Detail().Args
 		}
 	}})
@@ -165,7 +167,7 @@ func TestAmbiguousArgumentsNeverRun(t *testing.T) {
 	for i, raw := range cases {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			seen, result, stored := play(t, raw)
-			assert.Equal(t, hook.FailArguments, result.Failure, "%s", result.Text())
+			assert.Equal(t, message.FailArguments, result.Failure, "%s", result.Text())
 			assert.Contains(t, result.Text(), `"required":["command"]`, "the schema comes with the error")
 			for _, point := range []string{"RewriteArgs", "BeforeTool", "Approve", "WrapTool"} {
 				assert.NotContains(t, seen, point)
@@ -193,15 +195,15 @@ func TestEverybodySeesTheSameArguments(t *testing.T) {
 		t.Run(raw, func(t *testing.T) {
 			seen, result, stored := play(t, raw)
 			if want == "" {
-				assert.Equal(t, hook.FailArguments, result.Failure, "an integer is written as one")
+				assert.Equal(t, message.FailArguments, result.Failure, "an integer is written as one")
 				return
 			}
 			require.False(t, result.IsError(), result.Text())
 			assert.Len(t, seen, 7)
 			for who, args := range seen {
-				assert.Equal(t, hook.JSON(want), args, who)
+				assert.Equal(t, message.JSON(want), args, who)
 			}
-			assert.Equal(t, hook.JSON(want), stored)
+			assert.Equal(t, message.JSON(want), stored)
 			assert.Contains(t, result.Text(), `"exit_code":0`)
 		})
 	}

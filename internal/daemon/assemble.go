@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
@@ -98,11 +99,11 @@ func (a *assembly) discard(ctx context.Context) error {
 
 // named are the tools that a rule may name: those that there are, and those of
 // subsystems that are turned off, because a rule may stay when they go.
-func (a *assembly) named() []hook.Tool {
+func (a *assembly) named() []message.Tool {
 	out := a.hook.Schema()
 	for _, d := range a.conf.plan.Off {
 		for _, name := range a.Compose().Plan().Member(d.Field).Tools {
-			out = append(out, hook.Tool{Name: name})
+			out = append(out, message.Tool{Name: name})
 		}
 	}
 	return out

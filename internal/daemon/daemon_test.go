@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
@@ -92,7 +93,7 @@ func TestGeneratedIsDynamic(t *testing.T) {
 	}
 }
 
-func toolNames(tools []hook.Tool) []string {
+func toolNames(tools []message.Tool) []string {
 	var out []string
 	for _, t := range tools {
 		out = append(out, t.Name)

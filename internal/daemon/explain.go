@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/agentfile"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/internal/terminal"
@@ -78,12 +79,12 @@ func (a *App) missing(server string) string {
 // not.
 func (a *App) checkChoice(of Agent, agent *runtime.Agent) error {
 	choice := agent.Config().Choice
-	has := func(t hook.Tool) bool { return t.Name == choice.Tool }
+	has := func(t message.Tool) bool { return t.Name == choice.Tool }
 	tools := agent.Tools().Tools().Slice()
 	switch {
-	case choice.Mode == hook.ToolChoiceRequired && len(tools) == 0:
+	case choice.Mode == message.ToolChoiceRequired && len(tools) == 0:
 		return located(of.Problem("tool_choice", "tool_choice is required, but the agent has no tool", "write `tool_choice: auto`"), nil)
-	case choice.Mode != hook.ToolChoiceTool || slices.ContainsFunc(tools, has):
+	case choice.Mode != message.ToolChoiceTool || slices.ContainsFunc(tools, has):
 		return nil
 	}
 	why := "nobody owns it"
@@ -117,7 +118,7 @@ func (a *App) limited(agent *runtime.Agent, out hook.TurnOutcome) hook.TurnOutco
 		}
 	}
 	if changed {
-		out.Signals = hook.Freeze(signals)
+		out.Signals = message.Freeze(signals)
 	}
 	return out
 }

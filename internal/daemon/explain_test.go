@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 )
@@ -29,7 +30,7 @@ func TestDamagedDatabase(t *testing.T) {
 		require.NoError(t, err)
 		conv, err := app.Conversation(t.Context(), daemon.DefaultAgent, "ann")
 		if err == nil {
-			_, err = app.Send(t.Context(), conv, hook.TextInput("hi"), nil)
+			_, err = app.Send(t.Context(), conv, message.TextInput("hi"), nil)
 		}
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	compositeguard "github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
@@ -252,16 +254,16 @@ var _ compositeguard.Unchanged = struct {
 // Compose returns the composite that d is now: what a runtime runs.
 func (d *Daemon) Compose() *composite.Composite {
 	return composite.Compose(d, composite.Table{Type: "daemon.Daemon", Owner: daemonOwner, Rows: []composite.Row{
-		{Field: "Policy", Type: "*policy.Policy", Hook: d.Policy, Points: hook.SetOf(hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointBeforeTool)},
-		{Field: "Guard", Type: "*guard.Guard", Hook: d.Guard, Points: hook.SetOf(hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointBeforeStep, hook.PointBeforeTool, hook.PointAfterStep, hook.PointAfterTurn)},
-		{Field: "Approval", Type: "*approval.Approval", Hook: d.Approval, Points: hook.SetOf(hook.PointApprove, hook.PointOnClose)},
-		{Field: "Skills", Type: "*skills.Skills", Hook: d.Skills, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch), Tools: []string{skills.ToolSkill}},
-		{Field: "AskUser", Type: "*askuser.AskUser", Hook: d.AskUser, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointDispatch), Tools: []string{askuser.ToolAskUser}},
-		{Field: "Delegate", Type: "*delegate.Delegate", Hook: d.Delegate, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointScopedTools, hook.PointDispatch), Tools: []string{delegate.ToolDelegate}},
-		{Field: "Memory", Type: "*memory.Memory", Tag: "optional", Hook: d.Memory, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointScopedTools, hook.PointDispatch, hook.PointBeforeTool, hook.PointOnClose), Tools: []string{memory.ToolRemember, memory.ToolRecall, memory.ToolForget}},
-		{Field: "MCP", Type: "*mcp.MCP", Hook: d.MCP, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointScopedTools, hook.PointDispatch, hook.PointOnOpen, hook.PointOnClose), Dynamic: true},
-		{Field: "OS", Type: "*ostools.OS", Hook: d.OS, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointScopedTools, hook.PointDispatch, hook.PointOnClose), Tools: []string{ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite}},
-		{Field: "Cost", Type: "*cost.Cost", Tag: "AfterStep: failopen", Hook: d.Cost, Points: hook.SetOf(hook.PointAfterStep)},
+		{Field: "Policy", Type: "*policy.Policy", Hook: d.Policy, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.BeforeTool)},
+		{Field: "Guard", Type: "*guard.Guard", Hook: d.Guard, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.BeforeStep, point.BeforeTool, point.AfterStep, point.AfterTurn)},
+		{Field: "Approval", Type: "*approval.Approval", Hook: d.Approval, Points: point.Set(point.Approve, point.OnClose)},
+		{Field: "Skills", Type: "*skills.Skills", Hook: d.Skills, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.Preprocess, point.ScopedTools, point.Dispatch), Tools: []string{skills.ToolSkill}},
+		{Field: "AskUser", Type: "*askuser.AskUser", Hook: d.AskUser, Points: point.Set(point.Schema, point.SystemPrompt, point.Dispatch), Tools: []string{askuser.ToolAskUser}},
+		{Field: "Delegate", Type: "*delegate.Delegate", Hook: d.Delegate, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.ScopedTools, point.Dispatch), Tools: []string{delegate.ToolDelegate}},
+		{Field: "Memory", Type: "*memory.Memory", Tag: "optional", Hook: d.Memory, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.ScopedTools, point.Dispatch, point.BeforeTool, point.OnClose), Tools: []string{memory.ToolRemember, memory.ToolRecall, memory.ToolForget}},
+		{Field: "MCP", Type: "*mcp.MCP", Hook: d.MCP, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.ScopedTools, point.Dispatch, point.OnOpen, point.OnClose), Dynamic: true},
+		{Field: "OS", Type: "*ostools.OS", Hook: d.OS, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.ScopedTools, point.Dispatch, point.OnClose), Tools: []string{ostools.ToolBash, ostools.ToolEdit, ostools.ToolGlob, ostools.ToolGrep, ostools.ToolRead, ostools.ToolWrite}},
+		{Field: "Cost", Type: "*cost.Cost", Tag: "AfterStep: failopen", Hook: d.Cost, Points: point.Set(point.AfterStep)},
 		{Field: "Extra", Type: "[]hook.Hook", IsGroup: true, Group: d.Extra, Dynamic: true},
 	}})
 }
@@ -284,7 +286,7 @@ func daemonOwner(tool string) int {
 }
 
 // Schema implements [hook.Hook]: Skills, AskUser, Delegate, Memory?, MCP, OS, Extra[].
-func (d *Daemon) Schema() []hook.Tool {
+func (d *Daemon) Schema() []message.Tool {
 	return d.Compose().Schema()
 }
 
@@ -309,7 +311,7 @@ func (d *Daemon) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 }
 
 // Preprocess implements [hook.Hook]: Skills, Extra[].
-func (d *Daemon) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (d *Daemon) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	return d.Compose().Preprocess(ctx, t, in)
 }
 

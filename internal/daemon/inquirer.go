@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -35,9 +37,9 @@ var _ hook.OnClose = (*inquirer)(nil)
 // OnEvent begins and ends inquiries.
 func (i *inquirer) OnEvent(ctx context.Context, ev hook.Event) {
 	switch ev.Kind {
-	case hook.EventQuestionAsked:
+	case event.QuestionAsked:
 		i.begin(ctx, ev)
-	case hook.EventQuestionGiven:
+	case event.QuestionGiven:
 		i.end(inquiryKey{ev.Conversation, ev.Detail().Inquiry.ID})
 	}
 }
@@ -91,8 +93,8 @@ func (i *inquirer) put(ctx context.Context, ev hook.Event) {
 	case ctx.Err() != nil:
 		return
 	case err != nil:
-		ev.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "the question could not be asked: " + err.Error()})
-		r, by = hook.Response{Given: hook.Freeze(make([]hook.Given, q.Questions.Len()))}, terminal.ByNobody
+		ev.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "the question could not be asked: " + err.Error()})
+		r, by = hook.Response{Given: message.Freeze(make([]hook.Given, q.Questions.Len()))}, terminal.ByNobody
 	}
 	// One that comes too late is no error: the event shows which answer holds.
 	_ = i.app.Runtime.Answer(ev.Conversation, q.ID, by, r)

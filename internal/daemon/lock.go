@@ -15,6 +15,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -48,7 +49,7 @@ func (a *App) Conversation(ctx context.Context, agent, sender string) (*runtime.
 // Send runs one turn, as [runtime.Conversation.Send] does. While another process
 // that uses the same state directory runs a turn of the conversation, the error is
 // a [*BusyError]. Safe for concurrent use.
-func (a *App) Send(ctx context.Context, conv *runtime.Conversation, in hook.Input, o *runtime.SendOptions) (hook.TurnOutcome, error) {
+func (a *App) Send(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.SendOptions) (hook.TurnOutcome, error) {
 	out, err := conv.Send(ctx, in, o)
 	return a.sent(conv, out, err)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -22,7 +23,7 @@ type gate struct {
 	began, open chan struct{}
 }
 
-func (g *gate) Preprocess(_ context.Context, _ *hook.Turn, in hook.Input) (hook.Input, error) {
+func (g *gate) Preprocess(_ context.Context, _ *hook.Turn, in message.Input) (message.Input, error) {
 	close(g.began)
 	<-g.open
 	return in, nil
@@ -50,11 +51,11 @@ func TestSendLocksTheConversation(t *testing.T) {
 	second, conv := conversation(t, p)
 	ended := make(chan error, 1)
 	go func() {
-		_, err := first.Send(t.Context(), held, hook.TextInput("one"), nil)
+		_, err := first.Send(t.Context(), held, message.TextInput("one"), nil)
 		ended <- err
 	}()
 	<-g.began
-	out, err := second.Send(t.Context(), conv, hook.TextInput("two"), &runtime.SendOptions{Observe: func(hook.Event) { assert.Fail(t, "an event") }})
+	out, err := second.Send(t.Context(), conv, message.TextInput("two"), &runtime.SendOptions{Observe: func(hook.Event) { assert.Fail(t, "an event") }})
 	var busy *daemon.BusyError
 	require.ErrorAs(t, err, &busy)
 	assert.Equal(t, os.Getpid(), busy.Process)
@@ -62,7 +63,7 @@ func TestSendLocksTheConversation(t *testing.T) {
 	close(g.open)
 	require.NoError(t, <-ended)
 
-	out, err = second.Send(t.Context(), conv, hook.TextInput("two"), nil)
+	out, err = second.Send(t.Context(), conv, message.TextInput("two"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, "Hello.", out.Text())
 	messages, err := second.Store.Messages(t.Context(), conv.ID())
@@ -82,7 +83,7 @@ func TestTheConversationsOfADeadProcessAreFree(t *testing.T) {
 		}
 		_, err := app.Store.Claim(t.Context(), conv.ID(), store.Claim{Owner: owner, Hold: time.Hour})
 		require.NoError(t, err)
-		_, err = app.Send(t.Context(), conv, hook.TextInput("one"), nil)
+		_, err = app.Send(t.Context(), conv, message.TextInput("one"), nil)
 		require.NoError(t, err)
 	}
 	files, err := filepath.Glob(filepath.Join(p.State, "locks", "*"))
@@ -91,7 +92,7 @@ func TestTheConversationsOfADeadProcessAreFree(t *testing.T) {
 
 	_, err = app.Store.Claim(t.Context(), conv.ID(), store.Claim{Owner: "another-program", Hold: time.Hour})
 	require.NoError(t, err)
-	_, err = app.Send(t.Context(), conv, hook.TextInput("one"), nil)
+	_, err = app.Send(t.Context(), conv, message.TextInput("one"), nil)
 	var busy *daemon.BusyError
 	require.ErrorAs(t, err, &busy, "of whom nothing is known is not taken for dead")
 	assert.Zero(t, busy.Process)

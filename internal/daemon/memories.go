@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 )
 
@@ -15,7 +16,7 @@ import (
 // which all projects share. Without an approval they have those of the project.
 func trustMemories(ctx context.Context, o Options, agents []Agent) error {
 	var wide []string
-	narrow := map[int]hook.JSON{}
+	narrow := map[int]message.JSON{}
 	for i, a := range agents {
 		s, _, err := hook.SectionOf[memory.Section](&a.Config, "memory")
 		if err != nil || s.Scope != memory.ScopeUser || a.File == "" {
@@ -50,12 +51,12 @@ func trustMemories(ctx context.Context, o Options, agents []Agent) error {
 }
 
 // withoutScope is the agent's section without its scope.
-func withoutScope(cfg *hook.AgentConfig) (hook.JSON, error) {
+func withoutScope(cfg *hook.AgentConfig) (message.JSON, error) {
 	members, _, err := hook.SectionOf[map[string]json.RawMessage](cfg, "memory")
 	if err != nil {
 		return "", err
 	}
 	delete(members, "scope")
 	text, err := json.Marshal(members)
-	return hook.JSON(text), err
+	return message.JSON(text), err
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
@@ -40,10 +40,10 @@ func newModels(root string) *models {
 }
 
 // Stream asks the model that the request names.
-func (m *models) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+func (m *models) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	p, err := m.find(req.Model)
 	if err != nil {
-		return func(yield func(hook.Chunk, error) bool) { yield(hook.Chunk{}, err) }
+		return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, err) }
 	}
 	req.Model = strings.TrimPrefix(req.Model, openaiPrefix)
 	return p.Stream(ctx, req)

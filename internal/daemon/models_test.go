@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -33,8 +33,8 @@ func TestAModelOfAnOpenAICompatibleServer(t *testing.T) {
 	defer server.Close()
 	m := newModels(t.TempDir())
 	m.getenv = env(map[string]string{"OPENAI_BASE_URL": server.URL + "/v1", "OPENAI_API_KEY": "sk-canary"})
-	reply, err := provider.Collect(m.Stream(t.Context(), hook.ModelRequest{
-		Model: "openai:small", Messages: hook.MessagesOf(hook.UserText("hi")),
+	reply, err := provider.Collect(m.Stream(t.Context(), message.ModelRequest{
+		Model: "openai:small", Messages: message.MessagesOf(message.UserText("hi")),
 	}))
 	require.NoError(t, err)
 	assert.Equal(t, "Hello", reply.Text())

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
@@ -29,21 +31,21 @@ func playChief(t *testing.T, o daemon.Options) (*daemon.App, func(ctx context.Co
 	require.NoError(t, err)
 	return app, func(ctx context.Context, text string) (hook.TurnOutcome, []hook.Event) {
 		var events []hook.Event
-		out, _ := app.Send(ctx, conv, hook.TextInput(text), &runtime.SendOptions{Observe: func(ev hook.Event) { events = append(events, ev) }})
+		out, _ := app.Send(ctx, conv, message.TextInput(text), &runtime.SendOptions{Observe: func(ev hook.Event) { events = append(events, ev) }})
 		return out, events
 	}
 }
 
 // resultOf is the result of the turn's call of a tool.
-func resultOf(t *testing.T, events []hook.Event, tool string) hook.ToolResult {
+func resultOf(t *testing.T, events []hook.Event, tool string) message.ToolResult {
 	t.Helper()
 	for _, ev := range events {
-		if d := ev.Detail(); ev.Kind == hook.EventCallResult && ev.Depth == 0 && d.Tool == tool {
+		if d := ev.Detail(); ev.Kind == event.CallResult && ev.Depth == 0 && d.Tool == tool {
 			return d.Result
 		}
 	}
 	require.Fail(t, "there is no result of "+tool)
-	return hook.ToolResult{}
+	return message.ToolResult{}
 }
 
 // crewFiles are agents that are handed tasks: one of another program's format, one
@@ -110,9 +112,9 @@ func TestDelegation(t *testing.T) {
 		assert.Equal(t, events[0].Seq+uint64(i), ev.Seq, "one stream without gaps")
 		assert.Equal(t, events[0].Conversation, ev.Conversation)
 		switch ev.Kind {
-		case hook.EventSubagentStart:
+		case event.SubagentStart:
 			begun[ev.Agent] = ev
-		case hook.EventSubagentEnd:
+		case event.SubagentEnd:
 			ended[ev.Agent] = ev
 		}
 	}
@@ -208,17 +210,17 @@ func TestQuestionsReachPeople(t *testing.T) {
 			both.Done()
 			both.Wait() // nobody waits for the other's answer
 			last := q.Questions.At(0).Options.At(1).Label
-			return hook.Response{Given: hook.ListOf(hook.Given{Chosen: hook.ListOf(last)})}, "test", nil
+			return hook.Response{Given: message.ListOf(hook.Given{Chosen: message.ListOf(last)})}, "test", nil
 		},
 	})
 	out, events := turn(t.Context(), "Go.")
 	require.NoError(t, out.Err)
 	var answers []string
 	for _, ev := range events {
-		if ev.Kind == hook.EventCallResult {
+		if ev.Kind == event.CallResult {
 			answers = append(answers, ev.Detail().Result.Text())
 		}
-		if ev.Kind == hook.EventQuestionGiven {
+		if ev.Kind == event.QuestionGiven {
 			assert.Equal(t, "test", ev.Detail().By)
 		}
 	}
@@ -238,7 +240,7 @@ func TestQuestionsThatCannotBePut(t *testing.T) {
 	assert.Contains(t, resultOf(t, events, "ask_user").Text(), "The user put the questions aside without an answer.")
 	var said []string
 	for _, ev := range events {
-		if ev.Kind == hook.EventDiagnostic {
+		if ev.Kind == event.Diagnostic {
 			said = append(said, ev.Text)
 		}
 	}
@@ -268,7 +270,7 @@ func TestACancelledTurnAsksNobodyAnyMore(t *testing.T) {
 	require.Equal(t, hook.StopCancelled, out.Stop, "%v", out.Err)
 	ended.Wait()
 	for _, ev := range events {
-		if ev.Kind == hook.EventQuestionGiven {
+		if ev.Kind == event.QuestionGiven {
 			assert.Equal(t, "nobody waits for an answer any more", ev.Text)
 		}
 	}

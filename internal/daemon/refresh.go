@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -22,11 +23,11 @@ type refresher struct {
 // have changed.
 func (r *refresher) OnEvent(ctx context.Context, ev hook.Event) {
 	switch ev.Kind {
-	case hook.EventServerConnected:
+	case event.ServerConnected:
 		for _, name := range r.app.Runtime.Agents() {
 			r.refresh(ctx, ev, name)
 		}
-	case hook.EventAgentRegistered:
+	case event.AgentRegistered:
 		r.refresh(ctx, ev, ev.Agent)
 	}
 }
@@ -36,7 +37,7 @@ func (r *refresher) refresh(ctx context.Context, ev hook.Event, agent string) {
 	if err == nil || gone(err) {
 		return
 	}
-	ev.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Agent: agent,
+	ev.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Agent: agent,
 		Text: fmt.Sprintf("the agent keeps the tools that it had: %v", err)})
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -45,7 +47,7 @@ type connections struct {
 }
 
 func (c connections) OnEvent(_ context.Context, ev hook.Event) {
-	if ev.Kind == hook.EventServerConnected {
+	if ev.Kind == event.ServerConnected {
 		c.news <- ev
 	}
 }
@@ -88,15 +90,15 @@ func TestAServersNewToolsReachTheAgents(t *testing.T) {
 	require.NoError(t, err)
 	heard.wait(t)
 	dances := func() bool {
-		return slices.ContainsFunc(agent.Tools().Tools().Slice(), func(t hook.Tool) bool { return t.Name == "mcp__school__dance" })
+		return slices.ContainsFunc(agent.Tools().Tools().Slice(), func(t message.Tool) bool { return t.Name == "mcp__school__dance" })
 	}
 	require.False(t, dances())
 
 	conv, err := app.Conversation(t.Context(), daemon.DefaultAgent, "ann")
 	require.NoError(t, err)
-	results := func() (out []hook.ToolResult) {
-		_, err := app.Send(t.Context(), conv, hook.TextInput("go on"), &runtime.SendOptions{Observe: func(ev hook.Event) {
-			if ev.Kind == hook.EventCallResult {
+	results := func() (out []message.ToolResult) {
+		_, err := app.Send(t.Context(), conv, message.TextInput("go on"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+			if ev.Kind == event.CallResult {
 				out = append(out, ev.Detail().Result)
 			}
 		}})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/spell"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
@@ -20,7 +21,7 @@ type Explanation = policy.Explanation
 // loadPolicy reads the rules of the user, of the project and of its agents. Those of
 // the project that allow something count if they are trusted; else they are taken
 // out of the agents, too.
-func loadPolicy(ctx context.Context, o Options, agents []Agent, tools func() []hook.Tool) (*policy.Policy, error) {
+func loadPolicy(ctx context.Context, o Options, agents []Agent, tools func() []message.Tool) (*policy.Policy, error) {
 	user, err := o.Paths.parseRules(o.Paths.userRules(), readUser)
 	if err != nil {
 		return nil, err
@@ -149,9 +150,9 @@ func tighten(agents []Agent) error {
 
 // Explain says what the rules make of a call of the tool by the agent. The arguments
 // are bound first, as those of a model are.
-func (a *App) Explain(ctx context.Context, agent *runtime.Agent, tool string, args hook.JSON) (Explanation, error) {
+func (a *App) Explain(ctx context.Context, agent *runtime.Agent, tool string, args message.JSON) (Explanation, error) {
 	all := a.Schema()
-	i := slices.IndexFunc(all, func(t hook.Tool) bool { return strings.EqualFold(t.Name, tool) })
+	i := slices.IndexFunc(all, func(t message.Tool) bool { return strings.EqualFold(t.Name, tool) })
 	if i < 0 {
 		names := make([]string, len(all))
 		for j, t := range all {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
@@ -36,7 +37,7 @@ func judged(t *testing.T, o daemon.Options, commands ...string) (effects []polic
 	agent, err := app.Register(t.Context(), "chief", hook.AgentConfig{})
 	require.NoError(t, err)
 	for _, c := range commands {
-		e, err := app.Explain(t.Context(), agent, "Bash", hook.JSON(`{"command":"`+c+`"}`))
+		e, err := app.Explain(t.Context(), agent, "Bash", message.JSON(`{"command":"`+c+`"}`))
 		require.NoError(t, err)
 		effects = append(effects, e.Effect)
 	}

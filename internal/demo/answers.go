@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -49,9 +50,9 @@ func (a *answers) Ask(_ context.Context, r approval.Request) (approval.Reply, er
 func (a *answers) inquire(_ context.Context, _ string, q hook.Inquiry) (r hook.Response, by string, err error) {
 	var given []hook.Given
 	for _, question := range q.Questions.All() {
-		given = append(given, hook.Given{Chosen: hook.ListOf(question.Options.At(0).Label)})
+		given = append(given, hook.Given{Chosen: message.ListOf(question.Options.At(0).Label)})
 	}
-	return hook.Response{Given: hook.Freeze(given)}, "demo", nil
+	return hook.Response{Given: message.Freeze(given)}, "demo", nil
 }
 
 func (a *answers) counts() (yes, no int) {

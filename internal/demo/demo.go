@@ -14,6 +14,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -93,7 +94,7 @@ func play(ctx context.Context, o Options, app *daemon.App, paths daemon.Paths, a
 	if err != nil {
 		return err
 	}
-	r := newReport(paths, func() ([]hook.Message, error) { return app.Store.Messages(ctx, conv.ID()) })
+	r := newReport(paths, func() ([]message.Message, error) { return app.Store.Messages(ctx, conv.ID()) })
 	out, err := show(ctx, o, conv, r)
 	if err != nil {
 		return err
@@ -109,14 +110,14 @@ func play(ctx context.Context, o Options, app *daemon.App, paths daemon.Paths, a
 func show(ctx context.Context, o Options, conv *runtime.Conversation, r *report) (hook.TurnOutcome, error) {
 	if o.JSON {
 		p := terminal.NewJSONPrinter(o.Out)
-		out, err := conv.Send(ctx, hook.TextInput(prompt), &runtime.SendOptions{Observe: func(ev hook.Event) { p.OnEvent(ev); r.onEvent(ev) }})
+		out, err := conv.Send(ctx, message.TextInput(prompt), &runtime.SendOptions{Observe: func(ev hook.Event) { p.OnEvent(ev); r.onEvent(ev) }})
 		return out, errors.Join(err, p.Err())
 	}
 	p := terminal.NewPrinter(o.Out, o.Color)
 	for _, line := range strings.Split(intro+"> "+prompt+"\n", "\n") {
 		p.Note(line)
 	}
-	out, err := conv.Send(ctx, hook.TextInput(prompt), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	out, err := conv.Send(ctx, message.TextInput(prompt), &runtime.SendOptions{Observe: func(ev hook.Event) {
 		p.OnEvent(ev)
 		if note := r.onEvent(ev); note != "" {
 			p.Note(note)

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/node"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
@@ -85,7 +86,7 @@ func TestAnswers(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		tool string
-		args hook.JSON
+		args message.JSON
 		want hook.Answer
 	}{
 		{"bash", `{"command":"sleep 0.4 && sh .agents/skills/logbook/scripts/distance.sh log"}`, hook.AnswerApprove},

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
@@ -20,11 +22,11 @@ import (
 // goroutine at a time.
 type report struct {
 	paths   daemon.Paths
-	history func() ([]hook.Message, error)
+	history func() ([]message.Message, error)
 
-	calls map[string]hook.JSON // arguments by call id, of the step under way
-	order []string             // ids in call order
-	ended []string             // ids in the order in which they ended
+	calls map[string]message.JSON // arguments by call id, of the step under way
+	order []string                // ids in call order
+	ended []string                // ids in the order in which they ended
 	began time.Time
 	err   error
 
@@ -51,9 +53,9 @@ type facts struct {
 	Database   string `json:"database"`
 }
 
-func newReport(paths daemon.Paths, history func() ([]hook.Message, error)) *report {
+func newReport(paths daemon.Paths, history func() ([]message.Message, error)) *report {
 	return &report{
-		paths: paths, history: history, calls: map[string]hook.JSON{},
+		paths: paths, history: history, calls: map[string]message.JSON{},
 		facts: facts{Dir: paths.Root, Database: paths.Memories},
 	}
 }
@@ -62,25 +64,25 @@ func newReport(paths daemon.Paths, history func() ([]hook.Message, error)) *repo
 func (r *report) onEvent(ev hook.Event) string {
 	d := ev.Detail()
 	switch {
-	case ev.Kind == hook.EventSubagentEnd && d.Stop == hook.StopCompleted:
+	case ev.Kind == event.SubagentEnd && d.Stop == hook.StopCompleted:
 		r.facts.Agent = ev.Agent
-	case ev.Kind == hook.EventQuestionGiven:
+	case ev.Kind == event.QuestionGiven:
 		r.facts.Answer = strings.Join(terminal.Answered(d.Inquiry, d.Response), "; ")
 	}
 	if ev.Depth > 0 { // of another agent's turn
 		return ""
 	}
 	switch ev.Kind {
-	case hook.EventCallsBegin:
+	case event.CallsBegin:
 		clear(r.calls)
 		r.order, r.ended, r.began = nil, nil, ev.Time
-	case hook.EventCallStart:
+	case event.CallStart:
 		r.calls[d.CallID] = d.Args
 		r.order = append(r.order, d.CallID)
-	case hook.EventCallResult:
+	case event.CallResult:
 		r.ended = append(r.ended, d.CallID)
 		r.result(d)
-	case hook.EventCallsComplete:
+	case event.CallsComplete:
 		return r.complete(ev.Time)
 	}
 	return ""
@@ -105,7 +107,7 @@ func (r *report) result(d hook.EventDetail) {
 }
 
 // named is the member name of a call's arguments.
-func named(args hook.JSON) string {
+func named(args message.JSON) string {
 	var in struct {
 		Name string `json:"name"`
 	}
@@ -130,7 +132,7 @@ func (r *report) complete(now time.Time) string {
 	r.facts.Finished = r.places(r.ended)
 	var kept []string
 	for _, m := range messages {
-		if m.Role == hook.RoleTool && slices.Contains(r.order, m.CallID) {
+		if m.Role == message.RoleTool && slices.Contains(r.order, m.CallID) {
 			kept = append(kept, m.CallID)
 		}
 	}

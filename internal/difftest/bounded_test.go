@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 	. "github.com/grapnel-go/grapnel/internal/difftest"
 )
 
@@ -62,7 +63,7 @@ func settled(o Op) Op {
 func TestPoliciesAlike(t *testing.T) {
 	members := []string{"Slow", "Some", "Few", "Not", "Guard", "Notes", "Any", "Path", "More", "Last"}
 	var points []hook.Point
-	for p := range hook.Points() {
+	for p := range point.All() {
 		points = append(points, p)
 	}
 	rapid.Check(t, func(rt *rapid.T) {

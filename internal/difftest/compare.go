@@ -10,6 +10,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Facade is what generated and dynamic composites have in common; the points
@@ -53,14 +55,14 @@ func (r *Recorder) Emit(_ context.Context, ev hook.Event) {
 // chain is what wraps surround.
 type chain struct{ log *Log }
 
-func (c chain) WrapToolAt(context.Context, int) hook.ToolResult {
+func (c chain) WrapToolAt(context.Context, int) message.ToolResult {
 	c.log.Add("run")
-	return hook.TextResult("result")
+	return message.TextResult("result")
 }
 
-func (chain) WrapModelAt(context.Context, int) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
-		_ = yield(hook.Chunk{Text: "1"}, nil) && yield(hook.Chunk{Text: "2"}, nil)
+func (chain) WrapModelAt(context.Context, int) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
+		_ = yield(message.Chunk{Text: "1"}, nil) && yield(message.Chunk{Text: "2"}, nil)
 	}
 }
 
@@ -74,9 +76,9 @@ type Op struct {
 
 // In tells whether a composite with these points has the method.
 func (o Op) In(points hook.PointSet) bool {
-	for p := range hook.Points() {
+	for p := range point.All() {
 		if p.String() == o.Name {
-			return points.Has(p) || p.Info().Kind == "facade"
+			return points.Has(p) || point.InfoOf(p).Kind == "facade"
 		}
 	}
 	return true
@@ -92,7 +94,7 @@ func (w World) places() (*hook.AgentConfig, *hook.Turn, *hook.Step) {
 
 func (w World) call(tool string) *hook.ToolCall {
 	_, _, step := w.places()
-	return hook.NewToolCall(hook.ToolCallData{Step: step, ID: "1", Tool: hook.Tool{Name: tool}, Args: `{"path":"p"}`})
+	return hook.NewToolCall(hook.ToolCallData{Step: step, ID: "1", Tool: message.Tool{Name: tool}, Args: `{"path":"p"}`})
 }
 
 // show writes an answer with everything that hooks and runtime can see of it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 	. "github.com/grapnel-go/grapnel/internal/difftest"
 )
 
@@ -50,7 +51,7 @@ func drawScript(t *rapid.T, focus string) script {
 		names: rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"late", "read", "users_add", "core_add", "other"}), 0, 3, rapid.ID).Draw(t, "run-time tools"),
 	}
 	var points []hook.Point
-	for p := range hook.Points() {
+	for p := range point.All() {
 		points = append(points, p)
 	}
 	for _, name := range memberNames {
@@ -130,7 +131,7 @@ func TestEveryFacadeMethodAndPointIsCompared(t *testing.T) {
 	for _, o := range Ops() {
 		have[o.Name] = true
 	}
-	for p := range hook.Points() {
+	for p := range point.All() {
 		require.True(t, have[p.String()], "no operation calls %s", p)
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // OnSessionStart implements hook.OnSessionStart.
 func (m *Member) OnSessionStart(context.Context, *hook.Session) (hook.SessionDecision, error) {
-	yes, err := m.at(hook.PointOnSessionStart, "")
+	yes, err := m.at(point.OnSessionStart, "")
 	if !yes {
 		return hook.SessionDecision{}, err
 	}
@@ -17,8 +19,8 @@ func (m *Member) OnSessionStart(context.Context, *hook.Session) (hook.SessionDec
 }
 
 // BeforeTurn implements hook.BeforeTurn.
-func (m *Member) BeforeTurn(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
-	yes, err := m.at(hook.PointBeforeTurn, "")
+func (m *Member) BeforeTurn(context.Context, *hook.Turn, message.Input) (hook.TurnDecision, error) {
+	yes, err := m.at(point.BeforeTurn, "")
 	if !yes {
 		return hook.TurnDecision{}, err
 	}
@@ -27,7 +29,7 @@ func (m *Member) BeforeTurn(context.Context, *hook.Turn, hook.Input) (hook.TurnD
 
 // TurnPolicy implements hook.TurnPolicy.
 func (m *Member) TurnPolicy(context.Context, *hook.Turn) ([]hook.Policy, error) {
-	yes, err := m.at(hook.PointTurnPolicy, "")
+	yes, err := m.at(point.TurnPolicy, "")
 	if !yes {
 		return nil, err
 	}
@@ -36,7 +38,7 @@ func (m *Member) TurnPolicy(context.Context, *hook.Turn) ([]hook.Policy, error) 
 
 // TurnContext implements hook.TurnContext.
 func (m *Member) TurnContext(context.Context, *hook.Turn) ([]hook.ContextBlock, error) {
-	yes, err := m.at(hook.PointTurnContext, "")
+	yes, err := m.at(point.TurnContext, "")
 	if !yes {
 		return nil, err
 	}
@@ -45,7 +47,7 @@ func (m *Member) TurnContext(context.Context, *hook.Turn) ([]hook.ContextBlock, 
 
 // RefineContext implements hook.RefineContext.
 func (m *Member) RefineContext(context.Context, *hook.Turn) ([]hook.ContextBlock, error) {
-	yes, err := m.at(hook.PointRefineContext, "")
+	yes, err := m.at(point.RefineContext, "")
 	if !yes {
 		return nil, err
 	}
@@ -54,16 +56,16 @@ func (m *Member) RefineContext(context.Context, *hook.Turn) ([]hook.ContextBlock
 
 // TurnTools implements hook.TurnTools.
 func (m *Member) TurnTools(context.Context, *hook.Turn) ([]hook.ToolChange, error) {
-	yes, err := m.at(hook.PointTurnTools, "")
+	yes, err := m.at(point.TurnTools, "")
 	if !yes {
 		return nil, err
 	}
-	return []hook.ToolChange{{ID: m.Name, Hide: hook.ListOf(m.Name)}, {Weight: m.Say}}[:1+m.Say%2], nil
+	return []hook.ToolChange{{ID: m.Name, Hide: message.ListOf(m.Name)}, {Weight: m.Say}}[:1+m.Say%2], nil
 }
 
 // PromptSections implements hook.PromptSections.
 func (m *Member) PromptSections(context.Context, *hook.Turn) ([]hook.PromptSection, error) {
-	yes, err := m.at(hook.PointPromptSections, "")
+	yes, err := m.at(point.PromptSections, "")
 	if !yes {
 		return nil, err
 	}
@@ -72,7 +74,7 @@ func (m *Member) PromptSections(context.Context, *hook.Turn) ([]hook.PromptSecti
 
 // BeforeStep implements hook.BeforeStep.
 func (m *Member) BeforeStep(context.Context, *hook.Step) (hook.StepDecision, error) {
-	yes, err := m.at(hook.PointBeforeStep, "")
+	yes, err := m.at(point.BeforeStep, "")
 	if !yes {
 		return hook.StepDecision{}, err
 	}
@@ -81,7 +83,7 @@ func (m *Member) BeforeStep(context.Context, *hook.Step) (hook.StepDecision, err
 
 // AfterStep implements hook.AfterStep.
 func (m *Member) AfterStep(context.Context, *hook.Step, hook.StepOutcome) (hook.StepDecision, error) {
-	yes, err := m.at(hook.PointAfterStep, "")
+	yes, err := m.at(point.AfterStep, "")
 	if !yes {
 		return hook.StepDecision{}, err
 	}
@@ -89,26 +91,26 @@ func (m *Member) AfterStep(context.Context, *hook.Step, hook.StepOutcome) (hook.
 }
 
 // OnModelError implements hook.OnModelError.
-func (m *Member) OnModelError(context.Context, *hook.Step, hook.ModelFailure) (hook.FailureDecision, error) {
-	yes, err := m.at(hook.PointOnModelError, "")
+func (m *Member) OnModelError(context.Context, *hook.Step, message.ModelFailure) (hook.FailureDecision, error) {
+	yes, err := m.at(point.OnModelError, "")
 	if !yes {
 		return hook.FailureDecision{}, err
 	}
-	return []hook.FailureDecision{hook.RetryFailure(time.Duration(m.Say)), hook.FallbackFailure(m.Name), hook.RespondFailure(hook.ModelReply{Model: m.Name})}[m.Say%3], nil
+	return []hook.FailureDecision{hook.RetryFailure(time.Duration(m.Say)), hook.FallbackFailure(m.Name), hook.RespondFailure(message.ModelReply{Model: m.Name})}[m.Say%3], nil
 }
 
 // OnInvalidTool implements hook.OnInvalidTool.
 func (m *Member) OnInvalidTool(context.Context, *hook.Step, hook.InvalidCall) (hook.RepairDecision, error) {
-	yes, err := m.at(hook.PointOnInvalidTool, "")
+	yes, err := m.at(point.OnInvalidTool, "")
 	if !yes {
 		return hook.RepairDecision{}, err
 	}
-	return []hook.RepairDecision{hook.RepairArgs(hook.JSON(m.Name)), hook.RenameTool(m.Name), hook.RetryInvalid(m.Name)}[m.Say%3], nil
+	return []hook.RepairDecision{hook.RepairArgs(message.JSON(m.Name)), hook.RenameTool(m.Name), hook.RetryInvalid(m.Name)}[m.Say%3], nil
 }
 
 // OnStop implements hook.OnStop.
 func (m *Member) OnStop(context.Context, *hook.Turn, hook.Stopping) (hook.StopDecision, error) {
-	yes, err := m.at(hook.PointOnStop, "")
+	yes, err := m.at(point.OnStop, "")
 	if !yes {
 		return hook.StopDecision{}, err
 	}
@@ -117,7 +119,7 @@ func (m *Member) OnStop(context.Context, *hook.Turn, hook.Stopping) (hook.StopDe
 
 // OnTurnError implements hook.OnTurnError.
 func (m *Member) OnTurnError(context.Context, *hook.Turn, hook.TurnOutcome) (hook.RecoverDecision, error) {
-	yes, err := m.at(hook.PointOnTurnError, "")
+	yes, err := m.at(point.OnTurnError, "")
 	if !yes {
 		return hook.RecoverDecision{}, err
 	}
@@ -126,7 +128,7 @@ func (m *Member) OnTurnError(context.Context, *hook.Turn, hook.TurnOutcome) (hoo
 
 // BeforeCompaction implements hook.BeforeCompaction.
 func (m *Member) BeforeCompaction(context.Context, *hook.Conversation, hook.Compaction) (hook.CompactionDecision, error) {
-	yes, err := m.at(hook.PointBeforeCompaction, "")
+	yes, err := m.at(point.BeforeCompaction, "")
 	if !yes {
 		return hook.CompactionDecision{}, err
 	}
@@ -135,14 +137,14 @@ func (m *Member) BeforeCompaction(context.Context, *hook.Conversation, hook.Comp
 
 // AfterCompaction implements hook.AfterCompaction.
 func (m *Member) AfterCompaction(_ context.Context, _ *hook.Conversation, c hook.Compacted) {
-	if _, err := m.at(hook.PointAfterCompaction, c.Summary); err != nil {
+	if _, err := m.at(point.AfterCompaction, c.Summary); err != nil {
 		panic(err)
 	}
 }
 
 // OnSessionEnd implements hook.OnSessionEnd.
 func (m *Member) OnSessionEnd(_ context.Context, s *hook.Session) {
-	if _, err := m.at(hook.PointOnSessionEnd, s.ID()); err != nil {
+	if _, err := m.at(point.OnSessionEnd, s.ID()); err != nil {
 		panic(err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Ops are all calls that there are.
@@ -60,7 +62,7 @@ func turnOps() []Op {
 	return []Op{
 		{"Preprocess", func(w World, arg string) string {
 			_, turn, _ := w.places()
-			out, err := w.F.Preprocess(context.Background(), turn, hook.TextInput(arg))
+			out, err := w.F.Preprocess(context.Background(), turn, message.TextInput(arg))
 			return fmt.Sprint(out.Text(), err, failure(err))
 		}},
 		{"OnEvent", func(w World, arg string) string {
@@ -85,7 +87,7 @@ func turnOps() []Op {
 		{"Members", func(w World, _ string) string {
 			var paths []string
 			for path, h := range w.F.Members() {
-				paths = append(paths, fmt.Sprintf("%s %v", path, hook.PointsOf(h)))
+				paths = append(paths, fmt.Sprintf("%s %v", path, point.Of(h)))
 			}
 			return fmt.Sprint(paths)
 		}},
@@ -105,7 +107,7 @@ func toolOps() []Op {
 			return fmt.Sprint(inv.Args(), done[0].Result.Text(), done[0].Outcome)
 		}},
 		{"RewriteArgs", func(w World, arg string) string {
-			out, err := w.F.(hook.RewriteArgs).RewriteArgs(context.Background(), w.call(arg), hook.JSON(arg))
+			out, err := w.F.(hook.RewriteArgs).RewriteArgs(context.Background(), w.call(arg), message.JSON(arg))
 			return fmt.Sprint(out, err, failure(err))
 		}},
 		{"BeforeTool", func(w World, arg string) string {
@@ -121,7 +123,7 @@ func toolOps() []Op {
 			return fmt.Sprint(r.Text(), r.Failure)
 		}},
 		{"RewriteResult", func(w World, arg string) string {
-			out, err := w.F.(hook.RewriteResult).RewriteResult(context.Background(), w.call(arg), hook.TextResult(arg))
+			out, err := w.F.(hook.RewriteResult).RewriteResult(context.Background(), w.call(arg), message.TextResult(arg))
 			return fmt.Sprint(out.Text(), err, failure(err))
 		}},
 		{"AfterTool", func(w World, arg string) string {
@@ -136,18 +138,18 @@ func modelOps() []Op {
 	return []Op{
 		{"RewriteRequest", func(w World, arg string) string {
 			_, _, step := w.places()
-			out, err := w.F.(hook.RewriteRequest).RewriteRequest(context.Background(), step, hook.ModelRequest{System: arg})
+			out, err := w.F.(hook.RewriteRequest).RewriteRequest(context.Background(), step, message.ModelRequest{System: arg})
 			return fmt.Sprint(out.System, err, failure(err))
 		}},
 		{"BeforeModel", func(w World, arg string) string {
 			_, _, step := w.places()
-			d, err := w.F.(hook.BeforeModel).BeforeModel(context.Background(), step, hook.ModelRequest{System: arg})
+			d, err := w.F.(hook.BeforeModel).BeforeModel(context.Background(), step, message.ModelRequest{System: arg})
 			return show(d.Verdict(), err, d.Reply().Model)
 		}},
 		{"WrapModel", func(w World, arg string) string {
 			_, _, step := w.places()
 			var out []string
-			for c, err := range w.F.(hook.WrapModel).WrapModel(context.Background(), step, hook.ModelRequest{}, hook.NewModelNext(chain{w.Log}, 0)) {
+			for c, err := range w.F.(hook.WrapModel).WrapModel(context.Background(), step, message.ModelRequest{}, hook.NewModelNext(chain{w.Log}, 0)) {
 				out = append(out, fmt.Sprint(c.Text, err, failure(err)))
 				if arg == "late" {
 					break
@@ -157,12 +159,12 @@ func modelOps() []Op {
 		}},
 		{"RewriteReply", func(w World, arg string) string {
 			_, _, step := w.places()
-			out, err := w.F.(hook.RewriteReply).RewriteReply(context.Background(), step, hook.ModelReply{Model: arg})
+			out, err := w.F.(hook.RewriteReply).RewriteReply(context.Background(), step, message.ModelReply{Model: arg})
 			return fmt.Sprint(out.Model, err, failure(err))
 		}},
 		{"AfterModel", func(w World, arg string) string {
 			_, _, step := w.places()
-			d, err := w.F.(hook.AfterModel).AfterModel(context.Background(), step, hook.ModelReply{Model: arg})
+			d, err := w.F.(hook.AfterModel).AfterModel(context.Background(), step, message.ModelReply{Model: arg})
 			return show(d.Verdict(), err)
 		}},
 	}

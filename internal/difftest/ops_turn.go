@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // sessionOps are the calls about sessions, the end of turns and compactions.
@@ -23,7 +24,7 @@ func sessionOps() []Op {
 		}},
 		{"BeforeTurn", func(w World, arg string) string {
 			_, turn, _ := w.places()
-			d, err := w.F.(hook.BeforeTurn).BeforeTurn(context.Background(), turn, hook.TextInput(arg))
+			d, err := w.F.(hook.BeforeTurn).BeforeTurn(context.Background(), turn, message.TextInput(arg))
 			return show(d.Verdict(), err, d.Text())
 		}},
 		{"OnStop", func(w World, arg string) string {
@@ -100,7 +101,7 @@ func stepOps() []Op {
 		}},
 		{"OnModelError", func(w World, arg string) string {
 			_, _, step := w.places()
-			d, err := w.F.(hook.OnModelError).OnModelError(context.Background(), step, hook.ModelFailure{Model: arg})
+			d, err := w.F.(hook.OnModelError).OnModelError(context.Background(), step, message.ModelFailure{Model: arg})
 			return show(d.Verdict(), err, d.After(), d.Model(), d.Reply().Model)
 		}},
 		{"OnInvalidTool", func(w World, arg string) string {

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/point"
 	. "github.com/grapnel-go/grapnel/internal/difftest"
 )
 
@@ -54,7 +55,7 @@ func TestEveryExecutionIsTold(t *testing.T) {
 		}
 		var told []string
 		for _, r := range w.Host.Runs {
-			if r.Status != hook.RunSkipped && r.Point != hook.PointDispatch && r.Point != hook.PointWrapModel {
+			if r.Status != event.RunSkipped && r.Point != point.Dispatch && r.Point != point.WrapModel {
 				told = append(told, r.Subsystem+" "+r.Point.String())
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Stated has two values of one subsystem with states, and room for more.
@@ -27,7 +28,7 @@ type Counter struct {
 var _ hook.BeforeModel = (*Counter)(nil)
 
 // BeforeModel implements hook.BeforeModel.
-func (c *Counter) BeforeModel(_ context.Context, step *hook.Step, _ hook.ModelRequest) (hook.ModelDecision, error) {
+func (c *Counter) BeforeModel(_ context.Context, step *hook.Step, _ message.ModelRequest) (hook.ModelDecision, error) {
 	more := func(n int) int { return n + 1 }
 	turn, all := c.turn.Update(step.Turn(), more), c.all.Update(step.Turn().Conversation(), more)
 	if c.Seen != nil {

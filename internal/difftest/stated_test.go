@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/states"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/difftest"
 )
 
@@ -60,7 +61,7 @@ func TestTurnsAtTheSameTimeShareNoState(t *testing.T) {
 				turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv})
 				wg.Go(func() {
 					for n := range steps {
-						_, err := h.BeforeModel(t.Context(), hook.NewStep(turn, n+1, "m"), hook.ModelRequest{})
+						_, err := h.BeforeModel(t.Context(), hook.NewStep(turn, n+1, "m"), message.ModelRequest{})
 						assert.NoError(t, err)
 					}
 				})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Files owns two tools and has every point.
@@ -30,7 +31,7 @@ func (f *Files) Read(_ context.Context, in ReadInput) (string, error) {
 //hook:tool name=write destructive
 func (f *Files) Write(_ context.Context, in ReadInput) error {
 	f.Log.Add(f.Name + ".write(" + in.Path + ")")
-	return &hook.ToolError{Kind: hook.FailNotFound, Text: "no " + in.Path}
+	return &hook.ToolError{Kind: message.FailNotFound, Text: "no " + in.Path}
 }
 
 // Notes owns one tool and has every point.
@@ -79,13 +80,13 @@ type Late struct {
 }
 
 // Schema implements hook.Hook.
-func (l *Late) Schema() []hook.Tool {
+func (l *Late) Schema() []message.Tool {
 	if l.Broken {
 		panic(l.Name + " has lost its tools")
 	}
-	var out []hook.Tool
+	var out []message.Tool
 	for _, n := range l.Names {
-		out = append(out, hook.Tool{Name: n})
+		out = append(out, message.Tool{Name: n})
 	}
 	return out
 }
@@ -105,8 +106,8 @@ type lateCall struct {
 	tool string
 }
 
-func (c lateCall) Run(context.Context, *hook.Env) hook.ToolResult {
-	return hook.TextResult(c.l.Name + " ran " + c.tool)
+func (c lateCall) Run(context.Context, *hook.Env) message.ToolResult {
+	return message.TextResult(c.l.Name + " ran " + c.tool)
 }
 
 // Core is nested.

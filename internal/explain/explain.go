@@ -12,6 +12,9 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Call is one tool call and who had a say in it.
@@ -26,9 +29,9 @@ type Call struct {
 	Step         int       `json:"step"`
 	Time         time.Time `json:"time"`
 	// Outcome is "" while the call has not ended.
-	Outcome    hook.Outcome     `json:"outcome,omitzero"`
-	Failure    hook.FailureKind `json:"failure,omitzero"`
-	DurationMS float64          `json:"duration_ms,omitzero"`
+	Outcome    hook.Outcome        `json:"outcome,omitzero"`
+	Failure    message.FailureKind `json:"failure,omitzero"`
+	DurationMS float64             `json:"duration_ms,omitzero"`
 	// Recorded: hook runs were recorded, so that Points is complete. Otherwise it
 	// has what can be told from approvals and failures.
 	Recorded bool    `json:"recorded"`
@@ -88,7 +91,7 @@ func Explain(events []hook.Event, p *plan.Plan) Call {
 		runs = c.surmised(events)
 	}
 	for _, r := range runs {
-		if r.Point == hook.PointDispatch {
+		if r.Point == point.Dispatch {
 			c.Owner = r.Subsystem
 		}
 		c.place(r, p)
@@ -110,9 +113,9 @@ func (c *Call) add(ev hook.Event) {
 		c.ID, c.Agent, c.Conversation, c.Turn, c.Step, c.Time = d.CallID, ev.Agent, ev.Conversation, ev.Turn, ev.Step, ev.Time
 	}
 	switch ev.Kind {
-	case hook.EventCallStart:
+	case event.CallStart:
 		c.Tool, c.Time = d.Tool, ev.Time
-	case hook.EventCallResult:
+	case event.CallResult:
 		c.Tool, c.Outcome, c.Failure, c.DurationMS = d.Tool, d.Outcome, d.Result.Failure, milliseconds(d.Duration)
 	}
 	c.Tool = cmp.Or(c.Tool, d.Tool)
@@ -124,17 +127,17 @@ func (c *Call) surmised(events []hook.Event) []hook.Run {
 	for _, ev := range events {
 		d := ev.Detail()
 		switch ev.Kind {
-		case hook.EventApprovalAsked:
-			out = append(out, hook.Run{Point: hook.PointBeforeTool, Status: hook.RunSucceeded, Answer: hook.AnswerAsk, Reason: ev.Text})
-		case hook.EventApprovalGiven:
-			r := hook.Run{Subsystem: d.By, Point: hook.PointApprove, Status: hook.RunSucceeded, Answer: d.Answer, Reason: ev.Text}
+		case event.ApprovalAsked:
+			out = append(out, hook.Run{Point: point.BeforeTool, Status: event.RunSucceeded, Answer: hook.AnswerAsk, Reason: ev.Text})
+		case event.ApprovalGiven:
+			r := hook.Run{Subsystem: d.By, Point: point.Approve, Status: event.RunSucceeded, Answer: d.Answer, Reason: ev.Text}
 			if d.Answer.Denies() {
-				r.Status = hook.RunDenied
+				r.Status = event.RunDenied
 			}
 			out = append(out, r)
-		case hook.EventHookFailed:
-			if ev.Step == c.Step && d.Point.Info().Place == "ToolCall" {
-				out = append(out, hook.Run{Subsystem: d.Subsystem, Point: d.Point, Status: hook.RunFailed, Reason: ev.Text})
+		case event.HookFailed:
+			if ev.Step == c.Step && point.InfoOf(d.Point).Place == "ToolCall" {
+				out = append(out, hook.Run{Subsystem: d.Subsystem, Point: d.Point, Status: event.RunFailed, Reason: ev.Text})
 			}
 		}
 	}
@@ -160,7 +163,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 // judge finds the answer that counts, and says why.
 func (p *Point) judge() {
-	info := p.Runs[0].run.Point.Info()
+	info := point.InfoOf(p.Runs[0].run.Point)
 	if info.Kind != "decide" {
 		return
 	}
@@ -173,7 +176,7 @@ func (p *Point) judge() {
 	w.Counts = true
 	why := []string{"the " + string(w.Answer) + " of " + named(w.Field) + " counts"}
 	switch w.Status {
-	case hook.RunFailed, hook.RunPanicked, hook.RunTimedOut, hook.RunInterrupted:
+	case event.RunFailed, event.RunPanicked, event.RunTimedOut, event.RunInterrupted:
 		why = append(why, "which its fail policy says in its place")
 	}
 	why = append(why, p.against(win, info)...)
@@ -184,7 +187,7 @@ func (p *Point) judge() {
 }
 
 // against says how the answer compares with those of others.
-func (p *Point) against(win int, info hook.PointInfo) (why []string) {
+func (p *Point) against(win int, info point.Info) (why []string) {
 	w := p.Runs[win]
 	var weaker, equal []string
 	for i, r := range p.Runs {
@@ -210,7 +213,7 @@ func (p *Point) against(win int, info hook.PointInfo) (why []string) {
 }
 
 // winner returns the run whose answer counts; -1 if there is none.
-func (p *Point) winner(info hook.PointInfo) int {
+func (p *Point) winner(info point.Info) int {
 	win := -1
 	for i, r := range p.Runs {
 		switch {
@@ -226,7 +229,7 @@ func (p *Point) winner(info hook.PointInfo) int {
 
 func (p *Point) skipped() (names []string) {
 	for _, r := range p.Runs {
-		if r.Status == hook.RunSkipped {
+		if r.Status == event.RunSkipped {
 			names = append(names, named(r.Field))
 		}
 	}
@@ -284,8 +287,8 @@ func Option(p *plan.Plan, path string, point hook.Point) string {
 }
 
 // policy is the fail policy at the point; "" where there is none.
-func policy(own string, point hook.Point) string {
-	info := point.Info()
+func policy(own string, at hook.Point) string {
+	info := point.InfoOf(at)
 	switch {
 	case own != "":
 		return own

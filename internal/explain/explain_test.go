@@ -12,6 +12,9 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/explain"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -31,19 +34,19 @@ func TestOption(t *testing.T) {
 		point hook.Point
 		want  string
 	}{
-		{"Guard", hook.PointBeforeTool, "timeout=2s, visibility=audit, match=tool:bash, failopen"},
-		{"Guard", hook.PointAfterTurn, "match=tool:bash, failopen"},
-		{"Core.Notes", hook.PointBeforeTool, "optional, failclosed (Core: timeout=1s)"},
-		{"Core.Notes", hook.PointDispatch, "optional"},
-		{"Extra[3]", hook.PointBeforeTool, "failclosed"},
-		{"Extra[3].Guard", hook.PointBeforeTool, "failclosed"},
-		{"Gone", hook.PointBeforeTool, "failclosed"},
-		{"", hook.PointTurnContext, "failopen"},
+		{"Guard", point.BeforeTool, "timeout=2s, visibility=audit, match=tool:bash, failopen"},
+		{"Guard", point.AfterTurn, "match=tool:bash, failopen"},
+		{"Core.Notes", point.BeforeTool, "optional, failclosed (Core: timeout=1s)"},
+		{"Core.Notes", point.Dispatch, "optional"},
+		{"Extra[3]", point.BeforeTool, "failclosed"},
+		{"Extra[3].Guard", point.BeforeTool, "failclosed"},
+		{"Gone", point.BeforeTool, "failclosed"},
+		{"", point.TurnContext, "failopen"},
 	}
 	for _, c := range cases {
 		assert.Equal(t, c.want, explain.Option(thePlan, c.path, c.point), "%s at %s", c.path, c.point)
 	}
-	assert.Equal(t, "failclosed", explain.Option(nil, "Guard", hook.PointBeforeTool))
+	assert.Equal(t, "failclosed", explain.Option(nil, "Guard", point.BeforeTool))
 }
 
 func said(path string, p hook.Point, a hook.Answer, s hook.RunStatus) hook.Run {
@@ -51,14 +54,14 @@ func said(path string, p hook.Point, a hook.Answer, s hook.RunStatus) hook.Run {
 }
 
 func skipped(path, by string) hook.Run {
-	r := said(path, hook.PointBeforeTool, hook.AnswerNone, hook.RunSkipped)
+	r := said(path, point.BeforeTool, hook.AnswerNone, event.RunSkipped)
 	r.By = by
 	return r
 }
 
 func TestWhichAnswerCounts(t *testing.T) {
-	const ok, denied = hook.RunSucceeded, hook.RunDenied
-	before, after := hook.PointBeforeTool, hook.PointAfterTool
+	const ok, denied = event.RunSucceeded, event.RunDenied
+	before, after := point.BeforeTool, point.AfterTool
 	cases := []struct {
 		name string
 		runs []hook.Run
@@ -73,13 +76,13 @@ func TestWhichAnswerCounts(t *testing.T) {
 			[]string{"A: the withhold of A counts; the outermost of several as severe is reported, beside B"}},
 		{"the end of a gate", []hook.Run{said("A", before, "ask", ok), said("B", before, "deny", denied), skipped("C", "B"), skipped("D", "B")},
 			[]string{"B: the deny of B counts; it outweighs the ask of A; it ended the point, so C, D had no say"}},
-		{"a failure", []hook.Run{said("A", before, "deny", hook.RunTimedOut)},
+		{"a failure", []hook.Run{said("A", before, "deny", event.RunTimedOut)},
 			[]string{"A: the deny of A counts; which its fail policy says in its place"}},
-		{"two rounds", []hook.Run{said("A", before, "ask", ok), said("P", hook.PointApprove, "modify", ok), said("A", before, "", ok)},
+		{"two rounds", []hook.Run{said("A", before, "ask", ok), said("P", point.Approve, "modify", ok), said("A", before, "", ok)},
 			[]string{"A: the ask of A counts", "P: the modify of P counts", "nobody had an opinion"}},
-		{"the first answer", []hook.Run{said("P", hook.PointApprove, "approve", ok), said("Q", hook.PointApprove, "", hook.RunSkipped)},
+		{"the first answer", []hook.Run{said("P", point.Approve, "approve", ok), said("Q", point.Approve, "", event.RunSkipped)},
 			[]string{"P: the approve of P counts; it ended the point, so Q had no say"}},
-		{"what decides nothing", []hook.Run{said("A", hook.PointRewriteArgs, "", ok), said("A", hook.PointWrapTool, "", ok)}, []string{"", ""}},
+		{"what decides nothing", []hook.Run{said("A", point.RewriteArgs, "", ok), said("A", point.WrapTool, "", ok)}, []string{"", ""}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,7 +130,7 @@ func (l log) Events(_ context.Context, id string, after uint64, limit int) ([]st
 			err = &store.DamagedError{ID: id, Part: "event", At: []int64{int64(ev.Seq)}, Err: errors.New("bits")}
 			continue
 		}
-		out = append(out, store.Event{Seq: ev.Seq, Data: hook.JSON(data)})
+		out = append(out, store.Event{Seq: ev.Seq, Data: message.JSON(data)})
 	}
 	return out, err
 }
@@ -143,30 +146,30 @@ func conversation(events ...hook.Event) []hook.Event {
 func about(turn, id string, kind hook.EventKind, d hook.EventDetail) hook.Event {
 	d.CallID, d.Tool = id, "add"
 	ev := hook.Event{Kind: kind, Turn: turn, Agent: "a", Step: 1}.WithDetail(d)
-	if d.Answer != "" || kind == hook.EventApprovalAsked {
+	if d.Answer != "" || kind == event.ApprovalAsked {
 		ev.Text = "because"
 	}
 	return ev
 }
 
 func TestFind(t *testing.T) {
-	failure := hook.FailureEvent(&hook.Failure{Subsystem: "Guard", Point: hook.PointBeforeTool, Err: errors.New("secret")})
+	failure := hook.FailureEvent(&hook.Failure{Subsystem: "Guard", Point: point.BeforeTool, Err: errors.New("secret")})
 	failure.Turn, failure.Step = "t2", 1
-	elsewhere := hook.FailureEvent(&hook.Failure{Subsystem: "Guard", Point: hook.PointAfterTurn, Err: errors.New("secret")})
+	elsewhere := hook.FailureEvent(&hook.Failure{Subsystem: "Guard", Point: point.AfterTurn, Err: errors.New("secret")})
 	elsewhere.Turn = "t2"
 	l := log{
-		"old": conversation(about("t0", "only", hook.EventCallStart, hook.EventDetail{}), about("t0", "k1", hook.EventCallStart, hook.EventDetail{})),
+		"old": conversation(about("t0", "only", event.CallStart, hook.EventDetail{}), about("t0", "k1", event.CallStart, hook.EventDetail{})),
 		"new": conversation(
-			about("t1", "k1", hook.EventCallStart, hook.EventDetail{}),
-			about("t1", "k1", hook.EventCallResult, hook.EventDetail{Outcome: hook.OutcomeExecuted}),
-			hook.Event{Kind: hook.EventDiagnostic, Text: "damaged"},
-			about("t2", "k1", hook.EventCallStart, hook.EventDetail{Args: `{"secret":1}`}),
+			about("t1", "k1", event.CallStart, hook.EventDetail{}),
+			about("t1", "k1", event.CallResult, hook.EventDetail{Outcome: hook.OutcomeExecuted}),
+			hook.Event{Kind: event.Diagnostic, Text: "damaged"},
+			about("t2", "k1", event.CallStart, hook.EventDetail{Args: `{"secret":1}`}),
 			failure, elsewhere,
-			about("t2", "k10", hook.EventCallStart, hook.EventDetail{}),
-			about("t2", "k1", hook.EventApprovalAsked, hook.EventDetail{}),
-			about("t2", "k1", hook.EventApprovalGiven, hook.EventDetail{Answer: hook.AnswerRefuse, By: "Person"}),
-			about("t2", "k1", hook.EventCallResult, hook.EventDetail{
-				Outcome: hook.OutcomeDenied, Result: hook.FailedResult(hook.FailDenied, "secret"), Duration: time.Second,
+			about("t2", "k10", event.CallStart, hook.EventDetail{}),
+			about("t2", "k1", event.ApprovalAsked, hook.EventDetail{}),
+			about("t2", "k1", event.ApprovalGiven, hook.EventDetail{Answer: hook.AnswerRefuse, By: "Person"}),
+			about("t2", "k1", event.CallResult, hook.EventDetail{
+				Outcome: hook.OutcomeDenied, Result: message.FailedResult(message.FailDenied, "secret"), Duration: time.Second,
 			}),
 		),
 	}

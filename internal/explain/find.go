@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -86,10 +87,10 @@ func callsOf(ctx context.Context, log Log, conversation, id string) ([][]hook.Ev
 	var order []string
 	calls, failed := map[string][]hook.Event{}, map[string][]hook.Event{}
 	err := each(ctx, log, conversation, func(raw string) bool {
-		return strings.Contains(raw, id) || strings.Contains(raw, string(hook.EventHookFailed))
+		return strings.Contains(raw, id) || strings.Contains(raw, string(event.HookFailed))
 	}, func(ev hook.Event) {
 		switch {
-		case ev.Kind == hook.EventHookFailed:
+		case ev.Kind == event.HookFailed:
 			failed[ev.Turn] = append(failed[ev.Turn], ev)
 		case ev.Detail().CallID == id && ev.Turn != "":
 			if calls[ev.Turn] == nil {
@@ -144,9 +145,9 @@ func Last(ctx context.Context, log Log, n int) ([]Call, error) {
 	for _, rec := range all {
 		var calls []Call
 		err := each(ctx, log, rec.ID, func(raw string) bool {
-			return strings.Contains(raw, string(hook.EventCallResult))
+			return strings.Contains(raw, string(event.CallResult))
 		}, func(ev hook.Event) {
-			if ev.Kind == hook.EventCallResult {
+			if ev.Kind == event.CallResult {
 				c := Call{}
 				c.add(ev)
 				calls = append(calls, c)

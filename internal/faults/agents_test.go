@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -65,7 +66,7 @@ func (g *registrar) OnUnregisterAgent(_ context.Context, cfg *hook.AgentConfig) 
 }
 
 // Preprocess implements hook.Hook.
-func (g *registrar) Preprocess(_ context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (g *registrar) Preprocess(_ context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, there := g.in[t.Agent()]; !there {
@@ -104,7 +105,7 @@ func TestAgentsComeAndGoDuringTurns(t *testing.T) {
 			for n := 0; !done.Load(); n++ {
 				conv, err := rt.Conversation(ctx, fmt.Sprint("a", (i+n)%names), fmt.Sprint(i))
 				if err == nil {
-					_, err = conv.Send(ctx, hook.TextInput("go#answer"), nil)
+					_, err = conv.Send(ctx, message.TextInput("go#answer"), nil)
 				}
 				switch {
 				case err == nil:

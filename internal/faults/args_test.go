@@ -14,6 +14,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -26,16 +28,16 @@ type witness struct {
 	hook.Nop
 	// naive reads the arguments as encoding/json does, and passes them on as they came.
 	naive bool
-	seen  map[string]hook.JSON
+	seen  map[string]message.JSON
 	// got is what the tool was given, if it ran.
 	got string
 	ran int
 }
 
-func (w *witness) see(where string, a hook.JSON) { w.seen[where] = a }
+func (w *witness) see(where string, a message.JSON) { w.seen[where] = a }
 
 // Schema implements hook.Hook.
-func (w *witness) Schema() []hook.Tool { return []hook.Tool{{Name: "run", Input: toolInput}} }
+func (w *witness) Schema() []message.Tool { return []message.Tool{{Name: "run", Input: toolInput}} }
 
 // Dispatch implements hook.Hook.
 func (w *witness) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
@@ -69,15 +71,15 @@ type given struct {
 }
 
 // Run implements hook.Runner.
-func (g given) Run(_ context.Context, env *hook.Env) hook.ToolResult {
+func (g given) Run(_ context.Context, env *hook.Env) message.ToolResult {
 	g.w.see("tool", env.Call.Args())
 	g.w.ran++
 	g.w.got = g.s
-	return hook.TextResult("ran")
+	return message.TextResult("ran")
 }
 
 // RewriteArgs implements hook.RewriteArgs.
-func (w *witness) RewriteArgs(_ context.Context, _ *hook.ToolCall, a hook.JSON) (hook.JSON, error) {
+func (w *witness) RewriteArgs(_ context.Context, _ *hook.ToolCall, a message.JSON) (message.JSON, error) {
 	w.see("RewriteArgs", a)
 	return a, nil
 }
@@ -95,13 +97,13 @@ func (w *witness) Approve(_ context.Context, call *hook.ToolCall, _ hook.ToolDec
 }
 
 // WrapTool implements hook.WrapTool.
-func (w *witness) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+func (w *witness) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	w.see("WrapTool", call.Args())
 	return next.Run(ctx)
 }
 
 // RewriteResult implements hook.RewriteResult.
-func (w *witness) RewriteResult(_ context.Context, call *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
+func (w *witness) RewriteResult(_ context.Context, call *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
 	w.see("RewriteResult", call.Args())
 	return r, nil
 }
@@ -115,7 +117,7 @@ func (w *witness) AfterTool(_ context.Context, call *hook.ToolCall, _ hook.ToolO
 // OnEvent implements hook.Hook.
 func (w *witness) OnEvent(_ context.Context, ev hook.Event) {
 	switch ev.Kind {
-	case hook.EventCallStart, hook.EventApprovalAsked, hook.EventApprovalGiven:
+	case event.CallStart, event.ApprovalAsked, event.ApprovalGiven:
 		w.see(string(ev.Kind), ev.Detail().Args)
 	}
 }
@@ -136,7 +138,7 @@ type court struct {
 }
 
 func newCourt(t testing.TB, naive bool) *court {
-	c := &court{witness: &witness{naive: naive, seen: map[string]hook.JSON{}}, store: mem.New(nil)}
+	c := &court{witness: &witness{naive: naive, seen: map[string]message.JSON{}}, store: mem.New(nil)}
 	c.rt = runtime.New(c.witness, c, &runtime.Options{Store: c.store})
 	require.NoError(t, c.rt.Open(context.Background()))
 	t.Cleanup(func() { assert.NoError(t, c.rt.Close(context.Background())) })
@@ -155,12 +157,12 @@ func (c *court) register(t testing.TB) {
 }
 
 // Stream implements provider.Provider.
-func (c *court) Stream(_ context.Context, req hook.ModelRequest) hook.ModelStream {
-	if req.Messages.At(req.Messages.Len()-1).Role == hook.RoleTool {
-		return chunks(hook.Chunk{Kind: hook.ChunkText, Text: "done"}, finish(hook.FinishStop))
+func (c *court) Stream(_ context.Context, req message.ModelRequest) message.ModelStream {
+	if req.Messages.At(req.Messages.Len()-1).Role == message.RoleTool {
+		return chunks(message.Chunk{Kind: message.ChunkText, Text: "done"}, finish(message.FinishStop))
 	}
-	return chunks(hook.Chunk{Kind: hook.ChunkCallStart, CallID: "1", Tool: "run"}, hook.Chunk{Kind: hook.ChunkCallArgs, Text: c.raw},
-		hook.Chunk{Kind: hook.ChunkCallEnd}, finish(hook.FinishTools))
+	return chunks(message.Chunk{Kind: message.ChunkCallStart, CallID: "1", Tool: "run"}, message.Chunk{Kind: message.ChunkCallArgs, Text: c.raw},
+		message.Chunk{Kind: message.ChunkCallEnd}, finish(message.FinishTools))
 }
 
 // try has the model send these arguments, and returns what is wrong.
@@ -174,7 +176,7 @@ func (c *court) try(t testing.TB, raw string) []string {
 	sender := fmt.Sprint(c.n)
 	conv, err := c.rt.Conversation(ctx, "a", sender)
 	require.NoError(t, err)
-	_, _ = conv.Send(ctx, hook.TextInput("go"), nil)
+	_, _ = conv.Send(ctx, message.TextInput("go"), nil)
 	rec, err := c.store.Conversation(ctx, store.Key{Agent: "a", Sender: sender})
 	require.NoError(t, err)
 	ms, err := c.store.Messages(ctx, rec.ID)
@@ -192,7 +194,7 @@ func (c *court) try(t testing.TB, raw string) []string {
 			wrong = append(wrong, where+" has seen what cannot be bound")
 		}
 	}
-	if result.Failure != hook.FailArguments || !strings.Contains(result.Text(), toolInput) {
+	if result.Failure != message.FailArguments || !strings.Contains(result.Text(), toolInput) {
 		wrong = append(wrong, fmt.Sprintf("the model is told %q, without the schema", result.Text()))
 	}
 	return wrong
@@ -200,7 +202,7 @@ func (c *court) try(t testing.TB, raw string) []string {
 
 // identical returns who has seen other arguments than the history has, and whether
 // they mean to another reader what the tool was given.
-func (c *court) identical(stored hook.JSON) (wrong []string) {
+func (c *court) identical(stored message.JSON) (wrong []string) {
 	if c.ran != 1 {
 		wrong = append(wrong, fmt.Sprintf("the tool ran %d times", c.ran))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -30,10 +31,10 @@ type timed struct {
 var timedTools = []string{"listens", "finishes", "ignores"}
 
 // Schema implements hook.Hook.
-func (*timed) Schema() []hook.Tool {
-	out := make([]hook.Tool, len(timedTools))
+func (*timed) Schema() []message.Tool {
+	out := make([]message.Tool, len(timedTools))
 	for i, name := range timedTools {
-		out[i] = hook.Tool{Name: name, Input: toolInput}
+		out[i] = message.Tool{Name: name, Input: toolInput}
 	}
 	return out
 }
@@ -44,7 +45,7 @@ func (x *timed) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocatio
 }
 
 // Run implements hook.Runner.
-func (x *timed) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
+func (x *timed) Run(ctx context.Context, env *hook.Env) message.ToolResult {
 	r := x.start(env)
 	d := dice(x.seed, "takes", env.Key)
 	takes := time.Duration(d.IntN(1500))*time.Millisecond + time.Duration(1+2*d.IntN(200_000))
@@ -53,26 +54,26 @@ func (x *timed) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
 		select {
 		case <-time.After(takes):
 		case <-ctx.Done():
-			return x.end(r, hook.FailedResult(hook.FailCancelled, "stopped "+env.Key))
+			return x.end(r, message.FailedResult(message.FailCancelled, "stopped "+env.Key))
 		}
 	case "ignores":
 		time.Sleep(3 * takes)
 	default:
 		time.Sleep(takes)
 	}
-	return x.end(r, hook.TextResult("done "+env.Key))
+	return x.end(r, message.TextResult("done "+env.Key))
 }
 
 // asksForMany calls a few tools in each of three steps.
 func asksForMany(seed uint64) provider.Func {
-	return func(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+	return func(_ context.Context, req message.ModelRequest) message.ModelStream {
 		d := dice(seed, "asks", fmt.Sprint(req.Messages.Len()))
-		var cs []hook.Chunk
+		var cs []message.Chunk
 		for i := range 1 + d.IntN(8) {
-			cs = append(cs, hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: fmt.Sprintf("c%d_%d", req.Messages.Len(), i), Tool: timedTools[d.IntN(3)]},
-				hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: `{}`}, hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+			cs = append(cs, message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: fmt.Sprintf("c%d_%d", req.Messages.Len(), i), Tool: timedTools[d.IntN(3)]},
+				message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: `{}`}, message.Chunk{Kind: message.ChunkCallEnd, Index: i})
 		}
-		return chunks(append(cs, finish(hook.FinishTools))...)
+		return chunks(append(cs, finish(message.FinishTools))...)
 	}
 }
 
@@ -103,7 +104,7 @@ func cancelled(t *testing.T, seed uint64, bad func(store.Store, *atomic.Bool) st
 			conv.Stop()
 		}
 	})
-	_, _ = conv.Send(ctx, hook.TextInput("go"), nil)
+	_, _ = conv.Send(ctx, message.TextInput("go"), nil)
 	end := time.Now()
 	cancel()
 	ms, err := disk.Messages(context.Background(), conv.ID())
@@ -111,11 +112,11 @@ func cancelled(t *testing.T, seed uint64, bad func(store.Store, *atomic.Bool) st
 	if bad == nil {
 		assert.Empty(t, history.Check(ms), "seed %d", seed)
 	}
-	results := map[string]hook.ToolResult{}
+	results := map[string]message.ToolResult{}
 	for _, m := range ms {
-		if m.Role == hook.RoleTool {
+		if m.Role == message.RoleTool {
 			results[m.CallID] = m.Result
-			if m.Result.Failure == hook.FailCancelled {
+			if m.Result.Failure == message.FailCancelled {
 				marked++
 			}
 		}
@@ -128,7 +129,7 @@ func cancelled(t *testing.T, seed uint64, bad func(store.Store, *atomic.Bool) st
 			kept++
 		case r.ended && !r.endedAt.After(end):
 			lost++
-		case bad == nil && result.Failure != hook.FailCancelled:
+		case bad == nil && result.Failure != message.FailCancelled:
 			t.Errorf("seed %d: %s has not ended, and its result is %q", seed, key, result.Text())
 		}
 	}
@@ -173,7 +174,7 @@ func (s allOrNothing) Note(ctx context.Context, id string, n store.Note) (int64,
 
 func (s allOrNothing) Append(ctx context.Context, id string, a store.Append) (int64, error) {
 	if s.cancelled.Load() {
-		a.Messages = hook.Messages{}
+		a.Messages = message.Messages{}
 	}
 	return s.Store.Append(ctx, id, a)
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 )
@@ -17,7 +19,7 @@ import (
 func (w *world) check() {
 	ctx := context.Background()
 	w.findRoots()
-	results := map[string]hook.Message{} // by conversation and call
+	results := map[string]message.Message{} // by conversation and call
 	ids := []string{w.conv.ID()}
 	children, err := w.mem.Children(ctx, w.conv.ID())
 	require.NoError(w.t, err)
@@ -34,7 +36,7 @@ func (w *world) check() {
 			w.t.Errorf("history of %s: %v", id, p)
 		}
 		for _, m := range ms {
-			if m.Role == hook.RoleTool {
+			if m.Role == message.RoleTool {
 				results[id+" "+m.CallID] = m
 			}
 		}
@@ -50,10 +52,10 @@ func (w *world) check() {
 }
 
 // checkTexts finds every message that was taken in, once.
-func (w *world) checkTexts(ms []hook.Message) {
+func (w *world) checkTexts(ms []message.Message) {
 	found := map[string]int{}
 	for _, m := range ms {
-		if m.Role == hook.RoleUser {
+		if m.Role == message.RoleUser {
 			found[m.Text()]++
 		}
 	}
@@ -72,7 +74,7 @@ func (w *world) checkTexts(ms []hook.Message) {
 		}
 	}
 	for _, ev := range w.events {
-		if ev.Kind == hook.EventSteerRefused {
+		if ev.Kind == event.SteerRefused {
 			refused++
 		}
 	}
@@ -83,7 +85,7 @@ func (w *world) checkTexts(ms []hook.Message) {
 
 // checkResults finds the result of every tool that has ended while its turn still
 // waited for it, with its own bytes.
-func (w *world) checkResults(results map[string]hook.Message) {
+func (w *world) checkResults(results map[string]message.Message) {
 	for key, r := range w.runs {
 		if r.starts > 1 && !r.again {
 			w.t.Errorf("%s %s ran %d times", r.tool, key, r.starts)
@@ -119,15 +121,15 @@ func (w *world) turnOf(r *run) (turnRun, bool) {
 
 // same reports whether the history has what the tool returned, cut to size and in
 // UTF-8.
-func same(kept hook.ToolResult, r *run) bool {
+func same(kept message.ToolResult, r *run) bool {
 	text := kept.Text()
 	switch {
 	case kept.IsError() != r.failed:
-		return kept.Failure == hook.FailTimeout && r.failed
+		return kept.Failure == message.FailTimeout && r.failed
 	case len(r.text) > runtime.DefaultMaxResult:
 		head, tail := r.text[:1000], r.text[len(r.text)-1000:]
 		return strings.HasPrefix(text, head) && strings.HasSuffix(text, tail) && len(text) < runtime.DefaultMaxResult+100
-	case kept.Failure == hook.FailTimeout: // it was stopped, and says so in other words
+	case kept.Failure == message.FailTimeout: // it was stopped, and says so in other words
 		return true
 	}
 	return text == strings.ToValidUTF8(r.text, "\uFFFD")
@@ -135,16 +137,16 @@ func same(kept hook.ToolResult, r *run) bool {
 
 // ends of what begins.
 var ends = map[hook.EventKind]hook.EventKind{
-	hook.EventTurnEnd: hook.EventTurnStart, hook.EventStepEnd: hook.EventStepStart, hook.EventTextEnd: hook.EventTextStart,
-	hook.EventReasoningEnd: hook.EventReasoningStart, hook.EventCallsComplete: hook.EventCallsBegin, hook.EventSubagentEnd: hook.EventSubagentStart,
-	hook.EventApprovalGiven: hook.EventApprovalAsked, hook.EventCallResult: hook.EventCallStart,
+	event.TurnEnd: event.TurnStart, event.StepEnd: event.StepStart, event.TextEnd: event.TextStart,
+	event.ReasoningEnd: event.ReasoningStart, event.CallsComplete: event.CallsBegin, event.SubagentEnd: event.SubagentStart,
+	event.ApprovalGiven: event.ApprovalAsked, event.CallResult: event.CallStart,
 }
 
 // about is what a bracket belongs to.
 func about(ev hook.Event, kind hook.EventKind) string {
 	id := string(kind) + " " + ev.Turn
 	switch kind {
-	case hook.EventApprovalAsked, hook.EventCallStart:
+	case event.ApprovalAsked, event.CallStart:
 		id += " " + ev.Detail().CallID
 	}
 	return id
@@ -177,11 +179,11 @@ func (w *world) checkEvents() {
 	w.checkOnce()
 	for _, t := range w.turns {
 		// A turn whose input could not be stored has not begun and has no end: its caller gets the error.
-		begun := slices.ContainsFunc(t.events, func(ev hook.Event) bool { return ev.Kind == hook.EventTurnStart })
+		begun := slices.ContainsFunc(t.events, func(ev hook.Event) bool { return ev.Kind == event.TurnStart })
 		if !begun && len(t.events) > 0 && t.err == nil {
 			w.t.Errorf("turn %s has not begun, and nobody was told", t.id)
 		}
-		if n := len(t.events); begun && t.id != "" && t.events[n-1].Kind != hook.EventTurnEnd {
+		if n := len(t.events); begun && t.id != "" && t.events[n-1].Kind != event.TurnEnd {
 			w.t.Errorf("the last event of turn %s is %s: %s", t.id, t.events[n-1].Kind, t.events[n-1].Text)
 		}
 		hard := t.out.Stop == hook.StopError || t.out.Stop == hook.StopCancelled || t.out.Stop == hook.StopUserRequested
@@ -211,7 +213,7 @@ func (w *world) findRoots() {
 	root := ""
 	for _, ev := range w.events {
 		switch {
-		case ev.Depth == 0 && ev.Kind == hook.EventTurnStart:
+		case ev.Depth == 0 && ev.Kind == event.TurnStart:
 			root = ev.Turn
 		case ev.Depth > 0 && w.roots[ev.Turn] == "":
 			w.roots[ev.Turn] = root
@@ -225,9 +227,9 @@ func (w *world) checkOnce() {
 	for _, ev := range w.events {
 		switch {
 		case w.recovered(ev.Turn):
-		case ev.Kind == hook.EventTurnStart:
+		case ev.Kind == event.TurnStart:
 			began[ev.Turn] = true
-		case ev.Kind == hook.EventCallResult:
+		case ev.Kind == event.CallResult:
 			called[ev.Turn+"/"+ev.Detail().CallID] = true
 		}
 	}
@@ -264,7 +266,7 @@ func (w *world) checkLog() {
 		require.NoError(w.t, json.Unmarshal([]byte(e.Data), &ev))
 		log[e.Seq] = ev.Kind
 	}
-	passing := []hook.EventKind{hook.EventTextDelta, hook.EventReasoningDelta, hook.EventCallProgress}
+	passing := []hook.EventKind{event.TextDelta, event.ReasoningDelta, event.CallProgress}
 	for _, ev := range w.events {
 		if slices.Contains(passing, ev.Kind) || w.recovered(ev.Turn) || ev.Turn == "" {
 			continue

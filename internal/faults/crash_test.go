@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -78,7 +80,7 @@ func (l *ledger) gate() *gated {
 }
 
 func (l *ledger) keep(w write) {
-	var ms []hook.Message
+	var ms []message.Message
 	if w.add != nil {
 		ms = w.add.Messages.Slice()
 	}
@@ -90,7 +92,7 @@ func (l *ledger) keep(w write) {
 		}
 	}
 	for _, m := range ms {
-		if m.Role == hook.RoleUser && strings.Contains(m.Text(), "#") {
+		if m.Role == message.RoleUser && strings.Contains(m.Text(), "#") {
 			l.said[m.Text()] = true
 		}
 	}
@@ -131,13 +133,13 @@ type doer struct {
 	early bool
 }
 
-var doerTools = []hook.Tool{
-	{Name: "put"}, {Name: "get", Annotations: hook.Annotations{ReadOnly: true}}, {Name: "careful"}, {Name: "wait"},
-	{Name: "child", Waits: true}, {Name: "look", Waits: true, Annotations: hook.Annotations{ReadOnly: true}}, {Name: "ask", Waits: true},
+var doerTools = []message.Tool{
+	{Name: "put"}, {Name: "get", Annotations: message.Annotations{ReadOnly: true}}, {Name: "careful"}, {Name: "wait"},
+	{Name: "child", Waits: true}, {Name: "look", Waits: true, Annotations: message.Annotations{ReadOnly: true}}, {Name: "ask", Waits: true},
 }
 
 // Schema implements hook.Hook.
-func (d *doer) Schema() []hook.Tool {
+func (d *doer) Schema() []message.Tool {
 	out := slices.Clone(doerTools)
 	for i := range out {
 		out[i].Input = toolInput
@@ -165,59 +167,59 @@ func (d *doer) Approve(context.Context, *hook.ToolCall, hook.ToolDecision) (hook
 }
 
 // Run implements hook.Runner.
-func (d *doer) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
+func (d *doer) Run(ctx context.Context, env *hook.Env) message.ToolResult {
 	// Each ends, and is written down, before the next.
 	time.Sleep(time.Duration(env.Call.Index()+1)*time.Millisecond + time.Duration(env.Call.Step().Turn().Depth())*300*time.Microsecond)
 	switch env.Call.Name() {
 	case "wait":
 		<-ctx.Done()
-		return hook.FailedResult(hook.FailCancelled, "stopped")
+		return message.FailedResult(message.FailCancelled, "stopped")
 	case "ask":
-		q := hook.Inquiry{ID: env.Key, Questions: hook.ListOf(hook.Question{Text: "which?"})}
+		q := hook.Inquiry{ID: env.Key, Questions: message.ListOf(hook.Question{Text: "which?"})}
 		if _, err := env.Call.Host().Ask(ctx, q); err != nil {
-			return hook.FailedResult(hook.FailOperation, err.Error())
+			return message.FailedResult(message.FailOperation, err.Error())
 		}
 	case "child", "look":
-		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "child", Input: hook.TextInput("child of " + env.Call.ID()), Call: env.Call})
+		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "child", Input: message.TextInput("child of " + env.Call.ID()), Call: env.Call})
 		if err != nil {
-			return hook.FailedResult(hook.FailOperation, "the child failed")
+			return message.FailedResult(message.FailOperation, "the child failed")
 		}
-		return hook.TextResult("child: " + out.Text())
+		return message.TextResult("child: " + out.Text())
 	}
 	d.l.act(env, d.early)
-	return hook.TextResult(env.Call.Name() + " " + env.Key)
+	return message.TextResult(env.Call.Name() + " " + env.Key)
 }
 
 // answers plays models whose next answer follows from the history alone, so that a
 // turn that is resumed goes the same way. The steps are "put get; put".
-func answers(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+func answers(_ context.Context, req message.ModelRequest) message.ModelStream {
 	script, step, turn := "", 0, 0
 	for _, m := range req.Messages.All() {
 		switch {
-		case m.Role == hook.RoleUser && strings.Contains(m.Text(), "#"):
+		case m.Role == message.RoleUser && strings.Contains(m.Text(), "#"):
 			_, s, _ := strings.Cut(m.Text(), "#")
 			if s != "" {
 				script, step, turn = s, 0, turn+1
 			}
-		case m.Role == hook.RoleUser && strings.HasPrefix(m.Text(), "child of"):
+		case m.Role == message.RoleUser && strings.HasPrefix(m.Text(), "child of"):
 			script, step, turn = "put get", 0, turn+1
-		case m.Role == hook.RoleAssistant:
+		case m.Role == message.RoleAssistant:
 			step++
 		}
 	}
 	steps := strings.Split(script, ";")
 	if script == "answer" || step >= len(steps) || req.Model == "guest" {
-		return chunks(hook.Chunk{Kind: hook.ChunkText, Text: fmt.Sprintf("answer %d.%d", turn, step)}, finish(hook.FinishStop))
+		return chunks(message.Chunk{Kind: message.ChunkText, Text: fmt.Sprintf("answer %d.%d", turn, step)}, finish(message.FinishStop))
 	}
 	if script == "error" {
-		return chunks(hook.Chunk{Kind: hook.ChunkText, Text: "cut o"})
+		return chunks(message.Chunk{Kind: message.ChunkText, Text: "cut o"})
 	}
-	var cs []hook.Chunk
+	var cs []message.Chunk
 	for i, name := range strings.Fields(steps[step]) {
-		cs = append(cs, hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: fmt.Sprintf("%s%d_%d_%d", req.Model, turn, step, i), Tool: name},
-			hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: `{}`}, hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+		cs = append(cs, message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: fmt.Sprintf("%s%d_%d_%d", req.Model, turn, step, i), Tool: name},
+			message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: `{}`}, message.Chunk{Kind: message.ChunkCallEnd, Index: i})
 	}
-	return chunks(append(cs, finish(hook.FinishTools))...)
+	return chunks(append(cs, finish(message.FinishTools))...)
 }
 
 // scenario is a conversation: what is said in each of its turns, in front of # what
@@ -278,13 +280,13 @@ func (p *process) observe(text string, cancel func()) func(hook.Event) {
 	kind, _, _ := strings.Cut(text, " ")
 	return func(ev hook.Event) {
 		switch {
-		case ev.Kind == hook.EventQuestionAsked:
+		case ev.Kind == event.QuestionAsked:
 			// A dead process is not told.
-			_ = p.rt.Answer(p.conv.ID(), ev.Detail().Inquiry.ID, "ann", hook.Response{Given: hook.ListOf(hook.Given{Text: "this"})})
+			_ = p.rt.Answer(p.conv.ID(), ev.Detail().Inquiry.ID, "ann", hook.Response{Given: message.ListOf(hook.Given{Text: "this"})})
 		case ev.Depth > 0:
-		case kind == "steer" && ev.Kind == hook.EventStepStart && ev.Step == 1:
-			_ = p.conv.Steer(context.Background(), hook.TextInput("wait "+text[:7]+"#"))
-		case kind == "cancel" && ev.Kind == hook.EventCallStart && strings.HasSuffix(text, fmt.Sprint(" ", ev.Detail().Tool)):
+		case kind == "steer" && ev.Kind == event.StepStart && ev.Step == 1:
+			_ = p.conv.Steer(context.Background(), message.TextInput("wait "+text[:7]+"#"))
+		case kind == "cancel" && ev.Kind == event.CallStart && strings.HasSuffix(text, fmt.Sprint(" ", ev.Detail().Tool)):
 			time.AfterFunc(100*time.Millisecond, cancel)
 		}
 	}
@@ -301,7 +303,7 @@ func (p *process) play(s scenario) {
 		if strings.HasPrefix(text, "guest") {
 			o.Guest = "guest"
 		}
-		_, _ = p.conv.Send(ctx, hook.TextInput(text), &o)
+		_, _ = p.conv.Send(ctx, message.TextInput(text), &o)
 		cancel()
 	}
 }
@@ -320,7 +322,7 @@ func (p *process) recover(resume bool) error {
 		}
 		return err
 	}
-	_, err := p.conv.Send(context.Background(), hook.TextInput("and now#answer"), o)
+	_, err := p.conv.Send(context.Background(), message.TextInput("and now#answer"), o)
 	return err
 }
 
@@ -389,9 +391,9 @@ func (l *ledger) examine() (wrong, lines []string) {
 		}
 		for _, m := range ms {
 			switch {
-			case m.Role == hook.RoleUser:
+			case m.Role == message.RoleUser:
 				found[m.Text()]++
-			case m.Role == hook.RoleTool:
+			case m.Role == message.RoleTool:
 				results[r.ID+" "+m.CallID] = m.Result.Text()
 			}
 			if r.ID == rec.ID {
@@ -445,13 +447,13 @@ func (l *ledger) examineLog(id string, bad func(string, ...any)) {
 		}
 		require.NoError(l.t, json.Unmarshal([]byte(strings.ReplaceAll(string(e.Data), "call_id", "callid")), &ev))
 		switch ev.Kind {
-		case hook.EventCallResult:
+		case event.CallResult:
 			results[ev.Turn+"/"+ev.CallID]++
-		case hook.EventTurnStart:
+		case event.TurnStart:
 			if ev.Depth == 0 {
 				ends[ev.Turn] += 0
 			}
-		case hook.EventTurnEnd:
+		case event.TurnEnd:
 			if ev.Depth == 0 { // a child's may wait for its parent's next write
 				ends[ev.Turn]++
 			}

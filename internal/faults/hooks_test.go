@@ -9,6 +9,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 var errHook = errors.New("the hook is broken")
@@ -153,16 +155,16 @@ func isBounded(point string) bool {
 func stepID(s *hook.Step) string { return fmt.Sprintf("%s.%d", s.Turn().ID(), s.Number()) }
 
 // Preprocess implements hook.Hook.
-func (c *chaos) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (c *chaos) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	answer, err := c.rig.w.misbehave(ctx, "Preprocess", t.ID(), 1)
 	if answer == 0 {
-		in = hook.Input{Messages: in.Messages.Append(hook.UserText("and more"))}
+		in = message.Input{Messages: in.Messages.Append(message.UserText("and more"))}
 	}
 	return in, err
 }
 
 // RewriteRequest implements hook.RewriteRequest.
-func (c *chaos) RewriteRequest(ctx context.Context, s *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+func (c *chaos) RewriteRequest(ctx context.Context, s *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
 	answer, err := c.rig.w.misbehave(ctx, "RewriteRequest", stepID(s), 1)
 	if answer == 0 {
 		req.System += " Be brief."
@@ -171,7 +173,7 @@ func (c *chaos) RewriteRequest(ctx context.Context, s *hook.Step, req hook.Model
 }
 
 // BeforeModel implements hook.BeforeModel.
-func (c *chaos) BeforeModel(ctx context.Context, s *hook.Step, _ hook.ModelRequest) (hook.ModelDecision, error) {
+func (c *chaos) BeforeModel(ctx context.Context, s *hook.Step, _ message.ModelRequest) (hook.ModelDecision, error) {
 	answer, err := c.rig.w.misbehave(ctx, "BeforeModel", stepID(s), 4)
 	switch answer {
 	case 0:
@@ -179,34 +181,34 @@ func (c *chaos) BeforeModel(ctx context.Context, s *hook.Step, _ hook.ModelReque
 	case 1:
 		return hook.RejectModel("no"), err
 	case 2:
-		return hook.RespondModel(hook.ModelReply{Content: hook.ListOf(hook.TextBlock("instead"))}), err
+		return hook.RespondModel(message.ModelReply{Content: message.ListOf(message.TextBlock("instead"))}), err
 	case 3:
-		call := hook.Block{Kind: hook.BlockToolCall, CallID: "main_same", Tool: "ok", JSON: `{"s":"hook"}`}
-		return hook.RespondModel(hook.ModelReply{Content: hook.ListOf(call, call), Finish: hook.FinishTools}), err
+		call := message.Block{Kind: message.BlockToolCall, CallID: "main_same", Tool: "ok", JSON: `{"s":"hook"}`}
+		return hook.RespondModel(message.ModelReply{Content: message.ListOf(call, call), Finish: message.FinishTools}), err
 	}
 	return hook.ModelDecision{}, err
 }
 
 // WrapModel implements hook.WrapModel.
-func (c *chaos) WrapModel(ctx context.Context, s *hook.Step, _ hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+func (c *chaos) WrapModel(ctx context.Context, s *hook.Step, _ message.ModelRequest, next hook.ModelNext) message.ModelStream {
 	answer, err := c.rig.w.misbehave(ctx, "WrapModel", stepID(s), 2)
 	switch {
 	case err != nil:
-		return func(yield func(hook.Chunk, error) bool) { yield(hook.Chunk{}, err) }
+		return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, err) }
 	case answer == 0:
-		return func(yield func(hook.Chunk, error) bool) {
+		return func(yield func(message.Chunk, error) bool) {
 			for chunk := range next.Stream(ctx) {
 				yield(chunk, nil)
 				return // and the rest is lost
 			}
 		}
 	case answer == 1:
-		return func(yield func(hook.Chunk, error) bool) {
+		return func(yield func(message.Chunk, error) bool) {
 			for chunk, err := range next.Stream(ctx) {
 				if !yield(chunk, err) {
 					return
 				}
-				if chunk.Kind == hook.ChunkText {
+				if chunk.Kind == message.ChunkText {
 					panic("boom")
 				}
 			}
@@ -216,19 +218,19 @@ func (c *chaos) WrapModel(ctx context.Context, s *hook.Step, _ hook.ModelRequest
 }
 
 // RewriteReply implements hook.RewriteReply.
-func (c *chaos) RewriteReply(ctx context.Context, s *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+func (c *chaos) RewriteReply(ctx context.Context, s *hook.Step, reply message.ModelReply) (message.ModelReply, error) {
 	answer, err := c.rig.w.misbehave(ctx, "RewriteReply", stepID(s), 2)
 	switch answer {
 	case 0:
-		reply.Content = reply.Content.Append(hook.TextBlock("rewritten"))
+		reply.Content = reply.Content.Append(message.TextBlock("rewritten"))
 	case 1:
-		reply.Content = reply.Content.Append(hook.Block{Kind: hook.BlockToolCall, CallID: "main_same", Tool: "ok", JSON: `{}`})
+		reply.Content = reply.Content.Append(message.Block{Kind: message.BlockToolCall, CallID: "main_same", Tool: "ok", JSON: `{}`})
 	}
 	return reply, err
 }
 
 // AfterModel implements hook.AfterModel.
-func (c *chaos) AfterModel(ctx context.Context, s *hook.Step, _ hook.ModelReply) (hook.ReplyDecision, error) {
+func (c *chaos) AfterModel(ctx context.Context, s *hook.Step, _ message.ModelReply) (hook.ReplyDecision, error) {
 	answer, err := c.rig.w.misbehave(ctx, "AfterModel", stepID(s), 4)
 	switch answer {
 	case 0, 1:
@@ -243,10 +245,10 @@ func (c *chaos) AfterModel(ctx context.Context, s *hook.Step, _ hook.ModelReply)
 }
 
 // RewriteArgs implements hook.RewriteArgs.
-func (c *chaos) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+func (c *chaos) RewriteArgs(ctx context.Context, call *hook.ToolCall, args message.JSON) (message.JSON, error) {
 	answer, err := c.rig.w.misbehave(ctx, "RewriteArgs", callKey(call), 4)
 	if answer >= 0 {
-		args = []hook.JSON{`{"s":"rewritten"}`, `{ "s" : "blanks" }`, `{"no":"such"}`, "nonsense"}[answer]
+		args = []message.JSON{`{"s":"rewritten"}`, `{ "s" : "blanks" }`, `{"no":"such"}`, "nonsense"}[answer]
 	}
 	return args, err
 }
@@ -262,7 +264,7 @@ func (c *chaos) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.ToolD
 		w.counts.add("BeforeTool ask")
 		return hook.AskTool("sure?"), err
 	case 5:
-		return hook.AnswerTool(hook.TextResult("instead")), err
+		return hook.AnswerTool(message.TextResult("instead")), err
 	case 6:
 		return hook.NarrowTool(hook.Grant{Timeout: time.Second}), err
 	case 7:
@@ -292,7 +294,7 @@ func (c *chaos) Approve(ctx context.Context, call *hook.ToolCall, _ hook.ToolDec
 }
 
 // WrapTool implements hook.WrapTool.
-func (c *chaos) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+func (c *chaos) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	w := c.rig.w
 	d := dice(w.seed, "wrap", callKey(call))
 	if w.calm.Load() || !one(d, 16) {
@@ -311,7 +313,7 @@ func (c *chaos) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.Too
 		w.counts.add("WrapTool answer")
 		w.touch(call)
 		_ = next.Run(ctx)
-		return hook.TextResult("wrapped")
+		return message.TextResult("wrapped")
 	}
 	if !call.Tool().Annotations.ReadOnly {
 		return next.Run(ctx)
@@ -322,12 +324,12 @@ func (c *chaos) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.Too
 }
 
 // RewriteResult implements hook.RewriteResult.
-func (c *chaos) RewriteResult(ctx context.Context, call *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
+func (c *chaos) RewriteResult(ctx context.Context, call *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
 	w := c.rig.w
 	w.mayTouch("RewriteResult", call)
 	answer, err := w.misbehave(ctx, "RewriteResult", callKey(call), 1)
 	if answer == 0 {
-		r = hook.TextResult("rewritten \xff")
+		r = message.TextResult("rewritten \xff")
 	}
 	return r, err
 }
@@ -358,7 +360,7 @@ func (c *chaos) AfterTurn(ctx context.Context, t *hook.Turn, _ hook.TurnOutcome)
 // OnEvent implements hook.Hook.
 func (c *chaos) OnEvent(_ context.Context, ev hook.Event) {
 	w := c.rig.w
-	if w != nil && ev.Kind != hook.EventHookFailed && w.faulty("OnEvent", fmt.Sprint(ev.Conversation, ev.Seq), 300) {
+	if w != nil && ev.Kind != event.HookFailed && w.faulty("OnEvent", fmt.Sprint(ev.Conversation, ev.Seq), 300) {
 		w.counts.add("OnEvent panic")
 		panic("boom")
 	}

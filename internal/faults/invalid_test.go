@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // OnModelError implements hook.OnModelError. It answers every second failure.
-func (c *chaos) OnModelError(ctx context.Context, s *hook.Step, f hook.ModelFailure) (hook.FailureDecision, error) {
+func (c *chaos) OnModelError(ctx context.Context, s *hook.Step, f message.ModelFailure) (hook.FailureDecision, error) {
 	w := c.rig.w
 	if f.Attempt < 1 || f.Attempt > 4 || f.Err == nil || f.Class == "" || f.Elapsed < 0 {
 		w.t.Errorf("the view of a failure is %+v", f)
@@ -30,8 +31,8 @@ func (c *chaos) OnModelError(ctx context.Context, s *hook.Step, f hook.ModelFail
 		return hook.FallbackFailure(s.Model()), nil // which has the answers of this agent
 	case 3:
 		w.counts.add("OnModelError respond")
-		call := hook.Block{Kind: hook.BlockToolCall, CallID: "main_same", Tool: "ok", JSON: `{"s":"hook"}`}
-		return hook.RespondFailure(hook.ModelReply{Content: hook.ListOf(hook.TextBlock("instead"), call), Finish: hook.FinishTools}), nil
+		call := message.Block{Kind: message.BlockToolCall, CallID: "main_same", Tool: "ok", JSON: `{"s":"hook"}`}
+		return hook.RespondFailure(message.ModelReply{Content: message.ListOf(message.TextBlock("instead"), call), Finish: message.FinishTools}), nil
 	}
 	return hook.FailureDecision{}, nil
 }
@@ -54,7 +55,7 @@ func (c *chaos) OnInvalidTool(ctx context.Context, s *hook.Step, invalid hook.In
 	switch d.IntN(8) {
 	case 0, 1:
 		w.counts.add("OnInvalidTool repair")
-		return hook.RepairArgs([]hook.JSON{`{"s":"mended"}`, `{"no":"such"}`, `{"s":`}[d.IntN(3)]), nil
+		return hook.RepairArgs([]message.JSON{`{"s":"mended"}`, `{"no":"such"}`, `{"s":`}[d.IntN(3)]), nil
 	case 2, 3:
 		w.counts.add("OnInvalidTool rename")
 		return hook.RenameTool([]string{"ok", "reader", "hidden", "nobody", ""}[d.IntN(5)]), nil

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 var errModel = errors.New("the model is overloaded")
@@ -17,7 +17,7 @@ var errModel = errors.New("the model is overloaded")
 type models struct{ w *world }
 
 // Stream implements provider.Provider.
-func (m models) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+func (m models) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	w := m.w
 	w.mu.Lock()
 	w.asked[req.Model]++
@@ -39,37 +39,37 @@ func (m models) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStr
 		return w.breaks(d, nil, ctx)
 	case 3:
 		w.counts.add("provider panic")
-		return func(yield func(hook.Chunk, error) bool) {
-			yield(hook.Chunk{Kind: hook.ChunkText, Text: "half"}, nil)
+		return func(yield func(message.Chunk, error) bool) {
+			yield(message.Chunk{Kind: message.ChunkText, Text: "half"}, nil)
 			panic("boom")
 		}
 	case 4:
 		w.counts.add("provider breaks the rules")
-		return chunks(hook.Chunk{Kind: hook.ChunkCallArgs, Index: 7, Text: "{"}, finish(hook.FinishStop))
+		return chunks(message.Chunk{Kind: message.ChunkCallArgs, Index: 7, Text: "{"}, finish(message.FinishStop))
 	case 5:
 		w.counts.add("provider says nothing")
-		return chunks(finish(hook.FinishStop))
+		return chunks(finish(message.FinishStop))
 	}
-	if one(d, 4) || req.Choice.Mode == hook.ToolChoiceNone && !one(d, 5) {
+	if one(d, 4) || req.Choice.Mode == message.ToolChoiceNone && !one(d, 5) {
 		return w.says(fmt.Sprintf("%s answers %d", req.Model, n))
 	}
 	return w.calls(d, req.Model, n)
 }
 
-func (w *world) says(text string) hook.ModelStream {
-	return chunks(hook.Chunk{Kind: hook.ChunkReasoning, Text: "hm"}, hook.Chunk{Kind: hook.ChunkText, Text: text[:1]},
-		hook.Chunk{Kind: hook.ChunkText, Text: text[1:]}, finish(hook.FinishStop))
+func (w *world) says(text string) message.ModelStream {
+	return chunks(message.Chunk{Kind: message.ChunkReasoning, Text: "hm"}, message.Chunk{Kind: message.ChunkText, Text: text[:1]},
+		message.Chunk{Kind: message.ChunkText, Text: text[1:]}, finish(message.FinishStop))
 }
 
 // breaks is a stream that is cut in the middle of a text or of a call. With a
 // context it hangs first, until that ends.
-func (w *world) breaks(d *rand.Rand, err error, ctx context.Context) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
-		if !yield(hook.Chunk{Kind: hook.ChunkText, Text: "cut o"}, nil) {
+func (w *world) breaks(d *rand.Rand, err error, ctx context.Context) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
+		if !yield(message.Chunk{Kind: message.ChunkText, Text: "cut o"}, nil) {
 			return
 		}
-		if one(d, 2) && !(yield(hook.Chunk{Kind: hook.ChunkCallStart, CallID: "cut", Tool: "ok"}, nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkCallArgs, Text: `{"s":`}, nil)) {
+		if one(d, 2) && !(yield(message.Chunk{Kind: message.ChunkCallStart, CallID: "cut", Tool: "ok"}, nil) &&
+			yield(message.Chunk{Kind: message.ChunkCallArgs, Text: `{"s":`}, nil)) {
 			return
 		}
 		if ctx != nil {
@@ -77,13 +77,13 @@ func (w *world) breaks(d *rand.Rand, err error, ctx context.Context) hook.ModelS
 			err = ctx.Err()
 		}
 		if err != nil {
-			yield(hook.Chunk{}, err)
+			yield(message.Chunk{}, err)
 		}
 	}
 }
 
-func chunks(cs ...hook.Chunk) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
+func chunks(cs ...message.Chunk) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
 		for _, c := range cs {
 			if !yield(c, nil) {
 				return
@@ -92,8 +92,8 @@ func chunks(cs ...hook.Chunk) hook.ModelStream {
 	}
 }
 
-func finish(r hook.FinishReason) hook.Chunk {
-	return hook.Chunk{Kind: hook.ChunkFinish, Finish: r, Usage: hook.Usage{Input: 10, Output: 5}}
+func finish(r message.FinishReason) message.Chunk {
+	return message.Chunk{Kind: message.ChunkFinish, Finish: r, Usage: message.Usage{Input: 10, Output: 5}}
 }
 
 // oddArgs are arguments that nothing may be run with.
@@ -103,15 +103,15 @@ var oddArgs = []struct{ name, text string }{
 	{"ambiguous args", `{"s":"x","\u0073":"y"}`}, {"ambiguous args", `{"s":"\ud800"}`}, {"ambiguous args", `null`}, {"ambiguous args", `[1]`},
 }
 
-func (w *world) calls(d *rand.Rand, model string, n int) hook.ModelStream {
+func (w *world) calls(d *rand.Rand, model string, n int) message.ModelStream {
 	cut := one(d, 12)
 	count := 1 + d.IntN(8)
-	var cs []hook.Chunk
+	var cs []message.Chunk
 	if one(d, 3) {
-		cs = append(cs, hook.Chunk{Kind: hook.ChunkText, Text: "let me see"})
+		cs = append(cs, message.Chunk{Kind: message.ChunkText, Text: "let me see"})
 	}
 	for i := range count {
-		call := hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: fmt.Sprintf("%s_%d_%d", model, n, i), Tool: w.anyTool(d, model)}
+		call := message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: fmt.Sprintf("%s_%d_%d", model, n, i), Tool: w.anyTool(d, model)}
 		text := fmt.Sprintf(`{"s":"%d"}`, i)
 		switch d.IntN(60) {
 		case 0:
@@ -136,14 +136,14 @@ func (w *world) calls(d *rand.Rand, model string, n int) hook.ModelStream {
 		}
 		cs = append(cs, call)
 		half := d.IntN(len(text) + 1)
-		cs = append(cs, hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: text[:half]})
+		cs = append(cs, message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: text[:half]})
 		if cut && i == count-1 {
 			w.counts.add("truncated args")
-			return chunks(append(cs, finish(hook.FinishLength))...)
+			return chunks(append(cs, finish(message.FinishLength))...)
 		}
-		cs = append(cs, hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: text[half:]}, hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+		cs = append(cs, message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: text[half:]}, message.Chunk{Kind: message.ChunkCallEnd, Index: i})
 	}
-	return chunks(append(cs, finish(hook.FinishTools))...)
+	return chunks(append(cs, finish(message.FinishTools))...)
 }
 
 // anyTool is mostly one that works; a child runs no children of its own.

@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // elsewhere are the points without faults here, and where theirs are.
@@ -24,8 +27,8 @@ func TestThereAreFaultsAtEveryPoint(t *testing.T) {
 		_, _ = fmt.Sscan(name, &point)
 		had[point] = true
 	}
-	at := hook.PointsOf(&chaos{})
-	for p, info := range hook.Points() {
+	at := point.Of(&chaos{})
+	for p, info := range point.All() {
 		if _, ok := elsewhere[info.Name]; ok || info.Kind == "facade" {
 			continue
 		}
@@ -54,7 +57,7 @@ func (c *chaos) OnSessionEnd(ctx context.Context, s *hook.Session) {
 }
 
 // BeforeTurn implements hook.BeforeTurn.
-func (c *chaos) BeforeTurn(ctx context.Context, t *hook.Turn, _ hook.Input) (hook.TurnDecision, error) {
+func (c *chaos) BeforeTurn(ctx context.Context, t *hook.Turn, _ message.Input) (hook.TurnDecision, error) {
 	switch answer, err := c.rig.w.misbehave(ctx, "BeforeTurn", t.ID(), 3); answer {
 	case 0:
 		return hook.RejectTurn("no"), err
@@ -96,9 +99,9 @@ func (c *chaos) TurnTools(ctx context.Context, t *hook.Turn) ([]hook.ToolChange,
 	answer, err := c.rig.w.misbehave(ctx, "TurnTools", t.ID(), 2)
 	switch answer {
 	case 0:
-		return []hook.ToolChange{{Hide: hook.ListOf("ok", "nobody")}}, err
+		return []hook.ToolChange{{Hide: message.ListOf("ok", "nobody")}}, err
 	case 1:
-		return []hook.ToolChange{{Add: hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: "nobody", Input: `{"type":"object"}`}})}}, err
+		return []hook.ToolChange{{Add: message.ListOf(hook.AddedTool{Tool: message.Tool{Name: "nobody", Input: `{"type":"object"}`}})}}, err
 	}
 	return nil, err
 }
@@ -197,7 +200,7 @@ func (w *world) checkSessions() {
 func (w *world) checkSteps() {
 	started := map[string]int{}
 	for _, ev := range w.events {
-		if ev.Kind == hook.EventStepStart && !w.recovered(ev.Turn) {
+		if ev.Kind == event.StepStart && !w.recovered(ev.Turn) {
 			started[fmt.Sprintf("%s.%d", ev.Turn, ev.Step)]++
 		}
 	}

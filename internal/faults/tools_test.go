@@ -13,6 +13,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // counts says how often each fault has occurred, over all conversations.
@@ -71,7 +72,7 @@ func (y *tally) start(env *hook.Env) *run {
 }
 
 // end notes the result that the tool returns now.
-func (y *tally) end(r *run, result hook.ToolResult) hook.ToolResult {
+func (y *tally) end(r *run, result message.ToolResult) message.ToolResult {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	r.ended, r.endedAt, r.text, r.failed = true, time.Now(), result.Text(), result.IsError()
@@ -96,28 +97,31 @@ const toolInput = `{"type":"object","properties":{"s":{"type":"string"}},"additi
 
 // tool is one tool; what it does is in the worlds.
 type tool struct {
-	hook.Tool
-	run func(ctx context.Context, w *world, env *hook.Env) hook.ToolResult
+	message.Tool
+	run func(ctx context.Context, w *world, env *hook.Env) message.ToolResult
 }
 
 var tenMegabytes = strings.Repeat("ä", 5<<20)
 
 func toolbox() []tool {
-	named := func(name string, run func(ctx context.Context, w *world, env *hook.Env) hook.ToolResult) tool {
-		return tool{hook.Tool{Name: name, Input: toolInput}, run}
+	named := func(name string, run func(ctx context.Context, w *world, env *hook.Env) message.ToolResult) tool {
+		return tool{message.Tool{Name: name, Input: toolInput}, run}
 	}
 	limited := func(t tool) tool { t.Timeout = 2 * time.Second; return t }
-	deaf := func(_ context.Context, w *world, env *hook.Env) hook.ToolResult {
+	deaf := func(_ context.Context, w *world, env *hook.Env) message.ToolResult {
 		<-w.release
-		return hook.TextResult("late " + env.Key)
+		return message.TextResult("late " + env.Key)
 	}
-	hang := func(ctx context.Context, _ *world, env *hook.Env) hook.ToolResult {
+	hang := func(ctx context.Context, _ *world, env *hook.Env) message.ToolResult {
 		<-ctx.Done()
-		return hook.FailedResult(hook.FailCancelled, "gave up "+env.Key)
+		return message.FailedResult(message.FailCancelled, "gave up "+env.Key)
 	}
-	quit := func(context.Context, *world, *hook.Env) hook.ToolResult { goruntime.Goexit(); return hook.ToolResult{} }
-	okay := func(_ context.Context, _ *world, env *hook.Env) hook.ToolResult {
-		return hook.TextResult("ok " + env.Key)
+	quit := func(context.Context, *world, *hook.Env) message.ToolResult {
+		goruntime.Goexit()
+		return message.ToolResult{}
+	}
+	okay := func(_ context.Context, _ *world, env *hook.Env) message.ToolResult {
+		return message.TextResult("ok " + env.Key)
 	}
 	alone := named("alone", okay)
 	alone.Exclusive = "key"
@@ -127,16 +131,16 @@ func toolbox() []tool {
 	child.Waits = true
 	return []tool{
 		named("ok", okay), alone, reader, child,
-		named("fail", func(_ context.Context, _ *world, env *hook.Env) hook.ToolResult {
-			return hook.FailedResult(hook.FailOperation, "failed "+env.Key)
+		named("fail", func(_ context.Context, _ *world, env *hook.Env) message.ToolResult {
+			return message.FailedResult(message.FailOperation, "failed "+env.Key)
 		}),
-		named("panic", func(context.Context, *world, *hook.Env) hook.ToolResult { panic("boom") }),
+		named("panic", func(context.Context, *world, *hook.Env) message.ToolResult { panic("boom") }),
 		named("goexit", quit), limited(named("goexit_limited", quit)),
 		named("hang", hang), limited(named("hang_limited", hang)),
 		named("deaf", deaf), limited(named("deaf_limited", deaf)),
-		named("big", func(context.Context, *world, *hook.Env) hook.ToolResult { return hook.TextResult(tenMegabytes) }),
-		named("garbled", func(_ context.Context, _ *world, env *hook.Env) hook.ToolResult {
-			return hook.TextResult("\xff" + env.Key + "\xc3")
+		named("big", func(context.Context, *world, *hook.Env) message.ToolResult { return message.TextResult(tenMegabytes) }),
+		named("garbled", func(_ context.Context, _ *world, env *hook.Env) message.ToolResult {
+			return message.TextResult("\xff" + env.Key + "\xc3")
 		}),
 		named("hidden", okay),
 	}
@@ -145,15 +149,15 @@ func toolbox() []tool {
 // slow are the tools that end by themselves or not at all; the others take a moment.
 var slow = map[string]bool{"hang": true, "hang_limited": true, "deaf": true, "deaf_limited": true, "child": true}
 
-func runChild(ctx context.Context, w *world, env *hook.Env) hook.ToolResult {
-	out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "child", Input: hook.TextInput("look " + env.Key), Call: env.Call})
+func runChild(ctx context.Context, w *world, env *hook.Env) message.ToolResult {
+	out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "child", Input: message.TextInput("look " + env.Key), Call: env.Call})
 	switch {
 	case errors.Is(err, context.Canceled):
-		return hook.FailedResult(hook.FailCancelled, "child cancelled "+env.Key)
+		return message.FailedResult(message.FailCancelled, "child cancelled "+env.Key)
 	case err != nil:
-		return hook.FailedResult(hook.FailOperation, fmt.Sprintf("child failed %s", env.Key))
+		return message.FailedResult(message.FailOperation, fmt.Sprintf("child failed %s", env.Key))
 	}
-	return hook.TextResult("child " + env.Key + " " + out.Text())
+	return message.TextResult("child " + env.Key + " " + out.Text())
 }
 
 // owner is the subsystem that has the tools.
@@ -164,8 +168,8 @@ type owner struct {
 }
 
 // Schema implements hook.Hook.
-func (o *owner) Schema() []hook.Tool {
-	out := make([]hook.Tool, len(o.tools))
+func (o *owner) Schema() []message.Tool {
+	out := make([]message.Tool, len(o.tools))
 	for i, t := range o.tools {
 		out[i] = t.Tool
 	}
@@ -203,7 +207,7 @@ type invocation struct {
 }
 
 // Run implements hook.Runner.
-func (v *invocation) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
+func (v *invocation) Run(ctx context.Context, env *hook.Env) message.ToolResult {
 	w := v.w
 	r := w.start(env)
 	w.counts.add("tool " + v.tool.Name)
@@ -212,7 +216,7 @@ func (v *invocation) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
 		select { // never at the same moment as anything else
 		case <-time.After(time.Duration(d.IntN(700))*time.Millisecond + time.Duration(1+2*d.IntN(200_000))):
 		case <-ctx.Done():
-			return w.end(r, hook.FailedResult(hook.FailCancelled, "stopped "+env.Key))
+			return w.end(r, message.FailedResult(message.FailCancelled, "stopped "+env.Key))
 		}
 	}
 	if one(dice(w.seed, "progress", env.Key), 4) {

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/strictwire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -286,7 +288,7 @@ func (w *world) current() string {
 		if ev.Depth > 0 {
 			continue
 		}
-		if ev.Kind == hook.EventTurnEnd {
+		if ev.Kind == event.TurnEnd {
 			return ""
 		}
 		return ev.Turn
@@ -295,7 +297,7 @@ func (w *world) current() string {
 }
 
 func (w *world) steer(text string) {
-	err := w.conv.Steer(w.t.Context(), hook.TextInput(text))
+	err := w.conv.Steer(w.t.Context(), message.TextInput(text))
 	switch {
 	case err == nil:
 		w.mu.Lock()
@@ -320,7 +322,7 @@ func (w *world) sendIn(ctx context.Context, text string, o *runtime.SendOptions)
 	defer stuck.Stop()
 	opts.Observe = func(ev hook.Event) { r.events = append(r.events, ev) }
 	r.from = time.Now()
-	r.out, r.err = w.conv.Send(ctx, hook.TextInput(text), &opts)
+	r.out, r.err = w.conv.Send(ctx, message.TextInput(text), &opts)
 	r.to = time.Now()
 	if took := r.to.Sub(r.from); took > longest {
 		w.t.Errorf("the turn of %q took %v", text, took)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -91,12 +93,12 @@ func runTurns(ctx context.Context, conv *runtime.Conversation, i int) {
 	say := func(ev hook.Event) {
 		r := report{Conversation: i, Kind: ev.Kind, Text: ev.Text, Turn: ev.Turn, Stop: ev.Detail().Stop}
 		switch ev.Kind {
-		case hook.EventTextDelta:
+		case event.TextDelta:
 			if strings.HasPrefix(ev.Text, half) {
 				conv.Stop()
 			}
 			return
-		case hook.EventCallResult:
+		case event.CallResult:
 			d := ev.Detail()
 			r.Call, r.Text = d.CallID, d.Result.Text()
 		}
@@ -107,7 +109,7 @@ func runTurns(ctx context.Context, conv *runtime.Conversation, i int) {
 	_, err := conv.Resume(ctx, &runtime.SendOptions{Observe: say})
 	checkTurn(err)
 	for {
-		_, err := conv.Send(ctx, hook.TextInput([]string{"buy ", half}[rand.IntN(2)]+strconv.FormatUint(rand.Uint64(), 36)), &runtime.SendOptions{Observe: say})
+		_, err := conv.Send(ctx, message.TextInput([]string{"buy ", half}[rand.IntN(2)]+strconv.FormatUint(rand.Uint64(), 36)), &runtime.SendOptions{Observe: say})
 		checkTurn(err)
 	}
 }
@@ -134,36 +136,36 @@ func check(err error) {
 // begins with half it answers with a beginning, and then waits until it is cancelled.
 type customer struct{}
 
-func (customer) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+func (customer) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	if strings.HasPrefix(req.Messages.At(req.Messages.Len()-1).Text(), half) {
 		pause()
-		return func(yield func(hook.Chunk, error) bool) {
-			_ = yield(hook.Chunk{Kind: hook.ChunkText, Text: half + strconv.FormatUint(rand.Uint64(), 36)}, nil)
+		return func(yield func(message.Chunk, error) bool) {
+			_ = yield(message.Chunk{Kind: message.ChunkText, Text: half + strconv.FormatUint(rand.Uint64(), 36)}, nil)
 			<-ctx.Done()
-			_ = yield(hook.Chunk{}, ctx.Err())
+			_ = yield(message.Chunk{}, ctx.Err())
 		}
 	}
 	asked := 0
-	for i := req.Messages.Len() - 1; i >= 0 && req.Messages.At(i).Role != hook.RoleUser; i-- {
-		if req.Messages.At(i).Role == hook.RoleAssistant {
+	for i := req.Messages.Len() - 1; i >= 0 && req.Messages.At(i).Role != message.RoleUser; i-- {
+		if req.Messages.At(i).Role == message.RoleAssistant {
 			asked++
 		}
 	}
 	pause()
 	if asked == 2 {
-		return stream(hook.Chunk{Kind: hook.ChunkText, Text: "bought " + strconv.FormatUint(rand.Uint64(), 36)},
-			hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop})
+		return stream(message.Chunk{Kind: message.ChunkText, Text: "bought " + strconv.FormatUint(rand.Uint64(), 36)},
+			message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop})
 	}
-	var cs []hook.Chunk
+	var cs []message.Chunk
 	for i, tool := range []string{"charge", "look"} {
-		cs = append(cs, hook.Chunk{Kind: hook.ChunkCallStart, Index: i, Tool: tool, CallID: strconv.FormatUint(rand.Uint64(), 36)},
-			hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: "{}"}, hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+		cs = append(cs, message.Chunk{Kind: message.ChunkCallStart, Index: i, Tool: tool, CallID: strconv.FormatUint(rand.Uint64(), 36)},
+			message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: "{}"}, message.Chunk{Kind: message.ChunkCallEnd, Index: i})
 	}
-	return stream(append(cs, hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishTools})...)
+	return stream(append(cs, message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishTools})...)
 }
 
-func stream(cs ...hook.Chunk) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
+func stream(cs ...message.Chunk) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
 		for _, c := range cs {
 			if !yield(c, nil) {
 				return
@@ -184,7 +186,7 @@ type till struct {
 }
 
 // BeforeTurn implements hook.BeforeTurn.
-func (t *till) BeforeTurn(context.Context, *hook.Turn, hook.Input) (hook.TurnDecision, error) {
+func (t *till) BeforeTurn(context.Context, *hook.Turn, message.Input) (hook.TurnDecision, error) {
 	pause()
 	return hook.TurnDecision{}, nil
 }
@@ -192,10 +194,10 @@ func (t *till) BeforeTurn(context.Context, *hook.Turn, hook.Input) (hook.TurnDec
 // AfterTurn implements hook.AfterTurn.
 func (t *till) AfterTurn(context.Context, *hook.Turn, hook.TurnOutcome) { pause() }
 
-func (t *till) Schema() []hook.Tool {
-	return []hook.Tool{
+func (t *till) Schema() []message.Tool {
+	return []message.Tool{
 		{Name: "charge", Description: "Charges the customer.", Input: `{"type":"object"}`},
-		{Name: "look", Description: "Looks at the price.", Input: `{"type":"object"}`, Annotations: hook.Annotations{ReadOnly: true}},
+		{Name: "look", Description: "Looks at the price.", Input: `{"type":"object"}`, Annotations: message.Annotations{ReadOnly: true}},
 	}
 }
 
@@ -210,21 +212,21 @@ type charge struct{ ledger string }
 
 // Run writes the key of the call into the ledger: the side effect that must not
 // happen twice.
-func (c charge) Run(_ context.Context, env *hook.Env) hook.ToolResult {
+func (c charge) Run(_ context.Context, env *hook.Env) message.ToolResult {
 	pause()
 	f, err := os.OpenFile(c.ledger, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	check(err)
 	_, err = f.WriteString(env.Key + "\n")
 	check(errors.Join(err, f.Close()))
 	pause()
-	return hook.TextResult("charged " + env.Key)
+	return message.TextResult("charged " + env.Key)
 }
 
 type look struct{}
 
-func (look) Run(_ context.Context, env *hook.Env) hook.ToolResult {
+func (look) Run(_ context.Context, env *hook.Env) message.ToolResult {
 	pause()
-	return hook.TextResult("looked " + env.Key)
+	return message.TextResult("looked " + env.Key)
 }
 
 // late is a store that says that things are written a little before they are.
@@ -313,6 +315,6 @@ func (s endless) Append(ctx context.Context, id string, a store.Append) (int64, 
 	for i := range messages {
 		messages[i].Partial = false
 	}
-	a.Messages = hook.MessagesOf(messages...)
+	a.Messages = message.MessagesOf(messages...)
 	return s.Store.Append(ctx, id, a)
 }

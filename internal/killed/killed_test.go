@@ -23,6 +23,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -90,11 +92,11 @@ func (w *told) life(t *testing.T, dir, variant string, things int, later time.Du
 func (w *told) note(r report) {
 	w.last[r.Conversation] = r.Kind
 	switch r.Kind {
-	case hook.EventTurnStart:
+	case event.TurnStart:
 		w.inputs = append(w.inputs, r.Text)
-	case hook.EventCallResult:
+	case event.CallResult:
 		w.results[strconv.Itoa(r.Conversation)+"/"+r.Call] = r.Text
-	case hook.EventTurnEnd:
+	case event.TurnEnd:
 		if r.Text != "" {
 			w.answers = append(w.answers, r.Text)
 		}
@@ -142,7 +144,7 @@ func (w *told) inspect(t *testing.T, dir string) (f finding) {
 		}
 		for _, m := range messages {
 			texts[m.Text()] = true
-			if m.Role == hook.RoleTool {
+			if m.Role == message.RoleTool {
 				results[strconv.Itoa(i)+"/"+m.CallID] = m.Result.Text()
 			}
 		}
@@ -189,7 +191,7 @@ func TestKills(t *testing.T) {
 		w.life(t, dir, "", rng.IntN(most), time.Duration(rng.IntN(5000))*time.Microsecond)
 		for _, kind := range w.last {
 			at[kind]++
-			if kind != hook.EventTurnEnd && kind != "" {
+			if kind != event.TurnEnd && kind != "" {
 				inside++
 			}
 		}
@@ -234,7 +236,7 @@ func halves(t *testing.T, dir string) (n int) {
 		for _, e := range events {
 			var ev hook.Event
 			require.NoError(t, json.Unmarshal([]byte(e.Data), &ev))
-			if ev.Kind == hook.EventTurnEnd && ev.Detail().Stop == hook.StopCompleted && strings.HasPrefix(ev.Text, half) {
+			if ev.Kind == event.TurnEnd && ev.Detail().Stop == hook.StopCompleted && strings.HasPrefix(ev.Text, half) {
 				n++
 			}
 		}
@@ -260,7 +262,7 @@ func settle(t *testing.T, dir string) time.Duration {
 		conv, err := rt.Conversation(ctx, "a", strconv.Itoa(i))
 		require.NoError(t, err)
 		began := time.Now()
-		_, err = conv.Send(ctx, hook.TextInput("and now?"), nil)
+		_, err = conv.Send(ctx, message.TextInput("and now?"), nil)
 		require.NoError(t, err)
 		took = max(took, time.Since(began))
 		messages, err := s.Messages(ctx, conv.ID())

@@ -10,6 +10,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Plan of Six (laws.go), in execution order:
@@ -151,17 +153,17 @@ var _ guard.Unchanged = struct {
 // Compose returns the composite that s is now: what a runtime runs.
 func (s *Six) Compose() *composite.Composite {
 	return composite.Compose(s, composite.Table{Type: "laws.Six", Rows: []composite.Row{
-		{Field: "A", Type: "*laws.Actor", Tag: "optional", Hook: s.A, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch, hook.PointOnEvent, hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose), Dynamic: true},
-		{Field: "B", Type: "*laws.Actor", Tag: "optional; OnSessionStart: timeout=1s; BeforeTurn: timeout=1s; TurnPolicy: timeout=1s; TurnContext: timeout=1s; RefineContext: timeout=1s; TurnTools: timeout=1s; PromptSections: timeout=1s; BeforeStep: timeout=1s; RewriteRequest: timeout=1s; BeforeModel: timeout=1s; OnModelError: timeout=1s; RewriteReply: timeout=1s; AfterModel: timeout=1s; OnInvalidTool: timeout=1s; RewriteArgs: timeout=1s; BeforeTool: timeout=1s; Approve: timeout=1s; RewriteResult: timeout=1s; AfterTool: timeout=1s; AfterStep: timeout=1s; OnStop: timeout=1s; OnTurnError: timeout=1s; BeforeCompaction: timeout=1s", Hook: s.B, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch, hook.PointOnEvent, hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose), Dynamic: true},
-		{Field: "C", Type: "*laws.Actor", Tag: "optional; OnSessionStart: failopen; BeforeTurn: failopen; BeforeStep: failopen; RewriteRequest: failopen; BeforeModel: failopen; OnModelError: failopen; RewriteReply: failopen; AfterModel: failopen; OnInvalidTool: failopen; RewriteArgs: failopen; BeforeTool: failopen; Approve: failopen; RewriteResult: failopen; AfterTool: failopen; AfterStep: failopen; OnStop: failopen; OnTurnError: failopen; BeforeCompaction: failopen", Hook: s.C, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch, hook.PointOnEvent, hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose), Dynamic: true},
-		{Field: "D", Type: "*laws.Actor", Tag: "optional", Hook: s.D, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch, hook.PointOnEvent, hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose), Dynamic: true},
-		{Field: "E", Type: "*laws.Actor", Tag: "optional; TurnPolicy: failclosed; TurnContext: failclosed; RefineContext: failclosed; TurnTools: failclosed; PromptSections: failclosed", Hook: s.E, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch, hook.PointOnEvent, hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose), Dynamic: true},
-		{Field: "F", Type: "*laws.Actor", Tag: "optional; BeforeTool: timeout=1s; AfterTool: timeout=1s; RewriteArgs: timeout=1s; TurnContext: parallel,timeout=1s", Hook: s.F, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch, hook.PointOnEvent, hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose), Dynamic: true},
+		{Field: "A", Type: "*laws.Actor", Tag: "optional", Hook: s.A, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.OnEvent, point.OnOpen, point.OnSessionStart, point.BeforeTurn, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.OnModelError, point.RewriteReply, point.AfterModel, point.OnInvalidTool, point.RewriteArgs, point.BeforeTool, point.Approve, point.WrapTool, point.RewriteResult, point.AfterTool, point.AfterStep, point.OnStop, point.OnTurnError, point.AfterTurn, point.BeforeCompaction, point.AfterCompaction, point.OnSessionEnd, point.OnClose), Dynamic: true},
+		{Field: "B", Type: "*laws.Actor", Tag: "optional; OnSessionStart: timeout=1s; BeforeTurn: timeout=1s; TurnPolicy: timeout=1s; TurnContext: timeout=1s; RefineContext: timeout=1s; TurnTools: timeout=1s; PromptSections: timeout=1s; BeforeStep: timeout=1s; RewriteRequest: timeout=1s; BeforeModel: timeout=1s; OnModelError: timeout=1s; RewriteReply: timeout=1s; AfterModel: timeout=1s; OnInvalidTool: timeout=1s; RewriteArgs: timeout=1s; BeforeTool: timeout=1s; Approve: timeout=1s; RewriteResult: timeout=1s; AfterTool: timeout=1s; AfterStep: timeout=1s; OnStop: timeout=1s; OnTurnError: timeout=1s; BeforeCompaction: timeout=1s", Hook: s.B, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.OnEvent, point.OnOpen, point.OnSessionStart, point.BeforeTurn, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.OnModelError, point.RewriteReply, point.AfterModel, point.OnInvalidTool, point.RewriteArgs, point.BeforeTool, point.Approve, point.WrapTool, point.RewriteResult, point.AfterTool, point.AfterStep, point.OnStop, point.OnTurnError, point.AfterTurn, point.BeforeCompaction, point.AfterCompaction, point.OnSessionEnd, point.OnClose), Dynamic: true},
+		{Field: "C", Type: "*laws.Actor", Tag: "optional; OnSessionStart: failopen; BeforeTurn: failopen; BeforeStep: failopen; RewriteRequest: failopen; BeforeModel: failopen; OnModelError: failopen; RewriteReply: failopen; AfterModel: failopen; OnInvalidTool: failopen; RewriteArgs: failopen; BeforeTool: failopen; Approve: failopen; RewriteResult: failopen; AfterTool: failopen; AfterStep: failopen; OnStop: failopen; OnTurnError: failopen; BeforeCompaction: failopen", Hook: s.C, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.OnEvent, point.OnOpen, point.OnSessionStart, point.BeforeTurn, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.OnModelError, point.RewriteReply, point.AfterModel, point.OnInvalidTool, point.RewriteArgs, point.BeforeTool, point.Approve, point.WrapTool, point.RewriteResult, point.AfterTool, point.AfterStep, point.OnStop, point.OnTurnError, point.AfterTurn, point.BeforeCompaction, point.AfterCompaction, point.OnSessionEnd, point.OnClose), Dynamic: true},
+		{Field: "D", Type: "*laws.Actor", Tag: "optional", Hook: s.D, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.OnEvent, point.OnOpen, point.OnSessionStart, point.BeforeTurn, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.OnModelError, point.RewriteReply, point.AfterModel, point.OnInvalidTool, point.RewriteArgs, point.BeforeTool, point.Approve, point.WrapTool, point.RewriteResult, point.AfterTool, point.AfterStep, point.OnStop, point.OnTurnError, point.AfterTurn, point.BeforeCompaction, point.AfterCompaction, point.OnSessionEnd, point.OnClose), Dynamic: true},
+		{Field: "E", Type: "*laws.Actor", Tag: "optional; TurnPolicy: failclosed; TurnContext: failclosed; RefineContext: failclosed; TurnTools: failclosed; PromptSections: failclosed", Hook: s.E, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.OnEvent, point.OnOpen, point.OnSessionStart, point.BeforeTurn, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.OnModelError, point.RewriteReply, point.AfterModel, point.OnInvalidTool, point.RewriteArgs, point.BeforeTool, point.Approve, point.WrapTool, point.RewriteResult, point.AfterTool, point.AfterStep, point.OnStop, point.OnTurnError, point.AfterTurn, point.BeforeCompaction, point.AfterCompaction, point.OnSessionEnd, point.OnClose), Dynamic: true},
+		{Field: "F", Type: "*laws.Actor", Tag: "optional; BeforeTool: timeout=1s; AfterTool: timeout=1s; RewriteArgs: timeout=1s; TurnContext: parallel,timeout=1s", Hook: s.F, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.OnEvent, point.OnOpen, point.OnSessionStart, point.BeforeTurn, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.OnModelError, point.RewriteReply, point.AfterModel, point.OnInvalidTool, point.RewriteArgs, point.BeforeTool, point.Approve, point.WrapTool, point.RewriteResult, point.AfterTool, point.AfterStep, point.OnStop, point.OnTurnError, point.AfterTurn, point.BeforeCompaction, point.AfterCompaction, point.OnSessionEnd, point.OnClose), Dynamic: true},
 	}})
 }
 
 // Schema implements [hook.Hook]: A?, B?, C?, D?, E?, F?.
-func (s *Six) Schema() []hook.Tool {
+func (s *Six) Schema() []message.Tool {
 	return s.Compose().Schema()
 }
 
@@ -186,7 +188,7 @@ func (s *Six) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 }
 
 // Preprocess implements [hook.Hook]: A?, B?, C?, D?, E?, F?.
-func (s *Six) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (s *Six) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	return s.Compose().Preprocess(ctx, t, in)
 }
 
@@ -338,15 +340,15 @@ var _ guard.Unchanged = struct {
 // Compose returns the composite that n is now: what a runtime runs.
 func (n *Nest) Compose() *composite.Composite {
 	return composite.Compose(n, composite.Table{Type: "laws.Nest", Rows: []composite.Row{
-		{Field: "A", Type: "*laws.Actor", Tag: "optional", Hook: n.A, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch, hook.PointOnEvent, hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose), Dynamic: true},
+		{Field: "A", Type: "*laws.Actor", Tag: "optional", Hook: n.A, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.OnEvent, point.OnOpen, point.OnSessionStart, point.BeforeTurn, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.OnModelError, point.RewriteReply, point.AfterModel, point.OnInvalidTool, point.RewriteArgs, point.BeforeTool, point.Approve, point.WrapTool, point.RewriteResult, point.AfterTool, point.AfterStep, point.OnStop, point.OnTurnError, point.AfterTurn, point.BeforeCompaction, point.AfterCompaction, point.OnSessionEnd, point.OnClose), Dynamic: true},
 		{Field: "Core", Type: "*laws.Core", Tag: "optional", Hook: n.Core, Dynamic: true},
 		{Field: "Extra", Type: "[]hook.Hook", Tag: "TurnPolicy: failclosed; TurnContext: failclosed; RefineContext: failclosed; TurnTools: failclosed; PromptSections: failclosed", IsGroup: true, Group: n.Extra, Dynamic: true},
-		{Field: "F", Type: "*laws.Actor", Tag: "optional; BeforeTool: timeout=1s; AfterTool: timeout=1s; RewriteArgs: timeout=1s; TurnContext: parallel,timeout=1s", Hook: n.F, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch, hook.PointOnEvent, hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose), Dynamic: true},
+		{Field: "F", Type: "*laws.Actor", Tag: "optional; BeforeTool: timeout=1s; AfterTool: timeout=1s; RewriteArgs: timeout=1s; TurnContext: parallel,timeout=1s", Hook: n.F, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.OnEvent, point.OnOpen, point.OnSessionStart, point.BeforeTurn, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.OnModelError, point.RewriteReply, point.AfterModel, point.OnInvalidTool, point.RewriteArgs, point.BeforeTool, point.Approve, point.WrapTool, point.RewriteResult, point.AfterTool, point.AfterStep, point.OnStop, point.OnTurnError, point.AfterTurn, point.BeforeCompaction, point.AfterCompaction, point.OnSessionEnd, point.OnClose), Dynamic: true},
 	}})
 }
 
 // Schema implements [hook.Hook]: A?, Core?, Extra[], F?.
-func (n *Nest) Schema() []hook.Tool {
+func (n *Nest) Schema() []message.Tool {
 	return n.Compose().Schema()
 }
 
@@ -371,7 +373,7 @@ func (n *Nest) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 }
 
 // Preprocess implements [hook.Hook]: A?, Core?, Extra[], F?.
-func (n *Nest) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (n *Nest) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	return n.Compose().Preprocess(ctx, t, in)
 }
 
@@ -500,13 +502,13 @@ var _ guard.Unchanged = struct {
 // Compose returns the composite that c is now: what a runtime runs.
 func (c *Core) Compose() *composite.Composite {
 	return composite.Compose(c, composite.Table{Type: "laws.Core", Rows: []composite.Row{
-		{Field: "B", Type: "*laws.Actor", Tag: "optional; OnSessionStart: timeout=1s; BeforeTurn: timeout=1s; TurnPolicy: timeout=1s; TurnContext: timeout=1s; RefineContext: timeout=1s; TurnTools: timeout=1s; PromptSections: timeout=1s; BeforeStep: timeout=1s; RewriteRequest: timeout=1s; BeforeModel: timeout=1s; OnModelError: timeout=1s; RewriteReply: timeout=1s; AfterModel: timeout=1s; OnInvalidTool: timeout=1s; RewriteArgs: timeout=1s; BeforeTool: timeout=1s; Approve: timeout=1s; RewriteResult: timeout=1s; AfterTool: timeout=1s; AfterStep: timeout=1s; OnStop: timeout=1s; OnTurnError: timeout=1s; BeforeCompaction: timeout=1s", Hook: c.B, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch, hook.PointOnEvent, hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose), Dynamic: true},
-		{Field: "C", Type: "*laws.Actor", Tag: "optional; OnSessionStart: failopen; BeforeTurn: failopen; BeforeStep: failopen; RewriteRequest: failopen; BeforeModel: failopen; OnModelError: failopen; RewriteReply: failopen; AfterModel: failopen; OnInvalidTool: failopen; RewriteArgs: failopen; BeforeTool: failopen; Approve: failopen; RewriteResult: failopen; AfterTool: failopen; AfterStep: failopen; OnStop: failopen; OnTurnError: failopen; BeforeCompaction: failopen", Hook: c.C, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch, hook.PointOnEvent, hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose), Dynamic: true},
+		{Field: "B", Type: "*laws.Actor", Tag: "optional; OnSessionStart: timeout=1s; BeforeTurn: timeout=1s; TurnPolicy: timeout=1s; TurnContext: timeout=1s; RefineContext: timeout=1s; TurnTools: timeout=1s; PromptSections: timeout=1s; BeforeStep: timeout=1s; RewriteRequest: timeout=1s; BeforeModel: timeout=1s; OnModelError: timeout=1s; RewriteReply: timeout=1s; AfterModel: timeout=1s; OnInvalidTool: timeout=1s; RewriteArgs: timeout=1s; BeforeTool: timeout=1s; Approve: timeout=1s; RewriteResult: timeout=1s; AfterTool: timeout=1s; AfterStep: timeout=1s; OnStop: timeout=1s; OnTurnError: timeout=1s; BeforeCompaction: timeout=1s", Hook: c.B, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.OnEvent, point.OnOpen, point.OnSessionStart, point.BeforeTurn, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.OnModelError, point.RewriteReply, point.AfterModel, point.OnInvalidTool, point.RewriteArgs, point.BeforeTool, point.Approve, point.WrapTool, point.RewriteResult, point.AfterTool, point.AfterStep, point.OnStop, point.OnTurnError, point.AfterTurn, point.BeforeCompaction, point.AfterCompaction, point.OnSessionEnd, point.OnClose), Dynamic: true},
+		{Field: "C", Type: "*laws.Actor", Tag: "optional; OnSessionStart: failopen; BeforeTurn: failopen; BeforeStep: failopen; RewriteRequest: failopen; BeforeModel: failopen; OnModelError: failopen; RewriteReply: failopen; AfterModel: failopen; OnInvalidTool: failopen; RewriteArgs: failopen; BeforeTool: failopen; Approve: failopen; RewriteResult: failopen; AfterTool: failopen; AfterStep: failopen; OnStop: failopen; OnTurnError: failopen; BeforeCompaction: failopen", Hook: c.C, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.OnEvent, point.OnOpen, point.OnSessionStart, point.BeforeTurn, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.OnModelError, point.RewriteReply, point.AfterModel, point.OnInvalidTool, point.RewriteArgs, point.BeforeTool, point.Approve, point.WrapTool, point.RewriteResult, point.AfterTool, point.AfterStep, point.OnStop, point.OnTurnError, point.AfterTurn, point.BeforeCompaction, point.AfterCompaction, point.OnSessionEnd, point.OnClose), Dynamic: true},
 	}})
 }
 
 // Schema implements [hook.Hook]: B?, C?.
-func (c *Core) Schema() []hook.Tool {
+func (c *Core) Schema() []message.Tool {
 	return c.Compose().Schema()
 }
 
@@ -531,7 +533,7 @@ func (c *Core) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 }
 
 // Preprocess implements [hook.Hook]: B?, C?.
-func (c *Core) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (c *Core) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	return c.Compose().Preprocess(ctx, t, in)
 }
 
@@ -678,10 +680,10 @@ var _ guard.Unchanged = struct {
 // Compose returns the composite that d is now: what a runtime runs.
 func (d *Owners) Compose() *composite.Composite {
 	return composite.Compose(d, composite.Table{Type: "laws.Owners", Owner: ownersOwner, Rows: []composite.Row{
-		{Field: "D", Type: "*laws.Actor", Hook: d.D, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch, hook.PointOnEvent, hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose), Dynamic: true},
-		{Field: "K", Type: "*laws.Keeper", Hook: d.K, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolRead, ToolWrite}},
-		{Field: "P", Type: "*laws.Keeper", Tag: "prefix=p_", Hook: d.P, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolRead, ToolWrite}},
-		{Field: "Q", Type: "*laws.Actor", Tag: "prefix=q_", Hook: d.Q, Points: hook.SetOf(hook.PointSchema, hook.PointSystemPrompt, hook.PointOnBuildAgent, hook.PointOnRegisterAgent, hook.PointOnUnregisterAgent, hook.PointPreprocess, hook.PointScopedTools, hook.PointDispatch, hook.PointOnEvent, hook.PointOnOpen, hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointTurnPolicy, hook.PointTurnContext, hook.PointRefineContext, hook.PointTurnTools, hook.PointPromptSections, hook.PointBeforeStep, hook.PointRewriteRequest, hook.PointBeforeModel, hook.PointWrapModel, hook.PointOnModelError, hook.PointRewriteReply, hook.PointAfterModel, hook.PointOnInvalidTool, hook.PointRewriteArgs, hook.PointBeforeTool, hook.PointApprove, hook.PointWrapTool, hook.PointRewriteResult, hook.PointAfterTool, hook.PointAfterStep, hook.PointOnStop, hook.PointOnTurnError, hook.PointAfterTurn, hook.PointBeforeCompaction, hook.PointAfterCompaction, hook.PointOnSessionEnd, hook.PointOnClose), Dynamic: true},
+		{Field: "D", Type: "*laws.Actor", Hook: d.D, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.OnEvent, point.OnOpen, point.OnSessionStart, point.BeforeTurn, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.OnModelError, point.RewriteReply, point.AfterModel, point.OnInvalidTool, point.RewriteArgs, point.BeforeTool, point.Approve, point.WrapTool, point.RewriteResult, point.AfterTool, point.AfterStep, point.OnStop, point.OnTurnError, point.AfterTurn, point.BeforeCompaction, point.AfterCompaction, point.OnSessionEnd, point.OnClose), Dynamic: true},
+		{Field: "K", Type: "*laws.Keeper", Hook: d.K, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolRead, ToolWrite}},
+		{Field: "P", Type: "*laws.Keeper", Tag: "prefix=p_", Hook: d.P, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolRead, ToolWrite}},
+		{Field: "Q", Type: "*laws.Actor", Tag: "prefix=q_", Hook: d.Q, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.Preprocess, point.ScopedTools, point.Dispatch, point.OnEvent, point.OnOpen, point.OnSessionStart, point.BeforeTurn, point.TurnPolicy, point.TurnContext, point.RefineContext, point.TurnTools, point.PromptSections, point.BeforeStep, point.RewriteRequest, point.BeforeModel, point.WrapModel, point.OnModelError, point.RewriteReply, point.AfterModel, point.OnInvalidTool, point.RewriteArgs, point.BeforeTool, point.Approve, point.WrapTool, point.RewriteResult, point.AfterTool, point.AfterStep, point.OnStop, point.OnTurnError, point.AfterTurn, point.BeforeCompaction, point.AfterCompaction, point.OnSessionEnd, point.OnClose), Dynamic: true},
 		{Field: "Extra", Type: "[]hook.Hook", IsGroup: true, Group: d.Extra, Dynamic: true},
 	}})
 }
@@ -698,7 +700,7 @@ func ownersOwner(tool string) int {
 }
 
 // Schema implements [hook.Hook]: D, K, P, Q, Extra[].
-func (d *Owners) Schema() []hook.Tool {
+func (d *Owners) Schema() []message.Tool {
 	return d.Compose().Schema()
 }
 
@@ -723,7 +725,7 @@ func (d *Owners) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 }
 
 // Preprocess implements [hook.Hook]: D, Q, Extra[].
-func (d *Owners) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (d *Owners) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	return d.Compose().Preprocess(ctx, t, in)
 }
 
@@ -760,7 +762,7 @@ const KeeperRev = 0x0e706dd9
 const KeeperHook = "hook1 rev=0e706dd9 tools=read,write"
 
 // keeperTools are the tools of [Keeper], in the order of the source.
-var keeperTools = [...]hook.Tool{
+var keeperTools = [...]message.Tool{
 	{
 		Name:        ToolRead,
 		Description: "Read reads.",
@@ -774,7 +776,7 @@ var keeperTools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (k *Keeper) Schema() []hook.Tool {
+func (k *Keeper) Schema() []message.Tool {
 	return keeperTools[:len(keeperTools):len(keeperTools)]
 }
 
@@ -803,7 +805,7 @@ type readCall struct {
 }
 
 // Run implements [hook.Runner].
-func (c *readCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *readCall) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.k.Read(ctx))
 }
 
@@ -821,7 +823,7 @@ type writeCall struct {
 }
 
 // Run implements [hook.Runner].
-func (c *writeCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *writeCall) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.k.Write(ctx))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/laws"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
@@ -95,11 +96,11 @@ func (f *family) rules() (rules []script.Rule) {
 		for i, child := range e.steps {
 			call := script.Call{Tool: "work"}
 			if child != nil {
-				call = script.Call{Tool: "run", Args: hook.JSON(fmt.Sprint(child.id))}
+				call = script.Call{Tool: "run", Args: message.JSON(fmt.Sprint(child.id))}
 			}
-			rules = append(rules, script.Rule{When: on(i + 1), Calls: []script.Call{call}, Usage: &hook.Usage{Input: 10, Output: 5}})
+			rules = append(rules, script.Rule{When: on(i + 1), Calls: []script.Call{call}, Usage: &message.Usage{Input: 10, Output: 5}})
 		}
-		rules = append(rules, script.Rule{When: on(len(e.steps) + 1), Say: "done", Usage: &hook.Usage{Input: 10, Output: 5}})
+		rules = append(rules, script.Rule{When: on(len(e.steps) + 1), Say: "done", Usage: &message.Usage{Input: 10, Output: 5}})
 	}
 	return rules
 }
@@ -201,35 +202,35 @@ func (x relative) note(p string, t *hook.Turn) *errand {
 	return &errand{}
 }
 
-func (x relative) Schema() []hook.Tool {
+func (x relative) Schema() []message.Tool {
 	if !x.first {
 		return nil
 	}
-	return []hook.Tool{{Name: "work"}, {Name: "run", Waits: true}}
+	return []message.Tool{{Name: "work"}, {Name: "run", Waits: true}}
 }
 
 func (x relative) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	return hook.Bound(call.Args(), &tool{hook.Tool{}, x.run}), x.first
+	return hook.Bound(call.Args(), &tool{message.Tool{}, x.run}), x.first
 }
 
-func (x relative) run(ctx context.Context, env *hook.Env) hook.ToolResult {
+func (x relative) run(ctx context.Context, env *hook.Env) message.ToolResult {
 	if env.Call.Name() == "work" {
 		x.f.worked = append(x.f.worked, env.Call.Step().Turn().Input().Text())
-		return hook.ToolResult{}
+		return message.ToolResult{}
 	}
 	var id int
 	if err := json.Unmarshal([]byte(env.Call.Args()), &id); err != nil {
-		return hook.FailedResult(hook.FailArguments, err.Error())
+		return message.FailedResult(message.FailArguments, err.Error())
 	}
 	e := x.f.all[id]
-	_, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: e.agent, Input: hook.TextInput(e.task()), Call: env.Call})
+	_, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: e.agent, Input: message.TextInput(e.task()), Call: env.Call})
 	if errors.Is(err, hook.ErrDepth) {
 		x.f.tooDeep++
 	}
-	return hook.TextResult("came back")
+	return message.TextResult("came back")
 }
 
-func (x relative) BeforeTurn(_ context.Context, t *hook.Turn, _ hook.Input) (hook.TurnDecision, error) {
+func (x relative) BeforeTurn(_ context.Context, t *hook.Turn, _ message.Input) (hook.TurnDecision, error) {
 	if e := x.note("BeforeTurn", t); e.rejected && x.name == x.f.bouncer {
 		return hook.RejectTurn("not you"), nil
 	}
@@ -241,12 +242,12 @@ func (x relative) BeforeStep(_ context.Context, s *hook.Step) (d hook.StepDecisi
 	return
 }
 
-func (x relative) BeforeModel(_ context.Context, s *hook.Step, _ hook.ModelRequest) (d hook.ModelDecision, err error) {
+func (x relative) BeforeModel(_ context.Context, s *hook.Step, _ message.ModelRequest) (d hook.ModelDecision, err error) {
 	x.note("BeforeModel", s.Turn())
 	return
 }
 
-func (x relative) AfterModel(_ context.Context, s *hook.Step, _ hook.ModelReply) (d hook.ReplyDecision, err error) {
+func (x relative) AfterModel(_ context.Context, s *hook.Step, _ message.ModelReply) (d hook.ReplyDecision, err error) {
 	x.note("AfterModel", s.Turn())
 	return
 }
@@ -351,7 +352,7 @@ type lenient struct {
 	how string
 }
 
-func (x lenient) BeforeTurn(ctx context.Context, t *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
+func (x lenient) BeforeTurn(ctx context.Context, t *hook.Turn, in message.Input) (hook.TurnDecision, error) {
 	if x.how == "BeforeTurn" && t.Depth() > 0 {
 		return hook.TurnDecision{}, nil
 	}
@@ -374,7 +375,7 @@ func (x lenient) OnBuildAgent(ctx context.Context, cfg hook.AgentConfig) (hook.A
 
 func (x lenient) AfterTurn(ctx context.Context, t *hook.Turn, o hook.TurnOutcome) {
 	if x.how == "usage" && t.Depth() > 0 {
-		o.Usage = hook.Usage{}
+		o.Usage = message.Usage{}
 	}
 	x.Part.AfterTurn(ctx, t, o)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/difftest"
 	"github.com/grapnel-go/grapnel/internal/laws"
 )
@@ -42,7 +43,7 @@ func (s set) nested() []member {
 	for i := range members {
 		m := &members[i]
 		m.path = s.inNest(s.names[i])
-		if s.names[i] == "D" && s.point.Info().Kind == "contribute" {
+		if s.names[i] == "D" && point.InfoOf(s.point).Kind == "contribute" {
 			m.closed = true
 		}
 	}

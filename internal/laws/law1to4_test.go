@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/difftest"
 	"github.com/grapnel-go/grapnel/internal/laws"
 )
@@ -56,9 +57,9 @@ func (s set) plays(c *cast) *difftest.Log {
 
 // member is the hook of this name as the oracle sees it, by the tags of Six.
 func (s set) member(name string) member {
-	m := member{path: name, closed: s.point.Info().Closed && name != "C"}
-	timed := name == "B" || name == "F" && slices.Contains([]hook.Point{hook.PointBeforeTool, hook.PointAfterTool, hook.PointRewriteArgs, hook.PointTurnContext}, s.point)
-	if kind := s.point.Info().Kind; kind == "contribute" {
+	m := member{path: name, closed: point.InfoOf(s.point).Closed && name != "C"}
+	timed := name == "B" || name == "F" && slices.Contains([]hook.Point{point.BeforeTool, point.AfterTool, point.RewriteArgs, point.TurnContext}, s.point)
+	if kind := point.InfoOf(s.point).Kind; kind == "contribute" {
 		m.closed = name == "E"
 	} else if kind == "observe" {
 		timed = false
@@ -69,7 +70,7 @@ func (s set) member(name string) member {
 	case difftest.Hangs:
 		m.fails = timed
 	}
-	if m.fails && s.point.Info().Kind != "observe" || s.mode[name] == difftest.Silent {
+	if m.fails && point.InfoOf(s.point).Kind != "observe" || s.mode[name] == difftest.Silent {
 		return m
 	}
 	if !m.fails {
@@ -151,7 +152,7 @@ func TestLaws1To4And11(t *testing.T) {
 
 // note notes which answers stood beside each other.
 func note(pairs map[string]bool, p hook.Point, members []member) {
-	if p.Info().Kind != "decide" {
+	if point.InfoOf(p).Kind != "decide" {
 		return
 	}
 	for i := 1; i < len(members); i++ {
@@ -175,7 +176,7 @@ func says(m member) string {
 func missing(pairs map[string]bool) []string {
 	var out []string
 	for _, p := range points() {
-		if p.Info().Kind != "decide" {
+		if point.InfoOf(p).Kind != "decide" {
 			continue
 		}
 		kinds := []string{" none", " closed", " open"}
@@ -204,7 +205,7 @@ func TestLaw3BlockingDoesNotDependOnTheOrder(t *testing.T) {
 	r, casts := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3)), newCasts(t)
 	for range rounds {
 		s := drawSet(r)
-		if c := s.point.Info().Combine; c != "gate" && c != "judge" {
+		if c := point.InfoOf(s.point).Combine; c != "gate" && c != "judge" {
 			continue
 		}
 		for name, m := range s.mode { // time has no part in this

@@ -14,6 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/difftest"
 	"github.com/grapnel-go/grapnel/internal/laws"
 	"github.com/grapnel-go/grapnel/runtime"
@@ -59,7 +62,7 @@ type witness struct {
 
 var _ laws.Part = (*witness)(nil)
 
-func (w *witness) Schema() []hook.Tool { return schemas(w.tools) }
+func (w *witness) Schema() []message.Tool { return schemas(w.tools) }
 
 func (w *witness) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	t := find(w.tools, call.Name())
@@ -75,54 +78,54 @@ func (w *witness) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocat
 func placeOf(s *hook.Step) string    { return fmt.Sprint(s.Turn().ID(), "/", s.Number()) }
 func callOf(c *hook.ToolCall) string { return c.Step().Turn().ID() + "/" + c.ID() }
 
-func (w *witness) BeforeTurn(ctx context.Context, t *hook.Turn, in hook.Input) (hook.TurnDecision, error) {
-	w.reg.note(w.name, hook.PointBeforeTurn, t.ID())
+func (w *witness) BeforeTurn(ctx context.Context, t *hook.Turn, in message.Input) (hook.TurnDecision, error) {
+	w.reg.note(w.name, point.BeforeTurn, t.ID())
 	return w.Part.BeforeTurn(ctx, t, in)
 }
 
 func (w *witness) BeforeStep(ctx context.Context, s *hook.Step) (hook.StepDecision, error) {
-	w.reg.note(w.name, hook.PointBeforeStep, placeOf(s))
+	w.reg.note(w.name, point.BeforeStep, placeOf(s))
 	return w.Part.BeforeStep(ctx, s)
 }
 
 func (w *witness) BeforeTool(ctx context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
-	w.reg.note(w.name, hook.PointBeforeTool, callOf(c))
+	w.reg.note(w.name, point.BeforeTool, callOf(c))
 	return w.Part.BeforeTool(ctx, c)
 }
 
 func (w *witness) AfterTool(ctx context.Context, c *hook.ToolCall, o hook.ToolOutcome) (hook.OutcomeDecision, error) {
-	w.reg.note(w.name, hook.PointAfterTool, callOf(c))
+	w.reg.note(w.name, point.AfterTool, callOf(c))
 	w.reg.ends(callOf(c), string(o.Outcome))
 	return w.Part.AfterTool(ctx, c, o)
 }
 
 func (w *witness) AfterStep(ctx context.Context, s *hook.Step, o hook.StepOutcome) (hook.StepDecision, error) {
-	w.reg.note(w.name, hook.PointAfterStep, placeOf(s))
+	w.reg.note(w.name, point.AfterStep, placeOf(s))
 	w.reg.ends(placeOf(s), fmt.Sprint(o.Finish, " failed: ", o.Err != nil))
 	return w.Part.AfterStep(ctx, s, o)
 }
 
 func (w *witness) AfterTurn(ctx context.Context, t *hook.Turn, o hook.TurnOutcome) {
-	w.reg.note(w.name, hook.PointAfterTurn, t.ID())
+	w.reg.note(w.name, point.AfterTurn, t.ID())
 	w.reg.ends(t.ID(), string(o.Stop))
 	w.Part.AfterTurn(ctx, t, o)
 }
 
 // WrapTool and WrapModel leave what they surround as it is, unless they fail.
-func (w *witness) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+func (w *witness) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	before := w.say%2 == 0
 	if before {
-		w.disturb(hook.PointWrapTool)
+		w.disturb(point.WrapTool)
 	}
 	r := next.Run(ctx)
 	if !before {
-		w.disturb(hook.PointWrapTool)
+		w.disturb(point.WrapTool)
 	}
 	return r
 }
 
-func (w *witness) WrapModel(ctx context.Context, _ *hook.Step, _ hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
-	w.disturb(hook.PointWrapModel)
+func (w *witness) WrapModel(ctx context.Context, _ *hook.Step, _ message.ModelRequest, next hook.ModelNext) message.ModelStream {
+	w.disturb(point.WrapModel)
 	return next.Stream(ctx)
 }
 
@@ -138,14 +141,14 @@ func (w *witness) disturb(p hook.Point) {
 // trouble are the points at which hooks do something in this law, with those of the
 // law twice.
 var trouble = func() []hook.Point {
-	out := []hook.Point{hook.PointPreprocess}
+	out := []hook.Point{point.Preprocess}
 	for _, p := range points() {
-		if p != hook.PointBeforeCompaction && p != hook.PointAfterCompaction {
+		if p != point.BeforeCompaction && p != point.AfterCompaction {
 			out = append(out, p)
 		}
 	}
-	return append(out, hook.PointWrapTool, hook.PointWrapModel, hook.PointBeforeTool, hook.PointBeforeTool, hook.PointApprove,
-		hook.PointBeforeTurn, hook.PointBeforeStep, hook.PointAfterTool, hook.PointAfterStep, hook.PointAfterTurn)
+	return append(out, point.WrapTool, point.WrapModel, point.BeforeTool, point.BeforeTool, point.Approve,
+		point.BeforeTurn, point.BeforeStep, point.AfterTool, point.AfterStep, point.AfterTurn)
 }()
 
 // run is some turns of one conversation.
@@ -222,25 +225,25 @@ func drawTurn(r *rand.Rand, s set) played {
 
 // workshop are the tools of this law. What is deaf ends when the round does.
 func workshop(over <-chan struct{}) []tool {
-	does := func(name string, limit time.Duration, run func(context.Context) hook.ToolResult) tool {
-		return tool{hook.Tool{Name: name, Timeout: limit}, func(ctx context.Context, _ *hook.Env) hook.ToolResult { return run(ctx) }}
+	does := func(name string, limit time.Duration, run func(context.Context) message.ToolResult) tool {
+		return tool{message.Tool{Name: name, Timeout: limit}, func(ctx context.Context, _ *hook.Env) message.ToolResult { return run(ctx) }}
 	}
-	wait := func(ctx context.Context) hook.ToolResult {
+	wait := func(ctx context.Context) message.ToolResult {
 		select {
 		case <-ctx.Done():
-			return hook.FailedResult(hook.FailCancelled, "ended")
+			return message.FailedResult(message.FailCancelled, "ended")
 		case <-time.After(1500 * time.Millisecond):
-			return hook.TextResult("waited")
+			return message.TextResult("waited")
 		}
 	}
 	return []tool{
-		does("ok", 0, func(context.Context) hook.ToolResult { return hook.TextResult("ok") }),
-		does("fails", 0, func(context.Context) hook.ToolResult { return hook.FailedResult(hook.FailOperation, "no") }),
-		does("panics", 0, func(context.Context) hook.ToolResult { panic("boom") }),
-		does("exits", 0, func(context.Context) hook.ToolResult { goexit(); return hook.ToolResult{} }),
+		does("ok", 0, func(context.Context) message.ToolResult { return message.TextResult("ok") }),
+		does("fails", 0, func(context.Context) message.ToolResult { return message.FailedResult(message.FailOperation, "no") }),
+		does("panics", 0, func(context.Context) message.ToolResult { panic("boom") }),
+		does("exits", 0, func(context.Context) message.ToolResult { goexit(); return message.ToolResult{} }),
 		does("slow", 0, wait),
 		does("late", time.Second, wait),
-		does("deaf", 2*time.Second, func(context.Context) hook.ToolResult { <-over; return hook.ToolResult{} }),
+		does("deaf", 2*time.Second, func(context.Context) message.ToolResult { <-over; return message.ToolResult{} }),
 	}
 }
 
@@ -310,12 +313,12 @@ func (x run) owed(s *stage, reg *register, seen map[string]int) error {
 	}
 	for _, ev := range s.events {
 		switch ev.Kind {
-		case hook.EventTurnStart:
-			add(hook.PointBeforeTurn, hook.PointAfterTurn, ev.Turn)
-		case hook.EventStepStart:
-			add(hook.PointBeforeStep, hook.PointAfterStep, fmt.Sprint(ev.Turn, "/", ev.Step))
-		case hook.EventCallStart:
-			add(hook.PointBeforeTool, hook.PointAfterTool, ev.Turn+"/"+ev.Detail().CallID)
+		case event.TurnStart:
+			add(point.BeforeTurn, point.AfterTurn, ev.Turn)
+		case event.StepStart:
+			add(point.BeforeStep, point.AfterStep, fmt.Sprint(ev.Turn, "/", ev.Step))
+		case event.CallStart:
+			add(point.BeforeTool, point.AfterTool, ev.Turn+"/"+ev.Detail().CallID)
 		}
 	}
 	for line, n := range reg.times {

@@ -16,6 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/laws"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
@@ -63,7 +66,7 @@ type workday struct {
 	together        chan struct{}
 	loop            string
 	results         []int
-	history         []hook.Message
+	history         []message.Message
 }
 
 func drawWorkday(r *rand.Rand, names []string) *workday {
@@ -113,7 +116,7 @@ func (d *workday) visit(what string, call int, known bool) {
 	d.overlaps = d.overlaps || d.inside > 1
 	d.entries = append(d.entries, e)
 	d.mu.Unlock()
-	if call == d.lingers && what == hook.PointBeforeTool.String() && known {
+	if call == d.lingers && what == point.BeforeTool.String() && known {
 		d.lingers = -1
 		time.Sleep(time.Millisecond) // who comes meanwhile is seen
 	}
@@ -123,7 +126,7 @@ func (d *workday) visit(what string, call int, known bool) {
 }
 
 // Run implements hook.Runner: it ends only after all others have begun.
-func (d *workday) Run(_ context.Context, env *hook.Env) hook.ToolResult {
+func (d *workday) Run(_ context.Context, env *hook.Env) message.ToolResult {
 	i := env.Call.Index()
 	d.mu.Lock()
 	d.entries = append(d.entries, entry{what: "Run", call: i})
@@ -143,9 +146,9 @@ func (d *workday) Run(_ context.Context, env *hook.Env) hook.ToolResult {
 	}
 	time.Sleep(d.lasts[i])
 	if d.fate[i] == "fails" {
-		return hook.FailedResult(hook.FailOperation, "no")
+		return message.FailedResult(message.FailOperation, "no")
 	}
-	return hook.TextResult("done")
+	return message.TextResult("done")
 }
 
 func (d *workday) runs() (n int) {
@@ -168,25 +171,25 @@ type clerk struct {
 var _ laws.Part = clerk{}
 
 func (c clerk) timed(p hook.Point) bool {
-	return c.name == "B" || c.name == "F" && (p == hook.PointRewriteArgs || p == hook.PointBeforeTool || p == hook.PointAfterTool)
+	return c.name == "B" || c.name == "F" && (p == point.RewriteArgs || p == point.BeforeTool || p == point.AfterTool)
 }
 
 func (c clerk) visit(p hook.Point, call *hook.ToolCall) {
 	c.day.visit(p.String(), call.Index(), c.day.watched && c.owner && !c.timed(p)) // one tells where all are
 }
 
-func (c clerk) Schema() []hook.Tool {
+func (c clerk) Schema() []message.Tool {
 	if !c.owner {
 		return nil
 	}
-	return []hook.Tool{{Name: "work", Exclusive: c.day.exclusive}}
+	return []message.Tool{{Name: "work", Exclusive: c.day.exclusive}}
 }
 
 func (c clerk) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	if !c.owner || call.Name() != "work" {
 		return hook.Invocation{}, false
 	}
-	c.visit(hook.PointDispatch, call)
+	c.visit(point.Dispatch, call)
 	if call.Args()[0] != '{' {
 		return hook.BadArgs(call.Args(), &hook.ArgError{Tool: "work", Reason: "is no object"}), true
 	}
@@ -200,8 +203,8 @@ func (c clerk) BeforeStep(context.Context, *hook.Step) (d hook.StepDecision, err
 	return
 }
 
-func (c clerk) RewriteArgs(_ context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
-	c.visit(hook.PointRewriteArgs, call)
+func (c clerk) RewriteArgs(_ context.Context, call *hook.ToolCall, args message.JSON) (message.JSON, error) {
+	c.visit(point.RewriteArgs, call)
 	if c.name == c.day.decider && c.day.fate[call.Index()] == "is rewritten" {
 		return `{"by":"hook"}`, nil
 	}
@@ -209,7 +212,7 @@ func (c clerk) RewriteArgs(_ context.Context, call *hook.ToolCall, args hook.JSO
 }
 
 func (c clerk) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDecision, error) {
-	c.visit(hook.PointBeforeTool, call)
+	c.visit(point.BeforeTool, call)
 	if c.name != c.day.decider {
 		return hook.ToolDecision{}, nil
 	}
@@ -219,13 +222,13 @@ func (c clerk) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDeci
 	case "is denied":
 		return hook.DenyTool("no"), nil
 	case "is answered":
-		return hook.AnswerTool(hook.TextResult("instead")), nil
+		return hook.AnswerTool(message.TextResult("instead")), nil
 	}
 	return hook.ToolDecision{}, nil
 }
 
 func (c clerk) Approve(_ context.Context, call *hook.ToolCall, _ hook.ToolDecision) (hook.ApprovalDecision, error) {
-	c.visit(hook.PointApprove, call)
+	c.visit(point.Approve, call)
 	switch {
 	case c.name != c.day.approver:
 		return hook.ApprovalDecision{}, nil
@@ -235,13 +238,13 @@ func (c clerk) Approve(_ context.Context, call *hook.ToolCall, _ hook.ToolDecisi
 	return hook.ApproveCall(), nil
 }
 
-func (c clerk) RewriteResult(_ context.Context, call *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
-	c.visit(hook.PointRewriteResult, call)
+func (c clerk) RewriteResult(_ context.Context, call *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
+	c.visit(point.RewriteResult, call)
 	return r, nil
 }
 
 func (c clerk) AfterTool(_ context.Context, call *hook.ToolCall, _ hook.ToolOutcome) (d hook.OutcomeDecision, err error) {
-	c.visit(hook.PointAfterTool, call)
+	c.visit(point.AfterTool, call)
 	return
 }
 
@@ -334,7 +337,7 @@ func (d *workday) brokenAfter(after []entry, hooks int) error {
 	}
 	var stored []string
 	for _, m := range d.history {
-		if m.Role == hook.RoleTool {
+		if m.Role == message.RoleTool {
 			stored = append(stored, m.CallID)
 		}
 	}
@@ -374,7 +377,7 @@ func playWork(t *testing.T, c *cast, h hook.Hook, days []*workday) {
 			d.together = make(chan struct{})
 			model.Script = script.New(d.rules()...)
 			s.hear = func(ev hook.Event) {
-				if ev.Kind != hook.EventCallResult {
+				if ev.Kind != event.CallResult {
 					return
 				}
 				i := int(ev.Detail().CallID[3] - '0')
@@ -425,7 +428,7 @@ func TestLaw6GatesOneByOneCallsAtOnceResultsInOrder(t *testing.T) {
 // restless is a composite that asks about the arguments once more, beside the loop.
 type restless struct{ laws.Part }
 
-func (x restless) RewriteArgs(ctx context.Context, call *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+func (x restless) RewriteArgs(ctx context.Context, call *hook.ToolCall, args message.JSON) (message.JSON, error) {
 	go func() { _, _ = x.Part.RewriteArgs(ctx, call, args) }()
 	time.Sleep(time.Microsecond)
 	return x.Part.RewriteArgs(ctx, call, args)

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/laws"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
@@ -29,10 +31,10 @@ import (
 // number alone, so that the whole pipeline is a walk over numbers.
 const valid = 8
 
-func args(n int) hook.JSON { return hook.JSON(fmt.Sprintf(`{"n":%d}`, n)) }
+func args(n int) message.JSON { return message.JSON(fmt.Sprintf(`{"n":%d}`, n)) }
 
 // number reads arguments, however they are written; false if they cannot be bound.
-func number(a hook.JSON) (int, bool) {
+func number(a message.JSON) (int, bool) {
 	var in struct{ N *int }
 	d := json.NewDecoder(strings.NewReader(string(a)))
 	if d.DisallowUnknownFields(); d.Decode(&in) != nil || in.N == nil || *in.N < 0 || *in.N >= valid {
@@ -77,7 +79,7 @@ func drawClause(r *rand.Rand) (c clause) {
 type bargain struct {
 	names   []string
 	clauses map[string]clause
-	model   hook.JSON
+	model   message.JSON
 	seen    bargained
 }
 
@@ -85,16 +87,16 @@ type bargain struct {
 type bargained struct {
 	lines []string
 	// ran are the arguments of the tool, "" if it did not run.
-	ran     hook.JSON
+	ran     message.JSON
 	outcome hook.Outcome
-	stored  hook.JSON
+	stored  message.JSON
 }
 
 func drawBargain(r *rand.Rand, names []string) *bargain {
 	b := &bargain{names: names, clauses: map[string]clause{}}
 	n := r.IntN(valid + 1)
-	b.model = hook.JSON([]string{`{"n":%d}`, ` { "n" : %d } `}[r.IntN(2)])
-	b.model = hook.JSON(fmt.Sprintf(string(b.model), n))
+	b.model = message.JSON([]string{`{"n":%d}`, ` { "n" : %d } `}[r.IntN(2)])
+	b.model = message.JSON(fmt.Sprintf(string(b.model), n))
 	for _, name := range names {
 		b.clauses[name] = drawClause(r)
 		if r.IntN(2) == 0 { // most hooks have no opinion
@@ -260,11 +262,11 @@ func (p party) note(format string, values ...any) {
 	p.b.seen.lines = append(p.b.seen.lines, p.name+" "+fmt.Sprintf(format, values...))
 }
 
-func (p party) Schema() []hook.Tool {
+func (p party) Schema() []message.Tool {
 	if !p.owner {
 		return nil
 	}
-	return []hook.Tool{{Name: "count"}}
+	return []message.Tool{{Name: "count"}}
 }
 
 func (p party) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
@@ -284,15 +286,15 @@ type counted struct {
 	b *bargain
 }
 
-func (c counted) Run(_ context.Context, env *hook.Env) hook.ToolResult {
+func (c counted) Run(_ context.Context, env *hook.Env) message.ToolResult {
 	c.b.seen.ran = args(c.n)
 	if env.Call.Args() != args(c.n) {
 		c.b.seen.ran = "bound " + c.b.seen.ran + " and told " + env.Call.Args()
 	}
-	return hook.TextResult("counted")
+	return message.TextResult("counted")
 }
 
-func (p party) RewriteArgs(_ context.Context, _ *hook.ToolCall, in hook.JSON) (hook.JSON, error) {
+func (p party) RewriteArgs(_ context.Context, _ *hook.ToolCall, in message.JSON) (message.JSON, error) {
 	p.note("rewrites %s", in)
 	n, ok := number(in)
 	if !ok {
@@ -319,7 +321,7 @@ func (p party) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolDeci
 	case "deny":
 		return hook.DenyTool("no"), nil
 	case "answer":
-		return hook.AnswerTool(hook.TextResult("instead")), nil
+		return hook.AnswerTool(message.TextResult("instead")), nil
 	case "broken":
 		return hook.ToolDecision{}, errors.New("broken")
 	}
@@ -333,7 +335,7 @@ func (p party) Approve(_ context.Context, call *hook.ToolCall, _ hook.ToolDecisi
 	case "approve":
 		return hook.ApproveCall(), nil
 	case "modify":
-		return hook.ModifyCall(hook.JSON(fmt.Sprintf(` {"n": %d}`, c.modify[n]))), nil
+		return hook.ModifyCall(message.JSON(fmt.Sprintf(` {"n": %d}`, c.modify[n]))), nil
 	case "refuse":
 		return hook.RefuseCall("no"), nil
 	case "broken":
@@ -360,9 +362,9 @@ func playBargains(t *testing.T, c *cast, h hook.Hook, all []*bargain) {
 			script.Rule{When: &script.When{}, Say: "done"})
 		s.hear = func(ev hook.Event) {
 			switch ev.Kind {
-			case hook.EventApprovalAsked:
+			case event.ApprovalAsked:
 				b.seen.lines = append(b.seen.lines, "clients are shown "+string(ev.Detail().Args))
-			case hook.EventCallResult:
+			case event.CallResult:
 				b.seen.outcome = ev.Detail().Outcome
 			}
 		}
@@ -371,7 +373,7 @@ func playBargains(t *testing.T, c *cast, h hook.Hook, all []*bargain) {
 		require.NoError(t, err)
 		for _, m := range s.history(t)[before:] {
 			for _, call := range m.Content.All() {
-				if call.Kind == hook.BlockToolCall {
+				if call.Kind == message.BlockToolCall {
 					b.seen.stored = call.JSON
 				}
 			}
@@ -437,7 +439,7 @@ func (x crooked) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invoca
 	return x.Part.Dispatch(ctx, call)
 }
 
-func (x crooked) RewriteArgs(ctx context.Context, call *hook.ToolCall, in hook.JSON) (hook.JSON, error) {
+func (x crooked) RewriteArgs(ctx context.Context, call *hook.ToolCall, in message.JSON) (message.JSON, error) {
 	if x.how == "rewritten twice" {
 		if out, err := x.Part.RewriteArgs(ctx, call, in); err == nil {
 			in = out

@@ -15,6 +15,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/laws"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
@@ -96,9 +98,9 @@ type trader struct {
 
 var _ laws.Part = trader{}
 
-func (x trader) Schema() (out []hook.Tool) {
+func (x trader) Schema() (out []message.Tool) {
 	for _, name := range x.m.local[x.name] {
-		out = append(out, hook.Tool{Name: name})
+		out = append(out, message.Tool{Name: name})
 	}
 	return out
 }
@@ -121,9 +123,9 @@ func (x trader) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocatio
 		x.m.bound = append(x.m.bound, x.name+" binds "+call.Name())
 	}
 	greedy := x.m.greedy && slices.Contains([]string{"read", "write", "p_read", "p_write"}, call.Name())
-	return hook.Bound(call.Args(), &tool{hook.Tool{}, func(context.Context, *hook.Env) hook.ToolResult {
+	return hook.Bound(call.Args(), &tool{message.Tool{}, func(context.Context, *hook.Env) message.ToolResult {
 		x.m.runs(x.name + " " + call.Name())
-		return hook.ToolResult{}
+		return message.ToolResult{}
 	}}), has || greedy
 }
 
@@ -249,7 +251,7 @@ func (m *market) owned(s *stage) error {
 		}
 	}
 	for _, ev := range s.events {
-		if d := ev.Detail(); ev.Kind == hook.EventCallResult && d.Outcome == hook.OutcomeUnknown {
+		if d := ev.Detail(); ev.Kind == event.CallResult && d.Outcome == hook.OutcomeUnknown {
 			told = append(told, d.Tool)
 		}
 	}
@@ -305,11 +307,11 @@ type fence struct {
 	owners *laws.Owners
 }
 
-func (f fence) Schema() []hook.Tool {
+func (f fence) Schema() []message.Tool {
 	tools := f.Hook.Schema()
 	if f.how == "the first of two wins" {
 		known := map[string]bool{}
-		tools = slices.DeleteFunc(slices.Clone(tools), func(t hook.Tool) bool { twice := known[t.Name]; known[t.Name] = true; return twice })
+		tools = slices.DeleteFunc(slices.Clone(tools), func(t message.Tool) bool { twice := known[t.Name]; known[t.Name] = true; return twice })
 	}
 	return tools
 }

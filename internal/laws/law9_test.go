@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/laws"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
@@ -154,10 +156,10 @@ type subject struct {
 
 var _ laws.Part = subject{}
 
-func (x subject) Schema() []hook.Tool {
-	tools := []hook.Tool{{Name: x.name + "1"}, {Name: x.name + "2"}}
+func (x subject) Schema() []message.Tool {
+	tools := []message.Tool{{Name: x.name + "1"}, {Name: x.name + "2"}}
 	if x.first {
-		tools = append([]hook.Tool{{Name: "run", Waits: true}}, tools...)
+		tools = append([]message.Tool{{Name: "run", Waits: true}}, tools...)
 	}
 	return tools
 }
@@ -166,7 +168,7 @@ func (x subject) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	return hook.Scope{Tools: x.m.scopes[cfg.Name][x.name]}
 }
 
-func (x subject) RewriteRequest(_ context.Context, s *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+func (x subject) RewriteRequest(_ context.Context, s *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
 	if x.first && s.Number() == 1 {
 		for _, tool := range req.Tools.Tools().All() {
 			x.m.at(s).told = append(x.m.at(s).told, tool.Name)
@@ -184,16 +186,16 @@ func (m *realm) at(s *hook.Step) *sight {
 }
 
 func (x subject) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	if !slices.ContainsFunc(x.Schema(), func(t hook.Tool) bool { return t.Name == call.Name() }) {
+	if !slices.ContainsFunc(x.Schema(), func(t message.Tool) bool { return t.Name == call.Name() }) {
 		return hook.Invocation{}, false
 	}
 	at := x.m.at(call.Step())
 	at.asked = append(at.asked, call.Name())
-	return hook.Bound(call.Args(), &tool{hook.Tool{}, func(ctx context.Context, env *hook.Env) hook.ToolResult {
+	return hook.Bound(call.Args(), &tool{message.Tool{}, func(ctx context.Context, env *hook.Env) message.ToolResult {
 		if call.Name() == "run" && call.Step().Turn().Depth() == 0 {
-			_, x.m.ran = call.Host().RunAgent(ctx, hook.AgentRun{Agent: x.m.child, Input: hook.TextInput("go"), Tools: x.m.given, Call: env.Call})
+			_, x.m.ran = call.Host().RunAgent(ctx, hook.AgentRun{Agent: x.m.child, Input: message.TextInput("go"), Tools: x.m.given, Call: env.Call})
 		}
-		return hook.ToolResult{}
+		return message.ToolResult{}
 	}}), true
 }
 
@@ -213,7 +215,7 @@ func (m *realm) check(t *testing.T, c *cast, h hook.Hook) error {
 	_, err := s.send(t.Context(), "go")
 	require.NoError(t, err)
 	for _, ev := range s.events {
-		if at := m.seen[ev.Agent]; ev.Kind == hook.EventCallResult && at != nil && ev.Detail().Outcome == hook.OutcomeExecuted {
+		if at := m.seen[ev.Agent]; ev.Kind == event.CallResult && at != nil && ev.Detail().Outcome == hook.OutcomeExecuted {
 			at.ran = append(at.ran, ev.Detail().Tool)
 		}
 	}
@@ -317,9 +319,9 @@ func (x lax) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 	return scope
 }
 
-func (x lax) RewriteRequest(ctx context.Context, s *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+func (x lax) RewriteRequest(ctx context.Context, s *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
 	if x.how == "more is advertised than enforced" {
-		req.Tools = hook.NewToolSet(append(req.Tools.Tools().Slice(), hook.Tool{Name: "extra"}))
+		req.Tools = message.NewToolSet(append(req.Tools.Tools().Slice(), message.Tool{Name: "extra"}))
 	}
 	return x.Part.RewriteRequest(ctx, s, req)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // asked is a hook's or a composite's answer at a point, whatever its kind.
@@ -31,61 +33,61 @@ func ask(h hook.Hook, p hook.Point, start string) asked {
 	}
 	rewritten := func(v string, err error) asked { return asked{value: v, err: err} }
 	switch p {
-	case hook.PointOnSessionStart:
+	case point.OnSessionStart:
 		return decided(h.(hook.OnSessionStart).OnSessionStart(ctx, session))
-	case hook.PointBeforeTurn:
+	case point.BeforeTurn:
 		return decided(h.(hook.BeforeTurn).BeforeTurn(ctx, turn, turn.Input()))
-	case hook.PointBeforeStep:
+	case point.BeforeStep:
 		return decided(h.(hook.BeforeStep).BeforeStep(ctx, step))
-	case hook.PointBeforeModel:
-		return decided(h.(hook.BeforeModel).BeforeModel(ctx, step, hook.ModelRequest{}))
-	case hook.PointBeforeTool:
+	case point.BeforeModel:
+		return decided(h.(hook.BeforeModel).BeforeModel(ctx, step, message.ModelRequest{}))
+	case point.BeforeTool:
 		return decided(h.(hook.BeforeTool).BeforeTool(ctx, call))
-	case hook.PointBeforeCompaction:
+	case point.BeforeCompaction:
 		return decided(h.(hook.BeforeCompaction).BeforeCompaction(ctx, conv, hook.Compaction{}))
-	case hook.PointAfterModel:
-		return decided(h.(hook.AfterModel).AfterModel(ctx, step, hook.ModelReply{}))
-	case hook.PointAfterTool:
+	case point.AfterModel:
+		return decided(h.(hook.AfterModel).AfterModel(ctx, step, message.ModelReply{}))
+	case point.AfterTool:
 		return decided(h.(hook.AfterTool).AfterTool(ctx, call, hook.ToolOutcome{}))
-	case hook.PointAfterStep:
+	case point.AfterStep:
 		return decided(h.(hook.AfterStep).AfterStep(ctx, step, hook.StepOutcome{}))
-	case hook.PointOnModelError:
-		return decided(h.(hook.OnModelError).OnModelError(ctx, step, hook.ModelFailure{}))
-	case hook.PointOnInvalidTool:
+	case point.OnModelError:
+		return decided(h.(hook.OnModelError).OnModelError(ctx, step, message.ModelFailure{}))
+	case point.OnInvalidTool:
 		return decided(h.(hook.OnInvalidTool).OnInvalidTool(ctx, step, hook.InvalidCall{}))
-	case hook.PointApprove:
+	case point.Approve:
 		return decided(h.(hook.Approve).Approve(ctx, call, hook.AskTool("?")))
-	case hook.PointOnStop:
+	case point.OnStop:
 		return decided(h.(hook.OnStop).OnStop(ctx, turn, hook.Stopping{}))
-	case hook.PointOnTurnError:
+	case point.OnTurnError:
 		return decided(h.(hook.OnTurnError).OnTurnError(ctx, turn, hook.TurnOutcome{}))
-	case hook.PointRewriteRequest:
-		v, err := h.(hook.RewriteRequest).RewriteRequest(ctx, step, hook.ModelRequest{System: start})
+	case point.RewriteRequest:
+		v, err := h.(hook.RewriteRequest).RewriteRequest(ctx, step, message.ModelRequest{System: start})
 		return rewritten(v.System, err)
-	case hook.PointRewriteReply:
-		v, err := h.(hook.RewriteReply).RewriteReply(ctx, step, hook.ModelReply{Model: start})
+	case point.RewriteReply:
+		v, err := h.(hook.RewriteReply).RewriteReply(ctx, step, message.ModelReply{Model: start})
 		return rewritten(v.Model, err)
-	case hook.PointRewriteArgs:
-		v, err := h.(hook.RewriteArgs).RewriteArgs(ctx, call, hook.JSON(start))
+	case point.RewriteArgs:
+		v, err := h.(hook.RewriteArgs).RewriteArgs(ctx, call, message.JSON(start))
 		return rewritten(string(v), err)
-	case hook.PointRewriteResult:
-		v, err := h.(hook.RewriteResult).RewriteResult(ctx, call, hook.TextResult(start))
+	case point.RewriteResult:
+		v, err := h.(hook.RewriteResult).RewriteResult(ctx, call, message.TextResult(start))
 		return rewritten(v.Text(), err)
-	case hook.PointTurnPolicy:
+	case point.TurnPolicy:
 		return contributed(h.(hook.TurnPolicy).TurnPolicy(ctx, turn))
-	case hook.PointTurnContext:
+	case point.TurnContext:
 		return contributed(h.(hook.TurnContext).TurnContext(ctx, turn))
-	case hook.PointRefineContext:
+	case point.RefineContext:
 		return contributed(h.(hook.RefineContext).RefineContext(ctx, turn))
-	case hook.PointTurnTools:
+	case point.TurnTools:
 		return contributed(h.(hook.TurnTools).TurnTools(ctx, turn))
-	case hook.PointPromptSections:
+	case point.PromptSections:
 		return contributed(h.(hook.PromptSections).PromptSections(ctx, turn))
-	case hook.PointAfterTurn:
+	case point.AfterTurn:
 		h.(hook.AfterTurn).AfterTurn(ctx, turn, hook.TurnOutcome{})
-	case hook.PointAfterCompaction:
+	case point.AfterCompaction:
 		h.(hook.AfterCompaction).AfterCompaction(ctx, conv, hook.Compacted{})
-	case hook.PointOnSessionEnd:
+	case point.OnSessionEnd:
 		h.(hook.OnSessionEnd).OnSessionEnd(ctx, session)
 	default:
 		panic(fmt.Sprintf("the laws do not know how to ask %s", p))
@@ -106,7 +108,7 @@ func contributed[T any](all []T, err error) asked {
 // wraps, which have tests of their own, and the brackets of the process.
 func points() []hook.Point {
 	var out []hook.Point
-	for p, info := range hook.Points() {
+	for p, info := range point.All() {
 		if info.Kind != "facade" && info.Kind != "wrap" && info.Combine != "open" && info.Combine != "close" {
 			out = append(out, p)
 		}
@@ -133,15 +135,15 @@ const (
 // closedAs is what law 4 puts in the place of a failed decider's answer.
 func closedAs(p hook.Point) hook.Answer {
 	switch p {
-	case hook.PointOnSessionStart, hook.PointBeforeTurn, hook.PointBeforeModel, hook.PointAfterModel:
+	case point.OnSessionStart, point.BeforeTurn, point.BeforeModel, point.AfterModel:
 		return hook.AnswerReject
-	case hook.PointBeforeStep, hook.PointAfterStep:
+	case point.BeforeStep, point.AfterStep:
 		return hook.AnswerStop
-	case hook.PointBeforeTool:
+	case point.BeforeTool:
 		return hook.AnswerDeny
-	case hook.PointAfterTool:
+	case point.AfterTool:
 		return hook.AnswerWithhold
-	case hook.PointApprove:
+	case point.Approve:
 		return hook.AnswerRefuse
 	}
 	return hook.AnswerNone
@@ -172,7 +174,7 @@ func (m member) answer(p hook.Point) (hook.Answer, hook.StopReason) {
 // expected is what the laws say about a composite of the members, in plan order:
 // who is asked, and what comes out.
 func expected(p hook.Point, members []member, start string) (called []string, out asked) {
-	info := p.Info()
+	info := point.InfoOf(p)
 	if info.Reverse {
 		members = slices.Clone(members)
 		slices.Reverse(members)
@@ -205,9 +207,9 @@ func expected(p hook.Point, members []member, start string) (called []string, ou
 // decide merges a member's answer and tells whether nobody else is asked.
 func decide(p hook.Point, m member, out *asked) bool {
 	kind, stop := m.answer(p)
-	rule := p.Info().Combine
+	rule := point.InfoOf(p).Combine
 	wins := severity(kind) > severity(out.Kind) || rule == "judge" && kind != "" && severity(kind) == severity(out.Kind)
-	if p == hook.PointAfterStep && out.Kind != "" && kind != "" {
+	if p == point.AfterStep && out.Kind != "" && kind != "" {
 		wins = stop.Authority() <= out.Stop.Authority()
 	}
 	if wins {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/laws"
 )
 
@@ -20,7 +21,7 @@ func (silent) OnSessionStart(context.Context, *hook.Session) (d hook.SessionDeci
 	return
 }
 
-func (silent) BeforeTurn(context.Context, *hook.Turn, hook.Input) (d hook.TurnDecision, err error) {
+func (silent) BeforeTurn(context.Context, *hook.Turn, message.Input) (d hook.TurnDecision, err error) {
 	return
 }
 
@@ -36,27 +37,27 @@ func (silent) PromptSections(context.Context, *hook.Turn) ([]hook.PromptSection,
 
 func (silent) BeforeStep(context.Context, *hook.Step) (d hook.StepDecision, err error) { return }
 
-func (silent) RewriteRequest(_ context.Context, _ *hook.Step, req hook.ModelRequest) (hook.ModelRequest, error) {
+func (silent) RewriteRequest(_ context.Context, _ *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
 	return req, nil
 }
 
-func (silent) BeforeModel(context.Context, *hook.Step, hook.ModelRequest) (d hook.ModelDecision, err error) {
+func (silent) BeforeModel(context.Context, *hook.Step, message.ModelRequest) (d hook.ModelDecision, err error) {
 	return
 }
 
-func (silent) WrapModel(ctx context.Context, _ *hook.Step, _ hook.ModelRequest, next hook.ModelNext) hook.ModelStream {
+func (silent) WrapModel(ctx context.Context, _ *hook.Step, _ message.ModelRequest, next hook.ModelNext) message.ModelStream {
 	return next.Stream(ctx)
 }
 
-func (silent) OnModelError(context.Context, *hook.Step, hook.ModelFailure) (d hook.FailureDecision, err error) {
+func (silent) OnModelError(context.Context, *hook.Step, message.ModelFailure) (d hook.FailureDecision, err error) {
 	return
 }
 
-func (silent) RewriteReply(_ context.Context, _ *hook.Step, reply hook.ModelReply) (hook.ModelReply, error) {
+func (silent) RewriteReply(_ context.Context, _ *hook.Step, reply message.ModelReply) (message.ModelReply, error) {
 	return reply, nil
 }
 
-func (silent) AfterModel(context.Context, *hook.Step, hook.ModelReply) (d hook.ReplyDecision, err error) {
+func (silent) AfterModel(context.Context, *hook.Step, message.ModelReply) (d hook.ReplyDecision, err error) {
 	return
 }
 
@@ -64,7 +65,7 @@ func (silent) OnInvalidTool(context.Context, *hook.Step, hook.InvalidCall) (d ho
 	return
 }
 
-func (silent) RewriteArgs(_ context.Context, _ *hook.ToolCall, args hook.JSON) (hook.JSON, error) {
+func (silent) RewriteArgs(_ context.Context, _ *hook.ToolCall, args message.JSON) (message.JSON, error) {
 	return args, nil
 }
 
@@ -74,11 +75,11 @@ func (silent) Approve(context.Context, *hook.ToolCall, hook.ToolDecision) (d hoo
 	return
 }
 
-func (silent) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) hook.ToolResult {
+func (silent) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	return next.Run(ctx)
 }
 
-func (silent) RewriteResult(_ context.Context, _ *hook.ToolCall, r hook.ToolResult) (hook.ToolResult, error) {
+func (silent) RewriteResult(_ context.Context, _ *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
 	return r, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
@@ -55,7 +56,7 @@ func open(t *testing.T, h hook.Hook, model provider.Provider, o runtime.Options,
 
 // send runs a turn, however it ends.
 func (s *stage) send(ctx context.Context, text string) (hook.TurnOutcome, error) {
-	return s.conv.Send(ctx, hook.TextInput(text), &runtime.SendOptions{Observe: func(ev hook.Event) {
+	return s.conv.Send(ctx, message.TextInput(text), &runtime.SendOptions{Observe: func(ev hook.Event) {
 		s.events = append(s.events, ev)
 		if s.hear != nil {
 			s.hear(ev)
@@ -64,7 +65,7 @@ func (s *stage) send(ctx context.Context, text string) (hook.TurnOutcome, error)
 }
 
 // history is what the store has.
-func (s *stage) history(t *testing.T) []hook.Message {
+func (s *stage) history(t *testing.T) []message.Message {
 	t.Helper()
 	ms, err := s.store.Messages(context.Background(), s.conv.ID())
 	require.NoError(t, err)
@@ -84,16 +85,16 @@ func goexit() { goruntime.Goexit() }
 
 // tool is one of an owner's: what it does with its arguments.
 type tool struct {
-	hook.Tool
-	run func(ctx context.Context, env *hook.Env) hook.ToolResult
+	message.Tool
+	run func(ctx context.Context, env *hook.Env) message.ToolResult
 }
 
 // Run implements hook.Runner.
-func (t *tool) Run(ctx context.Context, env *hook.Env) hook.ToolResult { return t.run(ctx, env) }
+func (t *tool) Run(ctx context.Context, env *hook.Env) message.ToolResult { return t.run(ctx, env) }
 
 // schemas are the descriptors of tools.
-func schemas(tools []tool) []hook.Tool {
-	out := make([]hook.Tool, len(tools))
+func schemas(tools []tool) []message.Tool {
+	out := make([]message.Tool, len(tools))
 	for i, t := range tools {
 		out[i] = t.Tool
 	}

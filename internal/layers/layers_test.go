@@ -73,6 +73,9 @@ func TestRulesFindWhatIsWrong(t *testing.T) {
 	}{
 		{"hook imports a library", map[string]string{"hook/a.go": importing("go.yaml.in/yaml/v3")}, "imports hook/a.go"},
 		{"hook imports composite", map[string]string{"hook/a.go": importing(m + "composite")}, "imports hook/a.go"},
+		{"the contract imports its constants", map[string]string{"hook/a.go": importing(m + "hook/event")}, "imports hook/a.go"},
+		{"messages import the contract", map[string]string{"hook/message/a.go": importing(m + "hook")}, "imports hook/message/a.go"},
+		{"a subsystem imports the contract's floor", map[string]string{"subsystems/mcp/a.go": importing(m+"hook/message", m+"hook/event", m+"hook/point")}, ""},
 		{"hook imports std", map[string]string{"hook/a.go": importing("encoding/json", "iter")}, ""},
 		{"cgo", map[string]string{"hook/a.go": importing("C")}, "imports hook/a.go"},
 		{"the kit imports testify", map[string]string{"hook/hooktest/a.go": importing("github.com/stretchr/testify/assert")},

@@ -36,7 +36,10 @@ var leaf = []string{"internal/character", "internal/conffile", "internal/format"
 
 // layers is read from the top; the first row that matches counts.
 var layers = []layer{
-	{pkgs: "hook", reason: "the contract: whoever implements it must get nothing else with it"},
+	{pkgs: "hook/message", reason: "what goes to and from a model, for providers and stores that need nothing else"},
+	{pkgs: "hook", may: []string{"hook/message"}, reason: "the contract: whoever implements it must get nothing else with it"},
+	{pkgs: "hook/event", may: []string{"hook"}, reason: "constants of the contract"},
+	{pkgs: "hook/point", may: []string{"hook"}, reason: "follows from the points of the contract"},
 	{pkgs: "hook/hooktest", may: []string{"hook", "composite", "internal/origin"},
 		reason: "used by the tests of every subsystem, also by those of other modules"},
 	{pkgs: "composite/plan", reason: "pure data, read by the generator and at run time"},
@@ -84,7 +87,7 @@ var layers = []layer{
 		outside: []string{"*"},
 		reason:  "a subsystem can be taken out or used alone: it knows the contract and its own field, never another one or the runtime"},
 	{pkgs: "internal/aliases", reason: "a dictionary: names, and nothing that they name"},
-	{pkgs: "internal/pointgen", may: []string{"hook"}, reason: "writes what the points of package hook imply for packages composite and guard"},
+	{pkgs: "internal/pointgen", may: []string{"gen/directive"}, reason: "writes what the points of package hook imply; it reads them as source, because it writes a part of hook"},
 	{pkgs: "internal/pointdoc", may: []string{"hook", "composite/plan", "composite/plan/picture", "internal/aliases"}, reason: "for tests: writes the manual of the points"},
 	{pkgs: "internal/format", reason: "what a format of JSON Schema means, for the generator and the decoder"},
 	{pkgs: "internal/character", reason: "one answer to where a text may be cut, for results and for contributions"},

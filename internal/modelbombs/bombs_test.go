@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -42,7 +43,7 @@ type bomb struct {
 	// holds is how much the reply may have, if that is not what is kept of it: bounds
 	// are multiples of it.
 	holds int
-	class hook.FailureClass
+	class message.FailureClass
 	// says is a part of the error.
 	says string
 	// ran is how many calls run.
@@ -61,46 +62,46 @@ const (
 var bombs = []bomb{
 	{name: "50 MB of text that are wanted", answer: text(50*mib, "content"), text: room},
 	{name: "50 MB of arguments that are wanted", answer: arguments(50 * mib), arguments: room, ran: 1},
-	{name: "text", answer: text(200*mib, "content"), holds: provider.DefaultMaxText, class: hook.FailureTooLarge, says: "--max-text"},
-	{name: "reasoning", answer: text(200*mib, "reasoning"), holds: provider.DefaultMaxText, class: hook.FailureTooLarge, says: "--max-text"},
-	{name: "arguments", answer: arguments(200 * mib), holds: provider.DefaultMaxArguments, class: hook.FailureTooLarge, says: "--max-arguments"},
-	{name: "events that say nothing", answer: repeated(-1, textEvent("")), class: hook.FailureTooLarge, says: "MaxStream"},
-	{name: "comments", answer: repeated(-1, ": still here\n\n"), class: hook.FailureTooLarge, says: "MaxStream"},
+	{name: "text", answer: text(200*mib, "content"), holds: provider.DefaultMaxText, class: message.FailureTooLarge, says: "--max-text"},
+	{name: "reasoning", answer: text(200*mib, "reasoning"), holds: provider.DefaultMaxText, class: message.FailureTooLarge, says: "--max-text"},
+	{name: "arguments", answer: arguments(200 * mib), holds: provider.DefaultMaxArguments, class: message.FailureTooLarge, says: "--max-arguments"},
+	{name: "events that say nothing", answer: repeated(-1, textEvent("")), class: message.FailureTooLarge, says: "MaxStream"},
+	{name: "comments", answer: repeated(-1, ": still here\n\n"), class: message.FailureTooLarge, says: "MaxStream"},
 	{name: "texts between reasonings", answer: func(w http.ResponseWriter) {
 		repeats(head(w), -1, func(int) string { return textEvent("x") + strings.Replace(textEvent("y"), "content", "reasoning", 1) })
-	}, class: hook.FailureTooLarge, says: "Limits.Blocks"},
+	}, class: message.FailureTooLarge, says: "Limits.Blocks"},
 	{name: "a million calls", answer: func(w http.ResponseWriter) {
 		repeats(head(w), 1_000_000, func(i int) string { return callEvent(i, fmt.Sprint("c", i), "take", "{}") })
-	}, class: hook.FailureProtocol, says: "tool calls"},
+	}, class: message.FailureProtocol, says: "tool calls"},
 	{name: "far indices", answer: func(w http.ResponseWriter) {
 		repeats(head(w), -1, func(i int) string { return callEvent(1_000_000_000+i, "", "take", "{}") })
-	}, class: hook.FailureProtocol, says: "tool calls"},
+	}, class: message.FailureProtocol, says: "tool calls"},
 	{name: "a list of five million calls", answer: func(w http.ResponseWriter) {
 		b := head(w)
 		fmt.Fprint(b, `data: {"choices":[{"delta":{"tool_calls":[{}`)
 		repeats(b, 5_000_000, func(int) string { return ",{}" })
 		fmt.Fprint(b, "]}}]}\n\n"+finishEvent("stop"))
 		_ = b.Flush()
-	}, holds: 16 * mib, class: hook.FailureProtocol, says: "tool calls"},
+	}, holds: 16 * mib, class: message.FailureProtocol, says: "tool calls"},
 	{name: "calls without a name", answer: func(w http.ResponseWriter) {
 		repeats(head(w), -1, func(int) string { return callEvent(0, "c", "", strings.Repeat("x", pieceSize)) })
-	}, class: hook.FailureProtocol, says: "no name"},
+	}, class: message.FailureProtocol, says: "no name"},
 	{name: "names of 1 MB", answer: func(w http.ResponseWriter) {
 		repeats(head(w), -1, func(i int) string { return callEvent(i, "", strings.Repeat("n", mib), "{}") })
-	}, class: hook.FailureProtocol, says: "longer than"},
+	}, class: message.FailureProtocol, says: "longer than"},
 	{name: "ids of 1 MB", answer: func(w http.ResponseWriter) {
 		repeats(head(w), -1, func(i int) string { return callEvent(i, strings.Repeat("i", mib), "", "") })
-	}, class: hook.FailureProtocol, says: "longer than"},
+	}, class: message.FailureProtocol, says: "longer than"},
 	{name: "an event without an end", answer: func(w http.ResponseWriter) {
 		b := head(w)
 		fmt.Fprint(b, "data: ")
 		repeats(b, -1, func(int) string { return strings.Repeat("x", pieceSize) })
-	}, holds: 16 * mib, class: hook.FailureTooLarge, says: "MaxEvent"},
-	{name: "an event of many lines", answer: repeated(-1, "data: "+strings.Repeat("x", pieceSize)+"\n"), holds: 16 * mib, class: hook.FailureTooLarge, says: "MaxEvent"},
-	{name: "gzip", answer: zipped, holds: provider.DefaultMaxText, class: hook.FailureTooLarge, says: "--max-text"},
-	{name: "an error without an end", answer: refuses, class: hook.FailureRequest},
+	}, holds: 16 * mib, class: message.FailureTooLarge, says: "MaxEvent"},
+	{name: "an event of many lines", answer: repeated(-1, "data: "+strings.Repeat("x", pieceSize)+"\n"), holds: 16 * mib, class: message.FailureTooLarge, says: "MaxEvent"},
+	{name: "gzip", answer: zipped, holds: provider.DefaultMaxText, class: message.FailureTooLarge, says: "--max-text"},
+	{name: "an error without an end", answer: refuses, class: message.FailureRequest},
 	{name: "9 MB of headers", answer: headed(9 * mib), holds: 9 * mib},
-	{name: "100 MB of headers", answer: headed(100 * mib), holds: 10 * mib, class: hook.FailureNetwork},
+	{name: "100 MB of headers", answer: headed(100 * mib), holds: 10 * mib, class: message.FailureNetwork},
 }
 
 // bad are runs that the bounds have to find: nothing bounds the reply.

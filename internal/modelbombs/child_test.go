@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
@@ -38,7 +39,7 @@ type report struct {
 	// Resident has been.
 	Live, Resident, Peak int64
 	Stop                 hook.StopReason
-	Class                hook.FailureClass
+	Class                message.FailureClass
 	Err                  string
 	// Kept are the bytes of the conversation's messages, and Ran the calls that ran.
 	Kept, Ran int
@@ -51,8 +52,8 @@ type taker struct {
 	ran int
 }
 
-func (h *taker) Schema() []hook.Tool {
-	return []hook.Tool{{Name: "take", Input: `{"type":"object","properties":{"s":{"type":"string"}}}`}}
+func (h *taker) Schema() []message.Tool {
+	return []message.Tool{{Name: "take", Input: `{"type":"object","properties":{"s":{"type":"string"}}}`}}
 }
 
 func (h *taker) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
@@ -63,9 +64,9 @@ func (h *taker) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocatio
 }
 
 // Run implements hook.Runner.
-func (h *taker) Run(context.Context, *hook.Env) hook.ToolResult {
+func (h *taker) Run(context.Context, *hook.Env) message.ToolResult {
 	h.ran++
-	return hook.TextResult("taken")
+	return message.TextResult("taken")
 }
 
 // runChild runs one short turn, and then the one that the server attacks.
@@ -90,7 +91,7 @@ func runChild(ctx context.Context, o order) (r report, err error) {
 	if err != nil {
 		return r, err
 	}
-	if _, err := conv.Send(ctx, hook.TextInput("warm up"), nil); err != nil {
+	if _, err := conv.Send(ctx, message.TextInput("warm up"), nil); err != nil {
 		return r, err
 	}
 	live, idle, err := settle()
@@ -101,7 +102,7 @@ func runChild(ctx context.Context, o order) (r report, err error) {
 		return r, err
 	}
 	began := time.Now()
-	out, failed := conv.Send(ctx, hook.TextInput("go"), nil)
+	out, failed := conv.Send(ctx, message.TextInput("go"), nil)
 	r.Took = time.Since(began)
 
 	peak, err := status("VmHWM")

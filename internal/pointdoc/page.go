@@ -9,14 +9,14 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/composite/plan/picture"
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/aliases"
 )
 
 // Picture draws the course of a turn.
 func (s *Source) Picture() []byte {
 	o := picture.Courses{Answers: s.Answers(), Silent: s.Silent()}
-	for _, info := range hook.Points() {
+	for _, info := range point.All() {
 		o.Points = append(o.Points, picture.Point(info))
 	}
 	return picture.Course(o)
@@ -44,7 +44,7 @@ func (s *Source) index() string {
 }
 
 // ordered returns the points in the order of the lifecycle.
-func (s *Source) ordered() []point {
+func (s *Source) ordered() []declared {
 	var names []string
 	var walk func(*picture.Scope)
 	walk = func(scope *picture.Scope) {
@@ -58,21 +58,21 @@ func (s *Source) ordered() []point {
 		walk(scope)
 	}
 	out := slices.Clone(s.points)
-	slices.SortStableFunc(out, func(a, b point) int { return cmp.Compare(slices.Index(names, a.name), slices.Index(names, b.name)) })
+	slices.SortStableFunc(out, func(a, b declared) int { return cmp.Compare(slices.Index(names, a.name), slices.Index(names, b.name)) })
 	return out
 }
 
-func infoOf(name string) hook.PointInfo {
-	for _, info := range hook.Points() {
+func infoOf(name string) point.Info {
+	for _, info := range point.All() {
 		if info.Name == name {
 			return info
 		}
 	}
-	return hook.PointInfo{}
+	return point.Info{}
 }
 
 // page writes everything about one point.
-func (s *Source) page(p point) string {
+func (s *Source) page(p declared) string {
 	var b strings.Builder
 	info := infoOf(p.name)
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n```go\n%s%s\n```\n\n%s\n", p.name, s.summary(info), p.name,
@@ -88,7 +88,7 @@ func (s *Source) page(p point) string {
 		fmt.Fprintf(&b, "\n## Options of a field\n\n`%s`; what they mean is in [hookgen-reference.md](../hookgen-reference.md).\n", strings.Join(allowed, "`, `"))
 	}
 	if info.Kind != "facade" {
-		fmt.Fprintf(&b, "\n## One function as a hook\n\n```go\nh := hook.%sFunc(func%s {\n\t// …\n})\n```\n", p.name, strings.TrimPrefix(s.qualified(p.method), "func"))
+		fmt.Fprintf(&b, "\n## One function as a hook\n\n```go\nh := point.%sFunc(func%s {\n\t// …\n})\n```\n", p.name, strings.TrimPrefix(s.qualified(p.method), "func"))
 	}
 	elsewhere(&b, p.name)
 	around(&b, s.ordered(), p.name)
@@ -96,7 +96,7 @@ func (s *Source) page(p point) string {
 }
 
 // summary is what the declaration says, in a sentence.
-func (s *Source) summary(info hook.PointInfo) string {
+func (s *Source) summary(info point.Info) string {
 	rules := map[string]string{
 		"gate": "in order, and the first that blocks ends it", "judge": "all of them, and the most severe answer wins",
 		"first": "in order, and the first answer counts", "fold": "each on what the one before left", "nest": "each around those behind it",
@@ -128,7 +128,7 @@ func (s *Source) summary(info hook.PointInfo) string {
 }
 
 // sees writes the types of the parameters with their members.
-func (s *Source) sees(b *strings.Builder, p point) {
+func (s *Source) sees(b *strings.Builder, p declared) {
 	head := "\n## What it sees\n"
 	for _, name := range typesIn(p.method.Params) {
 		t, ok := s.types[name]
@@ -137,7 +137,7 @@ func (s *Source) sees(b *strings.Builder, p point) {
 		}
 		b.WriteString(head)
 		head = ""
-		fmt.Fprintf(b, "\n`%s`: %s\n\n", name, withoutName(name, first(t.doc)))
+		fmt.Fprintf(b, "\n`%s`: %s\n\n", name, withoutName(strings.TrimPrefix(name, "message."), first(t.doc)))
 		for _, m := range t.members {
 			if m.doc != "" {
 				fmt.Fprintf(b, "- `%s`: %s\n", m.name, withoutName(m.name, first(m.doc)))
@@ -148,7 +148,7 @@ func (s *Source) sees(b *strings.Builder, p point) {
 	}
 }
 
-// typesIn returns the names of this package's types among the parameters.
+// typesIn returns the names of the exported types among the parameters.
 func typesIn(list *ast.FieldList) []string {
 	var out []string
 	for _, f := range list.List {
@@ -156,8 +156,13 @@ func typesIn(list *ast.FieldList) []string {
 		if star, ok := t.(*ast.StarExpr); ok {
 			t = star.X
 		}
-		if id, ok := t.(*ast.Ident); ok && id.IsExported() {
-			out = append(out, id.Name)
+		switch t := t.(type) {
+		case *ast.Ident:
+			if t.IsExported() {
+				out = append(out, t.Name)
+			}
+		case *ast.SelectorExpr:
+			out = append(out, t.X.(*ast.Ident).Name+"."+t.Sel.Name)
 		}
 	}
 	return out
@@ -167,6 +172,9 @@ func typesIn(list *ast.FieldList) []string {
 func (s *Source) qualified(f *ast.FuncType) string {
 	out := s.code(f)
 	for name := range s.types {
+		if strings.Contains(name, ".") {
+			continue
+		}
 		for _, before := range []string{" ", "*", "(", "]"} {
 			for _, after := range []string{",", ")", "", "{", "]"} {
 				if after == "" && !strings.HasSuffix(out, before+name) {
@@ -198,8 +206,8 @@ func elsewhere(b *strings.Builder, name string) {
 	}
 }
 
-func around(b *strings.Builder, all []point, name string) {
-	i := slices.IndexFunc(all, func(p point) bool { return p.name == name })
+func around(b *strings.Builder, all []declared, name string) {
+	i := slices.IndexFunc(all, func(p declared) bool { return p.name == name })
 	b.WriteString("\n---\n")
 	if i > 0 {
 		fmt.Fprintf(b, "before: [%s](%s.md) · ", all[i-1].name, all[i-1].name)

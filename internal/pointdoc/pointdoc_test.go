@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/pointdoc"
 )
 
@@ -48,7 +48,7 @@ func TestEveryPointHasAPage(t *testing.T) {
 	s, err := pointdoc.Read("../../hook")
 	require.NoError(t, err)
 	pages, answers := s.Pages(), s.Answers()
-	for p, info := range hook.Points() {
+	for p, info := range point.All() {
 		page := pages[p.String()+".md"]
 		require.NotEmpty(t, page, "%s", p)
 		assert.Contains(t, page, "```go\n"+p.String()+"(", "%s: its signature", p)

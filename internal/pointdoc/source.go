@@ -19,16 +19,18 @@ import (
 type Source struct {
 	fset *token.FileSet
 	// points are the interfaces with //hook:point, in their order.
-	points []point
+	points []declared
 	types  map[string]typ
 	// answers are the constructors of each decision type.
 	answers map[string][]Answer
 	// silent are the decision types for which a failure is no opinion.
 	silent map[string]bool
+	// prefix is what package hook writes before a type of the file that is being read.
+	prefix string
 }
 
-// point is one declared point.
-type point struct {
+// declared is one declared point.
+type declared struct {
 	name, doc string
 	method    *ast.FuncType
 }
@@ -44,20 +46,28 @@ type member struct{ name, doc string }
 // Answer is a constructor of a decision.
 type Answer struct{ Call, Kind, Doc string }
 
-// Read parses package hook in dir.
+// Read parses package hook in dir, and package message below it.
 func Read(dir string) (*Source, error) {
 	s := &Source{fset: token.NewFileSet(), types: map[string]typ{}, answers: map[string][]Answer{}, silent: map[string]bool{}}
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
+	messages, err := filepath.Glob(filepath.Join(dir, "message", "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range append(names, messages...) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		f, err := parser.ParseFile(s.fset, name, nil, parser.ParseComments)
 		if err != nil {
 			return nil, err
+		}
+		s.prefix = ""
+		if f.Name.Name == "message" {
+			s.prefix = "message."
 		}
 		for _, d := range f.Decls {
 			s.add(d)
@@ -83,7 +93,7 @@ func (s *Source) add(d ast.Decl) {
 }
 
 func (s *Source) addType(d *ast.GenDecl, t *ast.TypeSpec) {
-	own := s.types[t.Name.Name]
+	own := s.types[s.prefix+t.Name.Name]
 	own.doc = text(d.Doc)
 	switch t := t.Type.(type) {
 	case *ast.StructType:
@@ -97,15 +107,15 @@ func (s *Source) addType(d *ast.GenDecl, t *ast.TypeSpec) {
 	case *ast.InterfaceType:
 		if declares(d.Doc) {
 			m := t.Methods.List[0]
-			s.points = append(s.points, point{m.Names[0].Name, own.doc, m.Type.(*ast.FuncType)})
+			s.points = append(s.points, declared{m.Names[0].Name, own.doc, m.Type.(*ast.FuncType)})
 		}
 		for _, m := range t.Methods.List {
 			if declares(m.Doc) {
-				s.points = append(s.points, point{m.Names[0].Name, text(m.Doc), m.Type.(*ast.FuncType)})
+				s.points = append(s.points, declared{m.Names[0].Name, text(m.Doc), m.Type.(*ast.FuncType)})
 			}
 		}
 	}
-	s.types[t.Name.Name] = own
+	s.types[s.prefix+t.Name.Name] = own
 }
 
 // declares tells whether the comment ends with the directive of a point.
@@ -125,7 +135,7 @@ func (s *Source) addFunc(d *ast.FuncDecl) {
 		return
 	}
 	if d.Recv != nil {
-		name := receiver(d.Recv.List[0].Type)
+		name := s.prefix + receiver(d.Recv.List[0].Type)
 		own := s.types[name]
 		own.members = append(own.members, member{d.Name.Name, text(d.Doc)})
 		s.types[name] = own
@@ -222,7 +232,7 @@ func (s *Source) Silent() []string {
 }
 
 // decision is the type of the point's answer, "" if it decides nothing.
-func (s *Source) decision(p point) string {
+func (s *Source) decision(p declared) string {
 	if p.method.Results == nil {
 		return ""
 	}

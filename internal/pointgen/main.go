@@ -1,6 +1,5 @@
-// Command pointgen writes what the declarations of points in package hook imply for
-// other packages: point_gen.go in composite and composite/guard. It is run by go generate
-// there, in the directory of the package that its argument names.
+// Command pointgen writes what the declarations of points in package hook imply: point_gen.go in hook, hook/point, hook/hooktest,
+// composite and composite/guard. go generate runs it there, in the directory of the package that its argument names.
 package main
 
 import (
@@ -14,11 +13,13 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 	"unicode"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/gen/directive"
 )
 
 //go:embed *.tmpl
@@ -41,18 +42,9 @@ func main() {
 // generate returns the source of point_gen.go for the package of this name; dir is that
 // of package hook.
 func generate(name, dir string) ([]byte, error) {
-	methods, err := read(dir)
+	points, err := read(dir)
 	if err != nil {
 		return nil, err
-	}
-	var points []point
-	for p, info := range hook.Points() {
-		m, ok := methods[info.Name]
-		if !ok {
-			return nil, fmt.Errorf("%s declares no method %s; run go generate in package hook", dir, info.Name)
-		}
-		m.PointInfo, m.Facade = p.Info(), info.Kind == "facade"
-		points = append(points, m)
 	}
 	t, err := template.ParseFS(templates, name+".tmpl")
 	if err != nil {
@@ -62,16 +54,32 @@ func generate(name, dir string) ([]byte, error) {
 	if err := t.Execute(&text, points); err != nil {
 		return nil, err
 	}
-	return format.Source(text.Bytes())
+	return format.Source(withoutUnused(text.Bytes()))
+}
+
+var imported = regexp.MustCompile(`(?m)^\t"(?:[^"]*/)?(\w+)"\n`)
+
+// withoutUnused leaves out the imports that a template has for points that there are not.
+func withoutUnused(src []byte) []byte {
+	return imported.ReplaceAllFunc(src, func(line []byte) []byte {
+		if name := imported.FindSubmatch(line)[1]; !bytes.Contains(src, append(slices.Clone(name), '.')) {
+			return nil
+		}
+		return line
+	})
 }
 
 // point is a point with its method.
 type point struct {
-	hook.PointInfo
+	Name, Kind, Combine string
+	Reverse, Closed     bool
+	// Facade: a method of hook.Hook itself.
 	Facade bool
 	Params []param
 	// Results are the types of the results.
 	Results []string
+	// Place is the name of the type that says what the point is about; "" for none.
+	Place string
 }
 
 // param is a parameter behind the context.
@@ -124,6 +132,21 @@ func (p point) Returns() string {
 	return "(" + strings.Join(p.Results, ", ") + ")"
 }
 
+// Names are the names of the parameters, the context's first.
+func (p point) Names() string {
+	out := []string{"ctx"}
+	for _, q := range p.Params {
+		out = append(out, q.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Last is the name of the last parameter: the value that a rewriter gets and returns.
+func (p point) Last() string { return p.Params[len(p.Params)-1].Name }
+
+// Element is the type of what a contributor returns a list of.
+func (p point) Element() string { return strings.TrimPrefix(p.Results[0], "[]") }
+
 // Args are the place and the value that the walk hands on. A contributor has no value.
 func (p point) Args() string {
 	var out []string
@@ -163,30 +186,71 @@ func (p point) View() string {
 	return ", view." + p.Name
 }
 
-// read returns the methods of package hook's interfaces that are declared as points.
-func read(dir string) (map[string]point, error) {
+// read returns the points that package hook declares: the methods of Hook, then the interfaces beside it.
+func read(dir string) ([]point, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		return nil, err
 	}
-	fset, out := token.NewFileSet(), map[string]point{}
+	fset, interfaces := token.NewFileSet(), map[string]bool{}
+	var facade, beside []point
 	for _, name := range names {
-		f, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
+		found, problems := directive.Scan(fset, f)
+		if len(problems) > 0 {
+			return nil, fmt.Errorf("%v: %s", problems[0].Pos, problems[0].Message)
+		}
+		for _, d := range found {
+			switch p, ok := declared(d); {
+			case !ok:
+			case p.Facade:
+				facade = append(facade, p)
+			default:
+				beside = append(beside, p)
+			}
+		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			if i, ok := n.(*ast.InterfaceType); ok {
-				for _, m := range i.Methods.List {
-					if t, ok := m.Type.(*ast.FuncType); ok && len(m.Names) == 1 {
-						out[m.Names[0].Name] = method(t)
-					}
-				}
+			if t, ok := n.(*ast.TypeSpec); ok {
+				_, interfaces["hook."+t.Name.Name] = t.Type.(*ast.InterfaceType)
 			}
 			return true
 		})
 	}
-	return out, nil
+	all := append(facade, beside...)
+	for i := range all {
+		all[i].Place = all[i].place(interfaces)
+	}
+	return all, nil
+}
+
+// declared returns the point that the directive declares.
+func declared(d directive.Found) (point, bool) {
+	if d.Point == nil {
+		return point{}, false
+	}
+	field, facade := d.Node.(*ast.Field)
+	if t, ok := d.Node.(*ast.TypeSpec); ok {
+		field = t.Type.(*ast.InterfaceType).Methods.List[0]
+	}
+	p := method(field.Type.(*ast.FuncType))
+	p.Name, p.Kind, p.Combine, p.Facade = field.Names[0].Name, d.Point.Kind, d.Point.Combine, facade
+	p.Reverse, p.Closed = d.Point.Reverse || d.Point.Combine == "unregister", d.Point.FailClosed
+	return p, true
+}
+
+// place is the name of the first parameter's type, unless that is an interface, which says what a hook may do and not where it is.
+func (p point) place(interfaces map[string]bool) string {
+	if len(p.Params) == 0 {
+		return ""
+	}
+	name, ok := strings.CutPrefix(strings.TrimPrefix(p.Params[0].Type, "*"), "hook.")
+	if !ok || interfaces["hook."+name] {
+		return ""
+	}
+	return name
 }
 
 func method(t *ast.FuncType) point {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/powercut"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -147,7 +147,7 @@ func (l *ledger) Rewind(ctx context.Context, id string, at store.At, turns int) 
 }
 
 // Compact implements the writing half of store.Compacter.
-func (l *ledger) Compact(ctx context.Context, id string, at store.At, n int, summary hook.Message) (v int64, err error) {
+func (l *ledger) Compact(ctx context.Context, id string, at store.At, n int, summary message.Message) (v int64, err error) {
 	return v, l.write(ctx, id,
 		func() (err error) { v, err = l.Store.(store.Compacter).Compact(ctx, id, at, n, summary); return err },
 		func(id string) error { _, err := l.model.Compact(ctx, id, at, n, summary); return err })
@@ -328,8 +328,8 @@ func usable(ctx context.Context, s *sqlite.Store, key store.Key) error {
 	if err != nil {
 		return err
 	}
-	last := hook.UserText("after the power came back")
-	if _, err = s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Messages: hook.MessagesOf(last)}); err != nil {
+	last := message.UserText("after the power came back")
+	if _, err = s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Messages: message.MessagesOf(last)}); err != nil {
 		return err
 	}
 	ms, err := s.Messages(ctx, rec.ID)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/powercut"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -26,7 +26,7 @@ func TestWhatIsRecorded(t *testing.T) {
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
 	require.NoError(t, err)
 	r.Mark(1)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("hello"))})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("hello"))})
 	require.NoError(t, err)
 	r.Mark(2)
 	_, err = r.Stop()

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/powercut"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -81,7 +82,7 @@ func talk(ctx context.Context, rt *runtime.Runtime, sender string, turns int) er
 		return err
 	}
 	for range turns {
-		if _, err := conv.Send(ctx, hook.TextInput(words(1+rand.IntN(2000))), nil); err != nil {
+		if _, err := conv.Send(ctx, message.TextInput(words(1+rand.IntN(2000))), nil); err != nil {
 			return err
 		}
 	}
@@ -89,41 +90,41 @@ func talk(ctx context.Context, rt *runtime.Runtime, sender string, turns int) er
 }
 
 // curious is a model that calls tools in its first step and answers in its second.
-func curious(_ context.Context, req hook.ModelRequest) hook.ModelStream {
+func curious(_ context.Context, req message.ModelRequest) message.ModelStream {
 	last := req.Messages.At(req.Messages.Len() - 1)
-	return func(yield func(hook.Chunk, error) bool) {
-		ok := yield(hook.Chunk{Kind: hook.ChunkText, Text: words(1 + rand.IntN(500))}, nil)
-		finish := hook.FinishStop
-		if last.Role == hook.RoleUser {
-			finish = hook.FinishTools
+	return func(yield func(message.Chunk, error) bool) {
+		ok := yield(message.Chunk{Kind: message.ChunkText, Text: words(1 + rand.IntN(500))}, nil)
+		finish := message.FinishStop
+		if last.Role == message.RoleUser {
+			finish = message.FinishTools
 			for i := range 1 + rand.IntN(maxCalls) {
 				id := fmt.Sprintf("call-%d-%d", req.Messages.Len(), i)
-				ok = ok && yield(hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: id, Tool: "look"}, nil) &&
-					yield(hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: "{}"}, nil) &&
-					yield(hook.Chunk{Kind: hook.ChunkCallEnd, Index: i}, nil)
+				ok = ok && yield(message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: id, Tool: "look"}, nil) &&
+					yield(message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: "{}"}, nil) &&
+					yield(message.Chunk{Kind: message.ChunkCallEnd, Index: i}, nil)
 			}
 		}
-		_ = ok && yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: finish}, nil)
+		_ = ok && yield(message.Chunk{Kind: message.ChunkFinish, Finish: finish}, nil)
 	}
 }
 
 // looker is a subsystem with one tool, whose results are short or span many pages.
 type looker struct{ hook.Nop }
 
-func (*looker) Schema() []hook.Tool {
-	return []hook.Tool{{Name: "look", Input: `{"type":"object","additionalProperties":false}`}}
+func (*looker) Schema() []message.Tool {
+	return []message.Tool{{Name: "look", Input: `{"type":"object","additionalProperties":false}`}}
 }
 
 func (l *looker) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	return hook.Bound("{}", l), call.Name() == "look"
 }
 
-func (*looker) Run(context.Context, *hook.Env) hook.ToolResult {
+func (*looker) Run(context.Context, *hook.Env) message.ToolResult {
 	n := 1 + rand.IntN(300)
 	if rand.IntN(3) == 0 {
 		n = 1 + rand.IntN(longest)
 	}
-	return hook.TextResult(words(n))
+	return message.TextResult(words(n))
 }
 
 // words is text of n bytes that does not repeat itself.
@@ -159,7 +160,7 @@ func writeByHand(ctx context.Context, l *ledger, process int, sender string) err
 			rec.Turns--
 			rec.Version, err = l.Rewind(ctx, rec.ID, at, rec.Turns)
 		case 2:
-			rec.Version, err = l.Compact(ctx, rec.ID, at, 3, hook.UserText("A summary: "+words(300)))
+			rec.Version, err = l.Compact(ctx, rec.ID, at, 3, message.UserText("A summary: "+words(300)))
 		case 3:
 			_, err = l.Store.(store.Searcher).Search(ctx, store.Query{Text: "summary 1* 2* 3*"})
 		}
@@ -172,20 +173,20 @@ func writeByHand(ctx context.Context, l *ledger, process int, sender string) err
 
 func journalTurn(ctx context.Context, s store.Store, rec store.Record) (int64, error) {
 	const hold = time.Minute
-	epoch, ask := rec.Lease.Epoch, hook.UserText(words(1+rand.IntN(500)))
+	epoch, ask := rec.Lease.Epoch, message.UserText(words(1+rand.IntN(500)))
 	seq := rec.Events
 	event := func() []store.Event {
 		seq++
-		return []store.Event{{Seq: seq, Data: hook.JSON(fmt.Sprintf(`{"text":%q}`, words(1+rand.IntN(800))))}}
+		return []store.Event{{Seq: seq, Data: message.JSON(fmt.Sprintf(`{"text":%q}`, words(1+rand.IntN(800))))}}
 	}
-	v, err := s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: epoch, Hold: hold, Messages: hook.MessagesOf(ask),
+	v, err := s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: epoch, Hold: hold, Messages: message.MessagesOf(ask),
 		Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{"turn":1}`}}, Events: event()})
 	if err != nil {
 		return 0, err
 	}
 	id := fmt.Sprint("call-", rec.Version)
-	reply := hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(words(100)))}
-	result := hook.Message{Role: hook.RoleTool, CallID: id, Tool: "look", Result: hook.TextResult(words(1 + rand.IntN(9000)))}
+	reply := message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock(words(100)))}
+	result := message.Message{Role: message.RoleTool, CallID: id, Tool: "look", Result: message.TextResult(words(1 + rand.IntN(9000)))}
 	for _, e := range []store.Entry{
 		{Kind: store.EntryReply, Message: reply, Data: `{"step":1}`},
 		{Kind: store.EntryStart, CallID: id, Data: `{}`},
@@ -195,6 +196,6 @@ func journalTurn(ctx context.Context, s store.Store, rec store.Record) (int64, e
 			return 0, err
 		}
 	}
-	return s.Append(ctx, rec.ID, store.Append{Version: v, Epoch: epoch, Hold: hold, Messages: hook.MessagesOf(reply, result),
+	return s.Append(ctx, rec.ID, store.Append{Version: v, Epoch: epoch, Hold: hold, Messages: message.MessagesOf(reply, result),
 		Events: event(), TurnEnds: true})
 }

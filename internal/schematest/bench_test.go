@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/schematest"
 )
 
@@ -28,7 +29,7 @@ func largeText() string {
 
 // measure compares what is generated, which validates and keeps the canonical text too, with libraries that only decode.
 func measure[T any](b *testing.B, tool, text string) {
-	call := hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: tool}, Args: hook.JSON(text)})
+	call := hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: tool}, Args: message.JSON(text)})
 	for _, way := range []struct {
 		name string
 		do   func() error
@@ -66,7 +67,7 @@ func BenchmarkLargeInput(b *testing.B) {
 func TestMeasuredInputsAreValid(t *testing.T) {
 	t.Parallel()
 	for tool, text := range map[string]string{schematest.ToolSmall: smallText, schematest.ToolLarge: largeText()} {
-		call := hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: tool}, Args: hook.JSON(text)})
+		call := hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: tool}, Args: message.JSON(text)})
 		inv, owned := new(schematest.Measured).Dispatch(t.Context(), call)
 		require.True(t, owned)
 		require.Nil(t, inv.Err())

@@ -78,7 +78,7 @@ var _ netip.Addr
 
 type idle struct{}
 
-func (idle) Run(context.Context, *hook.Env) hook.ToolResult { return hook.ToolResult{} }
+func (idle) Run(context.Context, *hook.Env) message.ToolResult { return message.ToolResult{} }
 `
 }
 
@@ -95,7 +95,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/schematest"
 )
 
@@ -109,7 +108,7 @@ func TestMutant(t *testing.T) {
 				j.schema = j.schema["properties"].(map[string]any)[name].(map[string]any)
 				text, err := json.Marshal(j.schema)
 				require.NoError(t, err)
-				j.judge = compile(t, hook.JSON(text))
+				j.judge = compile(t, message.JSON(text))
 			}
 			j.bind = mutant.Bind
 			n := &near{Rand: rand.New(rand.NewPCG(1, 2))}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/schematest"
 )
 
@@ -66,13 +67,13 @@ var places = sync.OnceValue(func() []*regexp.Regexp {
 
 // judged is one tool with its schema as somebody else reads it.
 type judged struct {
-	hook.Tool
+	message.Tool
 	schema map[string]any
 	judge  *jsonschema.Schema
 	bind   func(*hook.ToolCall) (inv hook.Invocation, owned bool)
 }
 
-func compile(t testing.TB, text hook.JSON) *jsonschema.Schema {
+func compile(t testing.TB, text message.JSON) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
 	require.NoError(t, err)
@@ -133,7 +134,7 @@ func (j judged) compare(t testing.TB, text string) (reason string, valid bool) {
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	v = without(v, j.schema, forbidsNull)
 	valid = err == nil && j.judge.Validate(v) == nil
-	call := hook.NewToolCall(hook.ToolCallData{Tool: j.Tool, Args: hook.JSON(text)})
+	call := hook.NewToolCall(hook.ToolCallData{Tool: j.Tool, Args: message.JSON(text)})
 	inv, owned := j.bind(call)
 	require.True(t, owned)
 	bad := inv.Err()
@@ -161,7 +162,7 @@ func (j judged) compare(t testing.TB, text string) (reason string, valid bool) {
 }
 
 // canonical checks that canonical arguments have the values that were sent, and no null that counts as not given.
-func (j judged) canonical(t testing.TB, text string, canonical hook.JSON) {
+func (j judged) canonical(t testing.TB, text string, canonical message.JSON) {
 	t.Helper()
 	sent, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	require.NoError(t, err)

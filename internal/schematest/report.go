@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Report is a result with every kind of field.
@@ -34,11 +34,11 @@ type Report struct {
 	Behind   *[]int         `json:"behind,omitempty"`
 	Wait     time.Duration  `json:"wait"`
 	Raw      json.RawMessage
-	JSON     hook.JSON
+	JSON     message.JSON
 	Any      any
 	Number   json.Number
 	Address  netip.Addr
-	Texts    hook.List[string]
+	Texts    message.List[string]
 	Grade    Grade
 	Sealed   Sealed
 	Leaf     *Leaf

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/schematest"
 )
 
@@ -25,11 +26,11 @@ func reports() map[string]schematest.Report {
 			Quoted: &quoted, Done: true, Priority: "none of the constants", List: []string{}, Some: []*schematest.Leaf{nil, {N: 1}},
 			Zero: []schematest.Leaf{{}}, Map: map[string]int{"": 1}, ByNumber: map[int8][]int{-1: nil, 2: {3}}, Array: [2]*bool{&yes, nil},
 			Bytes: []byte("hi"), Digest: [2]byte{1, 255}, At: at, Until: &at, Behind: &behind, Wait: time.Minute, Raw: json.RawMessage(`[1]`),
-			JSON: `{"a":null}`, Any: map[string]any{"x": 1}, Number: "1.5", Address: netip.MustParseAddr("::1"), Texts: hook.ListOf("a"), Grade: 1,
+			JSON: `{"a":null}`, Any: map[string]any{"x": 1}, Number: "1.5", Address: netip.MustParseAddr("::1"), Texts: message.ListOf("a"), Grade: 1,
 			Leaf: &schematest.Leaf{N: 1, Unit: schematest.Low},
 		},
 		"empty and not nil": {
-			Some: []*schematest.Leaf{}, Zero: []schematest.Leaf{}, Map: map[string]int{}, Bytes: []byte{}, Texts: hook.ListOf[string](), Tail: &schematest.Tail{},
+			Some: []*schematest.Leaf{}, Zero: []schematest.Leaf{}, Map: map[string]int{}, Bytes: []byte{}, Texts: message.ListOf[string](), Tail: &schematest.Tail{},
 		},
 	}
 }
@@ -95,7 +96,7 @@ func fits(t *testing.T, schema *jsonschema.Schema, members map[string]json.RawMe
 	return schema.Validate(v) == nil
 }
 
-func output(t *testing.T, name string) hook.JSON {
+func output(t *testing.T, name string) message.JSON {
 	t.Helper()
 	for _, tool := range new(schematest.Rich).Schema() {
 		if tool.Name == name {
@@ -108,7 +109,7 @@ func output(t *testing.T, name string) hook.JSON {
 
 func run(t *testing.T, r *schematest.Rich, tool string) string {
 	t.Helper()
-	call := hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: tool}, Args: "{}"})
+	call := hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: tool}, Args: "{}"})
 	inv, owned := r.Dispatch(t.Context(), call)
 	require.True(t, owned)
 	require.Nil(t, inv.Err())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Rich is a subsystem whose tools keep what they were given.
@@ -212,7 +213,7 @@ type Special struct {
 	// JSON is kept as it is.
 	//
 	//hook:ignore HG037
-	JSON hook.JSON `json:"json,omitzero"`
+	JSON message.JSON `json:"json,omitzero"`
 	//hook:ignore HG037
 	Any any `json:"any,omitzero" hook:"description=Any is anything."`
 	// Own has a form of its own.

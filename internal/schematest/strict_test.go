@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/schematest"
 )
 
@@ -83,13 +84,13 @@ func TestStrictness(t *testing.T) {
 		{"one form of several", "special", `{"own":7}`, "own: must be a string or an array"},
 		{"its own rule", "special", `{"even":3}`, "even: must be a value that its type can read"},
 	}
-	input := map[string]hook.JSON{}
+	input := map[string]message.JSON{}
 	for _, tool := range new(schematest.Rich).Schema() {
 		input[tool.Name] = tool.Input
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			call := hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: tt.tool}, Args: hook.JSON(tt.args)})
+			call := hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: tt.tool}, Args: message.JSON(tt.args)})
 			inv, owned := new(schematest.Rich).Dispatch(t.Context(), call)
 			require.True(t, owned)
 			if tt.err == "" {
@@ -106,7 +107,7 @@ func TestStrictness(t *testing.T) {
 			assert.True(t, strings.HasPrefix(inv.Err().Error(), want), "got %s, want %s", inv.Err(), want)
 			assert.Nil(t, inv.Runner())
 			assert.Equal(t, input[tt.tool], inv.Err().Schema)
-			assert.Equal(t, hook.FailArguments, inv.Err().Result().Failure)
+			assert.Equal(t, message.FailArguments, inv.Err().Result().Failure)
 		})
 	}
 }
@@ -116,7 +117,7 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	r := new(schematest.Rich)
 	invoke := func(tool, args string) any {
-		call := hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: tool}, Args: hook.JSON(args)})
+		call := hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: tool}, Args: message.JSON(args)})
 		inv, _ := r.Dispatch(t.Context(), call)
 		require.Nil(t, inv.Err())
 		require.False(t, inv.Runner().Run(t.Context(), &hook.Env{Call: call}).IsError())

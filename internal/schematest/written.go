@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Writer is a subsystem whose tools return what they are told to. Generated code writes all of it but Elsewhere.
@@ -167,8 +168,8 @@ type Selves struct {
 	Until   *time.Time
 	Raw     json.RawMessage
 	Maybe   *json.RawMessage `json:"maybe,omitempty"`
-	JSON    hook.JSON
-	Texts   hook.List[string]
+	JSON    message.JSON
+	Texts   message.List[string]
 	Grade   Grade
 	Grades  []Grade
 	Pointer []*Grade

@@ -16,13 +16,14 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/internal/schematest"
 )
 
 // written are the results of the tools of a Writer as composite.Reply writes them, which is encoding/json.
-func written(w *schematest.Writer) map[string]hook.ToolResult {
-	return map[string]hook.ToolResult{
+func written(w *schematest.Writer) map[string]message.ToolResult {
+	return map[string]message.ToolResult{
 		schematest.ToolWrittenPlain:     composite.Reply(w.Plain, w.Err),
 		schematest.ToolWrittenOptions:   composite.Reply(&w.Options, w.Err),
 		schematest.ToolWrittenParts:     composite.Reply(w.Parts, w.Err),
@@ -44,7 +45,7 @@ func compareWritten(t require.TestingT, w *schematest.Writer) {
 	tools := w.Schema()
 	require.Len(t, tools, len(want))
 	for _, tool := range tools {
-		call := hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: tool.Name}, Args: "{}"})
+		call := hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: tool.Name}, Args: "{}"})
 		inv, owned := w.Dispatch(context.Background(), call)
 		require.True(t, owned)
 		require.Nil(t, inv.Err())
@@ -71,10 +72,10 @@ func arbitrary() *rapid.Generator[schematest.Writer] {
 			}
 			return nil
 		}).AsAny(),
-		reflect.TypeFor[hook.JSON]():         rapid.Map(raw, func(s string) hook.JSON { return hook.JSON(s) }).AsAny(),
-		reflect.TypeFor[hook.List[string]](): rapid.Map(rapid.SliceOf(text), func(s []string) hook.List[string] { return hook.ListOf(s...) }).AsAny(),
-		reflect.TypeFor[error]():             rapid.Just[error](nil).AsAny(),
-		reflect.TypeFor[hook.Nop]():          rapid.Just(hook.Nop{}).AsAny(),
+		reflect.TypeFor[message.JSON]():         rapid.Map(raw, func(s string) message.JSON { return message.JSON(s) }).AsAny(),
+		reflect.TypeFor[message.List[string]](): rapid.Map(rapid.SliceOf(text), func(s []string) message.List[string] { return message.ListOf(s...) }).AsAny(),
+		reflect.TypeFor[error]():                rapid.Just[error](nil).AsAny(),
+		reflect.TypeFor[hook.Nop]():             rapid.Just(hook.Nop{}).AsAny(),
 	}
 	filled := rapid.MakeCustom[schematest.Writer](rapid.MakeConfig{Types: types, Kinds: kinds, Fields: map[reflect.Type]map[string]*rapid.Generator[any]{
 		reflect.TypeFor[schematest.Writer](): {"Err": rapid.Just(any(nil))},
@@ -145,7 +146,7 @@ func TestWrittenBorders(t *testing.T) {
 		compareWritten(t, &schematest.Writer{Selves: schematest.Selves{At: at, Raw: json.RawMessage("{")}, Options: schematest.Options{Until: &at}})
 		compareWritten(t, &schematest.Writer{Selves: schematest.Selves{Until: &at}})
 	}
-	for _, err := range []error{errors.New("no"), &hook.ToolError{Kind: hook.FailNotFound, Text: "there is none"}} {
+	for _, err := range []error{errors.New("no"), &hook.ToolError{Kind: message.FailNotFound, Text: "there is none"}} {
 		compareWritten(t, &schematest.Writer{Err: err})
 	}
 }
@@ -163,7 +164,7 @@ func TestWrittenIsNotMixed(t *testing.T) {
 // An answer costs its text, its block and what encodes it.
 func TestWrittenAllocations(t *testing.T) {
 	w := &schematest.Writer{Parts: schematest.Parts{Leaves: []schematest.Leaf{{N: 1, Unit: "a"}, {N: 2}}}}
-	call := hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: schematest.ToolWrittenLeaves}, Args: "{}"})
+	call := hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: schematest.ToolWrittenLeaves}, Args: "{}"})
 	inv, _ := w.Dispatch(t.Context(), call)
 	env := &hook.Env{Call: call}
 	assert.LessOrEqual(t, allocs.PerRun(1000, func() { inv.Runner().Run(t.Context(), env) }), 6.0)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // renderer writes a request as an adapter for Anthropic would. It mends what an
@@ -25,7 +25,7 @@ const anthropicMaxTokens = 4096
 
 // RenderAnthropic returns the body of a request to /v1/messages. It is safe for
 // concurrent use.
-func RenderAnthropic(req hook.ModelRequest) []byte {
+func RenderAnthropic(req message.ModelRequest) []byte {
 	r := renderer{buf: make([]byte, 0, 4096)}
 	model, most := req.Model, req.MaxTokens
 	if model == "" {
@@ -72,7 +72,7 @@ func plain(s string) bool {
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
-func (r *renderer) tools(req hook.ModelRequest) {
+func (r *renderer) tools(req message.ModelRequest) {
 	tools := req.Tools.Encoded("strictwire-anthropic", encodeTools)
 	if tools == "" {
 		tools = toolsOfHistory(req.Messages)
@@ -83,18 +83,18 @@ func (r *renderer) tools(req hook.ModelRequest) {
 	r.raw(`,"tools":`)
 	r.raw(tools)
 	switch req.Choice.Mode {
-	case hook.ToolChoiceNone:
+	case message.ToolChoiceNone:
 		r.raw(`,"tool_choice":{"type":"none"}`)
-	case hook.ToolChoiceRequired:
+	case message.ToolChoiceRequired:
 		r.raw(`,"tool_choice":{"type":"any"}`)
-	case hook.ToolChoiceTool:
+	case message.ToolChoiceTool:
 		r.raw(`,"tool_choice":{"type":"tool","name":`)
 		r.string(req.Choice.Tool)
 		r.raw(`}`)
 	}
 }
 
-func encodeTools(tools hook.List[hook.Tool]) string {
+func encodeTools(tools message.List[message.Tool]) string {
 	var r renderer
 	for _, t := range tools.All() {
 		input := string(t.Input)
@@ -108,12 +108,12 @@ func encodeTools(tools hook.List[hook.Tool]) string {
 
 // toolsOfHistory declares the tools that were called, for a request that has no
 // others: the wire wants to know them.
-func toolsOfHistory(ms hook.Messages) string {
+func toolsOfHistory(ms message.Messages) string {
 	var r renderer
 	seen := map[string]bool{}
 	for _, m := range ms.All() {
 		for _, b := range m.Content.All() {
-			if b.Kind == hook.BlockToolCall && !seen[b.Tool] {
+			if b.Kind == message.BlockToolCall && !seen[b.Tool] {
 				seen[b.Tool] = true
 				r.tool(b.Tool, "", `{"type":"object"}`)
 			}
@@ -141,7 +141,7 @@ func (r *renderer) list() string {
 }
 
 // messages writes runs of messages of one role as one message each.
-func (r *renderer) messages(ms hook.Messages) {
+func (r *renderer) messages(ms message.Messages) {
 	first := true
 	for i := 0; i < ms.Len(); {
 		role, end := wireRole(ms.At(i)), i+1
@@ -168,8 +168,8 @@ func (r *renderer) messages(ms hook.Messages) {
 	}
 }
 
-func wireRole(m hook.Message) string {
-	if m.Role == hook.RoleAssistant {
+func wireRole(m message.Message) string {
+	if m.Role == message.RoleAssistant {
 		return "assistant"
 	}
 	return "user"
@@ -189,9 +189,9 @@ func (r *renderer) comma() {
 	r.blocks++
 }
 
-func (r *renderer) user(ms hook.Messages, from, to int) {
+func (r *renderer) user(ms message.Messages, from, to int) {
 	for i := from; i < to; i++ {
-		if m := ms.At(i); m.Role == hook.RoleTool {
+		if m := ms.At(i); m.Role == message.RoleTool {
 			r.result(m)
 		} else {
 			r.contents(m.Content)
@@ -200,11 +200,11 @@ func (r *renderer) user(ms hook.Messages, from, to int) {
 }
 
 // contents writes texts and images.
-func (r *renderer) contents(content hook.List[hook.Block]) {
+func (r *renderer) contents(content message.List[message.Block]) {
 	for _, b := range content.All() {
 		switch {
-		case b.Kind == hook.BlockReasoning, b.Kind == hook.BlockToolCall:
-		case b.Kind == hook.BlockImage:
+		case b.Kind == message.BlockReasoning, b.Kind == message.BlockToolCall:
+		case b.Kind == message.BlockImage:
 			r.image(b)
 		default:
 			r.text(textOf(b))
@@ -212,9 +212,9 @@ func (r *renderer) contents(content hook.List[hook.Block]) {
 	}
 }
 
-func textOf(b hook.Block) string {
+func textOf(b message.Block) string {
 	switch {
-	case b.Kind == hook.BlockJSON:
+	case b.Kind == message.BlockJSON:
 		return string(b.JSON)
 	case b.Text == "":
 		return b.URI
@@ -232,7 +232,7 @@ func (r *renderer) text(s string) {
 	r.raw(`}`)
 }
 
-func (r *renderer) image(b hook.Block) {
+func (r *renderer) image(b message.Block) {
 	switch {
 	case b.Data != "":
 		r.begin("image")
@@ -249,14 +249,14 @@ func (r *renderer) image(b hook.Block) {
 	}
 }
 
-func (r *renderer) result(m hook.Message) {
+func (r *renderer) result(m message.Message) {
 	r.begin("tool_result")
 	r.raw(`,"tool_use_id":`)
 	r.string(m.CallID)
 	if m.Result.IsError() {
 		r.raw(`,"is_error":true`)
 		if m.Result.Content.Len() == 0 || blank(m.Result.Text()) {
-			m.Result = hook.TextResult("failed: " + string(m.Result.Failure))
+			m.Result = message.TextResult("failed: " + string(m.Result.Failure))
 		}
 	}
 	at, outside := len(r.buf), r.blocks
@@ -273,9 +273,9 @@ func (r *renderer) result(m hook.Message) {
 
 // assistant writes thinking, then texts, then calls, which is the order of the
 // wire.
-func (r *renderer) assistant(ms hook.Messages, from, to int) {
+func (r *renderer) assistant(ms message.Messages, from, to int) {
 	last := to == ms.Len()
-	each := func(write func(b hook.Block)) {
+	each := func(write func(b message.Block)) {
 		for i := from; i < to; i++ {
 			for _, b := range ms.At(i).Content.All() {
 				write(b)
@@ -283,15 +283,15 @@ func (r *renderer) assistant(ms hook.Messages, from, to int) {
 		}
 	}
 	said := false
-	each(func(b hook.Block) {
-		said = said || b.Kind == hook.BlockToolCall || b.Kind != hook.BlockReasoning && !blank(textOf(b))
+	each(func(b message.Block) {
+		said = said || b.Kind == message.BlockToolCall || b.Kind != message.BlockReasoning && !blank(textOf(b))
 	})
 	if !said {
 		return // thinking alone is not taken back
 	}
 	each(r.thinking)
-	each(func(b hook.Block) {
-		if b.Kind != hook.BlockReasoning && b.Kind != hook.BlockToolCall {
+	each(func(b message.Block) {
+		if b.Kind != message.BlockReasoning && b.Kind != message.BlockToolCall {
 			s := textOf(b)
 			if last {
 				s = strings.TrimRight(s, " \t\r\n")
@@ -303,9 +303,9 @@ func (r *renderer) assistant(ms hook.Messages, from, to int) {
 }
 
 // thinking writes reasoning that the vendor has signed; nothing else is taken.
-func (r *renderer) thinking(b hook.Block) {
+func (r *renderer) thinking(b message.Block) {
 	var meta struct{ Signature string }
-	if b.Kind != hook.BlockReasoning || json.Unmarshal([]byte(b.Meta), &meta) != nil || meta.Signature == "" {
+	if b.Kind != message.BlockReasoning || json.Unmarshal([]byte(b.Meta), &meta) != nil || meta.Signature == "" {
 		return
 	}
 	r.begin("thinking")
@@ -316,8 +316,8 @@ func (r *renderer) thinking(b hook.Block) {
 	r.raw(`}`)
 }
 
-func (r *renderer) call(b hook.Block) {
-	if b.Kind != hook.BlockToolCall {
+func (r *renderer) call(b message.Block) {
+	if b.Kind != message.BlockToolCall {
 		return
 	}
 	r.begin("tool_use")

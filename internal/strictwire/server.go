@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
@@ -30,7 +30,7 @@ func (e *Error) Error() string {
 type Server struct {
 	inner provider.Provider
 	// ask makes a request and returns why it was not taken.
-	ask func(context.Context, hook.ModelRequest) error
+	ask func(context.Context, message.ModelRequest) error
 	// parsers are *parser: what they parse into is used again.
 	parsers sync.Pool
 
@@ -59,7 +59,7 @@ func OpenAI(inner provider.Provider) *Server {
 	adapter := openai.New(&openai.Options{
 		APIKey: "strictwire", Model: "gpt", Client: &http.Client{Transport: transport{s}}, HeaderTimeout: -1, IdleTimeout: -1,
 	})
-	s.ask = func(ctx context.Context, req hook.ModelRequest) error {
+	s.ask = func(ctx context.Context, req message.ModelRequest) error {
 		for _, err := range adapter.Stream(ctx, req) {
 			if err != nil {
 				return err
@@ -73,7 +73,7 @@ func OpenAI(inner provider.Provider) *Server {
 // Anthropic returns a server of the messages wire in front of inner.
 func Anthropic(inner provider.Provider) *Server {
 	s := &Server{inner: inner}
-	s.ask = func(ctx context.Context, req hook.ModelRequest) error {
+	s.ask = func(ctx context.Context, req message.ModelRequest) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("anthropic: %w", err)
 		}
@@ -86,10 +86,10 @@ func Anthropic(inner provider.Provider) *Server {
 }
 
 // Stream implements provider.Provider.
-func (s *Server) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
+func (s *Server) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
 		if err := s.ask(ctx, req); err != nil {
-			yield(hook.Chunk{}, err)
+			yield(message.Chunk{}, err)
 			return
 		}
 		for chunk, err := range s.inner.Stream(ctx, req) {

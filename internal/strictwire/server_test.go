@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/strictwire"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -23,9 +23,9 @@ import (
 
 // says is a model that says one thing.
 func says(text string) provider.Provider {
-	return provider.Func(func(context.Context, hook.ModelRequest) hook.ModelStream {
-		return func(yield func(hook.Chunk, error) bool) {
-			_ = yield(hook.Chunk{Kind: hook.ChunkText, Text: text}, nil) && yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop}, nil)
+	return provider.Func(func(context.Context, message.ModelRequest) message.ModelStream {
+		return func(yield func(message.Chunk, error) bool) {
+			_ = yield(message.Chunk{Kind: message.ChunkText, Text: text}, nil) && yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop}, nil)
 		}
 	})
 }
@@ -34,39 +34,39 @@ func servers(inner provider.Provider) map[string]*strictwire.Server {
 	return map[string]*strictwire.Server{"openai": strictwire.OpenAI(inner), "anthropic": strictwire.Anthropic(inner)}
 }
 
-func request(messages ...hook.Message) hook.ModelRequest {
-	return hook.ModelRequest{Model: "m", System: "be brief", Messages: hook.MessagesOf(messages...), Tools: tools()}
+func request(messages ...message.Message) message.ModelRequest {
+	return message.ModelRequest{Model: "m", System: "be brief", Messages: message.MessagesOf(messages...), Tools: tools()}
 }
 
-func tools() *hook.ToolSet {
-	return hook.NewToolSet([]hook.Tool{
+func tools() *message.ToolSet {
+	return message.NewToolSet([]message.Tool{
 		{Name: "read", Description: "reads a file", Input: `{"type":"object","properties":{"path":{"type":"string"}}}`},
 		{Name: "grep", Input: `{"type":"object","properties":{}}`},
 	})
 }
 
-func assistant(blocks ...hook.Block) hook.Message {
-	return hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(blocks...)}
+func assistant(blocks ...message.Block) message.Message {
+	return message.Message{Role: message.RoleAssistant, Content: message.ListOf(blocks...)}
 }
 
-func call(id, tool, args string) hook.Block {
-	return hook.Block{Kind: hook.BlockToolCall, CallID: id, Tool: tool, JSON: hook.JSON(args)}
+func call(id, tool, args string) message.Block {
+	return message.Block{Kind: message.BlockToolCall, CallID: id, Tool: tool, JSON: message.JSON(args)}
 }
 
-func result(id, tool, text string) hook.Message {
-	return hook.Message{Role: hook.RoleTool, CallID: id, Tool: tool, Result: hook.TextResult(text)}
+func result(id, tool, text string) message.Message {
+	return message.Message{Role: message.RoleTool, CallID: id, Tool: tool, Result: message.TextResult(text)}
 }
 
 func TestAGoodRequestIsAnsweredByTheModelBehind(t *testing.T) {
 	t.Parallel()
 	for name, s := range servers(says("hello")) {
-		var got []hook.Chunk
-		for chunk, err := range s.Stream(t.Context(), request(hook.UserText("hi"))) {
+		var got []message.Chunk
+		for chunk, err := range s.Stream(t.Context(), request(message.UserText("hi"))) {
 			require.NoError(t, err, name)
 			got = append(got, chunk)
 		}
-		assert.Equal(t, []hook.Chunk{{Kind: hook.ChunkText, Text: "hello"}, {Kind: hook.ChunkFinish, Finish: hook.FinishStop}}, got)
-		for range s.Stream(t.Context(), request(hook.UserText("hi"))) {
+		assert.Equal(t, []message.Chunk{{Kind: message.ChunkText, Text: "hello"}, {Kind: message.ChunkFinish, Finish: message.FinishStop}}, got)
+		for range s.Stream(t.Context(), request(message.UserText("hi"))) {
 			break // whoever listens may leave
 		}
 		assert.Equal(t, 2, s.Requests())
@@ -77,11 +77,11 @@ func TestAGoodRequestIsAnsweredByTheModelBehind(t *testing.T) {
 func TestTheErrorsOfTheModelBehindComeThrough(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	inner := provider.Func(func(context.Context, hook.ModelRequest) hook.ModelStream {
-		return func(yield func(hook.Chunk, error) bool) { yield(hook.Chunk{}, broken) }
+	inner := provider.Func(func(context.Context, message.ModelRequest) message.ModelStream {
+		return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, broken) }
 	})
 	for name, s := range servers(inner) {
-		_, err := provider.Collect(s.Stream(t.Context(), request(hook.UserText("hi"))))
+		_, err := provider.Collect(s.Stream(t.Context(), request(message.UserText("hi"))))
 		assert.Equal(t, broken, err, name)
 	}
 }
@@ -89,11 +89,11 @@ func TestTheErrorsOfTheModelBehindComeThrough(t *testing.T) {
 func TestABadRequestIsRefusedInTheVendorsWords(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	inner := provider.Func(func(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+	inner := provider.Func(func(ctx context.Context, req message.ModelRequest) message.ModelStream {
 		asked++
 		return says("x").Stream(ctx, req)
 	})
-	bad := request(hook.UserText("hi"), assistant(call("1", "read", "{}")))
+	bad := request(message.UserText("hi"), assistant(call("1", "read", "{}")))
 
 	s := strictwire.OpenAI(inner)
 	_, err := provider.Collect(s.Stream(t.Context(), bad))
@@ -121,7 +121,7 @@ func TestManyRejectionsAreCountedAndFewAreKeptWhole(t *testing.T) {
 	t.Parallel()
 	s := strictwire.Anthropic(says("x"))
 	for range 30 {
-		_, err := provider.Collect(s.Stream(t.Context(), request(assistant(hook.TextBlock("x")))))
+		_, err := provider.Collect(s.Stream(t.Context(), request(assistant(message.TextBlock("x")))))
 		require.Error(t, err)
 	}
 	got := s.Rejections()
@@ -136,7 +136,7 @@ func TestACancelledRequestIsNotMade(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, s := range servers(says("x")) {
-		_, err := provider.Collect(s.Stream(ctx, request(hook.UserText("hi"))))
+		_, err := provider.Collect(s.Stream(ctx, request(message.UserText("hi"))))
 		require.ErrorIs(t, err, context.Canceled, name)
 		assert.Empty(t, s.Rejections())
 	}
@@ -145,8 +145,8 @@ func TestACancelledRequestIsNotMade(t *testing.T) {
 func TestManyAtOnceInABubble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		slow := provider.Func(func(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
-			return func(yield func(hook.Chunk, error) bool) {
+		slow := provider.Func(func(ctx context.Context, req message.ModelRequest) message.ModelStream {
+			return func(yield func(message.Chunk, error) bool) {
 				time.Sleep(time.Hour)
 				says("x").Stream(ctx, req)(yield)
 			}
@@ -157,9 +157,9 @@ func TestManyAtOnceInABubble(t *testing.T) {
 		for i := range 40 {
 			for _, s := range all {
 				wg.Go(func() {
-					req := request(hook.UserText("hi"))
+					req := request(message.UserText("hi"))
 					if i%4 == 0 {
-						req = request(hook.UserText("hi"), result("1", "read", "x"))
+						req = request(message.UserText("hi"), result("1", "read", "x"))
 					}
 					_, err := provider.Collect(s.Stream(t.Context(), req))
 					assert.Equal(t, i%4 == 0, err != nil)
@@ -177,23 +177,23 @@ func TestManyAtOnceInABubble(t *testing.T) {
 
 func TestTheRequestToAnthropic(t *testing.T) {
 	t.Parallel()
-	signed := hook.Block{Kind: hook.BlockReasoning, Text: "hm", Meta: `{"signature":"s"}`}
-	image := hook.Block{Kind: hook.BlockImage, MIME: "image/png", Data: "aGk="}
-	note := hook.UserText("be quick")
+	signed := message.Block{Kind: message.BlockReasoning, Text: "hm", Meta: `{"signature":"s"}`}
+	image := message.Block{Kind: message.BlockImage, MIME: "image/png", Data: "aGk="}
+	note := message.UserText("be quick")
 	note.Label, note.Ephemeral = "context", true
 	req := request(
-		hook.UserText("hi \"you\" é"), hook.UserText(" "),
-		assistant(hook.Block{Kind: hook.BlockReasoning, Text: "unsigned"}), // says nothing
-		assistant(signed, call("1", "read", `{"path":"a"}`), hook.TextBlock("I look"), call("2", "read", `{}`)),
+		message.UserText("hi \"you\" é"), message.UserText(" "),
+		assistant(message.Block{Kind: message.BlockReasoning, Text: "unsigned"}), // says nothing
+		assistant(signed, call("1", "read", `{"path":"a"}`), message.TextBlock("I look"), call("2", "read", `{}`)),
 		result("1", "read", "x"),
-		hook.Message{Role: hook.RoleTool, CallID: "2", Tool: "read", Result: hook.ToolResult{Failure: hook.FailTimeout, Content: hook.ListOf(image)}},
+		message.Message{Role: message.RoleTool, CallID: "2", Tool: "read", Result: message.ToolResult{Failure: message.FailTimeout, Content: message.ListOf(image)}},
 		note,
 		assistant(call("3", "grep", `{}`), call("4", "grep", `{}`)),
-		hook.Message{Role: hook.RoleTool, CallID: "3", Tool: "grep"},
-		hook.Message{Role: hook.RoleTool, CallID: "4", Tool: "grep", Result: hook.ToolResult{Failure: hook.FailTimeout}},
-		assistant(hook.TextBlock("and so \n")),
+		message.Message{Role: message.RoleTool, CallID: "3", Tool: "grep"},
+		message.Message{Role: message.RoleTool, CallID: "4", Tool: "grep", Result: message.ToolResult{Failure: message.FailTimeout}},
+		assistant(message.TextBlock("and so \n")),
 	)
-	req.Choice, req.MaxTokens = hook.ToolChoice{Mode: hook.ToolChoiceTool, Tool: "grep"}, 99
+	req.Choice, req.MaxTokens = message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "grep"}, 99
 	body := strictwire.RenderAnthropic(req)
 	assert.Nil(t, strictwire.CheckAnthropic(body))
 	assert.Equal(t, `{"model":"m","max_tokens":99,"stream":true,"system":"be brief",`+
@@ -209,7 +209,7 @@ func TestTheRequestToAnthropic(t *testing.T) {
 		`{"type":"tool_result","tool_use_id":"4","is_error":true,"content":[{"type":"text","text":"failed: timeout"}]}]},`+
 		`{"role":"assistant","content":[{"type":"text","text":"and so"}]}]}`, string(body))
 
-	req = hook.ModelRequest{Messages: hook.MessagesOf(hook.UserText("hi"), assistant(call("1", "gone", `{}`)), result("1", "gone", "x"))}
+	req = message.ModelRequest{Messages: message.MessagesOf(message.UserText("hi"), assistant(call("1", "gone", `{}`)), result("1", "gone", "x"))}
 	body = strictwire.RenderAnthropic(req)
 	assert.Nil(t, strictwire.CheckAnthropic(body))
 	assert.Contains(t, string(body), `"tools":[{"name":"gone","input_schema":{"type":"object"}}]`, "what was called is declared")
@@ -217,11 +217,11 @@ func TestTheRequestToAnthropic(t *testing.T) {
 }
 
 // damaged are histories that at least one vendor refuses.
-func damaged() map[string][]hook.Message {
-	u, long := hook.UserText("hi"), strings.Repeat("x", 41)
+func damaged() map[string][]message.Message {
+	u, long := message.UserText("hi"), strings.Repeat("x", 41)
 	one := assistant(call("1", "read", "{}"))
 	two := assistant(call("1", "read", "{}"), call("2", "read", "{}"))
-	return map[string][]hook.Message{
+	return map[string][]message.Message{
 		"no result":                        {u, one},
 		"no result, and the user goes on":  {u, one, u},
 		"one of two results":               {u, two, result("2", "read", "y")},
@@ -243,14 +243,14 @@ func damaged() map[string][]hook.Message {
 		"arguments with half an emoji":     {u, assistant(call("1", "read", `{"p":"\ud83d"}`)), result("1", "read", "x")},
 		"no arguments":                     {u, assistant(call("1", "read", ``)), result("1", "read", "x")},
 		"an empty answer":                  {u, assistant(), u},
-		"an empty text":                    {u, assistant(hook.TextBlock("")), u},
-		"nothing but reasoning":            {u, assistant(hook.Block{Kind: hook.BlockReasoning, Text: "hm"}), u},
-		"an empty question":                {hook.UserText("")},
-		"a conversation without beginning": {assistant(hook.TextBlock("x")), u},
+		"an empty text":                    {u, assistant(message.TextBlock("")), u},
+		"nothing but reasoning":            {u, assistant(message.Block{Kind: message.BlockReasoning, Text: "hm"}), u},
+		"an empty question":                {message.UserText("")},
+		"a conversation without beginning": {assistant(message.TextBlock("x")), u},
 	}
 }
 
-func refusals(t require.TestingT, ms []hook.Message) (refused []string) {
+func refusals(t require.TestingT, ms []message.Message) (refused []string) {
 	for name, s := range servers(says("ok")) {
 		_, err := provider.Collect(s.Stream(context.Background(), request(ms...)))
 		for _, r := range s.Rejections() {
@@ -270,7 +270,7 @@ func TestRepairedHistoriesPassAndDamagedOnesDoNot(t *testing.T) {
 			repaired, problems := history.Repair(ms)
 			require.NotEmpty(t, problems)
 			if len(repaired) == 0 {
-				repaired = []hook.Message{hook.UserText("hi")} // nothing was left: the next question comes first
+				repaired = []message.Message{message.UserText("hi")} // nothing was left: the next question comes first
 			}
 			assert.Empty(t, refusals(t, repaired))
 		})
@@ -285,19 +285,19 @@ func TestAnyRepairedHistoryPasses(t *testing.T) {
 		pick := func(what string, of ...string) string { return rapid.SampledFrom(of).Draw(t, what) }
 		id := func() string { return pick("id", "", "1", "2", "3", "call_repaired_1", "call_repaired_2", "a:b") }
 		tool := func() string { return pick("tool", "read", "grep", "", "a b") }
-		ms := []hook.Message{}
+		ms := []message.Message{}
 		for range rapid.IntRange(0, 12).Draw(t, "messages") {
 			switch rapid.IntRange(0, 3).Draw(t, "role") {
 			case 0:
-				ms = append(ms, hook.UserText(pick("text", "hi", " ", "\xff")))
+				ms = append(ms, message.UserText(pick("text", "hi", " ", "\xff")))
 			case 1:
-				blocks := []hook.Block{}
+				blocks := []message.Block{}
 				for range rapid.IntRange(0, 4).Draw(t, "blocks") {
 					switch rapid.IntRange(0, 3).Draw(t, "kind") {
 					case 0:
-						blocks = append(blocks, hook.TextBlock(pick("text", "ok ", "", "\n")))
+						blocks = append(blocks, message.TextBlock(pick("text", "ok ", "", "\n")))
 					case 1:
-						blocks = append(blocks, hook.Block{Kind: hook.BlockReasoning, Text: "hm", Meta: hook.JSON(pick("meta", "", `{"signature":"s"}`))})
+						blocks = append(blocks, message.Block{Kind: message.BlockReasoning, Text: "hm", Meta: message.JSON(pick("meta", "", `{"signature":"s"}`))})
 					default:
 						blocks = append(blocks, call(id(), tool(), pick("args", "{}", "", "[]", `{"p":"\ud800"}`, ` {"p":1} `, "\xff")))
 					}
@@ -306,34 +306,34 @@ func TestAnyRepairedHistoryPasses(t *testing.T) {
 			case 2:
 				ms = append(ms, result(id(), tool(), pick("text", "x", "", " ", "\xf0\x9f")))
 			case 3:
-				ms = append(ms, hook.Message{Role: hook.RoleTool, CallID: id(), Tool: tool(), Result: hook.ToolResult{Failure: hook.FailCancelled}})
+				ms = append(ms, message.Message{Role: message.RoleTool, CallID: id(), Tool: tool(), Result: message.ToolResult{Failure: message.FailCancelled}})
 			}
 		}
 		repaired, problems := history.Repair(ms)
 		if len(problems) > 0 {
 			damaged++
-			refused += min(1, len(refusals(t, append(ms, hook.UserText("next")))))
+			refused += min(1, len(refusals(t, append(ms, message.UserText("next")))))
 		}
-		require.Empty(t, refusals(t, append(repaired, hook.UserText("next"))), "%v", problems)
+		require.Empty(t, refusals(t, append(repaired, message.UserText("next"))), "%v", problems)
 	})
 	t.Logf("%d of %d damaged histories were refused before they were repaired", refused, damaged)
 	assert.Greater(t, refused, damaged/2, "the servers mind too little to prove anything")
 }
 
 // tenMessages returns a history of ten messages.
-func tenMessages() []hook.Message {
-	var ms []hook.Message
+func tenMessages() []message.Message {
+	var ms []message.Message
 	for i := range 2 {
 		a, b := fmt.Sprintf("call_a%024d", i), fmt.Sprintf("call_b%024d", i)
-		ms = append(ms, hook.UserText("What is in the file, and where is it used?"),
-			assistant(hook.TextBlock("I look."), call(a, "read", `{"path":"docs/index.md"}`), call(b, "grep", `{"pattern":"index"}`)),
-			result(a, "read", strings.Repeat("a line of the file\n", 10)), result(b, "grep", "nothing"), assistant(hook.TextBlock("It is not used.")))
+		ms = append(ms, message.UserText("What is in the file, and where is it used?"),
+			assistant(message.TextBlock("I look."), call(a, "read", `{"path":"docs/index.md"}`), call(b, "grep", `{"pattern":"index"}`)),
+			result(a, "read", strings.Repeat("a line of the file\n", 10)), result(b, "grep", "nothing"), assistant(message.TextBlock("It is not used.")))
 	}
 	return ms
 }
 
 func BenchmarkRequest(b *testing.B) {
-	req := request(append(tenMessages()[:9], hook.UserText("Sure?"))...)
+	req := request(append(tenMessages()[:9], message.UserText("Sure?"))...)
 	for name, s := range servers(says("ok")) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

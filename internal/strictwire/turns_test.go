@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/strictwire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -24,41 +25,41 @@ type wildModel struct{ r *rand.Rand }
 
 func (m wildModel) pick(of ...string) string { return of[m.r.IntN(len(of))] }
 
-func (m wildModel) Stream(context.Context, hook.ModelRequest) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
-		chunks := []hook.Chunk{}
+func (m wildModel) Stream(context.Context, message.ModelRequest) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
+		chunks := []message.Chunk{}
 		for i := range m.r.IntN(6) {
 			switch m.r.IntN(5) {
 			case 0:
-				chunks = append(chunks, hook.Chunk{Kind: hook.ChunkText, Text: m.pick("well ", " \n", "\xff", "")})
+				chunks = append(chunks, message.Chunk{Kind: message.ChunkText, Text: m.pick("well ", " \n", "\xff", "")})
 			case 1:
-				chunks = append(chunks, hook.Chunk{Kind: hook.ChunkReasoning, Text: "hm"}, hook.Chunk{Kind: hook.ChunkMeta, Meta: `{"signature":"s"}`})
+				chunks = append(chunks, message.Chunk{Kind: message.ChunkReasoning, Text: "hm"}, message.Chunk{Kind: message.ChunkMeta, Meta: `{"signature":"s"}`})
 			default:
 				args := m.pick("{}", "", "null", `{"s":`, `["s"]`, `{"s":"\ud83d"}`, `{"s":"\ud83d\ude00"}`, "{\"s\":\"\xf0\x9f\"}", ` {"s" : 1} `)
 				chunks = append(chunks,
-					hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: m.pick("", "1", "2", "functions.x:0", strings.Repeat("x", 50)), Tool: m.pick("ok", "ok", "fails", "panics", "hangs", "huge", "no_such", "a b", "", strings.Repeat("y", 70))},
-					hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: args}, hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+					message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: m.pick("", "1", "2", "functions.x:0", strings.Repeat("x", 50)), Tool: m.pick("ok", "ok", "fails", "panics", "hangs", "huge", "no_such", "a b", "", strings.Repeat("y", 70))},
+					message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: args}, message.Chunk{Kind: message.ChunkCallEnd, Index: i})
 			}
 		}
 		for _, c := range chunks {
 			if m.r.IntN(40) == 0 {
-				yield(hook.Chunk{}, errors.New("the connection was reset"))
+				yield(message.Chunk{}, errors.New("the connection was reset"))
 				return
 			}
 			if !yield(c, nil) {
 				return
 			}
 		}
-		yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishReason(m.pick("stop", "length", "tool_calls"))}, nil)
+		yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishReason(m.pick("stop", "length", "tool_calls"))}, nil)
 	}
 }
 
 // wildTools are tools that end in every way.
 type wildTools struct{ hook.Nop }
 
-func (wildTools) Schema() (tools []hook.Tool) {
+func (wildTools) Schema() (tools []message.Tool) {
 	for _, name := range []string{"ok", "fails", "panics", "hangs", "huge"} {
-		tools = append(tools, hook.Tool{Name: name, Input: `{"type":"object"}`, MaxResult: 1000})
+		tools = append(tools, message.Tool{Name: name, Input: `{"type":"object"}`, MaxResult: 1000})
 	}
 	return tools
 }
@@ -72,10 +73,10 @@ func (w wildTools) Dispatch(_ context.Context, c *hook.ToolCall) (hook.Invocatio
 
 type runs string
 
-func (name runs) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (name runs) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	switch name {
 	case "fails":
-		return hook.ToolResult{Failure: hook.FailOperation}
+		return message.ToolResult{Failure: message.FailOperation}
 	case "panics":
 		panic("wild")
 	case "hangs":
@@ -84,9 +85,9 @@ func (name runs) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
 		case <-time.After(2 * time.Minute):
 		}
 	case "huge":
-		return hook.TextResult(strings.Repeat("👨‍👩‍👧‍👦\xff", 1000))
+		return message.TextResult(strings.Repeat("👨‍👩‍👧‍👦\xff", 1000))
 	}
-	return hook.ToolResult{}
+	return message.ToolResult{}
 }
 
 // What the runtime sends is taken, whatever came before: no turn of a
@@ -109,7 +110,7 @@ func TestNoTurnIsRefused(t *testing.T) {
 					require.NoError(t, err)
 					for range 10 {
 						ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+r.IntN(300))*time.Second)
-						_, _ = conv.Send(ctx, hook.TextInput("go on"), nil) // how it ends is not the matter here
+						_, _ = conv.Send(ctx, message.TextInput("go on"), nil) // how it ends is not the matter here
 						cancel()
 					}
 					require.NoError(t, rt.Close(t.Context()))

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
@@ -157,13 +158,13 @@ func (a *Approver) edit(ctx context.Context, r approval.Request) (reply approval
 		if changed == text {
 			return approval.Reply{Answer: hook.AnswerApprove}, true, nil
 		}
-		args := hook.JSON(changed)
+		args := message.JSON(changed)
 		if alone {
 			data, err := json.Marshal(map[string]string{"command": changed})
 			if err != nil {
 				return approval.Reply{}, false, err
 			}
-			args = hook.JSON(data)
+			args = message.JSON(data)
 		}
 		reply := approval.Reply{Answer: hook.AnswerModify, Args: args}
 		problem := r.Check(reply)
@@ -177,7 +178,7 @@ func (a *Approver) edit(ctx context.Context, r approval.Request) (reply approval
 
 // onlyCommand returns the command of a call that has nothing else, and that can be
 // edited as it is.
-func onlyCommand(args hook.JSON) (string, bool) {
+func onlyCommand(args message.JSON) (string, bool) {
 	var in map[string]json.RawMessage
 	var command string
 	if json.Unmarshal([]byte(args), &in) != nil || len(in) != 1 || json.Unmarshal(in["command"], &command) != nil {

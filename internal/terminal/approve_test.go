@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
@@ -23,7 +25,7 @@ import (
 func listing() approval.Request {
 	return approval.Request{
 		Agent: "helper", CallID: "c", Tool: "bash", Args: `{"command":"ls"}`, Reason: "it may change things",
-		Offers: hook.ListOf(
+		Offers: message.ListOf(
 			approval.Offer{ID: "call-conversation", Text: "exactly this call of bash, in this conversation"},
 			approval.Offer{ID: "call-agent", Text: "exactly this call of bash, by the agent helper"},
 		),
@@ -35,7 +37,7 @@ func TestAsk(t *testing.T) {
 	const no = "The user said no: "
 	approve := approval.Reply{Answer: hook.AnswerApprove, By: "terminal"}
 	refuse := approval.Reply{Answer: hook.AnswerRefuse, By: "terminal"}
-	with := func(r approval.Reply, reason, remember string, args hook.JSON) approval.Reply {
+	with := func(r approval.Reply, reason, remember string, args message.JSON) approval.Reply {
 		r.Reason, r.Remember, r.Args = reason, remember, args
 		return r
 	}
@@ -106,14 +108,14 @@ func TestAskShowsWhatMatters(t *testing.T) {
 	r := listing()
 	r.Depth, r.Reason = 1, "because\x1b[2J"
 	r.Expires, r.ApprovedOnTimeout = time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local), true
-	r.Offers = hook.ListOf(approval.Offer{ID: "x", Text: "all\x1b[1A"})
+	r.Offers = message.ListOf(approval.Offer{ID: "x", Text: "all\x1b[1A"})
 	_, err := a.Ask(t.Context(), r)
 	require.NoError(t, err)
 	assert.Contains(t, out.String(), "helper: bash wants to run: because\\x1b[2J\n  $ ls\n  Without an answer it is allowed at 03:04:05.\nAllow it?")
 	assert.Contains(t, out.String(), "  1  all\\x1b[1A\nWhat is allowed from now on? 1-1 (Enter for nothing): ")
 	out.Reset()
 	a = terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "a\nv\ny\n"), Out: &out})
-	r.Offers = hook.List[approval.Offer]{}
+	r.Offers = message.List[approval.Offer]{}
 	_, err = a.Ask(t.Context(), r)
 	require.NoError(t, err)
 	assert.Equal(t, 3, strings.Count(out.String(), "Allow it? [y]es, [n]o, [e]dit: "), "there is nothing that could be remembered")
@@ -168,7 +170,7 @@ func TestAskShowsAll(t *testing.T) {
 	var out bytes.Buffer
 	a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "s\ny\n"), Out: &out})
 	r := listing()
-	r.Tool, r.Args = "write", hook.JSON(`{"content":"`+strings.Repeat(`x\n`, 40)+`the end"}`)
+	r.Tool, r.Args = "write", message.JSON(`{"content":"`+strings.Repeat(`x\n`, 40)+`the end"}`)
 	got, err := a.Ask(t.Context(), r)
 	require.NoError(t, err)
 	assert.Equal(t, hook.AnswerApprove, got.Answer)
@@ -194,7 +196,7 @@ func TestAskSaysWhatIsReplaced(t *testing.T) {
 		a := terminal.NewApprover(&terminal.ApproverOptions{In: strings.NewReader(""), Out: &out, Root: root})
 		assert.True(t, a.Attended())
 		r := listing()
-		r.Tool, r.Args = "write", hook.JSON(`{"file_path":"`+name+`","content":"new"}`)
+		r.Tool, r.Args = "write", message.JSON(`{"file_path":"`+name+`","content":"new"}`)
 		_, err := a.Ask(t.Context(), r)
 		require.NoError(t, err)
 		assert.Contains(t, out.String(), want, name)
@@ -207,7 +209,7 @@ func TestAskThroughTheSubsystem(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	a := approval.New(&approval.Options{Timeout: -1, Channel: terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "a\n1\nn\nv\n1\n"), Out: &out})})
-	first, second := call("1", "bash", `{"command":"ls"}`, hook.Annotations{}), call("2", "bash", `{"command":"ls"}`, hook.Annotations{})
+	first, second := call("1", "bash", `{"command":"ls"}`, message.Annotations{}), call("2", "bash", `{"command":"ls"}`, message.Annotations{})
 	for i, tt := range []struct {
 		call *hook.ToolCall
 		want hook.Verdict
@@ -232,12 +234,12 @@ func TestPrinterTellsHowItWasAnswered(t *testing.T) {
 	var out bytes.Buffer
 	p := terminal.NewPrinter(&out, false)
 	for _, ev := range []hook.Event{
-		event(hook.EventApprovalGiven, approval.Interrupted, hook.EventDetail{Tool: "write", Answer: hook.AnswerRefuse}),
-		event(hook.EventApprovalGiven, "", hook.EventDetail{Tool: "write", Answer: hook.AnswerApprove, By: "Approval.rule"}),
-		event(hook.EventApprovalGiven, "x", hook.EventDetail{Tool: "write", Answer: hook.AnswerRefuse, By: "rule"}),
-		event(hook.EventApprovalTimedOut, "nobody answered within 1s: the call is refused", hook.EventDetail{Tool: "write", Answer: hook.AnswerRefuse}),
-		event(hook.EventApprovalGiven, "x", hook.EventDetail{Tool: "write", Answer: hook.AnswerRefuse, By: "Approval.timeout"}),
-		event(hook.EventApprovalGiven, "", hook.EventDetail{Tool: "write", Answer: hook.AnswerModify, By: "Approval.terminal"}),
+		eventOf(event.ApprovalGiven, approval.Interrupted, hook.EventDetail{Tool: "write", Answer: hook.AnswerRefuse}),
+		eventOf(event.ApprovalGiven, "", hook.EventDetail{Tool: "write", Answer: hook.AnswerApprove, By: "Approval.rule"}),
+		eventOf(event.ApprovalGiven, "x", hook.EventDetail{Tool: "write", Answer: hook.AnswerRefuse, By: "rule"}),
+		eventOf(event.ApprovalTimedOut, "nobody answered within 1s: the call is refused", hook.EventDetail{Tool: "write", Answer: hook.AnswerRefuse}),
+		eventOf(event.ApprovalGiven, "x", hook.EventDetail{Tool: "write", Answer: hook.AnswerRefuse, By: "Approval.timeout"}),
+		eventOf(event.ApprovalGiven, "", hook.EventDetail{Tool: "write", Answer: hook.AnswerModify, By: "Approval.terminal"}),
 	} {
 		p.OnEvent(ev)
 	}

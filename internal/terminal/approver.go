@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
@@ -78,7 +79,7 @@ func NewApprover(o *ApproverOptions) *Approver {
 
 // preview shows what a call would change, or else its arguments.
 func (a *Approver) preview(r approval.Request, lines int) (text screen.Text, cut bool) {
-	call := hook.NewToolCall(hook.ToolCallData{ID: r.CallID, Tool: hook.Tool{Name: r.Tool}, Args: r.Args})
+	call := hook.NewToolCall(hook.ToolCallData{ID: r.CallID, Tool: message.Tool{Name: r.Tool}, Args: r.Args})
 	if a.opts.Root != "" {
 		if text, cut, ok := Diff(a.opts.Root, call, lines, a.opts.Color); ok {
 			return text, cut

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
@@ -19,23 +20,23 @@ func (p *Printer) child(ev hook.Event) {
 	width := max(20, p.width()-indent.Len()-who.Len())
 	d := ev.Detail()
 	switch ev.Kind {
-	case hook.EventSubagentStart:
+	case event.SubagentStart:
 		p.note(screen.Cyan, screen.Format("%s▸ %s%s", indent, who, line(ev.Text, width)))
-	case hook.EventSubagentEnd:
+	case event.SubagentEnd:
 		color, text := screen.Dim, ev.Text
 		if d.Stop != hook.StopCompleted {
 			color, text = screen.Red, string(d.Stop)+" "+text
 		}
 		p.note(color, screen.Format("%s◂ %s%s", indent, who, line(text, width)))
-	case hook.EventCallStart:
+	case event.CallStart:
 		p.children[childCall{ev.Turn, d.CallID}] = Summary(d.Args, width-len(d.Tool))
-	case hook.EventCallProgress:
+	case event.CallProgress:
 		p.note(screen.Dim, screen.Format("%s… %s%s", indent, who, line(d.Tool+": "+ev.Text, width)))
-	case hook.EventApprovalGiven:
+	case event.ApprovalGiven:
 		p.approval(indent, who, d, ev.Text)
-	case hook.EventCallResult:
+	case event.CallResult:
 		p.childResult(indent, ev, d)
-	case hook.EventError:
+	case event.Error:
 		p.note(screen.Red, screen.Format("%s✗ %s%s", indent, who, line(ev.Text, failureWidth)))
 	default:
 		p.told(indent, who, ev)
@@ -77,29 +78,29 @@ func (p *Printer) told(indent, who screen.Text, ev hook.Event) bool {
 		p.note(color, screen.Format("%s%s %s%s", indent, mark, who, line(text, width)))
 	}
 	switch ev.Kind {
-	case hook.EventHookFailed:
+	case event.HookFailed:
 		say(screen.Yellow, "!", ev.Text)
-	case hook.EventHookRun:
+	case event.HookRun:
 		if run, ok := ev.Run(); ok && run.Visibility.Reaches(p.hooks) {
 			p.note(screen.Dim, screen.Format("%s∙ %s%s", indent, who, RunLine(run, width)))
 		}
-	case hook.EventSkillLoaded:
+	case event.SkillLoaded:
 		say(screen.Dim, "·", "skill loaded: "+ev.Text)
-	case hook.EventServerConnected:
+	case event.ServerConnected:
 		say(screen.Dim, "·", "MCP server connected: "+ev.Text)
-	case hook.EventServerLost:
+	case event.ServerLost:
 		say(screen.Yellow, "!", "MCP server lost: "+ev.Text)
-	case hook.EventDiagnostic:
+	case event.Diagnostic:
 		say(screen.Dim, "·", ev.Text)
-	case hook.EventSteered:
+	case event.Steered:
 		say(screen.Plain, ">", ev.Text)
-	case hook.EventSteerRefused:
+	case event.SteerRefused:
 		say(screen.Yellow, "!", "what was said to the turn is not for the model: "+ev.Text)
-	case hook.EventApprovalTimedOut:
+	case event.ApprovalTimedOut:
 		say(screen.Yellow, "!", ev.Detail().Tool+": "+ev.Text)
-	case hook.EventApprovalAsked, hook.EventQuestionAsked:
+	case event.ApprovalAsked, event.QuestionAsked:
 		p.end() // who asks shows it
-	case hook.EventQuestionGiven:
+	case event.QuestionGiven:
 		d := ev.Detail()
 		answers := Answered(d.Inquiry, d.Response)
 		switch {

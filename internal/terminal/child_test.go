@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -19,41 +21,41 @@ func delegation() []hook.Event {
 	}
 	call := hook.EventDetail{CallID: "d", Tool: "delegate"}
 	one := func(kind hook.EventKind, text string, d hook.EventDetail) hook.Event {
-		return at(1, "reviewer", "t1", event(kind, text, d))
+		return at(1, "reviewer", "t1", eventOf(kind, text, d))
 	}
 	two := func(kind hook.EventKind, text string, d hook.EventDetail) hook.Event {
-		return at(1, "writer", "t2", event(kind, text, d))
+		return at(1, "writer", "t2", eventOf(kind, text, d))
 	}
 	read := hook.EventDetail{CallID: "c1", Tool: "read", Args: `{"file_path":"a.md"}`}
 	bash := hook.EventDetail{CallID: "c1", Tool: "bash", Args: `{"command":"rm x"}`}
-	done := func(d hook.EventDetail, r hook.ToolResult, o hook.Outcome, took time.Duration) hook.EventDetail {
+	done := func(d hook.EventDetail, r message.ToolResult, o hook.Outcome, took time.Duration) hook.EventDetail {
 		d.Result, d.Outcome, d.Duration = r, o, took
 		return d
 	}
 	return []hook.Event{
-		event(hook.EventCallStart, "", hook.EventDetail{CallID: "d", Tool: "delegate", Args: `{"tasks":[]}`}),
-		one(hook.EventSubagentStart, "Review\nit.", call),
-		two(hook.EventSubagentStart, "Write.", call),
-		one(hook.EventTurnStart, "Review it.", hook.EventDetail{}),
-		one(hook.EventTextDelta, "I look", hook.EventDetail{}),
-		two(hook.EventTextDelta, "Once upon", hook.EventDetail{}),
-		one(hook.EventCallsBegin, "", hook.EventDetail{Tools: hook.ListOf("read")}),
-		one(hook.EventCallStart, "", read),
-		two(hook.EventCallStart, "", bash),
-		two(hook.EventApprovalAsked, "it may change things", bash),
-		two(hook.EventApprovalGiven, "", hook.EventDetail{CallID: "c1", Tool: "bash", Answer: hook.AnswerApprove}),
-		one(hook.EventCallResult, "", done(read, hook.TextResult("text"), hook.OutcomeExecuted, 3*time.Millisecond)),
-		two(hook.EventCallProgress, "half way", bash),
-		two(hook.EventCallResult, "", done(bash, hook.FailedResult(hook.FailOperation, "no such file"), hook.OutcomeFailed, time.Second)),
-		at(2, "plain", "t3", event(hook.EventSubagentStart, "Count.", call)),
-		at(2, "plain", "t3", event(hook.EventError, "the model is gone", hook.EventDetail{})),
-		at(2, "plain", "t3", event(hook.EventSubagentEnd, "", hook.EventDetail{Stop: hook.StopError})),
-		one(hook.EventDiagnostic, "cut", hook.EventDetail{}),
-		two(hook.EventSubagentEnd, "Once upon a time.", hook.EventDetail{Stop: hook.StopCompleted}),
-		one(hook.EventSubagentEnd, "", hook.EventDetail{Stop: hook.StopStepsLimit}),
-		event(hook.EventCallResult, "", hook.EventDetail{CallID: "d", Tool: "delegate", Result: hook.TextResult("[…]"), Outcome: hook.OutcomeExecuted, Duration: 2 * time.Second}),
-		event(hook.EventTextDelta, "Done.", hook.EventDetail{}),
-		event(hook.EventTextEnd, "", hook.EventDetail{}),
+		eventOf(event.CallStart, "", hook.EventDetail{CallID: "d", Tool: "delegate", Args: `{"tasks":[]}`}),
+		one(event.SubagentStart, "Review\nit.", call),
+		two(event.SubagentStart, "Write.", call),
+		one(event.TurnStart, "Review it.", hook.EventDetail{}),
+		one(event.TextDelta, "I look", hook.EventDetail{}),
+		two(event.TextDelta, "Once upon", hook.EventDetail{}),
+		one(event.CallsBegin, "", hook.EventDetail{Tools: message.ListOf("read")}),
+		one(event.CallStart, "", read),
+		two(event.CallStart, "", bash),
+		two(event.ApprovalAsked, "it may change things", bash),
+		two(event.ApprovalGiven, "", hook.EventDetail{CallID: "c1", Tool: "bash", Answer: hook.AnswerApprove}),
+		one(event.CallResult, "", done(read, message.TextResult("text"), hook.OutcomeExecuted, 3*time.Millisecond)),
+		two(event.CallProgress, "half way", bash),
+		two(event.CallResult, "", done(bash, message.FailedResult(message.FailOperation, "no such file"), hook.OutcomeFailed, time.Second)),
+		at(2, "plain", "t3", eventOf(event.SubagentStart, "Count.", call)),
+		at(2, "plain", "t3", eventOf(event.Error, "the model is gone", hook.EventDetail{})),
+		at(2, "plain", "t3", eventOf(event.SubagentEnd, "", hook.EventDetail{Stop: hook.StopError})),
+		one(event.Diagnostic, "cut", hook.EventDetail{}),
+		two(event.SubagentEnd, "Once upon a time.", hook.EventDetail{Stop: hook.StopCompleted}),
+		one(event.SubagentEnd, "", hook.EventDetail{Stop: hook.StopStepsLimit}),
+		eventOf(event.CallResult, "", hook.EventDetail{CallID: "d", Tool: "delegate", Result: message.TextResult("[…]"), Outcome: hook.OutcomeExecuted, Duration: 2 * time.Second}),
+		eventOf(event.TextDelta, "Done.", hook.EventDetail{}),
+		eventOf(event.TextEnd, "", hook.EventDetail{}),
 	}
 }
 
@@ -87,18 +89,18 @@ func TestPrinterShowsQuestionsAndWhatWasSaidMeanwhile(t *testing.T) {
 	t.Parallel()
 	q := inquiry()
 	given := func(by, text string, g ...hook.Given) hook.Event {
-		return event(hook.EventQuestionGiven, text, hook.EventDetail{Inquiry: q, By: by, Response: hook.Response{Given: hook.Freeze(g)}})
+		return eventOf(event.QuestionGiven, text, hook.EventDetail{Inquiry: q, By: by, Response: hook.Response{Given: message.Freeze(g)}})
 	}
 	var out bytes.Buffer
 	p := terminal.NewPrinter(&out, false)
 	for _, ev := range []hook.Event{
-		event(hook.EventCallStart, "", hook.EventDetail{CallID: "a", Tool: "ask_user", Args: `{"questions":3}`}),
-		event(hook.EventQuestionAsked, "", hook.EventDetail{Inquiry: q}),
-		given("terminal", "", hook.Given{Chosen: hook.ListOf("SQLite")}, hook.Given{}, hook.Given{Text: "Boat\x1b"}),
+		eventOf(event.CallStart, "", hook.EventDetail{CallID: "a", Tool: "ask_user", Args: `{"questions":3}`}),
+		eventOf(event.QuestionAsked, "", hook.EventDetail{Inquiry: q}),
+		given("terminal", "", hook.Given{Chosen: message.ListOf("SQLite")}, hook.Given{}, hook.Given{Text: "Boat\x1b"}),
 		given(terminal.ByNobody, "", hook.Given{Text: "Nobody can."}, hook.Given{}, hook.Given{}),
 		given("api", "", hook.Given{}, hook.Given{}, hook.Given{}),
 		given("", "nobody answered in time"),
-		event(hook.EventSteered, "Hurry up.", hook.EventDetail{}),
+		eventOf(event.Steered, "Hurry up.", hook.EventDetail{}),
 	} {
 		p.OnEvent(ev)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -28,14 +28,14 @@ func TestDiff(t *testing.T) {
 	require.NoError(t, os.Symlink(outside, filepath.Join(root, "link")))
 	tests := []struct {
 		name, tool string
-		args       hook.JSON
+		args       message.JSON
 		lines      int
 		want       string
 		cut        bool
 	}{
 		{"edit", "edit", `{"file_path":"a.go","old_string":"5","new_string":"five\u001b[2J"}`, 0,
 			"  a.go\n  @@ -2,7 +2,7 @@\n   2\n   3\n   4\n  -5\n  +five\\x1b[2J\n   6\n   7\n   8\n", false},
-		{"absolute path", "edit", hook.JSON(`{"file_path":"` + root + `/a.go","old_string":"9\n","new_string":""}`), 0,
+		{"absolute path", "edit", message.JSON(`{"file_path":"` + root + `/a.go","old_string":"9\n","new_string":""}`), 0,
 			"  " + root + "/a.go\n  @@ -6,4 +6,3 @@\n   6\n   7\n   8\n  -9\n", false},
 		{"cut", "edit", `{"file_path":"a.go","old_string":"5","new_string":"five"}`, 2, "  a.go\n  @@ -2,7 +2,7 @@\n   2\n    … 7 more lines\n", true},
 		{"CR LF", "edit", `{"file_path":"crlf.txt","old_string":"one\ntwo","new_string":"one\n2"}`, 0,
@@ -54,19 +54,19 @@ func TestDiff(t *testing.T) {
 		{"binary", "write", `{"file_path":"binary","content":""}`, 0, "", false},
 		{"large", "write", `{"file_path":"large","content":""}`, 0, "", false},
 		{"directory", "write", `{"file_path":".","content":""}`, 0, "", false},
-		{"outside", "write", hook.JSON(`{"file_path":"` + outside + `","content":""}`), 0, "", false},
+		{"outside", "write", message.JSON(`{"file_path":"` + outside + `","content":""}`), 0, "", false},
 		{"through a link", "write", `{"file_path":"link","content":""}`, 0, "", false},
 		{"another tool", "mcp__x__write", `{"file_path":"a.go","content":""}`, 0, "", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			text, cut, ok := terminal.Diff(root, call("1", tt.tool, tt.args, hook.Annotations{}), tt.lines, false)
+			text, cut, ok := terminal.Diff(root, call("1", tt.tool, tt.args, message.Annotations{}), tt.lines, false)
 			assert.Equal(t, tt.want, text.String())
 			assert.Equal(t, tt.want != "", ok)
 			assert.Equal(t, tt.cut, cut)
 		})
 	}
-	text, _, _ := terminal.Diff(root, call("1", "edit", tests[0].args, hook.Annotations{}), 0, true)
+	text, _, _ := terminal.Diff(root, call("1", "edit", tests[0].args, message.Annotations{}), 0, true)
 	assert.Contains(t, text.String(), "\x1b[31m  -5\x1b[0m\n\x1b[32m  +five\\x1b[2J\x1b[0m\n")
 }

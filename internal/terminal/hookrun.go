@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
@@ -11,7 +13,7 @@ import (
 // which is cut so that all are at most width characters.
 func RunLine(r hook.Run, width int) screen.Text {
 	took := "-"
-	if r.Status != hook.RunSkipped {
+	if r.Status != event.RunSkipped {
 		took = Took(r.Duration)
 	}
 	head := screen.Exact(fmt.Sprintf("%-17s %-16s %6s", r.Point, r.Subsystem, took))
@@ -27,19 +29,19 @@ func RunLine(r hook.Run, width int) screen.Text {
 func RunSaid(r hook.Run) string {
 	said := ""
 	switch r.Status {
-	case hook.RunSkipped:
+	case event.RunSkipped:
 		return "not asked: " + r.By + " had ended it"
-	case hook.RunQueued:
+	case event.RunQueued:
 		return "queued as a job"
-	case hook.RunSucceeded, hook.RunDenied:
+	case event.RunSucceeded, event.RunDenied:
 		return answered(r)
-	case hook.RunFailed:
+	case event.RunFailed:
 		said = "failed"
-	case hook.RunPanicked:
+	case event.RunPanicked:
 		said = "panicked"
-	case hook.RunTimedOut:
+	case event.RunTimedOut:
 		said = "took too long"
-	case hook.RunInterrupted:
+	case event.RunInterrupted:
 		said = "was interrupted"
 	}
 	if r.Answer != hook.AnswerNone {
@@ -51,7 +53,7 @@ func RunSaid(r hook.Run) string {
 func answered(r hook.Run) string {
 	said := string(r.Answer)
 	switch {
-	case r.Changed && r.Point.Info().Kind == "contribute":
+	case r.Changed && point.InfoOf(r.Point).Kind == "contribute":
 		said = "added something"
 	case r.Changed:
 		said = "changed it"

@@ -20,6 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/screen/screentest"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
@@ -34,7 +36,7 @@ func fill(v reflect.Value, path string, depth int) {
 	switch {
 	case depth > 12 || v.Type() == reflect.TypeFor[time.Time]():
 		return
-	case v.Type() == reflect.TypeFor[hook.JSON]():
+	case v.Type() == reflect.TypeFor[message.JSON]():
 		v.SetString(arguments(path))
 		return
 	}
@@ -72,12 +74,12 @@ func arguments(path string) string {
 
 // kinds are all kinds of event, as the package declares them.
 func kinds(t *testing.T) []hook.EventKind {
-	f, err := parser.ParseFile(token.NewFileSet(), "../../hook/event.go", nil, 0)
+	f, err := parser.ParseFile(token.NewFileSet(), "../../hook/event/event.go", nil, 0)
 	require.NoError(t, err)
 	var out []hook.EventKind
 	ast.Inspect(f, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok {
-			if id, ok := spec.Type.(*ast.Ident); ok && id.Name == "EventKind" {
+			if typ, ok := spec.Type.(*ast.SelectorExpr); ok && typ.Sel.Name == "EventKind" {
 				kind, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
 				require.NoError(t, err)
 				out = append(out, hook.EventKind(kind))
@@ -104,10 +106,10 @@ func hostile(kind hook.EventKind) []hook.Event {
 		ev.Kind, ev.Depth = kind, depth
 		out = append(out, ev.WithDetail(d), ev)
 		refused := d
-		refused.Answer, refused.Result = hook.AnswerApprove, hook.TextResult("Result"+screentest.Hostile())
+		refused.Answer, refused.Result = hook.AnswerApprove, message.TextResult("Result"+screentest.Hostile())
 		refused.Outcome = hook.OutcomeExecuted
 		out = append(out, ev.WithDetail(refused))
-		refused.Args = hook.JSON("no JSON" + screentest.Hostile())
+		refused.Args = message.JSON("no JSON" + screentest.Hostile())
 		out = append(out, ev.WithDetail(refused))
 	}
 	for i := range out {
@@ -124,7 +126,7 @@ func TestNoFieldOfAnEventReachesTheTerminalRaw(t *testing.T) {
 	for _, kind := range kinds(t) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			flows := kind == hook.EventTextDelta || kind == hook.EventReasoningDelta
+			flows := kind == event.TextDelta || kind == event.ReasoningDelta
 			for _, color := range []bool{false, true} {
 				for _, onScreen := range []bool{false, true} {
 					var out bytes.Buffer
@@ -135,7 +137,7 @@ func TestNoFieldOfAnEventReachesTheTerminalRaw(t *testing.T) {
 					for _, ev := range hostile(kind) {
 						p.OnEvent(ev)
 					}
-					p.OnEvent(hook.Event{Kind: hook.EventTextEnd})
+					p.OnEvent(hook.Event{Kind: event.TextEnd})
 					screentest.Check(t, out.String(), color, flows)
 				}
 			}
@@ -166,7 +168,7 @@ func TestNoOutcomeReachesTheTerminalRaw(t *testing.T) {
 func TestNoQuestionReachesTheTerminalRaw(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"", "bash", "edit", "write"} {
-		for _, args := range []hook.JSON{"", hook.JSON("no JSON" + screentest.Hostile()), hook.JSON(`{"command":` + string(quoted("x"+screentest.Hostile())) + `}`)} {
+		for _, args := range []message.JSON{"", message.JSON("no JSON" + screentest.Hostile()), message.JSON(`{"command":` + string(quoted("x"+screentest.Hostile())) + `}`)} {
 			var r approval.Request
 			fill(reflect.ValueOf(&r).Elem(), "Request", 0)
 			if tool != "" {
@@ -228,7 +230,7 @@ func TestJSONKeepsTheTextAndShowsIt(t *testing.T) {
 	}
 	assert.Regexp(t, regexp.MustCompile(`\\u202e`), func() string {
 		var out bytes.Buffer
-		terminal.NewJSONPrinter(&out).OnEvent(hook.Event{Kind: hook.EventTextDelta, Text: "\u202e"})
+		terminal.NewJSONPrinter(&out).OnEvent(hook.Event{Kind: event.TextDelta, Text: "\u202e"})
 		return out.String()
 	}())
 	assert.True(t, utf8.ValidString(screentest.Hostile()) == false, "one that is no UTF-8 is among them")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
@@ -44,13 +45,13 @@ func (a *Approver) Inquire(ctx context.Context, agent string, q hook.Inquiry) (r
 		case errors.Is(err, io.EOF):
 			return absent(q, "standard input has ended"), ByNobody, nil
 		case errors.Is(err, ErrDeclined):
-			return hook.Response{Given: hook.Freeze(given)}, ByTerminal, nil
+			return hook.Response{Given: message.Freeze(given)}, ByTerminal, nil
 		case err != nil:
 			return hook.Response{}, "", err
 		}
 		given[i] = g
 	}
-	return hook.Response{Given: hook.Freeze(given)}, ByTerminal, nil
+	return hook.Response{Given: message.Freeze(given)}, ByTerminal, nil
 }
 
 // take waits for the screen, on which nothing else appears until free is called.
@@ -78,7 +79,7 @@ func absent(q hook.Inquiry, why string) hook.Response {
 		given[0].Text = fmt.Sprintf("(This is no answer of the user's. Nobody can answer here: %s. "+
 			"To be asked, the user can run the command again in a terminal.)", why)
 	}
-	return hook.Response{Given: hook.Freeze(given)}
+	return hook.Response{Given: message.Freeze(given)}
 }
 
 // inquire puts one question until it has an answer that can be understood.
@@ -176,12 +177,12 @@ func understand(q hook.Question, answer string) reading {
 	case !numeric && len(names) > 1:
 		return reading{problem: "Several options have this name. Write the number that stands in front of the option."}
 	case !numeric:
-		return reading{given: hook.Given{Chosen: hook.Freeze(names)}}
+		return reading{given: hook.Given{Chosen: message.Freeze(names)}}
 	}
 	r := numbered(q, numbers)
 	switch {
 	case r.problem != "" && len(names) == 1: // no option has that number
-		return reading{given: hook.Given{Chosen: hook.Freeze(names)}}
+		return reading{given: hook.Given{Chosen: message.Freeze(names)}}
 	case r.problem == "" && len(names) > 0:
 		r.doubt = !slices.Equal(names, r.given.Chosen.Slice())
 	}
@@ -218,7 +219,7 @@ func numbered(q hook.Question, numbers []int) reading {
 	if len(labels) > 1 && !q.Multi {
 		return reading{problem: "Only one option can be chosen."}
 	}
-	return reading{given: hook.Given{Chosen: hook.Freeze(labels)}}
+	return reading{given: hook.Given{Chosen: message.Freeze(labels)}}
 }
 
 // numbersIn returns the numbers of an answer that consists of nothing else.

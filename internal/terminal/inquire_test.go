@@ -13,15 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 func inquiry() hook.Inquiry {
-	return hook.Inquiry{ID: "i", Questions: hook.ListOf(
-		hook.Question{Header: "Database", Text: "Which database?", Options: hook.ListOf(
+	return hook.Inquiry{ID: "i", Questions: message.ListOf(
+		hook.Question{Header: "Database", Text: "Which database?", Options: message.ListOf(
 			hook.Choice{Label: "SQLite", Description: "one\nfile\x1b[2J"}, hook.Choice{Label: "PostgreSQL"})},
-		hook.Question{Text: "Which checks?", Multi: true, Options: hook.ListOf(
+		hook.Question{Text: "Which checks?", Multi: true, Options: message.ListOf(
 			hook.Choice{Label: "vet"}, hook.Choice{Label: "race"}, hook.Choice{Label: "fuzz"})},
 		hook.Question{Text: "What is it called?"},
 	)}
@@ -31,7 +32,7 @@ func inquiry() hook.Inquiry {
 // in front of. Where another option has that name, nothing is chosen without a yes.
 func TestAnAnswerWithTwoMeaningsIsAskedAbout(t *testing.T) {
 	t.Parallel()
-	chosen := func(labels ...string) hook.Given { return hook.Given{Chosen: hook.ListOf(labels...)} }
+	chosen := func(labels ...string) hook.Given { return hook.Given{Chosen: message.ListOf(labels...)} }
 	const again = "That is also the name of another option. By number it is:\n"
 	numbers := []string{"2", "1", "2026", "0"}
 	for _, tc := range []struct {
@@ -65,8 +66,8 @@ func TestAnAnswerWithTwoMeaningsIsAskedAbout(t *testing.T) {
 			}
 			var out bytes.Buffer
 			a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, tc.typed), Out: &out})
-			r, by, err := a.Inquire(t.Context(), "helper", hook.Inquiry{ID: "q", Questions: hook.ListOf(
-				hook.Question{Text: "How many?", Multi: tc.multi, Options: hook.Freeze(options)})})
+			r, by, err := a.Inquire(t.Context(), "helper", hook.Inquiry{ID: "q", Questions: message.ListOf(
+				hook.Question{Text: "How many?", Multi: tc.multi, Options: message.Freeze(options)})})
 			require.NoError(t, err)
 			assert.Equal(t, terminal.ByTerminal, by, "the input was used up")
 			assert.Equal(t, []hook.Given{tc.want}, r.Given.Slice())
@@ -81,7 +82,7 @@ func TestAnAnswerWithTwoMeaningsIsAskedAbout(t *testing.T) {
 
 func TestInquire(t *testing.T) {
 	t.Parallel()
-	chosen := func(labels ...string) hook.Given { return hook.Given{Chosen: hook.ListOf(labels...)} }
+	chosen := func(labels ...string) hook.Given { return hook.Given{Chosen: message.ListOf(labels...)} }
 	text := func(s string) hook.Given { return hook.Given{Text: s} }
 	for _, tc := range []struct {
 		name, typed string
@@ -154,7 +155,7 @@ func TestWhoDeclinesLeavesTheRestOut(t *testing.T) {
 	r, by, err := a.Inquire(t.Context(), "helper", inquiry())
 	require.NoError(t, err)
 	assert.Equal(t, terminal.ByTerminal, by)
-	assert.Equal(t, []hook.Given{{Chosen: hook.ListOf("SQLite")}, {}, {}}, r.Given.Slice())
+	assert.Equal(t, []hook.Given{{Chosen: message.ListOf("SQLite")}, {}, {}}, r.Given.Slice())
 	assert.Equal(t, 2, asked)
 
 	reply, err := a.Ask(t.Context(), listing())
@@ -173,8 +174,8 @@ func TestOneQuestionAtATime(t *testing.T) {
 		var screen bytes.Buffer
 		gate := terminal.NewGate(&screen)
 		a := terminal.NewApprover(&terminal.ApproverOptions{In: in, Out: &screen, Gate: gate})
-		one := hook.Inquiry{ID: "1", Questions: hook.ListOf(hook.Question{Text: "First?"})}
-		two := hook.Inquiry{ID: "2", Questions: hook.ListOf(hook.Question{Text: "Second?"})}
+		one := hook.Inquiry{ID: "1", Questions: message.ListOf(hook.Question{Text: "First?"})}
+		two := hook.Inquiry{ID: "2", Questions: message.ListOf(hook.Question{Text: "Second?"})}
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
@@ -45,16 +46,16 @@ func (p *JSONPrinter) OnEvent(ev hook.Event) {
 // Outcome writes how the turn ended, as {"kind":"outcome",…}.
 func (p *JSONPrinter) Outcome(out hook.TurnOutcome) {
 	p.write(struct {
-		Kind       string                     `json:"kind"`
-		Stop       hook.StopReason            `json:"stop"`
-		Text       string                     `json:"text"`
-		Error      string                     `json:"error,omitzero"`
-		Steps      int                        `json:"steps"`
-		Calls      int                        `json:"calls"`
-		Usage      hook.Usage                 `json:"usage"`
-		Cost       hook.Cost                  `json:"cost,omitzero"`
-		DurationMS float64                    `json:"duration_ms"`
-		Signals    hook.List[hook.StopSignal] `json:"signals,omitzero"`
+		Kind       string                        `json:"kind"`
+		Stop       hook.StopReason               `json:"stop"`
+		Text       string                        `json:"text"`
+		Error      string                        `json:"error,omitzero"`
+		Steps      int                           `json:"steps"`
+		Calls      int                           `json:"calls"`
+		Usage      message.Usage                 `json:"usage"`
+		Cost       hook.Cost                     `json:"cost,omitzero"`
+		DurationMS float64                       `json:"duration_ms"`
+		Signals    message.List[hook.StopSignal] `json:"signals,omitzero"`
 	}{
 		Kind: "outcome", Stop: out.Stop, Text: out.Text(), Error: Cause(out), Steps: out.Steps,
 		Calls: out.Calls, Usage: out.Usage, Cost: out.Cost, DurationMS: float64(out.Duration.Microseconds()) / 1000,

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
@@ -98,7 +98,7 @@ type shownRow struct {
 // ResultText returns what a tool has answered as a person reads it: of a command what
 // it wrote, standard error behind "stderr: ", and an exit code other than 0. It is not
 // safe for a terminal yet.
-func ResultText(r hook.ToolResult) string {
+func ResultText(r message.ToolResult) string {
 	before, out, ok := outputOf(r.Text())
 	if !ok {
 		return before

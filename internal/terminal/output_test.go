@@ -12,11 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
 // answered is what bash answers.
-func answered(t *testing.T, stdout, stderr string, code int, truncated bool) hook.ToolResult {
+func answered(t *testing.T, stdout, stderr string, code int, truncated bool) message.ToolResult {
 	data, err := json.Marshal(struct {
 		Stdout    string `json:"stdout"`
 		Stderr    string `json:"stderr"`
@@ -24,7 +26,7 @@ func answered(t *testing.T, stdout, stderr string, code int, truncated bool) hoo
 		Truncated bool   `json:"truncated,omitzero"`
 	}{stdout, stderr, code, truncated})
 	require.NoError(t, err)
-	return hook.JSONResult(hook.JSON(data))
+	return message.JSONResult(message.JSON(data))
 }
 
 func numbered(n int) string {
@@ -40,11 +42,11 @@ func numbered(n int) string {
 func TestACommandsOutputIsShownAsLines(t *testing.T) {
 	t.Parallel()
 	killed := answered(t, "half\n", "", 137, false)
-	killed.Content = hook.ListOf(hook.TextBlock("The command took too long."), killed.Content.At(0))
-	killed.Failure = hook.FailTimeout
+	killed.Content = message.ListOf(message.TextBlock("The command took too long."), killed.Content.At(0))
+	killed.Failure = message.FailTimeout
 	for _, tc := range []struct {
 		name           string
-		result         hook.ToolResult
+		result         message.ToolResult
 		alone, several string // below the line of the call, and with it
 	}{
 		{"nothing", answered(t, "", "", 0, false), "", "  ✓ 1 bash  5 ms\n"},
@@ -65,8 +67,8 @@ func TestACommandsOutputIsShownAsLines(t *testing.T) {
 			"    │ \\x1b[2J\\u{202e}a\n    │   ✓ 2 write  1 ms\n    │ x\\x0dy\n    stderr │ \\x07\n", ""},
 		{"it was killed", killed, "    timeout: The command took too long.\n    │ half\n    exit code 137\n",
 			"  ✗ 1 bash  5 ms  timeout: The command took too long.\n    │ half\n    exit code 137\n"},
-		{"no command", hook.TextResult(`{"stdout":"a"}`), "    {\"stdout\":\"a\"}\n", "  ✓ 1 bash  5 ms  {\"stdout\":\"a\"}\n"},
-		{"more than a command says", hook.TextResult(`{"stdout":"a","stderr":"","exit_code":0,"more":1}`),
+		{"no command", message.TextResult(`{"stdout":"a"}`), "    {\"stdout\":\"a\"}\n", "  ✓ 1 bash  5 ms  {\"stdout\":\"a\"}\n"},
+		{"more than a command says", message.TextResult(`{"stdout":"a","stderr":"","exit_code":0,"more":1}`),
 			"    {\"stdout\":\"a\",\"stderr\":\"\",\"exit_code\":0,\"more\":1}\n", "  ✓ 1 bash  5 ms  {\"stdout\":\"a\",\"stderr\":\"\",\"exit_code\":0,\"more\":1}\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -78,9 +80,9 @@ func TestACommandsOutputIsShownAsLines(t *testing.T) {
 			show := func(tools ...string) string {
 				var out bytes.Buffer
 				p := terminal.NewPrinter(&out, false)
-				p.OnEvent(event(hook.EventCallsBegin, "", hook.EventDetail{Tools: hook.ListOf(tools...)}))
-				p.OnEvent(event(hook.EventCallStart, "", hook.EventDetail{CallID: "a", Tool: "bash", Args: `{"command":"go"}`}))
-				p.OnEvent(event(hook.EventCallResult, "", hook.EventDetail{
+				p.OnEvent(eventOf(event.CallsBegin, "", hook.EventDetail{Tools: message.ListOf(tools...)}))
+				p.OnEvent(eventOf(event.CallStart, "", hook.EventDetail{CallID: "a", Tool: "bash", Args: `{"command":"go"}`}))
+				p.OnEvent(eventOf(event.CallResult, "", hook.EventDetail{
 					CallID: "a", Tool: "bash", Result: tc.result, Outcome: outcome, Duration: 5 * time.Millisecond,
 				}))
 				require.NoError(t, p.Err())
@@ -102,5 +104,5 @@ func TestResultText(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "a\nb\nstderr: c\nexit code 3", terminal.ResultText(answered(t, "a\nb\n", "c\n", 3, false)))
 	assert.Equal(t, "", terminal.ResultText(answered(t, "", "", 0, false)))
-	assert.Equal(t, "text", terminal.ResultText(hook.TextResult("text")))
+	assert.Equal(t, "text", terminal.ResultText(message.TextResult("text")))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
@@ -113,20 +114,20 @@ func (p *Printer) OnEvent(ev hook.Event) {
 		return
 	}
 	switch ev.Kind {
-	case hook.EventTextDelta:
+	case event.TextDelta:
 		p.said(ev.Text)
-	case hook.EventReasoningDelta:
+	case event.ReasoningDelta:
 		p.reasoned(ev.Text)
-	case hook.EventTextEnd, hook.EventReasoningEnd, hook.EventStepEnd:
+	case event.TextEnd, event.ReasoningEnd, event.StepEnd:
 		p.end()
-	case hook.EventStepStart:
+	case event.StepStart:
 		p.end()
 		if ev.Step > 1 { // a blank line between the steps of a turn
 			p.write(screen.Lit("\n"))
 		}
-	case hook.EventTurnRetried:
+	case event.TurnRetried:
 		p.note(screen.Yellow, screen.Format("~ the answer above is dropped: %s", line(ev.Text, p.width())))
-	case hook.EventError: // Outcome says it
+	case event.Error: // Outcome says it
 		p.end()
 	default:
 		if !p.told(screen.Lit("  "), screen.Text{}, ev) {
@@ -139,19 +140,19 @@ func (p *Printer) OnEvent(ev hook.Event) {
 func (p *Printer) call(ev hook.Event) {
 	d := ev.Detail()
 	switch ev.Kind {
-	case hook.EventCallsBegin:
+	case event.CallsBegin:
 		p.batch, p.alone = 0, ""
 		clear(p.numbers)
 		if d.Tools.Len() > 1 {
 			p.batch = d.Tools.Len()
 		}
-	case hook.EventCallStart:
+	case event.CallStart:
 		p.start(d)
-	case hook.EventCallProgress:
+	case event.CallProgress:
 		p.note(screen.Dim, screen.Format("  … %s%s", p.number(d.CallID), line(d.Tool+": "+ev.Text, p.width())))
-	case hook.EventApprovalGiven:
+	case event.ApprovalGiven:
 		p.approval(screen.Lit("  "), p.number(d.CallID), d, ev.Text)
-	case hook.EventCallResult:
+	case event.CallResult:
 		p.result(d)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/screen"
 )
 
@@ -18,7 +19,7 @@ type member struct {
 }
 
 // members returns the members of an object; nil for anything else.
-func members(args hook.JSON) []member {
+func members(args message.JSON) []member {
 	dec := json.NewDecoder(strings.NewReader(string(args)))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
 		return nil
@@ -50,7 +51,7 @@ func plain(v json.RawMessage) string {
 
 // Summary returns a call's arguments on one line of at most width characters:
 // the value alone where there is one, else "key=value" for each.
-func Summary(args hook.JSON, width int) screen.Text {
+func Summary(args message.JSON, width int) screen.Text {
 	ms := members(args)
 	if len(ms) == 1 {
 		return line(plain(ms[0].value), width)

@@ -17,6 +17,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
@@ -25,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		args hook.JSON
+		args message.JSON
 		want string
 	}{
 		{"", ""},
@@ -33,7 +36,7 @@ func TestSummary(t *testing.T) {
 		{`{"command":"ls\n-l"}`, "ls -l"},
 		{`{"n":12}`, "12"},
 		{`{"a":"x","b":[1,2],"c":{"d":null}}`, `a=x b=[1,2] c={"d":null}`},
-		{`{"content":"` + hook.JSON(strings.Repeat("x", 60)) + `","file_path":"a"}`, "content=" + strings.Repeat("x", 39) + "… file_path=a"},
+		{`{"content":"` + message.JSON(strings.Repeat("x", 60)) + `","file_path":"a"}`, "content=" + strings.Repeat("x", 39) + "… file_path=a"},
 		{`{"a":`, `{"a":`},
 		{`[1]`, `[1]`},
 		{`{"a":"` + `\u001b[2J` + `"}`, `\x1b[2J`},
@@ -47,52 +50,52 @@ func TestSummary(t *testing.T) {
 	assert.Equal(t, "abcd…", terminal.Summary(`{"a":"abcdefgh"}`, 5).String())
 }
 
-func event(kind hook.EventKind, text string, d hook.EventDetail) hook.Event {
+func eventOf(kind hook.EventKind, text string, d hook.EventDetail) hook.Event {
 	return hook.Event{Kind: kind, Text: text}.WithDetail(d)
 }
 
 // turn is a whole turn: a single call, then three at once of which the first is
 // the slowest, one of them asked and refused.
 func turn() []hook.Event {
-	done := func(id, tool string, r hook.ToolResult, o hook.Outcome, took time.Duration) hook.Event {
-		return event(hook.EventCallResult, "", hook.EventDetail{CallID: id, Tool: tool, Result: r, Outcome: o, Duration: took})
+	done := func(id, tool string, r message.ToolResult, o hook.Outcome, took time.Duration) hook.Event {
+		return eventOf(event.CallResult, "", hook.EventDetail{CallID: id, Tool: tool, Result: r, Outcome: o, Duration: took})
 	}
-	start := func(id, tool string, args hook.JSON) hook.Event {
-		return event(hook.EventCallStart, "", hook.EventDetail{CallID: id, Tool: tool, Args: args})
+	start := func(id, tool string, args message.JSON) hook.Event {
+		return eventOf(event.CallStart, "", hook.EventDetail{CallID: id, Tool: tool, Args: args})
 	}
 	return []hook.Event{
-		event(hook.EventTurnStart, "hello", hook.EventDetail{}),
-		event(hook.EventReasoningDelta, "Hm.", hook.EventDetail{}),
-		event(hook.EventReasoningEnd, "", hook.EventDetail{}),
-		event(hook.EventTextDelta, "I look ", hook.EventDetail{}),
-		event(hook.EventTextDelta, "it up\x1b[2J.", hook.EventDetail{}),
-		event(hook.EventTextEnd, "", hook.EventDetail{}),
-		event(hook.EventCallsBegin, "", hook.EventDetail{Tools: hook.ListOf("recall")}),
+		eventOf(event.TurnStart, "hello", hook.EventDetail{}),
+		eventOf(event.ReasoningDelta, "Hm.", hook.EventDetail{}),
+		eventOf(event.ReasoningEnd, "", hook.EventDetail{}),
+		eventOf(event.TextDelta, "I look ", hook.EventDetail{}),
+		eventOf(event.TextDelta, "it up\x1b[2J.", hook.EventDetail{}),
+		eventOf(event.TextEnd, "", hook.EventDetail{}),
+		eventOf(event.CallsBegin, "", hook.EventDetail{Tools: message.ListOf("recall")}),
 		start("c1", "recall", `{"query":"tea"}`),
-		done("c1", "recall", hook.TextResult("## tea\ngreen"), hook.OutcomeExecuted, 3*time.Millisecond),
-		event(hook.EventStepEnd, "", hook.EventDetail{}),
-		{Kind: hook.EventStepStart, Step: 2},
-		event(hook.EventCallsBegin, "", hook.EventDetail{Tools: hook.ListOf("bash", "read", "write")}),
+		done("c1", "recall", message.TextResult("## tea\ngreen"), hook.OutcomeExecuted, 3*time.Millisecond),
+		eventOf(event.StepEnd, "", hook.EventDetail{}),
+		{Kind: event.StepStart, Step: 2},
+		eventOf(event.CallsBegin, "", hook.EventDetail{Tools: message.ListOf("bash", "read", "write")}),
 		start("a", "bash", `{"command":"sleep 1"}`),
 		start("b", "read", `{"file_path":"x.md"}`),
 		start("c", "write", `{"file_path":"y","content":"z"}`),
-		event(hook.EventApprovalAsked, "destructive", hook.EventDetail{CallID: "a", Tool: "bash"}),
-		event(hook.EventApprovalGiven, "as you like", hook.EventDetail{CallID: "a", Tool: "bash", Answer: hook.AnswerApprove, By: "Asking"}),
-		event(hook.EventApprovalGiven, "The user said no.", hook.EventDetail{CallID: "c", Tool: "write", Answer: hook.AnswerRefuse}),
-		done("c", "write", hook.FailedResult(hook.FailDenied, "The user said no."), hook.OutcomeDenied, 0),
-		event(hook.EventCallProgress, "half way", hook.EventDetail{CallID: "a", Tool: "bash"}),
-		done("b", "read", hook.FailedResult(hook.FailNotFound, "no such file"), hook.OutcomeFailed, 200*time.Microsecond),
-		done("a", "bash", hook.TextResult("ok"), hook.OutcomeExecuted, 1200*time.Millisecond),
-		event(hook.EventHookFailed, "Memory failed at OnEvent", hook.EventDetail{}),
-		event(hook.EventSkillLoaded, "review", hook.EventDetail{}),
-		event(hook.EventServerConnected, "gh", hook.EventDetail{}),
-		event(hook.EventServerLost, "gh: exit status 1", hook.EventDetail{}),
-		event(hook.EventDiagnostic, "cut", hook.EventDetail{}),
-		event(hook.EventTextDelta, "Half", hook.EventDetail{}),
-		event(hook.EventTurnRetried, "too short", hook.EventDetail{}),
-		event(hook.EventTextDelta, "Done.\n", hook.EventDetail{}),
-		event(hook.EventTextEnd, "", hook.EventDetail{}),
-		event(hook.EventError, "odd", hook.EventDetail{}),
+		eventOf(event.ApprovalAsked, "destructive", hook.EventDetail{CallID: "a", Tool: "bash"}),
+		eventOf(event.ApprovalGiven, "as you like", hook.EventDetail{CallID: "a", Tool: "bash", Answer: hook.AnswerApprove, By: "Asking"}),
+		eventOf(event.ApprovalGiven, "The user said no.", hook.EventDetail{CallID: "c", Tool: "write", Answer: hook.AnswerRefuse}),
+		done("c", "write", message.FailedResult(message.FailDenied, "The user said no."), hook.OutcomeDenied, 0),
+		eventOf(event.CallProgress, "half way", hook.EventDetail{CallID: "a", Tool: "bash"}),
+		done("b", "read", message.FailedResult(message.FailNotFound, "no such file"), hook.OutcomeFailed, 200*time.Microsecond),
+		done("a", "bash", message.TextResult("ok"), hook.OutcomeExecuted, 1200*time.Millisecond),
+		eventOf(event.HookFailed, "Memory failed at OnEvent", hook.EventDetail{}),
+		eventOf(event.SkillLoaded, "review", hook.EventDetail{}),
+		eventOf(event.ServerConnected, "gh", hook.EventDetail{}),
+		eventOf(event.ServerLost, "gh: exit status 1", hook.EventDetail{}),
+		eventOf(event.Diagnostic, "cut", hook.EventDetail{}),
+		eventOf(event.TextDelta, "Half", hook.EventDetail{}),
+		eventOf(event.TurnRetried, "too short", hook.EventDetail{}),
+		eventOf(event.TextDelta, "Done.\n", hook.EventDetail{}),
+		eventOf(event.TextEnd, "", hook.EventDetail{}),
+		eventOf(event.Error, "odd", hook.EventDetail{}),
 	}
 }
 
@@ -123,8 +126,8 @@ Done.
 
 func outcome() hook.TurnOutcome {
 	return hook.TurnOutcome{
-		Stop: hook.StopCompleted, Message: hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("Done."))},
-		Usage: hook.Usage{Input: 10, Output: 3}, Cost: 4_200_000, Steps: 2, Calls: 4, Duration: 2*time.Minute + 5*time.Second,
+		Stop: hook.StopCompleted, Message: message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("Done."))},
+		Usage: message.Usage{Input: 10, Output: 3}, Cost: 4_200_000, Steps: 2, Calls: 4, Duration: 2*time.Minute + 5*time.Second,
 	}
 }
 
@@ -152,7 +155,7 @@ func TestPrinterColor(t *testing.T) {
 
 func TestCause(t *testing.T) {
 	t.Parallel()
-	secret := &hook.Failure{Subsystem: "Guard", Point: hook.PointBeforeModel, Err: errors.New("secret")}
+	secret := &hook.Failure{Subsystem: "Guard", Point: point.BeforeModel, Err: errors.New("secret")}
 	tests := []struct {
 		name string
 		out  hook.TurnOutcome
@@ -162,7 +165,7 @@ func TestCause(t *testing.T) {
 		{"cancelled", hook.TurnOutcome{Stop: hook.StopCancelled, Err: context.Canceled}, "cancelled; what had finished is kept in the conversation"},
 		{"error", hook.TurnOutcome{Stop: hook.StopError, Err: errors.New("no model")}, "the turn failed: no model"},
 		{"a hook's failure", hook.TurnOutcome{Stop: hook.StopError, Err: fmt.Errorf("step 1: %w", secret)}, "the turn failed: Guard failed at BeforeModel"},
-		{"signal", hook.TurnOutcome{Stop: hook.StopStepsLimit, Signals: hook.ListOf(hook.StopSignal{Reason: hook.StopStepsLimit, Text: "20 of 20 steps"})}, "stopped: 20 of 20 steps"},
+		{"signal", hook.TurnOutcome{Stop: hook.StopStepsLimit, Signals: message.ListOf(hook.StopSignal{Reason: hook.StopStepsLimit, Text: "20 of 20 steps"})}, "stopped: 20 of 20 steps"},
 		{"no text", hook.TurnOutcome{Stop: hook.StopDenied}, "stopped: denied"},
 	}
 	for _, tt := range tests {
@@ -201,8 +204,8 @@ func TestJSONPrinter(t *testing.T) {
 func TestJSONPrinterKeepsTheFirstError(t *testing.T) {
 	t.Parallel()
 	p := terminal.NewJSONPrinter(brokenPipe{})
-	p.OnEvent(hook.Event{Kind: hook.EventStepStart})
-	p.OnEvent(hook.Event{Kind: hook.EventStepEnd})
+	p.OnEvent(hook.Event{Kind: event.StepStart})
+	p.OnEvent(hook.Event{Kind: event.StepEnd})
 	assert.ErrorIs(t, p.Err(), io.ErrClosedPipe)
 }
 
@@ -210,11 +213,11 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-func call(conversation, tool string, args hook.JSON, notes hook.Annotations) *hook.ToolCall {
+func call(conversation, tool string, args message.JSON, notes message.Annotations) *hook.ToolCall {
 	conv := hook.NewConversation(hook.ConversationData{ID: conversation, Agent: &hook.AgentConfig{}})
 	turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv})
 	return hook.NewToolCall(hook.ToolCallData{
-		Step: hook.NewStep(turn, 1, ""), ID: "c", Tool: hook.Tool{Name: tool, Annotations: notes}, Args: args,
+		Step: hook.NewStep(turn, 1, ""), ID: "c", Tool: message.Tool{Name: tool, Annotations: notes}, Args: args,
 	})
 }
 
@@ -235,7 +238,7 @@ func TestPreview(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
-		args  hook.JSON
+		args  message.JSON
 		lines int
 		want  string
 		cut   bool
@@ -251,13 +254,13 @@ func TestPreview(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			shown, cut := terminal.Preview(call("1", "x", tt.args, hook.Annotations{}), tt.lines, false)
+			shown, cut := terminal.Preview(call("1", "x", tt.args, message.Annotations{}), tt.lines, false)
 			text := shown.String()
 			assert.Equal(t, tt.want, text)
 			assert.Equal(t, tt.cut, cut)
 		})
 	}
-	text, _ := terminal.Preview(call("1", "x", `{"old_string":"a","new_string":"b"}`, hook.Annotations{}), 0, true)
+	text, _ := terminal.Preview(call("1", "x", `{"old_string":"a","new_string":"b"}`, message.Annotations{}), 0, true)
 	assert.Equal(t, "\x1b[31m  - a\x1b[0m\n\x1b[32m  + b\x1b[0m\n", text.String())
 }
 

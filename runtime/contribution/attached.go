@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
@@ -48,7 +49,7 @@ func Bounded(in []hook.Diagnostic) []hook.Diagnostic {
 	}
 	left := len(in) - maxDiagnostics + 1
 	return append(slices.Clone(in[:maxDiagnostics-1]), hook.Diagnostic{
-		Code: hook.CodeDiagnosticsLost, Visibility: hook.VisibleInternal, Text: fmt.Sprintf("%d more remarks are not told", left),
+		Code: event.CodeDiagnosticsLost, Visibility: hook.VisibleInternal, Text: fmt.Sprintf("%d more remarks are not told", left),
 	})
 }
 

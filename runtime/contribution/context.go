@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
@@ -43,7 +44,7 @@ func MergeContext(blocks, refined []hook.ContextBlock, b Budget) Context {
 		}
 		id := named{c.Domain, c.ID}
 		if c.ID != "" && seen[id] {
-			out.remark(hook.CodeContextDuplicate, c, "block%s is there already and is left out")
+			out.remark(event.CodeContextDuplicate, c, "block%s is there already and is left out")
 			continue
 		}
 		seen[id] = true
@@ -55,7 +56,7 @@ func MergeContext(blocks, refined []hook.ContextBlock, b Budget) Context {
 // add takes the block as far as the budget goes.
 func (out *Context) add(c hook.ContextBlock) {
 	if out.BlocksLeft == 0 || out.CharsLeft == 0 {
-		out.remark(hook.CodeContextOmitted, c, "block%s is left out: the budget of the turn's context is used up")
+		out.remark(event.CodeContextOmitted, c, "block%s is left out: the budget of the turn's context is used up")
 		return
 	}
 	bound := out.CharsLeft
@@ -64,7 +65,7 @@ func (out *Context) add(c hook.ContextBlock) {
 	}
 	var cut bool
 	if c.Text, cut = character.Cut(tidy(c.Text), bound); cut {
-		out.remark(hook.CodeContextTruncated, c, "block%s is cut: it is longer than its bound, or than what is left of the budget")
+		out.remark(event.CodeContextTruncated, c, "block%s is cut: it is longer than its bound, or than what is left of the budget")
 	}
 	c.Attached = hook.Attached{}
 	out.Blocks = append(out.Blocks, c)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 )
 
@@ -34,7 +35,7 @@ func TestEqualPriorityConflictingValuesKeepFirstAndEmitDiagnostic(t *testing.T) 
 }
 
 func TestEqualPriorityAndSameValueMerge(t *testing.T) {
-	plan := hook.RecallPlan{Queries: hook.ListOf("boats"), Limit: 3}
+	plan := hook.RecallPlan{Queries: message.ListOf("boats"), Limit: 3}
 	got := contribution.MergePolicies([]hook.Policy{
 		{Domain: "memory", Key: "recall", Value: "on", By: "A"}, {Domain: "memory", Key: "recall", Value: "on", By: "B", Recall: plan},
 	})
@@ -45,7 +46,7 @@ func TestEqualPriorityAndSameValueMerge(t *testing.T) {
 }
 
 func TestRecallPlan(t *testing.T) {
-	plan := func(q string) hook.RecallPlan { return hook.RecallPlan{Queries: hook.ListOf(q)} }
+	plan := func(q string) hook.RecallPlan { return hook.RecallPlan{Queries: message.ListOf(q)} }
 	cases := []struct {
 		name     string
 		in       []hook.Policy
@@ -119,8 +120,8 @@ func TestContextBlocks(t *testing.T) {
 }
 
 func TestSourcesOfContextAreKept(t *testing.T) {
-	block := hook.ContextBlock{Domain: "memory", ID: "a", Text: "abcdef", Chars: 3, Sources: hook.ListOf("notes.md"), By: "Memory",
-		Attached: hook.Attached{Jobs: hook.ListOf(hook.Job{Kind: "k", Key: "1"})}}
+	block := hook.ContextBlock{Domain: "memory", ID: "a", Text: "abcdef", Chars: 3, Sources: message.ListOf("notes.md"), By: "Memory",
+		Attached: hook.Attached{Jobs: message.ListOf(hook.Job{Kind: "k", Key: "1"})}}
 	got := contribution.MergeContext([]hook.ContextBlock{block}, nil, contribution.Budget{})
 	block.Text, block.Attached = "ab…", hook.Attached{}
 	assert.Equal(t, []hook.ContextBlock{block}, got.Blocks)
@@ -148,21 +149,21 @@ func TestSections(t *testing.T) {
 }
 
 func TestDuplicateBundleIDsKeepFirstAfterOrdering(t *testing.T) {
-	add := func(name string) hook.List[hook.AddedTool] {
-		return hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: name}})
+	add := func(name string) message.List[hook.AddedTool] {
+		return message.ListOf(hook.AddedTool{Tool: message.Tool{Name: name}})
 	}
 	got := contribution.MergeTools([]hook.ToolChange{
 		{ID: "x", Add: add("light"), By: "A"}, {ID: "x", Add: add("heavy"), Weight: 1, By: "B"}, {Add: add("one"), By: "C"}, {Add: add("two"), By: "C"},
 	}, standing, binds)
 	assert.Equal(t, []hook.AddedTool{
-		{Tool: hook.Tool{Name: "heavy"}, Owner: "B"}, {Tool: hook.Tool{Name: "one"}, Owner: "C"}, {Tool: hook.Tool{Name: "two"}, Owner: "C"},
+		{Tool: message.Tool{Name: "heavy"}, Owner: "B"}, {Tool: message.Tool{Name: "one"}, Owner: "C"}, {Tool: message.Tool{Name: "two"}, Owner: "C"},
 	}, got.Added)
 	assert.Equal(t, []hook.Diagnostic{{Code: "tool_bundle.duplicate_bundle_id", Text: "A: bundle x is there already and is left out", Visibility: hook.VisibleInternal}}, got.Diagnostics)
 }
 
 func TestTools(t *testing.T) {
-	tool := func(name string, schema hook.JSON) hook.List[hook.AddedTool] {
-		return hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: name, Input: schema}, Owner: "Owner"})
+	tool := func(name string, schema message.JSON) message.List[hook.AddedTool] {
+		return message.ListOf(hook.AddedTool{Tool: message.Tool{Name: name, Input: schema}, Owner: "Owner"})
 	}
 	cases := []struct {
 		name          string
@@ -170,18 +171,18 @@ func TestTools(t *testing.T) {
 		hidden, added []string
 		codes         []string
 	}{
-		{"hide", []hook.ToolChange{{Hide: hook.ListOf("own", "bash")}, {Hide: hook.ListOf("own")}}, []string{"bash", "own"}, nil, nil},
-		{"hide what is not there", []hook.ToolChange{{Hide: hook.ListOf("nowhere", "barred")}}, nil, nil, []string{"tool_bundle.unknown", "tool_bundle.unknown"}},
+		{"hide", []hook.ToolChange{{Hide: message.ListOf("own", "bash")}, {Hide: message.ListOf("own")}}, []string{"bash", "own"}, nil, nil},
+		{"hide what is not there", []hook.ToolChange{{Hide: message.ListOf("nowhere", "barred")}}, nil, nil, []string{"tool_bundle.unknown", "tool_bundle.unknown"}},
 		{"add", []hook.ToolChange{{Add: tool("fresh", `{"type":"object"}`)}}, nil, []string{"fresh"}, nil},
 		{"never in another's place", []hook.ToolChange{{Add: tool("own", "")}}, nil, nil, []string{"tool_bundle.conflict"}},
-		{"not even of a hidden one", []hook.ToolChange{{Hide: hook.ListOf("own"), Add: tool("own", "")}}, []string{"own"}, nil, []string{"tool_bundle.conflict"}},
+		{"not even of a hidden one", []hook.ToolChange{{Hide: message.ListOf("own"), Add: tool("own", "")}}, []string{"own"}, nil, []string{"tool_bundle.conflict"}},
 		{"one of two", []hook.ToolChange{{Add: tool("fresh", "")}, {Add: tool("fresh", "{}")}}, nil, []string{"fresh"}, []string{"tool_bundle.conflict"}},
 		{"beyond the scope", []hook.ToolChange{{Add: tool("barred", "")}}, nil, nil, []string{"tool_bundle.out_of_scope"}},
 		{"of an owner that has no such tool", []hook.ToolChange{{Add: tool("orphan", "")}}, nil, nil, []string{"tool_bundle.owner"}},
 		{"a name that is none", []hook.ToolChange{{Add: tool("no name", "")}}, nil, nil, []string{"tool_bundle.invalid"}},
 		{"a schema that is none", []hook.ToolChange{{Add: tool("fresh", "[]")}}, nil, nil, []string{"tool_bundle.invalid"}},
 		{"a reserved name", []hook.ToolChange{{Add: tool("final_answer", "")}}, nil, nil, []string{"tool_bundle.reserved_name"}},
-		{"hidden by one and added by another", []hook.ToolChange{{Hide: hook.ListOf("fresh")}, {Add: tool("fresh", ""), Weight: 9}}, nil, nil, []string{"tool_bundle.hidden"}},
+		{"hidden by one and added by another", []hook.ToolChange{{Hide: message.ListOf("fresh")}, {Add: tool("fresh", ""), Weight: 9}}, nil, nil, []string{"tool_bundle.hidden"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -207,7 +208,7 @@ func TestScope(t *testing.T) {
 		contribution.Above:    "the agent whose turn runs this one may not use it; give it to that one as well",
 		contribution.Visiting: "a guest of a conversation has no tools",
 	} {
-		in := []hook.ToolChange{{Add: hook.ListOf(hook.AddedTool{Tool: hook.Tool{Name: "fresh"}}), By: "Plugin"}}
+		in := []hook.ToolChange{{Add: message.ListOf(hook.AddedTool{Tool: message.Tool{Name: "fresh"}}), By: "Plugin"}}
 		got := contribution.MergeTools(in, func(string) contribution.Standing { return standing }, binds)
 		assert.Empty(t, got.Added)
 		require.Len(t, got.Diagnostics, 1)
@@ -218,8 +219,8 @@ func TestScope(t *testing.T) {
 func TestEverythingThatGoesAlongIsTakenAndBounded(t *testing.T) {
 	along := func(n string) hook.Attached {
 		return hook.Attached{
-			Diagnostics: hook.ListOf(hook.Diagnostic{Code: "x." + hook.DiagnosticCode(n), Text: strings.Repeat("t", 1_000)}),
-			Jobs:        hook.ListOf(hook.Job{Kind: "k", Key: n}),
+			Diagnostics: message.ListOf(hook.Diagnostic{Code: "x." + hook.DiagnosticCode(n), Text: strings.Repeat("t", 1_000)}),
+			Jobs:        message.ListOf(hook.Job{Kind: "k", Key: n}),
 		}
 	}
 	got := contribution.Collect([]hook.Policy{{Attached: along("a")}, {}, {Attached: along("b")}}, func(p hook.Policy) hook.Attached { return p.Attached })

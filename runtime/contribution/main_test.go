@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 )
 
@@ -42,7 +43,7 @@ func drawPolicies(t *rapid.T) []hook.Policy {
 		if rapid.Bool().Draw(t, "none") {
 			return hook.RecallPlan{}
 		}
-		return hook.RecallPlan{Queries: hook.ListOf(value(words.Draw(t, "query"))), Limit: rapid.IntRange(0, 3).Draw(t, "limit")}
+		return hook.RecallPlan{Queries: message.ListOf(value(words.Draw(t, "query"))), Limit: rapid.IntRange(0, 3).Draw(t, "limit")}
 	})
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) hook.Policy {
 		return hook.Policy{
@@ -57,7 +58,7 @@ func drawBlocks(label string, t *rapid.T) []hook.ContextBlock {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) hook.ContextBlock {
 		return hook.ContextBlock{
 			Domain: rapid.SampledFrom([]string{"memory", "files"}).Draw(t, "domain"), ID: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "id"),
-			Text: value(words.Draw(t, "text")), Chars: rapid.IntRange(-1, 20).Draw(t, "chars"), Sources: hook.ListOf(value("source")),
+			Text: value(words.Draw(t, "text")), Chars: rapid.IntRange(-1, 20).Draw(t, "chars"), Sources: message.ListOf(value("source")),
 			Weight: rapid.IntRange(-1, 1).Draw(t, "weight"), By: "Memory",
 		}
 	}), 0, 8).Draw(t, label)
@@ -86,13 +87,13 @@ func drawChanges(t *rapid.T) []hook.ToolChange {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) hook.ToolChange {
 		var add []hook.AddedTool
 		for range rapid.IntRange(0, 2).Draw(t, "adds") {
-			add = append(add, hook.AddedTool{Tool: hook.Tool{
-				Name: names.Draw(t, "name"), Description: value(words.Draw(t, "description")), Input: rapid.SampledFrom([]hook.JSON{"", "{}", "{", "[]"}).Draw(t, "schema"),
+			add = append(add, hook.AddedTool{Tool: message.Tool{
+				Name: names.Draw(t, "name"), Description: value(words.Draw(t, "description")), Input: rapid.SampledFrom([]message.JSON{"", "{}", "{", "[]"}).Draw(t, "schema"),
 			}, Owner: rapid.SampledFrom([]string{"", "Notes", "Core.Extra[0]", value(" no path")}).Draw(t, "owner")})
 		}
 		return hook.ToolChange{
-			ID: rapid.SampledFrom([]string{"", "x", value("\t")}).Draw(t, "id"), Hide: hook.ListOf(rapid.SliceOfN(names, 0, 2).Draw(t, "hide")...),
-			Add: hook.ListOf(add...), Weight: rapid.IntRange(-1, 1).Draw(t, "weight"), By: "Tools",
+			ID: rapid.SampledFrom([]string{"", "x", value("\t")}).Draw(t, "id"), Hide: message.ListOf(rapid.SliceOfN(names, 0, 2).Draw(t, "hide")...),
+			Add: message.ListOf(add...), Weight: rapid.IntRange(-1, 1).Draw(t, "weight"), By: "Tools",
 		}
 	}), 0, 6).Draw(t, "changes")
 }

@@ -1,6 +1,9 @@
 package contribution
 
-import "github.com/grapnel-go/grapnel/hook"
+import (
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+)
 
 // Policies are those that hold, heaviest first.
 type Policies struct {
@@ -27,7 +30,7 @@ func MergePolicies(in []hook.Policy) Policies {
 			i, known := at[id]
 			if known && out.Holding[i].Value != p.Value {
 				if first := out.Holding[i]; first.Weight == p.Weight {
-					out.Diagnostics = append(out.Diagnostics, remark(hook.CodePolicyConflict, p.By,
+					out.Diagnostics = append(out.Diagnostics, remark(event.CodePolicyConflict, p.By,
 						"policy%s says something else than that of %s, which has the same weight, comes first and holds", name(p.Domain, p.Key), who(first.By)))
 				}
 				continue

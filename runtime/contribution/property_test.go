@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 )
 
@@ -55,7 +56,7 @@ func TestMergingTwiceChangesNothing(t *testing.T) {
 		assert.Empty(t, held.Diagnostics)
 
 		tools := contribution.MergeTools(drawChanges(t), standing, binds)
-		same := contribution.MergeTools([]hook.ToolChange{{Hide: hook.ListOf(tools.Hidden...), Add: hook.ListOf(tools.Added...), By: "Tools"}}, standing, binds)
+		same := contribution.MergeTools([]hook.ToolChange{{Hide: message.ListOf(tools.Hidden...), Add: message.ListOf(tools.Added...), By: "Tools"}}, standing, binds)
 		tools.Diagnostics = nil
 		assert.Equal(t, tools, same)
 	})

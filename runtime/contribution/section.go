@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
@@ -28,7 +29,7 @@ func MergeSections(in []hook.PromptSection, b Budget) Sections {
 			continue
 		}
 		if s.ID != "" && seen[s.ID] {
-			out.remark(hook.CodeSectionDuplicate, s, "section%s is there already and is left out")
+			out.remark(event.CodeSectionDuplicate, s, "section%s is there already and is left out")
 			continue
 		}
 		seen[s.ID] = true
@@ -36,12 +37,12 @@ func MergeSections(in []hook.PromptSection, b Budget) Sections {
 		title := utf8.RuneCountInString(s.Title)
 		bound := min(left, b.SectionChars)
 		if len(out.Kept) == b.Sections || bound <= title {
-			out.remark(hook.CodeSectionOmitted, s, "section%s is left out: there is no room for it in the budget of the prompt")
+			out.remark(event.CodeSectionOmitted, s, "section%s is left out: there is no room for it in the budget of the prompt")
 			continue
 		}
 		var cut bool
 		if s.Text, cut = character.Cut(s.Text, bound-title); cut {
-			out.remark(hook.CodeSectionTruncated, s, "section%s is cut: it is longer than a section may be, or than what is left of the budget")
+			out.remark(event.CodeSectionTruncated, s, "section%s is cut: it is longer than a section may be, or than what is left of the budget")
 		}
 		s.Attached = hook.Attached{}
 		out.Kept = append(out.Kept, s)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Standing is what a public name is to the agent.
@@ -92,7 +94,7 @@ func (out *Tools) distinct(in []hook.ToolChange) []hook.ToolChange {
 	kept, seen := in[:0:0], map[string]bool{}
 	for _, c := range in {
 		if c.ID != "" && seen[c.ID] {
-			out.Diagnostics = append(out.Diagnostics, remark(hook.CodeToolsDuplicate, c.By, "bundle%s is there already and is left out", name(c.ID)))
+			out.Diagnostics = append(out.Diagnostics, remark(event.CodeToolsDuplicate, c.By, "bundle%s is there already and is left out", name(c.ID)))
 			continue
 		}
 		seen[c.ID] = true
@@ -107,29 +109,29 @@ func (out *Tools) hide(c hook.ToolChange, wanted map[string]bool, standing func(
 		case standing(n) == Own:
 			out.Hidden = append(out.Hidden, n)
 		case !wanted[n]:
-			out.Diagnostics = append(out.Diagnostics, remark(hook.CodeToolUnknown, c.By, "tool%s is not hidden: the agent does not have it", toolName(n)))
+			out.Diagnostics = append(out.Diagnostics, remark(event.CodeToolUnknown, c.By, "tool%s is not hidden: the agent does not have it", toolName(n)))
 		}
 	}
 }
 
 // refusal says why the tool is not added; "" if it is.
-func refusal(t hook.Tool, hidden map[string]bool, owners map[string]string, standing func(string) Standing) (hook.DiagnosticCode, string) {
+func refusal(t message.Tool, hidden map[string]bool, owners map[string]string, standing func(string) Standing) (hook.DiagnosticCode, string) {
 	owner, added := owners[t.Name]
 	switch s := standing(t.Name); {
-	case !hook.ValidToolName(t.Name):
-		return hook.CodeToolInvalid, "its name has to match ^[a-zA-Z0-9_-]{1,64}$"
+	case !message.ValidToolName(t.Name):
+		return event.CodeToolInvalid, "its name has to match ^[a-zA-Z0-9_-]{1,64}$"
 	case slices.Contains(strings.Fields(hook.ReservedTools), t.Name):
-		return hook.CodeToolReserved, "nobody may have that name"
+		return event.CodeToolReserved, "nobody may have that name"
 	case !isObject(t.Input) || !isObject(t.Output):
-		return hook.CodeToolInvalid, "one of its schemas is no JSON object"
+		return event.CodeToolInvalid, "one of its schemas is no JSON object"
 	case s == Own:
-		return hook.CodeToolConflict, "the agent has a tool of that name"
+		return event.CodeToolConflict, "the agent has a tool of that name"
 	case s != Free:
-		return hook.CodeToolScope, "it is not in the agent's scope: " + beyond[s]
+		return event.CodeToolScope, "it is not in the agent's scope: " + beyond[s]
 	case hidden[t.Name]:
-		return hook.CodeToolHidden, "it is hidden in this turn"
+		return event.CodeToolHidden, "it is hidden in this turn"
 	case added:
-		return hook.CodeToolConflict, "one of that name is added by " + who(owner)
+		return event.CodeToolConflict, "one of that name is added by " + who(owner)
 	}
 	return "", ""
 }
@@ -140,20 +142,20 @@ var ownerPattern = regexp.MustCompile(`^[a-zA-Z0-9_.\[\]]{0,200}$`)
 // unowned says why the tool's owner would not bind its calls; "" if it would.
 func unowned(a hook.AddedTool, binds func(hook.AddedTool) error) (hook.DiagnosticCode, string) {
 	if !ownerPattern.MatchString(a.Owner) {
-		return hook.CodeToolOwner, "its owner is no path of a subsystem"
+		return event.CodeToolOwner, "its owner is no path of a subsystem"
 	}
 	if err := binds(a); err != nil {
-		return hook.CodeToolOwner, err.Error()
+		return event.CodeToolOwner, err.Error()
 	}
 	return "", ""
 }
 
-func isObject(schema hook.JSON) bool {
+func isObject(schema message.JSON) bool {
 	return schema == "" || schema[0] == '{' && json.Valid([]byte(schema))
 }
 
 func toolName(n string) string {
-	if !hook.ValidToolName(n) {
+	if !message.ValidToolName(n) {
 		return ""
 	}
 	return " " + n

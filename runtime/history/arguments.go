@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // maxName is the longest name of a tool that every provider takes.
@@ -18,19 +18,19 @@ const maxName = 64
 // which some providers refuse, goes into an object that quotes it:
 //
 //	{"unparsed_arguments":"ls -l"}
-func Arguments(raw hook.JSON) hook.JSON {
+func Arguments(raw message.JSON) message.JSON {
 	s := strings.ToValidUTF8(strings.TrimSpace(string(raw)), "\uFFFD")
 	if strings.HasPrefix(s, "{") && !loneSurrogate(s) {
 		var compact bytes.Buffer
 		if json.Compact(&compact, []byte(s)) == nil {
-			return hook.JSON(compact.String())
+			return message.JSON(compact.String())
 		}
 	}
-	return hook.JSON(append(appendString([]byte(`{"unparsed_arguments":`), string(raw)), '}'))
+	return message.JSON(append(appendString([]byte(`{"unparsed_arguments":`), string(raw)), '}'))
 }
 
 // ToolName returns the name of a called tool as a history holds it: the name
-// itself if hook.ValidToolName takes it. Models make names up, and providers
+// itself if message.ValidToolName takes it. Models make names up, and providers
 // refuse a history with one that no tool can have; what is wrong in it is
 // replaced by an underscore.
 func ToolName(name string) string {
@@ -54,7 +54,7 @@ type arguments struct{ buf []byte }
 
 // valid reports whether the arguments are a JSON object of valid UTF-8 without
 // lone surrogates.
-func (a *arguments) valid(raw hook.JSON) bool {
+func (a *arguments) valid(raw message.JSON) bool {
 	s := string(raw)
 	if s == "{}" {
 		return true

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/history"
 )
 
 // long returns a valid history of n messages, or one or two more.
-func long(n int) []hook.Message {
-	var ms []hook.Message
+func long(n int) []message.Message {
+	var ms []message.Message
 	for i := 0; len(ms) < n; i += 2 {
 		a, b := fmt.Sprintf("call_%024d", i), fmt.Sprintf("call_%024d", i+1)
 		ms = append(ms, user("What is in there?"),

@@ -3,13 +3,13 @@ package history
 import (
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Check returns what is wrong with a history, by message; nil if nothing is. It
 // is what Repair would mend. A valid history costs one pass over it, a set of
 // its call ids and no more; the texts in it are not read.
-func Check(messages []hook.Message) []Problem {
+func Check(messages []message.Message) []Problem {
 	if valid(messages) {
 		return nil
 	}
@@ -45,23 +45,23 @@ func wordByte(b byte) bool {
 // valid reports whether the history keeps every rule. It stops at the first
 // breach and says nothing about it: that is the business of repaired, which is
 // slower and agrees with it.
-func valid(messages []hook.Message) bool {
-	if len(messages) > 0 && messages[0].Role != hook.RoleUser {
+func valid(messages []message.Message) bool {
+	if len(messages) > 0 && messages[0].Role != message.RoleUser {
 		return false
 	}
 	ids := make(map[string]struct{}, len(messages)/2)
 	var a arguments
 	for i := 0; i < len(messages); {
 		m := &messages[i]
-		if m.Role == hook.RoleTool || Blank(m.Content) || !known(m.Role) {
+		if m.Role == message.RoleTool || Blank(m.Content) || !known(m.Role) {
 			return false // what answers a call is passed over with it
 		}
 		i++
 		for _, b := range m.Content.All() {
-			if b.Kind != hook.BlockToolCall {
+			if b.Kind != message.BlockToolCall {
 				continue
 			}
-			if m.Role != hook.RoleAssistant || i == len(messages) || !answers(&messages[i], b) ||
+			if m.Role != message.RoleAssistant || i == len(messages) || !answers(&messages[i], b) ||
 				!ValidID(b.CallID) || !validWord(b.Tool, maxName) || !a.valid(b.JSON) {
 				return false
 			}
@@ -75,24 +75,24 @@ func valid(messages []hook.Message) bool {
 	return true
 }
 
-func known(r hook.Role) bool {
-	return r == hook.RoleUser || r == hook.RoleAssistant || r == hook.RoleTool
+func known(r message.Role) bool {
+	return r == message.RoleUser || r == message.RoleAssistant || r == message.RoleTool
 }
 
 // answers reports whether the message is the result of the call as it should be.
-func answers(m *hook.Message, call hook.Block) bool {
-	return m.Role == hook.RoleTool && m.CallID == call.CallID && m.Tool == call.Tool && m.Content.Len() == 0
+func answers(m *message.Message, call message.Block) bool {
+	return m.Role == message.RoleTool && m.CallID == call.CallID && m.Tool == call.Tool && m.Content.Len() == 0
 }
 
 // Blank reports whether the blocks of a message say nothing and call nothing:
 // there is no text in them but blanks, and no media. Reasoning does not count, as
 // no provider takes a message back that has nothing else.
-func Blank(content hook.List[hook.Block]) bool {
+func Blank(content message.List[message.Block]) bool {
 	for _, b := range content.All() {
 		switch b.Kind {
-		case hook.BlockToolCall:
+		case message.BlockToolCall:
 			return false
-		case hook.BlockReasoning:
+		case message.BlockReasoning:
 			continue
 		}
 		if strings.TrimSpace(b.Text) != "" || b.Data != "" || b.URI != "" || b.JSON != "" {

@@ -10,7 +10,7 @@
 //     directly behind the assistant's message, in the order of its calls, and
 //     carry the id and the tool of their call.
 //   - The id of a call is unique in the conversation and one that [ValidID]
-//     takes, its tool's name matches hook.ValidToolName, and its arguments are a
+//     takes, its tool's name matches message.ValidToolName, and its arguments are a
 //     JSON object without lone surrogates.
 //
 // One breach of them makes a provider refuse a request, and as the history goes

@@ -3,20 +3,20 @@ package history_test
 import (
 	"fmt"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/history"
 )
 
 // A program was killed while two tools ran. One of them had ended; the other
 // one's call has no result, and every provider would refuse what is left.
 func ExampleRepair() {
-	messages := []hook.Message{
-		hook.UserText("How large is the repository?"),
-		{Role: hook.RoleAssistant, Content: hook.ListOf(
-			hook.Block{Kind: hook.BlockToolCall, CallID: "call_1", Tool: "count_files", JSON: `{}`},
-			hook.Block{Kind: hook.BlockToolCall, CallID: "call_2", Tool: "count_lines", JSON: `{}`},
+	messages := []message.Message{
+		message.UserText("How large is the repository?"),
+		{Role: message.RoleAssistant, Content: message.ListOf(
+			message.Block{Kind: message.BlockToolCall, CallID: "call_1", Tool: "count_files", JSON: `{}`},
+			message.Block{Kind: message.BlockToolCall, CallID: "call_2", Tool: "count_lines", JSON: `{}`},
 		)},
-		{Role: hook.RoleTool, CallID: "call_1", Tool: "count_files", Result: hook.TextResult("120")},
+		{Role: message.RoleTool, CallID: "call_1", Tool: "count_files", Result: message.TextResult("120")},
 	}
 	messages, problems := history.Repair(messages)
 	for _, p := range problems {
@@ -32,9 +32,9 @@ func ExampleRepair() {
 }
 
 func ExampleCheck() {
-	problems := history.Check([]hook.Message{
-		hook.UserText("hi"),
-		{Role: hook.RoleTool, CallID: "call_1", Tool: "read", Result: hook.TextResult("a line")},
+	problems := history.Check([]message.Message{
+		message.UserText("hi"),
+		{Role: message.RoleTool, CallID: "call_1", Tool: "read", Result: message.TextResult("a line")},
 	})
 	fmt.Println(problems)
 	// Output: [messages[1]: it is the result of no tool call]

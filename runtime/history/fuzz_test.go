@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // FuzzRepair reads the input as the JSON of a history, or else as a program: each
@@ -23,7 +23,7 @@ func FuzzRepair(f *testing.F) {
 		if len(data) > 4000 {
 			return // more of the same, and the oracle is slow
 		}
-		var in []hook.Message
+		var in []message.Message
 		if json.Unmarshal(data, &in) != nil {
 			in = program(data[:min(len(data), 200)])
 		}
@@ -32,12 +32,12 @@ func FuzzRepair(f *testing.F) {
 }
 
 // program makes a history of bytes: small alphabets, so that ids meet.
-func program(data []byte) []hook.Message {
+func program(data []byte) []message.Message {
 	ids := []string{"", "1", "2", "call_repaired_1", "call_repaired_2", "a:b"}
 	tools := []string{"a", "b", "", "a b"}
 	args := []string{"{}", "", "[", `{"p":"\ud800"}`, "\xff"}
-	var out []hook.Message
-	var blocks []hook.Block
+	var out []message.Message
+	var blocks []message.Block
 	for i, b := range data {
 		id, tool := ids[int(b>>3)%len(ids)], tools[i%len(tools)]
 		switch b % 8 {
@@ -53,7 +53,7 @@ func program(data []byte) []hook.Message {
 		case 6:
 			out = append(out, cancelled(id, tool))
 		default:
-			out = append(out, hook.Message{Role: hook.Role(tools[i%len(tools)]), CallID: id, Content: hook.ListOf(blocks...)})
+			out = append(out, message.Message{Role: message.Role(tools[i%len(tools)]), CallID: id, Content: message.ListOf(blocks...)})
 		}
 	}
 	return append(out, says(blocks...))

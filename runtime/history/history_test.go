@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/history"
 )
 
@@ -16,10 +16,10 @@ const lost = "interrupted: no result of this call was kept; its outcome is not k
 
 func TestValidHistoriesAreLeftAlone(t *testing.T) {
 	t.Parallel()
-	image := hook.Message{Role: hook.RoleUser, Content: hook.ListOf(hook.Block{Kind: hook.BlockImage, MIME: "image/png", Data: "aGk="})}
+	image := message.Message{Role: message.RoleUser, Content: message.ListOf(message.Block{Kind: message.BlockImage, MIME: "image/png", Data: "aGk="})}
 	note := user("feedback")
 	note.Label, note.Ephemeral = "feedback", true
-	for name, in := range map[string][]hook.Message{
+	for name, in := range map[string][]message.Message{
 		"nothing":                    nil,
 		"one message":                {user("hi")},
 		"an image":                   {image},
@@ -30,7 +30,7 @@ func TestValidHistoriesAreLeftAlone(t *testing.T) {
 		"three calls at once":        {user("hi"), says(text("I look"), call("1", "a", "{}"), call("2", "b", "{}"), call("3", "a", "{}")), result("1", "a", "x"), result("2", "b", "y"), cancelled("3", "a")},
 		"text behind a call":         {user("hi"), says(reasoning("hm"), call("1", "a", "{}"), text("now wait")), result("1", "a", "x")},
 		"a note behind a result":     {user("hi"), says(call("1", "a", "{}")), result("1", "a", "x"), note, says(text("ok"))},
-		"an empty result":            {user("hi"), says(call("1", "a", "{}")), {Role: hook.RoleTool, CallID: "1", Tool: "a"}},
+		"an empty result":            {user("hi"), says(call("1", "a", "{}")), {Role: message.RoleTool, CallID: "1", Tool: "a"}},
 		"arguments not in one line":  {user("hi"), says(call("1", "a", " {\n \"p\": 1 }\n")), result("1", "a", "x")},
 		"an escaped emoji":           {user("hi"), says(call("1", "a", `{"p":"\ud83d\ude00"}`)), result("1", "a", "x")},
 		"an escaped backslash":       {user("hi"), says(call("1", "a", `{"p":"\\ud800"}`)), result("1", "a", "x")},
@@ -48,7 +48,7 @@ func TestValidHistoriesAreLeftAlone(t *testing.T) {
 // damage is a damaged history, what becomes of it, and what is said about it.
 type damage struct {
 	name     string
-	in       []hook.Message
+	in       []message.Message
 	want     []string
 	problems []string
 }
@@ -61,162 +61,162 @@ func damages() []damage {
 	function.Role = "function"
 	nameless := result("1", "a", "x")
 	nameless.Role = ""
-	inContent := hook.Message{Role: hook.RoleTool, CallID: "1", Tool: "a", Content: hook.ListOf(text("x"))}
+	inContent := message.Message{Role: message.RoleTool, CallID: "1", Tool: "a", Content: message.ListOf(text("x"))}
 	inBoth := result("1", "a", "x")
-	inBoth.Content = hook.ListOf(text("?"))
+	inBoth.Content = message.ListOf(text("?"))
 	return []damage{
 		{"the program ended before the results were stored",
-			[]hook.Message{u, says(call("1", "a", "{}"), call("2", "b", "{}"))},
+			[]message.Message{u, says(call("1", "a", "{}"), call("2", "b", "{}"))},
 			[]string{"user hi", `assistant ["1" a {}] ["2" b {}]`, `tool "1" a cancelled: ` + lost, `tool "2" b cancelled: ` + lost},
 			[]string{"1 result_missing", "1 result_missing"}},
 		{"one result of three is lost",
-			[]hook.Message{u, says(call("1", "a", "{}"), call("2", "b", "{}"), call("3", "c", "{}")), result("1", "a", "x"), result("3", "c", "z"), says(text("ok"))},
+			[]message.Message{u, says(call("1", "a", "{}"), call("2", "b", "{}"), call("3", "c", "{}")), result("1", "a", "x"), result("3", "c", "z"), says(text("ok"))},
 			[]string{"user hi", `assistant ["1" a {}] ["2" b {}] ["3" c {}]`, `tool "1" a: x`, `tool "2" b cancelled: ` + lost, `tool "3" c: z`, "assistant ok"},
 			[]string{"1 result_missing"}},
 		{"a result without its call",
-			[]hook.Message{u, says(text("ok")), result("1", "a", "x"), user("go on")},
+			[]message.Message{u, says(text("ok")), result("1", "a", "x"), user("go on")},
 			[]string{"user hi", "assistant ok", "user go on"},
 			[]string{"2 result_orphan"}},
 		{"a result without its call in the middle of others",
-			[]hook.Message{u, says(call("1", "a", "{}"), call("2", "a", "{}")), result("1", "a", "x"), result("9", "a", "?"), result("2", "a", "y")},
+			[]message.Message{u, says(call("1", "a", "{}"), call("2", "a", "{}")), result("1", "a", "x"), result("9", "a", "?"), result("2", "a", "y")},
 			[]string{"user hi", `assistant ["1" a {}] ["2" a {}]`, `tool "1" a: x`, `tool "2" a: y`},
 			[]string{"3 result_orphan"}},
 		{"the same result twice",
-			[]hook.Message{u, says(call("1", "a", "{}")), result("1", "a", "x"), result("1", "a", "x again")},
+			[]message.Message{u, says(call("1", "a", "{}")), result("1", "a", "x"), result("1", "a", "x again")},
 			[]string{"user hi", `assistant ["1" a {}]`, `tool "1" a: x`},
 			[]string{"3 result_duplicate"}},
 		{"the same result again, much later",
-			[]hook.Message{u, says(call("1", "a", "{}")), result("1", "a", "x"), says(text("ok")), user("more"), result("1", "a", "x again")},
+			[]message.Message{u, says(call("1", "a", "{}")), result("1", "a", "x"), says(text("ok")), user("more"), result("1", "a", "x again")},
 			[]string{"user hi", `assistant ["1" a {}]`, `tool "1" a: x`, "assistant ok", "user more"},
 			[]string{"5 result_duplicate"}},
 		{"the same result again, and a later call has the id and no result",
-			[]hook.Message{u, says(call("1", "a", "{}")), result("1", "a", "x"), says(call("2", "a", "{}")), result("2", "a", "y"), result("1", "a", "x again"), says(call("1", "a", "{}"))},
+			[]message.Message{u, says(call("1", "a", "{}")), result("1", "a", "x"), says(call("2", "a", "{}")), result("2", "a", "y"), result("1", "a", "x again"), says(call("1", "a", "{}"))},
 			[]string{"user hi", `assistant ["1" a {}]`, `tool "1" a: x`, `assistant ["2" a {}]`, `tool "2" a: y`, `assistant ["call_repaired_3" a {}]`, `tool "call_repaired_3" a cancelled: ` + lost},
 			[]string{"5 result_duplicate", "6 call_id_repeated", "6 result_missing"}},
 		{"the result comes after the call was given up",
-			[]hook.Message{u, says(call("1", "a", "{}")), cancelled("1", "a"), user("well?"), result("1", "a", "x")},
+			[]message.Message{u, says(call("1", "a", "{}")), cancelled("1", "a"), user("well?"), result("1", "a", "x")},
 			[]string{"user hi", `assistant ["1" a {}]`, `tool "1" a: x`, "user well?"},
 			[]string{"2 result_duplicate", "4 result_misplaced"}},
 		{"the result comes after two calls with its id were given up",
-			[]hook.Message{u, says(call("1", "a", "{}")), cancelled("1", "a"), says(call("1", "a", "{}")), cancelled("1", "a"), says(call("2", "b", "{}")), result("2", "b", "y"), result("1", "a", "x")},
+			[]message.Message{u, says(call("1", "a", "{}")), cancelled("1", "a"), says(call("1", "a", "{}")), cancelled("1", "a"), says(call("2", "b", "{}")), result("2", "b", "y"), result("1", "a", "x")},
 			[]string{"user hi", `assistant ["1" a {}]`, `tool "1" a cancelled: cancelled`, `assistant ["call_repaired_2" a {}]`, `tool "call_repaired_2" a: x`, `assistant ["2" b {}]`, `tool "2" b: y`},
 			[]string{"3 call_id_repeated", "4 result_duplicate", "7 result_misplaced"}},
 		{"the results are in the wrong order",
-			[]hook.Message{u, says(call("1", "a", "{}"), call("2", "b", "{}")), result("2", "b", "y"), result("1", "a", "x")},
+			[]message.Message{u, says(call("1", "a", "{}"), call("2", "b", "{}")), result("2", "b", "y"), result("1", "a", "x")},
 			[]string{"user hi", `assistant ["1" a {}] ["2" b {}]`, `tool "1" a: x`, `tool "2" b: y`},
 			[]string{"2 result_misplaced"}},
 		{"a user speaks between a call and its result",
-			[]hook.Message{u, says(call("1", "a", "{}")), user("hurry"), result("1", "a", "x")},
+			[]message.Message{u, says(call("1", "a", "{}")), user("hurry"), result("1", "a", "x")},
 			[]string{"user hi", `assistant ["1" a {}]`, `tool "1" a: x`, "user hurry"},
 			[]string{"3 result_misplaced"}},
 		{"a result comes after the next call",
-			[]hook.Message{u, says(call("1", "a", "{}")), says(call("2", "b", "{}")), result("2", "b", "y"), result("1", "a", "x")},
+			[]message.Message{u, says(call("1", "a", "{}")), says(call("2", "b", "{}")), result("2", "b", "y"), result("1", "a", "x")},
 			[]string{"user hi", `assistant ["1" a {}]`, `tool "1" a: x`, `assistant ["2" b {}]`, `tool "2" b: y`},
 			[]string{"4 result_misplaced"}},
 		{"a result stands before its call",
-			[]hook.Message{u, result("1", "a", "x"), says(call("1", "a", "{}"))},
+			[]message.Message{u, result("1", "a", "x"), says(call("1", "a", "{}"))},
 			[]string{"user hi", `assistant ["1" a {}]`, `tool "1" a: x`},
 			[]string{"1 result_misplaced"}},
 		{"a call without an id",
-			[]hook.Message{u, says(call("", "a", "{}")), result("", "a", "x")},
+			[]message.Message{u, says(call("", "a", "{}")), result("", "a", "x")},
 			[]string{"user hi", `assistant ["call_repaired_1" a {}]`, `tool "call_repaired_1" a: x`},
 			[]string{"1 call_id_empty"}},
 		{"a call without an id, and another has the one it would get",
-			[]hook.Message{u, says(call("call_repaired_2", "a", "{}"), call("", "a", "{}")), result("call_repaired_2", "a", "x"), result("", "a", "y")},
+			[]message.Message{u, says(call("call_repaired_2", "a", "{}"), call("", "a", "{}")), result("call_repaired_2", "a", "x"), result("", "a", "y")},
 			[]string{"user hi", `assistant ["call_repaired_2" a {}] ["call_repaired_3" a {}]`, `tool "call_repaired_2" a: x`, `tool "call_repaired_3" a: y`},
 			[]string{"1 call_id_empty"}},
 		{"two calls without an id, answered by place",
-			[]hook.Message{u, says(call("", "a", `{"n":1}`), call("", "a", `{"n":2}`)), result("", "a", "x"), result("", "a", "y")},
+			[]message.Message{u, says(call("", "a", `{"n":1}`), call("", "a", `{"n":2}`)), result("", "a", "x"), result("", "a", "y")},
 			[]string{"user hi", `assistant ["call_repaired_1" a {"n":1}] ["call_repaired_2" a {"n":2}]`, `tool "call_repaired_1" a: x`, `tool "call_repaired_2" a: y`},
 			[]string{"1 call_id_empty", "1 call_id_empty"}},
 		{"two calls without an id, answered by tool",
-			[]hook.Message{u, says(call("", "a", "{}"), call("", "b", "{}")), result("", "b", "y"), result("", "a", "x")},
+			[]message.Message{u, says(call("", "a", "{}"), call("", "b", "{}")), result("", "b", "y"), result("", "a", "x")},
 			[]string{"user hi", `assistant ["call_repaired_1" a {}] ["call_repaired_2" b {}]`, `tool "call_repaired_1" a: x`, `tool "call_repaired_2" b: y`},
 			[]string{"1 call_id_empty", "1 call_id_empty", "2 result_misplaced"}},
 		{"only the result has lost its id",
-			[]hook.Message{u, says(call("1", "a", "{}"), call("2", "a", "{}")), result("", "a", "x"), result("2", "a", "y")},
+			[]message.Message{u, says(call("1", "a", "{}"), call("2", "a", "{}")), result("", "a", "x"), result("2", "a", "y")},
 			[]string{"user hi", `assistant ["1" a {}] ["2" a {}]`, `tool "1" a: x`, `tool "2" a: y`},
 			[]string{"2 result_id"}},
 		{"only the call has lost its id",
-			[]hook.Message{u, says(call("", "a", "{}")), result("7", "a", "x")},
+			[]message.Message{u, says(call("", "a", "{}")), result("7", "a", "x")},
 			[]string{"user hi", `assistant ["call_repaired_1" a {}]`, `tool "call_repaired_1" a: x`},
 			[]string{"1 call_id_empty", "2 result_id"}},
 		{"both calls of a message have the same id",
-			[]hook.Message{u, says(call("1", "a", `{"n":1}`), call("1", "a", `{"n":2}`)), result("1", "a", "x"), result("1", "a", "y")},
+			[]message.Message{u, says(call("1", "a", `{"n":1}`), call("1", "a", `{"n":2}`)), result("1", "a", "x"), result("1", "a", "y")},
 			[]string{"user hi", `assistant ["1" a {"n":1}] ["call_repaired_2" a {"n":2}]`, `tool "1" a: x`, `tool "call_repaired_2" a: y`},
 			[]string{"1 call_id_repeated"}},
 		{"both calls of a message have the same id, and the results are in the wrong order",
-			[]hook.Message{u, says(call("1", "a", "{}"), call("1", "b", "{}")), result("1", "b", "y"), result("1", "a", "x")},
+			[]message.Message{u, says(call("1", "a", "{}"), call("1", "b", "{}")), result("1", "b", "y"), result("1", "a", "x")},
 			[]string{"user hi", `assistant ["1" a {}] ["call_repaired_2" b {}]`, `tool "1" a: x`, `tool "call_repaired_2" b: y`},
 			[]string{"1 call_id_repeated", "2 result_misplaced"}},
 		{"a model counts its calls from zero in every answer",
-			[]hook.Message{u, says(call("0", "a", "{}")), result("0", "a", "x"), says(call("0", "b", "{}")), result("0", "b", "y"), says(call("0", "a", "{}"))},
+			[]message.Message{u, says(call("0", "a", "{}")), result("0", "a", "x"), says(call("0", "b", "{}")), result("0", "b", "y"), says(call("0", "a", "{}"))},
 			[]string{"user hi", `assistant ["0" a {}]`, `tool "0" a: x`, `assistant ["call_repaired_2" b {}]`, `tool "call_repaired_2" b: y`, `assistant ["call_repaired_3" a {}]`, `tool "call_repaired_3" a cancelled: ` + lost},
 			[]string{"3 call_id_repeated", "5 call_id_repeated", "5 result_missing"}},
 		{"an id with characters that Anthropic refuses",
-			[]hook.Message{u, says(call("functions.a:0", "a", "{}")), result("functions.a:0", "a", "x")},
+			[]message.Message{u, says(call("functions.a:0", "a", "{}")), result("functions.a:0", "a", "x")},
 			[]string{"user hi", `assistant ["call_repaired_1" a {}]`, `tool "call_repaired_1" a: x`},
 			[]string{"1 call_id_unusable"}},
 		{"an id that is too long for OpenAI",
-			[]hook.Message{u, says(call(long, "a", "{}")), result(long, "a", "x")},
+			[]message.Message{u, says(call(long, "a", "{}")), result(long, "a", "x")},
 			[]string{"user hi", `assistant ["call_repaired_1" a {}]`, `tool "call_repaired_1" a: x`},
 			[]string{"1 call_id_unusable"}},
 		{"a made-up tool name",
-			[]hook.Message{u, says(call("1", "a.b: c", "{}"), call("2", "", "{}")), result("1", "a.b: c", "no such tool"), result("2", "", "no such tool")},
+			[]message.Message{u, says(call("1", "a.b: c", "{}"), call("2", "", "{}")), result("1", "a.b: c", "no such tool"), result("2", "", "no such tool")},
 			[]string{"user hi", `assistant ["1" a_b__c {}] ["2" unnamed {}]`, `tool "1" a_b__c: no such tool`, `tool "2" unnamed: no such tool`},
 			[]string{"1 call_tool", "1 call_tool"}},
 		{"arguments that were cut off",
-			[]hook.Message{u, says(call("1", "a", `{"p":"x`)), result("1", "a", "x")},
+			[]message.Message{u, says(call("1", "a", `{"p":"x`)), result("1", "a", "x")},
 			[]string{"user hi", `assistant ["1" a {"unparsed_arguments":"{\"p\":\"x"}]`, `tool "1" a: x`},
 			[]string{"1 call_arguments"}},
 		{"arguments that are a list, none at all, or null",
-			[]hook.Message{u, says(call("1", "a", "[1]"), call("2", "a", ""), call("3", "a", "null")), result("1", "a", "x"), result("2", "a", "y"), result("3", "a", "z")},
+			[]message.Message{u, says(call("1", "a", "[1]"), call("2", "a", ""), call("3", "a", "null")), result("1", "a", "x"), result("2", "a", "y"), result("3", "a", "z")},
 			[]string{"user hi", `assistant ["1" a {"unparsed_arguments":"[1]"}] ["2" a {}] ["3" a {}]`, `tool "1" a: x`, `tool "2" a: y`, `tool "3" a: z`},
 			[]string{"1 call_arguments", "1 call_arguments", "1 call_arguments"}},
 		{"arguments with half an emoji",
-			[]hook.Message{u, says(call("1", "a", `{"p":"\ud83d"}`)), result("1", "a", "x")},
+			[]message.Message{u, says(call("1", "a", `{"p":"\ud83d"}`)), result("1", "a", "x")},
 			[]string{"user hi", `assistant ["1" a {"unparsed_arguments":"{\"p\":\"\\ud83d\"}"}]`, `tool "1" a: x`},
 			[]string{"1 call_arguments"}},
 		{"arguments with bytes that are no text",
-			[]hook.Message{u, says(call("1", "a", "{\"p\":\"\xff\"}")), result("1", "a", "x")},
+			[]message.Message{u, says(call("1", "a", "{\"p\":\"\xff\"}")), result("1", "a", "x")},
 			[]string{"user hi", `assistant ["1" a {"p":"` + "\uFFFD" + `"}]`, `tool "1" a: x`},
 			[]string{"1 call_arguments"}},
 		{"a result that names another tool",
-			[]hook.Message{u, says(call("1", "a", "{}")), result("1", "", "x")},
+			[]message.Message{u, says(call("1", "a", "{}")), result("1", "", "x")},
 			[]string{"user hi", `assistant ["1" a {}]`, `tool "1" a: x`},
 			[]string{"2 result_tool"}},
 		{"a result in the wrong field",
-			[]hook.Message{u, says(call("1", "a", "{}")), inContent},
+			[]message.Message{u, says(call("1", "a", "{}")), inContent},
 			[]string{"user hi", `assistant ["1" a {}]`, `tool "1" a: x`},
 			[]string{"2 result_content"}},
 		{"a result in both fields",
-			[]hook.Message{u, says(call("1", "a", "{}")), inBoth},
+			[]message.Message{u, says(call("1", "a", "{}")), inBoth},
 			[]string{"user hi", `assistant ["1" a {}]`, `tool "1" a: x`},
 			[]string{"2 result_content"}},
 		{"an empty answer",
-			[]hook.Message{u, says(), says(text("")), says(text(" \n")), says(reasoning("hm")), says(text("ok"))},
+			[]message.Message{u, says(), says(text("")), says(text(" \n")), says(reasoning("hm")), says(text("ok"))},
 			[]string{"user hi", "assistant ok"},
 			[]string{"1 message_empty", "2 message_empty", "3 message_empty", "4 message_empty"}},
 		{"an empty question",
-			[]hook.Message{u, user(" "), says(text("ok"))},
+			[]message.Message{u, user(" "), says(text("ok"))},
 			[]string{"user hi", "assistant ok"},
 			[]string{"1 message_empty"}},
 		{"a user who calls a tool",
-			[]hook.Message{{Role: hook.RoleUser, Content: hook.ListOf(text("hi"), call("1", "a", "{}"))}, result("1", "a", "x")},
+			[]message.Message{{Role: message.RoleUser, Content: message.ListOf(text("hi"), call("1", "a", "{}"))}, result("1", "a", "x")},
 			[]string{"user hi"},
 			[]string{"0 call_by_user", "1 result_orphan"}},
 		{"the beginning is lost",
-			[]hook.Message{says(text("ok")), u},
+			[]message.Message{says(text("ok")), u},
 			[]string{"user (The beginning of this conversation is not kept.)", "assistant ok", "user hi"},
 			[]string{"0 start_missing"}},
 		{"nothing but a result",
-			[]hook.Message{result("1", "a", "x")}, nil, []string{"0 result_orphan"}},
+			[]message.Message{result("1", "a", "x")}, nil, []string{"0 result_orphan"}},
 		{"roles of other programs",
-			[]hook.Message{{Role: "human", Content: u.Content}, {Role: "model", Content: hook.ListOf(call("1", "a", "{}"))}, function, {Role: "AI", Content: hook.ListOf(text("ok"))}, {Role: "system", Content: hook.ListOf(text("be brief"))}},
+			[]message.Message{{Role: "human", Content: u.Content}, {Role: "model", Content: message.ListOf(call("1", "a", "{}"))}, function, {Role: "AI", Content: message.ListOf(text("ok"))}, {Role: "system", Content: message.ListOf(text("be brief"))}},
 			[]string{"user hi", `assistant ["1" a {}]`, `tool "1" a: x`, "assistant ok", "user be brief"},
 			[]string{"0 role_unknown", "1 role_unknown", "2 role_unknown", "3 role_unknown", "4 role_unknown"}},
 		{"no roles",
-			[]hook.Message{{Content: u.Content}, {Content: hook.ListOf(call("1", "a", "{}"))}, nameless},
+			[]message.Message{{Content: u.Content}, {Content: message.ListOf(call("1", "a", "{}"))}, nameless},
 			[]string{"user hi", `assistant ["1" a {}]`, `tool "1" a: x`},
 			[]string{"0 role_unknown", "1 role_unknown", "2 role_unknown"}},
 	}
@@ -242,8 +242,8 @@ func TestEveryDamageIsMendedAndNamed(t *testing.T) {
 func TestProblemsQuoteNothing(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
-	in := []hook.Message{
-		{Role: secret, Content: hook.ListOf(text(secret))},
+	in := []message.Message{
+		{Role: secret, Content: message.ListOf(text(secret))},
 		says(call(secret+"!", secret+"!", secret), call(secret+"!", secret, "{}")), result(secret, secret, secret), result(secret+"!", "", secret),
 	}
 	_, problems := repairsHere(t, in)
@@ -255,7 +255,7 @@ func TestProblemsQuoteNothing(t *testing.T) {
 
 func TestProblemsAreSentences(t *testing.T) {
 	t.Parallel()
-	problems := history.Check([]hook.Message{user("hi"), says(call("1", "a", "{}"), call("", "a", "{}"))})
+	problems := history.Check([]message.Message{user("hi"), says(call("1", "a", "{}"), call("", "a", "{}"))})
 	var got []string
 	for _, p := range problems {
 		got = append(got, p.String())
@@ -271,7 +271,7 @@ func TestTheBeginningStaysWhenAHistoryGrows(t *testing.T) {
 	for _, d := range damages() {
 		short, _ := history.Repair(d.in)
 		// What follows has the ids that a repair makes, and those that were there.
-		grown, _ := repairsHere(t, append(append([]hook.Message(nil), d.in...), user("on"),
+		grown, _ := repairsHere(t, append(append([]message.Message(nil), d.in...), user("on"),
 			says(call("call_repaired_1", "a", "{}"), call("call_repaired_2", "a", "{}"), call("1", "a", "{}"), call("", "a", "{}")), user("and on")))
 		if assert.Greater(t, len(grown), len(short), d.name) {
 			assert.Equal(t, lines(short), lines(grown[:len(short)]), d.name)
@@ -283,8 +283,8 @@ func TestOtherFieldsOfAResultStay(t *testing.T) {
 	t.Parallel()
 	r := result("", "a", "x")
 	r.Label, r.Ephemeral = "kept", true
-	r.Result.Trust, r.Result.Meta = hook.TrustExternal, `{"n":1}`
-	got, _ := repairsHere(t, []hook.Message{user("hi"), says(call("1", "a", "{}")), r})
+	r.Result.Trust, r.Result.Meta = message.TrustExternal, `{"n":1}`
+	got, _ := repairsHere(t, []message.Message{user("hi"), says(call("1", "a", "{}")), r})
 	r.CallID = "1"
 	assert.Equal(t, r, got[2])
 }
@@ -311,10 +311,10 @@ func TestArguments(t *testing.T) {
 		"\xff":                        `{"unparsed_arguments":"` + "\uFFFD" + `"}`,
 		deep:                          `{"unparsed_arguments":"` + strings.ReplaceAll(deep, `"`, `\"`) + `"}`,
 	} {
-		got := string(history.Arguments(hook.JSON(raw)))
+		got := string(history.Arguments(message.JSON(raw)))
 		assert.Equal(t, want, got)
 		assert.True(t, json.Valid([]byte(got)) && utf8.ValidString(got))
-		assert.Equal(t, got, string(history.Arguments(hook.JSON(got))), "what is readable stays")
+		assert.Equal(t, got, string(history.Arguments(message.JSON(got))), "what is readable stays")
 	}
 }
 
@@ -326,7 +326,7 @@ func TestToolName(t *testing.T) {
 	} {
 		got := history.ToolName(name)
 		assert.Equal(t, want, got)
-		assert.True(t, hook.ValidToolName(got))
+		assert.True(t, message.ValidToolName(got))
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // call is a tool call of the history that is being repaired.
@@ -25,8 +25,8 @@ type span struct{ from, to int }
 // matcher finds the call that each result answers. A message with calls and what
 // stands behind it, up to the next message with calls, is a group.
 type matcher struct {
-	in    []hook.Message
-	roles []hook.Role
+	in    []message.Message
+	roles []message.Role
 	calls []call
 	byID  map[string][]int
 	// others counts the messages in front of each that are no results.
@@ -41,11 +41,11 @@ type matcher struct {
 // some programs; then by place within the group, where an id is missing. In
 // doubt a result is left out: a wrong answer is worse than none. The time is
 // quadratic only in the calls that have the same id, or in one message none.
-func match(in []hook.Message, roles []hook.Role) *matcher {
+func match(in []message.Message, roles []message.Role) *matcher {
 	m := &matcher{in: in, roles: roles, byID: map[string][]int{}, others: make([]int, len(in)+1)}
 	for i, role := range roles {
 		m.others[i+1] = m.others[i]
-		if role != hook.RoleTool {
+		if role != message.RoleTool {
 			m.others[i+1]++
 		}
 	}
@@ -63,12 +63,12 @@ func match(in []hook.Message, roles []hook.Role) *matcher {
 // addCalls lists the calls and tells each message's.
 func (m *matcher) addCalls(group func(span)) {
 	for i, role := range m.roles {
-		if role != hook.RoleAssistant {
+		if role != message.RoleAssistant {
 			continue
 		}
 		s := span{from: len(m.calls)}
 		for j, b := range m.in[i].Content.All() {
-			if b.Kind != hook.BlockToolCall {
+			if b.Kind != message.BlockToolCall {
 				continue
 			}
 			if b.CallID != "" {
@@ -98,7 +98,7 @@ func (m *matcher) eachResult(groups []span, take func(loose) bool) (rest []loose
 		if len(groups) > 0 && m.calls[groups[0].from].message == i {
 			here, groups = groups[0], groups[1:]
 		}
-		if role != hook.RoleTool {
+		if role != message.RoleTool {
 			continue
 		}
 		if r := (loose{i, here}); !take(r) {
@@ -205,8 +205,8 @@ func (m *matcher) settle(r loose, to, double int) bool {
 }
 
 // unfinished reports whether a result says that the call was cancelled.
-func (m *matcher) unfinished(message int) bool {
-	return m.in[message].Result.Failure == hook.FailCancelled
+func (m *matcher) unfinished(at int) bool {
+	return m.in[at].Result.Failure == message.FailCancelled
 }
 
 // apart reports whether something else than results stands between a message

@@ -9,17 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // exchange is a part of a random history: a question, calls, their results, and
 // what stands behind them.
 type exchange struct {
-	before  []hook.Message
-	ask     hook.Message
-	calls   []hook.Block
-	results []hook.Message
-	behind  []hook.Message
+	before  []message.Message
+	ask     message.Message
+	calls   []message.Block
+	results []message.Message
+	behind  []message.Message
 }
 
 // world is a random history and what is true about it.
@@ -43,13 +43,13 @@ func newWorld(t *rapid.T) *world {
 }
 
 func (w *world) exchange() exchange {
-	x := exchange{ask: user("?"), behind: []hook.Message{says(text("ok"))}}
+	x := exchange{ask: user("?"), behind: []message.Message{says(text("ok"))}}
 	for range rapid.IntRange(1, 4).Draw(w.t, "calls") {
 		w.next++
 		tool := rapid.SampledFrom([]string{"a", "b"}).Draw(w.t, "tool")
 		id := fmt.Sprintf("id_%d", w.next)
 		c := call(id, tool, `{"p":1}`)
-		c.Meta = hook.JSON(fmt.Sprint(w.next))
+		c.Meta = message.JSON(fmt.Sprint(w.next))
 		x.calls = append(x.calls, c)
 		x.results = append(x.results, result(id, tool, fmt.Sprint("r", w.next)))
 		w.answered[w.next] = true
@@ -57,11 +57,11 @@ func (w *world) exchange() exchange {
 	return x
 }
 
-func (w *world) messages() []hook.Message {
-	var out []hook.Message
+func (w *world) messages() []message.Message {
+	var out []message.Message
 	for _, x := range w.parts {
 		out = append(out, x.before...)
-		out = append(out, x.ask, says(append([]hook.Block{text("I look")}, x.calls...)...))
+		out = append(out, x.ask, says(append([]message.Block{text("I look")}, x.calls...)...))
 		out = append(out, x.results...)
 		out = append(out, x.behind...)
 	}
@@ -80,20 +80,20 @@ func (w *world) part() *exchange {
 // one returns the index of one of the exchange's calls.
 func (w *world) one(x *exchange) int { return rapid.IntRange(0, len(x.calls)-1).Draw(w.t, "call") }
 
-func number(c hook.Block) (n int) {
+func number(c message.Block) (n int) {
 	_, _ = fmt.Sscan(string(c.Meta), &n)
 	return n
 }
 
 // take takes a result out of its exchange.
-func (w *world) take(x *exchange, i int) hook.Message {
+func (w *world) take(x *exchange, i int) message.Message {
 	m := x.results[i]
 	x.results = slices.Delete(x.results, i, i+1)
 	return m
 }
 
 // somewhere puts a message behind a random exchange.
-func (w *world) somewhere(m hook.Message) {
+func (w *world) somewhere(m message.Message) {
 	x := &w.parts[rapid.IntRange(0, len(w.parts)-1).Draw(w.t, "where")]
 	x.behind = append(x.behind, m)
 }
@@ -113,7 +113,7 @@ var breaks = map[string]func(w *world, x *exchange){
 	},
 	"a result comes twice": func(w *world, x *exchange) {
 		again := x.results[w.one(x)]
-		again.Result = hook.TextResult("again")
+		again.Result = message.TextResult("again")
 		x.results = append(x.results, again)
 	},
 	"a result comes twice, the second time elsewhere": func(w *world, x *exchange) {
@@ -165,7 +165,7 @@ var breaks = map[string]func(w *world, x *exchange){
 	"an unknown role":              func(w *world, x *exchange) { x.results[w.one(x)].Role = "function" },
 	"a result in the wrong field": func(w *world, x *exchange) {
 		r := &x.results[w.one(x)]
-		r.Content, r.Result.Content = r.Result.Content, hook.List[hook.Block]{}
+		r.Content, r.Result.Content = r.Result.Content, message.List[message.Block]{}
 	},
 	"a user who calls": func(w *world, x *exchange) {
 		x.ask.Content = x.ask.Content.Append(call("user", "a", "{}"))
@@ -206,12 +206,12 @@ func checkMended(t *rapid.T, w *world, done []string) int {
 	for i, m := range out {
 		n := 0
 		for _, b := range m.Content.All() {
-			if b.Kind != hook.BlockToolCall {
+			if b.Kind != message.BlockToolCall {
 				continue
 			}
 			n++
 			r := out[i+n].Result
-			if r.Failure == hook.FailCancelled {
+			if r.Failure == message.FailCancelled {
 				continue
 			}
 			require.Contains(t, []string{fmt.Sprint("r", number(b)), "again"}, r.Text(), "%v: a result of another call: %v", done, lines(in))

@@ -6,14 +6,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Interrupted is the result of a call of which no result was kept: the program
 // ended while it ran, or whoever wrote the history lost it. It says so to the
 // model, which must not take it for done or for not done.
-func Interrupted() hook.ToolResult {
-	return hook.FailedResult(hook.FailCancelled, "interrupted: no result of this call was kept; its outcome is not known")
+func Interrupted() message.ToolResult {
+	return message.FailedResult(message.FailCancelled, "interrupted: no result of this call was kept; its outcome is not known")
 }
 
 // startText is the message in front of a history that does not begin with a
@@ -41,31 +41,31 @@ const (
 // nothing else: a history that has grown at its end keeps its beginning, which
 // is what caches of providers need. Repairing a repaired history changes
 // nothing. It takes a few passes and copies the history, without the texts.
-func Repair(messages []hook.Message) ([]hook.Message, []Problem) {
+func Repair(messages []message.Message) ([]message.Message, []Problem) {
 	if valid(messages) {
 		return messages, nil
 	}
 	return repaired(messages)
 }
 
-func repaired(messages []hook.Message) ([]hook.Message, []Problem) {
+func repaired(messages []message.Message) ([]message.Message, []Problem) {
 	r := repairer{in: messages, ids: make(map[string]struct{}, len(messages)/2)}
-	roles := make([]hook.Role, len(messages))
+	roles := make([]message.Role, len(messages))
 	for i := range messages {
 		roles[i] = r.role(i)
 	}
 	r.match = match(messages, roles)
 	for i, role := range roles {
 		switch role {
-		case hook.RoleUser:
+		case message.RoleUser:
 			r.user(i)
-		case hook.RoleAssistant:
+		case message.RoleAssistant:
 			r.assistant(i)
 		}
 	}
-	if len(r.out) > 0 && r.out[0].Role != hook.RoleUser {
+	if len(r.out) > 0 && r.out[0].Role != message.RoleUser {
 		r.problem(StartMissing, 0, 0)
-		start := hook.UserText(startText)
+		start := message.UserText(startText)
 		start.Label = startLabel
 		r.out = slices.Insert(r.out, 0, start)
 	}
@@ -81,7 +81,7 @@ func repaired(messages []hook.Message) ([]hook.Message, []Problem) {
 
 // repairer makes the new history.
 type repairer struct {
-	in, out  []hook.Message
+	in, out  []message.Message
 	match    *matcher
 	problems []Problem
 	// next is the first call of match that has not been written.
@@ -96,7 +96,7 @@ func (r *repairer) problem(c Code, message, call int) {
 }
 
 // role returns who speaks in a message, also where others call that differently.
-func (r *repairer) role(i int) hook.Role {
+func (r *repairer) role(i int) message.Role {
 	m := &r.in[i]
 	if known(m.Role) {
 		return m.Role
@@ -104,22 +104,22 @@ func (r *repairer) role(i int) hook.Role {
 	r.problem(RoleUnknown, i, 0)
 	switch strings.ToLower(string(m.Role)) {
 	case "assistant", "model", "ai":
-		return hook.RoleAssistant
+		return message.RoleAssistant
 	case "tool", "function":
-		return hook.RoleTool
+		return message.RoleTool
 	}
 	switch {
 	case m.CallID != "" || !m.Result.IsZero():
-		return hook.RoleTool
+		return message.RoleTool
 	case callsTool(m.Content):
-		return hook.RoleAssistant
+		return message.RoleAssistant
 	}
-	return hook.RoleUser // who gives the least away
+	return message.RoleUser // who gives the least away
 }
 
-func callsTool(content hook.List[hook.Block]) bool {
+func callsTool(content message.List[message.Block]) bool {
 	for _, b := range content.All() {
-		if b.Kind == hook.BlockToolCall {
+		if b.Kind == message.BlockToolCall {
 			return true
 		}
 	}
@@ -132,15 +132,15 @@ func (r *repairer) user(i int) {
 		r.problem(CallByUser, i, 0)
 		m.Content = withoutCalls(m.Content)
 	}
-	r.say(i, m, hook.RoleUser)
+	r.say(i, m, message.RoleUser)
 }
 
-func withoutCalls(content hook.List[hook.Block]) hook.List[hook.Block] {
-	return hook.Freeze(slices.DeleteFunc(content.Slice(), func(b hook.Block) bool { return b.Kind == hook.BlockToolCall }))
+func withoutCalls(content message.List[message.Block]) message.List[message.Block] {
+	return message.Freeze(slices.DeleteFunc(content.Slice(), func(b message.Block) bool { return b.Kind == message.BlockToolCall }))
 }
 
 // say writes a message unless it says nothing.
-func (r *repairer) say(i int, m hook.Message, role hook.Role) {
+func (r *repairer) say(i int, m message.Message, role message.Role) {
 	if Blank(m.Content) {
 		r.problem(MessageEmpty, i, 0)
 		return
@@ -158,7 +158,7 @@ func (r *repairer) assistant(i int) {
 	r.next = to
 	m := r.in[i]
 	m.Content = r.mended(m.Content, r.match.calls[from:to])
-	r.say(i, m, hook.RoleAssistant)
+	r.say(i, m, message.RoleAssistant)
 	last := i
 	for _, k := range r.match.calls[from:to] {
 		if k.result == open {
@@ -174,8 +174,8 @@ func (r *repairer) assistant(i int) {
 }
 
 // mended returns the content with calls as they have to be.
-func (r *repairer) mended(content hook.List[hook.Block], calls []call) hook.List[hook.Block] {
-	var blocks []hook.Block
+func (r *repairer) mended(content message.List[message.Block], calls []call) message.List[message.Block] {
+	var blocks []message.Block
 	for _, k := range calls {
 		b := content.At(k.block)
 		r.mendID(&b, k)
@@ -198,11 +198,11 @@ func (r *repairer) mended(content hook.List[hook.Block], calls []call) hook.List
 	if blocks == nil {
 		return content
 	}
-	return hook.Freeze(blocks)
+	return message.Freeze(blocks)
 }
 
 // readable is Arguments, but for what others write for no arguments at all.
-func readable(raw hook.JSON) hook.JSON {
+func readable(raw message.JSON) message.JSON {
 	if s := strings.TrimSpace(string(raw)); s == "" || s == "null" {
 		return "{}"
 	}
@@ -211,7 +211,7 @@ func readable(raw hook.JSON) hook.JSON {
 
 // mendID gives the call an id that no call before it has, if it needs one. Calls
 // behind it do not count: their ids must not change what stands here.
-func (r *repairer) mendID(b *hook.Block, k call) {
+func (r *repairer) mendID(b *message.Block, k call) {
 	_, repeated := r.ids[b.CallID]
 	switch {
 	case b.CallID == "":
@@ -235,9 +235,9 @@ func (r *repairer) mendID(b *hook.Block, k call) {
 
 // result returns the message that answers a call, which stands in the new history
 // as b.
-func (r *repairer) result(k call, b hook.Block) hook.Message {
+func (r *repairer) result(k call, b message.Block) message.Message {
 	if k.result == open {
-		return hook.Message{Role: hook.RoleTool, CallID: b.CallID, Tool: b.Tool, Result: Interrupted()}
+		return message.Message{Role: message.RoleTool, CallID: b.CallID, Tool: b.Tool, Result: Interrupted()}
 	}
 	m := r.in[k.result]
 	if m.CallID != k.id {
@@ -252,6 +252,6 @@ func (r *repairer) result(k call, b hook.Block) hook.Message {
 			m.Result.Content = withoutCalls(m.Content)
 		}
 	}
-	m.Role, m.CallID, m.Tool, m.Content = hook.RoleTool, b.CallID, b.Tool, hook.List[hook.Block]{}
+	m.Role, m.CallID, m.Tool, m.Content = message.RoleTool, b.CallID, b.Tool, message.List[message.Block]{}
 	return m
 }

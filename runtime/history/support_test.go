@@ -10,38 +10,38 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/history"
 )
 
-func user(text string) hook.Message { return hook.UserText(text) }
+func user(text string) message.Message { return message.UserText(text) }
 
-func says(blocks ...hook.Block) hook.Message {
-	return hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(blocks...)}
+func says(blocks ...message.Block) message.Message {
+	return message.Message{Role: message.RoleAssistant, Content: message.ListOf(blocks...)}
 }
 
-func text(s string) hook.Block { return hook.TextBlock(s) }
+func text(s string) message.Block { return message.TextBlock(s) }
 
-func reasoning(s string) hook.Block { return hook.Block{Kind: hook.BlockReasoning, Text: s} }
+func reasoning(s string) message.Block { return message.Block{Kind: message.BlockReasoning, Text: s} }
 
-func call(id, tool, args string) hook.Block {
-	return hook.Block{Kind: hook.BlockToolCall, CallID: id, Tool: tool, JSON: hook.JSON(args)}
+func call(id, tool, args string) message.Block {
+	return message.Block{Kind: message.BlockToolCall, CallID: id, Tool: tool, JSON: message.JSON(args)}
 }
 
-func result(id, tool, text string) hook.Message {
-	return hook.Message{Role: hook.RoleTool, CallID: id, Tool: tool, Result: hook.TextResult(text)}
+func result(id, tool, text string) message.Message {
+	return message.Message{Role: message.RoleTool, CallID: id, Tool: tool, Result: message.TextResult(text)}
 }
 
-func cancelled(id, tool string) hook.Message {
-	return hook.Message{Role: hook.RoleTool, CallID: id, Tool: tool, Result: hook.FailedResult(hook.FailCancelled, "cancelled")}
+func cancelled(id, tool string) message.Message {
+	return message.Message{Role: message.RoleTool, CallID: id, Tool: tool, Result: message.FailedResult(message.FailCancelled, "cancelled")}
 }
 
 // lines shows a history, one message a line.
-func lines(messages []hook.Message) []string {
+func lines(messages []message.Message) []string {
 	var out []string
 	for _, m := range messages {
 		line := string(m.Role)
-		if m.Role == hook.RoleTool {
+		if m.Role == message.RoleTool {
 			line += fmt.Sprintf(" %q %s", m.CallID, m.Tool)
 			if m.Result.IsError() {
 				line += " " + string(m.Result.Failure)
@@ -50,7 +50,7 @@ func lines(messages []hook.Message) []string {
 		}
 		for _, b := range m.Content.All() {
 			switch b.Kind {
-			case hook.BlockToolCall:
+			case message.BlockToolCall:
 				line += fmt.Sprintf(" [%q %s %s]", b.CallID, b.Tool, b.JSON)
 			default:
 				line += " " + b.Text
@@ -71,10 +71,10 @@ func codes(problems []history.Problem) []string {
 
 // breach is an oracle: it looks for what the rules forbid in the plainest way, with
 // loops inside of loops, and shares nothing with the package. "" is no breach.
-func breach(ms []hook.Message) string {
-	callsOf := func(m hook.Message) (out []hook.Block) {
+func breach(ms []message.Message) string {
+	callsOf := func(m message.Message) (out []message.Block) {
 		for _, b := range m.Content.All() {
-			if b.Kind == hook.BlockToolCall {
+			if b.Kind == message.BlockToolCall {
 				out = append(out, b)
 			}
 		}
@@ -99,7 +99,7 @@ func breach(ms []hook.Message) string {
 		}
 		said := len(calls) > 0
 		for _, b := range m.Content.All() {
-			said = said || b.Kind != hook.BlockReasoning && strings.TrimSpace(b.Text+b.Data+b.URI+string(b.JSON)) != ""
+			said = said || b.Kind != message.BlockReasoning && strings.TrimSpace(b.Text+b.Data+b.URI+string(b.JSON)) != ""
 		}
 		if !said {
 			return fmt.Sprintf("%d: says nothing", i)
@@ -114,7 +114,7 @@ func breach(ms []hook.Message) string {
 			if len(c.CallID) == 0 || len(c.CallID) > 40 || strings.Trim(c.CallID, wordBytes) != "" {
 				return fmt.Sprintf("%d: id %q", i, c.CallID)
 			}
-			if !hook.ValidToolName(c.Tool) {
+			if !message.ValidToolName(c.Tool) {
 				return fmt.Sprintf("%d: name %q", i, c.Tool)
 			}
 			var object map[string]json.RawMessage
@@ -154,7 +154,7 @@ func hasLoneSurrogate(s string) bool {
 
 // repairs repairs a history, holds what comes out to everything that Repair
 // promises, and returns it.
-func repairs(t require.TestingT, in []hook.Message) ([]hook.Message, []history.Problem) {
+func repairs(t require.TestingT, in []message.Message) ([]message.Message, []history.Problem) {
 	before := deepCopy(in)
 	out, problems := history.Repair(in)
 	if wrong := breach(out); wrong != "" {
@@ -191,7 +191,7 @@ func requireEqual(t require.TestingT, want, got any, why string) {
 	}
 }
 
-func deepCopy(in []hook.Message) []hook.Message {
+func deepCopy(in []message.Message) []message.Message {
 	out := slices.Clone(in)
 	for i := range out {
 		out[i].Content = copied(out[i].Content)
@@ -200,17 +200,19 @@ func deepCopy(in []hook.Message) []hook.Message {
 	return out
 }
 
-func copied(l hook.List[hook.Block]) hook.List[hook.Block] { return hook.Freeze(l.Slice()) }
+func copied(l message.List[message.Block]) message.List[message.Block] {
+	return message.Freeze(l.Slice())
+}
 
 // requireSame demands the very same slice.
-func requireSame(t require.TestingT, want, got []hook.Message) {
+func requireSame(t require.TestingT, want, got []message.Message) {
 	require.Len(t, got, len(want))
 	if len(want) > 0 {
 		require.Same(t, &want[0], &got[0], "a valid history is returned as it is")
 	}
 }
 
-func repairsHere(t *testing.T, in []hook.Message) ([]hook.Message, []history.Problem) {
+func repairsHere(t *testing.T, in []message.Message) ([]message.Message, []history.Problem) {
 	t.Helper()
 	return repairs(t, in)
 }

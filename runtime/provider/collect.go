@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Sentinels that callers test with errors.Is.
@@ -12,14 +12,14 @@ var (
 	// ErrNoFinish: the stream ended without a finish. What came is no answer, also
 	// if it looks whole: the connection was cut.
 	ErrNoFinish = errors.New("provider: the stream ended without a finish")
-	// ErrProtocol: the stream broke the rules of hook.ChunkKind. The adapter is
+	// ErrProtocol: the stream broke the rules of message.ChunkKind. The adapter is
 	// wrong, or the server it talks to.
 	ErrProtocol = errors.New("provider: the stream breaks the rules")
 )
 
 // Collect reads the stream to its end and returns the reply, which the default Limits
 // bound. With an error the reply is what Collector.Partial returns.
-func Collect(stream hook.ModelStream) (hook.ModelReply, error) {
+func Collect(stream message.ModelStream) (message.ModelReply, error) {
 	var c Collector
 	for chunk, err := range stream {
 		if err != nil {
@@ -44,7 +44,7 @@ type Collector struct {
 	// Limits bound the reply. They are set before the first Add.
 	Limits Limits
 
-	blocks []hook.Block
+	blocks []message.Block
 	calls  []partialCall
 	// textBytes and argBytes are what Limits.Text and Limits.Arguments bound.
 	textBytes, argBytes int
@@ -55,8 +55,8 @@ type Collector struct {
 	// pieces are those of the last block, if open says that it is text or reasoning.
 	pieces pieces
 	open   bool
-	usage  hook.Usage
-	finish hook.FinishReason
+	usage  message.Usage
+	finish message.FinishReason
 }
 
 // partialCall is a tool call that is being streamed; block is its place.
@@ -68,24 +68,24 @@ type partialCall struct {
 
 // Add takes the next chunk, which it does not keep. An error (ErrProtocol, or
 // *TooLargeError for more than Limits allow) ends the stream.
-func (c *Collector) Add(chunk *hook.Chunk) error {
+func (c *Collector) Add(chunk *message.Chunk) error {
 	if c.finish != "" {
 		return broken("a chunk after the finish")
 	}
 	switch chunk.Kind {
-	case hook.ChunkText:
-		return c.text(hook.BlockText, chunk.Text)
-	case hook.ChunkReasoning:
-		return c.text(hook.BlockReasoning, chunk.Text)
-	case hook.ChunkCallStart:
+	case message.ChunkText:
+		return c.text(message.BlockText, chunk.Text)
+	case message.ChunkReasoning:
+		return c.text(message.BlockReasoning, chunk.Text)
+	case message.ChunkCallStart:
 		return c.startCall(chunk)
-	case hook.ChunkCallArgs:
+	case message.ChunkCallArgs:
 		return c.addArgs(chunk)
-	case hook.ChunkCallEnd:
+	case message.ChunkCallEnd:
 		return c.endCall(chunk.Index)
-	case hook.ChunkMeta:
+	case message.ChunkMeta:
 		return c.meta(chunk.Meta)
-	case hook.ChunkFinish:
+	case message.ChunkFinish:
 		return c.end(chunk)
 	}
 	return broken("a chunk of unknown kind %d", chunk.Kind)
@@ -93,11 +93,11 @@ func (c *Collector) Add(chunk *hook.Chunk) error {
 
 // Reply returns the whole reply; ErrNoFinish if the stream did not finish. The
 // collector is used up. Model and Duration are the caller's to fill in.
-func (c *Collector) Reply() (hook.ModelReply, error) {
+func (c *Collector) Reply() (message.ModelReply, error) {
 	if c.finish == "" {
 		return c.Partial(), ErrNoFinish
 	}
-	return hook.ModelReply{Content: hook.Freeze(c.blocks), Usage: c.usage, Finish: c.finish}, nil
+	return message.ModelReply{Content: message.Freeze(c.blocks), Usage: c.usage, Finish: c.finish}, nil
 }
 
 // Calls returns the number of tool calls that have begun.
@@ -106,23 +106,23 @@ func (c *Collector) Calls() int { return len(c.calls) }
 // Call returns tool call i, counted from 0 in the order in which they began. It
 // is for the runtime, which mends ids before anybody has seen the reply; after
 // Reply it must not be changed.
-func (c *Collector) Call(i int) *hook.Block { return &c.blocks[c.calls[i].block] }
+func (c *Collector) Call(i int) *message.Block { return &c.blocks[c.calls[i].block] }
 
 // Partial returns the text that has come so far: no calls, because a call of
 // which a part is missing must not run, and no reasoning, because a provider
 // takes it back only whole. The collector is used up.
-func (c *Collector) Partial() hook.ModelReply {
+func (c *Collector) Partial() message.ModelReply {
 	c.closeText()
-	var out []hook.Block
+	var out []message.Block
 	for _, b := range c.blocks {
-		if b.Kind == hook.BlockText && b.Text != "" {
+		if b.Kind == message.BlockText && b.Text != "" {
 			out = append(out, b)
 		}
 	}
-	return hook.ModelReply{Content: hook.Freeze(out), Usage: c.usage}
+	return message.ModelReply{Content: message.Freeze(out), Usage: c.usage}
 }
 
-func (c *Collector) text(kind hook.BlockKind, text string) error {
+func (c *Collector) text(kind message.BlockKind, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (c *Collector) text(kind hook.BlockKind, text string) error {
 		c.closeText()
 	}
 	if !c.open {
-		if err := c.begin(hook.Block{Kind: kind}); err != nil {
+		if err := c.begin(message.Block{Kind: kind}); err != nil {
 			return err
 		}
 		c.open = true
@@ -150,7 +150,7 @@ func (c *Collector) closeText() {
 }
 
 // begin adds a block.
-func (c *Collector) begin(b hook.Block) error {
+func (c *Collector) begin(b message.Block) error {
 	if limit := c.Limits.blocks(); len(c.blocks) == limit {
 		return &TooLargeError{Part: PartBlocks, Limit: limit}
 	}
@@ -174,7 +174,7 @@ func (c *Collector) countArguments(n int) error {
 	return nil
 }
 
-func (c *Collector) startCall(chunk *hook.Chunk) error {
+func (c *Collector) startCall(chunk *message.Chunk) error {
 	if c.call(chunk.Index) != nil {
 		return broken("call %d begins twice", chunk.Index)
 	}
@@ -183,7 +183,7 @@ func (c *Collector) startCall(chunk *hook.Chunk) error {
 	}
 	c.closeText()
 	block := len(c.blocks)
-	if err := c.begin(hook.Block{Kind: hook.BlockToolCall, CallID: chunk.CallID, Tool: chunk.Tool}); err != nil {
+	if err := c.begin(message.Block{Kind: message.BlockToolCall, CallID: chunk.CallID, Tool: chunk.Tool}); err != nil {
 		return err
 	}
 	if c.calls == nil {
@@ -196,7 +196,7 @@ func (c *Collector) startCall(chunk *hook.Chunk) error {
 	return nil
 }
 
-func (c *Collector) addArgs(chunk *hook.Chunk) error {
+func (c *Collector) addArgs(chunk *message.Chunk) error {
 	call := c.call(chunk.Index)
 	switch {
 	case call == nil:
@@ -222,11 +222,11 @@ func (c *Collector) endCall(index int) error {
 
 func (c *Collector) settle(call *partialCall) {
 	call.ended = true
-	c.blocks[call.block].JSON = hook.JSON(call.pieces.take())
+	c.blocks[call.block].JSON = message.JSON(call.pieces.take())
 	call.pieces = pieces{}
 }
 
-func (c *Collector) meta(meta hook.JSON) error {
+func (c *Collector) meta(meta message.JSON) error {
 	if len(c.blocks) == 0 {
 		return broken("metadata before any block")
 	}
@@ -237,7 +237,7 @@ func (c *Collector) meta(meta hook.JSON) error {
 	return nil
 }
 
-func (c *Collector) end(chunk *hook.Chunk) error {
+func (c *Collector) end(chunk *message.Chunk) error {
 	if chunk.Finish == "" {
 		return broken("a finish without a reason")
 	}
@@ -247,7 +247,7 @@ func (c *Collector) end(chunk *hook.Chunk) error {
 		if call.ended {
 			continue
 		}
-		if chunk.Finish != hook.FinishLength {
+		if chunk.Finish != message.FinishLength {
 			return broken("call %d has not ended at the finish", call.index)
 		}
 		c.settle(call) // cut by the token limit: binding it will say so

@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Classified is an error of a stream that knows what kind of failure it is.
@@ -16,12 +16,12 @@ type Classified interface {
 	error
 	// Classify returns the class, and how long the provider wants to be left alone
 	// at least; 0 if it did not say.
-	Classify() (class hook.FailureClass, retryAfter time.Duration)
+	Classify() (class message.FailureClass, retryAfter time.Duration)
 }
 
 // Error gives an error its class. Its text is that of Err.
 type Error struct {
-	Class hook.FailureClass
+	Class message.FailureClass
 	// RetryAfter is how long the provider wants to be left alone at least; 0 if it
 	// did not say.
 	RetryAfter time.Duration
@@ -38,12 +38,12 @@ func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
 // Classify implements Classified.
-func (e *Error) Classify() (hook.FailureClass, time.Duration) { return e.Class, e.RetryAfter }
+func (e *Error) Classify() (message.FailureClass, time.Duration) { return e.Class, e.RetryAfter }
 
 // Classify says what kind of failure the error of a stream is: what a Classified
 // in it says, else what can be seen from the outside. A stream that ends without a
 // finish was cut off by the network. FailureUnknown is anything else.
-func Classify(err error) (class hook.FailureClass, retryAfter time.Duration) {
+func Classify(err error) (class message.FailureClass, retryAfter time.Duration) {
 	var c Classified
 	if errors.As(err, &c) {
 		if class, retryAfter = c.Classify(); class != "" {
@@ -53,13 +53,13 @@ func Classify(err error) (class hook.FailureClass, retryAfter time.Duration) {
 	var n net.Error
 	switch {
 	case errors.Is(err, ErrProtocol):
-		class = hook.FailureProtocol
+		class = message.FailureProtocol
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &n) && n.Timeout():
-		class = hook.FailureTimeout
+		class = message.FailureTimeout
 	case n != nil, errors.Is(err, ErrNoFinish), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
-		class = hook.FailureNetwork
+		class = message.FailureNetwork
 	default:
-		class = hook.FailureUnknown
+		class = message.FailureUnknown
 	}
 	return class, max(retryAfter, 0)
 }

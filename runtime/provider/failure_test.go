@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -24,23 +24,23 @@ func TestClassify(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		err   error
-		class hook.FailureClass
+		class message.FailureClass
 		after time.Duration
 	}{
-		{"what the adapter says", &provider.Error{Class: hook.FailureOverloaded, RetryAfter: time.Minute, Err: plain}, hook.FailureOverloaded, time.Minute},
-		{"what it says deep inside", fmt.Errorf("asked: %w", &provider.Error{Class: hook.FailureAuth, Err: io.EOF}), hook.FailureAuth, 0},
-		{"an adapter that knows only when to ask again", &provider.Error{RetryAfter: time.Second, Err: io.EOF}, hook.FailureNetwork, time.Second},
-		{"a time before now is none", &provider.Error{Class: hook.FailureServer, RetryAfter: -time.Second, Err: plain}, hook.FailureServer, 0},
-		{"broken rules", fmt.Errorf("x: %w", provider.ErrProtocol), hook.FailureProtocol, 0},
-		{"cut off", provider.ErrNoFinish, hook.FailureNetwork, 0},
-		{"closed", fmt.Errorf("x: %w", io.EOF), hook.FailureNetwork, 0},
-		{"closed here", net.ErrClosed, hook.FailureNetwork, 0},
-		{"closed within", io.ErrUnexpectedEOF, hook.FailureNetwork, 0},
-		{"refused", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, hook.FailureNetwork, 0},
-		{"no such host", &net.DNSError{Err: "no such host", IsNotFound: true}, hook.FailureNetwork, 0},
-		{"late host", &net.DNSError{Err: "i/o timeout", IsTimeout: true}, hook.FailureTimeout, 0},
-		{"its own deadline", context.DeadlineExceeded, hook.FailureTimeout, 0},
-		{"anything else", plain, hook.FailureUnknown, 0},
+		{"what the adapter says", &provider.Error{Class: message.FailureOverloaded, RetryAfter: time.Minute, Err: plain}, message.FailureOverloaded, time.Minute},
+		{"what it says deep inside", fmt.Errorf("asked: %w", &provider.Error{Class: message.FailureAuth, Err: io.EOF}), message.FailureAuth, 0},
+		{"an adapter that knows only when to ask again", &provider.Error{RetryAfter: time.Second, Err: io.EOF}, message.FailureNetwork, time.Second},
+		{"a time before now is none", &provider.Error{Class: message.FailureServer, RetryAfter: -time.Second, Err: plain}, message.FailureServer, 0},
+		{"broken rules", fmt.Errorf("x: %w", provider.ErrProtocol), message.FailureProtocol, 0},
+		{"cut off", provider.ErrNoFinish, message.FailureNetwork, 0},
+		{"closed", fmt.Errorf("x: %w", io.EOF), message.FailureNetwork, 0},
+		{"closed here", net.ErrClosed, message.FailureNetwork, 0},
+		{"closed within", io.ErrUnexpectedEOF, message.FailureNetwork, 0},
+		{"refused", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, message.FailureNetwork, 0},
+		{"no such host", &net.DNSError{Err: "no such host", IsNotFound: true}, message.FailureNetwork, 0},
+		{"late host", &net.DNSError{Err: "i/o timeout", IsTimeout: true}, message.FailureTimeout, 0},
+		{"its own deadline", context.DeadlineExceeded, message.FailureTimeout, 0},
+		{"anything else", plain, message.FailureUnknown, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +53,7 @@ func TestClassify(t *testing.T) {
 
 func TestErrorIsWhatItWraps(t *testing.T) {
 	t.Parallel()
-	err := error(&provider.Error{Class: hook.FailureServer, Err: io.ErrClosedPipe})
+	err := error(&provider.Error{Class: message.FailureServer, Err: io.ErrClosedPipe})
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 	assert.EqualError(t, err, io.ErrClosedPipe.Error())
 }

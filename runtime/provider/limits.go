@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Defaults of Limits: twice what the longest answers of today's models take.
@@ -75,6 +75,6 @@ func (e *TooLargeError) Error() string {
 }
 
 // Classify implements Classified: a retry would bring the same.
-func (e *TooLargeError) Classify() (hook.FailureClass, time.Duration) {
-	return hook.FailureTooLarge, 0
+func (e *TooLargeError) Classify() (message.FailureClass, time.Duration) {
+	return message.FailureTooLarge, 0
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
 // collects reads the stream with these limits.
-func collects(l provider.Limits, chunks ...hook.Chunk) (hook.ModelReply, error) {
+func collects(l provider.Limits, chunks ...message.Chunk) (message.ModelReply, error) {
 	c := provider.Collector{Limits: l}
 	for i := range chunks {
 		if err := c.Add(&chunks[i]); err != nil {
@@ -27,22 +27,22 @@ func collects(l provider.Limits, chunks ...hook.Chunk) (hook.ModelReply, error) 
 func TestLimitsCutAReply(t *testing.T) {
 	t.Parallel()
 	small := provider.Limits{Text: 10, Arguments: 10, Blocks: 3}
-	meta := hook.Chunk{Kind: hook.ChunkMeta, Meta: `{"a":"b"}`}
+	meta := message.Chunk{Kind: message.ChunkMeta, Meta: `{"a":"b"}`}
 	for _, tc := range []struct {
 		name   string
-		chunks []hook.Chunk
+		chunks []message.Chunk
 		part   provider.Part
 		says   string
 	}{
-		{"text", []hook.Chunk{text("12345"), text("67890"), text("1")}, provider.PartText, "--max-text"},
-		{"text in one piece", []hook.Chunk{text("12345678901")}, provider.PartText, "--max-text"},
-		{"reasoning and text", []hook.Chunk{reasoning("123456"), text("78901")}, provider.PartText, "--max-text"},
-		{"metadata", []hook.Chunk{text("12"), meta}, provider.PartText, "--max-text"},
-		{"metadata again and again", []hook.Chunk{text("1"), meta, meta}, provider.PartText, "--max-text"},
-		{"arguments", []hook.Chunk{callStart(0, "a", "x"), args(0, "12345678901")}, provider.PartArguments, "--max-arguments"},
-		{"arguments of several", []hook.Chunk{callStart(0, "a", "x"), args(0, "123456"), callStart(1, "b", "x"), args(1, "78901")}, provider.PartArguments, "--max-arguments"},
-		{"calls", []hook.Chunk{callStart(0, "a", "x"), callStart(1, "b", "x"), callStart(1<<40, "c", "x"), callStart(-1, "d", "x")}, provider.PartBlocks, "Limits.Blocks"},
-		{"texts between reasonings", []hook.Chunk{text("a"), reasoning("b"), text("c"), reasoning("d")}, provider.PartBlocks, "Limits.Blocks"},
+		{"text", []message.Chunk{text("12345"), text("67890"), text("1")}, provider.PartText, "--max-text"},
+		{"text in one piece", []message.Chunk{text("12345678901")}, provider.PartText, "--max-text"},
+		{"reasoning and text", []message.Chunk{reasoning("123456"), text("78901")}, provider.PartText, "--max-text"},
+		{"metadata", []message.Chunk{text("12"), meta}, provider.PartText, "--max-text"},
+		{"metadata again and again", []message.Chunk{text("1"), meta, meta}, provider.PartText, "--max-text"},
+		{"arguments", []message.Chunk{callStart(0, "a", "x"), args(0, "12345678901")}, provider.PartArguments, "--max-arguments"},
+		{"arguments of several", []message.Chunk{callStart(0, "a", "x"), args(0, "123456"), callStart(1, "b", "x"), args(1, "78901")}, provider.PartArguments, "--max-arguments"},
+		{"calls", []message.Chunk{callStart(0, "a", "x"), callStart(1, "b", "x"), callStart(1<<40, "c", "x"), callStart(-1, "d", "x")}, provider.PartBlocks, "Limits.Blocks"},
+		{"texts between reasonings", []message.Chunk{text("a"), reasoning("b"), text("c"), reasoning("d")}, provider.PartBlocks, "Limits.Blocks"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -53,11 +53,11 @@ func TestLimitsCutAReply(t *testing.T) {
 			require.ErrorContains(t, err, tc.says)
 			require.ErrorContains(t, err, fmt.Sprint(large.Limit))
 			class, _ := provider.Classify(fmt.Errorf("x: %w", err))
-			assert.Equal(t, hook.FailureTooLarge, class)
+			assert.Equal(t, message.FailureTooLarge, class)
 			assert.False(t, class.Passing(), "the same request would bring the same")
 			assert.Empty(t, reply.Finish)
 			for _, b := range reply.Content.All() {
-				assert.Equal(t, hook.BlockText, b.Kind, "no call, and no reasoning, of a reply that was cut")
+				assert.Equal(t, message.BlockText, b.Kind, "no call, and no reasoning, of a reply that was cut")
 			}
 		})
 	}
@@ -66,7 +66,7 @@ func TestLimitsCutAReply(t *testing.T) {
 func TestAReplyMayHaveAllThatTheLimitsAllow(t *testing.T) {
 	t.Parallel()
 	reply, err := collects(provider.Limits{Text: 10, Arguments: 10, Blocks: 3},
-		text("12345"), reasoning("67890"), callStart(0, "a", "x"), args(0, "1234567890"), callEnd(0), finish(hook.FinishTools))
+		text("12345"), reasoning("67890"), callStart(0, "a", "x"), args(0, "1234567890"), callEnd(0), finish(message.FinishTools))
 	require.NoError(t, err)
 	assert.Equal(t, 3, reply.Content.Len())
 }
@@ -74,7 +74,7 @@ func TestAReplyMayHaveAllThatTheLimitsAllow(t *testing.T) {
 func TestNamesAndIDsAreBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("n", 1025)
-	for _, start := range []hook.Chunk{callStart(0, long, "x"), callStart(0, "a", long)} {
+	for _, start := range []message.Chunk{callStart(0, long, "x"), callStart(0, "a", long)} {
 		_, err := collects(provider.Limits{}, start)
 		require.ErrorIs(t, err, provider.ErrProtocol)
 	}
@@ -113,7 +113,7 @@ func TestLongTextsAreWhole(t *testing.T) {
 		piece := args(0, strings.Repeat(string(rune('a'+i)), n))
 		require.NoError(t, c.Add(&piece))
 	}
-	last := []hook.Chunk{callEnd(0), text("short"), text(" again"), finish(hook.FinishTools)}
+	last := []message.Chunk{callEnd(0), text("short"), text(" again"), finish(message.FinishTools)}
 	for i := range last {
 		require.NoError(t, c.Add(&last[i]))
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
@@ -19,12 +19,12 @@ const MaxSender = 256
 // Stores call it whenever one does, and so nobody else needs to. One that is there
 // already stays whatever its key is.
 //
-// The agent's name is one that hook.ValidToolName takes. The sender has at most MaxSender
+// The agent's name is one that message.ValidToolName takes. The sender has at most MaxSender
 // bytes of UTF-8, no character that a person cannot see and no blank at its ends: it stands
 // in lists, in questions and in logs.
 func (k Key) Check() error {
 	switch odd := character.Odd(k.Sender); {
-	case !hook.ValidToolName(k.Agent):
+	case !message.ValidToolName(k.Agent):
 		return fmt.Errorf("%w: the agent %.80q has to match ^[a-zA-Z0-9_-]{1,64}$", ErrKey, k.Agent)
 	case len(k.Sender) > MaxSender:
 		return fmt.Errorf("%w: the sender has %d bytes, and may have %d; give a shorter one", ErrKey, len(k.Sender), MaxSender)

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/character"
 )
 
@@ -129,7 +130,7 @@ const TitleText = 32 * maxTitle
 
 // Title returns the beginning of the text of a conversation's first message as one line
 // of at most 80 characters.
-func Title(first hook.Message) string {
+func Title(first message.Message) string {
 	text := first.Text()
 	text = strings.ToValidUTF8(text[:min(len(text), TitleText)], "")
 	text, _ = character.Cut(strings.Join(strings.Fields(text), " "), maxTitle)
@@ -191,9 +192,9 @@ type Entry struct {
 	Seq     int64
 	Kind    EntryKind
 	CallID  string
-	Message hook.Message
+	Message message.Message
 	// Data is a JSON object, or "".
-	Data hook.JSON
+	Data message.JSON
 }
 
 // Event is one event as it is kept: its number in the conversation and its form
@@ -203,7 +204,7 @@ type Event struct {
 	// Seq is from 1 to MaxEvent.
 	Seq uint64
 	// Data is one JSON text; what blanks there are outside of strings may change.
-	Data hook.JSON
+	Data message.JSON
 }
 
 // MaxEvent is the highest sequence of an event.
@@ -232,7 +233,7 @@ type Append struct {
 	Hold time.Duration
 	// Messages are added in order; none is allowed, and ephemeral ones are left
 	// out. They belong to the turn behind those that have ended.
-	Messages hook.Messages
+	Messages message.Messages
 	// Entries are added to the journal behind what is there; their Seq is ignored.
 	Entries []Entry
 	// Forget are the sequences of entries that are not needed any more; one that is
@@ -270,7 +271,7 @@ type Reader interface {
 	// owns the slice. ErrUnknown if there is no such conversation; beside a
 	// [*DamagedError] are all messages but the damaged ones, so that the call of a
 	// result or the results of a call may be missing.
-	Messages(ctx context.Context, id string) ([]hook.Message, error)
+	Messages(ctx context.Context, id string) ([]message.Message, error)
 	// Journal returns the entries of the turn that has not ended, in the order of
 	// their sequences. ErrUnknown if there is no such conversation; beside a
 	// [*DamagedError] are the others.
@@ -284,7 +285,7 @@ type Reader interface {
 // that whoever reads a conversation need not keep them a second time.
 type Histories interface {
 	// History returns what Messages returns, and copies nothing.
-	History(ctx context.Context, id string) (hook.Messages, error)
+	History(ctx context.Context, id string) (message.Messages, error)
 }
 
 // Writer is the half of a store that writes. What a method has returned without
@@ -335,11 +336,11 @@ type Compacter interface {
 	// place, in one step. ErrNoTurn if n is 0 or there are not so many. Journal and
 	// turns stay as they are. It returns the new version. That no call is parted
 	// from its result is the caller's concern.
-	Compact(ctx context.Context, id string, at At, n int, summary hook.Message) (int64, error)
+	Compact(ctx context.Context, id string, at At, n int, summary message.Message) (int64, error)
 	// Archive returns the messages that compaction has ever moved away, oldest
 	// first. Summaries that were compacted again are among them, each in front of
 	// what followed it. ErrUnknown, and [*DamagedError] as in Messages.
-	Archive(ctx context.Context, id string) ([]hook.Message, error)
+	Archive(ctx context.Context, id string) ([]message.Message, error)
 }
 
 // Forker is implemented by stores whose conversations can go two ways, and back.
@@ -428,7 +429,7 @@ type Kept struct {
 	Turn int
 	// Summary: it took the place of what compaction had archived until then.
 	Summary bool
-	Message hook.Message
+	Message message.Message
 }
 
 // DumpError says which message of a dump cannot stand where it does, and why.
@@ -518,7 +519,7 @@ type Match struct {
 	// returns, or in what Archive returns if it is archived.
 	Message  int
 	Archived bool
-	Role     hook.Role
+	Role     message.Role
 	// Snippet is the text around the words, at most 1,024 bytes.
 	Snippet string
 	// Around is the messages before and after, the match itself included, each as a
@@ -531,6 +532,6 @@ type Match struct {
 // Line is one message in the neighbourhood of a match.
 type Line struct {
 	Message int
-	Role    hook.Role
+	Role    message.Role
 	Text    string
 }

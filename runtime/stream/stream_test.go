@@ -16,6 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/stream"
@@ -80,8 +82,8 @@ func (w *teller) open(recent int, kept bool) {
 func (w *teller) tell(kind hook.EventKind) {
 	w.seq++
 	ev := hook.Event{Kind: kind, Seq: w.seq, Epoch: w.epoch, Conversation: "c", Text: fmt.Sprint(w.epoch, " ", w.seq)}
-	if kind != hook.EventTextDelta {
-		w.pending = append(w.pending, store.Event{Seq: ev.Seq, Data: hook.JSON(stream.Encode(ev))})
+	if kind != event.TextDelta {
+		w.pending = append(w.pending, store.Event{Seq: ev.Seq, Data: message.JSON(stream.Encode(ev))})
 	}
 	w.hub.Put(&ev)
 }
@@ -149,7 +151,7 @@ func (c *client) take(item stream.Item) {
 		var written hook.Event
 		require.NoError(c.t, json.Unmarshal(item.JSON(), &written))
 		require.Equal(c.t, ev.Text, written.Text)
-		if ev.Kind != hook.EventTextDelta {
+		if ev.Kind != event.TextDelta {
 			c.have, c.seqs = append(c.have, ev.Text), append(c.seqs, ev.Seq)
 		}
 	}
@@ -171,9 +173,9 @@ func TestADurableReaderHasEveryKeptEventOnce(t *testing.T) {
 		for _, op := range ops {
 			switch op {
 			case "tell":
-				w.tell(hook.EventDiagnostic)
+				w.tell(event.Diagnostic)
 			case "delta":
-				w.tell(hook.EventTextDelta)
+				w.tell(event.TextDelta)
 			case "write":
 				w.write()
 			case "read":
@@ -216,12 +218,12 @@ func TestAReaderAccounts(t *testing.T) {
 		for _, op := range rapid.SliceOfN(rapid.SampledFrom([]string{"tell", "tell", "tell", "lose", "read", "connect", "die"}), 0, 150).Draw(t, "operations") {
 			switch op {
 			case "tell":
-				w.tell(hook.EventDiagnostic)
+				w.tell(event.Diagnostic)
 				told = true
 			case "lose": // a hook that hangs was told of it, and nobody else
 				if told {
 					w.seq++
-					w.tell(hook.EventDiagnostic)
+					w.tell(event.Diagnostic)
 				}
 			case "read":
 				c.read()
@@ -251,7 +253,7 @@ func TestWhatCouldNotBeKept(t *testing.T) {
 	c := &client{t: t, w: w}
 	c.connect()
 	for range 5 {
-		w.tell(hook.EventDiagnostic)
+		w.tell(event.Diagnostic)
 	}
 	for c.read() {
 	}
@@ -264,7 +266,7 @@ func TestWhatCouldNotBeKept(t *testing.T) {
 func TestNobodyPaysForNobody(t *testing.T) {
 	w := &teller{epoch: 1}
 	w.open(0, true)
-	ev := hook.Event{Kind: hook.EventTextDelta, Seq: 1, Epoch: 1, Conversation: "c"}
+	ev := hook.Event{Kind: event.TextDelta, Seq: 1, Epoch: 1, Conversation: "c"}
 	assert.Zero(t, allocs.PerRun(100, func() { w.hub.Put(&ev) }))
 	r := w.hub.Subscribe(nil)
 	w.hub.Put(&ev)
@@ -286,7 +288,7 @@ func TestReadersShareOneEncoding(t *testing.T) {
 	all := w.hub.Subscribe(nil)
 	defer first.Close()
 	defer all.Close()
-	w.tell(hook.EventDiagnostic)
+	w.tell(event.Diagnostic)
 	one, err := first.Read(t.Context())
 	require.NoError(t, err)
 	two, err := all.Read(t.Context())
@@ -314,14 +316,14 @@ func TestReadersAreWoken(t *testing.T) {
 					assert.ErrorIs(t, err, stream.ErrClosed)
 					break
 				}
-				assert.Equal(t, hook.EventDiagnostic, item.Event().Kind)
+				assert.Equal(t, event.Diagnostic, item.Event().Kind)
 				n++
 			}
 			assert.Equal(t, 2, n)
 		})
 	}
-	w.tell(hook.EventDiagnostic)
-	w.tell(hook.EventDiagnostic)
+	w.tell(event.Diagnostic)
+	w.tell(event.Diagnostic)
 	w.hub.Close()
 	wg.Wait()
 }
@@ -335,7 +337,7 @@ func TestEventsGoOnWhereTheConsumerStopped(t *testing.T) {
 	r := w.hub.Subscribe(&stream.SubscribeOptions{Conversation: "c"})
 	defer r.Close()
 	for range 5 {
-		w.tell(hook.EventDiagnostic)
+		w.tell(event.Diagnostic)
 	}
 	for seq := range uint64(5) {
 		for item, err := range r.Events(t.Context()) {
@@ -358,7 +360,7 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 	t.Parallel()
 	h := stream.NewHub(stream.Options{Recent: 4096})
 	put := func(conversation string, seq uint64, text string) {
-		h.Put(&hook.Event{Kind: hook.EventDiagnostic, Seq: seq, Epoch: 1, Conversation: conversation, Text: text})
+		h.Put(&hook.Event{Kind: event.Diagnostic, Seq: seq, Epoch: 1, Conversation: conversation, Text: text})
 	}
 	kept := func(conversation string) (n int) {
 		r := h.Subscribe(&stream.SubscribeOptions{Conversation: conversation, After: &stream.Position{Epoch: 1}})
@@ -390,15 +392,15 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 	assert.Equal(t, 1, kept("0"))
 	assert.Equal(t, 1, kept("63"))
 
-	call := hook.NewToolCall(hook.ToolCallData{ID: "k", Tool: hook.Tool{Name: "x"}, Args: `{}`})
+	call := hook.NewToolCall(hook.ToolCallData{ID: "k", Tool: message.Tool{Name: "x"}, Args: `{}`})
 	r := h.Subscribe(&stream.SubscribeOptions{Conversation: "c"})
 	defer r.Close()
-	ev := hook.Event{Kind: hook.EventCallStart, Seq: 1, Epoch: 1, Conversation: "c"}.WithCall(call)
+	ev := hook.Event{Kind: event.CallStart, Seq: 1, Epoch: 1, Conversation: "c"}.WithCall(call)
 	h.Put(&ev)
 	p, err := r.Read(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "k", p.Items[0].Event().Detail().CallID)
-	assert.Equal(t, hook.JSON(`{}`), p.Items[0].Event().Detail().Args)
+	assert.Equal(t, message.JSON(`{}`), p.Items[0].Event().Detail().Args)
 }
 
 // BenchmarkPut is what a turn pays for an event, by the number of readers.
@@ -410,7 +412,7 @@ func BenchmarkPut(b *testing.B) {
 				defer h.Subscribe(&stream.SubscribeOptions{Conversation: "c"}).Close()
 			}
 			b.ReportAllocs()
-			ev := hook.Event{Kind: hook.EventTextDelta, Conversation: "c", Epoch: 1, Turn: "t", Agent: "a", Text: "some text "}
+			ev := hook.Event{Kind: event.TextDelta, Conversation: "c", Epoch: 1, Turn: "t", Agent: "a", Text: "some text "}
 			for b.Loop() {
 				ev.Seq++
 				h.Put(&ev)

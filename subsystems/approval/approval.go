@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 )
 
 // DefaultTimeout is how long people have for their answer.
@@ -209,7 +210,7 @@ func (a *Approval) timedOut(ctx context.Context, call *hook.ToolCall, r Request)
 	if r.ApprovedOnTimeout {
 		d, then = hook.ApproveCall(), ": the call is approved, as is done here with what nobody answers"
 	}
-	call.Host().Emit(ctx, hook.Event{Kind: hook.EventApprovalTimedOut, Text: what + then}.WithDetail(hook.EventDetail{
+	call.Host().Emit(ctx, hook.Event{Kind: event.ApprovalTimedOut, Text: what + then}.WithDetail(hook.EventDetail{
 		CallID: r.CallID, Tool: r.Tool, Args: r.Args, Answer: d.Verdict().Kind,
 	}))
 	return d.From(ByTimeout)
@@ -252,7 +253,7 @@ func (a *Approval) remembered(ctx context.Context, call *hook.ToolCall, s subjec
 }
 
 func diagnose(ctx context.Context, call *hook.ToolCall, text string) {
-	call.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: text})
+	call.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: text})
 }
 
 // request is what a call is asked about; the offers are still missing.

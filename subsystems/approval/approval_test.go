@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -34,12 +36,12 @@ func TestWhatIsShownIsWhatWasCalled(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := says(yes)
 	a := approval.New(&approval.Options{Channel: p, Timeout: time.Minute, Now: func() time.Time { return at }})
-	args := hook.JSON(`{"command":"ls <\u202e>"}`)
+	args := message.JSON(`{"command":"ls <\u202e>"}`)
 	verdict(t, a, newPlace("helper", "conv").call(bash, args))
 	require.Len(t, p.asked, 1)
 	r := p.asked[0]
 	assert.Equal(t, []approval.Offer{{ID: "call-conversation", Text: "exactly this call of bash, in this conversation and the tasks that it hands out"}}, r.Offers.Slice())
-	r.Offers = hook.List[approval.Offer]{}
+	r.Offers = message.List[approval.Offer]{}
 	assert.Equal(t, approval.Request{
 		Agent: "helper", Conversation: "conv", Turn: "turn", CallID: "c1", Tool: "bash", Args: args, Reason: "it may change things",
 		Asked: at, Expires: at.Add(time.Minute),
@@ -106,7 +108,7 @@ func TestAnswers(t *testing.T) {
 						if tt.reply.Answer == hook.AnswerModify {
 							d, err := a.Approve(t.Context(), call, because)
 							require.NoError(t, err)
-							assert.Equal(t, hook.JSON(`{"command":"ls -l"}`), d.Args())
+							assert.Equal(t, message.JSON(`{"command":"ls -l"}`), d.Args())
 						}
 					})
 				})
@@ -149,7 +151,7 @@ func TestTimeout(t *testing.T) {
 				assert.Equal(t, tt.o.OnTimeout == approval.ApproveOnTimeout, p.asked[0].ApprovedOnTimeout)
 				events := where.host.Events()
 				require.Len(t, events, 1)
-				assert.Equal(t, hook.EventApprovalTimedOut, events[0].Kind)
+				assert.Equal(t, event.ApprovalTimedOut, events[0].Kind)
 				assert.Equal(t, tt.text, events[0].Text)
 				assert.Equal(t, hook.EventDetail{CallID: "c1", Tool: "bash", Args: `{"command":"ls"}`, Answer: tt.want.Kind}, events[0].Detail())
 				assert.Zero(t, a.Abandoned())
@@ -301,7 +303,7 @@ func TestSixtyFourAtOnce(t *testing.T) {
 	var asking sync.WaitGroup
 	for i := range 64 {
 		asking.Go(func() {
-			args := hook.JSON(fmt.Sprintf(`{"command":"%d"}`, i))
+			args := message.JSON(fmt.Sprintf(`{"command":"%d"}`, i))
 			d, err := a.Approve(t.Context(), where.call(bash, args), because)
 			assert.NoError(t, err)
 			assert.Equal(t, string(args), d.Verdict().Reason)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Channel reaches the people who can answer.
@@ -39,7 +40,7 @@ type Request struct {
 	// Tool is the public name of the tool.
 	Tool string
 	// Args are the arguments with which it will run, byte for byte.
-	Args hook.JSON
+	Args message.JSON
 	// Reason is why somebody is asked; may be empty.
 	Reason string
 	Asked  time.Time
@@ -48,7 +49,7 @@ type Request struct {
 	// ApprovedOnTimeout: the call is approved then, and not refused.
 	ApprovedOnTimeout bool
 	// Offers are what can be remembered, the narrowest first.
-	Offers hook.List[Offer]
+	Offers message.List[Offer]
 }
 
 // Offer is something that can be remembered with an answer.
@@ -68,7 +69,7 @@ type Reply struct {
 	// Args are the arguments to run the tool with instead: a JSON object, with
 	// AnswerModify only. They are bound, decided about and perhaps asked about like
 	// the model's.
-	Args hook.JSON
+	Args message.JSON
 	// Reason becomes the result of the call, with AnswerRefuse only; "" says that the
 	// user said no.
 	Reason string
@@ -113,7 +114,7 @@ func (r Request) Check(reply Reply) error {
 	return nil
 }
 
-func isObject(args hook.JSON) bool {
+func isObject(args message.JSON) bool {
 	return strings.HasPrefix(strings.TrimSpace(string(args)), "{") && json.Valid([]byte(args))
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -25,7 +26,7 @@ func (careful) Ask(_ context.Context, r approval.Request) (approval.Reply, error
 func Example() {
 	a := approval.New(&approval.Options{Channel: careful{}})
 	step := hooktest.Step(hooktest.Turn(nil, "Clean up."))
-	for _, args := range []hook.JSON{`{"command":"ls"}`, `{"command":"ls"}`, `{"command":"rm -rf ."}`} {
+	for _, args := range []message.JSON{`{"command":"ls"}`, `{"command":"ls"}`, `{"command":"rm -rf ."}`} {
 		call := hooktest.Call(step, "bash", args)
 		d, err := a.Approve(context.Background(), call, hook.AskTool("it may change or delete things"))
 		fmt.Println(d.Verdict().Kind, d.Verdict().Reason, err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // what a rule covers.
@@ -125,11 +126,11 @@ func (rs *rules) subject(call *hook.ToolCall, r Request) subject {
 }
 
 // shape is a digest of what the tool takes and says of itself.
-func shape(t hook.Tool) string {
+func shape(t message.Tool) string {
 	data, err := json.Marshal(struct {
 		Description string
-		Input       hook.JSON
-		Notes       hook.Annotations
+		Input       message.JSON
+		Notes       message.Annotations
 	}{t.Description, t.Input, t.Annotations})
 	if err != nil {
 		data = []byte(t.Input) // a schema that is no JSON is still itself
@@ -275,12 +276,12 @@ func (s subject) everywhere(kinds []cover) []cover {
 func (c cover) id() string { return string(c.What) + "-" + string(c.Scope) }
 
 // offers are what a person can choose.
-func (s subject) offers() hook.List[Offer] {
+func (s subject) offers() message.List[Offer] {
 	var out []Offer
 	for _, c := range s.offered() {
 		out = append(out, Offer{ID: c.id(), Text: c.text()})
 	}
-	return hook.Freeze(out)
+	return message.Freeze(out)
 }
 
 // text says what the cover covers, and how far that reaches.

@@ -18,6 +18,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -63,16 +65,16 @@ func TestOffers(t *testing.T) {
 		return append(this(file), scoped("folder", "any call of write for any file below the folder "+folder+
 			" and its folders, build files and scripts included, hidden files and links excepted, whatever it writes")...)
 	}
-	noted := func(t hook.Tool, a hook.Annotations) hook.Tool { t.Annotations = a; return t }
+	noted := func(t message.Tool, a message.Annotations) message.Tool { t.Annotations = a; return t }
 	for name, tt := range map[string]struct {
 		o    approval.Options
-		tool hook.Tool
-		args hook.JSON
+		tool message.Tool
+		args message.JSON
 		want []string
 	}{
 		"a command":                         {lasting, bash, `{"command":"ls"}`, exactly("bash")},
-		"a command that is harmless":        {lasting, noted(bash, hook.Annotations{}), `{"command":"ls"}`, exactly("bash")},
-		"a tool that destroys":              {lasting, noted(lookup, hook.Annotations{Destructive: true}), `{"q":"x"}`, exactly("lookup")},
+		"a command that is harmless":        {lasting, noted(bash, message.Annotations{}), `{"command":"ls"}`, exactly("bash")},
+		"a tool that destroys":              {lasting, noted(lookup, message.Annotations{Destructive: true}), `{"q":"x"}`, exactly("lookup")},
 		"a tool that looks something up":    {approval.Options{}, lookup, `{"q":"x"}`, []string{exactly("lookup")[0], "tool-conversation: any call of lookup, whatever its arguments, in this conversation and the tasks that it hands out"}},
 		"a file":                            {lasting, write, file("a/b/c.go"), below("a/b", "a/b/c.go")},
 		"a file by its whole path":          {lasting, write, file(filepath.Join(project, "a/c.go")), below("a", "a/c.go")},
@@ -87,11 +89,11 @@ func TestOffers(t *testing.T) {
 		"a hidden folder":                   {lasting, write, file("a/.git/hooks/pre-commit"), exactly("write")},
 		"a link to a folder":                {lasting, write, file("link/c.go"), exactly("write")},
 		"a file and another place":          {lasting, write, `{"file_path":"a","to":"b"}`, exactly("write")},
-		"a file that reaches out":           {lasting, noted(write, hook.Annotations{Destructive: true, OpenWorld: true}), file("a/c.go"), exactly("write")},
+		"a file that reaches out":           {lasting, noted(write, message.Annotations{Destructive: true, OpenWorld: true}), file("a/c.go"), exactly("write")},
 		"a file that is no text":            {lasting, write, `{"file_path":1}`, exactly("write")},
 		"without a project":                 {approval.Options{Dir: t.TempDir()}, write, file("a/c.go"), exactly("write")[:1]},
 		"without a directory":               {approval.Options{}, bash, `{"command":"ls"}`, exactly("bash")[:1]},
-		"arguments too long to be kept":     {lasting, bash, hook.JSON(`{"command":"` + strings.Repeat("x", 64<<10) + `"}`), exactly("bash")[:1]},
+		"arguments too long to be kept":     {lasting, bash, message.JSON(`{"command":"` + strings.Repeat("x", 64<<10) + `"}`), exactly("bash")[:1]},
 		"arguments that are no JSON at all": {lasting, bash, "{", exactly("bash")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +110,7 @@ func TestRulesCoverWhatTheySay(t *testing.T) {
 	other := write
 	other.Input = `{"type":"object","properties":{}}`
 	tame := bash
-	tame.Annotations = hook.Annotations{}
+	tame.Annotations = message.Annotations{}
 	told := bash
 	told.Description = "Runs a command as root."
 	for _, tt := range []struct {
@@ -179,7 +181,7 @@ func TestRulesCoverWhatTheySay(t *testing.T) {
 
 var ls = calling(bash, `{"command":"ls"}`)
 
-func calling(tool hook.Tool, args hook.JSON) func(p *place) *hook.ToolCall {
+func calling(tool message.Tool, args message.JSON) func(p *place) *hook.ToolCall {
 	return func(p *place) *hook.ToolCall { return p.call(tool, args) }
 }
 
@@ -342,7 +344,7 @@ func TestRulesThatCannotBeUsed(t *testing.T) {
 			assert.Equal(t, 2, p.count(), "a person is asked")
 			events := where.host.Events()
 			require.Len(t, events, 1)
-			assert.Equal(t, hook.EventDiagnostic, events[0].Kind)
+			assert.Equal(t, event.Diagnostic, events[0].Kind)
 			assert.Contains(t, events[0].Text, "a remembered answer cannot be used: "+names[0])
 			assert.Contains(t, events[0].Text, "delete the file to forget it")
 		})
@@ -360,7 +362,7 @@ func TestRulesThatCannotBeWritten(t *testing.T) {
 		assert.Equal(t, "ann", verdict(t, a, ls(where)).By)
 		assert.Equal(t, i+1, p.count())
 	}
-	assert.Contains(t, where.host.Kinds(), hook.EventDiagnostic)
+	assert.Contains(t, where.host.Kinds(), event.Diagnostic)
 	assert.Contains(t, where.host.Events()[len(where.host.Events())-1].Text, "the answer counts, but could not be remembered: ")
 }
 
@@ -407,8 +409,8 @@ func TestRulesAgainstAnOracle(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(2, 25).Draw(t, "calls") {
-			tool := rapid.SampledFrom([]hook.Tool{bash, write, lookup}).Draw(t, "tool")
-			args := rapid.SampledFrom(map[string][]hook.JSON{
+			tool := rapid.SampledFrom([]message.Tool{bash, write, lookup}).Draw(t, "tool")
+			args := rapid.SampledFrom(map[string][]message.JSON{
 				"bash": {`{"command":"ls"}`, `{"command":"ls;rm"}`}, "lookup": {`{"q":"x"}`, `{"q":"y"}`, `{"command":"x"}`},
 				"write": {file("b"), file("Makefile"), file("a/b"), file("a/c/d"), file("ab/c"), file("a/.b"), file("a/../b"), file("../b"), file("a/up/b"), file("a/up")},
 			}[tool.Name]).Draw(t, "args")
@@ -496,7 +498,7 @@ func TestRulesThatRaceAreAllKept(t *testing.T) {
 			a := approval.New(&approval.Options{Channel: says(remembering(yes, "call-project")), Dir: dir, Project: project})
 			where := newPlace("helper", "conv")
 			for j := range 4 {
-				d, err := a.Approve(t.Context(), where.call(bash, hook.JSON(fmt.Sprintf(`{"command":"%d"}`, (i+j)%20))), because)
+				d, err := a.Approve(t.Context(), where.call(bash, message.JSON(fmt.Sprintf(`{"command":"%d"}`, (i+j)%20))), because)
 				assert.NoError(t, err)
 				assert.Equal(t, hook.AnswerApprove, d.Verdict().Kind)
 			}
@@ -511,7 +513,7 @@ func TestRulesThatRaceAreAllKept(t *testing.T) {
 	assert.Len(t, names, 19)
 	a := approval.New(&approval.Options{Dir: dir, Project: project})
 	for i := range 19 {
-		v := verdict(t, a, newPlace("helper", "other").call(bash, hook.JSON(fmt.Sprintf(`{"command":"%d"}`, i))))
+		v := verdict(t, a, newPlace("helper", "other").call(bash, message.JSON(fmt.Sprintf(`{"command":"%d"}`, i))))
 		assert.Equal(t, "rule", v.By)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -79,13 +80,13 @@ func newPlace(agent, conversation string) *place {
 }
 
 // call is a call of a tool in the conversation.
-func (p *place) call(tool hook.Tool, args hook.JSON) *hook.ToolCall {
+func (p *place) call(tool message.Tool, args message.JSON) *hook.ToolCall {
 	turn, _ := hook.NewTurn(hook.TurnData{Conversation: p.conv, ID: "turn"})
 	return hook.NewToolCall(hook.ToolCallData{Step: hook.NewStep(turn, 1, "m"), ID: "c1", Tool: tool, Args: args})
 }
 
 // child is a call by an agent that a turn of the conversation runs.
-func (p *place) child(agent string, tool hook.Tool, args hook.JSON) *hook.ToolCall {
+func (p *place) child(agent string, tool message.Tool, args message.JSON) *hook.ToolCall {
 	parent, _ := hook.NewTurn(hook.TurnData{Conversation: p.conv, ID: "turn"})
 	conv := hook.NewConversation(hook.ConversationData{ID: p.id + "/1", Agent: &hook.AgentConfig{Name: agent}, Host: &p.host})
 	turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv, ID: "child", Depth: 1, Parent: parent})
@@ -94,13 +95,15 @@ func (p *place) child(agent string, tool hook.Tool, args hook.JSON) *hook.ToolCa
 
 // The tools of the tests.
 var (
-	bash    = hook.Tool{Name: "bash", Input: `{"type":"object","properties":{"command":{}}}`, Annotations: hook.Annotations{Destructive: true, OpenWorld: true}}
-	write   = hook.Tool{Name: "write", Input: `{"type":"object"}`, Annotations: hook.Annotations{Destructive: true}}
-	lookup  = hook.Tool{Name: "lookup", Input: `{"type":"object"}`, Annotations: hook.Annotations{OpenWorld: true}}
+	bash    = message.Tool{Name: "bash", Input: `{"type":"object","properties":{"command":{}}}`, Annotations: message.Annotations{Destructive: true, OpenWorld: true}}
+	write   = message.Tool{Name: "write", Input: `{"type":"object"}`, Annotations: message.Annotations{Destructive: true}}
+	lookup  = message.Tool{Name: "lookup", Input: `{"type":"object"}`, Annotations: message.Annotations{OpenWorld: true}}
 	because = hook.AskTool("it may change things")
 )
 
-func file(path string) hook.JSON { return hook.JSON(`{"content":"x","file_path":"` + path + `"}`) }
+func file(path string) message.JSON {
+	return message.JSON(`{"content":"x","file_path":"` + path + `"}`)
+}
 
 // verdict is what an ask of the call comes to.
 func verdict(t *testing.T, a *approval.Approval, call *hook.ToolCall) hook.Verdict {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -62,8 +64,8 @@ func send(t *testing.T, rt *runtime.Runtime, sender string) (said string, by []s
 	t.Helper()
 	conv, err := rt.Conversation(t.Context(), "helper", sender)
 	require.NoError(t, err)
-	out, err := conv.Send(t.Context(), hook.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
-		if ev.Kind == hook.EventApprovalGiven {
+	out, err := conv.Send(t.Context(), message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
+		if ev.Kind == event.ApprovalGiven {
 			by = append(by, ev.Detail().By)
 		}
 	}})
@@ -74,7 +76,7 @@ func send(t *testing.T, rt *runtime.Runtime, sender string) (said string, by []s
 // TestTurns: what people answer, in real turns with real tools.
 func TestTurns(t *testing.T) {
 	t.Parallel()
-	modified := func(args hook.JSON) approval.Reply {
+	modified := func(args message.JSON) approval.Reply {
 		return approval.Reply{Answer: hook.AnswerModify, Args: args, By: "ann"}
 	}
 	for name, tt := range map[string]struct {
@@ -94,7 +96,7 @@ func TestTurns(t *testing.T) {
 			said, by := send(t, program(t, mem.New(nil), root, approval.Options{Channel: p}), "bob")
 			assert.Contains(t, said, tt.said)
 			assert.Equal(t, []string{"Approval.ann"}, by)
-			assert.Equal(t, hook.JSON(`{"file_path":"a.txt","content":"theirs"}`), p.asked[0].Args, "canonical")
+			assert.Equal(t, message.JSON(`{"file_path":"a.txt","content":"theirs"}`), p.asked[0].Args, "canonical")
 			data, err := os.ReadFile(filepath.Join(root, "a.txt"))
 			assert.Equal(t, tt.content == "", os.IsNotExist(err))
 			assert.Equal(t, tt.content, string(data))

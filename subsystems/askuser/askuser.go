@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // DefaultTimeout is how long people have for their answer.
@@ -88,21 +89,21 @@ type Option struct {
 // among the options, answers in their own words, or leaves a question out.
 //
 //hook:tool name=ask_user readonly idempotent waits
-func (a *AskUser) Ask(ctx context.Context, env *hook.Env, in AskInput) (hook.ToolResult, error) {
+func (a *AskUser) Ask(ctx context.Context, env *hook.Env, in AskInput) (message.ToolResult, error) {
 	if err := check(in.Questions); err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
-	inquiry := hook.Inquiry{ID: env.Key, Questions: hook.Freeze(questions(in.Questions)), Timeout: a.timeout}
+	inquiry := hook.Inquiry{ID: env.Key, Questions: message.Freeze(questions(in.Questions)), Timeout: a.timeout}
 	r, err := env.Call.Host().Ask(ctx, inquiry)
 	switch {
 	case errors.Is(err, hook.ErrUnanswered):
-		return hook.ToolResult{}, &hook.ToolError{Kind: hook.FailTimeout, Text: a.unanswered()}
+		return message.ToolResult{}, &hook.ToolError{Kind: message.FailTimeout, Text: a.unanswered()}
 	case errors.Is(err, hook.ErrNoTurn):
-		return hook.ToolResult{}, &hook.ToolError{Kind: hook.FailOperation, Text: "There is nobody here who could be asked." + goOn}
+		return message.ToolResult{}, &hook.ToolError{Kind: message.FailOperation, Text: "There is nobody here who could be asked." + goOn}
 	case err != nil:
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	case putAside(r):
-		return hook.ToolResult{}, &hook.ToolError{Kind: hook.FailOperation, Text: "The user put the questions aside without an answer." + goOn}
+		return message.ToolResult{}, &hook.ToolError{Kind: message.FailOperation, Text: "The user put the questions aside without an answer." + goOn}
 	}
 	return result(inquiry, r)
 }
@@ -143,7 +144,7 @@ func check(qs []Question) error {
 	return nil
 }
 
-func wrong(text string) error { return &hook.ToolError{Kind: hook.FailArguments, Text: text + "."} }
+func wrong(text string) error { return &hook.ToolError{Kind: message.FailArguments, Text: text + "."} }
 
 // fold returns the text as it is compared: a person who types a label does not
 // heed case and blanks.
@@ -158,7 +159,7 @@ func questions(qs []Question) []hook.Question {
 		}
 		out[i] = hook.Question{
 			Header: strings.TrimSpace(q.Header), Text: strings.TrimSpace(q.Question),
-			Options: hook.Freeze(choices), Multi: q.MultiSelect,
+			Options: message.Freeze(choices), Multi: q.MultiSelect,
 		}
 	}
 	return out
@@ -166,13 +167,13 @@ func questions(qs []Question) []hook.Question {
 
 // result is the answer as the model reads it, a line for each question, with the
 // inquiry and the response as they are for clients.
-func result(q hook.Inquiry, r hook.Response) (hook.ToolResult, error) {
+func result(q hook.Inquiry, r hook.Response) (message.ToolResult, error) {
 	meta, err := json.Marshal(struct {
 		Inquiry  hook.Inquiry  `json:"inquiry"`
 		Response hook.Response `json:"response"`
 	}{q, r})
 	if err != nil {
-		return hook.ToolResult{}, fmt.Errorf("write the answer as JSON: %w", err)
+		return message.ToolResult{}, fmt.Errorf("write the answer as JSON: %w", err)
 	}
 	var sb strings.Builder
 	for i, question := range q.Questions.All() {
@@ -185,8 +186,8 @@ func result(q hook.Inquiry, r hook.Response) (hook.ToolResult, error) {
 		}
 		sb.WriteString(question.Text + " → " + said(given))
 	}
-	out := hook.TextResult(sb.String())
-	out.Meta = hook.JSON(meta)
+	out := message.TextResult(sb.String())
+	out.Meta = message.JSON(meta)
 	return out, nil
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 )
 
@@ -49,7 +50,7 @@ func (p *people) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error)
 // says are people who always give the same answer.
 func says(given ...hook.Given) *people {
 	return &people{answer: func(context.Context, hook.Inquiry) (hook.Response, error) {
-		return hook.Response{Given: hook.ListOf(given...)}, nil
+		return hook.Response{Given: message.ListOf(given...)}, nil
 	}}
 }
 
@@ -57,11 +58,11 @@ func failing(err error) *people {
 	return &people{answer: func(context.Context, hook.Inquiry) (hook.Response, error) { return hook.Response{}, err }}
 }
 
-func call(host hook.Host, args hook.JSON) *hook.ToolCall {
+func call(host hook.Host, args message.JSON) *hook.ToolCall {
 	return hooktest.Call(hooktest.Step(hooktest.Turn(hooktest.Conversation(nil, host), "hello")), askuser.ToolAskUser, args)
 }
 
-func ask(t *testing.T, a *askuser.AskUser, host hook.Host, args hook.JSON) hook.ToolResult {
+func ask(t *testing.T, a *askuser.AskUser, host hook.Host, args message.JSON) message.ToolResult {
 	t.Helper()
 	return hooktest.Invoke(t.Context(), a, call(host, args))
 }
@@ -77,13 +78,13 @@ func TestAnswersComeBackByQuestion(t *testing.T) {
 		given []hook.Given
 		want  string
 	}{
-		{"chosen", []hook.Given{{Chosen: hook.ListOf("SQLite")}, {Chosen: hook.ListOf("vet", "race")}},
+		{"chosen", []hook.Given{{Chosen: message.ListOf("SQLite")}, {Chosen: message.ListOf("vet", "race")}},
 			"Which database? → SQLite\nWhich checks? → vet; race"},
-		{"own words", []hook.Given{{Text: "none,\nfor now"}, {Chosen: hook.ListOf("fuzz"), Text: "ten minutes"}},
+		{"own words", []hook.Given{{Text: "none,\nfor now"}, {Chosen: message.ListOf("fuzz"), Text: "ten minutes"}},
 			"Which database? → in their own words: none,\n  for now\nWhich checks? → fuzz; and in their own words: ten minutes"},
-		{"one left out", []hook.Given{{}, {Chosen: hook.ListOf("vet")}},
+		{"one left out", []hook.Given{{}, {Chosen: message.ListOf("vet")}},
 			"Which database? → (no answer)\nWhich checks? → vet"},
-		{"too few", []hook.Given{{Chosen: hook.ListOf("SQLite")}},
+		{"too few", []hook.Given{{Chosen: message.ListOf("SQLite")}},
 			"Which database? → SQLite\nWhich checks? → (no answer)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestAnswersComeBackByQuestion(t *testing.T) {
 			}
 			require.NoError(t, json.Unmarshal([]byte(r.Meta), &meta))
 			assert.Equal(t, "SQLite", meta.Inquiry.Questions.At(0).Options.At(0).Label)
-			assert.Equal(t, hook.ListOf(tc.given...), meta.Response.Given)
+			assert.Equal(t, message.ListOf(tc.given...), meta.Response.Given)
 		})
 	}
 }
@@ -118,10 +119,10 @@ func TestWhatIsAsked(t *testing.T) {
 			ask(t, askuser.New(tc.options), host, twoQuestions)
 			want := []hook.Inquiry{{
 				ID: "call-1", Timeout: tc.timeout,
-				Questions: hook.ListOf(
-					hook.Question{Header: "Database", Text: "Which database?", Options: hook.ListOf(
+				Questions: message.ListOf(
+					hook.Question{Header: "Database", Text: "Which database?", Options: message.ListOf(
 						hook.Choice{Label: "SQLite", Description: "one file"}, hook.Choice{Label: "PostgreSQL"})},
-					hook.Question{Header: "Checks", Text: "Which checks?", Multi: true, Options: hook.ListOf(
+					hook.Question{Header: "Checks", Text: "Which checks?", Multi: true, Options: message.ListOf(
 						hook.Choice{Label: "vet"}, hook.Choice{Label: "race"}, hook.Choice{Label: "fuzz"})},
 				),
 			}}
@@ -135,14 +136,14 @@ func TestWithoutAnAnswerTheModelIsToldHowToGoOn(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		host hook.Host
-		kind hook.FailureKind
+		kind message.FailureKind
 		want string
 	}{
-		{"in time", failing(fmt.Errorf("inquiry: %w", hook.ErrUnanswered)), hook.FailTimeout, "Nobody answered within 5m0s. Go on without:"},
-		{"no turn", hook.NoHost{}, hook.FailOperation, "There is nobody here who could be asked. Go on without:"},
-		{"put aside", says(hook.Given{}, hook.Given{Text: " "}), hook.FailOperation, "The user put the questions aside without an answer. Go on without:"},
-		{"not answered at all", says(), hook.FailOperation, "The user put the questions aside without an answer. Go on without:"},
-		{"a broken host", failing(errors.New("the line is dead")), hook.FailOperation, "the line is dead"},
+		{"in time", failing(fmt.Errorf("inquiry: %w", hook.ErrUnanswered)), message.FailTimeout, "Nobody answered within 5m0s. Go on without:"},
+		{"no turn", hook.NoHost{}, message.FailOperation, "There is nobody here who could be asked. Go on without:"},
+		{"put aside", says(hook.Given{}, hook.Given{Text: " "}), message.FailOperation, "The user put the questions aside without an answer. Go on without:"},
+		{"not answered at all", says(), message.FailOperation, "The user put the questions aside without an answer. Go on without:"},
+		{"a broken host", failing(errors.New("the line is dead")), message.FailOperation, "the line is dead"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := ask(t, askuser.New(nil), tc.host, twoQuestions)
@@ -156,12 +157,12 @@ func TestWithoutAnAnswerTheModelIsToldHowToGoOn(t *testing.T) {
 
 func TestWrongQuestionsAreRefusedBeforeAnybodyIsAsked(t *testing.T) {
 	t.Parallel()
-	one := func(q string) hook.JSON { return hook.JSON(`{"questions":[` + q + `]}`) }
+	one := func(q string) message.JSON { return message.JSON(`{"questions":[` + q + `]}`) }
 	const options = `"options":[{"label":"a"},{"label":"b"}]`
 	const question = `{"question":"Which?","header":"Which",` + options + `}`
 	for _, tc := range []struct {
 		name, want string
-		args       hook.JSON
+		args       message.JSON
 	}{
 		{"none", "questions: must have at least 1", `{"questions":[]}`},
 		{"five", "questions: must have at most 4", one(strings.Repeat(question+",", 4) + question)},
@@ -180,7 +181,7 @@ func TestWrongQuestionsAreRefusedBeforeAnybodyIsAsked(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			host := says(hook.Given{Text: "x"})
 			r := ask(t, askuser.New(nil), host, tc.args)
-			assert.Equal(t, hook.FailArguments, r.Failure)
+			assert.Equal(t, message.FailArguments, r.Failure)
 			assert.Contains(t, r.Text(), tc.want)
 			assert.Empty(t, host.asked)
 		})
@@ -196,20 +197,20 @@ func TestSeveralAtOnceAndOneIsCancelled(t *testing.T) {
 		host.answer = func(ctx context.Context, q hook.Inquiry) (hook.Response, error) {
 			select {
 			case <-time.After(time.Duration(len(q.ID)) * time.Second):
-				return hook.Response{Given: hook.ListOf(hook.Given{Text: q.ID})}, nil
+				return hook.Response{Given: message.ListOf(hook.Given{Text: q.ID})}, nil
 			case <-ctx.Done():
 				return hook.Response{}, ctx.Err()
 			}
 		}
 		a := askuser.New(nil)
-		run := func(ctx context.Context, key string) hook.ToolResult {
+		run := func(ctx context.Context, key string) message.ToolResult {
 			c := call(host, twoQuestions)
 			inv, owned := a.Dispatch(ctx, c)
 			assert.True(t, owned)
 			return inv.Runner().Run(ctx, &hook.Env{Call: c, Key: key})
 		}
 		cancelled, cancel := context.WithCancel(t.Context())
-		got := make([]hook.ToolResult, 3)
+		got := make([]message.ToolResult, 3)
 		var wg sync.WaitGroup
 		wg.Go(func() { got[0] = run(t.Context(), "k") })
 		wg.Go(func() { got[1] = run(cancelled, "kkkkkk") })
@@ -220,7 +221,7 @@ func TestSeveralAtOnceAndOneIsCancelled(t *testing.T) {
 		cancel()
 		wg.Wait()
 		assert.Equal(t, "Which database? → in their own words: k\nWhich checks? → (no answer)", got[0].Text())
-		assert.Equal(t, hook.FailCancelled, got[1].Failure)
+		assert.Equal(t, message.FailCancelled, got[1].Failure)
 		assert.Equal(t, "Which database? → in their own words: kkk\nWhich checks? → (no answer)", got[2].Text())
 	})
 }
@@ -229,7 +230,7 @@ func TestTheToolWaitsAndMayBeAskedAgain(t *testing.T) {
 	t.Parallel()
 	tool := askuser.New(nil).Schema()[0]
 	assert.True(t, tool.Waits)
-	assert.Equal(t, hook.Annotations{ReadOnly: true, Idempotent: true}, tool.Annotations)
+	assert.Equal(t, message.Annotations{ReadOnly: true, Idempotent: true}, tool.Annotations)
 	assert.Zero(t, tool.Timeout, "the time for the answer is the inquiry's")
 }
 

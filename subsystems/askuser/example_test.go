@@ -6,6 +6,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/askuser"
 )
 
@@ -16,9 +17,9 @@ type first struct{ hook.NoHost }
 func (first) Ask(_ context.Context, q hook.Inquiry) (hook.Response, error) {
 	var given []hook.Given
 	for _, question := range q.Questions.All() {
-		given = append(given, hook.Given{Chosen: hook.ListOf(question.Options.At(0).Label)})
+		given = append(given, hook.Given{Chosen: message.ListOf(question.Options.At(0).Label)})
 	}
-	return hook.Response{Given: hook.Freeze(given)}, nil
+	return hook.Response{Given: message.Freeze(given)}, nil
 }
 
 func Example() {

@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Cost adds up. New makes one; it is safe for concurrent use.
@@ -37,7 +39,7 @@ var _ hook.AfterStep = (*Cost)(nil)
 
 // Totals are what has been used since the process began.
 type Totals struct {
-	Usage hook.Usage
+	Usage message.Usage
 	Cost  hook.Cost
 	// Steps is the number of steps.
 	Steps int
@@ -69,7 +71,7 @@ func New(o *Options) (*Cost, error) {
 
 // Price returns what a model call with this usage costs; 0 if the model has no
 // price. It is what a runtime wants to know to show costs.
-func (c *Cost) Price(model string, u hook.Usage) hook.Cost {
+func (c *Cost) Price(model string, u message.Usage) hook.Cost {
 	p, _ := c.prices.of(model)
 	return p.cost(u)
 }
@@ -92,8 +94,8 @@ func (c *Cost) Agent(name string) Totals {
 func (c *Cost) AfterStep(ctx context.Context, step *hook.Step, outcome hook.StepOutcome) (hook.StepDecision, error) {
 	u := outcome.Usage
 	price, known := c.prices.of(step.Model())
-	if !known && !c.quiet && u != (hook.Usage{}) && c.first(step.Model()) {
-		step.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "cost: there is no price for the model " + step.Model() + "; it counts as free"})
+	if !known && !c.quiet && u != (message.Usage{}) && c.first(step.Model()) {
+		step.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "cost: there is no price for the model " + step.Model() + "; it counts as free"})
 	}
 	turn, cost := step.Turn(), price.cost(u)
 	if cost != 0 {

@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
 )
 
@@ -47,14 +49,14 @@ func TestConformance(t *testing.T) {
 func TestPrice(t *testing.T) {
 	t.Parallel()
 	c := newCost(t)
-	million := hook.Usage{Input: 1e6, Output: 1e6}
+	million := message.Usage{Input: 1e6, Output: 1e6}
 	for model, want := range map[string]string{
 		"small": "$0.3750", "big": "$11.2500", "big-4": "$11.2500", "big-pro": "$135.0000", "big-pr": "$4.0000", "small-2": "$0.0000", "": "$0.0000",
 	} {
 		assert.Equal(t, want, c.Price(model, million).String(), model)
 	}
-	assert.EqualValues(t, 75, c.Price("small", hook.Usage{Input: 1}), "a token costs a whole number of billionths")
-	cached := hook.Usage{Input: 100, CacheRead: 60, CacheWrite: 30, Output: 10, Reasoning: 5}
+	assert.EqualValues(t, 75, c.Price("small", message.Usage{Input: 1}), "a token costs a whole number of billionths")
+	cached := message.Usage{Input: 100, CacheRead: 60, CacheWrite: 30, Output: 10, Reasoning: 5}
 	assert.EqualValues(t, 10*1250+60*125+30*2500+10*10_000, c.Price("big", cached), "cached input is part of the input, reasoning of the output")
 	assert.EqualValues(t, 100*75+10*300, c.Price("small", cached), "without prices of its own the cache costs as input does")
 }
@@ -77,7 +79,7 @@ func TestTableErrors(t *testing.T) {
 }
 
 // charge plays a step of a model.
-func charge(t *testing.T, c *cost.Cost, turn *hook.Turn, model string, u hook.Usage) {
+func charge(t *testing.T, c *cost.Cost, turn *hook.Turn, model string, u message.Usage) {
 	t.Helper()
 	d, err := c.AfterStep(t.Context(), hook.NewStep(turn, 1, model), hook.StepOutcome{Usage: u})
 	require.NoError(t, err)
@@ -89,10 +91,10 @@ func TestTotals(t *testing.T) {
 	c := newCost(t)
 	conv := hooktest.Conversation(hooktest.Agent(hook.AgentConfig{Name: "ann"}), nil)
 	turn := hooktest.Turn(conv, "hello")
-	ten := hook.Usage{Input: 10}
+	ten := message.Usage{Input: 10}
 	charge(t, c, turn, "big", ten)
 	assert.EqualValues(t, 12_500, c.Turn(turn))
-	charge(t, c, turn, "small", hook.Usage{Input: 15})
+	charge(t, c, turn, "small", message.Usage{Input: 15})
 	assert.EqualValues(t, 12_500+15*75, c.Turn(turn))
 
 	child, _ := hook.NewTurn(hook.TurnData{
@@ -107,7 +109,7 @@ func TestTotals(t *testing.T) {
 	charge(t, c, next, "big", ten)
 	assert.EqualValues(t, 12_500, c.Turn(next))
 	assert.EqualValues(t, 12_500+15*75+25_000, c.Conversation(conv))
-	assert.Equal(t, cost.Totals{Usage: hook.Usage{Input: 35}, Cost: 25_000 + 15*75, Steps: 3}, c.Agent("ann"))
+	assert.Equal(t, cost.Totals{Usage: message.Usage{Input: 35}, Cost: 25_000 + 15*75, Steps: 3}, c.Agent("ann"))
 	assert.Equal(t, cost.Totals{Usage: ten, Cost: 12_500, Steps: 1}, c.Agent("bob"))
 	assert.Empty(t, c.Agent("nobody"))
 }
@@ -118,14 +120,14 @@ func TestUnknownModel(t *testing.T) {
 	c, host := newCost(t), &hooktest.Recorder{}
 	turn := hooktest.Turn(hooktest.Conversation(nil, host), "hello")
 	for range 3 {
-		charge(t, c, turn, "novel", hook.Usage{Input: 1})
+		charge(t, c, turn, "novel", message.Usage{Input: 1})
 	}
 	require.Len(t, host.Events(), 1)
-	assert.Equal(t, hook.EventDiagnostic, host.Events()[0].Kind)
+	assert.Equal(t, event.Diagnostic, host.Events()[0].Kind)
 	assert.Contains(t, host.Events()[0].Text, "novel")
 	quiet, err := cost.New(&cost.Options{Quiet: true})
 	require.NoError(t, err)
-	charge(t, quiet, turn, "other", hook.Usage{Input: 1})
+	charge(t, quiet, turn, "other", message.Usage{Input: 1})
 	assert.Len(t, host.Events(), 1)
 	assert.Zero(t, c.Turn(turn))
 }
@@ -141,7 +143,7 @@ func TestConcurrent(t *testing.T) {
 		child, _ := hook.NewTurn(hook.TurnData{Conversation: conv, ID: fmt.Sprint(n), Parent: root})
 		wg.Go(func() {
 			for range 100 {
-				charge(t, c, child, "small", hook.Usage{Input: 1})
+				charge(t, c, child, "small", message.Usage{Input: 1})
 			}
 		})
 	}

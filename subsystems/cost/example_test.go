@@ -3,7 +3,7 @@ package cost_test
 import (
 	"fmt"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/cost"
 )
 
@@ -12,7 +12,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(c.Price("gpt-5-mini", hook.Usage{Input: 12_000, Output: 800}))
+	fmt.Println(c.Price("gpt-5-mini", message.Usage{Input: 12_000, Output: 800}))
 
 	_, err = cost.New(&cost.Options{Prices: cost.Table{"gpt-5": {Input: -1}}})
 	fmt.Println(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Table has the price of each model by its id; an id that ends in * is the beginning
@@ -31,7 +32,7 @@ type rate struct{ input, output, read, write hook.Cost }
 
 // cost is what the usage costs. Reasoning is part of the output, and what the cache
 // had is part of the input.
-func (r rate) cost(u hook.Usage) hook.Cost {
+func (r rate) cost(u message.Usage) hook.Cost {
 	plain := max(u.Input-u.CacheRead-u.CacheWrite, 0)
 	return hook.Cost(plain)*r.input + hook.Cost(u.CacheRead)*r.read + hook.Cost(u.CacheWrite)*r.write + hook.Cost(u.Output)*r.output
 }
@@ -109,7 +110,7 @@ func (p Price) rate() (rate, error) {
 func Parse(data []byte, source string) (Table, error) {
 	list, err := hook.DecodeStrict[struct {
 		Models Table `json:"models"`
-	}](hook.JSON(data))
+	}](message.JSON(data))
 	if err == nil {
 		_, err = list.Models.compiled()
 	}

@@ -19,6 +19,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
 
@@ -66,8 +68,8 @@ func (s *shop) RunAgent(ctx context.Context, r hook.AgentRun) (hook.TurnOutcome,
 	return s.run(ctx, r)
 }
 
-func said(text string) hook.Message {
-	return hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(text))}
+func said(text string) message.Message {
+	return message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock(text))}
 }
 
 // answer is the outcome of a turn that has ended well.
@@ -79,7 +81,7 @@ func echo(_ context.Context, r hook.AgentRun) (hook.TurnOutcome, error) {
 	return answer(r.Agent + " did: " + r.Input.Text()), nil
 }
 
-func call(host hook.Host, section, args hook.JSON) *hook.ToolCall {
+func call(host hook.Host, section, args message.JSON) *hook.ToolCall {
 	cfg := hook.AgentConfig{Name: "chief"}
 	if section != "" {
 		cfg = cfg.WithSection("delegate", section)
@@ -88,7 +90,7 @@ func call(host hook.Host, section, args hook.JSON) *hook.ToolCall {
 	return hooktest.Call(hooktest.Step(turn), delegate.ToolDelegate, args)
 }
 
-func results(t *testing.T, r hook.ToolResult) []delegate.TaskResult {
+func results(t *testing.T, r message.ToolResult) []delegate.TaskResult {
 	t.Helper()
 	require.False(t, r.IsError(), r.Text())
 	var out []delegate.TaskResult
@@ -116,16 +118,16 @@ func TestTasksAreRunAsTheyAreWritten(t *testing.T) {
 		byIndex[r.Index] = r
 	}
 	assert.Equal(t, map[int]hook.AgentRun{
-		0: {Agent: "writer", Input: hook.TextInput("a poem"), Instructions: "In rhymes.", Tools: []string{"read"}},
-		1: {Agent: "reviewer", Input: hook.TextInput("the poem"), Tools: []string{}, Index: 1},
-		2: {Agent: "writer", Input: hook.TextInput("a title"), Index: 2},
+		0: {Agent: "writer", Input: message.TextInput("a poem"), Instructions: "In rhymes.", Tools: []string{"read"}},
+		1: {Agent: "reviewer", Input: message.TextInput("the poem"), Tools: []string{}, Index: 1},
+		2: {Agent: "writer", Input: message.TextInput("a title"), Index: 2},
 	}, byIndex)
 }
 
 // TestOneTaskTakesNothingFromTheOthers: a task that fails, panics or is cancelled.
 func TestOneTaskTakesNothingFromTheOthers(t *testing.T) {
 	t.Parallel()
-	secret := &hook.Failure{Subsystem: "Guard", Point: hook.PointPreprocess, Err: errors.New("password is x")}
+	secret := &hook.Failure{Subsystem: "Guard", Point: point.Preprocess, Err: errors.New("password is x")}
 	host := &shop{run: func(ctx context.Context, r hook.AgentRun) (hook.TurnOutcome, error) {
 		switch text := r.Input.Text(); text {
 		case "fail":
@@ -138,7 +140,7 @@ func TestOneTaskTakesNothingFromTheOthers(t *testing.T) {
 		case "cancel":
 			return hook.TurnOutcome{Stop: hook.StopCancelled, Message: said("half"), Err: context.Canceled}, context.Canceled
 		case "limit":
-			return hook.TurnOutcome{Stop: hook.StopStepsLimit, Signals: hook.ListOf(hook.StopSignal{Reason: hook.StopStepsLimit, Text: "20 steps"})}, nil
+			return hook.TurnOutcome{Stop: hook.StopStepsLimit, Signals: message.ListOf(hook.StopSignal{Reason: hook.StopStepsLimit, Text: "20 steps"})}, nil
 		case "tokens":
 			return hook.TurnOutcome{Stop: hook.StopTokenLimit}, nil
 		case "deep":
@@ -148,12 +150,12 @@ func TestOneTaskTakesNothingFromTheOthers(t *testing.T) {
 		}
 		return echo(ctx, r)
 	}}
-	tasks := func(texts ...string) hook.JSON {
+	tasks := func(texts ...string) message.JSON {
 		var list []string
 		for _, text := range texts {
 			list = append(list, fmt.Sprintf(`{"agent":"plain","message":%q}`, text))
 		}
-		return hook.JSON(`{"tasks":[` + strings.Join(list, ",") + `]}`)
+		return message.JSON(`{"tasks":[` + strings.Join(list, ",") + `]}`)
 	}
 	d := withCrew()
 	got := results(t, hooktest.Invoke(t.Context(), d, call(host, "", tasks("fail", "work", "panic", "hook", "cancel", "limit", "tokens", "more work"))))
@@ -193,7 +195,7 @@ func TestTasksRunAtTheSameTimeWithinABound(t *testing.T) {
 		d := delegate.New(&delegate.Options{Parallel: 3})
 		task := `{"agent":"a","message":"x"}`
 		began := time.Now()
-		got := results(t, hooktest.Invoke(t.Context(), d, call(host, "", hook.JSON(`{"tasks":[`+strings.Repeat(task+",", 7)+task+`]}`))))
+		got := results(t, hooktest.Invoke(t.Context(), d, call(host, "", message.JSON(`{"tasks":[`+strings.Repeat(task+",", 7)+task+`]}`))))
 		for i, r := range got {
 			assert.Equal(t, fmt.Sprint(i), r.Result, "the order is that of the tasks")
 		}
@@ -215,10 +217,10 @@ func TestACancelEndsWhatRunsAndBeginsNothingMore(t *testing.T) {
 		}}
 		d := delegate.New(&delegate.Options{Parallel: 1})
 		task := `{"agent":"a","message":"x"}`
-		done := make(chan hook.ToolResult, 1)
+		done := make(chan message.ToolResult, 1)
 		// Any of them may have the one slot first, so nothing is said about the first task.
 		go func() {
-			done <- hooktest.Invoke(ctx, d, call(host, "", hook.JSON(`{"tasks":[`+task+`,`+task+`,`+task+`]}`)))
+			done <- hooktest.Invoke(ctx, d, call(host, "", message.JSON(`{"tasks":[`+task+`,`+task+`,`+task+`]}`)))
 		}()
 		synctest.Wait()
 		cancel()
@@ -239,8 +241,8 @@ func TestACancelEndsWhatRunsAndBeginsNothingMore(t *testing.T) {
 
 func TestUnknownAgents(t *testing.T) {
 	t.Parallel()
-	one := func(name string) hook.JSON {
-		return hook.JSON(fmt.Sprintf(`{"tasks":[{"agent":%q,"message":"x"},{"agent":"writer","message":"y"}]}`, name))
+	one := func(name string) message.JSON {
+		return message.JSON(fmt.Sprintf(`{"tasks":[{"agent":%q,"message":"x"},{"agent":"writer","message":"y"}]}`, name))
 	}
 	for _, tc := range []struct{ name, agent, section, want string }{
 		{"unknown", "cook", ``, `there is no agent "cook" to delegate to; there are plain, reviewer, writer`},
@@ -249,7 +251,7 @@ func TestUnknownAgents(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			host := &shop{run: echo}
-			got := results(t, hooktest.Invoke(t.Context(), withCrew(), call(host, hook.JSON(tc.section), one(tc.agent))))
+			got := results(t, hooktest.Invoke(t.Context(), withCrew(), call(host, message.JSON(tc.section), one(tc.agent))))
 			assert.Equal(t, []delegate.TaskResult{
 				{Agent: tc.agent, Stop: hook.StopError, Error: tc.want},
 				{Agent: "writer", Stop: hook.StopCompleted, Result: "writer did: y"},
@@ -287,17 +289,17 @@ func TestArguments(t *testing.T) {
 	task := `{"agent":"writer","message":"x"}`
 	for _, tc := range []struct {
 		name, want string
-		args       hook.JSON
+		args       message.JSON
 	}{
 		{"no task", "tasks: must have at least 1", `{"tasks":[]}`},
-		{"nine tasks", "tasks: must have at most 8", hook.JSON(`{"tasks":[` + strings.Repeat(task+",", 8) + task + `]}`)},
+		{"nine tasks", "tasks: must have at most 8", message.JSON(`{"tasks":[` + strings.Repeat(task+",", 8) + task + `]}`)},
 		{"no message", "tasks[0].message: is required", `{"tasks":[{"agent":"writer"}]}`},
-		{"a blank message", "tasks[1].message is blank: write what the agent is to do", hook.JSON(`{"tasks":[` + task + `,{"agent":"writer","message":" "}]}`)},
+		{"a blank message", "tasks[1].message is blank: write what the agent is to do", message.JSON(`{"tasks":[` + task + `,{"agent":"writer","message":" "}]}`)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			host := &shop{run: echo}
 			r := hooktest.Invoke(t.Context(), withCrew(), call(host, "", tc.args))
-			assert.Equal(t, hook.FailArguments, r.Failure)
+			assert.Equal(t, message.FailArguments, r.Failure)
 			assert.Contains(t, r.Text(), tc.want)
 			assert.Empty(t, host.runs)
 		})
@@ -314,7 +316,7 @@ func TestALimitedCallStartsNobody(t *testing.T) {
 		_, err := withCrew().Delegate(t.Context(), &hook.Env{Call: call(host, "", ""), Grant: g}, in)
 		var failure *hook.ToolError
 		require.ErrorAs(t, err, &failure)
-		assert.Equal(t, hook.FailDenied, failure.Kind)
+		assert.Equal(t, message.FailDenied, failure.Kind)
 		assert.Empty(t, host.runs)
 	}
 	_, err := withCrew().Delegate(t.Context(), &hook.Env{Call: call(&shop{run: echo}, "", ""), Grant: hook.Grant{Timeout: time.Minute, MaxOutput: 1}}, in)
@@ -323,7 +325,7 @@ func TestALimitedCallStartsNobody(t *testing.T) {
 
 func TestSections(t *testing.T) {
 	t.Parallel()
-	with := func(section hook.JSON) hook.AgentConfig {
+	with := func(section message.JSON) hook.AgentConfig {
 		return hook.AgentConfig{Name: "x"}.WithSection("delegate", section)
 	}
 	for _, tc := range []struct{ section, want string }{
@@ -331,7 +333,7 @@ func TestSections(t *testing.T) {
 		{`{"agents":["cook"]}`, `agent "x": section delegate: agents: there is no agent "cook"; there are plain, reviewer, writer`},
 		{`{"agent":[]}`, `agent "x": section delegate: agent: unknown key; known are agents`},
 	} {
-		_, err := withCrew().OnBuildAgent(t.Context(), with(hook.JSON(tc.section)))
+		_, err := withCrew().OnBuildAgent(t.Context(), with(message.JSON(tc.section)))
 		if tc.want == "" {
 			assert.NoError(t, err, tc.section)
 			continue
@@ -344,7 +346,7 @@ func TestSections(t *testing.T) {
 	_, err = nobody.OnBuildAgent(t.Context(), with(`{"agents":["cook"]}`))
 	require.EqualError(t, err, `agent "x": section delegate: agents: there is no agent "cook"; there is none to delegate to`)
 
-	scope := func(d *delegate.Delegate, section hook.JSON) hook.Scope {
+	scope := func(d *delegate.Delegate, section message.JSON) hook.Scope {
 		cfg := with(section)
 		return d.ScopedTools(&cfg)
 	}
@@ -360,7 +362,7 @@ func TestSections(t *testing.T) {
 
 func TestThePromptListsTheAgentsThatThereAre(t *testing.T) {
 	t.Parallel()
-	prompt := func(d *delegate.Delegate, section hook.JSON) string {
+	prompt := func(d *delegate.Delegate, section message.JSON) string {
 		cfg := hook.AgentConfig{Name: "x"}.WithSection("delegate", section)
 		return d.SystemPrompt(&cfg)
 	}
@@ -392,7 +394,7 @@ func TestTheToolWaits(t *testing.T) {
 	t.Parallel()
 	tool := withCrew().Schema()[0]
 	assert.True(t, tool.Waits)
-	assert.Equal(t, hook.Annotations{}, tool.Annotations)
+	assert.Equal(t, message.Annotations{}, tool.Annotations)
 }
 
 // TestAListHoldsBelow: an agent without a list of its own may run those that the
@@ -400,7 +402,7 @@ func TestTheToolWaits(t *testing.T) {
 func TestAListHoldsBelow(t *testing.T) {
 	t.Parallel()
 	host := &shop{run: echo}
-	chain := func(sections ...hook.JSON) *hook.ToolCall {
+	chain := func(sections ...message.JSON) *hook.ToolCall {
 		var turn *hook.Turn
 		for i, s := range sections {
 			cfg := hook.AgentConfig{Name: fmt.Sprint("a", i)}.WithSection("delegate", s)
@@ -410,17 +412,17 @@ func TestAListHoldsBelow(t *testing.T) {
 	}
 	const reviewer, writer = `{"agents":["reviewer"]}`, `{"agents":["writer"]}`
 	for _, c := range []struct {
-		sections []hook.JSON
+		sections []message.JSON
 		runs     bool
 	}{
-		{[]hook.JSON{reviewer, ""}, false},
-		{[]hook.JSON{reviewer, "", ""}, false},
-		{[]hook.JSON{"", reviewer, "", `{}`}, false},
-		{[]hook.JSON{`{"agents":[]}`, ""}, false},
-		{[]hook.JSON{writer, "", ""}, true},
-		{[]hook.JSON{reviewer, writer}, true},
-		{[]hook.JSON{reviewer, writer, ""}, true},
-		{[]hook.JSON{"", ""}, true},
+		{[]message.JSON{reviewer, ""}, false},
+		{[]message.JSON{reviewer, "", ""}, false},
+		{[]message.JSON{"", reviewer, "", `{}`}, false},
+		{[]message.JSON{`{"agents":[]}`, ""}, false},
+		{[]message.JSON{writer, "", ""}, true},
+		{[]message.JSON{reviewer, writer}, true},
+		{[]message.JSON{reviewer, writer, ""}, true},
+		{[]message.JSON{"", ""}, true},
 	} {
 		for _, d := range []*delegate.Delegate{withCrew(), delegate.New(nil)} {
 			got := results(t, hooktest.Invoke(t.Context(), d, chain(c.sections...)))
@@ -447,7 +449,7 @@ func TestAllAnswersFitTogether(t *testing.T) {
 					return answer(text), nil
 				}}
 				tasks := strings.Repeat(`{"agent":"a","message":"x"},`, 8)
-				r := hooktest.Invoke(t.Context(), delegate.New(&delegate.Options{MaxTotal: most}), call(host, "", hook.JSON(`{"tasks":[`+tasks[:len(tasks)-1]+`]}`)))
+				r := hooktest.Invoke(t.Context(), delegate.New(&delegate.Options{MaxTotal: most}), call(host, "", message.JSON(`{"tasks":[`+tasks[:len(tasks)-1]+`]}`)))
 				whole := r.Text()
 				if most == 0 {
 					most = delegate.DefaultMaxTotal

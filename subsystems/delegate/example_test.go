@@ -6,6 +6,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
 
@@ -15,7 +16,7 @@ type desk struct{ hook.NoHost }
 
 func (desk) RunAgent(_ context.Context, run hook.AgentRun) (hook.TurnOutcome, error) {
 	text := fmt.Sprintf("%s has read %q", run.Agent, run.Input.Text())
-	return hook.TurnOutcome{Stop: hook.StopCompleted, Message: hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(text))}}, nil
+	return hook.TurnOutcome{Stop: hook.StopCompleted, Message: message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock(text))}}, nil
 }
 
 func Example() {

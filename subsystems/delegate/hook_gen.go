@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Names of the tools of [Delegate].
@@ -23,7 +24,7 @@ const DelegateRev = 0x5c7d5afb
 const DelegateHook = "hook1 rev=5c7d5afb tools=delegate"
 
 // delegateTools are the tools of [Delegate], in the order of the source.
-var delegateTools = [...]hook.Tool{
+var delegateTools = [...]message.Tool{
 	{
 		Name:        ToolDelegate,
 		Description: "Delegate hands tasks to other agents, which work on them at the same time, and returns what they answer, in the order of the tasks. A task that fails says why in error; the others are not affected.",
@@ -36,7 +37,7 @@ var delegateTools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (delegate *Delegate) Schema() []hook.Tool {
+func (delegate *Delegate) Schema() []message.Tool {
 	return delegateTools[:len(delegateTools):len(delegateTools)]
 }
 
@@ -64,7 +65,7 @@ type delegateCall struct {
 }
 
 // Run implements [hook.Runner].
-func (c *delegateCall) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
+func (c *delegateCall) Run(ctx context.Context, env *hook.Env) message.ToolResult {
 	return composite.Reply(c.delegate.Delegate(ctx, env, c.in))
 }
 

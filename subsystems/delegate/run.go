@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
@@ -47,11 +48,11 @@ type TaskResult struct {
 //hook:tool waits
 func (d *Delegate) Delegate(ctx context.Context, env *hook.Env, in DelegateInput) ([]TaskResult, error) {
 	if g := env.Grant; g.ReadOnly || g.NoNetwork || g.Root != "" || g.Void {
-		return nil, &hook.ToolError{Kind: hook.FailDenied, Text: "this call may run with limits only, which cannot be kept for the agents that it would start; do the tasks yourself"}
+		return nil, &hook.ToolError{Kind: message.FailDenied, Text: "this call may run with limits only, which cannot be kept for the agents that it would start; do the tasks yourself"}
 	}
 	for i, t := range in.Tasks {
 		if strings.TrimSpace(t.Message) == "" {
-			return nil, &hook.ToolError{Kind: hook.FailArguments, Text: fmt.Sprintf("tasks[%d].message is blank: write what the agent is to do", i)}
+			return nil, &hook.ToolError{Kind: message.FailArguments, Text: fmt.Sprintf("tasks[%d].message is blank: write what the agent is to do", i)}
 		}
 	}
 	out := make([]TaskResult, len(in.Tasks))
@@ -98,7 +99,7 @@ func run(ctx context.Context, env *hook.Env, index int, t Task) (out hook.TurnOu
 		}
 	}()
 	return env.Call.Host().RunAgent(ctx, hook.AgentRun{
-		Agent: t.Agent, Input: hook.TextInput(t.Message), Instructions: t.Instructions, Tools: t.Tools, Call: env.Call, Index: index,
+		Agent: t.Agent, Input: message.TextInput(t.Message), Instructions: t.Instructions, Tools: t.Tools, Call: env.Call, Index: index,
 	})
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // counts are what a conversation has used, as it is kept.
@@ -34,7 +34,7 @@ type tally struct {
 // repeat is how often a tool was called with the same arguments.
 type repeat struct {
 	tool  string
-	args  hook.JSON
+	args  message.JSON
 	times int
 	// last is the call that was counted last.
 	last string
@@ -72,7 +72,7 @@ func (c counts) calls(tool string) int {
 
 // repeated returns the counts with one more call of the tool with the arguments,
 // and how often there was one. A call that is asked about again counts once.
-func (c course) repeated(id, tool string, args hook.JSON) (course, int) {
+func (c course) repeated(id, tool string, args message.JSON) (course, int) {
 	c.repeats = slices.Clone(c.repeats)
 	i := slices.IndexFunc(c.repeats, func(r repeat) bool { return r.tool == tool && r.args == args })
 	if i < 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
@@ -27,7 +28,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	out, err := conv.Send(ctx, hook.TextInput("go on for ever"), nil)
+	out, err := conv.Send(ctx, message.TextInput("go on for ever"), nil)
 	if err != nil {
 		panic(err)
 	}

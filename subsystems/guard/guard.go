@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Guard enforces limits. New makes one; it is safe for concurrent use.
@@ -79,7 +80,7 @@ type Limits struct {
 	Cost hook.Cost
 	// Finish are finish reasons of the model that end the turn after the step. OnStop
 	// may overrule it. Nil is none.
-	Finish []hook.FinishReason
+	Finish []message.FinishReason
 	// Calls are the calls of one tool, by its public name; "*" is every tool, each
 	// for itself. A call beyond is denied. Nil is no limit.
 	Calls map[string]int

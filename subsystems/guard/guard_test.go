@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
 )
 
@@ -40,7 +41,7 @@ type world struct {
 	calls int
 }
 
-func newWorld(t *testing.T, o *guard.Options, section hook.JSON) *world {
+func newWorld(t *testing.T, o *guard.Options, section message.JSON) *world {
 	t.Helper()
 	w := &world{clock: &clock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
 	if o == nil {
@@ -80,17 +81,17 @@ func (w *world) step(t *testing.T, o hook.StepOutcome) (before, after hook.StepD
 	return before, after
 }
 
-func (w *world) call(t *testing.T, tool string, args hook.JSON) hook.ToolDecision {
+func (w *world) call(t *testing.T, tool string, args message.JSON) hook.ToolDecision {
 	t.Helper()
 	w.calls++
 	d, err := w.BeforeTool(t.Context(), hook.NewToolCall(hook.ToolCallData{
-		Step: hook.NewStep(w.turn, 1, "m"), ID: fmt.Sprint("call-", w.calls), Tool: hook.Tool{Name: tool}, Args: args,
+		Step: hook.NewStep(w.turn, 1, "m"), ID: fmt.Sprint("call-", w.calls), Tool: message.Tool{Name: tool}, Args: args,
 	}))
 	require.NoError(t, err)
 	return d
 }
 
-func tokens(n int64) hook.StepOutcome { return hook.StepOutcome{Usage: hook.Usage{Input: n}} }
+func tokens(n int64) hook.StepOutcome { return hook.StepOutcome{Usage: message.Usage{Input: n}} }
 
 // said is what clients see of a stop.
 func said(d hook.StepDecision) string {
@@ -125,7 +126,7 @@ func TestDefaults(t *testing.T) {
 	before, _ = w.step(t, tokens(1))
 	assert.Equal(t, `time_limit: Execution time limit reached: 300.23s/300.00s {"currentSeconds":300.23,"maxSeconds":300}`, said(before))
 
-	_, after := newWorld(t, nil, "").step(t, hook.StepOutcome{Finish: hook.FinishStop})
+	_, after := newWorld(t, nil, "").step(t, hook.StepOutcome{Finish: message.FinishStop})
 	assert.Empty(t, after, "no finish reason ends a turn by default")
 }
 
@@ -157,9 +158,9 @@ func TestShorterLimitOfTheAgentStays(t *testing.T) {
 func TestFinishReason(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil, `{"finish":["stop"]}`)
-	_, after := w.step(t, hook.StepOutcome{Finish: hook.FinishStop})
+	_, after := w.step(t, hook.StepOutcome{Finish: message.FinishStop})
 	assert.Equal(t, `finish_reason: Finish reason "stop" matched stop condition {"finishReason":"stop","stopReasons":["stop"]}`, said(after))
-	_, after = w.step(t, hook.StepOutcome{Finish: hook.FinishTools})
+	_, after = w.step(t, hook.StepOutcome{Finish: message.FinishTools})
 	assert.Empty(t, after)
 }
 
@@ -219,7 +220,7 @@ func TestChildren(t *testing.T) {
 }
 
 // as has the turns that follow be those of another agent, in a conversation of its own.
-func (w *world) as(t *testing.T, name string, section hook.JSON) {
+func (w *world) as(t *testing.T, name string, section message.JSON) {
 	t.Helper()
 	cfg := hooktest.Agent(hook.AgentConfig{Name: name}.WithSection("guard", section))
 	require.NoError(t, w.OnRegisterAgent(t.Context(), cfg))
@@ -244,7 +245,7 @@ func TestParentsRepeats(t *testing.T) {
 // also what was used before the child began, by agents that have no such limit.
 func TestChildsConversation(t *testing.T) {
 	t.Parallel()
-	for section, want := range map[hook.JSON]string{
+	for section, want := range map[message.JSON]string{
 		`{"conversation":{"time":"1m"}}`:  "Execution time limit reached: 70.00s/60.00s",
 		`{"conversation":{"tokens":100}}`: "Token limit reached: 101/100",
 		`{"conversation":{"steps":2}}`:    "Step limit reached: 3/2",
@@ -327,7 +328,7 @@ func TestCalls(t *testing.T) {
 func TestAskedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil, `{"calls":{"bash":2},"repeats":1}`)
-	call := hook.NewToolCall(hook.ToolCallData{Step: hook.NewStep(w.turn, 1, "m"), ID: "one", Tool: hook.Tool{Name: "bash"}, Args: `{}`})
+	call := hook.NewToolCall(hook.ToolCallData{Step: hook.NewStep(w.turn, 1, "m"), ID: "one", Tool: message.Tool{Name: "bash"}, Args: `{}`})
 	for range 3 {
 		d, err := w.BeforeTool(t.Context(), call)
 		require.NoError(t, err)
@@ -365,7 +366,7 @@ func TestRepeats(t *testing.T) {
 
 func TestSectionErrors(t *testing.T) {
 	t.Parallel()
-	for section, want := range map[hook.JSON]string{
+	for section, want := range map[message.JSON]string{
 		`{"time":"soon"}`:                    `agent "a": section guard: time: "soon" is no duration; write 90s, 5m or off`,
 		`{"conversation":{"time":"-1s"}}`:    `agent "a": section guard: conversation: time: "-1s" is no duration; write 90s, 5m or off`,
 		`{"calls":{"bash":-1}}`:              `agent "a": section guard: calls of bash: -1 is less than none; leave the tool out for no limit`,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // or returns the limits with defaults in the place of zero values.
@@ -60,7 +61,7 @@ func (l Limits) reached(c counts, cost hook.Cost) hook.StepDecision {
 
 // finished says whether the model's reason to finish ends the turn. Calls that are
 // still to be followed by a step do not keep it going.
-func (l *limits) finished(reason hook.FinishReason) hook.StepDecision {
+func (l *limits) finished(reason message.FinishReason) hook.StepDecision {
 	if reason == "" || !slices.Contains(l.turn.Finish, reason) && !slices.Contains(l.conversation.Finish, reason) {
 		return hook.StepDecision{}
 	}
@@ -69,7 +70,7 @@ func (l *limits) finished(reason hook.FinishReason) hook.StepDecision {
 }
 
 // figures writes a JSON object of names and values, in their order.
-func figures(pairs ...any) hook.JSON {
+func figures(pairs ...any) message.JSON {
 	out := []byte("{")
 	for i := 0; i < len(pairs); i += 2 {
 		if i > 0 {
@@ -81,7 +82,7 @@ func figures(pairs ...any) hook.JSON {
 		}
 		out = fmt.Appendf(out, "%q:%s", pairs[i], value)
 	}
-	return hook.JSON(append(out, '}'))
+	return message.JSON(append(out, '}'))
 }
 
 // Section is an agent's configuration: the section "guard". What it sets takes the
@@ -99,11 +100,11 @@ type SectionLimits struct {
 	// Time is a duration, "90s" or "5m"; "off" is no limit.
 	Time string `json:"time"`
 	// Cost is in US dollars.
-	Cost      float64             `json:"cost"`
-	Finish    []hook.FinishReason `json:"finish"`
-	Calls     map[string]int      `json:"calls"`
-	PerMinute map[string]int      `json:"per_minute"`
-	Repeats   int                 `json:"repeats"`
+	Cost      float64                `json:"cost"`
+	Finish    []message.FinishReason `json:"finish"`
+	Calls     map[string]int         `json:"calls"`
+	PerMinute map[string]int         `json:"per_minute"`
+	Repeats   int                    `json:"repeats"`
 }
 
 func (s SectionLimits) limits() (Limits, error) {
@@ -127,7 +128,7 @@ func (s SectionLimits) limits() (Limits, error) {
 			return l, fmt.Errorf("%s: %v is less than none; write -1 for no limit", name, n)
 		}
 	}
-	known := []hook.FinishReason{hook.FinishStop, hook.FinishTools, hook.FinishLength, hook.FinishFilter, hook.FinishOther}
+	known := []message.FinishReason{message.FinishStop, message.FinishTools, message.FinishLength, message.FinishFilter, message.FinishOther}
 	for _, r := range s.Finish {
 		if !slices.Contains(known, r) {
 			return l, fmt.Errorf("finish: %q is no finish reason; known are %q", r, known)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/guard"
 )
@@ -15,12 +16,12 @@ import (
 // worker is a model that calls a tool that nobody has, for ever, and counts.
 type worker struct{ asked int }
 
-func (w *worker) Stream(_ context.Context, _ hook.ModelRequest) hook.ModelStream {
+func (w *worker) Stream(_ context.Context, _ message.ModelRequest) message.ModelStream {
 	w.asked++
-	return func(yield func(hook.Chunk, error) bool) {
-		for _, c := range []hook.Chunk{
-			{Kind: hook.ChunkCallStart, Tool: "x"}, {Kind: hook.ChunkCallEnd},
-			{Kind: hook.ChunkFinish, Finish: hook.FinishTools, Usage: hook.Usage{Input: 10}},
+	return func(yield func(message.Chunk, error) bool) {
+		for _, c := range []message.Chunk{
+			{Kind: message.ChunkCallStart, Tool: "x"}, {Kind: message.ChunkCallEnd},
+			{Kind: message.ChunkFinish, Finish: message.FinishTools, Usage: message.Usage{Input: 10}},
 		} {
 			if !yield(c, nil) {
 				return
@@ -38,7 +39,7 @@ func TestTheLimitOfStepsMeetsTheRuntimes(t *testing.T) {
 	fifty.Steps = 50
 	for name, tc := range map[string]struct {
 		turn    guard.Limits
-		section hook.JSON
+		section message.JSON
 		own     int
 		asked   int
 		stop    hook.StopReason
@@ -68,7 +69,7 @@ func TestTheLimitOfStepsMeetsTheRuntimes(t *testing.T) {
 			require.NoError(t, err)
 			conv, err := rt.Conversation(t.Context(), "a", "s")
 			require.NoError(t, err)
-			out, err := conv.Send(t.Context(), hook.TextInput("go"), nil)
+			out, err := conv.Send(t.Context(), message.TextInput("go"), nil)
 			require.NoError(t, err)
 			assert.Equal(t, tc.stop, out.Stop)
 			assert.Equal(t, tc.asked, m.asked)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
@@ -55,7 +56,7 @@ func (m *MCP) own(ctx context.Context, cfg *hook.AgentConfig, sec *Section) ([]*
 			return nil, fmt.Errorf("define.%s: %s", name, s.Refused)
 		}
 		for _, w := range read.Warnings {
-			cfg.Host().Emit(ctx, hook.Event{Kind: hook.EventDiagnostic, Text: "section mcp: " + w})
+			cfg.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "section mcp: " + w})
 		}
 		out = append(out, newServer(m, s, false))
 	}

@@ -14,11 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
 // define is a section that declares servers of the agent's own.
-func define(t testing.TB, servers ...mcp.Server) hook.JSON {
+func define(t testing.TB, servers ...mcp.Server) message.JSON {
 	t.Helper()
 	sec := mcp.Section{Define: map[string]mcp.Definition{}}
 	for _, s := range servers {
@@ -26,13 +27,13 @@ func define(t testing.TB, servers ...mcp.Server) hook.JSON {
 	}
 	data, err := json.Marshal(sec)
 	require.NoError(t, err)
-	return hook.JSON(data)
+	return message.JSON(data)
 }
 
 func allowAll(context.Context, string, mcp.Server) error { return nil }
 
 // register builds and registers an agent.
-func register(t testing.TB, m *mcp.MCP, name string, section hook.JSON) *hook.AgentConfig {
+func register(t testing.TB, m *mcp.MCP, name string, section message.JSON) *hook.AgentConfig {
 	t.Helper()
 	cfg := agent(section)
 	cfg.Name = name
@@ -79,7 +80,7 @@ func TestServersOfOneAgent(t *testing.T) {
 	stranger := agent(`{"define":{"own":{"command":"another"}}}`)
 	assert.Equal(t, hook.Scope{Tools: []string{"mcp__all__hello"}, Line: "mcp servers: all"}, m.ScopedTools(&stranger), "nor his who claims the name")
 
-	alone := agent(hook.JSON(strings.Replace(string(define(t, own)), "{", `{"servers":[],`, 1)))
+	alone := agent(message.JSON(strings.Replace(string(define(t, own)), "{", `{"servers":[],`, 1)))
 	alone, err := m.OnBuildAgent(t.Context(), alone)
 	require.NoError(t, err)
 	assert.NotContains(t, m.ScopedTools(&alone).Tools, "mcp__all__hello")
@@ -119,7 +120,7 @@ func TestOwnServersThatAreRefused(t *testing.T) {
 		`{"define":{"a":{"command":"c"}},"servers":["mine"]}`:       `no server "mine" is declared; declared are: listed, a`,
 		`{"define":{"a":{"command":"c"}},"tools":["mcp__mine__x"]}`: `"mcp__mine__x" belongs to no server of this agent`,
 	} {
-		cfg := agent(hook.JSON(section))
+		cfg := agent(message.JSON(section))
 		cfg.Name = "second"
 		_, err := m.OnBuildAgent(t.Context(), cfg)
 		assert.ErrorContains(t, err, want, section)
@@ -232,7 +233,7 @@ func TestServersEndWithTheirLastAgent(t *testing.T) {
 	assert.Contains(t, names(m), "mcp__listed__echo", "the tools stay")
 	assert.Equal(t, "hello", run(t, m, "mcp__other__hello", "{}").Text(), "it is started again when it is needed")
 	require.NoError(t, m.OnClose(t.Context()))
-	assert.Equal(t, hook.FailUnreachable, (<-inFlight).Failure)
+	assert.Equal(t, message.FailUnreachable, (<-inFlight).Failure)
 }
 
 // A server cannot get rid of the pins of its tools with the agent.
@@ -272,7 +273,7 @@ func TestToolsThatChangeWhileConnected(t *testing.T) {
 			assert.Equal(t, []string{"server_connected r", "server_connected r"}, host.texts())
 			assert.Equal(t, []string{"mcp__r__added", "mcp__r__echo", "mcp__r__slow"}, names(m))
 			assert.Equal(t, "new", run(t, m, "mcp__r__added", "{}").Text())
-			assert.Equal(t, hook.FailNotAvailable, run(t, m, "mcp__r__who", "{}").Failure)
+			assert.Equal(t, message.FailNotAvailable, run(t, m, "mcp__r__who", "{}").Failure)
 
 			sdk.AddTool(r.server, &sdk.Tool{Name: "echo", Description: "Sends it away."}, never)
 			eventually(t, "and again", func() bool { return len(host.texts()) == 3 })

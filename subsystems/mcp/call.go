@@ -9,21 +9,22 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
 // invocation is a bound call.
 type invocation struct {
 	t    *tool
-	args hook.JSON
+	args message.JSON
 }
 
 // Run calls the tool, starting its server first if need be. The call itself is
 // made once: whether a call that found no answer had an effect is not known.
-func (c *invocation) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
+func (c *invocation) Run(ctx context.Context, env *hook.Env) message.ToolResult {
 	g := env.Grant
 	if g.Void || g.ReadOnly || g.NoNetwork || g.Root != "" {
-		return hook.FailedResult(hook.FailDenied, c.t.Name+
+		return message.FailedResult(message.FailDenied, c.t.Name+
 			" runs on an MCP server, which cannot be kept within the limits that this call was given")
 	}
 	limit := c.t.Timeout
@@ -44,14 +45,14 @@ func (c *invocation) Run(ctx context.Context, env *hook.Env) hook.ToolResult {
 	case err == nil:
 		return result(res, outputMost(s.m.o.MaxOutput, g.MaxOutput))
 	case errors.As(err, &withheld):
-		return hook.FailedResult(hook.FailNotAvailable, c.t.Name+": "+withheld.reason)
+		return message.FailedResult(message.FailNotAvailable, c.t.Name+": "+withheld.reason)
 	case errors.Is(err, errUnconnected):
 		return c.unanswered(ctx, "the server "+s.cfg.Name+" cannot be reached")
 	case errors.As(err, &rejected):
 		return c.rejected(rejected)
 	case errors.As(err, &answered):
-		r := hook.FailedResult(hook.FailOperation, clip(answered.Message, s.m.o.MaxOutput))
-		r.Trust = hook.TrustExternal
+		r := message.FailedResult(message.FailOperation, clip(answered.Message, s.m.o.MaxOutput))
+		r.Trust = message.TrustExternal
 		return r
 	}
 	return c.unanswered(ctx, "the server "+s.cfg.Name+
@@ -81,25 +82,25 @@ func (c *invocation) call(ctx context.Context, progress func(string)) (*sdk.Call
 }
 
 // rejected is the result of a call that the endpoint did not take.
-func (c *invocation) rejected(r *wire.RejectedError) hook.ToolResult {
+func (c *invocation) rejected(r *wire.RejectedError) message.ToolResult {
 	text := "the server " + c.t.server.cfg.Name + " did not take the call: " + r.Error()
 	if r.Away() {
-		return hook.FailedResult(hook.FailUnreachable, text)
+		return message.FailedResult(message.FailUnreachable, text)
 	}
-	return hook.FailedResult(hook.FailOperation, text)
+	return message.FailedResult(message.FailOperation, text)
 }
 
 // unanswered is the result of a call without an answer. The cause is not in it:
 // it may quote what the server wrote. It is in Status and in the event of the
 // loss.
-func (c *invocation) unanswered(ctx context.Context, lost string) hook.ToolResult {
+func (c *invocation) unanswered(ctx context.Context, lost string) message.ToolResult {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return hook.FailedResult(hook.FailTimeout, c.t.Name+" did not answer in time")
+		return message.FailedResult(message.FailTimeout, c.t.Name+" did not answer in time")
 	case ctx.Err() != nil:
-		return hook.FailedResult(hook.FailCancelled, "the call of "+c.t.Name+" was cancelled")
+		return message.FailedResult(message.FailCancelled, "the call of "+c.t.Name+" was cancelled")
 	}
-	return hook.FailedResult(hook.FailUnreachable, lost)
+	return message.FailedResult(message.FailUnreachable, lost)
 }
 
 // unusable says why the tool is out of use, "" if it is not.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
@@ -30,7 +31,7 @@ func TestToolsOfAServer(t *testing.T) {
 	assert.Equal(t, "bad.name", status.Refused[0].Name)
 	assert.Contains(t, status.Refused[0].Reason, "^[a-zA-Z0-9_-]{1,64}$")
 	for _, tool := range m.Schema() {
-		assert.Equal(t, hook.Annotations{OpenWorld: true, Destructive: true}, tool.Annotations, "hints are not believed")
+		assert.Equal(t, message.Annotations{OpenWorld: true, Destructive: true}, tool.Annotations, "hints are not believed")
 		assert.Equal(t, time.Minute, tool.Timeout)
 		assert.Contains(t, string(tool.Input), `"type":"object"`)
 	}
@@ -43,7 +44,7 @@ func TestConfiguredTimeoutAndHarmless(t *testing.T) {
 	m := newMCP(t, nil, s)
 	build(t, m, "")
 	require.Len(t, m.Schema(), 1)
-	assert.Equal(t, hook.Annotations{OpenWorld: true}, m.Schema()[0].Annotations)
+	assert.Equal(t, message.Annotations{OpenWorld: true}, m.Schema()[0].Annotations)
 	assert.Equal(t, 3*time.Second, m.Schema()[0].Timeout)
 }
 
@@ -53,21 +54,21 @@ func TestCall(t *testing.T) {
 	build(t, m, "")
 
 	r := run(t, m, "mcp__srv__echo", ` {"text": "<hé>", "times": 2}`)
-	assert.Equal(t, hook.ToolResult{Content: hook.ListOf(hook.TextBlock("<hé><hé>")), Trust: hook.TrustExternal}, r)
+	assert.Equal(t, message.ToolResult{Content: message.ListOf(message.TextBlock("<hé><hé>")), Trust: message.TrustExternal}, r)
 
 	r = run(t, m, "mcp__srv__fail", "")
-	assert.Equal(t, hook.FailOperation, r.Failure)
-	assert.Equal(t, hook.TrustExternal, r.Trust)
+	assert.Equal(t, message.FailOperation, r.Failure)
+	assert.Equal(t, message.TrustExternal, r.Trust)
 	assert.Equal(t, "the disk is full", r.Text())
 
 	r = run(t, m, "mcp__srv__parts", "{}")
-	assert.Equal(t, []hook.Block{
-		{Kind: hook.BlockImage, MIME: "image/png", Data: "cG5n"},
-		{Kind: hook.BlockResource, MIME: "audio/wav", Data: "d2F2"},
-		{Kind: hook.BlockResource, MIME: "text/plain", URI: "file:///a"},
-		{Kind: hook.BlockResource, MIME: "text/plain", URI: "file:///b", Text: "bee"},
-		{Kind: hook.BlockResource, URI: "file:///c", Data: "YmxvYg=="},
-		{Kind: hook.BlockJSON, JSON: `{"n":9007199254740993}`},
+	assert.Equal(t, []message.Block{
+		{Kind: message.BlockImage, MIME: "image/png", Data: "cG5n"},
+		{Kind: message.BlockResource, MIME: "audio/wav", Data: "d2F2"},
+		{Kind: message.BlockResource, MIME: "text/plain", URI: "file:///a"},
+		{Kind: message.BlockResource, MIME: "text/plain", URI: "file:///b", Text: "bee"},
+		{Kind: message.BlockResource, URI: "file:///c", Data: "YmxvYg=="},
+		{Kind: message.BlockJSON, JSON: `{"n":9007199254740993}`},
 	}, r.Content.Slice())
 }
 
@@ -118,7 +119,7 @@ func TestServerThatDiesFailsItsCallOnly(t *testing.T) {
 
 			began := time.Now()
 			r := run(t, m, "mcp__srv__die", "{}")
-			assert.Equal(t, hook.FailUnreachable, r.Failure)
+			assert.Equal(t, message.FailUnreachable, r.Failure)
 			assert.Less(t, time.Since(began), 2*time.Second, "at once, not at the timeout")
 			assert.Equal(t, "x", run(t, m, "mcp__other__echo", `{"text":"x"}`).Text())
 			eventually(t, "the loss is told", func() bool { return m.Status()[0].State == mcp.StateLost })
@@ -143,7 +144,7 @@ func TestServerThatBreaksTheProtocolOrGoesDeaf(t *testing.T) {
 		m := newMCP(t, nil, testServer(t, "srv", "garbage"))
 		build(t, m, "")
 		r := run(t, m, "mcp__srv__hello", "{}")
-		assert.Equal(t, hook.FailUnreachable, r.Failure)
+		assert.Equal(t, message.FailUnreachable, r.Failure)
 		eventually(t, "lost", func() bool { return m.Status()[0].State == mcp.StateLost })
 	})
 	t.Run("deaf", func(t *testing.T) {
@@ -151,11 +152,11 @@ func TestServerThatBreaksTheProtocolOrGoesDeaf(t *testing.T) {
 		m := newMCP(t, nil, testServer(t, "srv", "deaf"))
 		build(t, m, "")
 		// More than a pipe holds, so that writing blocks.
-		inv := bind(t, m, "mcp__srv__hello", hook.JSON(`{"x":"`+strings.Repeat("x", 1<<20)+`"}`))
+		inv := bind(t, m, "mcp__srv__hello", message.JSON(`{"x":"`+strings.Repeat("x", 1<<20)+`"}`))
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		r := inv.Runner().Run(ctx, &hook.Env{})
-		assert.Equal(t, hook.FailTimeout, r.Failure)
+		assert.Equal(t, message.FailTimeout, r.Failure)
 		eventually(t, "lost", func() bool { return m.Status()[0].State == mcp.StateLost })
 		assert.Contains(t, m.Status()[0].Reason, "does not take its input")
 	})
@@ -166,12 +167,12 @@ func TestCancelAndTimeoutReachTheServer(t *testing.T) {
 	s := testServer(t, "srv", "tools")
 	m := newMCP(t, &mcp.Options{CallTimeout: 300 * time.Millisecond}, s)
 	build(t, m, "")
-	assert.Equal(t, hook.FailTimeout, run(t, m, "mcp__srv__slow", "{}").Failure)
+	assert.Equal(t, message.FailTimeout, run(t, m, "mcp__srv__slow", "{}").Failure)
 	eventually(t, "the server hears of it", func() bool { return strings.Contains(m.Status()[0].Stderr, "slow was cancelled") })
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	assert.Equal(t, hook.FailCancelled, runIn(t, ctx, m, "mcp__srv__slow", "{}").Failure)
+	assert.Equal(t, message.FailCancelled, runIn(t, ctx, m, "mcp__srv__slow", "{}").Failure)
 	assert.Equal(t, mcp.StateConnected, m.Status()[0].State, "a call that ends early costs no connection")
 	assert.Equal(t, "x", run(t, m, "mcp__srv__echo", `{"text":"x"}`).Text())
 }
@@ -182,10 +183,10 @@ func TestGrantThatCannotBeKeptIsDenied(t *testing.T) {
 	build(t, m, "")
 	for _, g := range []hook.Grant{{Void: true}, {ReadOnly: true}, {NoNetwork: true}, {Root: "/x"}} {
 		r := bind(t, m, "mcp__srv__echo", `{"text":"x"}`).Runner().Run(t.Context(), &hook.Env{Grant: g})
-		assert.Equal(t, hook.FailDenied, r.Failure, "%+v", g)
+		assert.Equal(t, message.FailDenied, r.Failure, "%+v", g)
 	}
 	r := bind(t, m, "mcp__srv__slow", "{}").Runner().Run(t.Context(), &hook.Env{Grant: hook.Grant{Timeout: 50 * time.Millisecond}})
-	assert.Equal(t, hook.FailTimeout, r.Failure)
+	assert.Equal(t, message.FailTimeout, r.Failure)
 }
 
 func TestCloseFailsCallsInFlight(t *testing.T) {
@@ -193,11 +194,11 @@ func TestCloseFailsCallsInFlight(t *testing.T) {
 	m := newMCP(t, &mcp.Options{StopGrace: 100 * time.Millisecond}, testServer(t, "srv", "tools"))
 	build(t, m, "")
 	inv := bind(t, m, "mcp__srv__slow", "{}")
-	result := make(chan hook.ToolResult, 1)
+	result := make(chan message.ToolResult, 1)
 	go func() { result <- inv.Runner().Run(t.Context(), &hook.Env{}) }()
 	eventually(t, "the call has begun", func() bool { return strings.Contains(m.Status()[0].Stderr, "slow begins") })
 	require.NoError(t, m.OnClose(t.Context()))
-	assert.Equal(t, hook.FailUnreachable, (<-result).Failure)
-	assert.Equal(t, hook.FailUnreachable, run(t, m, "mcp__srv__echo", `{"text":"x"}`).Failure, "nothing starts after OnClose")
+	assert.Equal(t, message.FailUnreachable, (<-result).Failure)
+	assert.Equal(t, message.FailUnreachable, run(t, m, "mcp__srv__echo", `{"text":"x"}`).Failure, "nothing starts after OnClose")
 	require.NoError(t, m.OnClose(t.Context()), "twice is once")
 }

@@ -8,13 +8,13 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/schema"
 )
 
 // catalog is the tools of all servers at one time; it is never changed.
 type catalog struct {
-	offered []hook.Tool
+	offered []message.Tool
 	index   map[string]*tool
 }
 
@@ -39,7 +39,7 @@ func (m *MCP) rebuild() {
 
 // tool is one tool of a server. It is never changed.
 type tool struct {
-	hook.Tool
+	message.Tool
 	server *server
 	remote string // the server's own name for it
 	schema *schema.Schema

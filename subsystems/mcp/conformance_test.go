@@ -9,9 +9,10 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-func foreign(tool hook.Tool) bool { return strings.HasPrefix(tool.Name, "mcp__") }
+func foreign(tool message.Tool) bool { return strings.HasPrefix(tool.Name, "mcp__") }
 
 var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")
 

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
@@ -41,7 +42,7 @@ func Example() {
 	}
 	fmt.Println(m.ScopedTools(&agent).Tools)
 	call := hook.NewToolCall(hook.ToolCallData{
-		ID: "1", Tool: hook.Tool{Name: "mcp__local__echo"}, Args: `{"text": "ahoy ", "times": 2}`,
+		ID: "1", Tool: message.Tool{Name: "mcp__local__echo"}, Args: `{"text": "ahoy ", "times": 2}`,
 	})
 	bound, _ := m.Dispatch(ctx, call)
 	fmt.Println(bound.Runner().Run(ctx, &hook.Env{Call: call}).Text())

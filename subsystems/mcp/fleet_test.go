@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/node"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
@@ -38,25 +39,25 @@ func TestServerEverything(t *testing.T) {
 		"mcp__all__trigger-long-running-operation",
 	})
 
-	assert.Equal(t, hook.ToolResult{Content: hook.ListOf(hook.TextBlock("Echo: grüß")), Trust: hook.TrustExternal},
+	assert.Equal(t, message.ToolResult{Content: message.ListOf(message.TextBlock("Echo: grüß")), Trust: message.TrustExternal},
 		run(t, m, "mcp__all__echo", `{"message":"grüß"}`))
 	assert.Contains(t, run(t, m, "mcp__all__get-sum", `{"a":40,"b":2}`).Text(), "42")
 
 	image := run(t, m, "mcp__all__get-tiny-image", "{}").Content
-	var kinds []hook.BlockKind
+	var kinds []message.BlockKind
 	for _, b := range image.All() {
 		kinds = append(kinds, b.Kind)
-		if b.Kind == hook.BlockImage {
+		if b.Kind == message.BlockImage {
 			assert.Equal(t, "image/png", b.MIME)
 			assert.NotEmpty(t, b.Data)
 		}
 	}
-	assert.Contains(t, kinds, hook.BlockImage)
+	assert.Contains(t, kinds, message.BlockImage)
 
 	links := run(t, m, "mcp__all__get-resource-links", `{"count":2}`).Content
 	uris := 0
 	for _, b := range links.All() {
-		if b.Kind == hook.BlockResource && b.URI != "" {
+		if b.Kind == message.BlockResource && b.URI != "" {
 			uris++
 		}
 	}
@@ -64,7 +65,7 @@ func TestServerEverything(t *testing.T) {
 
 	structured := run(t, m, "mcp__all__get-structured-content", `{"location":"New York"}`).Content
 	require.Equal(t, 1, structured.Len(), "what is given twice is shown once")
-	assert.Equal(t, hook.BlockJSON, structured.At(0).Kind)
+	assert.Equal(t, message.BlockJSON, structured.At(0).Kind)
 	assert.Contains(t, string(structured.At(0).JSON), `"temperature":`)
 
 	var mu sync.Mutex
@@ -98,19 +99,19 @@ func TestServerFilesystem(t *testing.T) {
 	}
 
 	path := filepath.Join(dir, "log.txt")
-	r := run(t, m, "mcp__files__write_file", hook.JSON(`{"path":"`+path+`","content":"wind 7"}`))
+	r := run(t, m, "mcp__files__write_file", message.JSON(`{"path":"`+path+`","content":"wind 7"}`))
 	require.Empty(t, r.Failure, r.Text())
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, "wind 7", string(data))
-	assert.Contains(t, run(t, m, "mcp__files__read_text_file", hook.JSON(`{"path":"`+path+`"}`)).Text(), "wind 7")
+	assert.Contains(t, run(t, m, "mcp__files__read_text_file", message.JSON(`{"path":"`+path+`"}`)).Text(), "wind 7")
 
 	r = run(t, m, "mcp__files__read_text_file", `{"path":"/etc/passwd"}`)
-	assert.Equal(t, hook.FailOperation, r.Failure, "is_error is kept")
+	assert.Equal(t, message.FailOperation, r.Failure, "is_error is kept")
 	assert.Contains(t, r.Text(), "Access denied")
 
 	crash(t, m, 0)
-	assert.Contains(t, run(t, m, "mcp__files__read_text_file", hook.JSON(`{"path":"`+path+`"}`)).Text(), "wind 7", "it is started again")
+	assert.Contains(t, run(t, m, "mcp__files__read_text_file", message.JSON(`{"path":"`+path+`"}`)).Text(), "wind 7", "it is started again")
 }
 
 func TestServerEverythingOverHTTP(t *testing.T) {
@@ -146,10 +147,10 @@ func TestServerEverythingOverHTTP(t *testing.T) {
 	}
 	began := time.Now()
 	server.Kill()
-	assert.Equal(t, hook.FailUnreachable, (<-inFlight).Failure)
+	assert.Equal(t, message.FailUnreachable, (<-inFlight).Failure)
 	assert.Less(t, time.Since(began), time.Second)
 	eventually(t, "the loss is told", func() bool { return m.Status()[0].State == mcp.StateLost })
-	assert.Equal(t, hook.FailUnreachable, run(t, m, "mcp__all__echo", `{"message":"x"}`).Failure)
+	assert.Equal(t, message.FailUnreachable, run(t, m, "mcp__all__echo", `{"message":"x"}`).Failure)
 }
 
 // A restarted server answers calls of sessions that it does not know in a way of

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
@@ -26,11 +27,11 @@ func peek(req *http.Request) (string, error) {
 }
 
 // callAsync begins a call and returns where its result will be.
-func callAsync(t testing.TB, m *mcp.MCP, tool string, args hook.JSON) <-chan hook.ToolResult {
+func callAsync(t testing.TB, m *mcp.MCP, tool string, args message.JSON) <-chan message.ToolResult {
 	t.Helper()
 	inv := bind(t, m, tool, args)
 	require.Nil(t, inv.Err())
-	out := make(chan hook.ToolResult, 1)
+	out := make(chan message.ToolResult, 1)
 	go func() { out <- inv.Runner().Run(context.Background(), &hook.Env{}) }()
 	return out
 }
@@ -55,7 +56,7 @@ func TestHTTPServer(t *testing.T) {
 			assert.Zero(t, m.Status()[0].Process)
 			assert.Equal(t, []string{"mcp__r__echo", "mcp__r__slow", "mcp__r__who"}, names(m))
 			for range 3 {
-				assert.Equal(t, hook.ToolResult{Content: hook.ListOf(hook.TextBlock("grüß")), Trust: hook.TrustExternal},
+				assert.Equal(t, message.ToolResult{Content: message.ListOf(message.TextBlock("grüß")), Trust: message.TrustExternal},
 					run(t, m, "mcp__r__echo", `{"text":"grüß"}`))
 			}
 			assert.Equal(t, "k3y", run(t, m, "mcp__r__who", "{}").Text())
@@ -111,7 +112,7 @@ func TestSessionThatIsForgottenIsOpenedAgain(t *testing.T) {
 			calls++
 			return status(404, "")(w, req)
 		})
-		assert.Equal(t, hook.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
+		assert.Equal(t, message.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
 		assert.Equal(t, 2, calls, "once more, not without end")
 	})
 }
@@ -122,9 +123,9 @@ func TestRejectedCallsKeepTheConnection(t *testing.T) {
 	m := newRemoteMCP(t, r, nil)
 	inFlight := callAsync(t, m, "mcp__r__slow", "{}")
 	<-r.slow
-	for code, want := range map[int]hook.FailureKind{
-		401: hook.FailOperation, 403: hook.FailOperation, 405: hook.FailOperation, 413: hook.FailOperation, 429: hook.FailOperation,
-		500: hook.FailOperation, 502: hook.FailUnreachable, 503: hook.FailUnreachable, 504: hook.FailUnreachable,
+	for code, want := range map[int]message.FailureKind{
+		401: message.FailOperation, 403: message.FailOperation, 405: message.FailOperation, 413: message.FailOperation, 429: message.FailOperation,
+		500: message.FailOperation, 502: message.FailUnreachable, 503: message.FailUnreachable, 504: message.FailUnreachable,
 	} {
 		r.putFront(func(w http.ResponseWriter, req *http.Request) bool {
 			return isCall(req, "echo") && status(code, "you sent Bearer k")(w, req)
@@ -158,7 +159,7 @@ func TestErrorsOfTheProtocolAreAnswers(t *testing.T) {
 			return status(code, `{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32602,"message":"no, with secret-k3y"}}`)(w, req)
 		})
 		res := run(t, m, "mcp__r__echo", `{"text":"x"}`)
-		assert.Equal(t, hook.FailOperation, res.Failure, "%d", code)
+		assert.Equal(t, message.FailOperation, res.Failure, "%d", code)
 		if code < 500 { // above, the library does not look
 			assert.Equal(t, "no, with [hidden]", res.Text(), "what it was sent is not repeated")
 		}
@@ -242,7 +243,7 @@ func TestRedirectOnTheSameHostIsFollowed(t *testing.T) {
 		return true
 	})
 	res := run(t, m, "mcp__r__who", "{}")
-	assert.Equal(t, hook.FailOperation, res.Failure)
+	assert.Equal(t, message.FailOperation, res.Failure)
 	assert.Contains(t, res.Text(), "a redirect that would lose the request")
 }
 
@@ -253,12 +254,12 @@ func TestHangingCallEndsAtItsTime(t *testing.T) {
 	stuck := hang(t)
 	r.putFront(func(w http.ResponseWriter, req *http.Request) bool { return isCall(req, "echo") && stuck(w, req) })
 	began := time.Now()
-	assert.Equal(t, hook.FailTimeout, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
-	assert.Equal(t, hook.FailTimeout, run(t, m, "mcp__r__slow", "{}").Failure)
+	assert.Equal(t, message.FailTimeout, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
+	assert.Equal(t, message.FailTimeout, run(t, m, "mcp__r__slow", "{}").Failure)
 	assert.Less(t, time.Since(began), 3*time.Second)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	assert.Equal(t, hook.FailCancelled, runIn(t, ctx, m, "mcp__r__slow", "{}").Failure)
+	assert.Equal(t, message.FailCancelled, runIn(t, ctx, m, "mcp__r__slow", "{}").Failure)
 	assert.Equal(t, mcp.StateConnected, m.Status()[0].State)
 	assert.Equal(t, "k", run(t, m, "mcp__r__who", "{}").Text())
 	for range 2 {
@@ -290,7 +291,7 @@ func TestStreamThatBreaksFailsItsCallOnly(t *testing.T) {
 		r.putFront(cut("echo", events))
 		began := time.Now()
 		res := run(t, m, "mcp__r__echo", `{"text":"x"}`)
-		assert.Equal(t, hook.FailUnreachable, res.Failure, "%q: %s", events, res.Text())
+		assert.Equal(t, message.FailUnreachable, res.Failure, "%q: %s", events, res.Text())
 		assert.Less(t, time.Since(began), time.Second)
 	}
 	r.putFront(func(w http.ResponseWriter, req *http.Request) bool { // an answer that breaks off
@@ -301,7 +302,7 @@ func TestStreamThatBreaksFailsItsCallOnly(t *testing.T) {
 		w.Header().Set("Content-Length", "1000")
 		return status(200, `{"jsonrpc":"2.0","id":`)(w, req)
 	})
-	assert.Equal(t, hook.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
+	assert.Equal(t, message.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
 	r.putFront(nil)
 	assert.Equal(t, "x", run(t, m, "mcp__r__echo", `{"text":"x"}`).Text())
 	close(r.going)
@@ -322,7 +323,7 @@ func TestServerThatDiesFailsItsCallsWithinASecond(t *testing.T) {
 			host := &recorder{}
 			build(t, m, "")
 			require.NoError(t, m.OnOpen(t.Context(), host))
-			var calls []<-chan hook.ToolResult
+			var calls []<-chan message.ToolResult
 			for range 4 {
 				calls = append(calls, callAsync(t, m, "mcp__r__slow", "{}"))
 				<-r.slow
@@ -332,14 +333,14 @@ func TestServerThatDiesFailsItsCallsWithinASecond(t *testing.T) {
 			began := time.Now()
 			r.die()
 			for _, c := range calls {
-				assert.Equal(t, hook.FailUnreachable, (<-c).Failure)
+				assert.Equal(t, message.FailUnreachable, (<-c).Failure)
 			}
 			assert.Less(t, time.Since(began), time.Second)
 			eventually(t, "the loss is told", func() bool { return len(host.texts()) > 0 })
 			assert.Contains(t, host.texts()[0], "server_lost r: it cannot be reached any more")
 			assert.Equal(t, mcp.StateLost, m.Status()[0].State)
 			assert.Contains(t, names(m), "mcp__r__echo", "its tools stay")
-			assert.Equal(t, hook.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
+			assert.Equal(t, message.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
 			close(other.going)
 			assert.Equal(t, "done", (<-inFlight).Text())
 		})
@@ -381,7 +382,7 @@ func TestAnswersThatAreTooLong(t *testing.T) {
 		}
 		return true
 	})
-	assert.Equal(t, hook.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
+	assert.Equal(t, message.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
 	assert.Equal(t, "k", run(t, m, "mcp__r__who", "{}").Text())
 }
 
@@ -409,5 +410,5 @@ func TestCloseDoesNotWaitForAServerThatHangs(t *testing.T) {
 	began := time.Now()
 	require.NoError(t, m.OnClose(t.Context()))
 	assert.Less(t, time.Since(began), 2*time.Second)
-	assert.Equal(t, hook.FailUnreachable, (<-inFlight).Failure)
+	assert.Equal(t, message.FailUnreachable, (<-inFlight).Failure)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
@@ -35,14 +36,14 @@ func newMCP(t testing.TB, o *mcp.Options, servers ...mcp.Server) *mcp.MCP {
 }
 
 // build builds an agent with the section, "" for none.
-func build(t testing.TB, m *mcp.MCP, section hook.JSON) hook.AgentConfig {
+func build(t testing.TB, m *mcp.MCP, section message.JSON) hook.AgentConfig {
 	t.Helper()
 	cfg, err := m.OnBuildAgent(t.Context(), agent(section))
 	require.NoError(t, err)
 	return cfg
 }
 
-func agent(section hook.JSON) hook.AgentConfig {
+func agent(section message.JSON) hook.AgentConfig {
 	cfg := hook.AgentConfig{Name: "a"}
 	if section != "" {
 		cfg = cfg.WithSection("mcp", section)
@@ -51,21 +52,21 @@ func agent(section hook.JSON) hook.AgentConfig {
 }
 
 // run binds and runs a call.
-func run(t testing.TB, m *mcp.MCP, tool string, args hook.JSON) hook.ToolResult {
+func run(t testing.TB, m *mcp.MCP, tool string, args message.JSON) message.ToolResult {
 	t.Helper()
 	return runIn(t, t.Context(), m, tool, args)
 }
 
-func runIn(t testing.TB, ctx context.Context, m *mcp.MCP, tool string, args hook.JSON) hook.ToolResult {
+func runIn(t testing.TB, ctx context.Context, m *mcp.MCP, tool string, args message.JSON) message.ToolResult {
 	t.Helper()
 	inv := bind(t, m, tool, args)
 	require.Nil(t, inv.Err())
 	return inv.Runner().Run(ctx, &hook.Env{})
 }
 
-func bind(t testing.TB, m *mcp.MCP, tool string, args hook.JSON) hook.Invocation {
+func bind(t testing.TB, m *mcp.MCP, tool string, args message.JSON) hook.Invocation {
 	t.Helper()
-	call := hook.NewToolCall(hook.ToolCallData{ID: "1", Tool: hook.Tool{Name: tool}, Args: args})
+	call := hook.NewToolCall(hook.ToolCallData{ID: "1", Tool: message.Tool{Name: tool}, Args: args})
 	inv, mine := m.Dispatch(t.Context(), call)
 	require.True(t, mine, "%s is not bound", tool)
 	return inv

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
@@ -50,7 +51,7 @@ func TestKillCyclesLeaveNothingBehind(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				assert.Equal(t, hook.FailUnreachable, inv.Runner().Run(t.Context(), &hook.Env{}).Failure)
+				assert.Equal(t, message.FailUnreachable, inv.Runner().Run(t.Context(), &hook.Env{}).Failure)
 			})
 		}
 		eventually(t, "calls are in flight", func() bool { return count(m.Status()[0].Stderr, "slow begins") == 4 })
@@ -157,19 +158,19 @@ func TestHTTPCyclesLeaveNothingBehind(t *testing.T) {
 				require.Fail(t, "the call ended", "cycle %d: %s %v", cycle, res.Text(), m.Status()[0])
 			}
 			r.CloseClientConnections()
-			assert.Equal(t, hook.FailUnreachable, (<-call).Failure)
+			assert.Equal(t, message.FailUnreachable, (<-call).Failure)
 		case 1:
 			r.forget()
 		case 2:
 			r.putFront(cut("echo", "data: x"))
-			assert.Equal(t, hook.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
+			assert.Equal(t, message.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
 			r.putFront(nil)
 		case 3: // garbage costs the connection
 			r.putFront(func(w http.ResponseWriter, req *http.Request) bool {
 				w.Header().Set("Content-Type", "application/json")
 				return isCall(req, "echo") && status(200, "{]")(w, req)
 			})
-			assert.Equal(t, hook.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
+			assert.Equal(t, message.FailUnreachable, run(t, m, "mcp__r__echo", `{"text":"x"}`).Failure)
 			r.putFront(nil)
 		}
 	}

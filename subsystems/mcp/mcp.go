@@ -15,10 +15,10 @@
 // call starts it again. A late one brings its tools when it answers. Only a required
 // server fails the agents that use it. [MCP.Status] tells what each server is at.
 //
-// The process is told of servers by events: [hook.EventServerConnected] when one
+// The process is told of servers by events: [event.ServerConnected] when one
 // is connected and whenever its tools have changed, so that whoever has agents
-// that use it may have the runtime refresh them; [hook.EventServerLost];
-// [hook.EventDiagnostic] for the rest. The package is no MCP server.
+// that use it may have the runtime refresh them; [event.ServerLost];
+// [event.Diagnostic] for the rest. The package is no MCP server.
 //
 // Lock order: MCP.building, MCP.mu, server.mu, those of package wire. No host is
 // called and no server waited for with one of them held.
@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
@@ -215,7 +216,7 @@ func (m *MCP) emit(kind hook.EventKind, text string) {
 // start: those of the list in its order, then those of agents by name, the tools
 // of each by name. The tools of a server that was lost stay, those out of use are
 // missing. It starts nothing: OnBuildAgent does.
-func (m *MCP) Schema() []hook.Tool { return m.catalog.Load().offered }
+func (m *MCP) Schema() []message.Tool { return m.catalog.Load().offered }
 
 // Dispatch binds a call to a tool: the arguments must be strict JSON and fit the
 // schema that the server gave. Whether the server is there shows when the call

@@ -10,7 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // binaryMost bounds the images and other binary parts of one result, in bytes
@@ -18,10 +18,10 @@ import (
 const binaryMost = 8 << 20
 
 // result maps a server's answer; text and JSON together have at most max bytes.
-func result(res *sdk.CallToolResult, max int) hook.ToolResult {
+func result(res *sdk.CallToolResult, max int) message.ToolResult {
 	b := blocks{text: max, binary: binaryMost}
 	structured, inText := structuredText(res)
-	meta := hook.JSON("")
+	meta := message.JSON("")
 	if inText < 0 && structured != "" && told(res, max) {
 		if len(structured) <= max {
 			meta = structured
@@ -38,11 +38,11 @@ func result(res *sdk.CallToolResult, max int) hook.ToolResult {
 		b.json(structured)
 	}
 	if b.cut > 0 {
-		b.out = append(b.out, hook.TextBlock(fmt.Sprintf("[cut: the last %d bytes of this result are not shown]", b.cut)))
+		b.out = append(b.out, message.TextBlock(fmt.Sprintf("[cut: the last %d bytes of this result are not shown]", b.cut)))
 	}
-	out := hook.ToolResult{Content: hook.Freeze(b.out), Trust: hook.TrustExternal, Meta: meta}
+	out := message.ToolResult{Content: message.Freeze(b.out), Trust: message.TrustExternal, Meta: meta}
 	if res.IsError {
-		out.Failure = hook.FailOperation
+		out.Failure = message.FailOperation
 	}
 	return out
 }
@@ -51,7 +51,7 @@ func result(res *sdk.CallToolResult, max int) hook.ToolResult {
 // index of the text part that says the same, -1 without one: servers repeat it
 // there for clients that know no structured results. The text is preferred, for
 // it has the numbers as the server wrote them.
-func structuredText(res *sdk.CallToolResult) (hook.JSON, int) {
+func structuredText(res *sdk.CallToolResult) (message.JSON, int) {
 	if res.StructuredContent == nil {
 		return "", -1
 	}
@@ -66,7 +66,7 @@ func structuredText(res *sdk.CallToolResult) (hook.JSON, int) {
 		}
 		var compact bytes.Buffer
 		if json.Compact(&compact, []byte(t.Text)) == nil {
-			return hook.JSON(compact.String()), i
+			return message.JSON(compact.String()), i
 		}
 	}
 	text, err := encode(res.StructuredContent)
@@ -136,23 +136,23 @@ type blocks struct {
 	text   int // bytes of text that may still come
 	binary int
 	cut    int // bytes of text that were left out
-	out    []hook.Block
+	out    []message.Block
 }
 
 func (b *blocks) add(c sdk.Content) {
 	switch c := c.(type) {
 	case *sdk.TextContent:
-		b.put(hook.Block{Kind: hook.BlockText, Text: c.Text})
+		b.put(message.Block{Kind: message.BlockText, Text: c.Text})
 	case *sdk.ImageContent:
-		b.data(hook.Block{Kind: hook.BlockImage, MIME: c.MIMEType}, c.Data)
+		b.data(message.Block{Kind: message.BlockImage, MIME: c.MIMEType}, c.Data)
 	case *sdk.AudioContent:
-		b.data(hook.Block{Kind: hook.BlockResource, MIME: c.MIMEType}, c.Data)
+		b.data(message.Block{Kind: message.BlockResource, MIME: c.MIMEType}, c.Data)
 	case *sdk.ResourceLink:
-		b.put(hook.Block{Kind: hook.BlockResource, URI: c.URI, MIME: c.MIMEType})
+		b.put(message.Block{Kind: message.BlockResource, URI: c.URI, MIME: c.MIMEType})
 	case *sdk.EmbeddedResource:
 		b.resource(c.Resource)
 	default:
-		b.put(hook.TextBlock("[a part of a kind that is not supported]"))
+		b.put(message.TextBlock("[a part of a kind that is not supported]"))
 	}
 }
 
@@ -160,7 +160,7 @@ func (b *blocks) resource(r *sdk.ResourceContents) {
 	if r == nil {
 		return
 	}
-	block := hook.Block{Kind: hook.BlockResource, URI: r.URI, MIME: r.MIMEType}
+	block := message.Block{Kind: message.BlockResource, URI: r.URI, MIME: r.MIMEType}
 	if len(r.Blob) > 0 {
 		b.data(block, r.Blob)
 		return
@@ -170,7 +170,7 @@ func (b *blocks) resource(r *sdk.ResourceContents) {
 }
 
 // put adds a block whose text counts, cut to what is left.
-func (b *blocks) put(block hook.Block) {
+func (b *blocks) put(block message.Block) {
 	cost := len(block.Text) + len(block.URI)
 	if cost <= b.text {
 		b.text -= cost
@@ -188,19 +188,19 @@ func (b *blocks) put(block hook.Block) {
 
 // json adds a structured value; one that is too long becomes text, because a
 // part of it is no JSON.
-func (b *blocks) json(value hook.JSON) {
+func (b *blocks) json(value message.JSON) {
 	if len(value) > b.text {
-		b.put(hook.TextBlock(string(value)))
+		b.put(message.TextBlock(string(value)))
 		return
 	}
 	b.text -= len(value)
-	b.out = append(b.out, hook.Block{Kind: hook.BlockJSON, JSON: value})
+	b.out = append(b.out, message.Block{Kind: message.BlockJSON, JSON: value})
 }
 
 // data adds a block with bytes, or says that they are too many.
-func (b *blocks) data(block hook.Block, data []byte) {
+func (b *blocks) data(block message.Block, data []byte) {
 	if len(data) > b.binary {
-		b.put(hook.TextBlock(fmt.Sprintf("[%s of %d bytes is not shown]", clip(block.MIME, 100), len(data))))
+		b.put(message.TextBlock(fmt.Sprintf("[%s of %d bytes is not shown]", clip(block.MIME, 100), len(data))))
 		return
 	}
 	b.binary -= len(data)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // TestAResultReachesTheModelOnce: where the text says all that the structured value
@@ -44,7 +44,7 @@ func TestAResultReachesTheModelOnce(t *testing.T) {
 			got := result(res, 100_000)
 			var parts []string
 			for _, b := range got.Content.All() {
-				if b.Kind == hook.BlockJSON {
+				if b.Kind == message.BlockJSON {
 					parts = append(parts, "json "+string(b.JSON))
 				} else {
 					parts = append(parts, "text "+b.Text)

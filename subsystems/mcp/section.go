@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
@@ -131,7 +132,7 @@ func (s *server) report(ctx context.Context, h hook.Host, err error) {
 		return
 	}
 	if err != nil {
-		h.Emit(ctx, hook.Event{Kind: hook.EventDiagnostic,
+		h.Emit(ctx, hook.Event{Kind: event.Diagnostic,
 			Text: fmt.Sprintf("the tools of the MCP server %s are missing: %s", s.cfg.Name, s.reason(err))})
 		return
 	}
@@ -139,7 +140,7 @@ func (s *server) report(ctx context.Context, h hook.Host, err error) {
 	refused := slices.Clone(s.shown.refused)
 	s.mu.Unlock()
 	for _, r := range refused {
-		h.Emit(ctx, hook.Event{Kind: hook.EventDiagnostic,
+		h.Emit(ctx, hook.Event{Kind: event.Diagnostic,
 			Text: fmt.Sprintf("the tool %q of the MCP server %s is not offered: %s", clip(r.Name, 100), s.cfg.Name, r.Reason)})
 	}
 }

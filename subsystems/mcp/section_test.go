@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
@@ -18,7 +19,7 @@ func TestSections(t *testing.T) {
 	m := newMCP(t, nil, testServer(t, "one", "raw"), testServer(t, "two", "raw"))
 	tests := []struct {
 		name    string
-		section hook.JSON
+		section message.JSON
 		scope   hook.Scope
 		prompt  string
 	}{
@@ -69,7 +70,7 @@ func TestAnAgentStartsOnlyItsServers(t *testing.T) {
 func TestWrongSections(t *testing.T) {
 	t.Parallel()
 	m := newMCP(t, nil, testServer(t, "one", "raw"), testServer(t, "two", "raw"), testServer(t, "gone", "exit"))
-	for section, want := range map[hook.JSON]string{
+	for section, want := range map[message.JSON]string{
 		`{"server":["one"]}`:                              "server: unknown key; known are define, servers, tools",
 		`{"servers":["three"]}`:                           `no server "three" is declared; declared are: one, two, gone`,
 		`{"tools":["mcp__three__x"]}`:                     `"mcp__three__x" belongs to no server of this agent`,

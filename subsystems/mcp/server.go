@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/wire"
 )
 
@@ -78,15 +78,15 @@ func (s *server) Changed(c wire.Change) {
 	name := s.cfg.Name
 	switch {
 	case c.Kind == wire.Connected, c.Kind == wire.Relisted && c.Err == nil:
-		s.m.emit(hook.EventServerConnected, name)
+		s.m.emit(event.ServerConnected, name)
 		s.arrived(nil)
 	case c.Kind == wire.Failed, c.Kind == wire.Lost:
-		s.m.emit(hook.EventServerLost, name+": "+s.reason(c.Err))
+		s.m.emit(event.ServerLost, name+": "+s.reason(c.Err))
 		s.arrived(c.Err)
 	case c.Kind == wire.Relisted:
-		s.m.emit(hook.EventDiagnostic, fmt.Sprintf("the tools of the MCP server %s may be out of date: %v", name, c.Err))
+		s.m.emit(event.Diagnostic, fmt.Sprintf("the tools of the MCP server %s may be out of date: %v", name, c.Err))
 	case c.Kind == wire.Ended:
-		s.m.emit(hook.EventDiagnostic, fmt.Sprintf("the MCP server %s was ended because nobody uses it", name))
+		s.m.emit(event.Diagnostic, fmt.Sprintf("the MCP server %s was ended because nobody uses it", name))
 	}
 }
 

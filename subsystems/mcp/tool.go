@@ -10,7 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/schema"
 )
 
@@ -25,7 +25,7 @@ func newTool(s *server, l *sdk.Tool) (*tool, error) {
 	if l.Name == "" {
 		return nil, errors.New("it has no name")
 	}
-	if !hook.ValidToolName(name) {
+	if !message.ValidToolName(name) {
 		return nil, fmt.Errorf("the name %q must match ^[a-zA-Z0-9_-]{1,64}$", clip(name, 200))
 	}
 	text, err := schemaText(l.InputSchema)
@@ -37,13 +37,13 @@ func newTool(s *server, l *sdk.Tool) (*tool, error) {
 		return nil, fmt.Errorf("its schema cannot be used: %w", err)
 	}
 	return &tool{
-		Tool: hook.Tool{
+		Tool: message.Tool{
 			Name:        name,
 			Description: clip(l.Description, descriptionMost),
 			Input:       text,
 			// The server's own annotations are not believed: what a stranger calls
 			// read-only must not pass a guard that lets read-only tools pass.
-			Annotations: hook.Annotations{OpenWorld: true, Destructive: !s.cfg.Harmless},
+			Annotations: message.Annotations{OpenWorld: true, Destructive: !s.cfg.Harmless},
 			Timeout:     s.callTimeout(),
 			MaxResult:   s.m.o.MaxOutput,
 		},
@@ -55,7 +55,7 @@ func newTool(s *server, l *sdk.Tool) (*tool, error) {
 func toolName(server, remote string) string { return "mcp__" + server + "__" + remote }
 
 // schemaText returns the schema as text.
-func schemaText(s any) (hook.JSON, error) {
+func schemaText(s any) (message.JSON, error) {
 	text, err := encode(s)
 	if err != nil {
 		return "", fmt.Errorf("its schema cannot be used: %w", err)
@@ -67,12 +67,12 @@ func schemaText(s any) (hook.JSON, error) {
 }
 
 // encode returns a value as JSON, members in the order of their names.
-func encode(v any) (hook.JSON, error) {
+func encode(v any) (message.JSON, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
-	return hook.JSON(strings.TrimSpace(buf.String())), err
+	return message.JSON(strings.TrimSpace(buf.String())), err
 }
 
 // clip cuts text to at most n bytes, at the border of a rune.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/mcp"
 )
 
@@ -122,7 +123,7 @@ func TestArguments(t *testing.T) {
 	build(t, m, "")
 	tests := []struct {
 		tool         string
-		args         hook.JSON
+		args         message.JSON
 		path, reason string
 	}{
 		{"t", `{"command":"ls","Command":"rm"}`, "Command", "must not differ from another name only in case"},
@@ -155,10 +156,10 @@ func TestArguments(t *testing.T) {
 	}
 	inv := bind(t, m, "mcp__srv__t", ` { "command" : "l\u0073", "further": [1.0, {}] } `)
 	require.Nil(t, inv.Err())
-	assert.Equal(t, hook.JSON(`{"command":"ls","further":[1.0,{}]}`), inv.Args())
+	assert.Equal(t, message.JSON(`{"command":"ls","further":[1.0,{}]}`), inv.Args())
 	inv = bind(t, m, "mcp__srv__t", `{"n":null,"command":"ls","mode":null,"sub":{"name":null}}`)
 	require.Nil(t, inv.Err())
-	assert.Equal(t, hook.JSON(`{"command":"ls","mode":null,"sub":{}}`), inv.Args(), "null stays where the schema allows it")
+	assert.Equal(t, message.JSON(`{"command":"ls","mode":null,"sub":{}}`), inv.Args(), "null stays where the schema allows it")
 }
 
 func TestForeignToolsAreNotBound(t *testing.T) {
@@ -166,7 +167,7 @@ func TestForeignToolsAreNotBound(t *testing.T) {
 	m := newMCP(t, nil, testServer(t, "srv", "raw"))
 	build(t, m, "")
 	for _, name := range []string{"bash", "hello", "mcp__srv__nothing", "mcp__other__hello", "mcp__srv__hello ", ""} {
-		_, mine := m.Dispatch(t.Context(), hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: name}}))
+		_, mine := m.Dispatch(t.Context(), hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: name}}))
 		assert.False(t, mine, name)
 	}
 }
@@ -188,7 +189,7 @@ func TestChangedToolsAreOutOfUseUntilAccepted(t *testing.T) {
 	// Calls that agents bound to what they were told; the first of them finds the server changed.
 	for tool, want := range map[string]string{"mcp__srv__a": "changed its description", "mcp__srv__c": "does not offer this tool any more"} {
 		r := run(t, m, tool, "{}")
-		assert.Equal(t, hook.FailNotAvailable, r.Failure)
+		assert.Equal(t, message.FailNotAvailable, r.Failure)
 		assert.Contains(t, r.Text(), want)
 	}
 	assert.Equal(t, "hello", run(t, m, "mcp__srv__b", "{}").Text())
@@ -206,13 +207,13 @@ func TestChangedToolsAreOutOfUseUntilAccepted(t *testing.T) {
 
 	writeList(t, list, before)
 	crash(t, m, 0)
-	assert.Equal(t, hook.FailNotAvailable, run(t, m, "mcp__srv__a", "{}").Failure, "back again is a change too")
+	assert.Equal(t, message.FailNotAvailable, run(t, m, "mcp__srv__a", "{}").Failure, "back again is a change too")
 }
 
 func TestOrderDoesNotDependOnWhoConnectsFirst(t *testing.T) {
 	t.Parallel()
 	want := []string{"mcp__b__y", "mcp__b__z", "mcp__a__x"}
-	for _, order := range [][]hook.JSON{{`{"servers":["a"]}`, `{"servers":["b"]}`}, {`{"servers":["b"]}`, `{"servers":["a"]}`}, {""}} {
+	for _, order := range [][]message.JSON{{`{"servers":["a"]}`, `{"servers":["b"]}`}, {`{"servers":["b"]}`, `{"servers":["a"]}`}, {""}} {
 		b, _ := rawServer(t, "b", `[{"name":"z","inputSchema":{"type":"object"}},{"name":"y","inputSchema":{"type":"object"}}]`)
 		a, _ := rawServer(t, "a", `[{"name":"x","inputSchema":{"type":"object"}}]`)
 		m := newMCP(t, nil, b, a)

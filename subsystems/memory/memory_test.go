@@ -18,6 +18,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 )
@@ -45,19 +46,19 @@ type caller struct {
 }
 
 func as(t *testing.T, m *memory.Memory, name, section string) caller {
-	cfg := hook.AgentConfig{Name: name}.WithSection("memory", hook.JSON(section))
+	cfg := hook.AgentConfig{Name: name}.WithSection("memory", message.JSON(section))
 	return caller{t, m, hooktest.Agent(cfg)}
 }
 
-func (c caller) call(tool string, args map[string]any) hook.ToolResult {
+func (c caller) call(tool string, args map[string]any) message.ToolResult {
 	c.t.Helper()
 	raw, err := json.Marshal(args)
 	require.NoError(c.t, err)
 	step := hooktest.Step(hooktest.Turn(hooktest.Conversation(c.cfg, nil), "x"))
-	return hooktest.Invoke(c.t.Context(), c.m, hooktest.Call(step, tool, hook.JSON(raw)))
+	return hooktest.Invoke(c.t.Context(), c.m, hooktest.Call(step, tool, message.JSON(raw)))
 }
 
-func (c caller) remember(name, content string, aliases ...string) hook.ToolResult {
+func (c caller) remember(name, content string, aliases ...string) message.ToolResult {
 	c.t.Helper()
 	args := map[string]any{"name": name, "content": content}
 	if aliases != nil {
@@ -101,22 +102,22 @@ func TestConformance(t *testing.T) {
 func TestRememberRecallForget(t *testing.T) {
 	t.Parallel()
 	c := as(t, fresh(t), "a", "")
-	assert.Equal(t, hook.ToolResult{Content: hook.ListOf(hook.TextBlock("no memories found")), Trust: hook.TrustWorkspace},
+	assert.Equal(t, message.ToolResult{Content: message.ListOf(message.TextBlock("no memories found")), Trust: message.TrustWorkspace},
 		c.call("recall", map[string]any{"query": "boat"}))
-	assert.Equal(t, hook.TextResult("remembered my boat"), c.remember(" my  boat ", "A sloop of 9 m.\nGreen.", "yacht", " yacht ", "vessel"))
-	assert.Equal(t, hook.TextResult("remembered harbour"), c.remember("harbour", "The boat lies at pier 7."))
+	assert.Equal(t, message.TextResult("remembered my boat"), c.remember(" my  boat ", "A sloop of 9 m.\nGreen.", "yacht", " yacht ", "vessel"))
+	assert.Equal(t, message.TextResult("remembered harbour"), c.remember("harbour", "The boat lies at pier 7."))
 
 	want := "## my boat\nA sloop of 9 m.\nGreen.\n---\n## harbour\nThe boat lies at pier 7."
 	assert.Equal(t, want, c.recall("the boat"))
 	assert.Equal(t, []string{"my boat"}, c.names("YACHT"))
 
-	assert.Equal(t, hook.TextResult("replaced what was remembered as My Boat"), c.remember("My Boat", "A ketch."))
+	assert.Equal(t, message.TextResult("replaced what was remembered as My Boat"), c.remember("My Boat", "A ketch."))
 	assert.Equal(t, "## My Boat\nA ketch.", c.recall("ketch sloop yacht"))
 	assert.Equal(t, "no memories found", c.recall("sloop yacht vessel green"))
 
-	assert.Equal(t, hook.TextResult("forgot my boat"), c.call("forget", map[string]any{"name": "my boat"}))
+	assert.Equal(t, message.TextResult("forgot my boat"), c.call("forget", map[string]any{"name": "my boat"}))
 	assert.Equal(t, "no memories found", c.recall("ketch"))
-	assert.Equal(t, hook.FailedResult(hook.FailNotFound, "there is no memory of the name my boat"),
+	assert.Equal(t, message.FailedResult(message.FailNotFound, "there is no memory of the name my boat"),
 		c.call("forget", map[string]any{"name": "my boat"}))
 	assert.Equal(t, []string{"harbour"}, c.names("boat"))
 }
@@ -193,7 +194,7 @@ func TestMemoriesBelongToTheirSpace(t *testing.T) {
 	assert.Equal(t, "forgot note", crew2.call("forget", map[string]any{"name": "note"}).Text())
 	assert.Equal(t, "no memories found", crew1.recall("note"))
 	assert.Equal(t, "## note\nof crew", named.recall("note"))
-	assert.Equal(t, hook.FailNotFound, crew1.call("forget", map[string]any{"name": "note"}).Failure)
+	assert.Equal(t, message.FailNotFound, crew1.call("forget", map[string]any{"name": "note"}).Failure)
 	assert.Equal(t, "no memories found", as(t, m, "nobody", "").recall(""))
 }
 
@@ -216,7 +217,7 @@ func TestArguments(t *testing.T) {
 		{"forget", map[string]any{}},
 	} {
 		r := c.call(tc.tool, tc.args)
-		assert.Equal(t, hook.FailArguments, r.Failure, "%s %v: %s", tc.tool, tc.args, r.Text())
+		assert.Equal(t, message.FailArguments, r.Failure, "%s %v: %s", tc.tool, tc.args, r.Text())
 	}
 	assert.Equal(t, "no memories found", c.recall(""))
 }
@@ -229,10 +230,10 @@ func TestAReadOnlyGrantChangesNothing(t *testing.T) {
 		var failure *hook.ToolError
 		_, err := m.Remember(t.Context(), env, memory.RememberInput{Name: "x", Content: "x"})
 		require.ErrorAs(t, err, &failure)
-		assert.Equal(t, hook.FailDenied, failure.Kind)
+		assert.Equal(t, message.FailDenied, failure.Kind)
 		_, err = m.Forget(t.Context(), env, memory.ForgetInput{Name: "x"})
 		require.ErrorAs(t, err, &failure)
-		assert.Equal(t, hook.FailDenied, failure.Kind)
+		assert.Equal(t, message.FailDenied, failure.Kind)
 		r, err := m.Recall(t.Context(), env, memory.RecallInput{})
 		require.NoError(t, err)
 		assert.Equal(t, "no memories found", r.Text())
@@ -249,7 +250,7 @@ func TestMemoriesOutliveTheProcess(t *testing.T) {
 	assert.Equal(t, "## note\n"+content, as(t, second, "a", "").recall("alias"))
 	require.NoError(t, first.OnClose(t.Context()))
 	require.NoError(t, second.OnClose(t.Context()))
-	assert.Equal(t, hook.FailOperation, as(t, second, "a", "").call("recall", map[string]any{"query": "x"}).Failure)
+	assert.Equal(t, message.FailOperation, as(t, second, "a", "").call("recall", map[string]any{"query": "x"}).Failure)
 	assert.Equal(t, "## note\n"+content, as(t, open(t, path), "a", "").recall("b"))
 }
 
@@ -292,7 +293,7 @@ func TestSections(t *testing.T) {
 		{`{"scope":"user"}`, ""}, {`{"scope":"project"}`, ""},
 		{`{"scope":"all"}`, `agent "x": section memory: scope "all": write project or user`},
 	} {
-		_, err := m.OnBuildAgent(t.Context(), hook.AgentConfig{Name: "x"}.WithSection("memory", hook.JSON(tc.section)))
+		_, err := m.OnBuildAgent(t.Context(), hook.AgentConfig{Name: "x"}.WithSection("memory", message.JSON(tc.section)))
 		if tc.want == "" {
 			assert.NoError(t, err, tc.section)
 			continue

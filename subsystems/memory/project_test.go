@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/subsystems/memory"
 )
@@ -34,7 +35,7 @@ func TestAProjectHasMemoriesOfItsOwn(t *testing.T) {
 		a.remember("boat", "canary of one")
 		assert.Equal(t, "no memories found", b.recall("canary boat"))
 		assert.Equal(t, "no memories found", b.recall(""))
-		assert.Equal(t, hook.FailNotFound, b.call("forget", map[string]any{"name": "boat"}).Failure)
+		assert.Equal(t, message.FailNotFound, b.call("forget", map[string]any{"name": "boat"}).Failure)
 		b.remember("boat", "of two")
 		assert.Equal(t, "## boat\ncanary of one", a.recall("boat"), "two has replaced its own only")
 	}
@@ -70,7 +71,7 @@ func says(t *testing.T, m *memory.Memory, conversation, name, content string) sa
 	turn, _ := hook.NewTurn(hook.TurnData{
 		ID: "t-" + conversation, Conversation: hook.NewConversation(hook.ConversationData{ID: conversation, Agent: agent}),
 	})
-	args := hook.JSON(fmt.Sprintf(`{"name":%q,"content":%q}`, name, content))
+	args := message.JSON(fmt.Sprintf(`{"name":%q,"content":%q}`, name, content))
 	return said{m, hooktest.Call(hooktest.Step(turn), "remember", args)}
 }
 
@@ -81,7 +82,7 @@ func (s said) asked(t *testing.T) hook.Verdict {
 	return d.Verdict()
 }
 
-func (s said) run(t *testing.T) hook.ToolResult {
+func (s said) run(t *testing.T) message.ToolResult {
 	t.Helper()
 	return hooktest.Invoke(t.Context(), s.m, s.call)
 }
@@ -115,13 +116,13 @@ func TestWhatIsWrittenBetweenAskingAndRunningIsKept(t *testing.T) {
 	assert.Empty(t, unasked.asked(t).Kind)
 	says(t, m, "c1", "boat", "Green.").run(t)
 	r := unasked.run(t)
-	assert.Equal(t, hook.FailDenied, r.Failure)
+	assert.Equal(t, message.FailDenied, r.Failure)
 	assert.Contains(t, r.Text(), "another conversation has remembered something as boat in the meantime")
 
 	assert.Equal(t, hook.AnswerAsk, replaced.asked(t).Kind)
 	says(t, m, "c1", "boat", "Blue.").run(t)
-	assert.Equal(t, hook.FailDenied, replaced.run(t).Failure, "it is another text than the one that was asked about")
-	assert.Equal(t, hook.FailDenied, says(t, m, "c4", "boat", "Red.").run(t).Failure, "nobody was asked at all")
+	assert.Equal(t, message.FailDenied, replaced.run(t).Failure, "it is another text than the one that was asked about")
+	assert.Equal(t, message.FailDenied, says(t, m, "c4", "boat", "Red.").run(t).Failure, "nobody was asked at all")
 	assert.Equal(t, "## boat\nBlue.", as(t, m, "a", "").recall("boat"))
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // separator stands between the memories that recall returns.
@@ -40,7 +41,7 @@ func (m *Memory) Remember(ctx context.Context, env *hook.Env, in RememberInput) 
 		}
 	}
 	if e.name == "" || strings.TrimSpace(e.content) == "" {
-		return "", &hook.ToolError{Kind: hook.FailArguments, Text: "name and content must not be blank"}
+		return "", &hook.ToolError{Kind: message.FailArguments, Text: "name and content must not be blank"}
 	}
 	h, err := m.home(agent(env))
 	if err != nil {
@@ -50,7 +51,7 @@ func (m *Memory) Remember(ctx context.Context, env *hook.Env, in RememberInput) 
 	replaced, err := m.table.put(ctx, h, e, m.may(env))
 	switch {
 	case errors.Is(err, errForeign):
-		return "", &hook.ToolError{Kind: hook.FailDenied, Text: "another conversation has remembered something as " + e.name +
+		return "", &hook.ToolError{Kind: message.FailDenied, Text: "another conversation has remembered something as " + e.name +
 			" in the meantime, and nobody was asked about replacing that; recall it, and call again if it is to be replaced"}
 	case err != nil:
 		return "", fmt.Errorf("remember %s: %w", e.name, err)
@@ -71,17 +72,17 @@ type RecallInput struct {
 // Recall looks up what was remembered, the best match first.
 //
 //hook:tool readonly
-func (m *Memory) Recall(ctx context.Context, env *hook.Env, in RecallInput) (hook.ToolResult, error) {
+func (m *Memory) Recall(ctx context.Context, env *hook.Env, in RecallInput) (message.ToolResult, error) {
 	h, err := m.home(agent(env))
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	if in.Limit == 0 {
 		in.Limit = 5
 	}
 	found, err := m.table.find(ctx, h, in.Query, in.Limit)
 	if err != nil {
-		return hook.ToolResult{}, fmt.Errorf("recall: %w", err)
+		return message.ToolResult{}, fmt.Errorf("recall: %w", err)
 	}
 	parts := make([]string, len(found))
 	for i, e := range found {
@@ -90,8 +91,8 @@ func (m *Memory) Recall(ctx context.Context, env *hook.Env, in RecallInput) (hoo
 	if len(found) == 0 {
 		parts = []string{nothing}
 	}
-	out := hook.TextResult(strings.Join(parts, separator))
-	out.Trust = hook.TrustWorkspace
+	out := message.TextResult(strings.Join(parts, separator))
+	out.Trust = message.TrustWorkspace
 	return out, nil
 }
 
@@ -118,7 +119,7 @@ func (m *Memory) Forget(ctx context.Context, env *hook.Env, in ForgetInput) (str
 	case err != nil:
 		return "", fmt.Errorf("forget %s: %w", name, err)
 	case !found:
-		return "", &hook.ToolError{Kind: hook.FailNotFound, Text: "there is no memory of the name " + name}
+		return "", &hook.ToolError{Kind: message.FailNotFound, Text: "there is no memory of the name " + name}
 	}
 	return "forgot " + name, nil
 }
@@ -126,7 +127,7 @@ func (m *Memory) Forget(ctx context.Context, env *hook.Env, in ForgetInput) (str
 // writable returns an error if the call may not change anything.
 func writable(env *hook.Env) error {
 	if env != nil && (env.Grant.ReadOnly || env.Grant.Void) {
-		return &hook.ToolError{Kind: hook.FailDenied, Text: "this call may not change anything, and so no memory"}
+		return &hook.ToolError{Kind: message.FailDenied, Text: "this call may not change anything, and so no memory"}
 	}
 	return nil
 }

@@ -11,10 +11,11 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 )
 
-func section(text hook.JSON) *hook.AgentConfig {
+func section(text message.JSON) *hook.AgentConfig {
 	cfg := hook.AgentConfig{Name: "a"}.WithSection("ostools", text)
 	return &cfg
 }
@@ -24,7 +25,7 @@ func TestSection(t *testing.T) {
 	o, _ := newOS(t, nil)
 	tests := []struct {
 		name  string
-		text  hook.JSON
+		text  message.JSON
 		want  hook.Scope
 		error string
 	}{
@@ -98,7 +99,7 @@ func TestRootThroughALink(t *testing.T) {
 	require.NoError(t, o.Close())
 	_, err = o.Read(t.Context(), env, ostools.ReadInput{FilePath: "f"})
 	kind, _ := failure(t, err)
-	assert.Equal(t, hook.FailOperation, kind, "after Close")
+	assert.Equal(t, message.FailOperation, kind, "after Close")
 }
 
 var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/supervisor"
 )
 
@@ -52,12 +53,12 @@ type commandOutput struct {
 // last 24 KB are kept.
 //
 //hook:tool destructive openworld
-func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (hook.ToolResult, error) {
+func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (message.ToolResult, error) {
 	if err := o.allowed(env.Grant, in); err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	if ctx.Err() != nil {
-		return hook.ToolResult{}, ctx.Err() // nothing has been started
+		return message.ToolResult{}, ctx.Err() // nothing has been started
 	}
 	limit := timeLimit(env.Grant, in)
 	timed, cancel := context.WithTimeout(ctx, limit)
@@ -71,7 +72,7 @@ func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (hook.ToolRe
 	stdout, stderr := newCapture(head, tail), newCapture(head, tail)
 	code, ended, err := run(timed, o.commands, cmd, stdout, stderr)
 	if err != nil {
-		return hook.ToolResult{}, failf(hook.FailOperation, "the command could not be started: %v", err)
+		return message.ToolResult{}, failf(message.FailOperation, "the command could not be started: %v", err)
 	}
 	out := commandOutput{
 		Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: code,
@@ -81,14 +82,14 @@ func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (hook.ToolRe
 		return out.result("", "")
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return out.result(hook.FailCancelled, "The call was cancelled and the command killed; this is what it had printed.")
+		return out.result(message.FailCancelled, "The call was cancelled and the command killed; this is what it had printed.")
 	}
 	out.TimedOut = true
 	text := fmt.Sprintf("The command took longer than %v and was killed; this is what it had printed.", limit)
 	if ctx.Err() != nil {
 		text = "The time for this call ran out and the command was killed; this is what it had printed."
 	}
-	return out.result(hook.FailTimeout, text)
+	return out.result(message.FailTimeout, text)
 }
 
 // allowed refuses what cannot be run and what cannot be held to its grant: an
@@ -97,15 +98,15 @@ func (o *OS) Bash(ctx context.Context, env *hook.Env, in BashInput) (hook.ToolRe
 func (o *OS) allowed(grant hook.Grant, in BashInput) error {
 	switch {
 	case o.shell == "":
-		return failf(hook.FailOperation, "there is no shell on this machine")
+		return failf(message.FailOperation, "there is no shell on this machine")
 	case grant.Void || grant.ReadOnly || grant.NoNetwork || grant.Root != "":
-		return failf(hook.FailDenied, "this call is limited (%s), and a command cannot be kept to that", limits(grant))
+		return failf(message.FailDenied, "this call is limited (%s), and a command cannot be kept to that", limits(grant))
 	case strings.ContainsRune(in.Command, 0):
-		return failf(hook.FailArguments, "the command has a NUL byte in it")
+		return failf(message.FailArguments, "the command has a NUL byte in it")
 	}
 	for name, value := range in.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
-			return failf(hook.FailArguments, "env: %q is no variable", name)
+			return failf(message.FailArguments, "env: %q is no variable", name)
 		}
 	}
 	return nil
@@ -148,18 +149,18 @@ func window(grant hook.Grant) (head, tail int) {
 	return keptHead, keptTail
 }
 
-func (c commandOutput) result(failure hook.FailureKind, text string) (hook.ToolResult, error) {
+func (c commandOutput) result(failure message.FailureKind, text string) (message.ToolResult, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false) // output full of \u003c is hard to read
 	if err := enc.Encode(c); err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
-	r := hook.JSONResult(hook.JSON(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))))
+	r := message.JSONResult(message.JSON(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))))
 	if failure != "" {
-		r.Content = hook.ListOf(hook.TextBlock(text), r.Content.At(0))
+		r.Content = message.ListOf(message.TextBlock(text), r.Content.At(0))
 	}
-	r.Failure, r.Trust = failure, hook.TrustWorkspace
+	r.Failure, r.Trust = failure, message.TrustWorkspace
 	return r, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 )
@@ -30,16 +31,16 @@ type output struct {
 }
 
 // outputOf returns the JSON of a result, its last block.
-func outputOf(t testing.TB, r hook.ToolResult) output {
+func outputOf(t testing.TB, r message.ToolResult) output {
 	t.Helper()
 	var out output
 	last := r.Content.At(r.Content.Len() - 1)
-	require.Equal(t, hook.BlockJSON, last.Kind)
+	require.Equal(t, message.BlockJSON, last.Kind)
 	require.NoError(t, json.Unmarshal([]byte(last.JSON), &out))
 	return out
 }
 
-func bash(t testing.TB, o *ostools.OS, in ostools.BashInput) (hook.ToolResult, output) {
+func bash(t testing.TB, o *ostools.OS, in ostools.BashInput) (message.ToolResult, output) {
 	t.Helper()
 	r, err := o.Bash(t.Context(), env, in)
 	require.NoError(t, err)
@@ -70,7 +71,7 @@ func TestBash(t *testing.T) {
 			r, got := bash(t, o, tt.in)
 			assert.Equal(t, tt.want, got)
 			assert.False(t, r.IsError(), "an exit code is no failure")
-			assert.Equal(t, hook.TrustWorkspace, r.Trust)
+			assert.Equal(t, message.TrustWorkspace, r.Trust)
 		})
 	}
 	r, _ := bash(t, o, ostools.BashInput{Command: "echo '<&>'"})
@@ -99,16 +100,16 @@ func TestBashRefuses(t *testing.T) {
 		name  string
 		grant hook.Grant
 		in    ostools.BashInput
-		kind  hook.FailureKind
+		kind  message.FailureKind
 	}{
-		{"what cannot be kept read-only", hook.Grant{ReadOnly: true}, ostools.BashInput{Command: "true"}, hook.FailDenied},
-		{"what cannot be kept off the network", hook.Grant{NoNetwork: true}, ostools.BashInput{Command: "true"}, hook.FailDenied},
-		{"what cannot be confined", hook.Grant{Root: root}, ostools.BashInput{Command: "true"}, hook.FailDenied},
-		{"everything", hook.Grant{Void: true}, ostools.BashInput{Command: "true"}, hook.FailDenied},
-		{"a variable without a name", hook.Grant{}, ostools.BashInput{Command: "true", Env: map[string]string{"": "x"}}, hook.FailArguments},
-		{"two variables in one", hook.Grant{}, ostools.BashInput{Command: "true", Env: map[string]string{"A=B": "x"}}, hook.FailArguments},
-		{"NUL", hook.Grant{}, ostools.BashInput{Command: "true\x00"}, hook.FailArguments},
-		{"a command that is too long to start", hook.Grant{}, ostools.BashInput{Command: strings.Repeat(":\n", 1<<20)}, hook.FailOperation},
+		{"what cannot be kept read-only", hook.Grant{ReadOnly: true}, ostools.BashInput{Command: "true"}, message.FailDenied},
+		{"what cannot be kept off the network", hook.Grant{NoNetwork: true}, ostools.BashInput{Command: "true"}, message.FailDenied},
+		{"what cannot be confined", hook.Grant{Root: root}, ostools.BashInput{Command: "true"}, message.FailDenied},
+		{"everything", hook.Grant{Void: true}, ostools.BashInput{Command: "true"}, message.FailDenied},
+		{"a variable without a name", hook.Grant{}, ostools.BashInput{Command: "true", Env: map[string]string{"": "x"}}, message.FailArguments},
+		{"two variables in one", hook.Grant{}, ostools.BashInput{Command: "true", Env: map[string]string{"A=B": "x"}}, message.FailArguments},
+		{"NUL", hook.Grant{}, ostools.BashInput{Command: "true\x00"}, message.FailArguments},
+		{"a command that is too long to start", hook.Grant{}, ostools.BashInput{Command: strings.Repeat(":\n", 1<<20)}, message.FailOperation},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -144,7 +145,7 @@ func TestBashKillsTheWholeGroup(t *testing.T) {
 		t.Parallel()
 		o, root := newOS(t, nil)
 		r, got := bash(t, o, ostools.BashInput{Command: family, Timeout: 3000})
-		assert.Equal(t, hook.FailTimeout, r.Failure)
+		assert.Equal(t, message.FailTimeout, r.Failure)
 		assert.Equal(t, output{Stdout: "started\n", ExitCode: 137, TimedOut: true}, got)
 		assert.Contains(t, r.Text(), "The command took longer than 3s and was killed")
 		gone(t, content(t, root, "grandchild"))
@@ -163,7 +164,7 @@ func TestBashKillsTheWholeGroup(t *testing.T) {
 		}()
 		r, err := o.Bash(ctx, env, ostools.BashInput{Command: family})
 		require.NoError(t, err)
-		assert.Equal(t, hook.FailCancelled, r.Failure)
+		assert.Equal(t, message.FailCancelled, r.Failure)
 		gone(t, content(t, root, "grandchild"))
 	})
 	t.Run("when the shell ends first", func(t *testing.T) {
@@ -188,7 +189,7 @@ func TestBashKillsTheWholeGroup(t *testing.T) {
 		defer cancel()
 		r, err := o.Bash(ctx, env, ostools.BashInput{Command: "echo a; sleep 1000"})
 		require.NoError(t, err)
-		assert.Equal(t, hook.FailTimeout, r.Failure)
+		assert.Equal(t, message.FailTimeout, r.Failure)
 		assert.True(t, outputOf(t, r).TimedOut)
 		assert.Contains(t, r.Text(), "The time for this call ran out")
 	})

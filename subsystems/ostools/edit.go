@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // EditInput are the arguments of edit.
@@ -27,50 +28,50 @@ type EditInput struct {
 // it fails.
 //
 //hook:tool destructive
-func (o *OS) Edit(_ context.Context, env *hook.Env, in EditInput) (hook.ToolResult, error) {
+func (o *OS) Edit(_ context.Context, env *hook.Env, in EditInput) (message.ToolResult, error) {
 	switch {
 	case in.OldString == "":
-		return hook.ToolResult{}, failf(hook.FailArguments, "old_string is empty; to make a file use write")
+		return message.ToolResult{}, failf(message.FailArguments, "old_string is empty; to make a file use write")
 	case in.OldString == in.NewString:
-		return hook.ToolResult{}, failf(hook.FailArguments, "old_string and new_string are the same; nothing to change")
+		return message.ToolResult{}, failf(message.FailArguments, "old_string and new_string are the same; nothing to change")
 	}
 	p, err := o.locate(env.Grant, in.FilePath, true)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	defer p.done()
 	rel, unlock, err := o.reserve(p)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	defer unlock()
 	return o.edit(p, rel, in)
 }
 
 // edit does the work under the file's lock.
-func (o *OS) edit(p place, rel string, in EditInput) (hook.ToolResult, error) {
+func (o *OS) edit(p place, rel string, in EditInput) (message.ToolResult, error) {
 	name := p.name(rel)
 	data, before, err := o.content(p, rel)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	if isBinary(data[:min(len(data), sniffed)]) {
-		return hook.ToolResult{}, failf(hook.FailOperation, "%s is no text in UTF-8: it has NUL bytes", name)
+		return message.ToolResult{}, failf(message.FailOperation, "%s is no text in UTF-8: it has NUL bytes", name)
 	}
 	c, err := substitute(name, string(data), in)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	if _, err := replaceable(p, rel); err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	// The lock keeps other calls out, but not other programs.
 	now, err := p.root.Lstat(rel)
 	if err != nil || !os.SameFile(before, now) || now.Size() != before.Size() || !now.ModTime().Equal(before.ModTime()) {
-		return hook.ToolResult{}, failf(hook.FailOperation, "%s was changed by somebody else at the same time; read it again", name)
+		return message.ToolResult{}, failf(message.FailOperation, "%s was changed by somebody else at the same time; read it again", name)
 	}
 	if err := replace(p, rel, []byte(c.text), before); err != nil {
-		return hook.ToolResult{}, pathError(name, err)
+		return message.ToolResult{}, pathError(name, err)
 	}
 	if c.count == 1 {
 		return workspace(fmt.Sprintf("Edited %s at line %d.", name, c.line)), nil
@@ -88,12 +89,12 @@ func substitute(name, text string, in EditInput) (change, error) {
 	old, repl := lineEnds(text, in)
 	at := strings.Index(text, old)
 	if at < 0 {
-		return change{}, failf(hook.FailOperation, "old_string is not in %s; read the file and copy the text exactly, blanks included", name)
+		return change{}, failf(message.FailOperation, "old_string is not in %s; read the file and copy the text exactly, blanks included", name)
 	}
 	c := change{count: 1, line: 1 + strings.Count(text[:at], "\n")}
 	// Occurrences that overlap are two as well.
 	if again := strings.Index(text[at+1:], old); again >= 0 && !in.ReplaceAll {
-		return change{}, failf(hook.FailOperation,
+		return change{}, failf(message.FailOperation,
 			"old_string is in %s more than once, at lines %d and %d for instance; give more of the text around it, or set replace_all",
 			name, c.line, 1+strings.Count(text[:at+1+again], "\n"))
 	}
@@ -101,7 +102,7 @@ func substitute(name, text string, in EditInput) (change, error) {
 		c.count = strings.Count(text, old)
 	}
 	if size := len(text) + c.count*(len(repl)-len(old)); size > maxFile {
-		return change{}, failf(hook.FailOperation, "%s would have %d bytes; the limit is %d", name, size, maxFile)
+		return change{}, failf(message.FailOperation, "%s would have %d bytes; the limit is %d", name, size, maxFile)
 	}
 	c.text = strings.Replace(text, old, repl, c.count)
 	return c, nil

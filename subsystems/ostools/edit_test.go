@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 )
 
@@ -52,17 +52,17 @@ func TestEditRefusesAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, before, path, old, repl string
-		kind                          hook.FailureKind
+		kind                          message.FailureKind
 		want                          string
 	}{
-		{"empty old text", "a", "f", "", "x", hook.FailArguments, "old_string is empty"},
-		{"nothing to change", "a", "f", "a", "a", hook.FailArguments, "the same"},
-		{"not there", "a", "f", "b", "x", hook.FailOperation, "old_string is not in f"},
-		{"twice", "a\nb\na\n", "f", "a", "x", hook.FailOperation, "more than once, at lines 1 and 3"},
-		{"twice, overlapping", "aaa", "f", "aa", "x", hook.FailOperation, "more than once, at lines 1 and 1"},
-		{"binary", "a\x00b", "f", "a", "x", hook.FailOperation, "no text"},
-		{"missing", "a", "g", "a", "x", hook.FailNotFound, "g does not exist"},
-		{"directory", "a", ".", "a", "x", hook.FailOperation, "is a directory"},
+		{"empty old text", "a", "f", "", "x", message.FailArguments, "old_string is empty"},
+		{"nothing to change", "a", "f", "a", "a", message.FailArguments, "the same"},
+		{"not there", "a", "f", "b", "x", message.FailOperation, "old_string is not in f"},
+		{"twice", "a\nb\na\n", "f", "a", "x", message.FailOperation, "more than once, at lines 1 and 3"},
+		{"twice, overlapping", "aaa", "f", "aa", "x", message.FailOperation, "more than once, at lines 1 and 1"},
+		{"binary", "a\x00b", "f", "a", "x", message.FailOperation, "no text"},
+		{"missing", "a", "g", "a", "x", message.FailNotFound, "g does not exist"},
+		{"directory", "a", ".", "a", "x", message.FailOperation, "is a directory"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestWrite(t *testing.T) {
 	} {
 		_, err := o.Write(t.Context(), env, ostools.WriteInput{FilePath: path, Content: "y"})
 		kind, text := failure(t, err)
-		assert.Equal(t, hook.FailOperation, kind, path)
+		assert.Equal(t, message.FailOperation, kind, path)
 		assert.Equal(t, want, text)
 	}
 	onlyFiles(t, root, "a/b/new", "old.sh", "locked", "dir/x", "link", "deep/target", "empty")

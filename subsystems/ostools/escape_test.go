@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 )
 
@@ -113,7 +113,7 @@ func TestNoPathLeadsOut(t *testing.T) {
 	assert.Len(t, entries, 3)
 }
 
-func denied(t *testing.T, r hook.ToolResult, err error) {
+func denied(t *testing.T, r message.ToolResult, err error) {
 	t.Helper()
 	assert.Error(t, err)
 	assert.NotContains(t, r.Text(), secret)

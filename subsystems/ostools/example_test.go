@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 )
 
@@ -25,7 +25,7 @@ func Example() {
 
 	for _, call := range []struct {
 		tool string
-		args hook.JSON
+		args message.JSON
 	}{
 		{"write", `{"file_path":"docs/todo.md","content":"buy rope\nsail\n"}`},
 		{"edit", `{"file_path":"docs/todo.md","old_string":"rope","new_string":"a grapnel"}`},

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // maxFile is the size in bytes up to which files are read and written.
@@ -35,13 +35,13 @@ func (o *OS) open(p place, rel string) (*os.File, fs.FileInfo, error) {
 func (o *OS) refuse(name string, info fs.FileInfo) error {
 	switch {
 	case info.IsDir():
-		return failf(hook.FailOperation, "%s is a directory; list it with a pattern like %s/*", name, name)
+		return failf(message.FailOperation, "%s is a directory; list it with a pattern like %s/*", name, name)
 	case !info.Mode().IsRegular():
-		return failf(hook.FailOperation, "%s is no regular file (%s)", name, kindOf(info.Mode()))
+		return failf(message.FailOperation, "%s is no regular file (%s)", name, kindOf(info.Mode()))
 	case info.Size() > maxFile:
-		return failf(hook.FailOperation, "%s has %d bytes; the limit is %d", name, info.Size(), int64(maxFile))
+		return failf(message.FailOperation, "%s has %d bytes; the limit is %d", name, info.Size(), int64(maxFile))
 	case !o.hardLinks && names(info) > 1:
-		return failf(hook.FailDenied, "%s is a hard link: it has %d names, and the others may be outside of the root", name, names(info))
+		return failf(message.FailDenied, "%s is a hard link: it has %d names, and the others may be outside of the root", name, names(info))
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (o *OS) content(p place, rel string) ([]byte, fs.FileInfo, error) {
 	case err != nil:
 		return nil, nil, pathError(p.name(rel), err)
 	case n > maxFile:
-		return nil, nil, failf(hook.FailOperation, "%s has more than %d bytes", p.name(rel), int64(maxFile))
+		return nil, nil, failf(message.FailOperation, "%s has more than %d bytes", p.name(rel), int64(maxFile))
 	}
 	return buf.Bytes(), info, nil
 }
@@ -81,8 +81,8 @@ func (o *OS) content(p place, rel string) ([]byte, fs.FileInfo, error) {
 func isBinary(head []byte) bool { return bytes.IndexByte(head, 0) >= 0 }
 
 // workspace labels a text as read from the user's own files.
-func workspace(text string) hook.ToolResult {
-	r := hook.TextResult(text)
-	r.Trust = hook.TrustWorkspace
+func workspace(text string) message.ToolResult {
+	r := message.TextResult(text)
+	r.Trust = message.TrustWorkspace
 	return r
 }

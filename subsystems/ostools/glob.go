@@ -10,6 +10,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // GlobInput are the arguments of glob.
@@ -26,18 +27,18 @@ type GlobInput struct {
 // are listed, not followed. At most 1000 paths are shown.
 //
 //hook:tool readonly idempotent
-func (o *OS) Glob(ctx context.Context, env *hook.Env, in GlobInput) (hook.ToolResult, error) {
+func (o *OS) Glob(ctx context.Context, env *hook.Env, in GlobInput) (message.ToolResult, error) {
 	dir, text, err := o.startOf(in)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	pat, err := newPattern(text, true)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	p, err := o.begin(env.Grant, dir)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	defer p.done()
 	out := newFound(env.Grant)
@@ -48,7 +49,7 @@ func (o *OS) Glob(ctx context.Context, env *hook.Env, in GlobInput) (hook.ToolRe
 		return nil
 	})
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	return workspace(out.text(fmt.Sprintf("No file fits %q.", in.Pattern), whole)), nil
 }
@@ -60,7 +61,7 @@ func (o *OS) startOf(in GlobInput) (dir, text string, err error) {
 	base, text := doublestar.SplitPattern(filepath.ToSlash(in.Pattern))
 	for _, part := range strings.Split(text, "/") {
 		if part == ".." {
-			return "", "", failf(hook.FailArguments, "%q has .. after a wildcard", in.Pattern)
+			return "", "", failf(message.FailArguments, "%q has .. after a wildcard", in.Pattern)
 		}
 	}
 	switch {

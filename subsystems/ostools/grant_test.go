@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 )
 
@@ -18,10 +19,10 @@ func TestGrantNarrows(t *testing.T) {
 	require.NoError(t, os.Symlink("../b/in", filepath.Join(root, "a", "out")))
 	below := granted(hook.Grant{Root: root + "/a"})
 
-	for path, want := range map[string]hook.FailureKind{
+	for path, want := range map[string]message.FailureKind{
 		"a/in": "", "a/sub/in": "", filepath.Join(root, "a/in"): "",
-		"top": hook.FailDenied, "ab/in": hook.FailDenied, "b/in": hook.FailDenied, "a/../top": hook.FailDenied,
-		"a/out": hook.FailDenied, "a/missing": hook.FailNotFound,
+		"top": message.FailDenied, "ab/in": message.FailDenied, "b/in": message.FailDenied, "a/../top": message.FailDenied,
+		"a/out": message.FailDenied, "a/missing": message.FailNotFound,
 	} {
 		_, err := o.Read(t.Context(), below, ostools.ReadInput{FilePath: path})
 		if want == "" {
@@ -39,12 +40,12 @@ func TestGrantNarrows(t *testing.T) {
 	assert.Equal(t, "Made a/new/f: 1 bytes.", r.Text())
 	_, err = o.Write(t.Context(), below, ostools.WriteInput{FilePath: "b/in", Content: "y"})
 	kind, _ := failure(t, err)
-	assert.Equal(t, hook.FailDenied, kind)
+	assert.Equal(t, message.FailDenied, kind)
 
 	for name, g := range map[string]hook.Grant{"read-only": {ReadOnly: true}, "void": {Void: true}, "elsewhere": {Root: "/etc"}} {
 		_, err := o.Edit(t.Context(), granted(g), ostools.EditInput{FilePath: "top", OldString: "x", NewString: "y"})
 		kind, _ := failure(t, err)
-		assert.Equal(t, hook.FailDenied, kind, name)
+		assert.Equal(t, message.FailDenied, kind, name)
 	}
 	for name, g := range map[string]hook.Grant{"read-only": {ReadOnly: true}, "wider": {Root: filepath.Dir(root)}} {
 		_, err := o.Read(t.Context(), granted(g), ostools.ReadInput{FilePath: "top"})
@@ -70,9 +71,9 @@ func TestReadableDirectories(t *testing.T) {
 	assert.Equal(t, path+"\n", r.Text(), "named so that read takes it")
 	_, err = o.Write(t.Context(), env, ostools.WriteInput{FilePath: path, Content: "x"})
 	kind, text := failure(t, err)
-	assert.Equal(t, hook.FailDenied, kind)
+	assert.Equal(t, message.FailDenied, kind)
 	assert.Equal(t, path+" can be read but not changed", text)
 	_, err = o.Read(t.Context(), env, ostools.ReadInput{FilePath: filepath.Join(lib, "out")})
 	kind, _ = failure(t, err)
-	assert.Equal(t, hook.FailDenied, kind)
+	assert.Equal(t, message.FailDenied, kind)
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 const (
@@ -46,14 +47,14 @@ type GrepInput struct {
 // are searched and 500 bytes shown. At most 1000 rows are shown.
 //
 //hook:tool readonly idempotent
-func (o *OS) Grep(ctx context.Context, env *hook.Env, in GrepInput) (hook.ToolResult, error) {
+func (o *OS) Grep(ctx context.Context, env *hook.Env, in GrepInput) (message.ToolResult, error) {
 	s, err := newSearch(in, env.Grant)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	p, err := o.begin(env.Grant, in.Path)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	defer p.done()
 	whole, err := walk(ctx, p, p.rel, func(rel string, d fs.DirEntry) error {
@@ -63,7 +64,7 @@ func (o *OS) Grep(ctx context.Context, env *hook.Env, in GrepInput) (hook.ToolRe
 		return o.grep(ctx, p, rel, s)
 	})
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	text := s.out.text(fmt.Sprintf("No line fits %q.", in.Pattern), whole)
 	if s.refused > 0 {
@@ -89,7 +90,7 @@ func newSearch(in GrepInput, grant hook.Grant) (*search, error) {
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
-		return nil, failf(hook.FailArguments, "pattern: %v", err)
+		return nil, failf(message.FailArguments, "pattern: %v", err)
 	}
 	s := &search{re: re, mode: in.OutputMode, out: newFound(grant), lines: newLines(nil, matched)}
 	if in.Glob != "" {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 )
 
@@ -44,7 +45,7 @@ func content(t testing.TB, path ...string) string {
 }
 
 // failure returns the kind and the text of a tool's failure.
-func failure(t testing.TB, err error) (hook.FailureKind, string) {
+func failure(t testing.TB, err error) (message.FailureKind, string) {
 	t.Helper()
 	var te *hook.ToolError
 	require.ErrorAs(t, err, &te)

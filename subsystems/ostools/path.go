@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // tree is a directory below which files may be touched.
@@ -65,11 +66,11 @@ func (p place) name(rel string) string { return filepath.ToSlash(filepath.Join(p
 func (o *OS) locate(grant hook.Grant, path string, write bool) (place, error) {
 	switch {
 	case grant.Void || write && grant.ReadOnly:
-		return place{}, failf(hook.FailDenied, "this call may not %s files", map[bool]string{true: "change", false: "read"}[write])
+		return place{}, failf(message.FailDenied, "this call may not %s files", map[bool]string{true: "change", false: "read"}[write])
 	case path == "":
-		return place{}, failf(hook.FailArguments, "the path is empty; give one below %s", o.main.path)
+		return place{}, failf(message.FailArguments, "the path is empty; give one below %s", o.main.path)
 	case strings.ContainsRune(path, 0):
-		return place{}, failf(hook.FailArguments, "the path has a NUL byte in it")
+		return place{}, failf(message.FailArguments, "the path has a NUL byte in it")
 	}
 	p, err := o.find(path, write)
 	if err != nil {
@@ -94,7 +95,7 @@ func (o *OS) find(path string, write bool) (place, error) {
 		rel, ok := t.inside(clean)
 		switch {
 		case ok && write:
-			return place{}, failf(hook.FailDenied, "%s can be read but not changed", path)
+			return place{}, failf(message.FailDenied, "%s can be read but not changed", path)
 		case ok:
 			return place{root: t.root, rel: rel, base: t.path, shown: t.path, done: func() {}}, nil
 		}
@@ -134,7 +135,7 @@ func (p place) narrow(limit, path string) (place, error) {
 }
 
 func outside(path, root string) error {
-	return failf(hook.FailDenied, "%s is outside of %s; use a path below that directory", path, root)
+	return failf(message.FailDenied, "%s is outside of %s; use a path below that directory", path, root)
 }
 
 // escapes is the text of the error by which [os.Root] refuses a path; the error
@@ -154,14 +155,14 @@ func pathError(name string, err error) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return failf(hook.FailNotFound, "%s does not exist", name)
+		return failf(message.FailNotFound, "%s does not exist", name)
 	case cause.Error() == escapes:
-		return failf(hook.FailDenied, "%s leads out of the directory that may be used, through a link or ..", name)
+		return failf(message.FailDenied, "%s leads out of the directory that may be used, through a link or ..", name)
 	}
-	return failf(hook.FailOperation, "%s: %v", name, cause)
+	return failf(message.FailOperation, "%s: %v", name, cause)
 }
 
-func failf(kind hook.FailureKind, format string, args ...any) error {
+func failf(kind message.FailureKind, format string, args ...any) error {
 	return &hook.ToolError{Kind: kind, Text: fmt.Sprintf(format, args...)}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 const (
@@ -35,15 +36,15 @@ type ReadInput struct {
 // are not part of the file.
 //
 //hook:tool readonly idempotent
-func (o *OS) Read(ctx context.Context, env *hook.Env, in ReadInput) (hook.ToolResult, error) {
+func (o *OS) Read(ctx context.Context, env *hook.Env, in ReadInput) (message.ToolResult, error) {
 	p, err := o.locate(env.Grant, in.FilePath, false)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	defer p.done()
 	f, info, err := o.open(p, p.rel)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	defer f.Close()
 	v := view{
@@ -57,10 +58,10 @@ func (o *OS) Read(ctx context.Context, env *hook.Env, in ReadInput) (hook.ToolRe
 		v.room = min(v.room, m)
 	}
 	if v.lines.binary() {
-		return hook.ToolResult{}, failf(hook.FailOperation, "%s is no text in UTF-8: it has NUL bytes (%d bytes in all)", p.name(p.rel), info.Size())
+		return message.ToolResult{}, failf(message.FailOperation, "%s is no text in UTF-8: it has NUL bytes (%d bytes in all)", p.name(p.rel), info.Size())
 	}
 	if err := v.fill(ctx); err != nil {
-		return hook.ToolResult{}, pathError(p.name(p.rel), err)
+		return message.ToolResult{}, pathError(p.name(p.rel), err)
 	}
 	return workspace(v.text()), nil
 }

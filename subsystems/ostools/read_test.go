@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 )
 
@@ -62,7 +63,7 @@ func TestReadShowsLines(t *testing.T) {
 			got, err := o.Read(t.Context(), env, tt.in)
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, got.Text())
-			assert.Equal(t, hook.TrustWorkspace, got.Trust)
+			assert.Equal(t, message.TrustWorkspace, got.Trust)
 		})
 	}
 	t.Run("2000 lines unless told", func(t *testing.T) {
@@ -120,16 +121,16 @@ func TestReadRefuses(t *testing.T) {
 	require.NoError(t, big.Close())
 	tests := []struct {
 		name, path string
-		kind       hook.FailureKind
+		kind       message.FailureKind
 		want       string
 	}{
-		{"binary", "bin", hook.FailOperation, "bin is no text in UTF-8: it has NUL bytes (8 bytes in all)"},
-		{"missing", "nope/x", hook.FailNotFound, "nope/x does not exist"},
-		{"directory", "dir", hook.FailOperation, "dir is a directory; list it with a pattern like dir/*"},
-		{"a file as directory", "closed/x", hook.FailOperation, "closed/x: not a directory"},
-		{"too large", "big", hook.FailOperation, "big has 52428801 bytes; the limit is 52428800"},
-		{"no path", "", hook.FailArguments, "the path is empty; give one below " + root},
-		{"NUL", "a\x00b", hook.FailArguments, "the path has a NUL byte in it"},
+		{"binary", "bin", message.FailOperation, "bin is no text in UTF-8: it has NUL bytes (8 bytes in all)"},
+		{"missing", "nope/x", message.FailNotFound, "nope/x does not exist"},
+		{"directory", "dir", message.FailOperation, "dir is a directory; list it with a pattern like dir/*"},
+		{"a file as directory", "closed/x", message.FailOperation, "closed/x: not a directory"},
+		{"too large", "big", message.FailOperation, "big has 52428801 bytes; the limit is 52428800"},
+		{"no path", "", message.FailArguments, "the path is empty; give one below " + root},
+		{"NUL", "a\x00b", message.FailArguments, "the path has a NUL byte in it"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 )
 
@@ -60,8 +61,8 @@ func TestGlob(t *testing.T) {
 		assert.Equal(t, "No file fits \"*.rs\".\n", got.Text())
 		assert.False(t, got.IsError())
 	})
-	for pattern, want := range map[string]hook.FailureKind{
-		"[": hook.FailArguments, "../*": hook.FailDenied, "/etc/*": hook.FailDenied, "*/../x": hook.FailArguments, "nope/*": hook.FailNotFound,
+	for pattern, want := range map[string]message.FailureKind{
+		"[": message.FailArguments, "../*": message.FailDenied, "/etc/*": message.FailDenied, "*/../x": message.FailArguments, "nope/*": message.FailNotFound,
 	} {
 		_, err := o.Glob(t.Context(), env, ostools.GlobInput{Pattern: pattern})
 		kind, _ := failure(t, err)
@@ -95,13 +96,13 @@ func TestGrep(t *testing.T) {
 			got, err := o.Grep(t.Context(), env, tt.in)
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, got.Text())
-			assert.Equal(t, hook.TrustWorkspace, got.Trust)
+			assert.Equal(t, message.TrustWorkspace, got.Trust)
 		})
 	}
 	for _, in := range []ostools.GrepInput{{Pattern: "("}, {Pattern: "(?=x)"}, {Pattern: "x", Glob: "["}} {
 		_, err := o.Grep(t.Context(), env, in)
 		kind, _ := failure(t, err)
-		assert.Equal(t, hook.FailArguments, kind)
+		assert.Equal(t, message.FailArguments, kind)
 	}
 }
 
@@ -112,7 +113,7 @@ func TestSearchIsBounded(t *testing.T) {
 		files[fmt.Sprintf("many/%04d", i)] = "hit\n"
 	}
 	o, _ := newOS(t, files)
-	rows := func(r hook.ToolResult, err error) (int, string) {
+	rows := func(r message.ToolResult, err error) (int, string) {
 		require.NoError(t, err)
 		return strings.Count(r.Text(), "\n"), r.Text()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 const (
@@ -129,7 +130,7 @@ type pattern struct {
 func newPattern(text string, anchored bool) (pattern, error) {
 	text = strings.TrimPrefix(filepath.ToSlash(text), "./")
 	if !doublestar.ValidatePattern(text) {
-		return pattern{}, failf(hook.FailArguments, "%q is no valid glob pattern", text)
+		return pattern{}, failf(message.FailArguments, "%q is no valid glob pattern", text)
 	}
 	return pattern{text: text, baseOnly: !anchored && !strings.Contains(text, "/")}, nil
 }

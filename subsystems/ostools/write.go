@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // WriteInput are the arguments of write.
@@ -24,26 +25,26 @@ type WriteInput struct {
 // the old or the new content, never a part. To change a part of a file use edit.
 //
 //hook:tool destructive idempotent
-func (o *OS) Write(_ context.Context, env *hook.Env, in WriteInput) (hook.ToolResult, error) {
+func (o *OS) Write(_ context.Context, env *hook.Env, in WriteInput) (message.ToolResult, error) {
 	if len(in.Content) > maxFile {
-		return hook.ToolResult{}, failf(hook.FailArguments, "the content has %d bytes; the limit is %d", len(in.Content), maxFile)
+		return message.ToolResult{}, failf(message.FailArguments, "the content has %d bytes; the limit is %d", len(in.Content), maxFile)
 	}
 	p, err := o.locate(env.Grant, in.FilePath, true)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	defer p.done()
 	rel, unlock, err := o.reserve(p)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	defer unlock()
 	before, err := replaceable(p, rel)
 	if err != nil {
-		return hook.ToolResult{}, err
+		return message.ToolResult{}, err
 	}
 	if err := replace(p, rel, []byte(in.Content), before); err != nil {
-		return hook.ToolResult{}, pathError(p.name(rel), err)
+		return message.ToolResult{}, pathError(p.name(rel), err)
 	}
 	if before == nil {
 		return workspace(fmt.Sprintf("Made %s: %d bytes.", p.name(rel), len(in.Content))), nil
@@ -70,11 +71,11 @@ func replaceable(p place, rel string) (fs.FileInfo, error) {
 	case err != nil:
 		return nil, pathError(name, err)
 	case info.IsDir():
-		return nil, failf(hook.FailOperation, "%s is a directory", name)
+		return nil, failf(message.FailOperation, "%s is a directory", name)
 	case !info.Mode().IsRegular():
-		return nil, failf(hook.FailOperation, "%s is no regular file (%s)", name, kindOf(info.Mode()))
+		return nil, failf(message.FailOperation, "%s is no regular file (%s)", name, kindOf(info.Mode()))
 	case info.Mode()&0o200 == 0:
-		return nil, failf(hook.FailOperation, "%s is write-protected", name)
+		return nil, failf(message.FailOperation, "%s is write-protected", name)
 	}
 	return info, nil
 }

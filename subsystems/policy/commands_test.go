@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
 
-var bash = hook.Tool{Name: "bash", Annotations: hook.Annotations{Destructive: true, OpenWorld: true}}
+var bash = message.Tool{Name: "bash", Annotations: message.Annotations{Destructive: true, OpenWorld: true}}
 
 // TestCommands: what one rule that allows, denies or asks says of a command.
 func TestCommands(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
@@ -85,14 +86,14 @@ func play(t *testing.T, root string, rules policy.Rules, calls ...script.Call) *
 	require.NoError(t, err)
 	conv, err := rt.Conversation(t.Context(), "a", "ann")
 	require.NoError(t, err)
-	out, err := conv.Send(t.Context(), hook.TextInput("go"), nil)
+	out, err := conv.Send(t.Context(), message.TextInput("go"), nil)
 	require.NoError(t, err)
 	require.Equal(t, hook.StopCompleted, out.Stop)
 	require.Len(t, who.outcomes, len(calls))
 	return who
 }
 
-func call(tool string, args hook.JSON) script.Call { return script.Call{Tool: tool, Args: args} }
+func call(tool string, args message.JSON) script.Call { return script.Call{Tool: tool, Args: args} }
 
 // TestGrantsAreEnforced: what a rule grants is what the real tools do, root and
 // limits, in the runtime.

@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
@@ -23,7 +24,7 @@ import (
 )
 
 // under returns a call of the last agent: each agent runs the next one.
-func under(tool hook.Tool, in hook.JSON, agents ...hook.AgentConfig) *hook.ToolCall {
+func under(tool message.Tool, in message.JSON, agents ...hook.AgentConfig) *hook.ToolCall {
 	var turn *hook.Turn
 	for i := range agents {
 		conv := hook.NewConversation(hook.ConversationData{ID: fmt.Sprint("c", i), Agent: &agents[i]})
@@ -35,39 +36,39 @@ func under(tool hook.Tool, in hook.JSON, agents ...hook.AgentConfig) *hook.ToolC
 // restrictions are sections with every kind of rule, each with a call that it is
 // about.
 func restrictions() map[string]struct {
-	section hook.JSON
-	tool    hook.Tool
-	args    hook.JSON
+	section message.JSON
+	tool    message.Tool
+	args    message.JSON
 } {
-	wipes := hook.Annotations{Destructive: true}
+	wipes := message.Annotations{Destructive: true}
 	type entry = struct {
-		section hook.JSON
-		tool    hook.Tool
-		args    hook.JSON
+		section message.JSON
+		tool    message.Tool
+		args    message.JSON
 	}
 	return map[string]entry{
-		"deny a tool":             {`{"deny":["Bash"]}`, hook.Tool{Name: "bash"}, args("command", "ls")},
-		"deny a command":          {`{"deny":["Bash(rm *)"]}`, hook.Tool{Name: "bash"}, args("command", "ls; rm x")},
-		"deny a path":             {`{"deny":["Read(/secret/**)"]}`, hook.Tool{Name: "read"}, args("file_path", "secret/key")},
-		"deny what writes":        {`{"deny":["Edit(/src/**)"]}`, hook.Tool{Name: "write"}, args("file_path", "src/a")},
-		"deny an argument":        {`{"deny":["Grep(pattern=TODO)"]}`, hook.Tool{Name: "grep"}, args("pattern", "TODO")},
-		"deny a server":           {`{"deny":["mcp__files"]}`, hook.Tool{Name: "mcp__files__read"}, `{}`},
-		"deny a skill":            {`{"deny":["Skill(a*)"]}`, hook.Tool{Name: "skill"}, args("name", "abc")},
-		"deny an agent":           {`{"deny":["Agent(b)"]}`, hook.Tool{Name: "delegate"}, `{"tasks":[{"agent":"c"},{"agent":"b"}]}`},
-		"ask about a tool":        {`{"ask":["Bash"]}`, hook.Tool{Name: "bash"}, args("command", "ls")},
-		"ask about a command":     {`{"ask":["Bash(git push *)"]}`, hook.Tool{Name: "bash"}, args("command", "git push -f")},
-		"ask about a path":        {`{"ask":["Write(*.go)"]}`, hook.Tool{Name: "write"}, args("file_path", "src/a.go")},
-		"ask about what is below": {`{"ask":["Read(/secret/**)"]}`, hook.Tool{Name: "grep"}, args("pattern", "x")},
-		"ask about every tool":    {`{"ask":["*"]}`, hook.Tool{Name: "look"}, `{}`},
-		"default deny":            {`{"default":"deny"}`, hook.Tool{Name: "look"}, `{}`},
-		"default deny but":        {`{"default":"deny","allow":["Read(/src/**)"]}`, hook.Tool{Name: "read"}, args("file_path", "top")},
-		"default ask":             {`{"default":"ask"}`, hook.Tool{Name: "look"}, `{}`},
-		"default annotations":     {`{"default":"annotations"}`, hook.Tool{Name: "wipe", Annotations: wipes}, `{}`},
-		"grant read only":         {`{"allow":[{"rule":"Write","grant":{"read_only":true}}]}`, hook.Tool{Name: "write"}, args("file_path", "a")},
-		"grant no network":        {`{"allow":[{"rule":"Bash(curl *)","grant":{"no_network":true}}]}`, hook.Tool{Name: "bash"}, args("command", "curl x")},
-		"grant root":              {`{"ask":[{"rule":"Write","grant":{"root":"src"}}]}`, hook.Tool{Name: "write"}, args("file_path", "a")},
-		"grant timeout":           {`{"allow":[{"rule":"Bash","grant":{"timeout":"2s"}}]}`, hook.Tool{Name: "bash"}, args("command", "sleep 5")},
-		"grant output":            {`{"allow":[{"rule":"Bash","grant":{"max_output":100}}]}`, hook.Tool{Name: "bash"}, args("command", "seq 9")},
+		"deny a tool":             {`{"deny":["Bash"]}`, message.Tool{Name: "bash"}, args("command", "ls")},
+		"deny a command":          {`{"deny":["Bash(rm *)"]}`, message.Tool{Name: "bash"}, args("command", "ls; rm x")},
+		"deny a path":             {`{"deny":["Read(/secret/**)"]}`, message.Tool{Name: "read"}, args("file_path", "secret/key")},
+		"deny what writes":        {`{"deny":["Edit(/src/**)"]}`, message.Tool{Name: "write"}, args("file_path", "src/a")},
+		"deny an argument":        {`{"deny":["Grep(pattern=TODO)"]}`, message.Tool{Name: "grep"}, args("pattern", "TODO")},
+		"deny a server":           {`{"deny":["mcp__files"]}`, message.Tool{Name: "mcp__files__read"}, `{}`},
+		"deny a skill":            {`{"deny":["Skill(a*)"]}`, message.Tool{Name: "skill"}, args("name", "abc")},
+		"deny an agent":           {`{"deny":["Agent(b)"]}`, message.Tool{Name: "delegate"}, `{"tasks":[{"agent":"c"},{"agent":"b"}]}`},
+		"ask about a tool":        {`{"ask":["Bash"]}`, message.Tool{Name: "bash"}, args("command", "ls")},
+		"ask about a command":     {`{"ask":["Bash(git push *)"]}`, message.Tool{Name: "bash"}, args("command", "git push -f")},
+		"ask about a path":        {`{"ask":["Write(*.go)"]}`, message.Tool{Name: "write"}, args("file_path", "src/a.go")},
+		"ask about what is below": {`{"ask":["Read(/secret/**)"]}`, message.Tool{Name: "grep"}, args("pattern", "x")},
+		"ask about every tool":    {`{"ask":["*"]}`, message.Tool{Name: "look"}, `{}`},
+		"default deny":            {`{"default":"deny"}`, message.Tool{Name: "look"}, `{}`},
+		"default deny but":        {`{"default":"deny","allow":["Read(/src/**)"]}`, message.Tool{Name: "read"}, args("file_path", "top")},
+		"default ask":             {`{"default":"ask"}`, message.Tool{Name: "look"}, `{}`},
+		"default annotations":     {`{"default":"annotations"}`, message.Tool{Name: "wipe", Annotations: wipes}, `{}`},
+		"grant read only":         {`{"allow":[{"rule":"Write","grant":{"read_only":true}}]}`, message.Tool{Name: "write"}, args("file_path", "a")},
+		"grant no network":        {`{"allow":[{"rule":"Bash(curl *)","grant":{"no_network":true}}]}`, message.Tool{Name: "bash"}, args("command", "curl x")},
+		"grant root":              {`{"ask":[{"rule":"Write","grant":{"root":"src"}}]}`, message.Tool{Name: "write"}, args("file_path", "a")},
+		"grant timeout":           {`{"allow":[{"rule":"Bash","grant":{"timeout":"2s"}}]}`, message.Tool{Name: "bash"}, args("command", "sleep 5")},
+		"grant output":            {`{"allow":[{"rule":"Bash","grant":{"max_output":100}}]}`, message.Tool{Name: "bash"}, args("command", "seq 9")},
 	}
 }
 
@@ -110,13 +111,13 @@ func TestDelegatingWidensNothing(t *testing.T) {
 // and an agent allows no more than the one that runs it.
 func TestTheStrictestOfAllWins(t *testing.T) {
 	t.Parallel()
-	at := func(name string, section hook.JSON) hook.AgentConfig {
+	at := func(name string, section message.JSON) hook.AgentConfig {
 		return hook.AgentConfig{Name: name}.WithSection("policy", section)
 	}
 	asks := at("asks", `{"ask":[{"rule":"Bash","grant":{"timeout":"2s"}}]}`)
 	denies := at("denies", `{"deny":["Bash"]}`)
 	brief := at("brief", `{"allow":[{"rule":"Bash","grant":{"max_output":10}}]}`)
-	bash := hook.Tool{Name: "bash"}
+	bash := message.Tool{Name: "bash"}
 	p := newPolicy(t, policy.Rules{}, nil) // asks about what no rule allows
 	for _, c := range []struct {
 		chain  []hook.AgentConfig
@@ -151,7 +152,7 @@ func TestAnAskOfEachAgentIsAskedFor(t *testing.T) {
 	one := hook.AgentConfig{Name: "one"}.WithSection("policy", `{"ask":["Bash"]}`)
 	two := hook.AgentConfig{Name: "two"}.WithSection("policy", `{"ask":["Bash"]}`)
 	reason := func(chain ...hook.AgentConfig) string {
-		d, err := p.BeforeTool(t.Context(), under(hook.Tool{Name: "bash"}, args("command", "ls"), chain...))
+		d, err := p.BeforeTool(t.Context(), under(message.Tool{Name: "bash"}, args("command", "ls"), chain...))
 		require.NoError(t, err)
 		return d.Verdict().Reason
 	}
@@ -169,7 +170,7 @@ var _ hook.AfterStep = runs{}
 
 func (r runs) AfterStep(ctx context.Context, s *hook.Step, _ hook.StepOutcome) (hook.StepDecision, error) {
 	if s.Turn().Agent().Name == r.who {
-		_, err := s.Host().RunAgent(ctx, hook.AgentRun{Agent: r.agent, Input: hook.TextInput("go")})
+		_, err := s.Host().RunAgent(ctx, hook.AgentRun{Agent: r.agent, Input: message.TextInput("go")})
 		return hook.StepDecision{}, err
 	}
 	return hook.StepDecision{}, nil
@@ -220,7 +221,7 @@ func TestDelegationInTheRuntime(t *testing.T) {
 				}
 				conv, err := rt.Conversation(t.Context(), "a0", "ann")
 				require.NoError(t, err)
-				out, err := conv.Send(t.Context(), hook.TextInput("go"), nil)
+				out, err := conv.Send(t.Context(), message.TextInput("go"), nil)
 				require.NoError(t, err)
 				require.Equal(t, hook.StopCompleted, out.Stop)
 				outcomes := strings.Join(who.outcomes, "\n")
@@ -248,7 +249,7 @@ func staff(levels int, byHook bool) *script.Script {
 			break
 		}
 		task := fmt.Sprintf(`{"tasks":[{"agent":"a%d","message":"go"}]}`, i+1)
-		rules = append(rules, script.Rule{When: when(i, 1), Calls: []script.Call{call("delegate", hook.JSON(task))}})
+		rules = append(rules, script.Rule{When: when(i, 1), Calls: []script.Call{call("delegate", message.JSON(task))}})
 	}
 	rules = append(rules, script.Rule{When: when(levels, 1), Calls: []script.Call{
 		call("write", `{"file_path":"secret/key","content":"x"}`), call("write", `{"file_path":"other","content":"x"}`),

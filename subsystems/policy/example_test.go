@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
 
@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	for _, args := range []hook.JSON{
+	for _, args := range []message.JSON{
 		`{"command":"git log --oneline"}`, `{"command":"git commit -m x && git push"}`, `{"command":"git log; rm -rf ~"}`, `{"command":"git log | sh"}`,
 	} {
 		d, err := p.BeforeTool(context.Background(), hooktest.Call(nil, "bash", args))
@@ -43,7 +43,7 @@ func ExamplePolicy_Explain() {
 		fmt.Println(err)
 		return
 	}
-	e, err := p.Explain(nil, hook.Tool{Name: "bash"}, `{"command":"git log && timeout 5 rm -rf \"$D\" | sort"}`)
+	e, err := p.Explain(nil, message.Tool{Name: "bash"}, `{"command":"git log && timeout 5 rm -rf \"$D\" | sort"}`)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Explanation says what the rules say of one call, and why. It holds parts of the
@@ -47,7 +48,7 @@ type Match struct {
 // Explain says what the policy answers to a call of the tool by an agent, and why.
 // Nil is an agent without rules of its own. An error says that the arguments are no
 // JSON object, or that the agent's section cannot be read.
-func (p *Policy) Explain(cfg *hook.AgentConfig, tool hook.Tool, args hook.JSON) (Explanation, error) {
+func (p *Policy) Explain(cfg *hook.AgentConfig, tool message.Tool, args message.JSON) (Explanation, error) {
 	set, err := p.of(cfg)
 	if err != nil {
 		return Explanation{}, err

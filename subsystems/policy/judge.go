@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/policy/shell"
 )
 
@@ -57,7 +58,7 @@ func (j *judgement) hit(r *rule, part string, maybe bool) {
 
 // judge compares a call with all rules that name its tool. An error says that the
 // arguments are no JSON object.
-func (s ruleset) judge(subjects map[string]Subject, at places, tool hook.Tool, args hook.JSON) (judgement, error) {
+func (s ruleset) judge(subjects map[string]Subject, at places, tool message.Tool, args message.JSON) (judgement, error) {
 	var j judgement
 	c := call{name: strings.ToLower(tool.Name), places: at}
 	c.subject = subjects[c.name]
@@ -239,7 +240,7 @@ func shown(part string) string { return strings.ReplaceAll(part, string(shell.Un
 
 // decide says what all that was found comes to: deny beats ask beats allow, and
 // what is not certain is asked.
-func (j *judgement) decide(def Default, tool hook.Tool) {
+func (j *judgement) decide(def Default, tool message.Tool) {
 	maybe := -1
 	for i, m := range j.matches {
 		switch {
@@ -281,7 +282,7 @@ func (j *judgement) settle(i int, effect Effect, reason string) {
 }
 
 // rest is the default.
-func (j *judgement) rest(def Default, tool hook.Tool) {
+func (j *judgement) rest(def Default, tool message.Tool) {
 	j.def = def
 	notes := tool.Annotations
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
 
@@ -42,7 +42,7 @@ func TestEveryElementOfAListIsJudged(t *testing.T) {
 				}
 				in, err := json.Marshal(map[string]any{"lines": values, "files": values, "hosts": values, "steps": steps})
 				require.NoError(t, err)
-				return effect(t, p, hook.Tool{Name: c.tool}, hook.JSON(in))
+				return effect(t, p, message.Tool{Name: c.tool}, message.JSON(in))
 			}
 			assert.Equal(t, policy.Allow, call(c.allowed), "one")
 			assert.Equal(t, policy.Allow, call(c.allowed, c.allowed), "all")
@@ -66,10 +66,10 @@ func TestDoubtAboutOneLine(t *testing.T) {
 	p := newPolicy(t, policy.Rules{Allow: list("Batch(git *)")}, &policy.Options{
 		Root: t.TempDir(), Subjects: map[string]policy.Subject{"batch": {Kind: policy.Command, Arg: "lines"}},
 	})
-	for _, lines := range []hook.JSON{
+	for _, lines := range []message.JSON{
 		`["git log > x","git log"]`, `["git log","git log > x"]`, `["if","git log"]`, `["git log","if"]`, `["","git log"]`, `["git log","# x"]`, `[]`,
 	} {
-		assert.Equal(t, policy.Ask, effect(t, p, hook.Tool{Name: "batch"}, `{"lines":`+lines+`}`), lines)
+		assert.Equal(t, policy.Ask, effect(t, p, message.Tool{Name: "batch"}, `{"lines":`+lines+`}`), lines)
 	}
 }
 
@@ -80,10 +80,10 @@ func TestAPathWithoutItsPattern(t *testing.T) {
 	p := newPolicy(t, policy.Rules{Deny: list("Find(/secret/**)"), Allow: list("Find")}, &policy.Options{
 		Root: t.TempDir(), Subjects: map[string]policy.Subject{"find": {Kind: policy.Path, Arg: "dirs", Below: "names"}},
 	})
-	for _, in := range []hook.JSON{
+	for _, in := range []message.JSON{
 		`{"dirs":["src","secret"]}`, `{"dirs":["secret","src"],"names":[]}`, `{"dirs":["src"],"names":["a*","../secret/b*"]}`, `{"dirs":["src"],"names":["../secret/b*","a*"]}`,
 		`{"dirs":["src"],"names":["/a*","../secret/b*"]}`,
 	} {
-		assert.Equal(t, policy.Deny, effect(t, p, hook.Tool{Name: "find"}, in), in)
+		assert.Equal(t, policy.Deny, effect(t, p, message.Tool{Name: "find"}, in), in)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
 
@@ -36,17 +37,17 @@ func newPolicy(tb testing.TB, r policy.Rules, o *policy.Options) *policy.Policy 
 }
 
 // args are arguments with one text.
-func args(name, value string) hook.JSON {
+func args(name, value string) message.JSON {
 	data, err := json.Marshal(map[string]string{name: value})
 	if err != nil {
 		panic(err)
 	}
-	return hook.JSON(data)
+	return message.JSON(data)
 }
 
 // effect is what the policy answers: deny, ask, or nothing. It asks BeforeTool and
 // Explain, which have to agree.
-func effect(tb testing.TB, p *policy.Policy, tool hook.Tool, in hook.JSON) policy.Effect {
+func effect(tb testing.TB, p *policy.Policy, tool message.Tool, in message.JSON) policy.Effect {
 	tb.Helper()
 	e, err := p.Explain(nil, tool, in)
 	require.NoError(tb, err)

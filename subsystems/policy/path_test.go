@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
 
@@ -53,8 +53,8 @@ func TestPaths(t *testing.T) {
 			if field[0] != '-' {
 				wantDeny = policy.Deny
 			}
-			assert.Equal(t, wantAllow, effect(t, allow, hook.Tool{Name: "read"}, in), "allow %s: %s", c.pattern, path)
-			assert.Equal(t, wantDeny, effect(t, deny, hook.Tool{Name: "read"}, in), "deny %s: %s", c.pattern, path)
+			assert.Equal(t, wantAllow, effect(t, allow, message.Tool{Name: "read"}, in), "allow %s: %s", c.pattern, path)
+			assert.Equal(t, wantDeny, effect(t, deny, message.Tool{Name: "read"}, in), "deny %s: %s", c.pattern, path)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestLinks(t *testing.T) {
 		"src/in/key": policy.Deny, "src/in/new": policy.Deny, given + "/src/in/key": policy.Deny, "key": policy.Deny, real + "/key": policy.Deny,
 		"secret": policy.Deny, "src/../secret/key": policy.Deny, "src/x/../../secret/x": policy.Deny,
 	} {
-		assert.Equal(t, want, effect(t, p, hook.Tool{Name: "read"}, args("file_path", path)), path)
+		assert.Equal(t, want, effect(t, p, message.Tool{Name: "read"}, args("file_path", path)), path)
 	}
 }
 
@@ -106,12 +106,12 @@ func TestFileTools(t *testing.T) {
 		for call := range strings.SplitSeq(c.calls, "; ") {
 			tool, in, _ := strings.Cut(call[1:], " ")
 			want := map[byte]policy.Effect{'!': policy.Deny, '?': policy.Ask, '-': policy.Allow}[call[0]]
-			assert.Equal(t, want, effect(t, p, hook.Tool{Name: tool}, hook.JSON(in)), "%s: %s", c.rule, call[1:])
+			assert.Equal(t, want, effect(t, p, message.Tool{Name: tool}, message.JSON(in)), "%s: %s", c.rule, call[1:])
 		}
 	}
 	p := newPolicy(t, policy.Rules{Allow: list("Read(**)", "Edit(**)", "Glob(/src/**)")}, &policy.Options{Root: root})
 	for tool, in := range map[string]string{"grep": `{"pattern":"x"}`, "write": `{"file_path":"a"}`, "glob": `{"pattern":"../*","path":"src"}`} {
-		assert.Equal(t, policy.Ask, effect(t, p, hook.Tool{Name: tool}, hook.JSON(in)), "what allows is for its own tool: %s", tool)
+		assert.Equal(t, policy.Ask, effect(t, p, message.Tool{Name: tool}, message.JSON(in)), "what allows is for its own tool: %s", tool)
 	}
-	assert.Equal(t, policy.Allow, effect(t, p, hook.Tool{Name: "glob"}, `{"pattern":"*.go","path":"src"}`))
+	assert.Equal(t, policy.Allow, effect(t, p, message.Tool{Name: "glob"}, `{"pattern":"*.go","path":"src"}`))
 }

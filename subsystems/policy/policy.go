@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
@@ -20,7 +21,7 @@ type Policy struct {
 
 	base     ruleset
 	compiler compiler
-	tools    func() []hook.Tool
+	tools    func() []message.Tool
 
 	mu sync.RWMutex
 	// agents are the rules of registered agents with a section of their own.
@@ -49,7 +50,7 @@ type Options struct {
 	// Tools returns all tools that there are. It is called when an agent is built, and
 	// a rule that names none of them is an error then; those of MCP servers, which come
 	// and go, may be missing. Nil checks nothing.
-	Tools func() []hook.Tool
+	Tools func() []message.Tool
 }
 
 // New compiles the rules. What is wrong with any of them is in the error, which

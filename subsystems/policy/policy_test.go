@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
@@ -34,7 +35,7 @@ func TestConformance(t *testing.T) {
 // TestOrder: deny beats ask beats allow, in whichever lists and order.
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	git := hook.Tool{Name: "bash"}
+	git := message.Tool{Name: "bash"}
 	for _, c := range []struct {
 		name             string
 		deny, ask, allow string
@@ -68,8 +69,8 @@ func TestOrder(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	t.Parallel()
-	tools := []hook.Tool{
-		{Name: "look"}, {Name: "wipe", Annotations: hook.Annotations{Destructive: true}}, {Name: "call", Annotations: hook.Annotations{OpenWorld: true, ReadOnly: true}},
+	tools := []message.Tool{
+		{Name: "look"}, {Name: "wipe", Annotations: message.Annotations{Destructive: true}}, {Name: "call", Annotations: message.Annotations{OpenWorld: true, ReadOnly: true}},
 	}
 	for _, c := range []struct {
 		own, rules policy.Default
@@ -98,7 +99,7 @@ func TestReasons(t *testing.T) {
 	t.Parallel()
 	p := newPolicy(t, policy.Rules{Deny: list("Bash(rm *)"), Ask: list("Bash(git push *)"), Allow: list("Bash(git *)")},
 		&policy.Options{Default: policy.DefaultAnnotations})
-	bash := hook.Tool{Name: "bash", Annotations: hook.Annotations{Destructive: true, OpenWorld: true}}
+	bash := message.Tool{Name: "bash", Annotations: message.Annotations{Destructive: true, OpenWorld: true}}
 	for command, want := range map[string]string{
 		"git log && rm x": "deny: denied by the rule Bash(rm *)",
 		"git push":        "ask: the rule Bash(git push *) asks for it",
@@ -111,7 +112,7 @@ func TestReasons(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, fmt.Sprintf("%s: %s", d.Verdict().Kind, d.Verdict().Reason), command)
 	}
-	call := hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: "web", Annotations: hook.Annotations{OpenWorld: true}}, Args: `{}`})
+	call := hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: "web", Annotations: message.Annotations{OpenWorld: true}}, Args: `{}`})
 	d, err := p.BeforeTool(t.Context(), call)
 	require.NoError(t, err)
 	assert.Equal(t, "it reaches beyond this machine or runs what others wrote", d.Verdict().Reason)
@@ -164,13 +165,13 @@ func TestArguments(t *testing.T) {
 		{"*", "anything", `{}`, true},
 	} {
 		p := newPolicy(t, policy.Rules{Allow: list(c.rule)}, nil)
-		got := effect(t, p, hook.Tool{Name: c.tool}, hook.JSON(c.args))
+		got := effect(t, p, message.Tool{Name: c.tool}, message.JSON(c.args))
 		assert.Equal(t, c.want, got == policy.Allow, "%s for %s %s: %s", c.rule, c.tool, c.args, got)
 	}
 	p := newPolicy(t, policy.Rules{Deny: list("mcp__f__get(path=/etc/**)")}, &policy.Options{Default: policy.DefaultAllow})
-	assert.Equal(t, policy.Deny, effect(t, p, hook.Tool{Name: "mcp__f__get"}, `{"path":["/src/a","/etc/../etc/b"]}`), "one of them is enough")
+	assert.Equal(t, policy.Deny, effect(t, p, message.Tool{Name: "mcp__f__get"}, `{"path":["/src/a","/etc/../etc/b"]}`), "one of them is enough")
 
-	_, err := p.BeforeTool(t.Context(), hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: "mcp__f__get"}, Args: `[1]`}))
+	_, err := p.BeforeTool(t.Context(), hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: "mcp__f__get"}, Args: `[1]`}))
 	assert.ErrorContains(t, err, "the arguments of mcp__f__get cannot be read", "a failure, which the composite takes for a deny")
 }
 
@@ -181,18 +182,18 @@ func TestSubjects(t *testing.T) {
 		"os_bash": {Kind: policy.Command, Arg: "cmd"}, "open": {Kind: policy.Path, Arg: "file", As: "read"},
 	}}
 	p := newPolicy(t, policy.Rules{Deny: list("Read(.env)"), Allow: list("os_bash(git *)", "open(src)")}, o)
-	assert.Equal(t, policy.Allow, effect(t, p, hook.Tool{Name: "os_bash"}, `{"cmd":"git log"}`))
-	assert.Equal(t, policy.Ask, effect(t, p, hook.Tool{Name: "os_bash"}, `{"cmd":"git log; ls"}`))
-	assert.Equal(t, policy.Allow, effect(t, p, hook.Tool{Name: "open"}, `{"file":"src/a"}`))
-	assert.Equal(t, policy.Deny, effect(t, p, hook.Tool{Name: "open"}, `{"file":"src/.env"}`))
+	assert.Equal(t, policy.Allow, effect(t, p, message.Tool{Name: "os_bash"}, `{"cmd":"git log"}`))
+	assert.Equal(t, policy.Ask, effect(t, p, message.Tool{Name: "os_bash"}, `{"cmd":"git log; ls"}`))
+	assert.Equal(t, policy.Allow, effect(t, p, message.Tool{Name: "open"}, `{"file":"src/a"}`))
+	assert.Equal(t, policy.Deny, effect(t, p, message.Tool{Name: "open"}, `{"file":"src/.env"}`))
 }
 
 func TestSection(t *testing.T) {
 	t.Parallel()
 	p := newPolicy(t, policy.Rules{Deny: list("Bash(rm *)"), Allow: list("Bash(git *)")}, &policy.Options{
-		Tools: func() []hook.Tool { return []hook.Tool{{Name: "bash"}, {Name: "read"}} },
+		Tools: func() []message.Tool { return []message.Tool{{Name: "bash"}, {Name: "read"}} },
 	})
-	bash := hook.Tool{Name: "bash"}
+	bash := message.Tool{Name: "bash"}
 	judge := func(cfg *hook.AgentConfig, command string) policy.Effect {
 		turn := hooktest.Turn(hooktest.Conversation(cfg, nil), "go")
 		call := hook.NewToolCall(hook.ToolCallData{Step: hooktest.Step(turn), Tool: bash, Args: args("command", command)})
@@ -229,7 +230,7 @@ func TestSection(t *testing.T) {
 		`{"default":"x"}`:                   `agent "a": section policy: default: there is no default "x"; write deny, ask, annotations or allow`,
 		`{"allow":[{"rule":"Bash","g":1}]}`: `agent "a": section policy: allow[0].g: unknown key; known are grant, rule`,
 	} {
-		_, err := p.OnBuildAgent(t.Context(), hook.AgentConfig{Name: "a"}.WithSection("policy", hook.JSON(section)))
+		_, err := p.OnBuildAgent(t.Context(), hook.AgentConfig{Name: "a"}.WithSection("policy", message.JSON(section)))
 		assert.EqualError(t, err, want)
 	}
 	broken := hook.AgentConfig{Name: "c"}.WithSection("policy", `{"deny":[""]}`)
@@ -246,8 +247,8 @@ func TestGrants(t *testing.T) {
 		Allow: []policy.Rule{{Rule: "Bash", Grant: policy.Grant{Timeout: "30s", MaxOutput: 100}}, {Rule: "Bash(go *)", Grant: policy.Grant{Timeout: "2m", NoNetwork: true}}, {Rule: "Write", Grant: policy.Grant{ReadOnly: true}}},
 	}
 	p := newPolicy(t, rules, &policy.Options{Root: root})
-	decide := func(tool string, in hook.JSON) hook.ToolDecision {
-		d, err := p.BeforeTool(t.Context(), hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: tool}, Args: in}))
+	decide := func(tool string, in message.JSON) hook.ToolDecision {
+		d, err := p.BeforeTool(t.Context(), hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: tool}, Args: in}))
 		require.NoError(t, err)
 		return d
 	}
@@ -258,7 +259,7 @@ func TestGrants(t *testing.T) {
 	d = decide("write", `{"file_path":"a"}`)
 	assert.Equal(t, hook.AnswerAsk, d.Verdict().Kind)
 	assert.Equal(t, hook.Grant{Root: root + "/src", ReadOnly: true}, d.Grant(), "what is asked is narrowed too")
-	e, err := p.Explain(nil, hook.Tool{Name: "write"}, `{"file_path":"a"}`)
+	e, err := p.Explain(nil, message.Tool{Name: "write"}, `{"file_path":"a"}`)
 	require.NoError(t, err)
 	assert.Contains(t, e.String(), "limited to: read only, below "+root+"/src\n")
 }
@@ -280,11 +281,11 @@ func TestExplain(t *testing.T) {
 			"  no rule for …\n" +
 			"  in doubt: which program it runs is known only when it runs\n",
 	} {
-		e, err := p.Explain(nil, hook.Tool{Name: "bash"}, args("command", command))
+		e, err := p.Explain(nil, message.Tool{Name: "bash"}, args("command", command))
 		require.NoError(t, err)
 		assert.Equal(t, want, e.String(), command)
 	}
-	e, err := p.Explain(nil, hook.Tool{Name: "look"}, `{}`)
+	e, err := p.Explain(nil, message.Tool{Name: "look"}, `{}`)
 	require.NoError(t, err)
 	assert.Equal(t, policy.Explanation{Tool: "look", Effect: policy.Ask, Reason: "no rule allows it", Default: policy.DefaultAsk}, e)
 }
@@ -292,7 +293,7 @@ func TestExplain(t *testing.T) {
 // TestNoRules: a tool that no rule names costs nothing.
 func TestNoRules(t *testing.T) {
 	p := newPolicy(t, policy.Rules{Deny: list("Bash(rm *)", "mcp__*__delete"), Allow: list("Read(src/**)")}, &policy.Options{Root: t.TempDir(), Default: policy.DefaultAnnotations})
-	call := hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: "look"}, Args: `{}`})
+	call := hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: "look"}, Args: `{}`})
 	assert.Zero(t, allocs.PerRun(100, func() {
 		if d, err := p.BeforeTool(t.Context(), call); err != nil || d.Verdict().Kind != hook.AnswerNone {
 			t.Error(d, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Rules are lists of rules from one place, and what holds where none matches. It is
@@ -168,9 +169,9 @@ func (r Rules) Tightened() (tight Rules, dropped []Rule) {
 
 // JSON returns the rules as [Parse] reads them and as a section has them. A text that
 // is no UTF-8 is an error.
-func (r Rules) JSON() (hook.JSON, error) {
+func (r Rules) JSON() (message.JSON, error) {
 	data, err := json.Marshal(r)
-	return hook.JSON(data), err
+	return message.JSON(data), err
 }
 
 // Effect is what a rule does.

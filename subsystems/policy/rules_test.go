@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 )
 
@@ -161,7 +161,7 @@ func FuzzRule(f *testing.F) {
 		require.NoError(t, err)
 		for tool, arg := range map[string]string{"bash": "command", "read": "file_path", "grep": "pattern", "mcp__a__b": "c"} {
 			in := args(arg, value)
-			if effect(t, allow, hook.Tool{Name: tool}, in) == policy.Allow && effect(t, deny, hook.Tool{Name: tool}, in) != policy.Deny {
+			if effect(t, allow, message.Tool{Name: tool}, in) == policy.Allow && effect(t, deny, message.Tool{Name: tool}, in) != policy.Deny {
 				t.Errorf("%q allows %s %s and does not deny it", rule, tool, in)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Kind says what an argument is and so how a pattern is compared with it.
@@ -86,7 +86,7 @@ func alias(name string) string {
 // arguments are those of a call, decoded as far as they are asked for.
 type arguments struct{ top map[string]json.RawMessage }
 
-func newArguments(args hook.JSON) (arguments, error) {
+func newArguments(args message.JSON) (arguments, error) {
 	var a arguments
 	if args == "" {
 		return a, nil

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
@@ -31,7 +31,7 @@ func Example() {
 	for _, skill := range s.All() {
 		fmt.Println(skill.Name, "·", skill.Description)
 	}
-	in, err := s.Preprocess(context.Background(), hooktest.Turn(nil, ""), hook.TextInput(`/anchor "Dead Man's Cove" 30m`))
+	in, err := s.Preprocess(context.Background(), hooktest.Turn(nil, ""), message.TextInput(`/anchor "Dead Man's Cove" 30m`))
 	if err != nil {
 		panic(err)
 	}

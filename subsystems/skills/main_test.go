@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
 
@@ -38,7 +39,7 @@ func md(name, description, body string) string {
 
 func in(dirs ...string) *skills.Skills { return skills.New(&skills.Options{Dirs: dirs}) }
 
-func agent(section hook.JSON) *hook.AgentConfig {
+func agent(section message.JSON) *hook.AgentConfig {
 	cfg := hook.AgentConfig{Name: "a"}.WithSection("skills", section)
 	return &cfg
 }
@@ -50,21 +51,21 @@ type scene struct {
 	turn   *hook.Turn
 }
 
-func at(s *skills.Skills, section hook.JSON) scene {
+func at(s *skills.Skills, section message.JSON) scene {
 	host := &hooktest.Recorder{}
 	return scene{s, host, hooktest.Turn(hooktest.Conversation(agent(section), host), "")}
 }
 
-func (c scene) load(t testing.TB, name, args string) (hook.ToolResult, error) {
+func (c scene) load(t testing.TB, name, args string) (message.ToolResult, error) {
 	t.Helper()
 	call := hooktest.Call(hooktest.Step(c.turn), "skill", "")
 	return c.skills.Load(t.Context(), &hook.Env{Call: call}, skills.SkillInput{Name: name, Arguments: args})
 }
 
 // say sends a person's line through Preprocess.
-func (c scene) say(t testing.TB, text string) []hook.Message {
+func (c scene) say(t testing.TB, text string) []message.Message {
 	t.Helper()
-	out, err := c.skills.Preprocess(t.Context(), c.turn, hook.TextInput(text))
+	out, err := c.skills.Preprocess(t.Context(), c.turn, message.TextInput(text))
 	require.NoError(t, err)
 	return out.Messages.Slice()
 }
@@ -77,7 +78,7 @@ func names(all []skills.Skill) string {
 	return strings.Join(out, " ")
 }
 
-func failure(t testing.TB, err error) (hook.FailureKind, string) {
+func failure(t testing.TB, err error) (message.FailureKind, string) {
 	t.Helper()
 	var te *hook.ToolError
 	require.ErrorAs(t, err, &te)

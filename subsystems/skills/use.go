@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/spell"
 )
 
@@ -23,14 +25,14 @@ type SkillInput struct {
 // it.
 //
 //hook:tool name=skill readonly idempotent
-func (s *Skills) Load(ctx context.Context, env *hook.Env, in SkillInput) (hook.ToolResult, error) {
+func (s *Skills) Load(ctx context.Context, env *hook.Env, in SkillInput) (message.ToolResult, error) {
 	name := strings.TrimSpace(in.Name)
 	if strings.ContainsAny(name, `/\`) || strings.Contains(name, "..") {
-		return hook.ToolResult{}, &hook.ToolError{Kind: hook.FailArguments, Text: fmt.Sprintf("%q is a path; give the name of a skill", name)}
+		return message.ToolResult{}, &hook.ToolError{Kind: message.FailArguments, Text: fmt.Sprintf("%q is a path; give the name of a skill", name)}
 	}
 	turn := turnOf(env.Call)
 	if turn == nil {
-		return hook.ToolResult{}, notFound(name, nil)
+		return message.ToolResult{}, notFound(name, nil)
 	}
 	skills := slices.DeleteFunc(s.inTurn(turn), func(k Skill) bool { return k.ManualOnly })
 	if name == "" {
@@ -38,14 +40,14 @@ func (s *Skills) Load(ctx context.Context, env *hook.Env, in SkillInput) (hook.T
 	}
 	k, ok := find(skills, name)
 	if !ok {
-		return hook.ToolResult{}, notFound(name, skills)
+		return message.ToolResult{}, notFound(name, skills)
 	}
 	e := expansion{skill: k, args: strings.TrimSpace(in.Arguments), conversation: turn.Conversation().ID()}
 	env.Call.Host().Emit(ctx, loaded(k))
 	return workspace(e.content()), nil
 }
 
-func loaded(k Skill) hook.Event { return hook.Event{Kind: hook.EventSkillLoaded, Text: k.Name} }
+func loaded(k Skill) hook.Event { return hook.Event{Kind: event.SkillLoaded, Text: k.Name} }
 
 // turnOf returns the turn that makes the call, or nil if that is not known.
 func turnOf(call *hook.ToolCall) *hook.Turn {
@@ -55,9 +57,9 @@ func turnOf(call *hook.ToolCall) *hook.Turn {
 	return call.Step().Turn()
 }
 
-func workspace(text string) hook.ToolResult {
-	r := hook.TextResult(text)
-	r.Trust = hook.TrustWorkspace
+func workspace(text string) message.ToolResult {
+	r := message.TextResult(text)
+	r.Trust = message.TrustWorkspace
 	return r
 }
 
@@ -80,7 +82,7 @@ func notFound(name string, skills []Skill) error {
 	} else if len(skills) > 0 {
 		text += " Call with an empty name to list them."
 	}
-	return &hook.ToolError{Kind: hook.FailNotFound, Text: text}
+	return &hook.ToolError{Kind: message.FailNotFound, Text: text}
 }
 
 // maxSimilar is how many names are offered in place of a wrong one.
@@ -132,12 +134,12 @@ func similarity(name string, k Skill) int {
 // added is a message of its own with the label "skill". A text that begins with a
 // slash but names no skill of the agent's is left alone, and costs a look at the
 // files; any other text costs nothing.
-func (s *Skills) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (s *Skills) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	if !slash(in) {
 		return in, nil
 	}
 	skills := slices.DeleteFunc(s.inTurn(t), func(k Skill) bool { return k.NotManual })
-	var out []hook.Message
+	var out []message.Message
 	for _, m := range in.Messages.All() {
 		out = append(out, m)
 		name, args := command(m)
@@ -146,7 +148,7 @@ func (s *Skills) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (h
 			continue
 		}
 		e := expansion{skill: k, args: args, conversation: t.Conversation().ID()}
-		added := hook.UserText(e.content())
+		added := message.UserText(e.content())
 		added.Label = "skill"
 		out = append(out, added)
 		t.Host().Emit(ctx, loaded(k))
@@ -154,10 +156,10 @@ func (s *Skills) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (h
 	if len(out) == in.Messages.Len() {
 		return in, nil
 	}
-	return hook.Input{Messages: hook.Freeze(out)}, nil
+	return message.Input{Messages: message.Freeze(out)}, nil
 }
 
-func slash(in hook.Input) bool {
+func slash(in message.Input) bool {
 	for _, m := range in.Messages.All() {
 		if name, _ := command(m); name != "" {
 			return true
@@ -168,12 +170,12 @@ func slash(in hook.Input) bool {
 
 // command returns the name and the arguments that a person's message begins with,
 // or "".
-func command(m hook.Message) (name, args string) {
-	if m.Role != hook.RoleUser || m.Label != "" || m.Content.Len() == 0 {
+func command(m message.Message) (name, args string) {
+	if m.Role != message.RoleUser || m.Label != "" || m.Content.Len() == 0 {
 		return "", ""
 	}
 	first := m.Content.At(0)
-	if first.Kind != hook.BlockText || !strings.HasPrefix(first.Text, "/") {
+	if first.Kind != message.BlockText || !strings.HasPrefix(first.Text, "/") {
 		return "", ""
 	}
 	text := first.Text[1:]

@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
@@ -41,10 +43,10 @@ Skill directory: `+dir+`/knots
   <file>scripts/tie.sh</file>
 </skill_resources>
 </skill_content>`, r.Text())
-	assert.Equal(t, hook.TrustWorkspace, r.Trust)
+	assert.Equal(t, message.TrustWorkspace, r.Trust)
 	events := c.host.Events()
 	require.Len(t, events, 1)
-	assert.Equal(t, hook.EventSkillLoaded, events[0].Kind)
+	assert.Equal(t, event.SkillLoaded, events[0].Kind)
 	assert.Equal(t, "knots", events[0].Text)
 
 	r, err = c.load(t, "logbook", "")
@@ -58,26 +60,26 @@ func TestLoadFailsHelpfully(t *testing.T) {
 	s, _ := crew(t)
 	tests := []struct {
 		name  string
-		args  hook.JSON
-		kind  hook.FailureKind
+		args  message.JSON
+		kind  message.FailureKind
 		wants string
 	}{
-		{"knot", "", hook.FailNotFound, `There is no skill "knot". Do you mean knots?`},
-		{"KNOTS", "", hook.FailNotFound, `There is no skill "KNOTS". Do you mean knots?`},
-		{"log", "", hook.FailNotFound, `There is no skill "log". Do you mean logbook?`},
-		{"splice", "", hook.FailNotFound, `There is no skill "splice". Do you mean knots?`},
-		{"tie-knots-well", "", hook.FailNotFound, `There is no skill "tie-knots-well". Do you mean knots?`},
-		{"zzz", "", hook.FailNotFound, `There is no skill "zzz". Call with an empty name to list them.`},
-		{"secret", "", hook.FailNotFound, `There is no skill "secret". Call with an empty name to list them.`},
-		{"log", `{"names":["knots"]}`, hook.FailNotFound, `There is no skill "log". Call with an empty name to list them.`},
-		{"logbook", `{"names":["knots"]}`, hook.FailNotFound, `There is no skill "logbook". Call with an empty name to list them.`},
-		{"knots", `{"names":[]}`, hook.FailNotFound, `There is no skill "knots".`},
-		{"knots", `{"nmes":["knots"]}`, hook.FailNotFound, `There is no skill "knots".`},
-		{"../knots", "", hook.FailArguments, `"../knots" is a path; give the name of a skill`},
-		{"a/b", "", hook.FailArguments, `"a/b" is a path; give the name of a skill`},
-		{`a\b`, "", hook.FailArguments, `"a\\b" is a path; give the name of a skill`},
-		{"..", "", hook.FailArguments, `".." is a path; give the name of a skill`},
-		{strings.Repeat("x", 10_000), "", hook.FailNotFound, "Call with an empty name"},
+		{"knot", "", message.FailNotFound, `There is no skill "knot". Do you mean knots?`},
+		{"KNOTS", "", message.FailNotFound, `There is no skill "KNOTS". Do you mean knots?`},
+		{"log", "", message.FailNotFound, `There is no skill "log". Do you mean logbook?`},
+		{"splice", "", message.FailNotFound, `There is no skill "splice". Do you mean knots?`},
+		{"tie-knots-well", "", message.FailNotFound, `There is no skill "tie-knots-well". Do you mean knots?`},
+		{"zzz", "", message.FailNotFound, `There is no skill "zzz". Call with an empty name to list them.`},
+		{"secret", "", message.FailNotFound, `There is no skill "secret". Call with an empty name to list them.`},
+		{"log", `{"names":["knots"]}`, message.FailNotFound, `There is no skill "log". Call with an empty name to list them.`},
+		{"logbook", `{"names":["knots"]}`, message.FailNotFound, `There is no skill "logbook". Call with an empty name to list them.`},
+		{"knots", `{"names":[]}`, message.FailNotFound, `There is no skill "knots".`},
+		{"knots", `{"nmes":["knots"]}`, message.FailNotFound, `There is no skill "knots".`},
+		{"../knots", "", message.FailArguments, `"../knots" is a path; give the name of a skill`},
+		{"a/b", "", message.FailArguments, `"a/b" is a path; give the name of a skill`},
+		{`a\b`, "", message.FailArguments, `"a\\b" is a path; give the name of a skill`},
+		{"..", "", message.FailArguments, `".." is a path; give the name of a skill`},
+		{strings.Repeat("x", 10_000), "", message.FailNotFound, "Call with an empty name"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name[:min(len(tt.name), 20)]+" "+string(tt.args), func(t *testing.T) {
@@ -93,7 +95,7 @@ func TestLoadFailsHelpfully(t *testing.T) {
 	t.Run("nowhere", func(t *testing.T) {
 		_, err := s.Load(t.Context(), &hook.Env{}, skills.SkillInput{Name: "knots"})
 		kind, _ := failure(t, err)
-		assert.Equal(t, hook.FailNotFound, kind, "an agent that is not known has nothing")
+		assert.Equal(t, message.FailNotFound, kind, "an agent that is not known has nothing")
 	})
 }
 
@@ -101,7 +103,7 @@ func TestLoadFailsHelpfully(t *testing.T) {
 func TestLoadLists(t *testing.T) {
 	t.Parallel()
 	s, _ := crew(t)
-	for section, want := range map[hook.JSON]string{
+	for section, want := range map[message.JSON]string{
 		"":                               "The skills are:\n- knots: Tie <knots> & splice.\n- logbook: Keep the log.\n- robot: For models.",
 		`{"names":["logbook","secret"]}`: "The skills are:\n- logbook: Keep the log.",
 		`{"names":[]}`:                   "There are no skills.",
@@ -125,7 +127,7 @@ func TestSkillsAreReadAnew(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "new")))
 	_, err := c.load(t, "new", "")
 	kind, _ := failure(t, err)
-	assert.Equal(t, hook.FailNotFound, kind)
+	assert.Equal(t, message.FailNotFound, kind)
 }
 
 func TestPreprocess(t *testing.T) {
@@ -134,21 +136,21 @@ func TestPreprocess(t *testing.T) {
 	c := at(s, "")
 	got := c.say(t, "/knots  a bowline\nand more ")
 	require.Len(t, got, 2)
-	assert.Equal(t, hook.UserText("/knots  a bowline\nand more "), got[0], "as it was written")
+	assert.Equal(t, message.UserText("/knots  a bowline\nand more "), got[0], "as it was written")
 	assert.Equal(t, "skill", got[1].Label)
-	assert.Equal(t, hook.RoleUser, got[1].Role)
+	assert.Equal(t, message.RoleUser, got[1].Role)
 	assert.Contains(t, got[1].Text(), "Tie a bowline\nand more.\n\nSkill directory: "+dir+"/knots")
-	assert.Equal(t, []hook.EventKind{hook.EventSkillLoaded}, c.host.Kinds())
+	assert.Equal(t, []hook.EventKind{event.SkillLoaded}, c.host.Kinds())
 	assert.Len(t, c.say(t, "/secret"), 2, "a person may start what a model may not")
 
 	for _, text := range []string{
 		"/unknown x", "/usr/bin/env", "/", "/ knots", "//knots", " /knots", "knots", "see /knots", "/knots/x", "/Knots", "/robot", "",
 	} {
 		c := at(s, "")
-		assert.Equal(t, []hook.Message{hook.UserText(text)}, c.say(t, text), text)
+		assert.Equal(t, []message.Message{message.UserText(text)}, c.say(t, text), text)
 		assert.Empty(t, c.host.Events())
 	}
-	for _, section := range []hook.JSON{`{"names":["logbook"]}`, `{"names":[]}`, `{"wrong":1}`} {
+	for _, section := range []message.JSON{`{"names":["logbook"]}`, `{"names":[]}`, `{"wrong":1}`} {
 		assert.Len(t, at(s, section).say(t, "/knots"), 1, section)
 	}
 }
@@ -157,19 +159,19 @@ func TestPreprocessLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
 	s, _ := crew(t)
 	c := at(s, "")
-	label := hook.UserText("/knots x")
+	label := message.UserText("/knots x")
 	label.Label = "feedback"
-	in := hook.Input{Messages: hook.ListOf(
+	in := message.Input{Messages: message.ListOf(
 		label,
-		hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("/knots x"))},
-		hook.Message{Role: hook.RoleUser, Content: hook.ListOf(hook.Block{Kind: hook.BlockImage, URI: "/knots"})},
-		hook.Message{Role: hook.RoleUser},
+		message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("/knots x"))},
+		message.Message{Role: message.RoleUser, Content: message.ListOf(message.Block{Kind: message.BlockImage, URI: "/knots"})},
+		message.Message{Role: message.RoleUser},
 	)}
 	out, err := s.Preprocess(t.Context(), c.turn, in)
 	require.NoError(t, err)
 	assert.Equal(t, in, out)
 
-	two := hook.Input{Messages: hook.ListOf(hook.UserText("/knots a"), hook.UserText("plain"), hook.UserText("/logbook"))}
+	two := message.Input{Messages: message.ListOf(message.UserText("/knots a"), message.UserText("plain"), message.UserText("/logbook"))}
 	out, err = s.Preprocess(t.Context(), c.turn, two)
 	require.NoError(t, err)
 	var labels []string
@@ -249,7 +251,7 @@ func TestSection(t *testing.T) {
 	s, _ := crew(t)
 	none := hook.Scope{Tools: []string{}}
 	tests := []struct {
-		section hook.JSON
+		section message.JSON
 		scope   hook.Scope
 		error   string
 	}{
@@ -292,7 +294,7 @@ func TestConformance(t *testing.T) {
 func TestPlainTextIsFree(t *testing.T) {
 	s, _ := crew(t)
 	c := at(s, "")
-	input := hook.TextInput("please tie knots/ropes")
+	input := message.TextInput("please tie knots/ropes")
 	assert.Zero(t, allocs.PerRun(100, func() {
 		if out, err := s.Preprocess(t.Context(), c.turn, input); err != nil || out.Messages.Len() != 1 {
 			t.Fail()
@@ -307,7 +309,7 @@ func BenchmarkPreprocess(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, err := s.Preprocess(b.Context(), c.turn, hook.TextInput(text))
+				_, err := s.Preprocess(b.Context(), c.turn, message.TextInput(text))
 				require.NoError(b, err)
 			}
 		})
@@ -321,7 +323,7 @@ func TestDelegatingReachesNoMoreSkills(t *testing.T) {
 	t.Parallel()
 	s, _ := crew(t)
 	narrow, wide, person := at(s, `{"names":["logbook","secret"]}`), at(s, ""), at(s, "")
-	child := func(of scene, section hook.JSON) scene {
+	child := func(of scene, section message.JSON) scene {
 		conv := hooktest.Conversation(agent(section), of.host)
 		turn, _ := hook.NewTurn(hook.TurnData{Conversation: conv, Parent: of.turn, Depth: of.turn.Depth() + 1})
 		return scene{s, of.host, turn}

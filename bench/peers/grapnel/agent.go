@@ -8,6 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/bench/work"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Agent is the composite: the typed tool, the other tools, and as many hooks as the
@@ -76,11 +77,11 @@ func (f *Find) Find(ctx context.Context, in work.Input) (work.Answer, error) {
 // gets them from a server.
 type More struct {
 	hook.Nop
-	tools []hook.Tool
+	tools []message.Tool
 }
 
 func newMore(n int) *More {
-	m := &More{tools: make([]hook.Tool, n)}
+	m := &More{tools: make([]message.Tool, n)}
 	find := (&Find{}).Schema()[0]
 	for i := range m.tools {
 		m.tools[i] = find
@@ -90,7 +91,7 @@ func newMore(n int) *More {
 }
 
 // Schema implements hook.Hook.
-func (m *More) Schema() []hook.Tool { return m.tools }
+func (m *More) Schema() []message.Tool { return m.tools }
 
 // Counter is a hook that counts where it is told.
 type Counter struct {
@@ -106,13 +107,13 @@ var (
 )
 
 // BeforeModel implements hook.BeforeModel.
-func (c *Counter) BeforeModel(ctx context.Context, _ *hook.Step, _ hook.ModelRequest) (hook.ModelDecision, error) {
+func (c *Counter) BeforeModel(ctx context.Context, _ *hook.Step, _ message.ModelRequest) (hook.ModelDecision, error) {
 	c.all.In(ctx).Hook()
 	return hook.ModelDecision{}, nil
 }
 
 // AfterModel implements hook.AfterModel.
-func (c *Counter) AfterModel(ctx context.Context, _ *hook.Step, _ hook.ModelReply) (hook.ReplyDecision, error) {
+func (c *Counter) AfterModel(ctx context.Context, _ *hook.Step, _ message.ModelReply) (hook.ReplyDecision, error) {
 	c.all.In(ctx).Hook()
 	return hook.ReplyDecision{}, nil
 }

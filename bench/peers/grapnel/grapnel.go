@@ -12,6 +12,8 @@ import (
 
 	"github.com/grapnel-go/grapnel/bench/work"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -38,12 +40,12 @@ func start(ctx context.Context, t work.Turn) (*work.Running, error) {
 			return nil, errors.Join(err, closeAll())
 		}
 	}
-	in := hook.TextInput(work.Say)
+	in := message.TextInput(work.Say)
 	options := make([]runtime.SendOptions, len(all))
 	if t.Deltas > 0 {
 		for i, l := range all {
 			options[i].Observe = func(e hook.Event) {
-				if e.Kind == hook.EventTextDelta {
+				if e.Kind == event.TextDelta {
 					l.Delta(e.Text)
 				}
 			}
@@ -86,7 +88,7 @@ func agents(ctx context.Context, t work.Turn) (*work.Agents, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := hook.TextInput(work.Say)
+	in := message.TextInput(work.Say)
 	return &work.Agents{
 		Register: func(ctx context.Context, i int) error {
 			_, err := rt.Register(ctx, hook.AgentConfig{Name: work.AgentName(i)})
@@ -128,15 +130,15 @@ func conversation(ctx context.Context, rt *runtime.Runtime, st store.Store, t wo
 	if err != nil {
 		return nil, err
 	}
-	old := make([]hook.Message, t.Messages)
+	old := make([]message.Message, t.Messages)
 	for i := range old {
 		person, text := work.Old(i)
-		old[i] = hook.UserText(text)
+		old[i] = message.UserText(text)
 		if !person {
-			old[i] = hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(text))}
+			old[i] = message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock(text))}
 		}
 	}
-	if _, err := st.Append(ctx, rec.ID, store.Append{Messages: hook.MessagesOf(old...)}); err != nil {
+	if _, err := st.Append(ctx, rec.ID, store.Append{Messages: message.MessagesOf(old...)}); err != nil {
 		return nil, fmt.Errorf("laying the history: %w", err)
 	}
 	return rt.Conversation(ctx, agent, sender)

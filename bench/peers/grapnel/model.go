@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/bench/work"
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // model is the scripted model.
@@ -13,53 +13,53 @@ type model struct {
 	all  work.Ledgers
 }
 
-var usage = hook.Usage{Input: 10, Output: 5}
+var usage = message.Usage{Input: 10, Output: 5}
 
 // Stream implements the runtime's provider.
-func (m model) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+func (m model) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	l, shown := m.all.In(ctx), seen(req)
-	return func(yield func(hook.Chunk, error) bool) {
+	return func(yield func(message.Chunk, error) bool) {
 		calls, err := l.Model(shown)
 		if err != nil {
-			yield(hook.Chunk{}, err)
+			yield(message.Chunk{}, err)
 			return
 		}
 		if calls > 0 {
 			ask(l, calls, yield)
 			return
 		}
-		if m.turn.Deltas == 0 && !yield(hook.Chunk{Kind: hook.ChunkText, Text: l.Answer()}, nil) {
+		if m.turn.Deltas == 0 && !yield(message.Chunk{Kind: message.ChunkText, Text: l.Answer()}, nil) {
 			return
 		}
 		for range m.turn.Deltas {
-			if !yield(hook.Chunk{Kind: hook.ChunkText, Text: work.Word}, nil) {
+			if !yield(message.Chunk{Kind: message.ChunkText, Text: work.Word}, nil) {
 				return
 			}
 		}
-		yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop, Usage: usage}, nil)
+		yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop, Usage: usage}, nil)
 	}
 }
 
 // ask yields calls of the tool.
-func ask(l *work.Ledger, calls int, yield func(hook.Chunk, error) bool) {
+func ask(l *work.Ledger, calls int, yield func(message.Chunk, error) bool) {
 	for i := range calls {
-		ok := yield(hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: l.ID(), Tool: work.Tool}, nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: work.Args}, nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkCallEnd, Index: i}, nil)
+		ok := yield(message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: l.ID(), Tool: work.Tool}, nil) &&
+			yield(message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: work.Args}, nil) &&
+			yield(message.Chunk{Kind: message.ChunkCallEnd, Index: i}, nil)
 		if !ok {
 			return
 		}
 	}
-	yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishTools, Usage: usage}, nil)
+	yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishTools, Usage: usage}, nil)
 }
 
 // seen is what the request shows.
-func seen(req hook.ModelRequest) work.Seen {
+func seen(req message.ModelRequest) work.Seen {
 	n := req.Messages.Len()
 	s := work.Seen{Tools: req.Tools.Tools().Len(), Messages: n}
 	for ; s.Results < n; s.Results++ {
 		m := req.Messages.At(n - 1 - s.Results)
-		if m.Role != hook.RoleTool {
+		if m.Role != message.RoleTool {
 			break
 		}
 		if s.Results == 0 {

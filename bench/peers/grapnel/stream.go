@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/grapnel-go/grapnel/bench/wire"
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
 
@@ -21,15 +21,15 @@ var _ wire.Reader = (*Reader)(nil)
 
 // Read implements wire.Reader.
 func (r *Reader) Read(ctx context.Context) (heard wire.Heard, err error) {
-	req := hook.ModelRequest{Model: "m", Messages: hook.MessagesOf(hook.UserText("hello"))}
+	req := message.ModelRequest{Model: "m", Messages: message.MessagesOf(message.UserText("hello"))}
 	for chunk, err := range r.provider.Stream(ctx, req) {
 		if err != nil {
 			return heard, err
 		}
 		switch chunk.Kind {
-		case hook.ChunkText:
+		case message.ChunkText:
 			heard.Add(chunk.Text)
-		case hook.ChunkFinish:
+		case message.ChunkFinish:
 			heard.Finish, heard.Input, heard.Output = string(chunk.Finish), chunk.Usage.Input, chunk.Usage.Output
 		}
 	}

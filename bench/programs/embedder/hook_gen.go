@@ -10,6 +10,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Plan of App (main.go), in execution order:
@@ -62,11 +64,23 @@ var _ guard.Unchanged = struct {
 	guard.HasDispatch[*Notes]
 }{}
 
+// staleApp is App beside the markers of the points that its author has not written; see [guard.Unchanged].
+type staleApp struct {
+	*App
+	guard.NotCalled
+}
+
+// If this does not compile, other points of App are written by hand now: run "go tool hookgen ./..." again.
+var _ guard.Unchanged = struct {
+	staleApp
+	guard.HasHook[*App]
+}{}
+
 // Compose returns the composite that a is now: what a runtime runs.
 func (a *App) Compose() *composite.Composite {
 	return composite.Compose(a, composite.Table{Type: "main.App", Owner: appOwner, Rows: []composite.Row{
-		{Field: "Limit", Type: "*main.Limit", Hook: a.Limit, Points: hook.SetOf(hook.PointBeforeTool)},
-		{Field: "Notes", Type: "*main.Notes", Hook: a.Notes, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolAddNote}},
+		{Field: "Limit", Type: "*main.Limit", Hook: a.Limit, Points: point.Set(point.BeforeTool)},
+		{Field: "Notes", Type: "*main.Notes", Hook: a.Notes, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolAddNote}},
 	}})
 }
 
@@ -80,7 +94,7 @@ func appOwner(tool string) int {
 }
 
 // Schema implements [hook.Hook]: Notes.
-func (a *App) Schema() []hook.Tool {
+func (a *App) Schema() []message.Tool {
 	return a.Compose().Schema()
 }
 
@@ -105,7 +119,7 @@ func (a *App) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 }
 
 // Preprocess implements [hook.Hook]: no member has it.
-func (a *App) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (a *App) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	return a.Compose().Preprocess(ctx, t, in)
 }
 
@@ -141,7 +155,7 @@ const NotesRev = 0xe8ab8e78
 const NotesHook = "hook1 rev=e8ab8e78 tools=add_note"
 
 // notesTools are the tools of [Notes], in the order of the source.
-var notesTools = [...]hook.Tool{
+var notesTools = [...]message.Tool{
 	{
 		Name:        ToolAddNote,
 		Description: "Add keeps a note.",
@@ -152,7 +166,7 @@ var notesTools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (n *Notes) Schema() []hook.Tool {
+func (n *Notes) Schema() []message.Tool {
 	return notesTools[:len(notesTools):len(notesTools)]
 }
 
@@ -180,7 +194,7 @@ type addNoteCall struct {
 }
 
 // Run implements [hook.Runner].
-func (c *addNoteCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *addNoteCall) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Reply(c.n.Add(ctx, c.in))
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
@@ -95,7 +96,7 @@ func serve(ctx context.Context) error {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		out, err := conv.Send(r.Context(), hook.TextInput(string(line)), nil)
+		out, err := conv.Send(r.Context(), message.TextInput(string(line)), nil)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

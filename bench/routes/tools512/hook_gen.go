@@ -11,6 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Plan of All (tools.go), in execution order:
@@ -231,12 +233,12 @@ var _ guard.Unchanged = struct {
 // Compose returns the composite that a is now: what a runtime runs.
 func (a *All) Compose() *composite.Composite {
 	return composite.Compose(a, composite.Table{Type: "tools512.All", Owner: allOwner, Rows: []composite.Row{
-		{Field: "S0", Type: "*tools512.S0", Hook: a.S0, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner0Tool0, ToolOwner0Tool1, ToolOwner0Tool2, ToolOwner0Tool3, ToolOwner0Tool4, ToolOwner0Tool5, ToolOwner0Tool6, ToolOwner0Tool7, ToolOwner0Tool8, ToolOwner0Tool9, ToolOwner0Tool10, ToolOwner0Tool11, ToolOwner0Tool12, ToolOwner0Tool13, ToolOwner0Tool14, ToolOwner0Tool15, ToolOwner0Tool16, ToolOwner0Tool17, ToolOwner0Tool18, ToolOwner0Tool19, ToolOwner0Tool20, ToolOwner0Tool21, ToolOwner0Tool22, ToolOwner0Tool23, ToolOwner0Tool24, ToolOwner0Tool25, ToolOwner0Tool26, ToolOwner0Tool27, ToolOwner0Tool28, ToolOwner0Tool29, ToolOwner0Tool30, ToolOwner0Tool31, ToolOwner0Tool32, ToolOwner0Tool33, ToolOwner0Tool34, ToolOwner0Tool35, ToolOwner0Tool36, ToolOwner0Tool37, ToolOwner0Tool38, ToolOwner0Tool39, ToolOwner0Tool40, ToolOwner0Tool41, ToolOwner0Tool42, ToolOwner0Tool43, ToolOwner0Tool44, ToolOwner0Tool45, ToolOwner0Tool46, ToolOwner0Tool47, ToolOwner0Tool48, ToolOwner0Tool49, ToolOwner0Tool50, ToolOwner0Tool51, ToolOwner0Tool52, ToolOwner0Tool53, ToolOwner0Tool54, ToolOwner0Tool55, ToolOwner0Tool56, ToolOwner0Tool57, ToolOwner0Tool58, ToolOwner0Tool59, ToolOwner0Tool60, ToolOwner0Tool61, ToolOwner0Tool62, ToolOwner0Tool63, ToolOwner0Tool64, ToolOwner0Tool65, ToolOwner0Tool66, ToolOwner0Tool67, ToolOwner0Tool68, ToolOwner0Tool69, ToolOwner0Tool70, ToolOwner0Tool71, ToolOwner0Tool72, ToolOwner0Tool73, ToolOwner0Tool74, ToolOwner0Tool75, ToolOwner0Tool76, ToolOwner0Tool77, ToolOwner0Tool78, ToolOwner0Tool79, ToolOwner0Tool80, ToolOwner0Tool81, ToolOwner0Tool82, ToolOwner0Tool83, ToolOwner0Tool84, ToolOwner0Tool85}},
-		{Field: "S1", Type: "*tools512.S1", Hook: a.S1, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner1Tool0, ToolOwner1Tool1, ToolOwner1Tool2, ToolOwner1Tool3, ToolOwner1Tool4, ToolOwner1Tool5, ToolOwner1Tool6, ToolOwner1Tool7, ToolOwner1Tool8, ToolOwner1Tool9, ToolOwner1Tool10, ToolOwner1Tool11, ToolOwner1Tool12, ToolOwner1Tool13, ToolOwner1Tool14, ToolOwner1Tool15, ToolOwner1Tool16, ToolOwner1Tool17, ToolOwner1Tool18, ToolOwner1Tool19, ToolOwner1Tool20, ToolOwner1Tool21, ToolOwner1Tool22, ToolOwner1Tool23, ToolOwner1Tool24, ToolOwner1Tool25, ToolOwner1Tool26, ToolOwner1Tool27, ToolOwner1Tool28, ToolOwner1Tool29, ToolOwner1Tool30, ToolOwner1Tool31, ToolOwner1Tool32, ToolOwner1Tool33, ToolOwner1Tool34, ToolOwner1Tool35, ToolOwner1Tool36, ToolOwner1Tool37, ToolOwner1Tool38, ToolOwner1Tool39, ToolOwner1Tool40, ToolOwner1Tool41, ToolOwner1Tool42, ToolOwner1Tool43, ToolOwner1Tool44, ToolOwner1Tool45, ToolOwner1Tool46, ToolOwner1Tool47, ToolOwner1Tool48, ToolOwner1Tool49, ToolOwner1Tool50, ToolOwner1Tool51, ToolOwner1Tool52, ToolOwner1Tool53, ToolOwner1Tool54, ToolOwner1Tool55, ToolOwner1Tool56, ToolOwner1Tool57, ToolOwner1Tool58, ToolOwner1Tool59, ToolOwner1Tool60, ToolOwner1Tool61, ToolOwner1Tool62, ToolOwner1Tool63, ToolOwner1Tool64, ToolOwner1Tool65, ToolOwner1Tool66, ToolOwner1Tool67, ToolOwner1Tool68, ToolOwner1Tool69, ToolOwner1Tool70, ToolOwner1Tool71, ToolOwner1Tool72, ToolOwner1Tool73, ToolOwner1Tool74, ToolOwner1Tool75, ToolOwner1Tool76, ToolOwner1Tool77, ToolOwner1Tool78, ToolOwner1Tool79, ToolOwner1Tool80, ToolOwner1Tool81, ToolOwner1Tool82, ToolOwner1Tool83, ToolOwner1Tool84, ToolOwner1Tool85}},
-		{Field: "S2", Type: "*tools512.S2", Hook: a.S2, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner2Tool0, ToolOwner2Tool1, ToolOwner2Tool2, ToolOwner2Tool3, ToolOwner2Tool4, ToolOwner2Tool5, ToolOwner2Tool6, ToolOwner2Tool7, ToolOwner2Tool8, ToolOwner2Tool9, ToolOwner2Tool10, ToolOwner2Tool11, ToolOwner2Tool12, ToolOwner2Tool13, ToolOwner2Tool14, ToolOwner2Tool15, ToolOwner2Tool16, ToolOwner2Tool17, ToolOwner2Tool18, ToolOwner2Tool19, ToolOwner2Tool20, ToolOwner2Tool21, ToolOwner2Tool22, ToolOwner2Tool23, ToolOwner2Tool24, ToolOwner2Tool25, ToolOwner2Tool26, ToolOwner2Tool27, ToolOwner2Tool28, ToolOwner2Tool29, ToolOwner2Tool30, ToolOwner2Tool31, ToolOwner2Tool32, ToolOwner2Tool33, ToolOwner2Tool34, ToolOwner2Tool35, ToolOwner2Tool36, ToolOwner2Tool37, ToolOwner2Tool38, ToolOwner2Tool39, ToolOwner2Tool40, ToolOwner2Tool41, ToolOwner2Tool42, ToolOwner2Tool43, ToolOwner2Tool44, ToolOwner2Tool45, ToolOwner2Tool46, ToolOwner2Tool47, ToolOwner2Tool48, ToolOwner2Tool49, ToolOwner2Tool50, ToolOwner2Tool51, ToolOwner2Tool52, ToolOwner2Tool53, ToolOwner2Tool54, ToolOwner2Tool55, ToolOwner2Tool56, ToolOwner2Tool57, ToolOwner2Tool58, ToolOwner2Tool59, ToolOwner2Tool60, ToolOwner2Tool61, ToolOwner2Tool62, ToolOwner2Tool63, ToolOwner2Tool64, ToolOwner2Tool65, ToolOwner2Tool66, ToolOwner2Tool67, ToolOwner2Tool68, ToolOwner2Tool69, ToolOwner2Tool70, ToolOwner2Tool71, ToolOwner2Tool72, ToolOwner2Tool73, ToolOwner2Tool74, ToolOwner2Tool75, ToolOwner2Tool76, ToolOwner2Tool77, ToolOwner2Tool78, ToolOwner2Tool79, ToolOwner2Tool80, ToolOwner2Tool81, ToolOwner2Tool82, ToolOwner2Tool83, ToolOwner2Tool84}},
-		{Field: "S3", Type: "*tools512.S3", Hook: a.S3, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner3Tool0, ToolOwner3Tool1, ToolOwner3Tool2, ToolOwner3Tool3, ToolOwner3Tool4, ToolOwner3Tool5, ToolOwner3Tool6, ToolOwner3Tool7, ToolOwner3Tool8, ToolOwner3Tool9, ToolOwner3Tool10, ToolOwner3Tool11, ToolOwner3Tool12, ToolOwner3Tool13, ToolOwner3Tool14, ToolOwner3Tool15, ToolOwner3Tool16, ToolOwner3Tool17, ToolOwner3Tool18, ToolOwner3Tool19, ToolOwner3Tool20, ToolOwner3Tool21, ToolOwner3Tool22, ToolOwner3Tool23, ToolOwner3Tool24, ToolOwner3Tool25, ToolOwner3Tool26, ToolOwner3Tool27, ToolOwner3Tool28, ToolOwner3Tool29, ToolOwner3Tool30, ToolOwner3Tool31, ToolOwner3Tool32, ToolOwner3Tool33, ToolOwner3Tool34, ToolOwner3Tool35, ToolOwner3Tool36, ToolOwner3Tool37, ToolOwner3Tool38, ToolOwner3Tool39, ToolOwner3Tool40, ToolOwner3Tool41, ToolOwner3Tool42, ToolOwner3Tool43, ToolOwner3Tool44, ToolOwner3Tool45, ToolOwner3Tool46, ToolOwner3Tool47, ToolOwner3Tool48, ToolOwner3Tool49, ToolOwner3Tool50, ToolOwner3Tool51, ToolOwner3Tool52, ToolOwner3Tool53, ToolOwner3Tool54, ToolOwner3Tool55, ToolOwner3Tool56, ToolOwner3Tool57, ToolOwner3Tool58, ToolOwner3Tool59, ToolOwner3Tool60, ToolOwner3Tool61, ToolOwner3Tool62, ToolOwner3Tool63, ToolOwner3Tool64, ToolOwner3Tool65, ToolOwner3Tool66, ToolOwner3Tool67, ToolOwner3Tool68, ToolOwner3Tool69, ToolOwner3Tool70, ToolOwner3Tool71, ToolOwner3Tool72, ToolOwner3Tool73, ToolOwner3Tool74, ToolOwner3Tool75, ToolOwner3Tool76, ToolOwner3Tool77, ToolOwner3Tool78, ToolOwner3Tool79, ToolOwner3Tool80, ToolOwner3Tool81, ToolOwner3Tool82, ToolOwner3Tool83, ToolOwner3Tool84}},
-		{Field: "S4", Type: "*tools512.S4", Hook: a.S4, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner4Tool0, ToolOwner4Tool1, ToolOwner4Tool2, ToolOwner4Tool3, ToolOwner4Tool4, ToolOwner4Tool5, ToolOwner4Tool6, ToolOwner4Tool7, ToolOwner4Tool8, ToolOwner4Tool9, ToolOwner4Tool10, ToolOwner4Tool11, ToolOwner4Tool12, ToolOwner4Tool13, ToolOwner4Tool14, ToolOwner4Tool15, ToolOwner4Tool16, ToolOwner4Tool17, ToolOwner4Tool18, ToolOwner4Tool19, ToolOwner4Tool20, ToolOwner4Tool21, ToolOwner4Tool22, ToolOwner4Tool23, ToolOwner4Tool24, ToolOwner4Tool25, ToolOwner4Tool26, ToolOwner4Tool27, ToolOwner4Tool28, ToolOwner4Tool29, ToolOwner4Tool30, ToolOwner4Tool31, ToolOwner4Tool32, ToolOwner4Tool33, ToolOwner4Tool34, ToolOwner4Tool35, ToolOwner4Tool36, ToolOwner4Tool37, ToolOwner4Tool38, ToolOwner4Tool39, ToolOwner4Tool40, ToolOwner4Tool41, ToolOwner4Tool42, ToolOwner4Tool43, ToolOwner4Tool44, ToolOwner4Tool45, ToolOwner4Tool46, ToolOwner4Tool47, ToolOwner4Tool48, ToolOwner4Tool49, ToolOwner4Tool50, ToolOwner4Tool51, ToolOwner4Tool52, ToolOwner4Tool53, ToolOwner4Tool54, ToolOwner4Tool55, ToolOwner4Tool56, ToolOwner4Tool57, ToolOwner4Tool58, ToolOwner4Tool59, ToolOwner4Tool60, ToolOwner4Tool61, ToolOwner4Tool62, ToolOwner4Tool63, ToolOwner4Tool64, ToolOwner4Tool65, ToolOwner4Tool66, ToolOwner4Tool67, ToolOwner4Tool68, ToolOwner4Tool69, ToolOwner4Tool70, ToolOwner4Tool71, ToolOwner4Tool72, ToolOwner4Tool73, ToolOwner4Tool74, ToolOwner4Tool75, ToolOwner4Tool76, ToolOwner4Tool77, ToolOwner4Tool78, ToolOwner4Tool79, ToolOwner4Tool80, ToolOwner4Tool81, ToolOwner4Tool82, ToolOwner4Tool83, ToolOwner4Tool84}},
-		{Field: "S5", Type: "*tools512.S5", Hook: a.S5, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner5Tool0, ToolOwner5Tool1, ToolOwner5Tool2, ToolOwner5Tool3, ToolOwner5Tool4, ToolOwner5Tool5, ToolOwner5Tool6, ToolOwner5Tool7, ToolOwner5Tool8, ToolOwner5Tool9, ToolOwner5Tool10, ToolOwner5Tool11, ToolOwner5Tool12, ToolOwner5Tool13, ToolOwner5Tool14, ToolOwner5Tool15, ToolOwner5Tool16, ToolOwner5Tool17, ToolOwner5Tool18, ToolOwner5Tool19, ToolOwner5Tool20, ToolOwner5Tool21, ToolOwner5Tool22, ToolOwner5Tool23, ToolOwner5Tool24, ToolOwner5Tool25, ToolOwner5Tool26, ToolOwner5Tool27, ToolOwner5Tool28, ToolOwner5Tool29, ToolOwner5Tool30, ToolOwner5Tool31, ToolOwner5Tool32, ToolOwner5Tool33, ToolOwner5Tool34, ToolOwner5Tool35, ToolOwner5Tool36, ToolOwner5Tool37, ToolOwner5Tool38, ToolOwner5Tool39, ToolOwner5Tool40, ToolOwner5Tool41, ToolOwner5Tool42, ToolOwner5Tool43, ToolOwner5Tool44, ToolOwner5Tool45, ToolOwner5Tool46, ToolOwner5Tool47, ToolOwner5Tool48, ToolOwner5Tool49, ToolOwner5Tool50, ToolOwner5Tool51, ToolOwner5Tool52, ToolOwner5Tool53, ToolOwner5Tool54, ToolOwner5Tool55, ToolOwner5Tool56, ToolOwner5Tool57, ToolOwner5Tool58, ToolOwner5Tool59, ToolOwner5Tool60, ToolOwner5Tool61, ToolOwner5Tool62, ToolOwner5Tool63, ToolOwner5Tool64, ToolOwner5Tool65, ToolOwner5Tool66, ToolOwner5Tool67, ToolOwner5Tool68, ToolOwner5Tool69, ToolOwner5Tool70, ToolOwner5Tool71, ToolOwner5Tool72, ToolOwner5Tool73, ToolOwner5Tool74, ToolOwner5Tool75, ToolOwner5Tool76, ToolOwner5Tool77, ToolOwner5Tool78, ToolOwner5Tool79, ToolOwner5Tool80, ToolOwner5Tool81, ToolOwner5Tool82, ToolOwner5Tool83, ToolOwner5Tool84}},
+		{Field: "S0", Type: "*tools512.S0", Hook: a.S0, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner0Tool0, ToolOwner0Tool1, ToolOwner0Tool2, ToolOwner0Tool3, ToolOwner0Tool4, ToolOwner0Tool5, ToolOwner0Tool6, ToolOwner0Tool7, ToolOwner0Tool8, ToolOwner0Tool9, ToolOwner0Tool10, ToolOwner0Tool11, ToolOwner0Tool12, ToolOwner0Tool13, ToolOwner0Tool14, ToolOwner0Tool15, ToolOwner0Tool16, ToolOwner0Tool17, ToolOwner0Tool18, ToolOwner0Tool19, ToolOwner0Tool20, ToolOwner0Tool21, ToolOwner0Tool22, ToolOwner0Tool23, ToolOwner0Tool24, ToolOwner0Tool25, ToolOwner0Tool26, ToolOwner0Tool27, ToolOwner0Tool28, ToolOwner0Tool29, ToolOwner0Tool30, ToolOwner0Tool31, ToolOwner0Tool32, ToolOwner0Tool33, ToolOwner0Tool34, ToolOwner0Tool35, ToolOwner0Tool36, ToolOwner0Tool37, ToolOwner0Tool38, ToolOwner0Tool39, ToolOwner0Tool40, ToolOwner0Tool41, ToolOwner0Tool42, ToolOwner0Tool43, ToolOwner0Tool44, ToolOwner0Tool45, ToolOwner0Tool46, ToolOwner0Tool47, ToolOwner0Tool48, ToolOwner0Tool49, ToolOwner0Tool50, ToolOwner0Tool51, ToolOwner0Tool52, ToolOwner0Tool53, ToolOwner0Tool54, ToolOwner0Tool55, ToolOwner0Tool56, ToolOwner0Tool57, ToolOwner0Tool58, ToolOwner0Tool59, ToolOwner0Tool60, ToolOwner0Tool61, ToolOwner0Tool62, ToolOwner0Tool63, ToolOwner0Tool64, ToolOwner0Tool65, ToolOwner0Tool66, ToolOwner0Tool67, ToolOwner0Tool68, ToolOwner0Tool69, ToolOwner0Tool70, ToolOwner0Tool71, ToolOwner0Tool72, ToolOwner0Tool73, ToolOwner0Tool74, ToolOwner0Tool75, ToolOwner0Tool76, ToolOwner0Tool77, ToolOwner0Tool78, ToolOwner0Tool79, ToolOwner0Tool80, ToolOwner0Tool81, ToolOwner0Tool82, ToolOwner0Tool83, ToolOwner0Tool84, ToolOwner0Tool85}},
+		{Field: "S1", Type: "*tools512.S1", Hook: a.S1, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner1Tool0, ToolOwner1Tool1, ToolOwner1Tool2, ToolOwner1Tool3, ToolOwner1Tool4, ToolOwner1Tool5, ToolOwner1Tool6, ToolOwner1Tool7, ToolOwner1Tool8, ToolOwner1Tool9, ToolOwner1Tool10, ToolOwner1Tool11, ToolOwner1Tool12, ToolOwner1Tool13, ToolOwner1Tool14, ToolOwner1Tool15, ToolOwner1Tool16, ToolOwner1Tool17, ToolOwner1Tool18, ToolOwner1Tool19, ToolOwner1Tool20, ToolOwner1Tool21, ToolOwner1Tool22, ToolOwner1Tool23, ToolOwner1Tool24, ToolOwner1Tool25, ToolOwner1Tool26, ToolOwner1Tool27, ToolOwner1Tool28, ToolOwner1Tool29, ToolOwner1Tool30, ToolOwner1Tool31, ToolOwner1Tool32, ToolOwner1Tool33, ToolOwner1Tool34, ToolOwner1Tool35, ToolOwner1Tool36, ToolOwner1Tool37, ToolOwner1Tool38, ToolOwner1Tool39, ToolOwner1Tool40, ToolOwner1Tool41, ToolOwner1Tool42, ToolOwner1Tool43, ToolOwner1Tool44, ToolOwner1Tool45, ToolOwner1Tool46, ToolOwner1Tool47, ToolOwner1Tool48, ToolOwner1Tool49, ToolOwner1Tool50, ToolOwner1Tool51, ToolOwner1Tool52, ToolOwner1Tool53, ToolOwner1Tool54, ToolOwner1Tool55, ToolOwner1Tool56, ToolOwner1Tool57, ToolOwner1Tool58, ToolOwner1Tool59, ToolOwner1Tool60, ToolOwner1Tool61, ToolOwner1Tool62, ToolOwner1Tool63, ToolOwner1Tool64, ToolOwner1Tool65, ToolOwner1Tool66, ToolOwner1Tool67, ToolOwner1Tool68, ToolOwner1Tool69, ToolOwner1Tool70, ToolOwner1Tool71, ToolOwner1Tool72, ToolOwner1Tool73, ToolOwner1Tool74, ToolOwner1Tool75, ToolOwner1Tool76, ToolOwner1Tool77, ToolOwner1Tool78, ToolOwner1Tool79, ToolOwner1Tool80, ToolOwner1Tool81, ToolOwner1Tool82, ToolOwner1Tool83, ToolOwner1Tool84, ToolOwner1Tool85}},
+		{Field: "S2", Type: "*tools512.S2", Hook: a.S2, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner2Tool0, ToolOwner2Tool1, ToolOwner2Tool2, ToolOwner2Tool3, ToolOwner2Tool4, ToolOwner2Tool5, ToolOwner2Tool6, ToolOwner2Tool7, ToolOwner2Tool8, ToolOwner2Tool9, ToolOwner2Tool10, ToolOwner2Tool11, ToolOwner2Tool12, ToolOwner2Tool13, ToolOwner2Tool14, ToolOwner2Tool15, ToolOwner2Tool16, ToolOwner2Tool17, ToolOwner2Tool18, ToolOwner2Tool19, ToolOwner2Tool20, ToolOwner2Tool21, ToolOwner2Tool22, ToolOwner2Tool23, ToolOwner2Tool24, ToolOwner2Tool25, ToolOwner2Tool26, ToolOwner2Tool27, ToolOwner2Tool28, ToolOwner2Tool29, ToolOwner2Tool30, ToolOwner2Tool31, ToolOwner2Tool32, ToolOwner2Tool33, ToolOwner2Tool34, ToolOwner2Tool35, ToolOwner2Tool36, ToolOwner2Tool37, ToolOwner2Tool38, ToolOwner2Tool39, ToolOwner2Tool40, ToolOwner2Tool41, ToolOwner2Tool42, ToolOwner2Tool43, ToolOwner2Tool44, ToolOwner2Tool45, ToolOwner2Tool46, ToolOwner2Tool47, ToolOwner2Tool48, ToolOwner2Tool49, ToolOwner2Tool50, ToolOwner2Tool51, ToolOwner2Tool52, ToolOwner2Tool53, ToolOwner2Tool54, ToolOwner2Tool55, ToolOwner2Tool56, ToolOwner2Tool57, ToolOwner2Tool58, ToolOwner2Tool59, ToolOwner2Tool60, ToolOwner2Tool61, ToolOwner2Tool62, ToolOwner2Tool63, ToolOwner2Tool64, ToolOwner2Tool65, ToolOwner2Tool66, ToolOwner2Tool67, ToolOwner2Tool68, ToolOwner2Tool69, ToolOwner2Tool70, ToolOwner2Tool71, ToolOwner2Tool72, ToolOwner2Tool73, ToolOwner2Tool74, ToolOwner2Tool75, ToolOwner2Tool76, ToolOwner2Tool77, ToolOwner2Tool78, ToolOwner2Tool79, ToolOwner2Tool80, ToolOwner2Tool81, ToolOwner2Tool82, ToolOwner2Tool83, ToolOwner2Tool84}},
+		{Field: "S3", Type: "*tools512.S3", Hook: a.S3, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner3Tool0, ToolOwner3Tool1, ToolOwner3Tool2, ToolOwner3Tool3, ToolOwner3Tool4, ToolOwner3Tool5, ToolOwner3Tool6, ToolOwner3Tool7, ToolOwner3Tool8, ToolOwner3Tool9, ToolOwner3Tool10, ToolOwner3Tool11, ToolOwner3Tool12, ToolOwner3Tool13, ToolOwner3Tool14, ToolOwner3Tool15, ToolOwner3Tool16, ToolOwner3Tool17, ToolOwner3Tool18, ToolOwner3Tool19, ToolOwner3Tool20, ToolOwner3Tool21, ToolOwner3Tool22, ToolOwner3Tool23, ToolOwner3Tool24, ToolOwner3Tool25, ToolOwner3Tool26, ToolOwner3Tool27, ToolOwner3Tool28, ToolOwner3Tool29, ToolOwner3Tool30, ToolOwner3Tool31, ToolOwner3Tool32, ToolOwner3Tool33, ToolOwner3Tool34, ToolOwner3Tool35, ToolOwner3Tool36, ToolOwner3Tool37, ToolOwner3Tool38, ToolOwner3Tool39, ToolOwner3Tool40, ToolOwner3Tool41, ToolOwner3Tool42, ToolOwner3Tool43, ToolOwner3Tool44, ToolOwner3Tool45, ToolOwner3Tool46, ToolOwner3Tool47, ToolOwner3Tool48, ToolOwner3Tool49, ToolOwner3Tool50, ToolOwner3Tool51, ToolOwner3Tool52, ToolOwner3Tool53, ToolOwner3Tool54, ToolOwner3Tool55, ToolOwner3Tool56, ToolOwner3Tool57, ToolOwner3Tool58, ToolOwner3Tool59, ToolOwner3Tool60, ToolOwner3Tool61, ToolOwner3Tool62, ToolOwner3Tool63, ToolOwner3Tool64, ToolOwner3Tool65, ToolOwner3Tool66, ToolOwner3Tool67, ToolOwner3Tool68, ToolOwner3Tool69, ToolOwner3Tool70, ToolOwner3Tool71, ToolOwner3Tool72, ToolOwner3Tool73, ToolOwner3Tool74, ToolOwner3Tool75, ToolOwner3Tool76, ToolOwner3Tool77, ToolOwner3Tool78, ToolOwner3Tool79, ToolOwner3Tool80, ToolOwner3Tool81, ToolOwner3Tool82, ToolOwner3Tool83, ToolOwner3Tool84}},
+		{Field: "S4", Type: "*tools512.S4", Hook: a.S4, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner4Tool0, ToolOwner4Tool1, ToolOwner4Tool2, ToolOwner4Tool3, ToolOwner4Tool4, ToolOwner4Tool5, ToolOwner4Tool6, ToolOwner4Tool7, ToolOwner4Tool8, ToolOwner4Tool9, ToolOwner4Tool10, ToolOwner4Tool11, ToolOwner4Tool12, ToolOwner4Tool13, ToolOwner4Tool14, ToolOwner4Tool15, ToolOwner4Tool16, ToolOwner4Tool17, ToolOwner4Tool18, ToolOwner4Tool19, ToolOwner4Tool20, ToolOwner4Tool21, ToolOwner4Tool22, ToolOwner4Tool23, ToolOwner4Tool24, ToolOwner4Tool25, ToolOwner4Tool26, ToolOwner4Tool27, ToolOwner4Tool28, ToolOwner4Tool29, ToolOwner4Tool30, ToolOwner4Tool31, ToolOwner4Tool32, ToolOwner4Tool33, ToolOwner4Tool34, ToolOwner4Tool35, ToolOwner4Tool36, ToolOwner4Tool37, ToolOwner4Tool38, ToolOwner4Tool39, ToolOwner4Tool40, ToolOwner4Tool41, ToolOwner4Tool42, ToolOwner4Tool43, ToolOwner4Tool44, ToolOwner4Tool45, ToolOwner4Tool46, ToolOwner4Tool47, ToolOwner4Tool48, ToolOwner4Tool49, ToolOwner4Tool50, ToolOwner4Tool51, ToolOwner4Tool52, ToolOwner4Tool53, ToolOwner4Tool54, ToolOwner4Tool55, ToolOwner4Tool56, ToolOwner4Tool57, ToolOwner4Tool58, ToolOwner4Tool59, ToolOwner4Tool60, ToolOwner4Tool61, ToolOwner4Tool62, ToolOwner4Tool63, ToolOwner4Tool64, ToolOwner4Tool65, ToolOwner4Tool66, ToolOwner4Tool67, ToolOwner4Tool68, ToolOwner4Tool69, ToolOwner4Tool70, ToolOwner4Tool71, ToolOwner4Tool72, ToolOwner4Tool73, ToolOwner4Tool74, ToolOwner4Tool75, ToolOwner4Tool76, ToolOwner4Tool77, ToolOwner4Tool78, ToolOwner4Tool79, ToolOwner4Tool80, ToolOwner4Tool81, ToolOwner4Tool82, ToolOwner4Tool83, ToolOwner4Tool84}},
+		{Field: "S5", Type: "*tools512.S5", Hook: a.S5, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner5Tool0, ToolOwner5Tool1, ToolOwner5Tool2, ToolOwner5Tool3, ToolOwner5Tool4, ToolOwner5Tool5, ToolOwner5Tool6, ToolOwner5Tool7, ToolOwner5Tool8, ToolOwner5Tool9, ToolOwner5Tool10, ToolOwner5Tool11, ToolOwner5Tool12, ToolOwner5Tool13, ToolOwner5Tool14, ToolOwner5Tool15, ToolOwner5Tool16, ToolOwner5Tool17, ToolOwner5Tool18, ToolOwner5Tool19, ToolOwner5Tool20, ToolOwner5Tool21, ToolOwner5Tool22, ToolOwner5Tool23, ToolOwner5Tool24, ToolOwner5Tool25, ToolOwner5Tool26, ToolOwner5Tool27, ToolOwner5Tool28, ToolOwner5Tool29, ToolOwner5Tool30, ToolOwner5Tool31, ToolOwner5Tool32, ToolOwner5Tool33, ToolOwner5Tool34, ToolOwner5Tool35, ToolOwner5Tool36, ToolOwner5Tool37, ToolOwner5Tool38, ToolOwner5Tool39, ToolOwner5Tool40, ToolOwner5Tool41, ToolOwner5Tool42, ToolOwner5Tool43, ToolOwner5Tool44, ToolOwner5Tool45, ToolOwner5Tool46, ToolOwner5Tool47, ToolOwner5Tool48, ToolOwner5Tool49, ToolOwner5Tool50, ToolOwner5Tool51, ToolOwner5Tool52, ToolOwner5Tool53, ToolOwner5Tool54, ToolOwner5Tool55, ToolOwner5Tool56, ToolOwner5Tool57, ToolOwner5Tool58, ToolOwner5Tool59, ToolOwner5Tool60, ToolOwner5Tool61, ToolOwner5Tool62, ToolOwner5Tool63, ToolOwner5Tool64, ToolOwner5Tool65, ToolOwner5Tool66, ToolOwner5Tool67, ToolOwner5Tool68, ToolOwner5Tool69, ToolOwner5Tool70, ToolOwner5Tool71, ToolOwner5Tool72, ToolOwner5Tool73, ToolOwner5Tool74, ToolOwner5Tool75, ToolOwner5Tool76, ToolOwner5Tool77, ToolOwner5Tool78, ToolOwner5Tool79, ToolOwner5Tool80, ToolOwner5Tool81, ToolOwner5Tool82, ToolOwner5Tool83, ToolOwner5Tool84}},
 	}})
 }
 
@@ -260,7 +262,7 @@ func allOwner(tool string) int {
 }
 
 // Schema implements [hook.Hook]: S0, S1, S2, S3, S4, S5.
-func (a *All) Schema() []hook.Tool {
+func (a *All) Schema() []message.Tool {
 	return a.Compose().Schema()
 }
 
@@ -285,7 +287,7 @@ func (a *All) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 }
 
 // Preprocess implements [hook.Hook]: no member has it.
-func (a *All) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (a *All) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	return a.Compose().Preprocess(ctx, t, in)
 }
 
@@ -406,7 +408,7 @@ const S0Rev = 0x1b53d887
 const S0Hook = "hook1 rev=1b53d887 tools=owner0_tool_0,owner0_tool_1,owner0_tool_2,owner0_tool_3,owner0_tool_4,owner0_tool_5,owner0_tool_6,owner0_tool_7,owner0_tool_8,owner0_tool_9,owner0_tool_10,owner0_tool_11,owner0_tool_12,owner0_tool_13,owner0_tool_14,owner0_tool_15,owner0_tool_16,owner0_tool_17,owner0_tool_18,owner0_tool_19,owner0_tool_20,owner0_tool_21,owner0_tool_22,owner0_tool_23,owner0_tool_24,owner0_tool_25,owner0_tool_26,owner0_tool_27,owner0_tool_28,owner0_tool_29,owner0_tool_30,owner0_tool_31,owner0_tool_32,owner0_tool_33,owner0_tool_34,owner0_tool_35,owner0_tool_36,owner0_tool_37,owner0_tool_38,owner0_tool_39,owner0_tool_40,owner0_tool_41,owner0_tool_42,owner0_tool_43,owner0_tool_44,owner0_tool_45,owner0_tool_46,owner0_tool_47,owner0_tool_48,owner0_tool_49,owner0_tool_50,owner0_tool_51,owner0_tool_52,owner0_tool_53,owner0_tool_54,owner0_tool_55,owner0_tool_56,owner0_tool_57,owner0_tool_58,owner0_tool_59,owner0_tool_60,owner0_tool_61,owner0_tool_62,owner0_tool_63,owner0_tool_64,owner0_tool_65,owner0_tool_66,owner0_tool_67,owner0_tool_68,owner0_tool_69,owner0_tool_70,owner0_tool_71,owner0_tool_72,owner0_tool_73,owner0_tool_74,owner0_tool_75,owner0_tool_76,owner0_tool_77,owner0_tool_78,owner0_tool_79,owner0_tool_80,owner0_tool_81,owner0_tool_82,owner0_tool_83,owner0_tool_84,owner0_tool_85"
 
 // s0Tools are the tools of [S0], in the order of the source.
-var s0Tools = [...]hook.Tool{
+var s0Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner0Tool0,
 		Description: "T0 does nothing.",
@@ -1098,7 +1100,7 @@ var s0Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S0) Schema() []hook.Tool {
+func (s *S0) Schema() []message.Tool {
 	return s0Tools[:len(s0Tools):len(s0Tools)]
 }
 
@@ -1296,7 +1298,7 @@ type owner0Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -1315,7 +1317,7 @@ type owner0Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -1334,7 +1336,7 @@ type owner0Tool2Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool2Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool2Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T2(ctx, c.in))
 }
 
@@ -1353,7 +1355,7 @@ type owner0Tool3Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool3Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool3Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T3(ctx, c.in))
 }
 
@@ -1372,7 +1374,7 @@ type owner0Tool4Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool4Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool4Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T4(ctx, c.in))
 }
 
@@ -1391,7 +1393,7 @@ type owner0Tool5Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool5Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool5Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T5(ctx, c.in))
 }
 
@@ -1410,7 +1412,7 @@ type owner0Tool6Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool6Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool6Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T6(ctx, c.in))
 }
 
@@ -1429,7 +1431,7 @@ type owner0Tool7Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool7Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool7Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T7(ctx, c.in))
 }
 
@@ -1448,7 +1450,7 @@ type owner0Tool8Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool8Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool8Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T8(ctx, c.in))
 }
 
@@ -1467,7 +1469,7 @@ type owner0Tool9Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool9Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool9Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T9(ctx, c.in))
 }
 
@@ -1486,7 +1488,7 @@ type owner0Tool10Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool10Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool10Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T10(ctx, c.in))
 }
 
@@ -1505,7 +1507,7 @@ type owner0Tool11Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool11Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool11Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T11(ctx, c.in))
 }
 
@@ -1524,7 +1526,7 @@ type owner0Tool12Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool12Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool12Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T12(ctx, c.in))
 }
 
@@ -1543,7 +1545,7 @@ type owner0Tool13Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool13Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool13Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T13(ctx, c.in))
 }
 
@@ -1562,7 +1564,7 @@ type owner0Tool14Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool14Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool14Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T14(ctx, c.in))
 }
 
@@ -1581,7 +1583,7 @@ type owner0Tool15Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool15Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool15Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T15(ctx, c.in))
 }
 
@@ -1600,7 +1602,7 @@ type owner0Tool16Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool16Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool16Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T16(ctx, c.in))
 }
 
@@ -1619,7 +1621,7 @@ type owner0Tool17Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool17Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool17Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T17(ctx, c.in))
 }
 
@@ -1638,7 +1640,7 @@ type owner0Tool18Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool18Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool18Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T18(ctx, c.in))
 }
 
@@ -1657,7 +1659,7 @@ type owner0Tool19Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool19Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool19Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T19(ctx, c.in))
 }
 
@@ -1676,7 +1678,7 @@ type owner0Tool20Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool20Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool20Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T20(ctx, c.in))
 }
 
@@ -1695,7 +1697,7 @@ type owner0Tool21Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool21Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool21Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T21(ctx, c.in))
 }
 
@@ -1714,7 +1716,7 @@ type owner0Tool22Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool22Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool22Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T22(ctx, c.in))
 }
 
@@ -1733,7 +1735,7 @@ type owner0Tool23Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool23Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool23Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T23(ctx, c.in))
 }
 
@@ -1752,7 +1754,7 @@ type owner0Tool24Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool24Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool24Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T24(ctx, c.in))
 }
 
@@ -1771,7 +1773,7 @@ type owner0Tool25Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool25Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool25Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T25(ctx, c.in))
 }
 
@@ -1790,7 +1792,7 @@ type owner0Tool26Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool26Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool26Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T26(ctx, c.in))
 }
 
@@ -1809,7 +1811,7 @@ type owner0Tool27Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool27Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool27Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T27(ctx, c.in))
 }
 
@@ -1828,7 +1830,7 @@ type owner0Tool28Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool28Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool28Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T28(ctx, c.in))
 }
 
@@ -1847,7 +1849,7 @@ type owner0Tool29Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool29Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool29Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T29(ctx, c.in))
 }
 
@@ -1866,7 +1868,7 @@ type owner0Tool30Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool30Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool30Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T30(ctx, c.in))
 }
 
@@ -1885,7 +1887,7 @@ type owner0Tool31Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool31Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool31Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T31(ctx, c.in))
 }
 
@@ -1904,7 +1906,7 @@ type owner0Tool32Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool32Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool32Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T32(ctx, c.in))
 }
 
@@ -1923,7 +1925,7 @@ type owner0Tool33Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool33Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool33Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T33(ctx, c.in))
 }
 
@@ -1942,7 +1944,7 @@ type owner0Tool34Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool34Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool34Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T34(ctx, c.in))
 }
 
@@ -1961,7 +1963,7 @@ type owner0Tool35Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool35Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool35Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T35(ctx, c.in))
 }
 
@@ -1980,7 +1982,7 @@ type owner0Tool36Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool36Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool36Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T36(ctx, c.in))
 }
 
@@ -1999,7 +2001,7 @@ type owner0Tool37Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool37Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool37Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T37(ctx, c.in))
 }
 
@@ -2018,7 +2020,7 @@ type owner0Tool38Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool38Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool38Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T38(ctx, c.in))
 }
 
@@ -2037,7 +2039,7 @@ type owner0Tool39Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool39Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool39Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T39(ctx, c.in))
 }
 
@@ -2056,7 +2058,7 @@ type owner0Tool40Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool40Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool40Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T40(ctx, c.in))
 }
 
@@ -2075,7 +2077,7 @@ type owner0Tool41Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool41Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool41Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T41(ctx, c.in))
 }
 
@@ -2094,7 +2096,7 @@ type owner0Tool42Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool42Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool42Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T42(ctx, c.in))
 }
 
@@ -2113,7 +2115,7 @@ type owner0Tool43Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool43Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool43Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T43(ctx, c.in))
 }
 
@@ -2132,7 +2134,7 @@ type owner0Tool44Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool44Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool44Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T44(ctx, c.in))
 }
 
@@ -2151,7 +2153,7 @@ type owner0Tool45Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool45Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool45Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T45(ctx, c.in))
 }
 
@@ -2170,7 +2172,7 @@ type owner0Tool46Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool46Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool46Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T46(ctx, c.in))
 }
 
@@ -2189,7 +2191,7 @@ type owner0Tool47Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool47Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool47Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T47(ctx, c.in))
 }
 
@@ -2208,7 +2210,7 @@ type owner0Tool48Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool48Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool48Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T48(ctx, c.in))
 }
 
@@ -2227,7 +2229,7 @@ type owner0Tool49Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool49Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool49Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T49(ctx, c.in))
 }
 
@@ -2246,7 +2248,7 @@ type owner0Tool50Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool50Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool50Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T50(ctx, c.in))
 }
 
@@ -2265,7 +2267,7 @@ type owner0Tool51Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool51Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool51Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T51(ctx, c.in))
 }
 
@@ -2284,7 +2286,7 @@ type owner0Tool52Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool52Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool52Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T52(ctx, c.in))
 }
 
@@ -2303,7 +2305,7 @@ type owner0Tool53Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool53Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool53Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T53(ctx, c.in))
 }
 
@@ -2322,7 +2324,7 @@ type owner0Tool54Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool54Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool54Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T54(ctx, c.in))
 }
 
@@ -2341,7 +2343,7 @@ type owner0Tool55Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool55Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool55Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T55(ctx, c.in))
 }
 
@@ -2360,7 +2362,7 @@ type owner0Tool56Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool56Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool56Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T56(ctx, c.in))
 }
 
@@ -2379,7 +2381,7 @@ type owner0Tool57Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool57Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool57Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T57(ctx, c.in))
 }
 
@@ -2398,7 +2400,7 @@ type owner0Tool58Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool58Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool58Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T58(ctx, c.in))
 }
 
@@ -2417,7 +2419,7 @@ type owner0Tool59Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool59Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool59Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T59(ctx, c.in))
 }
 
@@ -2436,7 +2438,7 @@ type owner0Tool60Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool60Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool60Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T60(ctx, c.in))
 }
 
@@ -2455,7 +2457,7 @@ type owner0Tool61Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool61Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool61Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T61(ctx, c.in))
 }
 
@@ -2474,7 +2476,7 @@ type owner0Tool62Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool62Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool62Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T62(ctx, c.in))
 }
 
@@ -2493,7 +2495,7 @@ type owner0Tool63Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool63Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool63Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T63(ctx, c.in))
 }
 
@@ -2512,7 +2514,7 @@ type owner0Tool64Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool64Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool64Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T64(ctx, c.in))
 }
 
@@ -2531,7 +2533,7 @@ type owner0Tool65Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool65Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool65Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T65(ctx, c.in))
 }
 
@@ -2550,7 +2552,7 @@ type owner0Tool66Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool66Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool66Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T66(ctx, c.in))
 }
 
@@ -2569,7 +2571,7 @@ type owner0Tool67Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool67Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool67Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T67(ctx, c.in))
 }
 
@@ -2588,7 +2590,7 @@ type owner0Tool68Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool68Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool68Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T68(ctx, c.in))
 }
 
@@ -2607,7 +2609,7 @@ type owner0Tool69Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool69Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool69Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T69(ctx, c.in))
 }
 
@@ -2626,7 +2628,7 @@ type owner0Tool70Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool70Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool70Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T70(ctx, c.in))
 }
 
@@ -2645,7 +2647,7 @@ type owner0Tool71Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool71Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool71Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T71(ctx, c.in))
 }
 
@@ -2664,7 +2666,7 @@ type owner0Tool72Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool72Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool72Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T72(ctx, c.in))
 }
 
@@ -2683,7 +2685,7 @@ type owner0Tool73Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool73Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool73Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T73(ctx, c.in))
 }
 
@@ -2702,7 +2704,7 @@ type owner0Tool74Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool74Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool74Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T74(ctx, c.in))
 }
 
@@ -2721,7 +2723,7 @@ type owner0Tool75Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool75Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool75Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T75(ctx, c.in))
 }
 
@@ -2740,7 +2742,7 @@ type owner0Tool76Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool76Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool76Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T76(ctx, c.in))
 }
 
@@ -2759,7 +2761,7 @@ type owner0Tool77Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool77Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool77Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T77(ctx, c.in))
 }
 
@@ -2778,7 +2780,7 @@ type owner0Tool78Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool78Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool78Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T78(ctx, c.in))
 }
 
@@ -2797,7 +2799,7 @@ type owner0Tool79Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool79Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool79Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T79(ctx, c.in))
 }
 
@@ -2816,7 +2818,7 @@ type owner0Tool80Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool80Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool80Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T80(ctx, c.in))
 }
 
@@ -2835,7 +2837,7 @@ type owner0Tool81Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool81Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool81Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T81(ctx, c.in))
 }
 
@@ -2854,7 +2856,7 @@ type owner0Tool82Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool82Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool82Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T82(ctx, c.in))
 }
 
@@ -2873,7 +2875,7 @@ type owner0Tool83Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool83Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool83Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T83(ctx, c.in))
 }
 
@@ -2892,7 +2894,7 @@ type owner0Tool84Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool84Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool84Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T84(ctx, c.in))
 }
 
@@ -2911,7 +2913,7 @@ type owner0Tool85Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool85Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool85Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T85(ctx, c.in))
 }
 
@@ -3012,7 +3014,7 @@ const S1Rev = 0x95e97d1b
 const S1Hook = "hook1 rev=95e97d1b tools=owner1_tool_0,owner1_tool_1,owner1_tool_2,owner1_tool_3,owner1_tool_4,owner1_tool_5,owner1_tool_6,owner1_tool_7,owner1_tool_8,owner1_tool_9,owner1_tool_10,owner1_tool_11,owner1_tool_12,owner1_tool_13,owner1_tool_14,owner1_tool_15,owner1_tool_16,owner1_tool_17,owner1_tool_18,owner1_tool_19,owner1_tool_20,owner1_tool_21,owner1_tool_22,owner1_tool_23,owner1_tool_24,owner1_tool_25,owner1_tool_26,owner1_tool_27,owner1_tool_28,owner1_tool_29,owner1_tool_30,owner1_tool_31,owner1_tool_32,owner1_tool_33,owner1_tool_34,owner1_tool_35,owner1_tool_36,owner1_tool_37,owner1_tool_38,owner1_tool_39,owner1_tool_40,owner1_tool_41,owner1_tool_42,owner1_tool_43,owner1_tool_44,owner1_tool_45,owner1_tool_46,owner1_tool_47,owner1_tool_48,owner1_tool_49,owner1_tool_50,owner1_tool_51,owner1_tool_52,owner1_tool_53,owner1_tool_54,owner1_tool_55,owner1_tool_56,owner1_tool_57,owner1_tool_58,owner1_tool_59,owner1_tool_60,owner1_tool_61,owner1_tool_62,owner1_tool_63,owner1_tool_64,owner1_tool_65,owner1_tool_66,owner1_tool_67,owner1_tool_68,owner1_tool_69,owner1_tool_70,owner1_tool_71,owner1_tool_72,owner1_tool_73,owner1_tool_74,owner1_tool_75,owner1_tool_76,owner1_tool_77,owner1_tool_78,owner1_tool_79,owner1_tool_80,owner1_tool_81,owner1_tool_82,owner1_tool_83,owner1_tool_84,owner1_tool_85"
 
 // s1Tools are the tools of [S1], in the order of the source.
-var s1Tools = [...]hook.Tool{
+var s1Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner1Tool0,
 		Description: "T0 does nothing.",
@@ -3704,7 +3706,7 @@ var s1Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S1) Schema() []hook.Tool {
+func (s *S1) Schema() []message.Tool {
 	return s1Tools[:len(s1Tools):len(s1Tools)]
 }
 
@@ -3902,7 +3904,7 @@ type owner1Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -3921,7 +3923,7 @@ type owner1Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -3940,7 +3942,7 @@ type owner1Tool2Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool2Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool2Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T2(ctx, c.in))
 }
 
@@ -3959,7 +3961,7 @@ type owner1Tool3Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool3Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool3Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T3(ctx, c.in))
 }
 
@@ -3978,7 +3980,7 @@ type owner1Tool4Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool4Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool4Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T4(ctx, c.in))
 }
 
@@ -3997,7 +3999,7 @@ type owner1Tool5Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool5Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool5Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T5(ctx, c.in))
 }
 
@@ -4016,7 +4018,7 @@ type owner1Tool6Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool6Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool6Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T6(ctx, c.in))
 }
 
@@ -4035,7 +4037,7 @@ type owner1Tool7Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool7Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool7Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T7(ctx, c.in))
 }
 
@@ -4054,7 +4056,7 @@ type owner1Tool8Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool8Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool8Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T8(ctx, c.in))
 }
 
@@ -4073,7 +4075,7 @@ type owner1Tool9Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool9Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool9Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T9(ctx, c.in))
 }
 
@@ -4092,7 +4094,7 @@ type owner1Tool10Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool10Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool10Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T10(ctx, c.in))
 }
 
@@ -4111,7 +4113,7 @@ type owner1Tool11Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool11Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool11Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T11(ctx, c.in))
 }
 
@@ -4130,7 +4132,7 @@ type owner1Tool12Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool12Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool12Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T12(ctx, c.in))
 }
 
@@ -4149,7 +4151,7 @@ type owner1Tool13Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool13Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool13Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T13(ctx, c.in))
 }
 
@@ -4168,7 +4170,7 @@ type owner1Tool14Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool14Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool14Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T14(ctx, c.in))
 }
 
@@ -4187,7 +4189,7 @@ type owner1Tool15Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool15Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool15Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T15(ctx, c.in))
 }
 
@@ -4206,7 +4208,7 @@ type owner1Tool16Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool16Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool16Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T16(ctx, c.in))
 }
 
@@ -4225,7 +4227,7 @@ type owner1Tool17Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool17Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool17Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T17(ctx, c.in))
 }
 
@@ -4244,7 +4246,7 @@ type owner1Tool18Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool18Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool18Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T18(ctx, c.in))
 }
 
@@ -4263,7 +4265,7 @@ type owner1Tool19Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool19Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool19Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T19(ctx, c.in))
 }
 
@@ -4282,7 +4284,7 @@ type owner1Tool20Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool20Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool20Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T20(ctx, c.in))
 }
 
@@ -4301,7 +4303,7 @@ type owner1Tool21Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool21Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool21Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T21(ctx, c.in))
 }
 
@@ -4320,7 +4322,7 @@ type owner1Tool22Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool22Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool22Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T22(ctx, c.in))
 }
 
@@ -4339,7 +4341,7 @@ type owner1Tool23Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool23Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool23Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T23(ctx, c.in))
 }
 
@@ -4358,7 +4360,7 @@ type owner1Tool24Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool24Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool24Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T24(ctx, c.in))
 }
 
@@ -4377,7 +4379,7 @@ type owner1Tool25Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool25Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool25Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T25(ctx, c.in))
 }
 
@@ -4396,7 +4398,7 @@ type owner1Tool26Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool26Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool26Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T26(ctx, c.in))
 }
 
@@ -4415,7 +4417,7 @@ type owner1Tool27Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool27Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool27Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T27(ctx, c.in))
 }
 
@@ -4434,7 +4436,7 @@ type owner1Tool28Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool28Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool28Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T28(ctx, c.in))
 }
 
@@ -4453,7 +4455,7 @@ type owner1Tool29Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool29Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool29Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T29(ctx, c.in))
 }
 
@@ -4472,7 +4474,7 @@ type owner1Tool30Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool30Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool30Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T30(ctx, c.in))
 }
 
@@ -4491,7 +4493,7 @@ type owner1Tool31Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool31Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool31Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T31(ctx, c.in))
 }
 
@@ -4510,7 +4512,7 @@ type owner1Tool32Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool32Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool32Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T32(ctx, c.in))
 }
 
@@ -4529,7 +4531,7 @@ type owner1Tool33Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool33Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool33Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T33(ctx, c.in))
 }
 
@@ -4548,7 +4550,7 @@ type owner1Tool34Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool34Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool34Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T34(ctx, c.in))
 }
 
@@ -4567,7 +4569,7 @@ type owner1Tool35Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool35Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool35Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T35(ctx, c.in))
 }
 
@@ -4586,7 +4588,7 @@ type owner1Tool36Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool36Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool36Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T36(ctx, c.in))
 }
 
@@ -4605,7 +4607,7 @@ type owner1Tool37Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool37Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool37Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T37(ctx, c.in))
 }
 
@@ -4624,7 +4626,7 @@ type owner1Tool38Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool38Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool38Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T38(ctx, c.in))
 }
 
@@ -4643,7 +4645,7 @@ type owner1Tool39Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool39Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool39Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T39(ctx, c.in))
 }
 
@@ -4662,7 +4664,7 @@ type owner1Tool40Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool40Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool40Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T40(ctx, c.in))
 }
 
@@ -4681,7 +4683,7 @@ type owner1Tool41Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool41Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool41Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T41(ctx, c.in))
 }
 
@@ -4700,7 +4702,7 @@ type owner1Tool42Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool42Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool42Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T42(ctx, c.in))
 }
 
@@ -4719,7 +4721,7 @@ type owner1Tool43Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool43Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool43Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T43(ctx, c.in))
 }
 
@@ -4738,7 +4740,7 @@ type owner1Tool44Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool44Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool44Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T44(ctx, c.in))
 }
 
@@ -4757,7 +4759,7 @@ type owner1Tool45Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool45Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool45Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T45(ctx, c.in))
 }
 
@@ -4776,7 +4778,7 @@ type owner1Tool46Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool46Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool46Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T46(ctx, c.in))
 }
 
@@ -4795,7 +4797,7 @@ type owner1Tool47Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool47Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool47Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T47(ctx, c.in))
 }
 
@@ -4814,7 +4816,7 @@ type owner1Tool48Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool48Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool48Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T48(ctx, c.in))
 }
 
@@ -4833,7 +4835,7 @@ type owner1Tool49Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool49Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool49Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T49(ctx, c.in))
 }
 
@@ -4852,7 +4854,7 @@ type owner1Tool50Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool50Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool50Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T50(ctx, c.in))
 }
 
@@ -4871,7 +4873,7 @@ type owner1Tool51Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool51Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool51Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T51(ctx, c.in))
 }
 
@@ -4890,7 +4892,7 @@ type owner1Tool52Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool52Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool52Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T52(ctx, c.in))
 }
 
@@ -4909,7 +4911,7 @@ type owner1Tool53Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool53Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool53Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T53(ctx, c.in))
 }
 
@@ -4928,7 +4930,7 @@ type owner1Tool54Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool54Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool54Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T54(ctx, c.in))
 }
 
@@ -4947,7 +4949,7 @@ type owner1Tool55Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool55Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool55Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T55(ctx, c.in))
 }
 
@@ -4966,7 +4968,7 @@ type owner1Tool56Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool56Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool56Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T56(ctx, c.in))
 }
 
@@ -4985,7 +4987,7 @@ type owner1Tool57Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool57Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool57Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T57(ctx, c.in))
 }
 
@@ -5004,7 +5006,7 @@ type owner1Tool58Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool58Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool58Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T58(ctx, c.in))
 }
 
@@ -5023,7 +5025,7 @@ type owner1Tool59Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool59Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool59Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T59(ctx, c.in))
 }
 
@@ -5042,7 +5044,7 @@ type owner1Tool60Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool60Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool60Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T60(ctx, c.in))
 }
 
@@ -5061,7 +5063,7 @@ type owner1Tool61Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool61Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool61Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T61(ctx, c.in))
 }
 
@@ -5080,7 +5082,7 @@ type owner1Tool62Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool62Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool62Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T62(ctx, c.in))
 }
 
@@ -5099,7 +5101,7 @@ type owner1Tool63Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool63Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool63Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T63(ctx, c.in))
 }
 
@@ -5118,7 +5120,7 @@ type owner1Tool64Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool64Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool64Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T64(ctx, c.in))
 }
 
@@ -5137,7 +5139,7 @@ type owner1Tool65Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool65Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool65Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T65(ctx, c.in))
 }
 
@@ -5156,7 +5158,7 @@ type owner1Tool66Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool66Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool66Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T66(ctx, c.in))
 }
 
@@ -5175,7 +5177,7 @@ type owner1Tool67Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool67Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool67Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T67(ctx, c.in))
 }
 
@@ -5194,7 +5196,7 @@ type owner1Tool68Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool68Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool68Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T68(ctx, c.in))
 }
 
@@ -5213,7 +5215,7 @@ type owner1Tool69Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool69Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool69Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T69(ctx, c.in))
 }
 
@@ -5232,7 +5234,7 @@ type owner1Tool70Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool70Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool70Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T70(ctx, c.in))
 }
 
@@ -5251,7 +5253,7 @@ type owner1Tool71Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool71Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool71Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T71(ctx, c.in))
 }
 
@@ -5270,7 +5272,7 @@ type owner1Tool72Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool72Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool72Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T72(ctx, c.in))
 }
 
@@ -5289,7 +5291,7 @@ type owner1Tool73Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool73Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool73Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T73(ctx, c.in))
 }
 
@@ -5308,7 +5310,7 @@ type owner1Tool74Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool74Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool74Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T74(ctx, c.in))
 }
 
@@ -5327,7 +5329,7 @@ type owner1Tool75Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool75Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool75Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T75(ctx, c.in))
 }
 
@@ -5346,7 +5348,7 @@ type owner1Tool76Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool76Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool76Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T76(ctx, c.in))
 }
 
@@ -5365,7 +5367,7 @@ type owner1Tool77Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool77Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool77Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T77(ctx, c.in))
 }
 
@@ -5384,7 +5386,7 @@ type owner1Tool78Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool78Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool78Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T78(ctx, c.in))
 }
 
@@ -5403,7 +5405,7 @@ type owner1Tool79Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool79Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool79Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T79(ctx, c.in))
 }
 
@@ -5422,7 +5424,7 @@ type owner1Tool80Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool80Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool80Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T80(ctx, c.in))
 }
 
@@ -5441,7 +5443,7 @@ type owner1Tool81Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool81Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool81Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T81(ctx, c.in))
 }
 
@@ -5460,7 +5462,7 @@ type owner1Tool82Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool82Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool82Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T82(ctx, c.in))
 }
 
@@ -5479,7 +5481,7 @@ type owner1Tool83Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool83Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool83Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T83(ctx, c.in))
 }
 
@@ -5498,7 +5500,7 @@ type owner1Tool84Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool84Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool84Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T84(ctx, c.in))
 }
 
@@ -5517,7 +5519,7 @@ type owner1Tool85Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool85Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool85Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T85(ctx, c.in))
 }
 
@@ -5617,7 +5619,7 @@ const S2Rev = 0xb7a31f55
 const S2Hook = "hook1 rev=b7a31f55 tools=owner2_tool_0,owner2_tool_1,owner2_tool_2,owner2_tool_3,owner2_tool_4,owner2_tool_5,owner2_tool_6,owner2_tool_7,owner2_tool_8,owner2_tool_9,owner2_tool_10,owner2_tool_11,owner2_tool_12,owner2_tool_13,owner2_tool_14,owner2_tool_15,owner2_tool_16,owner2_tool_17,owner2_tool_18,owner2_tool_19,owner2_tool_20,owner2_tool_21,owner2_tool_22,owner2_tool_23,owner2_tool_24,owner2_tool_25,owner2_tool_26,owner2_tool_27,owner2_tool_28,owner2_tool_29,owner2_tool_30,owner2_tool_31,owner2_tool_32,owner2_tool_33,owner2_tool_34,owner2_tool_35,owner2_tool_36,owner2_tool_37,owner2_tool_38,owner2_tool_39,owner2_tool_40,owner2_tool_41,owner2_tool_42,owner2_tool_43,owner2_tool_44,owner2_tool_45,owner2_tool_46,owner2_tool_47,owner2_tool_48,owner2_tool_49,owner2_tool_50,owner2_tool_51,owner2_tool_52,owner2_tool_53,owner2_tool_54,owner2_tool_55,owner2_tool_56,owner2_tool_57,owner2_tool_58,owner2_tool_59,owner2_tool_60,owner2_tool_61,owner2_tool_62,owner2_tool_63,owner2_tool_64,owner2_tool_65,owner2_tool_66,owner2_tool_67,owner2_tool_68,owner2_tool_69,owner2_tool_70,owner2_tool_71,owner2_tool_72,owner2_tool_73,owner2_tool_74,owner2_tool_75,owner2_tool_76,owner2_tool_77,owner2_tool_78,owner2_tool_79,owner2_tool_80,owner2_tool_81,owner2_tool_82,owner2_tool_83,owner2_tool_84"
 
 // s2Tools are the tools of [S2], in the order of the source.
-var s2Tools = [...]hook.Tool{
+var s2Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner2Tool0,
 		Description: "T0 does nothing.",
@@ -6301,7 +6303,7 @@ var s2Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S2) Schema() []hook.Tool {
+func (s *S2) Schema() []message.Tool {
 	return s2Tools[:len(s2Tools):len(s2Tools)]
 }
 
@@ -6497,7 +6499,7 @@ type owner2Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -6516,7 +6518,7 @@ type owner2Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -6535,7 +6537,7 @@ type owner2Tool2Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool2Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool2Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T2(ctx, c.in))
 }
 
@@ -6554,7 +6556,7 @@ type owner2Tool3Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool3Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool3Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T3(ctx, c.in))
 }
 
@@ -6573,7 +6575,7 @@ type owner2Tool4Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool4Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool4Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T4(ctx, c.in))
 }
 
@@ -6592,7 +6594,7 @@ type owner2Tool5Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool5Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool5Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T5(ctx, c.in))
 }
 
@@ -6611,7 +6613,7 @@ type owner2Tool6Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool6Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool6Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T6(ctx, c.in))
 }
 
@@ -6630,7 +6632,7 @@ type owner2Tool7Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool7Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool7Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T7(ctx, c.in))
 }
 
@@ -6649,7 +6651,7 @@ type owner2Tool8Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool8Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool8Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T8(ctx, c.in))
 }
 
@@ -6668,7 +6670,7 @@ type owner2Tool9Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool9Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool9Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T9(ctx, c.in))
 }
 
@@ -6687,7 +6689,7 @@ type owner2Tool10Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool10Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool10Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T10(ctx, c.in))
 }
 
@@ -6706,7 +6708,7 @@ type owner2Tool11Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool11Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool11Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T11(ctx, c.in))
 }
 
@@ -6725,7 +6727,7 @@ type owner2Tool12Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool12Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool12Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T12(ctx, c.in))
 }
 
@@ -6744,7 +6746,7 @@ type owner2Tool13Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool13Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool13Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T13(ctx, c.in))
 }
 
@@ -6763,7 +6765,7 @@ type owner2Tool14Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool14Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool14Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T14(ctx, c.in))
 }
 
@@ -6782,7 +6784,7 @@ type owner2Tool15Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool15Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool15Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T15(ctx, c.in))
 }
 
@@ -6801,7 +6803,7 @@ type owner2Tool16Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool16Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool16Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T16(ctx, c.in))
 }
 
@@ -6820,7 +6822,7 @@ type owner2Tool17Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool17Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool17Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T17(ctx, c.in))
 }
 
@@ -6839,7 +6841,7 @@ type owner2Tool18Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool18Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool18Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T18(ctx, c.in))
 }
 
@@ -6858,7 +6860,7 @@ type owner2Tool19Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool19Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool19Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T19(ctx, c.in))
 }
 
@@ -6877,7 +6879,7 @@ type owner2Tool20Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool20Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool20Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T20(ctx, c.in))
 }
 
@@ -6896,7 +6898,7 @@ type owner2Tool21Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool21Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool21Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T21(ctx, c.in))
 }
 
@@ -6915,7 +6917,7 @@ type owner2Tool22Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool22Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool22Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T22(ctx, c.in))
 }
 
@@ -6934,7 +6936,7 @@ type owner2Tool23Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool23Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool23Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T23(ctx, c.in))
 }
 
@@ -6953,7 +6955,7 @@ type owner2Tool24Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool24Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool24Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T24(ctx, c.in))
 }
 
@@ -6972,7 +6974,7 @@ type owner2Tool25Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool25Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool25Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T25(ctx, c.in))
 }
 
@@ -6991,7 +6993,7 @@ type owner2Tool26Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool26Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool26Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T26(ctx, c.in))
 }
 
@@ -7010,7 +7012,7 @@ type owner2Tool27Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool27Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool27Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T27(ctx, c.in))
 }
 
@@ -7029,7 +7031,7 @@ type owner2Tool28Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool28Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool28Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T28(ctx, c.in))
 }
 
@@ -7048,7 +7050,7 @@ type owner2Tool29Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool29Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool29Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T29(ctx, c.in))
 }
 
@@ -7067,7 +7069,7 @@ type owner2Tool30Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool30Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool30Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T30(ctx, c.in))
 }
 
@@ -7086,7 +7088,7 @@ type owner2Tool31Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool31Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool31Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T31(ctx, c.in))
 }
 
@@ -7105,7 +7107,7 @@ type owner2Tool32Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool32Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool32Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T32(ctx, c.in))
 }
 
@@ -7124,7 +7126,7 @@ type owner2Tool33Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool33Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool33Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T33(ctx, c.in))
 }
 
@@ -7143,7 +7145,7 @@ type owner2Tool34Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool34Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool34Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T34(ctx, c.in))
 }
 
@@ -7162,7 +7164,7 @@ type owner2Tool35Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool35Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool35Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T35(ctx, c.in))
 }
 
@@ -7181,7 +7183,7 @@ type owner2Tool36Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool36Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool36Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T36(ctx, c.in))
 }
 
@@ -7200,7 +7202,7 @@ type owner2Tool37Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool37Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool37Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T37(ctx, c.in))
 }
 
@@ -7219,7 +7221,7 @@ type owner2Tool38Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool38Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool38Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T38(ctx, c.in))
 }
 
@@ -7238,7 +7240,7 @@ type owner2Tool39Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool39Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool39Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T39(ctx, c.in))
 }
 
@@ -7257,7 +7259,7 @@ type owner2Tool40Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool40Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool40Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T40(ctx, c.in))
 }
 
@@ -7276,7 +7278,7 @@ type owner2Tool41Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool41Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool41Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T41(ctx, c.in))
 }
 
@@ -7295,7 +7297,7 @@ type owner2Tool42Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool42Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool42Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T42(ctx, c.in))
 }
 
@@ -7314,7 +7316,7 @@ type owner2Tool43Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool43Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool43Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T43(ctx, c.in))
 }
 
@@ -7333,7 +7335,7 @@ type owner2Tool44Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool44Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool44Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T44(ctx, c.in))
 }
 
@@ -7352,7 +7354,7 @@ type owner2Tool45Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool45Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool45Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T45(ctx, c.in))
 }
 
@@ -7371,7 +7373,7 @@ type owner2Tool46Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool46Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool46Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T46(ctx, c.in))
 }
 
@@ -7390,7 +7392,7 @@ type owner2Tool47Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool47Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool47Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T47(ctx, c.in))
 }
 
@@ -7409,7 +7411,7 @@ type owner2Tool48Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool48Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool48Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T48(ctx, c.in))
 }
 
@@ -7428,7 +7430,7 @@ type owner2Tool49Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool49Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool49Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T49(ctx, c.in))
 }
 
@@ -7447,7 +7449,7 @@ type owner2Tool50Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool50Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool50Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T50(ctx, c.in))
 }
 
@@ -7466,7 +7468,7 @@ type owner2Tool51Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool51Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool51Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T51(ctx, c.in))
 }
 
@@ -7485,7 +7487,7 @@ type owner2Tool52Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool52Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool52Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T52(ctx, c.in))
 }
 
@@ -7504,7 +7506,7 @@ type owner2Tool53Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool53Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool53Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T53(ctx, c.in))
 }
 
@@ -7523,7 +7525,7 @@ type owner2Tool54Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool54Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool54Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T54(ctx, c.in))
 }
 
@@ -7542,7 +7544,7 @@ type owner2Tool55Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool55Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool55Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T55(ctx, c.in))
 }
 
@@ -7561,7 +7563,7 @@ type owner2Tool56Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool56Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool56Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T56(ctx, c.in))
 }
 
@@ -7580,7 +7582,7 @@ type owner2Tool57Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool57Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool57Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T57(ctx, c.in))
 }
 
@@ -7599,7 +7601,7 @@ type owner2Tool58Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool58Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool58Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T58(ctx, c.in))
 }
 
@@ -7618,7 +7620,7 @@ type owner2Tool59Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool59Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool59Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T59(ctx, c.in))
 }
 
@@ -7637,7 +7639,7 @@ type owner2Tool60Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool60Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool60Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T60(ctx, c.in))
 }
 
@@ -7656,7 +7658,7 @@ type owner2Tool61Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool61Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool61Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T61(ctx, c.in))
 }
 
@@ -7675,7 +7677,7 @@ type owner2Tool62Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool62Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool62Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T62(ctx, c.in))
 }
 
@@ -7694,7 +7696,7 @@ type owner2Tool63Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool63Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool63Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T63(ctx, c.in))
 }
 
@@ -7713,7 +7715,7 @@ type owner2Tool64Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool64Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool64Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T64(ctx, c.in))
 }
 
@@ -7732,7 +7734,7 @@ type owner2Tool65Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool65Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool65Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T65(ctx, c.in))
 }
 
@@ -7751,7 +7753,7 @@ type owner2Tool66Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool66Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool66Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T66(ctx, c.in))
 }
 
@@ -7770,7 +7772,7 @@ type owner2Tool67Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool67Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool67Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T67(ctx, c.in))
 }
 
@@ -7789,7 +7791,7 @@ type owner2Tool68Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool68Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool68Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T68(ctx, c.in))
 }
 
@@ -7808,7 +7810,7 @@ type owner2Tool69Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool69Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool69Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T69(ctx, c.in))
 }
 
@@ -7827,7 +7829,7 @@ type owner2Tool70Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool70Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool70Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T70(ctx, c.in))
 }
 
@@ -7846,7 +7848,7 @@ type owner2Tool71Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool71Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool71Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T71(ctx, c.in))
 }
 
@@ -7865,7 +7867,7 @@ type owner2Tool72Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool72Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool72Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T72(ctx, c.in))
 }
 
@@ -7884,7 +7886,7 @@ type owner2Tool73Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool73Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool73Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T73(ctx, c.in))
 }
 
@@ -7903,7 +7905,7 @@ type owner2Tool74Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool74Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool74Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T74(ctx, c.in))
 }
 
@@ -7922,7 +7924,7 @@ type owner2Tool75Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool75Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool75Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T75(ctx, c.in))
 }
 
@@ -7941,7 +7943,7 @@ type owner2Tool76Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool76Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool76Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T76(ctx, c.in))
 }
 
@@ -7960,7 +7962,7 @@ type owner2Tool77Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool77Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool77Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T77(ctx, c.in))
 }
 
@@ -7979,7 +7981,7 @@ type owner2Tool78Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool78Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool78Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T78(ctx, c.in))
 }
 
@@ -7998,7 +8000,7 @@ type owner2Tool79Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool79Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool79Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T79(ctx, c.in))
 }
 
@@ -8017,7 +8019,7 @@ type owner2Tool80Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool80Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool80Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T80(ctx, c.in))
 }
 
@@ -8036,7 +8038,7 @@ type owner2Tool81Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool81Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool81Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T81(ctx, c.in))
 }
 
@@ -8055,7 +8057,7 @@ type owner2Tool82Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool82Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool82Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T82(ctx, c.in))
 }
 
@@ -8074,7 +8076,7 @@ type owner2Tool83Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool83Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool83Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T83(ctx, c.in))
 }
 
@@ -8093,7 +8095,7 @@ type owner2Tool84Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool84Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool84Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T84(ctx, c.in))
 }
 
@@ -8193,7 +8195,7 @@ const S3Rev = 0x1b67df94
 const S3Hook = "hook1 rev=1b67df94 tools=owner3_tool_0,owner3_tool_1,owner3_tool_2,owner3_tool_3,owner3_tool_4,owner3_tool_5,owner3_tool_6,owner3_tool_7,owner3_tool_8,owner3_tool_9,owner3_tool_10,owner3_tool_11,owner3_tool_12,owner3_tool_13,owner3_tool_14,owner3_tool_15,owner3_tool_16,owner3_tool_17,owner3_tool_18,owner3_tool_19,owner3_tool_20,owner3_tool_21,owner3_tool_22,owner3_tool_23,owner3_tool_24,owner3_tool_25,owner3_tool_26,owner3_tool_27,owner3_tool_28,owner3_tool_29,owner3_tool_30,owner3_tool_31,owner3_tool_32,owner3_tool_33,owner3_tool_34,owner3_tool_35,owner3_tool_36,owner3_tool_37,owner3_tool_38,owner3_tool_39,owner3_tool_40,owner3_tool_41,owner3_tool_42,owner3_tool_43,owner3_tool_44,owner3_tool_45,owner3_tool_46,owner3_tool_47,owner3_tool_48,owner3_tool_49,owner3_tool_50,owner3_tool_51,owner3_tool_52,owner3_tool_53,owner3_tool_54,owner3_tool_55,owner3_tool_56,owner3_tool_57,owner3_tool_58,owner3_tool_59,owner3_tool_60,owner3_tool_61,owner3_tool_62,owner3_tool_63,owner3_tool_64,owner3_tool_65,owner3_tool_66,owner3_tool_67,owner3_tool_68,owner3_tool_69,owner3_tool_70,owner3_tool_71,owner3_tool_72,owner3_tool_73,owner3_tool_74,owner3_tool_75,owner3_tool_76,owner3_tool_77,owner3_tool_78,owner3_tool_79,owner3_tool_80,owner3_tool_81,owner3_tool_82,owner3_tool_83,owner3_tool_84"
 
 // s3Tools are the tools of [S3], in the order of the source.
-var s3Tools = [...]hook.Tool{
+var s3Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner3Tool0,
 		Description: "T0 does nothing.",
@@ -8877,7 +8879,7 @@ var s3Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S3) Schema() []hook.Tool {
+func (s *S3) Schema() []message.Tool {
 	return s3Tools[:len(s3Tools):len(s3Tools)]
 }
 
@@ -9073,7 +9075,7 @@ type owner3Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -9092,7 +9094,7 @@ type owner3Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -9111,7 +9113,7 @@ type owner3Tool2Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool2Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool2Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T2(ctx, c.in))
 }
 
@@ -9130,7 +9132,7 @@ type owner3Tool3Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool3Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool3Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T3(ctx, c.in))
 }
 
@@ -9149,7 +9151,7 @@ type owner3Tool4Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool4Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool4Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T4(ctx, c.in))
 }
 
@@ -9168,7 +9170,7 @@ type owner3Tool5Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool5Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool5Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T5(ctx, c.in))
 }
 
@@ -9187,7 +9189,7 @@ type owner3Tool6Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool6Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool6Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T6(ctx, c.in))
 }
 
@@ -9206,7 +9208,7 @@ type owner3Tool7Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool7Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool7Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T7(ctx, c.in))
 }
 
@@ -9225,7 +9227,7 @@ type owner3Tool8Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool8Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool8Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T8(ctx, c.in))
 }
 
@@ -9244,7 +9246,7 @@ type owner3Tool9Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool9Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool9Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T9(ctx, c.in))
 }
 
@@ -9263,7 +9265,7 @@ type owner3Tool10Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool10Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool10Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T10(ctx, c.in))
 }
 
@@ -9282,7 +9284,7 @@ type owner3Tool11Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool11Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool11Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T11(ctx, c.in))
 }
 
@@ -9301,7 +9303,7 @@ type owner3Tool12Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool12Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool12Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T12(ctx, c.in))
 }
 
@@ -9320,7 +9322,7 @@ type owner3Tool13Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool13Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool13Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T13(ctx, c.in))
 }
 
@@ -9339,7 +9341,7 @@ type owner3Tool14Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool14Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool14Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T14(ctx, c.in))
 }
 
@@ -9358,7 +9360,7 @@ type owner3Tool15Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool15Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool15Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T15(ctx, c.in))
 }
 
@@ -9377,7 +9379,7 @@ type owner3Tool16Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool16Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool16Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T16(ctx, c.in))
 }
 
@@ -9396,7 +9398,7 @@ type owner3Tool17Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool17Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool17Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T17(ctx, c.in))
 }
 
@@ -9415,7 +9417,7 @@ type owner3Tool18Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool18Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool18Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T18(ctx, c.in))
 }
 
@@ -9434,7 +9436,7 @@ type owner3Tool19Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool19Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool19Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T19(ctx, c.in))
 }
 
@@ -9453,7 +9455,7 @@ type owner3Tool20Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool20Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool20Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T20(ctx, c.in))
 }
 
@@ -9472,7 +9474,7 @@ type owner3Tool21Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool21Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool21Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T21(ctx, c.in))
 }
 
@@ -9491,7 +9493,7 @@ type owner3Tool22Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool22Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool22Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T22(ctx, c.in))
 }
 
@@ -9510,7 +9512,7 @@ type owner3Tool23Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool23Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool23Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T23(ctx, c.in))
 }
 
@@ -9529,7 +9531,7 @@ type owner3Tool24Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool24Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool24Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T24(ctx, c.in))
 }
 
@@ -9548,7 +9550,7 @@ type owner3Tool25Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool25Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool25Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T25(ctx, c.in))
 }
 
@@ -9567,7 +9569,7 @@ type owner3Tool26Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool26Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool26Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T26(ctx, c.in))
 }
 
@@ -9586,7 +9588,7 @@ type owner3Tool27Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool27Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool27Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T27(ctx, c.in))
 }
 
@@ -9605,7 +9607,7 @@ type owner3Tool28Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool28Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool28Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T28(ctx, c.in))
 }
 
@@ -9624,7 +9626,7 @@ type owner3Tool29Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool29Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool29Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T29(ctx, c.in))
 }
 
@@ -9643,7 +9645,7 @@ type owner3Tool30Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool30Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool30Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T30(ctx, c.in))
 }
 
@@ -9662,7 +9664,7 @@ type owner3Tool31Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool31Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool31Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T31(ctx, c.in))
 }
 
@@ -9681,7 +9683,7 @@ type owner3Tool32Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool32Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool32Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T32(ctx, c.in))
 }
 
@@ -9700,7 +9702,7 @@ type owner3Tool33Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool33Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool33Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T33(ctx, c.in))
 }
 
@@ -9719,7 +9721,7 @@ type owner3Tool34Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool34Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool34Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T34(ctx, c.in))
 }
 
@@ -9738,7 +9740,7 @@ type owner3Tool35Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool35Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool35Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T35(ctx, c.in))
 }
 
@@ -9757,7 +9759,7 @@ type owner3Tool36Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool36Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool36Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T36(ctx, c.in))
 }
 
@@ -9776,7 +9778,7 @@ type owner3Tool37Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool37Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool37Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T37(ctx, c.in))
 }
 
@@ -9795,7 +9797,7 @@ type owner3Tool38Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool38Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool38Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T38(ctx, c.in))
 }
 
@@ -9814,7 +9816,7 @@ type owner3Tool39Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool39Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool39Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T39(ctx, c.in))
 }
 
@@ -9833,7 +9835,7 @@ type owner3Tool40Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool40Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool40Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T40(ctx, c.in))
 }
 
@@ -9852,7 +9854,7 @@ type owner3Tool41Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool41Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool41Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T41(ctx, c.in))
 }
 
@@ -9871,7 +9873,7 @@ type owner3Tool42Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool42Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool42Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T42(ctx, c.in))
 }
 
@@ -9890,7 +9892,7 @@ type owner3Tool43Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool43Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool43Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T43(ctx, c.in))
 }
 
@@ -9909,7 +9911,7 @@ type owner3Tool44Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool44Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool44Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T44(ctx, c.in))
 }
 
@@ -9928,7 +9930,7 @@ type owner3Tool45Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool45Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool45Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T45(ctx, c.in))
 }
 
@@ -9947,7 +9949,7 @@ type owner3Tool46Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool46Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool46Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T46(ctx, c.in))
 }
 
@@ -9966,7 +9968,7 @@ type owner3Tool47Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool47Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool47Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T47(ctx, c.in))
 }
 
@@ -9985,7 +9987,7 @@ type owner3Tool48Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool48Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool48Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T48(ctx, c.in))
 }
 
@@ -10004,7 +10006,7 @@ type owner3Tool49Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool49Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool49Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T49(ctx, c.in))
 }
 
@@ -10023,7 +10025,7 @@ type owner3Tool50Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool50Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool50Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T50(ctx, c.in))
 }
 
@@ -10042,7 +10044,7 @@ type owner3Tool51Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool51Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool51Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T51(ctx, c.in))
 }
 
@@ -10061,7 +10063,7 @@ type owner3Tool52Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool52Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool52Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T52(ctx, c.in))
 }
 
@@ -10080,7 +10082,7 @@ type owner3Tool53Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool53Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool53Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T53(ctx, c.in))
 }
 
@@ -10099,7 +10101,7 @@ type owner3Tool54Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool54Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool54Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T54(ctx, c.in))
 }
 
@@ -10118,7 +10120,7 @@ type owner3Tool55Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool55Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool55Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T55(ctx, c.in))
 }
 
@@ -10137,7 +10139,7 @@ type owner3Tool56Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool56Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool56Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T56(ctx, c.in))
 }
 
@@ -10156,7 +10158,7 @@ type owner3Tool57Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool57Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool57Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T57(ctx, c.in))
 }
 
@@ -10175,7 +10177,7 @@ type owner3Tool58Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool58Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool58Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T58(ctx, c.in))
 }
 
@@ -10194,7 +10196,7 @@ type owner3Tool59Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool59Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool59Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T59(ctx, c.in))
 }
 
@@ -10213,7 +10215,7 @@ type owner3Tool60Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool60Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool60Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T60(ctx, c.in))
 }
 
@@ -10232,7 +10234,7 @@ type owner3Tool61Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool61Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool61Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T61(ctx, c.in))
 }
 
@@ -10251,7 +10253,7 @@ type owner3Tool62Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool62Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool62Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T62(ctx, c.in))
 }
 
@@ -10270,7 +10272,7 @@ type owner3Tool63Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool63Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool63Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T63(ctx, c.in))
 }
 
@@ -10289,7 +10291,7 @@ type owner3Tool64Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool64Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool64Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T64(ctx, c.in))
 }
 
@@ -10308,7 +10310,7 @@ type owner3Tool65Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool65Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool65Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T65(ctx, c.in))
 }
 
@@ -10327,7 +10329,7 @@ type owner3Tool66Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool66Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool66Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T66(ctx, c.in))
 }
 
@@ -10346,7 +10348,7 @@ type owner3Tool67Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool67Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool67Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T67(ctx, c.in))
 }
 
@@ -10365,7 +10367,7 @@ type owner3Tool68Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool68Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool68Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T68(ctx, c.in))
 }
 
@@ -10384,7 +10386,7 @@ type owner3Tool69Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool69Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool69Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T69(ctx, c.in))
 }
 
@@ -10403,7 +10405,7 @@ type owner3Tool70Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool70Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool70Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T70(ctx, c.in))
 }
 
@@ -10422,7 +10424,7 @@ type owner3Tool71Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool71Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool71Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T71(ctx, c.in))
 }
 
@@ -10441,7 +10443,7 @@ type owner3Tool72Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool72Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool72Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T72(ctx, c.in))
 }
 
@@ -10460,7 +10462,7 @@ type owner3Tool73Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool73Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool73Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T73(ctx, c.in))
 }
 
@@ -10479,7 +10481,7 @@ type owner3Tool74Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool74Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool74Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T74(ctx, c.in))
 }
 
@@ -10498,7 +10500,7 @@ type owner3Tool75Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool75Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool75Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T75(ctx, c.in))
 }
 
@@ -10517,7 +10519,7 @@ type owner3Tool76Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool76Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool76Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T76(ctx, c.in))
 }
 
@@ -10536,7 +10538,7 @@ type owner3Tool77Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool77Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool77Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T77(ctx, c.in))
 }
 
@@ -10555,7 +10557,7 @@ type owner3Tool78Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool78Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool78Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T78(ctx, c.in))
 }
 
@@ -10574,7 +10576,7 @@ type owner3Tool79Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool79Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool79Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T79(ctx, c.in))
 }
 
@@ -10593,7 +10595,7 @@ type owner3Tool80Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool80Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool80Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T80(ctx, c.in))
 }
 
@@ -10612,7 +10614,7 @@ type owner3Tool81Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool81Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool81Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T81(ctx, c.in))
 }
 
@@ -10631,7 +10633,7 @@ type owner3Tool82Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool82Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool82Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T82(ctx, c.in))
 }
 
@@ -10650,7 +10652,7 @@ type owner3Tool83Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool83Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool83Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T83(ctx, c.in))
 }
 
@@ -10669,7 +10671,7 @@ type owner3Tool84Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool84Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool84Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T84(ctx, c.in))
 }
 
@@ -10769,7 +10771,7 @@ const S4Rev = 0xdfd0f247
 const S4Hook = "hook1 rev=dfd0f247 tools=owner4_tool_0,owner4_tool_1,owner4_tool_2,owner4_tool_3,owner4_tool_4,owner4_tool_5,owner4_tool_6,owner4_tool_7,owner4_tool_8,owner4_tool_9,owner4_tool_10,owner4_tool_11,owner4_tool_12,owner4_tool_13,owner4_tool_14,owner4_tool_15,owner4_tool_16,owner4_tool_17,owner4_tool_18,owner4_tool_19,owner4_tool_20,owner4_tool_21,owner4_tool_22,owner4_tool_23,owner4_tool_24,owner4_tool_25,owner4_tool_26,owner4_tool_27,owner4_tool_28,owner4_tool_29,owner4_tool_30,owner4_tool_31,owner4_tool_32,owner4_tool_33,owner4_tool_34,owner4_tool_35,owner4_tool_36,owner4_tool_37,owner4_tool_38,owner4_tool_39,owner4_tool_40,owner4_tool_41,owner4_tool_42,owner4_tool_43,owner4_tool_44,owner4_tool_45,owner4_tool_46,owner4_tool_47,owner4_tool_48,owner4_tool_49,owner4_tool_50,owner4_tool_51,owner4_tool_52,owner4_tool_53,owner4_tool_54,owner4_tool_55,owner4_tool_56,owner4_tool_57,owner4_tool_58,owner4_tool_59,owner4_tool_60,owner4_tool_61,owner4_tool_62,owner4_tool_63,owner4_tool_64,owner4_tool_65,owner4_tool_66,owner4_tool_67,owner4_tool_68,owner4_tool_69,owner4_tool_70,owner4_tool_71,owner4_tool_72,owner4_tool_73,owner4_tool_74,owner4_tool_75,owner4_tool_76,owner4_tool_77,owner4_tool_78,owner4_tool_79,owner4_tool_80,owner4_tool_81,owner4_tool_82,owner4_tool_83,owner4_tool_84"
 
 // s4Tools are the tools of [S4], in the order of the source.
-var s4Tools = [...]hook.Tool{
+var s4Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner4Tool0,
 		Description: "T0 does nothing.",
@@ -11453,7 +11455,7 @@ var s4Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S4) Schema() []hook.Tool {
+func (s *S4) Schema() []message.Tool {
 	return s4Tools[:len(s4Tools):len(s4Tools)]
 }
 
@@ -11649,7 +11651,7 @@ type owner4Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -11668,7 +11670,7 @@ type owner4Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -11687,7 +11689,7 @@ type owner4Tool2Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool2Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool2Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T2(ctx, c.in))
 }
 
@@ -11706,7 +11708,7 @@ type owner4Tool3Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool3Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool3Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T3(ctx, c.in))
 }
 
@@ -11725,7 +11727,7 @@ type owner4Tool4Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool4Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool4Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T4(ctx, c.in))
 }
 
@@ -11744,7 +11746,7 @@ type owner4Tool5Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool5Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool5Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T5(ctx, c.in))
 }
 
@@ -11763,7 +11765,7 @@ type owner4Tool6Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool6Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool6Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T6(ctx, c.in))
 }
 
@@ -11782,7 +11784,7 @@ type owner4Tool7Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool7Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool7Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T7(ctx, c.in))
 }
 
@@ -11801,7 +11803,7 @@ type owner4Tool8Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool8Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool8Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T8(ctx, c.in))
 }
 
@@ -11820,7 +11822,7 @@ type owner4Tool9Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool9Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool9Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T9(ctx, c.in))
 }
 
@@ -11839,7 +11841,7 @@ type owner4Tool10Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool10Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool10Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T10(ctx, c.in))
 }
 
@@ -11858,7 +11860,7 @@ type owner4Tool11Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool11Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool11Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T11(ctx, c.in))
 }
 
@@ -11877,7 +11879,7 @@ type owner4Tool12Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool12Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool12Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T12(ctx, c.in))
 }
 
@@ -11896,7 +11898,7 @@ type owner4Tool13Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool13Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool13Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T13(ctx, c.in))
 }
 
@@ -11915,7 +11917,7 @@ type owner4Tool14Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool14Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool14Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T14(ctx, c.in))
 }
 
@@ -11934,7 +11936,7 @@ type owner4Tool15Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool15Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool15Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T15(ctx, c.in))
 }
 
@@ -11953,7 +11955,7 @@ type owner4Tool16Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool16Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool16Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T16(ctx, c.in))
 }
 
@@ -11972,7 +11974,7 @@ type owner4Tool17Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool17Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool17Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T17(ctx, c.in))
 }
 
@@ -11991,7 +11993,7 @@ type owner4Tool18Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool18Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool18Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T18(ctx, c.in))
 }
 
@@ -12010,7 +12012,7 @@ type owner4Tool19Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool19Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool19Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T19(ctx, c.in))
 }
 
@@ -12029,7 +12031,7 @@ type owner4Tool20Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool20Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool20Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T20(ctx, c.in))
 }
 
@@ -12048,7 +12050,7 @@ type owner4Tool21Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool21Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool21Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T21(ctx, c.in))
 }
 
@@ -12067,7 +12069,7 @@ type owner4Tool22Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool22Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool22Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T22(ctx, c.in))
 }
 
@@ -12086,7 +12088,7 @@ type owner4Tool23Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool23Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool23Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T23(ctx, c.in))
 }
 
@@ -12105,7 +12107,7 @@ type owner4Tool24Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool24Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool24Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T24(ctx, c.in))
 }
 
@@ -12124,7 +12126,7 @@ type owner4Tool25Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool25Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool25Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T25(ctx, c.in))
 }
 
@@ -12143,7 +12145,7 @@ type owner4Tool26Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool26Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool26Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T26(ctx, c.in))
 }
 
@@ -12162,7 +12164,7 @@ type owner4Tool27Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool27Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool27Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T27(ctx, c.in))
 }
 
@@ -12181,7 +12183,7 @@ type owner4Tool28Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool28Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool28Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T28(ctx, c.in))
 }
 
@@ -12200,7 +12202,7 @@ type owner4Tool29Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool29Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool29Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T29(ctx, c.in))
 }
 
@@ -12219,7 +12221,7 @@ type owner4Tool30Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool30Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool30Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T30(ctx, c.in))
 }
 
@@ -12238,7 +12240,7 @@ type owner4Tool31Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool31Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool31Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T31(ctx, c.in))
 }
 
@@ -12257,7 +12259,7 @@ type owner4Tool32Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool32Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool32Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T32(ctx, c.in))
 }
 
@@ -12276,7 +12278,7 @@ type owner4Tool33Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool33Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool33Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T33(ctx, c.in))
 }
 
@@ -12295,7 +12297,7 @@ type owner4Tool34Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool34Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool34Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T34(ctx, c.in))
 }
 
@@ -12314,7 +12316,7 @@ type owner4Tool35Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool35Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool35Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T35(ctx, c.in))
 }
 
@@ -12333,7 +12335,7 @@ type owner4Tool36Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool36Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool36Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T36(ctx, c.in))
 }
 
@@ -12352,7 +12354,7 @@ type owner4Tool37Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool37Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool37Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T37(ctx, c.in))
 }
 
@@ -12371,7 +12373,7 @@ type owner4Tool38Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool38Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool38Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T38(ctx, c.in))
 }
 
@@ -12390,7 +12392,7 @@ type owner4Tool39Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool39Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool39Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T39(ctx, c.in))
 }
 
@@ -12409,7 +12411,7 @@ type owner4Tool40Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool40Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool40Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T40(ctx, c.in))
 }
 
@@ -12428,7 +12430,7 @@ type owner4Tool41Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool41Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool41Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T41(ctx, c.in))
 }
 
@@ -12447,7 +12449,7 @@ type owner4Tool42Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool42Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool42Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T42(ctx, c.in))
 }
 
@@ -12466,7 +12468,7 @@ type owner4Tool43Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool43Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool43Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T43(ctx, c.in))
 }
 
@@ -12485,7 +12487,7 @@ type owner4Tool44Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool44Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool44Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T44(ctx, c.in))
 }
 
@@ -12504,7 +12506,7 @@ type owner4Tool45Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool45Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool45Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T45(ctx, c.in))
 }
 
@@ -12523,7 +12525,7 @@ type owner4Tool46Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool46Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool46Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T46(ctx, c.in))
 }
 
@@ -12542,7 +12544,7 @@ type owner4Tool47Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool47Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool47Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T47(ctx, c.in))
 }
 
@@ -12561,7 +12563,7 @@ type owner4Tool48Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool48Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool48Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T48(ctx, c.in))
 }
 
@@ -12580,7 +12582,7 @@ type owner4Tool49Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool49Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool49Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T49(ctx, c.in))
 }
 
@@ -12599,7 +12601,7 @@ type owner4Tool50Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool50Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool50Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T50(ctx, c.in))
 }
 
@@ -12618,7 +12620,7 @@ type owner4Tool51Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool51Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool51Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T51(ctx, c.in))
 }
 
@@ -12637,7 +12639,7 @@ type owner4Tool52Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool52Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool52Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T52(ctx, c.in))
 }
 
@@ -12656,7 +12658,7 @@ type owner4Tool53Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool53Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool53Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T53(ctx, c.in))
 }
 
@@ -12675,7 +12677,7 @@ type owner4Tool54Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool54Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool54Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T54(ctx, c.in))
 }
 
@@ -12694,7 +12696,7 @@ type owner4Tool55Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool55Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool55Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T55(ctx, c.in))
 }
 
@@ -12713,7 +12715,7 @@ type owner4Tool56Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool56Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool56Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T56(ctx, c.in))
 }
 
@@ -12732,7 +12734,7 @@ type owner4Tool57Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool57Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool57Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T57(ctx, c.in))
 }
 
@@ -12751,7 +12753,7 @@ type owner4Tool58Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool58Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool58Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T58(ctx, c.in))
 }
 
@@ -12770,7 +12772,7 @@ type owner4Tool59Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool59Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool59Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T59(ctx, c.in))
 }
 
@@ -12789,7 +12791,7 @@ type owner4Tool60Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool60Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool60Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T60(ctx, c.in))
 }
 
@@ -12808,7 +12810,7 @@ type owner4Tool61Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool61Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool61Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T61(ctx, c.in))
 }
 
@@ -12827,7 +12829,7 @@ type owner4Tool62Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool62Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool62Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T62(ctx, c.in))
 }
 
@@ -12846,7 +12848,7 @@ type owner4Tool63Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool63Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool63Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T63(ctx, c.in))
 }
 
@@ -12865,7 +12867,7 @@ type owner4Tool64Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool64Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool64Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T64(ctx, c.in))
 }
 
@@ -12884,7 +12886,7 @@ type owner4Tool65Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool65Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool65Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T65(ctx, c.in))
 }
 
@@ -12903,7 +12905,7 @@ type owner4Tool66Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool66Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool66Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T66(ctx, c.in))
 }
 
@@ -12922,7 +12924,7 @@ type owner4Tool67Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool67Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool67Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T67(ctx, c.in))
 }
 
@@ -12941,7 +12943,7 @@ type owner4Tool68Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool68Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool68Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T68(ctx, c.in))
 }
 
@@ -12960,7 +12962,7 @@ type owner4Tool69Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool69Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool69Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T69(ctx, c.in))
 }
 
@@ -12979,7 +12981,7 @@ type owner4Tool70Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool70Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool70Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T70(ctx, c.in))
 }
 
@@ -12998,7 +13000,7 @@ type owner4Tool71Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool71Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool71Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T71(ctx, c.in))
 }
 
@@ -13017,7 +13019,7 @@ type owner4Tool72Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool72Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool72Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T72(ctx, c.in))
 }
 
@@ -13036,7 +13038,7 @@ type owner4Tool73Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool73Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool73Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T73(ctx, c.in))
 }
 
@@ -13055,7 +13057,7 @@ type owner4Tool74Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool74Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool74Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T74(ctx, c.in))
 }
 
@@ -13074,7 +13076,7 @@ type owner4Tool75Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool75Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool75Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T75(ctx, c.in))
 }
 
@@ -13093,7 +13095,7 @@ type owner4Tool76Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool76Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool76Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T76(ctx, c.in))
 }
 
@@ -13112,7 +13114,7 @@ type owner4Tool77Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool77Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool77Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T77(ctx, c.in))
 }
 
@@ -13131,7 +13133,7 @@ type owner4Tool78Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool78Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool78Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T78(ctx, c.in))
 }
 
@@ -13150,7 +13152,7 @@ type owner4Tool79Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool79Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool79Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T79(ctx, c.in))
 }
 
@@ -13169,7 +13171,7 @@ type owner4Tool80Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool80Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool80Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T80(ctx, c.in))
 }
 
@@ -13188,7 +13190,7 @@ type owner4Tool81Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool81Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool81Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T81(ctx, c.in))
 }
 
@@ -13207,7 +13209,7 @@ type owner4Tool82Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool82Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool82Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T82(ctx, c.in))
 }
 
@@ -13226,7 +13228,7 @@ type owner4Tool83Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool83Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool83Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T83(ctx, c.in))
 }
 
@@ -13245,7 +13247,7 @@ type owner4Tool84Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool84Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool84Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T84(ctx, c.in))
 }
 
@@ -13345,7 +13347,7 @@ const S5Rev = 0xeca563a6
 const S5Hook = "hook1 rev=eca563a6 tools=owner5_tool_0,owner5_tool_1,owner5_tool_2,owner5_tool_3,owner5_tool_4,owner5_tool_5,owner5_tool_6,owner5_tool_7,owner5_tool_8,owner5_tool_9,owner5_tool_10,owner5_tool_11,owner5_tool_12,owner5_tool_13,owner5_tool_14,owner5_tool_15,owner5_tool_16,owner5_tool_17,owner5_tool_18,owner5_tool_19,owner5_tool_20,owner5_tool_21,owner5_tool_22,owner5_tool_23,owner5_tool_24,owner5_tool_25,owner5_tool_26,owner5_tool_27,owner5_tool_28,owner5_tool_29,owner5_tool_30,owner5_tool_31,owner5_tool_32,owner5_tool_33,owner5_tool_34,owner5_tool_35,owner5_tool_36,owner5_tool_37,owner5_tool_38,owner5_tool_39,owner5_tool_40,owner5_tool_41,owner5_tool_42,owner5_tool_43,owner5_tool_44,owner5_tool_45,owner5_tool_46,owner5_tool_47,owner5_tool_48,owner5_tool_49,owner5_tool_50,owner5_tool_51,owner5_tool_52,owner5_tool_53,owner5_tool_54,owner5_tool_55,owner5_tool_56,owner5_tool_57,owner5_tool_58,owner5_tool_59,owner5_tool_60,owner5_tool_61,owner5_tool_62,owner5_tool_63,owner5_tool_64,owner5_tool_65,owner5_tool_66,owner5_tool_67,owner5_tool_68,owner5_tool_69,owner5_tool_70,owner5_tool_71,owner5_tool_72,owner5_tool_73,owner5_tool_74,owner5_tool_75,owner5_tool_76,owner5_tool_77,owner5_tool_78,owner5_tool_79,owner5_tool_80,owner5_tool_81,owner5_tool_82,owner5_tool_83,owner5_tool_84"
 
 // s5Tools are the tools of [S5], in the order of the source.
-var s5Tools = [...]hook.Tool{
+var s5Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner5Tool0,
 		Description: "T0 does nothing.",
@@ -14029,7 +14031,7 @@ var s5Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S5) Schema() []hook.Tool {
+func (s *S5) Schema() []message.Tool {
 	return s5Tools[:len(s5Tools):len(s5Tools)]
 }
 
@@ -14225,7 +14227,7 @@ type owner5Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -14244,7 +14246,7 @@ type owner5Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -14263,7 +14265,7 @@ type owner5Tool2Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool2Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool2Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T2(ctx, c.in))
 }
 
@@ -14282,7 +14284,7 @@ type owner5Tool3Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool3Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool3Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T3(ctx, c.in))
 }
 
@@ -14301,7 +14303,7 @@ type owner5Tool4Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool4Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool4Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T4(ctx, c.in))
 }
 
@@ -14320,7 +14322,7 @@ type owner5Tool5Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool5Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool5Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T5(ctx, c.in))
 }
 
@@ -14339,7 +14341,7 @@ type owner5Tool6Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool6Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool6Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T6(ctx, c.in))
 }
 
@@ -14358,7 +14360,7 @@ type owner5Tool7Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool7Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool7Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T7(ctx, c.in))
 }
 
@@ -14377,7 +14379,7 @@ type owner5Tool8Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool8Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool8Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T8(ctx, c.in))
 }
 
@@ -14396,7 +14398,7 @@ type owner5Tool9Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool9Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool9Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T9(ctx, c.in))
 }
 
@@ -14415,7 +14417,7 @@ type owner5Tool10Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool10Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool10Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T10(ctx, c.in))
 }
 
@@ -14434,7 +14436,7 @@ type owner5Tool11Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool11Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool11Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T11(ctx, c.in))
 }
 
@@ -14453,7 +14455,7 @@ type owner5Tool12Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool12Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool12Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T12(ctx, c.in))
 }
 
@@ -14472,7 +14474,7 @@ type owner5Tool13Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool13Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool13Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T13(ctx, c.in))
 }
 
@@ -14491,7 +14493,7 @@ type owner5Tool14Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool14Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool14Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T14(ctx, c.in))
 }
 
@@ -14510,7 +14512,7 @@ type owner5Tool15Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool15Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool15Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T15(ctx, c.in))
 }
 
@@ -14529,7 +14531,7 @@ type owner5Tool16Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool16Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool16Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T16(ctx, c.in))
 }
 
@@ -14548,7 +14550,7 @@ type owner5Tool17Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool17Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool17Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T17(ctx, c.in))
 }
 
@@ -14567,7 +14569,7 @@ type owner5Tool18Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool18Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool18Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T18(ctx, c.in))
 }
 
@@ -14586,7 +14588,7 @@ type owner5Tool19Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool19Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool19Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T19(ctx, c.in))
 }
 
@@ -14605,7 +14607,7 @@ type owner5Tool20Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool20Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool20Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T20(ctx, c.in))
 }
 
@@ -14624,7 +14626,7 @@ type owner5Tool21Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool21Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool21Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T21(ctx, c.in))
 }
 
@@ -14643,7 +14645,7 @@ type owner5Tool22Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool22Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool22Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T22(ctx, c.in))
 }
 
@@ -14662,7 +14664,7 @@ type owner5Tool23Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool23Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool23Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T23(ctx, c.in))
 }
 
@@ -14681,7 +14683,7 @@ type owner5Tool24Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool24Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool24Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T24(ctx, c.in))
 }
 
@@ -14700,7 +14702,7 @@ type owner5Tool25Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool25Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool25Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T25(ctx, c.in))
 }
 
@@ -14719,7 +14721,7 @@ type owner5Tool26Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool26Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool26Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T26(ctx, c.in))
 }
 
@@ -14738,7 +14740,7 @@ type owner5Tool27Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool27Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool27Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T27(ctx, c.in))
 }
 
@@ -14757,7 +14759,7 @@ type owner5Tool28Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool28Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool28Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T28(ctx, c.in))
 }
 
@@ -14776,7 +14778,7 @@ type owner5Tool29Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool29Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool29Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T29(ctx, c.in))
 }
 
@@ -14795,7 +14797,7 @@ type owner5Tool30Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool30Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool30Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T30(ctx, c.in))
 }
 
@@ -14814,7 +14816,7 @@ type owner5Tool31Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool31Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool31Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T31(ctx, c.in))
 }
 
@@ -14833,7 +14835,7 @@ type owner5Tool32Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool32Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool32Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T32(ctx, c.in))
 }
 
@@ -14852,7 +14854,7 @@ type owner5Tool33Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool33Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool33Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T33(ctx, c.in))
 }
 
@@ -14871,7 +14873,7 @@ type owner5Tool34Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool34Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool34Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T34(ctx, c.in))
 }
 
@@ -14890,7 +14892,7 @@ type owner5Tool35Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool35Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool35Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T35(ctx, c.in))
 }
 
@@ -14909,7 +14911,7 @@ type owner5Tool36Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool36Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool36Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T36(ctx, c.in))
 }
 
@@ -14928,7 +14930,7 @@ type owner5Tool37Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool37Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool37Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T37(ctx, c.in))
 }
 
@@ -14947,7 +14949,7 @@ type owner5Tool38Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool38Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool38Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T38(ctx, c.in))
 }
 
@@ -14966,7 +14968,7 @@ type owner5Tool39Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool39Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool39Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T39(ctx, c.in))
 }
 
@@ -14985,7 +14987,7 @@ type owner5Tool40Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool40Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool40Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T40(ctx, c.in))
 }
 
@@ -15004,7 +15006,7 @@ type owner5Tool41Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool41Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool41Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T41(ctx, c.in))
 }
 
@@ -15023,7 +15025,7 @@ type owner5Tool42Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool42Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool42Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T42(ctx, c.in))
 }
 
@@ -15042,7 +15044,7 @@ type owner5Tool43Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool43Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool43Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T43(ctx, c.in))
 }
 
@@ -15061,7 +15063,7 @@ type owner5Tool44Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool44Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool44Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T44(ctx, c.in))
 }
 
@@ -15080,7 +15082,7 @@ type owner5Tool45Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool45Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool45Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T45(ctx, c.in))
 }
 
@@ -15099,7 +15101,7 @@ type owner5Tool46Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool46Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool46Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T46(ctx, c.in))
 }
 
@@ -15118,7 +15120,7 @@ type owner5Tool47Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool47Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool47Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T47(ctx, c.in))
 }
 
@@ -15137,7 +15139,7 @@ type owner5Tool48Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool48Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool48Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T48(ctx, c.in))
 }
 
@@ -15156,7 +15158,7 @@ type owner5Tool49Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool49Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool49Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T49(ctx, c.in))
 }
 
@@ -15175,7 +15177,7 @@ type owner5Tool50Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool50Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool50Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T50(ctx, c.in))
 }
 
@@ -15194,7 +15196,7 @@ type owner5Tool51Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool51Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool51Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T51(ctx, c.in))
 }
 
@@ -15213,7 +15215,7 @@ type owner5Tool52Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool52Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool52Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T52(ctx, c.in))
 }
 
@@ -15232,7 +15234,7 @@ type owner5Tool53Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool53Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool53Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T53(ctx, c.in))
 }
 
@@ -15251,7 +15253,7 @@ type owner5Tool54Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool54Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool54Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T54(ctx, c.in))
 }
 
@@ -15270,7 +15272,7 @@ type owner5Tool55Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool55Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool55Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T55(ctx, c.in))
 }
 
@@ -15289,7 +15291,7 @@ type owner5Tool56Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool56Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool56Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T56(ctx, c.in))
 }
 
@@ -15308,7 +15310,7 @@ type owner5Tool57Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool57Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool57Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T57(ctx, c.in))
 }
 
@@ -15327,7 +15329,7 @@ type owner5Tool58Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool58Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool58Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T58(ctx, c.in))
 }
 
@@ -15346,7 +15348,7 @@ type owner5Tool59Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool59Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool59Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T59(ctx, c.in))
 }
 
@@ -15365,7 +15367,7 @@ type owner5Tool60Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool60Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool60Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T60(ctx, c.in))
 }
 
@@ -15384,7 +15386,7 @@ type owner5Tool61Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool61Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool61Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T61(ctx, c.in))
 }
 
@@ -15403,7 +15405,7 @@ type owner5Tool62Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool62Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool62Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T62(ctx, c.in))
 }
 
@@ -15422,7 +15424,7 @@ type owner5Tool63Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool63Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool63Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T63(ctx, c.in))
 }
 
@@ -15441,7 +15443,7 @@ type owner5Tool64Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool64Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool64Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T64(ctx, c.in))
 }
 
@@ -15460,7 +15462,7 @@ type owner5Tool65Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool65Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool65Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T65(ctx, c.in))
 }
 
@@ -15479,7 +15481,7 @@ type owner5Tool66Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool66Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool66Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T66(ctx, c.in))
 }
 
@@ -15498,7 +15500,7 @@ type owner5Tool67Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool67Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool67Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T67(ctx, c.in))
 }
 
@@ -15517,7 +15519,7 @@ type owner5Tool68Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool68Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool68Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T68(ctx, c.in))
 }
 
@@ -15536,7 +15538,7 @@ type owner5Tool69Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool69Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool69Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T69(ctx, c.in))
 }
 
@@ -15555,7 +15557,7 @@ type owner5Tool70Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool70Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool70Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T70(ctx, c.in))
 }
 
@@ -15574,7 +15576,7 @@ type owner5Tool71Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool71Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool71Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T71(ctx, c.in))
 }
 
@@ -15593,7 +15595,7 @@ type owner5Tool72Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool72Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool72Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T72(ctx, c.in))
 }
 
@@ -15612,7 +15614,7 @@ type owner5Tool73Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool73Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool73Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T73(ctx, c.in))
 }
 
@@ -15631,7 +15633,7 @@ type owner5Tool74Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool74Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool74Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T74(ctx, c.in))
 }
 
@@ -15650,7 +15652,7 @@ type owner5Tool75Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool75Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool75Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T75(ctx, c.in))
 }
 
@@ -15669,7 +15671,7 @@ type owner5Tool76Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool76Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool76Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T76(ctx, c.in))
 }
 
@@ -15688,7 +15690,7 @@ type owner5Tool77Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool77Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool77Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T77(ctx, c.in))
 }
 
@@ -15707,7 +15709,7 @@ type owner5Tool78Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool78Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool78Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T78(ctx, c.in))
 }
 
@@ -15726,7 +15728,7 @@ type owner5Tool79Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool79Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool79Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T79(ctx, c.in))
 }
 
@@ -15745,7 +15747,7 @@ type owner5Tool80Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool80Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool80Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T80(ctx, c.in))
 }
 
@@ -15764,7 +15766,7 @@ type owner5Tool81Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool81Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool81Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T81(ctx, c.in))
 }
 
@@ -15783,7 +15785,7 @@ type owner5Tool82Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool82Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool82Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T82(ctx, c.in))
 }
 
@@ -15802,7 +15804,7 @@ type owner5Tool83Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool83Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool83Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T83(ctx, c.in))
 }
 
@@ -15821,7 +15823,7 @@ type owner5Tool84Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool84Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool84Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T84(ctx, c.in))
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Plan of All (tools.go), in execution order:
@@ -153,12 +155,12 @@ var _ guard.Unchanged = struct {
 // Compose returns the composite that a is now: what a runtime runs.
 func (a *All) Compose() *composite.Composite {
 	return composite.Compose(a, composite.Table{Type: "tools64.All", Owner: allOwner, Rows: []composite.Row{
-		{Field: "S0", Type: "*tools64.S0", Hook: a.S0, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner0Tool0, ToolOwner0Tool1, ToolOwner0Tool2, ToolOwner0Tool3, ToolOwner0Tool4, ToolOwner0Tool5, ToolOwner0Tool6, ToolOwner0Tool7, ToolOwner0Tool8, ToolOwner0Tool9, ToolOwner0Tool10}},
-		{Field: "S1", Type: "*tools64.S1", Hook: a.S1, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner1Tool0, ToolOwner1Tool1, ToolOwner1Tool2, ToolOwner1Tool3, ToolOwner1Tool4, ToolOwner1Tool5, ToolOwner1Tool6, ToolOwner1Tool7, ToolOwner1Tool8, ToolOwner1Tool9, ToolOwner1Tool10}},
-		{Field: "S2", Type: "*tools64.S2", Hook: a.S2, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner2Tool0, ToolOwner2Tool1, ToolOwner2Tool2, ToolOwner2Tool3, ToolOwner2Tool4, ToolOwner2Tool5, ToolOwner2Tool6, ToolOwner2Tool7, ToolOwner2Tool8, ToolOwner2Tool9, ToolOwner2Tool10}},
-		{Field: "S3", Type: "*tools64.S3", Hook: a.S3, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner3Tool0, ToolOwner3Tool1, ToolOwner3Tool2, ToolOwner3Tool3, ToolOwner3Tool4, ToolOwner3Tool5, ToolOwner3Tool6, ToolOwner3Tool7, ToolOwner3Tool8, ToolOwner3Tool9, ToolOwner3Tool10}},
-		{Field: "S4", Type: "*tools64.S4", Hook: a.S4, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner4Tool0, ToolOwner4Tool1, ToolOwner4Tool2, ToolOwner4Tool3, ToolOwner4Tool4, ToolOwner4Tool5, ToolOwner4Tool6, ToolOwner4Tool7, ToolOwner4Tool8, ToolOwner4Tool9}},
-		{Field: "S5", Type: "*tools64.S5", Hook: a.S5, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner5Tool0, ToolOwner5Tool1, ToolOwner5Tool2, ToolOwner5Tool3, ToolOwner5Tool4, ToolOwner5Tool5, ToolOwner5Tool6, ToolOwner5Tool7, ToolOwner5Tool8, ToolOwner5Tool9}},
+		{Field: "S0", Type: "*tools64.S0", Hook: a.S0, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner0Tool0, ToolOwner0Tool1, ToolOwner0Tool2, ToolOwner0Tool3, ToolOwner0Tool4, ToolOwner0Tool5, ToolOwner0Tool6, ToolOwner0Tool7, ToolOwner0Tool8, ToolOwner0Tool9, ToolOwner0Tool10}},
+		{Field: "S1", Type: "*tools64.S1", Hook: a.S1, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner1Tool0, ToolOwner1Tool1, ToolOwner1Tool2, ToolOwner1Tool3, ToolOwner1Tool4, ToolOwner1Tool5, ToolOwner1Tool6, ToolOwner1Tool7, ToolOwner1Tool8, ToolOwner1Tool9, ToolOwner1Tool10}},
+		{Field: "S2", Type: "*tools64.S2", Hook: a.S2, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner2Tool0, ToolOwner2Tool1, ToolOwner2Tool2, ToolOwner2Tool3, ToolOwner2Tool4, ToolOwner2Tool5, ToolOwner2Tool6, ToolOwner2Tool7, ToolOwner2Tool8, ToolOwner2Tool9, ToolOwner2Tool10}},
+		{Field: "S3", Type: "*tools64.S3", Hook: a.S3, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner3Tool0, ToolOwner3Tool1, ToolOwner3Tool2, ToolOwner3Tool3, ToolOwner3Tool4, ToolOwner3Tool5, ToolOwner3Tool6, ToolOwner3Tool7, ToolOwner3Tool8, ToolOwner3Tool9, ToolOwner3Tool10}},
+		{Field: "S4", Type: "*tools64.S4", Hook: a.S4, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner4Tool0, ToolOwner4Tool1, ToolOwner4Tool2, ToolOwner4Tool3, ToolOwner4Tool4, ToolOwner4Tool5, ToolOwner4Tool6, ToolOwner4Tool7, ToolOwner4Tool8, ToolOwner4Tool9}},
+		{Field: "S5", Type: "*tools64.S5", Hook: a.S5, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner5Tool0, ToolOwner5Tool1, ToolOwner5Tool2, ToolOwner5Tool3, ToolOwner5Tool4, ToolOwner5Tool5, ToolOwner5Tool6, ToolOwner5Tool7, ToolOwner5Tool8, ToolOwner5Tool9}},
 	}})
 }
 
@@ -182,7 +184,7 @@ func allOwner(tool string) int {
 }
 
 // Schema implements [hook.Hook]: S0, S1, S2, S3, S4, S5.
-func (a *All) Schema() []hook.Tool {
+func (a *All) Schema() []message.Tool {
 	return a.Compose().Schema()
 }
 
@@ -207,7 +209,7 @@ func (a *All) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 }
 
 // Preprocess implements [hook.Hook]: no member has it.
-func (a *All) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (a *All) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	return a.Compose().Preprocess(ctx, t, in)
 }
 
@@ -253,7 +255,7 @@ const S0Rev = 0xb8e82319
 const S0Hook = "hook1 rev=b8e82319 tools=owner0_tool_0,owner0_tool_1,owner0_tool_2,owner0_tool_3,owner0_tool_4,owner0_tool_5,owner0_tool_6,owner0_tool_7,owner0_tool_8,owner0_tool_9,owner0_tool_10"
 
 // s0Tools are the tools of [S0], in the order of the source.
-var s0Tools = [...]hook.Tool{
+var s0Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner0Tool0,
 		Description: "T0 does nothing.",
@@ -345,7 +347,7 @@ var s0Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S0) Schema() []hook.Tool {
+func (s *S0) Schema() []message.Tool {
 	return s0Tools[:len(s0Tools):len(s0Tools)]
 }
 
@@ -393,7 +395,7 @@ type owner0Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -412,7 +414,7 @@ type owner0Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -431,7 +433,7 @@ type owner0Tool2Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool2Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool2Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T2(ctx, c.in))
 }
 
@@ -450,7 +452,7 @@ type owner0Tool3Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool3Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool3Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T3(ctx, c.in))
 }
 
@@ -469,7 +471,7 @@ type owner0Tool4Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool4Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool4Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T4(ctx, c.in))
 }
 
@@ -488,7 +490,7 @@ type owner0Tool5Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool5Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool5Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T5(ctx, c.in))
 }
 
@@ -507,7 +509,7 @@ type owner0Tool6Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool6Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool6Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T6(ctx, c.in))
 }
 
@@ -526,7 +528,7 @@ type owner0Tool7Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool7Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool7Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T7(ctx, c.in))
 }
 
@@ -545,7 +547,7 @@ type owner0Tool8Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool8Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool8Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T8(ctx, c.in))
 }
 
@@ -564,7 +566,7 @@ type owner0Tool9Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool9Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool9Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T9(ctx, c.in))
 }
 
@@ -583,7 +585,7 @@ type owner0Tool10Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool10Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool10Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T10(ctx, c.in))
 }
 
@@ -609,7 +611,7 @@ const S1Rev = 0x699ce9d2
 const S1Hook = "hook1 rev=699ce9d2 tools=owner1_tool_0,owner1_tool_1,owner1_tool_2,owner1_tool_3,owner1_tool_4,owner1_tool_5,owner1_tool_6,owner1_tool_7,owner1_tool_8,owner1_tool_9,owner1_tool_10"
 
 // s1Tools are the tools of [S1], in the order of the source.
-var s1Tools = [...]hook.Tool{
+var s1Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner1Tool0,
 		Description: "T0 does nothing.",
@@ -701,7 +703,7 @@ var s1Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S1) Schema() []hook.Tool {
+func (s *S1) Schema() []message.Tool {
 	return s1Tools[:len(s1Tools):len(s1Tools)]
 }
 
@@ -749,7 +751,7 @@ type owner1Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -768,7 +770,7 @@ type owner1Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -787,7 +789,7 @@ type owner1Tool2Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool2Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool2Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T2(ctx, c.in))
 }
 
@@ -806,7 +808,7 @@ type owner1Tool3Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool3Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool3Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T3(ctx, c.in))
 }
 
@@ -825,7 +827,7 @@ type owner1Tool4Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool4Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool4Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T4(ctx, c.in))
 }
 
@@ -844,7 +846,7 @@ type owner1Tool5Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool5Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool5Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T5(ctx, c.in))
 }
 
@@ -863,7 +865,7 @@ type owner1Tool6Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool6Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool6Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T6(ctx, c.in))
 }
 
@@ -882,7 +884,7 @@ type owner1Tool7Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool7Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool7Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T7(ctx, c.in))
 }
 
@@ -901,7 +903,7 @@ type owner1Tool8Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool8Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool8Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T8(ctx, c.in))
 }
 
@@ -920,7 +922,7 @@ type owner1Tool9Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool9Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool9Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T9(ctx, c.in))
 }
 
@@ -939,7 +941,7 @@ type owner1Tool10Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool10Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool10Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T10(ctx, c.in))
 }
 
@@ -965,7 +967,7 @@ const S2Rev = 0x4fc0a807
 const S2Hook = "hook1 rev=4fc0a807 tools=owner2_tool_0,owner2_tool_1,owner2_tool_2,owner2_tool_3,owner2_tool_4,owner2_tool_5,owner2_tool_6,owner2_tool_7,owner2_tool_8,owner2_tool_9,owner2_tool_10"
 
 // s2Tools are the tools of [S2], in the order of the source.
-var s2Tools = [...]hook.Tool{
+var s2Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner2Tool0,
 		Description: "T0 does nothing.",
@@ -1057,7 +1059,7 @@ var s2Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S2) Schema() []hook.Tool {
+func (s *S2) Schema() []message.Tool {
 	return s2Tools[:len(s2Tools):len(s2Tools)]
 }
 
@@ -1105,7 +1107,7 @@ type owner2Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -1124,7 +1126,7 @@ type owner2Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -1143,7 +1145,7 @@ type owner2Tool2Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool2Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool2Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T2(ctx, c.in))
 }
 
@@ -1162,7 +1164,7 @@ type owner2Tool3Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool3Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool3Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T3(ctx, c.in))
 }
 
@@ -1181,7 +1183,7 @@ type owner2Tool4Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool4Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool4Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T4(ctx, c.in))
 }
 
@@ -1200,7 +1202,7 @@ type owner2Tool5Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool5Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool5Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T5(ctx, c.in))
 }
 
@@ -1219,7 +1221,7 @@ type owner2Tool6Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool6Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool6Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T6(ctx, c.in))
 }
 
@@ -1238,7 +1240,7 @@ type owner2Tool7Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool7Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool7Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T7(ctx, c.in))
 }
 
@@ -1257,7 +1259,7 @@ type owner2Tool8Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool8Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool8Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T8(ctx, c.in))
 }
 
@@ -1276,7 +1278,7 @@ type owner2Tool9Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool9Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool9Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T9(ctx, c.in))
 }
 
@@ -1295,7 +1297,7 @@ type owner2Tool10Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool10Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool10Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T10(ctx, c.in))
 }
 
@@ -1321,7 +1323,7 @@ const S3Rev = 0x433c7950
 const S3Hook = "hook1 rev=433c7950 tools=owner3_tool_0,owner3_tool_1,owner3_tool_2,owner3_tool_3,owner3_tool_4,owner3_tool_5,owner3_tool_6,owner3_tool_7,owner3_tool_8,owner3_tool_9,owner3_tool_10"
 
 // s3Tools are the tools of [S3], in the order of the source.
-var s3Tools = [...]hook.Tool{
+var s3Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner3Tool0,
 		Description: "T0 does nothing.",
@@ -1413,7 +1415,7 @@ var s3Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S3) Schema() []hook.Tool {
+func (s *S3) Schema() []message.Tool {
 	return s3Tools[:len(s3Tools):len(s3Tools)]
 }
 
@@ -1461,7 +1463,7 @@ type owner3Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -1480,7 +1482,7 @@ type owner3Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -1499,7 +1501,7 @@ type owner3Tool2Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool2Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool2Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T2(ctx, c.in))
 }
 
@@ -1518,7 +1520,7 @@ type owner3Tool3Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool3Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool3Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T3(ctx, c.in))
 }
 
@@ -1537,7 +1539,7 @@ type owner3Tool4Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool4Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool4Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T4(ctx, c.in))
 }
 
@@ -1556,7 +1558,7 @@ type owner3Tool5Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool5Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool5Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T5(ctx, c.in))
 }
 
@@ -1575,7 +1577,7 @@ type owner3Tool6Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool6Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool6Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T6(ctx, c.in))
 }
 
@@ -1594,7 +1596,7 @@ type owner3Tool7Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool7Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool7Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T7(ctx, c.in))
 }
 
@@ -1613,7 +1615,7 @@ type owner3Tool8Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool8Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool8Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T8(ctx, c.in))
 }
 
@@ -1632,7 +1634,7 @@ type owner3Tool9Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool9Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool9Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T9(ctx, c.in))
 }
 
@@ -1651,7 +1653,7 @@ type owner3Tool10Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool10Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool10Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T10(ctx, c.in))
 }
 
@@ -1676,7 +1678,7 @@ const S4Rev = 0x402d5ebf
 const S4Hook = "hook1 rev=402d5ebf tools=owner4_tool_0,owner4_tool_1,owner4_tool_2,owner4_tool_3,owner4_tool_4,owner4_tool_5,owner4_tool_6,owner4_tool_7,owner4_tool_8,owner4_tool_9"
 
 // s4Tools are the tools of [S4], in the order of the source.
-var s4Tools = [...]hook.Tool{
+var s4Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner4Tool0,
 		Description: "T0 does nothing.",
@@ -1760,7 +1762,7 @@ var s4Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S4) Schema() []hook.Tool {
+func (s *S4) Schema() []message.Tool {
 	return s4Tools[:len(s4Tools):len(s4Tools)]
 }
 
@@ -1806,7 +1808,7 @@ type owner4Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -1825,7 +1827,7 @@ type owner4Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -1844,7 +1846,7 @@ type owner4Tool2Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool2Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool2Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T2(ctx, c.in))
 }
 
@@ -1863,7 +1865,7 @@ type owner4Tool3Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool3Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool3Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T3(ctx, c.in))
 }
 
@@ -1882,7 +1884,7 @@ type owner4Tool4Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool4Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool4Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T4(ctx, c.in))
 }
 
@@ -1901,7 +1903,7 @@ type owner4Tool5Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool5Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool5Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T5(ctx, c.in))
 }
 
@@ -1920,7 +1922,7 @@ type owner4Tool6Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool6Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool6Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T6(ctx, c.in))
 }
 
@@ -1939,7 +1941,7 @@ type owner4Tool7Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool7Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool7Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T7(ctx, c.in))
 }
 
@@ -1958,7 +1960,7 @@ type owner4Tool8Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool8Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool8Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T8(ctx, c.in))
 }
 
@@ -1977,7 +1979,7 @@ type owner4Tool9Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool9Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool9Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T9(ctx, c.in))
 }
 
@@ -2002,7 +2004,7 @@ const S5Rev = 0x59594d07
 const S5Hook = "hook1 rev=59594d07 tools=owner5_tool_0,owner5_tool_1,owner5_tool_2,owner5_tool_3,owner5_tool_4,owner5_tool_5,owner5_tool_6,owner5_tool_7,owner5_tool_8,owner5_tool_9"
 
 // s5Tools are the tools of [S5], in the order of the source.
-var s5Tools = [...]hook.Tool{
+var s5Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner5Tool0,
 		Description: "T0 does nothing.",
@@ -2086,7 +2088,7 @@ var s5Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S5) Schema() []hook.Tool {
+func (s *S5) Schema() []message.Tool {
 	return s5Tools[:len(s5Tools):len(s5Tools)]
 }
 
@@ -2132,7 +2134,7 @@ type owner5Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -2151,7 +2153,7 @@ type owner5Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -2170,7 +2172,7 @@ type owner5Tool2Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool2Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool2Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T2(ctx, c.in))
 }
 
@@ -2189,7 +2191,7 @@ type owner5Tool3Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool3Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool3Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T3(ctx, c.in))
 }
 
@@ -2208,7 +2210,7 @@ type owner5Tool4Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool4Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool4Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T4(ctx, c.in))
 }
 
@@ -2227,7 +2229,7 @@ type owner5Tool5Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool5Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool5Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T5(ctx, c.in))
 }
 
@@ -2246,7 +2248,7 @@ type owner5Tool6Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool6Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool6Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T6(ctx, c.in))
 }
 
@@ -2265,7 +2267,7 @@ type owner5Tool7Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool7Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool7Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T7(ctx, c.in))
 }
 
@@ -2284,7 +2286,7 @@ type owner5Tool8Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool8Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool8Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T8(ctx, c.in))
 }
 
@@ -2303,7 +2305,7 @@ type owner5Tool9Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool9Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool9Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T9(ctx, c.in))
 }
 

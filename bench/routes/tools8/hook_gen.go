@@ -11,6 +11,8 @@ import (
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/composite/guard"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Plan of All (tools.go), in execution order:
@@ -147,12 +149,12 @@ var _ guard.Unchanged = struct {
 // Compose returns the composite that a is now: what a runtime runs.
 func (a *All) Compose() *composite.Composite {
 	return composite.Compose(a, composite.Table{Type: "tools8.All", Owner: allOwner, Rows: []composite.Row{
-		{Field: "S0", Type: "*tools8.S0", Hook: a.S0, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner0Tool0, ToolOwner0Tool1}},
-		{Field: "S1", Type: "*tools8.S1", Hook: a.S1, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner1Tool0, ToolOwner1Tool1}},
-		{Field: "S2", Type: "*tools8.S2", Hook: a.S2, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner2Tool0}},
-		{Field: "S3", Type: "*tools8.S3", Hook: a.S3, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner3Tool0}},
-		{Field: "S4", Type: "*tools8.S4", Hook: a.S4, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner4Tool0}},
-		{Field: "S5", Type: "*tools8.S5", Hook: a.S5, Points: hook.SetOf(hook.PointSchema, hook.PointDispatch), Tools: []string{ToolOwner5Tool0}},
+		{Field: "S0", Type: "*tools8.S0", Hook: a.S0, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner0Tool0, ToolOwner0Tool1}},
+		{Field: "S1", Type: "*tools8.S1", Hook: a.S1, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner1Tool0, ToolOwner1Tool1}},
+		{Field: "S2", Type: "*tools8.S2", Hook: a.S2, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner2Tool0}},
+		{Field: "S3", Type: "*tools8.S3", Hook: a.S3, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner3Tool0}},
+		{Field: "S4", Type: "*tools8.S4", Hook: a.S4, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner4Tool0}},
+		{Field: "S5", Type: "*tools8.S5", Hook: a.S5, Points: point.Set(point.Schema, point.Dispatch), Tools: []string{ToolOwner5Tool0}},
 	}})
 }
 
@@ -176,7 +178,7 @@ func allOwner(tool string) int {
 }
 
 // Schema implements [hook.Hook]: S0, S1, S2, S3, S4, S5.
-func (a *All) Schema() []hook.Tool {
+func (a *All) Schema() []message.Tool {
 	return a.Compose().Schema()
 }
 
@@ -201,7 +203,7 @@ func (a *All) OnUnregisterAgent(ctx context.Context, cfg *hook.AgentConfig) {
 }
 
 // Preprocess implements [hook.Hook]: no member has it.
-func (a *All) Preprocess(ctx context.Context, t *hook.Turn, in hook.Input) (hook.Input, error) {
+func (a *All) Preprocess(ctx context.Context, t *hook.Turn, in message.Input) (message.Input, error) {
 	return a.Compose().Preprocess(ctx, t, in)
 }
 
@@ -238,7 +240,7 @@ const S0Rev = 0x42197c5f
 const S0Hook = "hook1 rev=42197c5f tools=owner0_tool_0,owner0_tool_1"
 
 // s0Tools are the tools of [S0], in the order of the source.
-var s0Tools = [...]hook.Tool{
+var s0Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner0Tool0,
 		Description: "T0 does nothing.",
@@ -258,7 +260,7 @@ var s0Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S0) Schema() []hook.Tool {
+func (s *S0) Schema() []message.Tool {
 	return s0Tools[:len(s0Tools):len(s0Tools)]
 }
 
@@ -288,7 +290,7 @@ type owner0Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -307,7 +309,7 @@ type owner0Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner0Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner0Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -324,7 +326,7 @@ const S1Rev = 0x306ce01f
 const S1Hook = "hook1 rev=306ce01f tools=owner1_tool_0,owner1_tool_1"
 
 // s1Tools are the tools of [S1], in the order of the source.
-var s1Tools = [...]hook.Tool{
+var s1Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner1Tool0,
 		Description: "T0 does nothing.",
@@ -344,7 +346,7 @@ var s1Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S1) Schema() []hook.Tool {
+func (s *S1) Schema() []message.Tool {
 	return s1Tools[:len(s1Tools):len(s1Tools)]
 }
 
@@ -374,7 +376,7 @@ type owner1Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -393,7 +395,7 @@ type owner1Tool1Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner1Tool1Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner1Tool1Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T1(ctx, c.in))
 }
 
@@ -409,7 +411,7 @@ const S2Rev = 0x2c768693
 const S2Hook = "hook1 rev=2c768693 tools=owner2_tool_0"
 
 // s2Tools are the tools of [S2], in the order of the source.
-var s2Tools = [...]hook.Tool{
+var s2Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner2Tool0,
 		Description: "T0 does nothing.",
@@ -421,7 +423,7 @@ var s2Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S2) Schema() []hook.Tool {
+func (s *S2) Schema() []message.Tool {
 	return s2Tools[:len(s2Tools):len(s2Tools)]
 }
 
@@ -449,7 +451,7 @@ type owner2Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner2Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner2Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -465,7 +467,7 @@ const S3Rev = 0x0cd96ba6
 const S3Hook = "hook1 rev=0cd96ba6 tools=owner3_tool_0"
 
 // s3Tools are the tools of [S3], in the order of the source.
-var s3Tools = [...]hook.Tool{
+var s3Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner3Tool0,
 		Description: "T0 does nothing.",
@@ -477,7 +479,7 @@ var s3Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S3) Schema() []hook.Tool {
+func (s *S3) Schema() []message.Tool {
 	return s3Tools[:len(s3Tools):len(s3Tools)]
 }
 
@@ -505,7 +507,7 @@ type owner3Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner3Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner3Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -521,7 +523,7 @@ const S4Rev = 0x6447af85
 const S4Hook = "hook1 rev=6447af85 tools=owner4_tool_0"
 
 // s4Tools are the tools of [S4], in the order of the source.
-var s4Tools = [...]hook.Tool{
+var s4Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner4Tool0,
 		Description: "T0 does nothing.",
@@ -533,7 +535,7 @@ var s4Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S4) Schema() []hook.Tool {
+func (s *S4) Schema() []message.Tool {
 	return s4Tools[:len(s4Tools):len(s4Tools)]
 }
 
@@ -561,7 +563,7 @@ type owner4Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner4Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner4Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 
@@ -577,7 +579,7 @@ const S5Rev = 0x3516d208
 const S5Hook = "hook1 rev=3516d208 tools=owner5_tool_0"
 
 // s5Tools are the tools of [S5], in the order of the source.
-var s5Tools = [...]hook.Tool{
+var s5Tools = [...]message.Tool{
 	{
 		Name:        ToolOwner5Tool0,
 		Description: "T0 does nothing.",
@@ -589,7 +591,7 @@ var s5Tools = [...]hook.Tool{
 }
 
 // Schema implements [hook.Hook].
-func (s *S5) Schema() []hook.Tool {
+func (s *S5) Schema() []message.Tool {
 	return s5Tools[:len(s5Tools):len(s5Tools)]
 }
 
@@ -617,7 +619,7 @@ type owner5Tool0Call struct {
 }
 
 // Run implements [hook.Runner].
-func (c *owner5Tool0Call) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *owner5Tool0Call) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Done(c.s.T0(ctx, c.in))
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/composite/plan/picture"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -115,7 +116,7 @@ func TestOrder(t *testing.T) {
 
 // TestRunTime: a dynamic composite calls every hook at the methods of the facade.
 func TestRunTime(t *testing.T) {
-	guard := hook.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { return hook.ToolDecision{}, nil })
+	guard := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) { return hook.ToolDecision{}, nil })
 	c, err := composite.Of("app.App", composite.Field{Name: "Guard", Hook: guard}, composite.Field{Name: "Quiet", Hook: hook.Nop{}})
 	require.NoError(t, err)
 	v := picture.New(picture.Source{Plan: c.Plan(), Points: points(), RunTime: true})

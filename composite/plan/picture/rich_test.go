@@ -10,13 +10,13 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/composite/plan/picture"
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // points are those of the contract.
 func points() []picture.Point {
 	var out []picture.Point
-	for _, p := range hook.Points() {
+	for _, p := range point.All() {
 		out = append(out, picture.Point(p))
 	}
 	return out
@@ -31,7 +31,7 @@ func use(names ...string) []plan.PointUse {
 		if d, err := time.ParseDuration(timeout); err == nil {
 			use.Timeout = plan.Duration(d)
 		}
-		for _, p := range hook.Points() {
+		for _, p := range point.All() {
 			if p.Name == name {
 				use.Kind = p.Kind
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite/plan"
 )
 
-// Point is what the contract declares of a point; hook.PointInfo has the same
+// Point is what the contract declares of a point; point.Info has the same
 // fields.
 type Point struct {
 	// Name is that of the method, "BeforeTool".

@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Names of the tools of [Pantry].
@@ -25,7 +26,7 @@ const PantryRev = 0x131d5d62
 const PantryHook = "hook1 rev=131d5d62 tools=pantry_put,pantry_take,pantry_list"
 
 // pantryTools are the tools of [Pantry], in the order of the source.
-var pantryTools = [...]hook.Tool{
+var pantryTools = [...]message.Tool{
 	{
 		Name:        ToolPantryPut,
 		Description: "Put adds pieces of an item and says how many there are now.",
@@ -41,19 +42,19 @@ var pantryTools = [...]hook.Tool{
 			`"item":{"type":"string","description":"Item in the singular, such as egg.","minLength":1,"maxLength":40},` +
 			`"pieces":{"type":"integer","description":"Pieces of the item.","minimum":1,"maximum":999}` +
 			`},"required":["item","pieces"],"additionalProperties":false}`,
-		Annotations: hook.Annotations{Destructive: true},
+		Annotations: message.Annotations{Destructive: true},
 	},
 	{
 		Name:        ToolPantryList,
 		Description: "List returns everything that is there, sorted by item.",
 		Input:       `{"type":"object","properties":{},"additionalProperties":false}`,
 		Output:      `{"type":["array","null"],"items":{"type":"object","properties":{"item":{"type":"string","description":"Item in the singular, such as egg."},"pieces":{"type":"integer","description":"Pieces of the item."}},"required":["item","pieces"],"additionalProperties":false}}`,
-		Annotations: hook.Annotations{ReadOnly: true},
+		Annotations: message.Annotations{ReadOnly: true},
 	},
 }
 
 // Schema implements [hook.Hook].
-func (p *Pantry) Schema() []hook.Tool {
+func (p *Pantry) Schema() []message.Tool {
 	return pantryTools[:len(pantryTools):len(pantryTools)]
 }
 
@@ -85,7 +86,7 @@ type pantryPutCall struct {
 }
 
 // Run implements [hook.Runner].
-func (c *pantryPutCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *pantryPutCall) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Reply(c.p.Put(ctx, c.in))
 }
 
@@ -104,7 +105,7 @@ type pantryTakeCall struct {
 }
 
 // Run implements [hook.Runner].
-func (c *pantryTakeCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *pantryTakeCall) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Reply(c.p.Take(ctx, c.in))
 }
 
@@ -122,7 +123,7 @@ type pantryListCall struct {
 }
 
 // Run implements [hook.Runner].
-func (c *pantryListCall) Run(ctx context.Context, _ *hook.Env) hook.ToolResult {
+func (c *pantryListCall) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
 	return composite.Reply(c.p.List(ctx))
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/examples/subsystem/pantry"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 var update = flag.Bool("update", false, "write what the subsystem has into testdata/descriptor.txt")
@@ -24,15 +25,15 @@ func TestTools(t *testing.T) {
 	p := pantry.New()
 	tests := []struct {
 		tool    string
-		args    hook.JSON
-		failure hook.FailureKind
+		args    message.JSON
+		failure message.FailureKind
 		want    string
 	}{
 		{pantry.ToolPantryList, `{}`, "", `[]`},
 		{pantry.ToolPantryPut, `{"item":"egg","pieces":6}`, "", "egg: 6"},
 		{pantry.ToolPantryPut, `{"item":"egg","pieces":6}`, "", "egg: 12"},
 		{pantry.ToolPantryTake, `{"item":"egg","pieces":10}`, "", "egg: 2"},
-		{pantry.ToolPantryTake, `{"item":"egg","pieces":3}`, hook.FailOperation, "there are only 2 of egg"},
+		{pantry.ToolPantryTake, `{"item":"egg","pieces":3}`, message.FailOperation, "there are only 2 of egg"},
 		{pantry.ToolPantryList, `{}`, "", `[{"item":"egg","pieces":2}]`},
 	}
 	for _, tt := range tests {
@@ -44,12 +45,12 @@ func TestTools(t *testing.T) {
 
 func TestRefusesArguments(t *testing.T) {
 	t.Parallel()
-	for _, args := range []hook.JSON{
+	for _, args := range []message.JSON{
 		`{"item":"egg"}`, `{"item":"egg","pieces":0}`, `{"item":"egg","pieces":1000}`, `{"item":"","pieces":1}`,
 		`{"item":"egg","pieces":1,"Item":"cake"}`, `{"item":"egg","pieces":1.5}`, `{"item":"egg","pieces":1}}`,
 	} {
 		r := hooktest.Invoke(t.Context(), pantry.New(), hooktest.Call(nil, pantry.ToolPantryPut, args))
-		assert.Equal(t, hook.FailArguments, r.Failure, "%s", args)
+		assert.Equal(t, message.FailArguments, r.Failure, "%s", args)
 	}
 }
 

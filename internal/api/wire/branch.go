@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // NewFork asks for a conversation with the first turns of another one.
@@ -34,9 +35,9 @@ type Compaction struct {
 	Summary string `json:"summary"`
 	// Archived is how many messages the summary stands for, and Kept how many
 	// follow it.
-	Archived int        `json:"archived"`
-	Kept     int        `json:"kept"`
-	Usage    hook.Usage `json:"usage"`
+	Archived int           `json:"archived"`
+	Kept     int           `json:"kept"`
+	Usage    message.Usage `json:"usage"`
 	// Cost is in billionths of a US dollar.
 	Cost hook.Cost `json:"cost,omitzero"`
 }
@@ -55,9 +56,9 @@ type Match struct {
 	Updated      time.Time `json:"updated"`
 	// Message is its place in the messages of the conversation, from 0, or in its
 	// archive.
-	Message  int       `json:"message"`
-	Archived bool      `json:"archived,omitzero"`
-	Role     hook.Role `json:"role"`
+	Message  int          `json:"message"`
+	Archived bool         `json:"archived,omitzero"`
+	Role     message.Role `json:"role"`
 	// Snippet is the text around the words.
 	Snippet string `json:"snippet"`
 	// Around are the messages before and after, itself included.
@@ -66,7 +67,7 @@ type Match struct {
 
 // Line is one message in the neighbourhood of a match, shortened.
 type Line struct {
-	Message int       `json:"message"`
-	Role    hook.Role `json:"role"`
-	Text    string    `json:"text"`
+	Message int          `json:"message"`
+	Role    message.Role `json:"role"`
+	Text    string       `json:"text"`
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Health says what a daemon is and whether it takes new turns.
@@ -71,13 +72,13 @@ type NewAgent struct {
 	Model        string `json:"model,omitzero"`
 	Instructions string `json:"instructions,omitzero"`
 	// Tools: nil is all there are, empty and non-nil is none.
-	Tools      []string            `json:"tools,omitzero"`
-	Limits     Limits              `json:"limits,omitzero"`
-	Format     hook.ResponseFormat `json:"format,omitzero"`
-	ToolChoice hook.ToolChoice     `json:"tool_choice,omitzero"`
+	Tools      []string               `json:"tools,omitzero"`
+	Limits     Limits                 `json:"limits,omitzero"`
+	Format     message.ResponseFormat `json:"format,omitzero"`
+	ToolChoice message.ToolChoice     `json:"tool_choice,omitzero"`
 	// Sections are the configurations of subsystems, each an object, by their
 	// names: {"ostools": {…}}.
-	Sections map[string]hook.JSON `json:"sections,omitzero"`
+	Sections map[string]message.JSON `json:"sections,omitzero"`
 }
 
 // Limits bound a turn; zero is the default.
@@ -159,7 +160,7 @@ type NewConversation struct {
 
 // Messages is a history, oldest first.
 type Messages struct {
-	Messages []hook.Message `json:"messages"`
+	Messages []message.Message `json:"messages"`
 }
 
 // NewMessage starts a turn.
@@ -209,7 +210,7 @@ type Ask struct {
 	CallID string `json:"call_id"`
 	Tool   string `json:"tool"`
 	// Args are the arguments with which the tool will run.
-	Args hook.JSON `json:"args"`
+	Args message.JSON `json:"args"`
 	// Reason is why somebody is asked.
 	Reason string    `json:"reason,omitzero"`
 	Asked  time.Time `json:"asked"`
@@ -237,7 +238,7 @@ type Asks struct {
 type Answer struct {
 	Answer AnswerKind `json:"answer"`
 	// Args are the arguments to run the tool with: an object, with modify only.
-	Args hook.JSON `json:"args,omitzero"`
+	Args message.JSON `json:"args,omitzero"`
 	// Reason is what the model is told, with refuse only.
 	Reason string `json:"reason,omitzero"`
 	// Remember is the id of one of the ask's offers; "" remembers nothing. Not with
@@ -259,12 +260,12 @@ const (
 
 // Inquiry is questions of an agent that wait for an answer.
 type Inquiry struct {
-	ID           string                   `json:"id"`
-	Agent        string                   `json:"agent"`
-	Conversation string                   `json:"conversation"`
-	Turn         string                   `json:"turn"`
-	Questions    hook.List[hook.Question] `json:"questions"`
-	Asked        time.Time                `json:"asked"`
+	ID           string                      `json:"id"`
+	Agent        string                      `json:"agent"`
+	Conversation string                      `json:"conversation"`
+	Turn         string                      `json:"turn"`
+	Questions    message.List[hook.Question] `json:"questions"`
+	Asked        time.Time                   `json:"asked"`
 	// Expires is when the agent goes on without an answer; zero is never.
 	Expires time.Time `json:"expires,omitzero"`
 }
@@ -305,9 +306,9 @@ func GivenOf(r hook.Response) []Given {
 func (r Reply) Response() hook.Response {
 	out := make([]hook.Given, len(r.Given))
 	for i, g := range r.Given {
-		out[i] = hook.Given{Chosen: hook.ListOf(g.Chosen...), Text: g.Text}
+		out[i] = hook.Given{Chosen: message.ListOf(g.Chosen...), Text: g.Text}
 	}
-	return hook.Response{Given: hook.Freeze(out)}
+	return hook.Response{Given: message.Freeze(out)}
 }
 
 // Error is why a request was refused or failed.

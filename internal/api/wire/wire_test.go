@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 )
 
@@ -26,18 +29,18 @@ func TestEventsComeBack(t *testing.T) {
 		return ev.WithDetail(d)
 	}
 	events := []hook.Event{
-		{Kind: hook.EventAgentRegistered, Time: at, Agent: "a"},
-		as(hook.EventTextDelta, "<&>\u2028 \n", hook.EventDetail{}),
-		as(hook.EventUsage, "", hook.EventDetail{Usage: hook.Usage{Input: 1, Output: 2, Reasoning: 3}}),
-		as(hook.EventCallsBegin, "", hook.EventDetail{Tools: hook.ListOf("x", "y")}),
-		as(hook.EventCallStart, "", hook.EventDetail{CallID: "1", Tool: "x", Args: `{"a":"<b>","n":12345678901234567890}`}),
-		as(hook.EventCallStart, "", hook.EventDetail{CallID: "1", Tool: "x", Args: `no JSON`}),
-		as(hook.EventApprovalGiven, "why", hook.EventDetail{CallID: "1", Tool: "x", Args: `{}`, Answer: hook.AnswerModify, By: "API"}),
-		as(hook.EventCallResult, "", hook.EventDetail{CallID: "1", Tool: "x", Result: hook.TextResult("done"), Outcome: hook.OutcomeExecuted, Duration: 1234567 * time.Nanosecond}),
-		as(hook.EventCallResult, "", hook.EventDetail{CallID: "1", Tool: "x", Outcome: hook.OutcomeExecuted}),
-		as(hook.EventCallResult, "", hook.EventDetail{CallID: "1", Tool: "x", Result: hook.FailedResult(hook.FailTimeout, ""), Outcome: hook.OutcomeTimedOut}),
-		as(hook.EventHookFailed, "Guard failed", hook.EventDetail{Subsystem: "Guard", Point: hook.PointBeforeTool}),
-		as(hook.EventTurnEnd, "bye", hook.EventDetail{Stop: hook.StopCompleted, Usage: hook.Usage{Input: 9}}),
+		{Kind: event.AgentRegistered, Time: at, Agent: "a"},
+		as(event.TextDelta, "<&>\u2028 \n", hook.EventDetail{}),
+		as(event.Usage, "", hook.EventDetail{Usage: message.Usage{Input: 1, Output: 2, Reasoning: 3}}),
+		as(event.CallsBegin, "", hook.EventDetail{Tools: message.ListOf("x", "y")}),
+		as(event.CallStart, "", hook.EventDetail{CallID: "1", Tool: "x", Args: `{"a":"<b>","n":12345678901234567890}`}),
+		as(event.CallStart, "", hook.EventDetail{CallID: "1", Tool: "x", Args: `no JSON`}),
+		as(event.ApprovalGiven, "why", hook.EventDetail{CallID: "1", Tool: "x", Args: `{}`, Answer: hook.AnswerModify, By: "API"}),
+		as(event.CallResult, "", hook.EventDetail{CallID: "1", Tool: "x", Result: message.TextResult("done"), Outcome: hook.OutcomeExecuted, Duration: 1234567 * time.Nanosecond}),
+		as(event.CallResult, "", hook.EventDetail{CallID: "1", Tool: "x", Outcome: hook.OutcomeExecuted}),
+		as(event.CallResult, "", hook.EventDetail{CallID: "1", Tool: "x", Result: message.FailedResult(message.FailTimeout, ""), Outcome: hook.OutcomeTimedOut}),
+		as(event.HookFailed, "Guard failed", hook.EventDetail{Subsystem: "Guard", Point: point.BeforeTool}),
+		as(event.TurnEnd, "bye", hook.EventDetail{Stop: hook.StopCompleted, Usage: message.Usage{Input: 9}}),
 	}
 	for _, ev := range events {
 		want, err := json.Marshal(ev)

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/node"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
@@ -61,9 +62,9 @@ func TestTurnsAgainstAimock(t *testing.T) {
 		out, err := w.send("two tools, please")
 		require.NoError(t, err)
 		assert.Equal(t, "One of them is there.", out.Text())
-		assert.Equal(t, hook.Usage{Input: 721, Output: 60}, out.Usage)
-		assert.Equal(t, "Both are needed.", w.text(hook.EventReasoningDelta))
-		assert.Equal(t, "I look at both 😀.One of them is there.", w.text(hook.EventTextDelta))
+		assert.Equal(t, message.Usage{Input: 721, Output: 60}, out.Usage)
+		assert.Equal(t, "Both are needed.", w.text(event.ReasoningDelta))
+		assert.Equal(t, "I look at both 😀.One of them is there.", w.text(event.TextDelta))
 		assert.Equal(t, []string{
 			"user two tools, please",
 			`assistant Both are needed. I look at both 😀. [read {"path":"a 😀.txt"}] [read {"path":"missing.txt"}]`,
@@ -92,7 +93,7 @@ func TestTurnsAgainstAimock(t *testing.T) {
 	}
 	t.Run("nothing to say", func(t *testing.T) {
 		t.Parallel()
-		_, err := provider.Collect(over(t, url, nil).Stream(t.Context(), hook.ModelRequest{Model: "gpt-5", Messages: hook.MessagesOf(hook.UserText("who are you?"))}))
+		_, err := provider.Collect(over(t, url, nil).Stream(t.Context(), message.ModelRequest{Model: "gpt-5", Messages: message.MessagesOf(message.UserText("who are you?"))}))
 		var e *openai.Error
 		require.ErrorAs(t, err, &e)
 	})

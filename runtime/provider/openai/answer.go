@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -24,7 +24,7 @@ const (
 // answer is one request and its stream.
 type answer struct {
 	p     *Provider
-	yield func(hook.Chunk, error) bool
+	yield func(message.Chunk, error) bool
 	// left: the consumer wants no more.
 	left bool
 	// text is the size of the request in bytes and messages their number, sent the
@@ -37,21 +37,21 @@ type answer struct {
 	calls  calls
 	// halves of characters that wait for the other half.
 	textHalf, reasoningHalf rune
-	finish                  hook.FinishReason
+	finish                  message.FinishReason
 	// usage as it came; counted: it has come.
-	usage   hook.Usage
+	usage   message.Usage
 	counted bool
 }
 
 // run makes the request and plays the stream to the consumer.
-func (a *answer) run(parent context.Context, req hook.ModelRequest) error {
+func (a *answer) run(parent context.Context, req message.ModelRequest) error {
 	p := a.p
 	if p.err != nil {
 		return p.err
 	}
 	body, text, err := p.encode(req)
 	if err != nil {
-		return faulty(hook.FailureRequest, err)
+		return faulty(message.FailureRequest, err)
 	}
 	a.text, a.messages = text, req.Messages.Len()
 	ctx, cancel := context.WithCancelCause(parent)
@@ -126,7 +126,7 @@ func (a *answer) over(parent context.Context, err error) error {
 
 // tooLarge names the option that bounds what a server has sent too much of.
 func tooLarge(err error, option string, limit int) error {
-	return faulty(hook.FailureTooLarge, fmt.Errorf("openai: %w: Options.%s is %d bytes", err, option, limit))
+	return faulty(message.FailureTooLarge, fmt.Errorf("openai: %w: Options.%s is %d bytes", err, option, limit))
 }
 
 // event takes the data of one event: one value, or several.
@@ -182,7 +182,7 @@ func (a *answer) take() error {
 	if d.says() {
 		a.finish = "" // it was none: more follows
 	}
-	if !a.say(hook.ChunkReasoning, &a.reasoningHalf, d.reasoning) || !a.say(hook.ChunkText, &a.textHalf, d.text) {
+	if !a.say(message.ChunkReasoning, &a.reasoningHalf, d.reasoning) || !a.say(message.ChunkText, &a.textHalf, d.text) {
 		return nil
 	}
 	a.calls.chunks++
@@ -201,15 +201,15 @@ func (a *answer) take() error {
 }
 
 // say passes text on; false if the consumer has left.
-func (a *answer) say(kind hook.ChunkKind, waiting *rune, p piece) bool {
+func (a *answer) say(kind message.ChunkKind, waiting *rune, p piece) bool {
 	if p.empty() {
 		return true
 	}
 	text := glue(waiting, p)
-	return text == "" || a.send(hook.Chunk{Kind: kind, Text: text})
+	return text == "" || a.send(message.Chunk{Kind: kind, Text: text})
 }
 
-func (a *answer) send(chunk hook.Chunk) bool {
+func (a *answer) send(chunk message.Chunk) bool {
 	if a.left {
 		return false
 	}
@@ -220,26 +220,26 @@ func (a *answer) send(chunk hook.Chunk) bool {
 
 // end ends what is open and finishes.
 func (a *answer) end() error {
-	_ = a.tail(hook.ChunkReasoning, a.reasoningHalf) && a.tail(hook.ChunkText, a.textHalf)
+	_ = a.tail(message.ChunkReasoning, a.reasoningHalf) && a.tail(message.ChunkText, a.textHalf)
 	if err := a.endCalls(); err != nil {
 		return err
 	}
 	switch n := len(a.calls.all); {
-	case n > 0 && (a.finish == hook.FinishStop || a.finish == hook.FinishOther):
-		a.finish = hook.FinishTools
-	case n == 0 && a.finish == hook.FinishTools:
-		a.finish = hook.FinishStop
+	case n > 0 && (a.finish == message.FinishStop || a.finish == message.FinishOther):
+		a.finish = message.FinishTools
+	case n == 0 && a.finish == message.FinishTools:
+		a.finish = message.FinishStop
 	}
 	if !a.counted {
-		a.usage = hook.Usage{Input: estimate(a.text), Output: estimate(a.sent)}
+		a.usage = message.Usage{Input: estimate(a.text), Output: estimate(a.sent)}
 	}
-	a.send(hook.Chunk{Kind: hook.ChunkFinish, Finish: a.finish, Usage: a.usage})
+	a.send(message.Chunk{Kind: message.ChunkFinish, Finish: a.finish, Usage: a.usage})
 	return nil
 }
 
 // tail passes on what is left of half a character.
-func (a *answer) tail(kind hook.ChunkKind, waiting rune) bool {
-	return waiting == 0 || a.send(hook.Chunk{Kind: kind, Text: half(waiting)})
+func (a *answer) tail(kind message.ChunkKind, waiting rune) bool {
+	return waiting == 0 || a.send(message.Chunk{Kind: kind, Text: half(waiting)})
 }
 
 // estimate is the usual guess: four bytes a token.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
@@ -54,7 +54,7 @@ func drain(p *openai.Provider, tb testing.TB) (n int) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if c.Kind == hook.ChunkText {
+		if c.Kind == message.ChunkText {
 			n++
 		}
 	}
@@ -124,17 +124,17 @@ func BenchmarkEncode(b *testing.B) {
 	stop := server(func(*http.Request) (*http.Response, error) { return nil, io.ErrClosedPipe })
 	p := asks(stop, nil)
 	for _, n := range []int{1, 100, 10_000} {
-		var ms []hook.Message
+		var ms []message.Message
 		for len(ms) < n {
-			ms = append(ms, hook.UserText("Look into the file, please, and tell me what \"it\" says."),
-				hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(call("1", "read", `{"path":"a.txt"}`))},
-				hook.Message{Role: hook.RoleTool, CallID: "1", Tool: "read", Result: hook.TextResult(strings.Repeat("one line\n", 20))})
+			ms = append(ms, message.UserText("Look into the file, please, and tell me what \"it\" says."),
+				message.Message{Role: message.RoleAssistant, Content: message.ListOf(call("1", "read", `{"path":"a.txt"}`))},
+				message.Message{Role: message.RoleTool, CallID: "1", Tool: "read", Result: message.TextResult(strings.Repeat("one line\n", 20))})
 		}
-		var tools []hook.Tool
+		var tools []message.Tool
 		for range 64 {
 			tools = append(tools, lookup())
 		}
-		req := hook.ModelRequest{Model: "m", Messages: hook.MessagesOf(ms[:n]...), Tools: hook.NewToolSet(tools)}
+		req := message.ModelRequest{Model: "m", Messages: message.MessagesOf(ms[:n]...), Tools: message.NewToolSet(tools)}
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

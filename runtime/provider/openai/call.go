@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 const (
@@ -81,7 +81,7 @@ func (a *answer) call(d *callDelta) error {
 		text = a.begin(at, text)
 	}
 	if text != "" {
-		a.send(hook.Chunk{Kind: hook.ChunkCallArgs, Index: at, Text: text})
+		a.send(message.Chunk{Kind: message.ChunkCallArgs, Index: at, Text: text})
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (a *answer) begin(at int, text string) string {
 	c := &a.calls.all[at]
 	c.begun = true
 	a.sent += len(c.name)
-	a.send(hook.Chunk{Kind: hook.ChunkCallStart, Index: at, CallID: a.calls.unique(c.id, a.messages, at), Tool: c.name})
+	a.send(message.Chunk{Kind: message.ChunkCallStart, Index: at, CallID: a.calls.unique(c.id, a.messages, at), Tool: c.name})
 	if len(c.early) > 0 {
 		text, c.early = string(c.early)+text, nil
 	}
@@ -171,7 +171,7 @@ func (a *answer) endCalls() error {
 	last := len(a.calls.all) - 1
 	for i := range a.calls.all {
 		c := &a.calls.all[i]
-		cut := a.finish == hook.FinishLength && i == last
+		cut := a.finish == message.FinishLength && i == last
 		switch {
 		case c.begun:
 		case cut:
@@ -180,10 +180,10 @@ func (a *answer) endCalls() error {
 			return a.p.broken("a tool call has no name", c.early)
 		}
 		if rest := half(c.half); rest != "" {
-			a.send(hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: rest})
+			a.send(message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: rest})
 		}
 		if !cut {
-			a.send(hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+			a.send(message.Chunk{Kind: message.ChunkCallEnd, Index: i})
 		}
 	}
 	return nil

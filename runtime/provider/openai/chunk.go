@@ -6,7 +6,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // delta is one chunk of the wire. Its texts are good until the cursor is reset.
@@ -14,7 +14,7 @@ type delta struct {
 	text, reasoning piece
 	calls           []callDelta
 	finish          []byte
-	usage           hook.Usage
+	usage           message.Usage
 	counted         bool
 	refusal         Error
 	wrong           bool // refusal is set
@@ -225,7 +225,7 @@ func (c *cursor) usage(d *delta) {
 	d.counted = u.Total() > 0 // nothing but zeros says nothing
 }
 
-func (c *cursor) usageDetails(u *hook.Usage) {
+func (c *cursor) usageDetails(u *message.Usage) {
 	if c.peek() != '{' {
 		c.skip()
 		return

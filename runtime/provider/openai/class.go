@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -16,7 +16,7 @@ var _ provider.Classified = (*Error)(nil)
 // say more than the status, then by the status. An error within a stream has none,
 // unless its code is one; without any word the server has given up. "Invalid
 // request" is what many say with every status from 400 on.
-func (e *Error) Classify() (hook.FailureClass, time.Duration) {
+func (e *Error) Classify() (message.FailureClass, time.Duration) {
 	status := e.Status
 	if n, err := strconv.Atoi(e.Code); err == nil && status == http.StatusOK && n >= 300 && n <= 599 {
 		status = n
@@ -25,59 +25,59 @@ func (e *Error) Classify() (hook.FailureClass, time.Duration) {
 	if class == "" {
 		class = classOfWord(e.Type)
 	}
-	if class == "" || class == hook.FailureRequest && status < 500 && status != http.StatusOK {
+	if class == "" || class == message.FailureRequest && status < 500 && status != http.StatusOK {
 		class = classOfStatus(status)
 	}
-	if class == hook.FailureRequest && tooLong(e.Message) {
-		class = hook.FailureContext
+	if class == message.FailureRequest && tooLong(e.Message) {
+		class = message.FailureContext
 	}
 	return class, e.RetryAfter
 }
 
 // classOfWord returns what the code or type of an error means; "" if that is not
 // known.
-func classOfWord(word string) hook.FailureClass {
+func classOfWord(word string) message.FailureClass {
 	switch strings.ToLower(word) {
 	case "rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests", "tokens", "requests":
-		return hook.FailureRateLimit
+		return message.FailureRateLimit
 	case "overloaded", "overloaded_error", "engine_overloaded", "engine_overloaded_error", "service_unavailable",
 		"service_unavailable_error", "unavailable", "slow_down", "loading_model":
-		return hook.FailureOverloaded
+		return message.FailureOverloaded
 	case "server_error", "api_error", "internal_error", "internal_server_error", "internalservererror":
-		return hook.FailureServer
+		return message.FailureServer
 	case "timeout", "timeout_error", "request_timeout", "deadline_exceeded":
-		return hook.FailureTimeout
+		return message.FailureTimeout
 	case "context_length_exceeded", "string_above_max_length", "exceed_context_size_error", "request_too_large":
-		return hook.FailureContext
+		return message.FailureContext
 	case "invalid_api_key", "authentication_error", "permission_error", "permission_denied", "access_denied",
 		"insufficient_quota", "billing_error", "billing_hard_limit_reached", "account_deactivated":
-		return hook.FailureAuth
+		return message.FailureAuth
 	case "invalid_request_error", "invalid_request", "bad_request", "badrequesterror", "not_found_error", "model_not_found",
 		"unsupported_parameter", "unsupported_value", "content_filter":
-		return hook.FailureRequest
+		return message.FailureRequest
 	}
 	return ""
 }
 
-func classOfStatus(status int) hook.FailureClass {
+func classOfStatus(status int) message.FailureClass {
 	switch status {
 	case http.StatusOK:
-		return hook.FailureServer
+		return message.FailureServer
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
-		return hook.FailureAuth
+		return message.FailureAuth
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout, 524: // the last one is Cloudflare's
-		return hook.FailureTimeout
+		return message.FailureTimeout
 	case http.StatusRequestEntityTooLarge:
-		return hook.FailureContext
+		return message.FailureContext
 	case http.StatusTooManyRequests:
-		return hook.FailureRateLimit
+		return message.FailureRateLimit
 	case http.StatusServiceUnavailable, 529: // the last one is Anthropic's
-		return hook.FailureOverloaded
+		return message.FailureOverloaded
 	}
 	if status >= 500 {
-		return hook.FailureServer
+		return message.FailureServer
 	}
-	return hook.FailureRequest
+	return message.FailureRequest
 }
 
 // tooLong reports whether the text says that the request is too long for the
@@ -93,4 +93,6 @@ func tooLong(message string) bool {
 }
 
 // faulty gives what no server has said its class.
-func faulty(class hook.FailureClass, err error) error { return &provider.Error{Class: class, Err: err} }
+func faulty(class message.FailureClass, err error) error {
+	return &provider.Error{Class: class, Err: err}
+}

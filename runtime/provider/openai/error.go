@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -203,5 +203,5 @@ func (p *Provider) unreachable(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("the connection was closed before an answer began: %w", err)
 	}
-	return faulty(hook.FailureNetwork, fmt.Errorf("openai: %s: %w", p.host, p.veil.hide(err)))
+	return faulty(message.FailureNetwork, fmt.Errorf("openai: %s: %w", p.host, p.veil.hide(err)))
 }

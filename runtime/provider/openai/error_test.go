@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
@@ -150,8 +150,8 @@ func TestBrokenStreams(t *testing.T) {
 		"an event error":            {says("a") + "event: error\ndata: {\"message\":\"gone\"}\n\n", nil, "gone"},
 		"an event error, no JSON":   {says("a") + "event: error\ndata: gone\n\n", nil, "gone"},
 		"an empty error":            {says("a") + `data: {"error":{}}` + "\n\n", nil, "no reason given"},
-		"gave up":                   {says("a") + event(`{}`, "error") + done, nil, "the server gave up: error"},
-		"aborted":                   {says("a") + event(`{}`, "abort") + done, nil, "the server gave up: abort"},
+		"gave up":                   {says("a") + chunkOf(`{}`, "error") + done, nil, "the server gave up: error"},
+		"aborted":                   {says("a") + chunkOf(`{}`, "abort") + done, nil, "the server gave up: abort"},
 		"a key in the middle of it": {says("a") + canary + "\n\n", provider.ErrProtocol, "[hidden]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestBounds(t *testing.T) {
 			t.Parallel()
 			_, err := provider.Collect(asks(serves(strings.NewReader(tc.wire)), o).Stream(t.Context(), hello()))
 			class, _ := provider.Classify(err)
-			assert.Equal(t, hook.FailureTooLarge, class, "a retry would bring the same")
+			assert.Equal(t, message.FailureTooLarge, class, "a retry would bring the same")
 			require.ErrorContains(t, err, tc.reason)
 		})
 	}
@@ -269,7 +269,7 @@ func TestKeysStayHidden(t *testing.T) {
 				responds(200, canary, ""),
 				responds(200, "text/event-stream", "data: "+canary+"\n\n"),
 				responds(200, "text/event-stream", `data: {"error":{"code":"`+canary+`"}}`+"\n\n"),
-				responds(200, "text/event-stream", event(`{}`, "error")+canary),
+				responds(200, "text/event-stream", chunkOf(`{}`, "error")+canary),
 			} {
 				o.Client = &http.Client{Transport: s}
 				p := openai.New(&o)
@@ -300,7 +300,7 @@ func TestErrorsOfTheNetworkNameTheServer(t *testing.T) {
 	cut = io.MultiReader(strings.NewReader(says("a")+ends), failing{reset})
 	reply, err = provider.Collect(asks(serves(cut), nil).Stream(t.Context(), hello()))
 	require.NoError(t, err, "the answer was whole")
-	assert.Equal(t, hook.FinishStop, reply.Finish)
+	assert.Equal(t, message.FinishStop, reply.Finish)
 
 	_, err = provider.Collect(asks(serves(failing{nil}), nil).Stream(t.Context(), hello()))
 	require.ErrorIs(t, err, io.ErrNoProgress)

@@ -8,7 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
@@ -30,16 +30,16 @@ func Example() {
 	server := compatible()
 	defer server.Close()
 	p := openai.New(&openai.Options{BaseURL: server.URL + "/v1", APIKey: "secret", Model: "local"})
-	req := hook.ModelRequest{System: "Be kind.", Messages: hook.MessagesOf(hook.UserText("I am Ada."))}
+	req := message.ModelRequest{System: "Be kind.", Messages: message.MessagesOf(message.UserText("I am Ada."))}
 	for chunk, err := range p.Stream(context.Background(), req) {
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		switch chunk.Kind {
-		case hook.ChunkText:
+		case message.ChunkText:
 			fmt.Printf("%q\n", chunk.Text)
-		case hook.ChunkFinish:
+		case message.ChunkFinish:
 			fmt.Println(chunk.Finish)
 		}
 	}
@@ -53,7 +53,7 @@ func ExampleError() {
 	server := compatible()
 	defer server.Close()
 	p := openai.New(&openai.Options{BaseURL: server.URL + "/v1"})
-	_, err := provider.Collect(p.Stream(context.Background(), hook.ModelRequest{}))
+	_, err := provider.Collect(p.Stream(context.Background(), message.ModelRequest{}))
 	var refused *openai.Error
 	if errors.As(err, &refused) {
 		fmt.Println(refused.Status, refused.Code)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
@@ -49,16 +49,16 @@ func asks(s server, o *openai.Options) *openai.Provider {
 }
 
 // answers collects what the provider makes of a stream.
-func answers(ctx context.Context, wire string) (hook.ModelReply, error) {
+func answers(ctx context.Context, wire string) (message.ModelReply, error) {
 	return provider.Collect(asks(serves(bytes.NewReader([]byte(wire))), nil).Stream(ctx, hello()))
 }
 
-func hello() hook.ModelRequest {
-	return hook.ModelRequest{Model: "m", Messages: hook.MessagesOf(hook.UserText("hello"))}
+func hello() message.ModelRequest {
+	return message.ModelRequest{Model: "m", Messages: message.MessagesOf(message.UserText("hello"))}
 }
 
 // chunks returns all that a stream yields, and its error.
-func chunks(s hook.ModelStream) (all []hook.Chunk, err error) {
+func chunks(s message.ModelStream) (all []message.Chunk, err error) {
 	for c, e := range s {
 		if e != nil {
 			return all, e
@@ -76,8 +76,10 @@ func recorded(t testing.TB, name string) string {
 }
 
 // call is a block of a tool call.
-func call(id, tool, args string) hook.Block {
-	return hook.Block{Kind: hook.BlockToolCall, CallID: id, Tool: tool, JSON: hook.JSON(args)}
+func call(id, tool, args string) message.Block {
+	return message.Block{Kind: message.BlockToolCall, CallID: id, Tool: tool, JSON: message.JSON(args)}
 }
 
-func reasoning(text string) hook.Block { return hook.Block{Kind: hook.BlockReasoning, Text: text} }
+func reasoning(text string) message.Block {
+	return message.Block{Kind: message.BlockReasoning, Text: text}
+}

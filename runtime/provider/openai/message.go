@@ -1,11 +1,11 @@
 package openai
 
 import (
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/quote"
 )
 
-func (e *encoder) messages(req hook.ModelRequest) {
+func (e *encoder) messages(req message.ModelRequest) {
 	first := true
 	begin := func(role string) {
 		if !first {
@@ -24,10 +24,10 @@ func (e *encoder) messages(req hook.ModelRequest) {
 	images := 0 // in the results since the last message that was none
 	for i, m := range req.Messages.All() {
 		switch m.Role {
-		case hook.RoleTool:
+		case message.RoleTool:
 			begin("tool")
 			images += e.result(m)
-		case hook.RoleAssistant:
+		case message.RoleAssistant:
 			begin("assistant")
 			e.assistant(m)
 		default:
@@ -35,7 +35,7 @@ func (e *encoder) messages(req hook.ModelRequest) {
 			e.user(m.Content)
 		}
 		e.raw(`}`)
-		if images > 0 && (i+1 == req.Messages.Len() || req.Messages.At(i+1).Role != hook.RoleTool) {
+		if images > 0 && (i+1 == req.Messages.Len() || req.Messages.At(i+1).Role != message.RoleTool) {
 			begin("user")
 			e.resultImages(req.Messages, i)
 			e.raw(`}`)
@@ -45,8 +45,8 @@ func (e *encoder) messages(req hook.ModelRequest) {
 }
 
 // user writes a text where that is all, because not every server reads lists.
-func (e *encoder) user(content hook.List[hook.Block]) {
-	if content.Len() == 1 && content.At(0).Kind == hook.BlockText {
+func (e *encoder) user(content message.List[message.Block]) {
+	if content.Len() == 1 && content.At(0).Kind == message.BlockText {
 		e.string(content.At(0).Text)
 		return
 	}
@@ -68,7 +68,7 @@ func (e *encoder) user(content hook.List[hook.Block]) {
 	e.raw(`]`)
 }
 
-func contains(content hook.List[hook.Block], is func(hook.Block) bool) bool {
+func contains(content message.List[message.Block], is func(message.Block) bool) bool {
 	for _, b := range content.All() {
 		if is(b) {
 			return true
@@ -78,10 +78,10 @@ func contains(content hook.List[hook.Block], is func(hook.Block) bool) bool {
 }
 
 // texts writes the text of all blocks as one string.
-func (e *encoder) texts(content hook.List[hook.Block]) {
+func (e *encoder) texts(content message.List[message.Block]) {
 	e.raw(`"`)
 	for _, b := range content.All() {
-		if b.Kind == hook.BlockReasoning || b.Kind == hook.BlockToolCall {
+		if b.Kind == message.BlockReasoning || b.Kind == message.BlockToolCall {
 			continue
 		}
 		e.inside(plain(b))
@@ -95,11 +95,11 @@ func (e *encoder) part(text string) {
 	e.raw(`}`)
 }
 
-func isImage(b hook.Block) bool {
-	return b.Kind == hook.BlockImage && (b.Data != "" || b.URI != "")
+func isImage(b message.Block) bool {
+	return b.Kind == message.BlockImage && (b.Data != "" || b.URI != "")
 }
 
-func (e *encoder) image(b hook.Block) {
+func (e *encoder) image(b message.Block) {
 	e.raw(`{"type":"image_url","image_url":{"url":`)
 	if b.Data == "" {
 		e.string(b.URI)
@@ -115,9 +115,9 @@ func (e *encoder) image(b hook.Block) {
 }
 
 // plain returns the text that stands for a block on a wire of text.
-func plain(b hook.Block) string {
+func plain(b message.Block) string {
 	switch {
-	case b.Kind == hook.BlockJSON:
+	case b.Kind == message.BlockJSON:
 		return string(b.JSON)
 	case b.Text == "":
 		return b.URI
@@ -127,14 +127,14 @@ func plain(b hook.Block) string {
 
 // assistant writes an answer. Its content is a string also where there is none:
 // not every server knows null.
-func (e *encoder) assistant(m hook.Message) {
+func (e *encoder) assistant(m message.Message) {
 	e.texts(m.Content)
 	if e.reasoningKey != "" {
 		e.reasoning(m.Content)
 	}
 	first := true
 	for _, b := range m.Content.All() {
-		if b.Kind != hook.BlockToolCall {
+		if b.Kind != message.BlockToolCall {
 			continue
 		}
 		if first {
@@ -155,15 +155,15 @@ func (e *encoder) assistant(m hook.Message) {
 	}
 }
 
-func (e *encoder) reasoning(content hook.List[hook.Block]) {
-	if !contains(content, func(b hook.Block) bool { return b.Kind == hook.BlockReasoning }) {
+func (e *encoder) reasoning(content message.List[message.Block]) {
+	if !contains(content, func(b message.Block) bool { return b.Kind == message.BlockReasoning }) {
 		return
 	}
 	e.raw(`,`)
 	e.string(e.reasoningKey)
 	e.raw(`:"`)
 	for _, b := range content.All() {
-		if b.Kind == hook.BlockReasoning {
+		if b.Kind == message.BlockReasoning {
 			e.inside(b.Text)
 		}
 	}
@@ -188,7 +188,7 @@ func (e *encoder) arguments(args string) {
 
 // result writes a tool's result and returns its number of images. The wire has
 // no mark for a failure: its text has to say it.
-func (e *encoder) result(m hook.Message) (images int) {
+func (e *encoder) result(m message.Message) (images int) {
 	for _, b := range m.Result.Content.All() {
 		if isImage(b) && b.Data != "" {
 			images++
@@ -209,9 +209,9 @@ func (e *encoder) result(m hook.Message) (images int) {
 
 // resultImages writes the images of the results that end at message i: a result
 // on this wire is text, so a user has to show them.
-func (e *encoder) resultImages(ms hook.Messages, i int) {
+func (e *encoder) resultImages(ms message.Messages, i int) {
 	from := i
-	for from > 0 && ms.At(from-1).Role == hook.RoleTool {
+	for from > 0 && ms.At(from-1).Role == message.RoleTool {
 		from--
 	}
 	e.raw(`[`)

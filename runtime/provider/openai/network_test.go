@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
@@ -181,7 +181,7 @@ func quiet(wait time.Duration, parts ...string) server {
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	o := &openai.Options{HeaderTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second}
-	run := func(t *testing.T, s server, o *openai.Options) (hook.ModelReply, time.Duration, error) {
+	run := func(t *testing.T, s server, o *openai.Options) (message.ModelReply, time.Duration, error) {
 		begin := time.Now()
 		reply, err := provider.Collect(asks(s, o).Stream(t.Context(), hello()))
 		return reply, time.Since(begin), err
@@ -195,7 +195,7 @@ func TestTimeouts(t *testing.T) {
 			require.ErrorIs(t, err, openai.ErrTimeout)
 			assert.EqualError(t, err, "openai: the server did not answer in time (model.test)")
 			class, _ := provider.Classify(err)
-			assert.Equal(t, hook.FailureTimeout, class)
+			assert.Equal(t, message.FailureTimeout, class)
 			assert.Equal(t, 10*time.Second, took)
 		})
 	})
@@ -275,13 +275,13 @@ func TestOneProviderServesMany(t *testing.T) {
 		name, _, _ := strings.Cut(rest, `"`)
 		streams(w, says(name), says(name), whole)
 	})
-	set := hook.NewToolSet([]hook.Tool{lookup()})
+	set := message.NewToolSet([]message.Tool{lookup()})
 	errs := make(chan error)
 	for i := range 16 {
 		go func() {
 			for n := range 10 {
 				name := fmt.Sprintf("%d-%d", i, n)
-				reply, err := provider.Collect(p.Stream(t.Context(), hook.ModelRequest{Messages: hook.MessagesOf(hook.UserText(name)), Tools: set}))
+				reply, err := provider.Collect(p.Stream(t.Context(), message.ModelRequest{Messages: message.MessagesOf(message.UserText(name)), Tools: set}))
 				if err == nil && reply.Text() != name+name {
 					err = fmt.Errorf("%s got %s", name, reply.Text())
 				}

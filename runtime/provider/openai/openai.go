@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -50,7 +50,7 @@ type Options struct {
 	// Extra is a JSON object whose members are added to every request, for what
 	// this package has no name for: {"temperature":0,"reasoning_effort":"low"}.
 	// The members that the package writes itself are refused.
-	Extra hook.JSON
+	Extra message.JSON
 	// MaxTokensKey is the member that carries ModelRequest.MaxTokens. "" is
 	// "max_completion_tokens" for OpenAI and Azure, which refuse the older name for
 	// their newer models, and "max_tokens" elsewhere, where not everyone knows the
@@ -113,7 +113,7 @@ func New(o *Options) *Provider {
 	}
 	p.veil = newVeil(p.o.APIKey, p.o.Header)
 	if err := errors.Join(p.setURL(), p.setHeader(), p.setExtra()); err != nil {
-		p.err = faulty(hook.FailureRequest, err)
+		p.err = faulty(message.FailureRequest, err)
 	}
 	return p
 }
@@ -224,11 +224,11 @@ func reserved(key string) bool {
 // server says, provider.ErrNoFinish, provider.ErrProtocol, ErrTimeout, that of
 // ctx, or what the network reports; provider.Classify knows the class of each. It
 // makes one request and never retries.
-func (p *Provider) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
+func (p *Provider) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
 		a := answer{p: p, yield: yield}
 		if err := a.run(ctx, req); err != nil && !a.left {
-			yield(hook.Chunk{}, err)
+			yield(message.Chunk{}, err)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/quote"
 )
 
@@ -27,7 +27,7 @@ type encoder struct {
 }
 
 // encode returns the body of a request and how many bytes of it are text.
-func (p *Provider) encode(req hook.ModelRequest) (body []byte, text int, err error) {
+func (p *Provider) encode(req message.ModelRequest) (body []byte, text int, err error) {
 	tools := req.Tools.Encoded(toolsForm, encodeTools)
 	e := encoder{reasoningKey: p.o.ReasoningKey, buf: make([]byte, 0, sizeOf(req)+len(tools)+len(p.extra)+512)}
 	e.raw(`{`)
@@ -63,7 +63,7 @@ func (p *Provider) encode(req hook.ModelRequest) (body []byte, text int, err err
 }
 
 // sizeOf guesses the bytes of the messages, a little too high.
-func sizeOf(req hook.ModelRequest) int {
+func sizeOf(req message.ModelRequest) int {
 	n := len(req.System)
 	for _, m := range req.Messages.All() {
 		n += 96 + len(m.CallID) + blocksSize(m.Content) + blocksSize(m.Result.Content)
@@ -71,7 +71,7 @@ func sizeOf(req hook.ModelRequest) int {
 	return n + n/8
 }
 
-func blocksSize(blocks hook.List[hook.Block]) (n int) {
+func blocksSize(blocks message.List[message.Block]) (n int) {
 	for _, b := range blocks.All() {
 		n += 96 + len(b.Text) + len(b.JSON) + len(b.Data) + len(b.URI)
 	}
@@ -85,7 +85,7 @@ func (e *encoder) string(s string) { e.buf = quote.Append(e.buf, s) }
 func (e *encoder) inside(s string) { e.buf = quote.AppendInside(e.buf, s) }
 
 // encodeTools returns the list of tools, "" for none.
-func encodeTools(tools hook.List[hook.Tool]) string {
+func encodeTools(tools message.List[message.Tool]) string {
 	if tools.Len() == 0 {
 		return ""
 	}
@@ -127,27 +127,27 @@ func parameters(schema string) string {
 	return schema
 }
 
-func (e *encoder) choice(c hook.ToolChoice) {
+func (e *encoder) choice(c message.ToolChoice) {
 	switch c.Mode {
-	case hook.ToolChoiceNone, hook.ToolChoiceRequired:
+	case message.ToolChoiceNone, message.ToolChoiceRequired:
 		e.raw(`,"tool_choice":"`)
 		e.raw(string(c.Mode))
 		e.raw(`"`)
-	case hook.ToolChoiceTool:
+	case message.ToolChoiceTool:
 		e.raw(`,"tool_choice":{"type":"function","function":{"name":`)
 		e.string(c.Tool)
 		e.raw(`}}`)
 	}
 }
 
-func (e *encoder) format(f hook.ResponseFormat) error {
+func (e *encoder) format(f message.ResponseFormat) error {
 	switch {
 	case f.Schema != "":
 		if !json.Valid([]byte(f.Schema)) {
 			return fmt.Errorf("openai: the schema of the response format %q is no JSON", f.Name)
 		}
 		name := f.Name
-		if !hook.ValidToolName(name) {
+		if !message.ValidToolName(name) {
 			name = "response"
 		}
 		e.raw(`,"response_format":{"type":"json_schema","json_schema":{"name":`)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
@@ -36,7 +36,7 @@ func (r *records) serve(t testing.TB) server {
 }
 
 // body returns what is sent for a request.
-func body(t testing.TB, req hook.ModelRequest, o *openai.Options) string {
+func body(t testing.TB, req message.ModelRequest, o *openai.Options) string {
 	t.Helper()
 	var r records
 	_, err := provider.Collect(asks(r.serve(t), o).Stream(t.Context(), req))
@@ -45,27 +45,27 @@ func body(t testing.TB, req hook.ModelRequest, o *openai.Options) string {
 	return r.bodies[0]
 }
 
-func lookup() hook.Tool {
-	return hook.Tool{Name: "read", Description: "Reads a <file>.", Input: `{"type":"object","properties":{"path":{"type":"string"}}}`}
+func lookup() message.Tool {
+	return message.Tool{Name: "read", Description: "Reads a <file>.", Input: `{"type":"object","properties":{"path":{"type":"string"}}}`}
 }
 
 func TestRequest(t *testing.T) {
 	t.Parallel()
-	req := hook.ModelRequest{
+	req := message.ModelRequest{
 		Model: "gpt", System: "Be brief.",
-		Messages: hook.MessagesOf(
-			hook.UserText("Read a & b"),
-			hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(
-				reasoning("hm"), hook.TextBlock("I "), hook.TextBlock("look."),
+		Messages: message.MessagesOf(
+			message.UserText("Read a & b"),
+			message.Message{Role: message.RoleAssistant, Content: message.ListOf(
+				reasoning("hm"), message.TextBlock("I "), message.TextBlock("look."),
 				call("1", "read", `{"path":"a"}`), call("2", "read", `{"path":`), call("3", "list", ""), call("4", "list", `[1]`))},
-			hook.Message{Role: hook.RoleTool, CallID: "1", Tool: "read", Result: hook.TextResult("line \"1\"\n")},
-			hook.Message{Role: hook.RoleTool, CallID: "2", Tool: "read", Result: hook.FailedResult(hook.FailArguments, "bad arguments")},
-			hook.Message{Role: hook.RoleTool, CallID: "3", Tool: "list", Result: hook.JSONResult(`{"n":1}`)},
-			hook.Message{Role: hook.RoleTool, CallID: "4", Tool: "list", Result: hook.ToolResult{Failure: hook.FailTimeout}},
+			message.Message{Role: message.RoleTool, CallID: "1", Tool: "read", Result: message.TextResult("line \"1\"\n")},
+			message.Message{Role: message.RoleTool, CallID: "2", Tool: "read", Result: message.FailedResult(message.FailArguments, "bad arguments")},
+			message.Message{Role: message.RoleTool, CallID: "3", Tool: "list", Result: message.JSONResult(`{"n":1}`)},
+			message.Message{Role: message.RoleTool, CallID: "4", Tool: "list", Result: message.ToolResult{Failure: message.FailTimeout}},
 		),
-		Tools:     hook.NewToolSet([]hook.Tool{lookup(), {Name: "list", Input: "{"}}),
-		Choice:    hook.ToolChoice{Mode: hook.ToolChoiceTool, Tool: "read"},
-		Format:    hook.ResponseFormat{JSON: true},
+		Tools:     message.NewToolSet([]message.Tool{lookup(), {Name: "list", Input: "{"}}),
+		Choice:    message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "read"},
+		Format:    message.ResponseFormat{JSON: true},
 		MaxTokens: 100,
 	}
 	want := `{"model":"gpt","messages":[` +
@@ -94,48 +94,48 @@ func TestRequest(t *testing.T) {
 
 func TestRequestDetails(t *testing.T) {
 	t.Parallel()
-	image := hook.Block{Kind: hook.BlockImage, MIME: "image/gif", Data: "R0lG"}
-	link := hook.Block{Kind: hook.BlockImage, URI: "https://a.test/b.png"}
-	user := func(blocks ...hook.Block) hook.ModelRequest {
-		return hook.ModelRequest{Messages: hook.MessagesOf(hook.Message{Role: hook.RoleUser, Content: hook.ListOf(blocks...)})}
+	image := message.Block{Kind: message.BlockImage, MIME: "image/gif", Data: "R0lG"}
+	link := message.Block{Kind: message.BlockImage, URI: "https://a.test/b.png"}
+	user := func(blocks ...message.Block) message.ModelRequest {
+		return message.ModelRequest{Messages: message.MessagesOf(message.Message{Role: message.RoleUser, Content: message.ListOf(blocks...)})}
 	}
-	result := func(id string, blocks ...hook.Block) hook.Message {
-		return hook.Message{Role: hook.RoleTool, CallID: id, Tool: "shot", Result: hook.ToolResult{Content: hook.ListOf(blocks...)}}
+	result := func(id string, blocks ...message.Block) message.Message {
+		return message.Message{Role: message.RoleTool, CallID: id, Tool: "shot", Result: message.ToolResult{Content: message.ListOf(blocks...)}}
 	}
-	with := func(change func(*hook.ModelRequest)) hook.ModelRequest {
+	with := func(change func(*message.ModelRequest)) message.ModelRequest {
 		req := hello()
-		req.Tools = hook.NewToolSet([]hook.Tool{lookup()})
+		req.Tools = message.NewToolSet([]message.Tool{lookup()})
 		change(&req)
 		return req
 	}
 	for name, tc := range map[string]struct {
-		req   hook.ModelRequest
+		req   message.ModelRequest
 		o     *openai.Options
 		want  string
 		never string
 	}{
-		"no model":            {req: user(hook.TextBlock("a")), want: `{"messages":[{"role":"user","content":"a"}],"stream"`},
-		"default model":       {req: user(hook.TextBlock("a")), o: &openai.Options{Model: "d"}, want: `{"model":"d",`},
+		"no model":            {req: user(message.TextBlock("a")), want: `{"messages":[{"role":"user","content":"a"}],"stream"`},
+		"default model":       {req: user(message.TextBlock("a")), o: &openai.Options{Model: "d"}, want: `{"model":"d",`},
 		"the request's own":   {req: hello(), o: &openai.Options{Model: "d"}, want: `{"model":"m",`},
-		"no message":          {req: hook.ModelRequest{}, want: `"messages":[],`},
-		"texts":               {req: user(hook.TextBlock("a"), hook.Block{Kind: hook.BlockJSON, JSON: `{}`}, hook.Block{Kind: hook.BlockResource, URI: "file:///x", Text: "b"}), want: `"content":"a{}b"`},
+		"no message":          {req: message.ModelRequest{}, want: `"messages":[],`},
+		"texts":               {req: user(message.TextBlock("a"), message.Block{Kind: message.BlockJSON, JSON: `{}`}, message.Block{Kind: message.BlockResource, URI: "file:///x", Text: "b"}), want: `"content":"a{}b"`},
 		"an empty message":    {req: user(), want: `{"role":"user","content":""}`},
-		"images":              {req: user(hook.TextBlock("see"), image, link), want: `"content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lG"}},{"type":"image_url","image_url":{"url":"https://a.test/b.png"}}]`},
-		"an image of no kind": {req: user(hook.Block{Kind: hook.BlockImage, Data: "R0lG"}), want: `"url":"data:image/png;base64,R0lG"`},
+		"images":              {req: user(message.TextBlock("see"), image, link), want: `"content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lG"}},{"type":"image_url","image_url":{"url":"https://a.test/b.png"}}]`},
+		"an image of no kind": {req: user(message.Block{Kind: message.BlockImage, Data: "R0lG"}), want: `"url":"data:image/png;base64,R0lG"`},
 		"images of results": {
-			req:  hook.ModelRequest{Messages: hook.MessagesOf(result("1", image), result("2", hook.TextBlock("two"), image), hook.UserText("and?"))},
+			req:  message.ModelRequest{Messages: message.MessagesOf(result("1", image), result("2", message.TextBlock("two"), image), message.UserText("and?"))},
 			want: `{"role":"tool","content":"[the image follows]","tool_call_id":"1"},{"role":"tool","content":"two","tool_call_id":"2"},{"role":"user","content":[{"type":"text","text":"An image of the result of 1:"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lG"}},{"type":"text","text":"An image of the result of 2:"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,R0lG"}}]},{"role":"user","content":"and?"}]`,
 		},
-		"a link in a result": {req: hook.ModelRequest{Messages: hook.MessagesOf(result("1", link))}, want: `[{"role":"tool","content":"https://a.test/b.png","tool_call_id":"1"}]`},
-		"no tools":           {req: with(func(r *hook.ModelRequest) { r.Tools = nil; r.Choice.Mode = hook.ToolChoiceRequired }), never: "tool"},
-		"an empty set":       {req: with(func(r *hook.ModelRequest) { r.Tools = hook.NewToolSet(nil) }), never: "tool"},
-		"auto":               {req: with(func(r *hook.ModelRequest) { r.Choice.Mode = hook.ToolChoiceAuto }), never: "tool_choice"},
-		"none":               {req: with(func(r *hook.ModelRequest) { r.Choice.Mode = hook.ToolChoiceNone }), want: `"tool_choice":"none"`},
-		"required":           {req: with(func(r *hook.ModelRequest) { r.Choice.Mode = hook.ToolChoiceRequired }), want: `"tool_choice":"required"`},
-		"a schema": {req: with(func(r *hook.ModelRequest) {
-			r.Format = hook.ResponseFormat{JSON: true, Schema: `{"type":"object"}`, Name: "out"}
+		"a link in a result": {req: message.ModelRequest{Messages: message.MessagesOf(result("1", link))}, want: `[{"role":"tool","content":"https://a.test/b.png","tool_call_id":"1"}]`},
+		"no tools":           {req: with(func(r *message.ModelRequest) { r.Tools = nil; r.Choice.Mode = message.ToolChoiceRequired }), never: "tool"},
+		"an empty set":       {req: with(func(r *message.ModelRequest) { r.Tools = message.NewToolSet(nil) }), never: "tool"},
+		"auto":               {req: with(func(r *message.ModelRequest) { r.Choice.Mode = message.ToolChoiceAuto }), never: "tool_choice"},
+		"none":               {req: with(func(r *message.ModelRequest) { r.Choice.Mode = message.ToolChoiceNone }), want: `"tool_choice":"none"`},
+		"required":           {req: with(func(r *message.ModelRequest) { r.Choice.Mode = message.ToolChoiceRequired }), want: `"tool_choice":"required"`},
+		"a schema": {req: with(func(r *message.ModelRequest) {
+			r.Format = message.ResponseFormat{JSON: true, Schema: `{"type":"object"}`, Name: "out"}
 		}), want: `"response_format":{"type":"json_schema","json_schema":{"name":"out","schema":{"type":"object"}}}`},
-		"a schema's name": {req: with(func(r *hook.ModelRequest) { r.Format = hook.ResponseFormat{Schema: `{}`, Name: "my answer"} }), want: `{"name":"response","schema":{}}`},
+		"a schema's name": {req: with(func(r *message.ModelRequest) { r.Format = message.ResponseFormat{Schema: `{}`, Name: "my answer"} }), want: `{"name":"response","schema":{}}`},
 		"nothing extra":   {req: hello(), o: &openai.Options{Extra: " { } "}, want: `}],"stream":true`},
 		"no limit":        {req: hello(), never: "max_"},
 	} {
@@ -148,7 +148,7 @@ func TestRequestDetails(t *testing.T) {
 			}
 		})
 	}
-	_, err := provider.Collect(asks(nil, nil).Stream(t.Context(), with(func(r *hook.ModelRequest) { r.Format = hook.ResponseFormat{Schema: `{`} })))
+	_, err := provider.Collect(asks(nil, nil).Stream(t.Context(), with(func(r *message.ModelRequest) { r.Format = message.ResponseFormat{Schema: `{`} })))
 	assert.ErrorContains(t, err, "schema")
 }
 
@@ -194,12 +194,12 @@ func TestFromEnv(t *testing.T) {
 
 func TestToolsAreEncodedOncePerSet(t *testing.T) {
 	t.Parallel()
-	set := hook.NewToolSet([]hook.Tool{lookup()})
+	set := message.NewToolSet([]message.Tool{lookup()})
 	req := hello()
 	req.Tools = set
 	first := body(t, req, nil)
 	asked := false
-	text := set.Encoded("openai-chat", func(hook.List[hook.Tool]) string { asked = true; return "" })
+	text := set.Encoded("openai-chat", func(message.List[message.Tool]) string { asked = true; return "" })
 	assert.False(t, asked)
 	assert.Contains(t, first, `"tools":`+text)
 	assert.Equal(t, first, body(t, req, nil))
@@ -210,17 +210,17 @@ func TestEncodingDoesNotAllocatePerMessage(t *testing.T) {
 	stop := server(func(*http.Request) (*http.Response, error) { return nil, io.ErrClosedPipe })
 	p := asks(stop, nil)
 	allocs := func(n int) float64 {
-		var ms []hook.Message
+		var ms []message.Message
 		for range n {
-			ms = append(ms, hook.UserText("go on \"now\""),
-				hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("ok\n"), call("1", "read", `{"path":"a"}`))},
-				hook.Message{Role: hook.RoleTool, CallID: "1", Tool: "read", Result: hook.TextResult(strings.Repeat("text\n", 20))})
+			ms = append(ms, message.UserText("go on \"now\""),
+				message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("ok\n"), call("1", "read", `{"path":"a"}`))},
+				message.Message{Role: message.RoleTool, CallID: "1", Tool: "read", Result: message.TextResult(strings.Repeat("text\n", 20))})
 		}
-		var tools []hook.Tool
+		var tools []message.Tool
 		for range n {
 			tools = append(tools, lookup())
 		}
-		req := hook.ModelRequest{Model: "m", System: "s", Messages: hook.MessagesOf(ms...), Tools: hook.NewToolSet(tools)}
+		req := message.ModelRequest{Model: "m", System: "s", Messages: message.MessagesOf(ms...), Tools: message.NewToolSet(tools)}
 		return allocs.PerRun(20, func() { _, _ = provider.Collect(p.Stream(t.Context(), req)) })
 	}
 	assert.InDelta(t, allocs(1), allocs(1000), 3)
@@ -235,11 +235,11 @@ func FuzzStrings(f *testing.F) {
 		enc := json.NewEncoder(&want)
 		enc.SetEscapeHTML(false)
 		require.NoError(t, enc.Encode(s))
-		got := body(t, hook.ModelRequest{Messages: hook.MessagesOf(hook.UserText(s))}, nil)
+		got := body(t, message.ModelRequest{Messages: message.MessagesOf(message.UserText(s))}, nil)
 		got = strings.TrimPrefix(got, `{"messages":[{"role":"user","content":`)
 		assert.Equal(t, strings.TrimSpace(want.String()), strings.TrimSuffix(got, `}],"stream":true,"stream_options":{"include_usage":true}}`))
 
-		args := body(t, hook.ModelRequest{Messages: hook.MessagesOf(hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(call(s, s, s))})}, nil)
+		args := body(t, message.ModelRequest{Messages: message.MessagesOf(message.Message{Role: message.RoleAssistant, Content: message.ListOf(call(s, s, s))})}, nil)
 		var back struct {
 			Messages []struct {
 				Calls []struct {

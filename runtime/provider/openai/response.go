@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -60,25 +60,25 @@ func (p *Provider) ended(ctx, parent context.Context, err error) error {
 	case errors.As(err, &known), errors.Is(err, provider.ErrProtocol), errors.Is(err, provider.ErrNoFinish):
 		return err
 	case errors.Is(context.Cause(ctx), ErrTimeout):
-		return faulty(hook.FailureTimeout, fmt.Errorf("%w (%s)", ErrTimeout, p.host))
+		return faulty(message.FailureTimeout, fmt.Errorf("%w (%s)", ErrTimeout, p.host))
 	}
 	return p.unreachable(err)
 }
 
 // finishOf maps a server's finish reason; false if it means that the answer was
 // not finished.
-func finishOf(reason string) (hook.FinishReason, bool) {
+func finishOf(reason string) (message.FinishReason, bool) {
 	switch strings.ToLower(reason) {
 	case "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed", "end":
-		return hook.FinishStop, true
+		return message.FinishStop, true
 	case "tool_calls", "tool_call", "tool_use", "function_call":
-		return hook.FinishTools, true
+		return message.FinishTools, true
 	case "length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded":
-		return hook.FinishLength, true
+		return message.FinishLength, true
 	case "content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "refusal", "sensitive":
-		return hook.FinishFilter, true
+		return message.FinishFilter, true
 	case "error", "abort", "aborted", "cancelled", "canceled", "network_error", "insufficient_system_resource":
 		return "", false
 	}
-	return hook.FinishOther, true
+	return message.FinishOther, true
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -22,13 +23,13 @@ import (
 // server wants to be left alone for too long.
 type patient struct {
 	files
-	seen []hook.ModelFailure
+	seen []message.ModelFailure
 	// waited is what the pauses have to add up to.
 	waited time.Duration
 	rand   *rand.Rand
 }
 
-func (p *patient) OnModelError(_ context.Context, _ *hook.Step, f hook.ModelFailure) (hook.FailureDecision, error) {
+func (p *patient) OnModelError(_ context.Context, _ *hook.Step, f message.ModelFailure) (hook.FailureDecision, error) {
 	p.seen = append(p.seen, f)
 	if !f.Class.Passing() || f.RetryAfter > time.Minute {
 		return hook.FailureDecision{}, nil
@@ -78,7 +79,7 @@ func asksAgain(t *testing.T, tox toxic, wire string, r *rand.Rand) {
 	out, err := w.send("go")
 	assert.Equal(t, h.waited, time.Since(began), "it waits as long as hook and server want, and not once more")
 	for _, f := range h.seen {
-		assert.NotEqual(t, hook.FailureUnknown, f.Class)
+		assert.NotEqual(t, message.FailureUnknown, f.Class)
 	}
 	switch {
 	case err == nil:
@@ -119,10 +120,10 @@ func TestOverTheNetworkAFailedCallIsMadeAgain(t *testing.T) {
 	assert.Equal(t, "all of it", out.Text())
 	assert.GreaterOrEqual(t, time.Since(began), 30*time.Millisecond)
 	require.Len(t, h.seen, 2)
-	assert.Equal(t, hook.FailureRateLimit, h.seen[0].Class)
+	assert.Equal(t, message.FailureRateLimit, h.seen[0].Class)
 	assert.Equal(t, 30*time.Millisecond, h.seen[0].RetryAfter)
 	assert.False(t, h.seen[0].Released)
-	assert.Equal(t, hook.FailureNetwork, h.seen[1].Class)
+	assert.Equal(t, message.FailureNetwork, h.seen[1].Class)
 	assert.True(t, h.seen[1].Released)
 	assert.Equal(t, 2, h.seen[1].Attempt)
 }
@@ -130,7 +131,7 @@ func TestOverTheNetworkAFailedCallIsMadeAgain(t *testing.T) {
 // again is patient without pauses of its own.
 type again struct{ *patient }
 
-func (a again) OnModelError(_ context.Context, _ *hook.Step, f hook.ModelFailure) (hook.FailureDecision, error) {
+func (a again) OnModelError(_ context.Context, _ *hook.Step, f message.ModelFailure) (hook.FailureDecision, error) {
 	a.seen = append(a.seen, f)
 	return hook.RetryFailure(0), nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/strictwire"
 )
 
@@ -27,7 +27,7 @@ func TestEverySchemaHasProperties(t *testing.T) {
 		``:                                                       `{"type":"object","properties":{}}`,
 	} {
 		req := hello()
-		req.Tools = hook.NewToolSet([]hook.Tool{{Name: "look", Input: hook.JSON(input)}})
+		req.Tools = message.NewToolSet([]message.Tool{{Name: "look", Input: message.JSON(input)}})
 		sent := body(t, req, nil)
 		assert.Contains(t, sent, `"parameters":`+want+`}}]`, input)
 		assert.Nil(t, strictwire.CheckOpenAI([]byte(sent)), "%s became %s", input, strings.TrimSpace(sent))

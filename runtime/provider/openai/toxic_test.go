@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
@@ -161,7 +161,7 @@ func TestFlippedBytesBreakNoRule(t *testing.T) {
 	}
 }
 
-// checkStream holds what comes of any stream to the rules of hook.ChunkKind.
+// checkStream holds what comes of any stream to the rules of message.ChunkKind.
 func checkStream(t *testing.T, wire string) {
 	t.Helper()
 	all, err := reads(t, strings.NewReader(wire))
@@ -170,7 +170,7 @@ func checkStream(t *testing.T, wire string) {
 	for _, chunk := range all {
 		require.NoError(t, c.Add(&chunk))
 		assert.True(t, chunk.Text == strings.ToValidUTF8(chunk.Text, "") && chunk.Tool == strings.ToValidUTF8(chunk.Tool, ""), "no UTF-8")
-		if chunk.Kind == hook.ChunkCallStart {
+		if chunk.Kind == message.ChunkCallStart {
 			assert.NotEmpty(t, chunk.Tool)
 			assert.NotEmpty(t, chunk.CallID)
 			assert.False(t, ids[chunk.CallID], "an id twice")
@@ -187,7 +187,7 @@ func checkStream(t *testing.T, wire string) {
 }
 
 // reads reads a stream without any timer.
-func reads(t *testing.T, wire io.Reader) ([]hook.Chunk, error) {
+func reads(t *testing.T, wire io.Reader) ([]message.Chunk, error) {
 	o := &openai.Options{MaxStream: 1 << 20, HeaderTimeout: -1, IdleTimeout: -1}
 	return chunks(asks(serves(wire), o).Stream(t.Context(), hello()))
 }
@@ -199,7 +199,7 @@ func FuzzStream(f *testing.F) {
 	for _, seed := range []string{
 		says("a") + whole, callsWith(`{}`), "data: {\"choices\":[{\"delta\":{\"content\":\"\\ud83d\"}}]}\n\n" + ends, "event: error\ndata: {}\n\n",
 		"error: {\"message\":1}\n\n", `data: {"object":"error","message":"x"}`, "\xEF\xBB\xBF\r\r\n\n\r", "data: {\"usage\":{\"prompt_tokens\":1e99}}\n\n" + ends,
-		callsWith(`{"index":0,"function":{"name":"x","arguments":{"a":[1,{"b":"\u0000"}]}}},{"index":-1,"id":7}`) + event(`{}`, "length"),
+		callsWith(`{"index":0,"function":{"name":"x","arguments":{"a":[1,{"b":"\u0000"}]}}},{"index":-1,"id":7}`) + chunkOf(`{}`, "length"),
 	} {
 		f.Add(seed)
 	}

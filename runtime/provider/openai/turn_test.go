@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -28,14 +30,14 @@ type files struct {
 	ran []string
 }
 
-func (*files) Schema() []hook.Tool { return []hook.Tool{lookup()} }
+func (*files) Schema() []message.Tool { return []message.Tool{lookup()} }
 
 func (f *files) Dispatch(_ context.Context, c *hook.ToolCall) (hook.Invocation, bool) {
 	var in struct{ Path string }
 	if err := json.Unmarshal([]byte(c.Args()), &in); err != nil {
 		return hook.BadArgs(c.Args(), &hook.ArgError{Tool: c.Name(), Reason: "is no JSON", Schema: lookup().Input}), true
 	}
-	return hook.Bound(hook.JSON(fmt.Sprintf(`{"path":%q}`, in.Path)), read{f, in.Path}), true
+	return hook.Bound(message.JSON(fmt.Sprintf(`{"path":%q}`, in.Path)), read{f, in.Path}), true
 }
 
 type read struct {
@@ -43,14 +45,14 @@ type read struct {
 	path string
 }
 
-func (r read) Run(context.Context, *hook.Env) hook.ToolResult {
+func (r read) Run(context.Context, *hook.Env) message.ToolResult {
 	r.f.mu.Lock()
 	defer r.f.mu.Unlock()
 	r.f.ran = append(r.f.ran, r.path)
 	if strings.HasPrefix(r.path, "missing") {
-		return hook.FailedResult(hook.FailNotFound, r.path+" does not exist")
+		return message.FailedResult(message.FailNotFound, r.path+" does not exist")
 	}
-	return hook.TextResult("content of " + r.path)
+	return message.TextResult("content of " + r.path)
 }
 
 // world is a runtime with one agent and one conversation over a provider.
@@ -85,7 +87,7 @@ func startWith(t *testing.T, p *openai.Provider, h hook.Hook, f *files) *world {
 
 func (w *world) send(line string) (hook.TurnOutcome, error) {
 	w.events = nil
-	return w.conv.Send(w.t.Context(), hook.TextInput(line), &runtime.SendOptions{Observe: func(ev hook.Event) { w.events = append(w.events, ev) }})
+	return w.conv.Send(w.t.Context(), message.TextInput(line), &runtime.SendOptions{Observe: func(ev hook.Event) { w.events = append(w.events, ev) }})
 }
 
 // text joins what a kind of event brought.
@@ -108,7 +110,7 @@ func (w *world) history() []string {
 	var out, open []string
 	for _, m := range ms {
 		s := string(m.Role)
-		if m.Role == hook.RoleTool {
+		if m.Role == message.RoleTool {
 			require.NotEmpty(w.t, open, "a result of no call")
 			require.Equal(w.t, open[0], m.CallID)
 			open = open[1:]
@@ -117,7 +119,7 @@ func (w *world) history() []string {
 			require.Empty(w.t, open, "a call without a result")
 		}
 		for _, b := range m.Content.All() {
-			if b.Kind == hook.BlockToolCall {
+			if b.Kind == message.BlockToolCall {
 				open = append(open, b.CallID)
 				s += " [" + b.Tool + " " + string(b.JSON) + "]"
 				continue
@@ -169,7 +171,7 @@ func requireOrder(t *testing.T, body []byte) {
 		for _, c := range m.Calls {
 			require.False(t, known[c.ID], "id %q twice", c.ID)
 			open[c.ID], known[c.ID] = true, true
-			require.True(t, hook.ValidToolName(c.Function.Name))
+			require.True(t, message.ValidToolName(c.Function.Name))
 			require.True(t, bytes.HasPrefix([]byte(c.Function.Arguments), []byte("{")) && json.Valid([]byte(c.Function.Arguments)))
 		}
 	}
@@ -187,9 +189,9 @@ func TestWholeTurns(t *testing.T) {
 			assert.Equal(t, "Both read.", out.Text())
 			assert.Equal(t, 2, out.Steps)
 			assert.Positive(t, out.Usage.Input)
-			assert.Contains(t, w.text(hook.EventTextDelta), `I look — at "both".`)
+			assert.Contains(t, w.text(event.TextDelta), `I look — at "both".`)
 			if name != "openai.sse" {
-				assert.Equal(t, "Both are needed.", w.text(hook.EventReasoningDelta))
+				assert.Equal(t, "Both are needed.", w.text(event.ReasoningDelta))
 			}
 			_, err = w.send("and again") // the same ids come again
 			require.NoError(t, err)
@@ -202,7 +204,7 @@ func TestWholeTurns(t *testing.T) {
 func TestATurnWithCallsThatFail(t *testing.T) {
 	t.Parallel()
 	first := callsWith(`{"index":0,"id":"1","function":{"name":"read","arguments":"{\"path\":\"missing\"}"}},`+
-		`{"index":1,"id":"2","function":{"name":"read","arguments":"{\"path\":1}"}},{"index":2,"id":"3","function":{"name":"nobody","arguments":"[]"}}`) + event(`{}`, "tool_calls")
+		`{"index":1,"id":"2","function":{"name":"read","arguments":"{\"path\":1}"}},{"index":2,"id":"3","function":{"name":"nobody","arguments":"[]"}}`) + chunkOf(`{}`, "tool_calls")
 	w := start(t, asks(plays(t, first, says("Sorry.")+whole), nil))
 	out, err := w.send("read")
 	require.NoError(t, err)

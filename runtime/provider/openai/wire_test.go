@@ -9,30 +9,30 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // wires are the recorded dialects and what they all mean.
-func wires() map[string]hook.ModelReply {
-	text := hook.TextBlock(`I look — at "both".`)
+func wires() map[string]message.ModelReply {
+	text := message.TextBlock(`I look — at "both".`)
 	thought := reasoning("Both are needed.")
-	usage := hook.Usage{Input: 120, Output: 48}
-	return map[string]hook.ModelReply{
+	usage := message.Usage{Input: 120, Output: 48}
+	return map[string]message.ModelReply{
 		"openai.sse": {
-			Content: hook.ListOf(text, call("call_Ab1", "read", `{"path":"a.txt"}`), call("call_Cd2", "read", `{"path":"b.txt"}`)),
-			Finish:  hook.FinishTools, Usage: hook.Usage{Input: 120, Output: 48, CacheRead: 64, Reasoning: 12},
+			Content: message.ListOf(text, call("call_Ab1", "read", `{"path":"a.txt"}`), call("call_Cd2", "read", `{"path":"b.txt"}`)),
+			Finish:  message.FinishTools, Usage: message.Usage{Input: 120, Output: 48, CacheRead: 64, Reasoning: 12},
 		},
 		"vllm.sse": {
-			Content: hook.ListOf(thought, text, call("chatcmpl-tool-1a", "read", `{"path": "a.txt"}`), call("chatcmpl-tool-2b", "read", `{"path": "b.txt"}`)),
-			Finish:  hook.FinishTools, Usage: usage,
+			Content: message.ListOf(thought, text, call("chatcmpl-tool-1a", "read", `{"path": "a.txt"}`), call("chatcmpl-tool-2b", "read", `{"path": "b.txt"}`)),
+			Finish:  message.FinishTools, Usage: usage,
 		},
 		"llamacpp.sse": {
-			Content: hook.ListOf(thought, text, call("call_1_0", "read", `{"path":"a.txt"}`), call("call_1_1", "read", `{"path":"b.txt"}`)),
-			Finish:  hook.FinishTools, Usage: usage,
+			Content: message.ListOf(thought, text, call("call_1_0", "read", `{"path":"a.txt"}`), call("call_1_1", "read", `{"path":"b.txt"}`)),
+			Finish:  message.FinishTools, Usage: usage,
 		},
 		"ollama.sse": {
-			Content: hook.ListOf(thought, text, call("call_x", "read", `{"path":"a.txt"}`), call("call_1_1", "read", `{"path":"b.txt"}`)),
-			Finish:  hook.FinishTools, Usage: hook.Usage{Input: 29, Output: 20}, // estimated
+			Content: message.ListOf(thought, text, call("call_x", "read", `{"path":"a.txt"}`), call("call_1_1", "read", `{"path":"b.txt"}`)),
+			Finish:  message.FinishTools, Usage: message.Usage{Input: 29, Output: 20}, // estimated
 		},
 	}
 }
@@ -85,17 +85,17 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// event writes a chunk with one choice, as an event.
-func event(delta, finish string) string {
+// chunkOf writes a chunk with one choice, as an event.
+func chunkOf(delta, finish string) string {
 	if finish != "null" {
 		finish = `"` + finish + `"`
 	}
 	return `data: {"choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + "}]}\n\n"
 }
 
-func says(text string) string { return event(`{"content":"`+text+`"}`, "null") }
+func says(text string) string { return chunkOf(`{"content":"`+text+`"}`, "null") }
 
-func callsWith(entries string) string { return event(`{"tool_calls":[`+entries+`]}`, "null") }
+func callsWith(entries string) string { return chunkOf(`{"tool_calls":[`+entries+`]}`, "null") }
 
 const (
 	ends  = `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n"
@@ -121,15 +121,15 @@ func TestFraming(t *testing.T) {
 		"[DONE] without its end":   says("hi") + ends + "data: [DONE]",
 		"text behind [DONE]":       says("hi") + whole + "nonsense",
 		"two values in one event":  strings.TrimSpace(says("h")) + strings.TrimPrefix(strings.TrimSpace(says("i")), "data:") + "\n\n" + whole,
-		"the finish in each event": event(`{"content":"h"}`, "stop") + event(`{"content":"i"}`, "stop") + done,
-		"the finish and the text":  event(`{"content":"hi"}`, "stop"),
-		"a list of parts":          event(`{"content":[{"type":"text","text":"h"},7,{"text":"i","type":"text"}]}`, "stop"),
+		"the finish in each event": chunkOf(`{"content":"h"}`, "stop") + chunkOf(`{"content":"i"}`, "stop") + done,
+		"the finish and the text":  chunkOf(`{"content":"hi"}`, "stop"),
+		"a list of parts":          chunkOf(`{"content":[{"type":"text","text":"h"},7,{"text":"i","type":"text"}]}`, "stop"),
 		"no stream inside":         `data: {"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}` + "\n\n",
 		"the answer repeated":      says("hi") + `data: {"choices":[{"delta":{},"message":{"content":"hi"},"finish_reason":"stop"}]}` + "\n\n",
-		"nulls":                    `data: {"choices":null,"usage":null,"error":null}` + "\n\n" + `data: {"choices":[{"delta":null,"finish_reason":null}]}` + "\n\n" + event(`{"content":"hi","tool_calls":null,"function_call":null,"reasoning":null}`, "stop"),
-		"half characters": event(`{"content":"h\ud83d"}`, "null") + event(`{"content":""}`, "null") +
-			event(`{"content":"\ude00i"}`, "null") + whole,
-		"halves without another": event(`{"content":"h\ud83d"}`, "null") + event(`{"content":"i"}`, "null") + event(`{"content":"\ude00\ud83d"}`, "stop"),
+		"nulls":                    `data: {"choices":null,"usage":null,"error":null}` + "\n\n" + `data: {"choices":[{"delta":null,"finish_reason":null}]}` + "\n\n" + chunkOf(`{"content":"hi","tool_calls":null,"function_call":null,"reasoning":null}`, "stop"),
+		"half characters": chunkOf(`{"content":"h\ud83d"}`, "null") + chunkOf(`{"content":""}`, "null") +
+			chunkOf(`{"content":"\ude00i"}`, "null") + whole,
+		"halves without another": chunkOf(`{"content":"h\ud83d"}`, "null") + chunkOf(`{"content":"i"}`, "null") + chunkOf(`{"content":"\ude00\ud83d"}`, "stop"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,7 +143,7 @@ func TestFraming(t *testing.T) {
 				want = "h\uFFFDi\uFFFD\uFFFD"
 			}
 			assert.Equal(t, want, got.Text())
-			assert.Equal(t, hook.FinishStop, got.Finish)
+			assert.Equal(t, message.FinishStop, got.Finish)
 		})
 	}
 }
@@ -152,12 +152,12 @@ func TestToolCalls(t *testing.T) {
 	t.Parallel()
 	a, b := `{"p":"a"}`, `{"p":"b"}`
 	qa, qb := `"{\"p\":\"a\"}"`, `"{\"p\":\"b\"}"`
-	two := []hook.Block{call("1", "x", a), call("2", "x", b)}
-	made := []hook.Block{call("call_1_0", "x", a), call("call_1_1", "x", b)}
+	two := []message.Block{call("1", "x", a), call("2", "x", b)}
+	made := []message.Block{call("call_1_0", "x", a), call("call_1_1", "x", b)}
 	fn := func(args string) string { return `"function":{"name":"x","arguments":` + args + `}` }
 	for name, tc := range map[string]struct {
 		wire string
-		want []hook.Block
+		want []message.Block
 	}{
 		"in order":            {callsWith(`{"index":0,"id":"1",`+fn(qa)+`}`) + callsWith(`{"index":1,"id":"2",`+fn(qb)+`}`), two},
 		"in one chunk":        {callsWith(`{"index":0,"id":"1",` + fn(qa) + `},{"index":1,"id":"2",` + fn(qb) + `}`), two},
@@ -170,27 +170,27 @@ func TestToolCalls(t *testing.T) {
 		"no ids":              {callsWith(`{"index":0,`+fn(qa)+`}`) + callsWith(`{"index":1,"id":null,`+fn(qb)+`}`), made},
 		"nothing at all":      {callsWith(fmtEntry(fn(qa)) + "," + fmtEntry(fn(qb))), made},
 		"nothing, in two":     {callsWith(fmtEntry(fn(qa))) + callsWith(fmtEntry(fn(qb))), made},
-		"no args, in one":     {callsWith(fmtEntry(fn(`""`)) + "," + fmtEntry(fn(`""`))), []hook.Block{call("call_1_0", "x", ""), call("call_1_1", "x", "")}},
-		"the same id":         {callsWith(`{"index":0,"id":"1",`+fn(qa)+`}`) + callsWith(`{"index":1,"id":"1",`+fn(qb)+`}`), []hook.Block{two[0], made[1]}},
-		"the same id, index":  {callsWith(`{"index":0,"id":"1",`+fn(qa)+`}`) + callsWith(`{"index":0,"id":"1",`+fn(qb)+`}`), []hook.Block{two[0], made[1]}},
+		"no args, in one":     {callsWith(fmtEntry(fn(`""`)) + "," + fmtEntry(fn(`""`))), []message.Block{call("call_1_0", "x", ""), call("call_1_1", "x", "")}},
+		"the same id":         {callsWith(`{"index":0,"id":"1",`+fn(qa)+`}`) + callsWith(`{"index":1,"id":"1",`+fn(qb)+`}`), []message.Block{two[0], made[1]}},
+		"the same id, index":  {callsWith(`{"index":0,"id":"1",`+fn(qa)+`}`) + callsWith(`{"index":0,"id":"1",`+fn(qb)+`}`), []message.Block{two[0], made[1]}},
 		"an id for each":      {callsWith(`{"index":0,"id":"1",`+fn(`"{"`)+`}`) + callsWith(`{"index":0,"id":"9","function":{"arguments":"\"p\":\"a\"}"}}`), two[:1]},
 		"an id, no index":     {callsWith(`{"id":"1",`+fn(`"{"`)+`}`) + callsWith(`{"id":"9","function":{"arguments":"\"p\":\"a\"}"}}`), two[:1]},
-		"name repeated":       {callsWith(`{"index":0,"id":"1",`+fn(`"{"`)+`}`) + callsWith(`{"index":0,"id":"1",`+fn(`"\"p\":\"a\"}"`)+`}`) + callsWith(`{"index":0,"id":"1",`+fn(`"\n"`)+`}`), []hook.Block{call("1", "x", a+"\n")}},
+		"name repeated":       {callsWith(`{"index":0,"id":"1",`+fn(`"{"`)+`}`) + callsWith(`{"index":0,"id":"1",`+fn(`"\"p\":\"a\"}"`)+`}`) + callsWith(`{"index":0,"id":"1",`+fn(`"\n"`)+`}`), []message.Block{call("1", "x", a+"\n")}},
 		"name later":          {callsWith(`{"index":0,"id":"1","function":{"arguments":"{"}}`) + callsWith(`{"index":0,`+fn(`"\"p\":\"a\"}"`)+`}`), two[:1]},
 		"id, then name":       {callsWith(`{"index":0,"id":"1"}`) + callsWith(`{"index":0,`+fn(qa)+`}`), two[:1]},
 		"an object":           {callsWith(`{"index":0,"id":"1",` + fn(a) + `}`), two[:1]},
-		"null arguments":      {callsWith(`{"index":0,"id":"1",` + fn(`null`) + `}`), []hook.Block{call("1", "x", "")}},
-		"the old form":        {event(`{"function_call":{"name":"x","arguments":"{"}}`, "null") + event(`{"function_call":{"arguments":"\"p\":\"a\"}"}}`, "null"), made[:1]},
+		"null arguments":      {callsWith(`{"index":0,"id":"1",` + fn(`null`) + `}`), []message.Block{call("1", "x", "")}},
+		"the old form":        {chunkOf(`{"function_call":{"name":"x","arguments":"{"}}`, "null") + chunkOf(`{"function_call":{"arguments":"\"p\":\"a\"}"}}`, "null"), made[:1]},
 		"empty entries":       {callsWith(`{}`) + callsWith(`{"index":0,"id":"1",`+fn(qa)+`}`) + callsWith(`{},{"index":0}`), two[:1]},
-		"half characters":     {callsWith(`{"index":0,"id":"1",`+fn(`"\"\ud83d"`)+`}`) + callsWith(`{"index":0,"function":{"arguments":"\ude00\""}}`), []hook.Block{call("1", "x", `"😀"`)}},
-		"brackets in strings": {callsWith(`{"index":0,"id":"1",`+fn(`"{\"p\":\"}\\\"\""`)+`}`) + callsWith(`{"index":0,"id":"1",`+fn(`"{\"q\":1}}"`)+`}`), []hook.Block{call("1", "x", `{"p":"}\""{"q":1}}`)}},
+		"half characters":     {callsWith(`{"index":0,"id":"1",`+fn(`"\"\ud83d"`)+`}`) + callsWith(`{"index":0,"function":{"arguments":"\ude00\""}}`), []message.Block{call("1", "x", `"😀"`)}},
+		"brackets in strings": {callsWith(`{"index":0,"id":"1",`+fn(`"{\"p\":\"}\\\"\""`)+`}`) + callsWith(`{"index":0,"id":"1",`+fn(`"{\"q\":1}}"`)+`}`), []message.Block{call("1", "x", `{"p":"}\""{"q":1}}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, end := range []string{whole, event(`{}`, "tool_calls"), event(`{}`, "whatever") + done} {
+			for _, end := range []string{whole, chunkOf(`{}`, "tool_calls"), chunkOf(`{}`, "whatever") + done} {
 				got, err := answers(t.Context(), tc.wire+end)
 				require.NoError(t, err)
-				assert.Equal(t, hook.FinishTools, got.Finish)
+				assert.Equal(t, message.FinishTools, got.Finish)
 				assert.Equal(t, tc.want, got.Content.Slice())
 			}
 		})
@@ -202,31 +202,31 @@ func fmtEntry(s string) string { return "{" + s + "}" }
 func TestACallThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	first := `{"index":0,"id":"1","function":{"name":"x","arguments":"{}"}}`
-	got, err := chunks(asks(serves(strings.NewReader(callsWith(first+`,{"index":1,"id":"2","function":{"name":"x","arguments":"{\"p"}}`)+event(`{}`, "length"))), nil).Stream(t.Context(), hello()))
+	got, err := chunks(asks(serves(strings.NewReader(callsWith(first+`,{"index":1,"id":"2","function":{"name":"x","arguments":"{\"p"}}`)+chunkOf(`{}`, "length"))), nil).Stream(t.Context(), hello()))
 	require.NoError(t, err)
 	var ended []int
 	for _, c := range got {
-		if c.Kind == hook.ChunkCallEnd {
+		if c.Kind == message.ChunkCallEnd {
 			ended = append(ended, c.Index)
 		}
 	}
 	assert.Equal(t, []int{0}, ended, "the last one has no end")
 
-	reply, err := answers(t.Context(), callsWith(first+`,{"index":1,"id":"2"}`)+event(`{}`, "length"))
+	reply, err := answers(t.Context(), callsWith(first+`,{"index":1,"id":"2"}`)+chunkOf(`{}`, "length"))
 	require.NoError(t, err)
-	assert.Equal(t, []hook.Block{call("1", "x", "{}")}, reply.Content.Slice(), "cut before its name")
+	assert.Equal(t, []message.Block{call("1", "x", "{}")}, reply.Content.Slice(), "cut before its name")
 }
 
 func TestFinishReasons(t *testing.T) {
 	t.Parallel()
-	for reason, want := range map[string]hook.FinishReason{
-		"stop": hook.FinishStop, "STOP": hook.FinishStop, "eos": hook.FinishStop, "end_turn": hook.FinishStop,
-		"length": hook.FinishLength, "MAX_TOKENS": hook.FinishLength, "model_length": hook.FinishLength,
-		"content_filter": hook.FinishFilter, "SAFETY": hook.FinishFilter, "refusal": hook.FinishFilter,
-		"tool_calls": hook.FinishStop, // there are none
-		"something":  hook.FinishOther,
+	for reason, want := range map[string]message.FinishReason{
+		"stop": message.FinishStop, "STOP": message.FinishStop, "eos": message.FinishStop, "end_turn": message.FinishStop,
+		"length": message.FinishLength, "MAX_TOKENS": message.FinishLength, "model_length": message.FinishLength,
+		"content_filter": message.FinishFilter, "SAFETY": message.FinishFilter, "refusal": message.FinishFilter,
+		"tool_calls": message.FinishStop, // there are none
+		"something":  message.FinishOther,
 	} {
-		got, err := answers(t.Context(), says("a")+event(`{}`, reason))
+		got, err := answers(t.Context(), says("a")+chunkOf(`{}`, reason))
 		require.NoError(t, err, reason)
 		assert.Equal(t, want, got.Finish, reason)
 	}
@@ -236,14 +236,14 @@ func TestUsage(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		wire string
-		want hook.Usage
+		want message.Usage
 	}{
-		"in each chunk":     {`data: {"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":5,"completion_tokens":1}}` + "\n\n" + `data: {"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}` + "\n\n", hook.Usage{Input: 5, Output: 2}},
-		"behind the finish": {says("a") + ends + `data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"prompt_cache_hit_tokens":3}}` + "\n\n", hook.Usage{Input: 5, Output: 2, CacheRead: 3}},
-		"odd numbers":       {says("a") + ends + `data: {"usage":{"prompt_tokens":5.0,"completion_tokens":-1,"prompt_tokens_details":{"cached_tokens":1e1},"completion_tokens_details":{"reasoning_tokens":1e400}}}` + "\n\n", hook.Usage{Input: 5, CacheRead: 10}},
-		"no numbers":        {says("a") + ends + `data: {"usage":{"prompt_tokens":"5","completion_tokens":null,"prompt_tokens_details":"x","completion_tokens_details":[1]}}` + "\n\n", hook.Usage{Input: 29, Output: 1}},
-		"zeros at the end":  {`data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2}}` + "\n\n" + says("a") + ends + `data: {"usage":{"prompt_tokens":0,"completion_tokens":0}}` + "\n\n", hook.Usage{Input: 5, Output: 2}},
-		"none":              {says("abcde") + ends + `data: {"usage":"none"}` + "\n\n", hook.Usage{Input: 29, Output: 2}},
+		"in each chunk":     {`data: {"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":5,"completion_tokens":1}}` + "\n\n" + `data: {"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}` + "\n\n", message.Usage{Input: 5, Output: 2}},
+		"behind the finish": {says("a") + ends + `data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"prompt_cache_hit_tokens":3}}` + "\n\n", message.Usage{Input: 5, Output: 2, CacheRead: 3}},
+		"odd numbers":       {says("a") + ends + `data: {"usage":{"prompt_tokens":5.0,"completion_tokens":-1,"prompt_tokens_details":{"cached_tokens":1e1},"completion_tokens_details":{"reasoning_tokens":1e400}}}` + "\n\n", message.Usage{Input: 5, CacheRead: 10}},
+		"no numbers":        {says("a") + ends + `data: {"usage":{"prompt_tokens":"5","completion_tokens":null,"prompt_tokens_details":"x","completion_tokens_details":[1]}}` + "\n\n", message.Usage{Input: 29, Output: 1}},
+		"zeros at the end":  {`data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2}}` + "\n\n" + says("a") + ends + `data: {"usage":{"prompt_tokens":0,"completion_tokens":0}}` + "\n\n", message.Usage{Input: 5, Output: 2}},
+		"none":              {says("abcde") + ends + `data: {"usage":"none"}` + "\n\n", message.Usage{Input: 29, Output: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

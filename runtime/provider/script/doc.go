@@ -56,7 +56,7 @@
 //	        without a finish, as a cut connection does
 //	error:  text; the stream ends with this error after what the rule says. Or
 //	        {text: …, class: CLASS, retry_after: 2s}: an error of that class, which
-//	        is one of hook.FailureClass (rate_limit, overloaded, network, …), and
+//	        is one of message.FailureClass (rate_limit, overloaded, network, …), and
 //	        how long the model wants to be left alone
 //	usage:  {input: N, output: N, cache_read: N, cache_write: N, reasoning: N};
 //	        without it an estimate of four bytes a token

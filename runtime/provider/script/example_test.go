@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -21,7 +21,7 @@ rules:
 		panic(err)
 	}
 	for _, text := range []string{"hi", "my name is Ada"} {
-		req := hook.ModelRequest{Messages: hook.MessagesOf(hook.UserText(text))}
+		req := message.ModelRequest{Messages: message.MessagesOf(message.UserText(text))}
 		reply, err := provider.Collect(s.Stream(context.Background(), req))
 		fmt.Println(reply.Text(), err)
 	}
@@ -35,8 +35,8 @@ func ExampleNew() {
 		script.Rule{When: &script.When{Step: 1}, Calls: []script.Call{{Tool: "recall", Args: `{"query":"tea"}`}}},
 		script.Rule{When: &script.When{}, Say: "You told me: ${result:recall}"},
 	)
-	reply, err := provider.Collect(s.Stream(context.Background(), hook.ModelRequest{
-		Messages: hook.MessagesOf(hook.UserText("How do I like my tea?")),
+	reply, err := provider.Collect(s.Stream(context.Background(), message.ModelRequest{
+		Messages: message.MessagesOf(message.UserText("How do I like my tea?")),
 	}))
 	for _, call := range reply.Calls() {
 		fmt.Println(reply.Finish, call.CallID, call.Tool, call.JSON, err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -34,7 +34,7 @@ func FuzzParse(f *testing.F) {
 		reply, err := provider.Collect(s.Stream(ctx, req))
 		require.NotErrorIs(t, err, provider.ErrProtocol)
 		for _, call := range reply.Calls() {
-			require.Equal(t, hook.BlockToolCall, call.Kind)
+			require.Equal(t, message.BlockToolCall, call.Kind)
 		}
 	})
 }

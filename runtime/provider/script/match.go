@@ -5,12 +5,12 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // view is a request as the conditions see it.
 type view struct {
-	req hook.ModelRequest
+	req message.ModelRequest
 	// begin is the index of the user's last message, -1 if there is none.
 	begin int
 	user  string
@@ -27,10 +27,10 @@ func (v *view) look() {
 	v.begin, v.step = -1, 1
 	for i := v.req.Messages.Len() - 1; i >= 0; i-- {
 		m := v.req.Messages.At(i)
-		if m.Role == hook.RoleAssistant {
+		if m.Role == message.RoleAssistant {
 			v.step++
 		}
-		if m.Role == hook.RoleUser && m.Label == "" {
+		if m.Role == message.RoleUser && m.Label == "" {
 			v.begin, v.user = i, m.Text()
 			return
 		}
@@ -46,10 +46,10 @@ func (v *view) next() bool {
 	m := v.req.Messages.At(v.walked)
 	v.walked++
 	switch {
-	case m.Role == hook.RoleAssistant:
+	case m.Role == message.RoleAssistant:
 		v.calls++
 		v.said = false
-	case m.Role == hook.RoleUser && m.Label == "" && !v.said:
+	case m.Role == message.RoleUser && m.Label == "" && !v.said:
 		v.turns++
 		v.said = true
 	}
@@ -78,9 +78,9 @@ func (v *view) count() (turn, call int) {
 }
 
 // result returns the newest result of the turn that fits.
-func (v *view) result(fits func(hook.Message) bool) (string, bool) {
+func (v *view) result(fits func(message.Message) bool) (string, bool) {
 	for i := v.req.Messages.Len() - 1; i > v.begin; i-- {
-		if m := v.req.Messages.At(i); m.Role == hook.RoleTool && fits(m) {
+		if m := v.req.Messages.At(i); m.Role == message.RoleTool && fits(m) {
 			return m.Result.Text(), true
 		}
 	}
@@ -207,7 +207,7 @@ func (t *textTest) holds(s string) bool {
 		(t.re == nil || t.re.MatchString(s))
 }
 
-func (r *resultTest) holds(m hook.Message) bool {
+func (r *resultTest) holds(m message.Message) bool {
 	if r.tool != "" && m.Tool != r.tool || r.failed != nil && m.Result.IsError() != *r.failed {
 		return false
 	}

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/yamldoc"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -131,7 +131,7 @@ func (p *parser) rule(n *yaml.Node, pace Pace) Rule {
 	}
 	r := Rule{
 		Name: p.text(m.node("name"), "name"), Reason: p.text(m.node("reason"), "reason"),
-		Say: p.text(m.node("say"), "say"), Finish: hook.FinishReason(p.text(m.node("finish"), "finish")),
+		Say: p.text(m.node("say"), "say"), Finish: message.FinishReason(p.text(m.node("finish"), "finish")),
 		When: p.when(m.node("when")), Calls: p.calls(m.node("calls")), Usage: p.usage(m.node("usage")), Pace: pace,
 	}
 	if e := m.node("error"); e != nil {
@@ -148,12 +148,12 @@ func (p *parser) failure(n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
 		return errors.New(p.text(n, "error"))
 	}
-	classes := []hook.FailureClass{
-		hook.FailureRateLimit, hook.FailureOverloaded, hook.FailureServer, hook.FailureTimeout, hook.FailureNetwork,
-		hook.FailureContext, hook.FailureAuth, hook.FailureRequest, hook.FailureProtocol, hook.FailureTooLarge, hook.FailureUnknown,
+	classes := []message.FailureClass{
+		message.FailureRateLimit, message.FailureOverloaded, message.FailureServer, message.FailureTimeout, message.FailureNetwork,
+		message.FailureContext, message.FailureAuth, message.FailureRequest, message.FailureProtocol, message.FailureTooLarge, message.FailureUnknown,
 	}
 	m := p.mapping(n, "error", "text", "class", "retry_after")
-	text, class := p.word(m.node("text"), "text"), hook.FailureClass(p.word(m.node("class"), "class"))
+	text, class := p.word(m.node("text"), "text"), message.FailureClass(p.word(m.node("class"), "class"))
 	if class != "" && !slices.Contains(classes, class) {
 		p.fail(m.node("class"), "class: unknown class %q; write one of %s", class, joined(classes))
 	}
@@ -237,19 +237,19 @@ func (p *parser) calls(n *yaml.Node) []Call {
 		}
 		c := Call{Tool: p.text(m.node("tool"), "tool"), ID: p.text(m.node("id"), "id"), Raw: p.word(m.node("raw"), "raw")}
 		if a := m.node("args"); a != nil {
-			c.Args = hook.JSON(p.json(a))
+			c.Args = message.JSON(p.json(a))
 		}
 		out = append(out, c)
 	}
 	return out
 }
 
-func (p *parser) usage(n *yaml.Node) *hook.Usage {
+func (p *parser) usage(n *yaml.Node) *message.Usage {
 	if n == nil {
 		return nil
 	}
 	m := p.mapping(n, "usage", "input", "output", "cache_read", "cache_write", "reasoning")
-	return &hook.Usage{
+	return &message.Usage{
 		Input: p.count(m.node("input"), "input"), Output: p.count(m.node("output"), "output"),
 		CacheRead: p.count(m.node("cache_read"), "cache_read"), CacheWrite: p.count(m.node("cache_write"), "cache_write"),
 		Reasoning: p.count(m.node("reasoning"), "reasoning"),

@@ -7,13 +7,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // player plays one answer to one consumer.
 type player struct {
 	ctx   context.Context
-	yield func(hook.Chunk, error) bool
+	yield func(message.Chunk, error) bool
 	timer *time.Timer
 	// stopped: the consumer wants no more. err is why else the answer is cut.
 	stopped bool
@@ -37,7 +37,7 @@ func (p *player) play(r *rule, v *view) bool {
 	if err != nil {
 		return p.fail(r, err)
 	}
-	if !p.wait(r.Pace.Wait) || !p.text(hook.ChunkReasoning, reason, r.Pace) || !p.text(hook.ChunkText, say, r.Pace) {
+	if !p.wait(r.Pace.Wait) || !p.text(message.ChunkReasoning, reason, r.Pace) || !p.text(message.ChunkText, say, r.Pace) {
 		return false
 	}
 	for i := range r.Calls {
@@ -58,23 +58,23 @@ func (p *player) fail(r *rule, err error) bool {
 }
 
 func (p *player) finish(r *rule, v *view) bool {
-	c := hook.Chunk{Kind: hook.ChunkFinish, Finish: r.Finish}
+	c := message.Chunk{Kind: message.ChunkFinish, Finish: r.Finish}
 	switch {
 	case r.Finish != "":
 	case len(r.Calls) > 0:
-		c.Finish = hook.FinishTools
+		c.Finish = message.FinishTools
 	default:
-		c.Finish = hook.FinishStop
+		c.Finish = message.FinishStop
 	}
 	if r.Usage != nil {
 		c.Usage = *r.Usage
 	} else {
-		c.Usage = hook.Usage{Input: tokens(v.size()), Output: tokens(p.out)}
+		c.Usage = message.Usage{Input: tokens(v.size()), Output: tokens(p.out)}
 	}
 	return p.send(c)
 }
 
-func (p *player) send(c hook.Chunk) bool {
+func (p *player) send(c message.Chunk) bool {
 	if p.err = p.ctx.Err(); p.err != nil {
 		return false
 	}
@@ -101,14 +101,14 @@ func (p *player) wait(d time.Duration) bool {
 }
 
 // text sends s in pieces.
-func (p *player) text(kind hook.ChunkKind, s string, pace Pace) bool {
+func (p *player) text(kind message.ChunkKind, s string, pace Pace) bool {
 	p.out += int64(len(s))
 	for first := true; s != ""; first = false {
 		if !first && !p.wait(pace.Delta) {
 			return false
 		}
 		n := cut(s, pace.Bytes)
-		if !p.send(hook.Chunk{Kind: kind, Text: s[:n]}) {
+		if !p.send(message.Chunk{Kind: kind, Text: s[:n]}) {
 			return false
 		}
 		s = s[n:]
@@ -127,7 +127,7 @@ func (p *player) call(r *rule, v *view, i int) bool {
 	if id == "" {
 		id = v.callID(i)
 	}
-	if !p.send(hook.Chunk{Kind: hook.ChunkCallStart, Index: i, CallID: id, Tool: r.Calls[i].Tool}) {
+	if !p.send(message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: id, Tool: r.Calls[i].Tool}) {
 		return false
 	}
 	for n := 0; args != ""; args = args[n:] {
@@ -135,11 +135,11 @@ func (p *player) call(r *rule, v *view, i int) bool {
 		if r.Pace.Bytes > 0 {
 			n = cut(args, r.Pace.Bytes)
 		}
-		if !p.send(hook.Chunk{Kind: hook.ChunkCallArgs, Index: i, Text: args[:n]}) {
+		if !p.send(message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: args[:n]}) {
 			return false
 		}
 	}
-	return p.send(hook.Chunk{Kind: hook.ChunkCallEnd, Index: i})
+	return p.send(message.Chunk{Kind: message.ChunkCallEnd, Index: i})
 }
 
 // callID makes an id of the position in the conversation: no two calls of one

@@ -3,11 +3,11 @@ package script
 import (
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // FinishNone ends a stream without a finish, as a cut connection does.
-const FinishNone hook.FinishReason = "none"
+const FinishNone message.FinishReason = "none"
 
 // Rule says what to answer, and when. The package comment describes the fields
 // by their names in a file.
@@ -23,9 +23,9 @@ type Rule struct {
 	// Calls follow the text.
 	Calls []Call
 	// Finish is FinishTools if there are calls, else FinishStop, where it is "".
-	Finish hook.FinishReason
+	Finish message.FinishReason
 	// Usage is what the finish reports; nil is an estimate.
-	Usage *hook.Usage
+	Usage *message.Usage
 	// Err ends the stream in the place of a finish. A provider.Error says what kind
 	// of failure it is.
 	Err  error
@@ -65,7 +65,7 @@ type Text struct {
 type Result struct {
 	// Tool is the tool's name; "" is any.
 	Tool string
-	// Text is a condition on what hook.ToolResult.Text returns.
+	// Text is a condition on what message.ToolResult.Text returns.
 	Text Text
 	// Failed, if it is not nil, says whether the result is a failure.
 	Failed *bool
@@ -75,7 +75,7 @@ type Result struct {
 type Call struct {
 	Tool string
 	// Args are the arguments; "" is {}.
-	Args hook.JSON
+	Args message.JSON
 	// ID is the call's id; "" makes one of the position in the conversation.
 	ID string
 	// Raw, if it is not "", is sent in the place of Args, as it is.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/conffile"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -101,8 +101,8 @@ func compile(r Rule, where string, sequence *int) (rule, []problem) {
 }
 
 func (r *Rule) check() (bad []problem) {
-	finishes := []hook.FinishReason{
-		hook.FinishStop, hook.FinishTools, hook.FinishLength, hook.FinishFilter, hook.FinishOther, FinishNone,
+	finishes := []message.FinishReason{
+		message.FinishStop, message.FinishTools, message.FinishLength, message.FinishFilter, message.FinishOther, FinishNone,
 	}
 	if r.Finish != "" && !slices.Contains(finishes, r.Finish) {
 		bad = append(bad, problem{"finish", fmt.Sprintf("unknown finish %q; write one of %s", r.Finish, joined(finishes))})
@@ -142,15 +142,15 @@ func joined[T ~string](words []T) string {
 
 // Stream answers the request by the first rule that fits. The stream ends with
 // ctx's error as soon as ctx is done.
-func (s *Script) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
+func (s *Script) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
 	a := &answer{view: view{req: req}, player: player{ctx: ctx}}
-	return func(yield func(hook.Chunk, error) bool) {
+	return func(yield func(message.Chunk, error) bool) {
 		a.player.yield = yield
 		defer a.player.release()
 		if s.play(a) || a.player.stopped {
 			return
 		}
-		yield(hook.Chunk{}, a.player.err)
+		yield(message.Chunk{}, a.player.err)
 	}
 }
 

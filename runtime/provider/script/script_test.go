@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
@@ -24,29 +24,29 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // request builds a conversation: user messages as they are, "> text" an answer,
 // "! tool text" a result and "!! tool text" a failed one.
-func request(lines ...string) hook.ModelRequest {
-	var ms []hook.Message
+func request(lines ...string) message.ModelRequest {
+	var ms []message.Message
 	for _, l := range lines {
 		if text, ok := strings.CutPrefix(l, "> "); ok {
-			ms = append(ms, hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(text))})
+			ms = append(ms, message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock(text))})
 			continue
 		}
 		if rest, ok := strings.CutPrefix(l, "!"); ok {
 			rest, failed := strings.CutPrefix(rest, "!")
 			tool, text, _ := strings.Cut(strings.TrimSpace(rest), " ")
-			m := hook.Message{Role: hook.RoleTool, Tool: tool, CallID: "c", Result: hook.TextResult(text)}
+			m := message.Message{Role: message.RoleTool, Tool: tool, CallID: "c", Result: message.TextResult(text)}
 			if failed {
-				m.Result.Failure = hook.FailOperation
+				m.Result.Failure = message.FailOperation
 			}
 			ms = append(ms, m)
 			continue
 		}
-		ms = append(ms, hook.UserText(l))
+		ms = append(ms, message.UserText(l))
 	}
-	return hook.ModelRequest{Messages: hook.MessagesOf(ms...)}
+	return message.ModelRequest{Messages: message.MessagesOf(ms...)}
 }
 
-func collect(t *testing.T, s *script.Script, req hook.ModelRequest) hook.ModelReply {
+func collect(t *testing.T, s *script.Script, req message.ModelRequest) message.ModelReply {
 	t.Helper()
 	reply, err := provider.Collect(s.Stream(t.Context(), req))
 	require.NoError(t, err)
@@ -82,24 +82,24 @@ rules:
 func TestTheFirstRuleThatFitsAnswers(t *testing.T) {
 	t.Parallel()
 	s := parse(t, choosing)
-	with := func(req hook.ModelRequest, change func(*hook.ModelRequest)) hook.ModelRequest {
+	with := func(req message.ModelRequest, change func(*message.ModelRequest)) message.ModelRequest {
 		change(&req)
 		return req
 	}
-	tools := func(names ...string) func(*hook.ModelRequest) {
-		return func(r *hook.ModelRequest) {
-			var ts []hook.Tool
+	tools := func(names ...string) func(*message.ModelRequest) {
+		return func(r *message.ModelRequest) {
+			var ts []message.Tool
 			for _, n := range names {
-				ts = append(ts, hook.Tool{Name: n})
+				ts = append(ts, message.Tool{Name: n})
 			}
-			r.Tools = hook.NewToolSet(ts)
+			r.Tools = message.NewToolSet(ts)
 		}
 	}
-	feedback := hook.UserText("needle")
+	feedback := message.UserText("needle")
 	feedback.Label = "feedback"
 	for _, tc := range []struct {
 		want string
-		req  hook.ModelRequest
+		req  message.ModelRequest
 	}{
 		{"read failed", request("x", "> call", "!! read no such file")},
 		{"both", request("x", "> call", "! read alpha", "! glob y")},
@@ -109,8 +109,8 @@ func TestTheFirstRuleThatFitsAnswers(t *testing.T) {
 		{"matches", request("hello there")},
 		{"contains", request("hay needle hay")},
 		{"first", request("no Needle here")},
-		{"system", with(request("x"), func(r *hook.ModelRequest) { r.System = "Please be kind." })},
-		{"model", with(request("x"), func(r *hook.ModelRequest) { r.Model = "m-1" })},
+		{"system", with(request("x"), func(r *message.ModelRequest) { r.System = "Please be kind." })},
+		{"model", with(request("x"), func(r *message.ModelRequest) { r.Model = "m-1" })},
 		{"tools", with(request("x"), tools("b", "a"))},
 		{"first", with(request("x"), tools("a"))},
 		{"first", with(request("x"), tools("a", "b", "c"))},
@@ -118,7 +118,7 @@ func TestTheFirstRuleThatFitsAnswers(t *testing.T) {
 		{"turn 3", request("x", "> y", "z", "> w", "v")},
 		{"call 5", request("x", "> 1", "> 2", "y", "> 3", "> 4")},
 		{"second", request("x", "> y", "results of earlier turns do not count")},
-		{"first", with(request("x"), func(r *hook.ModelRequest) { r.Messages = r.Messages.Append(feedback) })},
+		{"first", with(request("x"), func(r *message.ModelRequest) { r.Messages = r.Messages.Append(feedback) })},
 		{"first", request()},
 	} {
 		t.Run(tc.want, func(t *testing.T) {
@@ -144,20 +144,20 @@ rules:
 	reply := collect(t, s, request(`remember the "red" <key> as note`))
 	assert.Equal(t, "they want note", reply.Reasoning())
 	assert.Equal(t, `Will do: the "red" <key>. ${no} $5`, reply.Text())
-	assert.Equal(t, hook.FinishTools, reply.Finish)
-	var calls []hook.Block
+	assert.Equal(t, message.FinishTools, reply.Finish)
+	var calls []message.Block
 	for _, c := range reply.Calls() {
 		calls = append(calls, c)
 	}
-	assert.Equal(t, []hook.Block{
-		{Kind: hook.BlockToolCall, CallID: "call_1_0", Tool: "remember",
+	assert.Equal(t, []message.Block{
+		{Kind: message.BlockToolCall, CallID: "call_1_0", Tool: "remember",
 			JSON: `{"name":"note","content":"the \"red\" <key>","list":[1,1.50,16,true,null,"the \"red\" <key>"]}`},
-		{Kind: hook.BlockToolCall, CallID: "own", Tool: "bash", JSON: `{"command":"ls","Command":"${1}"`},
+		{Kind: message.BlockToolCall, CallID: "own", Tool: "bash", JSON: `{"command":"ls","Command":"${1}"`},
 	}, calls)
 
 	reply = collect(t, s, request("what about keys", "> c", "! recall ## old", "! recall ## new", "! other x"))
 	assert.Equal(t, "what about keys | new | keys | x | ## new", reply.Text())
-	assert.Equal(t, hook.FinishStop, reply.Finish)
+	assert.Equal(t, message.FinishStop, reply.Finish)
 }
 
 func TestStreamsAreSmallDeltas(t *testing.T) {
@@ -190,13 +190,13 @@ rules:
 	reply, err := provider.Collect(s.Stream(t.Context(), request("cut")))
 	require.ErrorIs(t, err, provider.ErrNoFinish)
 	assert.Equal(t, "half an ans", reply.Text())
-	assert.Equal(t, hook.FinishLength, collect(t, s, request("long")).Finish)
+	assert.Equal(t, message.FinishLength, collect(t, s, request("long")).Finish)
 	reply, err = provider.Collect(s.Stream(t.Context(), request("error")))
 	require.EqualError(t, err, "the model is overloaded")
 	assert.Equal(t, "half an ans", reply.Text())
-	assert.Equal(t, hook.ModelReply{Finish: hook.FinishStop, Usage: hook.Usage{Input: 2}}, collect(t, s, request("nothing")))
-	assert.Equal(t, hook.Usage{Input: 7, Output: 2, CacheRead: 3}, collect(t, s, request("usage")).Usage)
-	assert.Equal(t, hook.Usage{Input: 3, Output: 1}, collect(t, script.New(script.Rule{Say: "1234"}), request("123456789")).Usage)
+	assert.Equal(t, message.ModelReply{Finish: message.FinishStop, Usage: message.Usage{Input: 2}}, collect(t, s, request("nothing")))
+	assert.Equal(t, message.Usage{Input: 7, Output: 2, CacheRead: 3}, collect(t, s, request("usage")).Usage)
+	assert.Equal(t, message.Usage{Input: 3, Output: 1}, collect(t, script.New(script.Rule{Say: "1234"}), request("123456789")).Usage)
 }
 
 func TestFailuresHaveTheirClass(t *testing.T) {
@@ -209,12 +209,12 @@ rules:
 `)
 	for _, tc := range []struct {
 		line, text string
-		class      hook.FailureClass
+		class      message.FailureClass
 		after      time.Duration
 	}{
-		{"busy", "come back later", hook.FailureOverloaded, 2 * time.Second},
-		{"gone", "the model failed", hook.FailureNetwork, 0},
-		{"odd", "odd", hook.FailureUnknown, 0},
+		{"busy", "come back later", message.FailureOverloaded, 2 * time.Second},
+		{"gone", "the model failed", message.FailureNetwork, 0},
+		{"odd", "odd", message.FailureUnknown, 0},
 	} {
 		_, err := provider.Collect(s.Stream(t.Context(), request(tc.line)))
 		require.EqualError(t, err, tc.text)
@@ -375,8 +375,8 @@ rules:
 func TestAPlainRuleCostsNextToNothing(t *testing.T) {
 	s := script.New(
 		script.Rule{When: &script.When{User: script.Text{Contains: "go"}, Step: 1},
-			Calls: []script.Call{{Tool: "t", ID: "c"}}, Usage: &hook.Usage{}},
-		script.Rule{When: &script.When{}, Say: "done", Usage: &hook.Usage{}})
+			Calls: []script.Call{{Tool: "t", ID: "c"}}, Usage: &message.Usage{}},
+		script.Rule{When: &script.When{}, Say: "done", Usage: &message.Usage{}})
 	req := request("go", "> call", "! t ok")
 	ctx := t.Context()
 	allocs := allocs.PerRun(100, func() {
@@ -390,7 +390,7 @@ func TestAPlainRuleCostsNextToNothing(t *testing.T) {
 }
 
 func BenchmarkPlainRule(b *testing.B) {
-	s := script.New(script.Rule{When: &script.When{}, Say: "done", Usage: &hook.Usage{}})
+	s := script.New(script.Rule{When: &script.When{}, Say: "done", Usage: &message.Usage{}})
 	req := request("go")
 	b.ReportAllocs()
 	for b.Loop() {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // template is a text with references. One without references is plain and costs
@@ -114,7 +114,7 @@ func (r references) groups() string {
 
 func newest(tool string) func(*view) (string, bool) {
 	return func(v *view) (string, bool) {
-		return v.result(func(m hook.Message) bool { return tool == "" || m.Tool == tool })
+		return v.result(func(m message.Message) bool { return tool == "" || m.Tool == tool })
 	}
 }
 

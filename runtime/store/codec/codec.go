@@ -1,7 +1,7 @@
 // Package codec writes messages as JSON and reads them back, for stores and for
 // files: by hook's tags, with one difference.
 //
-// A hook.JSON comes back byte by byte. Arguments that could not be bound are kept
+// A message.JSON comes back byte by byte. Arguments that could not be bound are kept
 // as the model sent them and may be anything, and canonical arguments are compared
 // and hashed by others. So a text that this encoding would change, or that is no
 // JSON, is written as a string that holds it, and so is a text that is itself a
@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // The options are made once: what they have learned of the types is kept in them.
@@ -31,7 +31,7 @@ var (
 
 // Encode returns the message as one line of JSON. Two equal messages have one
 // encoding.
-func Encode(m hook.Message) (string, error) {
+func Encode(m message.Message) (string, error) {
 	var sb strings.Builder
 	err := json.MarshalWrite(&sb, m, encoding)
 	return sb.String(), err
@@ -39,7 +39,7 @@ func Encode(m hook.Message) (string, error) {
 
 // marshalBlocks takes the place of List's own method, which knows nothing of the
 // options.
-func marshalBlocks(enc *jsontext.Encoder, l hook.List[hook.Block]) error {
+func marshalBlocks(enc *jsontext.Encoder, l message.List[message.Block]) error {
 	if err := enc.WriteToken(jsontext.BeginArray); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func marshalBlocks(enc *jsontext.Encoder, l hook.List[hook.Block]) error {
 	return enc.WriteToken(jsontext.EndArray)
 }
 
-func marshalJSON(enc *jsontext.Encoder, j hook.JSON) error {
+func marshalJSON(enc *jsontext.Encoder, j message.JSON) error {
 	if j == "" || j[0] == '"' || !utf8.ValidString(string(j)) || !compact(string(j)) || enc.WriteValue(jsontext.Value(j)) != nil {
 		return enc.WriteToken(jsontext.String(string(j)))
 	}
@@ -78,37 +78,37 @@ func compact(s string) bool {
 }
 
 // Decode returns the message of a store's row. What it does not know it skips.
-func Decode(body []byte) (m hook.Message, err error) {
+func Decode(body []byte) (m message.Message, err error) {
 	err = json.Unmarshal(body, &m, lenient)
 	return m, err
 }
 
 // DecodeStrict is Decode for what comes from outside: a member that is unknown or
 // there twice is an error.
-func DecodeStrict(body []byte) (m hook.Message, err error) {
+func DecodeStrict(body []byte) (m message.Message, err error) {
 	err = json.Unmarshal(body, &m, strict)
 	return m, err
 }
 
-func unmarshalBlocks(dec *jsontext.Decoder, l *hook.List[hook.Block]) error {
-	var blocks []hook.Block
+func unmarshalBlocks(dec *jsontext.Decoder, l *message.List[message.Block]) error {
+	var blocks []message.Block
 	if err := json.UnmarshalDecode(dec, &blocks, dec.Options()); err != nil {
 		return err
 	}
-	*l = hook.Freeze(blocks)
+	*l = message.Freeze(blocks)
 	return nil
 }
 
-func unmarshalJSON(dec *jsontext.Decoder, j *hook.JSON) error {
+func unmarshalJSON(dec *jsontext.Decoder, j *message.JSON) error {
 	v, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
 	if v.Kind() == '"' {
 		text, err := jsontext.AppendUnquote(nil, v)
-		*j = hook.JSON(text)
+		*j = message.JSON(text)
 		return err
 	}
-	*j = hook.JSON(v)
+	*j = message.JSON(v)
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/jsonl"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -15,7 +15,7 @@ import (
 func Example() {
 	ctx, from, to := context.Background(), mem.New(nil), mem.New(nil)
 	rec, _ := from.Conversation(ctx, store.Key{Agent: "coder", Sender: "me"})
-	_, err := from.Append(ctx, rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("hi")), TurnEnds: true})
+	_, err := from.Append(ctx, rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("hi")), TurnEnds: true})
 	if err != nil {
 		fmt.Println(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/jsonl"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -22,24 +22,24 @@ import (
 
 // full is a conversation with everything in it.
 func full() store.Dump {
-	args := hook.JSON(`{"command":"ls <&> \u0041","n":12345678901234567890}`)
-	call := func(args hook.JSON) hook.Message {
-		return hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(
-			hook.Block{Kind: hook.BlockReasoning, Text: "hm", Meta: `{"signature":"s"}`},
-			hook.Block{Kind: hook.BlockToolCall, CallID: "1", Tool: "bash", JSON: args})}
+	args := message.JSON(`{"command":"ls <&> \u0041","n":12345678901234567890}`)
+	call := func(args message.JSON) message.Message {
+		return message.Message{Role: message.RoleAssistant, Content: message.ListOf(
+			message.Block{Kind: message.BlockReasoning, Text: "hm", Meta: `{"signature":"s"}`},
+			message.Block{Kind: message.BlockToolCall, CallID: "1", Tool: "bash", JSON: args})}
 	}
-	result := hook.Message{Role: hook.RoleTool, CallID: "1", Tool: "bash",
-		Result: hook.ToolResult{Content: hook.ListOf(hook.TextBlock("a\x00b \u2028 😀\n")), Failure: hook.FailOperation, Trust: hook.TrustExternal, Meta: `{"k":"v"}`}}
-	summary := hook.UserText("what was before")
+	result := message.Message{Role: message.RoleTool, CallID: "1", Tool: "bash",
+		Result: message.ToolResult{Content: message.ListOf(message.TextBlock("a\x00b \u2028 😀\n")), Failure: message.FailOperation, Trust: message.TrustExternal, Meta: `{"k":"v"}`}}
+	summary := message.UserText("what was before")
 	summary.Label = "summary"
 	return store.Dump{
 		Key: store.Key{Agent: "coder", Sender: "é 2"}, Created: time.Date(2026, 5, 6, 7, 8, 9, 123456789, time.UTC), Turns: 3,
-		Archive: []store.Kept{{Turn: 1, Message: hook.UserText("1?")}, {Turn: 1, Message: call(args)}, {Turn: 1, Message: result},
+		Archive: []store.Kept{{Turn: 1, Message: message.UserText("1?")}, {Turn: 1, Message: call(args)}, {Turn: 1, Message: result},
 			{Turn: 1, Summary: true, Message: summary},
-			{Turn: 2, Message: hook.UserText("2?")}, {Turn: 2, Message: call(`{"a":1,"a":2}`)}},
+			{Turn: 2, Message: message.UserText("2?")}, {Turn: 2, Message: call(`{"a":1,"a":2}`)}},
 		Messages: []store.Kept{{Turn: 2, Summary: true, Message: summary}, {Turn: 2, Message: result},
-			{Turn: 3, Message: hook.UserText("3?")}, {Turn: 3, Message: call(`no { JSON`)},
-			{Turn: 3, Message: call(`"a string"`)}, {Turn: 3, Message: result}, {Turn: 4, Message: hook.UserText("4?")}},
+			{Turn: 3, Message: message.UserText("3?")}, {Turn: 3, Message: call(`no { JSON`)},
+			{Turn: 3, Message: call(`"a string"`)}, {Turn: 3, Message: result}, {Turn: 4, Message: message.UserText("4?")}},
 	}
 }
 
@@ -52,13 +52,13 @@ func written(t *testing.T, d store.Dump) string {
 
 func TestTheFormIsWhatTheDocumentationShows(t *testing.T) {
 	t.Parallel()
-	summary := hook.UserText("They greeted.")
+	summary := message.UserText("They greeted.")
 	summary.Label = "summary"
 	d := store.Dump{
 		Key: store.Key{Agent: "coder", Sender: "me"}, Created: time.Date(2026, 5, 6, 9, 8, 9, 0, time.FixedZone("x", 7200)), Turns: 2,
-		Archive: []store.Kept{{Turn: 1, Message: hook.UserText("hi")},
-			{Turn: 1, Message: hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("hello"))}}},
-		Messages: []store.Kept{{Turn: 1, Summary: true, Message: summary}, {Turn: 2, Message: hook.UserText("bye")}},
+		Archive: []store.Kept{{Turn: 1, Message: message.UserText("hi")},
+			{Turn: 1, Message: message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("hello"))}}},
+		Messages: []store.Kept{{Turn: 1, Summary: true, Message: summary}, {Turn: 2, Message: message.UserText("bye")}},
 	}
 	source, err := os.ReadFile("jsonl.go")
 	require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/history"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -21,16 +21,16 @@ func (in *input) judge(d store.Dump) error {
 		}
 		return in.wrong(err, fix)
 	}
-	var said []hook.Message
+	var said []message.Message
 	var lines []int
 	turn := 0
 	for i, k := range slices.Concat(d.Archive, d.Messages) {
-		line, user := first+i, k.Message.Role == hook.RoleUser
+		line, user := first+i, k.Message.Role == message.RoleUser
 		switch {
 		case k.Summary && !user:
 			return wrongRole(line, k, "in a summary, which is a user's message")
 		case k.Summary: // on its own, because it stands for what is in front of it
-			if err := judgeSaid([]hook.Message{k.Message}, []int{line}); err != nil {
+			if err := judgeSaid([]message.Message{k.Message}, []int{line}); err != nil {
 				return err
 			}
 			continue
@@ -49,7 +49,7 @@ func wrongRole(line int, k store.Kept, where string) error {
 
 // judgeSaid returns a [*LineError] if nobody can have said the messages one after the
 // other; they stand in these lines.
-func judgeSaid(said []hook.Message, lines []int) error {
+func judgeSaid(said []message.Message, lines []int) error {
 	for _, p := range history.Check(said) {
 		if field := impossible(p.Code); field != "" {
 			_, why, _ := strings.Cut(p.String(), ": ")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/codec"
 )
@@ -209,10 +209,10 @@ func parse(text []byte) (k store.Kept, err error) {
 		return k, err
 	}
 	switch m.Role {
-	case hook.RoleUser, hook.RoleAssistant, hook.RoleTool:
+	case message.RoleUser, message.RoleAssistant, message.RoleTool:
 		return store.Kept{Turn: l.Turn, Summary: l.Summary, Message: m}, nil
 	}
-	return k, fmt.Errorf("the role of its message is %q and has to be %q, %q or %q", m.Role, hook.RoleUser, hook.RoleAssistant, hook.RoleTool)
+	return k, fmt.Errorf("the role of its message is %q and has to be %q, %q or %q", m.Role, message.RoleUser, message.RoleAssistant, message.RoleTool)
 }
 
 // end wants nothing behind the messages.

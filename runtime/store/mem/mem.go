@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -48,7 +49,7 @@ var (
 type conversation struct {
 	record store.Record
 	// messages are shared with whoever has read or written them.
-	messages hook.Messages
+	messages message.Messages
 	// turns are the turns of the messages; a summary has that of the last message
 	// that it sums up.
 	turns []int32
@@ -82,10 +83,10 @@ func (c *conversation) more() *kept {
 }
 
 // add adds the messages, all of one turn, but for the ephemeral ones.
-func (c *conversation) add(ms hook.Messages, turn int) {
+func (c *conversation) add(ms message.Messages, turn int) {
 	for i, m := range ms.All() {
 		if m.Ephemeral {
-			isEphemeral := func(m hook.Message) bool { return m.Ephemeral }
+			isEphemeral := func(m message.Message) bool { return m.Ephemeral }
 			ms = ms.First(i).Append(slices.DeleteFunc(ms.From(i).Slice(), isEphemeral)...)
 			break
 		}
@@ -167,7 +168,7 @@ func (s *Store) namedLocked(id string) *conversation {
 }
 
 // Messages implements store.Reader.
-func (s *Store) Messages(_ context.Context, id string) ([]hook.Message, error) {
+func (s *Store) Messages(_ context.Context, id string) ([]message.Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.lookupLocked(id)
@@ -178,12 +179,12 @@ func (s *Store) Messages(_ context.Context, id string) ([]hook.Message, error) {
 }
 
 // History implements store.Histories.
-func (s *Store) History(_ context.Context, id string) (hook.Messages, error) {
+func (s *Store) History(_ context.Context, id string) (message.Messages, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.lookupLocked(id)
 	if err != nil {
-		return hook.Messages{}, err
+		return message.Messages{}, err
 	}
 	return c.messages, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 	"github.com/grapnel-go/grapnel/runtime/store/storetest"
@@ -43,7 +43,7 @@ func TestClosedStoreRefuses(t *testing.T) {
 		"Claim":        func() error { _, err := s.Claim(ctx, "c1", store.Claim{Owner: "me", Hold: 1}); return err },
 		"Append":       func() error { _, err := s.Append(ctx, "c1", store.Append{}); return err },
 		"Note":         func() error { _, err := s.Note(ctx, "c1", store.Note{}); return err },
-		"Compact":      func() error { _, err := s.Compact(ctx, "c1", at, 1, hook.UserText("s")); return err },
+		"Compact":      func() error { _, err := s.Compact(ctx, "c1", at, 1, message.UserText("s")); return err },
 		"Archive":      func() error { _, err := s.Archive(ctx, "c1"); return err },
 		"Fork":         func() error { _, err := s.Fork(ctx, "c1", 0, store.Key{Agent: "b"}); return err },
 		"Rewind":       func() error { _, err := s.Rewind(ctx, "c1", at, 0); return err },
@@ -78,13 +78,13 @@ func TestALongConversationComesBackWhole(t *testing.T) {
 	s := mem.New(nil)
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
 	require.NoError(t, err)
-	var want []hook.Message
+	var want []message.Message
 	for i := range 100 {
-		batch := make([]hook.Message, i%7)
+		batch := make([]message.Message, i%7)
 		for j := range batch {
-			batch[j] = hook.UserText(fmt.Sprint(i, j))
+			batch[j] = message.UserText(fmt.Sprint(i, j))
 		}
-		_, err := s.Append(t.Context(), rec.ID, store.Append{Version: int64(i), Messages: hook.MessagesOf(batch...)})
+		_, err := s.Append(t.Context(), rec.ID, store.Append{Version: int64(i), Messages: message.MessagesOf(batch...)})
 		require.NoError(t, err)
 		want = append(want, batch...)
 	}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 // set makes ms the messages of the conversation.
 func (c *conversation) set(ms []store.Kept) {
-	c.messages, c.turns = hook.Messages{}, make([]int32, 0, len(ms))
+	c.messages, c.turns = message.Messages{}, make([]int32, 0, len(ms))
 	for _, k := range ms {
 		c.messages, c.turns = c.messages.Append(k.Message), append(c.turns, int32(k.Turn))
 	}
@@ -46,7 +46,7 @@ func (c *conversation) first(turns int) (int, error) {
 }
 
 // Compact implements store.Compacter.
-func (s *Store) Compact(_ context.Context, id string, at store.At, n int, summary hook.Message) (int64, error) {
+func (s *Store) Compact(_ context.Context, id string, at store.At, n int, summary message.Message) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.atLocked(id, at)
@@ -65,8 +65,8 @@ func (s *Store) Compact(_ context.Context, id string, at store.At, n int, summar
 }
 
 // plain returns the messages alone.
-func plain(ks []store.Kept) []hook.Message {
-	out := make([]hook.Message, len(ks))
+func plain(ks []store.Kept) []message.Message {
+	out := make([]message.Message, len(ks))
 	for i, k := range ks {
 		out[i] = k.Message
 	}
@@ -74,7 +74,7 @@ func plain(ks []store.Kept) []hook.Message {
 }
 
 // Archive implements store.Compacter.
-func (s *Store) Archive(_ context.Context, id string) ([]hook.Message, error) {
+func (s *Store) Archive(_ context.Context, id string) ([]message.Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.lookupLocked(id)

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/search"
 )
@@ -17,7 +17,7 @@ type hit struct {
 	// number of the conversation, for the order.
 	number, message int
 	archived        bool
-	around          []hook.Message
+	around          []message.Message
 	// counts is how often each word is in it, weighted.
 	counts []float64
 	length float64
@@ -101,7 +101,7 @@ func bm25(h hit, with []float64, total, average float64) (score float64) {
 // each yields the messages that can be found.
 func (c *conversation) each(words []search.Word) func(yield func(hit) bool) {
 	live, summary := c.messages.Slice(), 0
-	var archive []hook.Message
+	var archive []message.Message
 	if c.archived() {
 		archive, summary = plain(c.kept.archive), 1
 	}

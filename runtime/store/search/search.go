@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // The weights of a word by who said it: BM25 counts it so many times.
@@ -36,22 +36,22 @@ type Texts struct{ User, Tools, Assistant string }
 func (t Texts) IsZero() bool { return t == Texts{} }
 
 // Of returns what of a message can be found.
-func Of(m hook.Message) Texts {
+func Of(m message.Message) Texts {
 	switch {
 	case m.Label != "":
-	case m.Role == hook.RoleUser:
+	case m.Role == message.RoleUser:
 		return Texts{User: texts(m)}
-	case m.Role == hook.RoleAssistant:
+	case m.Role == message.RoleAssistant:
 		return Texts{Tools: strings.Join(tools(m), " "), Assistant: texts(m)}
 	}
 	return Texts{}
 }
 
 // texts returns the text blocks, a blank between them.
-func texts(m hook.Message) string {
+func texts(m message.Message) string {
 	var parts []string
 	for _, b := range m.Content.All() {
-		if b.Kind == hook.BlockText && b.Text != "" {
+		if b.Kind == message.BlockText && b.Text != "" {
 			parts = append(parts, b.Text)
 		}
 	}
@@ -59,10 +59,10 @@ func texts(m hook.Message) string {
 }
 
 // tools returns the names of the called tools.
-func tools(m hook.Message) []string {
+func tools(m message.Message) []string {
 	var names []string
 	for _, b := range m.Content.All() {
-		if b.Kind == hook.BlockToolCall && isName(b.Tool) {
+		if b.Kind == message.BlockToolCall && isName(b.Tool) {
 			names = append(names, b.Tool)
 		}
 	}
@@ -139,7 +139,7 @@ func each(text string) func(yield func(begin, end int) bool) {
 }
 
 // Line shows a message in one line.
-func Line(m hook.Message) string {
+func Line(m message.Message) string {
 	text, calls := shown(m)
 	if calls == "" || text == "" {
 		return cut(text+calls, 0, MaxText)
@@ -149,13 +149,13 @@ func Line(m hook.Message) string {
 
 // shown returns the text of a message, and what stands for the rest, which is
 // shorter than a line.
-func shown(m hook.Message) (text, rest string) {
+func shown(m message.Message) (text, rest string) {
 	switch {
 	case m.Label != "":
 		return "", bracket("", m.Label)
-	case m.Role == hook.RoleTool:
+	case m.Role == message.RoleTool:
 		return "", bracket("result of ", m.Tool)
-	case m.Role != hook.RoleUser && m.Role != hook.RoleAssistant:
+	case m.Role != message.RoleUser && m.Role != message.RoleAssistant:
 		return "", ""
 	}
 	if names := tools(m); len(names) > 0 {
@@ -173,7 +173,7 @@ func bracket(what, name string) string {
 
 // Snippet shows a message around the first of the words; from its beginning if
 // the words are not in its text.
-func Snippet(m hook.Message, words []Word) string {
+func Snippet(m message.Message, words []Word) string {
 	text, _ := shown(m)
 	for begin, end := range each(text) {
 		word := strings.ToLower(text[begin:end])

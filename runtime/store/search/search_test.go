@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store/search"
 )
 
@@ -40,7 +40,7 @@ func TestLinesAreShortAndWhole(t *testing.T) {
 	for _, filler := range []string{"x", "é", "€", "😀", "x\xff", "\n", "e\u0301"} {
 		for n := 1000; n < 1040; n++ {
 			text := strings.Repeat("a", n%5) + strings.Repeat(filler, n) + " needle " + strings.Repeat(filler, n)
-			m := hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(text), hook.Block{Kind: hook.BlockToolCall, Tool: "bash"})}
+			m := message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock(text), message.Block{Kind: message.BlockToolCall, Tool: "bash"})}
 			for _, shown := range []string{search.Line(m), search.Snippet(m, search.Words("needle"))} {
 				assert.LessOrEqual(t, len(shown), search.MaxText)
 				assert.Greater(t, len(shown), search.MaxText-8, "no more is cut than has to be")
@@ -55,11 +55,11 @@ func TestLinesAreShortAndWhole(t *testing.T) {
 
 func TestManyCallsAreCut(t *testing.T) {
 	t.Parallel()
-	blocks := []hook.Block{hook.TextBlock(strings.Repeat("text ", 1000))}
+	blocks := []message.Block{message.TextBlock(strings.Repeat("text ", 1000))}
 	for range 500 {
-		blocks = append(blocks, hook.Block{Kind: hook.BlockToolCall, Tool: "a_tool_of_some_length"})
+		blocks = append(blocks, message.Block{Kind: message.BlockToolCall, Tool: "a_tool_of_some_length"})
 	}
-	line := search.Line(hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(blocks...)})
+	line := search.Line(message.Message{Role: message.RoleAssistant, Content: message.ListOf(blocks...)})
 	assert.LessOrEqual(t, len(line), search.MaxText)
 	assert.Contains(t, line, "text text")
 	assert.Contains(t, line, "[a_tool_of_some_length, a_tool")
@@ -67,9 +67,9 @@ func TestManyCallsAreCut(t *testing.T) {
 
 func TestWhatIsNoMessageShowsNothing(t *testing.T) {
 	t.Parallel()
-	m := hook.Message{Role: "system", Content: hook.ListOf(hook.TextBlock("secret"))}
+	m := message.Message{Role: "system", Content: message.ListOf(message.TextBlock("secret"))}
 	assert.Empty(t, search.Line(m))
 	assert.True(t, search.Of(m).IsZero())
-	assert.Equal(t, "[result of ?]", search.Line(hook.Message{Role: hook.RoleTool, Tool: "rm -rf"}))
-	assert.Equal(t, "[?]", search.Line(hook.Message{Role: hook.RoleUser, Label: "a secret", Content: hook.ListOf(hook.TextBlock("x"))}))
+	assert.Equal(t, "[result of ?]", search.Line(message.Message{Role: message.RoleTool, Tool: "rm -rf"}))
+	assert.Equal(t, "[?]", search.Line(message.Message{Role: message.RoleUser, Label: "a secret", Content: message.ListOf(message.TextBlock("x"))}))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -24,38 +25,40 @@ import (
 // answers is a model that answers at once.
 type answers struct{}
 
-func (answers) Stream(context.Context, hook.ModelRequest) hook.ModelStream {
-	return func(yield func(hook.Chunk, error) bool) {
-		_ = yield(hook.Chunk{Kind: hook.ChunkText, Text: "answer"}, nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishStop}, nil)
+func (answers) Stream(context.Context, message.ModelRequest) message.ModelStream {
+	return func(yield func(message.Chunk, error) bool) {
+		_ = yield(message.Chunk{Kind: message.ChunkText, Text: "answer"}, nil) &&
+			yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop}, nil)
 	}
 }
 
 // calls is a model that calls a tool and answers when it has the result.
 type calls struct{ n atomic.Int64 }
 
-func (m *calls) Stream(ctx context.Context, req hook.ModelRequest) hook.ModelStream {
-	if req.Messages.At(req.Messages.Len()-1).Role == hook.RoleTool {
+func (m *calls) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
+	if req.Messages.At(req.Messages.Len()-1).Role == message.RoleTool {
 		return answers{}.Stream(ctx, req)
 	}
 	id := fmt.Sprint(m.n.Add(1))
-	return func(yield func(hook.Chunk, error) bool) {
-		_ = yield(hook.Chunk{Kind: hook.ChunkCallStart, CallID: id, Tool: "look"}, nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkCallArgs, Text: `{}`}, nil) && yield(hook.Chunk{Kind: hook.ChunkCallEnd}, nil) &&
-			yield(hook.Chunk{Kind: hook.ChunkFinish, Finish: hook.FinishTools}, nil)
+	return func(yield func(message.Chunk, error) bool) {
+		_ = yield(message.Chunk{Kind: message.ChunkCallStart, CallID: id, Tool: "look"}, nil) &&
+			yield(message.Chunk{Kind: message.ChunkCallArgs, Text: `{}`}, nil) && yield(message.Chunk{Kind: message.ChunkCallEnd}, nil) &&
+			yield(message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishTools}, nil)
 	}
 }
 
 // looks has the tool.
 type looks struct{ hook.Nop }
 
-func (looks) Schema() []hook.Tool { return []hook.Tool{{Name: "look", Input: `{"type":"object"}`}} }
+func (looks) Schema() []message.Tool {
+	return []message.Tool{{Name: "look", Input: `{"type":"object"}`}}
+}
 
 func (looks) Dispatch(context.Context, *hook.ToolCall) (hook.Invocation, bool) {
 	return hook.Bound("{}", looks{}), true
 }
 
-func (looks) Run(context.Context, *hook.Env) hook.ToolResult { return hook.TextResult("seen") }
+func (looks) Run(context.Context, *hook.Env) message.ToolResult { return message.TextResult("seen") }
 
 // BenchmarkDurableCalls is turns with one call: five writes, each on disk before
 // anything follows from it.
@@ -133,7 +136,7 @@ func durableTurns(b *testing.B, path string, n int, h hook.Hook, model provider.
 	for _, conv := range convs {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
-				if _, err := conv.Send(b.Context(), hook.TextInput("question"), nil); err != nil {
+				if _, err := conv.Send(b.Context(), message.TextInput("question"), nil); err != nil {
 					b.Error(err)
 				}
 			}
@@ -245,19 +248,19 @@ func journaledTurn(ctx context.Context, s *sqlite.Store, rec store.Record) (stor
 		rec.Events++
 		return []store.Event{{Seq: rec.Events, Data: `{"kind":"tool_call_start","call_id":"1","tool":"bash","args":{"command":"ls"}}`}}
 	}
-	at := store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Hold: time.Minute, Messages: hook.MessagesOf(hook.UserText("question")),
+	at := store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Hold: time.Minute, Messages: message.MessagesOf(message.UserText("question")),
 		Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{"id":"1"}`}}, Events: event()}
 	if rec.Version, err = s.Append(ctx, rec.ID, at); err != nil {
 		return rec, err
 	}
-	call := func(id string) hook.Block {
-		return hook.Block{Kind: hook.BlockToolCall, CallID: id, Tool: "bash", JSON: `{"command":"ls"}`}
+	call := func(id string) message.Block {
+		return message.Block{Kind: message.BlockToolCall, CallID: id, Tool: "bash", JSON: `{"command":"ls"}`}
 	}
-	reply := hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(call("1"), call("2"))}
+	reply := message.Message{Role: message.RoleAssistant, Content: message.ListOf(call("1"), call("2"))}
 	notes := [][]store.Entry{{{Kind: store.EntryReply, Message: reply}, {Kind: store.EntryStart, CallID: "1"}, {Kind: store.EntryStart, CallID: "2"}}}
-	messages := []hook.Message{reply}
+	messages := []message.Message{reply}
 	for _, id := range []string{"1", "2"} {
-		m := hook.Message{Role: hook.RoleTool, CallID: id, Tool: "bash", Result: hook.TextResult("a.go b.go")}
+		m := message.Message{Role: message.RoleTool, CallID: id, Tool: "bash", Result: message.TextResult("a.go b.go")}
 		notes = append(notes, []store.Entry{{Kind: store.EntryResult, CallID: id, Message: m}})
 		messages = append(messages, m)
 	}
@@ -266,7 +269,7 @@ func journaledTurn(ctx context.Context, s *sqlite.Store, rec store.Record) (stor
 			return rec, err
 		}
 	}
-	messages = append(messages, hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("answer"))})
-	rec.Version, err = s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: at.Epoch, Messages: hook.MessagesOf(messages...), TurnEnds: true, Events: event()})
+	messages = append(messages, message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("answer"))})
+	rec.Version, err = s.Append(ctx, rec.ID, store.Append{Version: rec.Version, Epoch: at.Epoch, Messages: message.MessagesOf(messages...), TurnEnds: true, Events: event()})
 	return rec, err
 }

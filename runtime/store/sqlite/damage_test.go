@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
@@ -23,11 +24,11 @@ func damaged(t *testing.T, statement string) (*sqlite.Store, store.Record, store
 		require.NoError(t, err)
 		for v := range int64(2) {
 			_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true,
-				Messages: hook.MessagesOf(hook.UserText("question"), hook.UserText("middle"), hook.UserText("answer"))})
+				Messages: message.MessagesOf(message.UserText("question"), message.UserText("middle"), message.UserText("answer"))})
 			require.NoError(t, err)
 		}
 		_, err = s.Note(t.Context(), rec.ID, store.Note{
-			Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{}`}, {Kind: store.EntryReply, Message: hook.UserText("r"), Data: `{}`}, {Kind: store.EntryStart}},
+			Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{}`}, {Kind: store.EntryReply, Message: message.UserText("r"), Data: `{}`}, {Kind: store.EntryStart}},
 			Events:  []store.Event{{Seq: 1, Data: `{}`}, {Seq: 2, Data: `{}`}, {Seq: 4, Data: `{}`}}})
 		require.NoError(t, err)
 		_, err = s.Note(t.Context(), rec.ID, store.Note{Events: []store.Event{{Seq: 5, Data: `{}`}},
@@ -117,11 +118,11 @@ func goesOn(t *testing.T, s *sqlite.Store, rec, other store.Record) {
 	require.NoError(t, err)
 	assert.Equal(t, 2, fork.Turns)
 	before, _ := s.Messages(t.Context(), rec.ID)
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Messages: hook.MessagesOf(hook.UserText("more")), TurnEnds: true})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Messages: message.MessagesOf(message.UserText("more")), TurnEnds: true})
 	require.NoError(t, err)
 	after, _ := s.Messages(t.Context(), rec.ID)
 	assert.Len(t, after, len(before)+1, "what comes later is seen")
-	v, err = s.Compact(t.Context(), rec.ID, store.At{Version: v}, 3, hook.UserText("summary"))
+	v, err = s.Compact(t.Context(), rec.ID, store.At{Version: v}, 3, message.UserText("summary"))
 	require.NoError(t, err)
 	_, err = s.Rewind(t.Context(), rec.ID, store.At{Version: v}, 2)
 	require.NoError(t, err)
@@ -133,9 +134,9 @@ func TestADamagedArchiveIsTold(t *testing.T) {
 	s := open(t, path)
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("1"), hook.UserText("2"), hook.UserText("3")), TurnEnds: true})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("1"), message.UserText("2"), message.UserText("3")), TurnEnds: true})
 	require.NoError(t, err)
-	_, err = s.Compact(t.Context(), rec.ID, store.At{Version: 1}, 2, hook.UserText("summary"))
+	_, err = s.Compact(t.Context(), rec.ID, store.At{Version: 1}, 2, message.UserText("summary"))
 	require.NoError(t, err)
 	change(t, path, current(), `UPDATE archive SET body = '{' WHERE pos = 1`)
 	ms, err := s.Archive(t.Context(), rec.ID)

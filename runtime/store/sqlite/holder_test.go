@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
@@ -55,7 +55,7 @@ func (h *holder) do(word, rest string) (err error) {
 		return err
 	case "append":
 		v, err := h.s.Append(ctx, h.rec.ID, store.Append{Version: h.rec.Version, Epoch: h.rec.Lease.Epoch, Hold: time.Minute,
-			Messages: hook.MessagesOf(hook.UserText(rest)), Entries: []store.Entry{{Kind: store.EntryStart, CallID: rest}}})
+			Messages: message.MessagesOf(message.UserText(rest)), Entries: []store.Entry{{Kind: store.EntryStart, CallID: rest}}})
 		if err == nil {
 			h.rec.Version = v
 		}
@@ -64,7 +64,7 @@ func (h *holder) do(word, rest string) (err error) {
 		_, err := h.s.Note(ctx, h.rec.ID, store.Note{Epoch: h.rec.Lease.Epoch, Hold: time.Minute, Entries: []store.Entry{{Kind: store.EntryStart, CallID: rest}}})
 		return err
 	case "compact":
-		_, err := h.s.Compact(ctx, h.rec.ID, store.At{Version: h.rec.Version, Epoch: h.rec.Lease.Epoch}, 1, hook.UserText(rest))
+		_, err := h.s.Compact(ctx, h.rec.ID, store.At{Version: h.rec.Version, Epoch: h.rec.Lease.Epoch}, 1, message.UserText(rest))
 		return err
 	case "rewind":
 		_, err := h.s.Rewind(ctx, h.rec.ID, store.At{Version: h.rec.Version, Epoch: h.rec.Lease.Epoch}, 0)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
@@ -27,11 +27,11 @@ func indexed(t *testing.T) (path string, rec store.Record) {
 	rec, err = s.Conversation(t.Context(), store.Key{Agent: "a", Sender: "s"})
 	require.NoError(t, err)
 	for v := range int64(6) {
-		var ms []hook.Message
+		var ms []message.Message
 		for i := range 100 {
-			ms = append(ms, hook.UserText(fmt.Sprintf("anchor v%d i%d w%d x%d", v, i, v*1000+int64(i), i*7919)))
+			ms = append(ms, message.UserText(fmt.Sprintf("anchor v%d i%d w%d x%d", v, i, v*1000+int64(i), i*7919)))
 		}
-		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true, Messages: hook.MessagesOf(ms...)})
+		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true, Messages: message.MessagesOf(ms...)})
 		require.NoError(t, err)
 	}
 	_, err = s.Search(t.Context(), store.Query{Text: "anchor"})
@@ -143,7 +143,7 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 			var notes []string
 			s, err := sqlite.Open(t.Context(), path, &sqlite.Options{Note: func(text string) { notes = append(notes, text) }})
 			require.NoError(t, err)
-			rec.Version, err = s.Append(t.Context(), rec.ID, store.Append{Version: 6, TurnEnds: true, Messages: hook.MessagesOf(hook.UserText("anchor new"))})
+			rec.Version, err = s.Append(t.Context(), rec.ID, store.Append{Version: 6, TurnEnds: true, Messages: message.MessagesOf(message.UserText("anchor new"))})
 			require.NoError(t, err)
 			for word, want := range map[string]int{"w5": 1, "w2042": 1, "new": 1, "v3": 100, "anchor": 601} {
 				assert.Equal(t, want, hits(t, path, s, word), word)
@@ -211,7 +211,7 @@ func TestTwoProgramsMakeADamagedIndexAnew(t *testing.T) {
 				for n := range 5 {
 					other, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: fmt.Sprint("s", i, n)})
 					assert.NoError(t, err)
-					_, err = s.Append(t.Context(), other.ID, store.Append{TurnEnds: true, Messages: hook.MessagesOf(hook.UserText("anchor"))})
+					_, err = s.Append(t.Context(), other.ID, store.Append{TurnEnds: true, Messages: message.MessagesOf(message.UserText("anchor"))})
 					assert.NoError(t, err)
 				}
 			})

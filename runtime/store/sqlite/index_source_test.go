@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -27,7 +27,7 @@ func threeSenders(t *testing.T) (path string, recs []store.Record) {
 		require.NoError(t, err)
 		for v := range int64(30) {
 			text := fmt.Sprintf("anchor v%d %s", v, strings.Repeat("x", 900))
-			rec.Version, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true, Messages: hook.MessagesOf(hook.UserText(text))})
+			rec.Version, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true, Messages: message.MessagesOf(message.UserText(text))})
 			require.NoError(t, err)
 		}
 		recs = append(recs, rec)

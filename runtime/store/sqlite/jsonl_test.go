@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/jsonl"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -21,7 +21,7 @@ func TestAConversationMovesToAnotherStoreAndBack(t *testing.T) {
 	s, other := open(t, version1(t)), mem.New(nil)
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "coder", Sender: "me"})
 	require.NoError(t, err)
-	_, err = s.Compact(t.Context(), rec.ID, store.At{Version: rec.Version}, 5, hook.UserText("summary"))
+	_, err = s.Compact(t.Context(), rec.ID, store.At{Version: rec.Version}, 5, message.UserText("summary"))
 	require.NoError(t, err)
 	var first, second, third bytes.Buffer
 	require.NoError(t, jsonl.Export(t.Context(), s, rec.ID, &first))

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
@@ -47,11 +48,11 @@ func appendForever(path string, early bool) {
 		check(err)
 		wg.Go(func() {
 			for v := rec.Version; ; v++ {
-				text := hook.UserText(strconv.FormatInt(v, 10))
+				text := message.UserText(strconv.FormatInt(v, 10))
 				if early {
 					fmt.Println(i, v+1)
 				}
-				_, err := s.Append(ctx, rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(text, text), States: versioned(v + 1)})
+				_, err := s.Append(ctx, rec.ID, store.Append{Version: v, Messages: message.MessagesOf(text, text), States: versioned(v + 1)})
 				check(err)
 				if !early {
 					fmt.Println(i, v+1)
@@ -63,7 +64,7 @@ func appendForever(path string, early bool) {
 }
 
 func versioned(v int64) []hook.StateValue {
-	return []hook.StateValue{{Name: "version", Data: hook.JSON(strconv.FormatInt(v, 10))}}
+	return []hook.StateValue{{Name: "version", Data: message.JSON(strconv.FormatInt(v, 10))}}
 }
 
 func appended(i int) store.Key { return store.Key{Agent: "a", Sender: strconv.Itoa(i)} }

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/needs"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -48,7 +48,7 @@ func newOriginal(t *testing.T, closed bool) original {
 		for v := range int64(8) {
 			text := fmt.Sprintf("anchor %s v%d %s", sender, v, strings.Repeat("x", 1+int(v)*900))
 			o.said[sender] = append(o.said[sender], text)
-			_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true, Messages: hook.MessagesOf(hook.UserText(text)),
+			_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true, Messages: message.MessagesOf(message.UserText(text)),
 				Events: []store.Event{{Seq: uint64(v + 1), Data: `{}`}}})
 			require.NoError(t, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -89,7 +90,7 @@ func TestAFileOfVersion1HasEverything(t *testing.T) {
 		"4 question without an answer", "5 question", "5 answer", "6 question"}, texts(t, s, id))
 	ms, err := s.Messages(t.Context(), id)
 	require.NoError(t, err)
-	assert.Equal(t, hook.JSON(`{"a":1,"a":2}`), ms[5].Content.At(1).JSON)
+	assert.Equal(t, message.JSON(`{"a":1,"a":2}`), ms[5].Content.At(1).JSON)
 	assert.Equal(t, "b", ms[6].CallID)
 	assert.Equal(t, before, column(t, path, current(), `SELECT body FROM message ORDER BY num`), "byte by byte")
 	d, err := s.Dump(t.Context(), id)
@@ -113,9 +114,9 @@ func TestAFileOfVersion1GoesOn(t *testing.T) {
 	v, err := s.Rewind(t.Context(), rec.ID, store.At{Version: rec.Version, Epoch: 1}, 2)
 	require.NoError(t, err)
 	assert.Equal(t, "2 answer", texts(t, s, rec.ID)[8])
-	v, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Epoch: 1, Messages: hook.MessagesOf(hook.UserText("3 again")), TurnEnds: true})
+	v, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Epoch: 1, Messages: message.MessagesOf(message.UserText("3 again")), TurnEnds: true})
 	require.NoError(t, err)
-	_, err = s.Compact(t.Context(), rec.ID, store.At{Version: v, Epoch: 1}, 2, hook.UserText("summary"))
+	_, err = s.Compact(t.Context(), rec.ID, store.At{Version: v, Epoch: 1}, 2, message.UserText("summary"))
 	require.NoError(t, err)
 	found, err := s.Search(t.Context(), store.Query{Text: "again hello"})
 	require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/codec"
@@ -63,7 +63,7 @@ type step struct {
 func do(query string, args ...any) step { return step{query, args} }
 
 // Compact implements store.Compacter.
-func (s *Store) Compact(ctx context.Context, id string, at store.At, n int, summary hook.Message) (int64, error) {
+func (s *Store) Compact(ctx context.Context, id string, at store.At, n int, summary message.Message) (int64, error) {
 	text, err := codec.Encode(summary)
 	if err == nil {
 		err = s.db.Write(ctx, func(tx *sqlitedb.Tx) error {

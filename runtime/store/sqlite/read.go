@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/codec"
 )
@@ -53,22 +54,22 @@ func (d *damage) error() error {
 }
 
 // Messages implements store.Reader.
-func (s *Store) Messages(ctx context.Context, id string) ([]hook.Message, error) {
+func (s *Store) Messages(ctx context.Context, id string) ([]message.Message, error) {
 	ms, err := plain(s.read(ctx, s.reads[liveMessages], id, "message"))
 	return ms, s.failed("read "+id, err)
 }
 
 // Archive implements store.Compacter.
-func (s *Store) Archive(ctx context.Context, id string) ([]hook.Message, error) {
+func (s *Store) Archive(ctx context.Context, id string) ([]message.Message, error) {
 	ms, err := plain(s.read(ctx, s.reads[archivedMessages], id, "archived message"))
 	return ms, s.failed("read the archive of "+id, err)
 }
 
-func plain(lines []store.Kept, err error) ([]hook.Message, error) {
+func plain(lines []store.Kept, err error) ([]message.Message, error) {
 	if lines == nil {
 		return nil, err
 	}
-	out := make([]hook.Message, len(lines))
+	out := make([]message.Message, len(lines))
 	for i := range lines {
 		out[i] = lines[i].Message
 	}
@@ -130,15 +131,15 @@ func (s *Store) journal(ctx context.Context, id string) (out []store.Entry, err 
 	for rows.Next() {
 		known = true
 		var seq sql.NullInt64
-		var kind, call, message, data sql.NullString
-		if err := rows.Scan(&seq, &kind, &call, &message, &data); err != nil {
+		var kind, call, said, data sql.NullString
+		if err := rows.Scan(&seq, &kind, &call, &said, &data); err != nil {
 			return nil, err
 		}
 		if !seq.Valid {
 			continue
 		}
-		e := store.Entry{Seq: seq.Int64, Kind: store.EntryKind(kind.String), CallID: call.String, Data: hook.JSON(data.String)}
-		if err := complete(&e, message); err != nil {
+		e := store.Entry{Seq: seq.Int64, Kind: store.EntryKind(kind.String), CallID: call.String, Data: message.JSON(data.String)}
+		if err := complete(&e, said); err != nil {
 			bad.note(e.Seq, err)
 			continue
 		}
@@ -190,7 +191,7 @@ func (s *Store) states(ctx context.Context, id string) (out []hook.StateValue, e
 		case !jsontext.Value(data.String).IsValid():
 			bad.note(at, errors.New("it is no JSON"))
 		default:
-			out = append(out, hook.StateValue{Name: name.String, Data: hook.JSON(data.String)})
+			out = append(out, hook.StateValue{Name: name.String, Data: message.JSON(data.String)})
 		}
 	}
 	if err := rows.Err(); err != nil {
@@ -260,7 +261,7 @@ func splitEvents(body []byte) (out []store.Event, err error) {
 			err = cmp.Or(err, bad)
 			continue
 		}
-		out = append(out, store.Event{Seq: seq, Data: hook.JSON(data)})
+		out = append(out, store.Event{Seq: seq, Data: message.JSON(data)})
 	}
 	return out, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 	"github.com/grapnel-go/grapnel/runtime/store/storetest"
@@ -53,7 +53,7 @@ func TestWhatWasRewoundIsOutOfTheIndex(t *testing.T) {
 	s := open(t, path)
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("canary visible"))})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("canary visible"))})
 	require.NoError(t, err)
 	ms, err := s.Search(t.Context(), store.Query{Text: "canary"})
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestDiacriticsMakeNoDifference(t *testing.T) {
 	s := open(t, file(t))
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("the café"))})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("the café"))})
 	require.NoError(t, err)
 	ms, err := s.Search(t.Context(), store.Query{Text: "CAFE"})
 	require.NoError(t, err)
@@ -93,11 +93,11 @@ func TestManySearchesMakeOneIndex(t *testing.T) {
 			rec, err := a.Conversation(t.Context(), store.Key{Agent: "a", Sender: fmt.Sprint(c)})
 			assert.NoError(t, err)
 			for i := range rounds {
-				var ms []hook.Message
+				var ms []message.Message
 				for j := range each {
-					ms = append(ms, hook.UserText(fmt.Sprintf("boat c%d i%d j%d", c, i, j)))
+					ms = append(ms, message.UserText(fmt.Sprintf("boat c%d i%d j%d", c, i, j)))
 				}
-				v, err := a.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Messages: hook.MessagesOf(ms...), TurnEnds: true})
+				v, err := a.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Messages: message.MessagesOf(ms...), TurnEnds: true})
 				assert.NoError(t, err)
 				rec.Version = v
 				if i == rounds/2 {
@@ -105,7 +105,7 @@ func TestManySearchesMakeOneIndex(t *testing.T) {
 					assert.NoError(t, err)
 				}
 				if i == rounds-2 {
-					rec.Version, err = a.Compact(t.Context(), rec.ID, store.At{Version: rec.Version}, each, hook.UserText("summary"))
+					rec.Version, err = a.Compact(t.Context(), rec.ID, store.At{Version: rec.Version}, each, message.UserText("summary"))
 					assert.NoError(t, err)
 				}
 			}
@@ -188,16 +188,16 @@ func tenThousand(b *testing.B) *sqlite.Store {
 	rec, err := s.Conversation(ctx, store.Key{Agent: "a"})
 	require.NoError(b, err)
 	for v := range int64(100) {
-		var ms []hook.Message
+		var ms []message.Message
 		for i := range 50 {
 			n := int(v)*50 + i
-			ms = append(ms, hook.UserText(fmt.Sprintf("Where is boat w%d, and what about harbour number %d?", n%1000, n%7)),
-				hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(strings.Repeat("It lies there, and its sail is furled. ", 5)))})
+			ms = append(ms, message.UserText(fmt.Sprintf("Where is boat w%d, and what about harbour number %d?", n%1000, n%7)),
+				message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock(strings.Repeat("It lies there, and its sail is furled. ", 5)))})
 		}
 		if v == 50 {
-			ms[0] = hook.UserText("a needle in it")
+			ms[0] = message.UserText("a needle in it")
 		}
-		_, err := s.Append(ctx, rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(ms...), TurnEnds: true})
+		_, err := s.Append(ctx, rec.ID, store.Append{Version: v, Messages: message.MessagesOf(ms...), TurnEnds: true})
 		require.NoError(b, err)
 	}
 	return s
@@ -209,7 +209,7 @@ func TestASearchEndsInAFileThatAlwaysHasSomethingNew(t *testing.T) {
 	s := open(t, path)
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "a"})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("boat")), TurnEnds: true})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("boat")), TurnEnds: true})
 	require.NoError(t, err)
 	change(t, path, current(), `CREATE TRIGGER damaged BEFORE UPDATE OF indexed ON conversation BEGIN SELECT RAISE(IGNORE); END`)
 	_, err = s.Search(t.Context(), store.Query{Text: "boat"})

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/sqlitedb"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -67,7 +67,7 @@ func TestAConversationContinuesAfterARestart(t *testing.T) {
 	require.NoError(t, err)
 	rec, err := first.Conversation(t.Context(), key)
 	require.NoError(t, err)
-	v, err := first.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("one")), TurnEnds: true})
+	v, err := first.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("one")), TurnEnds: true})
 	require.NoError(t, err)
 	require.NoError(t, first.Close())
 
@@ -76,7 +76,7 @@ func TestAConversationContinuesAfterARestart(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, store.Record{ID: "c-1", Key: key, Version: v, Turns: 1,
 		Created: rec.Created, Updated: rec.Created.Add(time.Second)}, got)
-	_, err = s.Append(t.Context(), "c-1", store.Append{Version: v, Messages: hook.MessagesOf(hook.UserText("two"), hook.UserText("three"))})
+	_, err = s.Append(t.Context(), "c-1", store.Append{Version: v, Messages: message.MessagesOf(message.UserText("two"), message.UserText("three"))})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"one", "two", "three"}, texts(t, s, "c-1"))
 }
@@ -108,7 +108,7 @@ func TestOfTwoHandlesOnOneFileOneWins(t *testing.T) {
 		errs := make([]error, 2)
 		for i, s := range []*sqlite.Store{a, b} {
 			wg.Go(func() {
-				_, errs[i] = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(hook.UserText(fmt.Sprint(v)))})
+				_, errs[i] = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: message.MessagesOf(message.UserText(fmt.Sprint(v)))})
 			})
 		}
 		wg.Wait()
@@ -126,13 +126,13 @@ func TestOfTwoHandlesOnOneFileOneWins(t *testing.T) {
 func fill(t *testing.T, v reflect.Value, path string) {
 	t.Helper()
 	switch x := v.Addr().Interface().(type) {
-	case *hook.JSON:
-		*x = hook.JSON(`{"at":"` + path + `","html":"<&>","n":12345678901234567890,"e":"\u0041"}`)
+	case *message.JSON:
+		*x = message.JSON(`{"at":"` + path + `","html":"<&>","n":12345678901234567890,"e":"\u0041"}`)
 		return
-	case *hook.List[hook.Block]:
-		var b hook.Block
+	case *message.List[message.Block]:
+		var b message.Block
 		fill(t, reflect.ValueOf(&b).Elem(), path+".block")
-		*x = hook.ListOf(b, hook.TextBlock(path))
+		*x = message.ListOf(b, message.TextBlock(path))
 		return
 	}
 	switch v.Kind() {
@@ -156,13 +156,13 @@ func fill(t *testing.T, v reflect.Value, path string) {
 func TestEveryFieldOfAMessageComesBack(t *testing.T) {
 	t.Parallel()
 	s := open(t, file(t))
-	var full hook.Message
+	var full message.Message
 	fill(t, reflect.ValueOf(&full).Elem(), "message")
-	call := func(args hook.JSON) hook.Message {
-		return hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.Block{Kind: hook.BlockToolCall, CallID: "1", Tool: "t", JSON: args})}
+	call := func(args message.JSON) message.Message {
+		return message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.Block{Kind: message.BlockToolCall, CallID: "1", Tool: "t", JSON: args})}
 	}
-	want := []hook.Message{full, {}, {Role: hook.RoleTool, CallID: "1"}}
-	for _, args := range []hook.JSON{
+	want := []message.Message{full, {}, {Role: message.RoleTool, CallID: "1"}}
+	for _, args := range []message.JSON{
 		`{"command":"ls`, `{"a":1,"a":2}`, `{ "a" : 1 }`, `"text"`, `"open`, `null`, `7`, `1e400`, `[1,{}] trailing`, " ", "{\"a\":\"\x01\"}", `"\ud800"`, "plain\n",
 	} {
 		want = append(want, call(args))
@@ -170,22 +170,22 @@ func TestEveryFieldOfAMessageComesBack(t *testing.T) {
 	rec, err := s.Conversation(t.Context(), store.Key{Agent: "A_b-1", Sender: "zoë é"})
 	require.NoError(t, err)
 	assert.Equal(t, store.Key{Agent: "A_b-1", Sender: "zoë é"}, rec.Key)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(want...)})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(want...)})
 	require.NoError(t, err)
 	got, err := s.Messages(t.Context(), rec.ID)
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
 
 	mended := call("{\"a\":\"\xff\"}")
-	mended.Content = mended.Content.Append(hook.TextBlock("bad \xff"))
-	ephemeral := hook.UserText("never stored")
+	mended.Content = mended.Content.Append(message.TextBlock("bad \xff"))
+	ephemeral := message.UserText("never stored")
 	ephemeral.Ephemeral = true
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: 1, Messages: hook.MessagesOf(ephemeral, mended)})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: 1, Messages: message.MessagesOf(ephemeral, mended)})
 	require.NoError(t, err)
 	got, err = s.Messages(t.Context(), rec.ID)
 	require.NoError(t, err)
 	require.Len(t, got, len(want)+1)
-	assert.Equal(t, hook.JSON("{\"a\":\"\ufffd\"}"), got[len(want)].Content.At(0).JSON)
+	assert.Equal(t, message.JSON("{\"a\":\"\ufffd\"}"), got[len(want)].Content.At(0).JSON)
 	assert.Equal(t, "bad \ufffd", got[len(want)].Text())
 }
 
@@ -214,7 +214,7 @@ func TestAfterCloseNothingWorks(t *testing.T) {
 		"Claim":        func() error { _, err := s.Claim(ctx, rec.ID, store.Claim{Owner: "me", Hold: 1}); return err },
 		"Append":       func() error { _, err := s.Append(ctx, rec.ID, store.Append{}); return err },
 		"Note":         func() error { _, err := s.Note(ctx, rec.ID, store.Note{}); return err },
-		"Compact":      func() error { _, err := s.Compact(ctx, rec.ID, at, 1, hook.UserText("s")); return err },
+		"Compact":      func() error { _, err := s.Compact(ctx, rec.ID, at, 1, message.UserText("s")); return err },
 		"Archive":      func() error { _, err := s.Archive(ctx, rec.ID); return err },
 		"Fork":         func() error { _, err := s.Fork(ctx, rec.ID, 0, store.Key{Agent: "b"}); return err },
 		"Rewind":       func() error { _, err := s.Rewind(ctx, rec.ID, at, 0); return err },
@@ -244,6 +244,6 @@ func TestAConversationKeepsItsSender(t *testing.T) {
 	got, err := s.Conversation(t.Context(), key)
 	require.NoError(t, err)
 	assert.Equal(t, rec.ID, got.ID)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("hi")), TurnEnds: true})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("hi")), TurnEnds: true})
 	require.NoError(t, err)
 }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"math"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/codec"
 )
@@ -49,27 +49,27 @@ func (s *Store) titled(ctx context.Context, id string) (store.Record, error) {
 }
 
 // first returns the first message of a conversation, or as much of it as a title needs.
-func (s *Store) first(ctx context.Context, id string) (hook.Message, error) {
+func (s *Store) first(ctx context.Context, id string) (message.Message, error) {
 	read := func(most int) (body []byte, err error) {
 		err = s.reads[firstMessage].QueryRowContext(ctx, id, most).Scan(&body)
 		return body, err
 	}
 	body, err := read(beginning)
 	if body == nil || err != nil {
-		return hook.Message{}, err
+		return message.Message{}, err
 	}
 	if m, ok := begun(body); ok {
 		return m, nil
 	}
 	if body, err = read(math.MaxInt32); err != nil {
-		return hook.Message{}, err
+		return message.Message{}, err
 	}
 	return codec.Decode(body)
 }
 
 // begun decodes the beginning of a message. It is not ok if a title could need what
 // follows.
-func begun(body []byte) (m hook.Message, ok bool) {
+func begun(body []byte) (m message.Message, ok bool) {
 	if m, err := codec.Decode(body); err == nil {
 		return m, true
 	}
@@ -81,5 +81,5 @@ func begun(body []byte) (m hook.Message, ok bool) {
 			return m, len(m.Text()) >= store.TitleText
 		}
 	}
-	return hook.Message{}, false
+	return message.Message{}, false
 }

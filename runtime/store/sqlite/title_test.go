@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
@@ -24,12 +24,12 @@ func longTalks(t *testing.T) (path string, recs []store.Record) {
 		rec, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: fmt.Sprint("s", c)})
 		require.NoError(t, err)
 		for v := range int64(12) {
-			_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true, Messages: hook.MessagesOf(
-				hook.UserText(fmt.Sprintf("s%d v%d %s", c, v, strings.Repeat("x", 900))))})
+			_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true, Messages: message.MessagesOf(
+				message.UserText(fmt.Sprintf("s%d v%d %s", c, v, strings.Repeat("x", 900))))})
 			require.NoError(t, err)
 		}
 		if c == 1 {
-			_, err = s.Compact(t.Context(), rec.ID, store.At{Version: 12}, 6, hook.UserText("summary"))
+			_, err = s.Compact(t.Context(), rec.ID, store.At{Version: 12}, 6, message.UserText("summary"))
 			require.NoError(t, err)
 		}
 	}
@@ -71,21 +71,21 @@ func TestADamagedPageOfMessagesTakesNoConversationAway(t *testing.T) {
 func TestATitleIsThatOfTheWholeMessage(t *testing.T) {
 	t.Parallel()
 	s := open(t, file(t))
-	text := func(text string) hook.Message { return hook.UserText(text) }
-	image := hook.Block{Kind: hook.BlockImage, MIME: "image/png", Data: strings.Repeat("iVBO", 20_000)}
-	said := func(blocks ...hook.Block) hook.Message {
-		return hook.Message{Role: hook.RoleUser, Content: hook.ListOf(blocks...)}
+	text := func(text string) message.Message { return message.UserText(text) }
+	image := message.Block{Kind: message.BlockImage, MIME: "image/png", Data: strings.Repeat("iVBO", 20_000)}
+	said := func(blocks ...message.Block) message.Message {
+		return message.Message{Role: message.RoleUser, Content: message.ListOf(blocks...)}
 	}
-	all := map[string]hook.Message{
+	all := map[string]message.Message{
 		"short":                        text("hello"),
 		"long":                         text("hello " + strings.Repeat("x", 1<<20)),
 		"long of long letters":         text(strings.Repeat("😀", 1<<16)),
 		"blanks first":                 text(strings.Repeat(" ", 1<<16) + "hello"),
 		"escapes":                      text(strings.Repeat("\x01", 1<<16)),
 		"no UTF-8":                     text(strings.Repeat("a\xff", 1<<16)),
-		"an image first":               said(image, hook.TextBlock("hello")),
-		"an image between":             said(hook.TextBlock("hello "), image, hook.TextBlock("there")),
-		"an image behind":              said(hook.TextBlock(strings.Repeat("x", 3000)), image),
+		"an image first":               said(image, message.TextBlock("hello")),
+		"an image between":             said(message.TextBlock("hello "), image, message.TextBlock("there")),
+		"an image behind":              said(message.TextBlock(strings.Repeat("x", 3000)), image),
 		"only an image":                said(image),
 		"text that looks like the end": text(strings.Repeat(`"}]}`, 1<<14)),
 	}
@@ -95,7 +95,7 @@ func TestATitleIsThatOfTheWholeMessage(t *testing.T) {
 	for name, m := range all {
 		rec, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: name})
 		require.NoError(t, err)
-		_, err = s.Append(t.Context(), rec.ID, store.Append{TurnEnds: true, Messages: hook.MessagesOf(m)})
+		_, err = s.Append(t.Context(), rec.ID, store.Append{TurnEnds: true, Messages: message.MessagesOf(m)})
 		require.NoError(t, err)
 		found, err := s.Find(t.Context(), rec.ID)
 		require.NoError(t, err)
@@ -116,7 +116,7 @@ func BenchmarkList(b *testing.B) {
 	for c := range 100 {
 		rec, err := s.Conversation(b.Context(), store.Key{Agent: "a", Sender: fmt.Sprint("s", c)})
 		require.NoError(b, err)
-		_, err = s.Append(b.Context(), rec.ID, store.Append{TurnEnds: true, Messages: hook.MessagesOf(hook.UserText(long))})
+		_, err = s.Append(b.Context(), rec.ID, store.Append{TurnEnds: true, Messages: message.MessagesOf(message.UserText(long))})
 		require.NoError(b, err)
 	}
 	list := func(b *testing.B) []store.Record {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -97,7 +98,7 @@ func failedJobsMayBeQueuedAgain(t *testing.T, b *bench) {
 	again.Payload = `{"n":2}`
 	enqueue(t, b, again, true)
 	second := takeJob(t, b, "a")
-	assert.Equal(t, hook.JSON(`{"n":2}`), second.Payload)
+	assert.Equal(t, message.JSON(`{"n":2}`), second.Payload)
 	assert.Equal(t, 1, second.Attempts)
 	assert.Empty(t, second.Failure)
 	assert.Greater(t, second.Epoch, j.Epoch, "its first taker cannot end it")
@@ -105,7 +106,7 @@ func failedJobsMayBeQueuedAgain(t *testing.T, b *bench) {
 
 func badJobsAreRefused(t *testing.T, b *bench) {
 	long := string(make([]byte, 300))
-	for _, j := range []hook.Job{{Key: "1"}, {Kind: "a"}, {Kind: "a", Key: long}, {Kind: "a", Key: "1", Payload: "{"}, {Kind: "a", Key: "1", Payload: hook.JSON(make([]byte, 1<<17))}} {
+	for _, j := range []hook.Job{{Key: "1"}, {Kind: "a"}, {Kind: "a", Key: long}, {Kind: "a", Key: "1", Payload: "{"}, {Kind: "a", Key: "1", Payload: message.JSON(make([]byte, 1<<17))}} {
 		_, err := jobs(b).Enqueue(t.Context(), store.Job{Job: j})
 		require.Error(t, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -124,11 +124,11 @@ func turnEmpties(t *testing.T, s *bench) {
 
 func noteIsBeside(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(user("one")...)})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(user("one")...)})
 	require.NoError(t, err)
 	before := look(t, s, rec)
 	s.clock.pass(time.Second)
-	_, err = s.Note(t.Context(), rec.ID, store.Note{Entries: []store.Entry{{Kind: store.EntrySteer, Message: hook.UserText("two")}},
+	_, err = s.Note(t.Context(), rec.ID, store.Note{Entries: []store.Entry{{Kind: store.EntrySteer, Message: message.UserText("two")}},
 		Events: []store.Event{{Seq: 1, Data: `{}`}}})
 	require.NoError(t, err)
 	after := look(t, s, rec)
@@ -141,7 +141,7 @@ func noteIsBeside(t *testing.T, s *bench) {
 
 func atomic(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
-	a := store.Append{Messages: hook.MessagesOf(user("one")...), Entries: []store.Entry{{Kind: store.EntryStart}}, Events: []store.Event{{Seq: 3, Data: `{}`}}}
+	a := store.Append{Messages: message.MessagesOf(user("one")...), Entries: []store.Entry{{Kind: store.EntryStart}}, Events: []store.Event{{Seq: 3, Data: `{}`}}}
 	bad := a
 	bad.Version = 1
 	_, err := s.Append(t.Context(), rec.ID, bad)
@@ -174,7 +174,7 @@ func eventOrder(t *testing.T, s *bench) {
 		}
 		_, err = s.Note(t.Context(), rec.ID, store.Note{Events: es, Entries: []store.Entry{{Kind: store.EntryStart}}})
 		require.Error(t, err, "%d", bad)
-		_, err = s.Append(t.Context(), rec.ID, store.Append{Events: es, Messages: hook.MessagesOf(user("x")...)})
+		_, err = s.Append(t.Context(), rec.ID, store.Append{Events: es, Messages: message.MessagesOf(user("x")...)})
 		require.Error(t, err, "%d", bad)
 	}
 	assert.Equal(t, uint64(5), look(t, s, rec).Events)
@@ -194,7 +194,7 @@ func reopens(t *testing.T, s *bench) {
 		Events: []store.Event{{Seq: 9, Data: `{"kind":"turn_start"}`}}}
 	_, err := s.Note(t.Context(), rec.ID, note)
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Epoch: 1, Hold: time.Hour, Messages: hook.MessagesOf(everything()...)})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Epoch: 1, Hold: time.Hour, Messages: message.MessagesOf(everything()...)})
 	require.NoError(t, err)
 	before, entries := look(t, s, rec), journal(t, s, rec.ID)
 	again := s.reopen()

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -51,7 +51,7 @@ func refusal(t *testing.T, s store.Store, id string, takes int64) store.Lease {
 func claim(t *testing.T, s *bench) {
 	fresh := create(t, s, "a", "x")
 	assert.Equal(t, store.Lease{}, fresh.Lease)
-	v, err := s.Append(t.Context(), fresh.ID, store.Append{Messages: hook.MessagesOf(user("hi")...)})
+	v, err := s.Append(t.Context(), fresh.ID, store.Append{Messages: message.MessagesOf(user("hi")...)})
 	require.NoError(t, err)
 	rec := take(t, s, fresh.ID, "me")
 	assert.Equal(t, "me", rec.Lease.Owner)
@@ -129,7 +129,7 @@ func holds(t *testing.T, s *bench) {
 
 func neverLeased(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
-	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(user("hi")...), Hold: time.Hour})
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(user("hi")...), Hold: time.Hour})
 	require.NoError(t, err)
 	_, err = s.Note(t.Context(), rec.ID, store.Note{Hold: time.Hour})
 	require.NoError(t, err)
@@ -140,12 +140,12 @@ func neverLeased(t *testing.T, s *bench) {
 func lateHolder(t *testing.T, s *bench) {
 	rec := take(t, s, create(t, s, "a", "x").ID, "me")
 	s.clock.pass(time.Hour)
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Epoch: 1, Hold: time.Minute, Messages: hook.MessagesOf(user("late")...)})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Epoch: 1, Hold: time.Minute, Messages: message.MessagesOf(user("late")...)})
 	require.NoError(t, err)
 	refusal(t, s, rec.ID, 0)
 	s.clock.pass(time.Hour)
 	take(t, s, rec.ID, "another")
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Epoch: 1, Messages: hook.MessagesOf(user("too late")...)})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Epoch: 1, Messages: message.MessagesOf(user("too late")...)})
 	require.ErrorIs(t, err, store.ErrFenced)
 }
 
@@ -155,14 +155,14 @@ func fenced(t *testing.T, s *bench) {
 	require.NoError(t, err)
 	entries, events := []store.Entry{{Kind: store.EntryStart, CallID: "1"}}, []store.Event{{Seq: 1, Data: `{}`}}
 	for _, epoch := range []int64{0, 1, 3, -1} {
-		_, err := s.Append(t.Context(), rec.ID, store.Append{Epoch: epoch, Messages: hook.MessagesOf(user("x")...), Entries: entries, Events: events, TurnEnds: true})
+		_, err := s.Append(t.Context(), rec.ID, store.Append{Epoch: epoch, Messages: message.MessagesOf(user("x")...), Entries: entries, Events: events, TurnEnds: true})
 		require.ErrorIs(t, err, store.ErrFenced, "append at epoch %d", epoch)
 		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: 7, Epoch: epoch})
 		require.ErrorIs(t, err, store.ErrFenced, "who is fenced hears of that first")
 		_, err = s.Note(t.Context(), rec.ID, store.Note{Epoch: epoch, Entries: entries, Events: events})
 		require.ErrorIs(t, err, store.ErrFenced, "note at epoch %d", epoch)
 		if c, ok := s.Store.(store.Compacter); ok {
-			_, err = c.Compact(t.Context(), rec.ID, store.At{Epoch: epoch}, 1, hook.UserText("x"))
+			_, err = c.Compact(t.Context(), rec.ID, store.At{Epoch: epoch}, 1, message.UserText("x"))
 			require.ErrorIs(t, err, store.ErrFenced, "compact at epoch %d", epoch)
 		}
 		if f, ok := s.Store.(store.Forker); ok {

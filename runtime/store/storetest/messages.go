@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -38,7 +38,7 @@ func messageRules() []rule {
 
 func sameKey(t *testing.T, s *bench) {
 	first := create(t, s, "a", "x")
-	_, err := s.Append(t.Context(), first.ID, store.Append{Version: first.Version, Messages: hook.MessagesOf(hook.UserText("hi"))})
+	_, err := s.Append(t.Context(), first.ID, store.Append{Version: first.Version, Messages: message.MessagesOf(message.UserText("hi"))})
 	require.NoError(t, err)
 	again := create(t, s, "a", "x")
 	assert.Equal(t, first.ID, again.ID)
@@ -112,34 +112,34 @@ func newIsEmpty(t *testing.T, s *bench) {
 }
 
 // Everything a message can hold, with text that breaks careless encodings.
-func everything() []hook.Message {
+func everything() []message.Message {
 	hostile := "a\x00b \"quoted\" \\ \u2028 😀 ' -- ;\nnew line"
-	return []hook.Message{
-		{Role: hook.RoleUser, Label: "skill", Content: hook.ListOf(
-			hook.TextBlock(hostile),
-			hook.Block{Kind: hook.BlockImage, MIME: "image/png", Data: "aGk="},
-			hook.Block{Kind: hook.BlockResource, URI: "file:///x", MIME: "text/plain", Text: "x"},
+	return []message.Message{
+		{Role: message.RoleUser, Label: "skill", Content: message.ListOf(
+			message.TextBlock(hostile),
+			message.Block{Kind: message.BlockImage, MIME: "image/png", Data: "aGk="},
+			message.Block{Kind: message.BlockResource, URI: "file:///x", MIME: "text/plain", Text: "x"},
 		)},
-		{Role: hook.RoleAssistant, Content: hook.ListOf(
-			hook.Block{Kind: hook.BlockReasoning, Text: "hm", Meta: `{"signature":"s"}`},
-			hook.TextBlock("two calls"),
-			hook.Block{Kind: hook.BlockToolCall, CallID: "1", Tool: "bash", JSON: `{"command":"ls <&> \u0041","n":12345678901234567890}`},
-			hook.Block{Kind: hook.BlockToolCall, CallID: "2", Tool: "read", JSON: `{}`},
+		{Role: message.RoleAssistant, Content: message.ListOf(
+			message.Block{Kind: message.BlockReasoning, Text: "hm", Meta: `{"signature":"s"}`},
+			message.TextBlock("two calls"),
+			message.Block{Kind: message.BlockToolCall, CallID: "1", Tool: "bash", JSON: `{"command":"ls <&> \u0041","n":12345678901234567890}`},
+			message.Block{Kind: message.BlockToolCall, CallID: "2", Tool: "read", JSON: `{}`},
 		)},
-		{Role: hook.RoleTool, CallID: "1", Tool: "bash", Result: hook.ToolResult{
-			Content: hook.ListOf(hook.TextBlock(hostile), hook.Block{Kind: hook.BlockJSON, JSON: `{"b":1,"a":[]}`}),
-			Failure: hook.FailOperation, Trust: hook.TrustExternal, Meta: `{"k":"v"}`,
+		{Role: message.RoleTool, CallID: "1", Tool: "bash", Result: message.ToolResult{
+			Content: message.ListOf(message.TextBlock(hostile), message.Block{Kind: message.BlockJSON, JSON: `{"b":1,"a":[]}`}),
+			Failure: message.FailOperation, Trust: message.TrustExternal, Meta: `{"k":"v"}`,
 		}},
-		{Role: hook.RoleTool, CallID: "2", Tool: "read", Result: hook.TextResult("")},
-		{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("done"))},
+		{Role: message.RoleTool, CallID: "2", Tool: "read", Result: message.TextResult("")},
+		{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("done"))},
 	}
 }
 
 func roundTrip(t *testing.T, s *bench) {
 	rec, want := create(t, s, "a", "x"), everything()
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(want[:1]...)})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(want[:1]...)})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(want[1:]...)})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: message.MessagesOf(want[1:]...)})
 	require.NoError(t, err)
 	got, err := s.Messages(t.Context(), rec.ID)
 	require.NoError(t, err)
@@ -150,7 +150,7 @@ func versions(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
 	var last int64
 	for i := range 5 {
-		v, err := s.Append(t.Context(), rec.ID, store.Append{Version: last, Messages: hook.MessagesOf(hook.UserText(fmt.Sprint(i)))})
+		v, err := s.Append(t.Context(), rec.ID, store.Append{Version: last, Messages: message.MessagesOf(message.UserText(fmt.Sprint(i)))})
 		require.NoError(t, err)
 		assert.Greater(t, v, last)
 		last = v
@@ -163,10 +163,10 @@ func versions(t *testing.T, s *bench) {
 
 func conflict(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("one"))})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("one"))})
 	require.NoError(t, err)
 	for _, version := range []int64{0, v + 1, -1} {
-		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: version, Messages: hook.MessagesOf(hook.UserText("two")), TurnEnds: true})
+		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: version, Messages: message.MessagesOf(message.UserText("two")), TurnEnds: true})
 		require.ErrorIs(t, err, store.ErrConflict)
 	}
 	again := create(t, s, "a", "x")
@@ -179,9 +179,9 @@ func conflict(t *testing.T, s *bench) {
 
 func ephemeral(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
-	passing := hook.UserText("passing")
+	passing := message.UserText("passing")
 	passing.Ephemeral = true
-	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(passing, hook.UserText("lasting"), passing)})
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(passing, message.UserText("lasting"), passing)})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"lasting"}, said(t, s, rec.ID))
 }
@@ -189,12 +189,12 @@ func ephemeral(t *testing.T, s *bench) {
 // partial: that a reply was cut off is kept with it, and taken along.
 func partial(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
-	half := hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("half")), Partial: true}
-	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("q"), half), TurnEnds: true})
+	half := message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("half")), Partial: true}
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("q"), half), TurnEnds: true})
 	require.NoError(t, err)
 	ms, err := s.Messages(t.Context(), rec.ID)
 	require.NoError(t, err)
-	assert.Equal(t, []hook.Message{hook.UserText("q"), half}, ms)
+	assert.Equal(t, []message.Message{message.UserText("q"), half}, ms)
 	if p, ok := s.Store.(store.Porter); ok {
 		d, err := p.Dump(t.Context(), rec.ID)
 		require.NoError(t, err)
@@ -211,13 +211,13 @@ func unknown(t *testing.T, s *bench) {
 	require.ErrorIs(t, err, store.ErrUnknown)
 	_, err = s.Note(t.Context(), "nobody", store.Note{})
 	require.ErrorIs(t, err, store.ErrUnknown)
-	_, err = s.Append(t.Context(), "nobody", store.Append{Messages: hook.MessagesOf(hook.UserText("x"))})
+	_, err = s.Append(t.Context(), "nobody", store.Append{Messages: message.MessagesOf(message.UserText("x"))})
 	require.ErrorIs(t, err, store.ErrUnknown)
 }
 
 func turns(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(hook.UserText("q"))})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(message.UserText("q"))})
 	require.NoError(t, err)
 	assert.Zero(t, create(t, s, "a", "x").Turns)
 	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, TurnEnds: true})
@@ -229,13 +229,13 @@ func turns(t *testing.T, s *bench) {
 
 func ownership(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
-	in := []hook.Message{hook.UserText("kept")}
-	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(in...)})
+	in := []message.Message{message.UserText("kept")}
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(in...)})
 	require.NoError(t, err)
-	in[0] = hook.UserText("changed by the writer")
+	in[0] = message.UserText("changed by the writer")
 	ms, err := s.Messages(t.Context(), rec.ID)
 	require.NoError(t, err)
-	ms[0] = hook.UserText("changed by a reader")
+	ms[0] = message.UserText("changed by a reader")
 	again, err := s.Messages(t.Context(), rec.ID)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"kept"}, texts(again))
@@ -278,7 +278,7 @@ func titles(t *testing.T, s *bench) {
 	v := turned(t, s, rec.ID, 0, " What\n\tis "+long, "2", "3")
 	assert.Equal(t, "What is "+strings.Repeat("é", 71)+"…", title())
 	if c, ok := s.Store.(store.Compacter); ok {
-		_, err := c.Compact(t.Context(), rec.ID, store.At{Version: v}, 3, hook.UserText("a summary"))
+		_, err := c.Compact(t.Context(), rec.ID, store.At{Version: v}, 3, message.UserText("a summary"))
 		require.NoError(t, err)
 		assert.Equal(t, "What is "+strings.Repeat("é", 71)+"…", title())
 	}
@@ -307,8 +307,8 @@ func race(t *testing.T, s *bench) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			_, errs[i] = s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(
-				hook.UserText(fmt.Sprint(i)), hook.UserText(fmt.Sprint(i)),
+			_, errs[i] = s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(
+				message.UserText(fmt.Sprint(i)), message.UserText(fmt.Sprint(i)),
 			)})
 		})
 	}

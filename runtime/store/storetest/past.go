@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -55,9 +55,9 @@ func turned(t *testing.T, s store.Store, id string, v int64, texts ...string) in
 	t.Helper()
 	for _, text := range texts {
 		var err error
-		v, err = s.Append(t.Context(), id, store.Append{Version: v, Messages: hook.MessagesOf(user(text + "?")...)})
+		v, err = s.Append(t.Context(), id, store.Append{Version: v, Messages: message.MessagesOf(user(text + "?")...)})
 		require.NoError(t, err)
-		v, err = s.Append(t.Context(), id, store.Append{Version: v, Messages: hook.MessagesOf(assistant(text + "!")), TurnEnds: true})
+		v, err = s.Append(t.Context(), id, store.Append{Version: v, Messages: message.MessagesOf(assistant(text + "!")), TurnEnds: true})
 		require.NoError(t, err)
 	}
 	return v
@@ -66,7 +66,7 @@ func turned(t *testing.T, s store.Store, id string, v int64, texts ...string) in
 // compacted compacts the oldest n messages.
 func compacted(t *testing.T, s store.Store, id string, v int64, n int, summary string) int64 {
 	t.Helper()
-	v, err := s.(store.Compacter).Compact(t.Context(), id, store.At{Version: v}, n, hook.UserText(summary))
+	v, err := s.(store.Compacter).Compact(t.Context(), id, store.At{Version: v}, n, message.UserText(summary))
 	require.NoError(t, err)
 	return v
 }
@@ -123,12 +123,12 @@ func compactsTooMuch(t *testing.T, s *bench) {
 	v := turned(t, s, rec.ID, 0, "1")
 	before := look(t, s, rec)
 	for _, n := range []int{-1, 0, 3} {
-		_, err := s.Store.(store.Compacter).Compact(t.Context(), rec.ID, store.At{Version: v}, n, hook.UserText("s"))
+		_, err := s.Store.(store.Compacter).Compact(t.Context(), rec.ID, store.At{Version: v}, n, message.UserText("s"))
 		require.ErrorIs(t, err, store.ErrNoTurn, "%d", n)
 	}
 	assert.Equal(t, before, look(t, s, rec))
 	assert.Equal(t, []string{"1?", "1!"}, said(t, s, rec.ID))
-	_, err := s.Store.(store.Compacter).Compact(t.Context(), "nobody", store.At{}, 1, hook.UserText("s"))
+	_, err := s.Store.(store.Compacter).Compact(t.Context(), "nobody", store.At{}, 1, message.UserText("s"))
 	require.ErrorIs(t, err, store.ErrUnknown)
 }
 
@@ -161,7 +161,7 @@ func conditions(t *testing.T, s *bench, change func(id string, at store.At) (int
 
 func compactConditions(t *testing.T, s *bench) {
 	conditions(t, s, func(id string, at store.At) (int64, error) {
-		return s.Store.(store.Compacter).Compact(t.Context(), id, at, 1, hook.UserText("s"))
+		return s.Store.(store.Compacter).Compact(t.Context(), id, at, 1, message.UserText("s"))
 	})
 }
 
@@ -174,7 +174,7 @@ func rewindConditions(t *testing.T, s *bench) {
 func compactsInATurn(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
 	v := turned(t, s, rec.ID, 0, "1")
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(user("2?")...), Entries: []store.Entry{{Kind: store.EntryStart, CallID: "1"}}})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: message.MessagesOf(user("2?")...), Entries: []store.Entry{{Kind: store.EntryStart, CallID: "1"}}})
 	require.NoError(t, err)
 	before := look(t, s, rec)
 	entries, err := s.Journal(t.Context(), rec.ID)
@@ -192,7 +192,7 @@ func compactsInATurn(t *testing.T, s *bench) {
 func forks(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
 	v := turned(t, s, rec.ID, 0, "1", "2", "3")
-	_, err := s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(user("4?")...)})
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: message.MessagesOf(user("4?")...)})
 	require.NoError(t, err)
 	source := look(t, s, rec)
 	s.clock.pass(time.Minute)
@@ -215,14 +215,14 @@ func forks(t *testing.T, s *bench) {
 func forksArchive(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
 	rec = take(t, s, rec.ID, "me")
-	at := store.Append{Epoch: 1, Hold: time.Hour, Messages: hook.MessagesOf(everything()...), TurnEnds: true, Events: []store.Event{{Seq: 1, Data: `{}`}}}
+	at := store.Append{Epoch: 1, Hold: time.Hour, Messages: message.MessagesOf(everything()...), TurnEnds: true, Events: []store.Event{{Seq: 1, Data: `{}`}}}
 	v, err := s.Append(t.Context(), rec.ID, at)
 	require.NoError(t, err)
 	_, err = s.Note(t.Context(), rec.ID, store.Note{Epoch: 1, Hold: time.Hour, Entries: []store.Entry{{Kind: store.EntryTurn}}})
 	require.NoError(t, err)
 	compacter, compacts := s.Store.(store.Compacter)
 	if compacts {
-		_, err = compacter.Compact(t.Context(), rec.ID, store.At{Version: v, Epoch: 1}, 1, hook.UserText("s"))
+		_, err = compacter.Compact(t.Context(), rec.ID, store.At{Version: v, Epoch: 1}, 1, message.UserText("s"))
 		require.NoError(t, err)
 	}
 	want, err := s.Messages(t.Context(), rec.ID)
@@ -303,7 +303,7 @@ func rewindsJournal(t *testing.T, s *bench) {
 	rec := create(t, s, "a", "x")
 	v := turned(t, s, rec.ID, 0, "1")
 	start := store.Entry{Kind: store.EntryStart, CallID: "1"}
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(user("2?")...), Entries: []store.Entry{start}})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: message.MessagesOf(user("2?")...), Entries: []store.Entry{start}})
 	require.NoError(t, err)
 	v, err = s.Store.(store.Forker).Rewind(t.Context(), rec.ID, store.At{Version: v}, 1)
 	require.NoError(t, err)
@@ -356,7 +356,7 @@ func emptyTurns(t *testing.T, s *bench) {
 	for _, text := range []string{"", "1", "", "2", ""} {
 		a := store.Append{Version: v, TurnEnds: true}
 		if text != "" {
-			a.Messages = hook.MessagesOf(user(text)...)
+			a.Messages = message.MessagesOf(user(text)...)
 		}
 		var err error
 		v, err = s.Append(t.Context(), rec.ID, a)
@@ -369,7 +369,7 @@ func emptyTurns(t *testing.T, s *bench) {
 	}
 	v, err := f.Rewind(t.Context(), rec.ID, store.At{Version: v}, 3)
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(user("3")...), TurnEnds: true})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: message.MessagesOf(user("3")...), TurnEnds: true})
 	require.NoError(t, err)
 	fork, err := f.Fork(t.Context(), rec.ID, 3, store.Key{Agent: "c"})
 	require.NoError(t, err)
@@ -432,7 +432,7 @@ func childErrors(t *testing.T, s *bench) {
 func ports(t *testing.T, s *bench) {
 	p := s.Store.(store.Porter)
 	rec := create(t, s, "a", "x")
-	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: hook.MessagesOf(everything()...), TurnEnds: true})
+	v, err := s.Append(t.Context(), rec.ID, store.Append{Messages: message.MessagesOf(everything()...), TurnEnds: true})
 	require.NoError(t, err)
 	v = turned(t, s, rec.ID, v, "2", "3")
 	_, compacts := s.Store.(store.Compacter)
@@ -440,7 +440,7 @@ func ports(t *testing.T, s *bench) {
 		v = compacted(t, s.Store, rec.ID, v, 3, "s1")
 		v = compacted(t, s.Store, rec.ID, v, 4, "s2")
 	}
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: hook.MessagesOf(user("4?")...), Entries: []store.Entry{{Kind: store.EntryTurn}}})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Messages: message.MessagesOf(user("4?")...), Entries: []store.Entry{{Kind: store.EntryTurn}}})
 	require.NoError(t, err)
 	d, err := p.Dump(t.Context(), rec.ID)
 	require.NoError(t, err)
@@ -450,7 +450,7 @@ func ports(t *testing.T, s *bench) {
 	require.NoError(t, d.Check())
 	assert.Equal(t, 4, d.Messages[len(d.Messages)-1].Turn)
 	for i, part := range [][]store.Kept{d.Archive, d.Messages} {
-		var got []hook.Message
+		var got []message.Message
 		for _, k := range part {
 			got = append(got, k.Message)
 		}
@@ -493,10 +493,10 @@ func ports(t *testing.T, s *bench) {
 
 func badDumps(t *testing.T, s *bench) {
 	p := s.Store.(store.Porter)
-	passing := hook.UserText("passing")
+	passing := message.UserText("passing")
 	passing.Ephemeral = true
-	one := store.Kept{Turn: 1, Message: hook.UserText("1")}
-	summary := store.Kept{Turn: 1, Summary: true, Message: hook.UserText("s")}
+	one := store.Kept{Turn: 1, Message: message.UserText("1")}
+	summary := store.Kept{Turn: 1, Summary: true, Message: message.UserText("s")}
 	for name, d := range map[string]store.Dump{
 		"fewer turns than none":           {Turns: -1},
 		"more turns than there can be":    {Turns: 1<<31 - 1},

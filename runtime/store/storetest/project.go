@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -49,7 +50,7 @@ func in(t *testing.T, b *bench, project, sender string) store.Record {
 
 func tell(t *testing.T, b *bench, rec store.Record, text string) {
 	t.Helper()
-	_, err := b.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Messages: hook.MessagesOf(user(text)...), TurnEnds: true})
+	_, err := b.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Messages: message.MessagesOf(user(text)...), TurnEnds: true})
 	require.NoError(t, err)
 }
 
@@ -203,7 +204,7 @@ func adoptionFences(t *testing.T, b *bench) {
 	is, err := b.Store.(store.Adopter).Adopt(t.Context(), rec.ID, store.Claim{Owner: "you", Hold: time.Minute}, store.Key{Project: "/two", Agent: "a", Sender: "me"})
 	require.NoError(t, err)
 	assert.True(t, is.Lease.Until.IsZero(), "it is free")
-	_, err = b.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Messages: hook.MessagesOf(user("late")...)})
+	_, err = b.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Messages: message.MessagesOf(user("late")...)})
 	require.ErrorIs(t, err, store.ErrFenced)
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -52,26 +52,26 @@ func places(t *testing.T, s store.Store, text string) []string {
 }
 
 // talk appends the messages to a conversation of the sender.
-func talk(t *testing.T, s store.Store, sender string, ms ...hook.Message) store.Record {
+func talk(t *testing.T, s store.Store, sender string, ms ...message.Message) store.Record {
 	t.Helper()
 	rec := create(t, s, "a", sender)
-	_, err := s.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Messages: hook.MessagesOf(ms...), TurnEnds: true})
+	_, err := s.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Epoch: rec.Lease.Epoch, Messages: message.MessagesOf(ms...), TurnEnds: true})
 	require.NoError(t, err)
 	return look(t, s, rec)
 }
 
 // calling is a message that calls tools of these names.
-func calling(text string, tools ...string) hook.Message {
-	blocks := []hook.Block{hook.TextBlock(text)}
+func calling(text string, tools ...string) message.Message {
+	blocks := []message.Block{message.TextBlock(text)}
 	for i, tool := range tools {
-		blocks = append(blocks, hook.Block{Kind: hook.BlockToolCall, CallID: fmt.Sprint(i), Tool: tool, JSON: `{}`})
+		blocks = append(blocks, message.Block{Kind: message.BlockToolCall, CallID: fmt.Sprint(i), Tool: tool, JSON: `{}`})
 	}
-	return hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(blocks...)}
+	return message.Message{Role: message.RoleAssistant, Content: message.ListOf(blocks...)}
 }
 
 func searchFinds(t *testing.T, s *bench) {
 	assert.Empty(t, find(t, s.Store, store.Query{Text: "boat"}))
-	rec := talk(t, s, "x", hook.UserText("Where is the Sailboat?"), assistant("In the harbour,\nsails FURLED. Größe 12."), calling("Looking.", "read_file", "grep"))
+	rec := talk(t, s, "x", message.UserText("Where is the Sailboat?"), assistant("In the harbour,\nsails FURLED. Größe 12."), calling("Looking.", "read_file", "grep"))
 	for text, want := range map[string][]string{
 		"sailboat": {"x/0"}, "SAILBOAT": {"x/0"}, "sail": {}, "sail*": {"x/0", "x/1"}, "furled": {"x/1"}, "größe": {"x/1"}, "12": {"x/1"},
 		"grep": {"x/2"}, "file": {"x/2"}, "read_file": {"x/2"}, "nothing furled": {"x/1"}, "looking": {"x/2"}, "nothing": {}, "": {}, "?!": {}, "*": {},
@@ -81,8 +81,8 @@ func searchFinds(t *testing.T, s *bench) {
 	}
 	m := find(t, s.Store, store.Query{Text: "furled"})[0]
 	assert.Equal(t, store.Match{
-		Record: rec, Message: 1, Role: hook.RoleAssistant, Snippet: "In the harbour, sails FURLED. Größe 12.",
-		Around: []store.Line{{Message: 1, Role: hook.RoleAssistant, Text: "In the harbour, sails FURLED. Größe 12."}},
+		Record: rec, Message: 1, Role: message.RoleAssistant, Snippet: "In the harbour, sails FURLED. Größe 12.",
+		Around: []store.Line{{Message: 1, Role: message.RoleAssistant, Text: "In the harbour, sails FURLED. Größe 12."}},
 	}, m)
 }
 
@@ -90,7 +90,7 @@ func searchFinds(t *testing.T, s *bench) {
 // search: a conversation with the secret in that place and nowhere else.
 type Secret struct {
 	Place    string
-	Messages []hook.Message
+	Messages []message.Message
 }
 
 // Secrets returns all places, each with a secret of its own: one word of ASCII
@@ -98,62 +98,62 @@ type Secret struct {
 func Secrets() []Secret {
 	n := 0
 	word := func() string { n++; return fmt.Sprintf("canary%03dx", n) }
-	object := func() hook.JSON { return hook.JSON(`{"visible":"` + word() + `"}`) }
-	call := func(change func(*hook.Block)) []hook.Message {
-		b := hook.Block{Kind: hook.BlockToolCall, CallID: "1", Tool: "tool", JSON: `{}`}
+	object := func() message.JSON { return message.JSON(`{"visible":"` + word() + `"}`) }
+	call := func(change func(*message.Block)) []message.Message {
+		b := message.Block{Kind: message.BlockToolCall, CallID: "1", Tool: "tool", JSON: `{}`}
 		change(&b)
-		return []hook.Message{
-			{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock("visible"), b)},
-			{Role: hook.RoleTool, CallID: b.CallID, Tool: b.Tool, Result: hook.TextResult("visible")},
+		return []message.Message{
+			{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock("visible"), b)},
+			{Role: message.RoleTool, CallID: b.CallID, Tool: b.Tool, Result: message.TextResult("visible")},
 		}
 	}
-	result := func(change func(*hook.Message)) []hook.Message {
-		m := hook.Message{Role: hook.RoleTool, CallID: "1", Tool: "tool"}
+	result := func(change func(*message.Message)) []message.Message {
+		m := message.Message{Role: message.RoleTool, CallID: "1", Tool: "tool"}
 		change(&m)
-		return []hook.Message{calling("visible", "tool"), m}
+		return []message.Message{calling("visible", "tool"), m}
 	}
-	said := func(role hook.Role, b hook.Block) []hook.Message {
-		return []hook.Message{{Role: role, Content: hook.ListOf(hook.TextBlock("visible"), b)}}
+	said := func(role message.Role, b message.Block) []message.Message {
+		return []message.Message{{Role: role, Content: message.ListOf(message.TextBlock("visible"), b)}}
 	}
-	labelled := func(role hook.Role) []hook.Message {
-		m := hook.Message{Role: role, Label: "feedback", Content: hook.ListOf(hook.TextBlock("visible " + word()))}
-		return []hook.Message{assistant("visible"), m}
+	labelled := func(role message.Role) []message.Message {
+		m := message.Message{Role: role, Label: "feedback", Content: message.ListOf(message.TextBlock("visible " + word()))}
+		return []message.Message{assistant("visible"), m}
 	}
 	out := []Secret{
-		{"arguments of a call", call(func(b *hook.Block) { b.JSON = object() })},
-		{"a name in the arguments", call(func(b *hook.Block) { b.JSON = hook.JSON(`{"` + word() + `":1}`) })},
-		{"arguments that are no JSON", call(func(b *hook.Block) { b.JSON = hook.JSON(`{"visible ` + word()) })},
-		{"arguments that are a string", call(func(b *hook.Block) { b.JSON = hook.JSON(`"visible ` + word() + `"`) })},
-		{"the id of a call", call(func(b *hook.Block) { b.CallID = word() })},
-		{"the name of a tool that is none", call(func(b *hook.Block) { b.Tool = `tool {"visible":"` + word() + `"}` })},
-		{"metadata of a call", call(func(b *hook.Block) { b.Meta = object() })},
-		{"text of a call", call(func(b *hook.Block) { b.Text = "visible " + word() })},
-		{"text of a result", result(func(m *hook.Message) { m.Result = hook.TextResult("visible " + word()) })},
-		{"text of a failed result", result(func(m *hook.Message) { m.Result = hook.FailedResult(hook.FailOperation, "visible "+word()) })},
-		{"JSON of a result", result(func(m *hook.Message) { m.Result = hook.JSONResult(object()) })},
-		{"metadata of a result", result(func(m *hook.Message) { m.Result.Meta = object() })},
-		{"a resource in a result", result(func(m *hook.Message) {
-			m.Result.Content = hook.ListOf(hook.Block{Kind: hook.BlockResource, URI: "file:///visible", Text: "visible " + word()})
+		{"arguments of a call", call(func(b *message.Block) { b.JSON = object() })},
+		{"a name in the arguments", call(func(b *message.Block) { b.JSON = message.JSON(`{"` + word() + `":1}`) })},
+		{"arguments that are no JSON", call(func(b *message.Block) { b.JSON = message.JSON(`{"visible ` + word()) })},
+		{"arguments that are a string", call(func(b *message.Block) { b.JSON = message.JSON(`"visible ` + word() + `"`) })},
+		{"the id of a call", call(func(b *message.Block) { b.CallID = word() })},
+		{"the name of a tool that is none", call(func(b *message.Block) { b.Tool = `tool {"visible":"` + word() + `"}` })},
+		{"metadata of a call", call(func(b *message.Block) { b.Meta = object() })},
+		{"text of a call", call(func(b *message.Block) { b.Text = "visible " + word() })},
+		{"text of a result", result(func(m *message.Message) { m.Result = message.TextResult("visible " + word()) })},
+		{"text of a failed result", result(func(m *message.Message) { m.Result = message.FailedResult(message.FailOperation, "visible "+word()) })},
+		{"JSON of a result", result(func(m *message.Message) { m.Result = message.JSONResult(object()) })},
+		{"metadata of a result", result(func(m *message.Message) { m.Result.Meta = object() })},
+		{"a resource in a result", result(func(m *message.Message) {
+			m.Result.Content = message.ListOf(message.Block{Kind: message.BlockResource, URI: "file:///visible", Text: "visible " + word()})
 		})},
-		{"an image in a result", result(func(m *hook.Message) {
-			m.Result.Content = hook.ListOf(hook.Block{Kind: hook.BlockImage, MIME: "image/png", Data: word()})
+		{"an image in a result", result(func(m *message.Message) {
+			m.Result.Content = message.ListOf(message.Block{Kind: message.BlockImage, MIME: "image/png", Data: word()})
 		})},
-		{"content of a tool message", result(func(m *hook.Message) { m.Content = hook.ListOf(hook.TextBlock("visible " + word())) })},
-		{"the result of a message that is none", []hook.Message{{Role: hook.RoleUser,
-			Content: hook.ListOf(hook.TextBlock("visible")), Result: hook.TextResult("visible " + word())}}},
-		{"what the framework said as a user", labelled(hook.RoleUser)},
-		{"what the framework said as a model", labelled(hook.RoleAssistant)},
-		{"a label that is none", []hook.Message{assistant("visible"), {Role: hook.RoleUser, Label: "visible " + word(), Content: hook.ListOf(hook.TextBlock("x"))}}},
+		{"content of a tool message", result(func(m *message.Message) { m.Content = message.ListOf(message.TextBlock("visible " + word())) })},
+		{"the result of a message that is none", []message.Message{{Role: message.RoleUser,
+			Content: message.ListOf(message.TextBlock("visible")), Result: message.TextResult("visible " + word())}}},
+		{"what the framework said as a user", labelled(message.RoleUser)},
+		{"what the framework said as a model", labelled(message.RoleAssistant)},
+		{"a label that is none", []message.Message{assistant("visible"), {Role: message.RoleUser, Label: "visible " + word(), Content: message.ListOf(message.TextBlock("x"))}}},
 	}
-	for _, role := range []hook.Role{hook.RoleUser, hook.RoleAssistant} {
-		for _, kind := range []hook.BlockKind{hook.BlockReasoning, hook.BlockImage, hook.BlockResource, hook.BlockJSON, "a kind to come"} {
+	for _, role := range []message.Role{message.RoleUser, message.RoleAssistant} {
+		for _, kind := range []message.BlockKind{message.BlockReasoning, message.BlockImage, message.BlockResource, message.BlockJSON, "a kind to come"} {
 			out = append(out,
-				Secret{fmt.Sprintf("text of %s, %s", kind, role), said(role, hook.Block{Kind: kind, Text: "visible " + word()})},
-				Secret{fmt.Sprintf("JSON of %s, %s", kind, role), said(role, hook.Block{Kind: kind, JSON: object()})},
-				Secret{fmt.Sprintf("metadata of %s, %s", kind, role), said(role, hook.Block{Kind: kind, Meta: object()})},
-				Secret{fmt.Sprintf("data of %s, %s", kind, role), said(role, hook.Block{Kind: kind, Data: word(), MIME: "text/" + word(), URI: "file:///" + word()})})
+				Secret{fmt.Sprintf("text of %s, %s", kind, role), said(role, message.Block{Kind: kind, Text: "visible " + word()})},
+				Secret{fmt.Sprintf("JSON of %s, %s", kind, role), said(role, message.Block{Kind: kind, JSON: object()})},
+				Secret{fmt.Sprintf("metadata of %s, %s", kind, role), said(role, message.Block{Kind: kind, Meta: object()})},
+				Secret{fmt.Sprintf("data of %s, %s", kind, role), said(role, message.Block{Kind: kind, Data: word(), MIME: "text/" + word(), URI: "file:///" + word()})})
 		}
-		out = append(out, Secret{fmt.Sprintf("metadata of text, %s", role), said(role, hook.Block{Kind: hook.BlockText, Text: "visible", Meta: object()})})
+		out = append(out, Secret{fmt.Sprintf("metadata of text, %s", role), said(role, message.Block{Kind: message.BlockText, Text: "visible", Meta: object()})})
 	}
 	return out
 }
@@ -184,11 +184,11 @@ func KeepsSecrets(t *testing.T, s store.Store) {
 
 func searchWeighs(t *testing.T, s *bench) {
 	talk(t, s, "model", assistant("harbour one two three"))
-	talk(t, s, "person", hook.UserText("harbour one two three"))
+	talk(t, s, "person", message.UserText("harbour one two three"))
 	talk(t, s, "tool", calling("one two three", "harbour"))
 	talk(t, s, "twice", assistant("harbour one harbour three"))
 	for i := range 20 {
-		talk(t, s, fmt.Sprint(i), hook.UserText("four words of nothing"))
+		talk(t, s, fmt.Sprint(i), message.UserText("four words of nothing"))
 	}
 	assert.Equal(t, []string{"twice/0", "person/0", "tool/0", "model/0"}, places(t, s.Store, "harbour"))
 	talk(t, s, "later", assistant("harbour one two three"))
@@ -197,7 +197,7 @@ func searchWeighs(t *testing.T, s *bench) {
 
 func searchRare(t *testing.T, s *bench) {
 	for i := range 9 {
-		talk(t, s, fmt.Sprint(i), hook.UserText(fmt.Sprint("common word number ", i)), assistant("another thing entirely here"))
+		talk(t, s, fmt.Sprint(i), message.UserText(fmt.Sprint("common word number ", i)), assistant("another thing entirely here"))
 	}
 	talk(t, s, "rare", assistant("rare thing entirely here"))
 	assert.Equal(t, "rare/0", places(t, s.Store, "common rare")[0])
@@ -207,7 +207,7 @@ func searchRare(t *testing.T, s *bench) {
 }
 
 func searchSyntax(t *testing.T, s *bench) {
-	talk(t, s, "x", hook.UserText("boat AND harbour OR NOT near user tools"))
+	talk(t, s, "x", message.UserText("boat AND harbour OR NOT near user tools"))
 	for _, text := range []string{
 		`"boat`, `boat"`, `boat AND`, `AND`, `NOT boat`, `NEAR(boat harbour)`, `user:boat`, `{user} : boat`, `^boat`, `boat + harbour`, `(boat`, `boat)`,
 		`bo*at boat`, `-boat`, `boat\`, "boat\x00", "boat'; DROP TABLE message; --", `boat OR`, "\xffboat", "boat*", "*boat", strings.Repeat("boat ", 1000),
@@ -226,7 +226,7 @@ func searchNarrows(t *testing.T, s *bench) {
 		key := store.Key{Agent: fmt.Sprint("agent", i%2), Sender: fmt.Sprint("sender", i%5)}
 		rec, err := s.Conversation(t.Context(), key)
 		require.NoError(t, err)
-		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Messages: hook.MessagesOf(user(fmt.Sprint("boat ", i))...)})
+		_, err = s.Append(t.Context(), rec.ID, store.Append{Version: rec.Version, Messages: message.MessagesOf(user(fmt.Sprint("boat ", i))...)})
 		require.NoError(t, err)
 	}
 	for limit, want := range map[int]int{-1: 5, 0: 5, 1: 1, 7: 7, 20: 20, 21: 20, 1 << 40: 20} {
@@ -268,14 +268,14 @@ func searchSnippets(t *testing.T, s *bench) {
 }
 
 func searchAround(t *testing.T, s *bench) {
-	skill := hook.UserText("the text of a skill")
+	skill := message.UserText("the text of a skill")
 	skill.Label = "skill"
-	var ms []hook.Message
+	var ms []message.Message
 	for i := range 12 {
-		ms = append(ms, hook.UserText(fmt.Sprint("before ", i)))
+		ms = append(ms, message.UserText(fmt.Sprint("before ", i)))
 	}
 	ms = append(ms, skill, calling("", "bash", "read"),
-		hook.Message{Role: hook.RoleTool, CallID: "0", Tool: "bash", Result: hook.TextResult("secret")}, hook.UserText("needle"), calling("answer", "grep"), assistant("done"))
+		message.Message{Role: message.RoleTool, CallID: "0", Tool: "bash", Result: message.TextResult("secret")}, message.UserText("needle"), calling("answer", "grep"), assistant("done"))
 	talk(t, s, "x", ms...)
 	talk(t, s, "y", assistant("another conversation"))
 	around := func(before, after int) (out []string) {
@@ -296,10 +296,10 @@ func searchAround(t *testing.T, s *bench) {
 }
 
 func searchSince(t *testing.T, s *bench) {
-	talk(t, s, "x", hook.UserText("one boat"))
+	talk(t, s, "x", message.UserText("one boat"))
 	assert.Equal(t, []string{"x/0"}, places(t, s.Store, "boat"))
-	talk(t, s, "x", hook.UserText("two boat"))
-	talk(t, s, "y", hook.UserText("three boat"))
+	talk(t, s, "x", message.UserText("two boat"))
+	talk(t, s, "y", message.UserText("three boat"))
 	assert.ElementsMatch(t, []string{"x/0", "x/1", "y/0"}, places(t, s.Store, "boat"))
 	assert.ElementsMatch(t, []string{"x/0", "x/1", "y/0"}, places(t, s.Store, "boat"))
 	f, ok := s.Store.(store.Forker)
@@ -311,23 +311,23 @@ func searchSince(t *testing.T, s *bench) {
 	_, err := f.Rewind(t.Context(), rec.ID, store.At{Version: rec.Version}, 1)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"x/0"}, places(t, s.Store, "one two"))
-	talk(t, s, "x", hook.UserText("four boat"))
+	talk(t, s, "x", message.UserText("four boat"))
 	assert.Equal(t, []string{"x/1"}, places(t, s.Store, "two four"))
 	rec = create(t, s, "a", "x")
 	_, err = f.Rewind(t.Context(), rec.ID, store.At{Version: rec.Version}, 0)
 	require.NoError(t, err)
-	talk(t, s, "x", hook.UserText("five"), hook.UserText("six"))
+	talk(t, s, "x", message.UserText("five"), message.UserText("six"))
 	assert.ElementsMatch(t, []string{"x/0", "y/0"}, places(t, s.Store, "one two three four five"))
 }
 
 func searchPast(t *testing.T, s *bench) {
-	rec := talk(t, s, "x", hook.UserText("zero"), assistant("one"), hook.UserText("two"), assistant("three"))
+	rec := talk(t, s, "x", message.UserText("zero"), assistant("one"), message.UserText("two"), assistant("three"))
 	if c, ok := s.Store.(store.Compacter); ok {
 		assert.Equal(t, []string{"x/1"}, places(t, s.Store, "one"), "before the compaction")
 		v := compacted(t, s.Store, rec.ID, rec.Version, 2, "summary of zero and one")
 		assert.Equal(t, []string{"x/~1"}, places(t, s.Store, "one summary"))
 		assert.Equal(t, []string{"x/2"}, places(t, s.Store, "three"))
-		talk(t, s, "x", hook.UserText("four"), assistant("five"))
+		talk(t, s, "x", message.UserText("four"), assistant("five"))
 		v = compacted(t, s.Store, rec.ID, v+1, 4, "summary of all")
 		assert.Equal(t, []string{"x/~5"}, places(t, s.Store, "four"), "it was compacted before it was searched for")
 		assert.Equal(t, []string{"x/1"}, places(t, s.Store, "five summary"))
@@ -337,14 +337,14 @@ func searchPast(t *testing.T, s *bench) {
 		require.NoError(t, err)
 		m := find(t, s.Store, store.Query{Text: "two", Before: 1, After: 8})[0]
 		assert.Equal(t, "two", archive[m.Message].Text())
-		assert.Equal(t, []store.Line{{Message: 2, Role: hook.RoleUser, Text: "summary of zero and one"}, {Message: 3, Role: hook.RoleUser, Text: "two"},
-			{Message: 4, Role: hook.RoleAssistant, Text: "three"}, {Message: 5, Role: hook.RoleUser, Text: "four"}, {Message: 6, Role: hook.RoleUser, Text: "summary of all"}}, m.Around)
+		assert.Equal(t, []store.Line{{Message: 2, Role: message.RoleUser, Text: "summary of zero and one"}, {Message: 3, Role: message.RoleUser, Text: "two"},
+			{Message: 4, Role: message.RoleAssistant, Text: "three"}, {Message: 5, Role: message.RoleUser, Text: "four"}, {Message: 6, Role: message.RoleUser, Text: "summary of all"}}, m.Around)
 		assert.Equal(t, v, look(t, s, rec).Version)
 	}
 	if c, ok := s.Store.(store.Child); ok {
 		child, err := c.Child(t.Context(), store.Key{Agent: "a", Sender: "child"}, rec.ID)
 		require.NoError(t, err)
-		_, err = s.Append(t.Context(), child.ID, store.Append{Messages: hook.MessagesOf(user("offspring")...)})
+		_, err = s.Append(t.Context(), child.ID, store.Append{Messages: message.MessagesOf(user("offspring")...)})
 		require.NoError(t, err)
 		assert.Empty(t, places(t, s.Store, "offspring"))
 	}
@@ -356,7 +356,7 @@ func searchForks(t *testing.T, s *bench) {
 		t.Log("not tested, because the store forks nothing")
 		return
 	}
-	rec := talk(t, s, "x", hook.UserText("zero"), assistant("one"))
+	rec := talk(t, s, "x", message.UserText("zero"), assistant("one"))
 	_, compacts := s.Store.(store.Compacter)
 	if compacts {
 		compacted(t, s.Store, rec.ID, rec.Version, 1, "summary")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -22,7 +23,7 @@ func stateRules() []rule {
 	}
 }
 
-func value(name string, data hook.JSON) hook.StateValue {
+func value(name string, data message.JSON) hook.StateValue {
 	return hook.StateValue{Name: name, Data: data}
 }
 
@@ -46,7 +47,7 @@ func states(t *testing.T, s *bench) {
 	require.ErrorIs(t, err, store.ErrUnknown)
 	rec := create(t, s, "a", "x")
 	assert.Empty(t, statesOf(t, s.Store, rec.ID))
-	text := hook.JSON(`{"a":[1.50,12345678901234567890],"b":"<&>\u0041 \u2028 😀"}`)
+	text := message.JSON(`{"a":[1.50,12345678901234567890],"b":"<&>\u0041 \u2028 😀"}`)
 	v := set(t, s.Store, rec.ID, 0, value("Core.Cost.total", "1"), value("Extra[0].é", text))
 	set(t, s.Store, rec.ID, v, value("Core.Cost.total", "2"), value("Approval.rules", "null"), value("Approval.rules", "[]"))
 	want := []hook.StateValue{value("Approval.rules", "[]"), value("Core.Cost.total", "2"), value("Extra[0].é", text)}
@@ -78,7 +79,7 @@ func statesAreAtomic(t *testing.T, s *bench) {
 		require.Error(t, err)
 	}
 	assert.Equal(t, []hook.StateValue{value("n", "1")}, statesOf(t, s.Store, rec.ID))
-	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Epoch: 1, States: later, Messages: hook.MessagesOf(user("1")...), TurnEnds: true})
+	_, err = s.Append(t.Context(), rec.ID, store.Append{Version: v, Epoch: 1, States: later, Messages: message.MessagesOf(user("1")...), TurnEnds: true})
 	require.NoError(t, err)
 	assert.Equal(t, []hook.StateValue{value("m", "2"), value("n", "2")}, statesOf(t, s.Store, rec.ID))
 	assert.Equal(t, []string{"1"}, said(t, s.Store, rec.ID))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -100,10 +100,10 @@ func Run(t *testing.T, open Open) {
 	}
 }
 
-func user(text string) []hook.Message { return []hook.Message{hook.UserText(text)} }
+func user(text string) []message.Message { return []message.Message{message.UserText(text)} }
 
-func assistant(text string) hook.Message {
-	return hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(hook.TextBlock(text))}
+func assistant(text string) message.Message {
+	return message.Message{Role: message.RoleAssistant, Content: message.ListOf(message.TextBlock(text))}
 }
 
 // look returns the record of a conversation that is there.
@@ -130,7 +130,7 @@ func create(t *testing.T, s store.Store, agent, sender string) store.Record {
 	return rec
 }
 
-func texts(ms []hook.Message) []string {
+func texts(ms []message.Message) []string {
 	out := make([]string, len(ms))
 	for i, m := range ms {
 		out[i] = m.Text()

@@ -7,14 +7,14 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/grapnel-go/grapnel/composite/args"
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Given returns canonical arguments without what counts as not given: optional
 // properties that are null although the schema does not let them be. Where the schema
 // allows null it is a value and stays. Properties are looked for where [Schema.Validate]
 // explains values, and in the parts of allOf.
-func (s *Schema) Given(canonical hook.JSON) hook.JSON {
+func (s *Schema) Given(canonical message.JSON) message.JSON {
 	if !strings.Contains(string(canonical), ":null") {
 		return canonical
 	}

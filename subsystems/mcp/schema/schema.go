@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Schema is a tool's input schema, ready to validate with. Make it with
@@ -28,7 +28,7 @@ type Schema struct {
 
 // Compile prepares a schema that a stranger wrote. The schema must describe an
 // object and be one that every value can be validated against in bounded time.
-func Compile(text hook.JSON) (*Schema, error) {
+func Compile(text message.JSON) (*Schema, error) {
 	var raw map[string]any
 	if err := json.Unmarshal([]byte(text), &raw); err != nil || raw == nil {
 		return nil, errors.New("it is no JSON object")

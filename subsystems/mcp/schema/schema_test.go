@@ -8,6 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite/args"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/subsystems/mcp/schema"
 )
 
@@ -42,11 +43,11 @@ func TestNullIsNotGiven(t *testing.T) {
 		{`{"if":{"type":"string"},"then":{"minLength":1},"else":{"type":"integer"}}`, `{}`},
 		{`{"if":{"type":"string"},"else":{"type":"null"}}`, self},
 	} {
-		s, err := schema.Compile(hook.JSON(`{"type":"object","properties":{"a":` + tt.property + `},"$defs":{"s":{"type":"string"},"n":{"type":["integer","null"]}}}`))
+		s, err := schema.Compile(message.JSON(`{"type":"object","properties":{"a":` + tt.property + `},"$defs":{"s":{"type":"string"},"n":{"type":["integer","null"]}}}`))
 		require.NoError(t, err, tt.property)
 		const sent = `{"a":null}`
 		assert.Equal(t, tt.without == self, s.Validate(sent) == nil, "the library judges %s otherwise", tt.property)
-		want := hook.JSON(tt.without)
+		want := message.JSON(tt.without)
 		if tt.without == self {
 			want = sent
 		}
@@ -73,8 +74,8 @@ func TestNullIsNotGiven(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			given := s.Given(hook.JSON(tt.sent))
-			assert.Equal(t, hook.JSON(tt.given), given)
+			given := s.Given(message.JSON(tt.sent))
+			assert.Equal(t, message.JSON(tt.given), given)
 			err := s.Validate(given)
 			if tt.path == "" {
 				require.NoError(t, err)
@@ -100,7 +101,7 @@ func FuzzSchema(f *testing.F) {
 		f.Add(text, `{"a":{"b":[{"a":1}]},"c":null,"A":"x"}`)
 	}
 	f.Fuzz(func(t *testing.T, text, value string) {
-		s, err := schema.Compile(hook.JSON(text))
+		s, err := schema.Compile(message.JSON(text))
 		if err != nil {
 			return
 		}

@@ -11,11 +11,12 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Validate returns nil if the arguments fit, else a *hook.ArgError that says
 // where they do not.
-func (s *Schema) Validate(canonical hook.JSON) error {
+func (s *Schema) Validate(canonical message.JSON) error {
 	var value any
 	if err := json.Unmarshal([]byte(canonical), &value); err != nil {
 		return err

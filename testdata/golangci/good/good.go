@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Notes has one tool, which it dispatches by hand.
@@ -17,7 +18,9 @@ type Notes struct {
 }
 
 // Schema offers the tool.
-func (*Notes) Schema() []hook.Tool { return []hook.Tool{{Name: "note", Input: `{"type":"object"}`}} }
+func (*Notes) Schema() []message.Tool {
+	return []message.Tool{{Name: "note", Input: `{"type":"object"}`}}
+}
 
 // Dispatch binds it to nothing.
 func (*Notes) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {

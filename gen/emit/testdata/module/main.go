@@ -8,9 +8,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
-
 	"example.com/try/notes"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 var (
@@ -40,11 +41,11 @@ type answer struct {
 	Args   string
 	Got    string
 	Result string
-	Fail   hook.FailureKind
+	Fail   message.FailureKind
 }
 
 func run(n *notes.Notes, tool, args string) answer {
-	call := hook.NewToolCall(hook.ToolCallData{Tool: hook.Tool{Name: tool}, Args: hook.JSON(args)})
+	call := hook.NewToolCall(hook.ToolCallData{Tool: message.Tool{Name: tool}, Args: message.JSON(args)})
 	inv, ok := n.Dispatch(context.Background(), call)
 	if !ok {
 		inv, ok = notes.Clock{}.Dispatch(context.Background(), call)

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/openai"
 )
@@ -90,20 +90,20 @@ func TestBothReadTheSame(t *testing.T) {
 			acc, err := stream(t.Context(), w.theirs(), sdk.ChatCompletionNewParams{
 				Model: "m", Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("hello")}})
 			require.NoError(t, err)
-			reply, err := provider.Collect(w.ours().Stream(t.Context(), hook.ModelRequest{Model: "m", Messages: hook.MessagesOf(hook.UserText("hello"))}))
+			reply, err := provider.Collect(w.ours().Stream(t.Context(), message.ModelRequest{Model: "m", Messages: message.MessagesOf(message.UserText("hello"))}))
 			require.NoError(t, err)
 
 			require.Len(t, acc.Choices, 1)
-			message := acc.Choices[0].Message
-			assert.Equal(t, message.Content, reply.Text())
-			assert.Equal(t, hook.FinishTools, reply.Finish)
+			theirs := acc.Choices[0].Message
+			assert.Equal(t, theirs.Content, reply.Text())
+			assert.Equal(t, message.FinishTools, reply.Finish)
 			assert.Equal(t, finish, acc.Choices[0].FinishReason)
 			var want, got []string
-			for _, c := range message.ToolCalls {
+			for _, c := range theirs.ToolCalls {
 				want = append(want, c.Function.Name+" "+c.Function.Arguments)
 			}
 			for _, b := range reply.Content.All() {
-				if b.Kind == hook.BlockToolCall {
+				if b.Kind == message.BlockToolCall {
 					got = append(got, b.Tool+" "+string(b.JSON))
 				}
 			}
@@ -143,17 +143,17 @@ func TestBothSendTheSame(t *testing.T) {
 	_, err = stream(t.Context(), w.theirs(), params)
 	require.NoError(t, err)
 
-	req := hook.ModelRequest{
-		Model: "gpt-5", System: "Be brief.", Messages: hook.MessagesOf(hook.UserText(`Read "both" & more`)),
-		Tools:  hook.NewToolSet([]hook.Tool{{Name: "read", Description: "Reads a <file>.", Input: schema}}),
-		Choice: hook.ToolChoice{Mode: hook.ToolChoiceTool, Tool: "read"}, MaxTokens: 1000,
+	req := message.ModelRequest{
+		Model: "gpt-5", System: "Be brief.", Messages: message.MessagesOf(message.UserText(`Read "both" & more`)),
+		Tools:  message.NewToolSet([]message.Tool{{Name: "read", Description: "Reads a <file>.", Input: schema}}),
+		Choice: message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "read"}, MaxTokens: 1000,
 	}
 	reply, err := provider.Collect(w.ours().Stream(t.Context(), req))
 	require.NoError(t, err)
 	req.Messages = req.Messages.Append(
-		hook.Message{Role: hook.RoleAssistant, Content: reply.Content},
-		hook.Message{Role: hook.RoleTool, CallID: "call_Ab1", Tool: "read", Result: hook.TextResult("text of a")},
-		hook.Message{Role: hook.RoleTool, CallID: "call_Cd2", Tool: "read", Result: hook.FailedResult(hook.FailNotFound, "b.txt does not exist")})
+		message.Message{Role: message.RoleAssistant, Content: reply.Content},
+		message.Message{Role: message.RoleTool, CallID: "call_Ab1", Tool: "read", Result: message.TextResult("text of a")},
+		message.Message{Role: message.RoleTool, CallID: "call_Cd2", Tool: "read", Result: message.FailedResult(message.FailNotFound, "b.txt does not exist")})
 	_, err = provider.Collect(w.ours().Stream(t.Context(), req))
 	require.NoError(t, err)
 
@@ -166,16 +166,16 @@ func TestBothSendTheSame(t *testing.T) {
 // a request goes through them.
 func TestTheSDKKnowsEveryMember(t *testing.T) {
 	t.Parallel()
-	user := hook.Message{Role: hook.RoleUser, Content: hook.ListOf(hook.TextBlock("What is it?"),
-		hook.Block{Kind: hook.BlockImage, MIME: "image/gif", Data: "R0lG"})}
+	user := message.Message{Role: message.RoleUser, Content: message.ListOf(message.TextBlock("What is it?"),
+		message.Block{Kind: message.BlockImage, MIME: "image/gif", Data: "R0lG"})}
 	w := serve(t, recorded(t, "openai.sse"))
 	p := openai.New(&openai.Options{BaseURL: w.URL + "/v1", APIKey: key, Client: w.Client(),
 		MaxTokensKey: "max_completion_tokens", Extra: `{"temperature":0,"reasoning_effort":"low"}`})
-	_, err := provider.Collect(p.Stream(t.Context(), hook.ModelRequest{
-		Model: "gpt-5", System: "Be brief.", Messages: hook.MessagesOf(user), MaxTokens: 100,
-		Tools:  hook.NewToolSet([]hook.Tool{{Name: "read", Input: schema}}),
-		Choice: hook.ToolChoice{Mode: hook.ToolChoiceRequired}, // the SDK cannot read a named one back
-		Format: hook.ResponseFormat{JSON: true, Name: "answer", Schema: schema},
+	_, err := provider.Collect(p.Stream(t.Context(), message.ModelRequest{
+		Model: "gpt-5", System: "Be brief.", Messages: message.MessagesOf(user), MaxTokens: 100,
+		Tools:  message.NewToolSet([]message.Tool{{Name: "read", Input: schema}}),
+		Choice: message.ToolChoice{Mode: message.ToolChoiceRequired}, // the SDK cannot read a named one back
+		Format: message.ResponseFormat{JSON: true, Name: "answer", Schema: schema},
 	}))
 	require.NoError(t, err)
 	var params sdk.ChatCompletionNewParams
@@ -199,7 +199,7 @@ func TestBothReadTheSameError(t *testing.T) {
 	_, err := stream(t.Context(), w.theirs(), sdk.ChatCompletionNewParams{Model: "m", Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("x")}})
 	var theirs *sdk.Error
 	require.ErrorAs(t, err, &theirs)
-	_, err = provider.Collect(w.ours().Stream(t.Context(), hook.ModelRequest{Model: "m", Messages: hook.MessagesOf(hook.UserText("x"))}))
+	_, err = provider.Collect(w.ours().Stream(t.Context(), message.ModelRequest{Model: "m", Messages: message.MessagesOf(message.UserText("x"))}))
 	var ours *openai.Error
 	require.ErrorAs(t, err, &ours)
 	assert.Equal(t, []any{theirs.StatusCode, theirs.Code, theirs.Type, theirs.Message}, []any{ours.Status, ours.Code, ours.Type, ours.Message})
@@ -214,6 +214,6 @@ func TestWhereTheProviderIsStricter(t *testing.T) {
 	acc, err := stream(t.Context(), w.theirs(), sdk.ChatCompletionNewParams{Model: "m", Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("x")}})
 	require.NoError(t, err)
 	assert.Equal(t, "half an ans", acc.Choices[0].Message.Content)
-	_, err = provider.Collect(w.ours().Stream(t.Context(), hook.ModelRequest{Model: "m", Messages: hook.MessagesOf(hook.UserText("x"))}))
+	_, err = provider.Collect(w.ours().Stream(t.Context(), message.ModelRequest{Model: "m", Messages: message.MessagesOf(message.UserText("x"))}))
 	require.ErrorIs(t, err, provider.ErrNoFinish)
 }

@@ -7,9 +7,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/grapnel-go/grapnel/hook"
-
 	"example.com/try/shared"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 // Notes keeps notes.
@@ -94,7 +95,7 @@ type AddInput struct {
 	// Meta of any kind.
 	Meta json.RawMessage `json:"meta,omitzero"`
 	// Extra of any kind.
-	Extra hook.JSON `json:"extra,omitzero"`
+	Extra message.JSON `json:"extra,omitzero"`
 	// Free of any kind.
 	Free any `json:"free,omitzero"`
 }
@@ -131,7 +132,7 @@ func (n *Notes) List(context.Context) ([]string, error) { return []string{"<a>"}
 //hook:tool
 func (n *Notes) Drop(_ context.Context, in Base) error {
 	if in.Author == "" {
-		return &hook.ToolError{Kind: hook.FailNotFound, Text: "no such note"}
+		return &hook.ToolError{Kind: message.FailNotFound, Text: "no such note"}
 	}
 	if in.Author == "no" {
 		return errors.New("failed")
@@ -164,4 +165,4 @@ type Clock struct{ hook.Nop }
 // Now tells the time.
 //
 //hook:tool
-func (Clock) Now(context.Context) (hook.ToolResult, error) { return hook.TextResult("noon"), nil }
+func (Clock) Now(context.Context) (message.ToolResult, error) { return message.TextResult("noon"), nil }

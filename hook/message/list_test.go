@@ -1,4 +1,4 @@
-package hook_test
+package message_test
 
 import (
 	"encoding/json"
@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 )
 
 func TestListCannotBeChangedByHolders(t *testing.T) {
 	source := []string{"a", "b", "c"}
-	l := hook.ListOf(source...)
+	l := message.ListOf(source...)
 	source[0] = "changed"
 	assert.Equal(t, []string{"a", "b", "c"}, l.Slice(), "ListOf copies")
 
@@ -40,7 +40,7 @@ func TestListCannotBeChangedByHolders(t *testing.T) {
 }
 
 func TestListDecodingLeavesCopies(t *testing.T) {
-	l := hook.ListOf("a", "b")
+	l := message.ListOf("a", "b")
 	held := l
 	require.NoError(t, json.Unmarshal([]byte(`["x","y"]`), &l))
 	assert.Equal(t, []string{"x", "y"}, l.Slice())
@@ -53,18 +53,18 @@ func TestListDecodingLeavesCopies(t *testing.T) {
 func TestFreeze(t *testing.T) {
 	s := make([]string, 2, 8)
 	s[0], s[1] = "a", "b"
-	l := hook.Freeze(s)
+	l := message.Freeze(s)
 	_ = append(s, "later")
 	longer := l.Append("c")
 	assert.Equal(t, []string{"a", "b"}, l.Slice())
 	assert.Equal(t, []string{"a", "b", "c"}, longer.Slice())
 	assert.Equal(t, "later", s[:3][2], "the owner may append beyond the list, and the list's Append does not write there")
-	noAllocs(t, "Freeze", func() { l = hook.Freeze(s) })
+	noAllocs(t, "Freeze", func() { l = message.Freeze(s) })
 	noAllocs(t, "From", func() { l = l.From(0) })
 }
 
 func TestListEdges(t *testing.T) {
-	var zero hook.List[int]
+	var zero message.List[int]
 	assert.Zero(t, zero.Len())
 	assert.True(t, zero.IsZero())
 	assert.Empty(t, zero.Slice())
@@ -73,7 +73,7 @@ func TestListEdges(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "[]", string(data))
 	stopped := 0
-	for range hook.ListOf(1, 2, 3).All() {
+	for range message.ListOf(1, 2, 3).All() {
 		stopped++
 		break
 	}
@@ -84,7 +84,7 @@ func TestListIsASlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		model := rapid.SliceOf(rapid.Int()).Draw(t, "model")
 		more := rapid.SliceOf(rapid.Int()).Draw(t, "more")
-		l := hook.ListOf(model...).Append(more...)
+		l := message.ListOf(model...).Append(more...)
 		want := append(append([]int{}, model...), more...)
 		require.Equal(t, want, append([]int{}, l.Slice()...))
 		require.Equal(t, l.Len(), len(want))
@@ -95,22 +95,22 @@ func TestListIsASlice(t *testing.T) {
 }
 
 func TestJSONRoundTrip(t *testing.T) {
-	for _, text := range []hook.JSON{
+	for _, text := range []message.JSON{
 		`{}`, `null`, `"x"`, `{"b":1,"a":2}`, `{"c":"a < b && c > d"}`, "{\"c\":\"\u2028\u2029\"}", `{"c":"\\u003c \\\\u003e \n \u0001"}`,
 		`1e400`, `12345678901234567890`,
 	} {
 		assert.Equal(t, text, recoded(t, text))
-		whole := recoded(t, hook.JSONResult(text))
+		whole := recoded(t, message.JSONResult(text))
 		assert.Equal(t, text, whole.Content.At(0).JSON)
 	}
-	data, err := json.Marshal(hook.JSON(""))
+	data, err := json.Marshal(message.JSON(""))
 	require.NoError(t, err)
 	assert.Equal(t, "null", string(data), "the empty JSON")
 }
 
 func TestJSONThatIsNoneCanBeWritten(t *testing.T) {
-	call := hook.Block{Kind: hook.BlockToolCall, CallID: "c1", Tool: "bash", JSON: `{"command":"rm`}
-	data, err := json.Marshal(hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(call)})
+	call := message.Block{Kind: message.BlockToolCall, CallID: "c1", Tool: "bash", JSON: `{"command":"rm`}
+	data, err := json.Marshal(message.Message{Role: message.RoleAssistant, Content: message.ListOf(call)})
 	require.NoError(t, err, "a message with arguments that could not be bound")
 	assert.JSONEq(t, `{"role":"assistant","content":[{"kind":"tool_call","json":"{\"command\":\"rm","call_id":"c1","tool":"bash"}]}`, string(data))
 }
@@ -120,10 +120,10 @@ func FuzzJSONRoundTrip(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		data, err := json.Marshal(hook.JSON(s))
+		data, err := json.Marshal(message.JSON(s))
 		require.NoError(t, err)
 		require.True(t, json.Valid(data))
-		var back hook.JSON
+		var back message.JSON
 		require.NoError(t, json.Unmarshal(data, &back))
 		again := recoded(t, back)
 		require.Equal(t, back, again, "a second round changes nothing")

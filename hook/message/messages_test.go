@@ -1,4 +1,4 @@
-package hook_test
+package message_test
 
 import (
 	"encoding/json"
@@ -10,19 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/allocs"
 )
 
 // everyMessage is one message of each form, and one with all fields.
-func everyMessage() []hook.Message {
-	text := hook.ListOf(hook.TextBlock("x"))
-	result := hook.FailedResult(hook.FailDenied, "no")
-	return []hook.Message{
-		{}, hook.UserText("hi"), {Role: hook.RoleAssistant, Content: text}, {Role: hook.RoleAssistant}, {Role: "other", Content: text},
-		{Role: hook.RoleUser, Content: text, Label: "skill"}, {Role: hook.RoleUser, Content: text, Ephemeral: true},
-		{Role: hook.RoleAssistant, Content: text, From: "guest"}, {Role: hook.RoleTool, CallID: "1", Tool: "read", Result: result},
-		{Role: hook.RoleTool, CallID: "1"}, {Role: hook.RoleUser, Tool: "read"}, {Role: hook.RoleUser, Result: hook.ToolResult{Trust: hook.TrustExternal}},
+func everyMessage() []message.Message {
+	text := message.ListOf(message.TextBlock("x"))
+	result := message.FailedResult(message.FailDenied, "no")
+	return []message.Message{
+		{}, message.UserText("hi"), {Role: message.RoleAssistant, Content: text}, {Role: message.RoleAssistant}, {Role: "other", Content: text},
+		{Role: message.RoleUser, Content: text, Label: "skill"}, {Role: message.RoleUser, Content: text, Ephemeral: true},
+		{Role: message.RoleAssistant, Content: text, From: "guest"}, {Role: message.RoleTool, CallID: "1", Tool: "read", Result: result},
+		{Role: message.RoleTool, CallID: "1"}, {Role: message.RoleUser, Tool: "read"}, {Role: message.RoleUser, Result: message.ToolResult{Trust: message.TrustExternal}},
 		{Role: "r", Content: text, CallID: "1", Tool: "t", Result: result, Label: "l", From: "f", Ephemeral: true},
 	}
 }
@@ -30,7 +30,7 @@ func everyMessage() []hook.Message {
 func TestMessagesKeepEveryFieldOfAMessage(t *testing.T) {
 	t.Parallel()
 	want := everyMessage()
-	l := hook.MessagesOf(want...)
+	l := message.MessagesOf(want...)
 	assert.Equal(t, want, l.Slice())
 	for i, m := range l.All() {
 		assert.Equal(t, want[i], m)
@@ -38,15 +38,15 @@ func TestMessagesKeepEveryFieldOfAMessage(t *testing.T) {
 	}
 	got, err := json.Marshal(l)
 	require.NoError(t, err)
-	as, err := json.Marshal(hook.ListOf(want...))
+	as, err := json.Marshal(message.ListOf(want...))
 	require.NoError(t, err)
 	assert.JSONEq(t, string(as), string(got))
-	empty, err := json.Marshal(hook.Messages{})
+	empty, err := json.Marshal(message.Messages{})
 	require.NoError(t, err)
 	assert.Equal(t, "[]", string(empty))
-	assert.True(t, hook.Messages{}.IsZero())
+	assert.True(t, message.Messages{}.IsZero())
 	assert.False(t, l.IsZero())
-	assert.Empty(t, hook.Messages{}.Slice())
+	assert.Empty(t, message.Messages{}.Slice())
 }
 
 // TestMessagesAreWhatSlicesAre makes lists of lists at random, beside plain slices
@@ -55,12 +55,12 @@ func TestMessagesAreWhatSlicesAre(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		type pair struct {
-			l hook.Messages
-			s []hook.Message
+			l message.Messages
+			s []message.Message
 		}
 		all := []pair{{}}
 		n, kinds := 0, everyMessage()
-		fresh := func() (ms []hook.Message) {
+		fresh := func() (ms []message.Message) {
 			for range rapid.SampledFrom([]int{0, 1, 1, 2, 3, 5, 70, 150}).Draw(t, "many") {
 				m := kinds[n%len(kinds)]
 				m.CallID, n = fmt.Sprint(n), n+1
@@ -69,7 +69,7 @@ func TestMessagesAreWhatSlicesAre(t *testing.T) {
 			return ms
 		}
 		pick := func() pair { return all[rapid.IntRange(max(0, len(all)-5), len(all)-1).Draw(t, "list")] }
-		join := func(a, b []hook.Message) []hook.Message { return append(append([]hook.Message{}, a...), b...) }
+		join := func(a, b []message.Message) []message.Message { return append(append([]message.Message{}, a...), b...) }
 		for range rapid.IntRange(1, 25).Draw(t, "steps") {
 			p := pick()
 			at := rapid.IntRange(0, len(p.s)).Draw(t, "at")
@@ -102,9 +102,9 @@ func TestMessagesAreWhatSlicesAre(t *testing.T) {
 
 func TestMessagesOutOfRangePanic(t *testing.T) {
 	t.Parallel()
-	l := hook.MessagesOf(hook.UserText("1"), hook.UserText("2"), hook.UserText("3")).First(2)
+	l := message.MessagesOf(message.UserText("1"), message.UserText("2"), message.UserText("3")).First(2)
 	for name, f := range map[string]func(){
-		"at -1": func() { l.At(-1) }, "at the end": func() { l.At(2) }, "at of none": func() { hook.Messages{}.At(0) },
+		"at -1": func() { l.At(-1) }, "at the end": func() { l.At(2) }, "at of none": func() { message.Messages{}.At(0) },
 		"from -1": func() { l.From(-1) }, "from behind": func() { l.From(3) }, "first -1": func() { l.First(-1) }, "first of more": func() { l.First(3) },
 	} {
 		assert.Panics(t, f, name)
@@ -115,13 +115,13 @@ func TestMessagesOutOfRangePanic(t *testing.T) {
 // its own, and nobody waits.
 func TestMessagesOfManyHolders(t *testing.T) {
 	t.Parallel()
-	base := hook.MessagesOf(hook.UserText("0"), hook.UserText("1"), hook.UserText("2"))
+	base := message.MessagesOf(message.UserText("0"), message.UserText("1"), message.UserText("2"))
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
 			l := base
 			for i := range 200 {
-				l = l.Append(hook.Message{Role: hook.RoleTool, CallID: fmt.Sprint(g, i)})
+				l = l.Append(message.Message{Role: message.RoleTool, CallID: fmt.Sprint(g, i)})
 			}
 			for i, m := range l.From(3).All() {
 				assert.Equal(t, fmt.Sprint(g, i), m.CallID)
@@ -136,8 +136,8 @@ func TestMessagesOfManyHolders(t *testing.T) {
 // TestMessagesShareWhatTheyHaveInCommon: what is read costs nothing, what is appended
 // costs no copy of what is there.
 func TestMessagesShareWhatTheyHaveInCommon(t *testing.T) {
-	m := hook.UserText("x")
-	long := hook.MessagesOf(m)
+	m := message.UserText("x")
+	long := message.MessagesOf(m)
 	for range 10_000 {
 		long = long.Append(m)
 	}
@@ -157,9 +157,9 @@ func TestMessagesShareWhatTheyHaveInCommon(t *testing.T) {
 // which lists share messages.
 func TestMessagesKnowTheirBytes(t *testing.T) {
 	t.Parallel()
-	walked := func(l hook.Messages) (n int64) {
+	walked := func(l message.Messages) (n int64) {
 		for _, m := range l.All() {
-			for _, blocks := range []hook.List[hook.Block]{m.Content, m.Result.Content} {
+			for _, blocks := range []message.List[message.Block]{m.Content, m.Result.Content} {
 				for _, b := range blocks.All() {
 					n += int64(len(b.Text) + len(b.JSON) + len(b.Data) + len(b.URI) + len(b.Tool))
 				}
@@ -167,17 +167,17 @@ func TestMessagesKnowTheirBytes(t *testing.T) {
 		}
 		return n
 	}
-	call := hook.Message{Role: hook.RoleAssistant, Content: hook.ListOf(
-		hook.Block{Kind: hook.BlockText, Text: "so"}, hook.Block{Kind: hook.BlockToolCall, Tool: "t", JSON: `{"a":1}`},
-		hook.Block{Kind: hook.BlockImage, Data: "data", URI: "uri"})}
-	result := hook.Message{Role: hook.RoleTool, CallID: "c", Result: hook.TextResult("a result")}
-	assert.Zero(t, hook.Messages{}.Bytes())
-	var l hook.Messages
+	call := message.Message{Role: message.RoleAssistant, Content: message.ListOf(
+		message.Block{Kind: message.BlockText, Text: "so"}, message.Block{Kind: message.BlockToolCall, Tool: "t", JSON: `{"a":1}`},
+		message.Block{Kind: message.BlockImage, Data: "data", URI: "uri"})}
+	result := message.Message{Role: message.RoleTool, CallID: "c", Result: message.TextResult("a result")}
+	assert.Zero(t, message.Messages{}.Bytes())
+	var l message.Messages
 	for i := range 200 {
-		l = l.Append(hook.UserText(fmt.Sprint(i)), call, result)
-		for _, l := range []hook.Messages{l, l.From(1), l.From(l.Len() / 2), l.First(l.Len() / 2), l.From(2).First(1), l.From(l.Len())} {
+		l = l.Append(message.UserText(fmt.Sprint(i)), call, result)
+		for _, l := range []message.Messages{l, l.From(1), l.From(l.Len() / 2), l.First(l.Len() / 2), l.From(2).First(1), l.From(l.Len())} {
 			assert.Equal(t, walked(l), l.Bytes())
-			assert.Equal(t, walked(l)+3, l.Append(hook.UserText("new")).Bytes(), "appended apart")
+			assert.Equal(t, walked(l)+3, l.Append(message.UserText("new")).Bytes(), "appended apart")
 			assert.Equal(t, walked(l), l.Fork().Bytes())
 		}
 	}

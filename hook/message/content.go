@@ -1,9 +1,6 @@
-package hook
+package message
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 // Role says who speaks in a [Message].
 type Role string
@@ -217,43 +214,3 @@ func blockText(b Block) string {
 	}
 	return b.URI
 }
-
-// Outcome says how a tool call ended.
-type Outcome string
-
-// The outcomes of a tool call.
-const (
-	OutcomeExecuted    Outcome = "executed"    // ran, and the result is a success
-	OutcomeFailed      Outcome = "failed"      // ran, and the result is a failure
-	OutcomeDenied      Outcome = "denied"      // a decider denied it, or approval was refused
-	OutcomeAnswered    Outcome = "answered"    // a decider answered in the tool's place
-	OutcomeCancelled   Outcome = "cancelled"   // the turn was cancelled before it started
-	OutcomeTimedOut    Outcome = "timed_out"   // its time ran out
-	OutcomePanicked    Outcome = "panicked"    // it panicked
-	OutcomeUnknown     Outcome = "unknown"     // no such tool, or out of scope
-	OutcomeInvalid     Outcome = "invalid"     // its arguments could not be bound
-	OutcomeInterrupted Outcome = "interrupted" // it had started when the turn was cancelled; what it did is not known
-)
-
-// ToolOutcome is what AfterTool judges.
-type ToolOutcome struct {
-	// Result is what goes into the history, after every RewriteResult.
-	Result  ToolResult
-	Outcome Outcome
-	// Duration is counted from the start of execution, not from queueing; zero
-	// for a call that never started.
-	Duration time.Duration
-	// Grant is what the call was allowed to do.
-	Grant Grant
-}
-
-// ToolError is the error by which a typed tool says what kind of failure its
-// result is. Any other error is FailOperation, except the two of a context.
-type ToolError struct {
-	Kind FailureKind
-	// Text is what the model reads.
-	Text string
-}
-
-// Error returns the text.
-func (e *ToolError) Error() string { return e.Text }

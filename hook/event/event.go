@@ -1,0 +1,91 @@
+// Package event has the constants of events: their kinds, the codes and visibilities of remarks, and how hook runs end. The type is
+// [hook.Event].
+package event
+
+import "github.com/grapnel-go/grapnel/hook"
+
+// The kinds of event, in the order of a turn. Brackets always close: every
+// …Start is followed by its …End, also when the turn fails. What a process has left
+// open that died within a turn is over with the next start of a turn: of that turn,
+// which is gone on with or brought to its end, or of another.
+const (
+	TurnStart        hook.EventKind = "turn_start"         // Text: the input
+	StepStart        hook.EventKind = "step_start"         // Step
+	TextStart        hook.EventKind = "text_start"         //
+	TextDelta        hook.EventKind = "text_delta"         // Text
+	TextEnd          hook.EventKind = "text_end"           //
+	ReasoningStart   hook.EventKind = "reasoning_start"    //
+	ReasoningDelta   hook.EventKind = "reasoning_delta"    // Text
+	ReasoningEnd     hook.EventKind = "reasoning_end"      //
+	Usage            hook.EventKind = "usage"              // Detail.Usage and Detail.Cost of one model call
+	CallsBegin       hook.EventKind = "calls_begin"        // Detail.Tools: the names, as early as known
+	CallStart        hook.EventKind = "call_start"         // Detail: the call and its arguments, once bound
+	CallProgress     hook.EventKind = "call_progress"      // Text, Detail: the call
+	ApprovalAsked    hook.EventKind = "approval_asked"     // Detail: the call; Text: the reason
+	ApprovalTimedOut hook.EventKind = "approval_timed_out" // nobody answered; Detail: the call, Answer: what becomes of it; Text: after how long
+	ApprovalGiven    hook.EventKind = "approval_given"     // Detail: the call, Answer; Text: the reason
+	CallResult       hook.EventKind = "call_result"        // Detail: call, result, outcome, duration; in completion order
+	CallsComplete    hook.EventKind = "calls_complete"     // Detail.Tools
+	QuestionAsked    hook.EventKind = "question_asked"     // Detail.Inquiry
+	QuestionGiven    hook.EventKind = "question_given"     // Detail: the Inquiry, its Response, By; Text: why there is none
+	SubagentStart    hook.EventKind = "subagent_start"     // of a child turn, whose events follow; Text: its input; Detail: the call
+	SubagentEnd      hook.EventKind = "subagent_end"       // Detail.Stop, Detail.Usage, Detail.Cost; Text: its final answer
+	Steered          hook.EventKind = "steered"            // Text: what was said while the turn ran
+	SteerRefused     hook.EventKind = "steer_refused"      // Text: why what was said while the turn ran does not get to the model, or what a hook answers to it
+	TurnRetried      hook.EventKind = "turn_retried"       // clients drop what the step showed; Text: why
+	Error            hook.EventKind = "error"              // Text: what went wrong
+	StepEnd          hook.EventKind = "step_end"           // Step
+	TurnEnd          hook.EventKind = "turn_end"           // Detail.Stop, Detail.Usage, Detail.Cost; Text: the final answer
+)
+
+// Kinds of event outside the course of a turn.
+const (
+	AgentRegistered   hook.EventKind = "agent_registered"   //
+	AgentUnregistered hook.EventKind = "agent_unregistered" //
+	SkillLoaded       hook.EventKind = "skill_loaded"       // Text: the name
+	ServerConnected   hook.EventKind = "server_connected"   // Text: the name of the MCP server
+	ServerLost        hook.EventKind = "server_lost"        // Text: the name and the cause
+	Compacted         hook.EventKind = "compacted"          // Text: the summary that took the place of older messages
+	HookFailed        hook.EventKind = "hook_failed"        // Detail.Subsystem, Detail.Point; the cause is not in it
+	HookRun           hook.EventKind = "hook_run"           // Event.Run; only where hook runs are recorded
+	Diagnostic        hook.EventKind = "diagnostic"         // Text, safe to show; Detail.Code and Visibility where it has them
+)
+
+// The ways in which a hook run ends.
+const (
+	RunSucceeded   hook.RunStatus = "succeeded"   // it has answered, or had nothing to say
+	RunDenied      hook.RunStatus = "denied"      // its answer holds something back: see Answer.Denies
+	RunFailed      hook.RunStatus = "failed"      // it returned an error
+	RunPanicked    hook.RunStatus = "panicked"    // it panicked
+	RunTimedOut    hook.RunStatus = "timed_out"   // it took longer than its field allows
+	RunInterrupted hook.RunStatus = "interrupted" // it returned an error because the turn was cancelled
+	RunSkipped     hook.RunStatus = "skipped"     // it was not asked: By had ended the point
+	RunQueued      hook.RunStatus = "queued"      // it is told later, by a job: Attempt tells of each time
+)
+
+// The codes of what the runtime says about contributions. Its texts name who
+// contributed, and domains and ids, but no values.
+const (
+	CodePolicyConflict   hook.DiagnosticCode = "policy.merge.conflict"            // two of equal weight differ: the first holds
+	CodeContextDuplicate hook.DiagnosticCode = "prompt_context.duplicate_id"      // two blocks with one domain and id: the heavier stays
+	CodeContextTruncated hook.DiagnosticCode = "prompt_context.truncated"         // a block was cut
+	CodeContextOmitted   hook.DiagnosticCode = "prompt_context.entry_omitted"     // a block was left out, because the budget was used up
+	CodeSectionDuplicate hook.DiagnosticCode = "prompt_section.duplicate_id"      // two sections with one id: the heavier stays
+	CodeSectionTruncated hook.DiagnosticCode = "prompt_section.truncated"         // a section was cut
+	CodeSectionOmitted   hook.DiagnosticCode = "prompt_section.omitted"           // a section was left out
+	CodeToolsDuplicate   hook.DiagnosticCode = "tool_bundle.duplicate_bundle_id"  // two bundles with one id: the heavier counts
+	CodeToolConflict     hook.DiagnosticCode = "tool_bundle.conflict"             // a tool was not added: the agent has one of that name
+	CodeToolScope        hook.DiagnosticCode = "tool_bundle.out_of_scope"         // a tool was not added: the agent may not use it
+	CodeToolOwner        hook.DiagnosticCode = "tool_bundle.owner"                // a tool was not added: its owner does not take its calls
+	CodeToolInvalid      hook.DiagnosticCode = "tool_bundle.invalid"              // a tool was not added: its name or schema is none
+	CodeToolReserved     hook.DiagnosticCode = "tool_bundle.reserved_name"        // a tool was not added: nobody may have that name
+	CodeToolHidden       hook.DiagnosticCode = "tool_bundle.hidden"               // a tool was not added: another bundle hides it
+	CodeToolUnknown      hook.DiagnosticCode = "tool_bundle.unknown"              // a tool that the agent has not was to be hidden
+	CodeDiagnosticsLost  hook.DiagnosticCode = "contribution.diagnostics_omitted" // there were more remarks than are told
+)
+
+// The codes of what the runtime says about repairs. Everybody is told.
+const (
+	CodeCallRepaired    hook.DiagnosticCode = "call.repaired"    // a call that could not be bound runs as OnInvalidTool has changed it
+	CodeHistoryRepaired hook.DiagnosticCode = "history.repaired" // a stored history broke a rule of providers and was mended when it was read
+)

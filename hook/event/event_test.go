@@ -1,0 +1,17 @@
+package event_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+)
+
+// Package hook makes events of three kinds, and cannot name the constants.
+func TestKindsThatHookMakes(t *testing.T) {
+	assert.Equal(t, event.HookFailed, hook.FailureEvent(&hook.Failure{}).Kind)
+	assert.Equal(t, event.HookRun, hook.RunEvent(hook.Run{}).Kind)
+	assert.Equal(t, event.Diagnostic, hook.DiagnosticEvent(hook.Diagnostic{}).Kind)
+}

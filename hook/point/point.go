@@ -1,0 +1,69 @@
+// Package point has what follows from the points that package hook declares: a constant for each, what its declaration says, and a
+// hook that has one function at one point:
+//
+//	point.BeforeToolFunc(func(ctx context.Context, call *hook.ToolCall) (hook.ToolDecision, error) { … })
+package point
+
+import (
+	"iter"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+//go:generate go run ../../internal/pointgen point ..
+
+// Info is what the declaration of a point says.
+type Info struct {
+	Name string
+	// Kind is facade, contribute, rewrite, decide, wrap or observe.
+	Kind string
+	// Combine is the rule by which the answers of several hooks become one.
+	Combine string
+	// Reverse: the last hook comes first.
+	Reverse bool
+	// Closed is the default fail policy.
+	Closed bool
+	// Place is the name of the type that says what the point is about, ToolCall or
+	// Turn; "" for none.
+	Place string
+}
+
+// InfoOf returns what the declaration of the point says; zero for an unknown one.
+func InfoOf(p hook.Point) Info {
+	if int(p) >= len(infos) {
+		return Info{}
+	}
+	return infos[p]
+}
+
+// All yields all points, the methods of [hook.Hook] first, in the order of their
+// declaration.
+func All() iter.Seq2[hook.Point, Info] {
+	return func(yield func(hook.Point, Info) bool) {
+		for p, info := range infos {
+			if p > 0 && !yield(hook.Point(p), info) {
+				return
+			}
+		}
+	}
+}
+
+// Set returns the set of the points.
+func Set(points ...hook.Point) hook.PointSet {
+	var s hook.PointSet
+	for _, p := range points {
+		s |= 1 << p
+	}
+	return s
+}
+
+// Of returns the points beside Hook's own methods that h implements. A
+// *composite.Composite is asked through its method Points() hook.PointSet, because it has
+// the method of every point; any other hook by its interfaces. A generated composite has
+// none: composite.From composes it. A nil hook has none.
+func Of(h hook.Hook) hook.PointSet {
+	if c, ok := h.(interface{ Points() hook.PointSet }); ok {
+		return c.Points()
+	}
+	return implemented(h)
+}

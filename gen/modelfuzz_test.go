@@ -300,9 +300,12 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/difftest"
 )
+
+var _ message.JSON
 
 // Base is what every type embeds, at some depth.
 type Base struct {

@@ -34,10 +34,10 @@ var mutations = []mutation{
 	{"Preprocess", "the fail policy of a rewriter is lost", `; Preprocess: failopen`, ``},
 	{"WrapTool", "the fail policy of a wrap is lost", `WrapTool: failopen; `, ``},
 	{"AfterTool", "a fail policy is turned round", `AfterTool: failopen`, `AfterTool: failclosed`},
-	{"OnEvent", "a point of hook.Hook is lost", `hook\.PointOnEvent, `, ``},
-	{"BeforeTool", "a point is lost", `hook\.PointBeforeTool, `, ``},
-	{"AfterTurn", "an observer is lost", `hook\.PointAfterTurn, `, ``},
-	{"OnClose", "a side of a bracket is lost", `, hook\.PointOnClose`, ``},
+	{"OnEvent", "a point of hook.Hook is lost", `point\.OnEvent, `, ``},
+	{"BeforeTool", "a point is lost", `point\.BeforeTool, `, ``},
+	{"AfterTurn", "an observer is lost", `point\.AfterTurn, `, ``},
+	{"OnClose", "a side of a bracket is lost", `, point\.OnClose`, ``},
 	{"Schema", "a group is none", `IsGroup: +true, Group: +w\.Extra`, `Hook: hook.Nop{}`},
 	{"Schema", "a group loses its first", `Group: +w\.Extra`, `Group: w.Extra[min(1, len(w.Extra)):]`},
 	{"Dispatch", "two owners are swapped", `return 2(?s:(.*?))return 3`, `return 3${1}return 2`},
@@ -75,6 +75,7 @@ func mutated(t *testing.T) string {
 import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 ` + out.String() + "var Mutants = []struct {\n\tMethod string\n\tNew func(*Welded) *composite.Composite\n}{\n" + table.String() + "}\n"

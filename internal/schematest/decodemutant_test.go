@@ -70,7 +70,7 @@ func misread(t *testing.T) string {
 			m.place, m.typ, name)
 	}
 	fmt.Fprintf(&out, "var Mutants = []struct {\n\tPlace string\n\tBind func(*hook.ToolCall) (hook.Invocation, bool)\n}{\n%s}\n", &table)
-	return "package schematest\n\nimport (\n\t\"context\"\n\t\"encoding/json\"\n\t\"net/netip\"\n\t\"time\"\n\n\t\"github.com/grapnel-go/grapnel/composite/args\"\n\t\"github.com/grapnel-go/grapnel/hook\"\n)\n\n" +
+	return "package schematest\n\nimport (\n\t\"context\"\n\t\"encoding/json\"\n\t\"net/netip\"\n\t\"time\"\n\n\t\"github.com/grapnel-go/grapnel/composite/args\"\n\t\"github.com/grapnel-go/grapnel/hook\"\n\t\"github.com/grapnel-go/grapnel/hook/message\"\n)\n\n" +
 		out.String() + `
 var _ json.RawMessage
 var _ time.Time
@@ -95,6 +95,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/schematest"
 )
 

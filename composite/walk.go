@@ -20,7 +20,15 @@ func decide[H any, P place, V any, D Decision[D]](ctx context.Context, c *Compos
 	call func(H, context.Context, P, V) (D, error)) (D, error) {
 	g := gate[D]{walk: walk{point: p}}
 	for next := 0; next < len(entries); {
-		next = askFrom(ctx, c, &g, entries, next, at, v, call)
+		switch e := &entries[next]; {
+		case !e.plain:
+			decideWith(ctx, c, &g, e, at, v, call)
+			next++
+		case g.final:
+			next++
+		default:
+			next = askFrom(ctx, &g, entries, next, at, v, call)
+		}
 	}
 	if g.failures != nil {
 		g.report(ctx, at.Host(), g.decision.Verdict().Failure)
@@ -28,24 +36,17 @@ func decide[H any, P place, V any, D Decision[D]](ctx context.Context, c *Compos
 	return g.decision, nil
 }
 
-// askFrom asks the deciders from one on and returns where to go on: at the end, or behind a decider that has panicked. One
-// deferred function for all of them is a third of the price of one for each.
-func askFrom[H any, P place, V any, D Decision[D]](ctx context.Context, c *Composite, g *gate[D], entries []entry[H], from int, at P, v V,
+// askFrom asks the plain deciders from one on, until one of them ends the point, is not plain or panics, and returns where to go
+// on. One deferred function for all of them is a third of the price of one for each.
+func askFrom[H, P, V any, D Decision[D]](ctx context.Context, g *gate[D], entries []entry[H], from int, at P, v V,
 	call func(H, context.Context, P, V) (D, error)) (next int) {
 	next = from
 	defer g.recover()
-	for next < len(entries) {
+	for next < len(entries) && entries[next].plain && !g.final {
 		e := &entries[next]
 		next++
-		if e.plain {
-			if g.final {
-				continue
-			}
-			g.who = &e.as
-			g.answer(call(e.hook, ctx, at, v))
-			continue
-		}
-		decideWith(ctx, c, g, e, at, v, call)
+		g.who = &e.as
+		g.answer(call(e.hook, ctx, at, v))
 	}
 	return next
 }

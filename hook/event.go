@@ -27,11 +27,8 @@ type Event struct {
 	// conversation. A process that dies may have told events that were not kept yet:
 	// their sequences are given again, in a later epoch.
 	Epoch int64
-	// Time is when it happened, by the runtime's clock; never before that of the event
-	// before it. What happens at one moment has one time, because reading the clock
-	// costs as much as all else about an event: the end of a step and the beginning of
-	// the next, a result and the completion of its step, a reply and its usage. A delta
-	// may carry the time of one of the 15 events before it.
+	// Time is when it was emitted, by the runtime's clock; never before that of the event
+	// before it.
 	Time time.Time
 	// Agent, Conversation and Turn are ids; empty outside one.
 	Agent        string
@@ -50,13 +47,17 @@ type Event struct {
 	// whole. Long arguments are shortened member by member and stay JSON.
 	Omitted int
 
-	detail detailed
+	detail *eventDetail
 	host   Host
 }
 
-// detailed is where an event has its detail from: an EventDetail of its own, or
-// something smaller, or something that it shares.
-type detailed interface{ eventDetail() EventDetail }
+// eventDetail is the detail of an event, with what only exists within the program. It
+// never changes.
+type eventDetail struct {
+	EventDetail
+	failure *Failure
+	run     *Run
+}
 
 // EventDetail is the part of an event that only some kinds have.
 type EventDetail struct {
@@ -81,26 +82,30 @@ type EventDetail struct {
 	Visibility Visibility
 }
 
-// WithDetail returns the event with the detail (1 allocation of some 300 bytes;
-// the methods below are cheaper where they fit).
-func (e Event) WithDetail(d EventDetail) Event { e.detail = &d; return e }
+// WithDetail returns the event with the detail.
+func (e Event) WithDetail(d EventDetail) Event { e.detail = &eventDetail{EventDetail: d}; return e }
 
-// WithCall returns the event about a call: Detail has its id, tool and arguments
-// (no allocation).
-func (e Event) WithCall(c *ToolCall) Event { e.detail = (*callDetail)(c); return e }
+// WithCall returns the event about a call: Detail has its id, tool and arguments.
+func (e Event) WithCall(c *ToolCall) Event {
+	return e.WithDetail(EventDetail{CallID: c.d.ID, Tool: c.d.Tool.Name, Args: c.d.Args})
+}
 
-// WithEnd returns the event about how a call ended; nobody changes end from here
-// on (no allocation).
-func (e Event) WithEnd(end *CallEnd) Event { e.detail = end; return e }
+// WithEnd returns the event about how a call ended.
+func (e Event) WithEnd(end *CallEnd) Event {
+	return e.WithDetail(EventDetail{
+		CallID: end.Call.ID(), Tool: end.Call.Name(), Result: end.Result, Outcome: end.Outcome, Duration: end.Duration,
+	})
+}
 
-// WithTools returns the event about the tools of these names (1 allocation).
-func (e Event) WithTools(names message.List[string]) Event { e.detail = toolsDetail(names); return e }
+// WithTools returns the event about the tools of these names.
+func (e Event) WithTools(names message.List[string]) Event {
+	return e.WithDetail(EventDetail{Tools: names})
+}
 
 // WithUsage returns the event about what a model call or a turn has used, and what
-// that costs; stop is why the turn ended, "" for a model call (1 allocation).
+// that costs; stop is why the turn ended, "" for a model call.
 func (e Event) WithUsage(u message.Usage, c Cost, stop StopReason) Event {
-	e.detail = usageDetail{usage: u, cost: c, stop: stop}
-	return e
+	return e.WithDetail(EventDetail{Usage: u, Cost: c, Stop: stop})
 }
 
 // Detail returns a copy of the detail; zero if the kind has none.
@@ -108,7 +113,7 @@ func (e Event) Detail() EventDetail {
 	if e.detail == nil {
 		return EventDetail{}
 	}
-	return e.detail.eventDetail()
+	return e.detail.EventDetail
 }
 
 // CallEnd is how a call ended, as [event.CallResult] tells it.
@@ -119,49 +124,9 @@ type CallEnd struct {
 	Duration time.Duration
 }
 
-type (
-	callDetail  ToolCall
-	toolsDetail message.List[string]
-	usageDetail struct {
-		usage message.Usage
-		cost  Cost
-		stop  StopReason
-	}
-)
-
-func (d *EventDetail) eventDetail() EventDetail { return *d }
-
-func (c *callDetail) eventDetail() EventDetail {
-	return EventDetail{CallID: c.d.ID, Tool: c.d.Tool.Name, Args: c.d.Args}
-}
-
-func (end *CallEnd) eventDetail() EventDetail {
-	return EventDetail{
-		CallID: end.Call.ID(), Tool: end.Call.Name(),
-		Result: end.Result, Outcome: end.Outcome, Duration: end.Duration,
-	}
-}
-
-func (names toolsDetail) eventDetail() EventDetail {
-	return EventDetail{Tools: message.List[string](names)}
-}
-
-func (u usageDetail) eventDetail() EventDetail {
-	return EventDetail{Usage: u.usage, Cost: u.cost, Stop: u.stop}
-}
-
-// Detached returns the event with a detail of its own and without a host, so that
-// who keeps it keeps nothing else alive (1 allocation if it has a detail). That of
-// a failure or a hook run stays as it is.
-func (e Event) Detached() Event {
-	switch e.detail.(type) {
-	case nil, *failureDetail, *runDetail:
-	default:
-		e = e.WithDetail(e.Detail())
-	}
-	e.host = nil
-	return e
-}
+// Detached returns the event without a host, so that who keeps it keeps nothing else
+// alive.
+func (e Event) Detached() Event { e.host = nil; return e }
 
 // WithHost returns the event with the runtime's host. The runtime uses it.
 func (e Event) WithHost(h Host) Event { e.host = h; return e }
@@ -176,7 +141,9 @@ func (e Event) Host() Host { return hostOr(e.host) }
 // of it, text and JSON, leaves the cause out, which may quote secrets; [Event.Failure]
 // has it.
 func FailureEvent(f *Failure) Event {
-	return Event{Kind: kindHookFailed, Text: f.Public(), detail: (*failureDetail)(f)}
+	return Event{Kind: kindHookFailed, Text: f.Public(), detail: &eventDetail{
+		EventDetail: EventDetail{Subsystem: f.Subsystem, Point: f.Point}, failure: f,
+	}}
 }
 
 // DiagnosticEvent returns the event that tells of a remark. One that is internal,
@@ -184,34 +151,21 @@ func FailureEvent(f *Failure) Event {
 // is a hook. Debug, audit and user reach clients, who choose what they show.
 func DiagnosticEvent(d Diagnostic) Event {
 	d.Visibility = cmp.Or(d.Visibility, VisibleInternal)
-	return Event{Kind: kindDiagnostic, Text: d.Text, detail: &diagnosticDetail{d.Code, d.Visibility}}
-}
-
-type diagnosticDetail struct {
-	code       DiagnosticCode
-	visibility Visibility
-}
-
-func (d *diagnosticDetail) eventDetail() EventDetail {
-	return EventDetail{Code: d.code, Visibility: d.visibility}
+	return Event{Kind: kindDiagnostic, Text: d.Text}.WithDetail(EventDetail{Code: d.Code, Visibility: d.Visibility})
 }
 
 // Internal reports whether the event is for hooks only.
 func (e *Event) Internal() bool {
-	return e.detail != nil && e.Kind == kindDiagnostic && e.detail.eventDetail().Visibility == VisibleInternal
-}
-
-type failureDetail Failure
-
-func (f *failureDetail) eventDetail() EventDetail {
-	return EventDetail{Subsystem: f.Subsystem, Point: f.Point}
+	return e.detail != nil && e.Kind == kindDiagnostic && e.detail.Visibility == VisibleInternal
 }
 
 // Failure returns the failure that the event tells of, with its cause, or nil.
 // It exists within the program only: an operator's log may have it, clients not.
 func (e Event) Failure() *Failure {
-	f, _ := e.detail.(*failureDetail)
-	return (*Failure)(f)
+	if e.detail == nil {
+		return nil
+	}
+	return e.detail.failure
 }
 
 // MarshalJSON writes the event as one flat object, without empty members: the

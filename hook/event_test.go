@@ -94,7 +94,7 @@ func TestPassingAnEventIsFree(t *testing.T) {
 	noAllocs(t, "reading the detail", func() { _ = ev.Detail() })
 }
 
-func TestSmallDetailsSayWhatALargeOneSays(t *testing.T) {
+func TestDetails(t *testing.T) {
 	call := hook.NewToolCall(hook.ToolCallData{ID: "k1", Tool: message.Tool{Name: "bash"}, Args: `{"a":1}`})
 	names := message.ListOf("bash")
 	end := &hook.CallEnd{Call: call, Result: message.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}
@@ -104,8 +104,8 @@ func TestSmallDetailsSayWhatALargeOneSays(t *testing.T) {
 		event  func() hook.Event
 		want   hook.EventDetail
 	}{
-		{"call", 0, func() hook.Event { return hook.Event{}.WithCall(call) }, hook.EventDetail{CallID: "k1", Tool: "bash", Args: `{"a":1}`}},
-		{"end", 0, func() hook.Event { return hook.Event{}.WithEnd(end) },
+		{"call", 1, func() hook.Event { return hook.Event{}.WithCall(call) }, hook.EventDetail{CallID: "k1", Tool: "bash", Args: `{"a":1}`}},
+		{"end", 1, func() hook.Event { return hook.Event{}.WithEnd(end) },
 			hook.EventDetail{CallID: "k1", Tool: "bash", Result: message.TextResult("ok"), Outcome: hook.OutcomeExecuted, Duration: time.Second}},
 		{"tools", 1, func() hook.Event { return hook.Event{}.WithTools(names) }, hook.EventDetail{Tools: message.ListOf("bash")}},
 		{"usage", 1, func() hook.Event { return hook.Event{}.WithUsage(message.Usage{Input: 3}, 7, hook.StopCompleted) },

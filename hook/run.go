@@ -55,25 +55,21 @@ type Run struct {
 // RunEvent returns the event that tells of a hook run. The composite that
 // records tells it when the run is over.
 func RunEvent(r Run) Event {
-	return Event{Kind: kindHookRun, Text: r.Reason, detail: (*runDetail)(&r)}
-}
-
-type runDetail Run
-
-func (r *runDetail) eventDetail() EventDetail {
-	return EventDetail{
-		CallID: r.CallID, Tool: r.Tool, Duration: r.Duration, Answer: r.Answer, By: r.By,
-		Subsystem: r.Subsystem, Point: r.Point, Visibility: r.Visibility,
-	}
+	return Event{Kind: kindHookRun, Text: r.Reason, detail: &eventDetail{
+		EventDetail: EventDetail{
+			CallID: r.CallID, Tool: r.Tool, Duration: r.Duration, Answer: r.Answer, By: r.By,
+			Subsystem: r.Subsystem, Point: r.Point, Visibility: r.Visibility,
+		},
+		run: &r,
+	}}
 }
 
 // Run returns the hook run that the event tells of, and whether it tells of one.
 func (e Event) Run() (Run, bool) {
-	r, ok := e.detail.(*runDetail)
-	if !ok {
+	if e.detail == nil || e.detail.run == nil {
 		return Run{}, false
 	}
-	out := Run(*r)
+	out := *e.detail.run
 	out.Reason = e.Text
 	return out, true
 }

@@ -92,7 +92,6 @@ func (t *turn) successor() *turn {
 	n.answer.open = t.answer.open
 	by := t.endsBy()
 	n.deadline.Store(&by)
-	n.now()
 	return n
 }
 
@@ -199,7 +198,7 @@ func (n *turn) endOpen(t *turn) {
 	n.recallLeft()
 	n.endCalling(t)
 	if n.stepping {
-		n.emitNow(hook.Event{Kind: event.StepEnd})
+		n.emit(hook.Event{Kind: event.StepEnd})
 	}
 	stays := n.staysInterrupted()
 	n.refuseLetters(!stays)
@@ -251,7 +250,7 @@ func (n *turn) endCalling(t *turn) {
 		n.recordCalls(calls, t.hooks)
 	}
 	n.tell(calls)
-	n.emitNow(hook.Event{Kind: event.CallsComplete}.WithTools(n.view.names(calls)))
+	n.emit(hook.Event{Kind: event.CallsComplete}.WithTools(n.view.names(calls)))
 }
 
 func (n *turn) answerCalling(t *turn, calls []call) {

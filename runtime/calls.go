@@ -83,10 +83,7 @@ func (t *turn) runCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.calls += len(calls)
 	t.calling = calling{content: reply.Content, calls: calls}
 	t.report()
-	if t.hooks.seesReply() || t.hooks.Has(point.OnInvalidTool) {
-		t.now()
-	}
-	t.emitNow(hook.Event{Kind: event.CallsBegin}.WithTools(t.view.names(calls)))
+	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.view.names(calls)))
 	for i := range calls {
 		if c := &calls[i]; !t.over() {
 			t.bound(c)
@@ -114,11 +111,10 @@ func (t *turn) endCalls(reply message.ModelReply, calls []call) (more bool) {
 	t.calling.kept = true
 	t.recordCalls(calls, t.hooks)
 	stored := false
-	t.now()
 	t.ahead(func() {
 		t.tell(calls)
 		t.calling = calling{}
-		t.emitNow(hook.Event{Kind: event.CallsComplete}.WithTools(t.view.names(calls)))
+		t.emit(hook.Event{Kind: event.CallsComplete}.WithTools(t.view.names(calls)))
 	}, func() { stored = t.commit(false) })
 	for i := range calls {
 		for _, text := range calls[i].context.All() {
@@ -180,11 +176,8 @@ func (t *turn) failed() bool { return t.signalled(hook.StopError) }
 // gate takes one call as far as it gets without running.
 func (t *turn) gate(c *call) {
 	bound := c.runner != nil && !t.over() && t.rewrite(c)
-	if t.hooks.gatesCalls() {
-		t.now()
-	}
 	c.announced = true
-	t.emitNow(t.callEvent(event.CallStart, c, ""))
+	t.emit(t.callEvent(event.CallStart, c, ""))
 	if bound {
 		t.decide(c)
 	}

@@ -67,7 +67,7 @@ type Conversation struct {
 	journal []store.Entry
 	// ids are the call ids of the history, because providers want them unique, and
 	// those of replies, which are counted.
-	ids     callIDs
+	ids     map[string]int
 	replies int
 }
 
@@ -170,7 +170,7 @@ func (a *Agent) drop(c *Conversation) {
 }
 
 func (a *Agent) newConversation(rec store.Record) *Conversation {
-	c := &Conversation{agent: a, parent: rec.Parent, states: hook.NewStates(a.rt.states)}
+	c := &Conversation{agent: a, parent: rec.Parent, states: hook.NewStates(a.rt.states), ids: map[string]int{}}
 	c.events.rt, c.events.conv = a.rt, c
 	c.events.logs = !a.rt.volatile && rec.Parent == ""
 	c.place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.cfg, Host: &c.events, States: c.states})

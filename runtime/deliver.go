@@ -110,11 +110,11 @@ func eventSize(ev *hook.Event) int {
 
 // take numbers and delivers the event, which happens here or in a child.
 func (e *emitter) take(ctx context.Context, from *emitter, ev *hook.Event, as posting) {
-	e.lock()
+	e.mu.Lock()
 	if e.pendingFullLocked() && kept(ev.Kind) {
 		e.mu.Unlock()
 		_ = e.flush(ctx) // what is not written is tried again with the next write
-		e.lock()
+		e.mu.Lock()
 	}
 	var mine *claim // gives the delivery to this goroutine
 	waits := as&inside == 0 && e.fullLocked()
@@ -146,7 +146,7 @@ func (e *emitter) take(ctx context.Context, from *emitter, ev *hook.Event, as po
 // handBack delivers what has been queued and gives the delivery away. Mostly nothing
 // is queued: the way there touches no queued event.
 func (e *emitter) handBack(gen uint32) {
-	e.lock()
+	e.mu.Lock()
 	if e.gen.Load() != gen {
 		e.mu.Unlock()
 		return
@@ -177,7 +177,7 @@ func (e *emitter) awaitRoomLocked(ctx context.Context, t *turn) *claim {
 		case <-ctx.Done():
 			over = true
 		}
-		e.lock()
+		e.mu.Lock()
 		if over && !e.line.leave(w) {
 			mine = <-w.answer // it came in the same moment
 		}
@@ -213,7 +213,7 @@ func (e *emitter) drain(n int, gen uint32) {
 // next takes the oldest queued event as the i-th of those that the caller
 // delivers. False if the delivery is over or somebody else's now.
 func (e *emitter) next(q *queuedEvent, i, n int, gen uint32) bool {
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	l := e.line
 	switch {
@@ -274,7 +274,7 @@ func (e *emitter) releaseLocked() {
 
 // drop gives the delivery away and drops what is queued.
 func (e *emitter) drop(gen uint32) {
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.gen.Load() != gen {
 		return
@@ -290,7 +290,7 @@ func (e *emitter) drop(gen uint32) {
 // until the loop of t, which calls it, is left behind; t is nil for anybody else. False
 // says that it has not got the delivery then.
 func (e *emitter) hold(ctx context.Context, t *turn) (gen uint32, ok bool) {
-	e.lock()
+	e.mu.Lock()
 	if !e.delivering {
 		e.delivering, e.by = true, t
 		gen = e.gen.Load()
@@ -311,7 +311,7 @@ func (e *emitter) hold(ctx context.Context, t *turn) (gen uint32, ok bool) {
 // and asks withdraw later whether it has the delivery. It takes the delivery away from that
 // loop, but from nobody else.
 func (e *emitter) want(t *turn) *claim {
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case e.delivering && e.by != t:
@@ -333,7 +333,7 @@ func (e *emitter) wantLocked(t *turn) *claim {
 
 // withdraw takes the claim back. True if it had the delivery before: then the caller has.
 func (e *emitter) withdraw(c *claim) (mine bool) {
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	if l := e.line; l != nil {
 		waits := false
@@ -349,7 +349,7 @@ func (e *emitter) withdraw(c *claim) (mine bool) {
 func (e *emitter) seize(t *turn, wait time.Duration) *claim {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	e.lock()
+	e.mu.Lock()
 	if l := e.line; l != nil {
 		l.wanted = slices.DeleteFunc(l.wanted, func(c *claim) bool {
 			if c.turn == t {
@@ -362,7 +362,7 @@ func (e *emitter) seize(t *turn, wait time.Duration) *claim {
 	if gen, ok := e.hold(ctx, nil); ok {
 		return &claim{gen: gen}
 	}
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.delivering, e.by = true, nil
 	return &claim{gen: e.gen.Add(1)}
@@ -370,14 +370,14 @@ func (e *emitter) seize(t *turn, wait time.Duration) *claim {
 
 // queued is how many events wait.
 func (e *emitter) queued() int {
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.queuedLocked())
 }
 
 // waits reports whether the event with that sequence is queued.
 func (e *emitter) waits(seq uint64) bool {
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.ContainsFunc(e.queuedLocked(), func(q queuedEvent) bool { return q.ev.Seq == seq })
 }
@@ -421,7 +421,7 @@ func (e *emitter) record(ctx context.Context, ev hook.Event, instead string, wri
 	if err == nil {
 		return nil
 	}
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range e.pending {
 		e.pending[i] = refuted(e.pending[i], ev.Seq, instead)
@@ -504,7 +504,7 @@ func (e *emitter) told(ctx context.Context, to *recipient, gen uint32) {
 }
 
 func (e *emitter) dropObserver() {
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.observer = nil
 	e.unobserveLocked()

@@ -26,19 +26,16 @@ type emitter struct {
 	// mu, and never waited for with the delivery under way but by who delivers.
 	writing sync.Mutex
 
-	// stretch is idle or busy while a stretch of deltas goes on, and 0 otherwise.
-	stretch atomic.Uint64
-	// mu is locked by lock and guards the rest, but for turns and logs.
+	// mu guards the rest, but for turns, gen and logs.
 	mu  sync.Mutex
 	seq uint64
 	// epoch is that of the lease under which events are numbered.
 	epoch int64
-	// clock is its last reading, sinceRead the number of events since then.
-	clock     time.Time
-	sinceRead int
-	turn      string
-	step      int
-	depth     int
+	// clock is the time of the last event.
+	clock time.Time
+	turn  string
+	step  int
+	depth int
 	// turns are the hooks of the turn that is running, nil between turns.
 	turns atomic.Pointer[hooks]
 	// observer is the caller of Send, while its turn runs.
@@ -51,8 +48,7 @@ type emitter struct {
 	by *turn
 	// gen counts how often the delivery was taken away from who had it.
 	gen atomic.Uint32
-	// logs: events are kept by the store. It never changes and stands here because it
-	// fits.
+	// logs: events are kept by the store. It never changes.
 	logs bool
 	// line is nil as long as nothing and nobody waits for the delivery.
 	line *line
@@ -116,7 +112,7 @@ func (e *emitter) admit(ctx context.Context, ev hook.Event, as posting) {
 
 func (e *emitter) deliversFailure() bool {
 	e = e.stream()
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.delivering && e.aboutFailure
 }
@@ -131,7 +127,7 @@ const (
 	// own: it comes from the loop of a turn. If that was left behind meanwhile, its owner
 	// posts the event.
 	own
-	// delta: the event is one of many and may carry the time of one before it.
+	// delta: the text is a piece of a reply, which is not cut.
 	delta
 	// last: it is the last event of a turn. What is emitted after it, or because
 	// of it, is outside the turn and not for its observer.
@@ -149,9 +145,6 @@ func (as posting) loop(ctx context.Context) *turn {
 	t, _ := ctx.Value(scopeKey{}).(*turn)
 	return t
 }
-
-// clockEvery is how many deltas share a reading of the clock.
-const clockEvery = 16
 
 // emit numbers and delivers the event, and what is queued meanwhile.
 func (e *emitter) emit(ctx context.Context, ev hook.Event) { e.post(ctx, &ev, 0) }
@@ -182,7 +175,7 @@ func (e *emitter) prepare(ev *hook.Event, as posting) {
 		ev.Text, ev.Omitted = text, ev.Omitted+omitted
 	}
 	if e.up != nil {
-		e.lock()
+		e.mu.Lock()
 		e.placeLocked(ev, as)
 		e.mu.Unlock()
 	}
@@ -203,7 +196,7 @@ func (e *emitter) placeLocked(ev *hook.Event, as posting) {
 
 // stampLocked says when and where the event happens, and who observes it.
 func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer func(hook.Event)) {
-	e.readLocked(ev, as)
+	e.readLocked(ev)
 	observer = e.observer
 	if e.conv == nil {
 		return observer
@@ -234,14 +227,12 @@ func (e *emitter) stampLocked(ev *hook.Event, as posting, own bool) (observer fu
 }
 
 // readLocked gives the event its time, which is never before that of another event.
-func (e *emitter) readLocked(ev *hook.Event, as posting) {
-	switch {
-	case as&delta != 0 && e.sinceRead < clockEvery-1 && !e.clock.IsZero():
-		e.sinceRead++
-	case ev.Time.IsZero():
-		e.clock, e.sinceRead = e.rt.o.Now(), 0
-	case ev.Time.After(e.clock):
-		e.clock, e.sinceRead = ev.Time, 0
+func (e *emitter) readLocked(ev *hook.Event) {
+	if ev.Time.IsZero() {
+		ev.Time = e.rt.o.Now()
+	}
+	if ev.Time.After(e.clock) {
+		e.clock = ev.Time
 	}
 	ev.Time = e.clock
 }
@@ -249,20 +240,20 @@ func (e *emitter) readLocked(ev *hook.Event, as posting) {
 // begin and end bracket a turn.
 func (e *emitter) begin(t *turn, observer func(hook.Event)) {
 	e.turns.Store(t.hooks)
-	e.lock()
+	e.mu.Lock()
 	e.turn, e.depth, e.observer = t.id, t.depth, observer
 	e.mu.Unlock()
 }
 
 // last is the sequence of the newest event.
 func (e *emitter) last() uint64 {
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.seq
 }
 
 func (e *emitter) atStep(n int) {
-	e.lock()
+	e.mu.Lock()
 	e.step = n
 	e.mu.Unlock()
 }
@@ -283,25 +274,11 @@ func (e *emitter) end(t *turn) {
 // leaveTurn says that what is emitted from now on is outside of any turn. The caller
 // has the delivery.
 func (e *emitter) leaveTurn() {
-	e.lock()
+	e.mu.Lock()
 	e.turn, e.step, e.observer = "", 0, nil
 	e.unobserveLocked()
 	e.mu.Unlock()
 	e.turns.Store(nil)
-}
-
-// now reads the clock for what happens at this moment.
-func (t *turn) now() time.Time {
-	t.moment = t.rt.o.Now()
-	return t.moment
-}
-
-// emitNow is emit of what happens at the moment that was read last: between both was
-// nothing that takes time, no model, tool or hook and no store that writes to disk.
-// The loop calls it.
-func (t *turn) emitNow(ev hook.Event) {
-	ev.Time = t.moment
-	t.emit(ev)
 }
 
 // emit tells observers, who may have something to finish although the turn was
@@ -332,7 +309,7 @@ func (t *turn) postWith(ctx context.Context, ev *hook.Event, as posting) {
 // number: then it is told, or queued.
 func (n *turn) postLeft(t *turn) {
 	e := n.conv.events.stream()
-	e.lock()
+	e.mu.Lock()
 	ev := t.posted
 	lost := ev != nil && ev.Conversation == ""
 	e.mu.Unlock()

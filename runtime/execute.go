@@ -34,9 +34,6 @@ func (t *turn) execute(reply message.ModelReply, calls []call) {
 		return
 	}
 	noted := false
-	if len(batch) < len(calls) {
-		t.now()
-	}
 	t.ahead(func() { t.tell(calls) }, func() { noted = t.noteStart(reply, calls) })
 	if !noted {
 		t.refuseRest(calls)
@@ -66,7 +63,6 @@ func (t *turn) execute(reply message.ModelReply, calls []call) {
 
 // keep writes down that a call has ended and tells of it.
 func (t *turn) keep(c *call) {
-	t.now()
 	if !t.conv.journals() {
 		t.tellOf(c)
 		return

@@ -20,7 +20,7 @@ import (
 // announce journals what the turn begins with and then tells everybody that it begins.
 // If the journal cannot be written the turn has not begun.
 func (t *turn) announce(in message.Input) error {
-	begins := hook.Event{Kind: event.TurnStart, Text: in.Text(), Time: t.moment}
+	begins := hook.Event{Kind: event.TurnStart, Text: in.Text()}
 	c := t.conv
 	if !c.journals() {
 		c.steers.begin(nil)

@@ -36,7 +36,7 @@ func (e *emitter) pendingFullLocked() bool {
 // another one, what is pending is given up: somebody else has gone on with the
 // conversation.
 func (e *emitter) follow(seq uint64, epoch int64) {
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.epoch != epoch {
 		e.pending, e.pendingBytes, e.lost = nil, 0, false
@@ -53,7 +53,7 @@ func (e *emitter) follow(seq uint64, epoch int64) {
 func (e *emitter) write(w func([]store.Event) error) error {
 	e.writing.Lock()
 	defer e.writing.Unlock()
-	e.lock()
+	e.mu.Lock()
 	pending := e.pending
 	e.pending, e.pendingBytes = nil, 0
 	e.mu.Unlock()
@@ -74,7 +74,7 @@ func (e *emitter) write(w func([]store.Event) error) error {
 // unwritten takes events back. If there are too many the oldest half is given up,
 // so that a store that does not work costs a try for every so many events.
 func (e *emitter) unwritten(events []hook.Event) {
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.pending = append(events, e.pending...)
 	e.pendingBytes = 0
@@ -97,7 +97,7 @@ func (e *emitter) flush(ctx context.Context) error {
 		if len(events) == 0 {
 			return nil
 		}
-		e.lock()
+		e.mu.Lock()
 		n := store.Note{Epoch: e.epoch, Events: events}
 		e.mu.Unlock()
 		if e.conv.running() >= 0 {
@@ -110,7 +110,7 @@ func (e *emitter) flush(ctx context.Context) error {
 
 // Epoch implements stream.Source.
 func (e *emitter) Epoch() int64 {
-	e.lock()
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.epoch
 }
@@ -118,7 +118,7 @@ func (e *emitter) Epoch() int64 {
 // Flush implements stream.Source. It waits for a write that is under way.
 func (e *emitter) Flush(ctx context.Context, seq uint64) error {
 	e.writing.Lock()
-	e.lock()
+	e.mu.Lock()
 	pending, lost := len(e.pending) > 0 && e.pending[0].Seq <= seq, e.lost
 	e.mu.Unlock()
 	e.writing.Unlock()

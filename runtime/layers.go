@@ -46,12 +46,6 @@ func (h *hooks) seesRequest() bool {
 // seesReply reports whether a hook looks at the turn before tools run.
 func (h *hooks) seesReply() bool { return h.hasAny(point.RewriteReply, point.AfterModel) }
 
-// gatesCalls reports whether a hook has a say about calls before they run, which may
-// take as long as a person takes to answer.
-func (h *hooks) gatesCalls() bool {
-	return h.hasAny(point.RewriteArgs, point.BeforeTool, point.Approve)
-}
-
 // mayGoOn reports whether a hook may have a turn say more that has said its last.
 func (h *hooks) mayGoOn() bool { return h.hasAny(point.OnStop, point.OnTurnError) }
 

@@ -22,11 +22,11 @@ func (c *Conversation) load(ctx context.Context, rec store.Record) error {
 	if err != nil {
 		return err
 	}
-	c.ids, c.visited = callIDs{}, false
+	c.ids, c.visited = map[string]int{}, false
 	for _, m := range messages.All() {
 		c.visited = c.visited || m.From != ""
 		if m.Role == message.RoleTool {
-			c.ids.set(m.CallID, accepted)
+			c.ids[m.CallID] = accepted
 		}
 	}
 	c.version, c.turns, c.history = rec.Version, rec.Turns, messages

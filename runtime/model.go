@@ -40,10 +40,7 @@ func (t *turn) attempt() (reply message.ModelReply, again bool) {
 		t.failHook(err)
 		return reply, false
 	}
-	began := t.moment
-	if t.attempts.made > 0 || t.hooks.seesRequest() { // otherwise the step has just begun
-		began = t.now()
-	}
+	began := t.rt.o.Now()
 	reply, ok := t.responded(req)
 	if !ok {
 		return reply, false
@@ -55,12 +52,9 @@ func (t *turn) attempt() (reply message.ModelReply, again bool) {
 			if reply, again = t.recovers(req, reply, err); reply.Finish == "" {
 				return reply, again
 			}
-			t.now()
 		}
-	} else {
-		t.now()
 	}
-	reply.Duration = t.moment.Sub(began)
+	reply.Duration = t.rt.o.Now().Sub(began)
 	if reply.Model == "" {
 		reply.Model = req.Model
 	}
@@ -120,7 +114,6 @@ func (t *turn) stream(req message.ModelRequest) (message.ModelReply, error) {
 	a := &t.answer
 	a.collector, a.over, a.shown, a.err = provider.Collector{Limits: t.rt.o.Reply}, false, false, nil
 	t.consume(req)
-	t.now()
 	t.closeSegment()
 	if a.err != nil {
 		return a.collector.Partial(), a.err
@@ -197,7 +190,6 @@ func (t *turn) showChunk(kind message.ChunkKind, text string) {
 	case message.ChunkReasoning:
 		t.showText(message.BlockReasoning, text)
 	case message.ChunkCallStart:
-		t.now()
 		t.closeSegment()
 	}
 }
@@ -225,46 +217,26 @@ func (t *turn) showDelta(kind message.BlockKind, text string) {
 	if t.answer.open != kind {
 		t.openSegment(kind)
 	}
-	a, e := &t.answer, t.conv.events.stream()
-	first := !a.shown // it may be the only one
-	a.shown = true
-	if a.stretch != nil && t.goesOnWith(e, text) {
-		return
-	}
+	t.answer.shown = true
 	t.event = hook.Event{Kind: event.TextDelta, Text: text}
 	if kind == message.BlockReasoning {
 		t.event.Kind = event.ReasoningDelta
 	}
 	t.post(&t.event, delta)
-	if first {
-		return
-	}
-	if a.stretch == nil {
-		a.stretch = &stretch{}
-	}
-	e.extend(a.stretch, t, &t.event)
-}
-
-// goesOnWith tells the next delta of the stretch; false if it is over.
-func (t *turn) goesOnWith(e *emitter, text string) bool {
-	t.away(point.OnEvent)
-	defer t.returned()
-	return e.goOn(t.durable, t.answer.stretch, text)
 }
 
 func (t *turn) openSegment(kind message.BlockKind) {
-	t.now()
 	t.closeSegment()
 	t.answer.open = kind
 	start, _ := segmentOf(kind)
-	t.emitNow(hook.Event{Kind: start})
+	t.emit(hook.Event{Kind: start})
 }
 
 func (t *turn) closeSegment() {
 	if kind := t.answer.open; kind != "" {
 		t.answer.open = ""
 		_, end := segmentOf(kind)
-		t.emitNow(hook.Event{Kind: end})
+		t.emit(hook.Event{Kind: end})
 	}
 }
 
@@ -314,7 +286,7 @@ func (t *turn) count(model string, u message.Usage) {
 	if u == (message.Usage{}) {
 		return
 	}
-	t.emitNow(hook.Event{Kind: event.Usage}.WithUsage(u, cost, ""))
+	t.emit(hook.Event{Kind: event.Usage}.WithUsage(u, cost, ""))
 }
 
 // countFailed adds what a call has used that came to no reply, if the provider has

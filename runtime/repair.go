@@ -135,6 +135,6 @@ func mended(c *call, v hook.Verdict) string {
 // drop frees the call ids of a reply that is not kept after all.
 func (t *turn) drop(reply message.ModelReply) {
 	for _, b := range reply.Calls() {
-		t.conv.ids.set(b.CallID, t.conv.replies)
+		t.conv.ids[b.CallID] = t.conv.replies
 	}
 }

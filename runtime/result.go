@@ -52,7 +52,7 @@ func (t *turn) tell(calls []call) {
 
 func (t *turn) tellOf(c *call) {
 	c.told = true
-	t.emitNow(hook.Event{Kind: event.CallResult}.WithEnd(&c.end))
+	t.emit(hook.Event{Kind: event.CallResult}.WithEnd(&c.end))
 }
 
 // judgeOutcome asks AfterTool.

@@ -155,7 +155,7 @@ func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.Tu
 	t.enter(in, observe)
 	t.conv.steers.begin(was.letters)
 	t.opened = true
-	t.emitNow(hook.Event{Kind: event.TurnStart, Text: in.Text()})
+	t.emit(hook.Event{Kind: event.TurnStart, Text: in.Text()})
 	if len(was.input) > 0 {
 		t.beginAgain(was, in, on)
 	} else {
@@ -397,7 +397,6 @@ func inputAt(history message.Messages, from int) message.Input {
 
 // endStep ends the step whose calls had begun.
 func (t *turn) endStep(was *interrupted, on bool) (more bool) {
-	t.now()
 	t.enterStep()
 	more = t.endCallsOf(was, on)
 	return t.leaveStep() && more
@@ -410,7 +409,7 @@ func (t *turn) recall(was *interrupted) (message.ModelReply, []call) {
 	calls := t.newCalls(reply)
 	for i := range calls {
 		c := &calls[i]
-		t.conv.ids.set(c.at.ID(), accepted)
+		t.conv.ids[c.at.ID()] = accepted
 		c.announced = true
 		r, hasResult := was.results[c.at.ID()]
 		if c.ran = !hasResult; c.ran {

@@ -47,17 +47,16 @@ func (t *turn) makeStep() (more bool) {
 func (t *turn) enterStep() {
 	t.number++
 	t.step = hook.NewStep(t.place, t.number, t.cfg.Model)
-	t.ending = ending{began: t.moment, errs: len(t.errs)}
+	t.ending = ending{began: t.rt.o.Now(), errs: len(t.errs)}
 	t.conv.events.atStep(t.number)
 	t.stepping, t.judged = true, false
-	t.emitNow(hook.Event{Kind: event.StepStart})
+	t.emit(hook.Event{Kind: event.StepStart})
 }
 
 func (t *turn) leaveStep() (more bool) {
 	more = t.judgeStep()
-	t.now()
 	t.stepping = false
-	t.emitNow(hook.Event{Kind: event.StepEnd})
+	t.emit(hook.Event{Kind: event.StepEnd})
 	t.conv.events.atStep(0)
 	return more
 }
@@ -283,18 +282,22 @@ func (t *turn) repairIDs() {
 		if !history.ValidID(call.CallID) || t.conv.hasID(call.CallID) {
 			call.CallID = t.conv.newID()
 		}
-		t.conv.ids.set(call.CallID, t.conv.replies)
+		t.conv.ids[call.CallID] = t.conv.replies
 	}
 }
 
+// accepted marks a call id as one of the history's; any other number is the reply that it came with, which may have been dropped
+// since.
+const accepted = 0
+
 // hasID reports whether the id is one of the history or of the newest reply.
 func (c *Conversation) hasID(id string) bool {
-	reply, known := c.ids.reply(id)
+	reply, known := c.ids[id]
 	return known && (reply == accepted || reply == c.replies)
 }
 
 func (c *Conversation) newID() string {
-	for n := c.ids.len() + 1; ; n++ {
+	for n := len(c.ids) + 1; ; n++ {
 		if id := "call_" + strconv.Itoa(n); !c.hasID(id) {
 			return id
 		}
@@ -309,14 +312,14 @@ func (t *turn) takeIDs(content message.List[message.Block]) message.List[message
 		if b.Kind != message.BlockToolCall {
 			continue
 		}
-		if reply, known := t.conv.ids.reply(b.CallID); !history.ValidID(b.CallID) || known && reply == accepted {
+		if reply, known := t.conv.ids[b.CallID]; !history.ValidID(b.CallID) || known && reply == accepted {
 			if repaired == nil {
 				repaired = content.Slice()
 			}
 			b.CallID = t.conv.newID()
 			repaired[i] = b
 		}
-		t.conv.ids.set(b.CallID, accepted)
+		t.conv.ids[b.CallID] = accepted
 	}
 	if repaired == nil {
 		return content

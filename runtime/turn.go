@@ -40,8 +40,6 @@ type turn struct {
 	teller  hook.TurnTeller
 	id      string
 	started time.Time
-	// moment is the last reading of the clock that several events of the loop share.
-	moment time.Time
 
 	// parent is the turn that this one is a child of; nil for one that a user
 	// started. answers is the agent that answers, which may be a guest.
@@ -154,9 +152,7 @@ type answer struct {
 	held, shown bool
 	// over: the stream has been told to stop.
 	over bool
-	// stretch is that of the deltas that are shown; nil before the second one.
-	stretch *stretch
-	err     error
+	err  error
 }
 
 // runTurn runs a turn to its end, whatever happens.
@@ -195,7 +191,6 @@ func (c *Conversation) newTurn(ctx context.Context) *turn {
 	}
 	t.scope, t.lasting = scope{ctx, t}, lasting{t}
 	t.ctx, t.durable = &t.scope, &t.lasting
-	t.moment = t.started
 	t.answer.yield = t.consumer()
 	t.history.stored, t.from = c.history, c.history.Len()
 	return t
@@ -280,7 +275,6 @@ func (t *turn) report() {
 // begins once the tokens are used up, which a child's parent may have done before.
 func (t *turn) loop() {
 	limits := t.place.Limits()
-	t.now()
 	for !t.spentAll() {
 		if limits.Steps > 0 && t.number >= limits.Steps {
 			t.signal(hook.StopStepsLimit, "", fmt.Sprintf("Step limit reached: %d/%d", t.number, limits.Steps))
@@ -292,7 +286,6 @@ func (t *turn) loop() {
 		if !t.goesOn() {
 			return
 		}
-		t.now()
 	}
 }
 
@@ -330,9 +323,6 @@ func (t *turn) finish() hook.TurnOutcome {
 	t.hooks.AfterTurn(t.durable, t.place, out)
 	t.returned()
 	t.end = hook.Event{Kind: event.TurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Cost, out.Stop)
-	if !t.hooks.Has(point.AfterTurn) {
-		t.end.Time = t.moment
-	}
 	t.ahead(func() {
 		t.toldEnd = true
 		t.post(&t.end, last)
@@ -387,7 +377,7 @@ func (t *turn) outcome() hook.TurnOutcome {
 	usage, cost := t.spent()
 	out := hook.TurnOutcome{
 		Stop: stop, Signals: signals, Message: t.message(), Usage: usage, Cost: cost,
-		Steps: t.number - t.idle, Calls: t.calls, Duration: t.now().Sub(t.started),
+		Steps: t.number - t.idle, Calls: t.calls, Duration: t.rt.o.Now().Sub(t.started),
 	}
 	switch stop {
 	case hook.StopError, hook.StopCancelled, hook.StopUserRequested, hook.StopDenied:

@@ -16,7 +16,7 @@ const (
 		"lies in the call and again in the event, and three grants for each call, 0.2 kB."
 
 	whyTurn = "The limit does what is asked and nothing else: it emits two kinds of event instead of twelve, reads the clock " +
-		"for the tool alone and not eleven times more, stores once and not three times, and has no scope, cancellation or recovery of hooks. The first 200 " +
+		"for the tool alone and not for every event, stores once and not three times, and has no scope, cancellation or recovery of hooks. The first 200 " +
 		"turns of a conversation allocate 23 times each; in one that goes on for a thousand it is up to 25, because its lists are copied when they are full. " + handing
 
 	// handing is what an experiment has shown.
@@ -25,10 +25,8 @@ const (
 		"With one processor, or with many conversations at once, it costs 3 µs."
 
 	whyDeltas = "A delta allocates nothing (the allocations in the table are those of the turn). " +
-		"Fifteen of sixteen deltas take number and delivery with one atomic operation and " +
-		"give the delivery back with another; the sixteenth reads the clock, which costs as much as one delta, and takes the way of other events. What is left is those two " +
-		"operations, a deferred function, copies of an event of 168 bytes, two for each who is told, and of a chunk of 136, and the text that is collected. Next: hand " +
-		"events on by pointer, which would make every consumer promise not to keep them."
+		"Each delta takes the way of every event: a reading of the clock, a lock for its number and one to give the delivery back, a deferred " +
+		"function, copies of an event of 168 bytes, two for each who is told, and of a chunk of 136, and the text that is collected."
 
 	whyCalls = "A call of 5 ms ends when the timer of the operating system says so; the limit beside it waits as long. " +
 		"For calls that take no time the bound of 32 workers is what counts."

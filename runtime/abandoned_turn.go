@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/lane"
 )
 
@@ -126,33 +127,33 @@ func (t *turn) endUnplayed() *turn {
 // endWithout ends the turn in the place of the loop of t, which does not. f is why, if
 // a hook is, and wait how long who delivers events is waited for.
 func (n *turn) endWithout(t *turn, f *hook.Failure, wait time.Duration) {
-	e := n.conv.events.stream()
-	var d *claim
+	log := n.conv.host.log
+	var held delivery
 	if n.parent != nil {
-		d = e.want(t)
+		held.claim = log.ClaimFor(t)
 	} else {
-		d = e.seize(t, wait)
+		held.Delivery = log.Seize(t, wait)
 	}
 	n.end = t.end // whoever had the delivery has stamped it
 	n.postLeft(t)
 	if n.place == nil || !n.opened { // nobody has been told of it
 		n.neverBegan(t, f)
 	} else {
-		n.endBegun(t, e, f)
+		n.endBegun(t, f)
 	}
 	n.endChildSession()
 	if n.job.child != nil && !t.closed {
 		about := *n.job.child
 		about.Usage, about.Cost, about.Stop = n.out.Usage, n.out.Cost, n.out.Stop
-		n.conv.events.begin(t, nil)
+		t.beginEvents(nil)
 		n.emit(hook.Event{Kind: event.SubagentEnd, Text: n.out.Text()}.WithDetail(about))
 	}
-	n.leaveWithout(e, d, f)
+	n.leaveWithout(held, f)
 }
 
 // neverBegan is the end of a turn of which nobody has been told.
 func (n *turn) neverBegan(t *turn, f *hook.Failure) {
-	n.conv.events.leaveTurn()
+	n.conv.host.log.EndTurn()
 	n.tellLeft(t, f)
 	_ = n.conv.release(n.durable) // the next turn finds out if that did not work
 	n.out = hook.TurnOutcome{Stop: hook.StopError, Err: joinErrors(n.errs)}
@@ -162,18 +163,18 @@ func (n *turn) neverBegan(t *turn, f *hook.Failure) {
 }
 
 // endBegun is the end of any other turn.
-func (n *turn) endBegun(t *turn, e *emitter, f *hook.Failure) {
+func (n *turn) endBegun(t *turn, f *hook.Failure) {
 	n.tellLeft(t, f)
 	if !n.toldEnd {
 		n.endOpen(t)
 		n.tellAfters(t)
 		return
 	}
-	if n.conv.events.logs && !n.ended {
+	if n.conv.host.log.Keeps() && !n.ended {
 		n.storeEnd(n.staysInterrupted())
 	}
-	if n.parent == nil && !e.waits(n.end.Seq) { // the hook that hangs was told of it before those who follow
-		e.putOnce(&n.end)
+	if n.parent == nil && !n.conv.host.log.Queued(n.end.Seq) { // the hook that hangs was told of it before those who follow
+		n.conv.host.log.TellFollowers(&n.end)
 	}
 }
 
@@ -209,7 +210,7 @@ func (n *turn) endOpen(t *turn) {
 	}
 	n.concluded = true
 	n.end = hook.Event{Kind: event.TurnEnd, Text: n.out.Text()}.WithUsage(n.out.Usage, n.out.Cost, n.out.Stop)
-	n.post(&n.end, last)
+	n.post(&n.end, stream.How{Last: true})
 	n.storeEnd(stays)
 }
 
@@ -300,13 +301,13 @@ func (c *call) withhold(t *turn) {
 // tellAfters has AfterTool, AfterStep and AfterTurn told in the background of what the
 // loop has not told them of. How they decide has no effect any more.
 func (n *turn) tellAfters(t *turn) {
-	e := &n.conv.events
-	afters := n.aftersOfCalls(t, e)
+	h := n.conv.host
+	afters := n.aftersOfCalls(t, h)
 	if n.stepping && !n.judged && t.hooks.Has(point.AfterStep) {
 		step, o := n.step, n.stepOutcome()
 		afters = append(afters, func(ctx context.Context) {
 			d, _ := t.hooks.AfterStep(ctx, step, o)
-			told(ctx, e, d)
+			told(ctx, h, d)
 		})
 	}
 	if !t.toldAfter && t.hooks.Has(point.AfterTurn) {
@@ -345,13 +346,13 @@ func (n *turn) inBackground(tell func(context.Context)) {
 }
 
 // told emits the failure that a decision carries. A composite has told of who was late.
-func told[D decision](ctx context.Context, e *emitter, d D) {
+func told[D decision](ctx context.Context, h *host, d D) {
 	if f := d.Verdict().Failure; f != nil && !f.Late {
-		e.Emit(ctx, hook.FailureEvent(f))
+		h.Emit(ctx, hook.FailureEvent(f))
 	}
 }
 
-func (n *turn) aftersOfCalls(t *turn, e *emitter) (afters []func(context.Context)) {
+func (n *turn) aftersOfCalls(t *turn, h *host) (afters []func(context.Context)) {
 	if !t.hooks.Has(point.AfterTool) {
 		return nil
 	}
@@ -363,15 +364,22 @@ func (n *turn) aftersOfCalls(t *turn, e *emitter) (afters []func(context.Context
 		at, o := c.at, c.outcome()
 		afters = append(afters, func(ctx context.Context) {
 			d, _ := t.hooks.AfterTool(ctx, at, o)
-			told(ctx, e, d)
+			told(ctx, h, d)
 		})
 	}
 	return afters
 }
 
+// delivery is what the owner of an abandoned turn has of the delivery of events: that
+// itself, or the claim of a child, which waits for nobody.
+type delivery struct {
+	stream.Delivery
+	claim *stream.Claim
+}
+
 // leaveWithout delivers what is left and takes the turn away. Hooks and observers are
 // told, for a grace period at most, unless one of them is what hangs.
-func (n *turn) leaveWithout(e *emitter, d *claim, f *hook.Failure) {
+func (n *turn) leaveWithout(held delivery, f *hook.Failure) {
 	n.conv.setTurn(nil)
 	if n.parent == nil {
 		n.rt.asked.forget(n.conv.ID())
@@ -383,33 +391,31 @@ func (n *turn) leaveWithout(e *emitter, d *claim, f *hook.Failure) {
 		n.expire()
 	}
 	if n.parent != nil {
-		if e.withdraw(d) { // otherwise who delivers tells of the child, too
-			go e.drainAs(d)
+		if d, ok := held.claim.Withdraw(); ok { // otherwise who delivers tells of the child, too
+			go d.Release()
 		}
 		return
 	}
-	gen := d.gen
+	d := held.Delivery
 	if f == nil || f.Point != point.OnEvent {
-		gen = n.deliverLeft(e, gen)
+		d = n.deliverLeft(d)
 	}
-	n.conv.events.leaveTurn()
-	e.drainToFollowers(gen)
+	n.conv.host.log.EndTurn()
+	d.ReleaseToFollowers()
 }
 
-// deliverLeft delivers what is queued. It returns the generation of the delivery, which
-// it takes away from a hook or an observer that does not come back.
-func (n *turn) deliverLeft(e *emitter, gen uint32) uint32 {
+// deliverLeft delivers what is queued. It returns the delivery, which it takes away from
+// a hook or an observer that does not come back.
+func (n *turn) deliverLeft(d stream.Delivery) stream.Delivery {
 	what := n.conv.agent.hooks.abandonedAt(point.OnEvent)
 	ctx, cancel := context.WithTimeout(context.Background(), n.toTell())
 	defer cancel()
 	err := n.rt.begin(what, func() error {
-		for left := e.queued(); left > 0 && e.gen.Load() == gen; left = e.queued() {
-			e.drain(left, gen)
-		}
+		d.DeliverAll()
 		return nil
 	}).wait(ctx)
 	if err != nil {
-		return e.gen.Add(1)
+		return d.TakeAway()
 	}
-	return gen
+	return d
 }

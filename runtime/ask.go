@@ -57,8 +57,8 @@ type reply struct {
 }
 
 // Ask implements hook.Host.
-func (e *emitter) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error) {
-	t := e.inTurn(ctx)
+func (h *host) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error) {
+	t := h.inTurn(ctx)
 	if t == nil {
 		return hook.Response{}, hook.ErrNoTurn
 	}
@@ -68,12 +68,12 @@ func (e *emitter) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error
 	case q.Questions.Len() == 0:
 		return hook.Response{}, fmt.Errorf("runtime: Ask: inquiry %q has no question; ask at least one", q.ID)
 	}
-	all, key := &e.rt.asked, inquiryKey{e.stream().conversation(), q.ID}
-	waiting, err := all.ask(key, Inquiry{Inquiry: q, Agent: e.agent(), Conversation: key.conversation, Turn: t.id, Asked: e.rt.o.Now()})
+	all, key := &h.rt.asked, inquiryKey{h.log.Top().Conversation(), q.ID}
+	waiting, err := all.ask(key, Inquiry{Inquiry: q, Agent: h.log.Agent(), Conversation: key.conversation, Turn: t.id, Asked: h.rt.o.Now()})
 	if err != nil {
 		return hook.Response{}, err
 	}
-	e.emit(ctx, hook.Event{Kind: event.QuestionAsked}.WithDetail(hook.EventDetail{Inquiry: q}))
+	h.emit(ctx, hook.Event{Kind: event.QuestionAsked}.WithDetail(hook.EventDetail{Inquiry: q}))
 	err = waiting.wait(ctx)
 	r := all.close(waiting)
 	given := hook.Event{Kind: event.QuestionGiven}
@@ -86,7 +86,7 @@ func (e *emitter) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error
 	default:
 		given.Text = "nobody waits for an answer any more"
 	}
-	e.emit(context.WithoutCancel(ctx), given.WithDetail(d))
+	h.emit(context.WithoutCancel(ctx), given.WithDetail(d))
 	return d.Response, err
 }
 

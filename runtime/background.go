@@ -34,7 +34,7 @@ type task struct {
 }
 
 // later queues what the run would do.
-func (r *Runtime) later(ctx context.Context, e *emitter, run hook.SideRun) error {
+func (r *Runtime) later(ctx context.Context, h *host, run hook.SideRun) error {
 	m, err := r.memberOf(run)
 	if err != nil {
 		return err
@@ -51,28 +51,28 @@ func (r *Runtime) later(ctx context.Context, e *emitter, run hook.SideRun) error
 	if about == "" {
 		about = r.o.NewID()
 	}
-	key := m.Path + " " + m.Point.String() + " " + e.conversation() + " " + about
+	key := m.Path + " " + m.Point.String() + " " + h.log.Conversation() + " " + about
 	if len(key) > keyLimit {
 		key = hook.Digest(message.JSON(key))
 	}
 	queued, err := s.Enqueue(ctx, store.Job{
-		Project: r.o.Project, Job: hook.Job{Kind: KindBackground, Key: key, Payload: message.JSON(payload)}, Conversation: e.conversation(), Turn: e.turnOf(ctx),
+		Project: r.o.Project, Job: hook.Job{Kind: KindBackground, Key: key, Payload: message.JSON(payload)}, Conversation: h.log.Conversation(), Turn: h.turnOf(ctx),
 	})
 	if err != nil {
 		return fmt.Errorf("queue a job: %w", err)
 	}
 	if queued {
-		r.record(ctx, e, m, hook.Run{Queued: r.o.Now(), Status: event.RunQueued}) // before it can have been done
+		r.record(ctx, h, m, hook.Run{Queued: r.o.Now(), Status: event.RunQueued}) // before it can have been done
 		r.jobs.Wake()
 	}
 	return nil
 }
 
 // record tells of a run of the member, if runs are recorded.
-func (r *Runtime) record(ctx context.Context, e *emitter, m composite.InBackground, run hook.Run) {
+func (r *Runtime) record(ctx context.Context, h *host, m composite.InBackground, run hook.Run) {
 	if r.o.RecordHooks {
 		run.Subsystem, run.Point, run.Visibility = m.Path, m.Point, m.Visibility
-		e.Emit(ctx, hook.RunEvent(run))
+		h.Emit(ctx, hook.RunEvent(run))
 	}
 }
 
@@ -136,12 +136,12 @@ func (r *Runtime) tellLater(ctx context.Context, j job.Run) error {
 		run.Status = event.RunFailed
 	}
 	if f == nil {
-		r.record(told, &r.events, m, run)
+		r.record(told, r.host, m, run)
 		return nil
 	}
 	run.Reason = f.Public()
-	r.record(told, &r.events, m, run)
-	r.events.Emit(told, hook.FailureEvent(f))
+	r.record(told, r.host, m, run)
+	r.host.Emit(told, hook.FailureEvent(f))
 	return f
 }
 
@@ -149,7 +149,7 @@ func (r *Runtime) tellLater(ctx context.Context, j job.Run) error {
 // now.
 func (r *Runtime) reader(ctx context.Context) views.Reader {
 	return views.Reader{
-		Host: &r.events,
+		Host: r.host,
 		Agent: func(name string) *hook.AgentConfig {
 			if a, err := r.Agent(name); err == nil {
 				return a.cfg

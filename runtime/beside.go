@@ -29,25 +29,25 @@ func sideOf(ctx context.Context) *side {
 }
 
 // Beside implements hook.Host.
-func (e *emitter) Beside(ctx context.Context, run hook.SideRun) error {
+func (h *host) Beside(ctx context.Context, run hook.SideRun) error {
 	if leftBehind(ctx) {
 		return hook.ErrNoTurn
 	}
 	if run.Job.Payload != "" {
-		err := e.rt.later(ctx, e, run)
+		err := h.rt.later(ctx, h, run)
 		if err == nil {
 			return nil
 		}
-		e.Emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{Code: "background.not_queued", Text: fmt.Sprintf(
+		h.Emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{Code: "background.not_queued", Text: fmt.Sprintf(
 			"%s is told beside %s, and if the process dies never: no job could be queued: %s", run.Path, run.Point, publicText(err))}))
 	}
-	ctx = context.WithValue(ctx, sideKey{}, &side{turn: e.turnOf(ctx)})
-	err := e.rt.beside.Go(ctx, lane.Name{Place: e.conversation(), Path: run.Path}, func(ctx context.Context) {
+	ctx = context.WithValue(ctx, sideKey{}, &side{turn: h.turnOf(ctx)})
+	err := h.rt.beside.Go(ctx, lane.Name{Place: h.log.Conversation(), Path: run.Path}, func(ctx context.Context) {
 		defer func() {
 			if v := recover(); v != nil {
 				f := panicOf(run.Point, v)
 				f.Subsystem = run.Path
-				e.Emit(ctx, hook.FailureEvent(f))
+				h.Emit(ctx, hook.FailureEvent(f))
 			}
 		}()
 		run.Run(ctx)
@@ -62,22 +62,20 @@ func (e *emitter) Beside(ctx context.Context, run hook.SideRun) error {
 }
 
 // turnOf is the id of the turn that what the context is of is about; "" for none.
-func (e *emitter) turnOf(ctx context.Context) string {
+func (h *host) turnOf(ctx context.Context) string {
 	if s := sideOf(ctx); s != nil {
 		return s.turn
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.turn
+	return h.log.Place().Turn
 }
 
 // inTurn is the turn that who asks the host is in; nil if there is none, or it runs
 // beside one.
-func (e *emitter) inTurn(ctx context.Context) *turn {
+func (h *host) inTurn(ctx context.Context) *turn {
 	if sideOf(ctx) != nil || leftBehind(ctx) {
 		return nil
 	}
-	return e.current()
+	return h.current()
 }
 
 // closeBeside waits for what runs beside turns, as long as ctx and then for the grace

@@ -17,7 +17,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
-	"github.com/grapnel-go/grapnel/runtime/stream"
 )
 
 // closers says which kind closes which.
@@ -194,7 +193,7 @@ func TestBracketsCloseAfterADeath(t *testing.T) {
 			st := mem.New(&mem.Options{Journal: true})
 			mortal := &mortalStore{Store: st, left: n}
 			first := startWith(t, script(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: mortal}, box(named("x")))
-			sub := first.rt.Subscribe(&stream.SubscribeOptions{Conversation: first.conv.ID()})
+			sub := first.rt.Subscribe(&runtime.SubscribeOptions{Conversation: first.conv.ID()})
 			_, err := first.try(t.Context(), "go")
 			if err == nil && mortal.left >= 0 {
 				assert.Greater(t, deaths, 5)
@@ -208,7 +207,7 @@ func TestBracketsCloseAfterADeath(t *testing.T) {
 			after := sub.Position()
 			sub.Close()
 			second := startWith(t, script(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st, Gone: func(string) bool { return true }}, box(named("x")))
-			sub = second.rt.Subscribe(&stream.SubscribeOptions{Conversation: second.conv.ID(), After: &after})
+			sub = second.rt.Subscribe(&runtime.SubscribeOptions{Conversation: second.conv.ID(), After: &after})
 			if resume {
 				_, err = second.conv.Resume(t.Context(), nil)
 			}
@@ -230,7 +229,7 @@ type follower struct {
 	have []hook.Event
 }
 
-func (f *follower) follow(r *stream.Reader) {
+func (f *follower) follow(r *runtime.Reader) {
 	for {
 		p, err := r.Read(context.Background())
 		require.NoError(f.t, err)

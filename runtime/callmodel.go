@@ -13,8 +13,8 @@ import (
 )
 
 // CallModel implements hook.Host.
-func (e *emitter) CallModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error) {
-	t := e.inTurn(ctx)
+func (h *host) CallModel(ctx context.Context, req message.ModelRequest) (message.ModelReply, error) {
+	t := h.inTurn(ctx)
 	switch {
 	case t == nil:
 		return message.ModelReply{}, hook.ErrNoTurn
@@ -41,7 +41,7 @@ func (t *turn) callModel(ctx context.Context, req message.ModelRequest) (message
 	reply, err := t.rt.collect(ctx, req)
 	if reply.Usage != (message.Usage{}) {
 		cost := t.spend(req.Model, reply.Usage)
-		t.conv.events.emit(t.durable, hook.Event{Kind: event.Usage}.WithUsage(reply.Usage, cost, ""))
+		t.conv.host.emit(t.durable, hook.Event{Kind: event.Usage}.WithUsage(reply.Usage, cost, ""))
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause

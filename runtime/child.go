@@ -30,20 +30,20 @@ func (c *Conversation) current() *turn {
 	return c.turn
 }
 
-func (e *emitter) current() *turn {
-	if e.conv == nil {
+func (h *host) current() *turn {
+	if h.conv == nil {
 		return nil
 	}
-	return e.conv.current()
+	return h.conv.current()
 }
 
 // RunAgent implements hook.Host.
-func (e *emitter) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcome, error) {
-	parent := e.inTurn(ctx)
+func (h *host) RunAgent(ctx context.Context, run hook.AgentRun) (hook.TurnOutcome, error) {
+	parent := h.inTurn(ctx)
 	if parent == nil {
 		return refused(hook.ErrNoTurn)
 	}
-	out, err := e.rt.runChild(ctx, parent, run)
+	out, err := h.rt.runChild(ctx, parent, run)
 	if err != nil {
 		return refused(fmt.Errorf("run agent %q: %w", run.Agent, err))
 	}
@@ -117,7 +117,7 @@ func aboutRun(run hook.AgentRun) *hook.EventDetail {
 func (t *turn) asChild(in message.Input, run func() hook.TurnOutcome) hook.TurnOutcome {
 	about := *t.job.child
 	tell := func(ev hook.Event, d hook.EventDetail) {
-		t.conv.events.begin(t, nil)
+		t.beginEvents(nil)
 		t.emit(ev.WithDetail(d))
 	}
 	tell(hook.Event{Kind: event.SubagentStart, Text: in.Text()}, about)
@@ -198,8 +198,7 @@ func (t *turn) childConversation(ctx context.Context, agent *Agent, run hook.Age
 	if err != nil {
 		return nil, err
 	}
-	c := agent.newConversation(rec)
-	c.events.up = t.conv.events.stream()
+	c := agent.newConversation(rec, t.conv.host)
 	return c, nil
 }
 
@@ -257,8 +256,7 @@ func (t *turn) settleChild(rec store.Record, about hook.EventDetail) error {
 	if err != nil {
 		return err
 	}
-	c := agent.newConversation(rec)
-	c.events.up = t.conv.events.stream()
+	c := agent.newConversation(rec, t.conv.host)
 	c.takes = rec.Lease.Epoch // its holder had the parent's lease too, and has lost it
 	agent.keepChild(c)
 	defer agent.dropChild(c)

@@ -205,7 +205,7 @@ func (c *Conversation) beforeCompaction(ctx context.Context, p past) (hook.Compa
 		Budget:   hook.TokenBudget{Used: tokensOf(all), Reserved: int64(c.agent.cfg.Limits.MaxTokens)},
 		Trigger:  hook.CompactionManual,
 	})
-	told(ctx, &c.events, d)
+	told(ctx, c.host, d)
 	if v := d.Verdict(); v.Kind == hook.AnswerSkip {
 		return d, skipped(v)
 	}
@@ -361,7 +361,7 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 	ctx = context.WithoutCancel(ctx)
 	defer func() { _ = c.release(ctx) }() // the next turn finds out if that did not work
 	if made.Usage != (message.Usage{}) {
-		c.events.emit(ctx, hook.Event{Kind: event.Usage}.WithUsage(made.Usage, made.Cost, ""))
+		c.host.emit(ctx, hook.Event{Kind: event.Usage}.WithUsage(made.Usage, made.Cost, ""))
 	}
 	switch {
 	case len(c.journal) > 0:
@@ -383,7 +383,7 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 func (c *Conversation) change(ctx context.Context, tell hook.Event, write func(store.At) (int64, error)) error {
 	at := store.At{Version: c.version, Epoch: c.epoch, Hold: c.agent.rt.o.Lease}
 	c.held = true
-	err := c.events.announce(ctx, tell, "the conversation was not changed", func(events []store.Event) error {
+	err := c.host.log.Announce(ctx, tell, "the conversation was not changed", func(events []store.Event) error {
 		at.Events = events
 		_, err := write(at)
 		if err != nil && c.changed(ctx, at) {
@@ -400,7 +400,7 @@ func (c *Conversation) change(ctx context.Context, tell hook.Event, write func(s
 		err = c.load(ctx, rec)
 	}
 	if err != nil {
-		c.agent.rt.events.emit(ctx, hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("conversation %s will be read again: %v", c.ID(), err)})
+		c.agent.rt.host.emit(ctx, hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("conversation %s will be read again: %v", c.ID(), err)})
 	}
 	return nil
 }

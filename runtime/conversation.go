@@ -17,9 +17,9 @@ import (
 // Conversation is the history of one agent and one sender. It runs one turn at a
 // time and is safe for concurrent use.
 type Conversation struct {
-	agent  *Agent
-	place  *hook.Conversation
-	events emitter
+	agent *Agent
+	place *hook.Conversation
+	host  *host
 	// states are those of the hooks.
 	states *hook.States
 	// parent is the id of the conversation whose turn this one's is a child of; ""
@@ -147,7 +147,7 @@ func (a *Agent) searchLocked(sender string) (int, bool) {
 // keep makes the conversation unless somebody else just has. Its first session
 // begins with the source.
 func (a *Agent) keep(ctx context.Context, rec store.Record, source hook.SessionSource) (*Conversation, error) {
-	c := a.newConversation(rec)
+	c := a.newConversation(rec, nil)
 	c.next = source
 	if _, err := c.readStates(ctx, rec); err != nil { // what cannot be read is told when a turn begins
 		return nil, fmt.Errorf("states of conversation %s: %w", rec.ID, err)
@@ -169,11 +169,12 @@ func (a *Agent) drop(c *Conversation) {
 	a.conversations = slices.DeleteFunc(a.conversations, func(o *Conversation) bool { return o == c })
 }
 
-func (a *Agent) newConversation(rec store.Record) *Conversation {
+// newConversation returns the conversation. Its turns are children of turns of the parent,
+// if that is not nil.
+func (a *Agent) newConversation(rec store.Record, parent *host) *Conversation {
 	c := &Conversation{agent: a, parent: rec.Parent, states: hook.NewStates(a.rt.states), ids: map[string]int{}}
-	c.events.rt, c.events.conv = a.rt, c
-	c.events.logs = !a.rt.volatile && rec.Parent == ""
-	c.place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.cfg, Host: &c.events, States: c.states})
+	c.host = c.newHost(rec.ID, parent)
+	c.place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.cfg, Host: c.host, States: c.states})
 	return c
 }
 

@@ -57,6 +57,6 @@
 // # Locks
 //
 // No hook is called with a lock held. A lock is taken while another is held in two
-// places only: emitter.writing before emitter.mu, renewal.mu and those of a store;
+// places only: stream.Log.writing before its mu, renewal.mu and those of a store;
 // renewal.mu before Conversation.mu and those of a store.
 package runtime

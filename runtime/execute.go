@@ -73,7 +73,7 @@ func (t *turn) keep(c *call) {
 // arm makes the call ready to run.
 func (c *call) arm(t *turn) {
 	x := &c.execution
-	x.rt, x.hooks, x.events, x.ctx, x.place = t.rt, t.hooks, &t.conv.events, t.durable, c.at
+	x.rt, x.hooks, x.events, x.ctx, x.place = t.rt, t.hooks, t.conv.host, t.durable, c.at
 	x.grace = t.grace()
 	tool := c.at.Tool()
 	x.waits, x.exclusive, x.limit = tool.Waits, tool.Exclusive, shorter(tool.Timeout, c.grant.Timeout)
@@ -98,7 +98,7 @@ func shorter(a, b time.Duration) time.Duration {
 type execution struct {
 	rt     *Runtime
 	hooks  *hooks
-	events *emitter
+	events *host
 	ctx    context.Context
 	place  *hook.ToolCall
 	runner hook.Runner

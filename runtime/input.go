@@ -28,7 +28,7 @@ func (t *turn) announce(in message.Input) error {
 		t.emit(begins)
 		return nil
 	}
-	t.before = c.events.last()
+	t.before = c.host.log.Last()
 	entries := append([]store.Entry{t.begun()}, inputEntries(store.EntryInput, in)...)
 	write := func(events []store.Event) error {
 		seqs, err := t.journal(store.Note{Entries: entries, Events: events})
@@ -39,14 +39,14 @@ func (t *turn) announce(in message.Input) error {
 		return err
 	}
 	var err error
-	if c.events.logs {
+	if c.host.log.Keeps() {
 		t.away(point.OnEvent)
-		gen, _ := c.events.hold(context.Background(), t) // who leaves the loop behind wakes it
+		held, _ := c.host.log.Hold(context.Background(), t) // who leaves the loop behind wakes it
 		t.returned()
 		t.opened = true
-		err = c.events.record(t.durable, begins, "the turn did not begin", write)
+		err = held.Record(t.durable, begins, "the turn did not begin", write)
 		t.away(point.OnEvent)
-		c.events.release(gen)
+		held.Release()
 		t.returned()
 	} else if err = write(nil); err == nil {
 		t.opened = true

@@ -12,24 +12,24 @@ import (
 )
 
 // Enqueue implements hook.Host.
-func (e *emitter) Enqueue(ctx context.Context, j hook.Job) error {
+func (h *host) Enqueue(ctx context.Context, j hook.Job) error {
 	if j.Kind == KindBackground {
 		return fmt.Errorf("runtime: Enqueue: jobs of the kind %s are the runtime's; use another kind", j.Kind)
 	}
 	if leftBehind(ctx) {
 		return hook.ErrNoTurn
 	}
-	s, err := e.rt.jobStore()
+	s, err := h.rt.jobStore()
 	if err != nil {
 		return err
 	}
-	turn := e.turnOf(ctx)
-	queued, err := s.Enqueue(ctx, store.Job{Job: j, Project: e.rt.o.Project, Conversation: e.conversation(), Turn: turn})
+	turn := h.turnOf(ctx)
+	queued, err := s.Enqueue(ctx, store.Job{Job: j, Project: h.rt.o.Project, Conversation: h.log.Conversation(), Turn: turn})
 	if err != nil {
 		return fmt.Errorf("queue a job: %w", err)
 	}
 	if queued {
-		e.rt.jobs.Wake()
+		h.rt.jobs.Wake()
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (r *Runtime) newJobs() *job.Runner {
 	}
 	return job.New(job.Config{
 		Store: s, Project: r.o.Project, Owner: r.o.Owner, Now: r.o.Now, Gone: r.o.Gone,
-		Told: func(ctx context.Context, d hook.Diagnostic) { r.events.emit(ctx, hook.DiagnosticEvent(d)) },
+		Told: func(ctx context.Context, d hook.Diagnostic) { r.host.emit(ctx, hook.DiagnosticEvent(d)) },
 	}, o)
 }
 
@@ -82,7 +82,7 @@ func (r *Runtime) checkJobs() error {
 // enqueueAll queues jobs. One that cannot be is told of, and the turn goes on.
 func (t *turn) enqueueAll(jobs []hook.Job) {
 	for _, j := range jobs {
-		if err := t.conv.events.Enqueue(t.ctx, j); err != nil {
+		if err := t.conv.host.Enqueue(t.ctx, j); err != nil {
 			t.emit(hook.Event{Kind: event.Diagnostic, Text: publicText(err)})
 		}
 	}

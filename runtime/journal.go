@@ -221,6 +221,6 @@ func (t *turn) unstored(err error) {
 	}
 	c := t.conv // a write may have been made although it seemed to fail: its events are not written again
 	if rec, err := c.record(t.durable); err == nil && rec.Lease.Epoch == c.epoch {
-		c.events.follow(rec.Events, c.epoch)
+		c.host.log.Follow(rec.Events, c.epoch)
 	}
 }

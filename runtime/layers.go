@@ -122,18 +122,6 @@ func (t *turn) lay(layers []plan.Layer) error {
 	return nil
 }
 
-// heard are the hooks that are told of an event: those of the turn that it happens
-// in.
-func (e *emitter) heard() *composite.Composite {
-	if h := e.turns.Load(); h != nil {
-		return h.Composite
-	}
-	if e.conv != nil {
-		return e.conv.agent.hooks.Composite
-	}
-	return e.rt.hooks.Composite
-}
-
 // Plan returns the plan of the hooks as the agent has them. That of a hook which is no
 // composite has one nameless member.
 func (a *Agent) Plan() *plan.Plan { return a.hooks.Plan() }

@@ -30,7 +30,7 @@ func (c *Conversation) open(ctx context.Context, when Busy) error {
 		return err
 	}
 	c.held = !rec.Lease.Until.IsZero()
-	c.events.follow(rec.Events, c.epoch)
+	c.host.log.Follow(rec.Events, c.epoch)
 	if c.statesAt != c.epoch {
 		if err := c.loadStates(ctx, rec); err != nil {
 			return err
@@ -119,7 +119,7 @@ func (r *Runtime) overGone(take func(takes int64) (store.Record, error)) (store.
 func (c *Conversation) release(ctx context.Context) error {
 	c.agent.rt.leases.remove(c)
 	var unkept error
-	err := c.events.write(func(events []store.Event) (err error) {
+	err := c.host.log.Write(func(events []store.Event) (err error) {
 		unkept, err = c.states.Write(func(states []hook.StateValue) error {
 			if !c.held && len(events) == 0 && len(states) == 0 {
 				return nil

@@ -54,7 +54,7 @@ func (c *Conversation) tellDamage(ctx context.Context, err error) error {
 	if !errors.Is(err, store.ErrDamaged) {
 		return err
 	}
-	c.events.emit(ctx, hook.Event{Kind: event.Diagnostic, Text: err.Error()})
+	c.host.emit(ctx, hook.Event{Kind: event.Diagnostic, Text: err.Error()})
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (c *Conversation) mended(ctx context.Context, messages []message.Message) (
 		parts = append(parts, fmt.Sprintf("%s %d", code, n))
 	}
 	slices.Sort(parts)
-	c.events.emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{
+	c.host.emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{
 		Code: event.CodeHistoryRepaired, Text: "the history was repaired when it was read: " + strings.Join(parts, ", "), Visibility: hook.VisibleUser,
 	}))
 	return messages, true

@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/character"
+	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -222,7 +223,7 @@ func (t *turn) showDelta(kind message.BlockKind, text string) {
 	if kind == message.BlockReasoning {
 		t.event.Kind = event.ReasoningDelta
 	}
-	t.post(&t.event, delta)
+	t.post(&t.event, stream.How{})
 }
 
 func (t *turn) openSegment(kind message.BlockKind) {

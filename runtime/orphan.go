@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -30,7 +31,7 @@ type orphan struct {
 // the sequence.
 func (t *turn) tellOrphans(s store.Child, behind uint64) error {
 	log, ok := t.rt.o.Store.(store.Log)
-	if !ok || !t.conv.events.logs {
+	if !ok || !t.conv.host.log.Keeps() {
 		return nil
 	}
 	orphans, err := t.orphans(log, behind)
@@ -109,12 +110,11 @@ func (t *turn) tellOrphan(o orphan) error {
 	if err != nil {
 		return err
 	}
-	c := agent.newConversation(store.Record{Parent: t.conv.ID()})
-	c.events.up = t.conv.events.stream()
-	c.events.turn, c.events.depth = o.start.Turn, o.start.Depth
+	c := agent.newConversation(store.Record{Parent: t.conv.ID()}, t.conv.host)
+	c.host.log.Begin(stream.Place{Turn: o.start.Turn, Depth: o.start.Depth}, nil, nil)
 	tell := func(ev hook.Event) {
 		t.away(point.OnEvent)
-		c.events.emit(t.durable, ev)
+		c.host.emit(t.durable, ev)
 		t.returned()
 	}
 	about, d := o.start.Detail(), o.end.Detail()

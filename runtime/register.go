@@ -22,7 +22,7 @@ func (r *Runtime) Register(ctx context.Context, cfg hook.AgentConfig) (*Agent, e
 	if err != nil {
 		return nil, fmt.Errorf("register agent %q: %w", cfg.Name, err)
 	}
-	r.events.emit(ctx, hook.Event{Kind: event.AgentRegistered, Agent: a.Name()})
+	r.host.emit(ctx, hook.Event{Kind: event.AgentRegistered, Agent: a.Name()})
 	return a, nil
 }
 
@@ -104,7 +104,7 @@ func (a *Agent) build(ctx context.Context, cfg hook.AgentConfig) error {
 	if a.hooks, err = a.rt.hooksOf(&cfg); err != nil {
 		return err
 	}
-	cfg, err = a.hooks.build(ctx, cfg.WithHost(&a.rt.events))
+	cfg, err = a.hooks.build(ctx, cfg.WithHost(a.rt.host))
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (r *Runtime) tell(ctx context.Context, err error) {
 // emit emits an event outside of any conversation. It waits no longer than bounded.
 func (r *Runtime) emit(ctx context.Context, ev hook.Event) {
 	_ = r.bounded(ctx, r.hooks.abandonedAt(point.OnEvent), func() error {
-		r.events.emit(context.WithoutCancel(ctx), ev)
+		r.host.emit(context.WithoutCancel(ctx), ev)
 		return nil
 	})
 }

@@ -20,12 +20,12 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
+	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/job"
 	"github.com/grapnel-go/grapnel/runtime/lane"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
-	"github.com/grapnel-go/grapnel/runtime/stream"
 )
 
 // Defaults of Options, and of Limits.Steps.
@@ -157,7 +157,8 @@ type Runtime struct {
 	drivers drivers
 	workers *pool.Pool
 
-	events  emitter
+	// host is that of what is outside any conversation.
+	host    *host
 	streams *stream.Hub
 	leases  leases
 	asked   inquiries
@@ -206,10 +207,11 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	}
 	r.o.fill()
 	r.slots = make(chan struct{}, r.o.Slots)
-	r.events.rt, r.leases.rt = r, r
+	r.leases.rt = r
 	r.volatile = r.o.Store.Volatile()
 	r.beside = r.newLanes()
 	r.streams = stream.NewHub(r.streamOptions())
+	r.host = r.newHost()
 	r.completed = message.ListOf(hook.StopSignal{Reason: hook.StopCompleted})
 	return r
 }
@@ -301,7 +303,7 @@ func (r *Runtime) openHook(ctx context.Context) error {
 		h = h.Recorded(&composite.RecordOptions{Now: r.o.Now})
 	}
 	r.hooks = newHooks(h)
-	return r.hooks.OnOpen(ctx, &r.events)
+	return r.hooks.OnOpen(ctx, r.host)
 }
 
 // enter goes from one state to another, or says why it cannot.

@@ -19,7 +19,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/allocs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
-	"github.com/grapnel-go/grapnel/runtime/stream"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
 
@@ -435,7 +434,7 @@ func TestSpecDiagnosticsReachWhomTheyAreFor(t *testing.T) {
 		},
 	}
 	w := start(t, plays(says("ok")), a)
-	r := w.rt.Subscribe(&stream.SubscribeOptions{Conversation: w.conv.ID()})
+	r := w.rt.Subscribe(&runtime.SubscribeOptions{Conversation: w.conv.ID()})
 	defer r.Close()
 	w.send("go")
 	assert.Equal(t, []string{

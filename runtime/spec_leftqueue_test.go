@@ -20,7 +20,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
-	"github.com/grapnel-go/grapnel/runtime/stream"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
 
@@ -43,7 +42,7 @@ type following struct {
 func follow(t *testing.T, w *world) *following {
 	t.Helper()
 	f := &following{t: t, w: w}
-	r := w.rt.Subscribe(&stream.SubscribeOptions{Conversation: w.conv.ID(), Buffer: 4 * queueLimit})
+	r := w.rt.Subscribe(&runtime.SubscribeOptions{Conversation: w.conv.ID(), Buffer: 4 * queueLimit})
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() {

@@ -59,7 +59,7 @@ func (c *Conversation) loadStates(ctx context.Context, rec store.Record) error {
 		return err
 	}
 	if bad != nil {
-		c.events.emit(ctx, hook.Event{Kind: event.Diagnostic, Text: bad.Error()})
+		c.host.emit(ctx, hook.Event{Kind: event.Diagnostic, Text: bad.Error()})
 	}
 	c.statesAt, c.foreign = c.epoch, false
 	return nil
@@ -68,7 +68,7 @@ func (c *Conversation) loadStates(ctx context.Context, rec store.Record) error {
 // flush writes the events and states that came up outside of a turn.
 func (c *Conversation) flush(ctx context.Context) error {
 	var unkept error
-	err := c.events.write(func(events []store.Event) (err error) {
+	err := c.host.log.Write(func(events []store.Event) (err error) {
 		unkept, err = c.states.Write(func(states []hook.StateValue) error {
 			if len(events) == 0 && len(states) == 0 {
 				return nil
@@ -89,7 +89,7 @@ func (c *Conversation) flush(ctx context.Context) error {
 // not have yet. False if something could not be stored; then the turn fails.
 func (t *turn) write(w func([]store.Event, []hook.StateValue) error) bool {
 	var unkept error
-	err := t.conv.events.write(func(events []store.Event) (err error) {
+	err := t.conv.host.log.Write(func(events []store.Event) (err error) {
 		unkept, err = t.conv.states.Write(func(states []hook.StateValue) error { return w(events, states) })
 		return err
 	})

@@ -62,7 +62,7 @@ func (c *Conversation) noteSteer(ctx context.Context, in message.Input) (int64, 
 	}
 	entries := inputEntries(store.EntrySteer, in)
 	o := &c.agent.rt.o
-	seq, err := o.Store.Note(ctx, c.ID(), store.Note{Epoch: c.events.Epoch(), Hold: o.Lease, Entries: entries})
+	seq, err := o.Store.Note(ctx, c.ID(), store.Note{Epoch: c.host.log.Epoch(), Hold: o.Lease, Entries: entries})
 	if err != nil {
 		return 0, fmt.Errorf("steer conversation %s: %w", c.ID(), err)
 	}

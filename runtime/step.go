@@ -48,7 +48,7 @@ func (t *turn) enterStep() {
 	t.number++
 	t.step = hook.NewStep(t.place, t.number, t.cfg.Model)
 	t.ending = ending{began: t.rt.o.Now(), errs: len(t.errs)}
-	t.conv.events.atStep(t.number)
+	t.conv.host.log.SetStep(t.number)
 	t.stepping, t.judged = true, false
 	t.emit(hook.Event{Kind: event.StepStart})
 }
@@ -57,7 +57,7 @@ func (t *turn) leaveStep() (more bool) {
 	more = t.judgeStep()
 	t.stepping = false
 	t.emit(hook.Event{Kind: event.StepEnd})
-	t.conv.events.atStep(0)
+	t.conv.host.log.SetStep(0)
 	return more
 }
 
@@ -206,7 +206,7 @@ func (t *turn) say(m message.Message, finish message.FinishReason) (more bool) {
 	if more = t.unread(); !more {
 		t.signalFinish(finish)
 	}
-	a := store.Append{TurnEnds: !more && !t.conv.events.logs && !t.hooks.mayGoOn()} // where events are kept, the last one ends the turn
+	a := store.Append{TurnEnds: !more && !t.conv.host.log.Keeps() && !t.hooks.mayGoOn()} // where events are kept, the last one ends the turn
 	if t.conv.journals() && !more && !a.TurnEnds && len(t.counting()) > 0 {
 		a.Entries = []store.Entry{t.endEntry()}
 	}

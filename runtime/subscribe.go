@@ -1,8 +1,8 @@
 package runtime
 
 import (
+	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/stream"
 )
 
 // Subscribe follows the events of one conversation or of all, at the reader's own
@@ -10,12 +10,12 @@ import (
 // what the store has kept, or is told how many events it has missed; see package
 // stream. The caller closes the reader. It may be called at any time; a reader of
 // a runtime that was closed gets what there still is.
-func (r *Runtime) Subscribe(o *stream.SubscribeOptions) *stream.Reader { return r.streams.Subscribe(o) }
+func (r *Runtime) Subscribe(o *SubscribeOptions) *Reader { return r.streams.Subscribe(o) }
 
 // LastEvent is the position of the newest event of the conversation, "" of all,
 // that this runtime has told while somebody followed, or Options.Recent held
 // events; false if there was none.
-func (r *Runtime) LastEvent(conversation string) (stream.Position, bool) {
+func (r *Runtime) LastEvent(conversation string) (Position, bool) {
 	return r.streams.End(conversation)
 }
 
@@ -31,7 +31,7 @@ func (r *Runtime) streamOptions() stream.Options {
 func (r *Runtime) source(conversation string) stream.Source {
 	for _, a := range r.all() {
 		if c := a.conversationByID(conversation); c != nil {
-			return &c.events
+			return c.host.log
 		}
 	}
 	return nil
@@ -47,3 +47,18 @@ func (a *Agent) conversationByID(id string) *Conversation {
 	}
 	return nil
 }
+
+// What a subscription is made of; see [Runtime.Subscribe].
+type (
+	// Reader follows events at its own pace.
+	Reader = stream.Reader
+	// SubscribeOptions say what a Reader follows and from where.
+	SubscribeOptions = stream.SubscribeOptions
+	// Item is what a Reader returns: an event, or how many it has missed.
+	Item = stream.Item
+	// Position is a place in a stream of events.
+	Position = stream.Position
+)
+
+// ParsePosition reads what [Position.String] has written.
+func ParsePosition(s string) (Position, error) { return stream.ParsePosition(s) }

@@ -21,7 +21,6 @@ import (
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
-	"github.com/grapnel-go/grapnel/runtime/stream"
 )
 
 // figure is a line that internal/soak reads.
@@ -58,7 +57,7 @@ type account struct {
 	last                       uint64
 }
 
-func (a *account) take(t *testing.T, items []stream.Item) {
+func (a *account) take(t *testing.T, items []runtime.Item) {
 	for _, item := range items {
 		if item.Missed > 0 {
 			a.missed += item.Missed
@@ -77,7 +76,7 @@ func (a *account) take(t *testing.T, items []stream.Item) {
 }
 
 // readAll reads until there is nothing.
-func (a *account) readAll(t *testing.T, r *stream.Reader) {
+func (a *account) readAll(t *testing.T, r *runtime.Reader) {
 	for {
 		p, err := r.Read(context.Background())
 		require.NoError(t, err)
@@ -97,7 +96,7 @@ func TestASlowSubscriberSlowsNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			st := mem.New(&mem.Options{Journal: kept})
 			w := streamed(t, st)
-			o := &stream.SubscribeOptions{Conversation: w.conv.ID()}
+			o := &runtime.SubscribeOptions{Conversation: w.conv.ID()}
 			var wg sync.WaitGroup
 			accounts := make([]account, healthy)
 			for i := range accounts {
@@ -218,7 +217,7 @@ func TestASubscriberCostsATurnNoTime(t *testing.T) {
 	t.Run("ours", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := streamed(t, mem.New(&mem.Options{Journal: true}))
-			r := w.rt.Subscribe(&stream.SubscribeOptions{Conversation: w.conv.ID(), Buffer: 10})
+			r := w.rt.Subscribe(&runtime.SubscribeOptions{Conversation: w.conv.ID(), Buffer: 10})
 			defer r.Close()
 			for range 5 {
 				assert.True(t, turn(t, w), "nobody waits for it")
@@ -275,7 +274,7 @@ func TestSubscribersCostAnEventOneAllocation(t *testing.T) {
 		conv, err := rt.Conversation(t.Context(), "a", "s")
 		require.NoError(t, err)
 		for range subscribers {
-			defer rt.Subscribe(&stream.SubscribeOptions{Conversation: conv.ID()}).Close()
+			defer rt.Subscribe(&runtime.SubscribeOptions{Conversation: conv.ID()}).Close()
 		}
 		turn := func() {
 			if _, err := conv.Send(context.Background(), message.TextInput("go"), nil); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -100,9 +101,9 @@ type turn struct {
 	recalled bool
 	// event is the newest one of the loop. posted is the one that it is telling of, nil
 	// between two, and postedAs how.
-	event    hook.Event
-	posted   *hook.Event
-	postedAs posting
+	event     hook.Event
+	posted    *hook.Event
+	postedHow stream.How
 	// opened: clients have been, or are just being, told of the turn. closed: they have
 	// been told of its end as a child.
 	opened, closed bool
@@ -220,7 +221,7 @@ func (t *turn) enter(in message.Input, observe func(hook.Event)) {
 		t.limited()
 	}
 	t.makePlace(in)
-	c.events.begin(t, observe)
+	t.beginEvents(observe)
 	c.setTurn(t)
 }
 
@@ -233,7 +234,7 @@ func (t *turn) leave() {
 		t.answers.dismiss(t.conv)
 	}
 	t.away(point.OnEvent)
-	t.conv.events.end(t)
+	t.conv.host.log.End(context.Background(), t) // who leaves the loop behind wakes it
 	t.returned()
 	if t.expire != nil {
 		t.expire()
@@ -306,7 +307,7 @@ func (t *turn) finish() hook.TurnOutcome {
 	for t.steered(true) { // what was said too late is for the next turn
 		t.stored = true
 	}
-	logs := t.conv.events.logs
+	logs := t.conv.host.log.Keeps()
 	if !logs || t.history.stored.Len() > t.conv.history.Len() {
 		t.commitRest(!logs)
 	}
@@ -325,7 +326,7 @@ func (t *turn) finish() hook.TurnOutcome {
 	t.end = hook.Event{Kind: event.TurnEnd, Text: out.Text()}.WithUsage(out.Usage, out.Cost, out.Stop)
 	t.ahead(func() {
 		t.toldEnd = true
-		t.post(&t.end, last)
+		t.post(&t.end, stream.How{Last: true})
 	}, func() {
 		t.conv.agent.rt.leases.remove(t.conv) // so that nothing prolongs the lease behind the end
 		if logs {
@@ -355,20 +356,20 @@ func (t *turn) commitRest(turnEnds bool) {
 // ahead writes what tell emits before anybody is told of it. Where events are not
 // kept, that is after the write.
 func (t *turn) ahead(tell, write func()) {
-	if !t.conv.events.logs {
+	if !t.conv.host.log.Keeps() {
 		write()
 		tell()
 		return
 	}
 	t.away(point.OnEvent)
-	gen, _ := t.conv.events.hold(context.Background(), t) // who leaves the loop behind wakes it
+	held, _ := t.conv.host.log.Hold(context.Background(), t) // who leaves the loop behind wakes it
 	t.returned()
 	t.holding = true
 	tell()
 	write()
 	t.holding = false
 	t.away(point.OnEvent)
-	t.conv.events.release(gen)
+	held.Release()
 	t.returned()
 }
 
@@ -510,5 +511,5 @@ func (t *turn) hookFailed(ctx context.Context, f *hook.Failure) {
 		return
 	}
 	t.event = hook.FailureEvent(f)
-	t.postWith(ctx, &t.event, 0)
+	t.postWith(ctx, &t.event, stream.How{})
 }

@@ -52,7 +52,7 @@ var prefixes = map[string]string{
 	"runtime/store": classStore, "runtime/history": classStore, "runtime/journal.go": classStore, "runtime/lease.go": classStore,
 	"runtime/load.go": classStore, "runtime/state.go": classStore, "runtime.(*transcript)": classStore, "hook/message": classStore,
 
-	"runtime/emit.go": classEvents, "runtime/deliver.go": classEvents, "runtime/keep.go": classEvents, "runtime/stream": classEvents,
+	"runtime/emit.go": classEvents, "runtime/host.go": classEvents, "runtime/internal/stream": classEvents,
 	"runtime/subscribe.go": classEvents, "hook/event.go": classEvents, "runtime_test.turns.func2": classEvents,
 
 	"runtime/failure.go": classHooks, "runtime/contribute.go": classHooks, "runtime/contribution": classHooks,

@@ -19,7 +19,7 @@ func TestClassOf(t *testing.T) {
 		class string
 		stack []frame
 	}{
-		{classEvents, []frame{{"runtime.mallocgc", "runtime/malloc.go"}, {ours + "runtime.(*emitter).take", ours + "runtime/deliver.go"}, send}},
+		{classEvents, []frame{{"runtime.mallocgc", "runtime/malloc.go"}, {ours + "runtime/internal/stream.(*Log).take", ours + "runtime/internal/stream/deliver.go"}, send}},
 		{classLoop, []frame{{"time.Now", "time/time.go"}, send}},
 		{classTools, []frame{{ours + "composite.(*dispatch).run", ours + "composite/dispatch.go"}}},
 		{classHooks, []frame{{ours + "subsystems/policy.(*Policy).BeforeTool", ours + "subsystems/policy/policy.go"}, send}},

@@ -17,7 +17,8 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
-	"github.com/grapnel-go/grapnel/runtime/stream"
+
+	"github.com/grapnel-go/grapnel/runtime"
 )
 
 // TestReadersSurviveAKill: a daemon is killed within a turn, whose tool runs, and
@@ -109,7 +110,7 @@ func TestReadersSurviveAKill(t *testing.T) {
 
 // wireSeq is the sequence of an event id.
 func wireSeq(t *testing.T, id string) uint64 {
-	at, err := stream.ParsePosition(id)
+	at, err := runtime.ParsePosition(id)
 	require.NoError(t, err)
 	return at.Seq
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/stream"
 )
 
 // course runs a turn to its end and tells the options' observer of it.
@@ -92,7 +91,7 @@ func (s *Server) begin(ctx context.Context, rec store.Record, when runtime.Busy,
 
 // begun takes the event by which the turn begins: its input is stored by then.
 func (s *Server) begun(t *turn, ev hook.Event) {
-	t.id, t.before = ev.Turn, stream.Position{Epoch: ev.Epoch, Seq: ev.Seq - 1}
+	t.id, t.before = ev.Turn, runtime.Position{Epoch: ev.Epoch, Seq: ev.Seq - 1}
 	s.mu.Lock()
 	s.turns[t.conversation] = t // one that has queued was not there yet
 	s.mu.Unlock()

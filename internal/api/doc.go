@@ -15,7 +15,7 @@
 //
 // # Events
 //
-// A stream is a reader of package runtime/stream, so that a slow one costs a turn
+// A stream is a [runtime.Reader], so that a slow one costs a turn
 // nothing, and an event is encoded once for all of them. The id of a server-sent
 // event is "epoch-sequence", the event's own. It stays valid when the daemon is
 // started again: a reader that resumes gets what the database has kept, which is

@@ -10,7 +10,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/stream"
+
+	"github.com/grapnel-go/grapnel/runtime"
 )
 
 func (s *Server) conversationEvents(w http.ResponseWriter, r *http.Request) error {
@@ -27,17 +28,17 @@ func (s *Server) allEvents(w http.ResponseWriter, r *http.Request) error {
 }
 
 // lastEvent is the position of the newest event of a conversation.
-func (s *Server) lastEvent(rec store.Record) stream.Position {
+func (s *Server) lastEvent(rec store.Record) runtime.Position {
 	if at, told := s.o.Runtime.LastEvent(rec.ID); told {
 		return at
 	}
-	return stream.Position{Epoch: rec.Lease.Epoch, Seq: rec.Events}
+	return runtime.Position{Epoch: rec.Lease.Epoch, Seq: rec.Events}
 }
 
 // follow streams events from where the client was, or from now on.
-func (s *Server) follow(w http.ResponseWriter, r *http.Request, conversation string, at stream.Position) error {
+func (s *Server) follow(w http.ResponseWriter, r *http.Request, conversation string, at runtime.Position) error {
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		id, err := stream.ParsePosition(last)
+		id, err := runtime.ParsePosition(last)
 		if err != nil {
 			return invalid("Last-Event-ID: %v", err)
 		}
@@ -63,7 +64,7 @@ func hookLevel(r *http.Request) (hook.Visibility, error) {
 // stream writes server-sent events until the client goes, the turn or the daemon
 // ends, or the client takes nothing for too long. What happens to the stream
 // happens to nothing else. A nil turn is none to end with.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation string, at stream.Position, t *turn) error {
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation string, at runtime.Position, t *turn) error {
 	level, err := hookLevel(r)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 	if err := drain(w, r); err != nil {
 		return err
 	}
-	from := s.o.Runtime.Subscribe(&stream.SubscribeOptions{Conversation: conversation, After: &at})
+	from := s.o.Runtime.Subscribe(&runtime.SubscribeOptions{Conversation: conversation, After: &at})
 	defer from.Close()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
@@ -127,7 +128,7 @@ func (t *turn) over() <-chan struct{} {
 // writeItems writes a page; ended says that the end of the turn is in it. Of hook
 // runs those are left out that are less visible than level; of one that is the last
 // of the page the id is written, which says how far the stream is.
-func writeItems(w io.Writer, items []stream.Item, t *turn, level hook.Visibility) (ended bool, err error) {
+func writeItems(w io.Writer, items []runtime.Item, t *turn, level hook.Visibility) (ended bool, err error) {
 	for i, item := range items {
 		part := wire.Part{ID: item.At.String(), Data: item.JSON()}
 		switch {
@@ -152,12 +153,12 @@ func writeItems(w io.Writer, items []stream.Item, t *turn, level hook.Visibility
 }
 
 // hidden reports whether the item is a hook run that is less visible than level.
-func hidden(item stream.Item, level hook.Visibility) bool {
+func hidden(item runtime.Item, level hook.Visibility) bool {
 	run, ok := item.Event().Run()
 	return ok && !run.Visibility.Reaches(level)
 }
 
-func keptData(item stream.Item, begin string) []byte {
+func keptData(item runtime.Item, begin string) []byte {
 	return []byte(begin + `"kept":` + strconv.FormatBool(item.Kept) + "}")
 }
 

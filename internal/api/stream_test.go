@@ -19,7 +19,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
-	"github.com/grapnel-go/grapnel/runtime/stream"
+
+	"github.com/grapnel-go/grapnel/runtime"
 )
 
 // open sends one request over a connection of its own, which the test's end
@@ -152,7 +153,7 @@ func TestStalled(t *testing.T) {
 	}
 	end, err := w.direct.ConversationByID(t.Context(), conv.ID)
 	require.NoError(t, err)
-	newest, err := stream.ParsePosition(end.LastEventID)
+	newest, err := runtime.ParsePosition(end.LastEventID)
 	require.NoError(t, err)
 
 	got, missed, lags := uint64(0), uint64(0), 0
@@ -160,7 +161,7 @@ func TestStalled(t *testing.T) {
 	for at := uint64(0); at < newest.Seq; {
 		p, err := parts.Next()
 		require.NoError(t, err)
-		id, err := stream.ParsePosition(p.ID)
+		id, err := runtime.ParsePosition(p.ID)
 		require.NoError(t, err)
 		if p.Data != nil {
 			require.Equal(t, newest.Epoch, id.Epoch)
@@ -206,10 +207,10 @@ func TestResume(t *testing.T) {
 	}
 	end, err := w.direct.ConversationByID(t.Context(), conv.ID)
 	require.NoError(t, err)
-	newest, err := stream.ParsePosition(end.LastEventID)
+	newest, err := runtime.ParsePosition(end.LastEventID)
 	require.NoError(t, err)
 
-	late := first(w.client, stream.Position{Epoch: newest.Epoch, Seq: 5}.String())
+	late := first(w.client, runtime.Position{Epoch: newest.Epoch, Seq: 5}.String())
 	require.Len(t, late, 2)
 	assert.Equal(t, newest.Seq-10-5, late[0].Missed)
 	assert.Equal(t, newest.Seq-9, late[1].Event.Seq)

@@ -12,7 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/runtime/stream"
+
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -27,7 +27,7 @@ type turn struct {
 	// begun is closed when id and before are set.
 	begun  chan struct{}
 	id     string
-	before stream.Position
+	before runtime.Position
 	once   sync.Once
 	// done is closed when the turn is over and the next one may begin; err is then
 	// why it did not even begin, if it did not.
@@ -98,7 +98,7 @@ type answered struct {
 	*turn
 	// steered is where the turn was when it was told; nil if it has begun with the
 	// message.
-	steered *stream.Position
+	steered *runtime.Position
 }
 
 // tell answers with the turn, or with its events.

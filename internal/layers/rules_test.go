@@ -184,8 +184,12 @@ func findTestify(files []file) []finding {
 	return out
 }
 
-// floor is the package, or the one with which it counts as one: the contract is hook with message, event and point.
+// floor is the package, or the one with which it counts as one: the contract is hook with message, event and point; a package counts
+// with its internal rooms.
 func floor(pkg string) string {
+	if house, _, ok := strings.Cut(pkg, "/internal/"); ok {
+		return house
+	}
 	switch pkg {
 	case "hook/message", "hook/event", "hook/point":
 		return "hook"

@@ -1,0 +1,180 @@
+package stream
+
+import (
+	"context"
+	"errors"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// errNotKept: see [Source].
+var errNotKept = errors.New("runtime: not all events could be kept")
+
+// unkept are the events that the store does not have yet. They are written with whatever
+// the turn writes next, and by a write of their own when there are too many.
+type unkept struct {
+	events []hook.Event
+	bytes  int
+	// lost says that some could not be written and were given up.
+	lost bool
+}
+
+func (u *unkept) add(ev hook.Event) {
+	u.events = append(u.events, ev)
+	u.bytes += eventSize(&ev)
+}
+
+func (u *unkept) full() bool { return len(u.events) >= MaxPending || u.bytes >= MaxPendingBytes }
+
+// dropOldest gives up the oldest event.
+func (u *unkept) dropOldest() {
+	u.bytes -= eventSize(&u.events[0])
+	u.events = u.events[1:]
+}
+
+// eventSize is about what an event takes in bytes.
+func eventSize(ev *hook.Event) int {
+	n := 512 + len(ev.Text)
+	if ev.Kind == event.CallResult || ev.Kind == event.CallStart {
+		d := ev.Detail()
+		n += len(d.Args)
+		for _, b := range d.Result.Content.All() {
+			n += len(b.Text) + len(b.JSON)
+		}
+	}
+	return n
+}
+
+// Follow says that the store has events up to seq, those of a write that seemed to have
+// failed included, and under which epoch new ones are numbered. If the epoch is another
+// one, events that the store does not have are given up: another process has gone on with
+// the conversation.
+func (l *Log) Follow(seq uint64, epoch int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.epoch != epoch {
+		l.unkept = unkept{}
+	}
+	for len(l.unkept.events) > 0 && l.unkept.events[0].Seq <= seq {
+		l.unkept.dropOldest()
+	}
+	l.seq, l.epoch = max(l.seq, seq), epoch
+}
+
+// Write calls write with the events that the store does not have yet, and returns its
+// error. After an error the events wait for the next write. Writes come one after
+// another.
+func (l *Log) Write(write func([]store.Event) error) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.mu.Lock()
+	events := l.unkept.events
+	l.unkept.events, l.unkept.bytes = nil, 0
+	l.mu.Unlock()
+	var encoded []store.Event
+	for _, ev := range events {
+		encoded = append(encoded, store.Event{Seq: ev.Seq, Data: message.JSON(Encode(ev))})
+	}
+	err := write(encoded)
+	if err != nil {
+		l.unwritten(events)
+	}
+	return err
+}
+
+// unwritten takes events back. If there are too many, the oldest half is given up: a
+// store that does not work then costs one attempt for every so many events.
+func (l *Log) unwritten(events []hook.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := &l.unkept
+	newer := u.events
+	u.events, u.bytes = nil, 0
+	for _, ev := range append(events, newer...) {
+		u.add(ev)
+	}
+	if !u.full() {
+		return
+	}
+	u.lost = true
+	for len(u.events) > MaxPending/2 || u.bytes > MaxPendingBytes/2 {
+		u.dropOldest()
+	}
+}
+
+// writeAlone writes the events that the store does not have yet, and nothing else.
+func (l *Log) writeAlone(ctx context.Context) error {
+	return l.Write(func(events []store.Event) error {
+		if len(events) == 0 {
+			return nil
+		}
+		return l.o.Owner.WriteEvents(context.WithoutCancel(ctx), l.Epoch(), events)
+	})
+}
+
+// Epoch implements [Source].
+func (l *Log) Epoch() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.epoch
+}
+
+// Flush implements [Source]. It waits for a write that is under way.
+func (l *Log) Flush(ctx context.Context, seq uint64) error {
+	l.writing.Lock()
+	l.mu.Lock()
+	waiting, lost := len(l.unkept.events) > 0 && l.unkept.events[0].Seq <= seq, l.unkept.lost
+	l.mu.Unlock()
+	l.writing.Unlock()
+	if waiting {
+		if err := l.writeAlone(ctx); err != nil {
+			return err
+		}
+	}
+	if lost {
+		return errNotKept
+	}
+	return nil
+}
+
+// Announce writes the event before anybody is told of it, with the events that the store
+// does not have yet. If write fails, the listeners are told the text instead of the event.
+// The error is that of write, or says that ctx ended before the delivery was free.
+func (l *Log) Announce(ctx context.Context, ev hook.Event, instead string, write func([]store.Event) error) error {
+	d, ok := l.Hold(ctx, nil)
+	if !ok {
+		return context.Cause(ctx)
+	}
+	defer d.Release()
+	return d.Record(context.WithoutCancel(ctx), ev, instead, write)
+}
+
+// Record is [Log.Announce] for the holder of the delivery: listeners are told when it is
+// released.
+func (d Delivery) Record(ctx context.Context, ev hook.Event, instead string, write func([]store.Event) error) error {
+	l := d.log
+	l.Emit(ctx, &ev, How{Inside: true})
+	err := l.Write(write)
+	if err == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.unkept.events {
+		refute(&l.unkept.events[i], ev.Seq, instead)
+	}
+	for i := range l.delivery.queue {
+		refute(&l.delivery.queue[i].ev, ev.Seq, instead)
+	}
+	return err
+}
+
+// refute makes the event a diagnostic if it has that number: it has not happened.
+func refute(ev *hook.Event, seq uint64, instead string) {
+	if ev.Seq == seq {
+		ev.Kind, ev.Text = event.Diagnostic, instead
+	}
+}

@@ -36,25 +36,6 @@ type calling struct {
 	kept bool
 }
 
-// leaveBehind closes the fence if the loop is still away as in state n.
-func (t *turn) leaveBehind(n uint64) bool {
-	p := hook.Point(n & fencePoint)
-	if p == 0 || n&fenceClosed != 0 {
-		return false
-	}
-	what := t.conv.agent.hooks.abandonedAt(p)
-	t.rt.abandoned.add(what)
-	t.left.Store(&what)
-	if t.fence.state.CompareAndSwap(n, n|fenceClosed) {
-		return true
-	}
-	t.rt.abandoned.ended(what)
-	return false
-}
-
-// awayTo is the point that a loop was away to when it was left behind.
-func (t *turn) awayTo() hook.Point { return hook.Point(t.fence.state.Load() & fencePoint) }
-
 // membersAt returns the paths of the members that act at the point.
 func (h *hooks) membersAt(p hook.Point) []string {
 	return membersAt(h.Plan(), "", p.String())
@@ -75,38 +56,28 @@ func membersAt(p *plan.Plan, path, point string) (out []string) {
 	return out
 }
 
-// successor is the turn as its owner ends it: with the same place, and without hooks.
+// successor is the turn as its owner ends it: with the state that the loop has left, and
+// without hooks.
 func (t *turn) successor() *turn {
-	t.mu.Lock()
-	usage, cost := t.usage, t.cost
-	t.mu.Unlock()
-	n := &turn{
-		conv: t.conv, rt: t.rt, view: t.view, hooks: noHooks(), layers: t.layers, cfg: t.cfg,
-		ctx: t.ctx, durable: t.conv.durable(t), expire: t.expire, place: t.place, teller: t.teller, id: t.id, started: t.started,
-		parent: t.parent, depth: t.depth, answers: t.answers, given: t.given, session: t.session, history: t.history,
-		usage: usage, cost: cost, signals: t.signals, errs: t.errs, overruled: t.overruled, continued: t.continued,
-		final: t.final, calls: t.calls, from: t.from, resumed: t.resumed, forget: t.forget, holding: true,
-		entries: t.entries, stored: t.stored, ended: t.ended, lost: t.lost, concluded: t.concluded, number: t.number, step: t.step,
-		job: t.job, calling: t.calling, hearing: t.hearing, stepping: t.stepping, judged: t.judged, ending: t.ending, toldEnd: t.toldEnd, out: t.out,
-		opened: t.opened, owed: t.owed, recalled: t.recalled,
-	}
-	n.answer.open = t.answer.open
+	n := &turn{ledger: t.ledger, turnState: t.turnState}
+	n.hooks, n.durable, n.holding, n.posted = noHooks(), t.conv.durable(t), true, nil
 	by := t.endsBy()
 	n.deadline.Store(&by)
 	return n
 }
 
-// durable is the context of what the owner of a turn does when the loop was left
-// behind: it has the values of the turn's, and is of no turn, not of a parent either.
+// durable is the context of what the owner of a turn does when the loop was abandoned: it
+// has the values of the turn's, and is of no turn, not of a parent either.
 func (c *Conversation) durable(t *turn) context.Context {
-	return context.WithValue(context.WithoutCancel(t.scope.Context), scopeKey{}, (*turn)(nil))
+	return context.WithValue(context.WithoutCancel(t.turnCtx.Context), turnKey{}, (*turn)(nil))
 }
 
 // endLeft ends a turn whose loop was left behind.
 func (t *turn) endLeft() *turn {
 	n := t.successor()
 	wait := t.grace() / looks
-	f := &hook.Failure{Subsystem: t.left.Load().Hook, Point: t.awayTo(), Err: errNoAnswer, Late: true}
+	what := t.conv.agent.hooks.abandonedAt(t.loop.At())
+	f := &hook.Failure{Subsystem: what.Hook, Point: t.loop.At(), Err: errNoAnswer, Late: true}
 	if f.Point == point.OnEvent {
 		wait = 0
 	}
@@ -183,12 +154,12 @@ func (n *turn) tellLeft(t *turn, f *hook.Failure) {
 	if f != nil {
 		n.emit(hook.FailureEvent(f))
 	}
-	if t.left.Load() == nil {
+	if !t.loop.Abandoned() {
 		return
 	}
 	n.emit(hook.DiagnosticEvent(hook.Diagnostic{
 		Code: "turn.left_behind", Visibility: hook.VisibleUser,
-		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", t.left.Load()),
+		Text: fmt.Sprintf("the turn was ended without %s, which did not return although the turn was cancelled", t.conv.agent.hooks.abandonedAt(t.loop.At())),
 	}))
 }
 

@@ -6,8 +6,6 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -94,9 +92,6 @@ func (h eventHost) Emit(ctx context.Context, ev hook.Event) {
 
 // accept emits an event of a hook or a tool.
 func (h *host) accept(ctx context.Context, ev hook.Event, how stream.How) {
-	if ev.Kind == event.HookFailed && ev.Detail().Point == point.OnEvent && h.log.DeliversFailure() {
-		return // a hook that fails on the news of a failure would go on for ever
-	}
 	ev.Time, ev.Omitted = time.Time{}, 0
 	if d := ev.Detail(); len(d.Args) > h.rt.o.MaxResult {
 		d.Args, ev.Omitted = shortened(d.Args, h.rt.o.MaxResult)
@@ -127,11 +122,11 @@ func (h *host) bound(ev *hook.Event) {
 
 // loopOf returns the loop of the turn that the context is of; nil if it is of none.
 func loopOf(ctx context.Context) stream.Loop {
-	if t, _ := ctx.Value(scopeKey{}).(*turn); t != nil {
+	if t, _ := ctx.Value(turnKey{}).(*turn); t != nil {
 		return t
 	}
 	return nil
 }
 
 // LeftBehind implements stream.Loop.
-func (t *turn) LeftBehind() bool { return t.fence.closed() }
+func (t *turn) LeftBehind() bool { return t.loop.Abandoned() }

@@ -183,7 +183,7 @@ func (t *turn) beginAgain(was *interrupted, in message.Input, on bool) {
 	t.owed = nil
 	switch {
 	case more && on && t.inform():
-		t.loop()
+		t.runSteps()
 	case more && !on:
 		t.goneBy()
 	}
@@ -207,7 +207,7 @@ func (t *turn) continues(was *interrupted, on bool) {
 	case !on:
 		t.goneBy()
 	case more || on && t.goesOn():
-		t.loop()
+		t.runSteps()
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
+	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/job"
 	"github.com/grapnel-go/grapnel/runtime/lane"
@@ -153,8 +154,8 @@ type Runtime struct {
 	keys, finding keyed
 	// abandoned counts what nobody waits for any more.
 	abandoned abandonments
-	// drivers run the loops of turns, workers the calls of tools.
-	drivers drivers
+	// loops run the loops of turns, workers the calls of tools.
+	loops   drive.Pool
 	workers *pool.Pool
 
 	// host is that of what is outside any conversation.
@@ -370,7 +371,7 @@ func (r *Runtime) close(ctx context.Context) error {
 		r.retire(ctx, a, ErrClosed)
 	}
 	r.leases.close()
-	r.drivers.close()
+	r.loops.Close()
 	r.closeBeside(ctx)
 	_ = r.bounded(ctx, Abandoned{Point: "job"}, func() error { r.jobs.Close(ctx); return nil })
 	defer r.streams.Close()

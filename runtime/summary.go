@@ -98,10 +98,10 @@ func (o *CompactOptions) usable(summary string) (string, error) {
 // that belongs to a running turn.
 func (c *Conversation) newAside(ctx context.Context, p past) *turn {
 	rt := c.agent.rt
-	t := &turn{
-		conv: c, rt: rt, answers: c.agent, view: c.agent.view.Load(), hooks: c.agent.hooks, cfg: c.agent.cfg,
-		id: rt.o.NewID(), started: rt.o.Now(), ctx: ctx, durable: context.WithoutCancel(ctx),
-	}
+	t := &turn{ledger: new(ledger)}
+	t.identity = identity{conv: c, rt: rt, id: rt.o.NewID(), started: rt.o.Now()}
+	t.scope = scope{answers: c.agent, cfg: c.agent.cfg, view: c.agent.view.Load(), hooks: c.agent.hooks}
+	t.contexts = contexts{ctx: ctx, durable: context.WithoutCancel(ctx)}
 	t.answer.yield = t.consumer()
 	in := message.UserText("Sum up the earlier part of this conversation.")
 	in.Label = LabelCompaction

@@ -15,123 +15,168 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
-// turn is one turn of a conversation. It belongs to the loop's goroutine.
+// turn is one turn of a conversation. It belongs to the goroutine of its loop; what other
+// goroutines share is in ledger.
 type turn struct {
-	conv *Conversation
-	rt   *Runtime
-	view *view
-	// hooks are those of the agent, and layers what this turn alone has over them, with
-	// which its children run too.
-	hooks  *hooks
-	layers []plan.Layer
-	cfg    *hook.AgentConfig
-	// ctx ends when the turn is cancelled or its time is over; durable does not.
-	ctx     context.Context
-	durable context.Context
-	// explained has the call with whose error the schema of a tool was sent.
-	explained map[string]string
-	// expire ends ctx where the agent limits the time; else nil.
-	expire  context.CancelFunc
-	place   *hook.Turn
-	teller  hook.TurnTeller
-	id      string
-	started time.Time
-
-	// parent is the turn that this one is a child of; nil for one that a user
-	// started. answers is the agent that answers, which may be a guest.
-	parent *turn
-	// children is how many agents the turn has run, with those that they have run and so
-	// on; of the turn without a parent.
-	children atomic.Int64
-	depth    int
-	answers  *Agent
-	// given are the tools that a child may be given at all; nil is all of them.
-	given nameSet
-
-	session *session
-	history transcript
-	// mu guards usage and cost, to which children and tools add.
-	mu      sync.Mutex
-	usage   message.Usage
-	cost    hook.Cost
-	signals []hook.StopSignal
-	errs    []error
-	// overruled is how many of the signals count no more, and continued how often
-	// OnStop has had the turn go on.
-	overruled, continued int
-	// final is the content of the last message; empty if there is none.
-	final message.List[message.Block]
-	calls int
-	// from is where the turn's messages begin in the history, and resumed how often
-	// it was gone on with.
-	from    int
-	resumed int
-	// before is the sequence of the last event before the turn.
-	before uint64
-	// forget are the entries of the journal that the next commit takes away.
-	forget []int64
-	// holding: what is emitted is told when it is written down.
-	holding bool
-	// entries are those of the journal that stay until the turn ends.
-	entries []int64
-	// stored: something of the turn is history. ended: it has left the journal. lost:
-	// somebody else has gone on with the conversation.
-	stored, ended, lost bool
-	// concluded: how the turn ended is settled.
-	concluded bool
-	// fence tells the loop from who may leave it behind, and scope is the turn's context,
-	// by which hosts know it. job is what the loop does, and out what came of it.
-	fence   fence
-	scope   scope
-	lasting lasting
-	job     turnJob
-	out     hook.TurnOutcome
-	// until ends with the owner's patience. deadline is when the turn has ended at the
-	// latest, from its cancellation on; nil before.
-	until    context.Context
+	*ledger
+	turnState
+	// loop is what the owner may abandon; see package drive. turnCtx and lastingCtx are
+	// what the contexts of the turn are made of.
+	loop       drive.Loop
+	turnCtx    turnContext
+	lastingCtx lastingContext
+	// deadline is when the turn has ended at the latest, from its cancellation on; nil
+	// before.
 	deadline atomic.Pointer[time.Time]
-	// owed is the interrupted turn that this one goes on with, until the loop has done all
-	// that its journal asks for. recalled: its calls are those of this turn.
-	owed     *interrupted
-	recalled bool
-	// event is the newest one of the loop. posted is the one that it is telling of, nil
-	// between two, and postedAs how.
-	event     hook.Event
-	posted    *hook.Event
-	postedHow stream.How
-	// opened: clients have been, or are just being, told of the turn. closed: they have
-	// been told of its end as a child.
-	opened, closed bool
-	// calling are the calls of the reply with which the loop is not through. stepping: a step
-	// has begun and not ended. judged: AfterStep is or was told of its end.
-	calling          calling
-	stepping, judged bool
+}
+
+// ledger is what a turn and its children, tools and hooks use up.
+type ledger struct {
+	// children is how many agents the turn has run, with those that they have run and so
+	// on. Only the ledger of a turn without a parent counts.
+	children atomic.Int64
+
+	mu    sync.Mutex
+	usage message.Usage
+	cost  hook.Cost
+}
+
+// turnState is what the owner of an abandoned turn goes on with.
+type turnState struct {
+	identity
+	scope
+	contexts
+	endState
+	recorded
+	telling
+	stepState
+	// job is what the loop does, and out what came of it.
+	job turnJob
+	out hook.TurnOutcome
 	// hearing are the letters that are out of the mailbox and not answered.
 	hearing []letter
-	// driver runs the loop. played: the loop has come to its end. left is what it was
-	// left behind at.
-	driver *driver
-	played bool
-	left   atomic.Pointer[Abandoned]
-	// end is the event of the turn's end. toldEnd: the loop has begun to tell of it, and
-	// toldAfter: AfterTurn is or was told of it.
-	end                hook.Event
-	toldEnd, toldAfter bool
+}
 
-	// What follows belongs to the step.
-	number int
+// identity is what a turn is.
+type identity struct {
+	conv    *Conversation
+	rt      *Runtime
+	id      string
+	started time.Time
+	// parent is the turn that runs this one, nil for one that a user has started, and
+	// depth how many turns run it.
+	parent *turn
+	depth  int
+	// place is what hooks see of the turn, and teller tells it how far the turn is.
+	place   *hook.Turn
+	teller  hook.TurnTeller
+	session *session
+}
+
+// scope is what a turn may use.
+type scope struct {
+	// answers is the agent that answers, which may be a guest.
+	answers *Agent
+	cfg     *hook.AgentConfig
+	view    *view
+	// hooks are those of the agent with the layers of this turn, with which its children
+	// run too.
+	hooks  *hooks
+	layers []plan.Layer
+	// given are the tools that a child may be given; nil is all.
+	given nameSet
+}
+
+// contexts are the contexts of a turn.
+type contexts struct {
+	// ctx ends when the turn is cancelled or its time is over. durable has its values and
+	// does not end.
+	ctx     context.Context
+	durable context.Context
+	// expire ends ctx where the agent limits the time; else nil.
+	expire context.CancelFunc
+	// until is the context of the owner.
+	until context.Context
+}
+
+// endState is what decides how a turn ends.
+type endState struct {
+	signals []hook.StopSignal
+	errs    []error
+	// overruled is how many of the signals count no more, and continued how often OnStop
+	// has had the turn go on.
+	overruled, continued int
 	// idle is how many steps ended before they asked a model, and unreadable how many
 	// replies in a row had arguments that are no JSON.
 	idle, unreadable int
-	step             *hook.Step
-	answer           answer
-	attempts         attempts
-	ending           ending
+	// calls is the number of the turn's tool calls.
+	calls int
+	// final is the content of the last message; empty if there is none.
+	final message.List[message.Block]
+	// concluded: how the turn ended is settled.
+	concluded bool
+	// explained has the call with whose error the schema of a tool was sent.
+	explained map[string]string
+}
+
+// recorded is what of a turn is history and journal.
+type recorded struct {
+	history transcript
+	// from is where the turn's messages begin in the history, and before the number of the
+	// last event before the turn.
+	from   int
+	before uint64
+	// entries are those of the journal that stay until the turn ends, and forget those
+	// that the next commit takes away.
+	entries, forget []int64
+	// stored: something of the turn is history. ended: it has left the journal. lost:
+	// another process has gone on with the conversation.
+	stored, ended, lost bool
+	// resumed is how often the turn was resumed.
+	resumed int
+	// owed is the interrupted turn that this one resumes, until the loop has done all
+	// that its journal asks for. recalled: its calls are those of this turn.
+	owed     *interrupted
+	recalled bool
+}
+
+// telling is what listeners know of a turn.
+type telling struct {
+	// event is the newest one of the loop. posted is the one that the loop is telling of,
+	// nil between two, and postedHow how.
+	event     hook.Event
+	posted    *hook.Event
+	postedHow stream.How
+	// holding: what is emitted is told when it is written down.
+	holding bool
+	// opened: listeners have been, or are being, told of the turn. closed: they have been
+	// told of its end as a child.
+	opened, closed bool
+	// end is the event of the turn's end. toldEnd: the loop has begun to tell of it.
+	// toldAfter: AfterTurn is or was told of it.
+	end                hook.Event
+	toldEnd, toldAfter bool
+}
+
+// stepState belongs to the step.
+type stepState struct {
+	// number is that of the step, from 1 on.
+	number   int
+	step     *hook.Step
+	answer   answer
+	attempts attempts
+	ending   ending
+	// calling are the calls of the reply that the loop has not finished.
+	calling calling
+	// stepping: a step has begun and not ended. judged: AfterStep is or was told of its
+	// end.
+	stepping, judged bool
 }
 
 // ending is what AfterStep is told of the step; empty if nobody asks.
@@ -186,12 +231,11 @@ func (t *turn) viewOf(h *hooks, cfg *hook.AgentConfig) (*view, error) {
 // newTurn returns a turn that the conversation's own agent answers.
 func (c *Conversation) newTurn(ctx context.Context) *turn {
 	rt := c.agent.rt
-	t := &turn{
-		conv: c, rt: rt, answers: c.agent, view: c.agent.view.Load(), hooks: c.agent.hooks, cfg: c.agent.cfg,
-		id: rt.o.NewID(), started: rt.o.Now(),
-	}
-	t.scope, t.lasting = scope{ctx, t}, lasting{t}
-	t.ctx, t.durable = &t.scope, &t.lasting
+	t := &turn{ledger: new(ledger)}
+	t.identity = identity{conv: c, rt: rt, id: rt.o.NewID(), started: rt.o.Now()}
+	t.scope = scope{answers: c.agent, cfg: c.agent.cfg, view: c.agent.view.Load(), hooks: c.agent.hooks}
+	t.turnCtx, t.lastingCtx = turnContext{ctx, t}, lastingContext{t}
+	t.ctx, t.durable = &t.turnCtx, &t.lastingCtx
 	t.answer.yield = t.consumer()
 	t.history.stored, t.from = c.history, c.history.Len()
 	return t
@@ -206,7 +250,7 @@ func (t *turn) run(in message.Input, observe func(hook.Event)) hook.TurnOutcome 
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
 	if t.begin(in) {
-		t.loop()
+		t.runSteps()
 	}
 	out := t.finish()
 	t.leave()
@@ -218,7 +262,7 @@ func (t *turn) enter(in message.Input, observe func(hook.Event)) {
 	c := t.conv
 	if limit := t.cfg.Limits.Time; limit > 0 {
 		t.ctx, t.expire = context.WithTimeoutCause(t.ctx, limit, errTimeLimit)
-		t.limited()
+		t.loop.LimitTime(t.ctx)
 	}
 	t.makePlace(in)
 	t.beginEvents(observe)
@@ -272,9 +316,9 @@ func (t *turn) report() {
 	})
 }
 
-// loop runs steps until one of them ends the turn and no hook has it go on. No step
+// runSteps runs steps until one of them ends the turn and no hook has it go on. No step
 // begins once the tokens are used up, which a child's parent may have done before.
-func (t *turn) loop() {
+func (t *turn) runSteps() {
 	limits := t.place.Limits()
 	for !t.spentAll() {
 		if limits.Steps > 0 && t.number >= limits.Steps {

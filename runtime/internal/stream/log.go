@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -171,8 +172,12 @@ func (l *Log) Last() uint64 {
 
 // Emit numbers the event and delivers it, and what is queued meanwhile. If somebody else
 // delivers, the event is queued; if the queue is full, Emit waits for room or for the end
-// of ctx, after which the event is queued all the same.
+// of ctx, after which the event is queued all the same. A failure at OnEvent is not told
+// while another failure is being told.
 func (l *Log) Emit(ctx context.Context, ev *hook.Event, how How) {
+	if l.echoes(ev) {
+		return
+	}
 	l.Prepare(ev, how)
 	l.EmitPrepared(ctx, ev, how)
 }
@@ -203,9 +208,12 @@ func (l *Log) Numbered(ev *hook.Event) bool {
 	return ev.Conversation != ""
 }
 
-// DeliversFailure reports whether the event that is being delivered tells of a hook's
-// failure. A hook that fails on such news would otherwise go on for ever.
-func (l *Log) DeliversFailure() bool {
+// echoes reports whether the event tells of a failure at OnEvent while the news of another
+// failure is being delivered: a hook that fails on such news would go on for ever.
+func (l *Log) echoes(ev *hook.Event) bool {
+	if ev.Kind != event.HookFailed || ev.Detail().Point != point.OnEvent {
+		return false
+	}
 	top := l.Top()
 	top.mu.Lock()
 	defer top.mu.Unlock()

@@ -71,14 +71,8 @@ func (d Delivery) recovered(ctx context.Context, next *listener) {
 	}
 }
 
-// emit queues an event about the delivery itself, unless it would tell of a failure that
-// another such event has caused.
-func (d Delivery) emit(ctx context.Context, ev hook.Event) {
-	if ev.Kind == event.HookFailed && d.log.DeliversFailure() {
-		return
-	}
-	d.log.Emit(ctx, &ev, How{Inside: true})
-}
+// emit queues an event about the delivery itself.
+func (d Delivery) emit(ctx context.Context, ev hook.Event) { d.log.Emit(ctx, &ev, How{Inside: true}) }
 
 // panicFailure is the failure of an OnEvent that panicked with v; a composite panics with
 // the failure of its member.

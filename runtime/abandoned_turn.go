@@ -126,7 +126,7 @@ func (n *turn) endWithout(t *turn, f *hook.Failure, wait time.Duration) {
 func (n *turn) neverBegan(t *turn, f *hook.Failure) {
 	n.conv.host.log.EndTurn()
 	n.tellLeft(t, f)
-	_ = n.conv.release(n.durable) // the next turn finds out if that did not work
+	_ = n.conv.lease.Release(n.durable) // the next turn finds out if that did not work
 	n.out = hook.TurnOutcome{Stop: hook.StopError, Err: joinErrors(n.errs)}
 	if t.ctx.Err() != nil {
 		n.out.Stop, n.out.Err = hook.StopCancelled, context.Cause(t.ctx)
@@ -188,11 +188,11 @@ func (n *turn) endOpen(t *turn) {
 // storeEnd stores the end of the turn, unless it stays interrupted, and gives its lease
 // away.
 func (t *turn) storeEnd(stays bool) {
-	t.rt.leases.remove(t.conv) // so that nothing prolongs the lease behind the end
+	t.conv.lease.StopRenewing() // so that nothing prolongs the lease behind the end
 	if !stays {
 		t.commitRest(true)
 	}
-	if err := t.conv.release(t.durable); err != nil {
+	if err := t.conv.lease.Release(t.durable); err != nil {
 		t.emit(hook.Event{Kind: event.Diagnostic, Text: err.Error()})
 	}
 }

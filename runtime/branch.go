@@ -49,10 +49,8 @@ func (r *Runtime) Adopt(ctx context.Context, id, agent, sender string) (store.Re
 		return store.Record{}, fmt.Errorf("%w: adopting conversations", ErrUnsupported)
 	}
 	key := store.Key{Project: r.o.Project, Agent: agent, Sender: sender}
-	rec, err := r.overGone(func(takes int64) (store.Record, error) {
-		return s.Adopt(ctx, id, store.Claim{Owner: r.o.Owner, Hold: r.o.Lease, Takes: takes}, key)
-	})
-	if err != nil {
+	rec, err := r.leases.Take(func(c store.Claim) (store.Record, error) { return s.Adopt(ctx, id, c, key) })
+	if err = busy(err); err != nil {
 		return rec, fmt.Errorf("adopt conversation %s: %w", id, err)
 	}
 	return rec, nil
@@ -77,13 +75,13 @@ func (c *Conversation) Rewind(ctx context.Context, turns int) error {
 	}
 	defer c.leave()
 	ctx = context.WithoutCancel(ctx)
-	defer func() { _ = c.release(ctx) }() // the next turn finds out if that did not work
+	defer func() { _ = c.lease.Release(ctx) }() // the next turn finds out if that did not work
 	tell := hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("the conversation was rewound to the end of turn %d", turns)}
-	err = c.change(ctx, tell, func(at store.At) (int64, error) { return s.Rewind(ctx, c.ID(), at, turns) })
+	err = c.lease.Change(ctx, tell, func(at store.At) (int64, error) { return s.Rewind(ctx, c.ID(), at, turns) })
 	if err != nil {
 		return fmt.Errorf("rewind conversation %s: %w", c.ID(), err)
 	}
-	c.journal = nil
+	c.lease.ForgetJournal()
 	if turns == 0 {
 		c.endSession(ctx, nil, hook.SessionClear)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -87,7 +88,7 @@ func (r *Runtime) runChild(ctx context.Context, parent *turn, run hook.AgentRun)
 		return hook.TurnOutcome{}, err
 	}
 	defer c.leave()
-	if len(c.journal) > 0 { // of a run before this one that could not be stored
+	if c.lease.Interrupted() { // of a run before this one that could not be stored
 		if err := errors.Join(c.settleChild(ctx, parent, *aboutRun(run)), c.givenUp(ctx)); err != nil {
 			return hook.TurnOutcome{}, err
 		}
@@ -205,7 +206,7 @@ func (t *turn) childConversation(ctx context.Context, agent *Agent, run hook.Age
 // settleChildren brings those turns to their end that the tools of the interrupted
 // turn had begun: what they have done is in their own journals. One that cannot be
 // ended is left as it is.
-func (t *turn) settleChildren(was *interrupted) {
+func (t *turn) settleChildren(was *durable.Interrupted) {
 	s, ok := t.rt.o.Store.(store.Child)
 	if !ok {
 		return
@@ -219,7 +220,7 @@ func (t *turn) settleChildren(was *interrupted) {
 		case t.outOfTime():
 			err = errors.Join(err, fmt.Errorf("%s: the turn was cancelled", rec.ID))
 		default:
-			err = errors.Join(err, t.settleChild(rec, t.callOf(rec, was.reply)))
+			err = errors.Join(err, t.settleChild(rec, t.callOf(rec, was.Message)))
 		}
 	}
 	if err != nil {
@@ -242,7 +243,7 @@ func (t *turn) entered(c *Conversation) (ctx context.Context, err error) {
 			return
 		}
 		if err == nil {
-			_ = c.release(t.durable)
+			_ = c.lease.Release(t.durable)
 			c.leave()
 		}
 		goruntime.Goexit()
@@ -257,7 +258,7 @@ func (t *turn) settleChild(rec store.Record, about hook.EventDetail) error {
 		return err
 	}
 	c := agent.newConversation(rec, t.conv.host)
-	c.takes = rec.Lease.Epoch // its holder had the parent's lease too, and has lost it
+	c.lease.Takes(rec.Lease.Epoch) // its holder had the parent's lease too, and has lost it
 	agent.keepChild(c)
 	defer agent.dropChild(c)
 	ctx, err := t.entered(c)
@@ -269,10 +270,10 @@ func (t *turn) settleChild(rec store.Record, about hook.EventDetail) error {
 		stop := context.AfterFunc(ends, func() { c.stop(context.Cause(ends)) })
 		defer stop()
 	}
-	if len(c.journal) > 0 {
+	if c.lease.Interrupted() {
 		err = c.settleChild(ctx, t, about)
 	}
-	return errors.Join(err, c.release(context.WithoutCancel(ctx)))
+	return errors.Join(err, c.lease.Release(context.WithoutCancel(ctx)))
 }
 
 func (a *Agent) keepChild(c *Conversation) {

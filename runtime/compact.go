@@ -273,7 +273,7 @@ type past struct {
 
 // past reads the conversation and says what is to be archived.
 func (c *Conversation) past(ctx context.Context, s store.Porter, o *CompactOptions) (past, error) {
-	rec, err := c.record(ctx)
+	rec, err := c.lease.Record(ctx)
 	if err != nil {
 		return past{}, err
 	}
@@ -359,55 +359,21 @@ func (c *Conversation) replacePast(ctx context.Context, s store.Compacter, p pas
 	defer c.leave()
 	waits := ctx
 	ctx = context.WithoutCancel(ctx)
-	defer func() { _ = c.release(ctx) }() // the next turn finds out if that did not work
+	defer func() { _ = c.lease.Release(ctx) }() // the next turn finds out if that did not work
 	if made.Usage != (message.Usage{}) {
 		c.host.emit(ctx, hook.Event{Kind: event.Usage}.WithUsage(made.Usage, made.Cost, ""))
 	}
 	switch {
-	case len(c.journal) > 0:
+	case c.lease.Interrupted():
 		return c.unfinished()
-	case c.version != p.record.Version:
-		return fmt.Errorf("%w: it was at version %d and is at %d", store.ErrConflict, p.record.Version, c.version)
+	case c.lease.Version() != p.record.Version:
+		return fmt.Errorf("%w: it was at version %d and is at %d", store.ErrConflict, p.record.Version, c.lease.Version())
 	}
-	err = c.change(waits, hook.Event{Kind: event.Compacted, Text: made.Summary}, func(at store.At) (int64, error) {
+	err = c.lease.Change(waits, hook.Event{Kind: event.Compacted, Text: made.Summary}, func(at store.At) (int64, error) {
 		return s.Compact(ctx, c.ID(), at, p.archived, summaryMessage(made.Summary))
 	})
 	if err == nil {
 		c.endSession(ctx, nil, hook.SessionCompact)
 	}
 	return err
-}
-
-// change has the store change what has been said, tells of it, and reads it again.
-// The caller has entered.
-func (c *Conversation) change(ctx context.Context, tell hook.Event, write func(store.At) (int64, error)) error {
-	at := store.At{Version: c.version, Epoch: c.epoch, Hold: c.agent.rt.o.Lease}
-	c.held = true
-	err := c.host.log.Announce(ctx, tell, "the conversation was not changed", func(events []store.Event) error {
-		at.Events = events
-		_, err := write(at)
-		if err != nil && c.changed(ctx, at) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	c.version, c.history = 0, message.Messages{} // what is there now has to be read, now or later
-	rec, err := c.record(ctx)
-	if err == nil {
-		err = c.load(ctx, rec)
-	}
-	if err != nil {
-		c.agent.rt.host.emit(ctx, hook.Event{Kind: event.Diagnostic, Text: fmt.Sprintf("conversation %s will be read again: %v", c.ID(), err)})
-	}
-	return nil
-}
-
-// changed reports whether the store has made a change of which it said that it had
-// failed: nobody else can have, under this lease.
-func (c *Conversation) changed(ctx context.Context, at store.At) bool {
-	rec, err := c.record(ctx)
-	return err == nil && rec.Version == at.Version+1 && rec.Lease.Epoch == at.Epoch
 }

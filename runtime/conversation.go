@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -20,22 +21,17 @@ type Conversation struct {
 	agent *Agent
 	place *hook.Conversation
 	host  *host
-	// states are those of the hooks.
-	states *hook.States
+	lease *durable.Lease
 	// parent is the id of the conversation whose turn this one's is a child of; ""
 	// for one that people see.
 	parent string
-	// takes is the epoch of a holder of the lease that is known to be gone.
-	takes int64
 
 	mu sync.Mutex
 	// busy: a turn has the conversation, or is about to get it; brief: it is no turn
 	// but a change that takes a moment.
 	busy, brief bool
-	// The next three belong to the running turn and stand here because they fit. held
-	// says that the lease is not free, foreign that some of the states belong to a turn
-	// that somebody else has gone on with, visited that a guest has spoken.
-	held, foreign, visited bool
+	// visited says that a guest has spoken. It belongs to the running turn.
+	visited bool
 	// waiting are those who queue for it, the first in front.
 	waiting []chan struct{}
 	// cancel ends the turn that is running, and turn is that turn; nil if there is
@@ -50,23 +46,8 @@ type Conversation struct {
 	cancelAside context.CancelCauseFunc
 	steers      mailbox
 
-	renewal renewal
-
-	// What follows belongs to the running turn. epoch is that of the lease, 0 before
-	// the first claim.
-	epoch int64
-	// statesAt is the epoch under which the states were read.
-	statesAt int64
-	// version is that of the store when the rest was read or written: 0 is a
-	// conversation without messages.
-	version int64
-	turns   int
-	// history is what the store has.
-	history message.Messages
-	// journal is what a turn has left that did not come to its end.
-	journal []store.Entry
 	// ids are the call ids of the history, because providers want them unique, and
-	// those of replies, which are counted.
+	// those of replies, which are counted. They belong to the running turn.
 	ids     map[string]int
 	replies int
 }
@@ -149,7 +130,7 @@ func (a *Agent) searchLocked(sender string) (int, bool) {
 func (a *Agent) keep(ctx context.Context, rec store.Record, source hook.SessionSource) (*Conversation, error) {
 	c := a.newConversation(rec, nil)
 	c.next = source
-	if _, err := c.readStates(ctx, rec); err != nil { // what cannot be read is told when a turn begins
+	if _, err := c.lease.ReadStates(ctx, rec); err != nil { // what cannot be read is told when a turn begins
 		return nil, fmt.Errorf("states of conversation %s: %w", rec.ID, err)
 	}
 	a.mu.Lock()
@@ -172,9 +153,13 @@ func (a *Agent) drop(c *Conversation) {
 // newConversation returns the conversation. Its turns are children of turns of the parent,
 // if that is not nil.
 func (a *Agent) newConversation(rec store.Record, parent *host) *Conversation {
-	c := &Conversation{agent: a, parent: rec.Parent, states: hook.NewStates(a.rt.states), ids: map[string]int{}}
+	c := &Conversation{agent: a, parent: rec.Parent, ids: map[string]int{}}
+	states := hook.NewStates(a.rt.states)
 	c.host = c.newHost(rec.ID, parent)
-	c.place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.cfg, Host: c.host, States: c.states})
+	c.place = hook.NewConversation(hook.ConversationData{ID: rec.ID, Sender: rec.Key.Sender, Agent: a.cfg, Host: c.host, States: states})
+	c.lease = a.rt.leases.Lease(durable.LeaseOptions{
+		Record: rec, Log: c.host.log, States: states, KeepsStates: len(a.rt.states) > 0, Owner: leaseOwner{c},
+	})
 	return c
 }
 
@@ -216,7 +201,7 @@ func (c *Conversation) Send(ctx context.Context, in message.Input, o *SendOption
 		return refused(err)
 	}
 	defer c.leave()
-	if len(c.journal) > 0 {
+	if c.lease.Interrupted() {
 		if err := errors.Join(c.settle(ctx), c.givenUp(ctx)); err != nil {
 			return refused(err)
 		}
@@ -242,13 +227,10 @@ func (c *Conversation) enter(ctx context.Context, when Busy) (context.Context, e
 	if err != nil {
 		return nil, err
 	}
-	if err := c.open(turn, when); err != nil {
+	if err := c.open(turn, when == Queue); err != nil {
 		err = fmt.Errorf("load conversation %s: %w", c.ID(), err)
 		if turn.Err() != nil {
 			err = context.Cause(turn)
-		}
-		if c.held {
-			_ = c.release(context.WithoutCancel(turn)) // it runs out if that did not work
 		}
 		c.leave()
 		return nil, err
@@ -352,22 +334,4 @@ func (c *Conversation) stop(cause error) bool {
 	}
 	cancel(cause)
 	return true
-}
-
-// commit stores what stands behind the history in messages, which is the history
-// appended to, with the conditions filled in. It makes it part of the history.
-func (c *Conversation) commit(ctx context.Context, messages message.Messages, a store.Append) error {
-	a.Version, a.Epoch, a.Messages = c.version, c.epoch, messages.From(c.history.Len())
-	if !a.TurnEnds {
-		a.Hold = c.agent.rt.o.Lease
-	}
-	v, err := c.agent.rt.o.Store.Append(ctx, c.ID(), a)
-	if err != nil {
-		return fmt.Errorf("store conversation %s: %w", c.ID(), err)
-	}
-	c.version, c.history, c.held = v, messages, a.Hold > 0
-	if a.TurnEnds {
-		c.turns++
-	}
-	return nil
 }

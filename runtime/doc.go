@@ -11,26 +11,25 @@
 //
 // # Where things are
 //
-// runtime.go opens and closes it all. register.go builds agents and takes them
-// away, agent.go is one of them, tools.go says which tools it has and refuses the
-// others, prompt.go writes the system prompt. A turn is turn.go (from input to
-// outcome), contribute.go (what hooks add to it), step.go (one reply and what
-// follows from it), model.go (one request and its stream), attempt.go (what becomes
-// of one that fails), repair.go (calls that cannot be bound), calls.go (the gates of
-// a step's tool calls), execute.go (running them, with keyed.go for exclusive ones),
-// result.go (what becomes of their results), ending.go (whether the turn goes on, and
-// why it ends), spend.go (what it costs). session.go brackets the turns of a
-// conversation, and state.go keeps what hooks keep in it. points.go and points_model.go call the hook's points under their fail
-// policy. Events are emit.go (their numbers and places), deliver.go (who delivers
-// them), keep.go (writing them down) and subscribe.go (readers). A conversation is
-// conversation.go (one turn at a time), lease.go (also
-// between processes), load.go (reading it), journal.go and resume.go (turns that
-// broke off), steer.go, compact.go with summary.go, branch.go and search.go.
-// contribute.go asks hooks what they add to a turn (package contribution merges it),
-// jobs.go queues what is done apart from turns (package job does it).
-// layers.go lays configuration over the hooks, for the process, an agent and a turn.
-// child.go runs agents for agents, ask.go puts questions to people, guest.go lets
-// others answer, and callmodel.go asks a model for a hook.
+// A turn reads from turn.go on: input.go (its input through the gates), contribute.go
+// (what hooks add), step.go (one reply and what follows), model.go and attempt.go (one
+// request, and one that fails), repair.go and calls.go (tool calls and their gates),
+// execute.go and result.go (running them), ending.go (whether the turn goes on), and
+// abandoned_turn.go (the end of a turn that hangs). resume.go and child.go run other kinds
+// of turns.
+//
+// Around it: runtime.go opens and closes everything, register.go builds agents (agent.go),
+// tools.go says which tools they have, conversation.go runs one turn at a time, host.go is
+// what hooks ask of the runtime.
+//
+// The rooms below know no turn and can be read alone:
+//
+//	internal/stream   events: numbers, delivery, keeping, readers
+//	internal/durable  leases, reading a conversation, the journal
+//	internal/drive    a goroutine that its owner can abandon
+//	contribution      what hooks contribute, merged and cut
+//	history           what providers take as a history
+//	job, lane         jobs, and background runs
 //
 // # Delivery of events
 //
@@ -57,6 +56,6 @@
 // # Locks
 //
 // No hook is called with a lock held. A lock is taken while another is held in two
-// places only: stream.Log.writing before its mu, renewal.mu and those of a store;
-// renewal.mu before Conversation.mu and those of a store.
+// places only: a log's writing before its mu and the locks of a store; a lease's renewal
+// before Conversation.mu and the locks of a store.
 package runtime

@@ -7,6 +7,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
+	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 )
 
 // The loop of a turn runs on a goroutine that its owner, who has called Send, can
@@ -94,7 +95,7 @@ type turnJob struct {
 	// child says which call has started the turn if it is a child, else nil.
 	child *hook.EventDetail
 	// was is the turn that was interrupted, and on says that it is gone on with.
-	was *interrupted
+	was *durable.Interrupted
 	on  bool
 }
 

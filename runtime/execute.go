@@ -63,7 +63,7 @@ func (t *turn) execute(reply message.ModelReply, calls []call) {
 
 // keep writes down that a call has ended and tells of it.
 func (t *turn) keep(c *call) {
-	if !t.conv.journals() {
+	if !t.conv.lease.Journals() {
 		t.tellOf(c)
 		return
 	}

@@ -61,12 +61,7 @@ func (h *host) Now() time.Time { return h.rt.o.Now() }
 
 // WriteEvents implements stream.Owner.
 func (h *host) WriteEvents(ctx context.Context, epoch int64, events []store.Event) error {
-	n := store.Note{Epoch: epoch, Events: events}
-	if h.conv.running() >= 0 {
-		n.Hold = h.rt.o.Lease
-	}
-	_, err := h.rt.o.Store.Note(ctx, h.log.Conversation(), n)
-	return err
+	return h.conv.lease.NoteEvents(ctx, epoch, events)
 }
 
 // Emit implements hook.Host.

@@ -9,6 +9,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -22,16 +23,16 @@ import (
 func (t *turn) announce(in message.Input) error {
 	begins := hook.Event{Kind: event.TurnStart, Text: in.Text()}
 	c := t.conv
-	if !c.journals() {
+	if !c.lease.Journals() {
 		c.steers.begin(nil)
 		t.opened = true
 		t.emit(begins)
 		return nil
 	}
 	t.before = c.host.log.Last()
-	entries := append([]store.Entry{t.begun()}, inputEntries(store.EntryInput, in)...)
+	entries := append([]store.Entry{t.begun()}, durable.InputEntries(store.EntryInput, in)...)
 	write := func(events []store.Event) error {
-		seqs, err := t.journal(store.Note{Entries: entries, Events: events})
+		seqs, err := c.lease.Note(t.durable, store.Note{Entries: entries, Events: events})
 		if err == nil {
 			t.entries, t.forget = seqs[:1:1], seqs[1:] // both are appended to
 			c.steers.begin(nil)                        // who hears of the turn may steer it
@@ -56,22 +57,6 @@ func (t *turn) announce(in message.Input) error {
 		t.unstored(err)
 	}
 	return err
-}
-
-// inputData is what the entry of a message of a person says beside the message.
-type inputData struct {
-	// Part counts the messages of one input from 0.
-	Part int `json:"part,omitzero"`
-	// Ephemeral is that of the message, which a store does not keep.
-	Ephemeral bool `json:"ephemeral,omitzero"`
-}
-
-func inputEntries(kind store.EntryKind, in message.Input) []store.Entry {
-	entries := make([]store.Entry, in.Messages.Len())
-	for i, m := range in.Messages.All() {
-		entries[i] = store.Entry{Kind: kind, Message: m, Data: data(inputData{Part: i, Ephemeral: m.Ephemeral})}
-	}
-	return entries
 }
 
 // begin has the hooks judge the input and stores it, with its answer if a hook has one.

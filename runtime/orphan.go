@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -95,8 +96,8 @@ func (t *turn) journaledBelow(s store.Child, conversation string, ids map[string
 		}
 		entries, failed := t.rt.o.Store.Journal(t.durable, rec.ID)
 		for _, e := range entries {
-			if e.Kind == store.EntryTurn {
-				ids[parsed[turnData](e.Data).ID] = true
+			if id, ok := durable.TurnID(e); ok {
+				ids[id] = true
 			}
 		}
 		err = errors.Join(err, failed, t.journaledBelow(s, rec.ID, ids))

@@ -3,66 +3,26 @@ package runtime
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
-
-// interrupted is what the journal has of a turn that did not come to its end.
-type interrupted struct {
-	turnData
-	// seqs are the entries of the step, or of an input that no hook has let through,
-	// which the next append takes away. turns are those of the turn itself.
-	seqs, turns []int64
-	// input is what the turn begins with, as long as no hook has let it through.
-	input []message.Message
-	// end is how the turn was about to end; nil if it was not, or if that does not hold.
-	end *endData
-	// reply is the model's message whose calls had begun; without a role if none
-	// had.
-	reply   message.Message
-	step    replyData
-	starts  map[string]startData
-	results map[string]ended
-	letters []letter
-}
-
-// ended is a call whose result was kept.
-type ended struct {
-	message message.Message
-	resultData
-}
 
 // Interrupted reports whether the conversation has a turn that did not come to its
 // end, because its process died or its store failed. One that another process
 // holds, as far as its lease and Options.Gone say, is not interrupted. It asks the
 // store.
 func (c *Conversation) Interrupted(ctx context.Context) (bool, error) {
-	rec, err := c.record(ctx)
+	rec, err := c.lease.Record(ctx)
 	if err != nil {
 		return false, fmt.Errorf("conversation %s: %w", c.ID(), err)
 	}
-	return rec.Journaled && rec.Lease.Epoch != c.running() && !c.agent.rt.heldElsewhere(rec.Lease), nil
-}
-
-// heldElsewhere reports whether another process has the lease.
-func (r *Runtime) heldElsewhere(l store.Lease) bool {
-	return l.Owner != r.o.Owner && l.Until.After(r.o.Now()) && !r.dead(l)
-}
-
-// running is the epoch under which a turn runs here; -1 if none does.
-func (c *Conversation) running() int64 {
-	c.renewal.mu.Lock()
-	defer c.renewal.mu.Unlock()
-	if c.renewal.epoch == 0 {
-		return -1
-	}
-	return c.renewal.epoch
+	return rec.Journaled && rec.Lease.Epoch != c.lease.Running() && !c.agent.rt.leases.HeldElsewhere(rec.Lease), nil
 }
 
 // Resume goes on with a turn that was interrupted, where it was: results that had
@@ -84,12 +44,12 @@ func (c *Conversation) Resume(ctx context.Context, o *SendOptions) (hook.TurnOut
 		return refused(err)
 	}
 	defer c.leave()
-	if len(c.journal) == 0 || opts.Unasked && c.interrupted().Project != c.agent.rt.o.Project {
-		_ = c.release(context.WithoutCancel(ctx)) // the next turn finds out if that did not work
+	if !c.lease.Interrupted() || opts.Unasked && c.lease.Journal().Project != c.agent.rt.o.Project {
+		_ = c.lease.Release(context.WithoutCancel(ctx)) // the next turn finds out if that did not work
 		return refused(fmt.Errorf("%w: %s", ErrNotInterrupted, c.ID()))
 	}
 	t := c.newTurn(ctx)
-	t.job = turnJob{do: (*turn).goOnWith, o: opts, was: c.interrupted(), on: true}
+	t.job = turnJob{do: (*turn).goOnWith, o: opts, was: c.lease.Journal(), on: true}
 	out := t.drive(ctx).out
 	return out, out.Err
 }
@@ -107,7 +67,7 @@ func (c *Conversation) settle(ctx context.Context) error {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel() // for a hook that was left behind
 	t := c.newTurn(lasting)
-	t.job = turnJob{do: (*turn).goOnWith, was: c.interrupted()}
+	t.job = turnJob{do: (*turn).goOnWith, was: c.lease.Journal()}
 	return t.drive(ctx).settled()
 }
 
@@ -117,11 +77,11 @@ func (c *Conversation) settleChild(ctx context.Context, parent *turn, about hook
 	defer cancel()
 	t := c.newTurn(lasting)
 	t.parent, t.depth = parent, parent.depth+1
-	was := c.interrupted()
+	was := c.lease.Journal()
 	t.id = cmp.Or(was.ID, t.id) // the events in front of the turn name it
-	in := message.Input{Messages: message.Freeze(was.input)}
-	if len(was.input) == 0 {
-		in = inputAt(c.history, was.From)
+	in := message.Input{Messages: message.Freeze(was.Input)}
+	if len(was.Input) == 0 {
+		in = inputAt(c.lease.History(), was.From)
 	}
 	t.job = turnJob{do: (*turn).goOnAsChild, in: in, was: was, child: &about}
 	return t.drive(ctx).settled()
@@ -132,31 +92,31 @@ func (c *Conversation) givenUp(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	return errors.Join(context.Cause(ctx), c.release(context.WithoutCancel(ctx)))
+	return errors.Join(context.Cause(ctx), c.lease.Release(context.WithoutCancel(ctx)))
 }
 
 func (t *turn) settled() error {
 	if !t.ended {
 		return fmt.Errorf("end the turn that was interrupted: %w", t.out.Err)
 	}
-	t.rt.leases.add(t.conv) // the next turn follows under the same lease
+	t.conv.lease.Renew() // the next turn follows under the same lease
 	return nil
 }
 
 // goOn ends the interrupted turn; on says that the model is asked again first.
-func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.TurnOutcome {
-	t.conv.journal = nil
+func (t *turn) goOn(was *durable.Interrupted, on bool, observe func(hook.Event)) hook.TurnOutcome {
+	t.conv.lease.ForgetJournal()
 	t.adopt(was)
-	on = on && was.end == nil && !t.cutOff() && (was.Guest == "" || t.invite(was.Guest) == nil)
+	on = on && was.End == nil && !t.cutOff() && (was.Guest == "" || t.invite(was.Guest) == nil)
 	in := inputAt(t.history.stored, t.from)
-	if len(was.input) > 0 {
-		in = message.Input{Messages: message.Freeze(was.input)}
+	if len(was.Input) > 0 {
+		in = message.Input{Messages: message.Freeze(was.Input)}
 	}
 	t.enter(in, observe)
-	t.conv.steers.begin(was.letters)
+	t.conv.steers.begin(was.Letters)
 	t.opened = true
 	t.emit(hook.Event{Kind: event.TurnStart, Text: in.Text()})
-	if len(was.input) > 0 {
+	if len(was.Input) > 0 {
 		t.beginAgain(was, in, on)
 	} else {
 		t.continues(was, on)
@@ -170,10 +130,10 @@ func (t *turn) goOn(was *interrupted, on bool, observe func(hook.Event)) hook.Tu
 // beginAgain takes the input through the gates, which it had not passed: also where the
 // model is not asked, so that what was said is not lost. That counts as resuming, because
 // a gate may be what kills the process.
-func (t *turn) beginAgain(was *interrupted, in message.Input, on bool) {
-	t.forget = was.seqs
-	if was.end != nil {
-		t.endsLike(was.end)
+func (t *turn) beginAgain(was *durable.Interrupted, in message.Input, on bool) {
+	t.forget = was.Numbers
+	if was.End != nil {
+		t.endsLike(was.End)
 		return
 	}
 	if !t.mayResume(max(1, t.rt.o.Resumes)) || !t.noteResumed() {
@@ -190,15 +150,15 @@ func (t *turn) beginAgain(was *interrupted, in message.Input, on bool) {
 }
 
 // continues goes on behind the input, which is history.
-func (t *turn) continues(was *interrupted, on bool) {
-	if on || len(was.letters) > 0 { // hooks see what was said to the turn
+func (t *turn) continues(was *durable.Interrupted, on bool) {
+	if on || len(was.Letters) > 0 { // hooks see what was said to the turn
 		on = t.beginSession() && on
 	}
 	t.settleChildren(was)
 	on = on && t.mayResume(t.rt.o.Resumes) && t.noteResumed() && t.inform()
-	t.forget = append(t.forget, was.seqs...)
+	t.forget = append(t.forget, was.Numbers...)
 	more := on
-	if was.reply.Role != "" {
+	if was.Message.Role != "" {
 		more = t.endStep(was, on) && on
 	}
 	t.owed = nil
@@ -212,13 +172,13 @@ func (t *turn) continues(was *interrupted, on bool) {
 }
 
 // hasItsEnd gives the turn the end that the journal or its answer says it has, if any.
-func (t *turn) hasItsEnd(was *interrupted) bool {
-	if was.end != nil {
+func (t *turn) hasItsEnd(was *durable.Interrupted) bool {
+	if was.End != nil {
 		t.answered()
-		t.endsLike(was.end)
+		t.endsLike(was.End)
 		return true
 	}
-	return was.reply.Role == "" && len(was.letters) == 0 && t.answered()
+	return was.Message.Role == "" && len(was.Letters) == 0 && t.answered()
 }
 
 // endsLeft notes why the turn ends, whose loop was left behind.
@@ -236,8 +196,8 @@ func (t *turn) endsLeft() {
 // takes it up next: no gate has judged its input, and it was not the turn that was
 // cancelled. How often that happens is limited by Options.Resumes.
 func (t *turn) staysInterrupted() bool {
-	return t.owed != nil && t.owed.end == nil && t.ctx.Err() == nil && !t.stored &&
-		t.history.stored.Len() == t.conv.history.Len()
+	return t.owed != nil && t.owed.End == nil && t.ctx.Err() == nil && !t.stored &&
+		t.history.stored.Len() == t.conv.lease.History().Len()
 }
 
 // mayResume reports whether the turn was resumed less often than that.
@@ -252,14 +212,14 @@ func (t *turn) mayResume(limit int) bool {
 func (t *turn) noteResumed() bool {
 	t.resumed++
 	return t.write(func(events []store.Event, states []hook.StateValue) error {
-		seqs, err := t.journal(store.Note{Entries: []store.Entry{t.begun()}, Events: events, States: states})
+		seqs, err := t.conv.lease.Note(t.durable, store.Note{Entries: []store.Entry{t.begun()}, Events: events, States: states})
 		t.entries = append(t.entries, seqs...)
 		return err
 	})
 }
 
 // endsLike gives the turn the end that it was about to have.
-func (t *turn) endsLike(end *endData) {
+func (t *turn) endsLike(end *durable.End) {
 	t.signals = append(t.signals, end.Signals...)
 	for _, text := range end.Errors {
 		t.errs = append(t.errs, endError(text))
@@ -305,77 +265,16 @@ func (t *turn) goneBy() {
 	t.signal(hook.StopCancelled, "", "interrupted: the process that ran the turn has ended")
 }
 
-// interrupted reads the journal. What it cannot read it takes for not there: then
-// a call is interrupted whose result is not known.
-func (c *Conversation) interrupted() *interrupted {
-	was := &interrupted{starts: map[string]startData{}, results: map[string]ended{}}
-	for _, e := range c.journal {
-		switch e.Kind {
-		case store.EntryTurn, store.EntrySteer, store.EntryEnd:
-		default:
-			was.seqs = append(was.seqs, e.Seq)
-		}
-		switch e.Kind {
-		case store.EntryTurn:
-			was.turns = append(was.turns, e.Seq)
-			was.turnData = parsed[turnData](e.Data)
-		case store.EntryInput:
-			was.input = append(was.input, said(e))
-		case store.EntryEnd:
-			end := parsed[endData](e.Data)
-			was.end = &end
-		case store.EntryReply:
-			was.reply, was.step = e.Message, parsed[replyData](e.Data)
-		case store.EntryStart:
-			was.starts[e.CallID] = parsed[startData](e.Data)
-		case store.EntryResult:
-			was.results[e.CallID] = ended{e.Message, parsed[resultData](e.Data)}
-		case store.EntrySteer:
-			was.letters = addLetter(was.letters, e)
-		}
-	}
-	return was
-}
-
-// addLetter adds a message of the journal to the letters: several parts are one input,
-// which hooks judge as a whole.
-func addLetter(letters []letter, e store.Entry) []letter {
-	m, n := said(e), len(letters)
-	if parsed[inputData](e.Data).Part > 0 && n > 0 && letters[n-1].seq+int64(letters[n-1].in.Messages.Len()) == e.Seq {
-		letters[n-1].in.Messages = letters[n-1].in.Messages.Append(m)
-		return letters
-	}
-	return append(letters, letter{message.Input{Messages: message.ListOf(m)}, e.Seq})
-}
-
-// said is the message of a person that the entry has.
-func said(e store.Entry) message.Message {
-	m := e.Message
-	m.Ephemeral = parsed[inputData](e.Data).Ephemeral
-	return m
-}
-
-func parsed[T any](text message.JSON) T {
-	var v T
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		var zero T
-		return zero
-	}
-	return v
-}
-
 // adopt makes t the turn that was interrupted.
-func (t *turn) adopt(was *interrupted) {
+func (t *turn) adopt(was *durable.Interrupted) {
 	if was.ID != "" {
 		t.id, t.started, t.resumed, t.before = was.ID, was.Started, was.Resumed, was.Event
 		t.from = min(was.From, t.history.stored.Len())
 	}
-	if !was.end.holds(t.history.stored.Len()) {
-		was.end = nil
-	}
+	was.DropEnd(t.history.stored.Len())
 	t.owed = was
-	t.entries, t.stored = was.turns, len(was.input) == 0
-	t.usage, t.cost, t.calls = was.step.Usage, was.step.Cost, was.step.Calls
+	t.entries, t.stored = was.TurnNumbers, len(was.Input) == 0
+	t.usage, t.cost, t.calls = was.Reply.Usage, was.Reply.Cost, was.Reply.Calls
 	for _, m := range t.history.stored.From(t.from).All() {
 		if m.Role == message.RoleAssistant {
 			t.number++
@@ -396,7 +295,7 @@ func inputAt(history message.Messages, from int) message.Input {
 }
 
 // endStep ends the step whose calls had begun.
-func (t *turn) endStep(was *interrupted, on bool) (more bool) {
+func (t *turn) endStep(was *durable.Interrupted, on bool) (more bool) {
 	t.enterStep()
 	more = t.endCallsOf(was, on)
 	return t.leaveStep() && more
@@ -404,18 +303,18 @@ func (t *turn) endStep(was *interrupted, on bool) (more bool) {
 
 // recall makes the calls that had begun those of the turn, with all that the journal
 // says of them: whoever ends the turn from now on knows which of them have run.
-func (t *turn) recall(was *interrupted) (message.ModelReply, []call) {
-	reply := message.ModelReply{Content: was.reply.Content, Model: t.cfg.Model, Finish: message.FinishTools}
+func (t *turn) recall(was *durable.Interrupted) (message.ModelReply, []call) {
+	reply := message.ModelReply{Content: was.Message.Content, Model: t.cfg.Model, Finish: message.FinishTools}
 	calls := t.newCalls(reply)
 	for i := range calls {
 		c := &calls[i]
 		t.conv.ids[c.at.ID()] = accepted
 		c.announced = true
-		r, hasResult := was.results[c.at.ID()]
+		r, hasResult := was.Results[c.at.ID()]
 		if c.ran = !hasResult; c.ran {
 			continue
 		}
-		c.settle(r.Outcome, r.message.Result)
+		c.settle(r.Outcome, r.Message.Result)
 		c.end.Duration, c.end.Call, c.concluded, c.told, c.judged = r.Duration, c.at, true, true, true
 	}
 	t.calling, t.recalled = calling{content: reply.Content, calls: calls}, true
@@ -424,7 +323,7 @@ func (t *turn) recall(was *interrupted) (message.ModelReply, []call) {
 
 // recallLeft is recall for a turn whose loop was left behind before that.
 func (t *turn) recallLeft() {
-	if t.owed == nil || t.owed.reply.Role == "" || t.recalled {
+	if t.owed == nil || t.owed.Message.Role == "" || t.recalled {
 		return
 	}
 	if !t.stepping {
@@ -435,14 +334,14 @@ func (t *turn) recallLeft() {
 }
 
 // endCallsOf ends the calls that had begun.
-func (t *turn) endCallsOf(was *interrupted, on bool) (more bool) {
+func (t *turn) endCallsOf(was *durable.Interrupted, on bool) (more bool) {
 	reply, calls := t.recall(was)
 	t.emit(hook.Event{Kind: event.CallsBegin}.WithTools(t.view.names(calls)))
 	for i := range calls {
 		c := &calls[i]
 		switch {
 		case c.settled():
-		case on && was.starts[c.at.ID()].Again && t.bind(c, c.at):
+		case on && was.Starts[c.at.ID()].Again && t.bind(c, c.at):
 			t.emitCall(event.CallStart, c, "")
 			t.decide(c)
 		case !c.settled():

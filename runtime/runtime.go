@@ -21,6 +21,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
+	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/job"
 	"github.com/grapnel-go/grapnel/runtime/lane"
@@ -161,7 +162,7 @@ type Runtime struct {
 	// host is that of what is outside any conversation.
 	host    *host
 	streams *stream.Hub
-	leases  leases
+	leases  *durable.Leases
 	asked   inquiries
 	// states are those that hooks keep in conversations.
 	states []hook.StateField
@@ -208,7 +209,7 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 	}
 	r.o.fill()
 	r.slots = make(chan struct{}, r.o.Slots)
-	r.leases.rt = r
+	r.leases = durable.NewLeases(durable.Options{Store: r.o.Store, Owner: r.o.Owner, Hold: r.o.Lease, Gone: r.o.Gone, Now: r.o.Now})
 	r.volatile = r.o.Store.Volatile()
 	r.beside = r.newLanes()
 	r.streams = stream.NewHub(r.streamOptions())
@@ -370,7 +371,7 @@ func (r *Runtime) close(ctx context.Context) error {
 	for _, a := range slices.Backward(r.visible()) {
 		r.retire(ctx, a, ErrClosed)
 	}
-	r.leases.close()
+	r.leases.Close()
 	r.loops.Close()
 	r.closeBeside(ctx)
 	_ = r.bounded(ctx, Abandoned{Point: "job"}, func() error { r.jobs.Close(ctx); return nil })

@@ -53,7 +53,7 @@ func (c *Conversation) attached(source hook.SessionSource) *session {
 
 // source is what a session begins with as the history stands.
 func (c *Conversation) source() hook.SessionSource {
-	if c.history.Len() == 0 && c.turns == 0 {
+	if c.lease.History().Len() == 0 && c.lease.Turns() == 0 {
 		return hook.SessionStartup
 	}
 	return hook.SessionResume
@@ -121,7 +121,7 @@ func (c *Conversation) sessionEnded(ctx context.Context, t *turn, s *session) {
 	t.away(point.OnSessionEnd)
 	c.agent.hooks.OnSessionEnd(ctx, s.place)
 	t.returned()
-	_ = c.flush(ctx) // what is not written now is with the next turn, if there is one
+	_ = c.lease.Flush(ctx) // what is not written now is with the next turn, if there is one
 }
 
 // account adds the turn, which has ended, to its session.

@@ -8,6 +8,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -21,13 +22,7 @@ type mailbox struct {
 	// none left. Nil if nobody waits for that.
 	coming  int32
 	arrived chan struct{}
-	letters []letter
-}
-
-// letter is one input and the sequence of its first entry in the journal, 0 for none.
-type letter struct {
-	in  message.Input
-	seq int64
+	letters []durable.Letter
 }
 
 // Steer says something to the turn that is running: it is added to the history
@@ -52,17 +47,16 @@ func (c *Conversation) Steer(ctx context.Context, in message.Input) error {
 		c.steers.arrive(nil)
 		return err
 	}
-	c.steers.arrive(&letter{in, seq})
+	c.steers.arrive(&durable.Letter{Input: in, Number: seq})
 	return nil
 }
 
 func (c *Conversation) noteSteer(ctx context.Context, in message.Input) (int64, error) {
-	if !c.journals() {
+	if !c.lease.Journals() {
 		return 0, nil
 	}
-	entries := inputEntries(store.EntrySteer, in)
-	o := &c.agent.rt.o
-	seq, err := o.Store.Note(ctx, c.ID(), store.Note{Epoch: c.host.log.Epoch(), Hold: o.Lease, Entries: entries})
+	entries := durable.InputEntries(store.EntrySteer, in)
+	seq, err := c.lease.NoteAside(ctx, entries)
 	if err != nil {
 		return 0, fmt.Errorf("steer conversation %s: %w", c.ID(), err)
 	}
@@ -70,7 +64,7 @@ func (c *Conversation) noteSteer(ctx context.Context, in message.Input) (int64, 
 }
 
 // begin opens the mailbox with what a turn that is resumed had not read.
-func (b *mailbox) begin(letters []letter) {
+func (b *mailbox) begin(letters []durable.Letter) {
 	b.mu.Lock()
 	b.open, b.letters = true, letters
 	b.mu.Unlock()
@@ -87,7 +81,7 @@ func (b *mailbox) expect() bool {
 }
 
 // arrive takes in what was expected; nil if it does not come after all.
-func (b *mailbox) arrive(l *letter) {
+func (b *mailbox) arrive(l *durable.Letter) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if l != nil {
@@ -102,7 +96,7 @@ func (b *mailbox) arrive(l *letter) {
 
 // take empties the mailbox and waits for what is on its way. If nothing was there
 // and the turn is over, the mailbox is closed.
-func (b *mailbox) take(over bool) []letter {
+func (b *mailbox) take(over bool) []durable.Letter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.coming > 0 {
@@ -140,8 +134,8 @@ func (t *turn) steered(over bool) (added bool) {
 const maxRefused = 64
 
 // hear adds one letter to the history, if the hooks are asked and let it through.
-func (t *turn) hear(l letter, ask bool) bool {
-	in, why := l.in, "too much was refused in a row"
+func (t *turn) hear(l durable.Letter, ask bool) bool {
+	in, why := l.Input, "too much was refused in a row"
 	if ask {
 		in, why = t.admitLetter(in)
 	}
@@ -154,22 +148,22 @@ func (t *turn) hear(l letter, ask bool) bool {
 	for _, m := range in.Messages.All() {
 		t.history.add(m)
 	}
-	t.emit(hook.Event{Kind: event.Steered, Text: l.in.Text()})
+	t.emit(hook.Event{Kind: event.Steered, Text: l.Input.Text()})
 	return true
 }
 
 // refuse tells that a letter does not become history, and why.
-func (t *turn) refuse(l letter, why string) {
+func (t *turn) refuse(l durable.Letter, why string) {
 	t.forgetLetter(l)
 	t.emit(hook.Event{Kind: event.SteerRefused, Text: why})
 }
 
 // forgetLetter has the next write take the letter out of the journal.
-func (t *turn) forgetLetter(l letter) {
-	if l.seq == 0 {
+func (t *turn) forgetLetter(l durable.Letter) {
+	if l.Number == 0 {
 		return
 	}
-	for i := range l.in.Messages.Len() {
-		t.forget = append(t.forget, l.seq+int64(i))
+	for i := range l.Input.Messages.Len() {
+		t.forget = append(t.forget, l.Number+int64(i))
 	}
 }

@@ -207,7 +207,7 @@ func (t *turn) say(m message.Message, finish message.FinishReason) (more bool) {
 		t.signalFinish(finish)
 	}
 	a := store.Append{TurnEnds: !more && !t.conv.host.log.Keeps() && !t.hooks.mayGoOn()} // where events are kept, the last one ends the turn
-	if t.conv.journals() && !more && !a.TurnEnds && len(t.counting()) > 0 {
+	if t.conv.lease.Journals() && !more && !a.TurnEnds && len(t.counting()) > 0 {
 		a.Entries = []store.Entry{t.endEntry()}
 	}
 	if !t.append(a) {

@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
+	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -60,7 +61,7 @@ type turnState struct {
 	job turnJob
 	out hook.TurnOutcome
 	// hearing are the letters that are out of the mailbox and not answered.
-	hearing []letter
+	hearing []durable.Letter
 }
 
 // identity is what a turn is.
@@ -142,7 +143,7 @@ type recorded struct {
 	resumed int
 	// owed is the interrupted turn that this one resumes, until the loop has done all
 	// that its journal asks for. recalled: its calls are those of this turn.
-	owed     *interrupted
+	owed     *durable.Interrupted
 	recalled bool
 }
 
@@ -215,7 +216,7 @@ func (t *turn) answerUser() hook.TurnOutcome {
 		err = t.invite(guest)
 	}
 	if err != nil {
-		_ = t.conv.release(t.durable) // the next turn finds out if that did not work
+		_ = t.conv.lease.Release(t.durable) // the next turn finds out if that did not work
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
 	return t.run(t.job.in, t.job.o.Observe)
@@ -237,7 +238,7 @@ func (c *Conversation) newTurn(ctx context.Context) *turn {
 	t.turnCtx, t.lastingCtx = turnContext{ctx, t}, lastingContext{t}
 	t.ctx, t.durable = &t.turnCtx, &t.lastingCtx
 	t.answer.yield = t.consumer()
-	t.history.stored, t.from = c.history, c.history.Len()
+	t.history.stored, t.from = c.lease.History(), c.lease.History().Len()
 	return t
 }
 
@@ -246,7 +247,7 @@ func (t *turn) run(in message.Input, observe func(hook.Event)) hook.TurnOutcome 
 	t.enter(in, observe)
 	if err := t.announce(in); err != nil {
 		t.leave()
-		_ = t.conv.release(t.durable) // the next turn finds out if that did not work
+		_ = t.conv.lease.Release(t.durable) // the next turn finds out if that did not work
 		return hook.TurnOutcome{Stop: hook.StopError, Err: err}
 	}
 	if t.begin(in) {
@@ -297,7 +298,7 @@ func (t *turn) makePlace(in message.Input) {
 	limits.Steps = cmp.Or(limits.Steps, DefaultSteps)
 	t.session = t.conv.attached(t.conv.source())
 	d := hook.TurnData{
-		Conversation: t.conv.place, Session: t.session.place, ID: t.id, Number: t.conv.turns + 1, Started: t.started,
+		Conversation: t.conv.place, Session: t.session.place, ID: t.id, Number: t.conv.lease.Turns() + 1, Started: t.started,
 		Depth: t.depth, Input: in, Limits: limits, Now: t.rt.o.Now,
 	}
 	if t.parent != nil {
@@ -311,7 +312,7 @@ func (t *turn) makePlace(in message.Input) {
 func (t *turn) report() {
 	usage, cost := t.spent()
 	t.teller.Tell(hook.Standing{
-		History: t.conv.history, Usage: usage, Cost: cost, Steps: t.number - t.idle,
+		History: t.conv.lease.History(), Usage: usage, Cost: cost, Steps: t.number - t.idle,
 		Signals: message.Freeze(t.signals), Errors: message.Freeze(t.errs),
 	})
 }
@@ -352,7 +353,7 @@ func (t *turn) finish() hook.TurnOutcome {
 		t.stored = true
 	}
 	logs := t.conv.host.log.Keeps()
-	if !logs || t.history.stored.Len() > t.conv.history.Len() {
+	if !logs || t.history.stored.Len() > t.conv.lease.History().Len() {
 		t.commitRest(!logs)
 	}
 	t.report()
@@ -372,11 +373,11 @@ func (t *turn) finish() hook.TurnOutcome {
 		t.toldEnd = true
 		t.post(&t.end, stream.How{Last: true})
 	}, func() {
-		t.conv.agent.rt.leases.remove(t.conv) // so that nothing prolongs the lease behind the end
+		t.conv.lease.StopRenewing() // so that nothing prolongs the lease behind the end
 		if logs {
 			t.commitRest(true)
 		}
-		if err := t.conv.release(t.durable); err != nil {
+		if err := t.conv.lease.Release(t.durable); err != nil {
 			t.emit(hook.Event{Kind: event.Diagnostic, Text: err.Error()})
 		}
 	})
@@ -389,7 +390,7 @@ func (t *turn) finish() hook.TurnOutcome {
 // is ever told of.
 func (t *turn) commitRest(turnEnds bool) {
 	for tries, done := 0, false; (t.stored || len(t.entries) > 0) && !t.ended && !t.lost && !done && tries < 2; tries++ {
-		if !t.stored && t.history.stored.Len() == t.conv.history.Len() {
+		if !t.stored && t.history.stored.Len() == t.conv.lease.History().Len() {
 			done = t.withdraw()
 		} else {
 			done = t.commit(turnEnds)
@@ -540,7 +541,7 @@ func (t *turn) append(a store.Append) bool {
 	a.Forget = t.forget
 	return t.write(func(events []store.Event, states []hook.StateValue) error {
 		a.Events, a.States = events, states
-		if err := t.conv.commit(t.durable, t.history.stored, a); err != nil {
+		if err := t.conv.lease.Commit(t.durable, t.history.stored, a); err != nil {
 			return err
 		}
 		t.stored, t.ended, t.forget = true, a.TurnEnds, nil

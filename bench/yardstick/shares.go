@@ -50,7 +50,7 @@ var prefixes = map[string]string{
 	"runtime/provider": classModel, "runtime/model.go": classModel, "runtime/attempt.go": classModel, "hook/message/model.go": classModel,
 
 	"runtime/store": classStore, "runtime/history": classStore, "runtime/journal.go": classStore, "runtime/lease.go": classStore,
-	"runtime/load.go": classStore, "runtime/state.go": classStore, "runtime.(*transcript)": classStore, "hook/message": classStore,
+	"runtime/internal/durable": classStore, "runtime/state.go": classStore, "runtime.(*transcript)": classStore, "hook/message": classStore,
 
 	"runtime/emit.go": classEvents, "runtime/host.go": classEvents, "runtime/internal/stream": classEvents,
 	"runtime/subscribe.go": classEvents, "hook/event.go": classEvents, "runtime_test.turns.func2": classEvents,

@@ -72,6 +72,8 @@ var layers = []layer{
 	{pkgs: "runtime/provider/...", may: []string{"hook", "runtime/provider", "internal/yamldoc"}, outside: []string{"*"},
 		reason: "one adapter per package brings its vendor's library to those who import it"},
 	{pkgs: "runtime/store", may: []string{"hook"}, reason: "an interface that stores outside implement"},
+	{pkgs: "runtime/internal/durable", may: []string{"hook", "runtime/history", "runtime/store", "runtime/internal/stream"}, outside: []string{"github.com/sourcegraph/conc"},
+		reason: "leases, what was read, and the journal: knows no turn"},
 	{pkgs: "runtime/internal/drive", may: []string{"hook"}, reason: "a goroutine that its owner can abandon; knows no turn"},
 	{pkgs: "runtime/internal/stream", may: []string{"hook", "composite", "runtime/store"}, reason: "events: numbered, delivered, kept and followed; knows no turn"},
 	{pkgs: "runtime/store/codec", may: []string{"hook"}, outside: []string{"github.com/go-json-experiment/json"},

@@ -1,0 +1,277 @@
+package durable
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// A turn is journaled as it goes, unless the store ends with the process: that it begins,
+// with its input, before anybody hears of it; the reply and the calls that are about to
+// run, before the first of them does; each result as it comes; how the turn ends, with its
+// last message or when it is cancelled. The step's append then has reply and results as
+// messages and takes their entries away. So at any moment the store has what another
+// process needs to end the turn or to go on with it.
+//
+// The types below are what the entries say, as JSON.
+
+// Turn is the entry of a turn.
+type Turn struct {
+	ID     string `json:"id"`
+	Number int    `json:"number"`
+	// From is the position of the turn's first message in the history.
+	From    int       `json:"from"`
+	Started time.Time `json:"started"`
+	// Resumed is how often the turn was resumed.
+	Resumed int    `json:"resumed,omitzero"`
+	Guest   string `json:"guest,omitzero"`
+	// Event is the number of the last event before the turn.
+	Event uint64 `json:"event,omitzero"`
+	// Project is the one in which the turn has begun, or was last asked to go on.
+	Project string `json:"project,omitzero"`
+}
+
+// Entry is the turn's entry.
+func (t Turn) Entry() store.Entry { return store.Entry{Kind: store.EntryTurn, Data: encode(t)} }
+
+// Reply is what the entry of a reply says besides its message.
+type Reply struct {
+	Step int `json:"step"`
+	// Usage is the turn's so far, Cost what that costs, and Calls the number of its calls.
+	Usage message.Usage `json:"usage,omitzero"`
+	Cost  hook.Cost     `json:"cost,omitzero"`
+	Calls int           `json:"calls"`
+}
+
+// Entry is the entry of the reply with the message.
+func (r Reply) Entry(m message.Message) store.Entry {
+	return store.Entry{Kind: store.EntryReply, Message: m, Data: encode(r)}
+}
+
+// Start is the entry of a call that is about to run.
+type Start struct {
+	Tool string `json:"tool"`
+	// Args is the SHA-256 of the canonical arguments, which the reply has.
+	Args string `json:"args_sha256"`
+	// Key is the idempotency key that the tool is given.
+	Key string `json:"key"`
+	// Again: the tool says that it may run twice.
+	Again bool `json:"again,omitzero"`
+}
+
+// StartEntry is the entry of the call with the idempotency key.
+func StartEntry(call *hook.ToolCall, key string) store.Entry {
+	tool := call.Tool()
+	return store.Entry{Kind: store.EntryStart, CallID: call.ID(), Data: encode(Start{
+		Tool: tool.Name, Args: digest(call.Args()), Key: key, Again: tool.Annotations.ReadOnly || tool.Annotations.Idempotent,
+	})}
+}
+
+// Result is what the entry of a result says besides its message.
+type Result struct {
+	Outcome  hook.Outcome  `json:"outcome"`
+	Duration time.Duration `json:"duration,omitzero"`
+}
+
+// Entry is the entry of the result of the call, with the message.
+func (r Result) Entry(callID string, m message.Message) store.Entry {
+	return store.Entry{Kind: store.EntryResult, CallID: callID, Message: m, Data: encode(r)}
+}
+
+// End is the entry of the end of a turn.
+type End struct {
+	// At is the length of the history with which the turn ends.
+	At      int               `json:"at"`
+	Signals []hook.StopSignal `json:"signals"`
+	// Errors are the public texts of its errors.
+	Errors []string `json:"errors,omitzero"`
+}
+
+// Entry is the entry of the end.
+func (e End) Entry() store.Entry { return store.Entry{Kind: store.EntryEnd, Data: encode(e)} }
+
+// holds reports whether the turn ends like that although so many messages are stored:
+// nothing overrules a cancellation, but a hook may have had any other turn go on.
+func (e *End) holds(stored int) bool {
+	if e == nil || len(e.Signals) == 0 {
+		return false
+	}
+	return e.At == stored || slices.ContainsFunc(e.Signals, func(s hook.StopSignal) bool { return cancels(s.Reason) })
+}
+
+// cancels reports whether the reason is that the turn's context has ended.
+func cancels(r hook.StopReason) bool {
+	return r == hook.StopCancelled || r == hook.StopUserRequested || r == hook.StopTimeLimit
+}
+
+// part is what the entry of a person's message says besides the message.
+type part struct {
+	// Part counts the messages of one input from 0.
+	Part int `json:"part,omitzero"`
+	// Ephemeral is that of the message, which a store does not keep.
+	Ephemeral bool `json:"ephemeral,omitzero"`
+}
+
+// InputEntries are the entries of an input, one for each message.
+func InputEntries(kind store.EntryKind, in message.Input) []store.Entry {
+	entries := make([]store.Entry, in.Messages.Len())
+	for i, m := range in.Messages.All() {
+		entries[i] = store.Entry{Kind: kind, Message: m, Data: encode(part{Part: i, Ephemeral: m.Ephemeral})}
+	}
+	return entries
+}
+
+// Letter is an input that was said to a running turn, and the number of its first entry in
+// the journal; 0 is none.
+type Letter struct {
+	Input  message.Input
+	Number int64
+}
+
+// Numbers are those of the letter's entries.
+func (l Letter) Numbers() []int64 {
+	if l.Number == 0 {
+		return nil
+	}
+	numbers := make([]int64, l.Input.Messages.Len())
+	for i := range numbers {
+		numbers[i] = l.Number + int64(i)
+	}
+	return numbers
+}
+
+// encode encodes one of the types above, which always can be.
+func encode(v any) message.JSON {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("runtime: encode a journal entry: %v", err))
+	}
+	return message.JSON(text)
+}
+
+// decode reads what encode has written; the zero value of what cannot be read.
+func decode[T any](text message.JSON) T {
+	var v T
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		var zero T
+		return zero
+	}
+	return v
+}
+
+// digest is the SHA-256 of the arguments, which are not copied: they may be huge.
+func digest(args message.JSON) string {
+	sum := sha256.New()
+	var buf [512]byte
+	for rest := string(args); rest != ""; {
+		n := copy(buf[:], rest)
+		_, _ = sum.Write(buf[:n]) // never fails
+		rest = rest[n:]
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Interrupted is what the journal has of a turn that did not come to its end.
+type Interrupted struct {
+	Turn
+	// Numbers are the entries of the step, or of an input that no hook has let through,
+	// which the next append takes away. TurnNumbers are those of the turn itself.
+	Numbers, TurnNumbers []int64
+	// Input is what the turn begins with, as long as no hook has let it through.
+	Input []message.Message
+	// End is how the turn was about to end; nil if it was not.
+	End *End
+	// Message is the model's message whose calls had begun, without a role if none had, and
+	// Reply what the journal says besides.
+	Message message.Message
+	Reply   Reply
+	Starts  map[string]Start
+	Results map[string]Ended
+	Letters []Letter
+}
+
+// Ended is a call whose result was kept.
+type Ended struct {
+	Message message.Message
+	Result
+}
+
+// DropEnd forgets how the turn was about to end if so many stored messages say that it
+// went on.
+func (was *Interrupted) DropEnd(stored int) {
+	if !was.End.holds(stored) {
+		was.End = nil
+	}
+}
+
+// TurnID is the id of the turn that the entry is of; false if it is of none.
+func TurnID(e store.Entry) (string, bool) {
+	if e.Kind != store.EntryTurn {
+		return "", false
+	}
+	return decode[Turn](e.Data).ID, true
+}
+
+// readJournal reads a journal. What it cannot read it takes for not there: then a call is
+// interrupted whose result is not known.
+func readJournal(entries []store.Entry) *Interrupted {
+	was := &Interrupted{Starts: map[string]Start{}, Results: map[string]Ended{}}
+	for _, e := range entries {
+		was.add(e)
+	}
+	return was
+}
+
+func (was *Interrupted) add(e store.Entry) {
+	switch e.Kind {
+	case store.EntryTurn, store.EntrySteer, store.EntryEnd:
+	default:
+		was.Numbers = append(was.Numbers, e.Seq)
+	}
+	switch e.Kind {
+	case store.EntryTurn:
+		was.TurnNumbers = append(was.TurnNumbers, e.Seq)
+		was.Turn = decode[Turn](e.Data)
+	case store.EntryInput:
+		was.Input = append(was.Input, inputMessage(e))
+	case store.EntryEnd:
+		end := decode[End](e.Data)
+		was.End = &end
+	case store.EntryReply:
+		was.Message, was.Reply = e.Message, decode[Reply](e.Data)
+	case store.EntryStart:
+		was.Starts[e.CallID] = decode[Start](e.Data)
+	case store.EntryResult:
+		was.Results[e.CallID] = Ended{e.Message, decode[Result](e.Data)}
+	case store.EntrySteer:
+		was.addLetter(e)
+	}
+}
+
+// addLetter adds a message that was said to the turn: several parts are one input, which
+// hooks judge as a whole.
+func (was *Interrupted) addLetter(e store.Entry) {
+	m, n := inputMessage(e), len(was.Letters)
+	if decode[part](e.Data).Part > 0 && n > 0 {
+		last := &was.Letters[n-1]
+		if last.Number+int64(last.Input.Messages.Len()) == e.Seq {
+			last.Input.Messages = last.Input.Messages.Append(m)
+			return
+		}
+	}
+	was.Letters = append(was.Letters, Letter{message.Input{Messages: message.ListOf(m)}, e.Seq})
+}
+
+// inputMessage is the message of a person that the entry has.
+func inputMessage(e store.Entry) message.Message {
+	m := e.Message
+	m.Ephemeral = decode[part](e.Data).Ephemeral
+	return m
+}

@@ -1,0 +1,215 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/internal/stream"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// ErrMoved says that the conversation has another place in the store now.
+var ErrMoved = errors.New("the conversation was moved")
+
+// Lease is what a process has of one conversation: the right to write, and what it has
+// read. It belongs to the running turn, except for Record, Running, NoteEvents and
+// NoteAside, which any goroutine may call.
+type Lease struct {
+	all    *Leases
+	key    store.Key
+	id     string
+	parent string
+	// log and states have what every write takes along. keeps says that hooks keep states.
+	log    *stream.Log
+	states *hook.States
+	keeps  bool
+	owner  Owner
+
+	// epoch is that of the lease, 0 before the first claim. held says that the lease is
+	// not free.
+	epoch int64
+	held  bool
+	// statesAt is the epoch under which the states were read. foreign says that some of
+	// them belong to a turn that another process has gone on with.
+	statesAt int64
+	foreign  bool
+	past     past
+	renewal  renewal
+}
+
+// past is what was said. The zero past has to be read.
+type past struct {
+	// takes is the epoch of a holder that is known to be gone.
+	takes   int64
+	version int64
+	turns   int
+	history message.Messages
+	// journal is what an interrupted turn has left.
+	journal []store.Entry
+}
+
+// Owner is the conversation of a Lease.
+type Owner interface {
+	// Tell emits an event about what was read.
+	Tell(context.Context, hook.Event)
+	// Loaded is called with the history when it was read.
+	Loaded(message.Messages)
+	// LeaseLost is called when another process has taken the lease from a running turn.
+	LeaseLost()
+}
+
+// LeaseOptions describe the conversation of a Lease.
+type LeaseOptions struct {
+	Record store.Record
+	Log    *stream.Log
+	States *hook.States
+	// KeepsStates says that hooks keep states in conversations.
+	KeepsStates bool
+	Owner       Owner
+}
+
+// Lease returns the lease of the conversation, which is not claimed yet.
+func (ls *Leases) Lease(o LeaseOptions) *Lease {
+	return &Lease{
+		all: ls, key: o.Record.Key, id: o.Record.ID, parent: o.Record.Parent,
+		log: o.Log, states: o.States, keeps: o.KeepsStates, owner: o.Owner,
+	}
+}
+
+func (l *Lease) store() store.Store { return l.all.o.Store }
+
+// Journals is [Leases.Journals].
+func (l *Lease) Journals() bool { return l.all.Journals() }
+
+// History is what the store has. Turns is how many turns have ended, and Version that of
+// the store, 0 for a conversation without messages.
+func (l *Lease) History() message.Messages { return l.past.history }
+
+// Turns: see History.
+func (l *Lease) Turns() int { return l.past.turns }
+
+// Version: see History.
+func (l *Lease) Version() int64 { return l.past.version }
+
+// Interrupted reports whether a turn was interrupted.
+func (l *Lease) Interrupted() bool { return len(l.past.journal) > 0 }
+
+// Journal reads what the interrupted turn has left.
+func (l *Lease) Journal() *Interrupted { return readJournal(l.past.journal) }
+
+// ForgetJournal says that the interrupted turn is gone on with, or was taken away.
+func (l *Lease) ForgetJournal() { l.past.journal = nil }
+
+// Takes says that the holder of that epoch is gone.
+func (l *Lease) Takes(epoch int64) { l.past.takes = epoch }
+
+// Running is the epoch under which a turn runs; -1 if none does.
+func (l *Lease) Running() int64 {
+	l.renewal.mu.Lock()
+	defer l.renewal.mu.Unlock()
+	if l.renewal.epoch == 0 {
+		return -1
+	}
+	return l.renewal.epoch
+}
+
+// Record asks the store for the conversation.
+func (l *Lease) Record(ctx context.Context) (store.Record, error) {
+	if s, ok := l.store().(store.Child); ok && l.parent != "" {
+		return s.Child(ctx, l.key, l.parent)
+	}
+	return l.store().Conversation(ctx, l.key)
+}
+
+// Open gets the lease and reads what has changed. A lease that this process has had last,
+// and nobody since, needs no claim: the epoch is still its own, and the first write finds
+// out if that changes. If another process has the lease, Open waits for it or returns a
+// [*store.LeasedError]. After an error the lease is free.
+func (l *Lease) Open(ctx context.Context, wait bool) error {
+	err := l.open(ctx, wait)
+	if err != nil && l.held {
+		_ = l.Release(context.WithoutCancel(ctx)) // it runs out if that did not work
+	}
+	return err
+}
+
+func (l *Lease) open(ctx context.Context, wait bool) error {
+	rec, err := l.Record(ctx)
+	switch {
+	case err != nil:
+		return err
+	case rec.ID != l.id:
+		return ErrMoved
+	}
+	if l.epoch == 0 || rec.Lease.Epoch != l.epoch {
+		if rec, err = l.claim(ctx, wait); err != nil {
+			return err
+		}
+	}
+	l.held = !rec.Lease.Until.IsZero()
+	l.log.Follow(rec.Events, l.epoch)
+	if err := l.read(ctx, rec); err != nil {
+		return err
+	}
+	l.all.add(l)
+	return nil
+}
+
+// poll is how often Open looks whether another process's turn has ended.
+const poll = 100 * time.Millisecond
+
+// claim takes the lease.
+func (l *Lease) claim(ctx context.Context, wait bool) (store.Record, error) {
+	for {
+		rec, err := l.tryClaim(ctx)
+		var held *store.LeasedError
+		if !wait || !errors.As(err, &held) {
+			return rec, err
+		}
+		select {
+		case <-time.After(poll):
+		case <-ctx.Done():
+			return rec, context.Cause(ctx)
+		}
+	}
+}
+
+func (l *Lease) tryClaim(ctx context.Context) (store.Record, error) {
+	rec, err := l.all.Take(func(c store.Claim) (store.Record, error) {
+		c.Takes = max(c.Takes, l.past.takes)
+		return l.store().Claim(ctx, l.id, c)
+	})
+	if err == nil {
+		l.epoch = rec.Lease.Epoch
+	}
+	return rec, err
+}
+
+// Renew renews the lease from now on, for another turn that follows under it.
+func (l *Lease) Renew() { l.all.add(l) }
+
+// StopRenewing says that the lease is about to be released.
+func (l *Lease) StopRenewing() { l.all.remove(l) }
+
+// Release makes the lease free for others and writes the events and states that nothing
+// else has written. The context is one that does not end with the turn.
+func (l *Lease) Release(ctx context.Context) error {
+	l.all.remove(l)
+	unkept, err := l.Write(func(events []store.Event, states []hook.StateValue) error {
+		if !l.held && len(events) == 0 && len(states) == 0 {
+			return nil
+		}
+		l.held = false
+		_, err := l.store().Note(ctx, l.id, store.Note{Epoch: l.epoch, Events: events, States: states})
+		return err
+	})
+	l.foreign = l.foreign || errors.Is(err, store.ErrFenced)
+	if err = errors.Join(unkept, err); err != nil {
+		return fmt.Errorf("store the end of a turn of conversation %s: %w", l.id, err)
+	}
+	return nil
+}

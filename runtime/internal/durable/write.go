@@ -1,0 +1,133 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/store"
+)
+
+// Write calls write with what every write takes along: the events and states that the
+// store does not have yet. So states are never ahead of what they tell of, nor behind it.
+// unkept is why a state cannot be written, whatever the store does; err is that of write.
+func (l *Lease) Write(write func([]store.Event, []hook.StateValue) error) (unkept, err error) {
+	err = l.log.Write(func(events []store.Event) (err error) {
+		unkept, err = l.states.Write(func(states []hook.StateValue) error { return write(events, states) })
+		return err
+	})
+	return unkept, err
+}
+
+// Note adds to the journal, under the lease, and returns the numbers of its entries.
+func (l *Lease) Note(ctx context.Context, n store.Note) ([]int64, error) {
+	n.Epoch, n.Hold = l.epoch, l.all.o.Hold
+	first, err := l.store().Note(ctx, l.id, n)
+	if err != nil {
+		return nil, fmt.Errorf("store what a turn of conversation %s is doing: %w", l.id, err)
+	}
+	numbers := make([]int64, len(n.Entries))
+	for i := range numbers {
+		numbers[i] = first + int64(i)
+	}
+	return numbers, nil
+}
+
+// NoteAside adds to the journal beside the loop of the running turn. It returns the number
+// of the first entry.
+func (l *Lease) NoteAside(ctx context.Context, entries []store.Entry) (int64, error) {
+	return l.store().Note(ctx, l.id, store.Note{Epoch: l.log.Epoch(), Hold: l.all.o.Hold, Entries: entries})
+}
+
+// NoteEvents stores events and nothing else. The lease stays as it is.
+func (l *Lease) NoteEvents(ctx context.Context, epoch int64, events []store.Event) error {
+	n := store.Note{Epoch: epoch, Events: events}
+	if l.Running() >= 0 {
+		n.Hold = l.all.o.Hold
+	}
+	_, err := l.store().Note(ctx, l.id, n)
+	return err
+}
+
+// Flush writes the events and states that came up outside of a turn.
+func (l *Lease) Flush(ctx context.Context) error {
+	unkept, err := l.Write(func(events []store.Event, states []hook.StateValue) error {
+		if len(events) == 0 && len(states) == 0 {
+			return nil
+		}
+		n := store.Note{Epoch: l.epoch, Events: events, States: states}
+		if l.Running() >= 0 {
+			n.Hold = l.all.o.Hold
+		}
+		_, err := l.store().Note(ctx, l.id, n)
+		return err
+	})
+	return errors.Join(unkept, err)
+}
+
+// Commit stores what stands behind the history in messages, which is the history appended
+// to, with the conditions filled in, and makes it part of the history.
+func (l *Lease) Commit(ctx context.Context, messages message.Messages, a store.Append) error {
+	a.Version, a.Epoch, a.Messages = l.past.version, l.epoch, messages.From(l.past.history.Len())
+	if !a.TurnEnds {
+		a.Hold = l.all.o.Hold
+	}
+	version, err := l.store().Append(ctx, l.id, a)
+	if err != nil {
+		return fmt.Errorf("store conversation %s: %w", l.id, err)
+	}
+	l.past.version, l.past.history, l.held = version, messages, a.Hold > 0
+	if a.TurnEnds {
+		l.past.turns++
+	}
+	return nil
+}
+
+// Failed says that a write has failed. It reports whether another process has gone on with
+// the conversation.
+func (l *Lease) Failed(ctx context.Context, err error) (lost bool) {
+	lost = errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrConflict)
+	l.foreign = l.foreign || lost
+	// A write may have been made although it seemed to fail: its events are not written again.
+	if rec, err := l.Record(ctx); err == nil && rec.Lease.Epoch == l.epoch {
+		l.log.Follow(rec.Events, l.epoch)
+	}
+	return lost
+}
+
+// Change has the store change what was said, tells of it, and reads it again. The caller
+// has the lease and runs no turn. If write fails, listeners are told that nothing has
+// changed.
+func (l *Lease) Change(ctx context.Context, tell hook.Event, write func(store.At) (int64, error)) error {
+	at := store.At{Version: l.past.version, Epoch: l.epoch, Hold: l.all.o.Hold}
+	l.held = true
+	err := l.log.Announce(ctx, tell, "the conversation was not changed", func(events []store.Event) error {
+		at.Events = events
+		_, err := write(at)
+		if err != nil && l.changed(ctx, at) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	l.past.version, l.past.history = 0, message.Messages{} // what is there now has to be read, now or later
+	rec, err := l.Record(ctx)
+	if err == nil {
+		err = l.readHistory(ctx, rec)
+	}
+	if err != nil {
+		l.owner.Tell(ctx, readAgain(l.id, err))
+	}
+	return nil
+}
+
+// changed reports whether the store has made a change that seemed to fail: nobody else can
+// have, under this lease.
+func (l *Lease) changed(ctx context.Context, at store.At) bool {
+	rec, err := l.Record(ctx)
+	return err == nil && rec.Version == at.Version+1 && rec.Lease.Epoch == at.Epoch
+}

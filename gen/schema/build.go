@@ -8,14 +8,9 @@ import (
 	"unicode"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/argrules"
 	"github.com/grapnel-go/grapnel/internal/origin"
 )
-
-// maxDepth is how many objects may lie in each other, the input itself not counted.
-const maxDepth = 5
-
-// maxFields is how many names the generated decoder keeps apart in one object.
-const maxFields = 64
 
 type builder struct {
 	pkg      *types.Package
@@ -56,8 +51,8 @@ func (b *builder) object(t types.Type, pos token.Pos) *Object {
 			return nil
 		}
 	}
-	if len(b.open) > maxDepth {
-		b.errorf("HG036", pos, "%s lies more than %d objects deep: models lose track, make the input flatter", b.name(t), maxDepth)
+	if len(b.open) > argrules.MaxDepth {
+		b.errorf("HG036", pos, "%s lies more than %d objects deep: models lose track, make the input flatter", b.name(t), argrules.MaxDepth)
 		return nil
 	}
 	b.open = append(b.open, t)
@@ -69,8 +64,8 @@ func (b *builder) object(t types.Type, pos token.Pos) *Object {
 			o.Fields = append(o.Fields, f)
 		}
 	}
-	if len(o.Fields) > maxFields {
-		b.errorf("HG034", pos, "%s has %d fields, a tool input has at most %d", b.name(t), len(o.Fields), maxFields)
+	if len(o.Fields) > argrules.MaxFields {
+		b.errorf("HG034", pos, "%s has %d fields, a tool input has at most %d", b.name(t), len(o.Fields), argrules.MaxFields)
 		return nil
 	}
 	return o

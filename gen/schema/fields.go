@@ -3,11 +3,11 @@ package schema
 import (
 	"go/types"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/argrules"
 )
 
 // candidate is a field that encoding/json would see, before equal names are settled.
@@ -170,12 +170,10 @@ func (b *builder) jsonOptions(v *types.Var, text string) (jsonOptions, bool) {
 	return out, true
 }
 
-var propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
-
 func (b *builder) validName(v *types.Var, name string) bool {
-	if propertyName.MatchString(name) {
+	if argrules.ValidName(name) {
 		return true
 	}
-	b.errorf("HG033", v.Pos(), "JSON name %q of field %s is not valid: want %s, what all providers take", name, v.Name(), propertyName)
+	b.errorf("HG033", v.Pos(), "JSON name %q of field %s is not valid: want %s, what all providers take", name, v.Name(), argrules.NamePattern)
 	return false
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/grapnel-go/grapnel/internal/argrules"
 	"github.com/grapnel-go/grapnel/internal/format"
 )
 
@@ -83,33 +84,27 @@ func mapRunes(s string) []string {
 	return parts
 }
 
-func (c *constraint) count(w word) *int {
-	n, err := strconv.Atoi(w.value)
+func (c *constraint) count(w argrules.Word) *int {
+	n, err := strconv.Atoi(w.Value)
 	if err != nil || n < 0 {
-		c.refuse("%s of %s: %q is no count of at least 0", w.key, c.field.Name(), w.value).Fix = w.key + "=80"
+		c.refuse("%s of %s: %q is no count of at least 0", w.Key, c.field.Name(), w.Value).Fix = w.Key + "=80"
 		return nil
 	}
 	return &n
 }
 
-// integer matches what JSON and Go write alike.
-var (
-	integer  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
-	floating = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
-)
-
-func (c *constraint) number(w word) string {
-	if msg := numberProblem(c.v, w.value); msg != "" {
-		c.refuse("%s of %s: %s", w.key, c.field.Name(), msg).Fix = fmt.Sprintf("write a number that %s has, as in %s=10", c.b.name(c.v.Type), w.key)
+func (c *constraint) number(w argrules.Word) string {
+	if msg := numberProblem(c.v, w.Value); msg != "" {
+		c.refuse("%s of %s: %s", w.Key, c.field.Name(), msg).Fix = fmt.Sprintf("write a number that %s has, as in %s=10", c.b.name(c.v.Type), w.Key)
 		return ""
 	}
-	return w.value
+	return w.Value
 }
 
 // numberProblem says why the text is no value of v, or "".
 func numberProblem(v *Value, text string) string {
 	if v.Kind == Float {
-		if !floating.MatchString(text) {
+		if !matches(argrules.NumberPattern, text) {
 			return fmt.Sprintf("%q is no number", text)
 		}
 		if _, err := strconv.ParseFloat(text, v.Bits); err != nil {
@@ -117,7 +112,7 @@ func numberProblem(v *Value, text string) string {
 		}
 		return ""
 	}
-	if !integer.MatchString(text) {
+	if !matches(argrules.IntegerPattern, text) {
 		return fmt.Sprintf("%q is no integer", text)
 	}
 	n, _ := new(big.Int).SetString(text, 10)
@@ -152,16 +147,16 @@ func intRange(v *Value) (least, most *big.Int) {
 func (c *constraint) pattern(text string) string {
 	if _, err := regexp.Compile(text); err != nil {
 		c.refuse("pattern of %s: %v", c.field.Name(), err)
-	} else if bad := goOnly(text); bad != "" {
+	} else if bad := argrules.GoOnly(text); bad != "" {
 		c.refuse("pattern of %s: %s means something else in the regular expressions of JSON Schema, or nothing", c.field.Name(), bad).
 			Fix = "write it with ^, $, classes such as [a-z], \\d, \\w, and (?:…)"
 	}
 	return text
 }
 
-func (c *constraint) enum(w word) {
+func (c *constraint) enum(w argrules.Word) {
 	var out []Literal
-	for _, text := range strings.Split(w.value, "|") {
+	for _, text := range strings.Split(w.Value, "|") {
 		lit, msg := parseLiteral(c.v, text)
 		if msg != "" {
 			c.refuse("enum of %s: %s", c.field.Name(), msg)
@@ -195,7 +190,7 @@ func parseLiteral(v *Value, text string) (Literal, string) {
 		}
 	case Duration:
 		d, err := time.ParseDuration(text)
-		if err != nil || !matches(durationPattern, text) {
+		if err != nil || !matches(argrules.DurationPattern, text) {
 			return Literal{}, fmt.Sprintf("%q is no duration as in 1m30s", text)
 		}
 		return Literal{JSON: quote(text), Go: strconv.FormatInt(int64(d), 10)}, ""
@@ -216,19 +211,19 @@ func parseLiteral(v *Value, text string) (Literal, string) {
 }
 
 // given sets default or example, which must satisfy everything else.
-func (c *constraint) given(w word) {
-	lit, msg := parseLiteral(c.f.Value, w.value)
+func (c *constraint) given(w argrules.Word) {
+	lit, msg := parseLiteral(c.f.Value, w.Value)
 	if msg == "" {
-		msg = unfit(c.f.Value, lit, w.value)
+		msg = unfit(c.f.Value, lit, w.Value)
 	}
-	if msg == "" && w.key == "default" && c.f.Value.Pointer {
+	if msg == "" && w.Key == "default" && c.f.Value.Pointer {
 		msg = "a pointer has none: nil says that nothing was given"
 	}
 	if msg != "" {
-		c.refuse("%s of %s: %s", w.key, c.field.Name(), msg)
+		c.refuse("%s of %s: %s", w.Key, c.field.Name(), msg)
 		return
 	}
-	if w.key == "example" {
+	if w.Key == "example" {
 		c.f.Example = &lit
 		return
 	}

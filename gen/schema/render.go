@@ -4,14 +4,8 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
-)
 
-// The forms of values that JSON has no type for.
-const (
-	durationPattern = `^-?([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$`
-	integerPattern  = `^-?(0|[1-9][0-9]*)$`
-	naturalPattern  = `^(0|[1-9][0-9]*)$`
-	numberPattern   = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`
+	"github.com/grapnel-go/grapnel/internal/argrules"
 )
 
 // Words lists values as an error message does: low, normal, high.
@@ -149,7 +143,7 @@ func (v *Value) typeAndLimits() (string, string) {
 	case Time:
 		return "string", `,"format":"date-time"`
 	case Duration:
-		return "string", `,"pattern":` + quote(durationPattern)
+		return "string", `,"pattern":` + quote(argrules.DurationPattern)
 	case Bool:
 		if v.Quoted {
 			return "string", v.enum(`"true"`, `"false"`)
@@ -171,7 +165,7 @@ func (v *Value) typeAndLimits() (string, string) {
 
 func (v *Value) numberLimits() (string, string) {
 	if v.Quoted {
-		pattern := map[Kind]string{Int: integerPattern, Uint: naturalPattern, Float: numberPattern}[v.Kind]
+		pattern := map[Kind]string{Int: argrules.IntegerPattern, Uint: argrules.NaturalPattern, Float: argrules.NumberPattern}[v.Kind]
 		return "string", `,"pattern":` + quote(pattern)
 	}
 	typ, least, most := "number", v.Min, v.Max

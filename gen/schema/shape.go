@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/argrules"
 	"github.com/grapnel-go/grapnel/internal/format"
 )
 
@@ -79,8 +80,8 @@ func readShape(raw []byte, path string, depth int) (*Value, error) {
 	if err != nil {
 		return nil, s.errorf("%w", err)
 	}
-	if depth > maxDepth {
-		return nil, s.errorf("lies more than %d objects deep", maxDepth)
+	if depth > argrules.MaxDepth {
+		return nil, s.errorf("lies more than %d objects deep", argrules.MaxDepth)
 	}
 	var typ json.RawMessage
 	for _, m := range list {
@@ -231,7 +232,7 @@ func (s *shaper) pattern(v *Value, m member) error {
 	if _, err := regexp.Compile(v.Pattern); err != nil {
 		return s.errorf("has a pattern that is none: %w", err)
 	}
-	if bad := goOnly(v.Pattern); bad != "" {
+	if bad := argrules.GoOnly(v.Pattern); bad != "" {
 		return s.errorf("has a pattern with %s, which not every reader of patterns understands in the same way", bad)
 	}
 	return nil

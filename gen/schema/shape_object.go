@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/internal/argrules"
 )
 
 // members reads the keywords of an object. Which fields it has is known only when all of them are read.
@@ -51,8 +53,8 @@ func (s *shaper) properties(v *Value, m member) error {
 	}
 	o := v.object()
 	for _, p := range list {
-		if !propertyName.MatchString(p.name) {
-			return s.errorf("has the property %q, which is not valid: want %s", p.name, propertyName)
+		if !argrules.ValidName(p.name) {
+			return s.errorf("has the property %q, which is not valid: want %s", p.name, argrules.NamePattern)
 		}
 		value, err := readShape(p.value, strings.TrimSpace(s.path+" property "+strconv.Quote(p.name)), s.depth+1)
 		if err != nil {
@@ -63,8 +65,8 @@ func (s *shaper) properties(v *Value, m member) error {
 		}
 		o.Fields = append(o.Fields, &Field{Name: p.name, Doc: value.Doc, Value: value})
 	}
-	if len(o.Fields) > maxFields {
-		return s.errorf("has %d properties, at most %d are allowed", len(o.Fields), maxFields)
+	if len(o.Fields) > argrules.MaxFields {
+		return s.errorf("has %d properties, at most %d are allowed", len(o.Fields), argrules.MaxFields)
 	}
 	return nil
 }

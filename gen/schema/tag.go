@@ -1,13 +1,13 @@
 package schema
 
 import (
-	"fmt"
 	"go/token"
 	"go/types"
 	"slices"
 	"strings"
 
 	"github.com/grapnel-go/grapnel/gen/diag"
+	"github.com/grapnel-go/grapnel/internal/argrules"
 	"github.com/grapnel-go/grapnel/internal/format"
 	"github.com/grapnel-go/grapnel/internal/origin"
 )
@@ -60,88 +60,30 @@ func TagWords() []Word {
 	return out
 }
 
-// word is one word of a tag.
-type word struct {
-	key, value string
-	hasValue   bool
-}
-
-// split reads "required,maxlen=80,pattern='^[a-z]{1,3}$'": words between commas; a value in single quotes may have commas, and a
-// quote in it is written twice.
-func split(tag string) ([]word, error) {
-	var out []word
-	for rest := tag; rest != ""; {
-		end := strings.IndexAny(rest, "=,")
-		if end < 0 {
-			end = len(rest)
-		}
-		w := word{key: strings.TrimSpace(rest[:end])}
-		rest = rest[end:]
-		if strings.HasPrefix(rest, "=") {
-			var err error
-			if w.value, rest, err = cutValue(rest[1:]); err != nil {
-				return nil, fmt.Errorf("%s=: %w", w.key, err)
-			}
-			w.hasValue = true
-		}
-		out = append(out, w)
-		if rest == "," {
-			return nil, fmt.Errorf("the tag ends with a comma")
-		}
-		rest = strings.TrimPrefix(rest, ",")
-	}
-	return out, nil
-}
-
-func cutValue(s string) (value, rest string, err error) {
-	if !strings.HasPrefix(s, "'") {
-		end := strings.IndexByte(s, ',')
-		if end < 0 {
-			end = len(s)
-		}
-		return s[:end], s[end:], nil
-	}
-	var b strings.Builder
-	for i := 1; i < len(s); i++ {
-		switch {
-		case s[i] != '\'':
-			b.WriteByte(s[i])
-		case i+1 < len(s) && s[i+1] == '\'':
-			b.WriteByte('\'')
-			i++
-		case i+1 == len(s) || s[i+1] == ',':
-			return b.String(), s[i+1:], nil
-		default:
-			return "", "", fmt.Errorf("after the closing quote a comma must follow")
-		}
-	}
-	return "", "", fmt.Errorf("the closing quote is missing")
-}
-
 // constrain applies the hook tag to the field; false if it is wrong.
 func (b *builder) constrain(f *Field, field *types.Var, tag string) bool {
 	c := &constraint{b: b, f: f, field: field, v: f.Value, ok: true}
 	if f.Value.Kind == List {
 		c.v = f.Value.Elem
 	}
-	list, err := split(tag)
+	list, err := argrules.Split(tag)
 	if err != nil {
 		c.refuse("hook tag of %s: %v", field.Name(), err)
 		return false
 	}
 	seen := map[string]bool{}
 	for _, w := range list {
-		if seen[w.key] {
-			c.refuse("%s stands twice in the tag of %s", w.key, field.Name())
+		if seen[w.Key] {
+			c.refuse("%s stands twice in the tag of %s", w.Key, field.Name())
 		}
-		seen[w.key] = true
-		c.key = w.key
+		seen[w.Key] = true
+		c.key = w.Key
 		c.word(w)
 	}
 	// What is given is compared with the limits once all of them are known.
 	for _, w := range list {
-		if c.ok && (w.key == "default" || w.key == "example") {
-			c.key = w.key
+		if c.ok && (w.Key == "default" || w.Key == "example") {
+			c.key = w.Key
 			c.given(w)
 		}
 	}
@@ -179,19 +121,19 @@ func (c *constraint) refuse(format string, args ...any) *diag.Problem {
 	return c.b.errorf("HG033", pos, format, args...)
 }
 
-func (c *constraint) word(w word) {
-	i := slices.IndexFunc(terms, func(t term) bool { return t.name == w.key })
+func (c *constraint) word(w argrules.Word) {
+	i := slices.IndexFunc(terms, func(t term) bool { return t.name == w.Key })
 	if i < 0 {
 		var names []string
 		for _, k := range terms {
 			names = append(names, k.name)
 		}
-		p := c.refuse("unknown constraint %q%s", w.key, diag.DidYouMean(ours(w.key), names, `"`))
+		p := c.refuse("unknown constraint %q%s", w.Key, diag.DidYouMean(ours(w.Key), names, `"`))
 		p.Fix = "the words are " + strings.Join(names, ", ")
-		if near := diag.Closest(ours(w.key), names); near != "" {
+		if near := diag.Closest(ours(w.Key), names); near != "" {
 			p.Fix = near
-			if w.hasValue {
-				p.Fix += "=" + w.value
+			if w.HasValue {
+				p.Fix += "=" + w.Value
 			}
 		}
 		return
@@ -202,15 +144,15 @@ func (c *constraint) word(w word) {
 		kind = c.f.Value.Kind
 	}
 	switch {
-	case known.value && w.value == "" && w.key != "default" && w.key != "example":
-		c.refuse("constraint %s wants a value: %s=…", w.key, w.key)
-	case !known.value && w.hasValue:
-		c.refuse("constraint %s takes no value", w.key)
+	case known.value && w.Value == "" && w.Key != "default" && w.Key != "example":
+		c.refuse("constraint %s wants a value: %s=…", w.Key, w.Key)
+	case !known.value && w.HasValue:
+		c.refuse("constraint %s takes no value", w.Key)
 	case known.kinds != nil && !slices.Contains(known.kinds, kind):
-		c.refuse("%s is for %s, %s is %s", w.key, known.what, c.field.Name(), c.b.name(c.field.Type())).
+		c.refuse("%s is for %s, %s is %s", w.Key, known.what, c.field.Name(), c.b.name(c.field.Type())).
 			Fix = "drop it"
-	case c.v.Quoted && (w.key == "min" || w.key == "max" || w.key == "enum"):
-		c.refuse("%s is for numbers, %s is written in quotes, which no schema can bound", w.key, c.field.Name()).
+	case c.v.Quoted && (w.Key == "min" || w.Key == "max" || w.Key == "enum"):
+		c.refuse("%s is for numbers, %s is written in quotes, which no schema can bound", w.Key, c.field.Name()).
 			Fix = "drop the json option string, or check the value in the method"
 	default:
 		c.set(w)
@@ -228,14 +170,14 @@ func ours(word string) string {
 	return word
 }
 
-func (c *constraint) set(w word) {
+func (c *constraint) set(w argrules.Word) {
 	l := &c.v.Limits
-	switch w.key {
+	switch w.Key {
 	case "required":
 		c.f.Required = true
 	case "description":
 		if c.f.Doc == "" {
-			c.f.Doc = origin.Text(w.value)
+			c.f.Doc = origin.Text(w.Value)
 		}
 	case "open":
 		if len(c.v.Enum) == 0 {
@@ -255,13 +197,13 @@ func (c *constraint) set(w word) {
 	case "maxitems":
 		c.f.Value.MaxItems = c.count(w)
 	case "pattern":
-		l.Pattern = c.pattern(w.value)
+		l.Pattern = c.pattern(w.Value)
 	case "format":
-		l.Format = w.value
-		if !slices.Contains(Formats(), w.value) {
-			p := c.refuse("unknown format %q%s", w.value, diag.DidYouMean(w.value, Formats(), `"`))
+		l.Format = w.Value
+		if !slices.Contains(Formats(), w.Value) {
+			p := c.refuse("unknown format %q%s", w.Value, diag.DidYouMean(w.Value, Formats(), `"`))
 			p.Fix = "the formats are " + strings.Join(Formats(), ", ")
-			if near := diag.Closest(w.value, Formats()); near != "" {
+			if near := diag.Closest(w.Value, Formats()); near != "" {
 				p.Fix = "format=" + near
 			}
 		}

@@ -408,9 +408,10 @@ func (c *Composite) Members() iter.Seq2[string, hook.Hook] {
 }
 
 // Ready returns an error that names the required fields that are nil, and what is wrong
-// with others, also of the composites that are members.
+// with others, also of the composites that are members; and the tools of a tool.Set whose
+// names others have too.
 func (c *Composite) Ready() error {
-	err := joinErrors(c.problem, missing(c.name, c.missing...))
+	err := joinErrors(joinErrors(c.problem, missing(c.name, c.missing...)), c.ambiguous())
 	for i := range c.members {
 		m := &c.members[i]
 		inner, ok := m.hook.(*Composite)

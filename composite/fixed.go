@@ -1,0 +1,69 @@
+package composite
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// fixed is a hook whose Schema never changes, although only the hook itself tells its
+// tools: the generator knows none of them. [Composite.Ready] compares their names with
+// those of all others, so that nobody waits for the registration of an agent to hear that
+// two are alike.
+type fixed interface {
+	hook.Hook
+	FixedTools()
+}
+
+// owned is a tool by its public name, with the path of its owner.
+type owned struct{ name, path string }
+
+// fixedTools returns the tools of the member that never change.
+func (m *member) fixedTools() []owned {
+	var out []owned
+	switch h := m.hook.(type) {
+	case *Composite:
+		for i := range h.members {
+			for _, t := range h.members[i].fixedTools() {
+				out = append(out, owned{m.prefix + t.name, m.path + "." + t.path})
+			}
+		}
+	case fixed:
+		for _, t := range h.Schema() {
+			out = append(out, owned{m.prefix + t.Name, m.path})
+		}
+	}
+	return out
+}
+
+// ambiguous returns an error that names the fixed tools that another member has too, or
+// that nobody may have. What is wrong within a nested composite that one says itself.
+func (c *Composite) ambiguous() error {
+	var errs []error
+	first := map[string]owned{}
+	member := map[string]int{}
+	for i := range c.members {
+		m := &c.members[i]
+		if !m.routed() {
+			continue
+		}
+		for _, t := range m.fixedTools() {
+			other, taken := first[t.name]
+			taken = taken && member[t.name] != i
+			if j := c.owner(t.name); j >= 0 && j != i {
+				other, taken = owned{t.name, c.members[j].path}, true
+			}
+			switch {
+			case taken:
+				errs = append(errs, fmt.Errorf("%s: tool %q is provided by both %s and %s; give one of the fields a prefix, or the tool another name", c.name, t.name, other.path, t.path))
+			case slices.Contains(strings.Fields(hook.ReservedTools), t.name):
+				errs = append(errs, fmt.Errorf("%s: tool %q of %s: the runtime reserves that name", c.name, t.name, t.path))
+			}
+			first[t.name], member[t.name] = t, i
+		}
+	}
+	return errors.Join(errs...)
+}

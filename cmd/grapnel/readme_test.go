@@ -45,7 +45,7 @@ func blocks(text string) []block {
 // TestREADMEQuotes: what the README shows as code is what the named file has.
 func TestREADMEQuotes(t *testing.T) {
 	t.Parallel()
-	link := regexp.MustCompile(`\]\((examples/[^)]+)\)`)
+	link := regexp.MustCompile(`\]\(((?:examples|hook)/[^)]+)\)`)
 	quotes := 0
 	for _, b := range blocks(readme(t)) {
 		if b.language != "go" {
@@ -59,7 +59,7 @@ func TestREADMEQuotes(t *testing.T) {
 		assert.NotEmpty(t, strings.TrimSpace(b.body))
 		assert.Contains(t, string(data), b.body, "quoted from %s", links[len(links)-1][1])
 	}
-	assert.Equal(t, 3, quotes)
+	assert.Equal(t, 4, quotes)
 }
 
 // TestREADMELinks: every file that the README points at is there.

@@ -4,8 +4,8 @@
 //	weather := tool.New("weather", "Weather says how the weather is in a city.", lookUp, nil)
 //	rt := runtime.New(tool.Set(weather), model, nil)
 //
-// Tools that come with state, a prompt or decisions of their own are a subsystem's
-// methods, for which hookgen writes the same without reflection and checks it before
+// Tools that come with state, a prompt or decisions of their own, or that want the
+// [hook.Env] of a call, are a subsystem's methods, for which hookgen writes the same without reflection and checks it before
 // anything runs. The arguments move between both: a struct has the same schema, is
 // decoded by the same strict decoder (composite/args) and reads the same tags
 // (docs/hookgen-reference.md). What only source tells is different. The description of

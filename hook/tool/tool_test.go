@@ -97,6 +97,7 @@ func TestNewRefuses(t *testing.T) {
 			A int `json:"a b"`
 		}]("a"), `the JSON name "a b" has to match`},
 		"a bad JSON option": {newOf[struct {
+			//lint:ignore SA5008 it is what has to be refused
 			A int `json:",omitemtpy"`
 		}]("a"), `unknown json option "omitemtpy"`},
 		"quoted text": {newOf[struct {

@@ -70,7 +70,6 @@ type movedBase struct {
 	Author string `json:"author" hook:"maxlen=8,description=Author of it."`
 	Hidden int    `json:"hidden" hook:"description=Hidden is hidden."`
 	Left   int    `json:"-"`
-	inside int    // JSON does not see it
 }
 
 // MovedLeaf lies deepest.

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sourcegraph/conc/panics"
 	"github.com/sourcegraph/conc/pool"
 
 	"github.com/grapnel-go/grapnel/hook"
@@ -21,13 +20,29 @@ type Call struct {
 	Waits bool
 }
 
+// Run runs the call on this goroutine. A panic is its result, without the value, which may
+// quote secrets. Run does not return if the call ends the goroutine: no recover sees that.
+func (c Call) Run(ctx context.Context) (result message.ToolResult) {
+	defer func() {
+		if recover() != nil {
+			result = PanicResult()
+		}
+	}()
+	return c.Runner.Run(ctx, c.Env)
+}
+
+// PanicResult is the result of a call that panicked or ended its goroutine.
+func PanicResult() message.ToolResult {
+	return message.FailedResult(message.FailPanic, "the tool panicked")
+}
+
 // Completion is how a call ended.
 type Completion struct {
 	Result   message.ToolResult
 	Outcome  hook.Outcome
 	Duration time.Duration
-	// Left: the grace period was over and the call still runs, or has just ended.
-	Left bool
+	// Abandoned: the grace period was over, and the call still runs or has just ended.
+	Abandoned bool
 }
 
 // DispatchOptions bound a [DispatchAll]. Nil and zero mean the defaults.
@@ -174,24 +189,31 @@ func (d *dispatch) alone() {
 	}
 }
 
-// work runs bounded calls, one after the other, until none is left.
+// work runs bounded calls, one after the other, until none is left. If one of them ends the
+// worker, another one takes its place. After ctx has ended that is not needed, nor possible:
+// DispatchAll may have returned, and its pool may be closed.
 func (d *dispatch) work() {
 	defer d.workers.Done()
-	i, ok := d.bounded.next()
-	if !ok {
-		return
-	}
 	returned := false
 	defer func() {
-		if !returned { // the call has ended the worker
+		switch {
+		case returned:
+		case d.ctx.Err() == nil:
 			d.workers.Add(1)
 			d.pool.Go(d.work)
+		default:
+			d.runRest() // starts none of them
 		}
 	}()
-	for ; ok; i, ok = d.bounded.next() {
+	d.runRest()
+	returned = true
+}
+
+// runRest runs the bounded calls that no worker has taken.
+func (d *dispatch) runRest() {
+	for i, ok := d.bounded.next(); ok; i, ok = d.bounded.next() {
 		d.run(i)
 	}
-	returned = true
 }
 
 // run runs the call, unless ctx has ended, and tells the caller.
@@ -223,18 +245,20 @@ func (d *dispatch) collect(grace time.Duration, done func(int, Completion)) (aba
 	return false
 }
 
-// run runs the call. The deferred function also runs if the call ends its goroutine,
-// which no recover sees.
+// run runs the call. The deferred function also runs if the call ends its goroutine.
 func (g *going) run(ctx context.Context, c *Call) {
 	begin := time.Now()
 	g.started.Store(begin.UnixNano())
-	g.end.Result = message.FailedResult(message.FailPanic, "the tool panicked") // unless it returns
+	returned := false
 	defer func() {
+		if !returned {
+			g.end.Result = PanicResult()
+		}
 		g.end.Duration = time.Since(begin)
 		g.end.Outcome = OutcomeOf(&g.end.Result)
 	}()
-	var caught panics.Catcher
-	caught.Try(func() { g.end.Result = c.Runner.Run(ctx, c.Env) })
+	g.end.Result = c.Run(ctx)
+	returned = true
 }
 
 // tell completes a call that has ended or never began.
@@ -262,10 +286,10 @@ func (d *dispatch) abandon(done func(int, Completion)) (abandoned bool) {
 		c := notStarted()
 		if at := g.started.Load(); at != 0 {
 			c = Completion{
-				Result:   message.FailedResult(message.FailCancelled, "interrupted: the turn was cancelled while the tool ran; what it did is not known"),
-				Outcome:  hook.OutcomeInterrupted,
-				Duration: time.Since(time.Unix(0, at)),
-				Left:     true,
+				Result:    message.FailedResult(message.FailCancelled, "interrupted: the turn was cancelled while the tool ran; what it did is not known"),
+				Outcome:   hook.OutcomeInterrupted,
+				Duration:  time.Since(time.Unix(0, at)),
+				Abandoned: true,
 			}
 		}
 		done(i, c)

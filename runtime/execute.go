@@ -49,7 +49,7 @@ func (t *turn) execute(reply message.ModelReply, calls []call) {
 	composite.DispatchAll(t.ctx, batch, &o, func(i int, done composite.Completion) {
 		c := &calls[index[i]]
 		c.end.Outcome, c.end.Result, c.end.Duration = done.Outcome, done.Result, done.Duration
-		if done.Left {
+		if done.Abandoned {
 			c.abandon()
 		} else {
 			c.correct()

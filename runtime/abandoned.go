@@ -1,14 +1,14 @@
 package runtime
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 )
 
 // Abandoned is work that nobody waits for any more and that still runs, because it
@@ -25,102 +25,66 @@ type Abandoned struct {
 }
 
 // String says what it is without its number.
-func (a Abandoned) String() string {
-	switch {
-	case a.Tool != "":
-		return "calls of " + a.Tool
-	case a.Hook != "":
-		return a.Point + " of " + a.Hook
-	}
-	return a.Point
-}
+func (a Abandoned) String() string { return abandoned.Work(a).String() }
 
-// Abandoned returns what was abandoned and still runs, sorted by name. Hooks that were
-// late at a timeout of their own are not among it: see LateHooks.
-func (r *Runtime) Abandoned() []Abandoned { return r.abandoned.list() }
+// Abandoned returns what was abandoned and still runs: hooks, then tools, each sorted by
+// name. Hooks that were late at a timeout of their own are not among it: see LateHooks.
+func (r *Runtime) Abandoned() []Abandoned {
+	all := slices.Concat(r.abandoned.List(), r.tools.Abandoned())
+	out := make([]Abandoned, len(all))
+	for i, w := range all {
+		out[i] = Abandoned(w)
+	}
+	return out
+}
 
 // LateHooks returns how many hooks of the process still run that did not answer within
 // their timeout.
 func (r *Runtime) LateHooks() int { return composite.Abandoned() }
 
-// abandonments counts abandoned work. The zero value is ready.
-type abandonments struct {
-	mu sync.Mutex
-	// counts are by what was abandoned, whose own Count is zero.
-	counts map[Abandoned]int
-	// none is closed when nothing is left; nil if nobody waits for that.
-	none chan struct{}
+// What ends the life of agents and of the runtime is waited for until the caller's
+// context has ended, and then for the grace period. A hook that hangs there is
+// abandoned, and everything else is closed all the same.
+
+// bounded makes the call in a goroutine and waits until ctx has ended and then for the
+// grace period. The error is that of the call, or abandoned.ErrStillRuns.
+func (r *Runtime) bounded(ctx context.Context, w abandoned.Work, call func() error) error {
+	late, stop := abandoned.Late(ctx, r.o.Grace)
+	defer stop()
+	return r.begin(w, call).Wait(late)
 }
 
-func (a *abandonments) add(what Abandoned) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.counts == nil {
-		a.counts = map[Abandoned]int{}
-	}
-	a.counts[what]++
+// begin makes the call in a goroutine.
+func (r *Runtime) begin(w abandoned.Work, call func() error) *abandoned.Call {
+	return abandoned.Go(&r.abandoned, w, call)
 }
 
-// ended takes back one add.
-func (a *abandonments) ended(what Abandoned) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.counts[what]--; a.counts[what] == 0 {
-		delete(a.counts, what)
-	}
-	if len(a.counts) == 0 && a.none != nil {
-		close(a.none)
-		a.none = nil
-	}
+// boundedHook is bounded for a hook. The error is a *hook.Failure.
+func (r *Runtime) boundedHook(ctx context.Context, h *hooks, p hook.Point, call func() error) error {
+	w := h.abandonedAt(p)
+	return failureOfBounded(w, p, r.bounded(ctx, w, call))
 }
 
-func (a *abandonments) count(what Abandoned) int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.counts[what]
+// failureOfBounded is the error of a bounded call of a hook as a *hook.Failure.
+func failureOfBounded(w abandoned.Work, p hook.Point, err error) error {
+	switch err {
+	case nil:
+		return nil
+	case abandoned.ErrStillRuns:
+		return &hook.Failure{Subsystem: w.Hook, Point: p, Err: err, Late: true}
+	}
+	return failureOf(p, err)
 }
 
-func (a *abandonments) list() []Abandoned {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	out := make([]Abandoned, 0, len(a.counts))
-	for what, n := range a.counts {
-		what.Count = n
-		out = append(out, what)
-	}
-	slices.SortFunc(out, func(x, y Abandoned) int {
-		return cmp.Or(cmp.Compare(x.Tool, y.Tool), cmp.Compare(x.Point, y.Point), cmp.Compare(x.Hook, y.Hook))
-	})
-	return out
+// abandonedAt is what is counted when a hook is abandoned at the point.
+func (h *hooks) abandonedAt(p hook.Point) abandoned.Work {
+	return abandoned.Work{Hook: strings.Join(h.membersAt(p), " or "), Point: p.String()}
 }
 
-// wait returns when nothing is left, or ctx has ended. The error says what is left.
-func (a *abandonments) wait(ctx context.Context) error {
-	a.mu.Lock()
-	var none chan struct{}
-	if len(a.counts) > 0 {
-		if a.none == nil {
-			a.none = make(chan struct{})
-		}
-		none = a.none
-	}
-	a.mu.Unlock()
-	if none == nil {
+// leftError returns ErrAbandoned with what is left; nil if nothing is.
+func leftError(left ...abandoned.Work) error {
+	if len(left) == 0 {
 		return nil
 	}
-	select {
-	case <-none:
-		return nil
-	case <-ctx.Done():
-	}
-	var left []string
-	n := 0
-	for _, what := range a.list() {
-		n += what.Count
-		left = append(left, fmt.Sprintf("%s (%d)", what, what.Count))
-	}
-	if n == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %d in all: %s", ErrAbandoned, n, strings.Join(left, ", "))
+	return fmt.Errorf("%w: %s", ErrAbandoned, abandoned.Text(left))
 }

@@ -7,12 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
+	"github.com/grapnel-go/grapnel/runtime/internal/bound"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/lane"
 )
@@ -21,9 +22,6 @@ import (
 // without asking a hook, which may hang as well. A gate that did not answer has let
 // nothing through: calls that were not decided are cancelled, and results that a hook
 // was to see before anybody else are withheld.
-
-// errNoAnswer is the cause of a hook's failure for which a turn was left behind.
-var errNoAnswer = errors.New("it did not return although the turn was cancelled, and still runs")
 
 // errEnded is why a turn ended whose goroutine a hook has ended.
 var errEnded = errors.New("runtime: a hook ended the goroutine of the turn")
@@ -77,7 +75,7 @@ func (t *turn) endLeft() *turn {
 	n := t.successor()
 	wait := t.grace() / looks
 	what := t.conv.agent.hooks.abandonedAt(t.loop.At())
-	f := &hook.Failure{Subsystem: what.Hook, Point: t.loop.At(), Err: errNoAnswer, Late: true}
+	f := &hook.Failure{Subsystem: what.Hook, Point: t.loop.At(), Err: abandoned.ErrStillRuns, Late: true}
 	if f.Point == point.OnEvent {
 		wait = 0
 	}
@@ -242,23 +240,26 @@ func (n *turn) answerCalling(t *turn, calls []call) {
 
 // endLeft answers a call that the loop of the turn has left open.
 func (c *call) endLeft(t *turn) {
+	state := abandoned.Waiting
+	if c.run != nil && !c.settled() {
+		state = c.run.Abandon()
+	}
 	switch {
 	case c.ran && c.runner == nil: // nobody has begun to run it again
 		c.interrupted()
 	case c.settled():
 		c.withhold(t)
-	case c.returnedInTime(): // and the loop has not seen it
-		c.settle(composite.OutcomeOf(&c.last), c.last)
-		c.end.Duration = c.queued // and how long it ran is not known
-		c.correct()
+	case state == abandoned.Ended: // and the loop has not seen it
+		end := c.run.End()
+		c.end.Outcome, c.end.Result, c.end.Duration = end.Outcome, end.Result, end.Duration
 		c.withhold(t)
-	case c.abandon(), c.ran:
+	case state == abandoned.Running, c.ran:
 		c.settle(hook.OutcomeInterrupted, message.FailedResult(message.FailCancelled,
 			"interrupted: the turn was cancelled, and ended before the result was seen; what the tool did is not known"))
 	default:
 		c.settle(hook.OutcomeCancelled, message.FailedResult(message.FailCancelled, "cancelled before it started"))
 	}
-	c.end.Result = readable(capped(c.end.Result, t.maxResult(c)))
+	c.end.Result = bound.Valid(bound.Result(c.end.Result, t.maxResult(c)))
 	c.end.Call, c.concluded = c.at, true
 }
 
@@ -384,7 +385,7 @@ func (n *turn) deliverLeft(d stream.Delivery) stream.Delivery {
 	err := n.rt.begin(what, func() error {
 		d.DeliverAll()
 		return nil
-	}).wait(ctx)
+	}).Wait(ctx)
 	if err != nil {
 		return d.TakeAway()
 	}

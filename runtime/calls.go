@@ -10,6 +10,8 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/history"
+	"github.com/grapnel-go/grapnel/runtime/internal/bound"
+	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
 )
 
 // maxRounds is how often one call may be modified and asked about before it is
@@ -18,8 +20,11 @@ const maxRounds = 3
 
 // call is one tool call on its way through the step.
 type call struct {
-	// execution is what runs; its runner is set as long as the call is bound.
-	execution
+	// runner is set as long as the call is bound.
+	runner hook.Runner
+	// run is nil until the call may run. The owner of a turn whose loop was left behind
+	// gives it up.
+	run *toolrun.Run
 	// at is the place, with the arguments as they stand; first is its first one.
 	at    *hook.ToolCall
 	first hook.ToolCall
@@ -393,7 +398,7 @@ func (t *turn) callEvent(kind hook.EventKind, c *call, text string) hook.Event {
 // withArgs returns the event with the detail and the arguments, which are shortened to
 // the size of a tool result: the history has them whole.
 func (t *turn) withArgs(ev hook.Event, args message.JSON, d hook.EventDetail) hook.Event {
-	d.Args, ev.Omitted = shortened(args, t.rt.o.MaxResult)
+	d.Args, ev.Omitted = bound.Args(args, t.rt.o.MaxResult)
 	return ev.WithDetail(d)
 }
 

@@ -136,7 +136,7 @@ func (r *Runtime) find(ctx context.Context, name string) (*Agent, error) {
 	if !errors.Is(err, ErrAgentUnknown) || r.o.FindAgent == nil {
 		return agent, err
 	}
-	unlock, err := r.finding.lock(ctx, name, "", nil) // one of several tasks for it registers it
+	unlock, err := r.finding.Lock(ctx, name, "", nil) // one of several tasks for it registers it
 	if err != nil {
 		return nil, err
 	}

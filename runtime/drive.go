@@ -119,8 +119,8 @@ func (t *turn) drive(ctx context.Context) *turn {
 func (t *turn) patience() drive.Patience {
 	return drive.Patience{Grace: t.grace(), Last: t.leavesAt(), Looks: looks, Abandon: func(p hook.Point) func() {
 		what := t.conv.agent.hooks.abandonedAt(p)
-		t.rt.abandoned.add(what)
-		return func() { t.rt.abandoned.ended(what) }
+		t.rt.abandoned.Add(what)
+		return func() { t.rt.abandoned.Ended(what) }
 	}}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/runtime/internal/bound"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -89,7 +90,7 @@ func (h eventHost) Emit(ctx context.Context, ev hook.Event) {
 func (h *host) accept(ctx context.Context, ev hook.Event, how stream.How) {
 	ev.Time, ev.Omitted = time.Time{}, 0
 	if d := ev.Detail(); len(d.Args) > h.rt.o.MaxResult {
-		d.Args, ev.Omitted = shortened(d.Args, h.rt.o.MaxResult)
+		d.Args, ev.Omitted = bound.Args(d.Args, h.rt.o.MaxResult)
 		ev = ev.WithDetail(d)
 	}
 	h.emitHow(ctx, ev, how)
@@ -110,7 +111,7 @@ func (h *host) emitHow(ctx context.Context, ev hook.Event, how stream.How) {
 // store keep events beside the messages.
 func (h *host) bound(ev *hook.Event) {
 	if len(ev.Text) > h.rt.o.MaxResult {
-		text, omitted := withoutMiddle(ev.Text, h.rt.o.MaxResult)
+		text, omitted := bound.Cut(ev.Text, h.rt.o.MaxResult)
 		ev.Text, ev.Omitted = text, ev.Omitted+omitted
 	}
 }

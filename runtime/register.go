@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 )
 
 // Register builds the agent and registers it with the hook. Its name is unknown
@@ -179,16 +180,16 @@ func (r *Runtime) retire(ctx context.Context, a *Agent, cause error) error {
 // period is enough for all of them.
 func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
 	what, lasting := a.hooks.abandonedAt(point.OnSessionEnd), context.WithoutCancel(ctx)
-	end := func(c *Conversation) *boundedCall {
+	end := func(c *Conversation) *abandoned.Call {
 		return r.begin(what, func() error { c.endSession(lasting, nil, ""); return nil })
 	}
-	wait := func(calls ...*boundedCall) (hangs bool) {
-		late, stop := r.late(ctx, 1)
+	wait := func(calls ...*abandoned.Call) (hangs bool) {
+		late, stop := abandoned.Late(ctx, r.o.Grace)
 		defer stop()
 		for _, b := range calls {
-			err := b.wait(late)
-			hangs = hangs || err == errNoAnswer
-			r.tell(ctx, what.failure(point.OnSessionEnd, err))
+			err := b.Wait(late)
+			hangs = hangs || err == abandoned.ErrStillRuns
+			r.tell(ctx, failureOfBounded(what, point.OnSessionEnd, err))
 		}
 		return hangs
 	}
@@ -197,7 +198,7 @@ func (r *Runtime) endSessions(ctx context.Context, a *Agent) {
 		if !wait(end(c)) {
 			continue
 		}
-		var rest []*boundedCall
+		var rest []*abandoned.Call
 		for _, c := range all[i+1:] {
 			rest = append(rest, end(c))
 		}

@@ -3,8 +3,6 @@ package runtime_test
 import (
 	"context"
 	"errors"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
@@ -51,18 +48,6 @@ func TestResultsAreCutAtRuneBordersHeadAndTailKept(t *testing.T) {
 	assert.Less(t, len(resultOf(t, message.TextResult(long), &runtime.Options{MaxResult: 50}, 0).Text()), 100)
 	assert.Equal(t, long, resultOf(t, message.TextResult(long), &runtime.Options{MaxResult: 50}, 1e6).Text(), "the tool's own bound counts")
 	assert.Equal(t, "short", resultOf(t, message.TextResult("short"), nil, 5).Text())
-}
-
-func TestTheBoundIsForAllBlocksTogether(t *testing.T) {
-	t.Parallel()
-	r := message.ToolResult{Content: message.ListOf(
-		message.TextBlock(strings.Repeat("a", 80)), message.TextBlock(strings.Repeat("b", 80)),
-		message.Block{Kind: message.BlockJSON, JSON: message.JSON(`["` + strings.Repeat("c", 80) + `"]`)},
-	)}
-	got := resultOf(t, r, nil, 100)
-	assert.Less(t, len(got.Text()), 250)
-	assert.Equal(t, strings.Repeat("a", 80), got.Content.At(0).Text)
-	assert.Equal(t, message.BlockText, got.Content.At(2).Kind, "half a JSON text is none")
 }
 
 func TestBytesThatAreNoTextAreReplaced(t *testing.T) {
@@ -279,92 +264,5 @@ func TestACallThatOnlyQueuedIsCancelledAndNotInterrupted(t *testing.T) {
 			outcomes = append(outcomes, ev.Detail().Outcome)
 		}
 		assert.ElementsMatch(t, []hook.Outcome{hook.OutcomeInterrupted, hook.OutcomeCancelled}, outcomes)
-	})
-}
-
-// marker is what stands in the place of what was cut out of a text.
-var marker = regexp.MustCompile(`^(?s)(.*)\n\[… (\d+) bytes left out …\]\n(.*)$`)
-
-func TestWhatIsSeenAsOneCharacterIsNotCutInTwo(t *testing.T) {
-	t.Parallel()
-	for name, one := range map[string]string{
-		"an emoji":                         "😀",
-		"a family":                         "👨‍👩‍👧‍👦",
-		"a hand with its hue":              "👍🏽",
-		"a heart in red":                   "❤️",
-		"a flag":                           "🇨🇭",
-		"a flag of a country in a country": "🏴󠁧󠁢󠁳󠁣󠁴󠁿",
-		"a letter and its accent":          "e\u0301",
-		"a letter and many accents":        "Z̵̡̢̛̗̘̙̜̝̞̟̠͇̊̋̌̍̎̏",
-		"a syllable of Hindi":              "नि",
-		"a syllable of Hangul in parts":    "한",
-		"a line end of Windows":            "\r\n",
-	} {
-		for limit := 1; limit < 2*len(one)+3; limit++ {
-			got := resultOf(t, message.TextResult(strings.Repeat(one, 20)), nil, limit).Text()
-			parts := marker.FindStringSubmatch(got)
-			require.NotNil(t, parts, "%s: there is no marker: %q", name, got)
-			left, err := strconv.Atoi(parts[2])
-			require.NoError(t, err)
-			require.Equal(t, 20*len(one), len(parts[1])+left+len(parts[3]), "%s: %q", name, got)
-			require.LessOrEqual(t, len(parts[1])+len(parts[3]), limit)
-			for _, kept := range []string{parts[1], parts[3]} {
-				require.Equal(t, strings.Repeat(one, len(kept)/len(one)), kept, "%s at %d", name, limit)
-			}
-		}
-	}
-}
-
-func TestATextOfNothingButAccentsIsCutAtRunes(t *testing.T) {
-	t.Parallel()
-	const accent = "\u0301"
-	got := resultOf(t, message.TextResult(strings.Repeat(accent, 1000)), nil, 501).Text()
-	parts := marker.FindStringSubmatch(got)
-	require.NotNil(t, parts)
-	assert.True(t, utf8.ValidString(got))
-	assert.Greater(t, len(parts[1])+len(parts[3]), 490, "it is no reason to give up the text")
-}
-
-func TestAnyResultIsBoundedValidAndSaysWhatIsLeftOut(t *testing.T) {
-	t.Parallel()
-	pieces := []string{"a", "é", "e\u0301", "😀", "👨‍👩‍👧‍👦", "🇨🇭", "\n", "\xff", "\xf0\x9f", "\u200d", "[…", "\x00"}
-	rapid.Check(t, func(rt *rapid.T) {
-		var blocks []message.Block
-		total := 0
-		for range rapid.IntRange(1, 40).Draw(rt, "blocks") {
-			text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 60).Draw(rt, "text"), "")
-			total += len(strings.ToValidUTF8(text, "\uFFFD"))
-			switch rapid.IntRange(0, 3).Draw(rt, "kind") {
-			case 0:
-				blocks = append(blocks, message.Block{Kind: message.BlockJSON, JSON: message.JSON(text)})
-			case 1:
-				blocks = append(blocks, message.Block{Kind: message.BlockResource, URI: "file:///x", Text: text}, message.Block{Kind: message.BlockImage, Data: "aGk="})
-			default:
-				blocks = append(blocks, message.TextBlock(text))
-			}
-		}
-		limit := rapid.IntRange(1, 2000).Draw(rt, "limit")
-		got := resultOf(t, message.ToolResult{Content: message.Freeze(blocks)}, nil, limit)
-		size, images, said := 0, 0, false
-		for _, b := range got.Content.All() {
-			require.True(rt, utf8.ValidString(b.Text) && utf8.ValidString(string(b.JSON)))
-			size += len(b.Text) + len(b.JSON)
-			if b.Kind == message.BlockImage {
-				images++
-			}
-			said = said || strings.Contains(b.Text, "left out …]")
-		}
-		want := 0
-		for _, b := range blocks {
-			if b.Kind == message.BlockImage {
-				want++
-			}
-		}
-		require.Equal(rt, want, images, "images are no text")
-		require.Equal(rt, total > limit, said, "what is cut is said, and nothing else: %q", got.Content)
-		require.LessOrEqual(rt, size, limit+100, "two markers at most")
-		if total <= limit {
-			require.Equal(rt, total, size)
-		}
 	})
 }

@@ -12,17 +12,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sourcegraph/conc/pool"
-
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/runtime/contribution"
+	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
+	"github.com/grapnel-go/grapnel/runtime/internal/keyed"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
+	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
 	"github.com/grapnel-go/grapnel/runtime/job"
 	"github.com/grapnel-go/grapnel/runtime/lane"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -152,12 +153,12 @@ type Runtime struct {
 	slots    chan struct{}
 	// keys are the exclusive keys of tools, and finding the names of agents that are
 	// being looked for.
-	keys, finding keyed
-	// abandoned counts what nobody waits for any more.
-	abandoned abandonments
-	// loops run the loops of turns, workers the calls of tools.
-	loops   drive.Pool
-	workers *pool.Pool
+	keys, finding keyed.Locks
+	// abandoned counts hooks that nobody waits for any more.
+	abandoned abandoned.Counts
+	// loops run the loops of turns, tools their tool calls.
+	loops drive.Pool
+	tools *toolrun.Runner
 
 	// host is that of what is outside any conversation.
 	host    *host
@@ -203,12 +204,12 @@ func New(h hook.Hook, p provider.Provider, o *Options) *Runtime {
 		h = hook.Nop{}
 	}
 	// The hook is composed when the runtime is opened: until then members may be set.
-	r := &Runtime{given: h, hooks: noHooks(), provider: p, workers: pool.New(), agents: map[string]*Agent{}}
+	r := &Runtime{given: h, hooks: noHooks(), provider: p, agents: map[string]*Agent{}}
 	if o != nil {
 		r.o = *o
 	}
 	r.o.fill()
-	r.slots = make(chan struct{}, r.o.Slots)
+	r.tools = toolrun.New(toolrun.Options{Slots: r.o.Slots, Abandoned: r.o.Abandoned})
 	r.leases = durable.NewLeases(durable.Options{Store: r.o.Store, Owner: r.o.Owner, Hold: r.o.Lease, Gone: r.o.Gone, Now: r.o.Now})
 	r.volatile = r.o.Store.Volatile()
 	r.beside = r.newLanes()
@@ -351,11 +352,11 @@ func (r *Runtime) Close(ctx context.Context) error {
 	case stateNew:
 		return nil
 	}
-	late, stop := r.late(ctx, closeGraces)
+	late, stop := abandoned.Late(ctx, closeGraces*r.o.Grace)
 	defer stop()
-	err := r.begin(Abandoned{Point: "Close"}, func() error { return r.close(ctx) }).wait(late)
-	if err == errNoAnswer {
-		return r.abandoned.wait(ctx)
+	err := r.begin(abandoned.Work{Point: "Close"}, func() error { return r.close(ctx) }).Wait(late)
+	if err == abandoned.ErrStillRuns {
+		return leftError(slices.Concat(r.abandoned.Wait(ctx), r.tools.Abandoned())...)
 	}
 	return err
 }
@@ -374,15 +375,10 @@ func (r *Runtime) close(ctx context.Context) error {
 	r.leases.Close()
 	r.loops.Close()
 	r.closeBeside(ctx)
-	_ = r.bounded(ctx, Abandoned{Point: "job"}, func() error { r.jobs.Close(ctx); return nil })
+	_ = r.bounded(ctx, abandoned.Work{Point: "job"}, func() error { r.jobs.Close(ctx); return nil })
 	defer r.streams.Close()
-	left := r.abandoned.wait(ctx)
-	if left == nil {
-		_ = r.bounded(ctx, Abandoned{Point: "worker"}, func() error { r.workers.Wait(); return nil })
-	} else {
-		go r.workers.Wait() // they end with the calls that are left
-	}
-	return errors.Join(left, r.boundedHook(ctx, r.hooks, point.OnClose, func() error { return r.hooks.OnClose(context.WithoutCancel(ctx)) }))
+	hooks, tools := r.abandoned.Wait(ctx), r.tools.Close(ctx)
+	return errors.Join(leftError(slices.Concat(hooks, tools)...), r.boundedHook(ctx, r.hooks, point.OnClose, func() error { return r.hooks.OnClose(context.WithoutCancel(ctx)) }))
 }
 
 // cancelTurns cancels every turn in flight.

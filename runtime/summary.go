@@ -8,6 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/internal/bound"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -245,7 +246,7 @@ func written(agent string, messages []store.Kept) (parts []string) {
 	for _, k := range messages {
 		m := k.Message
 		if m.Role == message.RoleTool {
-			parts = append(parts, part("result of "+m.Tool, headAndTail(resultText(m.Result), maxCalled)))
+			parts = append(parts, part("result of "+m.Tool, bound.Text(resultText(m.Result), maxCalled)))
 			continue
 		}
 		who := cmp.Or(m.Label, string(m.Role))
@@ -256,11 +257,11 @@ func written(agent string, messages []store.Kept) (parts []string) {
 			switch b.Kind {
 			case message.BlockReasoning:
 			case message.BlockText:
-				parts = append(parts, part(who, headAndTail(b.Text, maxSaid)))
+				parts = append(parts, part(who, bound.Text(b.Text, maxSaid)))
 			case message.BlockToolCall:
-				parts = append(parts, part(who+" calls "+b.Tool, headAndTail(string(b.JSON), maxCalled)))
+				parts = append(parts, part(who+" calls "+b.Tool, bound.Text(string(b.JSON), maxCalled)))
 			default:
-				parts = append(parts, part(who+" shows "+string(b.Kind), headAndTail(b.MIME+" "+b.URI, maxURI)+" "+headAndTail(b.Text+string(b.JSON), maxCalled)))
+				parts = append(parts, part(who+" shows "+string(b.Kind), bound.Text(b.MIME+" "+b.URI, maxURI)+" "+bound.Text(b.Text+string(b.JSON), maxCalled)))
 			}
 		}
 	}

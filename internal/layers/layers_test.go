@@ -109,6 +109,11 @@ func TestRulesFindWhatIsWrong(t *testing.T) {
 			"gen/d/d.go": importing(m + "gen/e"), "gen/e/e.go": importing(m + "gen/f"), "gen/f/f.go": importing(m + "gen/g"),
 			"gen/g/g.go": importing(m + "gen/h"),
 		}, "chain gen"},
+		{"a long chain within one floor", map[string]string{
+			"gen/a.go": importing(m + "gen/internal/b"), "gen/internal/b/b.go": importing(m + "gen/internal/c"), "gen/internal/c/c.go": importing(m + "gen/d"),
+			"gen/d/d.go": importing(m + "gen/e"), "gen/e/e.go": importing(m + "gen/f"), "gen/f/f.go": importing(m + "gen/g"),
+			"gen/g/g.go": importing(m + "gen/h"),
+		}, ""},
 		{"a name that says nothing", map[string]string{"gen/x/a.go": "package utils\n"}, "package-name gen/x"},
 		{"init", map[string]string{"gen/a.go": "package gen\n\nfunc init() {}\n"}, "no-init gen/a.go"},
 		{"a method init", map[string]string{"gen/a.go": "package gen\n\ntype t int\n\nfunc (t) init() {}\n"}, ""},

@@ -1,4 +1,4 @@
-package runtime
+package bound
 
 import (
 	"encoding/json"
@@ -8,15 +8,14 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// maxMember is the size up to which a member of arguments that are shortened stays as
-// it is, in bytes.
+// maxMember is the size in bytes of the longest member that Args keeps.
 const maxMember = 1024
 
-// shortened returns arguments of at most limit bytes for events, and how many bytes of
-// them are left out. A long member says only how long it is, so that a path beside the
-// content of a file can still be read. Arguments may be huge: nothing of them is copied
-// but what stays.
-func shortened(args message.JSON, limit int) (message.JSON, int) {
+// Args returns arguments of at most limit bytes, and how many bytes of them are left out.
+// A long member says only how long it is, so that a path beside the content of a file can
+// still be read. Only the rest is copied, because arguments may be huge. A limit below 40
+// bytes may be exceeded up to that.
+func Args(args message.JSON, limit int) (message.JSON, int) {
 	if len(args) <= limit {
 		return args, 0
 	}
@@ -38,7 +37,7 @@ func shortened(args message.JSON, limit int) (message.JSON, int) {
 	return message.JSON(short), len(args) - len(short)
 }
 
-// shortMember returns a member, `"name":value`, or what is said in its place.
+// shortMember returns a member, `"name":value`, with a marker as its value if it is long.
 func shortMember(member string) string {
 	if len(member) <= maxMember {
 		return member
@@ -50,8 +49,8 @@ func shortMember(member string) string {
 	return fmt.Sprintf(`%s":"[… %d bytes left out …]"`, name, len(member)-len(name)-len(`":`))
 }
 
-// objectMembers returns the texts between the commas of a JSON object. Of what is none
-// it returns anything.
+// objectMembers yields the texts between the commas of a JSON object. If s is no object,
+// it may yield anything.
 func objectMembers(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		depth, start, text, escaped := 0, 0, false, false

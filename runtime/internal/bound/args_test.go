@@ -1,4 +1,4 @@
-package runtime
+package bound_test
 
 import (
 	"encoding/json"
@@ -9,9 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/internal/bound"
 )
 
-func TestShortened(t *testing.T) {
+func TestArgs(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 3000)
 	for _, tc := range []struct{ name, args, want string }{
@@ -27,19 +28,19 @@ func TestShortened(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			short, omitted := shortened(message.JSON(tc.args), 2000)
+			short, omitted := bound.Args(message.JSON(tc.args), 2000)
 			assert.Equal(t, tc.want, string(short))
 			assert.Equal(t, len(tc.args)-len(tc.want), omitted)
 		})
 	}
 }
 
-func FuzzShortened(f *testing.F) {
+func FuzzArgs(f *testing.F) {
 	for _, s := range []string{`{"a":"b"}`, `{"path":"a","s":"` + strings.Repeat("y", 1200) + `"}`, `{`, `[}`, `{"\\`, fmt.Sprintf("%q", "{")} {
 		f.Add(s, 50)
 	}
 	f.Fuzz(func(t *testing.T, args string, limit int) {
-		short, omitted := shortened(message.JSON(args), max(limit, 40))
+		short, omitted := bound.Args(message.JSON(args), max(limit, 40))
 		if len(args) > max(limit, 40) && (!json.Valid([]byte(short)) || len(short) > max(limit, 40)) || omitted < 0 {
 			t.Fatalf("%d: %s", omitted, short)
 		}

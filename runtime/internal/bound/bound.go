@@ -1,0 +1,85 @@
+// Package bound cuts texts, tool results and arguments to a size and says how much it
+// has left out.
+package bound
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/character"
+)
+
+// replacement stands in the place of bytes that are no UTF-8.
+const replacement = "\uFFFD"
+
+// Result returns the result with at most limit bytes of text and structured values over
+// all blocks, and markers that say what was cut: one in the block that exceeds the limit
+// and one for all blocks after it. It replaces bytes that are no UTF-8.
+func Result(r message.ToolResult, limit int) message.ToolResult {
+	size := 0
+	for _, b := range r.Content.All() {
+		size += len(b.Text) + len(b.JSON)
+	}
+	if size <= limit && valid(r) {
+		return r
+	}
+	var blocks []message.Block
+	parts, left := 0, 0
+	for _, b := range r.Content.All() {
+		b.Text = strings.ToValidUTF8(b.Text, replacement)
+		b.JSON = message.JSON(strings.ToValidUTF8(string(b.JSON), replacement))
+		b.URI = strings.ToValidUTF8(b.URI, replacement)
+		size := len(b.Text) + len(b.JSON)
+		if size > 0 && limit == 0 {
+			parts, left = parts+1, left+size
+			if b.Text, b.JSON = "", ""; b.URI == "" && b.Data == "" {
+				continue
+			}
+		}
+		if len(b.JSON) > limit {
+			b = message.TextBlock(b.Text + string(b.JSON)) // half a JSON text is none
+		}
+		b.Text = Text(b.Text, limit)
+		limit = max(0, limit-size)
+		blocks = append(blocks, b)
+	}
+	if parts > 0 {
+		blocks = append(blocks, message.TextBlock(fmt.Sprintf("[… %d bytes in %d more parts left out …]", left, parts)))
+	}
+	r.Content = message.Freeze(blocks)
+	return r
+}
+
+// Valid returns the result with the bytes replaced that are no UTF-8.
+func Valid(r message.ToolResult) message.ToolResult { return Result(r, math.MaxInt) }
+
+// valid reports whether all text of the result is UTF-8.
+func valid(r message.ToolResult) bool {
+	for _, b := range r.Content.All() {
+		if !utf8.ValidString(b.Text) || !utf8.ValidString(string(b.JSON)) || !utf8.ValidString(b.URI) {
+			return false
+		}
+	}
+	return true
+}
+
+// Text is [Cut] without the number.
+func Text(s string, limit int) string {
+	s, _ = Cut(s, limit)
+	return s
+}
+
+// Cut cuts the middle out of a text of valid UTF-8 that is longer than limit bytes, and
+// returns how many bytes it has cut out; the text says so, too. It never cuts within one
+// visible character, so less than the limit may stay, down to nothing.
+func Cut(s string, limit int) (short string, omitted int) {
+	if len(s) <= limit {
+		return s, 0
+	}
+	head := character.Border(s, limit/2, -1)
+	tail := character.Border(s, len(s)-(limit-limit/2), +1)
+	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", s[:head], tail-head, s[tail:]), tail - head
+}

@@ -1,0 +1,113 @@
+package toolrun
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
+)
+
+// Run is one bound call. Set the exported fields, hand it to [Runner.RunAll] and do not
+// copy or change it after that. The goroutine of an abandoned call keeps it until the call
+// ends.
+type Run struct {
+	// Place is the call as hooks and the tool see it.
+	Place *hook.ToolCall
+	// Tool runs the call.
+	Tool hook.Runner
+	// Grant is what the call may do.
+	Grant hook.Grant
+	// Key is the same for every attempt at the call, also in another process.
+	Key string
+
+	runner *Runner
+	env    Env
+	task   abandoned.Task
+	// hasSlot: an attempt has one of the slots. Whoever sets it to false gives the slot
+	// back: the attempt at its end, or Abandon.
+	hasSlot atomic.Bool
+
+	// The goroutine of the call writes the fields below, until the task has ended.
+
+	attempts int
+	// started: an attempt was admitted. last is the result of the last such attempt.
+	started bool
+	last    message.ToolResult
+	queue   queue
+	end     composite.Completion
+}
+
+var (
+	_ hook.Runner    = (*Run)(nil)
+	_ hook.ToolChain = (*Run)(nil)
+	_ hook.Reporter  = (*Run)(nil)
+)
+
+// Abandon gives the call up, unless it has ended, and returns the state in which it was. A
+// call that waited never begins. One that runs gives its slot back. It may be called at any
+// time and from any goroutine.
+func (r *Run) Abandon() abandoned.State {
+	was := r.task.Abandon()
+	if was == abandoned.Running {
+		r.freeSlot()
+	}
+	return was
+}
+
+// End returns how the call ended. Call it only after Abandon has returned
+// [abandoned.Ended].
+func (r *Run) End() composite.Completion { return r.end }
+
+// Run implements [hook.Runner] for [composite.DispatchAll]: it runs the whole call.
+func (r *Run) Run(ctx context.Context, _ *hook.Env) message.ToolResult {
+	if !r.task.Begin(&r.runner.abandoned, r.work()) {
+		return cancelled("")
+	}
+	began := time.Now()
+	result, returned := message.ToolResult{}, false
+	defer func() {
+		if !returned { // the tool or a wrap has ended the goroutine
+			result = composite.PanicResult()
+		}
+		r.end = r.completion(result, time.Since(began))
+		r.task.End()
+	}()
+	result = r.env.Hooks.WrapTool(ctx, r.Place, hook.NewToolNext(r, 0))
+	returned = true
+	return result
+}
+
+// completion is how a call ended that returned the result after that time. Without an
+// attempt that started it was cancelled, and the time that it queued does not count.
+func (r *Run) completion(result message.ToolResult, took time.Duration) composite.Completion {
+	switch {
+	case r.started:
+		return composite.Completion{Result: result, Outcome: composite.OutcomeOf(&result), Duration: took - r.queue.waited}
+	case r.queue.crowded:
+		return composite.Completion{Result: result, Outcome: composite.OutcomeOf(&result)}
+	}
+	return composite.Completion{Result: result, Outcome: hook.OutcomeCancelled}
+}
+
+// Report implements [hook.Reporter]: it emits how far the call is, unless it is abandoned,
+// because then the conversation may have another turn.
+func (r *Run) Report(text string) {
+	if r.task.State() == abandoned.Abandoned {
+		return
+	}
+	r.Place.Host().Emit(r.env.Events, hook.Event{Kind: event.CallProgress, Text: text}.
+		WithDetail(hook.EventDetail{CallID: r.Place.ID(), Tool: r.Place.Name()}))
+}
+
+// work is how the call is counted when it is abandoned.
+func (r *Run) work() abandoned.Work { return abandoned.Work{Tool: r.Place.Name()} }
+
+// cancelled is the result of a call that never started; why may be "".
+func cancelled(why string) message.ToolResult {
+	return message.FailedResult(message.FailCancelled, "cancelled before it started"+why)
+}

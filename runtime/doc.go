@@ -26,7 +26,10 @@
 //
 //	internal/stream   events: numbers, delivery, keeping, readers
 //	internal/durable  leases, reading a conversation, the journal
+//	internal/toolrun  running tool calls: slots, exclusive keys, time limits
 //	internal/drive    a goroutine that its owner can abandon
+//	internal/abandoned, internal/keyed, internal/bound
+//	                  counts of abandoned work, locks by key, cutting results
 //	contribution      what hooks contribute, merged and cut
 //	history           what providers take as a history
 //	job, lane         jobs, and background runs

@@ -190,6 +190,47 @@ func TestAToolWithTooManyAbandonedCallsFailsAtOnce(t *testing.T) {
 	})
 }
 
+// The call before it is abandoned while it waits for the slot.
+func TestACallThatQueuesFailsWhenItsToolGetsCrowded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, release := newBench(t, toolrun.Options{Slots: 1, Abandoned: 1}, nil), make(chan struct{})
+		hangs := deaf("hangs", release)
+		hangs.Timeout = time.Second
+		var first sync.WaitGroup
+		first.Go(func() { b.all(t.Context(), hangs) })
+		synctest.Wait()
+		assert.Equal(t, message.FailOperation, b.all(t.Context(), hangs)[0].Result.Failure)
+		first.Wait()
+		assert.Equal(t, "free", b.all(t.Context(), says("free"))[0].Result.Text(), "the slot is free")
+		close(release)
+		b.close()
+	})
+}
+
+// A call that has its key and waits for a slot frees the key when it is cancelled, and says
+// nothing of the key for which it had to wait before.
+func TestACallThatIsCancelledBeforeItsSlotFreesItsKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, toolrun.Options{Slots: 2, Abandoned: 1}, nil)
+		holder, waits, other := sleeps("holder", time.Minute), says("waits"), sleeps("other", time.Hour)
+		holder.Exclusive, waits.Exclusive = "key", "key"
+		var before sync.WaitGroup
+		before.Go(func() { b.all(t.Context(), holder) })
+		synctest.Wait()
+		before.Go(func() { b.all(t.Context(), other) })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		before.Go(func() { time.Sleep(30 * time.Second); b.all(t.Context(), other) }) // has the holder's slot
+		assert.Equal(t, "cancelled before it started", b.all(ctx, waits)[0].Result.Text())
+		before.Wait()
+		assert.Equal(t, "waits", b.all(t.Context(), waits)[0].Result.Text(), "the key is free")
+		b.close()
+	})
+}
+
 func TestCloseSaysWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -114,48 +114,44 @@ func (w *walk) report(ctx context.Context, h hook.Host, known error) {
 	}
 }
 
-// Decision is what the decision types of package hook have in common.
-type Decision[D any] interface {
-	comparable
-	Verdict() hook.Verdict
-	Final() bool
-	From(owner string) D
-	Merge(later D) D
-	Closed(f *hook.Failure) D
-}
+// decision is any decision type of package hook.
+type decision interface{ ~struct{ hook.Ruling } }
 
-// gate merges what the deciders of one point answer; the decision type knows the rule of
-// its point, gate, judge or first.
-type gate[D Decision[D]] struct {
+// ruled is the form of all decision types.
+type ruled = struct{ hook.Ruling }
+
+// gate merges the rulings of one point by the point's rule: gate, judge or first.
+type gate struct {
 	walk
-	decision D
-	final    bool
+	ruling hook.Ruling
+	// final: nobody is asked any more.
+	final bool
 }
 
-// answer takes the answer of who was asked. A silent one costs one comparison.
-func (g *gate[D]) answer(d D, err error) {
-	var silent D
+// answer takes the ruling of the member that was asked. A silent one costs one comparison.
+func (g *gate) answer(r hook.Ruling, err error) {
 	switch {
 	case err != nil:
 		g.fail(err, false)
-	case d != silent:
-		g.merge(d.From(g.who.Path))
+	case r != hook.Ruling{}:
+		g.merge(r.Under(g.who.Path))
 	}
 }
 
-func (g *gate[D]) merge(d D) {
-	g.decision = g.decision.Merge(d)
-	g.final = g.decision.Final() && point.InfoOf(g.point).Combine != "judge"
+func (g *gate) merge(r hook.Ruling) {
+	rule := point.InfoOf(g.point).Combine
+	g.ruling = g.ruling.Merge(r, rule == "judge")
+	g.final = rule == "first" && g.ruling != hook.Ruling{} || rule == "gate" && g.ruling.Blocks()
 }
 
-func (g *gate[D]) fail(err error, panicked bool) {
+func (g *gate) fail(err error, panicked bool) {
 	if f, closed := g.fault(err, panicked); closed {
-		g.merge(g.decision.Closed(f))
+		g.merge(hook.FailedRuling(point.Failed(g.point), f))
 	}
 }
 
 // recover is deferred around a call: a panic becomes the failure of who was asked.
-func (g *gate[D]) recover() {
+func (g *gate) recover() {
 	if v := recover(); v != nil {
 		g.fail(panicError(v), true)
 	}

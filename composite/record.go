@@ -143,15 +143,14 @@ func (r *run) failed(ctx context.Context, f *hook.Failure) {
 	}
 }
 
-// decided ends the run of a decider that has answered d, unless it has failed.
-func decided[D Decision[D]](ctx context.Context, r *run, g *gate[D], d D, host hook.Host) {
-	if len(g.failures) > r.failures { // then what it has said beside does not count
-		var silent D
-		if d = silent; r.as.Policy.closed(g.point) {
-			d = d.Closed(g.failures[len(g.failures)-1].Failure)
+// decided ends the run of a decider that has answered, unless it has failed.
+func decided(ctx context.Context, r *run, g *gate, said hook.Ruling, host hook.Host) {
+	if len(g.failures) > r.failures { // an answer beside a failure does not count
+		if said = (hook.Ruling{}); r.as.Policy.closed(g.point) {
+			said = hook.FailedRuling(point.Failed(g.point), g.failures[len(g.failures)-1].Failure)
 		}
 	}
-	v := d.Verdict()
+	v := said.Verdict()
 	r.Answer, r.Reason = v.Kind, v.Reason
 	if v.Kind.Denies() {
 		r.Status = event.RunDenied

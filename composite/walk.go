@@ -16,9 +16,9 @@ import (
 type place interface{ Host() hook.Host }
 
 // decide asks the deciders of a point until one of them ends it.
-func decide[H any, P place, V any, D Decision[D]](ctx context.Context, c *Composite, p hook.Point, entries []entry[H], at P, v V,
+func decide[H any, P place, V any, D decision](ctx context.Context, c *Composite, p hook.Point, entries []entry[H], at P, v V,
 	call func(H, context.Context, P, V) (D, error)) (D, error) {
-	g := gate[D]{walk: walk{point: p}}
+	g := gate{walk: walk{point: p}}
 	for next := 0; next < len(entries); {
 		switch e := &entries[next]; {
 		case !e.plain:
@@ -31,14 +31,14 @@ func decide[H any, P place, V any, D Decision[D]](ctx context.Context, c *Compos
 		}
 	}
 	if g.failures != nil {
-		g.report(ctx, at.Host(), g.decision.Verdict().Failure)
+		g.report(ctx, at.Host(), g.ruling.Verdict().Failure)
 	}
-	return g.decision, nil
+	return D(ruled{g.ruling}), nil
 }
 
 // askFrom asks the plain deciders from one on, until one of them ends the point, is not plain or panics, and returns where to go
 // on. One deferred function for all of them is a third of the price of one for each.
-func askFrom[H, P, V any, D Decision[D]](ctx context.Context, g *gate[D], entries []entry[H], from int, at P, v V,
+func askFrom[H, P, V any, D decision](ctx context.Context, g *gate, entries []entry[H], from int, at P, v V,
 	call func(H, context.Context, P, V) (D, error)) (next int) {
 	next = from
 	defer g.recover()
@@ -46,25 +46,27 @@ func askFrom[H, P, V any, D Decision[D]](ctx context.Context, g *gate[D], entrie
 		e := &entries[next]
 		next++
 		g.who = &e.as
-		g.answer(call(e.hook, ctx, at, v))
+		d, err := call(e.hook, ctx, at, v)
+		g.answer(ruled(d).Ruling, err)
 	}
 	return next
 }
 
 // ask asks one decider.
-func ask[H, P, V any, D Decision[D]](ctx context.Context, g *gate[D], h H, at P, v V, call func(H, context.Context, P, V) (D, error)) {
+func ask[H, P, V any, D decision](ctx context.Context, g *gate, h H, at P, v V, call func(H, context.Context, P, V) (D, error)) {
 	defer g.recover()
-	g.answer(call(h, ctx, at, v))
+	d, err := call(h, ctx, at, v)
+	g.answer(ruled(d).Ruling, err)
 }
 
 // decideWith is decide for one member that is not plain.
-func decideWith[H any, P place, V any, D Decision[D]](ctx context.Context, c *Composite, g *gate[D], e *entry[H], at P, v V,
+func decideWith[H any, P place, V any, D decision](ctx context.Context, c *Composite, g *gate, e *entry[H], at P, v V,
 	call func(H, context.Context, P, V) (D, error)) {
 	if !c.meant(e.at, at) {
 		return
 	}
 	if g.final {
-		c.skip(ctx, e.at, g.point, at, at.Host(), within(c.path, g.decision.Verdict().By))
+		c.skip(ctx, e.at, g.point, at, at.Host(), within(c.path, g.ruling.Verdict().By))
 		return
 	}
 	g.who = &e.as
@@ -76,7 +78,7 @@ func decideWith[H any, P place, V any, D Decision[D]](ctx context.Context, c *Co
 		return said, err
 	})
 	if r != nil {
-		decided(ctx, r, g, said, at.Host())
+		decided(ctx, r, g, ruled(said).Ruling, at.Host())
 	}
 }
 

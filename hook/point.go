@@ -33,7 +33,7 @@ type OnOpen interface {
 // for each session, before its first turn; the first reject ends it. Closed: the
 // session is rejected and no turn runs.
 //
-//hook:point decide gate failclosed
+//hook:point decide gate failclosed answer=reject
 type OnSessionStart interface {
 	OnSessionStart(ctx context.Context, session *Session) (SessionDecision, error)
 }
@@ -46,7 +46,7 @@ type OnSessionStart interface {
 // never sees it, the event steer_refused tells its sender, and the turn goes on.
 // Closed: the turn, or the message, is rejected.
 //
-//hook:point decide gate failclosed
+//hook:point decide gate failclosed answer=reject
 type BeforeTurn interface {
 	BeforeTurn(ctx context.Context, turn *Turn, in message.Input) (TurnDecision, error)
 }
@@ -101,7 +101,7 @@ type PromptSections interface {
 // a step, before the request is made. The first stop ends it. Closed: the turn
 // stops with the reason error.
 //
-//hook:point decide gate failclosed
+//hook:point decide gate failclosed answer=stop
 type BeforeStep interface {
 	BeforeStep(ctx context.Context, step *Step) (StepDecision, error)
 }
@@ -117,7 +117,7 @@ type RewriteRequest interface {
 // BeforeModel decides about the final request: stop, reject, or respond in the
 // model's place. The first stop or reject ends it. Closed: the step fails.
 //
-//hook:point decide gate failclosed
+//hook:point decide gate failclosed answer=reject
 type BeforeModel interface {
 	BeforeModel(ctx context.Context, step *Step, req message.ModelRequest) (ModelDecision, error)
 }
@@ -155,7 +155,7 @@ type RewriteReply interface {
 // are asked, inner hook first, and the most severe answer wins. Closed: the step
 // fails.
 //
-//hook:point decide judge reverse failclosed
+//hook:point decide judge reverse failclosed answer=reject
 type AfterModel interface {
 	AfterModel(ctx context.Context, step *Step, reply message.ModelReply) (ReplyDecision, error)
 }
@@ -188,7 +188,7 @@ type RewriteArgs interface {
 // stop ends it. call.Args are final unless a person modifies them, and then it
 // is called again. Closed: denied.
 //
-//hook:point decide gate failclosed
+//hook:point decide gate failclosed answer=deny
 type BeforeTool interface {
 	BeforeTool(ctx context.Context, call *ToolCall) (ToolDecision, error)
 }
@@ -197,7 +197,7 @@ type BeforeTool interface {
 // ends. The first answer counts; without any the call is refused. asked is the
 // decision that asked. Closed: refused.
 //
-//hook:point decide first failclosed
+//hook:point decide first failclosed answer=refuse
 type Approve interface {
 	Approve(ctx context.Context, call *ToolCall, asked ToolDecision) (ApprovalDecision, error)
 }
@@ -226,7 +226,7 @@ type RewriteResult interface {
 // loop's goroutine in completion order, inner hook first; all are asked and the
 // most severe answer wins. Closed: withheld.
 //
-//hook:point decide judge reverse failclosed
+//hook:point decide judge reverse failclosed answer=withhold
 type AfterTool interface {
 	AfterTool(ctx context.Context, call *ToolCall, outcome ToolOutcome) (OutcomeDecision, error)
 }
@@ -235,7 +235,7 @@ type AfterTool interface {
 // every step that began, whatever became of it, after its messages are stored;
 // all are asked, inner hook first. Closed: the turn stops with the reason error.
 //
-//hook:point decide judge reverse failclosed
+//hook:point decide judge reverse failclosed answer=stop
 type AfterStep interface {
 	AfterStep(ctx context.Context, step *Step, outcome StepOutcome) (StepDecision, error)
 }

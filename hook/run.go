@@ -90,16 +90,6 @@ func Digest[T any](v T) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Denies reports whether the answer holds something back: it denies, refuses,
-// rejects, withholds or stops.
-func (a Answer) Denies() bool {
-	return a.severity() >= blocking || a == AnswerRefuse || a == AnswerWithhold
-}
-
-// Outweighs reports whether the answer is more severe than another one of the same
-// point, so that it counts whoever came first.
-func (a Answer) Outweighs(other Answer) bool { return a.severity() > other.severity() }
-
 // writtenRun has the members of a hook run that no other event has.
 type writtenRun struct {
 	Queued  time.Time `json:"queued,omitzero"`

@@ -71,13 +71,13 @@ func (t *turn) beginSession() bool {
 	d = answered(t.ctx, t, d)
 	c := t.conv
 	c.mu.Lock()
-	if d.Final() {
+	if d.Blocks() {
 		c.session = nil
 	} else {
 		c.next = ""
 	}
 	c.mu.Unlock()
-	if d.Final() {
+	if d.Blocks() {
 		return t.reject(d.Verdict())
 	}
 	s.begun, s.context = true, d.Context()

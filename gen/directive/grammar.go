@@ -91,6 +91,8 @@ type Point struct {
 	Reverse bool `option:"reverse"`
 	// FailClosed: a hook's own failure counts as a denial.
 	FailClosed bool `option:"failclosed"`
+	// Answer takes the place of a decider's that failed closed: deny. Without it such a decider has no opinion.
+	Answer string `option:"answer" example:"deny"`
 	// FailOpen: a hook's own failure counts as if the hook were not there.
 	FailOpen bool `option:"failopen"`
 }

@@ -82,7 +82,7 @@ func (s *scene) say(said string) {
 		message.Block{Kind: message.BlockToolCall, CallID: s.call.ID(), Tool: s.call.Name(), JSON: s.call.Original()})
 	s.failure = ModelFailure()
 	s.failure.Err = errors.New(said)
-	s.asked = hook.AskTool("sure?").From("Guard")
+	s.asked = hook.ToolDecision{Ruling: hook.AskTool("sure?").Under("Guard")}
 	s.stopping = Stopping()
 	s.stopping.Message = s.ended.Message
 	s.compaction.Messages = s.turn.Standing().History

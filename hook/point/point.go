@@ -36,6 +36,14 @@ func InfoOf(p hook.Point) Info {
 	return infos[p]
 }
 
+// Failed returns the answer that takes the place of a decider's that failed under a closed policy; AnswerNone for no opinion.
+func Failed(p hook.Point) hook.Answer {
+	if int(p) >= len(failed) {
+		return hook.AnswerNone
+	}
+	return failed[p]
+}
+
 // All yields all points, the methods of [hook.Hook] first, in the order of their
 // declaration.
 func All() iter.Seq2[hook.Point, Info] {

@@ -96,6 +96,19 @@ var infos = [...]Info{
 	{Name: "OnClose", Kind: "observe", Combine: "close", Reverse: true},
 }
 
+// failed is indexed by point.
+var failed = [...]hook.Answer{
+	OnSessionStart: "reject",
+	BeforeTurn:     "reject",
+	BeforeStep:     "stop",
+	BeforeModel:    "reject",
+	AfterModel:     "reject",
+	BeforeTool:     "deny",
+	Approve:        "refuse",
+	AfterTool:      "withhold",
+	AfterStep:      "stop",
+}
+
 // implemented returns the points whose interfaces h has.
 func implemented(h hook.Hook) hook.PointSet {
 	var s hook.PointSet

@@ -17,13 +17,13 @@ import (
 // a file of package composite, what stands there instead, and the law that has to see it.
 var mistakes = []struct{ what, law, file, text, instead string }{
 	{"a final answer does not end the walk", "TestLaws1To4", "walk.go", " && entries[next].plain && !g.final {", " && entries[next].plain {"},
-	{"the first decider answers alone", "TestLaws1To4", "walk.go", "\t\tg.answer(call(e.hook, ctx, at, v))\n", "\t\tg.answer(call(e.hook, ctx, at, v))\n\t\treturn len(entries)\n"},
+	{"the first decider answers alone", "TestLaws1To4", "walk.go", "\t\tg.answer(ruled(d).Ruling, err)\n", "\t\tg.answer(ruled(d).Ruling, err)\n\t\treturn len(entries)\n"},
 	{"a rewriter gets the first value", "TestLaws1To4", "walk.go", "f.set(call(h, ctx, at, f.value))", "before := f.value\n\tf.set(call(h, ctx, at, before))\n\tf.value = before"},
 	{"an observer is skipped", "TestLaws1To4", "walk.go", "\t\t\ttell(ctx, &f, e.hook, at, v, call)\n", ""},
 	{"a panic of a decider reaches the caller", "TestLaws1To4", "walk.go", "\tnext = from\n\tdefer g.recover()\n", "\tnext = from\n"},
 	{"who comes behind a panic is not asked", "TestLaws1To4", "walk.go", "\tfor next := 0; next < len(entries); {", "\tif next := 0; next < len(entries) {"},
-	{"an answer has no author", "TestLaws1To4", "isolate.go", "g.merge(d.From(g.who.Path))", "g.merge(d)"},
-	{"a decider that fails closed is silent", "TestLaws1To4", "isolate.go", "g.merge(g.decision.Closed(f))", "_ = f"},
+	{"an answer has no author", "TestLaws1To4", "isolate.go", "g.merge(r.Under(g.who.Path))", "g.merge(r)"},
+	{"a decider that fails closed is silent", "TestLaws1To4", "isolate.go", "g.merge(hook.FailedRuling(point.Failed(g.point), f))", "_ = f"},
 	{"fail policies are turned round", "TestLaws1To4", "isolate.go", "return p == PolicyClosed", "return p != PolicyClosed"},
 	{"a rewriter that fails closed is passed over", "TestLaws1To4", "isolate.go", "\t\tf.err = failure\n", "\t\t_ = failure\n"},
 	{"what opens is not closed in reverse", "TestLaw5|TestLaws1To4", "entry.go", "slices.Reverse", "_ = slices.Clone"},

@@ -13,6 +13,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Source is what the source of package hook says.
@@ -23,8 +26,6 @@ type Source struct {
 	types  map[string]typ
 	// answers are the constructors of each decision type.
 	answers map[string][]Answer
-	// silent are the decision types for which a failure is no opinion.
-	silent map[string]bool
 	// prefix is what package hook writes before a type of the file that is being read.
 	prefix string
 }
@@ -48,7 +49,7 @@ type Answer struct{ Call, Kind, Doc string }
 
 // Read parses package hook in dir, and package message below it.
 func Read(dir string) (*Source, error) {
-	s := &Source{fset: token.NewFileSet(), types: map[string]typ{}, answers: map[string][]Answer{}, silent: map[string]bool{}}
+	s := &Source{fset: token.NewFileSet(), types: map[string]typ{}, answers: map[string][]Answer{}}
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		return nil, err
@@ -139,9 +140,6 @@ func (s *Source) addFunc(d *ast.FuncDecl) {
 		own := s.types[name]
 		own.members = append(own.members, member{d.Name.Name, text(d.Doc)})
 		s.types[name] = own
-		if d.Name.Name == "Closed" && !strings.Contains(s.code(d.Body), "closed(") {
-			s.silent[name] = true
-		}
 		return
 	}
 	if d.Type.Results == nil || len(d.Type.Results.List) != 1 {
@@ -223,9 +221,9 @@ func (s *Source) Answers() map[string][]string {
 // Silent are the points at which a hook's own failure is no opinion.
 func (s *Source) Silent() []string {
 	var out []string
-	for _, p := range s.points {
-		if s.silent[s.decision(p)] {
-			out = append(out, p.name)
+	for p, info := range point.All() {
+		if info.Kind == "decide" && point.Failed(p) == hook.AnswerNone {
+			out = append(out, info.Name)
 		}
 	}
 	return out

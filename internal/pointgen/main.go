@@ -73,6 +73,8 @@ func withoutUnused(src []byte) []byte {
 type point struct {
 	Name, Kind, Combine string
 	Reverse, Closed     bool
+	// Failed is the answer in place of a decider's that failed closed; "" for none.
+	Failed string
 	// Facade: a method of hook.Hook itself.
 	Facade bool
 	Params []param
@@ -238,6 +240,7 @@ func declared(d directive.Found) (point, bool) {
 	p := method(field.Type.(*ast.FuncType))
 	p.Name, p.Kind, p.Combine, p.Facade = field.Names[0].Name, d.Point.Kind, d.Point.Combine, facade
 	p.Reverse, p.Closed = d.Point.Reverse || d.Point.Combine == "unregister", d.Point.FailClosed
+	p.Failed = d.Point.Answer
 	return p, true
 }
 

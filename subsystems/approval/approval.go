@@ -213,7 +213,7 @@ func (a *Approval) timedOut(ctx context.Context, call *hook.ToolCall, r Request)
 	call.Host().Emit(ctx, hook.Event{Kind: event.ApprovalTimedOut, Text: what + then}.WithDetail(hook.EventDetail{
 		CallID: r.CallID, Tool: r.Tool, Args: r.Args, Answer: d.Verdict().Kind,
 	}))
-	return d.From(ByTimeout)
+	return by(ByTimeout, d)
 }
 
 // answered turns a reply into a decision, and remembers it if that was wanted.
@@ -226,7 +226,12 @@ func (a *Approval) answered(ctx context.Context, call *hook.ToolCall, s subject,
 			diagnose(ctx, call, "the answer counts, but could not be remembered: "+err.Error())
 		}
 	}
-	return decision(reply).From(reply.By), nil
+	return by(reply.By, decision(reply)), nil
+}
+
+// by returns the decision with its author.
+func by(who string, d hook.ApprovalDecision) hook.ApprovalDecision {
+	return hook.ApprovalDecision{Ruling: d.Under(who)}
 }
 
 func decision(r Reply) hook.ApprovalDecision {
@@ -249,7 +254,7 @@ func (a *Approval) remembered(ctx context.Context, call *hook.ToolCall, s subjec
 	if !ok {
 		return hook.ApprovalDecision{}, false
 	}
-	return decision(Reply{Answer: found.Answer, Reason: found.Refusal}).From(ByRule), true
+	return by(ByRule, decision(Reply{Answer: found.Answer, Reason: found.Refusal})), true
 }
 
 func diagnose(ctx context.Context, call *hook.ToolCall, text string) {

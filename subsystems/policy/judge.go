@@ -309,7 +309,7 @@ func (j *judgement) decision() hook.ToolDecision {
 	case Deny:
 		return hook.DenyTool(j.reason)
 	case Ask:
-		return hook.AskTool(j.reason).Merge(narrowed)
+		return hook.ToolDecision{Ruling: hook.AskTool(j.reason).Merge(narrowed.Ruling, false)}
 	}
 	return narrowed
 }

@@ -16,15 +16,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
-// decision is what every decision type has.
-type decision[D any] interface {
-	Verdict() hook.Verdict
-	Final() bool
-	From(owner string) D
-	Merge(later D) D
-	Closed(f *hook.Failure) D
-}
-
 var roots = []string{"", "/", "/a", "/a/", "/a/b", "/a/b/../b", "/ab", "/c/d"}
 
 func drawGrant(t *rapid.T) hook.Grant {
@@ -40,102 +31,91 @@ func drawGrant(t *rapid.T) hook.Grant {
 // drawReason gives every answer a text of its own, so that the winner is known.
 func drawReason(t *rapid.T) string { return fmt.Sprint("because ", rapid.Uint32().Draw(t, "reason")) }
 
-func drawTool(t *rapid.T) hook.ToolDecision {
+func drawTool(t *rapid.T) hook.Ruling {
 	switch rapid.IntRange(0, 5).Draw(t, "answer") {
 	case 1:
-		return hook.StopTool(drawReason(t))
+		return hook.StopTool(drawReason(t)).Ruling
 	case 2:
-		return hook.DenyTool(drawReason(t))
+		return hook.DenyTool(drawReason(t)).Ruling
 	case 3:
-		return hook.AskTool(drawReason(t))
+		return hook.AskTool(drawReason(t)).Ruling
 	case 4:
-		return hook.AnswerTool(message.TextResult(drawReason(t)))
+		return hook.AnswerTool(message.TextResult(drawReason(t))).Ruling
 	case 5:
-		return hook.NarrowTool(drawGrant(t))
+		return hook.NarrowTool(drawGrant(t)).Ruling
 	}
-	return hook.ToolDecision{}
+	return hook.Ruling{}
 }
 
-func drawApproval(t *rapid.T) hook.ApprovalDecision {
+func drawApproval(t *rapid.T) hook.Ruling {
 	switch rapid.IntRange(0, 3).Draw(t, "answer") {
 	case 1:
-		return hook.ApproveCall()
+		return hook.ApproveCall().Ruling
 	case 2:
-		return hook.RefuseCall(drawReason(t))
+		return hook.RefuseCall(drawReason(t)).Ruling
 	case 3:
-		return hook.ModifyCall(message.JSON(fmt.Sprintf(`{"n":%d}`, rapid.Uint32().Draw(t, "n"))))
+		return hook.ModifyCall(message.JSON(fmt.Sprintf(`{"n":%d}`, rapid.Uint32().Draw(t, "n")))).Ruling
 	}
-	return hook.ApprovalDecision{}
+	return hook.Ruling{}
 }
 
-func drawModel(t *rapid.T) hook.ModelDecision {
+func drawModel(t *rapid.T) hook.Ruling {
 	switch rapid.IntRange(0, 3).Draw(t, "answer") {
 	case 1:
-		return hook.StopModel(drawReason(t))
+		return hook.StopModel(drawReason(t)).Ruling
 	case 2:
-		return hook.RejectModel(drawReason(t))
+		return hook.RejectModel(drawReason(t)).Ruling
 	case 3:
-		return hook.RespondModel(message.ModelReply{Model: drawReason(t)})
+		return hook.RespondModel(message.ModelReply{Model: drawReason(t)}).Ruling
 	}
-	return hook.ModelDecision{}
+	return hook.Ruling{}
 }
 
-func drawReply(t *rapid.T) hook.ReplyDecision {
+func drawReply(t *rapid.T) hook.Ruling {
 	switch rapid.IntRange(0, 3).Draw(t, "answer") {
 	case 1:
-		return hook.StopReply(drawReason(t))
+		return hook.StopReply(drawReason(t)).Ruling
 	case 2:
-		return hook.RejectReply(drawReason(t))
+		return hook.RejectReply(drawReason(t)).Ruling
 	case 3:
-		return hook.RetryReply(drawReason(t))
+		return hook.RetryReply(drawReason(t)).Ruling
 	}
-	return hook.ReplyDecision{}
+	return hook.Ruling{}
 }
 
-func drawOutcome(t *rapid.T) hook.OutcomeDecision {
+func drawOutcome(t *rapid.T) hook.Ruling {
 	switch rapid.IntRange(0, 3).Draw(t, "answer") {
 	case 1:
-		return hook.StopOutcome(drawReason(t))
+		return hook.StopOutcome(drawReason(t)).Ruling
 	case 2:
-		return hook.WithholdOutcome(drawReason(t))
+		return hook.WithholdOutcome(drawReason(t)).Ruling
 	case 3:
-		return hook.ContextOutcome(drawReason(t))
+		return hook.ContextOutcome(drawReason(t)).Ruling
 	}
-	return hook.OutcomeDecision{}
+	return hook.Ruling{}
 }
 
-// laws checks what holds for every decision type.
-func laws[D decision[D]](t *testing.T, closed hook.Answer, draw func(*rapid.T) D) {
-	t.Run("zero is silent and free", func(t *testing.T) {
-		var zero, d D
-		assert.Equal(t, hook.Verdict{}, zero.Verdict())
-		assert.False(t, zero.Final())
-		noAllocs(t, "the zero decision", func() {
-			d = d.Merge(zero).From("Core")
-			_ = d.Final()
-			_ = d.Verdict()
-		})
-		assert.Equal(t, zero, d)
-	})
+// laws checks what holds for the rulings of every point.
+func laws(t *testing.T, outward bool, closed hook.Answer, draw func(*rapid.T) hook.Ruling) {
+	merge := func(a, b hook.Ruling) hook.Ruling { return a.Merge(b, outward) }
 	t.Run("zero is the identity", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
-			var zero D
 			d := draw(t)
-			require.Equal(t, d, d.Merge(zero))
-			require.Equal(t, d, zero.Merge(d))
+			require.Equal(t, d, merge(d, hook.Ruling{}))
+			require.Equal(t, d, merge(hook.Ruling{}, d))
 		})
 	})
 	t.Run("associative", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
-			a, b, c := draw(t).From("A"), draw(t).From("B"), draw(t).From("C")
-			require.Equal(t, a.Merge(b).Merge(c), a.Merge(b.Merge(c)))
+			a, b, c := draw(t).Under("A"), draw(t).Under("B"), draw(t).Under("C")
+			require.Equal(t, merge(merge(a, b), c), merge(a, merge(b, c)))
 		})
 	})
 	t.Run("merging changes neither", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			a, b := draw(t), draw(t)
-			wasA, wasB := a.From(""), b.From("")
-			_, _ = a.Merge(b), b.Merge(a)
+			wasA, wasB := a.Under(""), b.Under("")
+			_, _ = merge(a, b), merge(b, a)
 			require.Equal(t, wasA, a)
 			require.Equal(t, wasB, b)
 		})
@@ -143,9 +123,9 @@ func laws[D decision[D]](t *testing.T, closed hook.Answer, draw func(*rapid.T) D
 	t.Run("owners", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			shared := draw(t)
-			inner := shared.From("Guard")
-			outer := inner.From("Core")
-			require.Empty(t, shared.Verdict().By, "a shared decision stays as it is")
+			inner := shared.Under("Guard")
+			outer := inner.Under("Core")
+			require.Empty(t, shared.Verdict().By, "a shared ruling stays as it is")
 			if shared.Verdict().Kind == hook.AnswerNone {
 				require.Empty(t, outer.Verdict().By)
 				return
@@ -158,11 +138,10 @@ func laws[D decision[D]](t *testing.T, closed hook.Answer, draw func(*rapid.T) D
 		})
 	})
 	t.Run("closed", func(t *testing.T) {
-		var zero D
 		f := &hook.Failure{Subsystem: "Guard", Point: point.BeforeTool, Err: errors.New("password is hunter2")}
-		d := zero.Closed(f)
+		d := hook.FailedRuling(closed, f)
 		assert.Equal(t, hook.Verdict{Kind: closed, Reason: "Guard failed at BeforeTool", By: "Guard", Failure: f}, d.Verdict())
-		outer := d.From("Core").Verdict()
+		outer := d.Under("Core").Verdict()
 		assert.Equal(t, "Core.Guard", outer.By)
 		assert.Equal(t, "Core.Guard", outer.Failure.Subsystem, "the failure is under the same path")
 		assert.Equal(t, "Guard", f.Subsystem, "the original failure stays as it is")
@@ -170,11 +149,45 @@ func laws[D decision[D]](t *testing.T, closed hook.Answer, draw func(*rapid.T) D
 }
 
 func TestDecisionLaws(t *testing.T) {
-	t.Run("tool", func(t *testing.T) { laws(t, hook.AnswerDeny, drawTool) })
-	t.Run("approval", func(t *testing.T) { laws(t, hook.AnswerRefuse, drawApproval) })
-	t.Run("model", func(t *testing.T) { laws(t, hook.AnswerReject, drawModel) })
-	t.Run("reply", func(t *testing.T) { laws(t, hook.AnswerReject, drawReply) })
-	t.Run("outcome", func(t *testing.T) { laws(t, hook.AnswerWithhold, drawOutcome) })
+	t.Run("tool", func(t *testing.T) { laws(t, false, point.Failed(point.BeforeTool), drawTool) })
+	t.Run("approval", func(t *testing.T) { laws(t, false, point.Failed(point.Approve), drawApproval) })
+	t.Run("model", func(t *testing.T) { laws(t, false, point.Failed(point.BeforeModel), drawModel) })
+	t.Run("reply", func(t *testing.T) { laws(t, true, point.Failed(point.AfterModel), drawReply) })
+	t.Run("outcome", func(t *testing.T) { laws(t, true, point.Failed(point.AfterTool), drawOutcome) })
+}
+
+func TestNoOpinionIsFree(t *testing.T) {
+	var zero, r hook.Ruling
+	assert.Equal(t, hook.Verdict{}, zero.Verdict())
+	assert.False(t, zero.Blocks())
+	noAllocs(t, "no opinion", func() {
+		r = r.Merge(zero, false).Under("Core")
+		_, _ = r.Blocks(), r.Verdict()
+	})
+	assert.Equal(t, zero, r)
+}
+
+func TestFailuresThatAnswer(t *testing.T) {
+	got := map[hook.Answer][]hook.Point{}
+	for p, info := range point.All() {
+		if info.Kind != "decide" {
+			assert.Equal(t, hook.AnswerNone, point.Failed(p), "%s does not decide", p)
+			continue
+		}
+		got[point.Failed(p)] = append(got[point.Failed(p)], p)
+	}
+	assert.Equal(t, map[hook.Answer][]hook.Point{
+		hook.AnswerNone:     {point.OnModelError, point.OnInvalidTool, point.OnStop, point.OnTurnError, point.BeforeCompaction},
+		hook.AnswerReject:   {point.OnSessionStart, point.BeforeTurn, point.BeforeModel, point.AfterModel},
+		hook.AnswerStop:     {point.BeforeStep, point.AfterStep},
+		hook.AnswerDeny:     {point.BeforeTool},
+		hook.AnswerRefuse:   {point.Approve},
+		hook.AnswerWithhold: {point.AfterTool},
+	}, got)
+	f := &hook.Failure{Subsystem: "Guard", Point: point.BeforeStep, Err: errors.New("broken")}
+	assert.Equal(t, hook.StopError, hook.FailedRuling(hook.AnswerStop, f).Verdict().Stop)
+	assert.Equal(t, hook.Ruling{}, hook.FailedRuling(hook.AnswerNone, f))
+	assert.Equal(t, hook.AnswerNone, point.Failed(255))
 }
 
 // rank orders the answers of one point as its decision's comment says.
@@ -189,14 +202,14 @@ var (
 
 // winner checks which of several answers a merge reports: the most severe, among
 // equals the first, or the last if outward.
-func winner[D decision[D]](t *testing.T, order rank, outward bool, draw func(*rapid.T) D) {
+func winner(t *testing.T, order rank, outward bool, draw func(*rapid.T) hook.Ruling) {
 	rapid.Check(t, func(t *rapid.T) {
 		answers := rapid.SliceOfN(rapid.Custom(draw), 1, 6).Draw(t, "answers")
-		var merged D
+		var merged hook.Ruling
 		best := -1
 		for i, d := range answers {
-			d = d.From(fmt.Sprint("Hook", i))
-			merged = merged.Merge(d)
+			d = d.Under(fmt.Sprint("Hook", i))
+			merged = merged.Merge(d, outward)
 			rank := order[d.Verdict().Kind]
 			if rank == 0 {
 				continue
@@ -209,7 +222,7 @@ func winner[D decision[D]](t *testing.T, order rank, outward bool, draw func(*ra
 			require.Equal(t, hook.Verdict{}, merged.Verdict())
 			return
 		}
-		require.Equal(t, answers[best].From(fmt.Sprint("Hook", best)).Verdict(), merged.Verdict())
+		require.Equal(t, answers[best].Under(fmt.Sprint("Hook", best)).Verdict(), merged.Verdict())
 	})
 }
 
@@ -218,34 +231,30 @@ func TestSeverity(t *testing.T) {
 	t.Run("model", func(t *testing.T) { winner(t, modelRank, false, drawModel) })
 	t.Run("reply", func(t *testing.T) { winner(t, replyRank, true, drawReply) })
 	t.Run("outcome", func(t *testing.T) { winner(t, outcomeRank, true, drawOutcome) })
-	t.Run("approval takes the first answer", func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
-			a, b := drawApproval(t), drawApproval(t)
-			if want := a; want.Verdict().Kind != hook.AnswerNone {
-				require.Equal(t, want, a.Merge(b))
-				require.True(t, want.Final())
-			} else {
-				require.Equal(t, b, a.Merge(b))
-			}
-		})
+	t.Run("of two stops the one with more authority", func(t *testing.T) {
+		limit, failed := hook.StopStep(hook.StopStepsLimit, "limit").Ruling, hook.FailedRuling(hook.AnswerStop, &hook.Failure{})
+		for _, outward := range []bool{false, true} {
+			assert.Equal(t, failed.Verdict(), limit.Merge(failed, outward).Verdict())
+			assert.Equal(t, failed.Verdict(), failed.Merge(limit, outward).Verdict())
+		}
 	})
 }
 
 func TestNothingLiftsADeny(t *testing.T) {
-	blocks := func(d hook.ToolDecision) bool {
+	blocks := func(d hook.Ruling) bool {
 		k := d.Verdict().Kind
 		return k == hook.AnswerDeny || k == hook.AnswerStop
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		answers := rapid.SliceOfN(rapid.Custom(drawTool), 1, 6).Draw(t, "answers")
 		order := rapid.Permutation(answers).Draw(t, "another order")
-		var one, other hook.ToolDecision
+		var one, other hook.Ruling
 		blocked := false
 		for i := range answers {
-			one, other = one.Merge(answers[i]), other.Merge(order[i])
+			one, other = one.Merge(answers[i], false), other.Merge(order[i], false)
 			blocked = blocked || blocks(answers[i])
 			require.Equal(t, blocked, blocks(one), "once blocked, always blocked")
-			require.Equal(t, blocked, one.Final())
+			require.Equal(t, blocked, one.Blocks())
 		}
 		require.Equal(t, blocks(one), blocks(other), "whether it is blocked does not depend on the order")
 	})
@@ -254,32 +263,35 @@ func TestNothingLiftsADeny(t *testing.T) {
 func TestGrantsIntersectBesideEveryAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		answers := rapid.SliceOfN(rapid.Custom(drawTool), 0, 6).Draw(t, "answers")
-		var merged hook.ToolDecision
+		var merged hook.Ruling
 		var want hook.Grant
-		for _, d := range answers {
-			merged = merged.Merge(d)
-			want = want.Intersect(d.Grant())
+		for _, r := range answers {
+			merged = merged.Merge(r, false)
+			want = want.Intersect(hook.ToolDecision{Ruling: r}.Grant())
 		}
-		require.Equal(t, normal(want), normal(merged.Grant()))
+		require.Equal(t, normal(want), normal(hook.ToolDecision{Ruling: merged}.Grant()))
 	})
 }
 
 func TestContextsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		answers := rapid.SliceOfN(rapid.Custom(drawOutcome), 0, 6).Draw(t, "answers")
-		var merged hook.OutcomeDecision
+		var merged hook.Ruling
 		want := []string{}
-		for _, d := range answers {
-			merged = merged.Merge(d)
-			want = append(want, d.Context().Slice()...)
+		for _, r := range answers {
+			merged = merged.Merge(r, true)
+			want = append(want, contexts(r)...)
 		}
-		require.Equal(t, want, append([]string{}, merged.Context().Slice()...))
+		require.Equal(t, want, append([]string{}, contexts(merged)...))
 	})
-	shared := hook.ContextOutcome("a").Merge(hook.ContextOutcome("b"))
-	one, other := shared.Merge(hook.ContextOutcome("c")), shared.Merge(hook.ContextOutcome("d"))
-	assert.Equal(t, []string{"a", "b", "c"}, one.Context().Slice())
-	assert.Equal(t, []string{"a", "b", "d"}, other.Context().Slice(), "two merges do not share what they added")
+	said := func(text string) hook.Ruling { return hook.ContextOutcome(text).Ruling }
+	shared := said("a").Merge(said("b"), true)
+	one, other := shared.Merge(said("c"), true), shared.Merge(said("d"), true)
+	assert.Equal(t, []string{"a", "b", "c"}, contexts(one))
+	assert.Equal(t, []string{"a", "b", "d"}, contexts(other), "two merges do not share what they added")
 }
+
+func contexts(r hook.Ruling) []string { return hook.OutcomeDecision{Ruling: r}.Context().Slice() }
 
 func TestPayloads(t *testing.T) {
 	result := message.TextResult("cached")
@@ -293,14 +305,11 @@ func TestPayloads(t *testing.T) {
 	assert.Zero(t, hook.ToolDecision{}.Grant())
 	assert.Zero(t, hook.OutcomeDecision{}.Context().Len())
 
-	for _, judge := range []interface{ Final() bool }{hook.StopReply("x"), hook.RejectReply("x"), hook.StopOutcome("x"), hook.WithholdOutcome("x")} {
-		assert.False(t, judge.Final(), "judges are all asked")
+	for _, r := range []hook.Ruling{hook.StopTool("x").Ruling, hook.DenyTool("x").Ruling, hook.StopModel("x").Ruling, hook.RejectModel("x").Ruling} {
+		assert.True(t, r.Blocks())
 	}
-	for _, gate := range []interface{ Final() bool }{hook.StopTool("x"), hook.DenyTool("x"), hook.StopModel("x"), hook.RejectModel("x")} {
-		assert.True(t, gate.Final())
-	}
-	for _, gate := range []interface{ Final() bool }{hook.AskTool("x"), hook.AnswerTool(result), hook.NarrowTool(grant), hook.RespondModel(reply)} {
-		assert.False(t, gate.Final(), "a later hook may still deny")
+	for _, r := range []hook.Ruling{hook.AskTool("x").Ruling, hook.AnswerTool(result).Ruling, hook.NarrowTool(grant).Ruling, hook.RespondModel(reply).Ruling} {
+		assert.False(t, r.Blocks(), "a later hook may still deny")
 	}
 }
 

@@ -14,6 +14,9 @@ type Quota struct {
 	total hook.ConversationState[int]
 }
 
+// States implements hook.Stateful.
+func (q *Quota) States() map[string]hook.State { return map[string]hook.State{"total": &q.total} }
+
 // BeforeTool implements hook.BeforeTool.
 func (q *Quota) BeforeTool(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 	turn := c.Step().Turn()

@@ -32,6 +32,9 @@ type trail struct {
 	heard []hook.Event
 }
 
+// States implements hook.Stateful.
+func (s *trail) States() map[string]hook.State { return map[string]hook.State{"all": &s.all} }
+
 func (a *trail) AfterTurn(ctx context.Context, turn *hook.Turn, out hook.TurnOutcome) {
 	if a.do != nil {
 		a.do(ctx, turn)

@@ -166,7 +166,7 @@ type Runtime struct {
 	leases  *durable.Leases
 	asked   inquiries
 	// states are those that hooks keep in conversations.
-	states []hook.StateField
+	states map[string]hook.State
 	jobs   *job.Runner
 	// background are the members that are told by jobs.
 	background []composite.InBackground

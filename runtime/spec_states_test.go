@@ -33,6 +33,9 @@ type tally struct {
 	ended func(t *hook.Turn, steps int)
 }
 
+// States implements hook.Stateful.
+func (s *tally) States() map[string]hook.State { return map[string]hook.State{"all": &s.all} }
+
 func more(n int) int { return n + 1 }
 
 // Preprocess implements hook.Hook: a turn begins with a count, and another input.
@@ -104,6 +107,9 @@ type crowd struct {
 	total hook.ConversationState[int]
 	mixed atomic.Int64
 }
+
+// States implements hook.Stateful.
+func (s *crowd) States() map[string]hook.State { return map[string]hook.State{"total": &s.total} }
 
 // BeforeModel implements hook.BeforeModel.
 func (s *crowd) BeforeModel(_ context.Context, step *hook.Step, _ message.ModelRequest) (hook.ModelDecision, error) {
@@ -317,6 +323,9 @@ type odd struct {
 	value float64
 }
 
+// States implements hook.Stateful.
+func (s *odd) States() map[string]hook.State { return map[string]hook.State{"share": &s.share} }
+
 // AfterModel implements hook.AfterModel.
 func (s *odd) AfterModel(_ context.Context, step *hook.Step, _ message.ModelReply) (hook.ReplyDecision, error) {
 	s.share.Update(step.Turn().Conversation(), func(float64) float64 { return s.value })
@@ -343,7 +352,7 @@ func TestSpecAStateThatNobodyKnowsFailsTheTurn(t *testing.T) {
 	t.Parallel()
 	w := start(t, plays(says("1")), &hidden{states: func() *hook.ConversationState[int] { return new(hook.ConversationState[int]) }})
 	_, err := w.try(t.Context(), "go")
-	require.ErrorContains(t, err, "a hook.ConversationState[int] is set that has no name in the store")
+	require.ErrorContains(t, err, "a hook.ConversationState[int] is set that has no key in the store")
 }
 
 // hidden is a subsystem whose state is no field.
@@ -377,6 +386,11 @@ func TestSpecAStateThatCannotBeReadStartsAfresh(t *testing.T) {
 type closing struct {
 	hook.Nop
 	sessions hook.ConversationState[int]
+}
+
+// States implements hook.Stateful.
+func (s *closing) States() map[string]hook.State {
+	return map[string]hook.State{"sessions": &s.sessions}
 }
 
 // OnSessionEnd implements hook.OnSessionEnd.

@@ -3,6 +3,8 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/composite/states"
@@ -18,18 +20,13 @@ import (
 
 // findStates looks for the states of the hook.
 func (r *Runtime) findStates(c *composite.Composite) error {
-	fields, err := states.Of(c)
+	keys, err := states.Of(c)
 	if err != nil {
 		return fmt.Errorf("states: %w", err)
 	}
-	r.states = nil
-	for _, f := range fields {
-		if f.Kept {
-			r.states = append(r.states, f)
-		}
-	}
+	r.states = keys
 	if _, ok := r.o.Store.(store.States); !ok && !r.volatile && len(r.states) > 0 {
-		return fmt.Errorf("the hook keeps a state of conversations, %s, and a store of type %T keeps none: it has to implement store.States", r.states[0].Key, r.o.Store)
+		return fmt.Errorf("the hook keeps a state of conversations, %s, and a store of type %T keeps none: it has to implement store.States", slices.Min(slices.Collect(maps.Keys(keys))), r.o.Store)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package states_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +28,9 @@ type group struct {
 	own     hook.ConversationState[int]
 }
 
+// States implements hook.Stateful.
+func (g *group) States() map[string]hook.State { return map[string]hook.State{"own": &g.own} }
+
 func (g *group) Compose() *composite.Composite {
 	t := composite.Table{Type: "states_test.group"}
 	for i, name := range g.names {
@@ -38,7 +42,6 @@ func (g *group) Compose() *composite.Composite {
 // of is a composite of names and hooks in turn.
 func of(pairs ...any) *group {
 	g := &group{}
-	g.own.Name = "own"
 	for pair := range slices.Chunk(pairs, 2) {
 		g.names = append(g.names, pair[0].(string))
 		h, _ := pair[1].(hook.Hook)
@@ -49,9 +52,13 @@ func of(pairs ...any) *group {
 
 type cost struct {
 	hook.Nop
-	Total hook.ConversationState[total]
-	turn  hook.TurnState[int]
-	named hook.ConversationState[[]string]
+	total hook.ConversationState[total]
+	names hook.ConversationState[[]string]
+}
+
+// States implements hook.Stateful.
+func (c *cost) States() map[string]hook.State {
+	return map[string]hook.State{"total": &c.total, "names": &c.names}
 }
 
 type total struct {
@@ -60,26 +67,21 @@ type total struct {
 	By    map[string]int
 }
 
-// keys returns the names of states, those of a turn as "".
+// keys returns the keys of the states.
 func keys(t *testing.T, h hook.Hook) []string {
 	t.Helper()
-	fields, err := statesOf(t, h)
+	found, err := statesOf(t, h)
 	require.NoError(t, err)
-	out := []string{}
-	for _, f := range fields {
-		out = append(out, f.Key)
-	}
-	return out
+	return slices.Sorted(maps.Keys(found))
 }
 
-func TestNamesAreThePathsOfTheFields(t *testing.T) {
+func TestKeysArePathAndName(t *testing.T) {
 	t.Parallel()
-	c := &cost{}
-	c.named.Name, c.turn.Shared = "names", "turn"
-	assert.Equal(t, []string{"Total", "", "names"}, keys(t, c), "a hook that is no composite is its own root")
-	inner := of("Cost", c)
-	assert.Equal(t, []string{"own", "Core.own", "Core.Cost.Total", "", "Core.Cost.names", "Extra[1].Total", "", "Extra[1].named"},
-		keys(t, of("Core", inner, "Nobody", nil, "Nil", (*cost)(nil), "Extra[1]", &cost{})))
+	assert.Equal(t, []string{"names", "total"}, keys(t, &cost{}), "a hook that is no composite is its own root")
+	inner, shared := of("Cost", &cost{}), &cost{}
+	shared.total.Shared = "sum"
+	assert.Equal(t, []string{"Core.Cost.names", "Core.Cost.total", "Core.own", "Extra[1].names", "own", "sum"},
+		keys(t, of("Core", inner, "Nobody", nil, "Nil", (*cost)(nil), "Extra[1]", shared)))
 	assert.Empty(t, keys(t, hook.Nop{}))
 	assert.Empty(t, keys(t, nil))
 }
@@ -87,40 +89,13 @@ func TestNamesAreThePathsOfTheFields(t *testing.T) {
 func TestAHookThatIsAMemberTwiceHasItsStatesOnce(t *testing.T) {
 	t.Parallel()
 	c := &cost{}
-	assert.Equal(t, []string{"own", "A.Total", "", "A.named", "C.Total", "", "C.named"}, keys(t, of("A", c, "B", c, "C", &cost{})))
+	assert.Equal(t, []string{"A.names", "A.total", "C.names", "C.total", "own"}, keys(t, of("A", c, "B", c, "C", &cost{})))
 }
 
-type limits struct {
-	Used hook.ConversationState[int]
-	next *limits // is nobody's state, and may go round
-}
-
-type base struct {
-	hook.Nop
-	Seen hook.ConversationState[int]
-}
-
-// outside stands around any hook.
-type outside struct{ hook.Hook }
-
-func TestStatesAreFoundInStructsOfTheSubsystem(t *testing.T) {
+func TestAStructAroundASubsystemHasItsStates(t *testing.T) {
 	t.Parallel()
-	other := &cost{}
-	l := &limits{}
-	l.next = l
-	s := &struct {
-		*base
-		hook.Nop
-		limits
-		Daily  limits
-		weekly *limits
-		none   *limits
-		Other  *cost // a hook of its own
-		Others []hook.Hook
-	}{base: &base{}, weekly: l, Other: other, Others: []hook.Hook{other}}
-	assert.Equal(t, []string{"Seen", "Used", "Daily.Used", "weekly.Used"}, keys(t, s))
-	assert.Nil(t, s.none)
-	assert.Equal(t, []string{"own", "Around.Total", "", "Around.named"}, keys(t, of("Around", outside{other})), "a hook around another has its states")
+	around := &struct{ *cost }{&cost{}}
+	assert.Equal(t, []string{"Mine.names", "Mine.total", "own"}, keys(t, of("Mine", around)))
 }
 
 // kept has a state of a type.
@@ -129,23 +104,8 @@ type kept[T any] struct {
 	State hook.ConversationState[T]
 }
 
-type clash struct {
-	hook.Nop
-	Total hook.ConversationState[int]
-	other hook.ConversationState[int]
-	turn  hook.TurnState[int]
-}
-
-type sliced struct {
-	hook.Nop
-	States []hook.TurnState[int]
-	byName map[string]limits
-}
-
-type byValue struct {
-	hook.Nop
-	limits limits
-}
+// States implements hook.Stateful.
+func (k *kept[T]) States() map[string]hook.State { return map[string]hook.State{"State": &k.State} }
 
 type writesOnly struct{}
 
@@ -158,39 +118,23 @@ func (*never) UnmarshalText(_ []byte) error { return nil }
 
 func TestWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	shared := func(conversation, turn string) *clash {
-		c := &clash{}
-		c.Total.Shared, c.turn.Shared = conversation, turn
-		return c
-	}
-	text := &kept[string]{}
-	text.State.Shared = "sum"
-	inSlices := &sliced{byName: map[string]limits{"x": {}}}
-	twice := &clash{}
-	twice.other.Name = "Total"
-	pathLike := &clash{}
-	pathLike.other.Shared = "A.Total"
+	number, text, pathLike := &kept[int]{}, &kept[string]{}, &kept[int]{}
+	number.State.Shared, text.State.Shared, pathLike.State.Shared = "sum", "sum", "A.State"
 	const cannot = "…] cannot be kept: "
 	for name, c := range map[string]struct {
 		hook hook.Hook
 		want string
 	}{
-		"one shared name, two types": {of("Cost", shared("sum", ""), "Guard", text),
-			`Guard.State: the shared state "sum" is a hook.ConversationState[string] here and a hook.ConversationState[int] in Cost.Total: give them one type, or two names`},
-		"a turn's and a conversation's": {of("Cost", shared("sum", ""), "Guard", shared("", "sum")),
-			`Guard.turn: the shared state "sum" is a hook.TurnState[int] here and a hook.ConversationState[int] in Cost.Total: give them one type, or two names`},
-		"one name twice":            {twice, "other: its state has the name Total, which is that of Total too: set the Name of one of them"},
-		"a shared name like a path": {of("A", pathLike), "A.other: its state has the name A.Total, which is that of A.Total too: set the Name of one of them"},
-		"in slices and maps": {inSlices, "States: states in a value of type []hook.TurnState[int] cannot be found again: make each a field of a struct\n" +
-			"byName: states in a value of type map[string]states_test.limits cannot be found again: make each a field of a struct"},
-		"by value":            {byValue{limits: limits{}}, "limits.Used: a state in a hook that is held by value, so that each call would see another copy of it: hold a pointer"},
-		"an unexported field": {&kept[struct{ a int }]{}, cannot + "the field a of struct { a int } is not exported, so that JSON leaves it out: export it, or say so with the tag `json:\"-\"`"},
-		"deep in it":          {&kept[map[string][]*struct{ F func() }]{}, cannot + "JSON has no func()"},
-		"an interface":        {&kept[[]any]{}, cannot + "what was in a value of type interface {} is not known any more when it is read"},
-		"a channel":           {&kept[chan int]{}, cannot + "JSON has no chan int"},
-		"keys":                {&kept[map[bool]int]{}, cannot + "JSON has no keys of type bool"},
-		"half a JSON":         {&kept[writesOnly]{}, cannot + "states_test.writesOnly has MarshalJSON without UnmarshalJSON"},
-		"an error of its own": {&kept[never]{}, cannot + "json: error calling MarshalText for type states_test.never: assert.AnError general error for testing"},
+		"one shared name, two types": {of("Cost", number, "Guard", text),
+			`Guard.State: the shared state "sum" is a hook.ConversationState[string] here and a hook.ConversationState[int] in Cost.State: give them one type, or two names`},
+		"a shared name like a path": {of("A", &kept[int]{}, "B", pathLike), "B.State: its state has the key A.State, which is that of A.State too: rename one of them"},
+		"an unexported field":       {&kept[struct{ a int }]{}, cannot + "the field a of struct { a int } is not exported, so that JSON leaves it out: export it, or say so with the tag `json:\"-\"`"},
+		"deep in it":                {&kept[map[string][]*struct{ F func() }]{}, cannot + "JSON has no func()"},
+		"an interface":              {&kept[[]any]{}, cannot + "what was in a value of type interface {} is not known any more when it is read"},
+		"a channel":                 {&kept[chan int]{}, cannot + "JSON has no chan int"},
+		"keys":                      {&kept[map[bool]int]{}, cannot + "JSON has no keys of type bool"},
+		"half a JSON":               {&kept[writesOnly]{}, cannot + "states_test.writesOnly has MarshalJSON without UnmarshalJSON"},
+		"an error of its own":       {&kept[never]{}, cannot + "json: error calling MarshalText for type states_test.never: assert.AnError general error for testing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -229,7 +173,7 @@ func TestWhatCanBeKept(t *testing.T) {
 }
 
 // statesOf returns the states of the hook, composed.
-func statesOf(t *testing.T, h hook.Hook) ([]hook.StateField, error) {
+func statesOf(t *testing.T, h hook.Hook) (map[string]hook.State, error) {
 	t.Helper()
 	c, err := composite.From(h)
 	require.NoError(t, err)

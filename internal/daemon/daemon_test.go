@@ -1,12 +1,15 @@
 package daemon_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/composite"
+	"github.com/grapnel-go/grapnel/composite/states"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/hooktest"
 	"github.com/grapnel-go/grapnel/hook/message"
@@ -22,6 +25,14 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/policy"
 	"github.com/grapnel-go/grapnel/subsystems/skills"
 )
+
+// The stored data of every installation has these keys.
+func TestKeysOfStoredStates(t *testing.T) {
+	t.Parallel()
+	keys, err := states.Of(whole(t).Compose())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Approval.conversations", "Guard.conversation", "Guard.rates", "cost.conversation"}, slices.Sorted(maps.Keys(keys)))
+}
 
 // whole is the composite with all its members.
 func whole(t *testing.T) *daemon.Daemon {

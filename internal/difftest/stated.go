@@ -27,6 +27,9 @@ type Counter struct {
 
 var _ hook.BeforeModel = (*Counter)(nil)
 
+// States implements hook.Stateful.
+func (c *Counter) States() map[string]hook.State { return map[string]hook.State{"all": &c.all} }
+
 // BeforeModel implements hook.BeforeModel.
 func (c *Counter) BeforeModel(_ context.Context, step *hook.Step, _ message.ModelRequest) (hook.ModelDecision, error) {
 	more := func(n int) int { return n + 1 }

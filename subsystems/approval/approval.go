@@ -128,6 +128,11 @@ func New(o *Options) *Approval {
 	return a
 }
 
+// States implements hook.Stateful.
+func (a *Approval) States() map[string]hook.State {
+	return map[string]hook.State{"conversations": &a.conversations}
+}
+
 // Approve answers with a rule, or with what a person says. It blocks until there is
 // an answer, the time for it is over, or ctx ends, which refuses the call. The error
 // is the channel's failure, and refuses it too.

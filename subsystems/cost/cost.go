@@ -69,6 +69,11 @@ func New(o *Options) (*Cost, error) {
 	return c, nil
 }
 
+// States implements hook.Stateful.
+func (c *Cost) States() map[string]hook.State {
+	return map[string]hook.State{"conversation": &c.conversation}
+}
+
 // Price returns what a model call with this usage costs; 0 if the model has no
 // price. It is what a runtime wants to know to show costs.
 func (c *Cost) Price(model string, u message.Usage) hook.Cost {

@@ -46,6 +46,11 @@ type Guard struct {
 	all    limits
 }
 
+// States implements hook.Stateful.
+func (g *Guard) States() map[string]hook.State {
+	return map[string]hook.State{"conversation": &g.conversation, "rates": &g.rates, "spentBefore": &g.spentBefore}
+}
+
 // The points at which limits are enforced.
 var (
 	_ hook.BeforeStep = (*Guard)(nil)

@@ -10,8 +10,7 @@ import (
 
 // InBackground is a member that is told in the background at a point.
 type InBackground struct {
-	// Composite is the composite that has the member under the path Local, as
-	// [hook.SideRun] names it.
+	// Composite is the composite that has the member under the path Local, as [JobHost] is told.
 	Composite hook.Hook
 	Local     string
 	// Path is that from the outermost composite.
@@ -39,7 +38,7 @@ func (c *Composite) findBackground(path string, out *[]InBackground) {
 		for _, use := range m.tag.Points {
 			p := pointNamed(use.Name)
 			if use.Mode == "background" && m.points.Has(p) {
-				as := Member{Path: full, Policy: m.policy(p), Timeout: time.Duration(use.Timeout)}
+				as := Member{Path: full, Policy: m.policy(p), Timeout: time.Duration(use.Timeout), late: c.late}
 				*out = append(*out, InBackground{c.origin, m.path, full, m.hook, p, as, c.visibility(m, p)})
 			}
 		}

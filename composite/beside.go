@@ -16,6 +16,13 @@ func failedBeside(h hook.Host) func(context.Context, *fault) {
 	}
 }
 
+// JobHost is a host that keeps jobs: it has an observer told by a job, which outlives the process.
+type JobHost interface {
+	// TellLater queues a job that tells the member of this path in the composite what the view says; Key of the view says what it is
+	// about, "" is this call. False if no job could be queued; then the member is told beside the turn.
+	TellLater(ctx context.Context, composite hook.Hook, path string, p hook.Point, view hook.Job) bool
+}
+
 // side is a call that nobody waits for, and who is told of it.
 type side struct {
 	// composite and path are who is called, and job what the host may do instead.
@@ -31,7 +38,10 @@ type side struct {
 // beside reports whether the call was handed over.
 func (f *fan) beside(ctx context.Context, h hook.Host, s *side) bool {
 	m, p := f.who, f.point
-	err := h.Beside(ctx, hook.SideRun{Composite: s.composite, Path: s.path, Point: p, Job: s.job, Run: func(ctx context.Context) { s.run(ctx, m, p) }})
+	if keeper, ok := h.(JobHost); ok && s.job.Payload != "" && keeper.TellLater(ctx, s.composite, s.path, p, s.job) {
+		return true
+	}
+	err := h.Beside(ctx, s.path, func(ctx context.Context) { s.run(ctx, m, p) })
 	if err != nil {
 		f.fault(err, false)
 	}
@@ -56,17 +66,9 @@ func (s *side) run(ctx context.Context, m *Member, p hook.Point) {
 		s.ended(ctx, failure)
 	}()
 	s.began()
-	_, err = timed(ctx, m.Timeout, p, func(ctx context.Context) (none, error) {
+	_, err = timed(ctx, m, p, func(ctx context.Context) (none, error) {
 		s.call(ctx)
 		return none{}, nil
 	})
 	returned = true
-}
-
-// Abandon counts a hook that nobody waits for any more, and that is still running.
-// Back is called once, when it has come back. The runtime uses it for what runs
-// beside its turns.
-func Abandon() (back func()) {
-	abandoned.Add(1)
-	return func() { abandoned.Add(-1) }
 }

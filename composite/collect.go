@@ -64,7 +64,7 @@ func (c *collect[T]) start(ctx context.Context, call func(context.Context) ([]T,
 				p.err = errors.New("it ended its goroutine")
 			}
 		}()
-		p.items, p.err = timed(ctx, p.by.Timeout, point, call)
+		p.items, p.err = timed(ctx, p.by, point, call)
 		returned = true
 	})
 }

@@ -41,6 +41,7 @@ type Composite struct {
 	single bool
 	// origin identifies the composite: also what Layered and Recorded have made of it has it.
 	origin hook.Hook
+	late   *lateCount
 	// problem is what is wrong with the members.
 	problem error
 	// layers: Layered has made it, with what its members were then.
@@ -442,7 +443,7 @@ func ofFacade(_ hook.Point, info point.Info) bool { return info.Kind == "facade"
 
 // as is the member as the point sees it.
 func (m *member) as(p hook.Point) Member {
-	return Member{m.path, m.policy(p), time.Duration(m.tag.At(p.String()).Timeout)}
+	return Member{Path: m.path, Policy: m.policy(p), Timeout: time.Duration(m.tag.At(p.String()).Timeout)}
 }
 
 // policy returns the member's fail policy at the point.

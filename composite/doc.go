@@ -23,7 +23,7 @@
 //
 // A field's tag bounds its hook at a point, narrows where it is called, and leaves
 // points out. A decider or rewriter that is late is dropped and its fail policy
-// applies; [Abandoned] counts those that have not come back. Its visibility goes with the
+// applies; [Composite.LateHooks] counts those that have not come back. Its visibility goes with the
 // runs that [Composite.Recorded] tells of. With record the host runs an observer beside
 // what it is doing, with background it queues a job in its place.
 //

@@ -21,6 +21,9 @@ type entry[H any] struct {
 // link finds out which members each point calls. It is called once the members are
 // known, and again for a copy that has others.
 func (c *Composite) link() {
+	if c.late == nil {
+		c.late = new(lateCount)
+	}
 	c.entries, c.points = c.linked(), c.own&^facadePoints
 	for i := range c.members {
 		c.points |= c.members[i].points &^ facadePoints
@@ -46,6 +49,7 @@ func linkAt[H any](c *Composite, p hook.Point) []entry[H] {
 			continue
 		}
 		e := entry[H]{hook: h, as: m.as(p), at: i}
+		e.as.late = c.late
 		if m.writes(p) {
 			e.hook = m.hook.(*Composite).self.(H)
 		}

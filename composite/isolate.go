@@ -17,6 +17,8 @@ type Member struct {
 	Path    string
 	Policy  Policy
 	Timeout time.Duration
+
+	late *lateCount
 }
 
 // Policy is a fail policy; the zero Policy is the point's own.

@@ -209,8 +209,8 @@ func (t *Table) plan() *plan.Plan {
 		}
 	}
 	p := plan.Ordered(t.Type, specs)
-	for point := range t.Own.All() {
-		p.Own = append(p.Own, point.String())
+	for own := range t.Own.All() {
+		p.Own = append(p.Own, own.String())
 	}
 	return p
 }

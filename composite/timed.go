@@ -12,14 +12,27 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// abandoned counts the goroutines that nobody waits for any more.
-var abandoned atomic.Int64
+// LateHooks returns how many hooks of the composite still run although their timeout is over and their answer is dropped. What
+// Layered and Recorded make of a composite counts with it. Their goroutines end when the hooks return; a number that stays above zero
+// tells of hooks that ignore their context. Safe for concurrent use.
+func (c *Composite) LateHooks() int {
+	n := int(c.late.n.Load())
+	for i := range c.members {
+		if inner, ok := c.members[i].hook.(*Composite); ok {
+			n += inner.LateHooks()
+		}
+	}
+	return n
+}
 
-// Abandoned returns how many hooks have not come back although their deadline is
-// over and their answer is dropped. Their goroutines end when the hooks return;
-// a number that stays above zero is hooks that ignore their context. Safe for
-// concurrent use.
-func Abandoned() int { return int(abandoned.Load()) }
+// lateCount counts late hooks; nil counts nothing.
+type lateCount struct{ n atomic.Int64 }
+
+func (l *lateCount) add(n int64) {
+	if l != nil {
+		l.n.Add(n)
+	}
+}
 
 // late is the failure of a hook that has not answered in time.
 type late struct{ after time.Duration }
@@ -63,6 +76,7 @@ func (m *Member) stream(ctx context.Context, call func(context.Context) message.
 type attempt[T any] struct {
 	deadline time.Time
 	point    hook.Point
+	late     *lateCount
 	gone     atomic.Bool
 	ended    chan outcome[T]
 }
@@ -74,16 +88,16 @@ type outcome[T any] struct {
 	late  bool
 }
 
-// timed asks a hook and gives it up when the timeout is over; 0 is no bound.
-func timed[T any](ctx context.Context, timeout time.Duration, point hook.Point, call func(context.Context) (T, error)) (T, error) {
-	if timeout == 0 {
+// timed asks a member and gives it up when its timeout is over.
+func timed[T any](ctx context.Context, m *Member, point hook.Point, call func(context.Context) (T, error)) (T, error) {
+	if m.Timeout == 0 {
 		return call(ctx)
 	}
-	deadline := time.Now().Add(timeout)
+	deadline := time.Now().Add(m.Timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	a := &attempt[T]{deadline: deadline, point: point, ended: make(chan outcome[T], 1)}
-	timer := time.NewTimer(timeout)
+	a := &attempt[T]{deadline: deadline, point: point, late: m.late, ended: make(chan outcome[T], 1)}
+	timer := time.NewTimer(m.Timeout)
 	defer timer.Stop()
 	go a.run(ctx, call)
 	select {
@@ -95,14 +109,14 @@ func timed[T any](ctx context.Context, timeout time.Duration, point hook.Point, 
 		a.abandon()
 	}
 	var none T
-	return none, late{timeout}
+	return none, late{m.Timeout}
 }
 
-// abandon counts the hook as abandoned, unless it has come back just now.
+// abandon counts the hook as late, unless it has come back just now.
 func (a *attempt[T]) abandon() {
-	abandoned.Add(1)
+	a.late.add(1)
 	if !a.gone.CompareAndSwap(false, true) {
-		abandoned.Add(-1)
+		a.late.add(-1)
 	}
 }
 
@@ -121,7 +135,7 @@ func (a *attempt[T]) run(ctx context.Context, call func(context.Context) (T, err
 			a.ended <- o
 			return
 		}
-		abandoned.Add(-1)
+		a.late.add(-1)
 	}()
 	o.value, o.err = call(ctx)
 	returned = true

@@ -65,7 +65,7 @@ func TestTimedInTime(t *testing.T) {
 		panic(&hook.Failure{Subsystem: "Deep", Point: point.Schema, Err: errors.New("inner")})
 	}
 	assert.Equal(t, "A.Deep: Schema: inner", ask().Failure.Error())
-	assert.Zero(t, composite.Abandoned())
+	assert.Zero(t, c.LateHooks())
 }
 
 // At the deadline the fail policy applies, the late answer is dropped, and the
@@ -103,10 +103,10 @@ func TestTimedTooLate(t *testing.T) {
 				require.ErrorIs(t, v.Failure, context.DeadlineExceeded)
 			}
 			assert.Equal(t, []string{"A did not answer in time at BeforeTool"}, host.failures(), "told once, whatever the policy")
-			assert.Equal(t, 1, composite.Abandoned())
+			assert.Equal(t, 1, c.LateHooks())
 			close(release)
 			synctest.Wait()
-			assert.Zero(t, composite.Abandoned())
+			assert.Zero(t, c.LateHooks())
 		})
 	}
 }
@@ -133,7 +133,7 @@ func TestTimedReturnsAtTheDeadline(t *testing.T) {
 			assert.Equal(t, message.JSON("0B"), args)
 			assert.Equal(t, []string{"A did not answer in time at RewriteArgs"}, host.failures())
 			synctest.Wait()
-			assert.Zero(t, composite.Abandoned())
+			assert.Zero(t, c.LateHooks())
 		})
 	}
 }

@@ -74,7 +74,7 @@ func decideWith[H any, P place, V any, D decision](ctx context.Context, c *Compo
 	p := g.point // a closure over g would move it to the heap, also where nothing is timed
 	var said D
 	ask(ctx, g, e.hook, at, v, func(h H, ctx context.Context, at P, v V) (d D, err error) {
-		said, err = timed(ctx, e.as.Timeout, p, func(ctx context.Context) (D, error) { return call(h, ctx, at, v) })
+		said, err = timed(ctx, &e.as, p, func(ctx context.Context) (D, error) { return call(h, ctx, at, v) })
 		return said, err
 	})
 	if r != nil {
@@ -124,7 +124,7 @@ func rewriteWith[H any, P place, V any](ctx context.Context, c *Composite, f *fo
 	r := rewriting(c.record(e.at, f.point, at), f)
 	p := f.point
 	pass(ctx, f, e.hook, at, func(h H, ctx context.Context, at P, v V) (V, error) {
-		return timed(ctx, e.as.Timeout, p, func(ctx context.Context) (V, error) { return call(h, ctx, at, v) })
+		return timed(ctx, &e.as, p, func(ctx context.Context) (V, error) { return call(h, ctx, at, v) })
 	})
 	if r != nil {
 		rewritten(ctx, r, f, at.Host())
@@ -188,7 +188,7 @@ func contributeWith[H any, P place, T Contribution[T]](ctx context.Context, c *C
 		return &parallelRun[T]{r, all.parts[before]}
 	}
 	p := all.point
-	add(ctx, all, e.hook, at, func(H, context.Context, P) ([]T, error) { return timed(ctx, e.as.Timeout, p, asked) })
+	add(ctx, all, e.hook, at, func(H, context.Context, P) ([]T, error) { return timed(ctx, &e.as, p, asked) })
 	if r != nil {
 		contributed(ctx, r, all, before, at.Host())
 	}

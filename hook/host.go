@@ -40,31 +40,13 @@ type Host interface {
 	// Enqueue queues a job, to be done once for its kind and key. It returns when
 	// the job is stored as durably as conversations are.
 	Enqueue(ctx context.Context, job Job) error
-	// Beside has something run that nobody waits for, and returns at once. Runs of one
-	// path and one conversation come one after the other, in the order in which they
-	// were handed over. The error is ErrCrowded if too many of them wait already, or
-	// says that the runtime is closed; then nothing is run.
-	Beside(ctx context.Context, run SideRun) error
-}
-
-// SideRun is something that runs beside a turn, and perhaps longer than it.
-type SideRun struct {
-	// Path is the field of who runs, in Composite, and Point where it was handed over;
-	// 0 is none.
-	Composite Hook
-	Path      string
-	Point     Point
-	// Job, if it has a payload, is the view of the point, written down. A host that
-	// keeps jobs queues it and does not call Run: the member is told by whoever does the
-	// job. Kind is the host's, and Key tells what the view is about; "" is once.
-	Job Job
-	// Run is called once, in a goroutine that the runtime waits for before it closes
-	// the hook. Its context has the values of the one that was handed over and ends
-	// when the runtime closes and can wait no longer. With it a host emits, and queues
-	// jobs; what there is only within a turn is ErrNoTurn, also while the turn still
-	// runs, and events are those of the turn as long as it does. A panic is told as
-	// the failure of Path.
-	Run func(ctx context.Context)
+	// Beside runs something that nobody waits for, and returns at once. path names the member that asks. The host calls run once, in a
+	// goroutine for which the runtime waits before it closes the hook; runs of one path and one conversation come one after the other,
+	// in the order in which they were handed over. run's context has the values of ctx and ends when the runtime closes and can wait no
+	// longer. With it a host emits, and queues jobs; whatever needs a turn is ErrNoTurn, also while the turn still runs, and its events
+	// are those of the turn as long as it does. A panic is reported as the failure of path. The error is ErrCrowded if too many runs
+	// wait already, or says that the runtime is closed; then run is not called.
+	Beside(ctx context.Context, path string, run func(ctx context.Context)) error
 }
 
 // Sentinels of a Host that callers test with errors.Is.
@@ -129,8 +111,8 @@ func (NoHost) CallModel(context.Context, message.ModelRequest) (message.ModelRep
 func (NoHost) Enqueue(context.Context, Job) error { return ErrNoTurn }
 
 // Beside implements Host: it runs at once, and is waited for.
-func (NoHost) Beside(ctx context.Context, run SideRun) error {
-	run.Run(context.WithoutCancel(ctx))
+func (NoHost) Beside(ctx context.Context, _ string, run func(context.Context)) error {
+	run(context.WithoutCancel(ctx))
 	return nil
 }
 

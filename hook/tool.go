@@ -34,72 +34,28 @@ type Runner interface {
 	Run(ctx context.Context, env *Env) message.ToolResult
 }
 
-// Invocation is a call that Dispatch has bound: the arguments as everyone from
-// here on sees them, and either a way to run it or the reason why it cannot be
-// run. The zero Invocation cannot be run.
-//
-// It is four words: the compiler keeps it in registers on its way from the owner
-// through the composites above. With a word more each of them would copy it in
-// memory, which takes longer than finding the owner does.
+// Invocation is a call that Dispatch has bound: the arguments as everyone from here on sees them, and either a way to run it or the
+// reason why it cannot be run. The zero Invocation cannot be run.
 type Invocation struct {
-	args message.JSON
-	// runner also says what is rare, by its type: unread or refused.
+	args   message.JSON
 	runner Runner
+	err    *ArgError
 }
 
-// unread is the runner of a call for whose arguments nobody vouches.
-type unread struct{ Runner }
+// Bound returns an invocation that can be run. args are the canonical arguments from which r was made.
+func Bound(args message.JSON, r Runner) Invocation { return Invocation{args: args, runner: r} }
 
-// refused stands where a call that cannot be run has no runner.
-type refused struct{ err *ArgError }
-
-// Run answers as the runtime does, which does not run such a call.
-func (r refused) Run(context.Context, *Env) message.ToolResult { return r.err.Result() }
-
-// Bound returns an invocation that can be run. args are the canonical arguments
-// from which r was made. It allocates once; [Parsed] does not.
-func Bound(args message.JSON, r Runner) Invocation { return Invocation{args: args, runner: unread{r}} }
-
-// Parsed is Bound for an owner that has read the call's arguments to their end and
-// vouches that they are one JSON text. The runtime reads them itself where nobody
-// does: what is no JSON never runs.
-func Parsed(args message.JSON, r Runner) Invocation { return Invocation{args: args, runner: r} }
-
-// BadArgs returns an invocation that cannot be run, with the error that the
-// model is told. args are the arguments as they came.
-func BadArgs(args message.JSON, err *ArgError) Invocation {
-	return Invocation{args: args, runner: refused{err}}
-}
+// BadArgs returns an invocation that cannot be run, with the error for the model. args are the arguments as they came.
+func BadArgs(args message.JSON, err *ArgError) Invocation { return Invocation{args: args, err: err} }
 
 // Args returns the arguments: canonical if the invocation can be run.
 func (i Invocation) Args() message.JSON { return i.args }
 
 // Runner returns what runs the call, or nil if it cannot be run.
-func (i Invocation) Runner() Runner {
-	switch r := i.runner.(type) {
-	case unread:
-		return r.Runner
-	case refused:
-		return nil
-	}
-	return i.runner
-}
-
-// Parsed reports whether the owner vouches that the call's arguments are JSON. It is
-// false if the call cannot be run.
-func (i Invocation) Parsed() bool {
-	switch i.runner.(type) {
-	case nil, unread, refused:
-		return false
-	}
-	return true
-}
+func (i Invocation) Runner() Runner { return i.runner }
 
 // Err returns why the call cannot be run, or nil.
-func (i Invocation) Err() *ArgError {
-	r, _ := i.runner.(refused)
-	return r.err
-}
+func (i Invocation) Err() *ArgError { return i.err }
 
 // ArgError says what is wrong with the arguments of a call, for the model that
 // has to mend them. It never repeats a value.

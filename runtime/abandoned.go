@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 )
@@ -38,9 +37,14 @@ func (r *Runtime) Abandoned() []Abandoned {
 	return out
 }
 
-// LateHooks returns how many hooks of the process still run that did not answer within
-// their timeout.
-func (r *Runtime) LateHooks() int { return composite.Abandoned() }
+// LateHooks returns how many hooks still run that did not answer within their timeout, or that did not end when the runtime closed.
+func (r *Runtime) LateHooks() int {
+	n := int(r.lateBeside.Load())
+	if r.hooks != nil {
+		n += r.hooks.LateHooks()
+	}
+	return n
+}
 
 // What ends the life of agents and of the runtime is waited for until the caller's
 // context has ended, and then for the grace period. A hook that hangs there is

@@ -33,9 +33,9 @@ type task struct {
 	View  message.JSON `json:"view"`
 }
 
-// later queues what the run would do.
-func (r *Runtime) later(ctx context.Context, h *host, run hook.SideRun) error {
-	m, err := r.memberOf(run)
+// later queues a job that tells a member what the view says.
+func (r *Runtime) later(ctx context.Context, h *host, of hook.Hook, path string, p hook.Point, view hook.Job) error {
+	m, err := r.memberOf(of, path, p)
 	if err != nil {
 		return err
 	}
@@ -43,11 +43,11 @@ func (r *Runtime) later(ctx context.Context, h *host, run hook.SideRun) error {
 	if err != nil {
 		return err
 	}
-	payload, err := json.Marshal(task{m.Path, m.Point.String(), run.Job.Payload})
+	payload, err := json.Marshal(task{m.Path, m.Point.String(), view.Payload})
 	if err != nil {
 		return fmt.Errorf("write a job down: %w", err)
 	}
-	about := run.Job.Key
+	about := view.Key
 	if about == "" {
 		about = r.o.NewID()
 	}
@@ -77,13 +77,13 @@ func (r *Runtime) record(ctx context.Context, h *host, m composite.InBackground,
 }
 
 // memberOf finds out who is to be told.
-func (r *Runtime) memberOf(run hook.SideRun) (composite.InBackground, error) {
+func (r *Runtime) memberOf(of hook.Hook, path string, p hook.Point) (composite.InBackground, error) {
 	for _, m := range r.background {
-		if m.Composite == run.Composite && m.Local == run.Path && m.Point == run.Point {
+		if m.Composite == of && m.Local == path && m.Point == p {
 			return m, nil
 		}
 	}
-	return composite.InBackground{}, fmt.Errorf("no member of the composite is %s and told in the background at %s", run.Path, run.Point)
+	return composite.InBackground{}, fmt.Errorf("no member of the composite is %s and told in the background at %s", path, p)
 }
 
 // handlers are those of the program and, if members are told in the background, that

@@ -41,7 +41,7 @@ func newFast(n int) *fast {
 func (f *fast) Schema() []message.Tool              { return f.tools }
 func (f *fast) OnEvent(context.Context, hook.Event) { f.seen++ }
 func (f *fast) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
-	return hook.Parsed(call.Args(), fastRun{}), true // all models of these benchmarks send {}
+	return hook.Bound(call.Args(), fastRun{}), true // all models of these benchmarks send {}
 }
 
 type fastRun struct{}

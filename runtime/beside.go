@@ -10,6 +10,8 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/lane"
 )
 
+var _ composite.JobHost = (*host)(nil)
+
 // Runs beside turns have the context of a side: by it hosts know that who asks them
 // is not within a turn, whichever turn may be running meanwhile.
 
@@ -28,33 +30,38 @@ func sideOf(ctx context.Context) *side {
 	return s
 }
 
+// TellLater implements composite.JobHost.
+func (h *host) TellLater(ctx context.Context, of hook.Hook, path string, p hook.Point, view hook.Job) bool {
+	if leftBehind(ctx) {
+		return false
+	}
+	err := h.rt.later(ctx, h, of, path, p, view)
+	if err != nil {
+		h.Emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{Code: "background.not_queued", Text: fmt.Sprintf(
+			"%s is told beside %s, and if the process dies never: no job could be queued: %s", path, p, publicText(err))}))
+	}
+	return err == nil
+}
+
 // Beside implements hook.Host.
-func (h *host) Beside(ctx context.Context, run hook.SideRun) error {
+func (h *host) Beside(ctx context.Context, path string, run func(context.Context)) error {
 	if leftBehind(ctx) {
 		return hook.ErrNoTurn
 	}
-	if run.Job.Payload != "" {
-		err := h.rt.later(ctx, h, run)
-		if err == nil {
-			return nil
-		}
-		h.Emit(ctx, hook.DiagnosticEvent(hook.Diagnostic{Code: "background.not_queued", Text: fmt.Sprintf(
-			"%s is told beside %s, and if the process dies never: no job could be queued: %s", run.Path, run.Point, publicText(err))}))
-	}
 	ctx = context.WithValue(ctx, sideKey{}, &side{turn: h.turnOf(ctx)})
-	err := h.rt.beside.Go(ctx, lane.Name{Place: h.log.Conversation(), Path: run.Path}, func(ctx context.Context) {
+	err := h.rt.beside.Go(ctx, lane.Name{Place: h.log.Conversation(), Path: path}, func(ctx context.Context) {
 		defer func() {
 			if v := recover(); v != nil {
-				f := panicOf(run.Point, v)
-				f.Subsystem = run.Path
+				f := panicOf(0, v)
+				f.Subsystem = path
 				h.Emit(ctx, hook.FailureEvent(f))
 			}
 		}()
-		run.Run(ctx)
+		run(ctx)
 	})
 	switch {
 	case errors.Is(err, lane.ErrFull):
-		return fmt.Errorf("%w, of %s", hook.ErrCrowded, run.Path)
+		return fmt.Errorf("%w, of %s", hook.ErrCrowded, path)
 	case err != nil:
 		return ErrClosed
 	}
@@ -89,4 +96,9 @@ func (r *Runtime) closeBeside(ctx context.Context) {
 	}
 }
 
-func (r *Runtime) newLanes() *lane.Lanes { return lane.New(&lane.Options{Left: composite.Abandon}) }
+func (r *Runtime) newLanes() *lane.Lanes {
+	return lane.New(&lane.Options{Left: func() (back func()) {
+		r.lateBeside.Add(1)
+		return func() { r.lateBeside.Add(-1) }
+	}})
+}

@@ -29,7 +29,7 @@ type call struct {
 	at    *hook.ToolCall
 	first hook.ToolCall
 	grant hook.Grant
-	// parsed: the arguments of at are known to be JSON. cut: the model's answer ended
+	// parsed: a repair gave the call arguments that are JSON. cut: the model's answer ended
 	// at its token limit, perhaps within this call.
 	parsed, cut bool
 	// judged: AfterTool is or was told of its end.
@@ -168,8 +168,7 @@ func (t *turn) refuseUnreadable(reply message.ModelReply, calls []call) bool {
 	return true
 }
 
-// isJSON reports whether the model's arguments are JSON. Who bound the call has
-// mostly read them; only those of other calls are read once more.
+// isJSON reports whether the model's arguments are JSON, or were repaired.
 func (c *call) isJSON() bool { return c.parsed || json.Valid([]byte(c.first.Args())) }
 
 // over reports whether no further call of the turn may run.
@@ -240,7 +239,7 @@ func (t *turn) bind(c *call, at *hook.ToolCall) bool {
 	if inv.Args() != at.Args() {
 		c.at = at.WithArgs(inv.Args())
 	}
-	c.runner, c.parsed = inv.Runner(), inv.Parsed()
+	c.runner = inv.Runner()
 	if t.explained[at.Name()] == at.ID() { // it was repaired, so the model has not seen the schema
 		delete(t.explained, at.Name())
 	}

@@ -74,7 +74,7 @@ func (t *turn) repair(c *call) hook.Verdict {
 // the owner of the tool reads into them.
 func (t *turn) bindStrictly(c *call, at *hook.ToolCall) bool {
 	bound := t.bind(c, at)
-	if c.parsed = c.parsed || json.Valid([]byte(at.Args())); c.parsed {
+	if c.parsed = json.Valid([]byte(at.Args())); c.parsed {
 		return bound
 	}
 	if bound {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/grapnel-go/grapnel/composite"
@@ -156,6 +157,8 @@ type Runtime struct {
 	keys, finding keyed.Locks
 	// abandoned counts hooks that nobody waits for any more.
 	abandoned abandoned.Counts
+	// lateBeside counts the background runs that did not end when the runtime closed.
+	lateBeside atomic.Int64
 	// loops run the loops of turns, tools their tool calls.
 	loops drive.Pool
 	tools *toolrun.Runner

@@ -324,11 +324,11 @@ func TestSpecARunBesideATurnThatWasLeftBehindTells(t *testing.T) {
 		var refused error
 		before := point.BeforeTurnFunc(func(ctx context.Context, turn *hook.Turn, _ message.Input) (d hook.TurnDecision, err error) {
 			host := turn.Host()
-			return d, host.Beside(ctx, hook.SideRun{Path: "Audit", Point: point.BeforeTurn, Run: func(ctx context.Context) {
+			return d, host.Beside(ctx, "Audit", func(ctx context.Context) {
 				<-audits
 				host.Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "audit"})
 				refused = host.Enqueue(ctx, hook.Job{Kind: "k", Key: "1", Payload: `{}`})
-			}})
+			})
 		})
 		step := point.BeforeStepFunc(func(context.Context, *hook.Step) (d hook.StepDecision, err error) { <-release; return d, nil })
 		w := startWith(t, plays(says("x")), hook.AgentConfig{Name: "a"}, &runtime.Options{Grace: time.Second, Store: mem.New(&mem.Options{Journal: true})},
@@ -412,7 +412,7 @@ func TestSpecATurnThatWasStartedBesideAnotherIsLeftBehindLikeAny(t *testing.T) {
 		var turns, late []string
 		before := point.BeforeTurnFunc(func(ctx context.Context, turn *hook.Turn, in message.Input) (d hook.TurnDecision, err error) {
 			if in.Text() == "first" {
-				return d, turn.Host().Beside(ctx, hook.SideRun{Path: "Reports", Point: point.BeforeTurn, Run: func(ctx context.Context) {
+				return d, turn.Host().Beside(ctx, "Reports", func(ctx context.Context) {
 					other, err := w.rt.Conversation(ctx, "a", "reports")
 					if !assert.NoError(t, err) {
 						return
@@ -421,7 +421,7 @@ func TestSpecATurnThatWasStartedBesideAnotherIsLeftBehindLikeAny(t *testing.T) {
 					defer cancel()
 					_, err = other.Send(ctx, message.TextInput("second"), nil)
 					assert.ErrorIs(t, err, context.DeadlineExceeded)
-				}})
+				})
 			}
 			turn.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "in time"})
 			<-release

@@ -85,7 +85,7 @@ func (d *Decoder) Bind(r hook.Runner) hook.Invocation {
 	if d.end(); d.err != nil {
 		return hook.BadArgs(d.call.Args(), d.err)
 	}
-	return hook.Parsed(d.canonical(), r)
+	return hook.Bound(d.canonical(), r)
 }
 
 // Err returns the first error so far, or nil.

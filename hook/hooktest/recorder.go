@@ -93,8 +93,8 @@ func (r *Recorder) Enqueue(_ context.Context, job hook.Job) error {
 }
 
 // Beside runs it at once, and waits for it.
-func (r *Recorder) Beside(ctx context.Context, run hook.SideRun) error {
-	return r.none.Beside(ctx, run)
+func (r *Recorder) Beside(ctx context.Context, path string, run func(context.Context)) error {
+	return r.none.Beside(ctx, path, run)
 }
 
 // Events returns a copy of what was emitted so far, in order.

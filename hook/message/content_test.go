@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -143,29 +142,18 @@ func TestInvocation(t *testing.T) {
 		inv    hook.Invocation
 		args   message.JSON
 		runner hook.Runner
-		parsed bool
 		err    *hook.ArgError
 	}{
-		"zero":           {},
-		"bound":          {inv: hook.Bound("{}", r), args: "{}", runner: r},
-		"bound by none":  {inv: hook.Bound("{}", nil), args: "{}"},
-		"bound again":    {inv: hook.Bound("{}", hook.Bound("[]", r).Runner()), args: "{}", runner: r},
-		"parsed":         {inv: hook.Parsed("{}", r), args: "{}", runner: r, parsed: true},
-		"parsed by none": {inv: hook.Parsed("{}", nil), args: "{}"},
-		"bad":            {inv: hook.BadArgs("{", wrong), args: "{", err: wrong},
-		"bad, unsaid":    {inv: hook.BadArgs("{", nil), args: "{"},
+		"zero":          {},
+		"bound":         {inv: hook.Bound("{}", r), args: "{}", runner: r},
+		"bound by none": {inv: hook.Bound("{}", nil), args: "{}"},
+		"bad":           {inv: hook.BadArgs("{", wrong), args: "{", err: wrong},
+		"bad, unsaid":   {inv: hook.BadArgs("{", nil), args: "{"},
 	} {
 		assert.Equal(t, tt.args, tt.inv.Args(), name)
 		assert.Equal(t, tt.runner, tt.inv.Runner(), name)
-		assert.Equal(t, tt.parsed, tt.inv.Parsed(), name)
 		assert.Same(t, tt.err, tt.inv.Err(), name)
 	}
-	assert.NotEqual(t, hook.Bound("{}", r), hook.Parsed("{}", r))
-}
-
-// The compiler keeps values of up to four words in registers.
-func TestAnInvocationStaysInRegisters(t *testing.T) {
-	assert.LessOrEqual(t, reflect.TypeFor[hook.Invocation]().Size(), 4*reflect.TypeFor[uintptr]().Size())
 }
 
 func TestUsage(t *testing.T) {

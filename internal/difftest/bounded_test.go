@@ -80,14 +80,17 @@ func TestPoliciesAlike(t *testing.T) {
 			return asked{rapid.SampledFrom(Ops()).Draw(rt, "op"), rapid.SampledFrom(args).Draw(rt, "arg")}
 		}), 1, 12).Draw(rt, "program")
 		different := ""
+		var all []*composite.Composite
 		synctest.Test(t, func(t *testing.T) {
 			a, la := newBounded(deeds, say)
 			b, lb := newBounded(deeds, say)
 			c, err := composite.New(b)
 			require.NoError(t, err)
 			d, ld := newBounded(deeds, say)
-			static, dynamic := World{F: a.Compose(), Log: la, Host: new(Recorder)}, World{F: c, Log: lb, Host: new(Recorder)}
-			recorded := World{F: d.Compose().Recorded(nil), Log: ld, Host: new(Recorder)}
+			whole, parts := a.Compose(), d.Compose().Recorded(nil)
+			all = append(all, whole, c, parts)
+			static, dynamic := World{F: whole, Log: la, Host: new(Recorder)}, World{F: c, Log: lb, Host: new(Recorder)}
+			recorded := World{F: parts, Log: ld, Host: new(Recorder)}
 			for _, s := range program {
 				if different = Differ(settled(s.op), s.arg, dynamic, static, recorded); different != "" {
 					return
@@ -95,7 +98,9 @@ func TestPoliciesAlike(t *testing.T) {
 			}
 		})
 		require.Empty(rt, different)
-		require.Zero(rt, composite.Abandoned(), "the bubble ends when all goroutines have")
+		for _, c := range all {
+			require.Zero(rt, c.LateHooks(), "the bubble ends when all goroutines have")
+		}
 	})
 }
 

@@ -60,7 +60,7 @@ func (h *taker) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocatio
 	if call.Name() != "take" {
 		return hook.Invocation{}, false
 	}
-	return hook.Parsed(call.Args(), h), true
+	return hook.Bound(call.Args(), h), true
 }
 
 // Run implements hook.Runner.

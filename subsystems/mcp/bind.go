@@ -15,7 +15,7 @@ func (t *tool) bind(call *hook.ToolCall) hook.Invocation {
 		err = t.schema.Validate(canonical)
 	}
 	if err == nil {
-		return hook.Parsed(canonical, &invocation{t: t, args: canonical})
+		return hook.Bound(canonical, &invocation{t: t, args: canonical})
 	}
 	bad := &hook.ArgError{Reason: err.Error()}
 	var where *hook.ArgError

@@ -14,12 +14,10 @@ type AgentConfig struct {
 	Name string
 	// Description is one sentence for people and for agents that delegate.
 	Description string
-	// Model is the model id; "" is the provider's default.
-	Model string
+	// Model says which model answers, and what it is told beside the messages.
+	Model ModelSettings
 	// Instructions are the first part of the system prompt.
 	Instructions string
-	Format       message.ResponseFormat
-	Choice       message.ToolChoice
 	// Tools are the public names of the tools that the agent may use. Nil means
 	// all that its hooks offer; empty and non-nil means none. A name that nobody
 	// owns is an error at registration.
@@ -29,6 +27,16 @@ type AgentConfig struct {
 	sections sections
 	prefix   string
 	host     Host
+}
+
+// ModelSettings are what every request of an agent tells the model. Zero values are the provider's defaults.
+type ModelSettings struct {
+	// Name is the model id.
+	Name   string
+	Format message.ResponseFormat
+	Choice message.ToolChoice
+	// MaxTokens bounds one answer, in tokens; it is not negative.
+	MaxTokens int
 }
 
 // Limits bound one turn. Zero is the runtime's default for Steps (20) and no
@@ -41,8 +49,6 @@ type Limits struct {
 	Tokens int64 `json:"tokens,omitzero"`
 	// Time is wall time.
 	Time time.Duration `json:"time,omitzero"`
-	// MaxTokens bounds one answer of the model.
-	MaxTokens int `json:"max_tokens,omitzero"`
 }
 
 // Merge returns c with what over sets laid above it: an empty value in over
@@ -51,14 +57,14 @@ type Limits struct {
 func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	keep(&c.Name, over.Name)
 	keep(&c.Description, over.Description)
-	keep(&c.Model, over.Model)
+	keep(&c.Model.Name, over.Model.Name)
 	keep(&c.Instructions, over.Instructions)
-	keep(&c.Format, over.Format)
-	keep(&c.Choice, over.Choice)
+	keep(&c.Model.Format, over.Model.Format)
+	keep(&c.Model.Choice, over.Model.Choice)
 	keep(&c.Limits.Steps, over.Limits.Steps)
 	keep(&c.Limits.Tokens, over.Limits.Tokens)
 	keep(&c.Limits.Time, over.Limits.Time)
-	keep(&c.Limits.MaxTokens, over.Limits.MaxTokens)
+	keep(&c.Model.MaxTokens, over.Model.MaxTokens)
 	if over.Tools != nil {
 		c.Tools = slices.Clone(over.Tools)
 	}

@@ -410,7 +410,7 @@ func TestOnBuildAgentMayChangeTheConfigurationButNotTheName(t *testing.T) {
 	t.Parallel()
 	builds := func(f func(*hook.AgentConfig)) hook.Hook { return builder{f: f} }
 	w := startWith(t, plays(says("ok")), hook.AgentConfig{Name: "a", Instructions: "Help."}, nil,
-		builds(func(c *hook.AgentConfig) { c.Instructions += " Quickly." }), builds(func(c *hook.AgentConfig) { c.Model = "big" }))
+		builds(func(c *hook.AgentConfig) { c.Instructions += " Quickly." }), builds(func(c *hook.AgentConfig) { c.Model.Name = "big" }))
 	w.send("hi")
 	assert.Equal(t, "Help. Quickly.", w.model.requests[0].System)
 	assert.Equal(t, "big", w.model.requests[0].Model)

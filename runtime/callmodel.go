@@ -21,7 +21,7 @@ func (h *host) CallModel(ctx context.Context, req message.ModelRequest) (message
 	case t.outOfTokens() != nil:
 		return message.ModelReply{}, hook.ErrBudget
 	}
-	req.Model, req.MaxTokens = cmp.Or(req.Model, t.cfg.Model), cmp.Or(req.MaxTokens, t.cfg.Limits.MaxTokens)
+	req.Model, req.MaxTokens = cmp.Or(req.Model, t.cfg.Model.Name), cmp.Or(req.MaxTokens, t.cfg.Model.MaxTokens)
 	req.Tools, req.Choice = nil, message.ToolChoice{}
 	reply, err := t.callModel(ctx, req)
 	if err != nil {

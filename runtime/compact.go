@@ -202,7 +202,7 @@ func (c *Conversation) beforeCompaction(ctx context.Context, p past) (hook.Compa
 	all := messagesOf(p.messages)
 	d, _ := hooks.BeforeCompaction(ctx, c.place, hook.Compaction{
 		Messages: message.MessagesOf(all[:p.cut]...),
-		Budget:   hook.TokenBudget{Used: tokensOf(all), Reserved: int64(c.agent.cfg.Limits.MaxTokens)},
+		Budget:   hook.TokenBudget{Used: tokensOf(all), Reserved: int64(c.agent.cfg.Model.MaxTokens)},
 		Trigger:  hook.CompactionManual,
 	})
 	told(ctx, c.host, d)

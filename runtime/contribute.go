@@ -143,7 +143,7 @@ func (c *contributing) binds(a hook.AddedTool) (err error) {
 			err = errors.New("the Dispatch of its owner panicked")
 		}
 	}()
-	step := hook.NewStep(c.place, 1, c.answers.cfg.Model)
+	step := hook.NewStep(c.place, 1, c.answers.cfg.Model.Name)
 	return c.hooks.Binds(c.ctx, a.Owner, hook.NewToolCall(hook.ToolCallData{Step: step, Tool: a.Tool, Args: "{}", Original: "{}"}))
 }
 

@@ -32,7 +32,7 @@ func (t *turn) invite(name string) error {
 	}
 	// Some providers want the tools of calls in the history to be named.
 	view.tools = t.view.tools
-	cfg.Choice = message.ToolChoice{Mode: message.ToolChoiceNone}
+	cfg.Model.Choice = message.ToolChoice{Mode: message.ToolChoiceNone}
 	t.answers, t.view, t.cfg = guest, view, &cfg
 	return nil
 }

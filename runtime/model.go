@@ -86,7 +86,7 @@ func (t *turn) failHook(err error) bool {
 func (t *turn) request() message.ModelRequest {
 	return message.ModelRequest{
 		Model: t.step.Model(), System: t.view.prompt, Messages: t.history.list(), Tools: t.view.tools,
-		Choice: t.cfg.Choice, Format: t.cfg.Format, MaxTokens: t.cfg.Limits.MaxTokens,
+		Choice: t.cfg.Model.Choice, Format: t.cfg.Model.Format, MaxTokens: t.cfg.Model.MaxTokens,
 	}
 }
 

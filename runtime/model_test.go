@@ -278,7 +278,7 @@ func TestLimitsOfATurn(t *testing.T) {
 	w = startWith(t, plays(forever...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: 3}}, nil, box(named("x")))
 	assert.Equal(t, 3, w.send("go").Steps)
 
-	w = startWith(t, plays(forever...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Tokens: 31, MaxTokens: 7}}, nil, box(named("x")))
+	w = startWith(t, plays(forever...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Tokens: 31}, Model: hook.ModelSettings{MaxTokens: 7}}, nil, box(named("x")))
 	out = w.send("go")
 	assert.Equal(t, hook.StopTokenLimit, out.Stop)
 	assert.Equal(t, 3, out.Steps)

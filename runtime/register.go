@@ -55,7 +55,7 @@ func checkConfig(cfg hook.AgentConfig) error {
 	switch {
 	case !message.ValidToolName(cfg.Name):
 		return fmt.Errorf("the name has to match ^[a-zA-Z0-9_-]{1,64}$")
-	case cfg.Limits.Tokens < 0 || cfg.Limits.Time < 0 || cfg.Limits.MaxTokens < 0:
+	case cfg.Limits.Tokens < 0 || cfg.Limits.Time < 0 || cfg.Model.MaxTokens < 0:
 		return fmt.Errorf("limits but that of steps are not negative: %+v", cfg.Limits)
 	}
 	return nil

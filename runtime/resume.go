@@ -304,7 +304,7 @@ func (t *turn) endStep(was *durable.Interrupted, on bool) (more bool) {
 // recall makes the calls that had begun those of the turn, with all that the journal
 // says of them: whoever ends the turn from now on knows which of them have run.
 func (t *turn) recall(was *durable.Interrupted) (message.ModelReply, []call) {
-	reply := message.ModelReply{Content: was.Message.Content, Model: t.cfg.Model, Finish: message.FinishTools}
+	reply := message.ModelReply{Content: was.Message.Content, Model: t.cfg.Model.Name, Finish: message.FinishTools}
 	calls := t.newCalls(reply)
 	for i := range calls {
 		c := &calls[i]

@@ -56,7 +56,7 @@ func TestSpecAHookCallsAModelWithinTheTurn(t *testing.T) {
 		return hook.ModelDecision{}, nil
 	})
 	m := plays(says("hi"), says("A ", "title"))
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: "main", Limits: hook.Limits{MaxTokens: 70}}, &runtime.Options{Price: perToken}, h, counts, box(named("echo")))
+	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main", MaxTokens: 70}}, &runtime.Options{Price: perToken}, h, counts, box(named("echo")))
 	out := w.send("1")
 	require.NoError(t, h.err)
 	assert.Equal(t, "A title", h.reply.Text())
@@ -105,7 +105,7 @@ func TestSpecCallModelFails(t *testing.T) {
 			t.Parallel()
 			h := &titles{}
 			failed := onErrors(hook.RetryFailure(0))
-			w := startWith(t, plays(says("hi"), tc.stream), hook.AgentConfig{Name: "a", Model: "main", Limits: tc.limits}, &runtime.Options{MaxResult: 1000}, h, failed)
+			w := startWith(t, plays(says("hi"), tc.stream), hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "main"}, Limits: tc.limits}, &runtime.Options{MaxResult: 1000}, h, failed)
 			out, err := w.try(t.Context(), "1")
 			require.NoError(t, err)
 			assert.Equal(t, "hi", out.Text(), "the turn goes on")
@@ -198,7 +198,7 @@ func TestSpecWhatATurnCostsIsWithItsChildrenAndSeenInItsPlace(t *testing.T) {
 		return message.TextResult(out.Text())
 	}}
 	w := startWith(t, plays(calls(want{"c1", "delegate", `{}`}), says("child"), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Price: perToken}, looks, box(delegates))
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: "dear"})
+	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: hook.ModelSettings{Name: "dear"}})
 	require.NoError(t, err)
 	out := w.send("1")
 	assert.Equal(t, hook.Cost(15000), seen["b"])

@@ -47,7 +47,7 @@ func stage(t *testing.T, c cast, o *runtime.Options, cfgs []hook.AgentConfig, ho
 	require.NoError(t, w.rt.Open(t.Context()))
 	t.Cleanup(func() { _ = w.rt.Close(context.Background()) })
 	for _, cfg := range cfgs {
-		cfg.Model = cfg.Name
+		cfg.Model.Name = cfg.Name
 		_, err := w.rt.Register(t.Context(), cfg)
 		require.NoError(t, err)
 	}
@@ -265,7 +265,7 @@ func TestSpecAnAgentThatNobodyHasRegisteredIsFound(t *testing.T) {
 		if name != "writer" {
 			return hook.AgentConfig{}, fmt.Errorf("%w: %q", runtime.ErrAgentUnknown, name)
 		}
-		return hook.AgentConfig{Model: "writer"}, nil
+		return hook.AgentConfig{Model: hook.ModelSettings{Name: "writer"}}, nil
 	}
 	w := stage(t, c, &runtime.Options{FindAgent: find}, agents("chief"), delegate.New(nil))
 	w.send("do it")
@@ -314,7 +314,7 @@ func TestSpecTwoTasksForAnAgentThatHasToBeRegisteredFirst(t *testing.T) {
 		found := 0
 		o := &runtime.Options{FindAgent: func(_ context.Context, name string) (hook.AgentConfig, error) {
 			found++
-			return hook.AgentConfig{Model: name}, nil
+			return hook.AgentConfig{Model: hook.ModelSettings{Name: name}}, nil
 		}}
 		w := stage(t, c, o, agents("chief"), delegate.New(nil), slowHook{})
 		w.send("do it")

@@ -174,9 +174,9 @@ func playEverything(t *testing.T, w *witness, without ...string) {
 	require.NoError(t, world.rt.Open(ctx))
 	for _, name := range []string{"chief", "helper"} {
 		_, err := world.rt.Register(ctx, hook.AgentConfig{
-			Name: name, Description: "an agent", Model: name, Instructions: "Help.", Tools: []string{"echo", "ask", "hand"},
-			Format: message.ResponseFormat{JSON: true}, Choice: message.ToolChoice{Mode: message.ToolChoiceAuto},
-			Limits: hook.Limits{Steps: 10, Tokens: 10_000, Time: time.Hour, MaxTokens: 1000},
+			Name: name, Description: "an agent", Instructions: "Help.", Tools: []string{"echo", "ask", "hand"},
+			Model:  hook.ModelSettings{Name: name, Format: message.ResponseFormat{JSON: true}, Choice: message.ToolChoice{Mode: message.ToolChoiceAuto}, MaxTokens: 1000},
+			Limits: hook.Limits{Steps: 10, Tokens: 10_000, Time: time.Hour},
 		})
 		require.NoError(t, err)
 	}

@@ -46,7 +46,7 @@ func (t *turn) makeStep() (more bool) {
 // What begins between both is judged by AfterStep, which may end the turn.
 func (t *turn) enterStep() {
 	t.number++
-	t.step = hook.NewStep(t.place, t.number, t.cfg.Model)
+	t.step = hook.NewStep(t.place, t.number, t.cfg.Model.Name)
 	t.ending = ending{began: t.rt.o.Now(), errs: len(t.errs)}
 	t.conv.host.log.SetStep(t.number)
 	t.stepping, t.judged = true, false

@@ -69,10 +69,10 @@ func (c *Conversation) sumUp(ctx context.Context, made *Compacted, p past, o *Co
 func (t *turn) summaryOf(in message.Message, o *CompactOptions) (string, error) {
 	t.number++
 	t.attempts = attempts{}
-	t.step = hook.NewStep(t.place, t.number, cmp.Or(o.Model, t.cfg.Model))
+	t.step = hook.NewStep(t.place, t.number, cmp.Or(o.Model, t.cfg.Model.Name))
 	reply, err := t.askAside(message.ModelRequest{
 		System: compactPrompt, Messages: message.MessagesOf(in),
-		Choice: message.ToolChoice{Mode: message.ToolChoiceNone}, MaxTokens: t.cfg.Limits.MaxTokens,
+		Choice: message.ToolChoice{Mode: message.ToolChoiceNone}, MaxTokens: t.cfg.Model.MaxTokens,
 	})
 	if err != nil {
 		return "", err

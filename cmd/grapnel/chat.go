@@ -81,7 +81,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 		return notBegun(starting, err)
 	}
 	defer func() { err = errors.Join(err, app.Close(context.WithoutCancel(ctx))) }()
-	o := chat.Options{App: app, Over: hook.AgentConfig{Model: absolute(f.model)}, Sender: f.sender, Paths: paths, Hooks: f.hooks}
+	o := chat.Options{App: app, Over: hook.AgentConfig{Model: hook.ModelSettings{Name: absolute(f.model)}}, Sender: f.sender, Paths: paths, Hooks: f.hooks}
 	if o.Agent, err = app.Register(ctx, f.agent, o.Over); err != nil {
 		return notBegun(starting, err)
 	}

@@ -54,11 +54,11 @@ func (r *registrations) start(ctx context.Context, agents []daemon.Agent) error 
 
 func (r *registrations) register(ctx context.Context, a daemon.Agent) error {
 	over := hook.AgentConfig{}
-	if a.Config.Model == "" {
-		over.Model = r.model
+	if a.Config.Model.Name == "" {
+		over.Model.Name = r.model
 	}
 	agent, err := r.app.Register(ctx, a.Config.Name, over)
-	if err == nil && over.Model != "" { // a model of a file's is told of at the first turn, and disturbs no other agent
+	if err == nil && over.Model.Name != "" { // a model of a file's is told of at the first turn, and disturbs no other agent
 		err = r.app.CheckModel(agent.Config())
 	}
 	return err

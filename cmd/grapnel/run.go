@@ -156,7 +156,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 		return err
 	}
 	defer func() { err = errors.Join(err, app.Close(context.WithoutCancel(ctx))) }()
-	agent, err := app.Register(ctx, f.agent, hook.AgentConfig{Model: absolute(f.model)})
+	agent, err := app.Register(ctx, f.agent, hook.AgentConfig{Model: hook.ModelSettings{Name: absolute(f.model)}})
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func (c *command) showAgents(p place, paths daemon.Paths, agents []daemon.Agent)
 	}
 	rows := make([]row, len(agents))
 	for i, a := range agents {
-		rows[i] = row{a.Config.Name, a.Config.Description, a.Config.Model, a.Config.Tools, paths.Short(a.File)}
+		rows[i] = row{a.Config.Name, a.Config.Description, a.Config.Model.Name, a.Config.Tools, paths.Short(a.File)}
 	}
 	if p.json {
 		return c.writeJSON(rows)

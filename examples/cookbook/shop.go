@@ -42,7 +42,7 @@ func Ask(h hook.Hook, line string, model ...script.Rule) (hook.TurnOutcome, erro
 		return hook.TurnOutcome{}, err
 	}
 	defer rt.Close(ctx)
-	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "clerk", Model: "big"}); err != nil {
+	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "clerk", Model: hook.ModelSettings{Name: "big"}}); err != nil {
 		return hook.TurnOutcome{}, err
 	}
 	conv, err := rt.Conversation(ctx, "clerk", "ann")

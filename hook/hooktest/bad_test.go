@@ -258,7 +258,7 @@ func knownBadPoints(t *testing.T) map[string][]badCase {
 		"views-unchanged": {
 			watches(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 				if turn := c.Step().Turn(); turn.ID() == "turn-1" { // one turn, so that it is no race beside
-					turn.Agent().Model = "another"
+					turn.Agent().Model.Name = "another"
 				}
 				return hook.ToolDecision{}, nil
 			}),

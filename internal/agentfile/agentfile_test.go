@@ -45,12 +45,14 @@ func TestParseWhole(t *testing.T) {
 	want := hook.AgentConfig{
 		Name:         "reviewer",
 		Description:  "Reads a change: says what is wrong.",
-		Model:        "script:review.yaml",
 		Instructions: "You review changes.\n\n---\nA rule in the text stays.",
-		Format:       message.ResponseFormat{JSON: true, Name: "verdict", Schema: `{"type":"object","required":["ok"]}`},
-		Choice:       message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "read"},
-		Tools:        []string{"read", "grep"},
-		Limits:       hook.Limits{Steps: 8, Tokens: 9000, Time: 2 * time.Minute, MaxTokens: 500},
+		Model: hook.ModelSettings{
+			Name:   "script:review.yaml",
+			Format: message.ResponseFormat{JSON: true, Name: "verdict", Schema: `{"type":"object","required":["ok"]}`},
+			Choice: message.ToolChoice{Mode: message.ToolChoiceTool, Tool: "read"}, MaxTokens: 500,
+		},
+		Tools:  []string{"read", "grep"},
+		Limits: hook.Limits{Steps: 8, Tokens: 9000, Time: 2 * time.Minute},
 	}.WithSection("ostools", `{"tools":["read"],"cap":16,"deep":{"b":"yes-no","a":1.50,"on":true,"none":null}}`).
 		WithSection("memory", `{}`)
 	assert.Equal(t, want, cfg)
@@ -62,12 +64,12 @@ func TestParseTolerates(t *testing.T) {
 		name, text string
 		want       hook.AgentConfig
 	}{
-		{"CRLF and byte order mark", "\xef\xbb\xbf---\r\nmodel: m\r\n---\r\nA\r\nB\r\n", hook.AgentConfig{Name: "a", Model: "m", Instructions: "A\nB"}},
+		{"CRLF and byte order mark", "\xef\xbb\xbf---\r\nmodel: m\r\n---\r\nA\r\nB\r\n", hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Name: "m"}, Instructions: "A\nB"}},
 		{"empty values leave the default", "---\nmodel:\ntools:\nlimits:\nostools:\ndescription: \"\"\n---\n", hook.AgentConfig{Name: "a"}},
 		{"no tools", "---\ntools: []\n---\n", hook.AgentConfig{Name: "a", Tools: []string{}}},
 		{"no keys, no text", "---\n---", hook.AgentConfig{Name: "a"}},
 		{"only a comment", "---\n# nothing yet\n---\nHi", hook.AgentConfig{Name: "a", Instructions: "Hi"}},
-		{"JSON", "---\nformat: json\ntool_choice: none\n---\n", hook.AgentConfig{Name: "a", Format: message.ResponseFormat{JSON: true}, Choice: message.ToolChoice{Mode: message.ToolChoiceNone}}},
+		{"JSON", "---\nformat: json\ntool_choice: none\n---\n", hook.AgentConfig{Name: "a", Model: hook.ModelSettings{Format: message.ResponseFormat{JSON: true}, Choice: message.ToolChoice{Mode: message.ToolChoiceNone}}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

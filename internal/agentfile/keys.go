@@ -20,7 +20,7 @@ func (r *reader) keys() map[string]func(v *yaml.Node) {
 	keys := map[string]func(v *yaml.Node){
 		"name":        func(v *yaml.Node) { r.text(v, "name", &r.cfg.Name) },
 		"description": func(v *yaml.Node) { r.text(v, "description", &r.cfg.Description) },
-		"model":       func(v *yaml.Node) { r.text(v, "model", &r.cfg.Model) },
+		"model":       func(v *yaml.Node) { r.text(v, "model", &r.cfg.Model.Name) },
 		"tools":       r.tools,
 		"limits":      r.limits,
 		"format":      r.format,
@@ -137,7 +137,7 @@ func (r *reader) limits(v *yaml.Node) {
 	r.nested(v, "limits", "write `limits: {steps: 10, time: 2m}`", map[string]func(*yaml.Node){
 		"steps":      func(n *yaml.Node) { l.Steps = int(r.number(n, "limits.steps")) },
 		"tokens":     func(n *yaml.Node) { l.Tokens = r.number(n, "limits.tokens") },
-		"max_tokens": func(n *yaml.Node) { l.MaxTokens = int(r.number(n, "limits.max_tokens")) },
+		"max_tokens": func(n *yaml.Node) { r.cfg.Model.MaxTokens = int(r.number(n, "limits.max_tokens")) },
 		"time":       func(n *yaml.Node) { l.Time = r.duration(n, "limits.time") },
 	})
 }
@@ -175,21 +175,21 @@ func (r *reader) format(v *yaml.Node) {
 		switch v.Value {
 		case "text":
 		case "json":
-			r.cfg.Format = message.ResponseFormat{JSON: true}
+			r.cfg.Model.Format = message.ResponseFormat{JSON: true}
 		default:
 			r.errorAt(v, fmt.Sprintf("format is %q", v.Value), fix)
 		}
 		return
 	}
 	r.nested(v, "format", fix, map[string]func(*yaml.Node){
-		"name": func(n *yaml.Node) { r.name(n, "format.name", &r.cfg.Format.Name) },
+		"name": func(n *yaml.Node) { r.name(n, "format.name", &r.cfg.Model.Format.Name) },
 		"schema": func(n *yaml.Node) {
 			if n.Kind != yaml.MappingNode {
 				r.errorAt(n, "format.schema is no mapping", "write the JSON Schema as YAML")
 				return
 			}
-			r.cfg.Format.JSON, r.cfg.Format.Schema = true, r.json(n)
-			r.schema(n, string(r.cfg.Format.Schema))
+			r.cfg.Model.Format.JSON, r.cfg.Model.Format.Schema = true, r.json(n)
+			r.schema(n, string(r.cfg.Model.Format.Schema))
 		},
 	})
 }
@@ -207,7 +207,7 @@ func (r *reader) choice(v *yaml.Node) {
 	if v.Kind == yaml.ScalarNode {
 		switch mode := message.ToolChoiceMode(v.Value); mode {
 		case message.ToolChoiceAuto, message.ToolChoiceNone, message.ToolChoiceRequired:
-			r.cfg.Choice = message.ToolChoice{Mode: mode}
+			r.cfg.Model.Choice = message.ToolChoice{Mode: mode}
 		default:
 			r.errorAt(v, fmt.Sprintf("tool_choice is %q", v.Value), fix)
 		}
@@ -215,15 +215,15 @@ func (r *reader) choice(v *yaml.Node) {
 	}
 	r.nested(v, "tool_choice", fix, map[string]func(*yaml.Node){
 		"tool": func(n *yaml.Node) {
-			r.cfg.Choice.Mode = message.ToolChoiceTool
-			r.name(n, "tool_choice.tool", &r.cfg.Choice.Tool)
+			r.cfg.Model.Choice.Mode = message.ToolChoiceTool
+			r.name(n, "tool_choice.tool", &r.cfg.Model.Choice.Tool)
 		},
 	})
 }
 
 // agree compares keys that depend on each other.
 func (r *reader) agree() {
-	choice, at := r.cfg.Choice, r.at["tool_choice"]
+	choice, at := r.cfg.Model.Choice, r.at["tool_choice"]
 	switch {
 	case at == nil || r.cfg.Tools == nil || len(r.wrong) > 0:
 	case choice.Mode == message.ToolChoiceRequired && len(r.cfg.Tools) == 0:

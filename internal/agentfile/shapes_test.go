@@ -31,7 +31,7 @@ func TestFilesOfOtherProgramsAreRead(t *testing.T) {
 	}
 	got := map[string]agent{}
 	for _, a := range agents {
-		got[a.Config.Name] = agent{a.Config.Description, a.Config.Model, a.Config.Tools}
+		got[a.Config.Name] = agent{a.Config.Description, a.Config.Model.Name, a.Config.Tools}
 		assert.Equal(t, "You are an expert: be brief.", a.Config.Instructions, a.Config.Name)
 	}
 	assert.Equal(t, map[string]agent{

@@ -18,7 +18,7 @@ import (
 
 func agentOf(a *runtime.Agent) wire.Agent {
 	cfg, tools := a.Config(), a.Tools().Tools()
-	out := wire.Agent{Name: a.Name(), Description: cfg.Description, Model: cfg.Model, Tools: make([]string, tools.Len())}
+	out := wire.Agent{Name: a.Name(), Description: cfg.Description, Model: cfg.Model.Name, Tools: make([]string, tools.Len())}
 	for i, t := range tools.All() {
 		out.Tools[i] = t.Name
 	}
@@ -99,7 +99,7 @@ func (s *Server) createAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	cfg.Model = cmp.Or(cfg.Model, s.o.Model)
+	cfg.Model.Name = cmp.Or(cfg.Model.Name, s.o.Model)
 	a, err := s.o.Runtime.Register(context.WithoutCancel(r.Context()), cfg)
 	if err != nil {
 		if f := failureOf(err); f.code != wire.CodeInternal {
@@ -116,9 +116,9 @@ func (s *Server) createAgent(w http.ResponseWriter, r *http.Request) error {
 
 func configOf(in wire.NewAgent) (hook.AgentConfig, error) {
 	cfg := hook.AgentConfig{
-		Name: in.Name, Description: in.Description, Model: in.Model, Instructions: in.Instructions,
-		Format: in.Format, Choice: in.ToolChoice, Tools: slices.Clone(in.Tools),
-		Limits: hook.Limits{Steps: in.Limits.Steps, Tokens: in.Limits.Tokens, MaxTokens: in.Limits.MaxTokens},
+		Name: in.Name, Description: in.Description, Instructions: in.Instructions, Tools: slices.Clone(in.Tools),
+		Model:  hook.ModelSettings{Name: in.Model, Format: in.Format, Choice: in.ToolChoice, MaxTokens: in.Limits.MaxTokens},
+		Limits: hook.Limits{Steps: in.Limits.Steps, Tokens: in.Limits.Tokens},
 	}
 	if in.Tools != nil && cfg.Tools == nil {
 		cfg.Tools = []string{}

@@ -49,6 +49,6 @@ func TestAnAgentOfAClientGetsTheModelOfTheDaemon(t *testing.T) {
 	for name, want := range map[string]string{"plain": "script:answers.yaml", "own": "other"} {
 		a, err := w.rt.Agent(name)
 		require.NoError(t, err)
-		assert.Equal(t, want, a.Config().Model)
+		assert.Equal(t, want, a.Config().Model.Name)
 	}
 }

@@ -101,7 +101,7 @@ func (c *Chat) Run(ctx context.Context, o Options) error {
 
 func (c *Chat) greet() {
 	if c.ed.Interactive() {
-		c.hint(fmt.Sprintf("%s with %s. /help says what there is.", c.agent.Name(), c.agent.Config().Model))
+		c.hint(fmt.Sprintf("%s with %s. /help says what there is.", c.agent.Name(), c.agent.Config().Model.Name))
 	}
 }
 

@@ -59,7 +59,7 @@ func start(t *testing.T, paths daemon.Paths, agent string) *session {
 	app, err := daemon.Open(t.Context(), daemon.Options{Paths: paths})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, app.Close(context.Background())) })
-	over := hook.AgentConfig{Model: "script:model.yaml"}
+	over := hook.AgentConfig{Model: hook.ModelSettings{Name: "script:model.yaml"}}
 	a, err := app.Register(t.Context(), agent, over)
 	require.NoError(t, err)
 	in, lines, err := os.Pipe()

@@ -112,7 +112,7 @@ func Agents(p Paths, note func(string)) ([]Agent, error) {
 
 // checkScript refuses an agent of the project whose scripted model lies elsewhere.
 func checkScript(p Paths, a Agent) error {
-	file, scripted := strings.CutPrefix(a.Config.Model, scriptPrefix)
+	file, scripted := strings.CutPrefix(a.Config.Model.Name, scriptPrefix)
 	rel, err := filepath.Rel(p.Root, a.File)
 	if !scripted || err != nil || !filepath.IsLocal(rel) || filepath.IsLocal(file) {
 		return nil
@@ -263,7 +263,7 @@ func (a *App) find(_ context.Context, name string) (hook.AgentConfig, error) {
 	if i < 0 {
 		return hook.AgentConfig{}, a.unknown(name)
 	}
-	return hook.AgentConfig{Model: a.model}.Merge(a.agents[i].Config), nil
+	return hook.AgentConfig{Model: hook.ModelSettings{Name: a.model}}.Merge(a.agents[i].Config), nil
 }
 
 // delegates are the agents that there are to delegate to: those of the project,

@@ -39,7 +39,7 @@ func TestNoAgentRidsItselfOfItsRules(t *testing.T) {
 `,
 	})
 	app, turn := playChief(t, daemon.Options{Paths: p, Model: "script:work.yaml"})
-	made := hook.AgentConfig{Name: "made", Model: "script:work.yaml"}.WithSection("policy", `{"allow":["*"],"default":"allow"}`)
+	made := hook.AgentConfig{Name: "made", Model: hook.ModelSettings{Name: "script:work.yaml"}}.WithSection("policy", `{"allow":["*"],"default":"allow"}`)
 	_, err := app.Runtime.Register(t.Context(), made)
 	require.NoError(t, err)
 	out, events := turn(t.Context(), "Go.")

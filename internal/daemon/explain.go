@@ -78,7 +78,7 @@ func (a *App) missing(server string) string {
 // checkChoice returns an error if the agent always has to call a tool that it has
 // not.
 func (a *App) checkChoice(of Agent, agent *runtime.Agent) error {
-	choice := agent.Config().Choice
+	choice := agent.Config().Model.Choice
 	has := func(t message.Tool) bool { return t.Name == choice.Tool }
 	tools := agent.Tools().Tools().Slice()
 	switch {
@@ -99,9 +99,9 @@ func (a *App) checkChoice(of Agent, agent *runtime.Agent) error {
 // CheckModel returns an error that says what to do if the agent's model cannot
 // be asked, and in which file that is if the model stands there.
 func (a *App) CheckModel(cfg *hook.AgentConfig) error {
-	_, err := a.models.find(cfg.Model)
+	_, err := a.models.find(cfg.Model.Name)
 	i := a.index(cfg.Name)
-	if err == nil || i < 0 || a.agents[i].File == "" || a.agents[i].Config.Model != cfg.Model {
+	if err == nil || i < 0 || a.agents[i].File == "" || a.agents[i].Config.Model.Name != cfg.Model.Name {
 		return err
 	}
 	return located(a.agents[i].Problem("model", err.Error(), ""), err)
@@ -124,7 +124,7 @@ func (a *App) limited(agent *runtime.Agent, out hook.TurnOutcome) hook.TurnOutco
 }
 
 func (a *App) limit(agent *runtime.Agent, reason hook.StopReason) string {
-	l := agent.Config().Limits
+	l, most := agent.Config().Limits, agent.Config().Model.MaxTokens
 	var what, key string
 	switch {
 	case reason == hook.StopStepsLimit && l.Steps >= 0:
@@ -133,8 +133,8 @@ func (a *App) limit(agent *runtime.Agent, reason hook.StopReason) string {
 		what, key = fmt.Sprintf("%d tokens", l.Tokens), "tokens"
 	case reason == hook.StopTimeLimit:
 		what, key = terminal.Took(l.Time), "time"
-	case reason == hook.StopMaxTokens && l.MaxTokens > 0:
-		what, key = fmt.Sprintf("%d tokens for one answer", l.MaxTokens), "max_tokens"
+	case reason == hook.StopMaxTokens && most > 0:
+		what, key = fmt.Sprintf("%d tokens for one answer", most), "max_tokens"
 	default:
 		return ""
 	}

@@ -26,7 +26,7 @@ func TestDamagedDatabase(t *testing.T) {
 			return err
 		}
 		defer func() { assert.NoError(t, app.Close(context.WithoutCancel(t.Context()))) }()
-		_, err = app.Register(t.Context(), daemon.DefaultAgent, hook.AgentConfig{Model: "script:m.yaml"})
+		_, err = app.Register(t.Context(), daemon.DefaultAgent, hook.AgentConfig{Model: hook.ModelSettings{Name: "script:m.yaml"}})
 		require.NoError(t, err)
 		conv, err := app.Conversation(t.Context(), daemon.DefaultAgent, "ann")
 		if err == nil {

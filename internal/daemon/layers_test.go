@@ -96,7 +96,7 @@ func TestAnySubsystemMayBeOff(t *testing.T) {
 	app, err := daemon.Open(t.Context(), daemon.Options{Paths: withHooks(t, "", "", ""), Set: set})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, app.Close(context.WithoutCancel(t.Context()))) }()
-	a, err := app.Register(t.Context(), "chief", hook.AgentConfig{Model: "script:x"})
+	a, err := app.Register(t.Context(), "chief", hook.AgentConfig{Model: hook.ModelSettings{Name: "script:x"}})
 	require.NoError(t, err)
 	assert.Zero(t, a.Tools().Tools().Len())
 	assert.Empty(t, app.Tools(a))

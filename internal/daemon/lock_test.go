@@ -34,7 +34,7 @@ func conversation(t *testing.T, p daemon.Paths, extra ...hook.Hook) (*daemon.App
 	app, err := daemon.Open(t.Context(), daemon.Options{Paths: p, Extra: extra})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, app.Close(context.WithoutCancel(t.Context()))) })
-	_, err = app.Register(t.Context(), daemon.DefaultAgent, hook.AgentConfig{Model: "script:m.yaml"})
+	_, err = app.Register(t.Context(), daemon.DefaultAgent, hook.AgentConfig{Model: hook.ModelSettings{Name: "script:m.yaml"}})
 	require.NoError(t, err)
 	conv, err := app.Runtime.Conversation(t.Context(), daemon.DefaultAgent, "ann")
 	require.NoError(t, err)

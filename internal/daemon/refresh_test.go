@@ -86,7 +86,7 @@ func TestAServersNewToolsReachTheAgents(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, app.Close(context.WithoutCancel(t.Context()))) }()
-	agent, err := app.Register(t.Context(), daemon.DefaultAgent, hook.AgentConfig{Model: "script:m.yaml"})
+	agent, err := app.Register(t.Context(), daemon.DefaultAgent, hook.AgentConfig{Model: hook.ModelSettings{Name: "script:m.yaml"}})
 	require.NoError(t, err)
 	heard.wait(t)
 	dances := func() bool {

@@ -34,9 +34,9 @@ func TestAProjectsScriptLiesInTheProject(t *testing.T) {
 	defer func() { require.NoError(t, app.Close(t.Context())) }()
 	_, err = app.Register(t.Context(), "chief", hook.AgentConfig{})
 	if err == nil {
-		err = app.CheckModel(&hook.AgentConfig{Model: "script:link.yaml"})
+		err = app.CheckModel(&hook.AgentConfig{Model: hook.ModelSettings{Name: "script:link.yaml"}})
 	}
 	assert.ErrorContains(t, err, "link.yaml")
-	assert.NoError(t, app.CheckModel(&hook.AgentConfig{Model: "script:in.yaml"}))
-	assert.NoError(t, app.CheckModel(&hook.AgentConfig{Model: "script:" + outside}), "what a person names may lie anywhere")
+	assert.NoError(t, app.CheckModel(&hook.AgentConfig{Model: hook.ModelSettings{Name: "script:in.yaml"}}))
+	assert.NoError(t, app.CheckModel(&hook.AgentConfig{Model: hook.ModelSettings{Name: "script:" + outside}}), "what a person names may lie anywhere")
 }

@@ -264,7 +264,7 @@ func (l *ledger) open(early bool, wrap func(store.Store) store.Store) *process {
 	ctx := context.Background()
 	require.NoError(l.t, rt.Open(ctx))
 	for _, name := range []string{"main", "child", "guest"} {
-		_, err := rt.Register(ctx, hook.AgentConfig{Name: name, Model: name})
+		_, err := rt.Register(ctx, hook.AgentConfig{Name: name, Model: hook.ModelSettings{Name: name}})
 		require.NoError(l.t, err)
 	}
 	var err error

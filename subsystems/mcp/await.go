@@ -67,7 +67,7 @@ func (m *MCP) await(ctx context.Context, cfg *hook.AgentConfig, used []*server) 
 // demanded reports whether the agent cannot be registered without the server, because it
 // names tools of it.
 func (s *server) demanded(cfg *hook.AgentConfig) bool {
-	return cfg.Tools != nil && s.named(cfg.Tools) || cfg.Choice.Tool != "" && s.named([]string{cfg.Choice.Tool})
+	return cfg.Tools != nil && s.named(cfg.Tools) || cfg.Model.Choice.Tool != "" && s.named([]string{cfg.Model.Choice.Tool})
 }
 
 // watch waits until all starts are over, or the patience with those that are not needed

@@ -146,19 +146,6 @@ func (a *answer) outweighs(earlier *answer, outward bool) bool {
 	return outward
 }
 
-// FailedRuling returns the answer that takes the place of a failed hook's under a closed fail policy. A stop has the stop reason
-// error. AnswerNone gives no opinion.
-func FailedRuling(kind Answer, f *Failure) Ruling {
-	if kind == AnswerNone {
-		return Ruling{}
-	}
-	v := Verdict{Kind: kind, Reason: f.Public(), By: f.Subsystem, Failure: f}
-	if kind == AnswerStop {
-		v.Stop = StopError
-	}
-	return Ruling{&answer{Verdict: v}}
-}
-
 // payload returns the answer, or an empty one.
 func (r Ruling) payload() answer {
 	if r.a == nil {

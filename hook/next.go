@@ -12,16 +12,6 @@ type ToolNext struct {
 	at    int
 }
 
-// ToolChain is a chain of wraps around one execution. Composites and the runtime
-// implement it: one value for the whole chain, however many wraps there are.
-type ToolChain interface {
-	// WrapToolAt runs the chain from position at on.
-	WrapToolAt(ctx context.Context, at int) message.ToolResult
-}
-
-// NewToolNext returns the rest of the chain from position at on.
-func NewToolNext(chain ToolChain, at int) ToolNext { return ToolNext{chain, at} }
-
 // Run runs the rest. It takes only a context: a wrap cannot change the call.
 func (n ToolNext) Run(ctx context.Context) message.ToolResult { return n.chain.WrapToolAt(ctx, n.at) }
 
@@ -30,15 +20,6 @@ type ModelNext struct {
 	chain ModelChain
 	at    int
 }
-
-// ModelChain is a chain of wraps around one model call.
-type ModelChain interface {
-	// WrapModelAt starts the chain from position at on.
-	WrapModelAt(ctx context.Context, at int) message.ModelStream
-}
-
-// NewModelNext returns the rest of the chain from position at on.
-func NewModelNext(chain ModelChain, at int) ModelNext { return ModelNext{chain, at} }
 
 // Stream starts the rest. It takes only a context: a wrap cannot change the
 // request.

@@ -15,25 +15,6 @@ type Conversation struct {
 	states atomic.Pointer[States]
 }
 
-// ConversationData is what a Conversation is made of.
-type ConversationData struct {
-	ID     string
-	Sender string
-	// Agent is the registered configuration; hooks read it and leave it as it is.
-	Agent *AgentConfig
-	// Host is what the runtime offers; nil offers nothing.
-	Host Host
-	// States are those of the hooks; nil are states that nobody keeps.
-	States *States
-}
-
-// NewConversation returns the place. The runtime and tests use it.
-func NewConversation(d ConversationData) *Conversation {
-	c := &Conversation{d: d}
-	c.states.Store(d.States)
-	return c
-}
-
 // ID is unique in the store.
 func (c *Conversation) ID() string { return c.d.ID }
 
@@ -58,25 +39,6 @@ type Turn struct {
 	contributed *Contributed
 }
 
-// TurnData is what a Turn is made of.
-type TurnData struct {
-	Conversation *Conversation
-	// Session is the session that the turn is part of; nil in tests.
-	Session *Session
-	ID      string
-	// Number counts the conversation's turns from 1.
-	Number  int
-	Started time.Time
-	// Depth is 0 for a turn that a user started, 1 for its children, and so on.
-	Depth int
-	// Parent is the turn whose tool runs this one; nil for one that a user started.
-	Parent *Turn
-	Input  message.Input
-	Limits Limits
-	// Now is the runtime's clock; nil is time.Now.
-	Now func() time.Time
-}
-
 // Standing is how far a turn is.
 type Standing struct {
 	// History is what has been committed, this turn's finished steps included.
@@ -87,42 +49,6 @@ type Standing struct {
 	Steps   int
 	Signals message.List[StopSignal]
 	Errors  message.List[error]
-}
-
-// NewTurn returns the place and its teller, which the runtime keeps to itself.
-func NewTurn(d TurnData) (*Turn, TurnTeller) {
-	t := &Turn{d: d}
-	return t, TurnTeller{t}
-}
-
-// TurnTeller tells the place of a turn how far the turn is.
-type TurnTeller struct{ turn *Turn }
-
-// WithInput returns the place of the same turn with another input, and its teller.
-// Both places have the same states, and this one has been told what the other has.
-func (t TurnTeller) WithInput(in message.Input) (*Turn, TurnTeller) {
-	d := t.turn.d
-	d.Input = in
-	again, teller := NewTurn(d)
-	again.states.Store(statesOf(&t.turn.states))
-	t.turn.mu.Lock()
-	again.standing, again.contributed = t.turn.standing, t.turn.contributed
-	t.turn.mu.Unlock()
-	return again, teller
-}
-
-// Tell sets what Standing returns from now on.
-func (t TurnTeller) Tell(s Standing) {
-	t.turn.mu.Lock()
-	t.turn.standing = s
-	t.turn.mu.Unlock()
-}
-
-// Contribute sets what Contributed returns from now on.
-func (t TurnTeller) Contribute(c Contributed) {
-	t.turn.mu.Lock()
-	t.turn.contributed = &c
-	t.turn.mu.Unlock()
 }
 
 // Contributed returns what the hooks have contributed to the turn so far; zero
@@ -202,11 +128,6 @@ type Step struct {
 	model  string
 }
 
-// NewStep returns the place; number counts from 1.
-func NewStep(t *Turn, number int, model string) *Step {
-	return &Step{turn: t, number: number, model: model}
-}
-
 // Turn returns the turn of the step.
 func (s *Step) Turn() *Turn { return s.turn }
 
@@ -219,26 +140,6 @@ func (s *Step) Model() string { return s.model }
 // ToolCall is the place of one tool call. It is immutable: rewritten arguments
 // make a new ToolCall with the same id.
 type ToolCall struct{ d ToolCallData }
-
-// ToolCallData is what a ToolCall is made of.
-type ToolCallData struct {
-	Step *Step
-	// ID is the model's id of the call, unique in the turn.
-	ID string
-	// Tool is the descriptor; only its Name is set while nobody is known to own it.
-	Tool message.Tool
-	// Index counts the step's calls from 0, in the model's order.
-	Index int
-	// Args are the arguments as they stand; before binding, as the model sent them.
-	Args message.JSON
-	// Original are the arguments as the model sent them.
-	Original message.JSON
-	// OriginalName is the name of the tool as the model gave it; "" is that of Tool.
-	OriginalName string
-}
-
-// NewToolCall returns the place.
-func NewToolCall(d ToolCallData) *ToolCall { return &ToolCall{d} }
 
 // Step returns the step of the call; nil in tests of a Dispatch alone.
 func (c *ToolCall) Step() *Step { return c.d.Step }

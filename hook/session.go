@@ -16,14 +16,6 @@ type Session struct {
 	totals Totals
 }
 
-// SessionData is what a Session is made of.
-type SessionData struct {
-	Conversation *Conversation
-	ID           string
-	Source       SessionSource
-	Started      time.Time
-}
-
 // SessionSource is what a session began with.
 type SessionSource string
 
@@ -52,22 +44,6 @@ func (t Totals) Add(o TurnOutcome) Totals {
 		Turns: t.Turns + 1, Calls: t.Calls + o.Calls, Usage: t.Usage.Add(o.Usage),
 		Cost: t.Cost + o.Cost, Duration: t.Duration + o.Duration,
 	}
-}
-
-// NewSession returns the place and its teller, which the runtime keeps to itself.
-func NewSession(d SessionData) (*Session, SessionTeller) {
-	s := &Session{d: d}
-	return s, SessionTeller{s}
-}
-
-// SessionTeller tells the place of a session how far the session is.
-type SessionTeller struct{ session *Session }
-
-// Tell sets what Totals returns from now on.
-func (t SessionTeller) Tell(totals Totals) {
-	t.session.mu.Lock()
-	t.session.totals = totals
-	t.session.mu.Unlock()
 }
 
 // Conversation returns the conversation of the session.

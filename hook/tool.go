@@ -105,9 +105,6 @@ type Env struct {
 	reporter Reporter
 }
 
-// Reporter is told how far a call is.
-type Reporter interface{ Report(text string) }
-
 // WithReporter returns a copy of e whose Progress tells r. The runtime uses it.
 func (e Env) WithReporter(r Reporter) *Env { e.reporter = r; return &e }
 

@@ -82,7 +82,7 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	defer rt.Close(ctx)
-	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "clerk", Model: "some-model"}); err != nil {
+	if _, err := rt.Register(ctx, hook.AgentConfig{Name: "clerk", Model: hook.ModelSettings{Name: "some-model"}}); err != nil {
 		return err
 	}
 	return http.ListenAndServe("localhost:8080", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

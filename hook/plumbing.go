@@ -1,0 +1,168 @@
+package hook
+
+import (
+	"context"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook/message"
+)
+
+// This file is for hosts and tests, which make places and tell them how far things are. Authors of hooks need nothing of it.
+
+// FailedRuling returns the answer that takes the place of a failed hook's under a closed fail policy. A stop has the stop reason
+// error. AnswerNone gives no opinion.
+func FailedRuling(kind Answer, f *Failure) Ruling {
+	if kind == AnswerNone {
+		return Ruling{}
+	}
+	v := Verdict{Kind: kind, Reason: f.Public(), By: f.Subsystem, Failure: f}
+	if kind == AnswerStop {
+		v.Stop = StopError
+	}
+	return Ruling{&answer{Verdict: v}}
+}
+
+// ToolChain is a chain of wraps around one execution. Composites and the runtime
+// implement it: one value for the whole chain, however many wraps there are.
+type ToolChain interface {
+	// WrapToolAt runs the chain from position at on.
+	WrapToolAt(ctx context.Context, at int) message.ToolResult
+}
+
+// NewToolNext returns the rest of the chain from position at on.
+func NewToolNext(chain ToolChain, at int) ToolNext { return ToolNext{chain, at} }
+
+// ModelChain is a chain of wraps around one model call.
+type ModelChain interface {
+	// WrapModelAt starts the chain from position at on.
+	WrapModelAt(ctx context.Context, at int) message.ModelStream
+}
+
+// NewModelNext returns the rest of the chain from position at on.
+func NewModelNext(chain ModelChain, at int) ModelNext { return ModelNext{chain, at} }
+
+// ConversationData is what a Conversation is made of.
+type ConversationData struct {
+	ID     string
+	Sender string
+	// Agent is the registered configuration; hooks read it and leave it as it is.
+	Agent *AgentConfig
+	// Host is what the runtime offers; nil offers nothing.
+	Host Host
+	// States are those of the hooks; nil are states that nobody keeps.
+	States *States
+}
+
+// NewConversation returns the place. The runtime and tests use it.
+func NewConversation(d ConversationData) *Conversation {
+	c := &Conversation{d: d}
+	c.states.Store(d.States)
+	return c
+}
+
+// TurnData is what a Turn is made of.
+type TurnData struct {
+	Conversation *Conversation
+	// Session is the session that the turn is part of; nil in tests.
+	Session *Session
+	ID      string
+	// Number counts the conversation's turns from 1.
+	Number  int
+	Started time.Time
+	// Depth is 0 for a turn that a user started, 1 for its children, and so on.
+	Depth int
+	// Parent is the turn whose tool runs this one; nil for one that a user started.
+	Parent *Turn
+	Input  message.Input
+	Limits Limits
+	// Now is the runtime's clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// NewTurn returns the place and its teller, which the runtime keeps to itself.
+func NewTurn(d TurnData) (*Turn, TurnTeller) {
+	t := &Turn{d: d}
+	return t, TurnTeller{t}
+}
+
+// TurnTeller tells the place of a turn how far the turn is.
+type TurnTeller struct{ turn *Turn }
+
+// WithInput returns the place of the same turn with another input, and its teller.
+// Both places have the same states, and this one has been told what the other has.
+func (t TurnTeller) WithInput(in message.Input) (*Turn, TurnTeller) {
+	d := t.turn.d
+	d.Input = in
+	again, teller := NewTurn(d)
+	again.states.Store(statesOf(&t.turn.states))
+	t.turn.mu.Lock()
+	again.standing, again.contributed = t.turn.standing, t.turn.contributed
+	t.turn.mu.Unlock()
+	return again, teller
+}
+
+// Tell sets what Standing returns from now on.
+func (t TurnTeller) Tell(s Standing) {
+	t.turn.mu.Lock()
+	t.turn.standing = s
+	t.turn.mu.Unlock()
+}
+
+// Contribute sets what Contributed returns from now on.
+func (t TurnTeller) Contribute(c Contributed) {
+	t.turn.mu.Lock()
+	t.turn.contributed = &c
+	t.turn.mu.Unlock()
+}
+
+// NewStep returns the place; number counts from 1.
+func NewStep(t *Turn, number int, model string) *Step {
+	return &Step{turn: t, number: number, model: model}
+}
+
+// ToolCallData is what a ToolCall is made of.
+type ToolCallData struct {
+	Step *Step
+	// ID is the model's id of the call, unique in the turn.
+	ID string
+	// Tool is the descriptor; only its Name is set while nobody is known to own it.
+	Tool message.Tool
+	// Index counts the step's calls from 0, in the model's order.
+	Index int
+	// Args are the arguments as they stand; before binding, as the model sent them.
+	Args message.JSON
+	// Original are the arguments as the model sent them.
+	Original message.JSON
+	// OriginalName is the name of the tool as the model gave it; "" is that of Tool.
+	OriginalName string
+}
+
+// NewToolCall returns the place.
+func NewToolCall(d ToolCallData) *ToolCall { return &ToolCall{d} }
+
+// SessionData is what a Session is made of.
+type SessionData struct {
+	Conversation *Conversation
+	ID           string
+	Source       SessionSource
+	Started      time.Time
+}
+
+// NewSession returns the place and its teller, which the runtime keeps to itself.
+func NewSession(d SessionData) (*Session, SessionTeller) {
+	s := &Session{d: d}
+	return s, SessionTeller{s}
+}
+
+// SessionTeller tells the place of a session how far the session is.
+type SessionTeller struct{ session *Session }
+
+// Tell sets what Totals returns from now on.
+func (t SessionTeller) Tell(totals Totals) {
+	t.session.mu.Lock()
+	t.session.totals = totals
+	t.session.mu.Unlock()
+}
+
+// Reporter is told how far a call is.
+type Reporter interface{ Report(text string) }

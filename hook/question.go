@@ -1,18 +1,29 @@
 package hook
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/grapnel-go/grapnel/hook/message"
 )
 
-// Inquiry is the questions that are put to a person at once.
+// Inquiry is what a person is asked at once: questions, or whether a tool call may
+// run.
 type Inquiry struct {
-	// ID names the inquiry in its conversation, and is the same when it is put
-	// again after a restart: the key of the call that asks ([Env.Key]). It is not
-	// empty and not used twice in a turn: a call that asks more than once adds to it.
+	// ID names the inquiry in its conversation and is not used twice in a turn. A
+	// tool that asks takes the key of its call ([Env.Key]), so that the inquiry has
+	// the same name when it is put again after a restart; a call that asks more than
+	// once adds to it.
 	ID        string                 `json:"id"`
 	Questions message.List[Question] `json:"questions"`
+	// Approval is the tool call that needs approval; nil for questions. It is not
+	// written with the inquiry: the events of the call tell of it.
+	Approval *ApprovalRequest `json:"-"`
 	// Timeout is how long to wait for the answer; 0 waits as long as the turn goes
 	// on.
 	Timeout time.Duration `json:"timeout,omitzero"`
@@ -38,18 +49,133 @@ type Choice struct {
 	Description string `json:"description,omitzero"`
 }
 
+// ApprovalRequest is a tool call that a person approves or refuses. Its texts may
+// quote a model: a program that draws them on a screen makes control characters
+// visible first.
+type ApprovalRequest struct {
+	// CallID is the model's id of the call, unique in the turn.
+	CallID string
+	// Tool is the public name of the tool.
+	Tool string
+	// Args are the arguments with which the tool will run, byte for byte.
+	Args message.JSON
+	// Reason is why the person is asked; may be empty.
+	Reason string
+	// ApprovedOnTimeout: without an answer in time the call is approved, not refused.
+	ApprovedOnTimeout bool
+	// Offers are what can be remembered, the narrowest first.
+	Offers message.List[Offer]
+}
+
+// Offer is something that can be remembered with an answer.
+type Offer struct {
+	// ID names the offer within its request.
+	ID string
+	// Text says all that the answer will then cover: "exactly this call, in this
+	// conversation".
+	Text string
+}
+
 // Response answers an inquiry.
 type Response struct {
 	// Given has an element for each question, in their order.
 	Given message.List[Given] `json:"given"`
+	// Approval answers a request for approval; nil for questions. It is not written
+	// with the response, like [Inquiry.Approval].
+	Approval *ApprovalReply `json:"-"`
 }
 
 // IsZero reports whether it answers nothing; it makes omitzero work.
-func (r Response) IsZero() bool { return r.Given.Len() == 0 }
+func (r Response) IsZero() bool { return r.Given.Len() == 0 && r.Approval == nil }
 
 // Given is the answer to one question: labels of what was chosen, or text of the
 // person's own, or both.
 type Given struct {
 	Chosen message.List[string] `json:"chosen,omitzero"`
 	Text   string               `json:"text,omitzero"`
+}
+
+// ApprovalReply answers a request for approval.
+type ApprovalReply struct {
+	// Answer is AnswerApprove, AnswerRefuse or AnswerModify. The zero value is none,
+	// and an error.
+	Answer Answer
+	// Args are the arguments to run the tool with instead: a JSON object, with
+	// AnswerModify only. They are bound, decided about and perhaps asked about like
+	// the model's.
+	Args message.JSON
+	// Reason becomes the result of the call, with AnswerRefuse only: UTF-8, at most
+	// 4096 bytes. "" says that the user said no.
+	Reason string
+	// Remember is the id of an offer of the request; "" remembers nothing. A
+	// modification cannot be remembered.
+	Remember string
+	// By names who answered; the host sets it. It has at most 64 bytes, no control
+	// characters and no dots, and is neither ByRule nor ByTimeout.
+	By string
+}
+
+// By whom a call was approved or refused if no person was asked, or none answered:
+// the last word of the path in an ApprovalDecision's verdict.
+const (
+	ByRule    = "rule"    // an answer that a person gave earlier
+	ByTimeout = "timeout" // nobody, in time
+)
+
+const (
+	maxApprovalReason = 4096
+	maxApprovalBy     = 64
+)
+
+// Check returns what is wrong with a reply to the request, in words for the person
+// who gave it; nil is nothing.
+func (r ApprovalRequest) Check(reply ApprovalReply) error {
+	switch reply.Answer {
+	case AnswerApprove, AnswerRefuse, AnswerModify:
+	default:
+		return fmt.Errorf("answer is %.20q; it is approve, refuse or modify", reply.Answer)
+	}
+	switch {
+	case reply.Answer == AnswerModify && !isObject(reply.Args):
+		return errors.New("args is no object; modify needs the arguments to run the tool with")
+	case reply.Answer != AnswerModify && reply.Args != "":
+		return errors.New("args goes with the answer modify only; leave it out")
+	case reply.Answer != AnswerRefuse && reply.Reason != "":
+		return errors.New("reason goes with the answer refuse only; leave it out")
+	case len(reply.Reason) > maxApprovalReason || !utf8.ValidString(reply.Reason):
+		return fmt.Errorf("reason has to be UTF-8 text of at most %d bytes", maxApprovalReason)
+	case !isApprover(reply.By):
+		return fmt.Errorf("by has to be a name of at most %d bytes, without control characters and dots, and not %s or %s", maxApprovalBy, ByRule, ByTimeout)
+	case reply.Remember != "" && reply.Answer == AnswerModify:
+		return errors.New("a modification is for its one call; leave remember out")
+	case reply.Remember != "":
+		return r.checkOffer(reply.Remember)
+	}
+	return nil
+}
+
+func (r ApprovalRequest) checkOffer(id string) error {
+	var ids []string
+	for _, o := range r.Offers.All() {
+		if o.ID == id {
+			return nil
+		}
+		ids = append(ids, o.ID)
+	}
+	known := "there are none"
+	if len(ids) > 0 {
+		known = strings.Join(ids, ", ")
+	}
+	return fmt.Errorf("remember is %.40q, which is none of the offers of this ask: %s", id, known)
+}
+
+func isObject(args message.JSON) bool {
+	return strings.HasPrefix(strings.TrimSpace(string(args)), "{") && json.Valid([]byte(args))
+}
+
+// isApprover reports whether a name can stand behind the path of a hook without
+// looking like another path, or like an answer that nobody gave.
+func isApprover(by string) bool {
+	return len(by) <= maxApprovalBy && utf8.ValidString(by) && by != ByRule && by != ByTimeout &&
+		!strings.ContainsFunc(by, func(c rune) bool { return c == '.' || !unicode.IsPrint(c) })
 }

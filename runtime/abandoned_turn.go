@@ -354,7 +354,7 @@ type delivery struct {
 func (n *turn) leaveWithout(held delivery, f *hook.Failure) {
 	n.conv.setTurn(nil)
 	if n.parent == nil {
-		n.rt.asked.forget(n.conv.ID())
+		n.rt.requests.Forget(n.conv.ID())
 	}
 	if n.answers != n.conv.agent {
 		n.answers.dismiss(n.conv)

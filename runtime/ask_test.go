@@ -36,7 +36,7 @@ func TestAnInquiryThatCannotBePutSaysWhy(t *testing.T) {
 	w = start(t, plays(calls(want{"c1", "ask", `{}`}), says("so")), box(ask))
 	_, err := w.try(t.Context(), "hi")
 	require.NoError(t, err)
-	require.ErrorIs(t, early, runtime.ErrInquiryUnknown, "no inquiry has an empty id")
+	require.ErrorIs(t, early, runtime.ErrRequestUnknown, "no inquiry has an empty id")
 	require.Len(t, texts, 4)
 	assert.Contains(t, texts[0], "set Inquiry.ID to the key of the call that asks")
 	assert.Contains(t, texts[1], `inquiry "x" has no question`)

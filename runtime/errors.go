@@ -1,6 +1,10 @@
 package runtime
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/grapnel-go/grapnel/runtime/internal/human"
+)
 
 // Sentinels that callers test with errors.Is. They come wrapped with the name
 // they are about.
@@ -41,10 +45,10 @@ var (
 	ErrUnsupported = errors.New("runtime: the store does not support it")
 	// ErrArguments: too many replies in a row had calls whose arguments are no JSON.
 	ErrArguments = errors.New("runtime: unparsable arguments")
-	// ErrAnswered: the inquiry has an answer already.
-	ErrAnswered = errors.New("runtime: the inquiry is answered already")
-	// ErrInquiryUnknown: nobody has asked that, and nobody is about to.
-	ErrInquiryUnknown = errors.New("runtime: no such inquiry")
+	// ErrAnswered: the request has an answer already, or nobody waits for one.
+	ErrAnswered = human.ErrAnswered
+	// ErrRequestUnknown: nobody has asked that, and nobody is about to.
+	ErrRequestUnknown = human.ErrUnknown
 	// ErrRejected: a hook rejected the request or the reply, so that the turn
 	// failed.
 	ErrRejected = errors.New("runtime: rejected by a hook")

@@ -170,7 +170,7 @@ func ExampleRuntime_Answer() {
 		if ev.Kind != event.QuestionAsked {
 			return
 		}
-		inquiry := rt.Inquiries()[0]
+		inquiry := rt.Pending()[0]
 		fmt.Println(inquiry.Questions.At(0).Text)
 		answer := hook.Response{Given: message.ListOf(hook.Given{Chosen: message.ListOf("blue")})}
 		if err := rt.Answer(inquiry.Conversation, inquiry.ID, "ann", answer); err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/internal/abandoned"
 	"github.com/grapnel-go/grapnel/runtime/internal/drive"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
+	"github.com/grapnel-go/grapnel/runtime/internal/human"
 	"github.com/grapnel-go/grapnel/runtime/internal/keyed"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/internal/toolrun"
@@ -167,7 +168,8 @@ type Runtime struct {
 	host    *host
 	streams *stream.Hub
 	leases  *durable.Leases
-	asked   inquiries
+	// requests wait for the answers of people.
+	requests human.Table
 	// states are those that hooks keep in conversations.
 	states map[string]hook.State
 	jobs   *job.Runner

@@ -131,21 +131,21 @@ func TestSpecTwoQuestionsAreAnsweredAfterARestartInAnyOrder(t *testing.T) {
 	first := boot(t, dir, plays(calls(want{"c1", "ask_user", question("colour")}, want{"c2", "ask_user", question("size")})), runtime.Options{}, people)
 	first.sends("ask me")
 	first.until(event.QuestionAsked, 2)
-	asked := first.rt.Inquiries()
+	asked := first.rt.Pending()
 	require.Len(t, asked, 2)
 	first.dies()
-	assert.Empty(t, first.rt.Inquiries())
+	assert.Empty(t, first.rt.Pending())
 
 	second := boot(t, dir, plays(says("thank you")), runtime.Options{}, people)
-	require.ErrorIs(t, second.rt.Answer(second.conv.ID(), asked[0].ID, "ann", choose("this")), runtime.ErrInquiryUnknown, "nobody asks yet")
+	require.ErrorIs(t, second.rt.Answer(second.conv.ID(), asked[0].ID, "ann", choose("this")), runtime.ErrRequestUnknown, "nobody asks yet")
 	second.resumes()
 	second.until(event.QuestionAsked, 2)
-	again := second.rt.Inquiries()
+	again := second.rt.Pending()
 	require.Len(t, again, 2)
-	ids := func(all []runtime.Inquiry) []string { return []string{all[0].ID, all[1].ID} }
+	ids := func(all []runtime.Request) []string { return []string{all[0].ID, all[1].ID} }
 	assert.ElementsMatch(t, ids(asked), ids(again), "the questions are the same")
 
-	byHeader := map[string]runtime.Inquiry{}
+	byHeader := map[string]runtime.Request{}
 	for _, q := range again {
 		byHeader[q.Questions.At(0).Header] = q
 	}

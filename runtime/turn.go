@@ -273,7 +273,7 @@ func (t *turn) enter(in message.Input, observe func(hook.Event)) {
 func (t *turn) leave() {
 	t.conv.setTurn(nil)
 	if t.parent == nil {
-		t.rt.asked.forget(t.conv.ID())
+		t.rt.requests.Forget(t.conv.ID())
 	}
 	if t.answers != t.conv.agent {
 		t.answers.dismiss(t.conv)

@@ -69,7 +69,7 @@ func failureOf(err error) *failure {
 		{runtime.ErrArguments, http.StatusBadGateway, wire.CodeModel},
 		{runtime.ErrNoInput, http.StatusBadRequest, wire.CodeInvalid},
 		{runtime.ErrAnswered, http.StatusConflict, wire.CodeAnswered},
-		{runtime.ErrInquiryUnknown, http.StatusNotFound, wire.CodeNotFound},
+		{runtime.ErrRequestUnknown, http.StatusNotFound, wire.CodeNotFound},
 		{runtime.ErrUnsupported, http.StatusBadRequest, wire.CodeInvalid},
 		{store.ErrKey, http.StatusBadRequest, wire.CodeInvalid},
 		{store.ErrNoTurn, http.StatusBadRequest, wire.CodeInvalid},

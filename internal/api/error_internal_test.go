@@ -49,7 +49,7 @@ func sentinels() map[string]struct {
 		"runtime.ErrUnsupported":      {runtime.ErrUnsupported, http.StatusBadRequest, wire.CodeInvalid},
 		"runtime.ErrNoInput":          {runtime.ErrNoInput, http.StatusBadRequest, wire.CodeInvalid},
 		"runtime.ErrAnswered":         {runtime.ErrAnswered, http.StatusConflict, wire.CodeAnswered},
-		"runtime.ErrInquiryUnknown":   {runtime.ErrInquiryUnknown, http.StatusNotFound, wire.CodeNotFound},
+		"runtime.ErrRequestUnknown":   {runtime.ErrRequestUnknown, http.StatusNotFound, wire.CodeNotFound},
 		"runtime.ErrClosed":           {runtime.ErrClosed, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		"runtime.ErrNotOpen":          {runtime.ErrNotOpen, http.StatusServiceUnavailable, wire.CodeUnavailable},
 		// What is left behind is the daemon's failure; only its end tells of it.

@@ -20,7 +20,7 @@ const (
 // oldest first.
 func (s *Server) inquiries(conversation string) []wire.Inquiry {
 	out := []wire.Inquiry{}
-	for _, q := range s.o.Runtime.Inquiries() {
+	for _, q := range s.o.Runtime.Pending() {
 		if conversation != "" && q.Conversation != conversation {
 			continue
 		}
@@ -57,7 +57,7 @@ func (s *Server) answerInquiry(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = s.o.Runtime.Answer(in.Conversation, id, cmp.Or(in.By, byClient), in.Response())
 	switch {
-	case errors.Is(err, runtime.ErrInquiryUnknown):
+	case errors.Is(err, runtime.ErrRequestUnknown):
 		return noInquiry(id)
 	case errors.Is(err, runtime.ErrAnswered):
 		return &failure{http.StatusConflict, wire.CodeAnswered, "the inquiry has its answer already; the event question_given shows it"}
@@ -70,7 +70,7 @@ func (s *Server) answerInquiry(w http.ResponseWriter, r *http.Request) error {
 
 // conversationThatAsks finds an inquiry by its id alone.
 func (s *Server) conversationThatAsks(id string) string {
-	for _, q := range s.o.Runtime.Inquiries() {
+	for _, q := range s.o.Runtime.Pending() {
 		if q.ID == id {
 			return q.Conversation
 		}

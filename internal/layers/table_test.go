@@ -70,6 +70,7 @@ var layers = []layer{
 	{pkgs: "runtime", may: []string{"hook", "composite/...", "runtime/contribution", "runtime/history", "runtime/job", "runtime/lane", "runtime/provider", "runtime/store", "runtime/store/mem", "runtime/internal/..."},
 		outside: []string{"github.com/oklog/ulid", "github.com/sourcegraph/conc"},
 		reason:  "the embedder's package: one hook and nothing of any subsystem, database or command line"},
+	{pkgs: "runtime/internal/human", may: []string{"hook"}, reason: "what waits for a person, whoever asks and however people are reached"},
 	{pkgs: "runtime/internal/abandoned", reason: "counts what nobody waits for any more; knows nothing of hooks and tools"},
 	{pkgs: "runtime/internal/bound", may: []string{"hook"}, reason: "cuts results and arguments to a size, as functions of values"},
 	{pkgs: "runtime/internal/keyed", reason: "locks by name, for exclusive tools and for agents that are looked for"},

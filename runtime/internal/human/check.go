@@ -1,0 +1,52 @@
+package human
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+// valid returns what is wrong with an inquiry.
+func valid(q hook.Inquiry) error {
+	switch {
+	case q.ID == "":
+		return errors.New("runtime: Ask: the inquiry has no id; set Inquiry.ID to the key of the call that asks, Env.Key")
+	case q.Approval == nil && q.Questions.Len() == 0:
+		return fmt.Errorf("runtime: Ask: inquiry %q has no question; ask at least one", q.ID)
+	case q.Approval != nil && q.Questions.Len() > 0:
+		return fmt.Errorf("runtime: Ask: inquiry %q has questions and a call to approve; ask two inquiries", q.ID)
+	}
+	return nil
+}
+
+// check returns what in an answer does not fit the request.
+func check(q hook.Inquiry, a Answer) error {
+	if q.Approval == nil {
+		return checkGiven(q, a.Response)
+	}
+	if a.Approval == nil {
+		return errors.New("the request is about a tool call; approve, refuse or modify it")
+	}
+	return q.Approval.Check(*a.Approval)
+}
+
+// checkGiven returns what in a response does not fit the questions.
+func checkGiven(q hook.Inquiry, r hook.Response) error {
+	if r.Given.Len() != q.Questions.Len() {
+		return fmt.Errorf("the inquiry has %d questions and the response %d answers; give one for each, in their order", q.Questions.Len(), r.Given.Len())
+	}
+	for i, given := range r.Given.All() {
+		question := q.Questions.At(i)
+		if given.Chosen.Len() > 1 && !question.Multi {
+			return fmt.Errorf("answer %d chooses %d options; the question takes one", i+1, given.Chosen.Len())
+		}
+		for _, label := range given.Chosen.All() {
+			if !slices.ContainsFunc(question.Options.Slice(), func(c hook.Choice) bool { return c.Label == label }) {
+				return fmt.Errorf("answer %d chooses %.80q, which is no option; choose one of them, or give text", i+1, label)
+			}
+		}
+	}
+	return nil
+}

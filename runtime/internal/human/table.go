@@ -1,0 +1,316 @@
+// Package human keeps the requests that wait for a person's answer: questions of
+// agents, and tool calls that need approval. It knows neither who asks nor how a
+// person is reached.
+//
+// # Early answers
+//
+// A client that has seen the call which will ask may answer before the question is
+// put. The table keeps a bounded number of such answers for each conversation, and
+// drops one that does not fit the questions. Nobody approves a call early: the
+// person has not seen it.
+//
+// # Locks
+//
+// Table.mu is held alone, and never while anything is waited for.
+package human
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/grapnel-go/grapnel/hook"
+)
+
+const (
+	// maxEarly is how many answers a conversation keeps for requests that nobody has
+	// made yet.
+	maxEarly = 16
+	// maxSettled is of how many approvals the table knows why they wait no more.
+	maxSettled = 1024
+)
+
+// Errors of Answer, for errors.Is.
+var (
+	ErrAnswered = errors.New("runtime: the request takes no answer any more")
+	ErrUnknown  = errors.New("runtime: no such request")
+)
+
+// Key names a request.
+type Key struct{ Conversation, ID string }
+
+// Request is what waits for a person's answer: questions, or a tool call that needs
+// approval.
+type Request struct {
+	hook.Inquiry
+	// Conversation is the one that people see, also if a child's turn asks.
+	Conversation string
+	// Agent asks in this turn. Depth is 0 for a turn of the conversation itself, and
+	// more for a turn that another one runs.
+	Agent, Turn string
+	Depth       int
+	Asked       time.Time
+}
+
+// Expires is when the time for an answer is over; zero is never.
+func (r Request) Expires() time.Time {
+	if r.Timeout <= 0 {
+		return time.Time{}
+	}
+	return r.Asked.Add(r.Timeout)
+}
+
+func (r Request) key() Key { return Key{r.Conversation, r.ID} }
+
+// Answer is the answer to a request, and the name of who gave it.
+type Answer struct {
+	hook.Response
+	By string
+}
+
+// Table holds the requests of a runtime. The zero value is ready; it is safe for
+// concurrent use.
+type Table struct {
+	mu       sync.Mutex
+	requests map[Key]*entry
+	// expected are the calls that may ask for approval any moment.
+	expected map[*expectation]struct{}
+	settled  settled
+	// count numbers the requests.
+	count int
+}
+
+// entry is a request that waits, or has its answer, or has its answer before it is
+// made.
+type entry struct {
+	Request
+	number int
+	asked  bool
+	// done is closed when there is an answer, or the request is forgotten.
+	done   chan struct{}
+	answer *Answer
+	// over: nobody waits any more.
+	over bool
+}
+
+// Ask makes a request and waits for its answer. It calls listed when Pending has
+// the request and before it waits. An answer that Answer has accepted is returned,
+// also if ctx ended at the same moment. The error is hook.ErrUnanswered after the
+// request's timeout, hook.ErrNoTurn if the request was forgotten, the cause of ctx,
+// or says what is wrong with the request.
+func (t *Table) Ask(ctx context.Context, r Request, listed func()) (Answer, error) {
+	if err := valid(r.Inquiry); err != nil {
+		return Answer{}, err
+	}
+	e, err := t.add(r)
+	if err != nil {
+		return Answer{}, err
+	}
+	listed()
+	return t.close(e, e.wait(ctx))
+}
+
+// add lists a request, for which there may be an answer already.
+func (t *Table) add(r Request) (*entry, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.requests[r.key()]
+	switch {
+	case e == nil:
+		e = t.addLocked(r.key())
+	case e.asked:
+		return nil, fmt.Errorf("runtime: Ask: inquiry %q was made before in this turn; put all questions into one, or add to its id what tells them apart", r.ID)
+	}
+	e.Request, e.asked = r, true
+	if e.answer != nil && check(r.Inquiry, *e.answer) != nil {
+		e.answer, e.done = nil, make(chan struct{})
+	}
+	if r.Approval != nil {
+		t.arriveLocked(func(x *expectation) bool { return x.turn == r.Turn && x.call == r.Approval.CallID })
+	}
+	return e, nil
+}
+
+func (t *Table) addLocked(k Key) *entry {
+	if t.requests == nil {
+		t.requests = map[Key]*entry{}
+	}
+	t.count++
+	e := &entry{number: t.count, done: make(chan struct{})}
+	e.Conversation, e.ID = k.Conversation, k.ID
+	t.requests[k] = e
+	return e
+}
+
+func (e *entry) wait(ctx context.Context) error {
+	var late <-chan time.Time
+	if e.Timeout > 0 {
+		timer := time.NewTimer(e.Timeout)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-e.done:
+		return nil
+	case <-late:
+		return hook.ErrUnanswered
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// close notes that nobody waits any more, because of err, and returns the answer if
+// there is one. Questions stay until the turn ends, so that nobody answers twice;
+// an approval is settled at once, since its id is never used again.
+func (t *Table) close(e *entry, err error) (Answer, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.over = true
+	if e.Approval != nil {
+		delete(t.requests, e.key())
+		t.settled.add(e.ID, why(e.answer, err))
+	}
+	switch {
+	case e.answer != nil:
+		return *e.answer, nil
+	case err == nil:
+		return Answer{}, hook.ErrNoTurn
+	}
+	return Answer{}, err
+}
+
+// why says why a request takes no answer any more.
+func why(given *Answer, err error) string {
+	switch {
+	case given != nil:
+		return "it has its answer"
+	case errors.Is(err, hook.ErrUnanswered):
+		return "its time is over"
+	}
+	return "its turn is ending, or an answer that was remembered holds"
+}
+
+// Answer answers a request. The first answer counts. With early an answer is kept
+// for questions that nobody has put yet. A key without a conversation finds the
+// request by its id alone. The error is ErrUnknown, ErrAnswered with the reason, or
+// says what does not fit the request.
+func (t *Table) Answer(k Key, a Answer, early bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, err := t.openLocked(k, a, early)
+	if err != nil {
+		return err
+	}
+	if a.Approval != nil {
+		reply := *a.Approval
+		reply.By = a.By
+		a.Approval = &reply
+	}
+	if e.asked {
+		if err := check(e.Inquiry, a); err != nil {
+			return err
+		}
+	}
+	e.answer = &a
+	close(e.done)
+	return nil
+}
+
+// openLocked returns the request that the answer is for, which is made for one that
+// comes early.
+func (t *Table) openLocked(k Key, a Answer, early bool) (*entry, error) {
+	e := t.findLocked(k)
+	why, settled := t.settled.why[k.ID]
+	switch {
+	case e == nil && settled && a.Approval != nil:
+		return nil, fmt.Errorf("%w: %s", ErrAnswered, why)
+	case e == nil && early && t.mayBeEarlyLocked(k, a):
+		return t.addLocked(k), nil
+	case e == nil, e.asked && (e.Approval != nil) != (a.Approval != nil):
+		return nil, fmt.Errorf("%w: %q", ErrUnknown, k.ID)
+	case e.answer != nil || e.over:
+		return nil, fmt.Errorf("%w: %q", ErrAnswered, k.ID)
+	}
+	return e, nil
+}
+
+func (t *Table) findLocked(k Key) *entry {
+	if k.Conversation != "" {
+		return t.requests[k]
+	}
+	for _, e := range t.requests {
+		if e.asked && e.ID == k.ID {
+			return e
+		}
+	}
+	return nil
+}
+
+// mayBeEarlyLocked reports whether an answer can be kept for questions to come.
+func (t *Table) mayBeEarlyLocked(k Key, a Answer) bool {
+	n := 0
+	for _, e := range t.requests {
+		if e.Conversation == k.Conversation && !e.asked {
+			n++
+		}
+	}
+	return n < maxEarly && k.Conversation != "" && k.ID != "" && a.Approval == nil
+}
+
+// Pending returns the requests that wait for an answer, the oldest first.
+func (t *Table) Pending() []Request {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var waiting []*entry
+	for _, e := range t.requests {
+		if e.asked && !e.over && e.answer == nil {
+			waiting = append(waiting, e)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b *entry) int { return cmp.Compare(a.number, b.number) })
+	out := make([]Request, len(waiting))
+	for i, e := range waiting {
+		out[i] = e.Request
+	}
+	return out
+}
+
+// Forget drops the requests of a conversation whose turn has ended. An Ask that
+// still waits returns.
+func (t *Table) Forget(conversation string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, e := range t.requests {
+		if key.Conversation != conversation {
+			continue
+		}
+		delete(t.requests, key)
+		if e.answer == nil && !e.over {
+			close(e.done)
+		}
+	}
+	t.arriveLocked(func(x *expectation) bool { return x.conversation == conversation })
+}
+
+// settled notes why the last approvals wait no more, by id.
+type settled struct {
+	why map[string]string
+	// order is the ids, the oldest first.
+	order []string
+}
+
+func (s *settled) add(id, why string) {
+	if s.why == nil {
+		s.why = map[string]string{}
+	}
+	if len(s.order) == maxSettled {
+		delete(s.why, s.order[0])
+		s.order = s.order[1:]
+	}
+	s.why[id] = why
+	s.order = append(s.order, id)
+}

@@ -348,7 +348,7 @@ func denial(reason string) message.ToolResult {
 // and rewritten; what was approved is returned, and that it has to be decided
 // again. Otherwise the call may run or is settled.
 func (t *turn) approve(c *call, asked hook.ToolDecision) (approved message.JSON, again bool) {
-	defer t.rt.requests.Expect(t.conv.events.stream().conversation(), t.id, c.at.ID())()
+	defer t.rt.requests.Expect(t.conv.host.log.Top().Conversation(), t.id, c.at.ID())()
 	t.emitCall(event.ApprovalAsked, c, asked.Verdict().Reason)
 	t.away(point.Approve)
 	a, _ := t.hooks.Approve(t.ctx, c.at, asked)

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
@@ -85,7 +84,6 @@ func TestAskSurvivesAKill(t *testing.T) {
 // it is.
 func TestAskTimeoutFlags(t *testing.T) {
 	t.Parallel()
-	h := api.NewHook()
 	for _, tt := range []struct {
 		timeout time.Duration
 		action  string
@@ -93,16 +91,16 @@ func TestAskTimeoutFlags(t *testing.T) {
 		noted   string
 		err     string
 	}{
-		{time.Minute, "refuse", approval.Options{Channel: h, Timeout: time.Minute}, "", ""},
-		{0, "refuse", approval.Options{Channel: h, Timeout: -1}, "", ""},
-		{time.Minute, "approve", approval.Options{Channel: h, Timeout: time.Minute, OnTimeout: approval.ApproveOnTimeout}, "DANGEROUS: what nobody answers within 1m0s is approved", ""},
+		{time.Minute, "refuse", approval.Options{Timeout: time.Minute}, "", ""},
+		{0, "refuse", approval.Options{Timeout: -1}, "", ""},
+		{time.Minute, "approve", approval.Options{Timeout: time.Minute, OnTimeout: approval.ApproveOnTimeout}, "DANGEROUS: what nobody answers within 1m0s is approved", ""},
 		{0, "approve", approval.Options{}, "", "--on-ask-timeout approve needs a time"},
 		{-time.Second, "refuse", approval.Options{}, "", "--ask-timeout is -1s"},
 		{time.Minute, "allow", approval.Options{}, "", `--on-ask-timeout is "allow"; it is refuse or approve`},
 	} {
 		notes, err := os.Create(filepath.Join(t.TempDir(), "notes"))
 		require.NoError(t, err)
-		got, err := (&command{err: notes}).asks(h, serveFlags{askTimeout: tt.timeout, onAskTimeout: tt.action})
+		got, err := (&command{err: notes}).asks(serveFlags{askTimeout: tt.timeout, onAskTimeout: tt.action})
 		data, rerr := os.ReadFile(notes.Name())
 		require.NoError(t, rerr)
 		require.NoError(t, notes.Close())

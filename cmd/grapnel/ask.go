@@ -19,7 +19,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/terminal"
-	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 type askFlags struct {
@@ -359,44 +358,48 @@ func (a *asker) inquire(ctx context.Context, agent string, q hook.Inquiry) {
 		return
 	}
 	a.begin(ctx, key, func(ctx context.Context) {
-		r, by, err := a.approver.Inquire(ctx, agent, q)
-		if ctx.Err() != nil {
-			return // answered elsewhere, or the turn is being cancelled
+		r, by, ok := a.answer(ctx, terminal.Request{Agent: agent, Inquiry: q})
+		if ok {
+			_ = a.d.Reply(ctx, q.ID, wire.Reply{Conversation: a.conversation, By: by, Given: wire.GivenOf(r)}) // too late is no error
 		}
-		if err != nil {
-			r, by = hook.Response{Given: message.Freeze(make([]hook.Given, q.Questions.Len()))}, terminal.ByNobody
-		}
-		_ = a.d.Reply(ctx, q.ID, wire.Reply{Conversation: a.conversation, By: by, Given: wire.GivenOf(r)}) // too late is no error
 	})
 }
 
 func (a *asker) ask(ctx context.Context, key asked, ask wire.Ask) {
 	a.begin(ctx, key, func(ctx context.Context) {
-		reply, err := a.approver.Ask(ctx, requestOf(ask))
-		if ctx.Err() != nil {
-			return // answered elsewhere, or the turn is being cancelled
+		r, by, ok := a.answer(ctx, requestOf(ask))
+		if !ok {
+			return
 		}
-		if err != nil {
-			reply = approval.Reply{Answer: hook.AnswerRefuse, Reason: "The user could not be asked.", By: terminal.ByNobody}
-		}
+		reply := r.Approval
 		_ = a.d.Answer(ctx, ask.ID, wire.Answer{ // one that comes too late is no error: the stream shows what holds
-			Answer: wire.AnswerKind(reply.Answer), Args: reply.Args, Reason: reply.Reason, Remember: reply.Remember, By: reply.By,
+			Answer: wire.AnswerKind(reply.Answer), Args: reply.Args, Reason: reply.Reason, Remember: reply.Remember, By: by,
 		})
 	})
 }
 
-// requestOf is the ask as a channel gets it.
-func requestOf(ask wire.Ask) approval.Request {
-	r := approval.Request{
-		Agent: ask.Agent, Conversation: ask.Conversation, Turn: ask.Turn, Depth: ask.Depth, CallID: ask.CallID, Tool: ask.Tool,
-		Args: ask.Args, Reason: ask.Reason, Asked: ask.Asked, Expires: ask.Expires, ApprovedOnTimeout: ask.ApprovedOnTimeout,
+// answer asks the person; ok is false if the request was answered elsewhere, or the
+// turn is being cancelled.
+func (a *asker) answer(ctx context.Context, r terminal.Request) (answer hook.Response, by string, ok bool) {
+	answer, by, err := a.approver.Inquire(ctx, r)
+	if err != nil {
+		answer, by = terminal.Unasked(r.Inquiry), terminal.ByNobody
 	}
-	offers := make([]approval.Offer, len(ask.Offers))
+	return answer, by, ctx.Err() == nil
+}
+
+// requestOf is the ask as the person at the terminal gets it.
+func requestOf(ask wire.Ask) terminal.Request {
+	offers := make([]hook.Offer, len(ask.Offers))
 	for i, o := range ask.Offers {
-		offers[i] = approval.Offer(o)
+		offers[i] = hook.Offer(o)
 	}
-	r.Offers = message.Freeze(offers)
-	return r
+	return terminal.Request{Agent: ask.Agent, Depth: ask.Depth, Expires: ask.Expires, Inquiry: hook.Inquiry{
+		ID: ask.ID, Approval: &hook.ApprovalRequest{
+			CallID: ask.CallID, Tool: ask.Tool, Args: ask.Args, Reason: ask.Reason, ApprovedOnTimeout: ask.ApprovedOnTimeout,
+			Offers: message.Freeze(offers),
+		},
+	}}
 }
 
 // end takes the question about the call back, the zero asked all of them.

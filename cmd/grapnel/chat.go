@@ -74,7 +74,7 @@ func (c *command) talk(starting context.Context, f chatFlags) (err error) {
 	begun := context.AfterFunc(starting, func() { cancel(context.Cause(starting)) })
 	approver := chatApprover(talk, ed, paths.Root, f.yes, color)
 	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Note: c.note, Trust: c.trust(approver, f.trust),
+		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Note: c.note, Trust: c.trust(approver, f.trust),
 		RecordHooks: f.hooks != "", Set: f.set, Reply: f.reply,
 	})
 	if err != nil {

@@ -149,7 +149,7 @@ func (c *command) turn(ctx context.Context, f runFlags, stdinUsed bool, prompt s
 	show, gate := c.shower(f.json, f.hooks)
 	approver := c.approverIn(paths.Root, f.yes, stdinUsed, gate)
 	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Approval: atTerminal(approver), Inquire: approver.Inquire, Model: absolute(f.model), Note: c.note, Trust: c.trust(approver, f.trust),
+		Paths: paths, Approval: atTerminal(), Inquire: approver.Inquire, Model: absolute(f.model), Note: c.note, Trust: c.trust(approver, f.trust),
 		RecordHooks: f.hooks != "", Set: f.set, Reply: f.reply,
 	})
 	if err != nil {
@@ -192,10 +192,8 @@ func verdict(out hook.TurnOutcome) error {
 	return &failed{code: exitFailed}
 }
 
-// atTerminal lets the approver answer: who sits at a terminal has time.
-func atTerminal(a *terminal.Approver) approval.Options {
-	return approval.Options{Channel: a, Timeout: -1}
-}
+// atTerminal are the settings of approvals at a terminal, where people have time.
+func atTerminal() approval.Options { return approval.Options{Timeout: -1} }
 
 // approver asks at the terminal, where there is one: somebody has to see the
 // question as well as to answer it.

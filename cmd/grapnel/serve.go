@@ -115,13 +115,12 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 	if err != nil {
 		return nil, nil, err
 	}
-	h := api.NewHook()
-	asks, err := c.asks(h, f)
+	asks, err := c.asks(f)
 	if err != nil {
 		return nil, nil, err
 	}
 	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Approval: asks, Extra: []hook.Hook{h}, Recent: recentEvents, Model: absolute(f.model), Note: c.note, Trust: c.trust(c.approver(false, false), f.trust),
+		Paths: paths, Approval: asks, Recent: recentEvents, Model: absolute(f.model), Note: c.note, Trust: c.trust(c.approver(false, false), f.trust),
 		RecordHooks: f.hooks, Set: f.set, Reply: f.reply,
 	})
 	if err != nil {
@@ -131,15 +130,15 @@ func (c *command) assemble(ctx context.Context, f serveFlags, paths daemon.Paths
 	if err := r.start(ctx, agents); err != nil {
 		return nil, nil, errors.Join(err, r.close(context.WithoutCancel(ctx)))
 	}
-	o := apiOptions(app, h, paths)
+	o := apiOptions(app, paths)
 	o.Await = r.await
 	o.Grace, o.GoOn, o.Log, o.Hooks, o.Model = f.grace, f.resume, c.note, f.hooks, absolute(f.model)
 	return api.New(o), r.close, nil
 }
 
-// asks lets clients answer, as the flags say.
-func (c *command) asks(h *api.Hook, f serveFlags) (approval.Options, error) {
-	o := approval.Options{Channel: h, Timeout: f.askTimeout}
+// asks are the settings of approvals that the flags say.
+func (c *command) asks(f serveFlags) (approval.Options, error) {
+	o := approval.Options{Timeout: f.askTimeout}
 	if f.askTimeout < 0 {
 		return o, fmt.Errorf("--ask-timeout is %s; give a time such as 15m, or 0 to wait as long as the turn goes on", f.askTimeout)
 	}
@@ -160,9 +159,9 @@ func (c *command) asks(h *api.Hook, f serveFlags) (approval.Options, error) {
 	return o, nil
 }
 
-func apiOptions(app *daemon.App, h *api.Hook, paths daemon.Paths) api.Options {
+func apiOptions(app *daemon.App, paths daemon.Paths) api.Options {
 	return api.Options{
-		Runtime: app.Runtime, Store: app.Store, Hook: h, Root: paths.Root, State: paths.State,
+		Runtime: app.Runtime, Store: app.Store, Root: paths.Root, State: paths.State,
 		Project: paths.Project(), Abandoned: daemon.Abandoned,
 		Agent: daemon.DefaultAgent, Plan: app.Runtime.Plan(), Check: app.CheckModel,
 		Tools: func(a *runtime.Agent) []wire.Tool { return toolsOf(app, a) },
@@ -195,8 +194,7 @@ func (c *command) overDaemon(ctx context.Context, socket string, do func(d *clie
 		return fmt.Errorf("make a directory for a socket: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	h := api.NewHook()
-	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note, Approval: approval.Options{Channel: h}, Extra: []hook.Hook{h}})
+	app, err := daemon.Open(ctx, daemon.Options{Paths: paths, Note: c.note})
 	if err != nil {
 		return err
 	}
@@ -211,7 +209,7 @@ func (c *command) overDaemon(ctx context.Context, socket string, do func(d *clie
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
-	go func() { ended <- api.New(apiOptions(app, h, paths)).Run(serving, ln, app.Close) }()
+	go func() { ended <- api.New(apiOptions(app, paths)).Run(serving, ln, app.Close) }()
 	err = do(client.New(socket, nil))
 	stop()
 	return errors.Join(err, <-ended)

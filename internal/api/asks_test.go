@@ -3,14 +3,11 @@ package api_test
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -18,180 +15,99 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/internal/client"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
-// asking asks as the subsystem does.
-func asking(ctx context.Context, h *api.Hook, args message.JSON) <-chan asked {
-	out := make(chan asked, 1)
-	go func() {
-		reply, err := h.Ask(ctx, approval.Request{
-			Agent: "helper", Conversation: "conv", Turn: "turn", CallID: "c1", Tool: "danger", Args: args, Asked: time.Now(),
-			Offers: message.ListOf(approval.Offer{ID: "call-conversation", Text: "exactly this"}),
-		})
-		out <- asked{reply, err}
-	}()
-	return out
+// asked runs a turn that calls danger until the call waits for approval, and returns
+// the turn and the ask that a client finds who has read the event.
+func (w *world) asked(conversation string) (wire.Turn, wire.Ask) {
+	w.t.Helper()
+	ctx, stop := context.WithCancel(w.t.Context())
+	defer stop()
+	turn, err := w.client.Send(ctx, conversation, `call danger {"s":"x"}`)
+	require.NoError(w.t, err)
+	for item, err := range w.client.Follow(ctx, turn) {
+		require.NoError(w.t, err)
+		if item.Event.Kind == event.ApprovalAsked {
+			break
+		}
+	}
+	asks, err := w.client.Asks(ctx, conversation)
+	require.NoError(w.t, err)
+	require.Len(w.t, asks, 1)
+	return turn, asks[0]
 }
-
-type asked struct {
-	reply approval.Reply
-	err   error
-}
-
-// told is an event about the call that asking asks about.
-func told(kind hook.EventKind) hook.Event {
-	return hook.Event{Kind: kind, Conversation: "conv", Turn: "turn"}.WithDetail(hook.EventDetail{CallID: "c1", Tool: "danger"})
-}
-
-// asksOf serves one request about asks, for tests in a bubble of time.
-type asksOf struct {
-	t *testing.T
-	h *api.Hook
-	s *api.Server
-}
-
-func newAsksOf(t *testing.T, w *world) asksOf {
-	o := w.options()
-	return asksOf{t, o.Hook, api.New(o)}
-}
-
-func (a asksOf) serve(req *http.Request) *httptest.ResponseRecorder {
-	out := httptest.NewRecorder()
-	a.s.ServeHTTP(out, req)
-	return out
-}
-
-func (a asksOf) list() []wire.Ask { return a.listWith(a.t.Context()) }
-
-func (a asksOf) listWith(ctx context.Context) []wire.Ask {
-	out := a.serve(httptest.NewRequestWithContext(ctx, http.MethodGet, "http://grapnel/v1/asks", nil))
-	var asks wire.Asks
-	require.NoError(a.t, jsonOf(out, &asks))
-	return asks.Asks
-}
-
-func (a asksOf) answer(id, body string) (int, string) {
-	req := httptest.NewRequestWithContext(a.t.Context(), http.MethodPost, "http://grapnel/v1/asks/"+id, bodyOf(body))
-	req.Header.Set("Content-Type", "application/json")
-	out := a.serve(req)
-	return out.Code, out.Body.String()
-}
-
-const approves = `{"answer":"approve"}`
 
 // TestAsk: an ask is there as long as it waits, and gets one answer.
 func TestAsk(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
-	in := func(name string, run func(t *testing.T, a asksOf)) {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { run(t, newAsksOf(t, w)) })
-		})
-	}
-	in("it is answered", func(t *testing.T, a asksOf) {
-		got := asking(t.Context(), a.h, `{"s":"x"}`)
-		synctest.Wait()
-		asks := a.list()
-		require.Len(t, asks, 1)
-		id := asks[0].ID
-		for body, says := range map[string]string{
-			`{"answer":"approve","remember":"tool-project"}`:                       "none of the offers of this ask: call-conversation",
-			`{"answer":"modify","args":{},"remember":"call-conversation"}`:         "a modification is for its one call",
-			`{"answer":"approve","by":"rule"}`:                                     "by has to be a name",
-			`{"answer":"refuse","reason":"` + strings.Repeat("x", 4097) + `"}`:     "at most 4096 bytes",
-			`{"answer":"approve","remember":"call-conversation","for":"whom"}`:     "for",
-			`{"answer":"approve","remember":"call-conversation","reason":"a why"}`: "reason goes with the answer refuse only",
-		} {
-			code, text := a.answer(id, body)
-			assert.Equal(t, http.StatusBadRequest, code, body)
-			assert.Contains(t, text, says)
-		}
-		code, _ := a.answer(id, `{"answer":"approve","remember":"call-conversation","by":"ann"}`)
-		assert.Equal(t, http.StatusOK, code)
-		assert.Equal(t, asked{approval.Reply{Answer: hook.AnswerApprove, Remember: "call-conversation", By: "ann"}, nil}, <-got)
-		assert.Empty(t, a.list())
-		code, text := a.answer(id, approves)
-		assert.Equal(t, http.StatusConflict, code)
-		assert.Contains(t, text, "it has its answer; the event approval_given shows what holds")
-		code, _ = a.answer("x"+id, approves)
-		assert.Equal(t, http.StatusNotFound, code)
-		for range 1024 {
-			got := asking(t.Context(), a.h, `{}`)
-			synctest.Wait()
-			code, _ = a.answer(a.list()[0].ID, approves)
-			require.Equal(t, http.StatusOK, code)
-			<-got
-		}
-		code, _ = a.answer(id, approves)
-		assert.Equal(t, http.StatusNotFound, code, "long ago")
-	})
-	for name, tt := range map[string]struct {
-		cause error
-		why   string
-	}{
-		"its time is over":       {approval.ErrTimeout, "its time is over"},
-		"a rule answers":         {approval.ErrAnswered, "an answer that was remembered meanwhile holds"},
-		"the daemon ends":        {approval.ErrClosing, "its turn is ending"},
-		"the turn was cancelled": {context.Canceled, "its turn is ending"},
+	w := newWorld(t, &worldOptions{approval: approval.Options{Timeout: time.Hour}})
+	ctx, conv := t.Context(), w.conversation("ann")
+	turn, ask := w.asked(conv.ID)
+	assert.Equal(t, time.Hour, ask.Expires.Sub(ask.Asked))
+	shown := ask
+	shown.ID, shown.Asked, shown.Expires = "", time.Time{}, time.Time{}
+	assert.Equal(t, wire.Ask{
+		Agent: "helper", Conversation: conv.ID, Turn: turn.ID, CallID: "c1_0", Tool: "danger", Args: `{"s":"x"}`, Reason: ask.Reason,
+		Offers: []wire.Offer{{ID: "call-conversation", Text: "exactly this call of danger, in this conversation and the tasks that it hands out"}},
+	}, shown)
+	other, err := w.client.Asks(ctx, "another")
+	require.NoError(t, err)
+	assert.Empty(t, other)
+	inquiries, err := w.client.Inquiries(ctx, conv.ID)
+	require.NoError(t, err)
+	assert.Empty(t, inquiries, "a call is no question")
+
+	for says, answer := range map[string]wire.Answer{
+		"none of the offers of this ask: call-conversation": {Answer: wire.AnswerApprove, Remember: "tool-project"},
+		"a modification is for its one call":                {Answer: wire.AnswerModify, Args: `{}`, Remember: "call-conversation"},
+		"by has to be a name":                               {Answer: wire.AnswerApprove, By: "rule"},
+		"at most 4096 bytes":                                {Answer: wire.AnswerRefuse, Reason: strings.Repeat("x", 4097)},
+		"reason goes with the answer refuse only":           {Answer: wire.AnswerApprove, Remember: "call-conversation", Reason: "a why"},
 	} {
-		in(name, func(t *testing.T, a asksOf) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			got := asking(ctx, a.h, `{}`)
-			synctest.Wait()
-			id := a.list()[0].ID
-			cancel(tt.cause)
-			assert.Equal(t, asked{approval.Reply{}, tt.cause}, <-got)
-			assert.Empty(t, a.list())
-			code, text := a.answer(id, approves)
-			assert.Equal(t, http.StatusConflict, code)
-			assert.Contains(t, text, tt.why)
-		})
+		err := w.direct.Answer(ctx, ask.ID, answer)
+		assert.Equal(t, wire.CodeInvalid, client.CodeOf(err), says)
+		assert.ErrorContains(t, err, says)
 	}
-	in("what was accepted counts", func(t *testing.T, a asksOf) {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		got := asking(ctx, a.h, `{}`)
-		synctest.Wait()
-		code, _ := a.answer(a.list()[0].ID, approves)
-		assert.Equal(t, http.StatusOK, code)
-		cancel(approval.ErrTimeout)
-		assert.NoError(t, (<-got).err)
-	})
-	in("who has seen the event finds the ask", func(t *testing.T, a asksOf) {
-		a.h.OnEvent(t.Context(), told(event.ApprovalAsked))
-		found := make(chan []wire.Ask, 1)
-		go func() { found <- a.list() }()
-		synctest.Wait()
-		assert.Empty(t, found, "it is waited for")
-		ctx, cancel := context.WithCancel(t.Context())
-		got := asking(ctx, a.h, `{}`)
-		assert.Len(t, <-found, 1)
-		a.h.OnEvent(t.Context(), told(event.ApprovalAsked)) // told late
-		assert.Len(t, a.list(), 1)
-		cancel()
-		<-got
-	})
-	in("nobody is asked", func(t *testing.T, a asksOf) {
-		for _, kind := range []hook.EventKind{event.ApprovalGiven, event.TurnEnd} {
-			a.h.OnEvent(t.Context(), told(event.ApprovalAsked))
-			found, begun := make(chan []wire.Ask, 1), time.Now()
-			go func() { found <- a.list() }()
-			synctest.Wait()
-			a.h.OnEvent(t.Context(), told(kind))
-			assert.Empty(t, <-found)
-			assert.Zero(t, time.Since(begun), "who lists does not wait for what does not come")
-		}
-		a.h.OnEvent(t.Context(), told(event.ApprovalAsked))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		begun := time.Now()
-		assert.Empty(t, a.listWith(ctx))
-		assert.Equal(t, time.Hour, time.Since(begun), "as long as the client waits")
-	})
+	for _, id := range []string{"x" + ask.ID, "x"} {
+		assert.Equal(t, wire.CodeNotFound, client.CodeOf(w.client.Answer(ctx, id, wire.Answer{Answer: wire.AnswerApprove})))
+	}
+	for _, in := range []string{"", conv.ID} {
+		err := w.client.Reply(ctx, ask.ID, wire.Reply{Conversation: in, Given: given("yes", "")})
+		assert.Equal(t, wire.CodeNotFound, client.CodeOf(err), "an answer to questions is none to a call: %v", err)
+	}
+
+	require.NoError(t, w.client.Answer(ctx, ask.ID, wire.Answer{Answer: wire.AnswerApprove, Remember: "call-conversation", By: "ann"}))
+	given := only(w.follow(turn, nil), event.ApprovalGiven)
+	require.Len(t, given, 1)
+	assert.Equal(t, "Approval.ann", given[0].Detail().By)
+	asks, err := w.client.Asks(ctx, "")
+	require.NoError(t, err)
+	assert.Empty(t, asks)
+	err = w.client.Answer(ctx, ask.ID, wire.Answer{Answer: wire.AnswerApprove})
+	assert.Equal(t, wire.CodeAnswered, client.CodeOf(err))
+	assert.ErrorContains(t, err, "it has its answer; the event approval_given shows what holds")
+}
+
+// TestAskOfACancelledTurn: nothing is left waiting.
+func TestAskOfACancelledTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	conv := w.conversation("ann")
+	turn, ask := w.asked(conv.ID)
+	_, err := w.client.Cancel(t.Context(), conv.ID)
+	require.NoError(t, err)
+	end := last(t, w.follow(turn, nil))
+	assert.Equal(t, hook.StopCancelled, end.Detail().Stop)
+	asks, err := w.client.Asks(t.Context(), "")
+	require.NoError(t, err)
+	assert.Empty(t, asks)
+	err = w.client.Answer(t.Context(), ask.ID, wire.Answer{Answer: wire.AnswerApprove})
+	assert.Equal(t, wire.CodeAnswered, client.CodeOf(err))
+	assert.ErrorContains(t, err, "its turn is ending")
+	assert.Empty(t, w.box.ran)
 }
 
 // TestAsksRemember: what a client lets the daemon remember is not asked again, is

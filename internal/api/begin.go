@@ -218,17 +218,12 @@ func (t *turn) hasEnded() bool {
 
 func (s *Server) leave(t *turn) {
 	s.mu.Lock()
-	last := s.turns[t.conversation] == t
-	if last {
+	if s.turns[t.conversation] == t {
 		delete(s.turns, t.conversation)
 	}
 	s.mu.Unlock()
-	if last {
-		s.asks.forget(t.conversation)
-	}
 	t.cancel(nil)
 	close(t.done)
-	s.o.Hook.ended.forget(t.conversation, t.id) // behind done, which turnOf looks at then
 	s.running.Done()
 }
 

@@ -23,10 +23,10 @@
 //
 // # Asks and inquiries
 //
-// Hook answers at the point Approve with what a client answers. It can be made
-// to refuse after a time, and refuses when the turn ends. Questions of agents are
-// the runtime's: clients list and answer them, also before they are put, and
-// after a restart those of a turn that is gone on with are put again.
+// Calls that need approval, which clients know as asks, and questions of agents wait
+// in the runtime's one list of requests. Clients list and answer them, questions also
+// before they are put. After a restart those of a turn that is gone on with are put
+// again: a question under the same id, an ask under another one.
 //
 // # Locks
 //

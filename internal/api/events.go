@@ -91,7 +91,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, conversation str
 		}
 		if p.More == nil {
 			ended := false
-			if !write(func() (err error) { ended, err = writeItems(w, p.Items, t, level); return err }) || ended {
+			if !write(func() (err error) { ended, err = s.writeItems(w, p.Items, t, level); return err }) || ended {
 				return nil
 			}
 			continue
@@ -128,7 +128,7 @@ func (t *turn) over() <-chan struct{} {
 // writeItems writes a page; ended says that the end of the turn is in it. Of hook
 // runs those are left out that are less visible than level; of one that is the last
 // of the page the id is written, which says how far the stream is.
-func writeItems(w io.Writer, items []runtime.Item, t *turn, level hook.Visibility) (ended bool, err error) {
+func (s *Server) writeItems(w io.Writer, items []runtime.Item, t *turn, level hook.Visibility) (ended bool, err error) {
 	for i, item := range items {
 		part := wire.Part{ID: item.At.String(), Data: item.JSON()}
 		switch {
@@ -142,6 +142,9 @@ func writeItems(w io.Writer, items []runtime.Item, t *turn, level hook.Visibilit
 		case item.Missed > 0:
 			part.Name, part.Data = wire.StreamLagged, keptData(item, `{"missed":`+strconv.FormatUint(item.Missed, 10)+",")
 		}
+		if part.Name == "" && item.Event().Kind == event.TurnEnd {
+			s.tellsEnd(item.Event()) // before the client may go on
+		}
 		if err := part.Write(w); err != nil {
 			return false, err
 		}
@@ -150,6 +153,14 @@ func writeItems(w io.Writer, items []runtime.Item, t *turn, level hook.Visibilit
 		}
 	}
 	return false, nil
+}
+
+// tellsEnd notes that clients know that the turn has ended, which may be before the
+// next one can begin.
+func (s *Server) tellsEnd(ev hook.Event) {
+	if t := s.last(ev.Conversation); t != nil && t.hasBegun() && t.ends(ev) {
+		t.told.Store(true)
+	}
 }
 
 // hidden reports whether the item is a hook run that is less visible than level.

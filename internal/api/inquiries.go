@@ -21,15 +21,15 @@ const (
 func (s *Server) inquiries(conversation string) []wire.Inquiry {
 	out := []wire.Inquiry{}
 	for _, q := range s.o.Runtime.Pending() {
-		if conversation != "" && q.Conversation != conversation {
+		if q.Approval != nil || conversation != "" && q.Conversation != conversation {
 			continue
 		}
 		w := wire.Inquiry{
 			ID: q.ID, Agent: q.Agent, Conversation: q.Conversation, Turn: q.Turn,
 			Questions: q.Questions, Asked: q.Asked.UTC(),
 		}
-		if q.Timeout > 0 {
-			w.Expires = w.Asked.Add(q.Timeout)
+		if at := q.Expires(); !at.IsZero() {
+			w.Expires = at.UTC()
 		}
 		out = append(out, w)
 	}
@@ -50,11 +50,6 @@ func (s *Server) answerInquiry(w http.ResponseWriter, r *http.Request) error {
 	if len(in.By) > maxBy {
 		return invalid("by has %d bytes; a name has at most %d", len(in.By), maxBy)
 	}
-	if in.Conversation == "" {
-		if in.Conversation = s.conversationThatAsks(id); in.Conversation == "" {
-			return noInquiry(id)
-		}
-	}
 	err = s.o.Runtime.Answer(in.Conversation, id, cmp.Or(in.By, byClient), in.Response())
 	switch {
 	case errors.Is(err, runtime.ErrRequestUnknown):
@@ -66,16 +61,6 @@ func (s *Server) answerInquiry(w http.ResponseWriter, r *http.Request) error {
 	}
 	writeJSON(w, http.StatusOK, in)
 	return nil
-}
-
-// conversationThatAsks finds an inquiry by its id alone.
-func (s *Server) conversationThatAsks(id string) string {
-	for _, q := range s.o.Runtime.Pending() {
-		if q.ID == id {
-			return q.Conversation
-		}
-	}
-	return ""
 }
 
 func noInquiry(id string) error {

@@ -31,12 +31,10 @@ const (
 // left for them.
 const stopTime = 2 * time.Second
 
-// Options of a Server. Runtime, Store and Hook are required.
+// Options of a Server. Runtime and Store are required.
 type Options struct {
 	Runtime *runtime.Runtime
 	Store   store.Store
-	// Hook has to be in the runtime's composite.
-	Hook *Hook
 	// Root is the project, and State where the databases are: for clients that want
 	// to know whether this is the daemon they mean.
 	Root, State string
@@ -91,7 +89,6 @@ type Options struct {
 // Server answers requests. It is safe for concurrent use.
 type Server struct {
 	o       Options
-	asks    *asks
 	started time.Time
 	mux     *http.ServeMux
 
@@ -105,8 +102,8 @@ type Server struct {
 
 // New returns a server over an open runtime. It panics without what is required.
 func New(o Options) *Server {
-	if o.Runtime == nil || o.Store == nil || o.Hook == nil {
-		panic("api: New: Runtime, Store and Hook are required")
+	if o.Runtime == nil || o.Store == nil {
+		panic("api: New: Runtime and Store are required")
 	}
 	if o.Send == nil {
 		o.Send = func(ctx context.Context, conv *runtime.Conversation, in message.Input, o *runtime.SendOptions) (hook.TurnOutcome, error) {
@@ -143,7 +140,7 @@ func New(o Options) *Server {
 		}
 	}
 	s := &Server{
-		o: o, asks: o.Hook.asks, started: time.Now(),
+		o: o, started: time.Now(),
 		turns: map[string]*turn{},
 	}
 	s.mux = s.newMux()

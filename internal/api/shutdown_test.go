@@ -154,7 +154,7 @@ func TestEndFails(t *testing.T) {
 
 // options are those of a second server over the same runtime.
 func (w *world) options() api.Options {
-	return api.Options{Runtime: w.rt, Store: w.store, Hook: api.NewHook()}
+	return api.Options{Runtime: w.rt, Store: w.store}
 }
 
 // TestHeartbeat: a stream without events shows that it is alive.

@@ -207,7 +207,6 @@ type world struct {
 	dir    string
 	box    *box
 	store  store.Store
-	hook   *api.Hook
 	rt     *runtime.Runtime
 	server *api.Server
 	// client goes through the proxy and direct does not.
@@ -225,7 +224,7 @@ type worldOptions struct {
 	api    api.Options
 	// store is nil for an empty one.
 	store store.Store
-	// approval is how asks are answered; the channel is the hook.
+	// approval is how asks are answered.
 	approval approval.Options
 	// recent is that of runtime.Options; 0 is 4096.
 	recent int
@@ -259,18 +258,14 @@ func (w *world) socket() string { return filepath.Join(w.dir, "run", "grapnel.so
 func (w *world) start() {
 	t := w.t
 	w.box = &box{held: make(chan struct{}, 1), release: make(chan struct{}, 1)}
-	w.hook = api.NewHook()
-	asked := w.o.approval
-	asked.Channel = w.hook
 	type hooks struct {
 		Ask      *policy.Policy `hook:"BeforeTool: visibility=user"`
 		Approval *approval.Approval
 		Box      *box
-		API      *api.Hook
 	}
 	asks, err := policy.New(nil, &policy.Options{Default: policy.DefaultAnnotations})
 	require.NoError(t, err)
-	h, err := composite.New(&hooks{asks, approval.New(&asked), w.box, w.hook})
+	h, err := composite.New(&hooks{asks, approval.New(&w.o.approval), w.box})
 	require.NoError(t, err)
 	price := func(_ string, u message.Usage) hook.Cost { return hook.Cost(u.Total()) }
 	w.rt = runtime.New(h, model{}, &runtime.Options{Store: w.store, Project: w.o.api.Project, Grace: time.Second, Recent: cmp.Or(w.o.recent, 4096), Price: price, RecordHooks: w.o.record})
@@ -278,7 +273,7 @@ func (w *world) start() {
 	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "helper", Description: "Helps.", Instructions: "Help."})
 	require.NoError(t, err)
 	o := w.o.api
-	o.Runtime, o.Store, o.Hook, o.Agent, o.Plan, o.Root, o.State = w.rt, w.store, w.hook, "helper", h.Plan(), "/project", w.dir
+	o.Runtime, o.Store, o.Agent, o.Plan, o.Root, o.State = w.rt, w.store, "helper", h.Plan(), "/project", w.dir
 	o.Tools = func(a *runtime.Agent) []wire.Tool {
 		var out []wire.Tool
 		for _, tool := range a.Tools().Tools().All() {

@@ -1,19 +1,17 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/api/wire"
 	"github.com/grapnel-go/grapnel/runtime"
-
-	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // errCancelled is the cause with which a client cancels a turn.
@@ -29,6 +27,8 @@ type turn struct {
 	id     string
 	before runtime.Position
 	once   sync.Once
+	// told: a client was told that the turn has ended.
+	told atomic.Bool
 	// done is closed when the turn is over and the next one may begin; err is then
 	// why it did not even begin, if it did not.
 	done chan struct{}
@@ -45,8 +45,8 @@ func (s *Server) turnOf(conversation string) *turn {
 	}
 	select {
 	case <-t.begun:
-		if s.o.Hook.ended.of(conversation) == t.id || t.hasEnded() {
-			return nil // everybody knows that it has ended
+		if t.told.Load() || t.hasEnded() {
+			return nil
 		}
 		return t
 	default:
@@ -155,33 +155,4 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.tell(w, r, answered{turn: t}, streamed)
-}
-
-func (s *Server) listAsks(w http.ResponseWriter, r *http.Request) error {
-	writeJSON(w, http.StatusOK, wire.Asks{Asks: s.asks.list(r.Context(), r.URL.Query().Get("conversation"))})
-	return nil
-}
-
-func (s *Server) answerAsk(w http.ResponseWriter, r *http.Request) error {
-	in, err := readJSON[wire.Answer](w, r)
-	if err != nil {
-		return err
-	}
-	reply := approval.Reply{
-		Answer: hook.Answer(in.Answer), Args: in.Args, Reason: in.Reason, Remember: in.Remember, By: cmp.Or(in.By, byClient),
-	}
-	if in.Remember == "" { // what is wrong in itself is wrong about any ask
-		if err := (approval.Request{}).Check(reply); err != nil {
-			return invalid("%v", err)
-		}
-	}
-	if err := s.asks.answer(r.PathValue("id"), reply); err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, in)
-	return nil
-}
-
-func answeredAlready(why string) error {
-	return &failure{http.StatusConflict, wire.CodeAnswered, "the ask waits for no answer any more: " + why + "; the event approval_given shows what holds"}
 }

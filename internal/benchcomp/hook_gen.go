@@ -27,7 +27,7 @@ import (
 //	1.1     Policy    OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~
 //	1.2     Guard     OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeStep~ BeforeTool~ AfterStep~
 //	                  AfterTurn
-//	1.3     Approval  Approve~ OnClose
+//	1.3     Approval  Approve~
 //	1.4     Skills    Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
 //	                  tools: skill
 //	1.5     AskUser   Schema SystemPrompt Dispatch

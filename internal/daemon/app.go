@@ -29,11 +29,11 @@ import (
 // Options of Open.
 type Options struct {
 	Paths Paths
-	// Approval says who answers what has to be approved, and how long that may take.
-	// Where answers are kept that last is Open's business.
+	// Approval says how long the approval of a call may take, and what then becomes of
+	// it. Where answers are kept that last is Open's business.
 	Approval approval.Options
-	// Inquire answers the questions of agents; with nil they wait for whoever calls
-	// Runtime.Answer.
+	// Inquire asks people what agents want to know and whether calls may run; with nil
+	// that waits for whoever calls Runtime.Answer.
 	Inquire Inquire
 	// Model is that of agents which name none and are run by other agents.
 	Model string

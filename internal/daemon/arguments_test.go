@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,10 +41,6 @@ func (w *watcher) BeforeTool(_ context.Context, call *hook.ToolCall) (hook.ToolD
 	w.seen["BeforeTool"] = call.Args()
 	return hook.ToolDecision{}, nil
 }
-func (w *watcher) Ask(_ context.Context, r approval.Request) (approval.Reply, error) {
-	w.seen["Approve"] = r.Args
-	return approval.Reply{Answer: hook.AnswerApprove}, nil
-}
 func (w *watcher) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.ToolNext) message.ToolResult {
 	w.seen["WrapTool"] = call.Args()
 	return next.Run(ctx)
@@ -51,6 +48,15 @@ func (w *watcher) WrapTool(ctx context.Context, call *hook.ToolCall, next hook.T
 func (w *watcher) AfterTool(_ context.Context, call *hook.ToolCall, _ hook.ToolOutcome) (hook.OutcomeDecision, error) {
 	w.seen["AfterTool"] = call.Args()
 	return hook.OutcomeDecision{}, nil
+}
+
+// approve approves the call that waits. The turn does nothing meanwhile.
+func (w *watcher) approve(t *testing.T, rt *runtime.Runtime, conversation string) {
+	assert.NoError(t, rt.AwaitPending(t.Context(), conversation))
+	for _, r := range rt.Pending() {
+		w.seen["Approve"] = r.Approval.Args
+		assert.NoError(t, rt.Answer(conversation, r.ID, "ann", hook.Response{Approval: &hook.ApprovalReply{Answer: hook.AnswerApprove}}))
+	}
 }
 
 // play lets the model send one call of bash with these arguments to the whole
@@ -63,7 +69,7 @@ func play(t *testing.T, raw string) (seen map[string]message.JSON, result messag
 	require.NoError(t, err)
 	w := &watcher{seen: map[string]message.JSON{}}
 	d := &daemon.Daemon{
-		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(&approval.Options{Channel: w}), Skills: skills.New(nil), AskUser: askuser.New(nil), Delegate: delegate.New(nil),
+		Policy: byAnnotations(t), Guard: guard.New(nil), Cost: free(t), Approval: approval.New(nil), Skills: skills.New(nil), AskUser: askuser.New(nil), Delegate: delegate.New(nil),
 		MCP: servers, OS: osTools, Extra: []hook.Hook{w},
 	}
 	model := script.New(script.Rule{Calls: []script.Call{{Tool: "bash", Raw: raw}}}, script.Rule{Say: "done"})
@@ -76,12 +82,17 @@ func play(t *testing.T, raw string) (seen map[string]message.JSON, result messag
 	require.NoError(t, err)
 	conv, err := rt.Conversation(ctx, "a", "s")
 	require.NoError(t, err)
+	var approving sync.WaitGroup
 	out, err := conv.Send(ctx, message.TextInput("go"), &runtime.SendOptions{Observe: func(ev hook.Event) {
 		switch ev.Kind {
 		case event.CallStart, event.ApprovalAsked:
 			w.seen[string(ev.Kind)] = ev.Detail().Args
 		}
+		if ev.Kind == event.ApprovalAsked {
+			approving.Go(func() { w.approve(t, rt, conv.ID()) })
+		}
 	}})
+	approving.Wait()
 	require.NoError(t, err)
 	if out.Stop != hook.StopTokenLimit { // a megabyte of arguments is more than the guard allows
 		require.Equal(t, "done", out.Text(), "the turn goes on: %v", out.Err)

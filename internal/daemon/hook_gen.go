@@ -29,7 +29,7 @@ import (
 //	1   Policy    OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeTool~
 //	2   Guard     OnBuildAgent OnRegisterAgent OnUnregisterAgent BeforeStep~ BeforeTool~ AfterStep~
 //	              AfterTurn
-//	3   Approval  Approve~ OnClose
+//	3   Approval  Approve~
 //	4   Skills    Schema SystemPrompt OnBuildAgent Preprocess ScopedTools Dispatch
 //	              tools: skill
 //	5   AskUser   Schema SystemPrompt Dispatch
@@ -122,7 +122,6 @@ type staleDaemonApproval struct {
 var _ compositeguard.Unchanged = struct {
 	staleDaemonApproval
 	compositeguard.HasApprove[*approval.Approval]
-	compositeguard.HasOnClose[*approval.Approval]
 }{}
 
 // staleDaemonSkills is Skills beside the markers of what it does not have; see [guard.Unchanged].
@@ -256,7 +255,7 @@ func (d *Daemon) Compose() *composite.Composite {
 	return composite.Compose(d, composite.Table{Type: "daemon.Daemon", Owner: daemonOwner, Rows: []composite.Row{
 		{Field: "Policy", Type: "*policy.Policy", Hook: d.Policy, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.BeforeTool)},
 		{Field: "Guard", Type: "*guard.Guard", Hook: d.Guard, Points: point.Set(point.OnBuildAgent, point.OnRegisterAgent, point.OnUnregisterAgent, point.BeforeStep, point.BeforeTool, point.AfterStep, point.AfterTurn)},
-		{Field: "Approval", Type: "*approval.Approval", Hook: d.Approval, Points: point.Set(point.Approve, point.OnClose)},
+		{Field: "Approval", Type: "*approval.Approval", Hook: d.Approval, Points: point.Set(point.Approve)},
 		{Field: "Skills", Type: "*skills.Skills", Hook: d.Skills, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.Preprocess, point.ScopedTools, point.Dispatch), Tools: []string{skills.ToolSkill}},
 		{Field: "AskUser", Type: "*askuser.AskUser", Hook: d.AskUser, Points: point.Set(point.Schema, point.SystemPrompt, point.Dispatch), Tools: []string{askuser.ToolAskUser}},
 		{Field: "Delegate", Type: "*delegate.Delegate", Hook: d.Delegate, Points: point.Set(point.Schema, point.SystemPrompt, point.OnBuildAgent, point.ScopedTools, point.Dispatch), Tools: []string{delegate.ToolDelegate}},

@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
@@ -82,8 +83,9 @@ func TestDelegation(t *testing.T) {
 	var cancelled sync.WaitGroup
 	app, turn := playChief(t, daemon.Options{
 		Paths: project(t, crewFiles()),
-		Inquire: func(ctx context.Context, agent string, _ hook.Inquiry) (hook.Response, string, error) {
-			assert.Equal(t, "sleeper", agent)
+		Inquire: func(ctx context.Context, r terminal.Request) (hook.Response, string, error) {
+			assert.Equal(t, "sleeper", r.Agent)
+			assert.Equal(t, 1, r.Depth)
 			close(asked)
 			<-ctx.Done()
 			return hook.Response{}, "", ctx.Err()
@@ -205,11 +207,11 @@ func TestQuestionsReachPeople(t *testing.T) {
 	both.Add(2)
 	_, turn := playChief(t, daemon.Options{
 		Paths: project(t, asking()),
-		Inquire: func(_ context.Context, agent string, q hook.Inquiry) (hook.Response, string, error) {
-			assert.Equal(t, "chief", agent)
+		Inquire: func(_ context.Context, r terminal.Request) (hook.Response, string, error) {
+			assert.Equal(t, "chief", r.Agent)
 			both.Done()
 			both.Wait() // nobody waits for the other's answer
-			last := q.Questions.At(0).Options.At(1).Label
+			last := r.Questions.At(0).Options.At(1).Label
 			return hook.Response{Given: message.ListOf(hook.Given{Chosen: message.ListOf(last)})}, "test", nil
 		},
 	})
@@ -231,7 +233,7 @@ func TestQuestionsThatCannotBePut(t *testing.T) {
 	t.Parallel()
 	_, turn := playChief(t, daemon.Options{
 		Paths: project(t, asking()),
-		Inquire: func(context.Context, string, hook.Inquiry) (hook.Response, string, error) {
+		Inquire: func(context.Context, terminal.Request) (hook.Response, string, error) {
 			return hook.Response{}, "", errors.New("the terminal is on fire")
 		},
 	})
@@ -255,7 +257,7 @@ func TestACancelledTurnAsksNobodyAnyMore(t *testing.T) {
 	ended.Add(2)
 	_, turn := playChief(t, daemon.Options{
 		Paths: project(t, asking()),
-		Inquire: func(ctx context.Context, _ string, _ hook.Inquiry) (hook.Response, string, error) {
+		Inquire: func(ctx context.Context, _ terminal.Request) (hook.Response, string, error) {
 			defer ended.Done()
 			both.Done()
 			<-ctx.Done()

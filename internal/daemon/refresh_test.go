@@ -18,7 +18,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // schoolEnv makes the test binary an MCP server.
@@ -79,10 +78,10 @@ func TestAServersNewToolsReachTheAgents(t *testing.T) {
 	require.NoError(t, err)
 	heard := connections{news: make(chan hook.Event, 16)}
 	app, err := daemon.Open(t.Context(), daemon.Options{
-		Paths:    project(t, map[string]string{".mcp.json": string(list), "m.yaml": schoolModel}),
-		Approval: approval.Options{Channel: terminal.NewApprover(&terminal.ApproverOptions{Yes: true})},
-		Extra:    []hook.Hook{heard},
-		Trust:    func(context.Context, daemon.Servers) (daemon.Trust, error) { return daemon.TrustOnce, nil },
+		Paths:   project(t, map[string]string{".mcp.json": string(list), "m.yaml": schoolModel}),
+		Inquire: terminal.NewApprover(&terminal.ApproverOptions{Yes: true}).Inquire,
+		Extra:   []hook.Hook{heard},
+		Trust:   func(context.Context, daemon.Servers) (daemon.Trust, error) { return daemon.TrustOnce, nil },
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, app.Close(context.WithoutCancel(t.Context()))) }()

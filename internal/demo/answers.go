@@ -8,7 +8,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
-	"github.com/grapnel-go/grapnel/subsystems/approval"
+	"github.com/grapnel-go/grapnel/internal/terminal"
 )
 
 // answers says yes or no in the place of a person: yes to the script of the
@@ -19,19 +19,30 @@ type answers struct {
 	yes, no int
 }
 
-var _ approval.Channel = (*answers)(nil)
-
 // distance is the command that may run.
 const distance = "sleep 0.4 && sh .agents/skills/logbook/scripts/distance.sh log"
 
-// Ask answers by what would run, never by what the model says about it.
-func (a *answers) Ask(_ context.Context, r approval.Request) (approval.Reply, error) {
+// inquire answers every question with its first option, and approves by what would
+// run, never by what the model says about it.
+func (a *answers) inquire(_ context.Context, r terminal.Request) (answer hook.Response, by string, err error) {
+	if r.Approval != nil {
+		reply, err := a.approve(*r.Approval)
+		return hook.Response{Approval: &reply}, "demo", err
+	}
+	var given []hook.Given
+	for _, question := range r.Questions.All() {
+		given = append(given, hook.Given{Chosen: message.ListOf(question.Options.At(0).Label)})
+	}
+	return hook.Response{Given: message.Freeze(given)}, "demo", nil
+}
+
+func (a *answers) approve(r hook.ApprovalRequest) (hook.ApprovalReply, error) {
 	var args struct {
 		Command string `json:"command"`
 		File    string `json:"file_path"`
 	}
 	if err := json.Unmarshal([]byte(r.Args), &args); err != nil {
-		return approval.Reply{}, err
+		return hook.ApprovalReply{}, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,19 +51,10 @@ func (a *answers) Ask(_ context.Context, r approval.Request) (approval.Reply, er
 		r.Tool == "write" && args.File == "summary.md",
 		strings.HasPrefix(r.Tool, "mcp__chartroom__"):
 		a.yes++
-		return approval.Reply{Answer: hook.AnswerApprove, By: "demo"}, nil
+		return hook.ApprovalReply{Answer: hook.AnswerApprove}, nil
 	}
 	a.no++
-	return approval.Reply{Answer: hook.AnswerRefuse, Reason: "The demo says no to this.", By: "demo"}, nil
-}
-
-// inquire answers every question with its first option.
-func (a *answers) inquire(_ context.Context, _ string, q hook.Inquiry) (r hook.Response, by string, err error) {
-	var given []hook.Given
-	for _, question := range q.Questions.All() {
-		given = append(given, hook.Given{Chosen: message.ListOf(question.Options.At(0).Label)})
-	}
-	return hook.Response{Given: message.Freeze(given)}, "demo", nil
+	return hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: "The demo says no to this."}, nil
 }
 
 func (a *answers) counts() (yes, no int) {

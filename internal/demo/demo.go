@@ -18,7 +18,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // Options of Run.
@@ -55,7 +54,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	answerer := &answers{}
 	app, err := daemon.Open(ctx, daemon.Options{
-		Paths: paths, Approval: approval.Options{Channel: answerer}, Inquire: answerer.inquire,
+		Paths: paths, Inquire: answerer.inquire,
 		Note:  func(string) {},
 		Trust: func(context.Context, daemon.Servers) (daemon.Trust, error) { return daemon.TrustOnce, nil },
 	})

@@ -15,7 +15,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/node"
-	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // TestMain is the demo's server when a test starts it again as one.
@@ -99,7 +98,7 @@ func TestAnswers(t *testing.T) {
 	}
 	var a answers
 	for _, tt := range tests {
-		reply, err := a.Ask(t.Context(), approval.Request{Tool: tt.tool, Args: tt.args})
+		reply, err := a.approve(hook.ApprovalRequest{Tool: tt.tool, Args: tt.args})
 		require.NoError(t, err)
 		assert.Equal(t, tt.want, reply.Answer, "%s %s", tt.tool, tt.args)
 	}

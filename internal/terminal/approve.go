@@ -12,85 +12,79 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
-// ByYes is who has approved where nobody was asked because the program was told
-// so.
-const ByYes = "yes"
-
-// Ask implements [approval.Channel]: it shows the call and reads the answer.
-func (a *Approver) Ask(ctx context.Context, r approval.Request) (approval.Reply, error) {
+// approve shows a call and reads the answer.
+func (a *Approver) approve(ctx context.Context, r Request) (reply hook.ApprovalReply, by string, err error) {
 	switch {
 	case a.opts.Yes:
-		return approval.Reply{Answer: hook.AnswerApprove, By: ByYes}, nil
+		return hook.ApprovalReply{Answer: hook.AnswerApprove}, ByYes, nil
 	case a.person == nil:
-		return refuse(r, "standard input is not a terminal"), nil
+		return refuse(r, "standard input is not a terminal"), ByNobody, nil
 	}
 	free, err := a.take(ctx)
 	if err != nil {
-		return approval.Reply{}, err
+		return hook.ApprovalReply{}, "", err
 	}
 	defer free()
-	reply, err := a.ask(ctx, r)
+	reply, err = a.ask(ctx, r)
 	switch {
 	case err == nil:
-		reply.By = ByTerminal
-		return reply, nil
+		return reply, ByTerminal, nil
 	case errors.Is(err, io.EOF):
-		return refuse(r, "standard input has ended"), nil
+		return refuse(r, "standard input has ended"), ByNobody, nil
 	case errors.Is(err, ErrDeclined):
-		return approval.Reply{Answer: hook.AnswerRefuse, By: ByTerminal}, nil
+		return hook.ApprovalReply{Answer: hook.AnswerRefuse}, ByTerminal, nil
 	}
-	return approval.Reply{}, err
+	return hook.ApprovalReply{}, "", err
 }
 
 // refuse is the answer where nobody can give one.
-func refuse(r approval.Request, why string) approval.Reply {
-	return approval.Reply{Answer: hook.AnswerRefuse, By: ByNobody, Reason: fmt.Sprintf(
+func refuse(r Request, why string) hook.ApprovalReply {
+	return hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: fmt.Sprintf(
 		"%s needs a person's approval and nobody can answer here: %s. To allow such calls, run the command again with --yes, or in a terminal.",
-		r.Tool, why)}
+		r.Approval.Tool, why)}
 }
 
 // ask puts the question until it has an answer.
-func (a *Approver) ask(ctx context.Context, r approval.Request) (approval.Reply, error) {
-	shown, cut := a.preview(r, previewLines)
-	a.show(screen.Format("\n%s wants to run: %s\n%s", who(r), screen.Rows(r.Reason), shown))
-	if r.ApprovedOnTimeout {
+func (a *Approver) ask(ctx context.Context, r Request) (hook.ApprovalReply, error) {
+	shown, cut := a.preview(r.Approval, previewLines)
+	a.show(screen.Format("\n%s wants to run: %s\n%s", who(r), screen.Rows(r.Approval.Reason), shown))
+	if r.Approval.ApprovedOnTimeout {
 		a.show(screen.Format("  Without an answer it is allowed at %s.\n", r.Expires.Local().Format("15:04:05")))
 	}
 	for {
-		answer, err := a.person.Answer(ctx, allow(r, cut))
+		answer, err := a.person.Answer(ctx, allow(r.Approval, cut))
 		if err != nil {
-			return approval.Reply{}, err
+			return hook.ApprovalReply{}, err
 		}
 		word, rest, _ := strings.Cut(strings.TrimSpace(answer), " ")
-		reply, done := approval.Reply{}, false
+		reply, done := hook.ApprovalReply{}, false
 		switch strings.ToLower(strings.TrimSuffix(word, ",")) {
 		case "y", "yes":
-			reply, done = approval.Reply{Answer: hook.AnswerApprove}, rest == ""
+			reply, done = hook.ApprovalReply{Answer: hook.AnswerApprove}, rest == ""
 		case "n", "no":
-			reply, done = approval.Reply{Answer: hook.AnswerRefuse}, true
+			reply, done = hook.ApprovalReply{Answer: hook.AnswerRefuse}, true
 			if rest = strings.TrimSpace(rest); rest != "" {
 				reply.Reason = "The user said no: " + rest
 			}
 		case "a", "always":
-			reply, done, err = a.choose(ctx, r, hook.AnswerApprove, "allowed")
+			reply, done, err = a.choose(ctx, r.Approval, hook.AnswerApprove, "allowed")
 		case "v", "never":
-			reply, done, err = a.choose(ctx, r, hook.AnswerRefuse, "refused")
+			reply, done, err = a.choose(ctx, r.Approval, hook.AnswerRefuse, "refused")
 		case "e", "edit":
-			reply, done, err = a.edit(ctx, r)
+			reply, done, err = a.edit(ctx, r.Approval)
 		case "s", "show":
-			shown, cut = a.preview(r, 0)
+			shown, cut = a.preview(r.Approval, 0)
 			a.show(shown)
 		}
 		if err != nil {
-			return approval.Reply{}, err
+			return hook.ApprovalReply{}, err
 		}
 		if !done {
 			continue
 		}
-		problem := r.Check(reply)
+		problem := r.Approval.Check(reply)
 		if problem == nil {
 			return reply, nil
 		}
@@ -99,7 +93,7 @@ func (a *Approver) ask(ctx context.Context, r approval.Request) (approval.Reply,
 }
 
 // allow is the question.
-func allow(r approval.Request, cut bool) string {
+func allow(r *hook.ApprovalRequest, cut bool) string {
 	question := "Allow it? [y]es, [n]o, "
 	if r.Offers.Len() > 0 {
 		question += "[a]lways, ne[v]er, "
@@ -113,19 +107,19 @@ func allow(r approval.Request, cut bool) string {
 
 // who is the tool that wants to run, and the agent that calls it if that is not
 // the one the person talks to.
-func who(r approval.Request) screen.Text {
+func who(r Request) screen.Text {
 	if r.Depth > 0 {
-		return screen.Format("%s: %s", r.Agent, r.Tool)
+		return screen.Format("%s: %s", r.Agent, r.Approval.Tool)
 	}
-	return screen.Exact(r.Tool)
+	return screen.Exact(r.Approval.Tool)
 }
 
 // choose lets the person say for what the answer is to be remembered; done is false
 // if for nothing, and then nothing is answered.
-func (a *Approver) choose(ctx context.Context, r approval.Request, answer hook.Answer, so string) (reply approval.Reply, done bool, err error) {
+func (a *Approver) choose(ctx context.Context, r *hook.ApprovalRequest, answer hook.Answer, so string) (reply hook.ApprovalReply, done bool, err error) {
 	n := r.Offers.Len()
 	if n == 0 {
-		return approval.Reply{}, false, nil
+		return hook.ApprovalReply{}, false, nil
 	}
 	for i, o := range r.Offers.All() {
 		a.show(screen.Format("  %d  %s\n", i+1, o.Text))
@@ -134,17 +128,17 @@ func (a *Approver) choose(ctx context.Context, r approval.Request, answer hook.A
 	for {
 		chosen, err := a.person.Answer(ctx, question)
 		if chosen = strings.TrimSpace(chosen); err != nil || chosen == "" {
-			return approval.Reply{}, false, err
+			return hook.ApprovalReply{}, false, err
 		}
 		if i, err := strconv.Atoi(chosen); err == nil && 1 <= i && i <= n {
-			return approval.Reply{Answer: answer, Remember: r.Offers.At(i - 1).ID}, true, nil
+			return hook.ApprovalReply{Answer: answer, Remember: r.Offers.At(i - 1).ID}, true, nil
 		}
 	}
 }
 
 // edit lets the person change the arguments; done is false if they leave it. A call
 // that is nothing but a command is edited as one, any other as JSON.
-func (a *Approver) edit(ctx context.Context, r approval.Request) (reply approval.Reply, done bool, err error) {
+func (a *Approver) edit(ctx context.Context, r *hook.ApprovalRequest) (reply hook.ApprovalReply, done bool, err error) {
 	command, alone := onlyCommand(r.Args)
 	question, text := "Arguments, as JSON (Enter on an empty line leaves it): ", screen.JSON(string(r.Args)).String()
 	if alone {
@@ -153,20 +147,20 @@ func (a *Approver) edit(ctx context.Context, r approval.Request) (reply approval
 	for {
 		changed, err := a.person.Edit(ctx, question, text)
 		if changed = strings.TrimSpace(changed); err != nil || changed == "" {
-			return approval.Reply{}, false, err
+			return hook.ApprovalReply{}, false, err
 		}
 		if changed == text {
-			return approval.Reply{Answer: hook.AnswerApprove}, true, nil
+			return hook.ApprovalReply{Answer: hook.AnswerApprove}, true, nil
 		}
 		args := message.JSON(changed)
 		if alone {
 			data, err := json.Marshal(map[string]string{"command": changed})
 			if err != nil {
-				return approval.Reply{}, false, err
+				return hook.ApprovalReply{}, false, err
 			}
 			args = message.JSON(data)
 		}
-		reply := approval.Reply{Answer: hook.AnswerModify, Args: args}
+		reply := hook.ApprovalReply{Answer: hook.AnswerModify, Args: args}
 		problem := r.Check(reply)
 		if problem == nil {
 			return reply, true, nil

@@ -16,55 +16,67 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/hook/hooktest"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
-// listing is an ask about a command, with two offers.
-func listing() approval.Request {
-	return approval.Request{
-		Agent: "helper", CallID: "c", Tool: "bash", Args: `{"command":"ls"}`, Reason: "it may change things",
+// listing is a request about a command, with two offers.
+func listing() terminal.Request {
+	return terminal.Request{Agent: "helper", Inquiry: hook.Inquiry{ID: "i", Approval: &hook.ApprovalRequest{
+		CallID: "c", Tool: "bash", Args: `{"command":"ls"}`, Reason: "it may change things",
 		Offers: message.ListOf(
-			approval.Offer{ID: "call-conversation", Text: "exactly this call of bash, in this conversation"},
-			approval.Offer{ID: "call-agent", Text: "exactly this call of bash, by the agent helper"},
+			hook.Offer{ID: "call-conversation", Text: "exactly this call of bash, in this conversation"},
+			hook.Offer{ID: "call-agent", Text: "exactly this call of bash, by the agent helper"},
 		),
+	}}}
+}
+
+// approves asks about a call, and returns the reply with the name of who gave it.
+func approves(ctx context.Context, a *terminal.Approver, r terminal.Request) (hook.ApprovalReply, error) {
+	response, by, err := a.Inquire(ctx, r)
+	if response.Approval == nil {
+		return hook.ApprovalReply{}, err
 	}
+	reply := *response.Approval
+	reply.By = by
+	return reply, err
 }
 
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	const no = "The user said no: "
-	approve := approval.Reply{Answer: hook.AnswerApprove, By: "terminal"}
-	refuse := approval.Reply{Answer: hook.AnswerRefuse, By: "terminal"}
-	with := func(r approval.Reply, reason, remember string, args message.JSON) approval.Reply {
+	approve := hook.ApprovalReply{Answer: hook.AnswerApprove, By: "terminal"}
+	refuse := hook.ApprovalReply{Answer: hook.AnswerRefuse, By: "terminal"}
+	with := func(r hook.ApprovalReply, reason, remember string, args message.JSON) hook.ApprovalReply {
 		r.Reason, r.Remember, r.Args = reason, remember, args
 		return r
 	}
-	modify := approval.Reply{Answer: hook.AnswerModify, By: "terminal"}
-	absent := approval.Reply{Answer: hook.AnswerRefuse, By: "nobody", Reason: "bash needs a person's approval and nobody can answer here: " +
+	modify := hook.ApprovalReply{Answer: hook.AnswerModify, By: "terminal"}
+	absent := hook.ApprovalReply{Answer: hook.AnswerRefuse, By: "nobody", Reason: "bash needs a person's approval and nobody can answer here: " +
 		"standard input has ended. To allow such calls, run the command again with --yes, or in a terminal."}
 	tests := []struct {
 		name, typed string
-		want        []approval.Reply
+		want        []hook.ApprovalReply
 		asked       int
 	}{
-		{"yes", "y\nYES\n", []approval.Reply{approve, approve}, 2},
-		{"yes, but", "y but not all\nn\n", []approval.Reply{refuse}, 2},
-		{"no", "n\n no \n", []approval.Reply{refuse, refuse}, 2},
-		{"no, and why", "n not today\nno, it is Friday\n", []approval.Reply{with(refuse, no+"not today", "", ""), with(refuse, no+"it is Friday", "", "")}, 2},
-		{"always", "a\n1\nalways\n2\n", []approval.Reply{with(approve, "", "call-conversation", ""), with(approve, "", "call-agent", "")}, 2},
-		{"never", "v\n1\nNever\n2\n", []approval.Reply{with(refuse, "", "call-conversation", ""), with(refuse, "", "call-agent", "")}, 2},
-		{"always, on second thoughts not", "a\n7\nwhat\n\ny\n", []approval.Reply{approve}, 2},
-		{"edit", "e\nls -l\n", []approval.Reply{with(modify, "", "", `{"command":"ls -l"}`)}, 1},
-		{"edit, and leave it", "edit\n\nn\n", []approval.Reply{refuse}, 2},
-		{"edit nothing", "e\nls\n", []approval.Reply{approve}, 1},
-		{"asked again until understood", "\nmaybe\ny\n", []approval.Reply{approve}, 3},
-		{"end of input", "", []approval.Reply{absent}, 1},
-		{"end of input while choosing", "a\n", []approval.Reply{absent}, 1},
-		{"end of input while editing", "e\n", []approval.Reply{absent}, 1},
-		{"no line break at the end", "y", []approval.Reply{approve}, 1},
-		{"too long", strings.Repeat("y", 5000) + "\n", []approval.Reply{{}}, 1},
+		{"yes", "y\nYES\n", []hook.ApprovalReply{approve, approve}, 2},
+		{"yes, but", "y but not all\nn\n", []hook.ApprovalReply{refuse}, 2},
+		{"no", "n\n no \n", []hook.ApprovalReply{refuse, refuse}, 2},
+		{"no, and why", "n not today\nno, it is Friday\n", []hook.ApprovalReply{with(refuse, no+"not today", "", ""), with(refuse, no+"it is Friday", "", "")}, 2},
+		{"always", "a\n1\nalways\n2\n", []hook.ApprovalReply{with(approve, "", "call-conversation", ""), with(approve, "", "call-agent", "")}, 2},
+		{"never", "v\n1\nNever\n2\n", []hook.ApprovalReply{with(refuse, "", "call-conversation", ""), with(refuse, "", "call-agent", "")}, 2},
+		{"always, on second thoughts not", "a\n7\nwhat\n\ny\n", []hook.ApprovalReply{approve}, 2},
+		{"edit", "e\nls -l\n", []hook.ApprovalReply{with(modify, "", "", `{"command":"ls -l"}`)}, 1},
+		{"edit, and leave it", "edit\n\nn\n", []hook.ApprovalReply{refuse}, 2},
+		{"edit nothing", "e\nls\n", []hook.ApprovalReply{approve}, 1},
+		{"asked again until understood", "\nmaybe\ny\n", []hook.ApprovalReply{approve}, 3},
+		{"end of input", "", []hook.ApprovalReply{absent}, 1},
+		{"end of input while choosing", "a\n", []hook.ApprovalReply{absent}, 1},
+		{"end of input while editing", "e\n", []hook.ApprovalReply{absent}, 1},
+		{"no line break at the end", "y", []hook.ApprovalReply{approve}, 1},
+		{"too long", strings.Repeat("y", 5000) + "\n", []hook.ApprovalReply{{}}, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -72,10 +84,10 @@ func TestAsk(t *testing.T) {
 			var out bytes.Buffer
 			a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, tt.typed), Out: &out})
 			for _, want := range tt.want {
-				got, err := a.Ask(t.Context(), listing())
-				assert.Equal(t, want == approval.Reply{}, err != nil)
+				got, err := approves(t.Context(), a, listing())
+				assert.Equal(t, want == hook.ApprovalReply{}, err != nil)
 				assert.Equal(t, want, got)
-				assert.True(t, err != nil || listing().Check(got) == nil)
+				assert.True(t, err != nil || listing().Approval.Check(got) == nil)
 			}
 			assert.Equal(t, tt.asked, strings.Count(out.String(), "Allow it?"))
 			assert.Contains(t, out.String(), "bash wants to run: it may change things\n  $ ls\nAllow it? [y]es, [n]o, [a]lways, ne[v]er, [e]dit: ")
@@ -90,10 +102,10 @@ func TestAskEditsJSON(t *testing.T) {
 	var out bytes.Buffer
 	a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "e\nno JSON\n[1]\n{\"command\":\"ls\",\"timeout\":9}\n"), Out: &out})
 	r := listing()
-	r.Args = "{\"command\":\"ls \u202e\U000e0041\",\"timeout\":1}"
-	got, err := a.Ask(t.Context(), r)
+	r.Approval.Args = "{\"command\":\"ls \u202e\U000e0041\",\"timeout\":1}"
+	got, err := approves(t.Context(), a, r)
 	require.NoError(t, err)
-	assert.Equal(t, approval.Reply{Answer: hook.AnswerModify, Args: `{"command":"ls","timeout":9}`, By: "terminal"}, got)
+	assert.Equal(t, hook.ApprovalReply{Answer: hook.AnswerModify, Args: `{"command":"ls","timeout":9}`, By: "terminal"}, got)
 	assert.Contains(t, out.String(), `  {"command":"ls \u202e\udb40\udc41","timeout":1}`+"\nArguments, as JSON")
 	assert.Equal(t, 2, strings.Count(out.String(), "args is no object; modify needs the arguments"))
 	assert.NotContains(t, out.String(), "\u202e")
@@ -106,30 +118,30 @@ func TestAskShowsWhatMatters(t *testing.T) {
 	var out bytes.Buffer
 	a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "a\n\nn\n"), Out: &out})
 	r := listing()
-	r.Depth, r.Reason = 1, "because\x1b[2J"
-	r.Expires, r.ApprovedOnTimeout = time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local), true
-	r.Offers = message.ListOf(approval.Offer{ID: "x", Text: "all\x1b[1A"})
-	_, err := a.Ask(t.Context(), r)
+	r.Depth, r.Approval.Reason = 1, "because\x1b[2J"
+	r.Expires, r.Approval.ApprovedOnTimeout = time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local), true
+	r.Approval.Offers = message.ListOf(hook.Offer{ID: "x", Text: "all\x1b[1A"})
+	_, err := approves(t.Context(), a, r)
 	require.NoError(t, err)
 	assert.Contains(t, out.String(), "helper: bash wants to run: because\\x1b[2J\n  $ ls\n  Without an answer it is allowed at 03:04:05.\nAllow it?")
 	assert.Contains(t, out.String(), "  1  all\\x1b[1A\nWhat is allowed from now on? 1-1 (Enter for nothing): ")
 	out.Reset()
 	a = terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "a\nv\ny\n"), Out: &out})
-	r.Offers = message.List[approval.Offer]{}
-	_, err = a.Ask(t.Context(), r)
+	r.Approval.Offers = message.List[hook.Offer]{}
+	_, err = approves(t.Context(), a, r)
 	require.NoError(t, err)
 	assert.Equal(t, 3, strings.Count(out.String(), "Allow it? [y]es, [n]o, [e]dit: "), "there is nothing that could be remembered")
 }
 
 func TestAskWhereNobodyAnswers(t *testing.T) {
 	t.Parallel()
-	got, err := terminal.NewApprover(nil).Ask(t.Context(), listing())
+	got, err := approves(t.Context(), terminal.NewApprover(nil), listing())
 	require.NoError(t, err)
-	assert.Equal(t, approval.Reply{Answer: hook.AnswerRefuse, By: "nobody", Reason: "bash needs a person's approval and nobody can answer here: " +
+	assert.Equal(t, hook.ApprovalReply{Answer: hook.AnswerRefuse, By: "nobody", Reason: "bash needs a person's approval and nobody can answer here: " +
 		"standard input is not a terminal. To allow such calls, run the command again with --yes, or in a terminal."}, got)
-	got, err = terminal.NewApprover(&terminal.ApproverOptions{Yes: true}).Ask(t.Context(), listing())
+	got, err = approves(t.Context(), terminal.NewApprover(&terminal.ApproverOptions{Yes: true}), listing())
 	require.NoError(t, err)
-	assert.Equal(t, approval.Reply{Answer: hook.AnswerApprove, By: "yes"}, got)
+	assert.Equal(t, hook.ApprovalReply{Answer: hook.AnswerApprove, By: "yes"}, got)
 }
 
 func TestAskEndsWithTheContext(t *testing.T) {
@@ -141,7 +153,7 @@ func TestAskEndsWithTheContext(t *testing.T) {
 		ended := make(chan error, 2)
 		for range 2 { // the second one waits for the screen
 			go func() {
-				_, err := a.Ask(ctx, listing())
+				_, err := approves(ctx, a, listing())
 				ended <- err
 			}()
 		}
@@ -156,7 +168,7 @@ func TestAskEndsWithTheContext(t *testing.T) {
 		synctest.Wait()
 		answered := make(chan hook.Answer)
 		go func() {
-			reply, _ := a.Ask(t.Context(), listing())
+			reply, _ := approves(t.Context(), a, listing())
 			answered <- reply.Answer
 		}()
 		synctest.Wait()
@@ -170,8 +182,8 @@ func TestAskShowsAll(t *testing.T) {
 	var out bytes.Buffer
 	a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "s\ny\n"), Out: &out})
 	r := listing()
-	r.Tool, r.Args = "write", message.JSON(`{"content":"`+strings.Repeat(`x\n`, 40)+`the end"}`)
-	got, err := a.Ask(t.Context(), r)
+	r.Approval.Tool, r.Approval.Args = "write", message.JSON(`{"content":"`+strings.Repeat(`x\n`, 40)+`the end"}`)
+	got, err := approves(t.Context(), a, r)
 	require.NoError(t, err)
 	assert.Equal(t, hook.AnswerApprove, got.Answer)
 	before, after, _ := strings.Cut(out.String(), "[s]how all: ")
@@ -196,31 +208,45 @@ func TestAskSaysWhatIsReplaced(t *testing.T) {
 		a := terminal.NewApprover(&terminal.ApproverOptions{In: strings.NewReader(""), Out: &out, Root: root})
 		assert.True(t, a.Attended())
 		r := listing()
-		r.Tool, r.Args = "write", message.JSON(`{"file_path":"`+name+`","content":"new"}`)
-		_, err := a.Ask(t.Context(), r)
+		r.Approval.Tool, r.Approval.Args = "write", message.JSON(`{"file_path":"`+name+`","content":"new"}`)
+		_, err := approves(t.Context(), a, r)
 		require.NoError(t, err)
 		assert.Contains(t, out.String(), want, name)
 	}
 	assert.False(t, terminal.NewApprover(nil).Attended())
 }
 
+// atTerminal is a host whose person sits at a terminal.
+type atTerminal struct {
+	hook.NoHost
+	approver *terminal.Approver
+}
+
+func (h atTerminal) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error) {
+	reply, err := approves(ctx, h.approver, terminal.Request{Inquiry: q})
+	return hook.Response{Approval: &reply}, err
+}
+
 // TestAskThroughTheSubsystem: what a person says at the terminal, remembered.
 func TestAskThroughTheSubsystem(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	a := approval.New(&approval.Options{Timeout: -1, Channel: terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "a\n1\nn\nv\n1\n"), Out: &out})})
-	first, second := call("1", "bash", `{"command":"ls"}`, message.Annotations{}), call("2", "bash", `{"command":"ls"}`, message.Annotations{})
+	a := approval.New(&approval.Options{Timeout: -1})
+	here := atTerminal{approver: terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "a\n1\nn\nv\n1\n"), Out: &out})}
+	step := hooktest.Step(hooktest.Turn(hooktest.Conversation(nil, here), "Go."))
+	approves, refuses := hook.Verdict{Kind: hook.AnswerApprove, By: "terminal"}, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "The user said no.", By: "terminal"}
+	byRule := func(v hook.Verdict) hook.Verdict { v.By = "rule"; return v }
 	for i, tt := range []struct {
-		call *hook.ToolCall
+		args message.JSON
 		want hook.Verdict
 	}{
-		{first, hook.Verdict{Kind: hook.AnswerApprove, By: "terminal"}},
-		{first, hook.Verdict{Kind: hook.AnswerApprove, By: "rule"}},
-		{first.WithArgs(`{"command":"rm"}`), hook.Verdict{Kind: hook.AnswerRefuse, Reason: "The user said no.", By: "terminal"}},
-		{second, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "The user said no.", By: "terminal"}},
-		{second, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "The user said no.", By: "rule"}},
+		{`{"command":"ls"}`, approves},
+		{`{"command":"ls"}`, byRule(approves)},
+		{`{"command":"rm"}`, refuses},
+		{`{"command":"mv"}`, refuses},
+		{`{"command":"mv"}`, byRule(refuses)},
 	} {
-		d, err := a.Approve(t.Context(), tt.call, hook.AskTool("it may"))
+		d, err := a.Approve(t.Context(), hooktest.Call(step, "bash", tt.args), hook.AskTool("it may"))
 		require.NoError(t, err)
 		assert.Equal(t, tt.want, d.Verdict(), "%d", i)
 	}

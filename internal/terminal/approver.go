@@ -6,11 +6,11 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/screen"
-	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // Approver asks the person at the terminal: whether a call may run, what an agent
@@ -24,7 +24,17 @@ type Approver struct {
 	turn   chan struct{} // holds one token: who has it may ask
 }
 
-var _ approval.Channel = (*Approver)(nil)
+// Request is what a person is asked: questions of an agent, or whether a tool call
+// may run.
+type Request struct {
+	hook.Inquiry
+	// Agent asks, or calls the tool. Depth is 0 for the agent that the person talks
+	// to, and more for one that another agent runs.
+	Agent string
+	Depth int
+	// Expires is when the time for an answer is over; zero is never.
+	Expires time.Time
+}
 
 // Answers is where a person answers questions.
 type Answers interface {
@@ -78,7 +88,7 @@ func NewApprover(o *ApproverOptions) *Approver {
 }
 
 // preview shows what a call would change, or else its arguments.
-func (a *Approver) preview(r approval.Request, lines int) (text screen.Text, cut bool) {
+func (a *Approver) preview(r *hook.ApprovalRequest, lines int) (text screen.Text, cut bool) {
 	call := hook.NewToolCall(hook.ToolCallData{ID: r.CallID, Tool: message.Tool{Name: r.Tool}, Args: r.Args})
 	if a.opts.Root != "" {
 		if text, cut, ok := Diff(a.opts.Root, call, lines, a.opts.Color); ok {

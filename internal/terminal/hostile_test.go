@@ -24,7 +24,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/screen/screentest"
 	"github.com/grapnel-go/grapnel/internal/terminal"
-	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 // fill sets every string that is reachable from v, also in unexported fields, to a
@@ -169,19 +168,19 @@ func TestNoQuestionReachesTheTerminalRaw(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"", "bash", "edit", "write"} {
 		for _, args := range []message.JSON{"", message.JSON("no JSON" + screentest.Hostile()), message.JSON(`{"command":` + string(quoted("x"+screentest.Hostile())) + `}`)} {
-			var r approval.Request
+			var r terminal.Request
 			fill(reflect.ValueOf(&r).Elem(), "Request", 0)
 			if tool != "" {
-				r.Tool = tool
+				r.Approval.Tool = tool
 			}
 			if args != "" {
-				r.Args = args
+				r.Approval.Args = args
 			}
 			var out bytes.Buffer
 			a := terminal.NewApprover(&terminal.ApproverOptions{
 				In: slowly(t, "s\na\n9\n\ne\nnone\n\nv\n\nn\n"), Out: &out, Root: t.TempDir(), Color: true,
 			})
-			_, err := a.Ask(t.Context(), r)
+			_, _, err := a.Inquire(t.Context(), r)
 			require.NoError(t, err)
 			screentest.Check(t, out.String(), true, false)
 			assert.NotContains(t, out.String(), "\ufe0f")
@@ -191,9 +190,10 @@ func TestNoQuestionReachesTheTerminalRaw(t *testing.T) {
 	}
 	var q hook.Inquiry
 	fill(reflect.ValueOf(&q).Elem(), "Inquiry", 0)
+	q.Approval = nil
 	var out bytes.Buffer
 	a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, "9\n1\n"), Out: &out, Color: true})
-	_, _, err := a.Inquire(t.Context(), "Agent"+screentest.Hostile(), q)
+	_, _, err := a.Inquire(t.Context(), terminal.Request{Agent: "Agent" + screentest.Hostile(), Inquiry: q})
 	require.NoError(t, err)
 	screentest.Check(t, out.String(), true, false)
 	out.Reset()

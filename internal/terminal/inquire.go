@@ -18,32 +18,46 @@ import (
 // a call is refused then, and a question left out.
 var ErrDeclined = errors.New("terminal: the person declines to answer")
 
-// ByTerminal and ByNobody say who has answered an inquiry.
+// ByTerminal and ByNobody name who answered. ByYes is that nobody was asked because
+// the program was told to allow every call.
 const (
 	ByTerminal = "terminal"
 	ByNobody   = "nobody"
+	ByYes      = "yes"
 )
 
-// Inquire puts the questions to the person, one after another, and returns an
-// answer for each of them, and who has given it. Where nobody can answer, the
-// answer says so. It blocks until the person has answered or ctx ends, whose error
-// it then returns. agent is who asks.
-func (a *Approver) Inquire(ctx context.Context, agent string, q hook.Inquiry) (r hook.Response, by string, err error) {
+// Inquire asks the person, and returns the answer and who gave it. Where nobody can
+// answer, the answer says so: a call is refused then. It blocks until the person has
+// answered or ctx ends, whose error it then returns.
+func (a *Approver) Inquire(ctx context.Context, r Request) (answer hook.Response, by string, err error) {
+	if r.Approval == nil {
+		return a.question(ctx, r)
+	}
+	reply, by, err := a.approve(ctx, r)
+	if err != nil {
+		return hook.Response{}, "", err
+	}
+	return hook.Response{Approval: &reply}, by, nil
+}
+
+// question puts the questions to the person, one after another, and returns an answer
+// for each of them.
+func (a *Approver) question(ctx context.Context, r Request) (answer hook.Response, by string, err error) {
 	if a.person == nil {
-		return absent(q, "standard input is not a terminal"), ByNobody, nil
+		return absent(r.Inquiry, "standard input is not a terminal"), ByNobody, nil
 	}
 	free, err := a.take(ctx)
 	if err != nil {
 		return hook.Response{}, "", err
 	}
 	defer free()
-	given := make([]hook.Given, q.Questions.Len())
-	a.show(screen.Format("\n%s asks:\n", agent))
-	for i, question := range q.Questions.All() {
+	given := make([]hook.Given, r.Questions.Len())
+	a.show(screen.Format("\n%s asks:\n", r.Agent))
+	for i, question := range r.Questions.All() {
 		g, err := a.inquire(ctx, question)
 		switch {
 		case errors.Is(err, io.EOF):
-			return absent(q, "standard input has ended"), ByNobody, nil
+			return absent(r.Inquiry, "standard input has ended"), ByNobody, nil
 		case errors.Is(err, ErrDeclined):
 			return hook.Response{Given: message.Freeze(given)}, ByTerminal, nil
 		case err != nil:
@@ -253,4 +267,13 @@ func Answered(q hook.Inquiry, r hook.Response) []string {
 		}
 	}
 	return out
+}
+
+// Unasked is the answer to a request that could not be put to anybody: a call is
+// refused, and questions have no answer.
+func Unasked(q hook.Inquiry) hook.Response {
+	if q.Approval != nil {
+		return hook.Response{Approval: &hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: "The user could not be asked."}}
+	}
+	return hook.Response{Given: message.Freeze(make([]hook.Given, q.Questions.Len()))}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/terminal"
-	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
 func inquiry() hook.Inquiry {
@@ -66,8 +65,8 @@ func TestAnAnswerWithTwoMeaningsIsAskedAbout(t *testing.T) {
 			}
 			var out bytes.Buffer
 			a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, tc.typed), Out: &out})
-			r, by, err := a.Inquire(t.Context(), "helper", hook.Inquiry{ID: "q", Questions: message.ListOf(
-				hook.Question{Text: "How many?", Multi: tc.multi, Options: message.Freeze(options)})})
+			r, by, err := a.Inquire(t.Context(), terminal.Request{Agent: "helper", Inquiry: hook.Inquiry{ID: "q", Questions: message.ListOf(
+				hook.Question{Text: "How many?", Multi: tc.multi, Options: message.Freeze(options)})}})
 			require.NoError(t, err)
 			assert.Equal(t, terminal.ByTerminal, by, "the input was used up")
 			assert.Equal(t, []hook.Given{tc.want}, r.Given.Slice())
@@ -101,7 +100,7 @@ func TestInquire(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
 			a := terminal.NewApprover(&terminal.ApproverOptions{In: slowly(t, tc.typed), Out: &out})
-			r, by, err := a.Inquire(t.Context(), "helper", inquiry())
+			r, by, err := a.Inquire(t.Context(), terminal.Request{Agent: "helper", Inquiry: inquiry()})
 			require.NoError(t, err)
 			assert.Equal(t, terminal.ByTerminal, by)
 			assert.Equal(t, tc.want, r.Given.Slice())
@@ -124,7 +123,7 @@ func TestInquireWhereNobodyAnswers(t *testing.T) {
 		{"the input ends", "Nobody can answer here: standard input has ended.", &terminal.ApproverOptions{In: strings.NewReader("1\n")}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r, by, err := terminal.NewApprover(tc.options).Inquire(t.Context(), "helper", inquiry())
+			r, by, err := terminal.NewApprover(tc.options).Inquire(t.Context(), terminal.Request{Agent: "helper", Inquiry: inquiry()})
 			require.NoError(t, err)
 			assert.Equal(t, terminal.ByNobody, by)
 			require.Equal(t, 3, r.Given.Len())
@@ -152,15 +151,15 @@ func TestWhoDeclinesLeavesTheRestOut(t *testing.T) {
 		return "", terminal.ErrDeclined
 	})
 	a := terminal.NewApprover(&terminal.ApproverOptions{Answers: declines})
-	r, by, err := a.Inquire(t.Context(), "helper", inquiry())
+	r, by, err := a.Inquire(t.Context(), terminal.Request{Agent: "helper", Inquiry: inquiry()})
 	require.NoError(t, err)
 	assert.Equal(t, terminal.ByTerminal, by)
 	assert.Equal(t, []hook.Given{{Chosen: message.ListOf("SQLite")}, {}, {}}, r.Given.Slice())
 	assert.Equal(t, 2, asked)
 
-	reply, err := a.Ask(t.Context(), listing())
+	reply, err := approves(t.Context(), a, listing())
 	require.NoError(t, err)
-	assert.Equal(t, approval.Reply{Answer: hook.AnswerRefuse, By: terminal.ByTerminal}, reply)
+	assert.Equal(t, hook.ApprovalReply{Answer: hook.AnswerRefuse, By: terminal.ByTerminal}, reply)
 	ok, err := a.Confirm(t.Context(), "", "")
 	require.NoError(t, err)
 	assert.False(t, ok)
@@ -179,13 +178,13 @@ func TestOneQuestionAtATime(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			r, _, err := a.Inquire(t.Context(), "a", one)
+			r, _, err := a.Inquire(t.Context(), terminal.Request{Agent: "a", Inquiry: one})
 			assert.NoError(t, err)
 			assert.Equal(t, "yes", r.Given.At(0).Text)
 		})
 		synctest.Wait()
 		wg.Go(func() {
-			_, _, err := a.Inquire(ctx, "b", two)
+			_, _, err := a.Inquire(ctx, terminal.Request{Agent: "b", Inquiry: two})
 			assert.ErrorIs(t, err, context.Canceled)
 		})
 		synctest.Wait()

@@ -194,9 +194,9 @@ func (p *Printer) approval(indent, who screen.Text, d hook.EventDetail, reason s
 		said = "refused"
 	}
 	switch by := d.By[strings.LastIndexByte(d.By, '.')+1:]; by {
-	case approval.ByRule:
+	case hook.ByRule:
 		said += ", as was remembered"
-	case approval.ByTimeout:
+	case hook.ByTimeout:
 		said += ", as nobody answered in time"
 	}
 	text := screen.Format("%s? %s%s asks first: %s", indent, who, d.Tool, said)

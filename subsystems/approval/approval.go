@@ -2,9 +2,9 @@
 // the point Approve with what a person says, or has said before.
 //
 // What has to be asked is another hook's decision (hook.AskTool). How a person is
-// reached is a [Channel]'s business: a terminal, clients over a socket, a web page.
-// Between the two this package has what is the same for all of them: how long to
-// wait and what a silence means, what may be remembered and where, and that
+// reached is the host's business ([hook.Host]): a terminal, clients over a socket, a
+// web page. Between the two this package has what is the same for all of them: how
+// long to wait and what a silence means, what may be remembered and where, and that
 // everything which goes wrong is a refusal.
 //
 // It is no policy. A rule here is an answer that a person gave to a call that was
@@ -20,19 +20,20 @@
 //
 // # Goroutines
 //
-// Each ask has a goroutine, which ends when the channel's Ask returns; a channel
-// that does not return when its context ends is counted by [Approval.Abandoned] and
-// waited for by OnClose. No lock is held while a channel, a file or the host is
+// While a person is asked, a goroutine watches for an answer that is remembered
+// meanwhile; Approve waits for its end. No lock is held while a file or the host is
 // waited for.
 package approval
 
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
+
+	"github.com/sourcegraph/conc"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
@@ -41,23 +42,12 @@ import (
 // DefaultTimeout is how long people have for their answer.
 const DefaultTimeout = 15 * time.Minute
 
-// grace is how long a channel whose context has ended may take to return. An
-// answer that it has accepted in the last moment counts.
-const grace = time.Second
-
 // Interrupted is the reason of a call that is refused because its turn ended
 // before it had an answer.
 const Interrupted = "The turn ended before the user answered."
 
 // saidNo is the reason of a person who gives none.
 const saidNo = "The user said no."
-
-// Who has answered, as the last word of the path in a decision's verdict and in
-// the event approval_given, where it is not the name that a channel gives.
-const (
-	ByRule    = "rule"    // a person, earlier
-	ByTimeout = "timeout" // nobody, in time
-)
 
 // Approval answers asks. It is safe for concurrent use; New makes one.
 type Approval struct {
@@ -66,20 +56,9 @@ type Approval struct {
 	// conversations are the answers that were remembered for a conversation.
 	conversations hook.ConversationState[answers]
 	rules         *rules
-
-	mu     sync.Mutex
-	closed bool
-	// asking counts the goroutines in which channels ask, and abandoned those of them
-	// that were given up.
-	asking, abandoned int
-	// closing is closed when the process ends, and idle when no channel asks then.
-	closing, idle chan struct{}
 }
 
-var (
-	_ hook.Approve = (*Approval)(nil)
-	_ hook.OnClose = (*Approval)(nil)
-)
+var _ hook.Approve = (*Approval)(nil)
 
 // TimeoutAction is what becomes of a call that nobody has answered in time.
 type TimeoutAction uint8
@@ -95,8 +74,6 @@ const (
 
 // Options are the settings of an [Approval]; nil is all zero values.
 type Options struct {
-	// Channel reaches the people. Nil is nobody: what no rule answers is refused.
-	Channel Channel
 	// Timeout is how long to wait for an answer; 0 is DefaultTimeout, negative waits
 	// as long as the turn goes on.
 	Timeout time.Duration
@@ -110,13 +87,13 @@ type Options struct {
 	// symbolic links. Rules in Dir belong to it and count nowhere else. "" offers
 	// nothing that is about files.
 	Project string
-	// Now is the clock of what requests say; nil is time.Now.
+	// Now is the clock of what is remembered; nil is time.Now.
 	Now func() time.Time
 }
 
 // New returns the subsystem.
 func New(o *Options) *Approval {
-	a := &Approval{closing: make(chan struct{}), idle: make(chan struct{})}
+	a := &Approval{}
 	if o != nil {
 		a.o = *o
 	}
@@ -135,81 +112,72 @@ func (a *Approval) States() map[string]hook.State {
 
 // Approve answers with a rule, or with what a person says. It blocks until there is
 // an answer, the time for it is over, or ctx ends, which refuses the call. The error
-// is the channel's failure, and refuses it too.
+// is the host's failure, and refuses it too.
 func (a *Approval) Approve(ctx context.Context, call *hook.ToolCall, asked hook.ToolDecision) (hook.ApprovalDecision, error) {
-	r := a.request(call, asked.Verdict().Reason)
-	s := a.rules.subject(call, r)
+	reason := asked.Verdict().Reason
+	s := a.rules.subject(call, reason)
 	changed := a.rules.changes() // before the rules are read, so that none is missed
 	if d, ok := a.remembered(ctx, call, s); ok {
 		return d, nil
 	}
-	if a.o.Channel == nil {
+	q := a.inquiry(call, reason, s)
+	asking, stop := a.untilRemembered(ctx, call, s, changed)
+	r, err := call.Host().Ask(asking, q)
+	d, found := stop()
+	switch {
+	case err == nil:
+		return a.answered(ctx, call, s, *q.Approval, r)
+	case ctx.Err() != nil:
+		return hook.RefuseCall(Interrupted), nil
+	case found:
+		return d, nil
+	case errors.Is(err, hook.ErrUnanswered):
+		return a.timedOut(ctx, call, *q.Approval), nil
+	case errors.Is(err, hook.ErrNoTurn):
 		return hook.RefuseCall(call.Name() + " needs a person's approval, and nobody can be asked here."), nil
 	}
-	r.Offers = s.offers()
-	asking, cancel := a.deadline(ctx)
-	defer cancel(nil)
-	w := a.start(asking, r)
-	for {
-		select {
-		case <-w.ended:
-			return a.conclude(ctx, asking, call, s, w)
-		case <-asking.Done():
-			return a.conclude(ctx, asking, call, s, w)
-		case <-a.closing:
-			cancel(ErrClosing)
-			return a.conclude(ctx, asking, call, s, w)
-		case <-changed:
+	return hook.ApprovalDecision{}, fmt.Errorf("ask for approval of %s: %w", call.Name(), err)
+}
+
+// inquiry is what a person is asked about the call. Its id is drawn at random, so
+// that nobody answers before the call was shown, nor after a restart what was shown
+// before.
+func (a *Approval) inquiry(call *hook.ToolCall, reason string, s subject) hook.Inquiry {
+	return hook.Inquiry{ID: rand.Text(), Timeout: a.o.Timeout, Approval: &hook.ApprovalRequest{
+		CallID: call.ID(), Tool: call.Name(), Args: call.Args(), Reason: reason, Offers: s.offers(),
+		ApprovedOnTimeout: a.o.Timeout > 0 && a.o.OnTimeout == ApproveOnTimeout,
+	}}
+}
+
+// untilRemembered returns a context that also ends when an answer is remembered that
+// covers the call. stop ends it and returns that answer.
+func (a *Approval) untilRemembered(ctx context.Context, call *hook.ToolCall, s subject, changed <-chan struct{}) (
+	asking context.Context, stop func() (d hook.ApprovalDecision, found bool)) {
+	asking, cancel := context.WithCancel(ctx)
+	var d hook.ApprovalDecision
+	found := false
+	var watching conc.WaitGroup
+	watching.Go(func() {
+		defer cancel()
+		for !found {
+			select {
+			case <-changed:
+			case <-asking.Done():
+				return
+			}
 			changed = a.rules.changes()
-			d, ok := a.remembered(ctx, call, s)
-			if !ok {
-				continue
-			}
-			cancel(ErrAnswered)
-			if out, ok := w.lastMoment(); ok && out.err == nil {
-				return a.answered(ctx, call, s, r, out.reply)
-			}
-			return d, nil
+			d, found = a.remembered(ctx, call, s)
 		}
+	})
+	return asking, func() (hook.ApprovalDecision, bool) {
+		cancel()
+		watching.Wait()
+		return d, found
 	}
 }
 
-// Causes with which the context of [Channel.Ask] ends, besides that of the turn.
-var (
-	ErrTimeout  = errors.New("approval: nobody answered in time")
-	ErrAnswered = errors.New("approval: an answer that was remembered meanwhile holds")
-	ErrClosing  = errors.New("approval: the process is ending")
-)
-
-// deadline returns the context of an ask.
-func (a *Approval) deadline(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	asking, cancel := context.WithCancelCause(ctx)
-	if a.o.Timeout == 0 {
-		return asking, cancel
-	}
-	asking, stop := context.WithTimeoutCause(asking, a.o.Timeout, ErrTimeout)
-	return asking, func(cause error) {
-		cancel(cause)
-		stop()
-	}
-}
-
-// conclude decides when the channel has returned, or is not waited for any more.
-func (a *Approval) conclude(ctx, asking context.Context, call *hook.ToolCall, s subject, w *waiting) (hook.ApprovalDecision, error) {
-	out, ok := w.lastMoment()
-	switch cause := context.Cause(asking); {
-	case ok && out.err == nil:
-		return a.answered(ctx, call, s, w.r, out.reply)
-	case ctx.Err() != nil, errors.Is(cause, ErrClosing), errors.Is(out.err, ErrClosing):
-		return hook.RefuseCall(Interrupted), nil
-	case errors.Is(cause, ErrTimeout):
-		return a.timedOut(ctx, call, w.r), nil
-	}
-	return hook.ApprovalDecision{}, fmt.Errorf("ask for approval of %s: %w", w.r.Tool, out.err)
-}
-
-// timedOut does what is to be done with a call that nobody has answered in time.
-func (a *Approval) timedOut(ctx context.Context, call *hook.ToolCall, r Request) hook.ApprovalDecision {
+// timedOut decides about a call that nobody has answered in time.
+func (a *Approval) timedOut(ctx context.Context, call *hook.ToolCall, r hook.ApprovalRequest) hook.ApprovalDecision {
 	what := "nobody answered within " + a.o.Timeout.String()
 	d, then := hook.RefuseCall("N"+what[1:]+"."), ": the call is refused"
 	if r.ApprovedOnTimeout {
@@ -218,13 +186,17 @@ func (a *Approval) timedOut(ctx context.Context, call *hook.ToolCall, r Request)
 	call.Host().Emit(ctx, hook.Event{Kind: event.ApprovalTimedOut, Text: what + then}.WithDetail(hook.EventDetail{
 		CallID: r.CallID, Tool: r.Tool, Args: r.Args, Answer: d.Verdict().Kind,
 	}))
-	return by(ByTimeout, d)
+	return by(hook.ByTimeout, d)
 }
 
-// answered turns a reply into a decision, and remembers it if that was wanted.
-func (a *Approval) answered(ctx context.Context, call *hook.ToolCall, s subject, r Request, reply Reply) (hook.ApprovalDecision, error) {
+// answered turns a response into a decision, and remembers it if that was wanted.
+func (a *Approval) answered(ctx context.Context, call *hook.ToolCall, s subject, r hook.ApprovalRequest, given hook.Response) (hook.ApprovalDecision, error) {
+	var reply hook.ApprovalReply
+	if given.Approval != nil {
+		reply = *given.Approval
+	}
 	if err := r.Check(reply); err != nil {
-		return hook.ApprovalDecision{}, fmt.Errorf("ask for approval of %s: the channel's reply: %w", r.Tool, err)
+		return hook.ApprovalDecision{}, fmt.Errorf("ask for approval of %s: the host's reply: %w", r.Tool, err)
 	}
 	if reply.Remember != "" {
 		if err := a.rules.remember(s, reply, a.o.Now()); err != nil {
@@ -239,7 +211,7 @@ func by(who string, d hook.ApprovalDecision) hook.ApprovalDecision {
 	return hook.ApprovalDecision{Ruling: d.Under(who)}
 }
 
-func decision(r Reply) hook.ApprovalDecision {
+func decision(r hook.ApprovalReply) hook.ApprovalDecision {
 	switch r.Answer {
 	case hook.AnswerApprove:
 		return hook.ApproveCall()
@@ -259,55 +231,9 @@ func (a *Approval) remembered(ctx context.Context, call *hook.ToolCall, s subjec
 	if !ok {
 		return hook.ApprovalDecision{}, false
 	}
-	return by(ByRule, decision(Reply{Answer: found.Answer, Reason: found.Refusal})), true
+	return by(hook.ByRule, decision(hook.ApprovalReply{Answer: found.Answer, Reason: found.Refusal})), true
 }
 
 func diagnose(ctx context.Context, call *hook.ToolCall, text string) {
 	call.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: text})
-}
-
-// request is what a call is asked about; the offers are still missing.
-func (a *Approval) request(call *hook.ToolCall, reason string) Request {
-	r := Request{
-		CallID: call.ID(), Tool: call.Name(), Args: call.Args(), Reason: reason,
-		Asked: a.o.Now(), ApprovedOnTimeout: a.o.Timeout > 0 && a.o.OnTimeout == ApproveOnTimeout,
-	}
-	if a.o.Timeout > 0 {
-		r.Expires = r.Asked.Add(a.o.Timeout)
-	}
-	if call.Step() != nil && call.Step().Turn() != nil {
-		turn := call.Step().Turn()
-		r.Agent, r.Conversation, r.Turn, r.Depth = turn.Agent().Name, turn.Root().Conversation().ID(), turn.ID(), turn.Depth()
-	}
-	return r
-}
-
-// OnClose refuses what still waits, and returns when no channel is asking any more.
-// The error says that one still was when ctx ended.
-func (a *Approval) OnClose(ctx context.Context) error {
-	a.mu.Lock()
-	if !a.closed {
-		a.closed = true
-		close(a.closing)
-		a.restLocked()
-	}
-	a.mu.Unlock()
-	select {
-	case <-a.idle:
-		return nil
-	case <-ctx.Done():
-	}
-	select {
-	case <-a.idle: // both
-		return nil
-	default:
-		return fmt.Errorf("approval: a channel is still asking: %w", context.Cause(ctx))
-	}
-}
-
-// restLocked tells OnClose when nobody is asking any more.
-func (a *Approval) restLocked() {
-	if a.closed && a.asking == 0 {
-		close(a.idle)
-	}
 }

@@ -26,30 +26,26 @@ var update = flag.Bool("update", false, "write what the subsystem has into testd
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	hooktest.Run(t, func(t *testing.T) hook.Hook {
-		return approval.New(&approval.Options{Channel: says(yes), Dir: t.TempDir(), Project: t.TempDir()})
+		return approval.New(&approval.Options{Dir: t.TempDir(), Project: t.TempDir()})
 	}, &hooktest.Options{Golden: "testdata/descriptor.txt", Update: *update})
 }
 
 // TestWhatIsShownIsWhatWasCalled: the request has the very bytes of the call.
 func TestWhatIsShownIsWhatWasCalled(t *testing.T) {
 	t.Parallel()
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := says(yes)
-	a := approval.New(&approval.Options{Channel: p, Timeout: time.Minute, Now: func() time.Time { return at }})
+	a := approval.New(&approval.Options{Timeout: time.Minute})
 	args := message.JSON(`{"command":"ls <\u202e>"}`)
-	verdict(t, a, newPlace("helper", "conv").call(bash, args))
-	require.Len(t, p.asked, 1)
+	for range 2 {
+		verdict(t, a, newPlace(p, "helper", "conv").call(bash, args))
+	}
+	require.Len(t, p.asked, 2)
+	assert.NotEmpty(t, p.ids[0])
+	assert.NotEqual(t, p.ids[0], p.ids[1], "an answer to the first one is none to the second")
 	r := p.asked[0]
-	assert.Equal(t, []approval.Offer{{ID: "call-conversation", Text: "exactly this call of bash, in this conversation and the tasks that it hands out"}}, r.Offers.Slice())
-	r.Offers = message.List[approval.Offer]{}
-	assert.Equal(t, approval.Request{
-		Agent: "helper", Conversation: "conv", Turn: "turn", CallID: "c1", Tool: "bash", Args: args, Reason: "it may change things",
-		Asked: at, Expires: at.Add(time.Minute),
-	}, r)
-
-	verdict(t, a, newPlace("helper", "conv").child("reader", bash, args))
-	r = p.asked[1]
-	assert.Equal(t, []any{"reader", "conv", "child", 1}, []any{r.Agent, r.Conversation, r.Turn, r.Depth}, "people see the conversation that they began")
+	assert.Equal(t, []hook.Offer{{ID: "call-conversation", Text: "exactly this call of bash, in this conversation and the tasks that it hands out"}}, r.Offers.Slice())
+	r.Offers = message.List[hook.Offer]{}
+	assert.Equal(t, hook.ApprovalRequest{CallID: "c1", Tool: "bash", Args: args, Reason: "it may change things"}, r)
 }
 
 // TestAnswers: every answer, remembered and not, with and without a time for it.
@@ -58,14 +54,14 @@ func TestAnswers(t *testing.T) {
 	approved := hook.Verdict{Kind: hook.AnswerApprove, By: "ann"}
 	answers := []struct {
 		name  string
-		reply approval.Reply
+		reply hook.ApprovalReply
 		want  hook.Verdict
 	}{
 		{"approve", yes, approved},
 		{"refuse", no, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "The user said no.", By: "ann"}},
-		{"refuse with a reason", approval.Reply{Answer: hook.AnswerRefuse, Reason: "not on a Friday"}, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "not on a Friday"}},
-		{"modify", approval.Reply{Answer: hook.AnswerModify, Args: `{"command":"ls -l"}`, By: "ann"}, hook.Verdict{Kind: hook.AnswerModify, By: "ann"}},
-		{"nobody answers", approval.Reply{}, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "Nobody answered within 1m0s.", By: "timeout"}},
+		{"refuse with a reason", hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: "not on a Friday"}, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "not on a Friday"}},
+		{"modify", hook.ApprovalReply{Answer: hook.AnswerModify, Args: `{"command":"ls -l"}`, By: "ann"}, hook.Verdict{Kind: hook.AnswerModify, By: "ann"}},
+		{"nobody answers", hook.ApprovalReply{}, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "Nobody answered within 1m0s.", By: "timeout"}},
 	}
 	for _, tt := range answers {
 		for _, remember := range []string{"", "call-conversation", "call-agent", "call-project"} {
@@ -81,8 +77,7 @@ func TestAnswers(t *testing.T) {
 						case timeout < 0:
 							return // it would wait for ever
 						}
-						a := approval.New(&approval.Options{Channel: p, Timeout: timeout, Dir: dir, Project: project})
-						where := newPlace("helper", "conv")
+						a, where := approval.New(&approval.Options{Timeout: timeout, Dir: dir, Project: project}), newPlace(p, "helper", "conv")
 						call := where.call(bash, `{"command":"ls"}`)
 						if tt.reply.Answer == hook.AnswerModify && remember != "" {
 							_, err := a.Approve(t.Context(), call, because)
@@ -104,7 +99,7 @@ func TestAnswers(t *testing.T) {
 						if again.By == "rule" && remember != "call-conversation" {
 							elsewhere.By = "rule"
 						}
-						assert.Equal(t, elsewhere, verdict(t, a, newPlace("helper", "other").call(bash, `{"command":"ls"}`)))
+						assert.Equal(t, elsewhere, verdict(t, a, newPlace(p, "helper", "other").call(bash, `{"command":"ls"}`)))
 						if tt.reply.Answer == hook.AnswerModify {
 							d, err := a.Approve(t.Context(), call, because)
 							require.NoError(t, err)
@@ -143,31 +138,27 @@ func TestTimeout(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := silent()
-				tt.o.Channel = p
-				a, where, begun := approval.New(&tt.o), newPlace("helper", "conv"), time.Now()
+				a, where, begun := approval.New(&tt.o), newPlace(p, "helper", "conv"), time.Now()
 				assert.Equal(t, tt.want, verdict(t, a, where.call(bash, `{"command":"ls"}`)))
 				assert.Equal(t, tt.after, time.Since(begun))
-				assert.Equal(t, begun.Add(tt.after), p.asked[0].Expires)
 				assert.Equal(t, tt.o.OnTimeout == approval.ApproveOnTimeout, p.asked[0].ApprovedOnTimeout)
 				events := where.host.Events()
 				require.Len(t, events, 1)
 				assert.Equal(t, event.ApprovalTimedOut, events[0].Kind)
 				assert.Equal(t, tt.text, events[0].Text)
 				assert.Equal(t, hook.EventDetail{CallID: "c1", Tool: "bash", Args: `{"command":"ls"}`, Answer: tt.want.Kind}, events[0].Detail())
-				assert.Zero(t, a.Abandoned())
 			})
 		})
 	}
 	t.Run("none", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			p := &people{answer: func(context.Context, approval.Request) (approval.Reply, error) {
+			p := &people{answer: func(context.Context, hook.ApprovalRequest) (hook.ApprovalReply, error) {
 				time.Sleep(1000 * time.Hour)
 				return yes, nil
 			}}
-			a := approval.New(&approval.Options{Channel: p, Timeout: -1, OnTimeout: approval.ApproveOnTimeout})
-			assert.Equal(t, hook.AnswerApprove, verdict(t, a, newPlace("helper", "conv").call(bash, `{}`)).Kind)
-			assert.Zero(t, p.asked[0].Expires)
+			a := approval.New(&approval.Options{Timeout: -1, OnTimeout: approval.ApproveOnTimeout})
+			assert.Equal(t, hook.AnswerApprove, verdict(t, a, newPlace(p, "helper", "conv").call(bash, `{}`)).Kind)
 			assert.False(t, p.asked[0].ApprovedOnTimeout)
 		})
 	})
@@ -179,43 +170,38 @@ func TestFailsClosed(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
 	for name, tt := range map[string]struct {
-		answer func(ctx context.Context, r approval.Request) (approval.Reply, error)
+		answer func(ctx context.Context, r hook.ApprovalRequest) (hook.ApprovalReply, error)
 		err    string
 	}{
-		"an error":               {func(context.Context, approval.Request) (approval.Reply, error) { return yes, boom }, "ask for approval of bash: boom"},
-		"a panic":                {func(context.Context, approval.Request) (approval.Reply, error) { panic(boom) }, "ask for approval of bash: the channel panicked: boom"},
-		"no answer":              {says(approval.Reply{}).answer, `answer is ""; it is approve, refuse or modify`},
-		"an answer of no kind":   {says(approval.Reply{Answer: hook.AnswerStop}).answer, `answer is "stop"`},
+		"an error":               {func(context.Context, hook.ApprovalRequest) (hook.ApprovalReply, error) { return yes, boom }, "ask for approval of bash: boom"},
+		"no answer":              {says(hook.ApprovalReply{}).answer, `answer is ""; it is approve, refuse or modify`},
+		"an answer of no kind":   {says(hook.ApprovalReply{Answer: hook.AnswerStop}).answer, `answer is "stop"`},
 		"an offer of nobody's":   {says(remembering(yes, "tool-project")).answer, `remember is "tool-project", which is none of the offers of this ask: call-conversation`},
-		"an answer of a rule's":  {says(approval.Reply{Answer: hook.AnswerApprove, By: "rule"}).answer, "by has to be a name"},
-		"a path for a name":      {says(approval.Reply{Answer: hook.AnswerApprove, By: "Core.Guard"}).answer, "by has to be a name"},
-		"a name with an escape":  {says(approval.Reply{Answer: hook.AnswerApprove, By: "\x1b[2J"}).answer, "by has to be a name"},
-		"a reason to approve":    {says(approval.Reply{Answer: hook.AnswerApprove, Reason: "x"}).answer, "reason goes with the answer refuse only"},
-		"a reason without end":   {says(approval.Reply{Answer: hook.AnswerRefuse, Reason: strings.Repeat("x", 4097)}).answer, "at most 4096 bytes"},
-		"arguments to approve":   {says(approval.Reply{Answer: hook.AnswerApprove, Args: "{}"}).answer, "args goes with the answer modify only"},
-		"arguments of no object": {says(approval.Reply{Answer: hook.AnswerModify, Args: "[]"}).answer, "args is no object"},
-		"arguments cut off":      {says(approval.Reply{Answer: hook.AnswerModify, Args: `{"a":`}).answer, "args is no object"},
+		"an answer of a rule's":  {says(hook.ApprovalReply{Answer: hook.AnswerApprove, By: "rule"}).answer, "by has to be a name"},
+		"a path for a name":      {says(hook.ApprovalReply{Answer: hook.AnswerApprove, By: "Core.Guard"}).answer, "by has to be a name"},
+		"a name with an escape":  {says(hook.ApprovalReply{Answer: hook.AnswerApprove, By: "\x1b[2J"}).answer, "by has to be a name"},
+		"a reason to approve":    {says(hook.ApprovalReply{Answer: hook.AnswerApprove, Reason: "x"}).answer, "reason goes with the answer refuse only"},
+		"a reason without end":   {says(hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: strings.Repeat("x", 4097)}).answer, "at most 4096 bytes"},
+		"arguments to approve":   {says(hook.ApprovalReply{Answer: hook.AnswerApprove, Args: "{}"}).answer, "args goes with the answer modify only"},
+		"arguments of no object": {says(hook.ApprovalReply{Answer: hook.AnswerModify, Args: "[]"}).answer, "args is no object"},
+		"arguments cut off":      {says(hook.ApprovalReply{Answer: hook.AnswerModify, Args: `{"a":`}).answer, "args is no object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := approval.New(&approval.Options{Channel: &people{answer: tt.answer}})
-			d, err := a.Approve(t.Context(), newPlace("helper", "conv").call(bash, `{"command":"ls"}`), because)
+			d, err := approval.New(nil).Approve(t.Context(), newPlace(&people{answer: tt.answer}, "helper", "conv").call(bash, `{"command":"ls"}`), because)
 			require.ErrorContains(t, err, tt.err)
 			assert.Equal(t, hook.ApprovalDecision{}, d)
 		})
 	}
-	t.Run("no channel", func(t *testing.T) {
+	t.Run("nobody can be asked", func(t *testing.T) {
 		t.Parallel()
-		v := verdict(t, approval.New(nil), newPlace("helper", "conv").call(bash, `{}`))
+		v := verdict(t, approval.New(nil), newPlace(nil, "helper", "conv").call(bash, `{}`))
 		assert.Equal(t, hook.Verdict{Kind: hook.AnswerRefuse, Reason: "bash needs a person's approval, and nobody can be asked here."}, v)
 	})
 	t.Run("no place", func(t *testing.T) {
 		t.Parallel()
-		p := says(yes)
-		a := approval.New(&approval.Options{Channel: p})
 		call := hook.NewToolCall(hook.ToolCallData{ID: "c1", Tool: bash, Args: `not even JSON`})
-		assert.Equal(t, hook.AnswerApprove, verdict(t, a, call).Kind)
-		assert.Zero(t, p.asked[0].Offers.Len(), "there is nothing that it could be remembered for")
+		assert.Equal(t, hook.AnswerRefuse, verdict(t, approval.New(nil), call).Kind)
 	})
 }
 
@@ -223,7 +209,7 @@ func TestFailsClosed(t *testing.T) {
 func TestTurnEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, where := approval.New(&approval.Options{Channel: silent(), OnTimeout: approval.ApproveOnTimeout}), newPlace("helper", "conv")
+		a, where := approval.New(&approval.Options{OnTimeout: approval.ApproveOnTimeout}), newPlace(silent(), "helper", "conv")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun := time.Now()
@@ -239,53 +225,15 @@ func TestTurnEnds(t *testing.T) {
 func TestAcceptedInTheLastMoment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := &people{answer: func(ctx context.Context, _ approval.Request) (approval.Reply, error) {
+		p := &people{answer: func(ctx context.Context, _ hook.ApprovalRequest) (hook.ApprovalReply, error) {
 			<-ctx.Done()
 			time.Sleep(500 * time.Millisecond)
 			return remembering(yes, "call-conversation"), nil
 		}}
-		a, where := approval.New(&approval.Options{Channel: p, Timeout: time.Minute}), newPlace("helper", "conv")
+		a, where := approval.New(&approval.Options{Timeout: time.Minute}), newPlace(p, "helper", "conv")
 		assert.Equal(t, "ann", verdict(t, a, where.call(bash, `{}`)).By)
 		assert.Equal(t, "rule", verdict(t, a, where.call(bash, `{}`)).By)
 		assert.Empty(t, where.host.Events())
-	})
-}
-
-// TestChannelThatHangs: it costs its ask a second more, and nobody else anything.
-func TestChannelThatHangs(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		p := &people{answer: func(context.Context, approval.Request) (approval.Reply, error) { <-release; return yes, nil }}
-		a, where, begun := approval.New(&approval.Options{Channel: p, Timeout: time.Minute}), newPlace("helper", "conv"), time.Now()
-		assert.Equal(t, "timeout", verdict(t, a, where.call(bash, `{}`)).By)
-		assert.Equal(t, 61*time.Second, time.Since(begun))
-		assert.Equal(t, 1, a.Abandoned())
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		require.ErrorContains(t, a.OnClose(ctx), "a channel is still asking")
-		close(release)
-		require.NoError(t, a.OnClose(t.Context()))
-		assert.Zero(t, a.Abandoned())
-		assert.Equal(t, 1, p.count(), "what it said then counts for nothing")
-	})
-}
-
-// TestClose: what waits is refused, and nothing is asked any more.
-func TestClose(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := silent()
-		a, where := approval.New(&approval.Options{Channel: p}), newPlace("helper", "conv")
-		got := make(chan hook.Verdict)
-		go func() { got <- verdict(t, a, where.call(bash, `{}`)) }()
-		synctest.Wait()
-		require.NoError(t, a.OnClose(t.Context()))
-		want := hook.Verdict{Kind: hook.AnswerRefuse, Reason: approval.Interrupted}
-		assert.Equal(t, want, <-got)
-		assert.Equal(t, want, verdict(t, a, where.call(bash, `{}`)))
-		assert.Equal(t, 1, p.count())
-		require.NoError(t, a.OnClose(t.Context()))
 	})
 }
 
@@ -294,12 +242,12 @@ func TestSixtyFourAtOnce(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup
 	all.Add(64)
-	p := &people{answer: func(_ context.Context, r approval.Request) (approval.Reply, error) {
+	p := &people{answer: func(_ context.Context, r hook.ApprovalRequest) (hook.ApprovalReply, error) {
 		all.Done()
 		all.Wait() // nobody waits for another's answer
-		return approval.Reply{Answer: hook.AnswerRefuse, Reason: string(r.Args)}, nil
+		return hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: string(r.Args)}, nil
 	}}
-	a, where := approval.New(&approval.Options{Channel: p, Dir: t.TempDir(), Project: t.TempDir()}), newPlace("helper", "conv")
+	a, where := approval.New(&approval.Options{Dir: t.TempDir(), Project: t.TempDir()}), newPlace(p, "helper", "conv")
 	var asking sync.WaitGroup
 	for i := range 64 {
 		asking.Go(func() {
@@ -310,7 +258,6 @@ func TestSixtyFourAtOnce(t *testing.T) {
 		})
 	}
 	asking.Wait()
-	require.NoError(t, a.OnClose(t.Context()))
 }
 
 // TestRuleAnswersThoseWhoWait: of 64 asks for one thing a person answers one, and
@@ -318,16 +265,16 @@ func TestSixtyFourAtOnce(t *testing.T) {
 func TestRuleAnswersThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		answer := make(chan approval.Reply, 1)
-		p := &people{answer: func(ctx context.Context, _ approval.Request) (approval.Reply, error) {
+		answer := make(chan hook.ApprovalReply, 1)
+		p := &people{answer: func(ctx context.Context, _ hook.ApprovalRequest) (hook.ApprovalReply, error) {
 			select {
 			case r := <-answer:
 				return r, nil
 			case <-ctx.Done():
-				return approval.Reply{}, context.Cause(ctx)
+				return hook.ApprovalReply{}, context.Cause(ctx)
 			}
 		}}
-		a, where := approval.New(&approval.Options{Channel: p, Timeout: -1}), newPlace("helper", "conv")
+		a, where := approval.New(&approval.Options{Timeout: -1}), newPlace(p, "helper", "conv")
 		var asking sync.WaitGroup
 		var mu sync.Mutex
 		by := map[string]int{}

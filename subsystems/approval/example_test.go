@@ -10,22 +10,23 @@ import (
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
-// careful is a channel whose person allows what lists, in this conversation, and
-// nothing else. A program shows the request to somebody instead.
-type careful struct{}
+// careful is a host whose person allows what lists, in this conversation, and
+// nothing else. A runtime shows the request to somebody instead.
+type careful struct{ hook.NoHost }
 
-func (careful) Ask(_ context.Context, r approval.Request) (approval.Reply, error) {
+func (careful) Ask(_ context.Context, q hook.Inquiry) (hook.Response, error) {
+	r := q.Approval
 	fmt.Printf("asked: %s %s (%s)\n", r.Tool, r.Args, r.Reason)
 	if r.Args != `{"command":"ls"}` {
-		return approval.Reply{Answer: hook.AnswerRefuse, Reason: "Only look, please."}, nil
+		return hook.Response{Approval: &hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: "Only look, please."}}, nil
 	}
 	fmt.Println("allowed:", r.Offers.At(0).Text)
-	return approval.Reply{Answer: hook.AnswerApprove, Remember: r.Offers.At(0).ID}, nil
+	return hook.Response{Approval: &hook.ApprovalReply{Answer: hook.AnswerApprove, Remember: r.Offers.At(0).ID}}, nil
 }
 
 func Example() {
-	a := approval.New(&approval.Options{Channel: careful{}})
-	step := hooktest.Step(hooktest.Turn(nil, "Clean up."))
+	a := approval.New(nil)
+	step := hooktest.Step(hooktest.Turn(hooktest.Conversation(nil, careful{}), "Clean up."))
 	for _, args := range []message.JSON{`{"command":"ls"}`, `{"command":"ls"}`, `{"command":"rm -rf ."}`} {
 		call := hooktest.Call(step, "bash", args)
 		d, err := a.Approve(context.Background(), call, hook.AskTool("it may change or delete things"))

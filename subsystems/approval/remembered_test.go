@@ -25,12 +25,12 @@ func TestRemembered(t *testing.T) {
 
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := says(remembering(yes, "call-agent"))
-	a := approval.New(&approval.Options{Channel: p, Dir: dir, Project: project, Now: func() time.Time { return at }})
-	where := newPlace("helper", "conv")
+	a := approval.New(&approval.Options{Dir: dir, Project: project, Now: func() time.Time { return at }})
+	where := newPlace(p, "helper", "conv")
 	ls, rm := where.call(bash, `{"command":"ls"}`), where.call(bash, `{"command":"rm x"}`)
 	verdict(t, a, ls)
 	at = at.Add(time.Hour)
-	p.answer = says(approval.Reply{Answer: hook.AnswerRefuse, Reason: "never", Remember: "call-project", By: "ann"}).answer
+	p.answer = says(hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: "never", Remember: "call-project", By: "ann"}).answer
 	verdict(t, a, rm)
 	at = at.Add(time.Hour)
 	p.answer = says(remembering(yes, "folder-project")).answer
@@ -74,8 +74,8 @@ func TestRemembered(t *testing.T) {
 func TestRememberedProblems(t *testing.T) {
 	t.Parallel()
 	dir, project := t.TempDir(), t.TempDir()
-	a := approval.New(&approval.Options{Channel: says(remembering(yes, "call-project")), Dir: dir, Project: project})
-	verdict(t, a, newPlace("helper", "conv").call(bash, `{"command":"ls"}`))
+	a := approval.New(&approval.Options{Dir: dir, Project: project})
+	verdict(t, a, newPlace(says(remembering(yes, "call-project")), "helper", "conv").call(bash, `{"command":"ls"}`))
 	all, err := approval.List(dir)
 	require.NoError(t, err)
 	require.Len(t, all, 1)

@@ -105,17 +105,17 @@ type subject struct {
 const maxKept = 64 << 10
 
 // subject returns the call as rules see it.
-func (rs *rules) subject(call *hook.ToolCall, r Request) subject {
-	tool := call.Tool()
+func (rs *rules) subject(call *hook.ToolCall, reason string) subject {
+	tool, args := call.Tool(), call.Args()
 	s := subject{
-		call:    cover{Tool: tool.Name, Shape: shape(tool), Reason: r.Reason, Args: string(r.Args)},
-		lasting: rs.dir != "" && rs.project != "", agent: r.Agent, project: rs.project,
+		call:    cover{Tool: tool.Name, Shape: shape(tool), Reason: reason, Args: string(args)},
+		lasting: rs.dir != "" && rs.project != "", project: rs.project,
 	}
 	if step := call.Step(); step != nil && step.Turn() != nil {
-		s.conversation = step.Turn().Root().Conversation()
+		s.conversation, s.agent = step.Turn().Root().Conversation(), step.Turn().Agent().Name
 	}
 	var in map[string]json.RawMessage
-	if json.Unmarshal([]byte(r.Args), &in) != nil {
+	if json.Unmarshal([]byte(args), &in) != nil {
 		return s
 	}
 	_, runs := in["command"]
@@ -276,10 +276,10 @@ func (s subject) everywhere(kinds []cover) []cover {
 func (c cover) id() string { return string(c.What) + "-" + string(c.Scope) }
 
 // offers are what a person can choose.
-func (s subject) offers() message.List[Offer] {
-	var out []Offer
+func (s subject) offers() message.List[hook.Offer] {
+	var out []hook.Offer
 	for _, c := range s.offered() {
-		out = append(out, Offer{ID: c.id(), Text: c.text()})
+		out = append(out, hook.Offer{ID: c.id(), Text: c.text()})
 	}
 	return message.Freeze(out)
 }

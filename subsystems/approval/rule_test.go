@@ -24,11 +24,10 @@ import (
 )
 
 // offered are the ids and texts that come with an ask of the call.
-func offered(t *testing.T, o approval.Options, call *hook.ToolCall) []string {
+func offered(t *testing.T, o approval.Options, tool message.Tool, args message.JSON) []string {
 	t.Helper()
 	p := says(no)
-	o.Channel = p
-	verdict(t, approval.New(&o), call)
+	verdict(t, approval.New(&o), newPlace(p, "helper", "conv").call(tool, args))
 	require.Len(t, p.asked, 1)
 	var out []string
 	for _, offer := range p.asked[0].Offers.All() {
@@ -98,7 +97,7 @@ func TestOffers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tt.want, offered(t, tt.o, newPlace("helper", "conv").call(tt.tool, tt.args)))
+			assert.Equal(t, tt.want, offered(t, tt.o, tt.tool, tt.args))
 		})
 	}
 }
@@ -160,14 +159,15 @@ func TestRulesCoverWhatTheySay(t *testing.T) {
 			require.NoError(t, os.Mkdir(filepath.Join(project, "a"), 0o700))
 			require.NoError(t, os.Symlink(filepath.Join("..", ".git", "hooks"), filepath.Join(project, "a", "link")))
 			require.NoError(t, os.Symlink(filepath.Join("..", ".git", "config"), filepath.Join(project, "a", "linked")))
-			for _, said := range []approval.Reply{yes, no} {
-				where, p := newPlace("helper", "conv"), says(remembering(said, tt.remember))
+			for _, said := range []hook.ApprovalReply{yes, no} {
+				p := says(remembering(said, tt.remember))
+				where := newPlace(p, "helper", "conv")
 				where.t, where.project = t, project
 				_ = os.Remove(filepath.Join(project, "b.go"))
-				a := approval.New(&approval.Options{Channel: p, Dir: t.TempDir(), Project: project})
+				a := approval.New(&approval.Options{Dir: t.TempDir(), Project: project})
 				require.Equal(t, said.Answer, verdict(t, a, tt.first(where)).Kind)
-				p.answer = func(context.Context, approval.Request) (approval.Reply, error) {
-					return approval.Reply{Answer: hook.AnswerRefuse, Reason: "asked"}, nil
+				p.answer = func(context.Context, hook.ApprovalRequest) (hook.ApprovalReply, error) {
+					return hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: "asked"}, nil
 				}
 				v := verdict(t, a, tt.then(where))
 				assert.Equal(t, tt.covered, v.By == "rule", "%+v", v)
@@ -189,10 +189,10 @@ func calling(tool message.Tool, args message.JSON) func(p *place) *hook.ToolCall
 // offered holds, for what its sentence says.
 func TestTheWholeProjectIsOfferedNoMore(t *testing.T) {
 	t.Parallel()
-	for _, said := range []approval.Reply{yes, no} {
-		dir, project, where := t.TempDir(), t.TempDir(), newPlace("helper", "conv")
-		p := says(remembering(said, "folder-project"))
-		a := approval.New(&approval.Options{Channel: p, Dir: dir, Project: project})
+	for _, said := range []hook.ApprovalReply{yes, no} {
+		dir, project, p := t.TempDir(), t.TempDir(), says(remembering(said, "folder-project"))
+		where := newPlace(p, "helper", "conv")
+		a := approval.New(&approval.Options{Dir: dir, Project: project})
 		verdict(t, a, where.call(write, file("a/b.go")))
 		names, err := filepath.Glob(filepath.Join(dir, "*"))
 		require.NoError(t, err)
@@ -216,8 +216,8 @@ func TestTheWholeProjectIsOfferedNoMore(t *testing.T) {
 		before := strings.Replace(string(data), `"folder": "a"`, `"folder": "."`, 1)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "write-"+hex.EncodeToString(sum[:16])+".json"), []byte(before), 0o600))
 		require.NoError(t, os.Remove(names[0]))
-		p.answer = func(context.Context, approval.Request) (approval.Reply, error) {
-			return approval.Reply{Answer: hook.AnswerRefuse, Reason: "asked"}, nil
+		p.answer = func(context.Context, hook.ApprovalRequest) (hook.ApprovalReply, error) {
+			return hook.ApprovalReply{Answer: hook.AnswerRefuse, Reason: "asked"}, nil
 		}
 		for name, covered := range map[string]bool{"Makefile": true, "x/y/z.go": true, ".envrc": false, "../z.go": false} {
 			v := verdict(t, a, where.call(write, file(name)))
@@ -230,7 +230,7 @@ func TestTheWholeProjectIsOfferedNoMore(t *testing.T) {
 func TestAnAnswerIsToItsQuestion(t *testing.T) {
 	t.Parallel()
 	p := says(remembering(yes, "call-conversation"))
-	a, call := approval.New(&approval.Options{Channel: p}), newPlace("helper", "conv").call(bash, `{"command":"cat key"}`)
+	a, call := approval.New(nil), newPlace(p, "helper", "conv").call(bash, `{"command":"cat key"}`)
 	for i, reason := range []string{"it may change things", "it may change things", "there is a secret in it", "there is a secret in it"} {
 		_, err := a.Approve(t.Context(), call, hook.AskTool(reason))
 		require.NoError(t, err)
@@ -242,16 +242,17 @@ func TestAnAnswerIsToItsQuestion(t *testing.T) {
 func TestRefusalsWin(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][2]string{{"call-conversation", "call-project"}, {"call-project", "call-conversation"}, {"folder-agent", "call-agent"}, {"call-agent", "folder-agent"}} {
-		p, where := says(yes), newPlace("helper", "conv")
-		a := approval.New(&approval.Options{Channel: p, Dir: t.TempDir(), Project: t.TempDir()})
+		p := says(yes)
+		where := newPlace(p, "helper", "conv")
+		a := approval.New(&approval.Options{Dir: t.TempDir(), Project: t.TempDir()})
 		call := where.call(write, file("a/b.go"))
-		answers := []approval.Reply{
+		answers := []hook.ApprovalReply{
 			remembering(yes, order[0]),
 			{Answer: hook.AnswerRefuse, Reason: "never", Remember: order[1]},
 		}
 		// Both are given to asks that are under way at once: later there is a rule.
 		both := make(chan struct{})
-		p.answer = func(_ context.Context, r approval.Request) (approval.Reply, error) {
+		p.answer = func(_ context.Context, r hook.ApprovalRequest) (hook.ApprovalReply, error) {
 			<-both
 			return answers[len(r.CallID)-1], nil
 		}
@@ -276,18 +277,19 @@ func TestRefusalsWin(t *testing.T) {
 func TestRulesLast(t *testing.T) {
 	t.Parallel()
 	dir, project := filepath.Join(t.TempDir(), "approvals"), t.TempDir()
-	open := func(project string, reply approval.Reply) (*approval.Approval, *people) {
-		p := says(reply)
-		return approval.New(&approval.Options{Channel: p, Dir: dir, Project: project}), p
+	open := func(project string, reply hook.ApprovalReply) (*approval.Approval, *people) {
+		return approval.New(&approval.Options{Dir: dir, Project: project}), says(reply)
 	}
-	call := func() *hook.ToolCall { return newPlace("helper", "conv").call(bash, `{"command":"echo \u003c'ü'>"}`) }
-	first, _ := open(project, remembering(yes, "call-agent"))
+	call := func(p *people) *hook.ToolCall {
+		return newPlace(p, "helper", "conv").call(bash, `{"command":"echo \u003c'ü'>"}`)
+	}
+	first, agrees := open(project, remembering(yes, "call-agent"))
 	beside, asked := open(project, no) // another process, which is there already
-	verdict(t, first, call())
-	assert.Equal(t, hook.Verdict{Kind: hook.AnswerApprove, By: "rule"}, verdict(t, beside, call()))
+	verdict(t, first, call(agrees))
+	assert.Equal(t, hook.Verdict{Kind: hook.AnswerApprove, By: "rule"}, verdict(t, beside, call(asked)))
 	assert.Zero(t, asked.count())
 	elsewhere, asked := open(t.TempDir(), no)
-	verdict(t, elsewhere, call())
+	verdict(t, elsewhere, call(asked))
 	assert.Equal(t, 1, asked.count(), "another project")
 
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -314,7 +316,7 @@ func TestRulesLast(t *testing.T) {
 	}, shown)
 
 	require.NoError(t, os.Remove(names[0]))
-	assert.Equal(t, "ann", verdict(t, beside, call()).By, "what is deleted is forgotten at once")
+	assert.Equal(t, "ann", verdict(t, beside, call(says(yes))).By, "what is deleted is forgotten at once")
 }
 
 // TestRulesThatCannotBeUsed answer nothing, and it is told why.
@@ -330,9 +332,9 @@ func TestRulesThatCannotBeUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, where := t.TempDir(), newPlace("helper", "conv")
-			p := says(remembering(yes, "call-project"))
-			a := approval.New(&approval.Options{Channel: p, Dir: dir, Project: t.TempDir()})
+			dir, p := t.TempDir(), says(remembering(yes, "call-project"))
+			where := newPlace(p, "helper", "conv")
+			a := approval.New(&approval.Options{Dir: dir, Project: t.TempDir()})
 			verdict(t, a, ls(where))
 			names, err := filepath.Glob(filepath.Join(dir, "*"))
 			require.NoError(t, err)
@@ -356,8 +358,9 @@ func TestRulesThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a file")
 	require.NoError(t, os.WriteFile(dir, nil, 0o600))
-	p, where := says(remembering(yes, "call-project")), newPlace("helper", "conv")
-	a := approval.New(&approval.Options{Channel: p, Dir: dir, Project: t.TempDir()})
+	p := says(remembering(yes, "call-project"))
+	where := newPlace(p, "helper", "conv")
+	a := approval.New(&approval.Options{Dir: dir, Project: t.TempDir()})
 	for i := range 2 {
 		assert.Equal(t, "ann", verdict(t, a, ls(where)).By)
 		assert.Equal(t, i+1, p.count())
@@ -391,21 +394,21 @@ func TestRulesAgainstAnOracle(t *testing.T) {
 		var now shown
 		asked := false
 		p := &people{}
-		p.answer = func(_ context.Context, r approval.Request) (approval.Reply, error) {
+		p.answer = func(_ context.Context, r hook.ApprovalRequest) (hook.ApprovalReply, error) {
 			asked = true
 			offers := r.Offers.Slice()
-			reply := approval.Reply{Answer: rapid.SampledFrom([]hook.Answer{hook.AnswerApprove, hook.AnswerRefuse}).Draw(t, "answer")}
+			reply := hook.ApprovalReply{Answer: rapid.SampledFrom([]hook.Answer{hook.AnswerApprove, hook.AnswerRefuse}).Draw(t, "answer")}
 			if i := rapid.IntRange(-1, len(offers)-1).Draw(t, "remember"); i >= 0 {
 				reply.Remember, now.text, now.approved = offers[i].ID, offers[i].Text, reply.Answer == hook.AnswerApprove
 				kept = append(kept, now)
 			}
 			return reply, nil
 		}
-		a := approval.New(&approval.Options{Channel: p, Dir: filepath.Join(dir, "rules"), Project: project})
+		a := approval.New(&approval.Options{Dir: filepath.Join(dir, "rules"), Project: project})
 		places := map[string]*place{}
 		for _, agent := range []string{"a1", "a2"} {
 			for _, conv := range []string{"c1", "c2"} {
-				places[agent+conv] = newPlace(agent, agent+conv)
+				places[agent+conv] = newPlace(p, agent, agent+conv)
 			}
 		}
 		for range rapid.IntRange(2, 25).Draw(t, "calls") {
@@ -495,8 +498,8 @@ func TestRulesThatRaceAreAllKept(t *testing.T) {
 	for i := range 16 {
 		go func() {
 			defer func() { done <- struct{}{} }()
-			a := approval.New(&approval.Options{Channel: says(remembering(yes, "call-project")), Dir: dir, Project: project})
-			where := newPlace("helper", "conv")
+			a := approval.New(&approval.Options{Dir: dir, Project: project})
+			where := newPlace(says(remembering(yes, "call-project")), "helper", "conv")
 			for j := range 4 {
 				d, err := a.Approve(t.Context(), where.call(bash, message.JSON(fmt.Sprintf(`{"command":"%d"}`, (i+j)%20))), because)
 				assert.NoError(t, err)
@@ -513,7 +516,7 @@ func TestRulesThatRaceAreAllKept(t *testing.T) {
 	assert.Len(t, names, 19)
 	a := approval.New(&approval.Options{Dir: dir, Project: project})
 	for i := range 19 {
-		v := verdict(t, a, newPlace("helper", "other").call(bash, message.JSON(fmt.Sprintf(`{"command":"%d"}`, i))))
+		v := verdict(t, a, newPlace(nil, "helper", "other").call(bash, message.JSON(fmt.Sprintf(`{"command":"%d"}`, i))))
 		assert.Equal(t, "rule", v.By)
 	}
 }

@@ -106,7 +106,7 @@ func fileOf(c cover) string {
 
 // remember keeps the answer for what the reply says, in the place of what was kept
 // for it before.
-func (rs *rules) remember(s subject, reply Reply, now time.Time) error {
+func (rs *rules) remember(s subject, reply hook.ApprovalReply, now time.Time) error {
 	for _, c := range s.offered() {
 		if c.id() != reply.Remember {
 			continue

@@ -15,19 +15,27 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// people are a channel that says what answer says, and remember what they were asked.
+// people answer with what answer says, and remember what they were asked.
 type people struct {
-	answer func(ctx context.Context, r approval.Request) (approval.Reply, error)
+	answer func(ctx context.Context, r hook.ApprovalRequest) (hook.ApprovalReply, error)
 
 	mu    sync.Mutex
-	asked []approval.Request
+	asked []hook.ApprovalRequest
+	ids   []string
 }
 
-func (p *people) Ask(ctx context.Context, r approval.Request) (approval.Reply, error) {
+// ask asks as a host does: an answer that came counts, whatever has ended since.
+func (p *people) ask(ctx context.Context, q hook.Inquiry) (hook.Response, error) {
 	p.mu.Lock()
-	p.asked = append(p.asked, r)
+	p.asked, p.ids = append(p.asked, *q.Approval), append(p.ids, q.ID)
 	p.mu.Unlock()
-	return p.answer(ctx, r)
+	if q.Timeout > 0 {
+		late, cancel := context.WithTimeoutCause(ctx, q.Timeout, hook.ErrUnanswered)
+		defer cancel()
+		ctx = late
+	}
+	reply, err := p.answer(ctx, *q.Approval)
+	return hook.Response{Approval: &reply}, err
 }
 
 func (p *people) count() int {
@@ -37,32 +45,45 @@ func (p *people) count() int {
 }
 
 // says are people who always give the same answer.
-func says(r approval.Reply) *people {
-	return &people{answer: func(context.Context, approval.Request) (approval.Reply, error) { return r, nil }}
+func says(r hook.ApprovalReply) *people {
+	return &people{answer: func(context.Context, hook.ApprovalRequest) (hook.ApprovalReply, error) { return r, nil }}
 }
 
 // silent are people who never answer.
 func silent() *people {
-	return &people{answer: func(ctx context.Context, _ approval.Request) (approval.Reply, error) {
+	return &people{answer: func(ctx context.Context, _ hook.ApprovalRequest) (hook.ApprovalReply, error) {
 		<-ctx.Done()
-		return approval.Reply{}, context.Cause(ctx)
+		return hook.ApprovalReply{}, context.Cause(ctx)
 	}}
 }
 
 var (
-	yes = approval.Reply{Answer: hook.AnswerApprove, By: "ann"}
-	no  = approval.Reply{Answer: hook.AnswerRefuse, By: "ann"}
+	yes = hook.ApprovalReply{Answer: hook.AnswerApprove, By: "ann"}
+	no  = hook.ApprovalReply{Answer: hook.AnswerRefuse, By: "ann"}
 )
 
 // remembering is the reply with what is to be remembered.
-func remembering(r approval.Reply, offer string) approval.Reply {
+func remembering(r hook.ApprovalReply, offer string) hook.ApprovalReply {
 	r.Remember = offer
 	return r
 }
 
+// host is one whose people answer. Without people nobody can be asked.
+type host struct {
+	hooktest.Recorder
+	people *people
+}
+
+func (h *host) Ask(ctx context.Context, q hook.Inquiry) (hook.Response, error) {
+	if h.people == nil {
+		return h.Recorder.Ask(ctx, q)
+	}
+	return h.people.ask(ctx, q)
+}
+
 // place is where calls are made.
 type place struct {
-	host  hooktest.Recorder
+	host  host
 	agent string
 	id    string
 	conv  *hook.Conversation
@@ -71,8 +92,8 @@ type place struct {
 	project string
 }
 
-func newPlace(agent, conversation string) *place {
-	p := &place{agent: agent, id: conversation}
+func newPlace(who *people, agent, conversation string) *place {
+	p := &place{host: host{people: who}, agent: agent, id: conversation}
 	p.conv = hook.NewConversation(hook.ConversationData{
 		ID: conversation, Sender: "ann", Agent: &hook.AgentConfig{Name: agent}, Host: &p.host,
 	})

@@ -54,7 +54,13 @@ type Request struct {
 	Agent, Turn string
 	Depth       int
 	Asked       time.Time
+
+	done <-chan struct{}
 }
+
+// Done is closed when the request takes no answer any more. It is nil for a request
+// that is not from Pending.
+func (r Request) Done() <-chan struct{} { return r.done }
 
 // Expires is when the time for an answer is over; zero is never.
 func (r Request) Expires() time.Time {
@@ -90,11 +96,18 @@ type entry struct {
 	Request
 	number int
 	asked  bool
-	// done is closed when there is an answer, or the request is forgotten.
-	done   chan struct{}
 	answer *Answer
-	// over: nobody waits any more.
+	// over: it takes no answer any more; then done is closed.
 	over bool
+	done chan struct{}
+}
+
+// end has the request take no answer any more.
+func (e *entry) end() {
+	if !e.over {
+		e.over = true
+		close(e.done)
+	}
 }
 
 // Ask makes a request and waits for its answer. It calls listed when Pending has
@@ -125,10 +138,11 @@ func (t *Table) add(r Request) (*entry, error) {
 	case e.asked:
 		return nil, fmt.Errorf("runtime: Ask: inquiry %q was made before in this turn; put all questions into one, or add to its id what tells them apart", r.ID)
 	}
-	e.Request, e.asked = r, true
 	if e.answer != nil && check(r.Inquiry, *e.answer) != nil {
-		e.answer, e.done = nil, make(chan struct{})
+		e.answer, e.over, e.done = nil, false, make(chan struct{})
 	}
+	e.Request, e.asked = r, true
+	e.Request.done = e.done
 	if r.Approval != nil {
 		t.arriveLocked(func(x *expectation) bool { return x.turn == r.Turn && x.call == r.Approval.CallID })
 	}
@@ -169,7 +183,7 @@ func (e *entry) wait(ctx context.Context) error {
 func (t *Table) close(e *entry, err error) (Answer, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e.over = true
+	e.end()
 	if e.Approval != nil {
 		delete(t.requests, e.key())
 		t.settled.add(e.ID, why(e.answer, err))
@@ -216,7 +230,7 @@ func (t *Table) Answer(k Key, a Answer, early bool) error {
 		}
 	}
 	e.answer = &a
-	close(e.done)
+	e.end()
 	return nil
 }
 
@@ -232,7 +246,7 @@ func (t *Table) openLocked(k Key, a Answer, early bool) (*entry, error) {
 		return t.addLocked(k), nil
 	case e == nil, e.asked && (e.Approval != nil) != (a.Approval != nil):
 		return nil, fmt.Errorf("%w: %q", ErrUnknown, k.ID)
-	case e.answer != nil || e.over:
+	case e.over:
 		return nil, fmt.Errorf("%w: %q", ErrAnswered, k.ID)
 	}
 	return e, nil
@@ -267,7 +281,7 @@ func (t *Table) Pending() []Request {
 	defer t.mu.Unlock()
 	var waiting []*entry
 	for _, e := range t.requests {
-		if e.asked && !e.over && e.answer == nil {
+		if e.asked && !e.over {
 			waiting = append(waiting, e)
 		}
 	}
@@ -289,9 +303,7 @@ func (t *Table) Forget(conversation string) {
 			continue
 		}
 		delete(t.requests, key)
-		if e.answer == nil && !e.over {
-			close(e.done)
-		}
+		e.end()
 	}
 	t.arriveLocked(func(x *expectation) bool { return x.conversation == conversation })
 }

@@ -72,8 +72,12 @@ func TestQuestions(t *testing.T) {
 	t.Parallel()
 	in(t, "the first answer counts", func(t *testing.T, table *human.Table) {
 		got := asking(t.Context(), table, question("q"))
-		require.Equal(t, []human.Request{question("q")}, table.Pending())
+		waiting := table.Pending()
+		require.Len(t, waiting, 1)
+		assert.Equal(t, question("q").Inquiry, waiting[0].Inquiry)
+		assert.NotNil(t, waiting[0].Done())
 		require.NoError(t, table.Answer(key("q"), chooses("a"), false))
+		<-waiting[0].Done()
 		assert.Empty(t, table.Pending())
 		require.ErrorIs(t, table.Answer(key("q"), chooses("b"), false), human.ErrAnswered)
 		assert.Equal(t, result{chooses("a"), nil}, <-got)
@@ -145,9 +149,11 @@ func TestWaitingEnds(t *testing.T) {
 			r := request
 			r.Timeout, r.Asked = time.Minute, time.Now()
 			got, begun := asking(t.Context(), table, r), time.Now()
+			waiting := table.Pending()[0]
 			assert.Equal(t, begun.Add(time.Minute), r.Expires())
 			require.ErrorIs(t, (<-got).err, hook.ErrUnanswered)
 			assert.Equal(t, time.Minute, time.Since(begun))
+			<-waiting.Done()
 			assert.Empty(t, table.Pending())
 			require.ErrorIs(t, table.Answer(key("x"), answer, true), human.ErrAnswered)
 		})
@@ -162,8 +168,10 @@ func TestWaitingEnds(t *testing.T) {
 		in(t, name+", the turn", func(t *testing.T, table *human.Table) {
 			got := asking(t.Context(), table, request)
 			table.Forget("another")
-			require.Len(t, table.Pending(), 1)
+			waiting := table.Pending()
+			require.Len(t, waiting, 1)
 			table.Forget("conv")
+			<-waiting[0].Done()
 			assert.Empty(t, table.Pending())
 			require.ErrorIs(t, (<-got).err, hook.ErrNoTurn)
 		})

@@ -102,11 +102,18 @@ type entry struct {
 	done chan struct{}
 }
 
-// end has the request take no answer any more.
-func (e *entry) end() {
-	if !e.over {
-		e.over = true
-		close(e.done)
+// endLocked has the request take no answer any more, and says why. Questions stay
+// until the turn ends, so that nobody answers twice. An approval goes at once, since
+// its id is never used again.
+func (t *Table) endLocked(e *entry, why string) {
+	if e.over {
+		return
+	}
+	e.over = true
+	close(e.done)
+	if e.Approval != nil {
+		delete(t.requests, e.key())
+		t.settled.add(e.ID, why)
 	}
 }
 
@@ -124,7 +131,7 @@ func (t *Table) Ask(ctx context.Context, r Request, listed func()) (Answer, erro
 		return Answer{}, err
 	}
 	listed()
-	return t.close(e, e.wait(ctx))
+	return t.conclude(e, e.wait(ctx))
 }
 
 // add lists a request, for which there may be an answer already.
@@ -177,17 +184,16 @@ func (e *entry) wait(ctx context.Context) error {
 	}
 }
 
-// close notes that nobody waits any more, because of err, and returns the answer if
-// there is one. Questions stay until the turn ends, so that nobody answers twice;
-// an approval is settled at once, since its id is never used again.
-func (t *Table) close(e *entry, err error) (Answer, error) {
+// conclude notes that nobody waits any more, because of err, and returns the answer if
+// there is one.
+func (t *Table) conclude(e *entry, err error) (Answer, error) {
+	why := "its turn is ending, or an answer that was remembered holds"
+	if errors.Is(err, hook.ErrUnanswered) {
+		why = "its time is over"
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e.end()
-	if e.Approval != nil {
-		delete(t.requests, e.key())
-		t.settled.add(e.ID, why(e.answer, err))
-	}
+	t.endLocked(e, why)
 	switch {
 	case e.answer != nil:
 		return *e.answer, nil
@@ -195,17 +201,6 @@ func (t *Table) close(e *entry, err error) (Answer, error) {
 		return Answer{}, hook.ErrNoTurn
 	}
 	return Answer{}, err
-}
-
-// why says why a request takes no answer any more.
-func why(given *Answer, err error) string {
-	switch {
-	case given != nil:
-		return "it has its answer"
-	case errors.Is(err, hook.ErrUnanswered):
-		return "its time is over"
-	}
-	return "its turn is ending, or an answer that was remembered holds"
 }
 
 // Answer answers a request. The first answer counts. With early an answer is kept
@@ -230,7 +225,7 @@ func (t *Table) Answer(k Key, a Answer, early bool) error {
 		}
 	}
 	e.answer = &a
-	e.end()
+	t.endLocked(e, "it has its answer")
 	return nil
 }
 
@@ -303,7 +298,7 @@ func (t *Table) Forget(conversation string) {
 			continue
 		}
 		delete(t.requests, key)
-		e.end()
+		t.endLocked(e, "its turn has ended")
 	}
 	t.arriveLocked(func(x *expectation) bool { return x.conversation == conversation })
 }

@@ -17,8 +17,8 @@ type Host interface {
 	// they are taken. The host of an event never does: what OnEvent emits with it is
 	// delivered after the event.
 	Emit(ctx context.Context, ev Event)
-	// Ask puts questions to the people of the conversation and returns their
-	// answer. It blocks until there is one, the inquiry's time is over
+	// Ask asks the people of the conversation, questions or whether a call may run,
+	// and returns their answer. It blocks until there is one, the inquiry's time is over
 	// (ErrUnanswered) or ctx ends, so a tool that calls it says [Tool.Waits]. Where
 	// nobody can be asked, as outside a conversation, the error is ErrNoTurn.
 	Ask(ctx context.Context, q Inquiry) (Response, error)

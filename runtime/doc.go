@@ -26,6 +26,7 @@
 //
 //	internal/stream   events: numbers, delivery, keeping, readers
 //	internal/durable  leases, reading a conversation, the journal
+//	internal/human    questions and approvals that wait for people
 //	internal/toolrun  running tool calls: slots, exclusive keys, time limits
 //	internal/drive    a goroutine that its owner can abandon
 //	internal/abandoned, internal/keyed, internal/bound

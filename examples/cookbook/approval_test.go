@@ -14,7 +14,7 @@ import (
 // A decider answers ask, and Approve answers that, usually by asking a person: with
 // yes, with no, or with other arguments, which are decoded and decided about again.
 // What it is shown is what runs. Without any answer the call is refused. Package
-// subsystems/approval has all that a daemon needs: channels, time-outs, answers that
+// subsystems/approval has all that a daemon needs: people to ask, time-outs, answers that
 // are remembered.
 func Example_approval() {
 	ask := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/daemon"
 	"github.com/grapnel-go/grapnel/internal/terminal"
 	"github.com/grapnel-go/grapnel/runtime"
+	"github.com/grapnel-go/grapnel/subsystems/approval"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
 
@@ -277,4 +279,91 @@ func TestACancelledTurnAsksNobodyAnyMore(t *testing.T) {
 		}
 	}
 	assert.True(t, strings.Contains(resultOf(t, events, "ask_user").Text(), "cancel"), "%s", resultOf(t, events, "ask_user").Text())
+}
+
+const writes = `rules:
+  - {when: {step: 1}, calls: [{tool: write, args: {file_path: new.txt, content: new}}]}
+  - {when: {result: write}, say: Understood.}
+`
+
+// TestApprovalsReachPeople: as questions do. What cannot be asked is refused.
+func TestApprovalsReachPeople(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		inquire daemon.Inquire
+		by      string
+		result  string
+		said    []string
+	}{
+		"approved": {
+			func(_ context.Context, r terminal.Request) (hook.Response, string, error) {
+				assert.Equal(t, "write", r.Approval.Tool)
+				assert.Equal(t, []any{"chief", 0, true}, []any{r.Agent, r.Depth, r.Expires.IsZero()})
+				return hook.Response{Approval: &hook.ApprovalReply{Answer: hook.AnswerApprove}}, "test", nil
+			}, "Approval.test", "new.txt", nil,
+		},
+		"an error": {
+			func(context.Context, terminal.Request) (hook.Response, string, error) {
+				return hook.Response{}, "", errors.New("the terminal is on fire")
+			}, "Approval.nobody", "The user could not be asked.", []string{"the question could not be asked: the terminal is on fire"},
+		},
+		"a panic": {
+			func(context.Context, terminal.Request) (hook.Response, string, error) { panic("on fire") },
+			"Approval.nobody", "The user could not be asked.", []string{"the question could not be asked: asking panicked: on fire"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := asking()
+			files["chief.yaml"] = writes
+			_, turn := playChief(t, daemon.Options{Paths: project(t, files), Approval: approval.Options{Timeout: -1}, Inquire: tt.inquire})
+			out, events := turn(t.Context(), "Go.")
+			require.NoError(t, out.Err)
+			assert.Contains(t, resultOf(t, events, "write").Text(), tt.result)
+			var by, said []string
+			for _, ev := range events {
+				switch ev.Kind {
+				case event.ApprovalGiven:
+					by = append(by, ev.Detail().By)
+				case event.Diagnostic:
+					said = append(said, ev.Text)
+				}
+			}
+			assert.Equal(t, []string{tt.by}, by)
+			assert.Equal(t, tt.said, said)
+		})
+	}
+}
+
+// TestAnApprovalIsTakenBack: when its time is over, and when its turn is cancelled.
+func TestAnApprovalIsTakenBack(t *testing.T) {
+	t.Parallel()
+	for name, timeout := range map[string]time.Duration{"in time": 50 * time.Millisecond, "with the turn": -1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			files := asking()
+			files["chief.yaml"] = writes
+			app, turn := playChief(t, daemon.Options{
+				Paths: project(t, files), Approval: approval.Options{Timeout: timeout},
+				Inquire: func(ctx context.Context, _ terminal.Request) (hook.Response, string, error) {
+					if timeout < 0 {
+						cancel()
+					}
+					<-ctx.Done()
+					ended <- ctx.Err()
+					return hook.Response{}, "", ctx.Err()
+				},
+			})
+			out, events := turn(ctx, "Go.")
+			require.ErrorIs(t, <-ended, context.Canceled)
+			assert.Equal(t, timeout < 0, out.Stop == hook.StopCancelled)
+			assert.Empty(t, app.Runtime.Pending())
+			for _, ev := range events {
+				assert.NotEqual(t, event.Diagnostic, ev.Kind, ev.Text)
+			}
+		})
+	}
 }

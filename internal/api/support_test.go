@@ -9,7 +9,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -382,7 +381,5 @@ func inOrder(t *testing.T, events []hook.Event) {
 		require.Equal(t, events[0].Seq+uint64(i), ev.Seq)
 	}
 }
-
-func jsonOf(out *httptest.ResponseRecorder, v any) error { return json.Unmarshal(out.Body.Bytes(), v) }
 
 func bodyOf(text string) io.Reader { return strings.NewReader(text) }

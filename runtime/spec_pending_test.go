@@ -37,7 +37,7 @@ func byPeople(ctx func(context.Context) context.Context) hook.Hook {
 		if err != nil {
 			return hook.ApprovalDecision{}, err
 		}
-		return hook.ApproveCall().From(r.Approval.By), nil
+		return hook.ApprovalDecision{Ruling: hook.ApproveCall().Under(r.Approval.By)}, nil
 	})
 }
 
